@@ -33,6 +33,7 @@ type Accumulator struct {
 	found              map[int]map[string]found // by column and target, see Finder
 	coded              [][]int64                // by column of Options.Coded and code: records
 	watched            []residue                // by column of Options.Watched
+	apart              []*place.Origin          // by number, for AddPiece
 
 	work       kernel
 	keep       microdata.Bitmap // scratch: records not rejected

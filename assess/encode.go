@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
 	"github.com/sdlfilter/sdlfilter/assess/internal/place"
+	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
 )
 
@@ -23,6 +24,13 @@ const (
 func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	a.sample.Settle()
 	e := wire.Encoder(make([]byte, 0, 256+a.sample.Len()*(16+8*a.layout.Width())))
+	a.encode(&e, func(from *place.Numbering) { a.sample.Encode(&e, from) })
+	return e, nil
+}
+
+// encode writes the accumulator, and has sample written in its place.
+func (a *Accumulator) encode(to *wire.Encoder, sample func(from *place.Numbering)) {
+	e := *to
 	e = append(e, encodingMagic...)
 	e.Uint(encodingVersion)
 	e.Text(a.opts.Key.ID())
@@ -75,10 +83,10 @@ func (a *Accumulator) MarshalBinary() ([]byte, error) {
 	}
 	a.original.Encode(&e)
 	a.released.Encode(&e)
-	a.sample.Encode(&e, from)
-	a.encodeCodes(&e)
-	a.encodeWatched(&e)
-	return e, nil
+	*to = e
+	sample(from)
+	a.encodeCodes(to)
+	a.encodeWatched(to)
 }
 
 var errEncoding = errors.New("assess: encoded accumulator is damaged or cut short")
@@ -87,6 +95,11 @@ var errEncoding = errors.New("assess: encoded accumulator is damaged or cut shor
 // have been made by New with the same key, columns, carried columns, sample and extremes. After
 // an error a is unchanged.
 func (a *Accumulator) UnmarshalBinary(data []byte) error {
+	return a.decode(data, func(s *sample.Sample, d *wire.Decoder, from []*place.Origin) { s.Decode(d, from) })
+}
+
+// decode reads what encode wrote, and has of read the sample.
+func (a *Accumulator) decode(data []byte, of func(s *sample.Sample, d *wire.Decoder, from []*place.Origin)) error {
 	if a.opts.Columns == nil {
 		return errors.New("assess: an accumulator must be made by New before it is decoded")
 	}
@@ -121,7 +134,7 @@ func (a *Accumulator) UnmarshalBinary(data []byte) error {
 	}
 	fresh.original.Decode(&d)
 	fresh.released.Decode(&d)
-	fresh.sample.Decode(&d, from)
+	of(&fresh.sample, &d, from)
 	fresh.decodeCodes(&d)
 	fresh.decodeWatched(&d)
 	if d.Failed || len(d.Rest) != 0 || !fresh.plausible() {

@@ -1,9 +1,6 @@
 package publish
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -70,38 +67,4 @@ func At(file, rel string) string {
 		return at
 	}
 	return filepath.Join(filepath.Dir(file), filepath.FromSlash(rel))
-}
-
-// mostRead is the size, in bytes, of the largest file that is read as a whole from object
-// storage.
-const mostRead = 1 << 30
-
-// ReadFile reads a whole file, or object.
-func ReadFile(ctx context.Context, p string) ([]byte, error) {
-	if !objects.Is(p) {
-		return os.ReadFile(p)
-	}
-	name, err := objectName(p)
-	if err != nil {
-		return nil, err
-	}
-	b, err := objects.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := b.Head(ctx, name.Key)
-	if err != nil {
-		return nil, withName(p, err)
-	}
-	if info.Size > mostRead {
-		return nil, fmt.Errorf("%s: has %d bytes, more than is read at once", objects.Clean(p), info.Size)
-	}
-	r := objects.NewReader(ctx, b, info)
-	defer r.Close()
-	r.Want(objects.Extent{To: info.Size})
-	text := make([]byte, info.Size)
-	if _, err := r.ReadAt(text, 0); err != nil && info.Size > 0 {
-		return nil, withName(p, err)
-	}
-	return text, nil
 }

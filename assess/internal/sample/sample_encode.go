@@ -1,7 +1,9 @@
 package sample
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 	"github.com/sdlfilter/sdlfilter/assess/internal/place"
@@ -74,6 +76,31 @@ func (s *Sample) Encode(e *wire.Encoder, from *place.Numbering) {
 	for _, v := range s.Values {
 		e.Floats(v...)
 	}
+}
+
+// ByPriority returns the records of a sample in ascending order of priority, ties in the order of place. It settles the
+// sample.
+func (s *Sample) ByPriority() *Sample {
+	s.Settle()
+	order := ascending(s.Len())
+	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(s.Priority[a], s.Priority[b]) })
+	to := &Sample{K: s.K, Limit: s.Limit, Values: make([][]float64, len(s.Values))}
+	to.Priority = permuted(make([]uint32, len(order)), s.Priority, order)
+	to.From = permuted(make([]*place.Origin, len(order)), s.From, order)
+	to.Row = permuted(make([]int64, len(order)), s.Row, order)
+	for c, v := range s.Values {
+		to.Values[c] = permuted(make([]float64, len(order)), v, order)
+	}
+	return to
+}
+
+// Between returns the records of a settled sample, or of ByPriority, from index first to the one before end, for Encode.
+func (s *Sample) Between(first, end int) *Sample {
+	part := &Sample{Limit: s.Limit, Priority: s.Priority[first:end], From: s.From[first:end], Row: s.Row[first:end]}
+	for _, v := range s.Values {
+		part.Values = append(part.Values, v[first:end])
+	}
+	return part
 }
 
 // Decode reads what Encode wrote.

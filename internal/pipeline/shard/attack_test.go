@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -43,13 +44,29 @@ func content(t *testing.T, path, magic, what string) []byte {
 	return s.content
 }
 
-// restating changes the state of a shard and writes the correct digest.
-func restating(t *testing.T, path string, change func(s *State)) {
+// stateAt reads a state with all that it has.
+func stateAt(t *testing.T, path string) *State {
 	t.Helper()
 	s, err := readState(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
+	i := 0
+	err = s.sample(t.Context(), func() uint32 { return math.MaxUint32 }, func(data []byte) error {
+		s.Pieces[i].data = data
+		i++
+		return nil
+	})
+	if err != nil || i != len(s.Pieces) {
+		t.Fatalf("%d pieces of %d, error %v", i, len(s.Pieces), err)
+	}
+	return s
+}
+
+// restating changes the state of a shard and writes the correct digest.
+func restating(t *testing.T, path string, change func(s *State)) {
+	t.Helper()
+	s := stateAt(t, path)
 	change(s)
 	if err := s.Write(path); err != nil {
 		t.Fatal(err)
@@ -220,7 +237,7 @@ func TestManifestsOfAllRecords(t *testing.T) {
 func FuzzShardFiles(f *testing.F) {
 	f.Add([]byte(surveyMagic + `{"plan":"p","shard":1}` + "\n\x01a\x00\x00"))
 	f.Add([]byte(pairsMagic + `{"plan":"p","shard":1,"pairing":"q"}` + "\n\x00\x00\x01a"))
-	f.Add([]byte(stateMagic + `{"plan":"p","shard":1,"read":3,"touched":[1],"exchange_bytes":1}` + "\nab"))
+	f.Add(sealed([]byte(`{"plan":"p","shard":1,"read":3,"touched":[1],"exchange_bytes":1,"pieces":[{"lowest":1,"bytes":0}]}` + "\nab")))
 	f.Add([]byte(`{"schema":"` + ManifestSchema + `","files":[{"name":"a"}],"shards":[{"parts":[{"records":1}],"records":1}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		digest := sha256.Sum256(text)
@@ -232,8 +249,10 @@ func FuzzShardFiles(f *testing.F) {
 				}
 			}
 		}
-		if s, err := parseState("x", append(bytes.Clone(text), sum...)); err == nil {
-			_ = s.fits(&Shard{Records: 3}, 1)
+		for _, text := range [][]byte{text, sealed(text)} {
+			if s, err := parseState("x", text, int64(len(text))); err == nil {
+				_ = s.fits(&Shard{Records: 3}, 1)
+			}
 		}
 		if m, err := parse("x", text); err == nil {
 			again, err := m.Marshal()

@@ -9,8 +9,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -109,6 +111,8 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	var limit atomic.Uint32 // of the merged sample, or what it was shortly before: it only falls
+	limit.Store(math.MaxUint32)
 	pending := make(chan chan decoded, 1)
 	go func() {
 		defer close(pending)
@@ -124,7 +128,7 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 			go func() {
 				defer bug.Guard()
 				d := decoded{measured: into, err: err}
-				d.read(ctx, i, s)
+				d.read(ctx, i, s, limit.Load)
 				one <- d
 			}()
 		}
@@ -135,7 +139,7 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 		if err := d.err; err != nil {
 			return err
 		}
-		all[i].assessment, all[i].exchange = nil, nil
+		all[i].release()
 		if i == 0 {
 			c.measured = d.measured
 		} else if err := c.measured.Merge(d.measured); err != nil {
@@ -144,6 +148,7 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 		if err := exchange.Merge(d.exchanged, c.manifest.Shards[i].stretches()); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
+		limit.Store(c.measured.Limit())
 		i++
 	}
 	if err := ctx.Err(); err != nil {
@@ -159,8 +164,8 @@ type decoded struct {
 	err       error
 }
 
-// read decodes the state of shard i, unless there was an error before.
-func (d *decoded) read(ctx context.Context, i int, s *State) {
+// read decodes the state of shard i, unless there was an error before, and of its sample what has priorities up to limit.
+func (d *decoded) read(ctx context.Context, i int, s *State, limit func() uint32) {
 	if d.err != nil {
 		return
 	}
@@ -168,7 +173,9 @@ func (d *decoded) read(ctx context.Context, i int, s *State) {
 	if assessment, d.exchanged, d.err = s.measured(ctx); d.err != nil {
 		return
 	}
-	if err := d.measured.UnmarshalBinary(assessment); err != nil {
+	if err := d.measured.UnmarshalExact(assessment); err != nil {
+		d.err = fmt.Errorf("shard %d: %w", i, err)
+	} else if err := s.sample(ctx, limit, d.measured.AddPiece); err != nil {
 		d.err = fmt.Errorf("shard %d: %w", i, err)
 	} else if d.measured.Records() != s.Released {
 		d.err = fmt.Errorf("shard %d: its assessment is of other records than it has released: run it again", i)

@@ -432,20 +432,14 @@ func TestObjectsChangeBetween(t *testing.T) {
 			s.Set("data", "work/states/older/1.state", []byte("x"))
 		}, "", ""},
 		"elsewhere": {func(t *testing.T, s *objecttest.Server, m *Manifest) {
-			st, err := readState(t.Context(), statesAt+"/1.state")
-			if err != nil {
-				t.Fatal(err)
-			}
+			st := stateAt(t, statesAt+"/1.state")
 			st.Files[0].Upload = bytes.Replace(st.Files[0].Upload, []byte("out/released/"), []byte("out/other/"), 1)
 			if err := st.Write(statesAt + "/1.state"); err != nil {
 				t.Fatal(err)
 			}
 		}, "", "of another folder"},
 		"of another shard": {func(t *testing.T, s *objecttest.Server, m *Manifest) {
-			st, err := readState(t.Context(), statesAt+"/1.state")
-			if err != nil {
-				t.Fatal(err)
-			}
+			st := stateAt(t, statesAt+"/1.state")
 			st.Files[0].Name = strings.Replace(st.Files[0].Name, "part-00001", "part-00000", 1)
 			if err := st.Write(statesAt + "/1.state"); err != nil {
 				t.Fatal(err)

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -23,10 +24,7 @@ import (
 // A state is read if its magic number, its checksum and its header are correct; each of them is
 // checked.
 func TestStatesAreParsed(t *testing.T) {
-	sealed := func(text string) []byte {
-		sum := sha256.Sum256([]byte(text))
-		return append([]byte(text), sum[:]...)
-	}
+	const damaged = "x: is damaged or cut off: run the shard again"
 	for _, c := range []struct {
 		text []byte
 		want string
@@ -35,13 +33,20 @@ func TestStatesAreParsed(t *testing.T) {
 		{[]byte("hello"), "x: is no state of a shard"},
 		{nil, "x: is no state of a shard"},
 		{[]byte(stateMagic), "x: is cut off"},
-		{append([]byte(stateMagic), make([]byte, sha256.Size-1)...), "x: is cut off"},
-		{append([]byte(stateMagic), make([]byte, sha256.Size)...), "x: is damaged or cut off: run the shard again"},
-		{sealed(stateMagic + "no JSON\nassessment"), "x: is damaged: run the shard again"},
-		{sealed(stateMagic + `{"plan":"p","shard":3}` + "\nassessment\nof lines"), ""},
-		{sealed(stateMagic), "x: is damaged: run the shard again"},
+		{append([]byte(stateMagic), make([]byte, 8+sha256.Size-1)...), "x: is cut off"},
+		{append([]byte(stateMagic), make([]byte, 8+sha256.Size)...), damaged},
+		{append([]byte(stateMagic), bytes.Repeat([]byte{255}, 8+sha256.Size)...), "x: is cut off"},
+		{sealed([]byte("no JSON\nassessment")), "x: is damaged: run the shard again"},
+		{sealed([]byte(`{"plan":"p","shard":3}` + "\nassessment\nof lines")), ""},
+		{sealed(nil), "x: is damaged: run the shard again"},
+		{append(sealed([]byte(`{"plan":"p"}`+"\n")), 1), damaged},
+		{append(sealed([]byte(`{"pieces":[{"bytes":2}]}`+"\n")), 1), damaged},
+		{append(sealed([]byte(`{"pieces":[{"bytes":2}]}`+"\n")), 1, 2, 3), damaged},
+		{append(sealed([]byte(`{"pieces":[{"bytes":-1},{"bytes":2}]}`+"\n")), 1), damaged},
+		{append(sealed([]byte(`{"pieces":[{"bytes":1,"lowest":2},{"bytes":1,"lowest":1}]}`+"\n")), 1, 2), damaged},
+		{append(sealed([]byte(`{"plan":"p","shard":3,"pieces":[{"bytes":1,"lowest":2},{"bytes":1,"lowest":2}]}`+"\nassessment\nof lines")), 1, 2), ""},
 	} {
-		s, err := parseState("x", c.text)
+		s, err := parseState("x", c.text, int64(len(c.text)))
 		if c.want != "" {
 			var state *StateError
 			if !errors.As(err, &state) || err.Error() != c.want || s != nil {
@@ -245,5 +250,72 @@ func TestWhatAPlanRefuses(t *testing.T) {
 				t.Errorf("check returns %v, want %s", err, c.want)
 			}
 		})
+	}
+}
+
+// A commit reads of a state what it needs: pieces beyond the limit are not looked at, and those before it must be what the
+// state says. They may be in memory or, where a state is large, in the file only.
+func TestPiecesOfStates(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := &State{Plan: "p", Shard: 2, assessment: []byte("measured"), exchange: []byte("exchanged")}
+	for i, text := range []string{"one", "two", "three"} {
+		sum := sha256.Sum256([]byte(text))
+		s.Pieces = append(s.Pieces, StatePiece{Lowest: uint32(10 * i), Bytes: int64(len(text)), SHA256: sum[:], data: []byte(text)})
+	}
+	if err := s.Write("2.state"); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("2.state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func(n int64) { coreAtOnce = n }(coreAtOnce)
+	for name, once := range map[string]int64{"in memory": int64(len(text)), "the core": int64(len(text)) - 11, "one piece": int64(len(text)) - 8, "next to nothing": int64(len(stateMagic)) + 8} {
+		coreAtOnce = once
+		for limit, want := range map[uint32][]string{0: {"one"}, 9: {"one"}, 10: {"one", "two"}, 20: {"one", "two", "three"}} {
+			got, err := readState(t.Context(), "2.state")
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var pieces []string
+			err = got.sample(t.Context(), func() uint32 { return limit }, func(data []byte) error {
+				pieces = append(pieces, string(data))
+				return nil
+			})
+			if err != nil || !slices.Equal(pieces, want) || string(got.assessment) != "measured" || string(got.exchange) != "exchanged" {
+				t.Errorf("%s, limit %d: pieces %v, error %v, want %v", name, limit, pieces, err, want)
+			}
+			if got.release(); got.assessment != nil || got.exchange != nil || got.Pieces[0].data != nil || got.Write("again.state") == nil {
+				t.Errorf("%s: a state that was released has a content", name)
+			}
+		}
+		if once == int64(len(text)) {
+			continue // what is in memory is not read again
+		}
+		got, err := readState(t.Context(), "2.state")
+		if err != nil {
+			t.Fatal(err)
+		}
+		broken := slices.Clone(text)
+		broken[len(text)-1] ^= 1
+		write(t, "2.state", broken)
+		all := func() uint32 { return 20 }
+		if err := got.sample(t.Context(), all, func([]byte) error { return nil }); err == nil || err.Error() != "2.state: is damaged: run the shard again" {
+			t.Errorf("%s: a piece that was changed: error %v", name, err)
+		}
+		if err := got.sample(t.Context(), func() uint32 { return 19 }, func([]byte) error { return nil }); err != nil {
+			t.Errorf("%s: a piece that is not needed was changed: error %v", name, err)
+		}
+		write(t, "2.state", text)
+		full := errors.New("for the test")
+		if err := got.sample(t.Context(), all, func([]byte) error { return full }); err != full {
+			t.Errorf("%s: error %v, want the one of add", name, err)
+		}
+	}
+	for n := range text {
+		write(t, "2.state", text[:n])
+		if s, err := readState(t.Context(), "2.state"); s != nil || err == nil {
+			t.Fatalf("%d of %d bytes: error %v", n, len(text), err)
+		}
 	}
 }

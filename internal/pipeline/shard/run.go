@@ -77,9 +77,7 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 		}
 	}
 	if w.measured != nil {
-		if w.state.assessment, err = w.measured.MarshalBinary(); err != nil {
-			return err
-		}
+		w.state.assessed(w.measured)
 	}
 	if w.state.exchange, err = w.exchange.Marshal(); err != nil {
 		return err

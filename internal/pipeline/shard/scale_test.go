@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func TestScale(t *testing.T) {
 		all := make([]*State, *scale)
 		for i := range all {
 			again := *s
-			again.Shard = i
+			again.Shard, again.Pieces = i, slices.Clone(s.Pieces)
 			all[i] = &again
 		}
 		j, chain, err := resume(context.Background(), load(t), m, every, every, options)

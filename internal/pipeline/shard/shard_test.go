@@ -218,23 +218,20 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 			write(t, "pipeline.yaml", bytes.Replace(text, []byte("20%"), []byte("10%"), 1))
 		}, "is not the one that was planned with"},
 		"doubled": {func() {
-			s, err := readState(t.Context(), "states/1.state")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := stateAt(t, "states/1.state")
 			if err := s.Write("states/one.state"); err != nil {
 				t.Fatal(err)
 			}
 		}, "is of shard 1, and so is states/1.state"},
 		"of another plan": {func() {
-			s, _ := readState(t.Context(), "states/1.state")
+			s := stateAt(t, "states/1.state")
 			s.Plan = "another"
 			if err := s.Write("states/1.state"); err != nil {
 				t.Fatal(err)
 			}
 		}, "states/1.state: is of another plan"},
 		"of a shard not in the plan": {func() {
-			s, _ := readState(t.Context(), "states/2.state")
+			s := stateAt(t, "states/2.state")
 			s.Shard = 3
 			if err := s.Write("states/2.state"); err != nil {
 				t.Fatal(err)

@@ -17,10 +17,7 @@ func TestCommitByStamps(t *testing.T) {
 	for i := range m.Shards {
 		runShard(t, m, i)
 	}
-	s, err := readState(t.Context(), "states/2.state")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := stateAt(t, "states/2.state")
 	part := filepath.Join(m.hidden("released"), s.Files[0].Name)
 	// A file system without reliable change times gives no stamp: then the part is read.
 	stamp := s.Files[0].Stamp

@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -16,8 +20,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// stateMagic is the beginning of a state file; a change of the format changes it.
-const stateMagic = "sdlfilter.shard-state/8\n"
+// stateMagic is the beginning of a state file, and anyStateMagic that of all versions; a change of the format changes it.
+const (
+	anyStateMagic = "sdlfilter.shard-state/"
+	stateMagic    = anyStateMagic + "9\n"
+)
 
 // State is the result of a shard in addition to its files: the outcome of its records, and
 // their assessment. It is as confidential as the data.
@@ -36,10 +43,32 @@ type State struct {
 	Pairs        []byte                  `json:"pairs,omitempty"`   // the digest of the decisions for this shard
 	Places       map[int][]byte          `json:"places,omitempty"`  // by stream, if columns hold the places
 	Exchange     int                     `json:"exchange_bytes,omitempty"`
+	Pieces       []StatePiece            `json:"pieces,omitempty"` // of the assessment's sample
 
-	assessment []byte // an assess.Accumulator; nil if nothing is measured, or while it is in the file only
+	assessment []byte // an assess.Accumulator without its sample; nil if nothing is measured, or while it is in the file only
 	exchange   []byte // a pipeline.Exchange, after the assessment in the file, of Exchange bytes; nil if no numbers are exchanged, or while it is in the file only
 	path       string // of the file that it was read from
+	behind     int64  // where in that file the pieces begin
+	held       int    // bytes of that file in memory
+}
+
+// StatePiece is an assess.SamplePiece. A commit reads those that it needs.
+type StatePiece struct {
+	Lowest uint32 `json:"lowest"` // priority
+	Bytes  int64  `json:"bytes"`
+	SHA256 []byte `json:"sha256"`
+
+	data []byte // nil while it is in the file only
+}
+
+// assessed enters what the shard has measured.
+func (s *State) assessed(measured *assess.Accumulator) {
+	exact, pieces := measured.MarshalApart()
+	s.assessment = exact
+	for _, p := range pieces {
+		sum := sha256.Sum256(p.Data)
+		s.Pieces = append(s.Pieces, StatePiece{Lowest: p.Lowest, Bytes: int64(len(p.Data)), SHA256: sum[:], data: p.Data})
+	}
 }
 
 // StateFile is one file of the release.
@@ -54,17 +83,31 @@ type StateFile struct {
 	Upload json.RawMessage `json:"upload,omitempty"`
 }
 
-// Write writes the state so that only its owner can read it: the magic word, a line of JSON,
-// the assessment, the expected change of exchanged numbers, and the digest of all that.
+// Write writes the state so that only its owner can read it: the magic word, the length of what comes before the digest
+// (a line of JSON, the assessment without its sample, the expected change of exchanged numbers), that, the digest of all
+// before it, and the pieces of the sample, each with its digest in the JSON.
 func (s *State) Write(path string) error {
 	s.Exchange = len(s.exchange)
 	head, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	text := slices.Concat([]byte(stateMagic), head, []byte{'\n'}, s.assessment, s.exchange)
+	text := sealed(slices.Concat(head, []byte{'\n'}, s.assessment, s.exchange))
+	for _, p := range s.Pieces {
+		if p.data == nil {
+			return errors.New("the pieces of the sample are in another file")
+		}
+		text = append(text, p.data...)
+	}
+	return publish.Replace(path, text)
+}
+
+// sealed puts the magic word and the length before the core of a state, and the digest behind it.
+func sealed(core []byte) []byte {
+	text := binary.LittleEndian.AppendUint64([]byte(stateMagic), uint64(len(core)))
+	text = append(text, core...)
 	sum := sha256.Sum256(text)
-	return publish.Replace(path, append(text, sum[:]...))
+	return append(text, sum[:]...)
 }
 
 // unread is the error of a state that cannot be read. The error of an object already names it.
@@ -75,41 +118,108 @@ func unread(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, unpathed(err))
 }
 
-// readState reads a state; the error names the file.
+// readState reads a state without its pieces; the error names the file.
 func readState(ctx context.Context, path string) (*State, error) {
-	text, err := publish.ReadFile(ctx, path)
-	if err != nil {
-		return nil, unread(path, err)
-	}
-	return parseState(path, text)
+	s, _, err := readStateUnless(ctx, path, nil)
+	return s, err
 }
 
-func parseState(path string, text []byte) (*State, error) {
-	body := len(text) - sha256.Size
+// coreAtOnce is how many bytes of a state are read first. What is longer takes a second request. Tests read less.
+var coreAtOnce int64 = 256 << 10
+
+// readStateUnless reads a state without its pieces, unless is says of a file without the magic word that it is something else.
+func readStateUnless(ctx context.Context, path string, is func(text []byte) bool) (s *State, other bool, err error) {
+	f, err := publish.Open(ctx, path)
+	if err != nil {
+		return nil, false, unread(path, err)
+	}
+	defer f.Close()
+	text, err := f.Between(0, min(f.Size(), coreAtOnce))
+	if err != nil {
+		return nil, false, unread(path, err)
+	}
+	if is != nil && !bytes.HasPrefix(text, []byte(anyStateMagic)) {
+		if text, err = publish.ReadFile(ctx, path); err != nil {
+			return nil, false, unread(path, err)
+		}
+		if is(text) {
+			return nil, true, nil
+		}
+	}
+	if more := coreLength(text); more > uint64(len(text)) && more <= uint64(f.Size()) {
+		rest, err := f.Between(int64(len(text)), int64(more))
+		if err != nil {
+			return nil, false, unread(path, err)
+		}
+		text = append(text, rest...)
+	}
+	s, err = parseState(path, text, f.Size())
+	return s, false, err
+}
+
+// coreLength is the number of bytes of a state that begins with a text up to its pieces; 0 if there are too few to tell.
+func coreLength(text []byte) uint64 {
+	head := len(stateMagic) + 8
+	if len(text) < head || !bytes.HasPrefix(text, []byte(stateMagic)) {
+		return 0
+	}
+	n := binary.LittleEndian.Uint64(text[len(stateMagic):])
+	if n > math.MaxInt64/2 {
+		return n
+	}
+	return uint64(head) + n + sha256.Size
+}
+
+// parseState parses the beginning of a state's file of size bytes: all before the pieces, or more.
+func parseState(path string, text []byte, size int64) (*State, error) {
+	core := coreLength(text)
 	switch {
-	case !bytes.HasPrefix(text, []byte(stateMagic)) && bytes.HasPrefix(text, []byte("sdlfilter.shard-state/")):
+	case !bytes.HasPrefix(text, []byte(stateMagic)) && bytes.HasPrefix(text, []byte(anyStateMagic)):
 		return nil, &StateError{path, "was written by another version of the program"}
 	case !bytes.HasPrefix(text, []byte(stateMagic)):
 		return nil, &StateError{path, "is no state of a shard"}
-	case body < len(stateMagic):
+	case core == 0 || core > uint64(len(text)):
 		return nil, &StateError{path, "is cut off"}
 	}
-	if sum := sha256.Sum256(text[:body]); !bytes.Equal(sum[:], text[body:]) {
+	body := core - sha256.Size
+	if sum := sha256.Sum256(text[:body]); !bytes.Equal(sum[:], text[body:core]) {
 		return nil, &StateError{path, "is damaged or cut off: run the shard again"}
 	}
-	head, assessment, _ := bytes.Cut(text[len(stateMagic):body], []byte{'\n'})
-	s := &State{assessment: assessment}
+	head, assessment, _ := bytes.Cut(text[len(stateMagic)+8:body], []byte{'\n'})
+	s := &State{assessment: assessment, path: path, behind: int64(core), held: len(text)}
 	if err := json.Unmarshal(head, s); err != nil {
 		return nil, &StateError{path, "is damaged: run the shard again"}
 	}
 	if s.Exchange < 0 || s.Exchange > len(assessment) {
 		return nil, &StateError{path, "is damaged: run the shard again"}
 	}
+	at := s.behind
+	for i := range s.Pieces {
+		p := &s.Pieces[i]
+		if p.Bytes < 0 || p.Bytes > size-at || i > 0 && p.Lowest < s.Pieces[i-1].Lowest {
+			return nil, &StateError{path, "is damaged or cut off: run the shard again"}
+		}
+		if end := at + p.Bytes; end <= int64(len(text)) {
+			p.data = text[at:end]
+		}
+		at += p.Bytes
+	}
+	if at != size {
+		return nil, &StateError{path, "is damaged or cut off: run the shard again"}
+	}
 	s.assessment, s.exchange = assessment[:len(assessment)-s.Exchange], assessment[len(assessment)-s.Exchange:]
 	return s, nil
 }
 
-// measured returns the state's assessment and the expected change of exchanged numbers. A
+// release forgets what a commit reads again from the file when it merges the state.
+func (s *State) release() {
+	s.assessment, s.exchange = nil, nil
+	for i := range s.Pieces {
+		s.Pieces[i].data = nil
+	}
+}
+
+// measured returns the state's assessment, without its sample, and the expected change of exchanged numbers. A
 // commit reads them when it merges them: all of them at once would take gigabytes.
 func (s *State) measured(ctx context.Context) (assessment, exchange []byte, err error) {
 	if s.assessment != nil || s.path == "" {
@@ -122,7 +232,46 @@ func (s *State) measured(ctx context.Context) (assessment, exchange []byte, err 
 	if again.Plan != s.Plan || again.Shard != s.Shard {
 		return nil, nil, &StateError{s.path, "has changed"}
 	}
+	s.Pieces, s.behind = again.Pieces, again.behind
 	return again.assessment, again.exchange, nil
+}
+
+// sample calls add with the pieces of the sample, in their order, up to the first of which no record is at most limit.
+// It is called after measured.
+func (s *State) sample(ctx context.Context, limit func() uint32, add func(data []byte) error) error {
+	var file *publish.Opened
+	defer func() {
+		if file != nil {
+			file.Close()
+		}
+	}()
+	at := s.behind
+	for i := range s.Pieces {
+		p := &s.Pieces[i]
+		if p.Lowest > limit() {
+			return nil
+		}
+		data := p.data
+		if data == nil {
+			var err error
+			if file == nil {
+				if file, err = publish.Open(ctx, s.path); err != nil {
+					return unread(s.path, err)
+				}
+			}
+			if data, err = file.Between(at, at+p.Bytes); err != nil {
+				return unread(s.path, err)
+			}
+		}
+		at += p.Bytes
+		if sum := sha256.Sum256(data); !bytes.Equal(sum[:], p.SHA256) {
+			return &StateError{s.path, "is damaged: run the shard again"}
+		}
+		if err := add(data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // StateError is an error about the content of one state file.
@@ -143,12 +292,16 @@ func (m *Manifest) states(ctx context.Context, dir string, masks int) ([]*State,
 	all := make([]*State, len(m.Shards))
 	from := make([]string, len(m.Shards))
 	found, held := false, 0
-	err := m.each(ctx, dir, func(path string, text []byte) error {
-		found = true
-		s, err := parseState(path, text)
+	err := m.each(ctx, dir, func(path string) error {
+		s, other, err := readStateUnless(ctx, path, m.is)
 		switch {
 		case err != nil:
 			return err
+		case other:
+			return nil
+		}
+		found = true
+		switch {
 		case s.Plan != m.id:
 			return &StateError{path, "is of another plan"}
 		case s.Shard < 0 || s.Shard >= len(all) || !s.fits(&m.Shards[s.Shard], masks):
@@ -157,9 +310,8 @@ func (m *Manifest) states(ctx context.Context, dir string, masks int) ([]*State,
 			return &StateError{path, fmt.Sprintf("is of shard %d, and so is %s: remove one", s.Shard, from[s.Shard])}
 		}
 		all[s.Shard], from[s.Shard] = s, path
-		s.path = path
-		if held += len(text); held > mostHeld {
-			s.assessment, s.exchange = nil, nil
+		if held += s.held; held > mostHeld {
+			s.release()
 		}
 		return nil
 	})
@@ -172,9 +324,8 @@ func (m *Manifest) states(ctx context.Context, dir string, masks int) ([]*State,
 	return all, complete(dir, "state", from)
 }
 
-// each calls a function with the files of a folder of states or surveys, without the manifest
-// and hidden files.
-func (m *Manifest) each(ctx context.Context, dir string, file func(path string, text []byte) error) error {
+// each calls a function with the paths of a folder of states or surveys, without hidden files.
+func (m *Manifest) each(ctx context.Context, dir string, file func(path string) error) error {
 	paths, err := publish.List(ctx, dir)
 	switch {
 	case err != nil && objects.Is(dir):
@@ -183,14 +334,7 @@ func (m *Manifest) each(ctx context.Context, dir string, file func(path string, 
 		return &StateError{dir, "cannot be read: " + unpathed(err).Error()}
 	}
 	for _, path := range paths {
-		text, err := publish.ReadFile(ctx, path)
-		if err != nil {
-			return unread(path, err)
-		}
-		if m.is(text) {
-			continue
-		}
-		if err := file(path, text); err != nil {
+		if err := file(path); err != nil {
 			return err
 		}
 	}

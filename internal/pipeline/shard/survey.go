@@ -172,7 +172,14 @@ func (m *Manifest) readSurveyed(ctx context.Context, path, magic, what string, s
 // every shard of the plan, and nothing else but the manifest and hidden files.
 func (m *Manifest) surveys(ctx context.Context, dir string) ([]string, error) {
 	from := make([]string, len(m.Shards))
-	err := m.each(ctx, dir, func(path string, text []byte) error {
+	err := m.each(ctx, dir, func(path string) error {
+		text, err := publish.ReadFile(ctx, path)
+		if err != nil {
+			return unread(path, err)
+		}
+		if m.is(text) {
+			return nil
+		}
 		s, err := parseSurveyed(path, surveyMagic, "survey", text)
 		switch {
 		case err != nil:

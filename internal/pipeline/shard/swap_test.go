@@ -174,10 +174,7 @@ func TestPairsThatDoNotFit(t *testing.T) {
 	}
 	state := func(change func(s *State)) func() {
 		return func() {
-			s, err := readState(t.Context(), "states/2.state")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := stateAt(t, "states/2.state")
 			change(s)
 			if err := s.Write("states/2.state"); err != nil {
 				t.Fatal(err)

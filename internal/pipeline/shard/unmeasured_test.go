@@ -2,11 +2,9 @@ package shard
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/config"
@@ -88,9 +86,8 @@ func TestPartsThatAreNoFile(t *testing.T) {
 // damaged, though its digest is right.
 func TestStatesWhosePartsAreNotThere(t *testing.T) {
 	for exchange, sound := range map[int]bool{-1: false, 0: true, 3: true, 8: true, 9: false} {
-		text := slices.Concat([]byte(stateMagic), fmt.Appendf(nil, `{"exchange_bytes": %d}`, exchange), []byte("\n12345678"))
-		sum := sha256.Sum256(text)
-		s, err := parseState("0.state", append(text, sum[:]...))
+		text := sealed(fmt.Appendf(nil, `{"exchange_bytes": %d}`+"\n12345678", exchange))
+		s, err := parseState("0.state", text, int64(len(text)))
 		var damaged *StateError
 		if sound && (err != nil || string(s.assessment)+string(s.exchange) != "12345678" || len(s.exchange) != exchange) || !sound && (s != nil || !errors.As(err, &damaged)) {
 			t.Errorf("exchange_bytes %d: parseState returns %+v and error %v", exchange, s, err)

@@ -235,10 +235,7 @@ var nan = func() float64 { zero := 0.0; return zero / zero }()
 // restate changes the state of shard 0.
 func restate(t *testing.T, change func(s *State)) {
 	t.Helper()
-	s, err := readState(t.Context(), "states/0.state")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := stateAt(t, "states/0.state")
 	change(s)
 	if err := s.Write("states/0.state"); err != nil {
 		t.Fatal(err)
