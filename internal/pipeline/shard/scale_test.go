@@ -31,19 +31,28 @@ func TestScale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%d records, sample of %d: a state of %d bytes, %d of them the assessment", c.records, c.sample, info.Size(), len(s.assessment))
+		t.Logf("%d records, sample of %d: a state of %d bytes, %d of them the assessment without its sample", c.records, c.sample, info.Size(), len(s.assessment))
 		all := make([]*State, *scale)
 		for i := range all {
 			again := *s
 			again.Shard, again.Pieces = i, slices.Clone(s.Pieces)
 			all[i] = &again
 		}
+		start := cpu(t)
+		for range all {
+			if _, err := readState(t.Context(), filepath.Join("states", "0.state")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Logf("%d states read and checked in %v of CPU", *scale, cpu(t)-start)
 		j, chain, err := resume(context.Background(), load(t), m, every, every, options)
 		if err != nil {
 			t.Fatal(err)
 		}
-		start := cpu(t)
-		merging := &commit{job: j, chain: chain, manifest: m, options: options}
+		start = cpu(t)
+		many := *m
+		many.Shards = slices.Repeat(m.Shards, *scale)
+		merging := &commit{job: j, chain: chain, manifest: &many, options: options}
 		if err := merging.merge(t.Context(), all); err != nil {
 			t.Fatal(err)
 		}
