@@ -127,8 +127,8 @@ func ReleasedCode(c *microdata.Column, i int) float64 {
 	return At(c.Out(), i)
 }
 
-// Categories are the values from which on a number stands for a category and not for itself.
-const Categories = 1e299
+// Categories are the values from which on a number stands for a category and not for itself: 2⁹⁹³, which is Category(0).
+const Categories = 0x1p993
 
 // Category returns the value that stands for a category with a code below 2⁵³. It is no quantity: only
 // whether two of them are equal matters.

@@ -87,3 +87,15 @@ func TestCode(t *testing.T) {
 		t.Errorf("a number's code is %v", Code(n, 0))
 	}
 }
+
+// Every category is beyond the numbers, and finite; two are equal if their codes are.
+func TestEveryCategoryIsOne(t *testing.T) {
+	last := math.Nextafter(Categories, 0)
+	for _, code := range []float64{0, 1, 2, 1 << 30, 1<<50 - 1, 1 << 52, 1<<53 - 1} {
+		v := Category(code)
+		if !(v >= Categories) || math.IsInf(v, 0) || !(v > last) {
+			t.Errorf("code %v: %v", code, v)
+		}
+		last = v
+	}
+}

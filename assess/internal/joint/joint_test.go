@@ -288,20 +288,56 @@ func TestHouseholdsThatShareADraw(t *testing.T) {
 		return y[i]
 	})
 	household := Column{Name: "household", Values: of, GroupOnly: true}
+	about := func(i int) float64 { return cell.Category(math.Floor(math.Log(x[i]) + 0.5*w.r.NormFloat64())) }
+	regions := w.of(func(i int) float64 { return cell.Category(math.Floor(math.Log(x[i]) + w.r.NormFloat64())) })
 	for name, c := range map[string]struct {
 		list []Column
 		y    []float64
 		open bool
 	}{
-		"shared":           {append(columns(y), household), y, false},
-		"beside a wage":    {append(columns(y, w.noisy(x, 1000)), household), y, true},
-		"beside noise":     {append(columns(y, w.noisy(w.of(func(int) float64 { return 0 }), 100)), household), y, false},
-		"a few have their": {append(columns(own), household), own, true},
-		"draws of each":    {append(columns(each), household), each, true},
+		"shared":               {append(columns(y), household), y, false},
+		"beside a wage":        {append(columns(y, w.noisy(x, 1000)), household), y, true},
+		"beside noise":         {append(columns(y, w.noisy(w.of(func(int) float64 { return 0 }), 100)), household), y, false},
+		"a few have their":     {append(columns(own), household), own, true},
+		"draws of each":        {append(columns(each), household), each, true},
+		"beside an occupation": {append(columns(y, w.of(about)), household), y, true},
+		"beside an occupation of few": {append(columns(y, w.of(func(i int) float64 {
+			if i%9 > 1 {
+				return math.NaN()
+			}
+			return about(i)
+		})), household), y, true},
+		"beside a region": {append(columns(y, w.of(func(i int) float64 { return regions[i/3*3] })), household), y, false},
+		"beside a colour": {append(columns(y, w.of(func(int) float64 { return cell.Category(float64(w.r.IntN(40))) })), household), y, false},
+		"beside a name":   {append(columns(y, w.of(func(i int) float64 { return cell.Category(float64(i)) })), household), y, false},
+		"beside nothing":  {append(columns(y, w.of(func(int) float64 { return math.NaN() })), household), y, false},
 	} {
 		r := New(c.list, w.n, false).Estimate(x, c.y, 0, nil)
 		if r.Open != c.open || !c.open && !(math.Sqrt(r.Square) > 85) {
 			t.Errorf("%s: open %v, RMSE %v", name, r.Open, math.Sqrt(r.Square))
+		}
+	}
+}
+
+// A category is no quantity, whatever its code: where a third of the values of another column are codes for missing
+// values, that column tells as much as with nulls there. As numbers of 10²⁹⁹ they would hide what it tells.
+func TestCategoriesAmongNumbers(t *testing.T) {
+	for _, code := range []float64{0, 1, 1 << 40, 1<<50 - 1, 1<<53 - 1} {
+		w := newWorld(11, 6000)
+		x := w.incomes()
+		y, other := w.noisy(x, 100), w.noisy(x, 80)
+		of := func(missing float64) float64 {
+			z := slices.Clone(other)
+			for i := range z {
+				if i%3 == 0 {
+					z[i] = missing
+				}
+			}
+			r := New(columns(y, z), w.n, true).Estimate(x, y, 0, nil)
+			return math.Sqrt(r.Square)
+		}
+		if coded, null := of(cell.Category(code)), of(math.NaN()); !(math.Abs(coded/null-1) < 0.01) || !(null < 85) {
+			t.Errorf("code %v: RMSE %v with codes and %v with nulls", code, coded, null)
 		}
 	}
 }

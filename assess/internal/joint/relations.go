@@ -425,11 +425,49 @@ func (s *sought) alike(g *grouping, rows []int, constant float64) bool {
 		return false
 	}
 	for c := range s.columns {
-		if c != s.own && !s.columns[c].GroupOnly && s.goesWith(s.columns[c].numbers, rows) {
+		if c == s.own || s.columns[c].GroupOnly {
+			continue
+		}
+		if z := s.columns[c].numbers; z != nil && s.goesWith(z, rows) || z == nil && s.differsBy(s.columns[c].Values, g) {
 			return false
 		}
 	}
 	return true
+}
+
+// differsBy reports whether a category that differs within the groups tells of x: whether the means by category have more
+// than 0.01 of its variance, which is a correlation of 0.1, beyond what as many categories have by chance.
+func (s *sought) differsBy(category []float64, g *grouping) bool {
+	type level struct{ n, sum float64 }
+	var levels []level
+	place, first, differs := map[float64]int{}, map[int32]float64{}, false
+	var n, sum, square float64
+	for _, i := range s.rows {
+		x, v := s.x[i]-s.x[s.rows[0]], category[i]
+		if x != x || v != v {
+			continue
+		}
+		at, seen := place[v]
+		if !seen {
+			at, levels = len(levels), append(levels, level{})
+			place[v] = at
+		}
+		levels[at].n, levels[at].sum = levels[at].n+1, levels[at].sum+x
+		n, sum, square = n+1, sum+x, square+x*x
+		if at := g.of[i]; at >= 0 {
+			if before, seen := first[at]; !seen {
+				first[at] = v
+			} else if before != v {
+				differs = true
+			}
+		}
+	}
+	between, degrees := -sum*sum/n, float64(len(levels)-1)
+	for _, l := range levels {
+		between += l.sum * l.sum / l.n
+	}
+	total := square - sum*sum/n
+	return differs && n > degrees+1 && between-degrees*(total-between)/(n-degrees-1) > 0.01*total
 }
 
 // goesWith reports whether numbers are correlated with x by more than 0.1.
