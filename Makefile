@@ -173,6 +173,10 @@ bench-span: build ## what of a run goes by turns, and the bounds that this sets 
 bench-cores: build ## beside DuckDB on 1, 2, 4, … cores, as many as there are
 	scripts/bench.sh --only cores $(BENCH)
 
+.PHONY: bench-shards
+bench-shards: build ## what plan, shards and commit take, and a terabyte on 10 to 1,000 executors, simulated
+	SCRIPT=bench_shards.py scripts/bench.sh $(BENCH)
+
 .PHONY: bench-objects
 bench-objects: build ## from and to S3 on loopback beside files: writes docs/performance.md's figures to stdout
 	scripts/bench-objects.sh $(BENCH)

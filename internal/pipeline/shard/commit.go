@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -99,7 +100,7 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 	return nil
 }
 
-// mergeMeasured merges the assessments of all shards, in their order. No more than two are decoded at a time, and
+// mergeMeasured merges the assessments of all shards, in their order. One for each core is decoded at a time, and
 // states that are not held in memory are read only then.
 func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 	if !c.plan.Measures() {
@@ -113,7 +114,7 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 	defer stop()
 	var limit atomic.Uint32 // of the merged sample, or what it was shortly before: it only falls
 	limit.Store(math.MaxUint32)
-	pending := make(chan chan decoded, 1)
+	pending := make(chan chan decoded, runtime.GOMAXPROCS(0)-1)
 	go func() {
 		defer close(pending)
 		defer bug.Guard()
