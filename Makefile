@@ -153,6 +153,14 @@ test-examples: ## the examples for Kubernetes, Airflow, systemd and Prometheus a
 test-python: ## the Python package, its types, tests and notebook (needs Python and Go)
 	scripts/test-python.sh
 
+.PHONY: wheels
+wheels: ## the Python package with the program inside, for Linux and macOS, into out/wheels (WHEELS: some of the platforms)
+	scripts/wheels.sh out/wheels $(WHEELS)
+
+.PHONY: test-wheels
+test-wheels: ## the wheels, installed without a network and without Go (WHEELS: some of the platforms; all of them: minutes)
+	scripts/test-wheels.sh $(WHEELS)
+
 .PHONY: test-spark
 test-spark: ## releases by Spark on a local cluster, with faults (needs Python, Java and Go; minutes)
 	scripts/test-spark.sh

@@ -38,6 +38,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validatePrivacy(p)
 	l.validateReport(p)
 	l.validateCopies(p)
+	l.validateLineage(p)
 	l.validatePaths(p)
 	l.validateExtension(p.Sink)
 	if len(p.Masks) == 0 && l.Sound("masks") {

@@ -85,12 +85,17 @@ type SinkAbilities struct {
 	Note func(ctx context.Context, topic string, value []byte) error
 }
 
+// Dataset is a namespace and a name in it, by OpenLineage's naming: postgres://HOST:PORT and DATABASE.SCHEMA.TABLE.
+type Dataset struct{ Namespace, Name string }
+
 // ConfigAbilities are those of a source's or a sink's configuration.
 type ConfigAbilities struct {
 	// Description names, without secrets, a source or sink that consists neither of files nor of topics, such as a
 	// database table. For such a sink, Paths returns names for messages too, and no paths of files.
 	Description string
-	Topics      *Topics // what is read or written is topics
+	// Dataset names, without secrets, what Description does, for events of lineage.
+	Dataset Dataset
+	Topics  *Topics // what is read or written is topics
 	// SetPipeline sets the name of the pipeline, SetLookup the function that looks up environment variables, for
 	// passwords.
 	SetPipeline func(name string)

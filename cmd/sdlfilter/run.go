@@ -43,7 +43,7 @@ func (s *state) runCommand() *cobra.Command {
 			if err := o.check(p); err != nil {
 				return err
 			}
-			result, err := s.release(cmd.Context(), args[0], p, &o)
+			result, err := s.recorded(cmd.Context(), p, func() (*account.Result, error) { return s.release(cmd.Context(), args[0], p, &o) })
 			if err != nil || result == nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/shard"
 )
 
@@ -181,7 +182,7 @@ func (s *state) shardCommitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := shard.Commit(cmd.Context(), p, m, states, o)
+			result, err := s.recorded(cmd.Context(), p, func() (*account.Result, error) { return shard.Commit(cmd.Context(), p, m, states, o) })
 			if err != nil {
 				return err
 			}

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"cmp"
+	"net"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,11 +49,24 @@ var (
 
 // abilities are those of both configurations. By the pipeline's name the server's lists of connections say whose they
 // are.
-func (c *Connection) abilities(description string) connectors.ConfigAbilities {
+func (c *Connection) abilities(table string) connectors.ConfigAbilities {
 	return connectors.ConfigAbilities{
-		Description: description, SetPipeline: func(name string) { c.application = name },
+		Description: "postgres " + table, Dataset: c.dataset(table), SetPipeline: func(name string) { c.application = name },
 		SetLookup: func(lookup func(name string) (string, bool)) { c.Password.Lookup = lookup },
 	}
+}
+
+// dataset names a table by the server and the database of the URL.
+func (c *Connection) dataset(table string) connectors.Dataset {
+	u, err := url.Parse(c.URL)
+	if err != nil {
+		return connectors.Dataset{Namespace: "postgres", Name: table}
+	}
+	server := net.JoinHostPort(cmp.Or(u.Hostname(), "localhost"), cmp.Or(u.Port(), "5432"))
+	if database := strings.Trim(u.Path, "/"); database != "" {
+		table = database + "." + table
+	}
+	return connectors.Dataset{Namespace: "postgres://" + server, Name: table}
 }
 
 // secrets are the parameters of a URL that would hold a password.
@@ -119,12 +133,12 @@ func checkTable(ps *check.Problems, name string) {
 
 // Abilities implements connectors.SourceConfig.
 func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
-	return connectors.SourceConfigAbilities{ConfigAbilities: c.abilities("postgres " + cmp.Or(c.Table, "query"))}
+	return connectors.SourceConfigAbilities{ConfigAbilities: c.abilities(cmp.Or(c.Table, "query"))}
 }
 
 // Abilities implements connectors.SinkConfig.
 func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
-	return connectors.SinkConfigAbilities{ConfigAbilities: c.abilities("postgres " + c.Table), ColumnsAlone: true}
+	return connectors.SinkConfigAbilities{ConfigAbilities: c.abilities(c.Table), ColumnsAlone: true}
 }
 
 // Paths implements connectors.SinkConfig.

@@ -19,7 +19,7 @@ import (
 const (
 	untyped  = " Missplit InfersTypes JSONText Survey"
 	ofTopics = " StreamName Acknowledge Numbered Holding"
-	others   = "Description Topics SetPipeline SetLookup"
+	others   = "Description Dataset Topics SetPipeline SetLookup"
 	streamed = " TakesStream RollByDefault KeyColumn WritesJSON"
 )
 
@@ -30,8 +30,8 @@ var lacks = map[string]struct{ source, sink, from, to string }{
 	"csv":     {"JSONText Relocated" + ofTopics, "Note", others + " Declare WithSpans", others + streamed},
 	"jsonl":   {"Missplit Relocated" + ofTopics, "Labels Note", others + " Options Guess WithSpans", others + " TakesStream RollByDefault KeyColumn NamesMissing VariableLabels"},
 	"arrow":   {untyped + ofTopics + " Relocated Divisible", "Hold Labels Note", others + " Options Guess Declare WithStreams WithSurvey WithSpans", others + streamed + " NamesMissing VariableLabels Placed Rearranged"},
-	"kafka": {"", "", "Description Options Guess WithStreams WithSurvey",
-		"Description RollByDefault NamesMissing VariableLabels Placed Rearranged"},
+	"kafka": {"", "", "Description Dataset Options Guess WithStreams WithSurvey",
+		"Description Dataset RollByDefault NamesMissing VariableLabels Placed Rearranged"},
 	"postgres": {"Changed PartitionKeys Folder Relocated Divisible" + untyped + ofTopics, "", "Topics Options Guess Declare WithStreams WithSurvey WithSpans",
 		"Topics NamesMissing VariableLabels Placed Rearranged" + streamed},
 	"xlsx":  {"Missplit JSONText Survey Relocated Divisible" + ofTopics, "Hold Note", others + serial, others + streamed + " NamesMissing Placed Rearranged"},

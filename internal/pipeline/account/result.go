@@ -2,12 +2,14 @@ package account
 
 import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Result is how a run ended.
 type Result struct {
 	Report *report.Report
-	Files  []string // what has been given its final name, the release first
+	Files  []string          // what has been given its final name, the release first
+	Schema *microdata.Schema // of the release; nil: it is not known here
 
 	// Drained says that a stream without end was told to end, and has ended.
 	Drained bool

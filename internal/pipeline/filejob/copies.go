@@ -143,7 +143,7 @@ func contains(found []*report.Report, warning string) bool {
 
 // publish gives all copies their names, or none, and the report last.
 func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
-	res := &account.Result{Report: rep}
+	res := &account.Result{Report: rep, Schema: c.runs[0].plan.Layout.Released()}
 	var named error
 	for i, r := range c.runs {
 		switch {

@@ -254,7 +254,7 @@ func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 // told last, and only if there is a release: records that were withheld, or not completely
 // published, are read again.
 func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
-	res := &account.Result{Report: rep}
+	res := &account.Result{Report: rep, Schema: r.plan.Layout.Released()}
 	if !rep.Gate.Passed {
 		if err := r.withhold(ctx); err != nil {
 			return nil, err

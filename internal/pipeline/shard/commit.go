@@ -349,7 +349,7 @@ func (c *commit) judged(ctx context.Context) (*report.Report, error) {
 // everything has its name: until then a killed commit can be run again. A refused release is
 // removed with its parts.
 func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) (*account.Result, error) {
-	res := &account.Result{Report: rep}
+	res := &account.Result{Report: rep, Schema: c.plan.Layout.Released()}
 	release := c.config.Sink.Config.Paths()[0]
 	var err error
 	if rep.Gate.Passed {

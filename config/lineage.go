@@ -1,0 +1,62 @@
+package config
+
+import (
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/connectors"
+)
+
+// Lineage says where the OpenLineage events of a file job go; nowhere without a file and a URL.
+type Lineage struct {
+	File      string            `yaml:"file" doc:"a file that the events are appended to, one JSON object a line; made readable by its owner only"`
+	URL       string            `yaml:"url" doc:"the address that the events are posted to, such as https://lineage.example/api/v1/lineage, without user, password and parameters. Redirects are not followed"`
+	Token     connectors.Secret `yaml:"token" doc:"where the bearer token for url is kept: {env: NAME} or {file: PATH}. It is sent over https, or to this machine"`
+	Namespace string            `yaml:"namespace" default:"sdlfilter" doc:"the namespace of the job"`
+	Patience  Duration          `yaml:"patience" default:"5s" doc:"how long one event may take. An event that did not arrive is a warning; the release and the exit status stay, and the end of a run waits at most twice this long"`
+}
+
+// SourcePath is the path of the source, "" where it has none.
+func (p *Pipeline) SourcePath() string { return pathOf(p.Source.Config) }
+
+// SinkPath is that of the sink; it may be "-".
+func (p *Pipeline) SinkPath() string { return pathOf(p.Sink.Config) }
+
+// Given reports whether events go anywhere.
+func (e Lineage) Given() bool { return e.File != "" || e.URL != "" }
+
+// validateLineage finds what is wrong with an address without repeating it, as it may hold a password.
+func (l *loader) validateLineage(p *Pipeline) {
+	if !l.Given("lineage") || !l.Sound("lineage") {
+		return
+	}
+	switch {
+	case !p.Lineage.Given():
+		l.Wrong("lineage", "must have a file or a url")
+	case p.Streaming():
+		l.Wrong("lineage", "is of file jobs: a stream has no events (--listen serves its metrics)")
+	}
+	if d := time.Duration(p.Lineage.Patience); d <= 0 || d > time.Minute {
+		l.Wrong("lineage.patience", "must be above 0 and at most 1m, got %s", d)
+	}
+	l.Within("lineage.token", p.Lineage.Token.Check())
+	u, err := url.Parse(p.Lineage.URL)
+	switch {
+	case p.Lineage.URL == "":
+		if p.Lineage.Token.Given() {
+			l.Wrong("lineage.token", "is for url, and there is none")
+		}
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		l.Wrong("lineage.url", "must be of the form https://HOST/PATH")
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		l.Wrong("lineage.url", "must be of the form https://HOST/PATH, without user, password and parameters; a token has its place in token: {env: NAME}")
+	case p.Lineage.Token.Given() && u.Scheme != "https" && !loopback(u.Hostname()):
+		l.Wrong("lineage.url", "must be of the form https://HOST/PATH where there is a token")
+	}
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}

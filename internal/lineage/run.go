@@ -1,0 +1,100 @@
+package lineage
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/bug"
+)
+
+// Run sends the events of one run, one after another, beside it. A nil Run sends nothing.
+type Run struct {
+	pipeline *config.Pipeline
+	id       string
+	version  string
+	log      zerolog.Logger
+	sinks    []sink
+	patience time.Duration
+	queue    chan *Event
+	done     chan struct{}
+}
+
+// sink is one place that events go to. The error of send says what is wrong in words of its own, and holds nothing of an
+// answer; send is called with one event at a time, and may not return.
+type sink interface {
+	send(line []byte, patience time.Duration) error
+	String() string
+}
+
+// Start sends the event that a run begins; it waits for nothing. The result is nil, and the run has no events, where the
+// configuration wants none.
+func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
+	if !p.Lineage.Given() {
+		return nil
+	}
+	r := &Run{
+		pipeline: p, version: version, log: log, patience: time.Duration(p.Lineage.Patience),
+		queue: make(chan *Event, 2), done: make(chan struct{}),
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		log.Warn().Msg("lineage: no events: this machine gives no random numbers")
+		return nil
+	}
+	r.id = id.String()
+	if p.Lineage.File != "" {
+		r.sinks = append(r.sinks, file(p.Lineage.File))
+	}
+	if p.Lineage.URL != "" {
+		if s, err := newServer(p.Lineage); err != nil {
+			r.warn(begun, err)
+		} else {
+			r.sinks = append(r.sinks, s)
+		}
+	}
+	go r.work()
+	r.queue <- r.event(begun, time.Now())
+	return r
+}
+
+// End sends the event that the run has ended, and waits at most twice the patience of one event for all that is on its way.
+func (r *Run) End(e Ending) {
+	if r == nil {
+		return
+	}
+	r.queue <- r.ended(e, time.Now())
+	close(r.queue)
+	patience := time.NewTimer(2 * r.patience)
+	defer patience.Stop()
+	select {
+	case <-r.done:
+	case <-patience.C:
+		r.log.Warn().Msgf("lineage: not all events have arrived after %s; the release is not affected", 2*r.patience)
+	}
+}
+
+func (r *Run) work() {
+	defer bug.Guard()
+	defer close(r.done)
+	for e := range r.queue {
+		line, err := json.Marshal(e)
+		for _, s := range r.sinks {
+			if err == nil {
+				err = s.send(line, r.patience)
+			}
+			if err != nil {
+				r.warn(e.Type, fmt.Errorf("%s: %w", s, err))
+			}
+			err = nil
+		}
+	}
+}
+
+func (r *Run) warn(kind string, err error) {
+	r.log.Warn().Msgf("lineage: the event %s was not sent: %v; the release is not affected", kind, err)
+}
