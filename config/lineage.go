@@ -8,7 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 )
 
-// Lineage says where the OpenLineage events of a file job go; nowhere without a file and a URL.
+// Lineage says where the OpenLineage events of a file job go: a file, a URL, or both.
 type Lineage struct {
 	File      string            `yaml:"file" doc:"a file that the events are appended to, one JSON object a line; made readable by its owner only"`
 	URL       string            `yaml:"url" doc:"the address that the events are posted to, such as https://lineage.example/api/v1/lineage, without user, password and parameters. Redirects are not followed"`
@@ -23,16 +23,13 @@ func (p *Pipeline) SourcePath() string { return pathOf(p.Source.Config) }
 // SinkPath is that of the sink; it may be "-".
 func (p *Pipeline) SinkPath() string { return pathOf(p.Sink.Config) }
 
-// Given reports whether events go anywhere.
-func (e Lineage) Given() bool { return e.File != "" || e.URL != "" }
-
 // validateLineage finds what is wrong with an address without repeating it, as it may hold a password.
 func (l *loader) validateLineage(p *Pipeline) {
-	if !l.Given("lineage") || !l.Sound("lineage") {
+	if p.Lineage == nil || !l.Sound("lineage") {
 		return
 	}
 	switch {
-	case !p.Lineage.Given():
+	case p.Lineage.File == "" && p.Lineage.URL == "":
 		l.Wrong("lineage", "must have a file or a url")
 	case p.Streaming():
 		l.Wrong("lineage", "is of file jobs: a stream has no events (--listen serves its metrics)")

@@ -54,7 +54,10 @@ func parse(file string, text []byte, of *form.Form, opts Options) (*Pipeline, er
 	}
 	l := &loader{r}
 	p.loaded, p.Warnings = l, r.Warnings()
-	p.Key.lookup, p.Lineage.Token.Lookup = r.Lookup, r.Lookup
+	p.Key.lookup = r.Lookup
+	if p.Lineage != nil {
+		p.Lineage.Token.Lookup = r.Lookup
+	}
 	if p.Name == "" && !l.Given("name") {
 		base := filepath.Base(file)
 		p.Name = strings.TrimSuffix(base, filepath.Ext(base))

@@ -125,7 +125,9 @@ func (l *loader) outputs(p *Pipeline) (outputs []located) {
 	for i, e := range p.Assess.Emit {
 		add(fmt.Sprintf("assess.emit[%d].jsonl", i), e.JSONL, "the snapshots")
 	}
-	add("lineage.file", p.Lineage.File, "the lineage events")
+	if p.Lineage != nil {
+		add("lineage.file", p.Lineage.File, "the lineage events")
+	}
 	add("report.json", p.Report.JSON, "the report")
 	add("report.html", p.Report.HTML, "the HTML report")
 	add("report.board", p.Report.Board, "the page for the release board")

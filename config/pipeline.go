@@ -35,8 +35,8 @@ type Pipeline struct {
 	Gate       Gate             `yaml:"gate" doc:"what must hold for the release to be published"`
 	Quarantine Quarantine       `yaml:"quarantine" doc:"where the places of records that could not be masked are written, with the reasons; values are never written"`
 	Report     Report           `yaml:"report" doc:"the risk-and-utility report"`
-	Lineage    Lineage          `yaml:"lineage" doc:"OpenLineage events of a file job: that it has begun, and how it has ended. They have the names of the released columns, the kinds of the masks, and counts; no value, and no other column"`
-	Map        *Map             `yaml:"map" doc:"what sdlfilter map compares on its R-U confidentiality map; a run ignores this"` // nil where none is given
+	Lineage    *Lineage         `yaml:"lineage" doc:"OpenLineage events of a file job: that it has begun, and how it has ended. They have the names of the released columns, the kinds of the masks, and counts; no value, and no other column"` // nil where none is given
+	Map        *Map             `yaml:"map" doc:"what sdlfilter map compares on its R-U confidentiality map; a run ignores this"`                                                                                                                // nil where none is given
 
 	// Warnings are messages for the user that are not errors: an environment variable that looks
 	// like a setting but is none, or a pipeline without masks.

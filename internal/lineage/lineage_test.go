@@ -400,7 +400,7 @@ func TestNames(t *testing.T) {
 	const head = "{version: 1, name: n, key: {env: K}, columns: {a: {role: other}}, "
 	for text, want := range map[string]string{
 		"source: {csv: {path: s3://bucket/a/b.csv}}, sink: {parquet: {path: 'az://box/x.parquet'}}": "[{s3://bucket a/b.csv}] [{az://box x.parquet}]",
-		"source: {csv: {path: '-'}}, sink: {csv: {path: '-'}}":                                    "[{file -}] [{file -}]",
+		"source: {csv: {path: '-'}}, sink: {csv: {path: '-'}}":                                      "[{file -}] [{file -}]",
 		"source: {postgres: {url: 'postgres://bob@db:99/d', table: s.t}}, sink: {postgres: {url: 'postgres://bob@/d', table: open.t}}": "[{postgres://db:99 d.s.t}] " +
 			"[{postgres://localhost:5432 d.open.t}]",
 		"source: {postgres: {url: 'postgres://h', query: 'select 4711', order: [a]}}, sink: {csv: {path: /o}}": "[{postgres://h:5432 query}] [{file /o}]",

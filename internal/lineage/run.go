@@ -34,7 +34,7 @@ type sink interface {
 // Start sends the event that a run begins; it waits for nothing. The result is nil, and the run has no events, where the
 // configuration wants none.
 func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
-	if !p.Lineage.Given() {
+	if p.Lineage == nil {
 		return nil
 	}
 	r := &Run{
@@ -51,7 +51,7 @@ func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
 		r.sinks = append(r.sinks, file(p.Lineage.File))
 	}
 	if p.Lineage.URL != "" {
-		if s, err := newServer(p.Lineage); err != nil {
+		if s, err := newServer(*p.Lineage); err != nil {
 			r.warn(begun, err)
 		} else {
 			r.sinks = append(r.sinks, s)
