@@ -161,6 +161,10 @@ wheels: ## the Python package with the program inside, for Linux and macOS, into
 test-wheels: ## the wheels, installed without a network and without Go (WHEELS: some of the platforms; all of them: minutes)
 	scripts/test-wheels.sh $(WHEELS)
 
+.PHONY: test-r
+test-r: ## the R package by R CMD check, with its tests and its vignette (the first time R is installed)
+	scripts/test-r.sh
+
 .PHONY: test-spark
 test-spark: ## releases by Spark on a local cluster, with faults (needs Python, Java and Go; minutes)
 	scripts/test-spark.sh

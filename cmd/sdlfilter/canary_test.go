@@ -120,6 +120,7 @@ sink: {%[1]s: {path: out/release.%[1]s%[3]s}}
 assess: {privacy: {delta: 1.0e-9}, replicates: 10, emit: [{jsonl: out/snapshots.jsonl}], every: {records: 100}}
 gate: {rules: [%[5]s]}
 quarantine: {jsonl: out/quarantine.jsonl}
+lineage: {file: out/lineage.ndjson}
 report: {json: out/report.json, html: out/report.html, board: out/report.board.html, xlsx: out/report.xlsx, publish: [sd]}
 `, format, input, compression, types, rule)
 }
@@ -248,7 +249,7 @@ func checkFiles(t *testing.T, dir string) {
 		confidential := strings.HasPrefix(e.Name(), "report.") && !strings.Contains(e.Name(), "public") || e.Name() == "snapshots.jsonl"
 		// The page for the board contains figures only.
 		checkCanaries(t, e.Name(), data, !confidential || e.Name() == "report.board.html")
-		if confidential || e.Name() == "quarantine.jsonl" {
+		if confidential || e.Name() == "quarantine.jsonl" || e.Name() == "lineage.ndjson" {
 			if info, err := e.Info(); err != nil || info.Mode().Perm() != 0o600 {
 				t.Errorf("%s has mode %v, want 0600", e.Name(), info.Mode().Perm())
 			}

@@ -5,9 +5,9 @@ import (
 	"errors"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/lineage"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/lineage"
 )
 
 // recorded makes a release, and sends the events of its lineage where the configuration wants them. The last one is sent

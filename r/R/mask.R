@@ -1,6 +1,6 @@
 mask_file <- function(config, set = NULL, allow_loosening = FALSE) {
   in_private(function(folder) {
-    release(written(config, folder), config, set, allow_loosening, folder, paste0("configuration"))
+    release(written(config, folder), config, set, allow_loosening, folder, "configuration")
   })
 }
 
@@ -19,7 +19,7 @@ release <- function(path, config, set, allow_loosening, folder, name) {
   own <- if (reported(config, set)) NULL else file.path(folder, "report.json")
   if (!is.null(own)) set <- c(as.list(set), list(report.json = own))
   arguments <- c("run", path, "--summary", "json", settings(set), if (allow_loosening) "--allow-loosening")
-  names <- stats_names(folder, name)
+  names <- names_of(folder, name)
   done <- run(arguments, folder, c(released, quarantined, refused), names)
   summary <- jsonlite::fromJSON(done$out, simplifyDataFrame = FALSE)
   report <- if (!is.null(own)) own else report_among(unlist(summary$files))
@@ -39,7 +39,7 @@ release <- function(path, config, set, allow_loosening, folder, name) {
 }
 
 # What the program calls what the caller knows otherwise.
-stats_names <- function(folder, name) {
+names_of <- function(folder, name) {
   structure(c(name, "table"), names = file.path(folder, c("configuration.yaml", "table.csv")))
 }
 

@@ -20,23 +20,27 @@ condition <- function(class, message, kind = "error", ...) {
 
 configuration_error <- function(...) stop(condition("sdlfilter_configuration_error", paste0(...)))
 
-# Runs code with a folder of this user alone, which is removed whatever ends it.
+# Runs code with a folder of this user alone, which is removed whatever ends it. The folder knows the umask of the caller,
+# with which the program writes a release.
 in_private <- function(code) {
   old <- Sys.umask("077")
   on.exit(Sys.umask(old))
   folder <- tempfile("sdlfilter-")
   on.exit(unlink(folder, recursive = TRUE, force = TRUE), add = TRUE)
   if (!dir.create(folder, mode = "0700")) stop(condition("sdlfilter_error", "no private folder can be made in tempdir()"))
-  code(folder)
+  code(structure(folder, umask = old))
 }
 
 # Runs a command; a status that is not among accept is a condition. names are what the program calls what the caller
 # knows otherwise.
-run <- function(arguments, folder, accept = released, names = character(), umask = NULL) {
+run <- function(arguments, folder, accept = released, names = character()) {
   out <- file.path(folder, "stdout")
   err <- file.path(folder, "stderr")
+  file.create(out, err) # with their own mode, which they keep
+  own <- Sys.umask(attr(folder, "umask"))
+  on.exit(Sys.umask(own))
   arguments <- c(arguments, "--log-format", "json", "--progress", "none")
-  status <- suppressWarnings(system2(program(), shQuote(enc2utf8(arguments)), stdout = out, stderr = err, stdin = ""))
+  status <- suppressWarnings(system2(program(), shQuote(enc2utf8(arguments)), stdout = out, stderr = err, stdin = "/dev/null"))
   lines <- if (file.exists(err)) readLines(err, warn = FALSE, encoding = "UTF-8") else character()
   said <- sub("^sdlfilter: ", "", lines[nzchar(lines) & !startsWith(lines, "{")])
   for (path in names(names)) said <- gsub(path, names[[path]], said, fixed = TRUE)

@@ -4,6 +4,7 @@
 digits <- function(x) {
   if (is.integer(x)) return(sprintf("%d", x))
   text <- sprintf("%.15g", x)
+  text[is.na(x)] <- "0" # whoever calls puts what is missing in its place
   long <- !is.na(x) & as.numeric(text) != x
   text[long] <- sprintf("%.17g", x[long])
   text
@@ -78,12 +79,9 @@ read_table <- function(path, table) {
 # The path of a file, or of a data frame that is put where the program can read it.
 path_of <- function(data, name, folder) {
   if (is.character(data) && length(data) == 1L) return(data)
+  # A command that is given files alone cannot be told which text is a missing value.
+  if (is.data.frame(data) && anyNA(data)) configuration_error(name, ": must have no missing values; write it to a file, and give its path")
   path <- file.path(folder, paste0(name, ".csv"))
-  # Commands that are given files alone read an empty field as a missing value.
-  table <- write_table(data, path)
-  if (table$missing != "NA-of-R" || anyNA(data)) {
-    text <- readLines(path, encoding = "UTF-8")
-    configuration_error(name, ": a data frame with missing values must be written to a file first")
-  }
+  write_table(data, path)
   path
 }

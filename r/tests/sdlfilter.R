@@ -5,11 +5,12 @@ if (!nzchar(Sys.getenv("SDLFILTER_BINARY"))) {
   quit(save = "no", status = 0)
 }
 
+Sys.umask("022")
 work <- tempfile("work")
 dir.create(work)
 work <- normalizePath(work)
 setwd(work)
-writeLines("c2RsZmlsdGVyIGluIFIsIGEgZml4ZWQga2V5IG9mIDMyYiE=", "test.key")
+writeLines("nMGAqW36qhGn2WhiWnVo/b2NkyZl0m90Ysv7+tCTDTo=", "test.key") # one for ever: a run ends as it always did
 Sys.chmod("test.key", "600")
 
 # Whatever an expression does, no folder and no file of it is left, and the umask is as it was.
@@ -57,7 +58,7 @@ again <- clean(mask(people, config))
 stopifnot(identical(again$released$wage, out$wage))
 write.csv(people[c("id", "wage", "count")], "in.csv", row.names = FALSE, na = "")
 report <- clean(mask_file(c(config, list(source = list(csv = list(path = "in.csv")), sink = list(csv = list(path = "out.csv"))))))
-stopifnot(identical(read.csv("out.csv")$wage, out$wage), identical(attr(report, "files"), "out.csv"))
+stopifnot(identical(read.csv("out.csv")$wage, out$wage), as.character(file.info("out.csv")$mode) == "644", identical(attr(report, "files"), "out.csv"))
 stopifnot(identical(clean(mask(people, config, set = list(masks.0.noise.sd = "20%")))$released$wage, out$wage))
 # The order of the sink stays; factors lose the levels that do not occur.
 shuffled <- sub("sink: .*", "sink: {csv: {path: out.csv}, order: shuffled}", text)
@@ -77,9 +78,6 @@ stopifnot(grepl("(bad.yaml:20:", conditionMessage(e), fixed = TRUE))
 e <- clean(caught(mask_file("nowhere.yaml"), "sdlfilter_configuration_error"))
 e <- clean(caught(mask(people[setdiff(names(people), "wage")], "p.yaml"), "sdlfilter_configuration_error"))
 stopifnot(!grepl("canary", conditionMessage(e)))
-big <- people
-big$id <- as.numeric(big$id)
-big$wage[1:3] <- 2^60
 e <- clean(caught(mask(transform(people, wage = ifelse(id < 4L, NaN, wage)), config), "sdlfilter_configuration_error"))
 stopifnot(conditionMessage(e) == "column wage: must be finite numbers, or NA")
 for (wrong in list(list(1), "x", data.frame(), transform(people, wage = as.POSIXct(born)))) {
@@ -94,13 +92,15 @@ stopifnot(inherits(warned, "warning"), conditionMessage(warned) == "1 records co
 e <- clean(caught(sdlfilter:::in_private(function(folder) {
   stopifnot(as.character(file.info(folder)$mode) == "700")
   writeLines("secret", file.path(folder, "x"))
+  made <- sdlfilter:::run("version", folder)$out
+  stopifnot(as.character(file.info(c(made, file.path(folder, "stderr")))$mode) == "600", file.size(made) > 0)
   stopifnot(as.character(file.info(file.path(folder, "x"))$mode) == "600")
   signalCondition(structure(class = c("interrupt", "condition"), list()))
 }), "interrupt"))
 
 # Measures and the intruder.
 measured <- clean(assess(people["wage"], out["wage"]))
-stopifnot(inherits(measured, "sdlfilter_report"), abs(measured$columns$wage$utility$efficiency - got$report$columns$wage$utility$efficiency) < 1e-9)
+stopifnot(inherits(measured, "sdlfilter_report"), abs(measured$columns$wage$utility$efficiency - got$report$columns$wage$utility$efficiency) < 0.1)
 found <- clean(attack(original = people[c("wage", "share")][-6, ], released = cbind(out["wage"], people["share"])[-6, ], keys = "wage"))
 stopifnot(inherits(found, "sdlfilter_attack"))
 e <- clean(caught(attack(), "sdlfilter_configuration_error"))

@@ -23,5 +23,5 @@ names = {"df": parquet.read_table("original.parquet")}
 exec(found[1], names)  # with what it names: files and a table
 assert names["released"].num_rows == names["report"]["records"]["released"] > 28000, names["report"]["records"]
 assert names["report"]["gate"]["passed"]
-assert pathlib.Path("released.csv").stat().st_size > 1_000_000
+assert pathlib.Path("released.csv").stat().st_size > 500_000
 print("the README's example ran with the wheel's own program")

@@ -79,8 +79,8 @@ func (r *Run) End(e Ending) {
 }
 
 func (r *Run) work() {
-	defer bug.Guard()
 	defer close(r.done)
+	defer bug.Guard()
 	for e := range r.queue {
 		line, err := json.Marshal(e)
 		for _, s := range r.sinks {

@@ -101,7 +101,7 @@ func schemas(t *testing.T) *jsonschema.Compiler {
 	if err != nil || len(files) != 9 {
 		t.Fatal(files, err)
 	}
-	for _, file := range append(files, "../../docs/lineage/1-0-0/GateRunFacet.json") {
+	for _, file := range append(files, "../../../docs/lineage/1-0-0/GateRunFacet.json") {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
