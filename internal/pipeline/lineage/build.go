@@ -61,9 +61,9 @@ func (r *Run) ended(e Ending, now time.Time) *Event {
 		out.Outputs = r.outputs()
 		return out
 	case e.Result == nil && e.Signalled:
-		return r.failed(aborted, "ended by a signal: nothing was published", now)
+		return r.failed(aborted, "ended by a signal", now)
 	case e.Result == nil:
-		return r.failed(failed, "nothing was published; the job's own log says why", now)
+		return r.failed(failed, "the run failed; the job's own log says why", now)
 	case e.Result.Refused() || !e.Result.Report.Gate.Passed:
 		out := r.failed(failed, "the gate withheld the release", now)
 		out.Run.Facets["sdlfilter_gate"] = gateOf(e.Result.Report, "withheld")
@@ -85,13 +85,7 @@ func (r *Run) failed(kind, why string, now time.Time) *Event {
 }
 
 func gateOf(rep *report.Report, verdict string) gate {
-	broken := 0
-	for _, rule := range rep.Gate.Rules {
-		if !rule.Passed {
-			broken++
-		}
-	}
-	return gate{made(ofGate), verdict, len(rep.Gate.Rules) > 0, len(rep.Gate.Rules), broken}
+	return gate{made(ofGate), verdict, len(rep.Gate.Rules) > 0}
 }
 
 // outputs are the datasets of the release: one, or one for each copy.

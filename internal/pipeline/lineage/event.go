@@ -70,9 +70,7 @@ type errorMessage struct {
 type gate struct {
 	facet
 	Verdict  string `json:"verdict"`  // released or withheld
-	Demanded bool   `json:"demanded"` // whether there are rules
-	Rules    int    `json:"rules"`
-	Broken   int    `json:"broken"` // rules that do not hold
+	Demanded bool   `json:"demanded"` // whether there are rules, as in a public report
 }
 
 type schema struct {

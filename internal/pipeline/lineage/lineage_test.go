@@ -163,7 +163,7 @@ func TestEndings(t *testing.T) {
 		"refused":   {Ending{Result: resultOf(false)}, failed, 0, 2 + 2*2 + 2, "withheld", "withheld"},
 		"withheld":  {Ending{Result: withheld}, failed, 0, 2 + 2*2 + 2, "withheld", "withheld"},
 		"held back": {Ending{Result: held}, failed, 0, 2 + 2*2 + 2, "withheld", "withheld"},
-		"failed":    {Ending{}, failed, 0, 2 + 2*2 + 1, "nothing was published", ""},
+		"failed":    {Ending{}, failed, 0, 2 + 2*2 + 1, "the run failed", ""},
 		"signalled": {Ending{Signalled: true}, aborted, 0, 2 + 2*2 + 1, "signal", ""},
 		"too late":  {Ending{Result: resultOf(true), Signalled: true}, completed, 1, 2 + 2*2 + 1 + 5, "", "released"},
 		"perhaps":   {Ending{Published: true, Signalled: true}, failed, 1, 2 + 2*2 + 1, "perhaps published", ""},
@@ -195,7 +195,7 @@ func TestEndings(t *testing.T) {
 			if text, _ := message["message"].(string); (text != "") != (of.message != "") || !strings.Contains(text, of.message) {
 				t.Errorf("message %q", text)
 			}
-			if gate, _ := run["sdlfilter_gate"].(map[string]any); of.gate != "" && (gate["verdict"] != of.gate || gate["rules"] != 1.0 || gate["demanded"] != true) {
+			if gate, _ := run["sdlfilter_gate"].(map[string]any); of.gate != "" && (gate["verdict"] != of.gate || gate["demanded"] != true || len(gate) != 4) {
 				t.Errorf("gate %v", gate)
 			}
 			in := events[1]["inputs"].([]any)[0].(map[string]any)
@@ -332,13 +332,34 @@ func TestStuck(t *testing.T) {
 	var log bytes.Buffer
 	p := pipelineOf(t, "{file: /none, patience: 50ms}")
 	s := stuck{make(chan struct{})}
-	r := &Run{pipeline: p, log: zerolog.New(&log), patience: 50 * time.Millisecond, sinks: []sink{s}, queue: make(chan *Event, 2), done: make(chan struct{})}
+	r := &Run{pipeline: p, log: zerolog.New(&log), patience: 50 * time.Millisecond, sinks: []sink{s}, queue: make(chan []byte, 2), done: make(chan struct{})}
 	go r.work()
-	r.queue <- r.event(begun, time.Now())
+	r.queue <- nil
 	<-s.called
 	r.End(Ending{})
 	if !strings.Contains(log.String(), "not all events have arrived after 100ms") {
 		t.Errorf("the log is %s", &log)
+	}
+}
+
+// broken is a sink with a mistake.
+type broken struct{}
+
+func (broken) String() string                   { return "broken" }
+func (broken) send([]byte, time.Duration) error { panic("canary") }
+
+// TestMistakes: a mistake in an event or in sending one costs the event, and neither the run nor the other sinks.
+func TestMistakes(t *testing.T) {
+	var log bytes.Buffer
+	path := filepath.Join(t.TempDir(), "events")
+	p := pipelineOf(t, "{file: "+path+"}")
+	r := &Run{pipeline: p, log: zerolog.New(&log), patience: time.Minute, sinks: []sink{broken{}, file(path)}, queue: make(chan []byte, 2), done: make(chan struct{})}
+	go r.work()
+	r.say(func(now time.Time) *Event { return r.event(begun, now) })
+	r.End(Ending{Result: new(account.Result)}) // without a report
+	text, err := os.ReadFile(path)
+	if err != nil || strings.Count(string(text), "\n") != 1 || strings.Count(log.String(), "the release is not affected") != 2 || strings.Contains(log.String(), "canary") {
+		t.Errorf("%v, %s, %s", err, text, &log)
 	}
 }
 

@@ -20,7 +20,7 @@ type Run struct {
 	log      zerolog.Logger
 	sinks    []sink
 	patience time.Duration
-	queue    chan *Event
+	queue    chan []byte // events as JSON
 	done     chan struct{}
 }
 
@@ -39,7 +39,7 @@ func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
 	}
 	r := &Run{
 		pipeline: p, version: version, log: log, patience: time.Duration(p.Lineage.Patience),
-		queue: make(chan *Event, 2), done: make(chan struct{}),
+		queue: make(chan []byte, 2), done: make(chan struct{}),
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -52,13 +52,13 @@ func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
 	}
 	if p.Lineage.URL != "" {
 		if s, err := newServer(*p.Lineage); err != nil {
-			r.warn(begun, err)
+			r.warn(err)
 		} else {
 			r.sinks = append(r.sinks, s)
 		}
 	}
 	go r.work()
-	r.queue <- r.event(begun, time.Now())
+	r.say(func(now time.Time) *Event { return r.event(begun, now) })
 	return r
 }
 
@@ -67,7 +67,7 @@ func (r *Run) End(e Ending) {
 	if r == nil {
 		return
 	}
-	r.queue <- r.ended(e, time.Now())
+	r.say(func(now time.Time) *Event { return r.ended(e, now) })
 	close(r.queue)
 	patience := time.NewTimer(2 * r.patience)
 	defer patience.Stop()
@@ -78,23 +78,37 @@ func (r *Run) End(e Ending) {
 	}
 }
 
+// say puts an event into the queue. A mistake in making one costs the event, not the run.
+func (r *Run) say(build func(now time.Time) *Event) {
+	var line []byte
+	err := func() (err error) {
+		defer bug.Catch(&err)
+		line, err = json.Marshal(build(time.Now()))
+		return err
+	}()
+	if err != nil {
+		r.warn(err)
+		return
+	}
+	r.queue <- line
+}
+
 func (r *Run) work() {
 	defer close(r.done)
 	defer bug.Guard()
-	for e := range r.queue {
-		line, err := json.Marshal(e)
+	for line := range r.queue {
 		for _, s := range r.sinks {
-			if err == nil {
-				err = s.send(line, r.patience)
-			}
+			err := func() (err error) {
+				defer bug.Catch(&err)
+				return s.send(line, r.patience)
+			}()
 			if err != nil {
-				r.warn(e.Type, fmt.Errorf("%s: %w", s, err))
+				r.warn(fmt.Errorf("%s: %w", s, err))
 			}
-			err = nil
 		}
 	}
 }
 
-func (r *Run) warn(kind string, err error) {
-	r.log.Warn().Msgf("lineage: the event %s was not sent: %v; the release is not affected", kind, err)
+func (r *Run) warn(err error) {
+	r.log.Warn().Msgf("lineage: an event was not sent: %v; the release is not affected", err)
 }
