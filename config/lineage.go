@@ -14,7 +14,7 @@ type Lineage struct {
 	URL       string            `yaml:"url" doc:"the address that the events are posted to, such as https://lineage.example/api/v1/lineage, without user, password and parameters. Redirects are not followed"`
 	Token     connectors.Secret `yaml:"token" doc:"where the bearer token for url is kept: {env: NAME} or {file: PATH}. It is sent over https, or to this machine"`
 	Namespace string            `yaml:"namespace" default:"sdlfilter" doc:"the namespace of the job"`
-	Patience  Duration          `yaml:"patience" default:"5s" doc:"how long one event may take. An event that did not arrive is a warning; the release and the exit status stay, and the end of a run waits at most twice this long"`
+	Patience  Duration          `yaml:"patience" default:"5s" doc:"how long one event may take. An event that did not arrive is a warning; the release and the exit status stay, and the end of a run waits at most twice this long, and a second"`
 }
 
 // SourcePath is the path of the source, "" where it has none.

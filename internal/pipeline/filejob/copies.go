@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -32,7 +33,8 @@ type copies struct {
 	results  []*report.Report
 	contents []*publish.Content
 	reports  account.Files
-	prepared func(*run) // called with each copy before its first record; may be nil
+	schema   *microdata.Schema // of each release
+	prepared func(*run)        // called with each copy before its first record; may be nil
 }
 
 func newCopies(p *config.Pipeline, o pipeline.Options, key keystream.Key, src connectors.Source, started time.Time) *copies {
@@ -87,6 +89,7 @@ func (c *copies) written(ctx context.Context, r *run) (*report.Report, *publish.
 		c.prepared(r)
 	}
 	rep, content, err := r.written(ctx)
+	c.schema = r.plan.Layout.Released()
 	r.masked, r.plan = nil, nil
 	return rep, content, err
 }
@@ -143,7 +146,7 @@ func contains(found []*report.Report, warning string) bool {
 
 // publish gives all copies their names, or none, and the report last.
 func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
-	res := &account.Result{Report: rep, Schema: c.runs[0].plan.Layout.Released()}
+	res := &account.Result{Report: rep, Schema: c.schema}
 	var named error
 	for i, r := range c.runs {
 		switch {

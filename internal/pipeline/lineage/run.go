@@ -62,19 +62,20 @@ func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
 	return r
 }
 
-// End sends the event that the run has ended, and waits at most twice the patience of one event for all that is on its way.
+// End sends the event that the run has ended, and waits at most twice the patience of one event, and a second, for all that is on its way.
 func (r *Run) End(e Ending) {
 	if r == nil {
 		return
 	}
 	r.say(func(now time.Time) *Event { return r.ended(e, now) })
 	close(r.queue)
-	patience := time.NewTimer(2 * r.patience)
+	most := 2*r.patience + time.Second // so that what has its own end comes to it
+	patience := time.NewTimer(most)
 	defer patience.Stop()
 	select {
 	case <-r.done:
 	case <-patience.C:
-		r.log.Warn().Msgf("lineage: not all events have arrived after %s; the release is not affected", 2*r.patience)
+		r.log.Warn().Msgf("lineage: not all events have arrived after %s; the release is not affected", most)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -23,6 +24,9 @@ type file string
 func (f file) String() string { return string(f) }
 
 func (f file) send(line []byte, _ time.Duration) error {
+	if err := os.MkdirAll(filepath.Dir(string(f)), 0o777); err != nil { // the first event comes before the run makes folders
+		return reason(err)
+	}
 	out, err := os.OpenFile(string(f), os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return reason(err)
