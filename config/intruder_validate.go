@@ -9,10 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/intruder"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -35,14 +32,14 @@ func (l *loader) validateIntruder(p *Pipeline) {
 		return
 	}
 	var ps check.Problems
-	whole(&ps, "targets", in.Targets, 1, 1_000_000_000)
+	ps.Whole("targets", in.Targets, 1, 1_000_000_000)
 	l.checkWidths(&ps, in.Interval)
 	l.Within(path, ps)
 	l.validateCategorical(p)
 	l.validateKeyedParts(p)
-	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne && (a.Sample < 0 || a.Sample > linkage.MaxOneToOne) && l.Sound(at, "assess.sample") {
+	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne && (a.Sample < 0 || a.Sample > asked.OneToOne) && l.Sound(at, "assess.sample") {
 		// Else a run would find out at its end.
-		l.Wrong(at, "needs assess.sample of at most %d: the memory for the optimal assignment grows with the square of the number of records", linkage.MaxOneToOne)
+		l.Wrong(at, "needs assess.sample of at most %d: the memory for the optimal assignment grows with the square of the number of records", asked.OneToOne)
 	}
 	if in.Bayes != nil {
 		l.validateBayes(p, path+".bayes")
@@ -102,8 +99,8 @@ func (l *loader) validateKeys(p *Pipeline) {
 	switch n := len(p.Assess.Keys); {
 	case n == 0:
 		l.Wrong(path, "must name at least one column; remove the field where an intruder knows nothing")
-	case n > uniqueness.MaxKeys:
-		l.Wrong(path, "must name at most %d columns, got %d", uniqueness.MaxKeys, n)
+	case n > asked.Keys:
+		l.Wrong(path, "must name at most %d columns, got %d", asked.Keys, n)
 	default:
 		l.releasedOnce(p, path, p.Assess.Keys, "it never leaves, so there is nothing to link it to")
 	}
@@ -204,13 +201,13 @@ func (l *loader) validateBayes(p *Pipeline, path string) {
 		ps.Addf("threshold", "must be at least 0 and below 1, got %v", b.Threshold)
 	}
 	if l.Given(path + ".population") {
-		whole(&ps, "population", b.Population, 1, 1<<50)
+		ps.Whole("population", b.Population, 1, 1<<50)
 	}
 	l.Within(path, ps)
 	if at := path + ".jointly"; b.Jointly && l.Sound(at, "assess.sample", path+".population") {
 		switch sample := p.Assess.Sample; {
-		case sample < 0 || sample > intruder.MostJointly: // else a run would find out at its end
-			l.Wrong(at, "needs assess.sample of at most %d: the memory for all targets and records grows with the square of their number", intruder.MostJointly)
+		case sample < 0 || sample > asked.Jointly: // else a run would find out at its end
+			l.Wrong(at, "needs assess.sample of at most %d: the memory for all targets and records grows with the square of their number", asked.Jointly)
 		case b.Population > 0:
 			l.Wrong(at, "must be left out with population, of which a target need not have a record")
 		}
@@ -268,7 +265,7 @@ func (l *loader) validateUniqueness(p *Pipeline, path string) {
 	ps.Between("alpha", u.Alpha, 0, 1)
 	for i, k := range u.K {
 		at := fmt.Sprintf("k[%d]", i)
-		if whole(&ps, at, k, 2, math.MaxInt32); slices.Contains(u.K[:i], k) {
+		if ps.Whole(at, k, 2, math.MaxInt32); slices.Contains(u.K[:i], k) {
 			ps.Addf(at, "must not repeat a k, got %d again", k)
 		}
 	}
@@ -383,7 +380,7 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	}
 	for _, limit := range assess.RespondentMeasures {
 		at := form.Join(path, limit.Name)
-		if _, given := limit.Limit(r); given && limit.Part == "population" && in.Population != nil && in.Population.Model == population.Weighted.String() && l.Sound(at, "assess.intruder.population.model") {
+		if _, given := limit.Limit(r); given && limit.Part == "population" && in.Population != nil && in.Population.Model == asked.Weighted.String() && l.Sound(at, "assess.intruder.population.model") {
 			l.Wrong(at, "must not be judged by assess.intruder.population.model: weighted, which is told by the weights which cells are empty and is for comparison with other tools; use pml")
 		}
 		if _, given := limit.Limit(r); !given || in.isSet(limit.Part) || limit.Part == "inversion" && p.Inverts() || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
 )
@@ -263,7 +264,7 @@ func TestEncryption(t *testing.T) {
 		objecttest.Use(t, "http://127.0.0.1:1", objecttest.AccessKey, objecttest.SecretKey)
 		t.Setenv("SDLFILTER_S3_SSE", sse)
 		t.Setenv("SDLFILTER_S3_SSE_KMS_KEY_ID", key)
-		if _, err := objects.Open(t.Context(), objects.Name{Scheme: "s3", Bucket: bucketName}); err == nil || !strings.Contains(err.Error(), "SDLFILTER_S3_SSE") {
+		if _, err := objects.Open(t.Context(), objectpath.Name{Scheme: "s3", Bucket: bucketName}); err == nil || !strings.Contains(err.Error(), "SDLFILTER_S3_SSE") {
 			t.Errorf("%q with key %q: got %v", sse, key, err)
 		}
 	}
@@ -272,7 +273,7 @@ func TestEncryption(t *testing.T) {
 // TestNoCredentials looks for credentials where there are none.
 func TestNoCredentials(t *testing.T) {
 	objecttest.Use(t, "http://127.0.0.1:1", "", "")
-	_, err := objects.Open(t.Context(), objects.Name{Scheme: "s3", Bucket: bucketName})
+	_, err := objects.Open(t.Context(), objectpath.Name{Scheme: "s3", Bucket: bucketName})
 	if !errors.Is(err, objects.ErrDenied) || !strings.Contains(err.Error(), "no credentials were found") {
 		t.Errorf("got %v", err)
 	}

@@ -1,4 +1,4 @@
-package config
+package tabulation
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 // validatePerturbed checks a table whose cells are published with other values than
 // their own.
-func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
+func (l *loader) validatePerturbed(t *Config, table *Table, at string) {
 	if !table.Protect.Perturbs() {
 		return
 	}
@@ -49,7 +49,7 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 	}
 	if c := table.Protect.Round; c != nil && l.Given(path+".base") && l.Sound(path+".base") {
 		var ps check.Problems
-		whole(&ps, "base", c.Base, 2, 10_000)
+		ps.Whole("base", c.Base, 2, 10_000)
 		l.Within(path, ps)
 	}
 	if c := table.Protect.Round; c != nil && c.Mode != "controlled" && l.Given(path+".patience") && l.Sound(path) {
@@ -58,7 +58,7 @@ func (l *loader) validatePerturbed(t *Tabulation, table *Table, at string) {
 }
 
 // validateKeyedValues checks a table of values that are changed by cell keys.
-func (l *loader) validateKeyedValues(t *Tabulation, table *Table, at, path string) {
+func (l *loader) validateKeyedValues(t *Config, table *Table, at, path string) {
 	if table.Value == "" && l.Sound(at+".value") {
 		l.Wrong(path+".values", "must be left out of a table of counts")
 	}
@@ -89,7 +89,7 @@ func (l *loader) validateKeyedValues(t *Tabulation, table *Table, at, path strin
 }
 
 // validateExchange checks a table in which records change places.
-func (l *loader) validateExchange(t *Tabulation, table *Table, at string) {
+func (l *loader) validateExchange(t *Config, table *Table, at string) {
 	if !table.Protect.Exchanges() {
 		return
 	}
@@ -142,13 +142,13 @@ func (p *Protect) Name() string {
 }
 
 // Keyed reports whether a table needs keys of records.
-func (t *Tabulation) Keyed() bool {
+func (t *Config) Keyed() bool {
 	return slices.ContainsFunc(t.Tables, func(table Table) bool { return t.NeedsKeys(&table) })
 }
 
 // validateRecordKeys demands a key and an identity where tables need them, and nowhere else:
 // without an identity the same respondent would be changed otherwise in another release.
-func (l *loader) validateRecordKeys(t *Tabulation) {
+func (l *loader) validateRecordKeys(t *Config) {
 	if !l.Sound("tables") {
 		return
 	}

@@ -1,10 +1,12 @@
-package config
+package tabulation
 
 import (
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 const mappedTabulation = `version: 1
@@ -42,7 +44,7 @@ sink: {csv: {path: out.csv}}
 // A map compares the configured protection and then each combination once. Impossible combinations
 // are omitted, with the reason.
 func TestCandidatesOfAMap(t *testing.T) {
-	p, err := ParseTabulation("t.yaml", []byte(mappedTabulation), Options{})
+	p, err := Parse("t.yaml", []byte(mappedTabulation), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func TestUsualCandidates(t *testing.T) {
 		{"turnover", "", "suppress", 1},
 	} {
 		text := strings.Replace(mappedTabulation, section, "map: {table: "+c.table+"}\n", 1)
-		p, err := ParseTabulation("t.yaml", []byte(strings.Replace(text, c.change, "", 1)), Options{})
+		p, err := Parse("t.yaml", []byte(strings.Replace(text, c.change, "", 1)), config.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +113,7 @@ func TestUsualCandidates(t *testing.T) {
 			t.Errorf("%s: %v, left out %q", c.table, names, left)
 		}
 	}
-	p, err := ParseTabulation("t.yaml", []byte(strings.Replace(mappedTabulation, section, "", 1)), Options{})
+	p, err := Parse("t.yaml", []byte(strings.Replace(mappedTabulation, section, "", 1)), config.Options{})
 	if err == nil || !strings.Contains(err.Error(), "key: must be left out") {
 		t.Errorf("a key without a use: %v, %v", p, err)
 	}
@@ -133,7 +135,7 @@ func TestAppliedProtection(t *testing.T) {
 		},
 	} {
 		text := layout(mappedTabulation)
-		p, err := ParseTabulation("t.yaml", []byte(text), Options{})
+		p, err := Parse("t.yaml", []byte(text), config.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +149,7 @@ func TestAppliedProtection(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", c, err)
 			}
-			q, err := ParseTabulation("t.yaml", out, Options{})
+			q, err := Parse("t.yaml", out, config.Options{})
 			if err != nil {
 				t.Fatalf("%s: %v in\n%s", c, err, out)
 			}
@@ -174,7 +176,7 @@ func TestAppliedProtection(t *testing.T) {
 
 // If the protection is not in the file or is set from outside, nothing is written.
 func TestProtectionFromOutsideIsNotApplied(t *testing.T) {
-	p, err := ParseTabulation("t.yaml", []byte(mappedTabulation), Options{Set: []string{"tables.0.protect.suppress.cost=log", "tables.1.protect.suppress.cost=log"}})
+	p, err := Parse("t.yaml", []byte(mappedTabulation), config.Options{Set: []string{"tables.0.protect.suppress.cost=log", "tables.1.protect.suppress.cost=log"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +193,7 @@ func TestKeyWithoutUseIsNotLeftBehind(t *testing.T) {
 		"tables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {cell_key: {}}}]\nsink: {csv: {path: out.csv}}\n"
 	c := TableCandidate{Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect", Effort: "usual"}}}
 	for section, want := range map[string]string{"": "map: must be given, map: {} will do", "map: {}\n": ""} {
-		p, err := ParseTabulation("t.yaml", []byte(strings.Replace(text, "MAP", section, 1)), Options{})
+		p, err := Parse("t.yaml", []byte(strings.Replace(text, "MAP", section, 1)), config.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,14 +223,14 @@ func TestFaultsOfATableMap(t *testing.T) {
 			t.Errorf("%q: %v does not say where", c.to, err)
 		}
 	}
-	p, err := ParseTabulation("t.yaml", []byte(strings.Replace(mappedTabulation, "  table: counts\n", "", 1)), Options{})
+	p, err := Parse("t.yaml", []byte(strings.Replace(mappedTabulation, "  table: counts\n", "", 1)), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := p.Candidates(); err == nil || !strings.Contains(err.Error(), "map.table: must be given: tables[2] is of another value than tables[0]") {
 		t.Errorf("of which tables: %v", err)
 	}
-	if !IsTabulation([]byte(mappedTabulation)) || IsTabulation([]byte("version: 1\nmasks: []\n")) || IsTabulation([]byte("a: [")) || IsTabulation(nil) {
+	if !Is([]byte(mappedTabulation)) || Is([]byte("version: 1\nmasks: []\n")) || Is([]byte("a: [")) || Is(nil) {
 		t.Error("what is a configuration of tables")
 	}
 }

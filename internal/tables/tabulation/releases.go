@@ -1,19 +1,20 @@
-package config
+package tabulation
 
 import (
 	"fmt"
 
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
 // EarlierRelease names an earlier release of tables of the same or of similar records.
 type EarlierRelease struct {
-	Report string `yaml:"report" required:"true" doc:"report.json of the earlier release. It names the file with all cells of that release (report.cells), which must lie where it was written"`
-	Source Source `yaml:"source" doc:"the records of the earlier release, if they are others than today's; needs identity or holding, by which records of the same contributor are known"`
+	Report string        `yaml:"report" required:"true" doc:"report.json of the earlier release. It names the file with all cells of that release (report.cells), which must lie where it was written"`
+	Source config.Source `yaml:"source" doc:"the records of the earlier release, if they are others than today's; needs identity or holding, by which records of the same contributor are known"`
 }
 
 // OtherRecords reports whether some earlier release was made of other records.
-func (t *Tabulation) OtherRecords() bool {
+func (t *Config) OtherRecords() bool {
 	for i := range t.Releases {
 		if t.Releases[i].Source.Config != nil {
 			return true
@@ -26,7 +27,7 @@ func (t *Tabulation) OtherRecords() bool {
 const MostReleases = 16
 
 // validateReleases demands that the audit can compute what follows from earlier releases and these tables together.
-func (l *loader) validateReleases(t *Tabulation) {
+func (l *loader) validateReleases(t *Config) {
 	if len(t.Releases) == 0 {
 		return
 	}
@@ -51,7 +52,7 @@ func (l *loader) validateReleases(t *Tabulation) {
 	for i := range t.Releases {
 		r, at := &t.Releases[i], fmt.Sprintf("releases[%d]", i)
 		for k := range t.Releases[:i] {
-			if r.Report != "" && same(r.Report, t.Releases[k].Report) {
+			if r.Report != "" && config.SameFile(r.Report, t.Releases[k].Report) {
 				l.Wrong(at+".report", "must be another report than that of releases[%d]", k)
 			}
 		}

@@ -1,4 +1,4 @@
-package config
+package tabulation
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ const mostSamples = 20
 
 // Samples are the samples that a table's value needs, each by of how many records one is
 // drawn, ascending; those that a map tries with them.
-func (t *Tabulation) Samples(table *Table) (oneIn []int) {
+func (t *Config) Samples(table *Table) (oneIn []int) {
 	if s := table.Protect.Sample; s != nil {
 		oneIn = append(oneIn, s.OneIn)
 	}
@@ -37,7 +37,7 @@ func (t *Tabulation) Samples(table *Table) (oneIn []int) {
 
 // tries are the ways in which a map protects a table; none if there is no map, or the map is
 // not about this table.
-func (t *Tabulation) tries(table *Table) []TableCandidate {
+func (t *Config) tries(table *Table) []TableCandidate {
 	if !t.mapping {
 		return nil
 	}

@@ -1,9 +1,11 @@
-package config
+package tabulation
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 const exchangedTabulation = `version: 1
@@ -22,7 +24,7 @@ sink: {csv: {path: out.csv}}
 // A method that exchanges records is read, and the result of a map is written in a form that can be
 // read again.
 func TestExchangedTabulation(t *testing.T) {
-	p, err := ParseTabulation("t.yaml", []byte(exchangedTabulation), Options{})
+	p, err := Parse("t.yaml", []byte(exchangedTabulation), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +39,7 @@ func TestExchangedTabulation(t *testing.T) {
 		t.Errorf("%q, want %q", words, want)
 	}
 	simulated := strings.NewReplacer("key: {env: RELEASE_KEY}\nidentity: [id]\n", "", "markov: {theta: 0.5, variable: sex}", "simulate: {respondents: ignore}", "{markov: {theta: [0.1, 1], variable: [region, sex]}}, ", "").Replace(exchangedTabulation)
-	if p, err = ParseTabulation("t.yaml", []byte(simulated), Options{}); err != nil || p.Keyed() || p.Tables[0].Protect.flow() != "{simulate: {respondents: ignore}}" {
+	if p, err = Parse("t.yaml", []byte(simulated), config.Options{}); err != nil || p.Keyed() || p.Tables[0].Protect.flow() != "{simulate: {respondents: ignore}}" {
 		t.Errorf("%v, %s", err, p.Tables[0].Protect.flow())
 	}
 }
@@ -71,7 +73,7 @@ func TestExchangesWithHoldings(t *testing.T) {
 	text := strings.Replace(exchangedTabulation, "markov: {theta: 0.5, variable: sex}", "suppress: {}", 1)
 	text = strings.Replace(text, "identity: [id]", "identity: [id]\nholding: h", 1)
 	for respondents, want := range map[string]int{"{}": 1, "{respondents: ignore}": 6} {
-		p, err := ParseTabulation("t.yaml", []byte(strings.Replace(text, "suppress: {}", "suppress: "+respondents, 1)), Options{})
+		p, err := Parse("t.yaml", []byte(strings.Replace(text, "suppress: {}", "suppress: "+respondents, 1)), config.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

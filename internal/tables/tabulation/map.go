@@ -1,4 +1,4 @@
-package config
+package tabulation
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 )
@@ -70,7 +71,7 @@ func (c *TableCandidate) String() string {
 
 // Mapping returns the configuration as a map reads it, which needs what any of the
 // compared methods needs.
-func (t *Tabulation) Mapping() *Tabulation {
+func (t *Config) Mapping() *Config {
 	m := *t
 	m.mapping = true
 	return &m
@@ -78,7 +79,7 @@ func (t *Tabulation) Mapping() *Tabulation {
 
 // Mapped are the indexes of the tables that a map is of: those of one value. The error,
 // of type Errors, says that it does not say of which.
-func (t *Tabulation) Mapped() ([]int, error) {
+func (t *Config) Mapped() ([]int, error) {
 	at := 0
 	if t.Map != nil && t.Map.Table != "" {
 		at = slices.IndexFunc(t.Tables, func(o Table) bool { return o.Name == t.Map.Table })
@@ -89,7 +90,7 @@ func (t *Tabulation) Mapped() ([]int, error) {
 		case t.Tables[i].Linked(&t.Tables[at]):
 			list = append(list, i)
 		case t.Map == nil || t.Map.Table == "":
-			return nil, Errors{t.Errorf("map.table", "must be given: tables[%d] is of another value than tables[0], and a map compares what protects the tables of one", i)}
+			return nil, config.Errors{t.Errorf("map.table", "must be given: tables[%d] is of another value than tables[0], and a map compares what protects the tables of one", i)}
 		}
 	}
 	return list, nil
@@ -97,7 +98,7 @@ func (t *Tabulation) Mapped() ([]int, error) {
 
 // Candidates are the ways to protect the mapped tables, the configured one first; left
 // says in words what was left out and why.
-func (t *Tabulation) Candidates() (list []TableCandidate, left []string, err error) {
+func (t *Config) Candidates() (list []TableCandidate, left []string, err error) {
 	tables, err := t.Mapped()
 	if err != nil {
 		return nil, nil, err
@@ -232,7 +233,7 @@ func orElse[T any](list []T, otherwise T) []T {
 }
 
 // With returns the configuration with the mapped tables protected so.
-func (t *Tabulation) With(c *TableCandidate) (*Tabulation, error) {
+func (t *Config) With(c *TableCandidate) (*Config, error) {
 	tables, err := t.Mapped()
 	if err != nil {
 		return nil, err
@@ -273,7 +274,7 @@ func (p *Protect) flow() string {
 	case p.Adjust != nil:
 		return p.flowAdjust()
 	case p.CellKey != nil:
-		text := fmt.Sprintf("{cell_key: {max: %d, variance: %s", p.CellKey.Max, number(p.CellKey.Variance))
+		text := fmt.Sprintf("{cell_key: {max: %d, variance: %s", p.CellKey.Max, form.Number(p.CellKey.Variance))
 		if p.CellKey.Least != 0 {
 			text += ", least: " + strconv.Itoa(p.CellKey.Least)
 		}
@@ -322,17 +323,17 @@ func (p *Protect) FacesRespondents() bool { return p.Perturbs() && p.respondents
 func (i *Interval) flow() string {
 	switch {
 	case i.Percent == 0:
-		return fmt.Sprintf("{absolute: %s}", number(i.Absolute))
+		return fmt.Sprintf("{absolute: %s}", form.Number(i.Absolute))
 	case i.Absolute == 0:
-		return fmt.Sprintf("{percent: %s}", number(i.Percent))
+		return fmt.Sprintf("{percent: %s}", form.Number(i.Percent))
 	}
-	return fmt.Sprintf("{absolute: %s, percent: %s}", number(i.Absolute), number(i.Percent))
+	return fmt.Sprintf("{absolute: %s, percent: %s}", form.Number(i.Absolute), form.Number(i.Percent))
 }
 
 // Protected returns the text of the configuration file with the mapped tables protected
 // so, all else as it stands, byte for byte. The error says what is in the way: a
 // protection that is not in the file, or a text that cannot be changed in this way.
-func (t *Tabulation) Protected(c *TableCandidate) ([]byte, error) {
+func (t *Config) Protected(c *TableCandidate) ([]byte, error) {
 	if t.loaded == nil {
 		return nil, t.Errorf("map", "must be of a configuration file for its choice to be written there")
 	}
@@ -365,18 +366,18 @@ func (t *Tabulation) Protected(c *TableCandidate) ([]byte, error) {
 	}
 	text := []byte(d.Edited(edits...))
 	options := t.loaded.Options()
-	read, err := ParseTabulation(t.loaded.File(), text, options)
+	read, err := Parse(t.loaded.File(), text, options)
 	if err != nil {
 		return nil, fmt.Errorf("the rewritten configuration is not valid: %w", err)
 	}
-	if string(form.Canonical(tabulationRoot(), read)) != string(form.Canonical(tabulationRoot(), changed)) {
+	if string(kind.Canonical(read)) != string(kind.Canonical(changed)) {
 		return nil, t.Errorf("map", "cannot be applied in the way that this file is written, or a setting from outside the file would change it; write it by hand: %s", c)
 	}
 	return text, nil
 }
 
 // validateTableMap checks what a map would compare.
-func (l *loader) validateTableMap(t *Tabulation) {
+func (l *loader) validateTableMap(t *Config) {
 	if t.Map == nil || !l.Sound("tables") {
 		return
 	}
@@ -409,7 +410,7 @@ func (l *loader) validateTableMap(t *Tabulation) {
 const mostTablePoints = 1000
 
 // validateMapMethod returns how many points the method gives.
-func (l *loader) validateMapMethod(t *Tabulation, m *MapMethod, table *Table, at string) float64 {
+func (l *loader) validateMapMethod(t *Config, m *MapMethod, table *Table, at string) float64 {
 	among := func(field string, list, words []string) {
 		for k, w := range list {
 			if path := fmt.Sprintf("%s.%s[%d]", at, field, k); !slices.Contains(words, w) {
@@ -480,12 +481,12 @@ func (t *Table) ownInterval() Interval {
 }
 
 // triesKeyed reports whether a map tries what needs keys of records on a table.
-func (t *Tabulation) triesKeyed(table *Table) bool {
+func (t *Config) triesKeyed(table *Table) bool {
 	return slices.ContainsFunc(t.tries(table), func(c TableCandidate) bool { return c.Protect.Keyed() })
 }
 
 // NeedsKeys reports whether the records of a table's value need keys.
-func (t *Tabulation) NeedsKeys(table *Table) bool {
+func (t *Config) NeedsKeys(table *Table) bool {
 	return table.Protect.Keyed() || t.triesKeyed(table)
 }
 
@@ -512,9 +513,9 @@ func (m *TableMap) keyedMethod() string {
 	return ""
 }
 
-// IsTabulation reports whether a text is a configuration of tables: one with the field
+// Is reports whether a text is a configuration of tables: one with the field
 // tables at its top.
-func IsTabulation(text []byte) bool {
+func Is(text []byte) bool {
 	d, err := form.NewDocument("", text)
 	return err == nil && d.At(form.Step{Name: "tables"}) != nil
 }

@@ -1,4 +1,4 @@
-package config
+package tabulation
 
 import (
 	"fmt"
@@ -25,7 +25,7 @@ var (
 var sdmxColumns = []string{"STRUCTURE", "STRUCTURE_ID", "ACTION", "TABLE", "FREQ", "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS"}
 
 // validateSDMX checks what SDMX asks of names: those of its dimensions are its variables.
-func (l *loader) validateSDMX(t *Tabulation) {
+func (l *loader) validateSDMX(t *Config) {
 	s := t.SDMX
 	if s == nil {
 		return
@@ -66,7 +66,7 @@ func (l *loader) validateSDMX(t *Tabulation) {
 }
 
 // validateSecondary demands that nothing is known of the value of a cell because it breaks a rule, and warns of what is.
-func (l *loader) validateSecondary(t *Tabulation) {
+func (l *loader) validateSecondary(t *Config) {
 	for i := range t.Tables {
 		const path = "sdmx.secondary"
 		switch table := &t.Tables[i]; {

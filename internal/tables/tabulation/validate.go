@@ -1,19 +1,21 @@
-package config
+package tabulation
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
 )
 
 // validateTabulation checks what must hold beyond the form of single fields.
-func (l *loader) validateTabulation(t *Tabulation) {
+func (l *loader) validateTabulation(t *Config) {
 	if !l.Known("") {
 		return
 	}
@@ -21,7 +23,7 @@ func (l *loader) validateTabulation(t *Tabulation) {
 		l.Wrong("version", "must be 1, got %d", t.Version)
 	}
 	l.validateTabulated(t)
-	l.validateTableMissing(t)
+	l.validateMissing(t)
 	l.validateCoalition(t)
 	l.validateEquations(t)
 	l.validateFinished(t)
@@ -41,17 +43,17 @@ func (l *loader) validateTabulation(t *Tabulation) {
 	l.validateSDMX(t)
 	l.validateJJ(t)
 	l.validateWindow(t)
-	l.validateTabulationPaths(t)
-	l.validateExtension(Sink(t.Sink))
+	l.validatePaths(t)
+	l.Extension(config.Sink(t.Sink))
 }
 
 // validateCoalition demands that the audit knows what a coalition of several contributors knows.
-func (l *loader) validateCoalition(t *Tabulation) {
+func (l *loader) validateCoalition(t *Config) {
 	if !l.Sound("coalition") {
 		return
 	}
 	var ps check.Problems
-	whole(&ps, "coalition", t.Coalition, 1, tabulate.MostIdentities)
+	ps.Whole("coalition", t.Coalition, 1, tabulate.MostIdentities)
 	l.Within("", ps)
 	if t.Coalition < 2 || len(ps) > 0 {
 		return
@@ -68,7 +70,7 @@ func (l *loader) validateCoalition(t *Tabulation) {
 }
 
 // validateEquations demands that equations are between values of tables.
-func (l *loader) validateEquations(t *Tabulation) {
+func (l *loader) validateEquations(t *Config) {
 	var values []string
 	for _, table := range t.Tables {
 		if table.Value != "" {
@@ -92,7 +94,7 @@ func (l *loader) validateEquations(t *Tabulation) {
 }
 
 // validateTabulated judges where records come from and where tables go.
-func (l *loader) validateTabulated(t *Tabulation) {
+func (l *loader) validateTabulated(t *Config) {
 	source, pipeline := l.Given("source"), l.Given("pipeline")
 	switch {
 	case source && pipeline:
@@ -117,7 +119,7 @@ func (l *loader) validateTabulated(t *Tabulation) {
 	}
 }
 
-func (l *loader) validateVariables(t *Tabulation) {
+func (l *loader) validateVariables(t *Config) {
 	used := map[string]bool{}
 	for _, table := range t.Tables {
 		for _, v := range table.Rows {
@@ -153,7 +155,7 @@ func (l *loader) validateVariables(t *Tabulation) {
 
 // validateColumnsOnce demands that no two variables are made of one column: their cells
 // would be linked, and nobody would know it. Several hierarchies of one variable are.
-func (l *loader) validateColumnsOnce(t *Tabulation) {
+func (l *loader) validateColumnsOnce(t *Config) {
 	var names []string
 	for _, table := range t.Tables {
 		for _, v := range table.Rows {
@@ -174,7 +176,7 @@ func (l *loader) validateColumnsOnce(t *Tabulation) {
 	}
 }
 
-func (l *loader) validateTable(t *Tabulation, i int) {
+func (l *loader) validateTable(t *Config, i int) {
 	table := &t.Tables[i]
 	at := fmt.Sprintf("tables[%d]", i)
 	for _, before := range t.Tables[:i] {
@@ -198,7 +200,7 @@ func (l *loader) validateTable(t *Tabulation, i int) {
 	}
 	if table.Decimals != nil {
 		var ps check.Problems
-		whole(&ps, "decimals", *table.Decimals, 0, 9)
+		ps.Whole("decimals", *table.Decimals, 0, 9)
 		l.Within(at, ps)
 	}
 	if table.Value == "" && table.Absolute {
@@ -214,7 +216,7 @@ func (l *loader) validateTable(t *Tabulation, i int) {
 // reservedColumns are the columns of what is published beside the variables.
 var reservedColumns = []string{"table", "value", "status"}
 
-func (l *loader) validateRules(t *Tabulation, table *Table, at string) {
+func (l *loader) validateRules(t *Config, table *Table, at string) {
 	for k, u := range table.Unsafe {
 		path := fmt.Sprintf("%s.unsafe[%d]", at, k)
 		for name, list := range map[string][]float64{"pq": u.PQ, "dominance": u.Dominance} {
@@ -267,7 +269,7 @@ func (t *Table) Linked(o *Table) bool { return t.Value == o.Value && t.Weight ==
 
 // validateLinks demands that tables of one value have the same protection: a cell that they
 // share must be hidden in both, and one method cannot take back what another one publishes.
-func (l *loader) validateLinks(t *Tabulation) {
+func (l *loader) validateLinks(t *Config) {
 	for i := range t.Tables {
 		for k := range t.Tables[:i] {
 			a, b := &t.Tables[k], &t.Tables[i]
@@ -293,7 +295,7 @@ func (l *loader) validateLinks(t *Tabulation) {
 }
 
 // validateJJ demands that what is written as JJ is one set of cells, some of them held back.
-func (l *loader) validateJJ(t *Tabulation) {
+func (l *loader) validateJJ(t *Config) {
 	if t.Report.JJ == "" || !l.Sound("report.jj", "tables") {
 		return
 	}
@@ -310,7 +312,7 @@ func (l *loader) validateJJ(t *Tabulation) {
 	}
 }
 
-func (l *loader) validateTableGate(t *Tabulation) {
+func (l *loader) validateTableGate(t *Config) {
 	for i, r := range t.Gate.Rules {
 		at := fmt.Sprintf("gate.rules[%d]", i)
 		known := []string{"*"}
@@ -332,81 +334,59 @@ func (l *loader) validateTableGate(t *Tabulation) {
 	}
 }
 
-// validateTabulationPaths demands that no output is an input and no two outputs are one
+// validatePaths demands that no output is an input and no two outputs are one
 // file.
-func (l *loader) validateTabulationPaths(t *Tabulation) {
-	var inputs, outputs []located
-	in := func(field, file, words string) {
-		l.shellPath(field, file)
-		if file != "" && file != "-" && l.Sound(field) {
-			inputs = append(inputs, located{field, file, words})
-		}
-	}
-	out := func(field, file, words string) {
-		l.shellPath(field, file)
-		switch {
-		case file == "" || !l.Sound(field):
-		case file == "-":
-			l.Wrong(field, "must be a file, got -")
-		default:
-			outputs = append(outputs, located{field, file, words})
-		}
-	}
-	if l.File() != "-" {
-		in("", l.File(), "the configuration")
-	}
+func (l *loader) validatePaths(t *Config) {
+	files := l.Files()
 	if t.Source.Config != nil {
-		in(form.Join("source", t.Source.Kind)+".path", pathOf(t.Source.Config), "the source")
+		files.Input(form.Join("source", t.Source.Kind)+".path", config.PathOf(t.Source.Config), "the source")
 	}
-	in("pipeline", t.Pipeline, "the pipeline")
-	in("key.file", t.Key.File, "the key")
+	files.Input("pipeline", t.Pipeline, "the pipeline")
+	files.Input("key.file", t.Key.File, "the key")
 	for i := range t.Hierarchies {
 		v := &t.Hierarchies[i]
 		at := form.Join("hierarchies", v.Name)
-		in(at+".file", v.File, "a hierarchy")
+		files.Input(at+".file", v.File, "a hierarchy")
 		for k, f := range v.Files {
-			in(fmt.Sprintf("%s.files[%d]", at, k), f, "a hierarchy")
+			files.Input(fmt.Sprintf("%s.files[%d]", at, k), f, "a hierarchy")
 		}
 	}
 	for i := range t.Tables {
-		in(fmt.Sprintf("tables[%d].apriori", i), t.Tables[i].Apriori, "an a-priori list")
+		files.Input(fmt.Sprintf("tables[%d].apriori", i), t.Tables[i].Apriori, "an a-priori list")
 		if c := t.Tables[i].Protect.CellKey; c != nil {
-			in(fmt.Sprintf("tables[%d].protect.cell_key.p_table", i), c.PTable, "a table of changes")
+			files.Input(fmt.Sprintf("tables[%d].protect.cell_key.p_table", i), c.PTable, "a table of changes")
 		}
 	}
 	for i := range t.Releases {
 		at := fmt.Sprintf("releases[%d]", i)
-		in(at+".report", t.Releases[i].Report, "the report of an earlier release")
+		files.Input(at+".report", t.Releases[i].Report, "the report of an earlier release")
 		if s := t.Releases[i].Source; s.Config != nil {
-			in(form.Join(at+".source", s.Kind)+".path", pathOf(s.Config), "the records of an earlier release")
+			files.Input(form.Join(at+".source", s.Kind)+".path", config.PathOf(s.Config), "the records of an earlier release")
 		}
 	}
 	if t.Sink.Config != nil && t.Sink.Kind != "kafka" {
 		for _, file := range t.Sink.Config.Paths() {
 			if file != "stdout" {
-				out("sink."+t.Sink.Kind+".path", file, "the tables")
+				files.Output("sink."+t.Sink.Kind+".path", file, "the tables")
 			}
 		}
 	}
-	out("report.json", t.Report.JSON, "the report")
-	out("report.html", t.Report.HTML, "the HTML report")
-	out("report.json", PublicPath(t.Report.JSON), "the public report")
-	out("report.html", PublicPath(t.Report.HTML), "the public HTML report")
-	out("report.jj", t.Report.JJ, "the cells as JJ")
-	out("report.cells", t.Report.Cells, "the confidential cells")
-	l.apart(inputs, outputs)
+	files.Output("report.json", t.Report.JSON, "the report")
+	files.Output("report.html", t.Report.HTML, "the HTML report")
+	files.Output("report.json", config.PublicPath(t.Report.JSON), "the public report")
+	files.Output("report.html", config.PublicPath(t.Report.HTML), "the public HTML report")
+	files.Output("report.jj", t.Report.JJ, "the cells as JJ")
+	files.Output("report.cells", t.Report.Cells, "the confidential cells")
+	files.Apart()
 }
 
-// apart demands that no output is an input or another output.
-func (l *loader) apart(inputs, outputs []located) {
-	for i, o := range outputs {
-		for _, f := range inputs {
-			l.outputBesideInput(o, f)
-		}
-		for _, before := range outputs[:i] {
-			if l.Sound(o.field) && same(o.file, before.file) {
-				l.Wrong(o.field, "must not be the file of %s (%s), got %q for %s", before.words, before.field, o.file, o.words)
-			}
-		}
+// validateMissing judges the declared codes of the source.
+func (l *loader) validateMissing(t *Config) {
+	for _, name := range slices.Sorted(maps.Keys(t.Missing)) {
+		m := t.Missing[name]
+		l.Within(form.Join("missing", name), m.Check())
+	}
+	if t.Pipeline != "" && l.Given("missing") {
+		l.Wrong("missing", "must be left out with pipeline: its columns say which values mean that there is none")
 	}
 }

@@ -1,36 +1,30 @@
-package config
+package tabulation
 
 import (
 	"slices"
 
-	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 // LooseningAllowed returns an error for each setting that loosens a configuration of tables, unless
 // that is allowed.
-func (t *Tabulation) LooseningAllowed(allowed bool) error {
-	return looseningAllowed(t.Loosened, allowed)
-}
-
-// loosenedTables lists the settings that loosen a configuration of tables.
-func (l *loader) loosenedTables(t *Tabulation) []Loosening {
-	p := &Pipeline{Source: t.Source, Sink: Sink(t.Sink)}
-	return l.loosenedBy(func(c form.Change) bool { return (&change{c, p}).loosensTables() })
+func (t *Config) LooseningAllowed(allowed bool) error {
+	return config.LooseningAllowed(t.Loosened, allowed)
 }
 
 // tableRuleFields are the fields of a rule on tables that may be added; two more rules always apply.
 var tableRuleFields = []string{"table", "max_disclosed", "min_range", "min_efficiency", "max_risk", "min_utility"}
 
-// loosensTables judges a setting as loosens does: no change of the tables, their variables, rules and
+// loosens judges a setting as loosens does: no change of the tables, their variables, rules and
 // protection is known to let less out.
-func (c *change) loosensTables() bool {
+func loosens(c *config.Change) bool {
 	switch names := c.Names; names[0] {
 	case "version", "name", "map", "report":
 		return false
 	case "source":
-		return c.loosensSource(names)
+		return c.OfSource()
 	case "sink":
-		return c.loosensSink(names)
+		return c.OfSink()
 	case "unknown":
 		return c.Now != "fail"
 	case "gate":
@@ -38,7 +32,7 @@ func (c *change) loosensTables() bool {
 		if c.Added {
 			return !slices.Contains(tableRuleFields, field)
 		}
-		return !c.tighter(field)
+		return !c.Tighter(field)
 	}
 	return true
 }

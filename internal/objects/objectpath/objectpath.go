@@ -1,4 +1,6 @@
-package objects
+// Package objectpath is how objects are named: SCHEME://BUCKET/KEY. It opens nothing and knows no protocol, only which
+// schemes there are; package objects opens what is named so.
+package objectpath
 
 import (
 	"errors"
@@ -26,10 +28,22 @@ var (
 	bucket = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$`)
 )
 
+// Variables of the environment that say how a release is encrypted where it lies, by S3.
+// Without them it is as the bucket's default has it.
+const (
+	SSEVariable = "SDLFILTER_S3_SSE"            // AES256, aws:kms, aws:kms:dsse
+	KMSVariable = "SDLFILTER_S3_SSE_KMS_KEY_ID" // the key of KMS; "": the bucket's
+)
+
+var known = map[string]bool{}
+
+// Know adds a scheme that there is a protocol for. It is for objects.Register.
+func Know(scheme string) { known[scheme] = true }
+
 // Schemes are those that this program has a protocol for.
 func Schemes() []string {
 	var all []string
-	for s := range registered {
+	for s := range known {
 		all = append(all, s)
 	}
 	slices.Sort(all)
@@ -45,8 +59,8 @@ func Parse(path string) (Name, error) {
 	if !ok || !Is(path) {
 		return Name{}, errors.New("is no name of an object")
 	}
-	if _, known := registered[s]; !known {
-		return Name{}, unknown(s)
+	if !known[s] {
+		return Name{}, Unknown(s)
 	}
 	b, key, _ := strings.Cut(rest, "/")
 	switch {
@@ -89,7 +103,8 @@ func Check(ps *check.Problems, field, path string) {
 	}
 }
 
-func unknown(s string) error {
+// Unknown is the error of a scheme that there is no protocol for.
+func Unknown(s string) error {
 	switch s {
 	case "s3", "gs", "az":
 		return fmt.Errorf("must not begin with %s://: this program was built without object storage (-tags noobjects)", s)

@@ -1,8 +1,10 @@
-package config
+package tabulation
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 const adjustedText = "version: 1\nsource: {csv: {path: in.csv}}\nsink: {csv: {path: out.csv}}\ntables: [{name: t, rows: [a], TABLE}]\n"
@@ -18,7 +20,7 @@ func TestAdjustedWithin(t *testing.T) {
 		"value: v, unsafe: [{dominance: [1, 40]}], protect: {adjust: {}}":                                    {Absolute: 6.2, Percent: 300},
 		"value: v, unsafe: [{threshold: 3}], protect: {adjust: {within: {percent: 7}}}":                      {Percent: 7},
 	} {
-		c, err := ParseTabulation("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", table, 1)), Options{Environ: func() []string { return nil }})
+		c, err := Parse("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", table, 1)), config.Options{Environ: func() []string { return nil }})
 		if err != nil {
 			t.Errorf("%s: %v", table, err)
 			continue
@@ -39,7 +41,7 @@ func TestAdjustIsChecked(t *testing.T) {
 		"value: v, absolute: true, unsafe: [{threshold: 3}], protect: {adjust: {}}":       "tables[0].absolute: must be left out with adjust",
 		"value: v, unsafe: [{threshold: 3}], protect: {adjust: {cost: log}}":              "protect.adjust.cost: must be one of relative, unit",
 	} {
-		_, err := ParseTabulation("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", table, 1)), Options{Environ: func() []string { return nil }})
+		_, err := Parse("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", table, 1)), config.Options{Environ: func() []string { return nil }})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", table, err, want)
 		}
@@ -49,7 +51,7 @@ func TestAdjustIsChecked(t *testing.T) {
 // A configuration that a map writes has the method as it was read.
 func TestAdjustIsWrittenAsItWasRead(t *testing.T) {
 	for _, flow := range []string{"{adjust: {cost: relative}}", "{adjust: {cost: unit, within: {absolute: 4, percent: 20}, patience: 3s, respondents: ignore}}"} {
-		c, err := ParseTabulation("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", "unsafe: [{threshold: 3}], protect: "+flow, 1)), Options{Environ: func() []string { return nil }})
+		c, err := Parse("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", "unsafe: [{threshold: 3}], protect: "+flow, 1)), config.Options{Environ: func() []string { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}

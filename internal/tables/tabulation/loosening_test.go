@@ -1,6 +1,10 @@
-package config
+package tabulation
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+)
 
 func TestLooseningOfTables(t *testing.T) {
 	const text = `version: 1
@@ -18,7 +22,7 @@ sink: {csv: {path: out.csv}}
 		"source.csv.path=other.csv": false, "source.csv.nulls.0=7": true, "sink.csv.path=-": false, "report.json=r.json": false, "name=x": false,
 		"holding=firm": true, "request=asks": true,
 	} {
-		p, err := ParseTabulation("t.yaml", []byte(text), Options{Set: []string{set}, Environ: func() []string { return nil }})
+		p, err := Parse("t.yaml", []byte(text), config.Options{Set: []string{set}, Environ: func() []string { return nil }})
 		if err != nil {
 			t.Errorf("%s: %v", set, err)
 			continue

@@ -1,10 +1,11 @@
-package config
+package tabulation
 
 import (
 	"math"
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
@@ -13,8 +14,8 @@ type Adjust struct {
 	Within *Interval `yaml:"within" doc:"the greatest change of every value, up or down: absolute in the unit of the value, or percent of the value, whichever is greater. It is published with the tables, so it must not be chosen by looking at them. By default it follows from the rules: twice as far as an unsafe count must change, and for values as far as leaves the whole range that the rules require"`
 	Cost   string    `yaml:"cost" default:"relative" enum:"relative,unit" doc:"what is made small: relative (default): the sum of the changes, each divided by its value; unit: the sum of the changes. The cost column of apriori takes precedence"`
 
-	Respondents string   `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own part of each value; ignore: protect against outsiders only"`
-	Patience    Duration `yaml:"patience" doc:"time limit of the search for directions in which unsafe cells change that need smaller changes of others, such as 30s; the best that were found by then are used, and another run may find others. By default the search ends after a fixed amount of work, some seconds"`
+	Respondents string          `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own part of each value; ignore: protect against outsiders only"`
+	Patience    config.Duration `yaml:"patience" doc:"time limit of the search for directions in which unsafe cells change that need smaller changes of others, such as 30s; the best that were found by then are used, and another run may find others. By default the search ends after a fixed amount of work, some seconds"`
 }
 
 // mostPercent is the greatest part of a value by which it may change, and mostPercentOfCounts that of a count: with 100 or more, a

@@ -1,9 +1,11 @@
-package config
+package tabulation
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 const swappedTabulation = `version: 1
@@ -21,7 +23,7 @@ sink: {csv: {path: out.csv}}
 
 // A swap is read, and the result of a map is written in a form that can be read again.
 func TestSwappedTabulation(t *testing.T) {
-	p, err := ParseTabulation("t.yaml", []byte(swappedTabulation), Options{})
+	p, err := Parse("t.yaml", []byte(swappedTabulation), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +62,7 @@ func TestFaultsOfASwappedTabulation(t *testing.T) {
 		{swap, "suppress: {}", ""},
 		{"key: {env: RELEASE_KEY}\nidentity: [id]\ntables:\n  - name: counts\n    rows: [region, sex, age]\n    unsafe: [{threshold: 3}]\n    protect: {" + swap, "tables:\n  - name: counts\n    rows: [region, sex, age]\n    unsafe: [{threshold: 3}]\n    protect: {suppress: {}", "key: is required by map.methods[0].swap"},
 	} {
-		_, err := ParseTabulation("t.yaml", []byte(strings.Replace(swappedTabulation, c.from, c.to, 1)), Options{})
+		_, err := Parse("t.yaml", []byte(strings.Replace(swappedTabulation, c.from, c.to, 1)), config.Options{})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: got %v, want %q", c.to, err, c.want)
 		}

@@ -1,14 +1,20 @@
-package config
+package tabulation
 
 import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	yaml "go.yaml.in/yaml/v3"
-)
 
-const tabulationSchemaFile = "sdlfilter.tables.schema.json"
+	"github.com/sdlfilter/sdlfilter/config"
+	_ "github.com/sdlfilter/sdlfilter/internal/formats" // those that a configuration can name
+)
 
 // refusedTabulation checks that a configuration with a changed text is refused with an error that
 // contains want, and returns the error.
@@ -18,7 +24,7 @@ func refusedTabulation(t *testing.T, base, from, to, want string) error {
 	if text == base {
 		t.Fatalf("%q is not in the configuration", from)
 	}
-	_, err := ParseTabulation("t.yaml", []byte(text), Options{Environ: func() []string { return nil }})
+	_, err := Parse("t.yaml", []byte(text), config.Options{Environ: func() []string { return nil }})
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%q: got %v, want %q", to, err, want)
 	}
@@ -28,7 +34,7 @@ func refusedTabulation(t *testing.T, base, from, to, want string) error {
 // candidatesReadAgain returns the descriptions of everything that a map compares; nothing may be
 // omitted. It writes each candidate into a configuration and checks that reading this configuration
 // gives the same candidate.
-func candidatesReadAgain(t *testing.T, p *Tabulation) (words []string) {
+func candidatesReadAgain(t *testing.T, p *Config) (words []string) {
 	t.Helper()
 	list, left, err := p.Candidates()
 	if err != nil || len(left) > 0 {
@@ -40,7 +46,7 @@ func candidatesReadAgain(t *testing.T, p *Tabulation) (words []string) {
 		if err != nil {
 			t.Fatalf("%s: %v", words[i], err)
 		}
-		again, err := ParseTabulation("t.yaml", text, Options{})
+		again, err := Parse("t.yaml", text, config.Options{})
 		if err != nil || again.Tables[0].Protect.flow() != list[i].Protect.flow() {
 			t.Errorf("%s is read as %s, %v", words[i], again.Tables[0].Protect.flow(), err)
 		}
@@ -48,8 +54,40 @@ func candidatesReadAgain(t *testing.T, p *Tabulation) (words []string) {
 	return words
 }
 
-func TestTabulationSchemaIsCurrent(t *testing.T) {
-	checkCurrent(t, tabulationSchemaFile, TabulationSchema)
+var update = flag.Bool("update", false, "rewrite the schema")
+
+// The schema in the repository is the one generated from the types.
+func TestSchemaIsCurrent(t *testing.T) {
+	file := filepath.Join("..", "..", "..", "config", "sdlfilter.tables.schema.json")
+	want, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *update {
+		if err := os.WriteFile(file, want, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%s differs from the schema of the types (%v); run go test ./internal/tables/tabulation -update", file, err)
+	}
+}
+
+// A file is not named like one of another format, by which other programs would open it.
+func TestExtensionsOfSinks(t *testing.T) {
+	const text = "version: 1\nsource: {csv: {path: in.csv}}\ntables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {SINK}\n"
+	for sink, want := range map[string]string{
+		"csv: {path: out/o.csv}": "", "csv: {path: out.d/o}": "", "jsonl: {path: o.json}": "", "postgres: {table: o.xlsx, address: {env: A}}": "",
+		"csv: {path: o.xlsx}":    "sink.csv.path: must not end in .xlsx, by which programs take the file for one of sink xlsx",
+		"jsonl: {path: o.XLS}":   "sink.jsonl.path: must not end in .xls",
+		"parquet: {path: o.csv}": "sink.parquet.path: must not end in .csv, by which programs take the file for one of sink csv",
+		"xlsx: {path: o.xlsx}":   "", "xlsx: {path: o.XLSX}": "", "xlsx: {path: o.csv}": "sink.xlsx.path: must end in .xlsx",
+	} {
+		_, err := Parse("t.yaml", []byte(strings.Replace(text, "SINK", sink, 1)), config.Options{})
+		if want == "" && err != nil && strings.Contains(err.Error(), "must not end") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: error %v, want %q", sink, err, want)
+		}
+	}
 }
 
 const goodTabulation = `version: 1
@@ -87,22 +125,35 @@ report: {json: out/tables.json, html: out/tables.html, cells: out/cells.csv}
 `
 
 func TestGoodTabulation(t *testing.T) {
-	c, err := ParseTabulation("t.yaml", []byte(goodTabulation), Options{Environ: func() []string { return nil }})
+	c, err := Parse("t.yaml", []byte(goodTabulation), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Tables[1].Zeros != "safe" || c.Tables[1].Protect.Suppress.Cost != "unit" || c.Tables[1].Protect.Suppress.Respondents != "protect" || c.Variable("sex").Total != "total" {
 		t.Errorf("defaults are missing: %+v", c.Tables[1])
 	}
-	if again, err := ParseTabulation("u.yaml", []byte(goodTabulation), Options{}); err != nil || again.SHA256() != c.SHA256() {
+	if again, err := Parse("u.yaml", []byte(goodTabulation), config.Options{}); err != nil || again.SHA256() != c.SHA256() {
 		t.Errorf("the same configuration has a different digest (%v)", err)
 	}
 	var v any
 	if err := yaml.Unmarshal([]byte(goodTabulation), &v); err != nil {
 		t.Fatal(err)
 	}
-	if err := compile(t, tabulationSchemaFile, TabulationSchema).Validate(v); err != nil {
-		t.Error(err)
+	text, err := Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	if err := compiler.AddResource("tables", document); err != nil {
+		t.Fatal(err)
+	}
+	if schema, err := compiler.Compile("tables"); err != nil || schema.Validate(v) != nil {
+		t.Error(err, schema.Validate(v))
 	}
 }
 
@@ -146,8 +197,8 @@ func TestFaultsOfATabulation(t *testing.T) {
 		refusedTabulation(t, goodTabulation, c.from, c.to, c.want)
 	}
 	text := strings.NewReplacer("version: 1", "version: 2", "[15, 80]", "[80, 15]", "max_disclosed: 0", "max_disclosed: 1").Replace(goodTabulation)
-	_, err := ParseTabulation("t.yaml", []byte(text), Options{})
-	if errs, ok := err.(Errors); !ok || len(errs) != 3 {
+	_, err := Parse("t.yaml", []byte(text), config.Options{})
+	if errs, ok := err.(config.Errors); !ok || len(errs) != 3 {
 		t.Errorf("three faults, reported: %v", err)
 	}
 }
@@ -169,7 +220,7 @@ sink: {csv: {path: out.csv}}
 		{"round: {base: 3}", "coalition: 2\n", "coalition: must be 1: tables[0] is protected by round, which is audited against single contributors, got 2"},
 		{"suppress: {}", "coalition: 2\nmap: {}\n", "coalition: must be 1 beside map"},
 	} {
-		p, err := ParseTabulation("t.yaml", []byte(strings.Replace(text, "PROTECT", c.protect, 1)+c.more), Options{})
+		p, err := Parse("t.yaml", []byte(strings.Replace(text, "PROTECT", c.protect, 1)+c.more), config.Options{})
 		if c.want == "" && (err != nil || p.Coalition < 1) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s, %q: error %v, want %q", c.protect, c.more, err, c.want)
 		}
@@ -194,7 +245,7 @@ sink: {csv: {path: out.csv}}
 		"totl = dom + exp":  `equations[1]: must be between values of tables, got "totl" (did you mean "total"?)`,
 		"total":             form, "": form, "= dom": form, "total = dom +": form, "total = total + dom": form, "total = dom + dom": form,
 	} {
-		_, err := ParseTabulation("t.yaml", []byte(text+"equations: ['exp = dom', '"+equation+"']\n"), Options{})
+		_, err := Parse("t.yaml", []byte(text+"equations: ['exp = dom', '"+equation+"']\n"), config.Options{})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: error %v, want %q", equation, err, want)
 		}

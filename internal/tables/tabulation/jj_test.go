@@ -1,8 +1,10 @@
-package config
+package tabulation
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 // A JJ file contains one set of cells with suppression, under a name by which it is recognised.
@@ -18,7 +20,7 @@ func TestFaultsOfJJ(t *testing.T) {
 		{"{jj: t.jj}", "{jj: t.jj, cells: t.jj}", "must not be the file of the cells as JJ (report.jj)"},
 		{"in.csv", "t.jj", "report.jj"},
 	} {
-		_, err := ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text, c.from, c.to)), Options{})
+		_, err := Parse("t.yaml", []byte(strings.ReplaceAll(text, c.from, c.to)), config.Options{})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%q: got %v, want %q", c.to, err, c.want)
 		}

@@ -1,10 +1,12 @@
-package config
+package tabulation
 
 import (
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 const windowTabulation = `version: 1
@@ -17,16 +19,16 @@ report: {json: r.json, html: r.html, cells: c.csv, jj: c.jj}
 
 func TestTabulationWindow(t *testing.T) {
 	t.Parallel()
-	p, err := ParseTabulation("t.yaml", []byte(windowTabulation), Options{})
+	p, err := Parse("t.yaml", []byte(windowTabulation), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.Window.Lateness != 0 {
 		t.Errorf("a window of a number of records waits for %v", p.Window.Lateness)
 	}
-	for text, want := range map[string]Duration{"every: 1h": Duration(time.Minute), "every: 1h, lateness: 5m": Duration(5 * time.Minute)} {
-		timed, err := ParseTabulation("t.yaml", []byte(strings.Replace(windowTabulation, "records: 1000", text, 1)), Options{})
-		if err != nil || timed.Window.Every != Duration(time.Hour) || timed.Window.Lateness != want || timed.Window.Records != 0 {
+	for text, want := range map[string]config.Duration{"every: 1h": config.Duration(time.Minute), "every: 1h, lateness: 5m": config.Duration(5 * time.Minute)} {
+		timed, err := Parse("t.yaml", []byte(strings.Replace(windowTabulation, "records: 1000", text, 1)), config.Options{})
+		if err != nil || timed.Window.Every != config.Duration(time.Hour) || timed.Window.Lateness != want || timed.Window.Records != 0 {
 			t.Errorf("%s: %+v, %v", text, timed, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package population
+package asked
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func ParseFormula(text string) (Formula, error) {
 	}
 	for _, term := range f.Terms {
 		for _, name := range term {
-			if !f.has([]string{name}) {
+			if !f.Has([]string{name}) {
 				return f, fmt.Errorf("must have the main effect of %q, which is in the interaction %s", name, Term(term))
 			}
 		}
@@ -96,7 +96,8 @@ func nextName(text string) (name, rest string, err error) {
 	return name, strings.TrimSpace(rest), nil
 }
 
-func (f *Formula) has(term []string) bool {
+// Has reports whether a term is among those of the formula, in any order of its variables.
+func (f *Formula) Has(term []string) bool {
 	return slices.ContainsFunc(f.Terms, func(t []string) bool { return sameSet(t, term) })
 }
 
@@ -105,7 +106,7 @@ func sameSet(a, b []string) bool {
 }
 
 func (f *Formula) add(term []string) {
-	if !f.has(term) {
+	if !f.Has(term) {
 		f.Terms = append(f.Terms, term)
 	}
 }

@@ -1,8 +1,10 @@
-package config
+package tabulation
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 const sdmxTabulation = `version: 1
@@ -14,7 +16,7 @@ sdmx: {structure: "NSO:DF_SHOPS(1.0)", time_period: 2026-Q1, freq: Q}
 
 func TestSDMX(t *testing.T) {
 	for _, period := range []string{"2026", "2026-01", "2026-Q1", "2026-W05", "2026-01-31"} {
-		if _, err := ParseTabulation("t.yaml", []byte(strings.Replace(sdmxTabulation, "2026-Q1", `"`+period+`"`, 1)), Options{}); err != nil {
+		if _, err := Parse("t.yaml", []byte(strings.Replace(sdmxTabulation, "2026-Q1", `"`+period+`"`, 1)), config.Options{}); err != nil {
 			t.Errorf("%s: %v", period, err)
 		}
 	}

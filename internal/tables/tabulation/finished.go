@@ -1,4 +1,4 @@
-package config
+package tabulation
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ type Finished struct {
 const TableColumn = "table"
 
 // validateFinished demands of tables of finished cells that everything which needs records is left out.
-func (l *loader) validateFinished(t *Tabulation) {
+func (l *loader) validateFinished(t *Config) {
 	f := t.Finished
 	if f == nil || !l.Sound("finished") {
 		return
@@ -46,7 +46,7 @@ func (l *loader) validateFinished(t *Tabulation) {
 	}
 }
 
-func (l *loader) validateFinishedTable(t *Tabulation, table *Table, at string) {
+func (l *loader) validateFinishedTable(t *Config, table *Table, at string) {
 	f := t.Finished
 	if table.Weight != "" {
 		l.Wrong(at+".weight", "must be left out beside finished: the largest contributions are without weights")
@@ -82,7 +82,7 @@ func (l *loader) validateFinishedTable(t *Tabulation, table *Table, at string) {
 }
 
 // validateFinishedColumns demands that no column is two things.
-func (l *loader) validateFinishedColumns(t *Tabulation) {
+func (l *loader) validateFinishedColumns(t *Config) {
 	seen := map[string]bool{}
 	once := func(path, name string) {
 		switch {

@@ -1,4 +1,4 @@
-package config
+package tabulation
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ type MapMarkov struct {
 }
 
 // variablesOf are the variables of the tables of one value.
-func (t *Tabulation) variablesOf(table *Table) (names []string) {
+func (t *Config) variablesOf(table *Table) (names []string) {
 	for i := range t.Tables {
 		if !t.Tables[i].Linked(table) {
 			continue
@@ -73,7 +73,7 @@ func (c *candidates) exchange(m MapMethod) {
 }
 
 // validateMapExchange returns how many points an exchange gives.
-func (l *loader) validateMapExchange(t *Tabulation, m *MapMethod, table *Table, at string) float64 {
+func (l *loader) validateMapExchange(t *Config, m *MapMethod, table *Table, at string) float64 {
 	known := t.variablesOf(table)
 	name, variables, points := "simulate", []string(nil), 1.0
 	switch {
@@ -110,7 +110,7 @@ func (p *Protect) flowExchange() string {
 		parts = append(parts, "variable: "+form.Quote(v))
 	}
 	if p.Markov != nil {
-		parts = append(parts, "theta: "+number(p.Markov.Theta))
+		parts = append(parts, "theta: "+form.Number(p.Markov.Theta))
 	}
 	if p.Swap != nil {
 		parts = append(parts, p.Swap.flow()...)

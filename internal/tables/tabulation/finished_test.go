@@ -1,8 +1,10 @@
-package config
+package tabulation
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 // Finished cells have no records: what needs records is refused, and so are too few contributions for the rules.
@@ -17,10 +19,10 @@ tables:
   - {name: u, rows: [region], value: turnover, unsafe: [{threshold: 3}, {p_percent: 15}], protect: {suppress: {}}}
 sink: {csv: {path: out.csv}}
 `
-	if c, err := ParseTabulation("t.yaml", []byte(text), Options{}); err != nil || len(c.Warnings) > 0 {
+	if c, err := Parse("t.yaml", []byte(text), config.Options{}); err != nil || len(c.Warnings) > 0 {
 		t.Fatal(err, c)
 	}
-	if c, err := ParseTabulation("t.yaml", []byte(strings.Replace(text, ", who: [v, w]", "", 1)), Options{}); err != nil || len(c.Warnings) != 1 {
+	if c, err := Parse("t.yaml", []byte(strings.Replace(text, ", who: [v, w]", "", 1)), config.Options{}); err != nil || len(c.Warnings) != 1 {
 		t.Error(err, c)
 	}
 	const counts = `version: 1
@@ -30,7 +32,7 @@ tables: [{name: t, rows: [nace, region], unsafe: [{threshold: 3}], protect: {MET
 sink: {csv: {path: out.csv}}
 `
 	for _, method := range []string{"suppress: {}", "none: {}", "round: {base: 3}", "round: {base: 3, mode: nearest}"} {
-		if _, err := ParseTabulation("t.yaml", []byte(strings.Replace(counts, "METHOD", method, 1)), Options{}); err != nil {
+		if _, err := Parse("t.yaml", []byte(strings.Replace(counts, "METHOD", method, 1)), config.Options{}); err != nil {
 			t.Errorf("%s: %v", method, err)
 		}
 	}

@@ -1,8 +1,10 @@
-package config
+package tabulation
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 const perturbedTabulation = `version: 1
@@ -24,14 +26,14 @@ sink: {csv: {path: out.csv}}
 `
 
 func TestPerturbedTabulation(t *testing.T) {
-	p, err := ParseTabulation("t.yaml", []byte(perturbedTabulation), Options{})
+	p, err := Parse("t.yaml", []byte(perturbedTabulation), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c := p.Tables[0].Protect.CellKey; c.Max != 5 || c.Variance != 2 || c.Least != 2 || !p.Keyed() || *p.Gate.Rules[0].MaxRisk != 1.5 || p.Tables[1].Protect.Perturbs() {
 		t.Errorf("%+v, %+v", c, p.Gate)
 	}
-	if p, err = ParseTabulation("t.yaml", []byte(strings.Replace(perturbedTabulation, "{max: 5, variance: 2, least: 2}", "{}", 1)), Options{}); err != nil {
+	if p, err = Parse("t.yaml", []byte(strings.Replace(perturbedTabulation, "{max: 5, variance: 2, least: 2}", "{}", 1)), config.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if c := p.Tables[0].Protect.CellKey; c.Max != 3 || c.Variance != 1.5 || c.Least != 0 {
@@ -42,7 +44,7 @@ func TestPerturbedTabulation(t *testing.T) {
 // Values are changed by shares of the largest contributions; what is for counts is refused beside them, and they beside counts.
 func TestKeyedValues(t *testing.T) {
 	text := strings.Replace(perturbedTabulation, "suppress: {patience: 30s}", "cell_key: {values: {most: 0.5, large: 0.2, point: 1000, epsilon: [1, 0.5], least: 2.5}}", 1)
-	p, err := ParseTabulation("t.yaml", []byte(text), Options{})
+	p, err := Parse("t.yaml", []byte(text), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

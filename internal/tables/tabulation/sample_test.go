@@ -1,9 +1,11 @@
-package config
+package tabulation
 
 import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
 )
 
 const sampledTabulation = `version: 1
@@ -20,7 +22,7 @@ sink: {csv: {path: out.csv}}
 // A sample is read, a map draws all samples that it compares, and the result is written in a form
 // that can be read again.
 func TestSampledTabulation(t *testing.T) {
-	p, err := ParseTabulation("t.yaml", []byte(sampledTabulation), Options{})
+	p, err := Parse("t.yaml", []byte(sampledTabulation), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestFaultsOfASampledTabulation(t *testing.T) {
 		{"table: counts", "table: w", "map.methods[0]: must be suppress: w is no table of counts"},
 		{"identity: [id]\ntables:\n  - {name: counts, rows: [region], unsafe: [{threshold: 3}], protect: {sample: {one_in: 4}}}", "tables:\n  - {name: counts, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}", "identity: is required by map.methods[0].sample"},
 	} {
-		_, err := ParseTabulation("t.yaml", []byte(strings.Replace(sampledTabulation, c.from, c.to, 1)), Options{})
+		_, err := Parse("t.yaml", []byte(strings.Replace(sampledTabulation, c.from, c.to, 1)), config.Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v, want %q", c.to, err, c.want)
 		}

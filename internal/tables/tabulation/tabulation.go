@@ -1,53 +1,53 @@
-package config
+package tabulation
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"math"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+	"github.com/sdlfilter/sdlfilter/internal/tables/workbook"
 )
 
 // Tabulation is a configuration of sdlfilter tables: the tables of the records of a source,
 // the rules for cells that may not be published, the protection of these cells, and the rules
 // for publishing the tables.
-type Tabulation struct {
-	Version     int                `yaml:"version" required:"true" doc:"version of this format; 1"`
-	Name        string             `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
-	Source      Source             `yaml:"source" doc:"the files with the records, of any format; exactly one"`
-	Window      *TableWindow       `yaml:"window" doc:"with a pipeline that reads topics: the records are divided into windows, and each window gets tables of its own as soon as it is complete"`
-	Pipeline    string             `yaml:"pipeline" doc:"instead of source: the configuration of a pipeline; the tables are made from the records that its masks release"`
-	Key         Secret             `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and random rounding: with the same key, the same contributors get the same change in every release; with pipeline, its key is used"`
-	Identity    []string           `yaml:"identity" doc:"the columns that identify a record, for the methods that need key; with pipeline, its identity is used"`
-	Missing     map[string]Missing `yaml:"missing" doc:"with source: values that mean that there is none, by column: income: [-9, {from: 97, to: 99}]. A record with such a value contributes nothing to a table of the column's values; in a variable it is a code like any other, or with as: null no code. With pipeline, its columns say it"`
-	Holding     string             `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and all records of a holding in a cell are one contribution"`
-	Coalition   int                `yaml:"coalition" default:"1" doc:"how many contributors combine what they know of the tables in which they are, 1 to 3 (default 1: each alone); for suppress"`
-	Request     string             `yaml:"request" doc:"the column that says whether a respondent has asked for protection (true, yes or 1), for the rule request"`
-	Unknown     string             `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what happens to a record whose code is not in the hierarchy, or that has no code, no value, no weight of at least 1 or no holding: fail (default) ends the run, drop leaves the record out of all tables and counts it"`
-	Equations   []string           `yaml:"equations" doc:"equations that hold between values in every record, such as total = domestic + export: the tables of these values are protected together. Equations that the records show need not be declared, if there are some dozens of records"`
-	Releases    []EarlierRelease   `yaml:"releases" doc:"earlier releases that people know: nothing may follow from them and these tables together, of the respondents of today, and of those who have come or left since"`
-	Finished    *Finished          `yaml:"finished" doc:"the rows of the source are not records, but the cells of finished tables, with all totals: their codes, value, number of contributors and largest contributions. If there are several tables, the column table has the name of the table of a row"`
-	Hierarchies []Variable         `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
-	Tables      []Table            `yaml:"tables" required:"true" doc:"the tables; tables of the same value that share cells are protected together"`
-	Map         *TableMap          `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
-	Gate        TableGate          `yaml:"gate" doc:"rules that must hold for the tables to be published. Two more always apply: no unsafe value is disclosed, and every range is as wide as its rule asks"`
-	Sink        TableSink          `yaml:"sink" required:"true" doc:"where the public tables are written, with one row per cell: table, codes, value, status; exactly one"`
-	SDMX        *SDMX              `yaml:"sdmx" doc:"write the public tables as SDMX-CSV 2.0, with their structure and status codes; for sink csv"`
-	Report      TabulationOut      `yaml:"report" doc:"reports about the tables"`
+type Config struct {
+	Version     int                       `yaml:"version" required:"true" doc:"version of this format; 1"`
+	Name        string                    `yaml:"name" doc:"the name, for reports and messages; by default the file's name without its extension"`
+	Source      config.Source             `yaml:"source" doc:"the files with the records, of any format; exactly one"`
+	Window      *TableWindow              `yaml:"window" doc:"with a pipeline that reads topics: the records are divided into windows, and each window gets tables of its own as soon as it is complete"`
+	Pipeline    string                    `yaml:"pipeline" doc:"instead of source: the configuration of a pipeline; the tables are made from the records that its masks release"`
+	Key         config.Secret             `yaml:"key" doc:"where the release key is kept, for cell_key, markov, swap, sample and random rounding: with the same key, the same contributors get the same change in every release; with pipeline, its key is used"`
+	Identity    []string                  `yaml:"identity" doc:"the columns that identify a record, for the methods that need key; with pipeline, its identity is used"`
+	Missing     map[string]config.Missing `yaml:"missing" doc:"with source: values that mean that there is none, by column: income: [-9, {from: 97, to: 99}]. A record with such a value contributes nothing to a table of the column's values; in a variable it is a code like any other, or with as: null no code. With pipeline, its columns say it"`
+	Holding     string                    `yaml:"holding" doc:"the column that says to which holding a record belongs: contributors are then holdings, and all records of a holding in a cell are one contribution"`
+	Coalition   int                       `yaml:"coalition" default:"1" doc:"how many contributors combine what they know of the tables in which they are, 1 to 3 (default 1: each alone); for suppress"`
+	Request     string                    `yaml:"request" doc:"the column that says whether a respondent has asked for protection (true, yes or 1), for the rule request"`
+	Unknown     string                    `yaml:"unknown" default:"fail" enum:"fail,drop" doc:"what happens to a record whose code is not in the hierarchy, or that has no code, no value, no weight of at least 1 or no holding: fail (default) ends the run, drop leaves the record out of all tables and counts it"`
+	Equations   []string                  `yaml:"equations" doc:"equations that hold between values in every record, such as total = domestic + export: the tables of these values are protected together. Equations that the records show need not be declared, if there are some dozens of records"`
+	Releases    []EarlierRelease          `yaml:"releases" doc:"earlier releases that people know: nothing may follow from them and these tables together, of the respondents of today, and of those who have come or left since"`
+	Finished    *Finished                 `yaml:"finished" doc:"the rows of the source are not records, but the cells of finished tables, with all totals: their codes, value, number of contributors and largest contributions. If there are several tables, the column table has the name of the table of a row"`
+	Hierarchies []Variable                `yaml:"hierarchies" doc:"how the codes of a variable add up, by variable; a variable that is not listed has the codes of its column and their total"`
+	Tables      []Table                   `yaml:"tables" required:"true" doc:"the tables; tables of the same value that share cells are protected together"`
+	Map         *TableMap                 `yaml:"map" doc:"what sdlfilter map compares; sdlfilter tables ignores it"`
+	Gate        TableGate                 `yaml:"gate" doc:"rules that must hold for the tables to be published. Two more always apply: no unsafe value is disclosed, and every range is as wide as its rule asks"`
+	Sink        TableSink                 `yaml:"sink" required:"true" doc:"where the public tables are written, with one row per cell: table, codes, value, status; exactly one"`
+	SDMX        *SDMX                     `yaml:"sdmx" doc:"write the public tables as SDMX-CSV 2.0, with their structure and status codes; for sink csv"`
+	Report      TabulationOut             `yaml:"report" doc:"reports about the tables"`
 
 	// Warnings is what the user should know of and no error.
 	Warnings []string `yaml:"-"`
 
 	// Loosened are the settings of the environment and the command line that let more
 	// out than the file does.
-	Loosened []Loosening `yaml:"-"`
+	Loosened []config.Loosening `yaml:"-"`
 
 	loaded  *loader
 	digest  string // of the configuration that this one was derived from
@@ -154,8 +154,8 @@ type Suppress struct {
 	Zeros       string `yaml:"zeros" default:"never" enum:"never,may" doc:"whether a safe cell of value 0 may be held back to protect others (default never; the audit then assumes that everybody knows this)"`
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents who are alone in a cell and so know its value; ignore: protect against outsiders only"`
 
-	Effort   string   `yaml:"effort" default:"usual" enum:"usual,optimal" doc:"usual (default): a quick search for cheap cells to hold back; optimal: also searches for the cheapest ones, in sets of tables with at most 3,000 cells together, and the report says how far from the cheapest the result can be at most"`
-	Patience Duration `yaml:"patience" doc:"time limit of the search for cells that need not be held back, such as 30s. Cells that were not examined by then stay held back: protection is not weaker, but another run may hold back other cells; by default there is no limit"`
+	Effort   string          `yaml:"effort" default:"usual" enum:"usual,optimal" doc:"usual (default): a quick search for cheap cells to hold back; optimal: also searches for the cheapest ones, in sets of tables with at most 3,000 cells together, and the report says how far from the cheapest the result can be at most"`
+	Patience config.Duration `yaml:"patience" doc:"time limit of the search for cells that need not be held back, such as 30s. Cells that were not examined by then stay held back: protection is not weaker, but another run may hold back other cells; by default there is no limit"`
 }
 
 // CellKey are the parameters of perturbation by cell keys.
@@ -226,7 +226,7 @@ type Rounding struct {
 	Base int    `yaml:"base" required:"true" doc:"the base: every published count is a multiple of it; at least 2"`
 	Mode string `yaml:"mode" default:"controlled" enum:"controlled,small,random,nearest" doc:"controlled (default): each count is rounded to one of the two adjacent multiples, so that totals remain sums and the sum of all changes is as small as possible; in two dimensions it always exists, in more dimensions and for linked tables an integer program is searched. small: inner counts below the base become 0 or the base, and totals are computed from them; for any number of dimensions. random: up or down at random without bias, always in the same way for the same contributors; needs key and identity. nearest: to the nearest multiple. With random and nearest, totals are not the sums of the published counts"`
 
-	Patience Duration `yaml:"patience" doc:"with controlled: time limit of the search for a rounding in tables of more than two dimensions and in linked tables, such as 5m; the best one that was found by then is used, and another run may find another. By default the search ends after a fixed amount of work, some seconds"`
+	Patience config.Duration `yaml:"patience" doc:"with controlled: time limit of the search for a rounding in tables of more than two dimensions and in linked tables, such as 5m; the best one that was found by then is used, and another run may find another. By default the search ends after a fixed amount of work, some seconds"`
 
 	Respondents string `yaml:"respondents" default:"protect" enum:"protect,ignore" doc:"protect (default): also protect against respondents, who know their own part of each count; ignore: protect against outsiders only"`
 }
@@ -272,71 +272,75 @@ type TabulationOut struct {
 	JJ    string `yaml:"jj" doc:"all cells and the sums between them in the format JJ, for other cell suppression software, readable by its owner only: value, cost, status, bounds and protection levels; for tables of one value that are protected by suppress or none"`
 }
 
-var tabulationRoot = sync.OnceValue(func() *form.Form { return dialect().Of(reflect.TypeFor[Tabulation]()) })
+var kind = config.NewKind[Config]("sdlfilter tables", "Configuration of the tables that sdlfilter makes, protects and audits.",
+	map[reflect.Type]func(*form.Dialect) []form.Member{reflect.TypeFor[TableSink](): sinkMembers})
 
-// TabulationSchema is the JSON Schema of a configuration of sdlfilter tables;
-// config/sdlfilter.tables.schema.json is this.
-func TabulationSchema() ([]byte, error) {
-	return dialect().Schema(tabulationRoot(), "sdlfilter tables", "Configuration of the tables that sdlfilter makes, protects and audits.")
+// Schema is the JSON Schema of a configuration of sdlfilter tables; config/sdlfilter.tables.schema.json is this.
+func Schema() ([]byte, error) { return kind.Schema() }
+
+// TableSink is where tables are written: a sink of records, or a workbook of a form of its own.
+type TableSink config.Sink
+
+func sinkMembers(d *form.Dialect) []form.Member {
+	const doc = "an Excel workbook: a sheet for each table, with the last variable in columns, and a legend"
+	return config.SinkMembers(d, "xlsx", doc, func() any { return new(workbook.SinkConfig) })
 }
 
-// LoadTabulation reads a configuration of tables as Load does one of a pipeline. The
-// error is of type Errors and holds everything that is wrong.
-func LoadTabulation(path string, opts Options) (*Tabulation, error) {
-	name, text, err := ReadFile(path, opts)
+// Load reads a configuration of tables as Load does one of a pipeline. The
+// error is of type config.Errors and holds everything that is wrong.
+func Load(path string, opts config.Options) (*Config, error) {
+	name, text, err := config.ReadFile(path, opts)
 	if err != nil {
 		return nil, err
 	}
-	return ParseTabulation(name, text, opts)
+	return Parse(name, text, opts)
 }
 
-// ParseTabulation is LoadTabulation of a text; file is the name that errors give it.
-func ParseTabulation(file string, text []byte, opts Options) (*Tabulation, error) {
-	t := &Tabulation{}
-	r, err := dialect().Read(file, text, tabulationRoot(), t, opts)
+// Parse is Load of a text; file is the name that errors give it.
+func Parse(file string, text []byte, opts config.Options) (*Config, error) {
+	t := &Config{}
+	r, err := kind.Read(file, text, t, opts)
 	if err != nil {
 		return nil, err
 	}
 	l := &loader{r}
-	t.loaded, t.Warnings = l, r.Warnings()
-	t.Key.lookup = r.Lookup
-	if t.Name == "" && !l.Given("name") {
-		base := filepath.Base(file)
-		t.Name = strings.TrimSuffix(base, filepath.Ext(base))
-	}
-	l.tellConnectors(&Pipeline{Name: t.Name, Source: t.Source, Sink: Sink(t.Sink)})
+	t.loaded, t.Warnings, t.Name = l, r.Warnings(), r.Name(t.Name)
+	r.Tell(t.Name, &t.Key, t.Source, config.Sink(t.Sink))
 	for i := range t.Releases {
-		l.tellConnectors(&Pipeline{Name: t.Name, Source: t.Releases[i].Source})
+		r.Tell(t.Name, &t.Key, t.Releases[i].Source, config.Sink{})
 	}
 	l.validateTabulation(t)
 	if err := l.Err(); err != nil {
 		return nil, err
 	}
-	t.Loosened = l.loosenedTables(t)
+	t.Loosened = l.Loosened(t.Source, config.Sink(t.Sink), loosens)
 	return t, nil
 }
 
+// loader judges a configuration that has been read: what its fields mean together.
+type loader struct{ *config.Loader }
+
 // Errorf is an error about the field at path, as Pipeline.Errorf.
-func (t *Tabulation) Errorf(path, format string, args ...any) Error {
+func (t *Config) Errorf(path, format string, args ...any) config.Error {
 	text := fmt.Sprintf(format, args...)
 	if t.loaded == nil {
-		return Error{Path: path, Text: text, File: "tables " + t.Name}
+		return config.Error{Path: path, Text: text, File: "tables " + t.Name}
 	}
 	return t.loaded.Problem(path, path, text)
 }
 
 // SHA256 identifies the configuration as it took effect, in hex.
-func (t *Tabulation) SHA256() string {
+func (t *Config) SHA256() string {
 	if t.digest != "" {
 		return t.digest
 	}
-	sum := sha256.Sum256(form.Canonical(tabulationRoot(), t))
+	sum := sha256.Sum256(kind.Canonical(t))
 	return hex.EncodeToString(sum[:])
 }
 
 // Variable returns how a variable is configured; one that is not listed has the codes
 // of its column.
-func (t *Tabulation) Variable(name string) *Variable {
+func (t *Config) Variable(name string) *Variable {
 	for i := range t.Hierarchies {
 		if t.Hierarchies[i].Name == name {
 			return &t.Hierarchies[i]

@@ -1,4 +1,4 @@
-package config
+package tabulation
 
 import (
 	"fmt"
@@ -116,5 +116,5 @@ func (s *TableSwap) flow() (parts []string) {
 		}
 		parts = append(parts, "match: ["+strings.Join(names, ", ")+"]")
 	}
-	return append(parts, "rate: "+number(s.Rate))
+	return append(parts, "rate: "+form.Number(s.Rate))
 }
