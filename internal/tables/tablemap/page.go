@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
@@ -50,12 +49,7 @@ func (m *Map) WriteHTML(w io.Writer) error {
 	if err := page.Execute(&b, v); err != nil {
 		return fmt.Errorf("map.html: %w", err)
 	}
-	_, err := w.Write(bytes.Map(func(c rune) rune {
-		if c < ' ' && c != '\n' && c != '\t' || c == utf8.RuneError {
-			return '?'
-		}
-		return c
-	}, b.Bytes()))
+	_, err := w.Write(figure.PageText(b.Bytes()))
 	return err
 }
 
