@@ -237,6 +237,22 @@ func TestWrongETag(t *testing.T) {
 	}
 }
 
+// TestWrongLength: an answer of fewer bytes than were asked for is refused before it is read, and one of as many is not.
+func TestWrongLength(t *testing.T) {
+	server, b := connect(t)
+	objecttest.Put(t, b, "k", "text")
+	etag := server.Get(bucketName, "k").ETag
+	for n, wrong := range map[int64]bool{3: false, 4: false, 5: true} {
+		body, err := b.Get(t.Context(), "k", etag, 0, n)
+		if (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "the server gave 4 bytes where 5 were asked for") {
+			t.Errorf("%d bytes of 4: %v", n, err)
+		}
+		if err == nil {
+			body.Close()
+		}
+	}
+}
+
 func TestAbortLeavesNothing(t *testing.T) {
 	server, b := connect(t)
 	objecttest.AbortLeavesNothing(t, server, b, bucketName)
