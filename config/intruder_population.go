@@ -70,19 +70,3 @@ func (l *loader) validateFormula(p *Pipeline, path string) {
 		}
 	}
 }
-
-// PopulationFormula returns the formula of the log-linear model: that of the file, or the main effects
-// of keys.
-func (of *IntruderPopulation) PopulationFormula(keys []string) asked.Formula {
-	if of.Formula != "" {
-		if f, err := asked.ParseFormula(of.Formula); err == nil {
-			return f
-		}
-	}
-	return asked.MainEffects(keys)
-}
-
-// PopulationModel returns the model by its name in the file.
-func (of *IntruderPopulation) PopulationModel() asked.Model {
-	return asked.Model(slices.Index(asked.Models, of.Model))
-}

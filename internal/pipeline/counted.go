@@ -165,7 +165,7 @@ func (pl *Plan) Population(of *config.IntruderPopulation) asked.Formula {
 			keys = append(keys, name)
 		}
 	}
-	return of.PopulationFormula(keys)
+	return of.Terms(keys)
 }
 
 // checkPopulation returns an error for a rule about population uniques if a key of the formula cannot

@@ -1,5 +1,5 @@
-// Package asked is what a configuration may ask of the intruders: the log-linear models, their formulas, and how much of
-// anything. It computes nothing, so that whoever reads a configuration links no intruder.
+// Package asked is what a configuration may ask of the intruders: the section assess.intruder, the log-linear models, their
+// formulas, and how much of anything. It computes nothing, so that whoever reads a configuration links no intruder.
 package asked
 
 import "fmt"
