@@ -29,7 +29,9 @@ func dialectWith(others map[reflect.Type]func(*form.Dialect) []form.Member) *for
 	if records == nil {
 		records = map[reflect.Type]func(*form.Dialect) []form.Member{}
 	}
-	records[reflect.TypeFor[Source]()], records[reflect.TypeFor[Sink]()], records[specType] = sourceMembers, sinkMembers, maskMembers
+	records[reflect.TypeFor[Source]()] = sourceMembers
+	records[reflect.TypeFor[Sink]()] = sinkMembers
+	records[specType] = maskMembers
 	return &form.Dialect{
 		Begin:       "version: 1",
 		Prefix:      "SDLFILTER_",

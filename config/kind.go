@@ -10,16 +10,17 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
-// Kind is a kind of configuration beside a pipeline's, such as that of tables. Its types are in a package beside what they
-// configure; this package knows none of them. They may have a pipeline's Source, Sink, Secret, Missing and Duration.
+// Kind is a kind of configuration beside a pipeline's, such as that of tables. Its types are in a package beside
+// what they configure; this package knows none of them. They may have a pipeline's Source, Sink, Secret, Missing and
+// Duration.
 type Kind struct {
 	title, doc string
 	dialect    func() *form.Dialect
 	root       func() *form.Form
 }
 
-// NewKind returns the kind of the configurations of type T. records are its types whose members are not their Go fields,
-// beside those of a pipeline.
+// NewKind returns the kind of the configurations of type T. records are its types whose members are not their Go
+// fields, beside those of a pipeline.
 func NewKind[T any](title, doc string, records map[reflect.Type]func(*form.Dialect) []form.Member) Kind {
 	own := sync.OnceValue(func() *form.Dialect { return dialectWith(records) })
 	return Kind{title, doc, own, sync.OnceValue(func() *form.Form { return own().Of(reflect.TypeFor[T]()) })}
@@ -40,8 +41,8 @@ func (k Kind) Read(file string, text []byte, value any, opts Options) (*Loader, 
 	return &Loader{&loader{r}}, nil
 }
 
-// Loader judges a configuration of such a kind that has been read: what a form.Reading says of its fields, and what holds of
-// a pipeline's wherever it stands.
+// Loader judges a configuration of such a kind that has been read: what a form.Reading says of its fields, and what
+// holds of a pipeline's wherever it stands.
 type Loader struct{ *loader }
 
 // Name is a configuration's name: the given one or, where the file is silent, the file's name without its extension.
@@ -109,7 +110,8 @@ func (f *Files) Apart() {
 		}
 		for _, before := range f.outputs[:i] {
 			if f.l.Sound(o.field) && same(o.file, before.file) {
-				f.l.Wrong(o.field, "must not be the file of %s (%s), got %q for %s", before.words, before.field, o.file, o.words)
+				f.l.Wrong(o.field, "must not be the file of %s (%s), got %q for %s",
+					before.words, before.field, o.file, o.words)
 			}
 		}
 	}

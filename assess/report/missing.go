@@ -32,7 +32,8 @@ func (r *Report) missingLines() (lines []string) {
 	for _, m := range r.MissingCodes {
 		var codes []string
 		for _, c := range m.Codes {
-			codes = append(codes, inBrackets(c.Code, cut(printable(meaning(r.Labels, m.Column, c.Code)), 40))+" in "+count(c.Records)+" records")
+			label := cut(printable(meaning(r.Labels, m.Column, c.Code)), 40)
+			codes = append(codes, inBrackets(c.Code, label)+" in "+count(c.Records)+" records")
 		}
 		as := "kept"
 		if m.As == "null" {

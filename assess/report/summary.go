@@ -444,7 +444,8 @@ func (s *summary) gate(r *Report) {
 	s.Line(s.bold("Gate"))
 	for i, rule := range r.Gate.Rules {
 		v := r.ruleView(i, rule)
-		s.block("  "+s.sign(rule.Passed)+" ", "    ", printable(v.Rule)+"; found "+plainOf(v.Found.Text+printable(v.FoundInUnit)), s.Width-6)
+		found := plainOf(v.Found.Text + printable(v.FoundInUnit))
+		s.block("  "+s.sign(rule.Passed)+" ", "    ", printable(v.Rule)+"; found "+found, s.Width-6)
 		if !rule.Passed && rule.Advice != "" {
 			s.block("      ", "      ", "to change: "+printable(rule.Advice), s.Width-8)
 		}

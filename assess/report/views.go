@@ -341,7 +341,10 @@ type parameterView struct {
 
 // viewMask returns what every page shows of a mask; unit returns that of a column.
 func viewMask(i int, m PublicMask, unit func(column string) string) maskView {
-	return maskView{Number: i + 1, Kind: m.Mask, Does: does(m.Mask), Columns: m.Columns, Parameters: parameterViews(m.Parameters, m.NoiseSD, unit)}
+	return maskView{
+		Number: i + 1, Kind: m.Mask, Does: does(m.Mask), Columns: m.Columns,
+		Parameters: parameterViews(m.Parameters, m.NoiseSD, unit),
+	}
 }
 
 // maskViews returns a view of each mask, with what is not public.

@@ -1,5 +1,6 @@
-// Package asked is what a configuration may ask of the intruders: the section assess.intruder, the log-linear models, their
-// formulas, and how much of anything. It computes nothing, so that whoever reads a configuration links no intruder.
+// Package asked is what a configuration may ask of the intruders: the section assess.intruder, the log-linear models,
+// their formulas, and how much of anything. It computes nothing, so that whoever reads a configuration links no
+// intruder.
 package asked
 
 import "fmt"
@@ -9,7 +10,8 @@ const (
 	// Jointly is the greatest number of released records of which targets are matched jointly: the
 	// memory for all pairs grows with its square.
 	Jointly = 5000
-	// OneToOne is the most targets or released records of a one-to-one assignment: 5,000 take 200 MB and about two seconds.
+	// OneToOne is the most targets or released records of a one-to-one assignment: 5,000 take 200 MB and about two
+	// seconds.
 	OneToOne = 5000
 	// Keys is the largest number of keys: a set of keys is stored as the bits of one word.
 	Keys = 64

@@ -272,7 +272,8 @@ type TabulationOut struct {
 	JJ    string `yaml:"jj" doc:"all cells and the sums between them in the format JJ, for other cell suppression software, readable by its owner only: value, cost, status, bounds and protection levels; for tables of one value that are protected by suppress or none"`
 }
 
-var kind = config.NewKind[Config]("sdlfilter tables", "Configuration of the tables that sdlfilter makes, protects and audits.",
+var kind = config.NewKind[Config](
+	"sdlfilter tables", "Configuration of the tables that sdlfilter makes, protects and audits.",
 	map[reflect.Type]func(*form.Dialect) []form.Member{reflect.TypeFor[TableSink](): sinkMembers})
 
 // Schema is the JSON Schema of a configuration of sdlfilter tables; config/sdlfilter.tables.schema.json is this.
