@@ -65,6 +65,13 @@ func (ps *Problems) Between(path string, v, lo, hi float64) {
 	}
 }
 
+// Whole demands lo ≤ v ≤ hi of a whole number.
+func (ps *Problems) Whole(path string, v, lo, hi int) {
+	if v < lo || v > hi {
+		ps.Addf(path, "must be between %d and %d, got %d", lo, hi, v)
+	}
+}
+
 // OneOf demands that v is one of the words.
 func (ps *Problems) OneOf(path, v string, words ...string) {
 	for _, w := range words {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"sync"
 
@@ -9,7 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -20,23 +21,28 @@ const KeyVariable = "SDLFILTER_KEY"
 var root = sync.OnceValue(func() *form.Form { return dialect().Of(reflect.TypeFor[Pipeline]()) })
 
 // dialect is what a pipeline file says of its types beyond their tags.
-var dialect = sync.OnceValue(func() *form.Dialect {
+var dialect = sync.OnceValue(func() *form.Dialect { return dialectWith(nil) })
+
+// dialectWith has the types of another kind of configuration besides.
+func dialectWith(others map[reflect.Type]func(*form.Dialect) []form.Member) *form.Dialect {
+	records := maps.Clone(others)
+	if records == nil {
+		records = map[reflect.Type]func(*form.Dialect) []form.Member{}
+	}
+	records[reflect.TypeFor[Source]()] = sourceMembers
+	records[reflect.TypeFor[Sink]()] = sinkMembers
+	records[specType] = maskMembers
 	return &form.Dialect{
-		Begin:      "version: 1",
-		Prefix:     "SDLFILTER_",
-		NoSettings: []string{KeyVariable, objects.SSEVariable, objects.KMSVariable},
-		Records: map[reflect.Type]func(*form.Dialect) []form.Member{
-			reflect.TypeFor[Source]():    sourceMembers,
-			reflect.TypeFor[Sink]():      sinkMembers,
-			reflect.TypeFor[TableSink](): tableSinkMembers,
-			specType:                     maskMembers,
-		},
+		Begin:       "version: 1",
+		Prefix:      "SDLFILTER_",
+		NoSettings:  []string{KeyVariable, objectpath.SSEVariable, objectpath.KMSVariable},
+		Records:     records,
 		Later:       map[reflect.Type]map[string]string{reflect.TypeFor[Emit](): {"http": "it comes with a later one; use jsonl, log or kafka"}},
 		NotAMapping: keptElsewhere,
 		Synonyms:    synonyms,
 		Written:     written,
 	}
-})
+}
 
 // keptElsewhere is for what must not be repeated where it was written itself.
 var keptElsewhere = map[reflect.Type]string{

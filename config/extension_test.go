@@ -7,7 +7,6 @@ import (
 
 // A file is not named like one of another format, by which other programs would open it.
 func TestExtensionsOfSinks(t *testing.T) {
-	const tables = "version: 1\nsource: {csv: {path: in.csv}}\ntables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {SINK}\n"
 	const pipeline = "version: 1\nkey: {file: k}\nsource: {csv: {path: in.csv}}\ncolumns: {a: {role: key}}\nmasks: []\nsink: {SINK}\n"
 	for sink, want := range map[string]string{
 		"csv: {path: out/o.csv}":                       "",
@@ -27,16 +26,7 @@ func TestExtensionsOfSinks(t *testing.T) {
 		"arrow: {path: o.ods}":                         "sink.arrow.path: must not end in .ods",
 		"postgres: {table: o.xlsx, address: {env: A}}": "",
 	} {
-		_, err := ParseTabulation("t.yaml", []byte(strings.Replace(tables, "SINK", sink, 1)), Options{})
-		judgeExtension(t, "tables, "+sink, err, want)
-		_, err = Parse("p.yaml", []byte(strings.Replace(pipeline, "SINK", sink, 1)), Options{})
-		judgeExtension(t, "pipeline, "+sink, err, want)
-	}
-	for sink, want := range map[string]string{
-		"xlsx: {path: o.xlsx}": "", "xlsx: {path: o.XLSX}": "",
-		"xlsx: {path: o.csv}": "sink.xlsx.path: must end in .xlsx",
-	} {
-		_, err := ParseTabulation("t.yaml", []byte(strings.Replace(tables, "SINK", sink, 1)), Options{})
+		_, err := Parse("p.yaml", []byte(strings.Replace(pipeline, "SINK", sink, 1)), Options{})
 		judgeExtension(t, sink, err, want)
 	}
 	for sink, want := range map[string]string{

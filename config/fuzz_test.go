@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
 // FuzzLoad: for any text, reading ends without a panic, and gives either a pipeline that does not
@@ -86,7 +84,7 @@ func rewriteAll(t *testing.T, p *Pipeline, text []byte) {
 		if (err == nil) != (len(out) > 0) {
 			t.Fatalf("%d bytes and %v", len(out), err)
 		}
-		if out, err = p.Rewritten(s.Name, nil); err == nil && s.Name == rumap.Configured && !bytes.Equal(out, text) {
+		if out, err = p.Rewritten(s.Name, nil); err == nil && s.Name == Configured && !bytes.Equal(out, text) {
 			t.Fatalf("changed without a choice:\n%s\n%s", text, out)
 		}
 	}

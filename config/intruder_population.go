@@ -6,7 +6,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
 
 // validatePopulation judges the log-linear model of population uniques.
@@ -15,7 +15,7 @@ func (l *loader) validatePopulation(p *Pipeline, path string) {
 	of := in.Population
 	var ps check.Problems
 	if l.Given(path + ".size") {
-		whole(&ps, "size", of.Size, 1, 1<<50)
+		ps.Whole("size", of.Size, 1, 1<<50)
 	}
 	l.Within(path, ps)
 	at := path + ".weight"
@@ -38,10 +38,10 @@ func (l *loader) validateFormula(p *Pipeline, path string) {
 	if !l.Sound(at, "columns", "assess.keys") || l.Misspelt("assess", "keys") {
 		return
 	}
-	f := population.MainEffects(keys)
+	f := asked.MainEffects(keys)
 	if l.Given(at) {
 		var err error
-		if f, err = population.ParseFormula(of.Formula); err != nil {
+		if f, err = asked.ParseFormula(of.Formula); err != nil {
 			l.Wrong(at, "%v", err)
 			return
 		}
@@ -51,7 +51,7 @@ func (l *loader) validateFormula(p *Pipeline, path string) {
 				return
 			}
 		}
-		if of.Model == population.IPF.String() && f.Interactions() {
+		if of.Model == asked.IPF.String() && f.Interactions() {
 			l.Wrong(at, "must not have interactions with model: ipf; model: default fits the same by another way")
 		}
 	}
@@ -65,24 +65,8 @@ func (l *loader) validateFormula(p *Pipeline, path string) {
 			l.Wrong(at, "must not repeat a key, got %q again", name)
 		case slices.Contains(p.Assess.Intruder.Categorical, name):
 			l.Wrong(at, "must be a numeric key, and intruder.categorical lists it")
-		case of.Model == population.IPF.String():
+		case of.Model == asked.IPF.String():
 			l.Wrong(at, "must be left out with model: ipf, which takes all keys as categories")
 		}
 	}
-}
-
-// PopulationFormula returns the formula of the log-linear model: that of the file, or the main effects
-// of keys.
-func (of *IntruderPopulation) PopulationFormula(keys []string) population.Formula {
-	if of.Formula != "" {
-		if f, err := population.ParseFormula(of.Formula); err == nil {
-			return f
-		}
-	}
-	return population.MainEffects(keys)
-}
-
-// PopulationModel returns the model by its name in the file.
-func (of *IntruderPopulation) PopulationModel() population.Model {
-	return population.Model(slices.Index(population.Models, of.Model))
 }

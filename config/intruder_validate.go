@@ -3,16 +3,11 @@ package config
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/intruder"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -34,15 +29,12 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	if in == nil || !l.Known(path) {
 		return
 	}
-	var ps check.Problems
-	whole(&ps, "targets", in.Targets, 1, 1_000_000_000)
-	l.checkWidths(&ps, in.Interval)
-	l.Within(path, ps)
+	l.Within(path, in.Check())
 	l.validateCategorical(p)
 	l.validateKeyedParts(p)
-	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne && (a.Sample < 0 || a.Sample > linkage.MaxOneToOne) && l.Sound(at, "assess.sample") {
+	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne && (a.Sample < 0 || a.Sample > asked.OneToOne) && l.Sound(at, "assess.sample") {
 		// Else a run would find out at its end.
-		l.Wrong(at, "needs assess.sample of at most %d: the memory for the optimal assignment grows with the square of the number of records", linkage.MaxOneToOne)
+		l.Wrong(at, "needs assess.sample of at most %d: the memory for the optimal assignment grows with the square of the number of records", asked.OneToOne)
 	}
 	if in.Bayes != nil {
 		l.validateBayes(p, path+".bayes")
@@ -102,8 +94,8 @@ func (l *loader) validateKeys(p *Pipeline) {
 	switch n := len(p.Assess.Keys); {
 	case n == 0:
 		l.Wrong(path, "must name at least one column; remove the field where an intruder knows nothing")
-	case n > uniqueness.MaxKeys:
-		l.Wrong(path, "must name at most %d columns, got %d", uniqueness.MaxKeys, n)
+	case n > asked.Keys:
+		l.Wrong(path, "must name at most %d columns, got %d", asked.Keys, n)
 	default:
 		l.releasedOnce(p, path, p.Assess.Keys, "it never leaves, so there is nothing to link it to")
 	}
@@ -123,19 +115,6 @@ func (l *loader) releasedOnce(p *Pipeline, list string, names []string, never st
 			l.Wrong(path, "must be a column that is released, got %q, an identifier: %s", name, never)
 		case slices.Contains(names[:i], name):
 			l.Wrong(path, "must not repeat a column, got %q again", name)
-		}
-	}
-}
-
-// checkWidths judges the widths of interval disclosure.
-func (l *loader) checkWidths(ps *check.Problems, widths []float64) {
-	if widths != nil && len(widths) == 0 {
-		ps.Addf("interval", "must have at least one width; remove the field where interval disclosure is not asked for")
-	}
-	for i, w := range widths {
-		path := fmt.Sprintf("interval[%d]", i)
-		if ps.Above(path, w, 0); slices.Contains(widths[:i], w) {
-			ps.Addf(path, "must not repeat a width, got %v again", w)
 		}
 	}
 }
@@ -199,18 +178,15 @@ func (a *Assess) linked() bool {
 
 func (l *loader) validateBayes(p *Pipeline, path string) {
 	b := p.Assess.Intruder.Bayes
-	var ps check.Problems
-	if !(b.Threshold >= 0 && b.Threshold < 1) {
-		ps.Addf("threshold", "must be at least 0 and below 1, got %v", b.Threshold)
-	}
+	ps := b.Check()
 	if l.Given(path + ".population") {
-		whole(&ps, "population", b.Population, 1, 1<<50)
+		ps.Whole("population", b.Population, 1, 1<<50)
 	}
 	l.Within(path, ps)
 	if at := path + ".jointly"; b.Jointly && l.Sound(at, "assess.sample", path+".population") {
 		switch sample := p.Assess.Sample; {
-		case sample < 0 || sample > intruder.MostJointly: // else a run would find out at its end
-			l.Wrong(at, "needs assess.sample of at most %d: the memory for all targets and records grows with the square of their number", intruder.MostJointly)
+		case sample < 0 || sample > asked.Jointly: // else a run would find out at its end
+			l.Wrong(at, "needs assess.sample of at most %d: the memory for all targets and records grows with the square of their number", asked.Jointly)
 		case b.Population > 0:
 			l.Wrong(at, "must be left out with population, of which a target need not have a record")
 		}
@@ -256,23 +232,12 @@ func (l *loader) validatePrior(path, at, knowledge string, prior *IntruderPrior)
 	if knowledge != KnowledgeD2 && l.Sound(path+".knowledge") {
 		l.Wrong(at, "needs knowledge: d2, got %s, whose intruder knows the value", knowledge)
 	}
-	var ps check.Problems
-	ps.Between("shape", prior.Shape, 0.5, 1_000_000)
-	ps.Above("scale", prior.Scale, 0)
-	l.Within(at, ps)
+	l.Within(at, prior.Check())
 }
 
 func (l *loader) validateUniqueness(p *Pipeline, path string) {
 	u := p.Assess.Intruder.Uniqueness
-	var ps check.Problems
-	ps.Between("alpha", u.Alpha, 0, 1)
-	for i, k := range u.K {
-		at := fmt.Sprintf("k[%d]", i)
-		if whole(&ps, at, k, 2, math.MaxInt32); slices.Contains(u.K[:i], k) {
-			ps.Addf(at, "must not repeat a k, got %d again", k)
-		}
-	}
-	l.Within(path, ps)
+	l.Within(path, u.Check())
 	for _, c := range []struct{ field, name string }{{"weight", u.Weight}, {"household", u.Household}} {
 		if at := form.Join(path, c.field); l.Given(at) && l.Sound(at) {
 			l.listed(p, at, c.name)
@@ -308,11 +273,7 @@ func (l *loader) validateRegressions(p *Pipeline, list string) {
 	const never = "it never leaves, so that no user of the data can regress on it"
 	for i, r := range p.Assess.Intruder.Utility.Regressions {
 		path := fmt.Sprintf("%s[%d]", list, i)
-		var ps check.Problems
-		if !(r.Level > 0 && r.Level < 1) {
-			ps.Addf("level", "must be between 0 and 1, both excluded, got %v", r.Level)
-		}
-		l.Within(path, ps)
+		l.Within(path, r.Check())
 		if at := path + ".response"; l.Given(at) && l.Sound(at) {
 			if c := l.listed(p, at, r.Response); c != nil && c.Role == microdata.Identifier {
 				l.Wrong(at, "must be a column that is released, got %q, an identifier: %s", r.Response, never)
@@ -334,9 +295,7 @@ func (l *loader) validateRegressions(p *Pipeline, list string) {
 // validateAttribute demands columns of which records are set aside, and of each a key beside it.
 func (l *loader) validateAttribute(p *Pipeline, path string) {
 	sound := l.Sound("masks", path)
-	var ps check.Problems
-	ps.AtLeast("within", p.Assess.Intruder.Attribute.Within, 0)
-	l.Within(path, ps)
+	l.Within(path, p.Assess.Intruder.Attribute.Check())
 	if !sound {
 		return
 	}
@@ -383,10 +342,10 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	}
 	for _, limit := range assess.RespondentMeasures {
 		at := form.Join(path, limit.Name)
-		if _, given := limit.Limit(r); given && limit.Part == "population" && in.Population != nil && in.Population.Model == population.Weighted.String() && l.Sound(at, "assess.intruder.population.model") {
+		if _, given := limit.Limit(r); given && limit.Part == "population" && in.Population != nil && in.Population.Model == asked.Weighted.String() && l.Sound(at, "assess.intruder.population.model") {
 			l.Wrong(at, "must not be judged by assess.intruder.population.model: weighted, which is told by the weights which cells are empty and is for comparison with other tools; use pml")
 		}
-		if _, given := limit.Limit(r); !given || in.isSet(limit.Part) || limit.Part == "inversion" && p.Inverts() || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
+		if _, given := limit.Limit(r); !given || in.IsSet(limit.Part) || limit.Part == "inversion" && p.Inverts() || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
 			continue
 		}
 		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.Part)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -78,8 +78,8 @@ func (l *loader) fillKeys(p *Pipeline) {
 			keys = append(keys, c.Name)
 		}
 	}
-	if len(keys) > uniqueness.MaxKeys {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %s have the role key, of which an intruder is not measured beyond %d: name those that one may know together", path, count(len(keys), "column"), uniqueness.MaxKeys))
+	if len(keys) > asked.Keys {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %s have the role key, of which an intruder is not measured beyond %d: name those that one may know together", path, count(len(keys), "column"), asked.Keys))
 		return
 	}
 	p.Assess.roleKeys = keys

@@ -1,9 +1,6 @@
 package config
 
 import (
-	"path/filepath"
-	"strings"
-
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 )
@@ -58,10 +55,7 @@ func parse(file string, text []byte, of *form.Form, opts Options) (*Pipeline, er
 	if p.Lineage != nil {
 		p.Lineage.Token.Lookup = r.Lookup
 	}
-	if p.Name == "" && !l.Given("name") {
-		base := filepath.Base(file)
-		p.Name = strings.TrimSuffix(base, filepath.Ext(base))
-	}
+	p.Name = l.named(p.Name)
 	l.tellConnectors(p)
 	l.fillStream(p)
 	l.fillKeys(p)

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/form"
 )
 
 const tight = `version: 1
@@ -150,6 +152,24 @@ gate: {on_fail: ON, rules: [{column: wage, min_rmse: 1}]}
 		}
 		if got := len(p.Loosened) > 0; got != want {
 			t.Errorf("%s, %s: loosens %v, want %v", on, set, got, want)
+		}
+	}
+}
+
+// What becomes of refused records, from one setting to another: less strict, as strict, and stricter. A file that says nothing
+// has the default.
+func TestLooseningOfWhatBecomesOfRefusedRecords(t *testing.T) {
+	strictness := map[string]int{Alert: 0, Hold: 1, Stop: 2, Withhold: 2} // stop and withhold are alike: nothing leaves
+	for now, of := range strictness {
+		for old, was := range strictness {
+			c := &change{Change: form.Change{Names: []string{"gate", "on_fail"}, Old: &old, Now: now}}
+			if got := c.loosens(); got != (of < was) {
+				t.Errorf("from %s to %s: loosens %v", old, now, got)
+			}
+		}
+		c := &change{Change: form.Change{Names: []string{"gate", "on_fail"}, Now: now}}
+		if got := c.loosens(); got != (of < 2) {
+			t.Errorf("from the default to %s: loosens %v", now, got)
 		}
 	}
 }

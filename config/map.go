@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -50,6 +49,9 @@ const (
 	Variance = "variance" // equal steps of its square
 )
 
+// Configured is the name of the configuration's own masks among the strategies of a map; rumap knows them by the same word.
+const Configured = "configured"
+
 // maxMapPoints bounds the points of a grid over all strategies.
 const maxMapPoints = 10_000
 
@@ -78,7 +80,7 @@ type MapAxis struct {
 }
 
 // MapStrategies returns what a map compares: the configured masks first, under
-// the name rumap.Configured, where there are any, then the strategies in the
+// the name Configured, where there are any, then the strategies in the
 // order of the file. A strategy in which no axis of the map fits has none: it is
 // one point. The error, of type Errors, names the axes that fit none of them,
 // and says so where the configuration has no map.
@@ -143,7 +145,7 @@ func (a Axis) of(p parameter) Axis {
 // variants returns what is compared, and the axes of the map that fit none.
 func (p *Pipeline) variants() (vs []variant, idle []axis) {
 	if len(p.Masks) > 0 {
-		vs = append(vs, variant{name: rumap.Configured, path: "masks", masks: p.Masks})
+		vs = append(vs, variant{name: Configured, path: "masks", masks: p.Masks})
 	}
 	own := make([]bool, len(vs)) // whether the axes are the strategy's own
 	for i, s := range p.Map.Strategies {
@@ -286,26 +288,13 @@ func shorter(v float64, relative bool) float64 {
 // 1e-12 of it.
 func percentage(v float64) string {
 	for digits := 1; digits <= 17; digits++ {
-		text := plain(strconv.FormatFloat(v*100, 'e', digits-1, 64))
+		text := form.Plain(strconv.FormatFloat(v*100, 'e', digits-1, 64))
 		near, err := strconv.ParseFloat(text, 64)
 		if err == nil && math.Abs(near/100-v) <= 1e-12*min(1, math.Abs(v)) {
 			return text + "%"
 		}
 	}
-	return number(v*100) + "%"
-}
-
-// number writes a number as the shortest decimal that reads back the same.
-func number(v float64) string { return plain(strconv.FormatFloat(v, 'e', -1, 64)) }
-
-// plain writes a number in scientific notation without an exponent where that is
-// how people would write it.
-func plain(scientific string) string {
-	v, err := strconv.ParseFloat(scientific, 64)
-	if size := math.Abs(v); err != nil || size != 0 && (size < 1e-6 || size >= 1e15) {
-		return scientific
-	}
-	return strconv.FormatFloat(v, 'f', -1, 64)
+	return form.Number(v*100) + "%"
 }
 
 // written writes a value of the axis as the configuration would have it.

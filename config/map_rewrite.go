@@ -9,7 +9,6 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -33,7 +32,7 @@ func (p *Pipeline) Rewritten(strategy string, values map[string]float64) ([]byte
 	if !ok {
 		return nil, p.Errorf("map.strategies", "has none of the name %q", strategy)
 	}
-	r := rewriting{p: p, variant: v, configured: strategy == rumap.Configured}
+	r := rewriting{p: p, variant: v, configured: strategy == Configured}
 	if err := r.choose(values); err != nil {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func (p *Pipeline) Choice(strategy string, values map[string]float64) (string, e
 		return "", err
 	}
 	var words []string
-	if strategy != rumap.Configured {
+	if strategy != Configured {
 		words = append(words, strategy)
 	}
 	for i, a := range r.axes {

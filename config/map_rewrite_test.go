@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -93,15 +92,15 @@ func TestRewrittenChangesNumbersAlone(t *testing.T) {
 		"no last line end":  {strings.TrimRight(text, "\n"), strings.TrimRight(want, "\n")},
 		"a separator in it": {strings.Replace(text, "# gross", "# gross\u2028  # net", 1), strings.Replace(want, "# gross", "# gross\u2028  # net", 1)},
 	} {
-		if got := rewrite(t, c.text, rumap.Configured, values); got != c.want {
+		if got := rewrite(t, c.text, Configured, values); got != c.want {
 			t.Errorf("%s: must be\n%s\ngot\n%s", name, c.want, got)
 		}
 	}
-	if got := rewrite(t, text, rumap.Configured, nil); got != text {
+	if got := rewrite(t, text, Configured, nil); got != text {
 		t.Errorf("without values nothing changes, got\n%s", got)
 	}
 	one := map[string]float64{"masks.1.noise.sd": 1. / 3}
-	if got, want := rewrite(t, text, rumap.Configured, one), strings.Replace(text, "sd: 35%", "sd: 33.33333333333%", 1); got != want {
+	if got, want := rewrite(t, text, Configured, one), strings.Replace(text, "sd: 35%", "sd: 33.33333333333%", 1); got != want {
 		t.Errorf("one value changes one number, got\n%s", got)
 	}
 }
@@ -117,9 +116,9 @@ func TestChoiceInWords(t *testing.T) {
 		values   map[string]float64
 		want     string
 	}{
-		{rumap.Configured, map[string]float64{"masks.1.noise.sd": 0.05}, "masks.1.noise.sd 5%"},
-		{rumap.Configured, map[string]float64{"masks[1].noise.sd": 1. / 3, "masks.3.round.decimals": -1}, "masks.1.noise.sd 33.33333333333%, masks.3.round.decimals -1"},
-		{rumap.Configured, nil, ""},
+		{Configured, map[string]float64{"masks.1.noise.sd": 0.05}, "masks.1.noise.sd 5%"},
+		{Configured, map[string]float64{"masks[1].noise.sd": 1. / 3, "masks.3.round.decimals": -1}, "masks.1.noise.sd 33.33333333333%, masks.3.round.decimals -1"},
+		{Configured, nil, ""},
 		{"flow", map[string]float64{"masks.1.noise.sd": 0.1}, "flow, masks.1.noise.sd 10%"},
 	} {
 		if got, err := p.Choice(c.strategy, c.values); err != nil || got != c.want {
@@ -163,7 +162,7 @@ func TestRewrittenScalars(t *testing.T) {
 	}
 	for _, test := range tests {
 		tail := strings.NewReplacer("PATH", test.path, "RELATIVE", test.relative).Replace(after)
-		got := rewrite(t, before+test.masks+tail, rumap.Configured, map[string]float64{test.path: test.value})
+		got := rewrite(t, before+test.masks+tail, Configured, map[string]float64{test.path: test.value})
 		if want := before + test.want + tail; got != want {
 			t.Errorf("%s must become\n%s\ngot\n%s", test.masks, want, got)
 		}
@@ -241,13 +240,13 @@ func TestRewrittenErrors(t *testing.T) {
 		want           string
 	}{
 		{"an unknown strategy", "swop", nil, Options{}, `has none of the name "swop"`},
-		{"an unknown parameter", rumap.Configured, map[string]float64{"masks.0.bias.phi": 1}, Options{}, "must have the parameter masks.0.bias.phi among those that vary"},
-		{"no parameter", rumap.Configured, map[string]float64{"sd": 1}, Options{}, "must have the parameter sd among those that vary"},
-		{"an impossible value", rumap.Configured, map[string]float64{"masks.2.truncate.upper": 49}, Options{}, "masks[2].truncate.upper must be at least 50, which is lower, got 49"},
-		{"a mask from outside", rumap.Configured, map[string]float64{"masks.4.round.base": 2},
+		{"an unknown parameter", Configured, map[string]float64{"masks.0.bias.phi": 1}, Options{}, "must have the parameter masks.0.bias.phi among those that vary"},
+		{"no parameter", Configured, map[string]float64{"sd": 1}, Options{}, "must have the parameter sd among those that vary"},
+		{"an impossible value", Configured, map[string]float64{"masks.2.truncate.upper": 49}, Options{}, "masks[2].truncate.upper must be at least 50, which is lower, got 49"},
+		{"a mask from outside", Configured, map[string]float64{"masks.4.round.base": 2},
 			Options{Set: []string{"masks.4.round.columns.0=wage", "masks.4.round.base=1", "map.vary.masks.4.round.base.from=1", "map.vary.masks.4.round.base.to=5", "map.vary.masks.4.round.base.steps=2"}},
 			"must have masks.4.round.base in the file itself"},
-		{"the environment overrides it", rumap.Configured, map[string]float64{"masks.1.noise.sd": 0.2}, Options{Environ: environ("SDLFILTER_MASKS__1__NOISE__SD=40%")},
+		{"the environment overrides it", Configured, map[string]float64{"masks.1.noise.sd": 0.2}, Options{Environ: environ("SDLFILTER_MASKS__1__NOISE__SD=40%")},
 			"would not take effect as mapped: settings of masks from outside the file (environment SDLFILTER_MASKS__1__NOISE__SD) would change them"},
 		{"the environment changes another strategy", "swap", nil, Options{Environ: environ("SDLFILTER_MAP__STRATEGIES__0__MASKS__0__SWAP__RATE=0.4")},
 			"(environment SDLFILTER_MAP__STRATEGIES__0__MASKS__0__SWAP__RATE)"},
@@ -262,7 +261,7 @@ func TestRewrittenErrors(t *testing.T) {
 			t.Errorf("%s must fail with\n%s\ngot\n%v", test.name, test.want, err)
 		}
 	}
-	if _, err := (&Pipeline{Map: &Map{}}).Rewritten(rumap.Configured, nil); err == nil {
+	if _, err := (&Pipeline{Map: &Map{}}).Rewritten(Configured, nil); err == nil {
 		t.Error("a pipeline that was not loaded has no text")
 	}
 }
@@ -272,7 +271,7 @@ func TestRewrittenErrors(t *testing.T) {
 func TestRewrittenBesideSettings(t *testing.T) {
 	text := byHand
 	values := map[string]float64{"masks.1.noise.sd": 0.2}
-	got := rewrite(t, text, rumap.Configured, values, "masks.1.noise.sd=80%", "masks.1.noise.distribution=laplace", "source.parquet.path=other.parquet")
+	got := rewrite(t, text, Configured, values, "masks.1.noise.sd=80%", "masks.1.noise.distribution=laplace", "source.parquet.path=other.parquet")
 	if want := strings.Replace(text, "sd: 35%", "sd: 20%", 1); got != want {
 		t.Errorf("must be\n%s\ngot\n%s", want, got)
 	}
@@ -291,12 +290,12 @@ func TestRewrittenIsWhatWasMapped(t *testing.T) {
 	}
 	for i, a := range strategies[0].Axes {
 		for _, v := range a.Values {
-			text := rewrite(t, byHand, rumap.Configured, map[string]float64{a.Path: v})
+			text := rewrite(t, byHand, Configured, map[string]float64{a.Path: v})
 			q, err := Parse("q.yaml", []byte(text), Options{LookupEnv: lookup})
 			if err != nil {
 				t.Fatal(err)
 			}
-			variant, _ := q.variant(rumap.Configured)
+			variant, _ := q.variant(Configured)
 			if got := numberAt(variant.axes[i].parameter, q.Masks); got != v {
 				t.Errorf("%s: %v was mapped, %v is written", a.Path, v, got)
 			}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -91,7 +90,7 @@ func TestValuesAreReadBackAsTheyWere(t *testing.T) {
 		for _, ends := range [][2]string{{"1%", "33.3%"}, {"0.017", "1234.5"}, {"7%", "700%"}, {"1e-9", "1e17"}} {
 			section := fmt.Sprintf("  vary: {masks.1.noise.sd: {from: %s, to: %s, steps: 500, scale: %s}}\n", ends[0], ends[1], scale)
 			p := parseMap(t, section)
-			v, _ := p.variant(rumap.Configured)
+			v, _ := p.variant(Configured)
 			values := v.axes[0].values()
 			if len(values) != 500 {
 				t.Errorf("%s: %d points", section, len(values))

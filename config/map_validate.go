@@ -9,7 +9,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -65,7 +64,7 @@ func (l *loader) validateAxes(section string, axes Axes) {
 func (l *loader) validateAxis(path string, a Axis, param parameter) {
 	a = a.of(param)
 	var ps check.Problems
-	whole(&ps, "steps", a.Steps, 2, 1000)
+	ps.Whole("steps", a.Steps, 2, 1000)
 	for _, end := range []struct {
 		field string
 		transform.Amount
@@ -76,7 +75,7 @@ func (l *loader) validateAxis(path string, a Axis, param parameter) {
 		case end.Relative && param.form.Type != amountType:
 			ps.Addf(end.field, "must be a number, got %s: %s takes no percentage", percentage(v), param)
 		case param.form.Type.Kind() == reflect.Int && v != math.Trunc(v):
-			ps.Addf(end.field, "must be a whole number, as %s is, got %s", param, number(v))
+			ps.Addf(end.field, "must be a whole number, as %s is, got %s", param, form.Number(v))
 		}
 	}
 	if l.Within(path, ps); !l.Sound(path) {
@@ -102,7 +101,7 @@ func amountText(a transform.Amount) string {
 	if a.Relative {
 		return percentage(a.Value)
 	}
-	return number(a.Value)
+	return form.Number(a.Value)
 }
 
 func (l *loader) validateStrategies(p *Pipeline) {
@@ -112,7 +111,7 @@ func (l *loader) validateStrategies(p *Pipeline) {
 			switch same := slices.IndexFunc(p.Map.Strategies[:i], func(before Strategy) bool { return before.Name == s.Name }); {
 			case strings.TrimSpace(s.Name) == "":
 				l.Wrong(path+".name", "must not be empty")
-			case s.Name == rumap.Configured:
+			case s.Name == Configured:
 				l.Wrong(path+".name", "must not be %q, which is the name of the pipeline's own masks on the map", s.Name)
 			case same >= 0:
 				l.Wrong(path+".name", "must differ from the name of strategies[%d], got %q again", same, s.Name)

@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -124,16 +123,5 @@ func (l *loader) madeCodes(p *Pipeline, path string, m transform.Params) {
 		if field := transform.MakesCode(m, name, d.Is); field != "" {
 			l.Wrong(form.Join(path, field), "must not have a code that columns.%s.missing declares: it stays as it is, and a value that a mask replaces by it would be taken for a missing one; leave it out here, or release the codes as null (as: null)", name)
 		}
-	}
-}
-
-// validateTableMissing judges the declared codes of a tabulation's source.
-func (l *loader) validateTableMissing(t *Tabulation) {
-	for _, name := range slices.Sorted(maps.Keys(t.Missing)) {
-		m := t.Missing[name]
-		l.Within(form.Join("missing", name), m.Check())
-	}
-	if t.Pipeline != "" && l.Given("missing") {
-		l.Wrong("missing", "must be left out with pipeline: its columns say which values mean that there is none")
 	}
 }

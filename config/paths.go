@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -22,7 +22,7 @@ type located struct {
 // holds $NAME. Taken as it is, it would make a folder of that name. What an expansion
 // brought in is a path like any other.
 func (l *loader) shellPath(field, file string) {
-	if l.Sound(field) && objects.Is(file) {
+	if l.Sound(field) && objectpath.Is(file) {
 		l.objectPath(field, file)
 	}
 	if !l.Literal(field) || !l.Sound(field) {
@@ -39,7 +39,7 @@ func (l *loader) shellPath(field, file string) {
 // objectPath refuses a path that is not a name of an object, and objects where local files are read
 // or written in parts.
 func (l *loader) objectPath(field, file string) {
-	switch wrong := objects.Problem(file); {
+	switch wrong := objectpath.Problem(file); {
 	case wrong != "":
 		l.Wrong(field, "%s", wrong)
 	case strings.HasPrefix(field, "source.") || strings.HasPrefix(field, "sink.") || strings.HasPrefix(field, "report.") || field == "quarantine.jsonl":
@@ -184,9 +184,9 @@ func pathField(config any) reflect.Value {
 func same(a, b string) bool { return absolute(a) == absolute(b) }
 
 func absolute(path string) string {
-	if objects.Is(path) {
+	if objectpath.Is(path) {
 		// As a path from no folder, so that none of this machine holds it or is held.
-		return strings.Replace(objects.Clean(path), "://", "/", 1)
+		return strings.Replace(objectpath.Clean(path), "://", "/", 1)
 	}
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs

@@ -7,7 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -94,7 +94,7 @@ func (l *loader) validateStream(p *Pipeline) {
 		if p.Stream() && l.Sound("source.kafka.until") {
 			l.Wrong("sink."+p.Sink.Kind, "must be kafka or parquet (rolling files) for a stream without end; or give source.kafka.until: latest, to read what is there and finish")
 		}
-	case p.Stream() && objects.Is(pathOf(p.Sink.Config)):
+	case p.Stream() && objectpath.Is(pathOf(p.Sink.Config)):
 		if l.Sound("sink." + p.Sink.Kind + ".path") {
 			l.Wrong("sink."+p.Sink.Kind+".path", "must be a folder of this machine: the rolling files of a stream are not written to object storage")
 		}

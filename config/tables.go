@@ -2,11 +2,9 @@ package config
 
 import (
 	"reflect"
-	"slices"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
-	"github.com/sdlfilter/sdlfilter/internal/tables/workbook"
 )
 
 // Source is the configured source.
@@ -68,15 +66,6 @@ func sinks() (kinds []kind) {
 }
 
 func sourceMembers(d *form.Dialect) []form.Member { return kindMembers(d, sources()) }
-
-// TableSink is where tables are written: a sink of records, or a workbook.
-type TableSink Sink
-
-func tableSinkMembers(d *form.Dialect) []form.Member {
-	workbooks := kind{"xlsx", "an Excel workbook: a sheet for each table, with the last variable in columns, and a legend", func() any { return new(workbook.SinkConfig) }}
-	records := slices.DeleteFunc(sinks(), func(k kind) bool { return k.name == workbooks.name }) // of tables, workbooks have a form of their own
-	return append(kindMembers(d, append(records, workbooks)), d.Fields(reflect.TypeFor[Sink]())...)
-}
 
 func sinkMembers(d *form.Dialect) []form.Member {
 	return append(kindMembers(d, sinks()), d.Fields(reflect.TypeFor[Sink]())...)

@@ -61,7 +61,7 @@ func (l *loader) validateColumns(p *Pipeline) {
 		l.Within(form.Join("columns", c.Name)+".missing", c.Missing.Check())
 		if c.Decimals != nil {
 			var ps check.Problems
-			whole(&ps, "decimals", *c.Decimals, 0, 15)
+			ps.Whole("decimals", *c.Decimals, 0, 15)
 			l.Within(form.Join("columns", c.Name), ps)
 		}
 	}
@@ -97,7 +97,7 @@ func (l *loader) listed(p *Pipeline, path, name string) *Column {
 func (l *loader) validateMasks(p *Pipeline) {
 	l.validateMaskList(p, "masks", p.Masks)
 	var ps check.Problems
-	whole(&ps, "records", p.Window.Records, 2, 1<<24)
+	ps.Whole("records", p.Window.Records, 2, 1<<24)
 	l.Within("window", ps)
 }
 
@@ -253,9 +253,9 @@ func (l *loader) validateAssess(p *Pipeline) {
 	var ps check.Problems
 	a := &p.Assess
 	if l.Given("assess.every.records") {
-		whole(&ps, "every.records", a.Every.Records, 1, 1<<50)
+		ps.Whole("every.records", a.Every.Records, 1, 1<<50)
 	}
-	whole(&ps, "replicates", a.Replicates, 0, 1_000_000)
+	ps.Whole("replicates", a.Replicates, 0, 1_000_000)
 	if a.Replicates == 1 {
 		ps.Addf("replicates", "must be 0 or at least 2, got 1: one replicate does not estimate an expectation")
 	}
@@ -372,13 +372,6 @@ func (l *loader) validateReport(p *Pipeline) {
 		ps.Addf("publish", "needs json or html, beside which the public report appears")
 	}
 	l.Within("report", ps)
-}
-
-// whole demands lo ≤ v ≤ hi.
-func whole(ps *check.Problems, path string, v, lo, hi int) {
-	if v < lo || v > hi {
-		ps.Addf(path, "must be between %d and %d, got %d", lo, hi, v)
-	}
 }
 
 func count(n int, what string) string {

@@ -62,7 +62,7 @@ func (r *Report) board() *board {
 	h := headlineView{r.Headline(), "/verdict"}
 	b := &board{
 		Release: Identified{r.Release, r.Withheld != ""}.attribute(), Report: r, Headline: h, Name: cut(r.Name, boardName),
-		Line: cut(h.Line, boardSentence), Finished: r.Finished.UTC().Format("2 January 2006, 15:04 UTC"), Records: r.recordCells(),
+		Line: cut(h.Line, boardSentence), Finished: moment(r.Finished), Records: r.recordCells(),
 		Signature: []string{"Data steward", "Statistician", "Release board"},
 	}
 	b.figures(h.Figures)
@@ -115,16 +115,12 @@ func (b *board) rules(r *Report) {
 // masks describes the masks, one line each.
 func (b *board) masks(r *Report) {
 	told := map[string]bool{}
-	for i, m := range r.Masks {
-		if i == boardMasks {
-			break
-		}
+	views := r.maskViews()
+	for i, m := range r.Masks[:min(len(r.Masks), boardMasks)] {
 		line := m.Mask + " of " + names(withLabels(r.Labels, m.Columns, told))
-		if does := does(m.Mask); does != "" {
-			line += ": " + does
-		}
+		line += after(": ", views[i].Does)
 		var parameters []string
-		for k, p := range r.maskView(i, m).Parameters {
+		for k, p := range views[i].Parameters {
 			if k < len(m.Parameters) {
 				p.Value = boardValue(m.Parameters[k], p.Value)
 			}

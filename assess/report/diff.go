@@ -403,7 +403,7 @@ func (d *Difference) Summary(w io.Writer, color bool, width int) {
 		s.Line("  " + pad(c.word, 8) + s.bold(cut(printable(c.of.Name), s.Width-12)))
 		said := c.of.Verdict
 		if !c.of.Finished.IsZero() {
-			said += ", " + c.of.Finished.UTC().Format("2 January 2006, 15:04 UTC")
+			said += ", " + moment(c.of.Finished)
 		}
 		s.Line(strings.Repeat(" ", 10) + cut(said, s.Width-12))
 	}

@@ -139,7 +139,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Release: Identified{r.Release, r.Withheld != ""}.attribute(),
 		Report:  r, Kind: "Disclosure risk and data utility of one release", Verdict: v,
 		Headline: headlineView{r.Headline(), "/verdict"},
-		Finished: r.Finished.UTC().Format("2 January 2006, 15:04 UTC"),
+		Finished: moment(r.Finished),
 		Took:     took(r.Finished.Sub(r.Started)),
 		Records:  r.recordCells(),
 		Sampled:  r.Sampled,
@@ -170,9 +170,7 @@ func (r *Report) HTML() ([]byte, error) {
 	if n := len(r.Correlation.Columns); n > widestMatrix {
 		view.TooWide = n
 	}
-	for i, m := range r.Masks {
-		view.Masks = append(view.Masks, r.maskView(i, m))
-	}
+	view.Masks = r.maskViews()
 	return render(reportPage, "report", view)
 }
 
@@ -230,13 +228,9 @@ func (p *Public) HTML() ([]byte, error) {
 		}
 		view.Columns = append(view.Columns, row)
 	}
-	units := map[string]string{}
-	for _, c := range p.Columns {
-		units[c.Name] = c.Value.Unit
-	}
+	unit := func(column string) string { c, _ := p.Columns.Get(column); return c.Unit }
 	for i, m := range p.Masks {
-		view.Masks = append(view.Masks, maskView{Number: i + 1, Kind: m.Mask, Does: does(m.Mask), Columns: m.Columns,
-			Parameters: parameterViews(m.Parameters, m.NoiseSD, units)})
+		view.Masks = append(view.Masks, viewMask(i, m, unit))
 	}
 	for i := range p.Privacy {
 		c, path := &p.Privacy[i], fmt.Sprintf("/privacy/%d", i)
@@ -293,6 +287,9 @@ func (r *Report) recordCells() []labelled {
 	}
 	return append(list, labelled{Label: "in quarantine", cell: whole("/records/quarantined", r.Records.Quarantined)})
 }
+
+// moment writes when something was, to the minute.
+func moment(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") }
 
 // took writes a duration in the usual form: 0.84 s, 3 min 20 s.
 func took(d time.Duration) string {

@@ -33,10 +33,18 @@ func withLabels(said []microdata.Said, columns []string, told map[string]bool) [
 	for i, name := range list {
 		if label := labelOf(said, name); label != "" && !told[name] {
 			told[name] = true
-			list[i] = name + " (" + label + ")"
+			list[i] = inBrackets(name, label)
 		}
 	}
 	return list
+}
+
+// inBrackets puts a label, if there is one, behind what it labels.
+func inBrackets(name, label string) string {
+	if label == "" {
+		return name
+	}
+	return name + " (" + label + ")"
 }
 
 // codeView is a code of the release with what it stands for.

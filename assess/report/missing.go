@@ -32,11 +32,8 @@ func (r *Report) missingLines() (lines []string) {
 	for _, m := range r.MissingCodes {
 		var codes []string
 		for _, c := range m.Codes {
-			code := c.Code
-			if label := meaning(r.Labels, m.Column, c.Code); label != "" {
-				code += " (" + cut(printable(label), 40) + ")"
-			}
-			codes = append(codes, code+" in "+count(c.Records)+" records")
+			label := cut(printable(meaning(r.Labels, m.Column, c.Code)), 40)
+			codes = append(codes, inBrackets(c.Code, label)+" in "+count(c.Records)+" records")
 		}
 		as := "kept"
 		if m.As == "null" {
@@ -55,11 +52,7 @@ func (r *Report) missingWords(said []microdata.Said) string {
 		if m.As == "keep" {
 			var codes []string
 			for _, c := range m.Codes {
-				code := c.Code
-				if label := meaning(said, m.Column, c.Code); label != "" {
-					code += " (" + label + ")"
-				}
-				codes = append(codes, code)
+				codes = append(codes, inBrackets(c.Code, meaning(said, m.Column, c.Code)))
 			}
 			kept = append(kept, m.Column+": "+strings.Join(codes, ", "))
 		}

@@ -98,10 +98,10 @@ func (s *summary) privacy(p *assess.Privacy) {
 		if row.Why != "" {
 			text += "; " + row.Why
 		}
-		s.hanging(text)
+		s.hanging(s.terminalText(text))
 	}
 	for _, words := range v.Sentences {
-		s.hanging(words)
+		s.hanging(s.terminalText(words))
 	}
 	s.Line("")
 }
@@ -113,16 +113,6 @@ func valueOf(c cell) float64 {
 		return math.NaN()
 	}
 	return float64(f)
-}
-
-// hanging writes a paragraph whose further lines are indented.
-func (s *summary) hanging(text string) {
-	for i, l := range wrap(s.terminalText(text), s.Width-6) {
-		if i > 0 {
-			l = "  " + l
-		}
-		s.Line("  " + l)
-	}
 }
 
 // publicPrivacy returns the figures of the columns of whose masks all parameters are published: an ε tells λ to

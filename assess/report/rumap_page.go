@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
@@ -31,7 +29,7 @@ type mapView struct {
 	Tone       string // good, amber or bad
 	Unjudged   []string
 	Binding    []string
-	HeldBack   string
+	Tried      []string
 	Unlimited  string // a warning if the rules limit no risk
 	Rules      []mapRule
 	Tiles      []labelled
@@ -99,15 +97,7 @@ func WriteMapHTML(w io.Writer, m *rumap.Map) error {
 	if err != nil {
 		return err
 	}
-	// Control characters in a column's or a group's name are not allowed in a page.
-	text = bytes.Map(func(c rune) rune {
-		if c < ' ' && c != '\n' && c != '\t' || c == utf8.RuneError {
-			return '?'
-		}
-		return c
-	}, text)
-	_, err = w.Write(text)
-	if err != nil {
+	if _, err = w.Write(figure.PageText(text)); err != nil {
 		return fmt.Errorf("map.html: %w", err)
 	}
 	return nil
@@ -157,13 +147,10 @@ func viewMap(m *rumap.Map) *mapView {
 
 func (v *mapView) verdict(m *rumap.Map, at int) {
 	if at < 0 {
-		v.Tone, v.Word, v.Line = "bad", "No recommendation", m.Reason
+		v.Tone, v.Word, v.Line = "bad", "No recommendation", m.Why()
 		v.Unjudged = m.Unjudged
 		if len(m.Unjudged) > 0 && slices.ContainsFunc(m.Points, func(p rumap.Point) bool { return p.Admissible }) {
 			v.Tone = "amber" // nothing is known to fail
-		}
-		if v.Line == "" {
-			v.Line = "No point of the map is admissible."
 		}
 		v.Line = strings.ToUpper(v.Line[:1]) + figure.Raised(strings.TrimSuffix(v.Line[1:], ".")) + "."
 		for _, r := range m.Rules {
@@ -182,9 +169,7 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 	for _, b := range m.Binding() {
 		v.Binding = append(v.Binding, figure.Raised(b))
 	}
-	if n := m.Recommended.HeldBack; n > 0 {
-		v.HeldBack = fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", count(int64(n)))
-	}
+	v.Tried = m.Tried()
 	for i, r := range m.Rules {
 		rule := mapRule{Rule: figure.Raised(r.String()), Sign: "✓", Class: "held", AltText: "Holds:"}
 		if slices.ContainsFunc(p.Broken, func(b rumap.Broken) bool { return b.Rule == i }) {
@@ -237,13 +222,10 @@ func riskCells(path, setting string, i int, k rumap.Risk) mapRisk {
 
 func strategyView(m *rumap.Map, name, id string, chosen int) mapStrategy {
 	s := mapStrategy{ID: id, Name: name}
-	var axes []rumap.Axis
-	for _, a := range m.Axes {
-		if slices.ContainsFunc(m.Points, func(p rumap.Point) bool { _, ok := p.Parameters[a.Path]; return ok && p.Strategy == name }) {
-			axes = append(axes, a)
-			s.Axes = append(s.Axes, m.Label(a))
-			s.Relative = s.Relative || a.Relative
-		}
+	axes := m.AxesOf(name)
+	for _, a := range axes {
+		s.Axes = append(s.Axes, m.Label(a))
+		s.Relative = s.Relative || a.Relative
 	}
 	beside := m.Beside()
 	for _, b := range beside {

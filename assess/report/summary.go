@@ -70,38 +70,22 @@ func (s *summary) head(r *Report) {
 	}
 	s.Line("")
 	s.Line(s.Paint(color, ascii(v.Tone.Sign())) + " " + word + "  " + s.bold(cut(printable(r.Name), s.Width-24)))
-	for _, l := range wrap(ascii(v.Line), s.Width-2) {
-		s.Line("  " + l)
-	}
-	for _, l := range wrap(ascii(printable(v.Reason)), s.Width-2) {
-		s.Line("  " + l)
-	}
+	s.paragraph(ascii(v.Line))
+	s.paragraph(ascii(printable(v.Reason)))
 	records := r.recordsLine()
 	if t := took(r.Finished.Sub(r.Started)); t != "" {
 		records += "; " + t
 	}
-	for _, l := range wrap(records, s.Width-2) {
-		s.Line("  " + l)
-	}
+	s.paragraph(records)
 	s.reasons(r.Records.Reasons)
 	for _, warning := range r.Warnings {
-		for i, l := range wrap("warning: "+ascii(printable(warning)), s.Width-4) {
-			mark := "  "
-			if i == 0 {
-				mark = s.Paint("33", "! ")
-			}
-			s.Line("  " + mark + l)
-		}
+		s.remark("warning: " + ascii(printable(warning)))
 	}
 	for _, line := range r.missingLines() {
-		for _, l := range wrap(ascii(printable(line)), s.Width-2) {
-			s.Line("  " + l)
-		}
+		s.paragraph(ascii(printable(line)))
 	}
 	for _, o := range r.Loosened {
-		for _, l := range wrap("loosened: "+printable(o.Path)+" by "+printable(o.Origin), s.Width-2) {
-			s.Line("  " + l)
-		}
+		s.paragraph("loosened: " + printable(o.Path) + " by " + printable(o.Origin))
 	}
 	s.figures(r.Headline())
 	s.Line("")
@@ -265,7 +249,7 @@ func (s *summary) folded(r *Report, list []*assess.ColumnMeasures) {
 			break
 		}
 		known, _ := r.knownBest(c)
-		s.Line("  " + pad(cut(printable(c.Name), name-2), name) + left(strings.ReplaceAll(percent(float64(c.Utility.Efficiency)), "\u00a0", " "), 14) +
+		s.Line("  " + pad(cut(printable(c.Name), name-2), name) + left(plainPercent(c.Utility.Efficiency), 14) +
 			left(s.short(known.Text, 17), 18))
 	}
 	s.Line("")
@@ -282,7 +266,7 @@ func (s *summary) column(c *assess.ColumnMeasures, label string) {
 		s.Line("  " + s.dim(s.short(label, s.Width-2)))
 	}
 	o, y, u := c.Original, c.Released, c.Utility
-	s.wrapped("efficiency " + strings.ReplaceAll(percent(float64(u.Efficiency)), "\u00a0", " ") + " (U/U0)   U " + plain(float64(u.U), digits) +
+	s.wrapped("efficiency " + plainPercent(u.Efficiency) + " (U/U0)   U " + plain(float64(u.U), digits) +
 		"   U0 " + plain(float64(u.U0), digits) + "   bias " + plain(float64(u.Bias), 3))
 	if percent(float64(u.EfficiencyGate)) != percent(float64(u.Efficiency)) {
 		gate := figure.LeftOf(float64(u.EfficiencyGate))
@@ -292,16 +276,7 @@ func (s *summary) column(c *assess.ColumnMeasures, label string) {
 		"   SD " + plain(float64(o.SD), digits) + " -> " + plain(float64(y.SD), digits) +
 		"   n " + count(o.N) + nulls(o.Nulls))
 	s.spikes(c.Spikes)
-	for i, l := range wrap(ascii(c.Remark), s.Width-4) {
-		if l == "" {
-			break
-		}
-		mark := "  "
-		if i == 0 {
-			mark = s.Paint("33", "! ")
-		}
-		s.Line("  " + mark + l)
-	}
+	s.remark(ascii(c.Remark))
 	s.Line("")
 	s.risks(c)
 	s.tells(c)
@@ -309,15 +284,29 @@ func (s *summary) column(c *assess.ColumnMeasures, label string) {
 	s.Line("")
 }
 
+// block writes a text in lines of a width, the first of them behind one indent and the others behind another.
+func (s *summary) block(first, others, text string, width int) {
+	for _, l := range wrap(text, width) {
+		s.Line(first + l)
+		first = others
+	}
+}
+
+func (s *summary) paragraph(text string) { s.block("  ", "  ", text, s.Width-2) }
+
+// remark writes a paragraph that is to be seen.
+func (s *summary) remark(text string) { s.block("  "+s.Paint("33", "! "), "    ", text, s.Width-4) }
+
+// hanging writes a paragraph whose further lines are indented.
+func (s *summary) hanging(text string) { s.block("  ", "    ", text, s.Width-6) }
+
 // wrapped writes a line, or several where the terminal is narrow.
 func (s *summary) wrapped(text string) {
 	if cells(text)+2 <= s.Width {
 		s.Line("  " + text)
 		return
 	}
-	for i, l := range wrap(text, s.Width-4) {
-		s.Line("  " + strings.Repeat(" ", 2*min(i, 1)) + l)
-	}
+	s.block("  ", "    ", text, s.Width-4)
 }
 
 // spikes writes the parts of a column of which many records share a value. A value that is not 0 stands in the report alone: it
@@ -410,12 +399,7 @@ func (s *summary) risks(c *assess.ColumnMeasures) {
 func (s *summary) tells(c *assess.ColumnMeasures) {
 	for _, k := range c.Risk {
 		if k.Knowledge == assess.KnowledgeRecord && len(k.Tells) > 0 {
-			for i, l := range wrap("told by the other columns of the record: "+printable(strings.Join(k.Tells, ", ")), s.Width-6) {
-				if i > 0 {
-					l = "  " + l
-				}
-				s.Line("  " + l)
-			}
+			s.hanging("told by the other columns of the record: " + printable(strings.Join(k.Tells, ", ")))
 			return
 		}
 	}
@@ -460,18 +444,10 @@ func (s *summary) gate(r *Report) {
 	s.Line(s.bold("Gate"))
 	for i, rule := range r.Gate.Rules {
 		v := r.ruleView(i, rule)
-		words := wrap(printable(v.Rule)+"; found "+plainOf(v.Found.Text+printable(v.FoundInUnit)), s.Width-6)
-		for k, l := range words {
-			if k == 0 {
-				s.Line("  " + s.sign(rule.Passed) + " " + l)
-			} else {
-				s.Line("    " + l)
-			}
-		}
+		found := plainOf(v.Found.Text + printable(v.FoundInUnit))
+		s.block("  "+s.sign(rule.Passed)+" ", "    ", printable(v.Rule)+"; found "+found, s.Width-6)
 		if !rule.Passed && rule.Advice != "" {
-			for _, l := range wrap("to change: "+printable(rule.Advice), s.Width-8) {
-				s.Line("      " + l)
-			}
+			s.block("      ", "      ", "to change: "+printable(rule.Advice), s.Width-8)
 		}
 	}
 	s.Line("")

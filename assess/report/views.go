@@ -339,16 +339,22 @@ type parameterView struct {
 	Name, Value string
 }
 
-func (r *Report) maskView(i int, m Mask) maskView {
-	units := map[string]string{}
-	for _, c := range r.Columns {
-		units[c.Name] = c.Unit
-	}
+// viewMask returns what every page shows of a mask; unit returns that of a column.
+func viewMask(i int, m PublicMask, unit func(column string) string) maskView {
 	return maskView{
-		Number: i + 1, Kind: m.Mask, Name: m.Name, Does: does(m.Mask), Columns: m.Columns,
-		Parameters: parameterViews(m.Parameters, m.NoiseSD, units),
-		Records:    whole(fmt.Sprintf("/masks/%d/records", i), m.Records),
+		Number: i + 1, Kind: m.Mask, Does: does(m.Mask), Columns: m.Columns,
+		Parameters: parameterViews(m.Parameters, m.NoiseSD, unit),
 	}
+}
+
+// maskViews returns a view of each mask, with what is not public.
+func (r *Report) maskViews() (list []maskView) {
+	for i, m := range r.Masks {
+		v := viewMask(i, PublicMask{m.Mask, m.Columns, m.Parameters, m.NoiseSD}, r.unit)
+		v.Name, v.Records = m.Name, whole(fmt.Sprintf("/masks/%d/records", i), m.Records)
+		list = append(list, v)
+	}
+	return list
 }
 
 // does describes what a kind of mask does.
@@ -368,17 +374,13 @@ func maskTitle(m Mask) string {
 	return m.Mask
 }
 
-func parameterViews(list Ordered[any], λ Ordered[assess.Float], units map[string]string) []parameterView {
+func parameterViews(list Ordered[any], λ Ordered[assess.Float], unit func(column string) string) []parameterView {
 	var views []parameterView
 	for _, p := range list {
 		views = append(views, parameterView{symbol(p.Name), valueText(p.Value)})
 	}
 	for _, c := range λ {
-		v := pretty(float64(c.Value), digits)
-		if u := units[c.Name]; u != "" {
-			v += " " + u
-		}
-		views = append(views, parameterView{"λ of " + c.Name, v})
+		views = append(views, parameterView{"λ of " + c.Name, pretty(float64(c.Value), digits) + unitAfter(unit(c.Name))})
 	}
 	return views
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/explore"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/tabling"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
@@ -94,7 +95,7 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 	if err != nil {
 		return err
 	}
-	if config.IsTabulation(text) {
+	if tabling.Is(text) {
 		return s.makeTableMap(cmd, path, name, text, o)
 	}
 	p, err := s.parsedToMeasure(config.Parse(name, text, config.Options{Set: s.set}))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -9,13 +8,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/tabling"
-	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
 )
 
 // makeTableMap maps the tables of a configuration of sdlfilter tables; name is that of
 // the file in messages.
 func (s *state) makeTableMap(cmd *cobra.Command, path, name string, text []byte, o *mapOptions) error {
-	t, err := config.ParseTabulation(name, text, config.Options{Set: s.set})
+	t, err := tabling.Parse(name, text, config.Options{Set: s.set})
 	if err != nil {
 		return err
 	}
@@ -35,13 +33,13 @@ func (s *state) makeTableMap(cmd *cobra.Command, path, name string, text []byte,
 	}
 	made := madeMap{
 		files: []mapFile{
-			{"map.csv", func(w io.Writer) error { return tablemap.WriteCSV(w, m) }},
-			{"map.svg", func(w io.Writer) error { return tablemap.WriteSVG(w, m) }},
-			{"map.png", func(w io.Writer) error { return tablemap.WritePNG(w, m) }},
-			{"map.html", func(w io.Writer) error { return tablemap.WriteHTML(w, m) }},
+			{"map.csv", m.WriteCSV},
+			{"map.svg", m.WriteSVG},
+			{"map.png", m.WritePNG},
+			{"map.html", m.WriteHTML},
 		},
-		json:    func(w io.Writer) error { return tablemap.WriteJSON(w, m) },
-		summary: func(to *os.File) error { return tablemap.Summary(to, m, colored(to), width(to)) },
+		json:    m.WriteJSON,
+		summary: func(to *os.File) error { return m.Summary(to, colored(to), width(to)) },
 		reason:  m.Reason,
 	}
 	if m.Recommended != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/tabling"
 )
 
 // TestTableMapCanary: however a map of tables ends, no contribution, and no total of any cell,
@@ -99,8 +99,8 @@ func TestTableMapOfStandardInput(t *testing.T) {
 	cmd.Stdin = strings.NewReader(config)
 	printed, err := cmd.Output()
 	checkStatus(t, err, 0, printed)
-	m := new(tablemap.Map)
-	if err := json.Unmarshal(printed, m); err != nil || m.Schema != tablemap.Schema || len(m.Points) != 2 || !m.Points[0].Configured || !slices.Equal(m.Tables, []string{"firms"}) {
+	m := new(tabling.Mapped)
+	if err := json.Unmarshal(printed, m); err != nil || m.Schema != tabling.MapSchema || len(m.Points) != 2 || !m.Points[0].Configured || !slices.Equal(m.Tables, []string{"firms"}) {
 		t.Fatalf("%v: %s", err, printed)
 	}
 	cmd = program(t, dir, "map", "--apply", "--dry-run", "-")

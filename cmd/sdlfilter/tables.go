@@ -45,7 +45,7 @@ tables.yaml, in a new folder, with the data that it names in a form to be read.`
 		},
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if schema {
-				text, err := config.TabulationSchema()
+				text, err := tabling.ConfigSchema()
 				if err == nil {
 					_, err = os.Stdout.Write(text)
 				}
@@ -94,7 +94,7 @@ tables.yaml, in a new folder, with the data that it names in a form to be read.`
 
 // makeTables makes the tables of a configuration, sets the exit status and says how it
 // ended.
-func (s *state) makeTables(ctx context.Context, t *config.Tabulation, watched *watchedTables) error {
+func (s *state) makeTables(ctx context.Context, t *tabling.Config, watched *watchedTables) error {
 	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
 	stop, err := s.watch(o.Progress)
 	if err != nil {
@@ -126,8 +126,8 @@ func (s *state) makeTables(ctx context.Context, t *config.Tabulation, watched *w
 }
 
 // loadTables reads a configuration of tables and prints its warnings.
-func (s *state) loadTables(path string) (*config.Tabulation, error) {
-	t, err := config.LoadTabulation(path, config.Options{Set: s.set})
+func (s *state) loadTables(path string) (*tabling.Config, error) {
+	t, err := tabling.Load(path, config.Options{Set: s.set})
 	if err != nil {
 		return nil, err
 	}

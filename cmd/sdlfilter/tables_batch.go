@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/draft/argus"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/tabling"
 )
 
 // fromBatch writes the configuration that a batch file of τ-ARGUS stands for into a new folder.
@@ -15,7 +16,7 @@ func (s *state) fromBatch(batch, folder string) error {
 	name := filepath.Join(folder, "tables.yaml")
 	var warnings []string
 	done, err := argus.Convert(batch, folder, func(text []byte) error {
-		t, err := config.ParseTabulation(name, text, config.Options{})
+		t, err := tabling.Parse(name, text, config.Options{})
 		if err == nil {
 			warnings = t.Warnings
 		}

@@ -26,7 +26,7 @@ func (w *watchedTables) prepare(path string) {
 }
 
 // begin holds the flags against the configuration, and begins to serve.
-func (w *watchedTables) begin(ctx context.Context, s *state, t *config.Tabulation) error {
+func (w *watchedTables) begin(ctx context.Context, s *state, t *tabling.Config) error {
 	if w.listen != "" && t.Window == nil {
 		return usageError{fmt.Errorf("--listen shows the windows of a topic while they are made, and this configuration has no window: --metrics-file tells how a run ended")}
 	}

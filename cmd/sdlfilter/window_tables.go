@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/tabling"
 )
 
 // makeWindows makes the tables of the windows of topics, says of each window how it ended, and
 // sets the exit status.
-func (s *state) makeWindows(ctx context.Context, t *config.Tabulation, watched *watchedTables) error {
+func (s *state) makeWindows(ctx context.Context, t *tabling.Config, watched *watchedTables) error {
 	o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
 	stop, err := s.watch(o.Progress)
 	if err != nil {

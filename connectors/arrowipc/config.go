@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/files"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -60,7 +60,7 @@ func (c *SourceConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, a glob, or - for standard input")
 	}
-	objects.Check(&ps, "path", c.Path)
+	objectpath.Check(&ps, "path", c.Path)
 	ps.OneOf("format", c.Format, "", formatFile, formatStream)
 	if c.Path == "-" && c.Format == formatFile {
 		ps.Addf("format", "must be stream for standard input: a file is read from its end")
@@ -97,7 +97,7 @@ func (c *SinkConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, or - for standard output")
 	}
-	objects.Check(&ps, "path", c.Path)
+	objectpath.Check(&ps, "path", c.Path)
 	ps.OneOf("format", c.Format, "", formatFile, formatStream)
 	if c.Path == "-" && c.Format == formatFile {
 		ps.Addf("format", "must be stream for standard output")

@@ -14,7 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -93,7 +93,7 @@ func fileNames(src *source, to, ext string, keepFolders bool) []string {
 		if e := path.Ext(name); slices.Contains(extensions, strings.ToLower(e)) {
 			name = strings.TrimSuffix(name, e)
 		}
-		if len(src.PartitionKeys()) > 0 && !keepFolders || objects.Is(st.file.Path) || objects.Is(to) {
+		if len(src.PartitionKeys()) > 0 && !keepFolders || objectpath.Is(st.file.Path) || objectpath.Is(to) {
 			name = fmt.Sprintf("part-%05d", i)
 		}
 		for slices.Contains(names, name+ext) {

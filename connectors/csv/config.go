@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/compress"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
@@ -64,7 +64,7 @@ func (c *SourceConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, a glob, or - for stdin")
 	}
-	objects.Check(&ps, "path", c.Path)
+	objectpath.Check(&ps, "path", c.Path)
 	d := checkByte(&ps, "delimiter", c.Delimiter, ',')
 	q := checkByte(&ps, "quote", c.Quote, '"')
 	if d == q {
@@ -116,7 +116,7 @@ func (c *SinkConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, or - for stdout")
 	}
-	objects.Check(&ps, "path", c.Path)
+	objectpath.Check(&ps, "path", c.Path)
 	c.checkCodebook(&ps)
 	d := checkByte(&ps, "delimiter", c.Delimiter, ',')
 	if d == '"' {
@@ -140,7 +140,7 @@ func (c *SinkConfig) Check() check.Problems {
 
 func (c *SinkConfig) checkCodebook(ps *check.Problems) {
 	labels.Choice(c.Labels).Check(ps)
-	objects.Check(ps, "codebook", c.Codebook)
+	objectpath.Check(ps, "codebook", c.Codebook)
 	switch {
 	case c.Codebook == "" && c.Labels != nil:
 		ps.Addf("labels", "must be left out without codebook")

@@ -13,7 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/compress"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 )
 
@@ -57,7 +57,7 @@ func (c *SourceConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, a glob, or - for stdin")
 	}
-	objects.Check(&ps, "path", c.Path)
+	objectpath.Check(&ps, "path", c.Path)
 	for _, name := range slices.Sorted(maps.Keys(c.Types)) {
 		if _, _, err := parseType(c.Types[name]); err != nil {
 			ps.Addf("types."+name, "%v", err)
@@ -92,7 +92,7 @@ func (c *SinkConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder, or - for stdout")
 	}
-	objects.Check(&ps, "path", c.Path)
+	objectpath.Check(&ps, "path", c.Path)
 	if c.Compression != "" {
 		ps.OneOf("compression", c.Compression, compress.Codecs...)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/internal/labels"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -80,7 +80,7 @@ func (c *SourceConfig) Check() check.Problems {
 	if c.Path == "" {
 		ps.Addf("path", "must name a file, a folder or a glob")
 	}
-	objects.Check(&ps, "path", c.Path)
+	objectpath.Check(&ps, "path", c.Path)
 	for i, k := range c.KeepMetadata {
 		switch k {
 		case "":
@@ -109,7 +109,7 @@ func (c *SinkConfig) Check() check.Problems {
 	if c.Path == "" || c.Path == "-" {
 		ps.Addf("path", "must name a file or a folder; Parquet cannot be written to a pipe")
 	}
-	objects.Check(&ps, "path", c.Path)
+	objectpath.Check(&ps, "path", c.Path)
 	ps.OneOf("compression", c.Compression, "", "none", "snappy", "gzip", "zstd", "lz4", "brotli")
 	ps.OneOf("encoding", c.Encoding, "", "compact", "plain")
 	labels.Choice(c.Labels).Check(&ps)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
@@ -160,7 +161,7 @@ func TestModelsThatDoNotHold(t *testing.T) {
 	}
 	d := Data{Categorical: []CategoricalColumn{{Name: "a", Original: codes}, {Name: "b", Original: half}}}
 	run := func(formula string) *Result {
-		f, err := population.ParseFormula(formula)
+		f, err := asked.ParseFormula(formula)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
 )
 
 // Population holds the parameters of the log-linear model of the population.
 type Population struct {
-	Model   population.Model
-	Formula population.Formula
+	Model   asked.Model
+	Formula asked.Formula
 	Linear  []string // keys that enter as numbers
 	Size    float64  // persons in the population, where the data do not say whom a record stands for
 }

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"bytes"
 	"math"
 	"strings"
 	"unicode"
@@ -20,6 +21,16 @@ func Printable(s string) string {
 		}
 		return c
 	}, s)
+}
+
+// PageText replaces what a page must not have: control characters, which a column's or a group's name may contain.
+func PageText(page []byte) []byte {
+	return bytes.Map(func(c rune) rune {
+		if c < ' ' && c != '\n' && c != '\t' || c == utf8.RuneError {
+			return '?'
+		}
+		return c
+	}, page)
 }
 
 // Terminal collects text for a terminal: lines of at most Width cells, with ANSI

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -69,7 +69,7 @@ type Set struct {
 func Find(ctx context.Context, p string, extensions ...string) (*Set, error) {
 	var s *Set
 	var err error
-	if objects.Is(p) {
+	if objectpath.Is(p) {
 		s, err = findObjects(ctx, p, extensions)
 	} else {
 		s, err = find(p, extensions)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -81,7 +82,7 @@ func (f File) stampNow() (Stamp, error) {
 // findObjects is find of objects. What is listed tells nothing more than Head would, so
 // that one list does for a folder.
 func findObjects(ctx context.Context, p string, extensions []string) (*Set, error) {
-	name, err := objects.Parse(p)
+	name, err := objectpath.Parse(p)
 	if err != nil {
 		return nil, fmt.Errorf("path: %w", err)
 	}
@@ -89,7 +90,7 @@ func findObjects(ctx context.Context, p string, extensions []string) (*Set, erro
 	if err != nil {
 		return nil, err
 	}
-	at := objects.Name{Scheme: name.Scheme, Bucket: name.Bucket}
+	at := objectpath.Name{Scheme: name.Scheme, Bucket: name.Bucket}
 	if name.Key != "" && !strings.HasSuffix(name.Key, "/") {
 		info, err := b.Head(ctx, name.Key)
 		if err == nil {
@@ -136,14 +137,14 @@ func findObjects(ctx context.Context, p string, extensions []string) (*Set, erro
 	return nil, fmt.Errorf("%s: no such object or folder", p)
 }
 
-func root(n objects.Name) string { return strings.TrimSuffix(n.String(), "/") }
+func root(n objectpath.Name) string { return strings.TrimSuffix(n.String(), "/") }
 
 // objectAt reports whether a path is that of one of the objects, or of a folder between
 // one of them and the root.
 func (s *Set) objectAt(p string) bool {
-	p = objects.Clean(p)
+	p = objectpath.Clean(p)
 	for _, f := range s.Files {
-		if f.Path == p || objects.Below(p, f.Path) && (p == s.Root || objects.Below(s.Root, p)) {
+		if f.Path == p || objectpath.Below(p, f.Path) && (p == s.Root || objectpath.Below(s.Root, p)) {
 			return true
 		}
 	}

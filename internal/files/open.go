@@ -12,7 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -107,8 +107,8 @@ func (f File) Err(err error) error {
 // At reports whether a path is that of one of the files, or of a
 // folder between one of them and the root.
 func (s *Set) At(path string) (bool, error) {
-	if here := objects.Is(s.path); here || objects.Is(path) {
-		return here && objects.Is(path) && s.objectAt(path), nil
+	if here := objectpath.Is(s.path); here || objectpath.Is(path) {
+		return here && objectpath.Is(path) && s.objectAt(path), nil
 	}
 	out, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,6 +20,18 @@ var (
 	realNumber  = regexp.MustCompile(`^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
 )
 
+// Number writes a number as the shortest decimal that reads back the same.
+func Number(v float64) string { return Plain(strconv.FormatFloat(v, 'e', -1, 64)) }
+
+// Plain writes a number in scientific notation without an exponent where that is how people would write it.
+func Plain(scientific string) string {
+	v, err := strconv.ParseFloat(scientific, 64)
+	if size := math.Abs(v); err != nil || size != 0 && (size < 1e-6 || size >= 1e15) {
+		return scientific
+	}
+	return strconv.FormatFloat(v, 'f', -1, 64)
+}
+
 // WholeNumber reports whether a text is a whole number, as a configuration writes one.
 func WholeNumber(text string) bool { return wholeNumber.MatchString(text) }
 

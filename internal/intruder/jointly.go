@@ -10,10 +10,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 )
 
-// MostJointly is the greatest number of released records of which targets are matched jointly: the
-// matrix of targets and records takes up to 200 MB.
-const MostJointly = 5000
-
 // Joint is what an intruder finds who matches all targets at once, knowing that no two of them have one
 // record: the extension that Fienberg, Makov and Sanil (1997), section 5, propose.
 type Joint struct {

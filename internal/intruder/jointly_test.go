@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
 
 // jointProblem draws records with normal keys and noise of a share of their SD; the targets are the
@@ -135,7 +137,7 @@ func TestJointEnds(t *testing.T) {
 		t.Error("targets outside the release are matched")
 	}
 	o.Population = 0
-	many := Problem{Targets: [][]float64{{1}}, Released: [][]float64{make([]float64, MostJointly+1)}, Truth: []int32{0}}
+	many := Problem{Targets: [][]float64{{1}}, Released: [][]float64{make([]float64, asked.Jointly+1)}, Truth: []int32{0}}
 	if _, err := Run(t.Context(), many, o); err == nil {
 		t.Error("too many records are matched")
 	}

@@ -3,6 +3,8 @@ package intruder
 import (
 	"fmt"
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
 
 // A Model names the data that carry bias and noise: the release or the intruder's own
@@ -69,7 +71,7 @@ type Options struct {
 	// N = n, everyone is released.
 	Population int
 	// Jointly asks also for a joint match of all targets. Every target is then in the release
-	// (Population is 0 or n), which has at most MostJointly records.
+	// (Population is 0 or n), which has at most asked.Jointly records.
 	Jointly bool
 	// Threshold is t, from 0 to 1: a target is linked if its greatest posterior exceeds
 	// t.
@@ -133,8 +135,8 @@ func check(p *Problem, o *Options) error {
 	if o.Worst < 0 {
 		return fmt.Errorf("intruder: worst: must be at least 0, got %d", o.Worst)
 	}
-	if o.Jointly && (n > MostJointly || len(p.Truth) > n || o.Population > n) {
-		return fmt.Errorf("intruder: jointly: needs at most %d released records, a record for each target, and no population beyond them, got %d targets and %d records", MostJointly, len(p.Truth), n)
+	if o.Jointly && (n > asked.Jointly || len(p.Truth) > n || o.Population > n) {
+		return fmt.Errorf("intruder: jointly: needs at most %d released records, a record for each target, and no population beyond them, got %d targets and %d records", asked.Jointly, len(p.Truth), n)
 	}
 	if err := checkKeys(o, k); err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 type never struct {
 	packages, but []string // those that do not import, and the exceptions among them
 	imports, save []string // what they do not import, and the exceptions
+	linked        bool     // nor what they import, and what that imports
 }
 
 // formats are what reads and writes records.
@@ -46,7 +47,21 @@ var design = map[string]never{
 		},
 	},
 	"rooms know no configuration": {
-		packages: []string{"."}, but: []string{"cmd", "filter", "internal/pipeline"}, imports: []string{"config"},
+		packages: []string{"."}, but: []string{"cmd", "filter", "internal/pipeline", "internal/tables/tabulation"}, imports: []string{"config"},
+	},
+	"reading a configuration draws nothing, opens nothing, attacks nothing and makes no tables": {
+		packages: []string{"config"}, linked: true,
+		imports: []string{
+			"internal/figure", "internal/picture", "internal/rumap", "internal/headline", "internal/publish", "internal/files", "internal/objects",
+			"internal/intruder", "internal/attack", "internal/tables", "internal/workbooks", "internal/pipeline", "assess/report",
+		},
+		save: []string{"internal/objects/objectpath", "internal/intruder/asked"},
+	},
+	"tables have one face": {
+		packages: []string{"."}, but: []string{"internal/tables", "internal/pipeline/tabling"}, imports: []string{"internal/tables"},
+	},
+	"only the program opens it": {
+		packages: []string{"."}, but: []string{"cmd/sdlfilter"}, imports: []string{"internal/pipeline/tabling"},
 	},
 }
 
@@ -55,8 +70,28 @@ func below(p string, list []string) bool {
 	return slices.ContainsFunc(list, func(top string) bool { return top == "." || p == top || strings.HasPrefix(p, top+"/") })
 }
 
+// linked are all packages that one consists of beside itself: its imports, theirs, and so on.
+func linked(p string, imports map[string][]string) []string {
+	var all []string
+	for next := imports[p]; len(next) > 0; {
+		q := next[0]
+		next = next[1:]
+		if !slices.Contains(all, q) {
+			all, next = append(all, q), append(slices.Clone(next), imports[q]...)
+		}
+	}
+	return all
+}
+
 // broken returns what a rule forbids, and the exceptions that nobody needs.
 func (n never) broken(imports map[string][]string) (wrong []string) {
+	if n.linked {
+		far := map[string][]string{}
+		for p := range imports {
+			far[p] = linked(p, imports)
+		}
+		imports = far
+	}
 	needed := map[string]bool{}
 	for _, p := range slices.Sorted(maps.Keys(imports)) {
 		if !below(p, n.packages) {
@@ -96,6 +131,19 @@ func TestWhatNeverImportsWhat(t *testing.T) {
 		for _, wrong := range rule.broken(imports) {
 			t.Errorf("%s: %s", name, wrong)
 		}
+	}
+}
+
+// A rule about what is linked finds it however far away it is imported, also in a circle.
+func TestRulesAboutWhatIsLinked(t *testing.T) {
+	imports := map[string][]string{"a": {"b"}, "b": {"c", "a"}, "c": {"m/n"}, "m/n": nil, "d": {"e"}}
+	rule := never{packages: []string{"a", "d"}, imports: []string{"m"}, linked: true}
+	if got := strings.Join(rule.broken(imports), "; "); got != "a imports m/n" {
+		t.Errorf("%q", got)
+	}
+	rule.save = []string{"m/n"}
+	if got := rule.broken(imports); got != nil {
+		t.Errorf("%q", got)
 	}
 }
 

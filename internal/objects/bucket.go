@@ -8,13 +8,8 @@ import (
 	"io"
 	"sync"
 	"time"
-)
 
-// Variables of the environment that say how a release is encrypted where it lies, by S3.
-// Without them it is as the bucket's default has it.
-const (
-	SSEVariable = "SDLFILTER_S3_SSE"            // AES256, aws:kms, aws:kms:dsse
-	KMSVariable = "SDLFILTER_S3_SSE_KMS_KEY_ID" // the key of KMS; "": the bucket's
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // Variables of the environment for Google Cloud Storage: with which key a release is
@@ -94,20 +89,23 @@ type Opener func(ctx context.Context, bucket string) (Bucket, error)
 var registered = map[string]Opener{}
 
 // Register names the protocol of a scheme. It is for the init functions of packages.
-func Register(scheme string, open Opener) { registered[scheme] = open }
+func Register(scheme string, open Opener) {
+	registered[scheme] = open
+	objectpath.Know(scheme)
+}
 
 var opened sync.Map // scheme://bucket → Bucket
 
 // Open returns the bucket of a name. Buckets are opened once for a program, so that
 // connections and credentials are shared.
-func Open(ctx context.Context, n Name) (Bucket, error) {
+func Open(ctx context.Context, n objectpath.Name) (Bucket, error) {
 	at := n.Scheme + "://" + n.Bucket
 	if b, ok := opened.Load(at); ok {
 		return b.(Bucket), nil
 	}
 	open, ok := registered[n.Scheme]
 	if !ok {
-		return nil, unknown(n.Scheme)
+		return nil, objectpath.Unknown(n.Scheme)
 	}
 	b, err := open(ctx, n.Bucket)
 	if err != nil {

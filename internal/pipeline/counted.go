@@ -7,7 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -158,14 +158,14 @@ func (pl *Plan) checkCounted(path string, m *assess.RespondentMeasure) error {
 }
 
 // Population returns the formula of the log-linear model of the population.
-func (pl *Plan) Population(of *config.IntruderPopulation) population.Formula {
+func (pl *Plan) Population(of *config.IntruderPopulation) asked.Formula {
 	var keys []string
 	for _, name := range pl.Config.Assess.IntruderKeys() {
 		if !slices.Contains(pl.Intruder.Left, name) {
 			keys = append(keys, name)
 		}
 	}
-	return of.PopulationFormula(keys)
+	return of.Terms(keys)
 }
 
 // checkPopulation returns an error for a rule about population uniques if a key of the formula cannot

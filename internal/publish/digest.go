@@ -18,7 +18,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // Content is what a release holds, a file or a folder of them.
@@ -98,7 +98,7 @@ func (d *Dir) Content(ctx context.Context) (*Content, error) {
 
 // ContentOf digests what is under a name: a file or a folder of files.
 func ContentOf(ctx context.Context, path string) (*Content, error) {
-	if objects.Is(path) {
+	if objectpath.Is(path) {
 		return contentOfObjects(ctx, path)
 	}
 	info, err := os.Stat(path)

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // Part is a file of a folder that is being written.
@@ -39,12 +39,12 @@ type Dir struct {
 // release, which Commit replaces: anything else there is an error, since
 // publishing would remove it.
 func CreateDir(path, ext string) (*Dir, error) {
-	if objects.Is(path) {
+	if objectpath.Is(path) {
 		d, err := createObjectDir(path, ext)
 		if err != nil {
 			return nil, withName(path, err)
 		}
-		return &Dir{path: objects.Clean(path), objects: d}, nil
+		return &Dir{path: objectpath.Clean(path), objects: d}, nil
 	}
 	path = filepath.Clean(path)
 	if err := replaceable(path, ext); err != nil {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // createObject begins an object. Its requests are repeated a limited number of times; Abort
@@ -35,14 +36,14 @@ func createObject(p string, mode Mode) (*File, error) {
 	if err != nil {
 		return nil, withName(p, err)
 	}
-	return &File{path: objects.Clean(p), mode: mode, object: w}, nil
+	return &File{path: objectpath.Clean(p), mode: mode, object: w}, nil
 }
 
-func objectName(p string) (objects.Name, error) {
-	if wrong := objects.Problem(p); wrong != "" {
-		return objects.Name{}, fmt.Errorf("the path %s", wrong)
+func objectName(p string) (objectpath.Name, error) {
+	if wrong := objectpath.Problem(p); wrong != "" {
+		return objectpath.Name{}, fmt.Errorf("the path %s", wrong)
 	}
-	return objects.Parse(p)
+	return objectpath.Parse(p)
 }
 
 // withName adds the name of the object to an error of object storage.
@@ -51,9 +52,9 @@ func withName(p string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, objects.ErrCondition):
-		return fmt.Errorf("%s: %w: somebody else has written or removed it meanwhile, and it stays as it is", objects.Clean(p), err)
+		return fmt.Errorf("%s: %w: somebody else has written or removed it meanwhile, and it stays as it is", objectpath.Clean(p), err)
 	}
-	return fmt.Errorf("%s: %w", objects.Clean(p), err)
+	return fmt.Errorf("%s: %w", objectpath.Clean(p), err)
 }
 
 // Hold leaves an object complete and without a name; another process gives it its name with
@@ -97,7 +98,7 @@ func Exists(ctx context.Context, p string) bool {
 // ContentInfo is the error of what is not there, or cannot be looked at; folder tells a
 // folder.
 func ContentInfo(ctx context.Context, p string) (folder bool, err error) {
-	if !objects.Is(p) {
+	if !objectpath.Is(p) {
 		return statFolder(p)
 	}
 	name, err := objectName(p)
@@ -142,7 +143,7 @@ func replaceObject(p string, data []byte) error {
 // name begins with a point, in the order of their names. An object folder that is not there
 // has none.
 func List(ctx context.Context, folder string) (paths []string, err error) {
-	if !objects.Is(folder) {
+	if !objectpath.Is(folder) {
 		entries, err := os.ReadDir(folder)
 		for _, e := range entries {
 			if e.Type().IsRegular() && !strings.HasPrefix(e.Name(), ".") {
@@ -175,12 +176,12 @@ func contentOfObjects(ctx context.Context, p string) (*Content, error) {
 	if err != nil {
 		return nil, err
 	}
-	name, _ := objects.Parse(p)
+	name, _ := objectpath.Parse(p)
 	b, err := objects.Open(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	c := &Content{Path: objects.Clean(p), Folder: folder}
+	c := &Content{Path: objectpath.Clean(p), Folder: folder}
 	if !folder {
 		file, err := digestObject(ctx, b, name.Key, "")
 		c.Files = []FileContent{file}
@@ -192,7 +193,7 @@ func contentOfObjects(ctx context.Context, p string) (*Content, error) {
 		return nil, withName(p, err)
 	}
 	if m.ETag == "" || m.Manifest == nil {
-		return nil, fmt.Errorf("%s: is no release of this program: it has no %s that names its parts", objects.Clean(p), Success)
+		return nil, fmt.Errorf("%s: is no release of this program: it has no %s that names its parts", objectpath.Clean(p), Success)
 	}
 	for _, part := range m.Parts {
 		file, err := digestObject(ctx, b, prefix+part.Name, part.Name)

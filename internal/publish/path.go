@@ -4,13 +4,13 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // CleanPath is a path as messages and reports name it.
 func CleanPath(p string) string {
-	if objects.Is(p) {
-		return objects.Clean(p)
+	if objectpath.Is(p) {
+		return objectpath.Clean(p)
 	}
 	return filepath.Clean(p)
 }
@@ -18,12 +18,12 @@ func CleanPath(p string) string {
 // FromFolderOf returns a path relative to the folder of a file, with slashes, so that both can
 // be moved together; the whole path if there is no relative one.
 func FromFolderOf(file, p string) string {
-	in, out := objects.Is(file), objects.Is(p)
+	in, out := objectpath.Is(file), objectpath.Is(p)
 	switch {
 	case in && out:
-		return fromObject(objects.Clean(file), objects.Clean(p))
+		return fromObject(objectpath.Clean(file), objectpath.Clean(p))
 	case out:
-		return objects.Clean(p)
+		return objectpath.Clean(p)
 	case in:
 		if abs, err := filepath.Abs(p); err == nil {
 			p = abs
@@ -40,8 +40,8 @@ func FromFolderOf(file, p string) string {
 
 // fromObject is a path from the folder of an object to one of the same bucket.
 func fromObject(file, p string) string {
-	a, err1 := objects.Parse(file)
-	b, err2 := objects.Parse(p)
+	a, err1 := objectpath.Parse(file)
+	b, err2 := objectpath.Parse(p)
 	if err1 != nil || err2 != nil || a.Scheme != b.Scheme || a.Bucket != b.Bucket {
 		return p
 	}
@@ -55,15 +55,15 @@ func fromObject(file, p string) string {
 // At is what FromFolderOf gave, as a path.
 func At(file, rel string) string {
 	switch {
-	case objects.Is(rel):
+	case objectpath.Is(rel):
 		return rel
-	case objects.Is(file) && !strings.HasPrefix(rel, "/"):
-		if n, err := objects.Parse(file); err == nil {
+	case objectpath.Is(file) && !strings.HasPrefix(rel, "/"):
+		if n, err := objectpath.Parse(file); err == nil {
 			n.Key = strings.TrimPrefix(filepath.ToSlash(filepath.Join(filepath.Dir("/"+n.Key), rel)), "/")
 			return n.String()
 		}
 	}
-	if at := filepath.FromSlash(rel); filepath.IsAbs(at) || objects.Is(file) {
+	if at := filepath.FromSlash(rel); filepath.IsAbs(at) || objectpath.Is(file) {
 		return at
 	}
 	return filepath.Join(filepath.Dir(file), filepath.FromSlash(rel))

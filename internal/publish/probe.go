@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // Probe asks whether objects can be written under a path, an object's or a folder's, and leaves nothing there.
 // Paths of this machine are not looked at. The error names the path and what helps.
 func Probe(ctx context.Context, p string) error {
-	if !objects.Is(p) {
+	if !objectpath.Is(p) {
 		return nil
 	}
 	name, err := objectName(p)

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // Mode is who may read a file once it has its name. Before that only its owner can.
@@ -28,7 +29,7 @@ const suffix = ".sdlfilter-tmp"
 // TempName returns the temporary name that belongs to a final name: hidden, in
 // the same folder, always the same.
 func TempName(path string) string {
-	if objects.Is(path) {
+	if objectpath.Is(path) {
 		at := strings.LastIndexByte(path, '/') + 1
 		return path[:at] + "." + path[at:] + suffix
 	}
@@ -64,7 +65,7 @@ type File struct {
 // is an error where something else has come under the name meanwhile. Who may read it is
 // what the bucket says, whatever the mode.
 func Create(path string, mode Mode) (*File, error) {
-	if objects.Is(path) {
+	if objectpath.Is(path) {
 		return createObject(path, mode)
 	}
 	device, err := Device(path)
@@ -194,7 +195,7 @@ func WriteFile(path string, mode Mode, data []byte) error {
 // Replace writes a whole confidential file, as WriteFile does, but several processes may write
 // it at once: the last one to end wins.
 func Replace(path string, data []byte) (err error) {
-	if objects.Is(path) {
+	if objectpath.Is(path) {
 		return replaceObject(path, data)
 	}
 	if err := system.mkdirAll(filepath.Dir(path), 0o777); err != nil {

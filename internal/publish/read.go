@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // mostRead is the size, in bytes, of the largest file that is read as a whole from object
@@ -15,7 +16,7 @@ const mostRead = 1 << 30
 
 // ReadFile reads a whole file, or object.
 func ReadFile(ctx context.Context, p string) ([]byte, error) {
-	if !objects.Is(p) {
+	if !objectpath.Is(p) {
 		return os.ReadFile(p)
 	}
 	r, err := Open(ctx, p)
@@ -24,7 +25,7 @@ func ReadFile(ctx context.Context, p string) ([]byte, error) {
 	}
 	defer r.Close()
 	if r.Size() > mostRead {
-		return nil, fmt.Errorf("%s: has %d bytes, more than is read at once", objects.Clean(p), r.Size())
+		return nil, fmt.Errorf("%s: has %d bytes, more than is read at once", objectpath.Clean(p), r.Size())
 	}
 	return r.Between(0, r.Size())
 }
@@ -39,7 +40,7 @@ type Opened struct {
 
 // Open opens a file, or object, until ctx ends.
 func Open(ctx context.Context, p string) (*Opened, error) {
-	if !objects.Is(p) {
+	if !objectpath.Is(p) {
 		f, err := os.Open(p)
 		if err != nil {
 			return nil, err
@@ -80,7 +81,7 @@ func (f *Opened) Between(from, to int64) ([]byte, error) {
 	}
 	text := make([]byte, to-from)
 	if n, err := f.ReadAt(text, from); n < len(text) {
-		if objects.Is(f.path) {
+		if objectpath.Is(f.path) {
 			err = withName(f.path, err)
 		}
 		return nil, err

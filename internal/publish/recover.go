@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // Leave gives up the file's name for now: what is complete stays under its temporary name, for Recover.
@@ -33,7 +34,7 @@ func (f *File) Leave() error {
 // Left reports whether a run has left something for Recover, or is about to give it its name. If that cannot be found out it
 // returns false.
 func Left(ctx context.Context, path string) bool {
-	if !objects.Is(path) {
+	if !objectpath.Is(path) {
 		return Exists(ctx, TempName(path))
 	}
 	name, err := objectName(TempName(path))
@@ -101,7 +102,7 @@ func forget(ctx context.Context, path string) {
 // reports whether there was one. A file keeps its mode, which is that of
 // a confidential file until it is complete. A live run that writes the file is an error.
 func Recover(ctx context.Context, path string, fits func(text []byte) error) (found bool, err error) {
-	if objects.Is(path) {
+	if objectpath.Is(path) {
 		return recoverObject(ctx, path, fits)
 	}
 	temp := TempName(path)

@@ -176,6 +176,15 @@ func TestLostFiles(t *testing.T) {
 		{"cut short before it was published", func(t *testing.T, f *Files, root string, m Manifest) {
 			must(t, os.Truncate(f.pendingPath("survey", m[0].Temp), 10))
 		}, "has 10 bytes of"},
+		{"one byte short before it was published", func(t *testing.T, f *Files, root string, m Manifest) {
+			must(t, os.Truncate(f.pendingPath("survey", m[0].Temp), m[0].Bytes-1))
+		}, "records that are committed have been lost"},
+		{"one byte longer before it was published", func(t *testing.T, f *Files, root string, m Manifest) {
+			must(t, os.Truncate(f.pendingPath("survey", m[0].Temp), m[0].Bytes+1))
+		}, "records that are committed have been lost"},
+		{"as long as it was", func(t *testing.T, f *Files, root string, m Manifest) {
+			must(t, os.Truncate(f.pendingPath("survey", m[0].Temp), m[0].Bytes))
+		}, ""},
 		{"taken away after it was published", func(t *testing.T, f *Files, root string, m Manifest) {
 			must(t, f.Publish(m))
 			must(t, os.Remove(filepath.Join(root, "survey", m[0].Final)))

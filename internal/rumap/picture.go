@@ -152,7 +152,7 @@ type run struct {
 
 // runs divides the points of a strategy into curves.
 func (m *Map) runs(strategy string) []run {
-	axes := m.axesOf(strategy)
+	axes := m.AxesOf(strategy)
 	values := func(a Axis) (n int) {
 		seen := map[float64]bool{}
 		for i := range m.Points {

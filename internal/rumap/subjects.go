@@ -150,8 +150,8 @@ func (m *Map) Strategies() []string {
 	return names
 }
 
-// axesOf are the axes that a strategy varies, in the map's order.
-func (m *Map) axesOf(strategy string) []Axis {
+// AxesOf are the axes that a strategy varies, in the map's order.
+func (m *Map) AxesOf(strategy string) []Axis {
 	var axes []Axis
 	for _, a := range m.Axes {
 		for i := range m.Points {

@@ -65,7 +65,7 @@ func (t *table) verdict() {
 			sign = "✗"
 		}
 		t.Line(t.Paint("1;31", sign+" No point is recommended"))
-		t.Wrapped("  ", "", figure.Printable(m.reason()))
+		t.Wrapped("  ", "", figure.Printable(m.Why()))
 		t.unjudged()
 		t.Line("")
 		return
@@ -96,11 +96,8 @@ func (t *table) verdict() {
 	if binds := m.Binding(); len(binds) > 0 {
 		t.Wrapped("  ", "", "binds: "+figure.Printable(strings.Join(binds, "; ")))
 	}
-	if n := m.Recommended.HeldBack; n > 0 {
-		t.Wrapped("  ", "", fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", figure.Count(int64(n))))
-	}
-	if m.Recommended.AsRun {
-		t.Wrapped("  ", "", "All records were masked and judged as a run would: every rule of the gate holds.")
+	for _, tried := range m.Tried() {
+		t.Wrapped("  ", "", tried)
 	}
 	if words := m.RiskUnlimited(); words != "" {
 		t.Wrapped("  ", "33", "! "+figure.Printable(words))
@@ -116,8 +113,19 @@ func (t *table) unjudged() {
 	}
 }
 
-// reason is why nothing is recommended.
-func (m *Map) reason() string {
+// Tried says in sentences on what else the recommended point was tried, after it was chosen.
+func (m *Map) Tried() (list []string) {
+	if n := m.Recommended.HeldBack; n > 0 {
+		list = append(list, fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", figure.Count(int64(n))))
+	}
+	if m.Recommended.AsRun {
+		list = append(list, "All records were masked and judged as a run would: every rule of the gate holds.")
+	}
+	return list
+}
+
+// Why is why nothing is recommended.
+func (m *Map) Why() string {
 	if m.Reason != "" {
 		return m.Reason
 	}
@@ -169,7 +177,7 @@ const leastSubject = 8
 // target is the worst, and R in the column's unit.
 func (t *table) columns(name string) (c tableColumns, head string) {
 	const least = efficiencyWidth + riskWidth + markWidth + 2
-	c = tableColumns{axes: t.m.axesOf(name), rUnitWidth: knownWidth}
+	c = tableColumns{axes: t.m.AxesOf(name), rUnitWidth: knownWidth}
 	if least+c.rUnitWidth+10*len(c.axes) > t.Width || len(t.m.Categories) > 0 {
 		c.rUnitWidth = 0
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/compress"
 	"github.com/sdlfilter/sdlfilter/internal/files"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/text"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -57,7 +57,7 @@ func CheckPath(ps *check.Problems, path string) {
 	case "-":
 		ps.Addf("path", "must name a file: this format cannot be read from or written to a pipe")
 	}
-	objects.Check(ps, "path", path)
+	objectpath.Check(ps, "path", path)
 }
 
 // Source is the files of a path.

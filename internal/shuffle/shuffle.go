@@ -25,7 +25,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -61,7 +61,7 @@ type sink struct {
 // owner alone and have no name.
 func Create(ctx context.Context, to connectors.SinkConfig, plan connectors.Plan, ranks Ranks) (connectors.Sink, error) {
 	s := &sink{layout: plan.Layout, ranks: ranks, dir: os.TempDir(), most: mostBytes}
-	if paths := to.Paths(); to.Abilities().Description == "" && len(paths) > 0 && paths[0] != "stdout" && !objects.Is(paths[0]) {
+	if paths := to.Paths(); to.Abilities().Description == "" && len(paths) > 0 && paths[0] != "stdout" && !objectpath.Is(paths[0]) {
 		s.dir = filepath.Dir(paths[0])
 	}
 	var err error

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
 
 // Keys are the columns in which targets and released records are compared, with one
@@ -105,19 +107,15 @@ type Options struct {
 	// Ranked requests the rank of each target's own record among all records by
 	// distance. This takes longer than the nearest record alone.
 	Ranked bool
-	// OneToOne also requests the best one-to-one assignment, for at most MaxOneToOne
+	// OneToOne also requests the best one-to-one assignment, for at most asked.OneToOne
 	// records.
 	OneToOne bool
 
 	method method // of the search, in tests
 }
 
-// MaxOneToOne is the most targets or released records of a one-to-one
-// assignment: 5,000 take 200 MB and about two seconds.
-const MaxOneToOne = 5000
-
 // ErrTooManyRecords is returned for a one-to-one assignment of more than
-// MaxOneToOne targets or released records.
+// asked.OneToOne targets or released records.
 var ErrTooManyRecords = errors.New("one-to-one linkage: too many records")
 
 // check returns an error if the keys do not fit each other or the options.
@@ -147,8 +145,8 @@ func check(targets, released Keys, o *Options) error {
 	if n > math.MaxInt32 || m > math.MaxInt32 {
 		return fmt.Errorf("records: must be fewer than 2³¹, got %d targets and %d released", m, n)
 	}
-	if o.OneToOne && max(n, m) > MaxOneToOne {
-		return fmt.Errorf("%w: at most %d targets and released records, got %d and %d", ErrTooManyRecords, MaxOneToOne, m, n)
+	if o.OneToOne && max(n, m) > asked.OneToOne {
+		return fmt.Errorf("%w: at most %d targets and released records, got %d and %d", ErrTooManyRecords, asked.OneToOne, m, n)
 	}
 	if o.Truth == nil {
 		if m > n {

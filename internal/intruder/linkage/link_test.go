@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
 
 var missing = math.NaN()
@@ -404,7 +406,7 @@ func TestRanksAmongNobody(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	two, three := numeric([]float64{1, 2}), numeric([]float64{1, 2, 4})
-	many := numeric(make([]float64, MaxOneToOne+1))
+	many := numeric(make([]float64, asked.OneToOne+1))
 	for want, c := range map[string]struct {
 		targets, released Keys
 		o                 Options

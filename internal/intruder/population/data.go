@@ -3,40 +3,9 @@ package population
 import (
 	"fmt"
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
-
-// Model says how the log-linear model is fitted.
-type Model int
-
-// The models.
-const (
-	// Default fits the sample counts by maximum likelihood: λ_k = μ_k/π_k.
-	Default Model = iota
-	// CE fits them with the offset log z_k of Clogg & Eliason (1987), z_k = f_k/Σw the cell's mean
-	// inclusion probability: λ_k = μ_k/z_k. Nothing says what z_k is of an empty cell; that of the
-	// sample is taken, so that τ is off where inclusion probabilities depend on the keys.
-	CE
-	// PML fits the weighted counts Σw by pseudo maximum likelihood: λ_k is their fitted value.
-	PML
-	// Weighted fits the sample counts with the cell's sum of weights as a further variable. It is
-	// there for comparison: the sum is 0 where a cell is empty, so that the model is told what it is
-	// to predict.
-	Weighted
-	// IPF is Default by the name of iterative proportional fitting, which reaches the same fit. All
-	// variables are categories, and there are no interactions.
-	IPF
-)
-
-// Models are the names of the models, in their order.
-var Models = []string{"default", "ce", "pml", "weighted", "ipf"}
-
-// String returns the name of the model.
-func (m Model) String() string {
-	if m < 0 || int(m) >= len(Models) {
-		return fmt.Sprintf("Model(%d)", int(m))
-	}
-	return Models[m]
-}
 
 // Variable is a key: one code for each record, from 0, −1 if the value is missing. If Values is not
 // nil the key enters as a number, with the value of each record, as numeric columns do in R;
@@ -56,8 +25,8 @@ type Data struct {
 
 // Options select the model. The variables of the formula are those of the data, in any order.
 type Options struct {
-	Model   Model
-	Formula Formula
+	Model   asked.Model
+	Formula asked.Formula
 }
 
 // The greatest model that is fitted. All cells are gone through about twenty times; the matrix of
@@ -77,13 +46,13 @@ func refusef(format string, args ...any) error { return &Refusal{fmt.Sprintf(for
 
 // check returns an error if the columns do not fit together or a weight is none.
 func check(d Data, o Options) error {
-	if o.Model < Default || o.Model > IPF {
-		return fmt.Errorf("model: must be one of %v, got %v", Models, o.Model)
+	if o.Model < asked.Default || o.Model > asked.IPF {
+		return fmt.Errorf("model: must be one of %v, got %v", asked.Models, o.Model)
 	}
 	if len(d.Variables) == 0 || len(d.Variables[0].Codes) == 0 {
 		return fmt.Errorf("variables: must have at least one column of at least one record")
 	}
-	if o.Model == IPF && o.Formula.Interactions() {
+	if o.Model == asked.IPF && o.Formula.Interactions() {
 		return fmt.Errorf("formula: must not have interactions with ipf, got %v; default fits the same model", o.Formula)
 	}
 	n := len(d.Variables[0].Codes)

@@ -1,6 +1,10 @@
 package population
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
+)
 
 // design makes the rows of the model matrix, one for each cell of the table. It is coded as in R: a
 // category of a term has a column for each level but the first if the term without it is in the
@@ -37,16 +41,16 @@ func newDesign(d Data, o Options, t *table, extra bool) (*design, error) {
 		of, width := term{first: m.k}, 1
 		for i, name := range names {
 			j := index(name)
-			f := factor{variable: j, number: d.Variables[j].Values != nil && o.Model != IPF, width: 1}
+			f := factor{variable: j, number: d.Variables[j].Values != nil && o.Model != asked.IPF, width: 1}
 			if !f.number {
-				if without := slices.Delete(slices.Clone(names), i, i+1); len(without) == 0 || o.Formula.has(without) {
+				if without := slices.Delete(slices.Clone(names), i, i+1); len(without) == 0 || o.Formula.Has(without) {
 					f.from = 1
 				}
 				f.width = len(t.levels[j]) - f.from
 			}
 			of.variables = append(of.variables, f)
 			if width *= f.width; m.k+width > MostParameters {
-				return nil, refusef("the model has more than %d parameters, of %v; list fewer interactions, or join categories (recode)", MostParameters, Term(names))
+				return nil, refusef("the model has more than %d parameters, of %v; list fewer interactions, or join categories (recode)", MostParameters, asked.Term(names))
 			}
 		}
 		m.k += width

@@ -3,6 +3,8 @@ package population
 import (
 	"context"
 	"math"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
 
 // Result holds the expected numbers of population uniques and of correct matches.
@@ -71,7 +73,7 @@ func Measure(ctx context.Context, d Data, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := newDesign(d, o, t, o.Model == Weighted)
+	m, err := newDesign(d, o, t, o.Model == asked.Weighted)
 	if err != nil {
 		return nil, err
 	}
@@ -103,28 +105,28 @@ func Measure(ctx context.Context, d Data, o Options) (*Result, error) {
 }
 
 // counts returns what the model is fitted to.
-func (t *table) counts(model Model) *counts {
+func (t *table) counts(model asked.Model) *counts {
 	c := &counts{y: t.column(func(c *cell) float64 { return c.count })}
 	switch model {
-	case CE:
+	case asked.CE:
 		c.offset = t.column(func(c *cell) float64 { return math.Log(c.count / c.weight) })
 		c.empty = math.Log(float64(t.records) / t.weight)
-	case PML:
+	case asked.PML:
 		c.y = t.column(func(c *cell) float64 { return c.weight })
-	case Weighted:
+	case asked.Weighted:
 		c.extra = t.column(func(c *cell) float64 { return c.weight })
 	}
 	return c
 }
 
 // theirCounts returns what sdcMicro fits the model to; nil if it is the same.
-func (t *table) theirCounts(model Model) *counts {
+func (t *table) theirCounts(model asked.Model) *counts {
 	const added = 0.1 // to the mean inclusion probability of a cell
 	switch model {
-	case CE:
+	case asked.CE:
 		return &counts{y: t.column(func(c *cell) float64 { return c.count }),
 			offset: t.column(func(c *cell) float64 { return math.Log(c.count/c.weight + added) }), empty: math.Log(added)}
-	case PML:
+	case asked.PML:
 		each := float64(t.all) / t.allWeight
 		return &counts{y: t.column(func(c *cell) float64 { return math.RoundToEven(c.weight * each) })}
 	}
@@ -141,18 +143,18 @@ func (t *table) column(of func(*cell) float64) []float64 {
 
 // further returns v, the mean of the number of further persons in the population who share the keys
 // of a sample unique, from its fitted value.
-func (c *cell) further(model Model, mu float64) float64 {
+func (c *cell) further(model asked.Model, mu float64) float64 {
 	π := min(c.inclusion, 1) // a weight below 1 counts as 1
-	if model == PML {
+	if model == asked.PML {
 		return mu * (1 - π)
 	}
 	return mu / π * (1 - π)
 }
 
 // predict sets τ₁ and τ₂ and their standard errors.
-func (r *Result) predict(ctx context.Context, t *table, f *fit, model Model) error {
+func (r *Result) predict(ctx context.Context, t *table, f *fit, model asked.Model) error {
 	each := 1.0 // of a fitted value: the expected count of the sample
-	if model == PML {
+	if model == asked.PML {
 		each = float64(t.records) / t.weight
 	}
 	g1, g2 := make([]float64, f.m.k), make([]float64, f.m.k)
@@ -178,7 +180,7 @@ func (r *Result) predict(ctx context.Context, t *table, f *fit, model Model) err
 		return err
 	}
 	var scatter []float64
-	if model == PML {
+	if model == asked.PML {
 		scatter = t.column(func(c *cell) float64 { return c.square })
 	}
 	for _, of := range []struct {

@@ -8,36 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-// TestFormula: terms, their order and what is refused.
-func TestFormula(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"a", "a"},
-		{" ~a+ b ", "a + b"},
-		{"a + b + c + a:b", "a + b + c + a:b"},
-		{"a:b + a + b", "a:b + a + b"},
-		{"a + b + a:b + b:a", "a + b + a:b"},
-		{"a*b*c", "a + b + c + a:b + a:c + b:c + a:b:c"},
-		{"a*b + c", "a + b + a:b + c"},
-		{"`a b` + `c:d` + `a b`:`c:d`", "`a b` + `c:d` + `a b`:`c:d`"},
-		{"größe + x.1", "größe + x.1"},
-	} {
-		f, err := ParseFormula(c.text)
-		if err != nil || f.String() != c.want {
-			t.Errorf("%q: %q, %v", c.text, f, err)
-			continue
-		}
-		if again, err := ParseFormula(f.String()); err != nil || again.String() != c.want {
-			t.Errorf("%q again: %q, %v", c.text, again, err)
-		}
-	}
-	for _, text := range []string{"", "~", "+", "a +", "+ a", "a:", "a + b + a:b*c", "a*b:c", "a + a:b", "a:b + b", "a^2", "(a + b)", "a + `b", "a:a + a", "a | b", "a b:"} {
-		if f, err := ParseFormula(text); err == nil {
-			t.Errorf("%q is read as %q", text, f)
-		}
-	}
-}
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
+)
 
 // TestRisks: the expectations over a Poisson number against their sums.
 func TestRisks(t *testing.T) {
@@ -125,9 +98,9 @@ func poisson(rng *rand.Rand, mean float64) (n int) {
 	return n
 }
 
-func formula(t *testing.T, text string) Formula {
+func formula(t *testing.T, text string) asked.Formula {
 	t.Helper()
-	f, err := ParseFormula(text)
+	f, err := asked.ParseFormula(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +119,10 @@ func TestPopulationUniquesAreFound(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		rate   []float64
-		models []Model
+		models []asked.Model
 	}{
-		{"equal", []float64{0.1, 0.1, 0.1, 0.1}, []Model{Default, CE, PML, IPF}},
-		{"by the first key", []float64{0.05, 0.1, 0.3, 0.6}, []Model{Default, PML}},
+		{"equal", []float64{0.1, 0.1, 0.1, 0.1}, []asked.Model{asked.Default, asked.CE, asked.PML, asked.IPF}},
+		{"by the first key", []float64{0.05, 0.1, 0.3, 0.6}, []asked.Model{asked.Default, asked.PML}},
 	} {
 		sums := make([][4]float64, len(c.models))
 		for seed := range m {
@@ -196,7 +169,7 @@ func TestFitByProportions(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		d.Variables = append(d.Variables, variable(name, keys[name], false))
 	}
-	r, err := Measure(t.Context(), d, Options{Model: PML, Formula: formula(t, "c + a + b + a:c + b:c")})
+	r, err := Measure(t.Context(), d, Options{Model: asked.PML, Formula: formula(t, "c + a + b + a:c + b:c")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +258,7 @@ func TestFitByProportions(t *testing.T) {
 	for i := range d.Variables {
 		slices.Reverse(d.Variables[i].Codes)
 	}
-	again, err := Measure(t.Context(), d, Options{Model: PML, Formula: formula(t, "a*c + b + c:b")})
+	again, err := Measure(t.Context(), d, Options{Model: asked.PML, Formula: formula(t, "a*c + b + c:b")})
 	if err != nil || math.Abs(again.Tau1-r.Tau1) > 1e-9 || math.Abs(again.Tau2SE-r.Tau2SE) > 1e-9 || again.SampleUniques != r.SampleUniques {
 		t.Errorf("in the other order: %+v, %v", again, err)
 	}
@@ -340,13 +313,13 @@ func TestEnds(t *testing.T) {
 		}
 		return d
 	}
-	for model := range Model(len(Models)) {
+	for model := range asked.Model(len(asked.Models)) {
 		for _, w := range [][]float64{ones, {0.5, 0.5, 0.5, 0.5, 0.5, 0.5}} {
 			r, err := Measure(t.Context(), of(w, codes), Options{Model: model, Formula: formula(t, "a")})
-			if model == Weighted && err == nil && math.IsNaN(r.Tau1) {
+			if model == asked.Weighted && err == nil && math.IsNaN(r.Tau1) {
 				t.Errorf("%v: %+v", model, r)
 			}
-			if model != Weighted && (err != nil || r.Tau1 != 2 || r.Tau2 != 2 || r.Tau1SE != 0 || r.Tau2SE != 0 || r.UniquesMost() != 2) {
+			if model != asked.Weighted && (err != nil || r.Tau1 != 2 || r.Tau2 != 2 || r.Tau1SE != 0 || r.Tau2SE != 0 || r.UniquesMost() != 2) {
 				t.Errorf("%v: of a census, %+v, %v", model, r, err)
 			}
 		}
@@ -388,7 +361,7 @@ func TestEnds(t *testing.T) {
 			t.Errorf("%s: %v", c.want, err)
 		}
 	}
-	for _, o := range []Options{{Model: IPF, Formula: formula(t, "a*b")}, {Model: 5, Formula: formula(t, "a + b")}} {
+	for _, o := range []Options{{Model: asked.IPF, Formula: formula(t, "a*b")}, {Model: 5, Formula: formula(t, "a + b")}} {
 		if _, err := Measure(t.Context(), of(ones, codes, codes), o); err == nil {
 			t.Errorf("%+v is not refused", o)
 		}

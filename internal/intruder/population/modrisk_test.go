@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
 
 // madeUp makes the data of scripts/reference/population.R.
@@ -66,10 +68,10 @@ func TestFiguresOfModRisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	formulas := map[string]string{"main": "a + b + c + d", "two": "~ a + b + c + d + a:d + b:c", "three": "a*b*d", "lone": "a + b + c + d + b:c:d"}
-	models := map[string]Model{"default": Default, "CE": CE, "PML": PML, "weightedLLM": Weighted, "IPF": IPF}
+	models := map[string]asked.Model{"default": asked.Default, "CE": asked.CE, "PML": asked.PML, "weightedLLM": asked.Weighted, "IPF": asked.IPF}
 	seen := map[string]bool{}
 	for _, row := range rows[1:] {
-		f, err := ParseFormula(formulas[row[2]])
+		f, err := asked.ParseFormula(formulas[row[2]])
 		if err != nil {
 			t.Fatal(err)
 		}

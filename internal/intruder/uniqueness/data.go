@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"math"
 	"slices"
-)
 
-// MaxKeys is the largest number of keys: a set of keys is stored as the bits of one
-// word.
-const MaxKeys = 64
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
+)
 
 // Column is a categorical column: one code for each record, from 0, −1 where the
 // value is missing. Codes need not be dense.
@@ -82,8 +80,8 @@ func DefaultOptions() Options {
 
 // check returns an error if the columns or the options are not valid.
 func check(data Data, o Options) error {
-	if len(data.Keys) == 0 || len(data.Keys) > MaxKeys {
-		return fmt.Errorf("keys: must be 1 to %d columns, got %d", MaxKeys, len(data.Keys))
+	if len(data.Keys) == 0 || len(data.Keys) > asked.Keys {
+		return fmt.Errorf("keys: must be 1 to %d columns, got %d", asked.Keys, len(data.Keys))
 	}
 	n := len(data.Keys[0].Codes)
 	if n == 0 || n > math.MaxInt32 {

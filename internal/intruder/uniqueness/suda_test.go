@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
 
 // bruteMSUs returns the minimal sample uniques of each record, as sets of keys, by
@@ -106,11 +108,11 @@ func TestMSUsAgainstAllSubsets(t *testing.T) {
 // first, record 0 on both together.
 func TestMSUsOf64Keys(t *testing.T) {
 	var keys []Column
-	for j := range MaxKeys {
+	for j := range asked.Keys {
 		keys = append(keys, Column{string(rune('0' + j)), make([]int32, 3)})
 	}
 	keys[63].Codes[1], keys[0].Codes[2] = 1, 1
-	got := searchMSUs(t, keys, MaxKeys, 2)
+	got := searchMSUs(t, keys, asked.Keys, 2)
 	if want := [][]uint64{{1<<63 | 1}, {1 << 63}, {1}}; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %x, want %x", got, want)
 	}

@@ -451,6 +451,8 @@ func TestMalformed(t *testing.T) {
 		{"another wire type", frameOf(s.id, varint(3, 5)), reasonWire},
 		{"a repeated one packed", frameOf(s.id, text(5, "\x01\x02")), ""},
 		{"a repeated one not packed", frameOf(s.id, slices.Concat(varint(5, 1), varint(5, 2))), ""},
+		{"a repeated one of another wire type", frameOf(s.id, protowire.AppendFixed64(protowire.AppendTag(nil, 5, protowire.Fixed64Type), 1)), reasonWire},
+		{"a single one packed", frameOf(s.id, text(2, "\x01")), reasonWire},
 		{"cut off", frameOf(s.id, good[:2]), reasonWire},
 		{"number 0", frameOf(s.id, []byte{0, 1}), reasonWire},
 		{"the end of a group", frameOf(s.id, []byte{0x0c}), reasonWire},

@@ -17,6 +17,7 @@ import (
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/az"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 )
 
@@ -204,7 +205,7 @@ func TestEnvironment(t *testing.T) {
 		{map[string]string{"AZURE_STORAGE_SERVICE_ENDPOINT": "https://a:" + secret + "@b"}, "no address of a server"},
 	} {
 		use(t, c.set)
-		_, err := objects.Open(t.Context(), objects.Name{Scheme: "az", Bucket: name})
+		_, err := objects.Open(t.Context(), objectpath.Name{Scheme: "az", Bucket: name})
 		if err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%v: got %v, want %q", c.set, err, c.words)
 		}

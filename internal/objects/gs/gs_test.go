@@ -16,6 +16,7 @@ import (
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/gs"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 )
 
@@ -212,7 +213,7 @@ func TestAbsent(t *testing.T) {
 	if err := b.Delete(t.Context(), "none"); err != nil {
 		t.Errorf("delete: %v", err)
 	}
-	other, err := objects.Open(t.Context(), objects.Name{Scheme: "gs", Bucket: "another"})
+	other, err := objects.Open(t.Context(), objectpath.Name{Scheme: "gs", Bucket: "another"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +346,7 @@ func TestEncryption(t *testing.T) {
 	}
 	t.Setenv(objects.GSKMSVariable, "a-key")
 	objects.Forget()
-	if _, err := objects.Open(t.Context(), objects.Name{Scheme: "gs", Bucket: name}); err == nil || !strings.Contains(err.Error(), objects.GSKMSVariable+": must be projects/") {
+	if _, err := objects.Open(t.Context(), objectpath.Name{Scheme: "gs", Bucket: name}); err == nil || !strings.Contains(err.Error(), objects.GSKMSVariable+": must be projects/") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -377,7 +378,7 @@ func TestEnvironment(t *testing.T) {
 		t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", c.file)
 		objects.Forget()
 		t.Cleanup(objects.Forget)
-		_, err := objects.Open(t.Context(), objects.Name{Scheme: "gs", Bucket: name})
+		_, err := objects.Open(t.Context(), objectpath.Name{Scheme: "gs", Bucket: name})
 		if c.words == "" && err != nil || c.words != "" && (err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), objecttest.SecretKey)) {
 			t.Errorf("%+v: got %v", c, err)
 		}

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 // Open opens a bucket as the environment says.
 func Open(t *testing.T, scheme, name string) objects.Bucket {
 	t.Helper()
-	b, err := objects.Open(t.Context(), objects.Name{Scheme: scheme, Bucket: name})
+	b, err := objects.Open(t.Context(), objectpath.Name{Scheme: scheme, Bucket: name})
 	if err != nil {
 		t.Fatal(err)
 	}

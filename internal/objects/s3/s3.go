@@ -25,6 +25,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 func init() { objects.Register("s3", Open) }
@@ -73,15 +74,15 @@ func Open(ctx context.Context, name string) (objects.Bucket, error) {
 
 // encryption reads what the environment says of encryption at rest.
 func (b *bucket) encryption() error {
-	b.sse = types.ServerSideEncryption(os.Getenv(objects.SSEVariable))
+	b.sse = types.ServerSideEncryption(os.Getenv(objectpath.SSEVariable))
 	switch b.sse {
 	case "", types.ServerSideEncryptionAes256, types.ServerSideEncryptionAwsKms, types.ServerSideEncryptionAwsKmsDsse:
 	default:
-		return fmt.Errorf("%s: must be one of AES256, aws:kms, aws:kms:dsse", objects.SSEVariable)
+		return fmt.Errorf("%s: must be one of AES256, aws:kms, aws:kms:dsse", objectpath.SSEVariable)
 	}
-	if key := os.Getenv(objects.KMSVariable); key != "" {
+	if key := os.Getenv(objectpath.KMSVariable); key != "" {
 		if !strings.HasPrefix(string(b.sse), "aws:kms") {
-			return fmt.Errorf("%s: needs %s=aws:kms", objects.KMSVariable, objects.SSEVariable)
+			return fmt.Errorf("%s: needs %s=aws:kms", objectpath.KMSVariable, objectpath.SSEVariable)
 		}
 		b.kms = &key
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
 )
@@ -236,6 +237,22 @@ func TestWrongETag(t *testing.T) {
 	}
 }
 
+// TestWrongLength: an answer of fewer bytes than were asked for is refused before it is read, and one of as many is not.
+func TestWrongLength(t *testing.T) {
+	server, b := connect(t)
+	objecttest.Put(t, b, "k", "text")
+	etag := server.Get(bucketName, "k").ETag
+	for n, wrong := range map[int64]bool{3: false, 4: false, 5: true} {
+		body, err := b.Get(t.Context(), "k", etag, 0, n)
+		if (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "the server gave 4 bytes where 5 were asked for") {
+			t.Errorf("%d bytes of 4: %v", n, err)
+		}
+		if err == nil {
+			body.Close()
+		}
+	}
+}
+
 func TestAbortLeavesNothing(t *testing.T) {
 	server, b := connect(t)
 	objecttest.AbortLeavesNothing(t, server, b, bucketName)
@@ -263,7 +280,7 @@ func TestEncryption(t *testing.T) {
 		objecttest.Use(t, "http://127.0.0.1:1", objecttest.AccessKey, objecttest.SecretKey)
 		t.Setenv("SDLFILTER_S3_SSE", sse)
 		t.Setenv("SDLFILTER_S3_SSE_KMS_KEY_ID", key)
-		if _, err := objects.Open(t.Context(), objects.Name{Scheme: "s3", Bucket: bucketName}); err == nil || !strings.Contains(err.Error(), "SDLFILTER_S3_SSE") {
+		if _, err := objects.Open(t.Context(), objectpath.Name{Scheme: "s3", Bucket: bucketName}); err == nil || !strings.Contains(err.Error(), "SDLFILTER_S3_SSE") {
 			t.Errorf("%q with key %q: got %v", sse, key, err)
 		}
 	}
@@ -272,7 +289,7 @@ func TestEncryption(t *testing.T) {
 // TestNoCredentials looks for credentials where there are none.
 func TestNoCredentials(t *testing.T) {
 	objecttest.Use(t, "http://127.0.0.1:1", "", "")
-	_, err := objects.Open(t.Context(), objects.Name{Scheme: "s3", Bucket: bucketName})
+	_, err := objects.Open(t.Context(), objectpath.Name{Scheme: "s3", Bucket: bucketName})
 	if !errors.Is(err, objects.ErrDenied) || !strings.Contains(err.Error(), "no credentials were found") {
 		t.Errorf("got %v", err)
 	}

@@ -49,7 +49,7 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 		o.Uniqueness, o.Categories = options, true
 	}
 	if of := in.Population; of != nil {
-		o.Population = &attack.Population{Model: of.PopulationModel(), Formula: pl.Population(of), Linear: of.Linear, Size: float64(of.Size)}
+		o.Population = &attack.Population{Model: of.Fit(), Formula: pl.Population(of), Linear: of.Linear, Size: float64(of.Size)}
 	}
 	if in.Bayes != nil {
 		bayes, err := bayesOf(pl, in.Bayes, d)

@@ -317,7 +317,7 @@ func TestMapComparesStrategies(t *testing.T) {
 	for _, p := range m.Points {
 		count[p.Strategy]++
 	}
-	if count["configured"] != 3 || count["unequal"] != 3 || count["swap"] != 2 {
+	if config.Configured != rumap.Configured || count["configured"] != 3 || count["unequal"] != 3 || count["swap"] != 2 {
 		t.Errorf("points by strategy: %v, want configured 3, unequal 3, swap 2", count)
 	}
 	for i := range 3 {

@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -193,7 +193,7 @@ func (c *copies) takeBack(i int, err error) error {
 	var stay []string
 	for _, r := range c.runs[:i] {
 		for _, path := range r.config.Sink.Config.Paths() {
-			if objects.Is(path) || os.RemoveAll(path) != nil {
+			if objectpath.Is(path) || os.RemoveAll(path) != nil {
 				stay = append(stay, path)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -79,7 +79,7 @@ func repairOne(ctx context.Context, path string) (found, withheld bool, err erro
 // ofRelease returns what a report says of its release, and an error if it is cut off or the release is another one.
 func ofRelease(ctx context.Context, reportPath string, text []byte) (report.Identified, error) {
 	id, err := report.ReadRelease(text)
-	if page := filepath.Ext(reportPath) == ".html" && !objects.Is(reportPath); err == nil && page && !bytes.HasSuffix(bytes.TrimSpace(text), []byte("</html>")) {
+	if page := filepath.Ext(reportPath) == ".html" && !objectpath.Is(reportPath); err == nil && page && !bytes.HasSuffix(bytes.TrimSpace(text), []byte("</html>")) {
 		err = errors.New("the page is cut off")
 	}
 	if err != nil {

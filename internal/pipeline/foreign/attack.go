@@ -9,7 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -187,8 +187,8 @@ func (a *Attack) checkNumbers(original, common int) error {
 	if b := a.Options.Bayes; b != nil && b.Population > 0 && b.Population < common {
 		return pipeline.DataErrorf("the population must be at least the %d released records, got %d", common, b.Population)
 	}
-	if l := a.Options.Linkage; l != nil && l.OneToOne && common > linkage.MaxOneToOne {
-		return pipeline.DataErrorf("one-to-one linkage takes at most %d records, and there are %d", linkage.MaxOneToOne, common)
+	if l := a.Options.Linkage; l != nil && l.OneToOne && common > asked.OneToOne {
+		return pipeline.DataErrorf("one-to-one linkage takes at most %d records, and there are %d", asked.OneToOne, common)
 	}
 	return nil
 }

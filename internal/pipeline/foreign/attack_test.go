@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
@@ -291,7 +291,7 @@ func TestAttackRefuses(t *testing.T) {
 	for i := range others {
 		others[i].id = fmt.Sprint(i)
 	}
-	many := rows(linkage.MaxOneToOne + 1)
+	many := rows(asked.OneToOne + 1)
 	for _, c := range []struct {
 		name, want string
 		a          Attack
@@ -319,7 +319,7 @@ func TestAttackRefuses(t *testing.T) {
 		{"nothing in common", "the files have no record in common", Attack{Original: full(), Released: file(t, columnsOfAttack, others), ID: "id"}, true},
 		{"no records", "the original file has no records", Attack{Original: file(t, columnsOfAttack, nil), Released: file(t, columnsOfAttack, nil)}, true},
 		{"too small a population", "the population must be at least the 30 released records, got 29", Attack{Original: full(), Released: full(), Options: attack.Options{Bayes: &intruder.Options{Population: 29}}}, true},
-		{"too many for one to one", fmt.Sprintf("one-to-one linkage takes at most %d records, and there are %d", linkage.MaxOneToOne, len(many)),
+		{"too many for one to one", fmt.Sprintf("one-to-one linkage takes at most %d records, and there are %d", asked.OneToOne, len(many)),
 			Attack{Original: file(t, columnsOfAttack, many), Released: file(t, columnsOfAttack, many), Keys: []string{"age"}, Options: attack.Options{Linkage: &attack.Linkage{OneToOne: true}}}, true},
 	} {
 		got, err := c.a.Run(t.Context(), new(pipeline.Progress))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
@@ -173,7 +173,7 @@ func datasets(path string, can connectors.ConfigAbilities) []dataset {
 			list = append(list, dataset{Namespace: "kafka://" + slices.Min(topics.Brokers), Name: name})
 		}
 		return list
-	case objects.Is(path):
+	case objectpath.Is(path):
 		scheme, rest, _ := strings.Cut(path, "://")
 		bucket, key, _ := strings.Cut(rest, "/")
 		return []dataset{{Namespace: (&url.URL{Scheme: scheme, Host: bucket}).String(), Name: key}}

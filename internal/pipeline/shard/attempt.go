@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -32,8 +32,8 @@ type attempt interface {
 }
 
 func (m *Manifest) newAttempt(release string) (attempt, error) {
-	if objects.Is(release) {
-		return &uploads{strings.TrimSuffix(objects.Clean(release), "/"), publish.NewAttempt()}, nil
+	if objectpath.Is(release) {
+		return &uploads{strings.TrimSuffix(objectpath.Clean(release), "/"), publish.NewAttempt()}, nil
 	}
 	dir := m.hidden(release)
 	if err := privateFolder(dir); err != nil {

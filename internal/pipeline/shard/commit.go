@@ -21,7 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
@@ -296,7 +296,7 @@ var errOtherFiles = errors.New("its state names other files than the plan: run i
 // adopt makes a part of what a shard has written.
 func (c *commit) adopt(ctx context.Context, f StateFile, planned string) error {
 	release := c.config.Sink.Config.Paths()[0]
-	if objects.Is(release) {
+	if objectpath.Is(release) {
 		if !publish.IsPartName(f.Name, planned) {
 			return errOtherFiles
 		}
@@ -394,7 +394,7 @@ func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) 
 // tidy removes the files of the shards, once everything has its name. Uploads that were not
 // completed are invisible, but they cost storage.
 func (c *commit) tidy(release string, passed bool, all []*State) {
-	if !objects.Is(release) {
+	if !objectpath.Is(release) {
 		if err := os.RemoveAll(c.manifest.hidden(release)); err != nil {
 			c.options.Log.Warn().Str("path", c.manifest.hidden(release)).Msg("the shards' files could not be removed; remove them: they are the release, or what was withheld")
 		}

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -112,7 +112,7 @@ func sealed(core []byte) []byte {
 
 // unread is the error of a state that cannot be read. The error of an object already names it.
 func unread(path string, err error) error {
-	if objects.Is(path) {
+	if objectpath.Is(path) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", path, unpathed(err))
@@ -328,7 +328,7 @@ func (m *Manifest) states(ctx context.Context, dir string, masks int) ([]*State,
 func (m *Manifest) each(ctx context.Context, dir string, file func(path string) error) error {
 	paths, err := publish.List(ctx, dir)
 	switch {
-	case err != nil && objects.Is(dir):
+	case err != nil && objectpath.Is(dir):
 		return err
 	case err != nil:
 		return &StateError{dir, "cannot be read: " + unpathed(err).Error()}

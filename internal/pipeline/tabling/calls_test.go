@@ -13,11 +13,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
-func tabulation(t *testing.T, dir, text string) *config.Tabulation {
+func configured(t *testing.T, dir, text string) *tabulation.Config {
 	t.Helper()
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func tabulation(t *testing.T, dir, text string) *config.Tabulation {
 
 // runFaulty is Run with a source and a sink that count their calls. The configuration's own source
 // and sink do not change, because the report contains its digest.
-func runFaulty(ctx context.Context, calls *faulty.Calls, c *config.Tabulation) error {
+func runFaulty(ctx context.Context, calls *faulty.Calls, c *tabulation.Config) error {
 	ctx, o := pipeline.Options{}.Ready(ctx)
 	r, err := open(ctx, c, o)
 	if err != nil {
@@ -54,7 +55,7 @@ func runFaulty(ctx context.Context, calls *faulty.Calls, c *config.Tabulation) e
 func TestEveryCallOfTablesFailsOnce(t *testing.T) {
 	dir := shopsIn(t)
 	attempt := func(calls *faulty.Calls, ctx context.Context) error {
-		return runFaulty(ctx, calls, tabulation(t, dir, shopTables))
+		return runFaulty(ctx, calls, configured(t, dir, shopTables))
 	}
 	clean := func() (left []string) {
 		entries, err := os.ReadDir(dir)

@@ -17,6 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -225,7 +226,7 @@ func (r *records) rowPath(name string) string {
 // variablePath returns the place of a variable's hierarchy in the configuration, or else of its
 // name.
 func (r *records) variablePath(name string) string {
-	if slices.ContainsFunc(r.config.Hierarchies, func(v config.Variable) bool { return v.Name == name }) {
+	if slices.ContainsFunc(r.config.Hierarchies, func(v tabulation.Variable) bool { return v.Name == name }) {
 		return form.Join("hierarchies", name)
 	}
 	return r.rowPath(name)
@@ -256,7 +257,7 @@ func (r *records) dimensions(s *survey) (map[string]*tables.Dimension, error) {
 	return made, r.check()
 }
 
-func (r *records) hierarchies(v *config.Variable, at string, s *survey) (list []tables.Hierarchy, sound bool) {
+func (r *records) hierarchies(v *tabulation.Variable, at string, s *survey) (list []tables.Hierarchy, sound bool) {
 	before := len(r.problems)
 	ways := s.ways[v.Name]
 	rows := make([][]string, 0, len(ways))

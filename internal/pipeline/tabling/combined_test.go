@@ -287,7 +287,7 @@ func TestNobodyCombinesTables(t *testing.T) {
 			continue
 		}
 		open++
-		rep, err := Audit(t.Context(), tabulation(t, dir, safe), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
+		rep, err := Audit(t.Context(), configured(t, dir, safe), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

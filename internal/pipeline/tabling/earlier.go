@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -23,7 +24,7 @@ import (
 // all of that but the values.
 type earlier struct {
 	*records
-	union     *config.Tabulation // the tables of today and of all releases that are held back in part
+	union     *tabulation.Config // the tables of today and of all releases that are held back in part
 	releases  []*earlierRelease
 	vintages  []*vintage // today's records first
 	values    []*valued
@@ -81,7 +82,7 @@ func (r *records) earlier(ctx context.Context, families []*family, o pipeline.Op
 		return nil, err
 	}
 	union := *r.config
-	union.Tables = slices.DeleteFunc(slices.Clone(union.Tables), func(t config.Table) bool { return t.Protect.Suppress == nil })
+	union.Tables = slices.DeleteFunc(slices.Clone(union.Tables), func(t tabulation.Table) bool { return t.Protect.Suppress == nil })
 	e.union = &union
 	for _, l := range e.releases {
 		e.chained(l)

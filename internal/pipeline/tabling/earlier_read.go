@@ -15,9 +15,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // earlierRelease is an earlier release: its tables, and what was published of each cell.
@@ -205,7 +205,7 @@ func (e *earlier) meet(l *earlierRelease, families []*family) {
 		if !held || !slices.ContainsFunc(families, func(f *family) bool { return f.table.Protect.Suppress != nil }) {
 			continue
 		}
-		table := config.Table{Name: t.Name, Rows: t.Variables, Value: t.Value, Weight: t.Weight}
+		table := tabulation.Table{Name: t.Name, Rows: t.Variables, Value: t.Value, Weight: t.Weight}
 		if at := slices.IndexFunc(families, func(f *family) bool { return f.table.Linked(&table) }); at >= 0 {
 			table = *families[at].table
 			table.Name, table.Rows, table.Apriori = t.Name, t.Variables, ""

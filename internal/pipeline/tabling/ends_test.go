@@ -17,13 +17,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // If a run is cancelled at any point, it returns the error and no file remains, or it has published
 // everything.
 func TestRunEndsAtEveryStep(t *testing.T) {
 	dir := shopsIn(t)
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +66,7 @@ func TestAuditEndsAtEveryStep(t *testing.T) {
 	if _, err := run(t, dir, shopTables); err != nil {
 		t.Fatal(err)
 	}
-	c := tabulation(t, dir, shopTables)
+	c := configured(t, dir, shopTables)
 	failures := 0
 	for n := range eventually.Steps {
 		ctx := eventually.Ends(t.Context(), n)
@@ -146,7 +147,7 @@ func TestEveryMethodEndsAtEveryStep(t *testing.T) {
 		if strings.Contains(protect, "key") || strings.Contains(protect, "random") || strings.Contains(protect, "markov") || strings.Contains(protect, "swap") || strings.Contains(protect, "sample") {
 			text += "key: {file: %s/key}\nidentity: [id]\n"
 		}
-		c, failures := tabulation(t, dir, text), 0
+		c, failures := configured(t, dir, text), 0
 		for n := range eventually.Steps {
 			ctx := eventually.Ends(t.Context(), n)
 			_, err := Run(ctx, c, pipeline.Options{})

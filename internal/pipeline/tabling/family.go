@@ -8,19 +8,19 @@ import (
 	"runtime"
 	"slices"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // family has the tables of one value: one set of cells, protected together.
 type family struct {
-	of       []int         // indexes of the tables in the configuration
-	table    *config.Table // the first of them; the others differ only in name and rows
+	of       []int             // indexes of the tables in the configuration
+	table    *tabulation.Table // the first of them; the others differ only in name and rows
 	set      *tables.Set
 	columns  tabulate.Columns
 	options  tabulate.Options
@@ -80,7 +80,7 @@ func (r *records) families(dimensions map[string]*tables.Dimension, s *survey) (
 func (r *records) columnsOf(f *family, s *survey) {
 	t, at := f.table, fmt.Sprintf("tables[%d]", f.of[0])
 	f.options = tabulate.Options{
-		Counts: t.Value == "", Most: primary.Most(config.PrimaryRules(t.Unsafe)), Absolute: t.Absolute, Holdings: r.config.Holding != "",
+		Counts: t.Value == "", Most: primary.Most(tabulation.PrimaryRules(t.Unsafe)), Absolute: t.Absolute, Holdings: r.config.Holding != "",
 		Identities: r.config.Coalition,
 	}
 	if f.options.Holdings && t.Value == "" { // for what a holding knows about a count

@@ -10,10 +10,10 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -31,7 +31,7 @@ func (r *records) finishedColumns(f *family) {
 		f.finished.codes[name] = r.want(r.variablePath(name), r.config.Variable(name).Leaf(), microdata.Array, false)
 	}
 	if len(r.config.Tables) > 1 {
-		f.finished.table = r.want("finished", config.TableColumn, microdata.Array, false)
+		f.finished.table = r.want("finished", tabulation.TableColumn, microdata.Array, false)
 	}
 }
 
@@ -44,7 +44,7 @@ type finishedColumns struct {
 
 // finishedLeaf reports whether a code of finished cells may be a leaf: it is not the total, nor shorter than the codes of the last
 // level.
-func finishedLeaf(v *config.Variable, code string) bool {
+func finishedLeaf(v *tabulation.Variable, code string) bool {
 	return code != v.Total && (len(v.Prefix) == 0 || utf8.RuneCountInString(code) == v.Prefix[len(v.Prefix)-1])
 }
 
@@ -190,7 +190,7 @@ func (in *finishedCells) add(b *microdata.Block) error {
 func (in *finishedCells) cell(table string, code func(variable string) string) (cell int, why string) {
 	t := slices.IndexFunc(in.family.of, func(i int) bool { return in.config.Tables[i].Name == table })
 	if t < 0 {
-		return 0, "is of no table of the configuration (column " + config.TableColumn + ")"
+		return 0, "is of no table of the configuration (column " + tabulation.TableColumn + ")"
 	}
 	dimensions := in.family.set.Tables[t].Dimensions
 	at := 0

@@ -19,6 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // Audit judges published tables that any tool made of the same records: a CSV file with
@@ -28,7 +29,7 @@ import (
 // is not a number is an error, and so is a file without a published cell. Nothing is
 // written. An error of type *pipeline.DataError says that the file is not of these records; it
 // has codes and lines, never a value.
-func Audit(ctx context.Context, t *config.Tabulation, file Foreign, o pipeline.Options) (*Report, error) {
+func Audit(ctx context.Context, t *tabulation.Config, file Foreign, o pipeline.Options) (*Report, error) {
 	ctx, o = o.Ready(ctx)
 	started := time.Now()
 	if err := file.check(); err != nil {
@@ -275,7 +276,7 @@ func (f *foreignTable) row(record []string, line int) {
 	}
 	if len(f.config.Tables) > 1 {
 		name := f.field(record, f.tableColumn())
-		table = slices.IndexFunc(f.config.Tables, func(t config.Table) bool { return t.Name == name })
+		table = slices.IndexFunc(f.config.Tables, func(t tabulation.Table) bool { return t.Name == name })
 		if table < 0 {
 			f.say("%s:%d: the configuration has no table %q", f.path, line, name)
 			return

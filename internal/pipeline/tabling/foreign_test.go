@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // audited returns the report on a published file, or the error.
@@ -23,7 +24,7 @@ func audited(t *testing.T, dir, text, table string) (*Report, error) {
 func auditedWith(t *testing.T, dir, text, table string, marks []string) (*Report, error) {
 	t.Helper()
 	write(t, dir, "table.csv", table)
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +93,7 @@ func TestForeignTablesAreAudited(t *testing.T) {
 	if rep, err := audited(t, dir, shopTables, head+"turnover,,total,146.75\nsizes,,total,18\nby-region,n1,total,c\n"); err != nil || rep.Tables[2].Published != 1 || rep.Tables[1].Published != 1 || rep.Tables[0].Published != 1 {
 		t.Errorf("marks must count as suppressed: error %v, report %+v", err, rep)
 	}
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestNobodyUsesTheFrame(t *testing.T) {
 		if unsafe += cells; len(narrow) > 0 {
 			t.Fatalf("configuration %d: too much is inferred about %v (%d are computed)\n%s\n%s", trial, narrow, exact, text, strings.Join(lines, "\n"))
 		}
-		rep, err := Audit(t.Context(), tabulation(t, dir, text), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
+		rep, err := Audit(t.Context(), configured(t, dir, text), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
 		if err != nil || !rep.Gate.Passed {
 			t.Fatalf("configuration %d: audit-tables: %v, %v", trial, err, rep)
 		}
@@ -143,7 +143,7 @@ func TestTablesWithAFrame(t *testing.T) {
 			text += fmt.Sprintf("  - {name: t%d, rows: [%s], unsafe: [{threshold: 2}], protect: {suppress: {%s}}}\n", i, rows, c.more)
 		}
 		write(t, dir, "shops2.csv", "region,size,size2\nn,s,x\nn,b,x\nm,s,y\nm,b,x\nm,s,x\nn,b,y\n")
-		r, err := open(t.Context(), tabulation(t, dir, text+"sink: {csv: {path: %s/o.csv}}\n"), pipeline.Options{})
+		r, err := open(t.Context(), configured(t, dir, text+"sink: {csv: {path: %s/o.csv}}\n"), pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

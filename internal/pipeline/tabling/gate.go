@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // judge judges the tables by the gate.
-func judge(t *config.Tabulation, list []*protected, reports []TableReport) assess.Verdict {
+func judge(t *tabulation.Config, list []*protected, reports []TableReport) assess.Verdict {
 	v := assess.Verdict{Passed: true}
 	add := func(rule assess.RuleVerdict) {
 		v.Passed = v.Passed && rule.Passed
@@ -25,7 +25,7 @@ func judge(t *config.Tabulation, list []*protected, reports []TableReport) asses
 }
 
 // judgeTable judges one table by the gate.
-func judgeTable(t *config.Tabulation, p *protected, r *TableReport, add func(assess.RuleVerdict)) {
+func judgeTable(t *tabulation.Config, p *protected, r *TableReport, add func(assess.RuleVerdict)) {
 	if p.unprotectable != nil {
 		add(assess.RuleVerdict{
 			Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0, Found: assess.Float(len(p.unprotectable)),
@@ -82,14 +82,14 @@ func disclosedAdvice(p *protected) string {
 // asksRange reports whether the gate requires ranges as wide as the rules of a table do.
 // Tables whose counts are all changed need no such rule: nobody knows which counts are unsafe,
 // and a range of a few units protects because every value in it is probable.
-func asksRange(t *config.Tabulation, table string) bool {
-	return slices.ContainsFunc(t.Gate.Rules, func(r config.TableRule) bool {
+func asksRange(t *tabulation.Config, table string) bool {
+	return slices.ContainsFunc(t.Gate.Rules, func(r tabulation.TableRule) bool {
 		return r.MinRange != "" && (r.Table == "*" || r.Table == table)
 	})
 }
 
 // judgeMeasures compares a table with a limit of risk or utility.
-func judgeMeasures(rule config.TableRule, r *TableReport, add func(assess.RuleVerdict)) {
+func judgeMeasures(rule tabulation.TableRule, r *TableReport, add func(assess.RuleVerdict)) {
 	if limit := rule.MaxRisk; limit != nil {
 		ok := float64(r.Risk) <= *limit
 		add(assess.RuleVerdict{

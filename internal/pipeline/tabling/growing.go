@@ -6,7 +6,8 @@ import (
 	"os"
 
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // alone refuses tables of a topic if there is an earlier release. A topic grows, so tables of its
@@ -23,7 +24,7 @@ func (r *records) alone() error {
 
 // linked returns a config.Errors if a release under the sink's name may be one of fewer records
 // of the same topic, and some table has another protection than cell keys.
-func linked(t *config.Tabulation) error {
+func linked(t *tabulation.Config) error {
 	table := -1
 	for i := range t.Tables {
 		if c := t.Tables[i].Protect.CellKey; c == nil || c.Values != nil {
@@ -36,7 +37,7 @@ func linked(t *config.Tabulation) error {
 	}
 	var wrong config.Errors
 	for _, path := range t.Sink.Config.Paths() {
-		if t.Sink.Kind == "postgres" || path == "stdout" || objects.Is(path) {
+		if t.Sink.Kind == "postgres" || path == "stdout" || objectpath.Is(path) {
 			wrong = append(wrong, t.Errorf("sink."+t.Sink.Kind, "must be a local file for the tables of a topic, so that an earlier release is seen; or protect all tables by cell_key, and have no values"))
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // Tables of a topic are refused if an earlier release exists or could not be detected, unless all
@@ -41,7 +42,7 @@ func TestLinkedReleases(t *testing.T) {
 			text += "key: {file: " + filepath.Join(dir, "key") + "}\nidentity: [id]\n"
 		}
 		write(t, dir, "t.yaml", text)
-		loaded, err := config.LoadTabulation(filepath.Join(dir, "t.yaml"), config.Options{})
+		loaded, err := tabulation.Load(filepath.Join(dir, "t.yaml"), config.Options{})
 		if err != nil {
 			t.Fatalf("%s: %v", c.what, err)
 		}
@@ -67,7 +68,7 @@ func (u unread) Abilities() connectors.SourceAbilities {
 func TestWhatIsLinkedIsOfATopic(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "there.csv", "earlier")
-	c := tabulation(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: s, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/there.csv}}\n")
+	c := configured(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: s, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/there.csv}}\n")
 	for what, r := range map[string]struct {
 		of      *records
 		refused bool

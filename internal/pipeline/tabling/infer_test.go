@@ -17,12 +17,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	_ "github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // run makes the tables of a configuration in a folder; %s in the text is replaced by the folder.
 func run(t testing.TB, dir, text string) (*Result, error) {
 	t.Helper()
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 const jjTables = "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\nreport: {jj: %s/t.jj}\n" +
@@ -90,7 +91,7 @@ func TestForeignTablesAsJJ(t *testing.T) {
 	audited := func(text string) (*Report, error) {
 		t.Helper()
 		write(t, dir, "other.JJ", text)
-		c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
+		c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +123,7 @@ func TestForeignTablesAsJJ(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", c.to, err, c.want)
 		}
 	}
-	two, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll("version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], value: v, protect: {none: {}}}, {name: n, rows: [a], protect: {none: {}}}]\n", "%s", dir)), config.Options{})
+	two, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll("version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], value: v, protect: {none: {}}}, {name: n, rows: [a], protect: {none: {}}}]\n", "%s", dir)), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +143,7 @@ func TestJJOfOtherNumbers(t *testing.T) {
 	audited := func(dir, text string) (*Report, error) {
 		t.Helper()
 		write(t, dir, "other.jj", text)
-		c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
+		c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

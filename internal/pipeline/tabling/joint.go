@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // group has families whose values depend on one another: cells of one of them can be computed from
@@ -110,7 +110,7 @@ func divided(families []*family, all []relation) (list []*group, err error) {
 
 // declared returns an equation of the configuration, for the tables of each weight.
 func declared(text string, families []*family) (list []relation) {
-	total, parts, _ := config.Equation(text)
+	total, parts, _ := tabulation.Equation(text)
 	for _, t := range families {
 		if t.table.Value != total {
 			continue

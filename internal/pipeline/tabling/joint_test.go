@@ -206,7 +206,7 @@ func TestDependentValuesAreProtectedTogether(t *testing.T) {
 			text += strings.Join(line, ",") + "\n"
 		}
 		write(t, dir, "apart.csv", text)
-		rep, err := Audit(t.Context(), tabulation(t, dir, d.all), Foreign{Path: filepath.Join(dir, "apart.csv")}, pipeline.Options{})
+		rep, err := Audit(t.Context(), configured(t, dir, d.all), Foreign{Path: filepath.Join(dir, "apart.csv")}, pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -301,7 +301,7 @@ tables:
   - {name: t, rows: [r], value: dom, unsafe: [{threshold: 3}], protect: {suppress: {}}}
   - {name: u, rows: [r], value: ` + other + `, unsafe: [{threshold: 3}], protect: {suppress: {}}}
 `
-		m, err := Map(t.Context(), tabulation(t, dir, text), pipeline.Options{})
+		m, err := Map(t.Context(), configured(t, dir, text), pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,12 +13,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // Map makes the R-U confidentiality map of the tables of one value. The records are tabulated
 // once; the tables are then protected, audited and judged in every way that the configuration
 // compares, each as Run would. It releases nothing. The errors are those of Run.
-func Map(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*tablemap.Map, error) {
+func Map(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*tablemap.Map, error) {
 	ctx, o = o.Ready(ctx)
 	t = t.Mapping()
 	of, err := t.Mapped()
@@ -145,7 +146,7 @@ func (g *mapping) rules(m *tablemap.Map, of []int) (limited bool) {
 }
 
 // point protects the mapped tables in one way and judges all tables.
-func (g *mapping) point(ctx context.Context, c *config.TableCandidate) (*tablemap.Point, error) {
+func (g *mapping) point(ctx context.Context, c *tabulation.TableCandidate) (*tablemap.Point, error) {
 	with, err := g.config.With(c)
 	if err != nil {
 		return nil, err

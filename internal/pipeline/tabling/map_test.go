@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // mappedFirms writes records of firms with regions and sizes, some with few firms, and the key.
@@ -46,9 +47,9 @@ gate: {rules: [GATE]}
 sink: {csv: {path: %s/out.csv}}
 `
 
-func mapOf(t *testing.T, dir, text string) (*tablemap.Map, *config.Tabulation, error) {
+func mapOf(t *testing.T, dir, text string) (*tablemap.Map, *tabulation.Config, error) {
 	t.Helper()
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestFaultsEndAMap(t *testing.T) {
 	if _, _, err := mapOf(t, dir, text); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "tables[0].apriori") {
 		t.Errorf("the error is %v", err)
 	}
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(text, "apriori: %s/none.csv,", ""), "%s", dir)), config.Options{})
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(text, "apriori: %s/none.csv,", ""), "%s", dir)), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

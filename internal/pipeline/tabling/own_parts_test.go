@@ -372,7 +372,7 @@ func TestNobodyUsesHerOwnPart(t *testing.T) {
 			}
 		}
 		found, _, _ := l.inferred(seen)
-		rep, err := Audit(t.Context(), tabulation(t, dir, text), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
+		rep, err := Audit(t.Context(), configured(t, dir, text), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

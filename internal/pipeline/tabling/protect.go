@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/check"
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/adjust"
 	"github.com/sdlfilter/sdlfilter/internal/tables/audit"
@@ -17,6 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/rounding"
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablerisk"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // protected is a family with the protection of its cells.
@@ -78,7 +78,7 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 	p := &protected{family: f, totalKnown: r.totalKnown(f)}
 	list, costs := r.apriori(f)
 	p.costs = costs
-	o := primary.Options{Rules: config.PrimaryRules(f.table.Unsafe), List: list, Interval: f.interval()}
+	o := primary.Options{Rules: tabulation.PrimaryRules(f.table.Unsafe), List: list, Interval: f.interval()}
 	if f.table.Zeros == "unsafe" {
 		o.Zeros = primary.ZerosUnsafe
 	}
@@ -331,7 +331,7 @@ func (p *protected) ruleName(cell int32) string {
 	}
 }
 
-func ruleWord(u config.Unsafe) string {
+func ruleWord(u tabulation.Unsafe) string {
 	switch {
 	case u.Threshold != 0:
 		return "threshold"

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // A total of two respondents, each alone in one part: if zeros are never suppressed, everybody
@@ -97,7 +98,7 @@ report: {cells: %s/cells.csv}
 func TestProtectionEndsWithTheRun(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "a,b\n"+strings.Repeat("x,p\nx,q\nx,q\nx,q\ny,p\ny,p\ny,p\ny,q\n", 2))
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(`version: 1
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(`version: 1
 source: {csv: {path: %s/in.csv}}
 tables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {suppress: {}}}]
 sink: {csv: {path: %s/out.csv}}

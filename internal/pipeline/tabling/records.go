@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -23,7 +24,7 @@ import (
 // records is what is tabulated: the records of a source, as they are or after the masks of a
 // pipeline.
 type records struct {
-	config *config.Tabulation
+	config *tabulation.Config
 	source connectors.Source
 	masks  *pipeline.Plan // nil if the source is tabulated as it is
 	chain  *transform.Chain
@@ -47,12 +48,12 @@ type records struct {
 
 // open opens the source and the masks, if there are any. want collects errors about the
 // columns; check returns them.
-func open(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*records, error) {
+func open(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*records, error) {
 	return openSpans(ctx, t, o, nil)
 }
 
 // openSpans is open for some stretches of topics; without stretches it is open.
-func openSpans(ctx context.Context, t *config.Tabulation, o pipeline.Options, spans []connectors.Span) (*records, error) {
+func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, spans []connectors.Span) (*records, error) {
 	r := &records{config: t, windowed: spans != nil, recordCount: new(atomic.Int64), index: map[microdata.Want]int{}}
 	var err error
 	if t.Pipeline == "" {
@@ -226,7 +227,7 @@ func (r *records) masked(path, name string, as microdata.Form, withheld bool) (i
 func (r *records) restoreCodes(b *microdata.Block) error {
 	for i, w := range r.layout.Read {
 		f := &r.layout.Schema.Fields[w.Field]
-		if f.Missing == nil || !slices.ContainsFunc(r.config.Tables, func(t config.Table) bool {
+		if f.Missing == nil || !slices.ContainsFunc(r.config.Tables, func(t tabulation.Table) bool {
 			return slices.ContainsFunc(t.Rows, func(name string) bool {
 				v := r.config.Variable(name)
 				return v.Leaf() == f.Name || slices.Contains(v.Columns, f.Name)

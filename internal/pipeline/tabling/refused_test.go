@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // If records do not provide what a configuration needs, it is refused with its place and without a
@@ -63,9 +64,9 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 		if err != nil {
 			t.Fatal(err)
 		}
-		parsed := func() *config.Tabulation {
+		parsed := func() *tabulation.Config {
 			t.Helper()
-			tables, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(c.text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+			tables, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(c.text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
 			if err != nil {
 				t.Fatalf("%s: %v", c.what, err)
 			}
@@ -103,7 +104,7 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 // A variable may have a maximum number of codes read from the records, and not one more. Codes of
 // unreadable records do not count.
 func TestCodesThatAreReadOff(t *testing.T) {
-	c, err := config.ParseTabulation("t.yaml", []byte("version: 1\nsource: {csv: {path: in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [size, region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: out.csv}}\n"), config.Options{Environ: func() []string { return nil }})
+	c, err := tabulation.Parse("t.yaml", []byte("version: 1\nsource: {csv: {path: in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [size, region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: out.csv}}\n"), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

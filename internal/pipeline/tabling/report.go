@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // ReportSchema names the format of a report of tables.
@@ -192,7 +193,7 @@ func (p *protected) report() FamilyReport {
 }
 
 // tableReport returns the report on table t of a family.
-func (p *protected) tableReport(t int, c *config.Table) TableReport {
+func (p *protected) tableReport(t int, c *tabulation.Table) TableReport {
 	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Weight: c.Weight, Method: methodOf(&c.Protect), Parameters: p.parameters(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
 	if c.Protect.Exchanges() {
 		r.Exchanged, r.Matched = p.exchangedVariable(), c.Protect.Matched()
@@ -255,7 +256,7 @@ func (p *protected) tableReport(t int, c *config.Table) TableReport {
 }
 
 // methodOf returns the method in the words of the configuration.
-func methodOf(p *config.Protect) string {
+func methodOf(p *tabulation.Protect) string {
 	if p.Round != nil {
 		return "round: " + p.Round.Mode
 	}
@@ -263,7 +264,7 @@ func methodOf(p *config.Protect) string {
 }
 
 // parameters returns the parameters of a method that changes values, which users need to know.
-func (f *protected) parameters(p *config.Protect) map[string]float64 {
+func (f *protected) parameters(p *tabulation.Protect) map[string]float64 {
 	if c := p.CellKey; c != nil && c.PTable != "" && f.noise != nil { // p_table says that other changes have the same figures
 		return map[string]float64{"max": float64(f.noise.Max), "variance": f.noise.Variance, "least": float64(f.noise.Least), "p_table": 1}
 	}
@@ -274,7 +275,7 @@ func (f *protected) parameters(p *config.Protect) map[string]float64 {
 	return parametersOf(p)
 }
 
-func parametersOf(p *config.Protect) map[string]float64 {
+func parametersOf(p *tabulation.Protect) map[string]float64 {
 	if c := p.CellKey; c != nil && c.Values != nil {
 		return valueParameters(c.Values)
 	}
@@ -297,7 +298,7 @@ func parametersOf(p *config.Protect) map[string]float64 {
 }
 
 // valueParameters returns the parameters of the changes of values.
-func valueParameters(c *config.CellKeyValues) map[string]float64 {
+func valueParameters(c *tabulation.CellKeyValues) map[string]float64 {
 	m := map[string]float64{"most": c.Most, "least": c.Least}
 	if c.Point != 0 {
 		m["large"], m["point"], m["q"] = c.Large, c.Point, float64(c.Q)

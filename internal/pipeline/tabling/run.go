@@ -21,6 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // Result is how a run ended.
@@ -33,7 +34,7 @@ type Result struct {
 // its final name before the gate has passed; on an error, or when ctx ends, nothing is left
 // behind. An error of type config.Errors or *pipeline.DataError means that the configuration
 // does not fit the data.
-func Run(ctx context.Context, t *config.Tabulation, o pipeline.Options) (*Result, error) {
+func Run(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*Result, error) {
 	ctx, o = o.Ready(ctx)
 	started := time.Now()
 	if err := t.LooseningAllowed(o.AllowLoosening); err != nil {

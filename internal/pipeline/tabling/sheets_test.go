@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // A workbook has the cells of the CSV file: each table in a sheet, each cell where its codes are, and nothing in cells that are
@@ -121,7 +122,7 @@ func TestWorkbookOfTables(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "sink.csv.path: must not end in .xlsx") {
 		t.Errorf("CSV under the name of a workbook: %v", err)
 	}
-	c, err := config.ParseTabulation("t.yaml", []byte(strings.ReplaceAll(text+"sink: {csv: {path: %s/out.csv}}\n", "%s", dir)), config.Options{})
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text+"sink: {csv: {path: %s/out.csv}}\n", "%s", dir)), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -158,7 +158,7 @@ func TestWhereCellsAreWholeNumbers(t *testing.T) {
 
 // A map of tables tells how many of its points are made.
 func TestProgressOfAMapOfTables(t *testing.T) {
-	c := tabulation(t, shopsIn(t), "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\ngate: {rules: [{table: t, max_disclosed: 0}]}\nsink: {csv: {path: %s/out.csv}}\n")
+	c := configured(t, shopsIn(t), "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\ngate: {rules: [{table: t, max_disclosed: 0}]}\nsink: {csv: {path: %s/out.csv}}\n")
 	progress := new(pipeline.Progress)
 	m, err := Map(t.Context(), c, pipeline.Options{Progress: progress})
 	if err != nil {
@@ -235,7 +235,7 @@ func (unreadable) Abilities() connectors.SinkAbilities {
 // Tables whose file cannot be digested for the report are not published.
 func TestTablesThatCannotBeDigested(t *testing.T) {
 	dir := shopsIn(t)
-	c := tabulation(t, dir, strings.Replace(shopTables, ", {table: turnover, min_efficiency: 0.9}", "", 1))
+	c := configured(t, dir, strings.Replace(shopTables, ", {table: turnover, min_efficiency: 0.9}", "", 1))
 	ctx, o := pipeline.Options{Log: zerolog.Nop()}.Ready(t.Context())
 	r, err := open(ctx, c, o)
 	if err != nil {

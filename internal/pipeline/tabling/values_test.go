@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 const valueTables = `version: 1
@@ -378,7 +379,7 @@ func TestSightings(t *testing.T) {
 		}
 		write(t, dir, "in.csv", b.String())
 		ctx, options := pipeline.Options{Log: zerolog.Nop()}.Ready(t.Context())
-		r, err := open(ctx, tabulation(t, dir, strings.ReplaceAll(text, "%s", dir)), options)
+		r, err := open(ctx, configured(t, dir, strings.ReplaceAll(text, "%s", dir)), options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -466,7 +467,7 @@ func TestValuesThatCellKeysDoNotChange(t *testing.T) {
 	if err != nil || res.Report.Gate.Passed || len(res.Report.Tables[0].Disclosed) == 0 {
 		t.Errorf("unsafe cells of value 0: %+v, %v", res, err)
 	}
-	if _, err := config.ParseTabulation("t.yaml", []byte(strings.Replace(text, "most: 0.5", "large: 0.1", 1)), config.Options{}); err == nil {
+	if _, err := tabulation.Parse("t.yaml", []byte(strings.Replace(text, "most: 0.5", "large: 0.1", 1)), config.Options{}); err == nil {
 		t.Error("without most")
 	}
 }

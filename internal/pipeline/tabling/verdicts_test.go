@@ -21,7 +21,7 @@ import (
 // protectedOf returns the first family of a configuration after protection.
 func protectedOf(t *testing.T, dir, text string) (*records, *protected) {
 	t.Helper()
-	c := tabulation(t, dir, text)
+	c := configured(t, dir, text)
 	_, o := pipeline.Options{Version: "test", Log: zerolog.Nop()}.Ready(t.Context())
 	r, err := open(t.Context(), c, o)
 	if err != nil {

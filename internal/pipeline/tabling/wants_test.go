@@ -20,7 +20,7 @@ import (
 func opened(t *testing.T, dir, text string) *records {
 	t.Helper()
 	_, o := pipeline.Options{Version: "test", Log: zerolog.Nop()}.Ready(t.Context())
-	r, err := open(t.Context(), tabulation(t, dir, text), o)
+	r, err := open(t.Context(), configured(t, dir, text), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func (p *planned) Create(ctx context.Context, plan connectors.Plan) (connectors.
 // A sink is told how many cells it will receive, and that they cannot be read in another way.
 func TestSinksAreToldOfTheCells(t *testing.T) {
 	dir := shopsIn(t)
-	c := tabulation(t, dir, shopTables)
+	c := configured(t, dir, shopTables)
 	sink := &planned{SinkConfig: c.Sink.Config}
 	ctx, o := pipeline.Options{Log: zerolog.Nop()}.Ready(t.Context())
 	r, err := open(ctx, c, o)

@@ -28,15 +28,15 @@ func TestTablesEndAtTheLastQuestions(t *testing.T) {
 	dir := shopsIn(t)
 	for name, do := range map[string]func(ctx context.Context) (bool, error){
 		"a run": func(ctx context.Context) (bool, error) {
-			res, err := Run(ctx, tabulation(t, dir, shopTables), pipeline.Options{})
+			res, err := Run(ctx, configured(t, dir, shopTables), pipeline.Options{})
 			return res != nil, err
 		},
 		"an audit": func(ctx context.Context) (bool, error) {
-			rep, err := Audit(ctx, tabulation(t, dir, shopTables), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
+			rep, err := Audit(ctx, configured(t, dir, shopTables), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
 			return rep != nil, err
 		},
 	} {
-		if _, err := Run(t.Context(), tabulation(t, dir, shopTables), pipeline.Options{}); err != nil {
+		if _, err := Run(t.Context(), configured(t, dir, shopTables), pipeline.Options{}); err != nil {
 			t.Fatal(err)
 		}
 		count := eventually.Ends(t.Context(), 1<<40)
@@ -78,7 +78,7 @@ func TestTablesThatAreLostOnTheWay(t *testing.T) {
 			if name == "out.csv" {
 				want = "sink: "
 			}
-			if err := runFaulty(t.Context(), calls, tabulation(t, dir, shopTables)); err == nil || !strings.Contains(err.Error(), want) {
+			if err := runFaulty(t.Context(), calls, configured(t, dir, shopTables)); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %s: error %v, want %s", name, how, err, want)
 			}
 		}

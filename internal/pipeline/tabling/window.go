@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // WindowSchema is the version of the file format of Window.
@@ -162,7 +162,7 @@ func lastWindow(folder string) (*Window, error) {
 	if last == 0 {
 		return nil, nil
 	}
-	path := filepath.Join(folder, name, config.WindowFile)
+	path := filepath.Join(folder, name, tabulation.WindowFile)
 	w, err := readWindow(path)
 	if err != nil {
 		return nil, err

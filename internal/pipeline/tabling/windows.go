@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 const needsTopics = "needs a pipeline with a kafka source: windows are stretches of the records of topics"
@@ -75,7 +76,7 @@ type WindowResult struct {
 // written to a file (the plan) before any of them is read: after a killed run, the next run makes
 // the same window.
 type windows struct {
-	config  *config.Tabulation
+	config  *tabulation.Config
 	options pipeline.Options
 	observe Observer
 	folder  string
@@ -93,11 +94,11 @@ type windows struct {
 // the topics do not hold another whole window. An error of type config.Errors or *pipeline.DataError
 // means that the configuration does not fit the data; the windows before are then published, and
 // the next run tries the same window again.
-func RunWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, observe Observer) (*WindowsResult, error) {
+func RunWindows(ctx context.Context, t *tabulation.Config, o pipeline.Options, observe Observer) (*WindowsResult, error) {
 	return runWindows(ctx, t, o, observe, func(string) error { return nil })
 }
 
-func runWindows(ctx context.Context, t *config.Tabulation, o pipeline.Options, observe Observer, step func(string) error) (_ *WindowsResult, err error) {
+func runWindows(ctx context.Context, t *tabulation.Config, o pipeline.Options, observe Observer, step func(string) error) (_ *WindowsResult, err error) {
 	ctx, o = o.Ready(ctx)
 	if err := t.LooseningAllowed(o.AllowLoosening); err != nil {
 		return nil, err
@@ -357,7 +358,7 @@ func (w *windows) make(ctx context.Context, next *Window) (_ *WindowResult, err 
 		return nil, err
 	}
 	next.Withheld = result != nil && result.Report.Withheld != ""
-	if err := next.write(filepath.Join(hidden, config.WindowFile)); err != nil {
+	if err := next.write(filepath.Join(hidden, tabulation.WindowFile)); err != nil {
 		return nil, fmt.Errorf("window.folder: %w", err)
 	}
 	if err := step("described"); err != nil {

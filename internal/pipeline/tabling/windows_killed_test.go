@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 var errKilled = errors.New("killed")
@@ -60,7 +60,7 @@ func TestWindowsAfterKills(t *testing.T) {
 				}
 				next := map[connectors.Partition]int64{}
 				for i, name := range names {
-					w, err := readWindow(filepath.Join(c.dir, "out", name, config.WindowFile))
+					w, err := readWindow(filepath.Join(c.dir, "out", name, tabulation.WindowFile))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -135,7 +135,7 @@ func TestWindowsKilledOften(t *testing.T) {
 		if name != fmt.Sprintf("window-%06d", i+1) {
 			t.Fatalf("the folder has %s as number %d", name, i+1)
 		}
-		w, err := readWindow(filepath.Join(c.dir, "out", name, config.WindowFile))
+		w, err := readWindow(filepath.Join(c.dir, "out", name, tabulation.WindowFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestWindowsKilledOften(t *testing.T) {
 }
 
 // again makes the tables of a window's records without an interruption, in the folder again.
-func (c *counter) again(tables *config.Tabulation, name string, w *Window) {
+func (c *counter) again(tables *tabulation.Config, name string, w *Window) {
 	c.t.Helper()
 	o := pipeline.Options{Progress: new(pipeline.Progress)}
 	r, err := openSpans(c.t.Context(), tables.InFolder(filepath.Join(c.dir, "again", name)), o, w.spans())

@@ -17,6 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // counter is a topic of persons that counts the persons of each region.
@@ -61,7 +62,7 @@ func (c *counter) add(partition int32, n int) {
 }
 
 // tables returns the configuration of windows in a folder.
-func (c *counter) tables(folder string, records int, protect string) *config.Tabulation {
+func (c *counter) tables(folder string, records int, protect string) *tabulation.Config {
 	c.t.Helper()
 	write(c.t, c.dir, "p.yaml", fmt.Sprintf(`version: 1
 key: {file: %[1]s/key}
@@ -78,7 +79,7 @@ tables: [{name: t, rows: [region], unsafe: [{threshold: 3}], protect: {%[4]s}}]
 sink: {csv: {path: t.csv}}
 report: {json: r.json, cells: cells.csv}
 `, c.dir, folder, records, protect))
-	t, err := config.LoadTabulation(filepath.Join(c.dir, "t.yaml"), config.Options{})
+	t, err := tabulation.Load(filepath.Join(c.dir, "t.yaml"), config.Options{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestWindowsWithheld(t *testing.T) {
 			}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.dir, "out", names[12], config.WindowFile), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dir, "out", names[12], tabulation.WindowFile), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, Observer{Done: note}); err == nil || !strings.Contains(err.Error(), "window.json: must be of the format") {
@@ -167,7 +168,7 @@ func TestWindowsWithoutRecords(t *testing.T) {
 		c.add(0, 60)
 		tables := c.tables("out", 20, protect)
 		if protect != "suppress: {}" { // no codes are read from the records
-			tables.Hierarchies = []config.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1", "r2", "r3", "r4"}}}
+			tables.Hierarchies = []tabulation.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1", "r2", "r3", "r4"}}}
 		}
 		var words []string
 		res, err := RunWindows(t.Context(), tables, pipeline.Options{}, Observer{Done: func(w *WindowResult) { words = append(words, fmt.Sprint(w.Number, w.Empty, w.Result == nil)) }})
@@ -192,9 +193,9 @@ func TestWindowsHaveAKnownTotal(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.windowed = windowed
-			weighted := &family{table: &config.Table{Weight: "wage"}}
+			weighted := &family{table: &tabulation.Table{Weight: "wage"}}
 			weighted.options.Counts = true
-			if r.totalKnown(weighted) || r.totalKnown(&family{table: &config.Table{}}) {
+			if r.totalKnown(weighted) || r.totalKnown(&family{table: &tabulation.Table{}}) {
 				t.Error("totalKnown is true for a total of values or of weights")
 			}
 			list, _, err := r.tabulate(t.Context(), o)
@@ -241,8 +242,8 @@ func TestWindowsThatFail(t *testing.T) {
 	c.add(0, 20)
 	tables := c.tables("out", 20, "suppress: {}")
 	failing := *tables
-	failing.Hierarchies = []config.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1"}}}
-	ran := func(t *config.Tabulation) string {
+	failing.Hierarchies = []tabulation.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1"}}}
+	ran := func(t *tabulation.Config) string {
 		_, err := RunWindows(c.t.Context(), t, pipeline.Options{}, Observer{})
 		names, _ := c.windows("out")
 		return fmt.Sprint(names, err)
@@ -360,7 +361,7 @@ func TestPlannedWindows(t *testing.T) {
 		{what: "an end", last: last, limit: map[connectors.Partition]int64{{Topic: "in", Number: 0}: 16}, held: []connectors.HeldPartition{in(0, "a", 0, 0, 90), in(1, "a", 0, 0, 50)}, want: []stretch{{0, 10, 16}, {1, 0, 0}}},
 		{what: "too few before the end", last: last, limit: map[connectors.Partition]int64{{Topic: "in", Number: 0}: 15}, held: []connectors.HeldPartition{in(0, "a", 0, 0, 90)}},
 	} {
-		w := &windows{config: &config.Tabulation{Window: &config.TableWindow{Records: 6}}, last: c.last, limit: c.limit}
+		w := &windows{config: &tabulation.Config{Window: &tabulation.TableWindow{Records: 6}}, last: c.last, limit: c.limit}
 		got, err := w.planned(t.Context(), c.held)
 		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
 			t.Errorf("%s: error %v, want %q", c.what, err, c.err)
@@ -412,7 +413,7 @@ func TestWindowFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.write(filepath.Join(dir, "all", "window-000007.withheld", config.WindowFile)); err != nil {
+	if err := w.write(filepath.Join(dir, "all", "window-000007.withheld", tabulation.WindowFile)); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := lastWindow(filepath.Join(dir, "all")); err != nil || got.Number != 7 {
@@ -425,7 +426,7 @@ func TestWindowFiles(t *testing.T) {
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := one.write(filepath.Join(path, config.WindowFile)); err != nil {
+		if err := one.write(filepath.Join(path, tabulation.WindowFile)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -438,7 +439,7 @@ func TestWindowFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if name == "window-000009" {
-			if err := w.write(filepath.Join(other, config.WindowFile)); err != nil {
+			if err := w.write(filepath.Join(other, tabulation.WindowFile)); err != nil {
 				t.Fatal(err)
 			}
 		}

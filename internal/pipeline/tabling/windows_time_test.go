@@ -19,6 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
 // written is a topic with known timestamps of its records, by partition and offset.
@@ -80,7 +81,7 @@ func TestWindowsByTimeAgainstASimulation(t *testing.T) {
 		draw := rand.New(rand.NewPCG(seed, 1))
 		topic := make(written, 4)
 		w := &windows{
-			config: &config.Tabulation{Window: &config.TableWindow{Every: config.Duration(every), Lateness: config.Duration(lateness)}},
+			config: &tabulation.Config{Window: &tabulation.TableWindow{Every: config.Duration(every), Lateness: config.Duration(lateness)}},
 			warned: map[connectors.Partition]int64{}, options: pipeline.Options{Log: zerolog.Nop()}, source: topic,
 		}
 		clock := begin
@@ -160,7 +161,7 @@ func TestWindowsByTimeWarnOfTheFuture(t *testing.T) {
 	topic := written{{now.Add(-2 * time.Hour), now.Add(900 * time.Hour), now.Add(-2 * time.Hour)}, {now.Add(-time.Hour), now.Add(10 * time.Minute)}}
 	var log bytes.Buffer
 	w := &windows{
-		config: &config.Tabulation{Window: &config.TableWindow{Every: config.Duration(time.Hour)}},
+		config: &tabulation.Config{Window: &tabulation.TableWindow{Every: config.Duration(time.Hour)}},
 		warned: map[connectors.Partition]int64{}, options: pipeline.Options{Log: zerolog.New(&log)}, source: topic, now: func() time.Time { return now },
 	}
 	var until []string
@@ -200,7 +201,7 @@ func TestWindowsByTime(t *testing.T) {
 		}
 	}
 	tables := c.tables("out", 1, "suppress: {}")
-	tables.Window = &config.TableWindow{Every: config.Duration(time.Hour), Folder: tables.Window.Folder}
+	tables.Window = &tabulation.TableWindow{Every: config.Duration(time.Hour), Folder: tables.Window.Folder}
 	run := func(want ...string) {
 		t.Helper()
 		var got []string
@@ -220,7 +221,7 @@ func TestWindowsByTime(t *testing.T) {
 	// The kind of windows may change from one run to the next.
 	add(2, 700)
 	timed := tables.Window
-	tables.Window = &config.TableWindow{Records: 9, Folder: timed.Folder}
+	tables.Window = &tabulation.TableWindow{Records: 9, Folder: timed.Folder}
 	run("5 until : 9")
 	tables.Window = timed
 	add(3, 701)

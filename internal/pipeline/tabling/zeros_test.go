@@ -62,7 +62,7 @@ func TestForeignTablesThatHoldZerosBack(t *testing.T) {
 	judged := func(zeros, table string) *protected {
 		t.Helper()
 		write(t, dir, "table.csv", table)
-		c := tabulation(t, dir, fmt.Sprintf(`version: 1
+		c := configured(t, dir, fmt.Sprintf(`version: 1
 source: {csv: {path: %%s/in.csv}}
 hierarchies: {a: {prefix: [1, 2]}}
 tables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {suppress: {zeros: %s}}}]

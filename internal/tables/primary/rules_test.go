@@ -193,6 +193,38 @@ func TestRequests(t *testing.T) {
 	}
 }
 
+// The range that a request asks for is the wider one of the rule's own and the interval's.
+func TestRequestsAskForTheInterval(t *testing.T) {
+	for absolute, up := range map[float64]float64{3: 4, 4: 4, 5: 5} { // the rule's own: 31/0.3 - 100, rounded up
+		c := content(t, 2, 60, 40)
+		c.Requested = []float64{0, 31, 0}
+		r, problems := Apply(c, Options{Rules: []Rule{{Request: 30}}, Interval: &Interval{Absolute: absolute}})
+		if len(problems) > 0 || r.Up[1] != up || r.Down[1] != up {
+			t.Errorf("interval %v: up %v, down %v, want %v (%v)", absolute, r.Up[1], r.Down[1], up, problems)
+		}
+	}
+}
+
+// Levels of the list raise those of the rule, each by itself, and never lower them.
+func TestLevelsOfTheListRaise(t *testing.T) {
+	for _, as := range []As{Levels, Unsafe} {
+		for _, listed := range []struct{ up, down, wantUp, wantDown float64 }{
+			{4, 4, 5, 5}, {5, 5, 5, 5}, {6, 4, 6, 5}, {4, 6, 5, 6}, {6, 7, 6, 7},
+		} {
+			c := content(t, 2, 60, 40)
+			r, problems := Apply(c, Options{Rules: []Rule{{Threshold: 3}}, Interval: &Interval{Absolute: 5},
+				List: []Listed{{Cell: 1, As: as, Up: listed.up, Down: listed.down}}})
+			wantDown := listed.wantDown
+			if as == Unsafe { // whose one interval is for both sides
+				wantDown = max(wantDown, listed.wantUp)
+			}
+			if len(problems) > 0 || r.Up[1] != listed.wantUp || r.Down[1] != wantDown {
+				t.Errorf("%v, %+v: up %v, down %v, want %v (%v)", as, listed, r.Up[1], r.Down[1], wantDown, problems)
+			}
+		}
+	}
+}
+
 func TestListOutweighsRules(t *testing.T) {
 	rules := []Rule{{Threshold: 3}}
 	apply := func(list ...Listed) (*Result, string) {

@@ -160,7 +160,7 @@ func full[T any](list []T) []T {
 }
 
 // WriteJSON writes map.json.
-func WriteJSON(w io.Writer, m *Map) error {
+func (m *Map) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
@@ -172,7 +172,7 @@ func WriteJSON(w io.Writer, m *Map) error {
 
 // WriteCSV writes map.csv, one row per point. Infinite values are written as Infinity;
 // rows of impossible points have no numbers.
-func WriteCSV(w io.Writer, m *Map) error {
+func (m *Map) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
 	rows := [][]string{{"method", "setting", "unsafe", "held_back", "efficiency", "R", "expected_squared_error", "U", "admissible", "recommended", "broken", "impossible"}}
 	for i := range m.Points {

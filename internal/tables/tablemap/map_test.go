@@ -69,7 +69,7 @@ func TestForms(t *testing.T) {
 	m := sample()
 	m.Recommend(true, nil)
 	var b bytes.Buffer
-	if err := WriteJSON(&b, m); err != nil {
+	if err := m.WriteJSON(&b); err != nil {
 		t.Fatal(err)
 	}
 	back := new(Map)
@@ -77,11 +77,11 @@ func TestForms(t *testing.T) {
 		t.Errorf("%v: %s", err, b.String())
 	}
 	b.Reset()
-	if err := WriteJSON(&b, &Map{Points: []Point{{}}}); err != nil || strings.Contains(b.String(), "null,") && !strings.Contains(b.String(), `"recommended": null`) || strings.Contains(b.String(), `"broken": null`) {
+	if err := (&Map{Points: []Point{{}}}).WriteJSON(&b); err != nil || strings.Contains(b.String(), "null,") && !strings.Contains(b.String(), `"recommended": null`) || strings.Contains(b.String(), `"broken": null`) {
 		t.Errorf("%v: %s", err, b.String())
 	}
 	b.Reset()
-	if err := WriteCSV(&b, m); err != nil {
+	if err := m.WriteCSV(&b); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
@@ -91,7 +91,7 @@ func TestForms(t *testing.T) {
 	for _, width := range []int{0, 60, 200} {
 		for _, color := range []bool{false, true} {
 			b.Reset()
-			if err := Summary(&b, m, color, width); err != nil {
+			if err := m.Summary(&b, color, width); err != nil {
 				t.Fatal(err)
 			}
 			text := b.String()
@@ -104,7 +104,7 @@ func TestForms(t *testing.T) {
 		}
 	}
 	b.Reset()
-	if err := WriteHTML(&b, m); err != nil {
+	if err := m.WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	if html := b.String(); strings.Count(html, "<tr") != 7 || strings.Contains(html, "<b>") || strings.Contains(html, "http://www.w3.org/2000/svg\"><script") || strings.Count(html, `class="chosen"`) != 1 || strings.Contains(html, "NaN") {
@@ -134,7 +134,7 @@ func TestPictures(t *testing.T) {
 		change(m)
 		m.Recommend(true, nil)
 		var b bytes.Buffer
-		if err := WriteSVG(&b, m); err != nil {
+		if err := m.WriteSVG(&b); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(b.String(), "NaN") || strings.Contains(b.String(), "Inf") {
@@ -170,7 +170,7 @@ func TestPictures(t *testing.T) {
 			continue // drawing pixels is slow
 		}
 		b.Reset()
-		if err := WritePNG(&b, m); err != nil {
+		if err := m.WritePNG(&b); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := png.Decode(&b); err != nil {

@@ -8,7 +8,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/sdlfilter/sdlfilter/internal/figure"
 )
@@ -35,7 +34,7 @@ type pageRow struct {
 }
 
 // WriteHTML writes map.html, a single page without external resources.
-func WriteHTML(w io.Writer, m *Map) error {
+func (m *Map) WriteHTML(w io.Writer) error {
 	v := pageView{Map: m, Title: "R-U map of " + strings.Join(m.Tables, ", "), Basis: m.basis(), Style: template.CSS(figure.Style())}
 	v.Figure = template.HTML(figure.TableMapSVG(m.picture(), figure.SVGOptions{Width: 960, Height: 560, ID: "map", Still: true}))
 	if m.Recommended != nil {
@@ -50,12 +49,7 @@ func WriteHTML(w io.Writer, m *Map) error {
 	if err := page.Execute(&b, v); err != nil {
 		return fmt.Errorf("map.html: %w", err)
 	}
-	_, err := w.Write(bytes.Map(func(c rune) rune {
-		if c < ' ' && c != '\n' && c != '\t' || c == utf8.RuneError {
-			return '?'
-		}
-		return c
-	}, b.Bytes()))
+	_, err := w.Write(figure.PageText(b.Bytes()))
 	return err
 }
 
@@ -76,12 +70,12 @@ func (m *Map) picture() figure.TableMap {
 }
 
 // WriteSVG writes map.svg.
-func WriteSVG(w io.Writer, m *Map) error {
+func (m *Map) WriteSVG(w io.Writer) error {
 	_, err := w.Write(figure.TableMapSVG(m.picture(), figure.SVGOptions{ID: "map", Standalone: true}))
 	return err
 }
 
 // WritePNG writes map.png.
-func WritePNG(w io.Writer, m *Map) error {
+func (m *Map) WritePNG(w io.Writer) error {
 	return figure.WriteTableMapPNG(w, m.picture(), figure.SVGOptions{ID: "map"}, 2)
 }

@@ -10,7 +10,7 @@ import (
 
 // Summary writes the map as text for a terminal of the given width (0: 100 columns),
 // with ANSI colours or, without colours, in ASCII.
-func Summary(w io.Writer, m *Map, color bool, width int) error {
+func (m *Map) Summary(w io.Writer, color bool, width int) error {
 	t := &lines{figure.NewTerminal(color, width)}
 	t.Line("")
 	t.Line(t.Paint("1", t.Cut("R-U map of "+figure.Printable(strings.Join(m.Tables, ", ")), t.Width)))
