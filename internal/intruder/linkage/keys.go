@@ -109,7 +109,8 @@ type Options struct {
 	// records.
 	OneToOne bool
 
-	method method // of the search, in tests
+	method method    // of the search, in tests
+	ranges []float64 // of the numeric keys, for Gower; nil: those of targets and released records together
 }
 
 // MaxOneToOne is the most targets or released records of a one-to-one

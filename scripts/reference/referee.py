@@ -1,0 +1,135 @@
+"""Reference figures of internal/intruder/referee and of the regressions of internal/intruder/loss: anonymeter 1.1.0,
+SDMetrics 0.32.0 and statsmodels 0.15.0 on made-up files that the Go tests make again (reference_test.go has the same
+generator). Writes JSON.
+
+    python scripts/reference/referee.py > internal/intruder/referee/testdata/reference.json
+"""
+
+import json
+import logging
+import sys
+import warnings
+
+import numpy as np
+import pandas as pd
+
+warnings.filterwarnings("ignore")
+logging.disable(logging.WARNING)
+
+from anonymeter.evaluators import InferenceEvaluator, LinkabilityEvaluator, SinglingOutEvaluator
+from sdmetrics.column_pairs import ContingencySimilarity, CorrelationSimilarity
+from sdmetrics.single_column import KSComplement, TVComplement
+from sdmetrics.single_table import DCROverfittingProtection
+
+NUMERIC = ["age", "educ", "wage", "hours"]
+CATEGORICAL = ["sex", "region", "job"]
+AUX = (["age", "sex", "educ"], ["wage", "region"])
+ATTACKS = 1000
+
+
+class Draws:
+    """A linear congruential generator, the same in Go."""
+
+    def __init__(self, seed):
+        self.state = seed
+
+    def below(self, k):
+        self.state = (self.state * 6364136223846793005 + 1442695040888963407) % 2**64
+        return (self.state >> 33) % k
+
+
+def person(d):
+    age = 18 + d.below(60)
+    educ = 8 + 2 * d.below(5) + d.below(3)
+    wage = 200 + 40 * educ + 6 * min(age, 55) + d.below(4000) * (1 + 3 * (d.below(20) == 0))
+    hours = 20 + d.below(40)
+    sex = "mf"[d.below(2)]
+    region = "r%d" % min(d.below(9), d.below(9))
+    job = "j%d" % (educ // 2 + d.below(4))
+    return [age, educ, wage, hours, sex, region, job]
+
+
+def blur(row, d):
+    row = list(row)
+    row[2] += d.below(41) - 20
+    row[3] += d.below(5) - 2
+    if d.below(10) == 0:
+        row[5] = "r%d" % d.below(9)
+    return row
+
+
+def files(name, seed):
+    """Training, released and control records of a scenario."""
+    d = Draws(seed)
+    n = 1500
+    m = {"smaller": 400, "larger": 3000}.get(name, n)
+    training = [person(d) for _ in range(n)]
+    control = [person(d) for _ in range(m)]
+    if name == "identical":
+        released = training[n // 3 :] + training[: n // 3]
+    elif name == "independent":
+        released = [person(d) for _ in range(n)]
+    elif name == "noisy":
+        released = [blur(r, d) for r in training]
+    else:
+        released = [r if i % 2 == 0 else person(d) for i, r in enumerate(training)]
+    frame = lambda rows: pd.DataFrame(rows, columns=["age", "educ", "wage", "hours", "sex", "region", "job"])
+    return frame(training), frame(released), frame(control)
+
+
+def figures(e):
+    r = e.results()
+    risk = r.risk()
+    return {
+        "attack": r.n_success, "control": float(r.n_control), "baseline": r.n_baseline,
+        "attack_rate": r.attack_rate.value, "attack_error": r.attack_rate.error,
+        "risk": risk.value, "lower": risk.ci[0], "upper": risk.ci[1],
+    }
+
+
+def main():
+    out = {}
+    for seed, name in enumerate(["identical", "independent", "leaky", "noisy", "smaller", "larger"]):
+        ori, syn, control = files(name, seed + 1)
+        np.random.seed(seed)
+        s = {}
+        attacks = min(ATTACKS, len(control))
+        for mode in ["univariate", "multivariate"]:
+            e = SinglingOutEvaluator(ori=ori, syn=syn, control=control, n_attacks=ATTACKS, seed=seed)
+            s[mode] = figures(e.evaluate(mode=mode))
+        e = LinkabilityEvaluator(ori=ori, syn=syn, control=control, aux_cols=AUX, n_attacks=attacks)
+        s["linkability"] = figures(e.evaluate(n_jobs=-1))
+        s["inference"] = {}
+        for secret in NUMERIC + CATEGORICAL:
+            e = InferenceEvaluator(ori=ori, syn=syn, control=control, secret=secret, n_attacks=attacks,
+                                   aux_cols=[c for c in ori.columns if c != secret], regression=secret in NUMERIC)
+            s["inference"][secret] = figures(e.evaluate(n_jobs=-1))
+        meta = {"tables": {"t": {"columns": {c: {"sdtype": "numerical" if c in NUMERIC else "categorical"} for c in ori.columns}}}}
+        s["closer_to_training"] = DCROverfittingProtection.compute_breakdown(
+            real_training_data={"t": ori}, synthetic_data={"t": syn}, real_validation_data=control, metadata=meta, table_name="t"
+        )["synthetic_data_percentages"]["closer_to_training"] if False else dcr(ori, syn, control, meta)
+        s["marginals"] = {c: float((KSComplement if c in NUMERIC else TVComplement).compute(ori[c], syn[c])) for c in ori.columns}
+        s["pairs"] = {}
+        for i, a in enumerate(ori.columns):
+            for b in ori.columns[i + 1 :]:
+                if a in NUMERIC and b in NUMERIC:
+                    s["pairs"][a + "," + b] = float(CorrelationSimilarity.compute(ori[[a, b]], syn[[a, b]]))
+                elif a in CATEGORICAL and b in CATEGORICAL:
+                    s["pairs"][a + "," + b] = float(ContingencySimilarity.compute(ori[[a, b]], syn[[a, b]]))
+        out[name] = s
+        print(name, file=sys.stderr)
+    json.dump(out, sys.stdout, indent=1, default=float)
+    print()
+
+
+def dcr(ori, syn, control, meta):
+    """SDMetrics' share of released records that are nearer to a training record."""
+    try:
+        b = DCROverfittingProtection.compute_breakdown(ori, syn, control, meta, "t")
+    except Exception:
+        b = DCROverfittingProtection.compute_breakdown(ori, syn, control, meta["tables"]["t"], None)
+    return float(b["synthetic_data_percentages"]["closer_to_training"])
+
+
+if __name__ == "__main__":
+    main()
