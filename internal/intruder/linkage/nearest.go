@@ -13,13 +13,15 @@ import (
 // Neighbours are the released records that are nearest to a target.
 type Neighbours struct {
 	Records []int32 // their indices, more than one where they are tied, in no particular order
-	// Distance is that of the nearest records, and Second that of the nearest other record: the same where several
-	// are tied, +Inf if there is one record only. They are sums over the keys.
+	// Distance is that of the nearest records. Second, if it was asked for, is that of the nearest other record: the
+	// same where several are tied, +Inf if there is one record only. They are sums over the keys.
 	Distance, Second float64
 }
 
 // Nearest finds the released records that are nearest to targets by Gower's distance.
 type Nearest struct {
+	Second bool // Visit also finds the second nearest
+
 	s       *space
 	ix      *index // nil where no two records differ in any key
 	targets int
@@ -95,7 +97,9 @@ func (n *Nearest) find(i int, q *query, found *Neighbours) {
 		default:
 			found.Second = min(found.Second, sum)
 		}
-		q.best = found.Second
+		if q.best = found.Distance; n.Second {
+			q.best = found.Second
+		}
 	}
 	if n.ix == nil {
 		for r := range n.records {

@@ -233,20 +233,33 @@ func (ix *index) within(q *query, visit func(sum float64, record int32)) {
 	}
 }
 
-// within calls visit for those records of one group whose sum is at most the query's best.
+// within calls visit for those records of one group whose sum is at most the query's best. The distance is Gower's, whose
+// numeric keys come first.
 func (s *space) within(rows []float64, ids []int32, q *query, visit func(sum float64, record int32)) {
 	p := s.width()
+	numeric := 0
+	for numeric < len(q.dims) && s.kinds[q.dims[numeric]] == absolute {
+		numeric++
+	}
+	numbers, categories := q.dims[:numeric], q.dims[numeric:]
+	point, weights := q.point, s.weights
 next:
 	for i, id := range ids {
 		row, sum := rows[i*p:i*p+p], q.start
-		for _, j := range q.dims {
-			if sum += s.term(int(j), q.point[j], row[j]); sum > q.best {
-				continue next
+		for _, j := range numbers {
+			sum += float64(math.Abs(point[j]-row[j]) * weights[j])
+		}
+		if sum > q.best {
+			continue
+		}
+		for _, j := range categories {
+			if point[j] != row[j] {
+				if sum += weights[j]; sum > q.best {
+					continue next
+				}
 			}
 		}
-		if sum <= q.best {
-			visit(sum, id)
-		}
+		visit(sum, id)
 	}
 }
 

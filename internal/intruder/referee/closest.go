@@ -47,12 +47,13 @@ type near struct {
 	tied             int
 }
 
-// nearest returns the nearest candidates of each target.
-func (k searchKeys) nearest(ctx context.Context) ([]near, error) {
+// nearest returns the nearest candidates of each target, and the second nearest if they are asked for.
+func (k searchKeys) nearest(ctx context.Context, second bool) ([]near, error) {
 	search, err := k.search()
 	if err != nil {
 		return nil, err
 	}
+	search.Second = second
 	found := make([]near, k.targets.Len())
 	return found, search.Visit(ctx, func(i int, n *linkage.Neighbours) {
 		found[i] = near{n.Distance, n.Second, len(n.Records)}
@@ -73,7 +74,7 @@ func (r *run) closest(ctx context.Context) error {
 		keys.targets, keys.ranges = r.keys(r.known, Released, released)
 		keys.candidates, _ = r.keys(r.known, s, nil)
 		var err error
-		if found[k], err = keys.nearest(ctx); err != nil {
+		if found[k], err = keys.nearest(ctx, true); err != nil {
 			return err
 		}
 		*[]*Distances{&c.Original, &c.Control}[k] = r.distancesOf(found[k], r.d.Len(s))
@@ -136,7 +137,7 @@ func (r *run) membership(ctx context.Context) error {
 		m.Not = "there are fewer than 10 original or control records"
 		return nil
 	}
-	found, err := r.targetKeys(r.known).nearest(ctx)
+	found, err := r.targetKeys(r.known).nearest(ctx, false)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,9 @@ type Options struct {
 	Secrets []string
 	// Aux are the two groups of columns that two data sets of an intruder hold; nil: linkability is not measured.
 	Aux [][]string
+	// Actor is who is judged, and Stated what the user says of the clauses of ISO/IEC 27559, by ClauseNames.
+	Actor  string
+	Stated map[string]string
 }
 
 // DefaultAttempts give intervals of at most ± 0.022.
@@ -105,6 +108,7 @@ func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
+	r.framework()
 	return r.r, nil
 }
 
