@@ -197,6 +197,9 @@ func (s *state) attackForeign(cmd *cobra.Command, a *attackFlags) error {
 			show.Warnings = append(show.Warnings, fmt.Sprintf("%d %s", left.records, left.words))
 		}
 	}
+	if found.Result.Referee != nil {
+		show.Warnings = append(show.Warnings, found.Result.Referee.Warnings...)
+	}
 	for _, w := range show.Warnings {
 		fmt.Fprintln(os.Stderr, "sdlfilter:", w)
 	}

@@ -64,6 +64,10 @@ func (r *run) closest(ctx context.Context) error {
 	released := sample(r.d.Len(Released), r.o.Attempts, r.draws(2))
 	c := &Closest{Released: len(released)}
 	r.r.Closest = c
+	if min(len(released), r.d.Len(Original)) < leastRecords {
+		c.Not = "there are fewer than 10 original or released records"
+		return nil
+	}
 	var found [2][]near
 	for k, s := range []Side{Original, Control} {
 		if r.d.Len(s) == 0 {

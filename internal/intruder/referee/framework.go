@@ -122,35 +122,37 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func percent(x float64) string { return strconv.FormatFloat(math.Round(1000*x)/10, 'f', -1, 64) + " %" }
 
-// worst returns the outcome with the greatest lower end of its risk, and its name; nil if none was measured.
-func worst(names []string, outcomes []*Outcome) (name string, most *Outcome) {
-	for i, o := range outcomes {
-		if o != nil && o.Risk != nil && (most == nil || o.Risk.Lower > most.Risk.Lower || o.Risk.Lower == most.Risk.Lower && o.Risk.Value > most.Risk.Value) {
-			name, most = names[i], o
+// criterion describes that of some outcomes whose excess is surest. Since it is the surest of several, intervals are
+// widened as Bonferroni did before an excess counts as found.
+func (r *run) criterion(name string, names []string, outcomes []*Outcome) Criterion {
+	c := Criterion{Criterion: name, Measured: "not measured."}
+	measured := 0
+	for _, o := range outcomes {
+		if o != nil && o.Attack != nil {
+			measured++
 		}
 	}
-	return name, most
-}
-
-// criterion describes the worst of some outcomes.
-func (r *run) criterion(name string, names []string, outcomes []*Outcome) Criterion {
-	c := Criterion{Criterion: name}
-	of, o := worst(names, outcomes)
-	if o == nil {
-		c.Measured = "not measured."
-		for _, o := range outcomes {
-			if o != nil && o.Not != "" {
-				c.Measured = "not measured: " + o.Not + "."
+	z := quantile(1 - (1-r.o.Level)/float64(max(1, measured)))
+	at, most := -1, math.Inf(-1)
+	for i, o := range outcomes {
+		switch {
+		case o == nil:
+		case o.Attack != nil:
+			if e := r.excess(o, z); e > most {
+				at, most = i, e
 			}
+		case at < 0 && o.Not != "":
+			c.Measured = "not measured: " + o.Not + "."
 		}
+	}
+	if at < 0 {
 		return c
 	}
-	found := o.Risk.Lower > 0
-	if r.usable {
-		c.Measured = fmt.Sprintf("%s succeeds for %s of the attacks, on control records for %s; risk %.3f (%.3f to %.3f)", of, percent(o.Attack.Share), percent(o.Control.Share), o.Risk.Value, o.Risk.Lower, o.Risk.Upper)
+	o, found := outcomes[at], most > 0
+	if r.usable && o.Control != nil {
+		c.Measured = fmt.Sprintf("%s succeeds for %s of the attacks, on control records for %s; risk %.3f (%.3f to %.3f)", names[at], percent(o.Attack.Share), percent(o.Control.Share), o.Risk.Value, o.Risk.Lower, o.Risk.Upper)
 	} else {
-		found = o.Baseline == nil || o.Attack.Lower > o.Baseline.Upper
-		c.Measured = fmt.Sprintf("%s succeeds for %s of the attacks (%s to %s), which is not corrected by control records", of, percent(o.Attack.Share), percent(o.Attack.Lower), percent(o.Attack.Upper))
+		c.Measured = fmt.Sprintf("%s succeeds for %s of the attacks (%s to %s), which is not corrected by control records", names[at], percent(o.Attack.Share), percent(o.Attack.Lower), percent(o.Attack.Upper))
 	}
 	if !found {
 		c.Measured += ": no more than by chance in this attack; another may succeed"
@@ -158,6 +160,21 @@ func (r *run) criterion(name string, names []string, outcomes []*Outcome) Criter
 	c.Measured += "."
 	c.Found = &found
 	return c
+}
+
+// excess returns the lower end of what attacks find beyond control records, or beyond guesses at random where no control
+// records can serve.
+func (r *run) excess(o *Outcome, z float64) float64 {
+	again := func(x *Rate) *Rate { return rate(x.Attempts, x.Successes, z) }
+	other := o.Baseline
+	if r.usable && o.Control != nil {
+		other = o.Control
+	}
+	if other == nil {
+		return again(o.Attack).Lower
+	}
+	a, b := again(o.Attack), again(other)
+	return (a.centre-b.centre)/(1-b.centre) - halfRisk(a, b)
 }
 
 func (r *run) singlingCriterion() Criterion {

@@ -59,12 +59,16 @@ func risk(attack, control *Rate) *Interval {
 	}
 	value, half := attack.centre, attack.half
 	if control != nil {
-		left := 1 - control.centre
-		value = (attack.centre - control.centre) / left
-		half = math.Hypot(attack.half/left, (1-attack.centre)/(left*left)*control.half)
+		value, half = (attack.centre-control.centre)/(1-control.centre), halfRisk(attack, control)
 	}
 	bound := func(x float64) float64 { return min(1, max(0, x)) }
 	return &Interval{Value: bound(value), Lower: bound(value - half), Upper: bound(value + half)}
+}
+
+// halfRisk returns half the length of the interval of a risk.
+func halfRisk(attack, control *Rate) float64 {
+	left := 1 - control.centre
+	return math.Hypot(attack.half/left, (1-attack.centre)/(left*left)*control.half)
 }
 
 // outcome returns the result of attacks; control records count only if they are usable.
