@@ -225,17 +225,18 @@ func everySecond(values []float64, from int) (list []float64) {
 // bestLimit returns the distance up to which the share of members exceeds that of the others most.
 func bestLimit(members, others []float64) float64 {
 	type one struct {
-		distance, step float64
+		distance float64
+		step     int // in units of 1/(members·others), so that no rounding decides
 	}
 	var list []one
 	for _, d := range members {
-		list = append(list, one{d, 1 / float64(len(members))})
+		list = append(list, one{d, len(others)})
 	}
 	for _, d := range others {
-		list = append(list, one{d, -1 / float64(len(others))})
+		list = append(list, one{d, -len(members)})
 	}
 	slices.SortFunc(list, func(a, b one) int { return cmp.Compare(a.distance, b.distance) })
-	limit, most, sum := math.Inf(-1), 0.0, 0.0
+	limit, most, sum := math.Inf(-1), 0, 0
 	for i, o := range list {
 		sum += o.step
 		if (i+1 == len(list) || list[i+1].distance > o.distance) && sum > most {

@@ -1,11 +1,8 @@
 package referee
 
-import (
-	"strconv"
-	"testing"
-)
+import "testing"
 
-// draws is the linear congruential generator of scripts/reference/referee.py.
+// lcg is the linear congruential generator of scripts/reference/referee.py.
 type lcg struct{ state uint64 }
 
 func (d *lcg) below(k int) int {
@@ -117,6 +114,3 @@ func mustRun(t *testing.T, d Data, o Options) *Result {
 	}
 	return r
 }
-
-// many makes a big file with a text in front of each number of a name, so that names are distinct.
-func name(prefix string, i int) string { return prefix + strconv.Itoa(i) }

@@ -22,7 +22,7 @@ func TestModelsAgreeWithStatsmodels(t *testing.T) {
 		Terms              []string
 		Original, Released side
 	}
-	text, err := os.ReadFile("testdata/models.json")
+	text, err := os.ReadFile(referenceFile("models.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

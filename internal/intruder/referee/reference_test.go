@@ -1,9 +1,11 @@
 package referee
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -23,9 +25,14 @@ type referenceRisk struct {
 	Attack, Control    float64
 }
 
+// referenceFile is a file of testdata, or the one that make test-referee has made anew.
+func referenceFile(name string) string {
+	return filepath.Join(cmp.Or(os.Getenv("REFEREE_REFERENCE"), "testdata"), name)
+}
+
 func references(t *testing.T) (r map[string]reference) {
 	t.Helper()
-	text, err := os.ReadFile("testdata/reference.json")
+	text, err := os.ReadFile(referenceFile("reference.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

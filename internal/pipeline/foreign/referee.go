@@ -14,7 +14,9 @@ import (
 )
 
 // matches reports whether a part was asked for that needs to know which released record is whose.
-func (a *Attack) matches() bool { return len(a.Keys)+len(a.Categorical) > 0 }
+func (a *Attack) matches() bool {
+	return len(a.Keys)+len(a.Categorical) > 0 || a.Referee == nil && len(a.Models) == 0
+}
 
 // referee measures what does not need to know which released record is whose, and adds it to the result.
 func (a *Attack) referee(ctx context.Context, files *opened, control connectors.Source, out *Attacked, progress *pipeline.Progress) error {
