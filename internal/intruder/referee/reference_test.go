@@ -42,13 +42,25 @@ func references(t *testing.T) (r map[string]reference) {
 	return r
 }
 
+// results are those of the scenarios, for both comparisons.
+var results = map[string]*Result{}
+
+// result measures a scenario, the first time.
+func result(t *testing.T, k int, name string) *Result {
+	t.Helper()
+	if results[name] == nil {
+		results[name] = mustRun(t, scenario(name, uint64(k+1)), options())
+	}
+	return results[name]
+}
+
 // TestAgreesWithAnonymeter: success rates and risks lie within anonymeter's intervals. Its singling out has no usable
 // correction for control files of another size (it finds 22 and 656 predicates of 1,000 where 230 single out in as many
 // records), so there only the success rates are compared.
 func TestAgreesWithAnonymeter(t *testing.T) {
 	for k, name := range scenarios {
 		want := references(t)[name]
-		got := mustRun(t, scenario(name, uint64(k+1)), options())
+		got := result(t, k, name)
 		compare := func(what string, o *Outcome, w referenceRisk, risks bool) {
 			t.Helper()
 			t.Logf("%s %s: %.3f (%.3f), risk %.3f (%.3f to %.3f), control %v (%v)", name, what, o.Attack.centre, w.AttackRate, o.Risk.Value, w.Lower, w.Upper, o.Control.Successes, w.Control)
@@ -75,9 +87,7 @@ func TestAgreesWithAnonymeter(t *testing.T) {
 func TestAgreesWithSDMetrics(t *testing.T) {
 	for k, name := range scenarios {
 		want := references(t)[name]
-		o := options()
-		o.Attempts = 1500
-		got := mustRun(t, scenario(name, uint64(k+1)), o)
+		got := result(t, k, name)
 		if n := got.Closest.Nearer; want.Closer < n.Lower-1e-9 || want.Closer > n.Upper+1e-9 {
 			t.Errorf("%s: %.4f are closer, %v by SDMetrics", name, n.Share, want.Closer)
 		}

@@ -174,7 +174,9 @@ func TestControlRecordsThatWereUsed(t *testing.T) {
 		30:  {false, "450 of 1500 control records are equal to an original record in all columns compared, more than chance explains: they were used for the release"},
 		100: {false, "1500 of 1500 control records"},
 	} {
-		r := mustRun(t, take(share), options())
+		o := options()
+		o.Attempts = 300
+		r := mustRun(t, take(share), o)
 		if all := strings.Join(r.Warnings, "\n"); r.Controlled != want.controlled || !strings.Contains(all, want.words) || (want.words == "") != (all == "") {
 			t.Errorf("%d %%: controlled %v, %q", share, r.Controlled, all)
 		}
@@ -215,7 +217,7 @@ func TestCopiesThatAreUsualAreNoOverlap(t *testing.T) {
 				}
 			}
 		}
-		if r := mustRun(t, d, options()); !r.Controlled || len(r.Warnings) > 0 {
+		if r := mustRun(t, d, Options{Attempts: 200, Level: 0.95}); !r.Controlled || len(r.Warnings) > 0 {
 			t.Errorf("%d: %q", n, r.Warnings)
 		}
 	}
@@ -246,7 +248,9 @@ func TestReleasesThatCannotBeCompared(t *testing.T) {
 	for j := range without.Columns {
 		without.Columns[j].Sides[Control] = Values{}
 	}
-	r := mustRun(t, without, options())
+	few := options()
+	few.Attempts = 200
+	r := mustRun(t, without, few)
 	if r.Controlled || r.Closest.Share != nil || r.Membership.Not == "" || r.Linkability.Control != nil || !strings.Contains(strings.Join(r.Warnings, ""), "no control records") {
 		t.Errorf("%+v", r)
 	}
@@ -265,7 +269,7 @@ func TestReleasesThatCannotBeCompared(t *testing.T) {
 		codes[i] += 100
 	}
 	pseudonyms.Columns[6].Sides[Released].Codes = codes
-	if r = mustRun(t, pseudonyms, options()); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], `No released category of "job" occurs`) {
+	if r = mustRun(t, pseudonyms, few); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], `No released category of "job" occurs`) {
 		t.Errorf("%q", r.Warnings)
 	}
 	one := func(n int) Data { // n records each, all alike
@@ -278,8 +282,8 @@ func TestReleasesThatCannotBeCompared(t *testing.T) {
 		return dataOf(files[:]...)
 	}
 	for _, n := range []int{1, 9, 10, 50} {
-		r := mustRun(t, one(n), options())
-		if few := n < 10; (r.Closest.Share == nil) != few || (r.Likeness.Marginal == nil) != few || r.Controlled == few {
+		r := mustRun(t, one(n), few)
+		if little := n < 10; (r.Closest.Share == nil) != little || (r.Likeness.Marginal == nil) != little || r.Controlled == little {
 			t.Errorf("%d records: %+v", n, r)
 		}
 		r.every(func(name string, o *Outcome) {
