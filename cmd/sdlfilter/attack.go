@@ -281,6 +281,8 @@ func (a *attackFlags) validate() error {
 		return errors.New("--keys and --earlier need --released")
 	case len(f.Keys) == 0 && len(f.Categorical) == 0 && f.Referee == nil && len(f.Models) == 0:
 		return errors.New("--keys or --categorical must say what the intruder knows")
+	case f.Unmatched && (a.records != "" || a.knowledge != "" || len(f.Earlier) > 0 || f.ID != ""):
+		return errors.New("--records, --knowledge, --earlier and --id need released records that correspond to original ones, and --unmatched says that they do not")
 	case len(f.Keys) == 0 && len(f.Categorical) == 0 && a.records != "":
 		return errors.New("--records has a row for each record that is sought, and needs --keys or --categorical")
 	case len(f.Keys) == 0 && (a.knowledge != "" || len(f.Earlier) > 0):

@@ -14,21 +14,23 @@ import (
 
 // refereeFlags are the flags of attack about releases whose records need not correspond to original ones.
 type refereeFlags struct {
-	asked    bool
-	control  string
-	columns  []string
-	secrets  []string
-	aux      []string
-	attempts int
-	seed     uint64
-	models   []string
-	actor    string
-	state    []string
+	asked     bool
+	unmatched bool
+	control   string
+	columns   []string
+	secrets   []string
+	aux       []string
+	attempts  int
+	seed      uint64
+	models    []string
+	actor     string
+	state     []string
 }
 
 func (r *refereeFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&r.control, "control", "", "records of the same population that the release was not made of: asks for the referee")
 	f.BoolVar(&r.asked, "referee", false, "the referee without control records: success rates, which are upper bounds")
+	f.BoolVar(&r.unmatched, "unmatched", false, "released records correspond to no original ones: --keys and --categorical are what the referee's intruder knows, and the other attacks are not made")
 	f.StringSliceVar(&r.columns, "columns", nil, "columns that the referee compares; all that the files share where none is given")
 	f.StringSliceVar(&r.secrets, "secrets", nil, "columns that the referee infers, each from the other known ones; all that are known where none is given")
 	f.StringArrayVar(&r.aux, "aux", nil, "columns of one data set of an intruder, given twice: does the release link the two?")
@@ -53,7 +55,7 @@ func (a *attackFlags) refereed() (err error) {
 		f.Models = append(f.Models, m)
 	}
 	if r.control == "" && !r.asked {
-		return a.refuse("is about the referee, who is asked for by --control or --referee", "columns", "secrets", "aux", "attempts", "seed", "actor", "state")
+		return a.refuse("is about the referee, who is asked for by --control or --referee", "unmatched", "columns", "secrets", "aux", "attempts", "seed", "actor", "state")
 	}
 	if r.control != "" {
 		if f.Control, err = a.format.source(r.control); err != nil {
@@ -61,7 +63,7 @@ func (a *attackFlags) refereed() (err error) {
 		}
 	}
 	o := &referee.Options{Attempts: r.attempts, Seed: r.seed, Level: 0.95, Secrets: r.secrets, Actor: r.actor, Stated: map[string]string{}}
-	f.Referee, f.Columns = o, r.columns
+	f.Referee, f.Columns, f.Unmatched = o, r.columns, r.unmatched
 	if r.attempts < 1 || r.attempts > mostAttempts {
 		return fmt.Errorf("--attempts must be from 1 to %d, got %d", mostAttempts, r.attempts)
 	}

@@ -61,50 +61,69 @@ func (r *run) strange() {
 const mostOverlap = 0.01
 
 // overlap compares how many control records are equal to an original record with how many original records are equal
-// to another one. If control records are other people of the same population, both shares are the same but for chance.
+// to another one: if control records are other people of the same population, both shares are the same but for chance.
+// Likewise no more control records are equal to a released record than to an original one, unless the release was made
+// of them.
 func (r *run) overlap() {
-	type counted struct {
-		times int32
-	}
 	columns := make([]int, len(r.d.Columns))
 	for j := range columns {
 		columns[j] = j
 	}
-	seen := map[uint64]*counted{}
 	var hashes [2][]uint64
+	seen := map[uint64]*[2]int32{} // times among original and released records
 	for k, s := range []Side{Original, Control} {
 		for _, i := range sample(r.d.Len(s), moreTargets*r.o.Attempts, r.draws(30+uint64(k))) {
 			h := r.d.hash(columns, s, i)
 			hashes[k] = append(hashes[k], h)
-			seen[h] = &counted{}
+			seen[h] = new([2]int32)
 		}
 	}
-	for i := range int32(r.d.Len(Original)) {
-		if c := seen[r.d.hash(columns, Original, i)]; c != nil {
-			c.times++
-		}
-	}
-	var twins [2]float64
-	for k, list := range hashes {
-		for _, h := range list {
-			if seen[h].times > int32(1-k) { // an original record is found itself
-				twins[k]++
+	for k, s := range []Side{Original, Released} {
+		for i := range int32(r.d.Len(s)) {
+			if c := seen[r.d.hash(columns, s, i)]; c != nil {
+				c[k]++
 			}
 		}
 	}
+	twins := func(k int, side int, but int32) (n float64) {
+		for _, h := range hashes[k] {
+			if seen[h][side] > but {
+				n++
+			}
+		}
+		return n
+	}
 	n, m := float64(len(hashes[0])), float64(len(hashes[1]))
-	p, q := twins[0]/n, twins[1]/m
-	pooled := (twins[0] + twins[1] + 1) / (n + m + 2)
-	if z := (q - p) / math.Sqrt(pooled*(1-pooled)*(1/n+1/m)); z <= 3 {
+	among := twins(1, 0, 0)
+	r.judgeOverlap("an original", among, m, twins(0, 0, 1)/n, n) // an original record is found itself
+	usual := among / m * max(1, float64(r.d.Len(Released))/float64(r.d.Len(Original)))
+	r.judgeOverlap("a released", twins(1, 1, 0), m, min(1, usual), m)
+}
+
+// judgeOverlap warns if more of m control records than usual (a share of n records) are equal to records of another file.
+func (r *run) judgeOverlap(file string, equal, m, usual, n float64) {
+	q := equal / m
+	pooled := (equal + usual*n + 1) / (n + m + 2)
+	if !r.usable || (q-usual)/math.Sqrt(pooled*(1-pooled)*(1/n+1/m)) <= 3 {
 		return
 	}
-	words := fmt.Sprintf("%.0f of %.0f control records are equal to an original record in all columns compared, more than chance explains", twins[1], m)
-	if q-p > mostOverlap {
+	words := fmt.Sprintf("%.0f of %.0f control records are equal to %s record in all columns compared, more than chance explains", equal, m, file)
+	if q-usual > mostOverlap {
 		r.usable = false
 		r.warn("%s: they were used for the release, it seems, and are no control. Risks are not corrected by them.", words)
 		return
 	}
 	r.warn("%s: risks may be understated. Take them out of the control file.", words)
+}
+
+// reversed finds out whether control records are nearer to the release than original ones, by an interval of 99.9 %: then
+// the release was made of them, or the files were taken for one another.
+func (r *run) reversed(context.Context) error {
+	if m := r.r.Membership; r.usable && m.AUC != nil && m.AUC.Value+(m.AUC.Upper-m.AUC.Value)*quantile(0.999)/r.z < 0.5 {
+		r.usable, r.r.Controlled = false, false
+		r.warn("Control records are nearer to the release than original ones: it seems to be made of them, or the files are taken for one another. Risks are not corrected by them.")
+	}
+	return nil
 }
 
 // samePopulation warns of columns whose distributions among original and control records differ by more than chance: a

@@ -237,6 +237,10 @@ func TestLinksAndGuessesAreThoseByForce(t *testing.T) {
 		same("nearer", r.r.Closest.Nearer, nearer, d.Len(Released))
 		same("tied", r.r.Closest.Tied, tied, d.Len(Released))
 		same("share", r.r.Closest.Share, credit, d.Len(Released))
+		n, m := float64(d.Len(Original)), float64(d.Len(Control))
+		if c := r.r.Closest; *c.Expected != n/(n+m) || math.Abs(c.Excess.Value-(c.Share.Share-n/(n+m))*(n+m)/m) > 1e-12 {
+			t.Fatalf("%+v, expected %v", c.Excess, *c.Expected)
+		}
 	}
 	if rare < 100 {
 		t.Errorf("only %d combinations that occur once", rare)

@@ -74,6 +74,13 @@ func TestAgreesWithAnonymeter(t *testing.T) {
 		same := got.Records.Original == got.Records.Control
 		compare("univariate", got.SinglingOut.Univariate, want.Univariate, same)
 		compare("multivariate", got.SinglingOut.Multivariate, want.Multivariate, same)
+		// As many single out in a control file of any size as in one of the original's: of other draws, so within 0.06,
+		// which is 4 SDs of a difference of two shares of 1,000 near 0.25, and a law that is extrapolated.
+		for mode, c := range map[*Outcome]float64{got.SinglingOut.Univariate: references(t)["leaky"].Univariate.Control, got.SinglingOut.Multivariate: references(t)["leaky"].Multivariate.Control} {
+			if !same && math.Abs(mode.Control.Successes-c) > 60 {
+				t.Errorf("%s: %v of control records, %v in a file of the original's size", name, mode.Control.Successes, c)
+			}
+		}
 		compare("linkability", got.Linkability, want.Linkability, true)
 		for i := range got.Inference {
 			s := &got.Inference[i]

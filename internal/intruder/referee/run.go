@@ -93,12 +93,13 @@ func Run(ctx context.Context, d Data, o Options) (*Result, error) {
 		run  func(context.Context) error
 	}{
 		{"control", r.control},
+		{"closest records", r.closest},
+		{"membership", r.membership},
+		{"reversed files", r.reversed},
 		{"singling out", r.singlingOut},
 		{"linkability", r.linkability},
 		{"inference", r.inference},
 		{"rarest combinations", r.rarest},
-		{"closest records", r.closest},
-		{"membership", r.membership},
 		{"likeness", r.likeness},
 	} {
 		if err := part.run(ctx); err != nil {

@@ -194,6 +194,29 @@ func TestControlRecordsThatWereUsed(t *testing.T) {
 	}
 }
 
+// TestFilesThatAreTakenForOneAnother: a release that was made of the control records, whether it holds copies of them or
+// only resembles them, corrects nothing.
+func TestFilesThatAreTakenForOneAnother(t *testing.T) {
+	for name, words := range map[string]string{"leaky": "control records are equal to a released record", "noisy": "Control records are nearer to the release"} {
+		d := scenario(name, 3)
+		for j := range d.Columns {
+			v := &d.Columns[j].Sides
+			v[Original], v[Control] = v[Control], v[Original]
+		}
+		o := options()
+		o.Attempts = 300
+		r := mustRun(t, d, o)
+		if all := strings.Join(r.Warnings, "\n"); r.Controlled || len(r.Warnings) != 1 || !strings.Contains(all, words) {
+			t.Errorf("%s: %q", name, all)
+		}
+		r.every(func(what string, o *Outcome) {
+			if o.Risk != nil && math.Abs(o.Risk.Value-o.Attack.centre) > 1e-12 {
+				t.Errorf("%s, %s: risk %v is corrected", name, what, o.Risk.Value)
+			}
+		})
+	}
+}
+
 // TestCopiesThatAreUsualAreNoOverlap: in data of few values many control records are equal to an original one.
 func TestCopiesThatAreUsualAreNoOverlap(t *testing.T) {
 	for _, n := range []int{300, 1500} {

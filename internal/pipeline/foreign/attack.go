@@ -39,6 +39,9 @@ type Attack struct {
 	Control connectors.SourceConfig
 	Columns []string
 	Models  []*loss.Model // regressions to compare
+	// Unmatched says that released records correspond to no original ones, so that keys are only what the referee's
+	// intruder knows.
+	Unmatched bool
 }
 
 // Attacked is the result of an attack, with its data.

@@ -15,7 +15,7 @@ import (
 
 // matches reports whether a part was asked for that needs to know which released record is whose.
 func (a *Attack) matches() bool {
-	return len(a.Keys)+len(a.Categorical) > 0 || a.Referee == nil && len(a.Models) == 0
+	return !a.Unmatched && len(a.Keys)+len(a.Categorical) > 0 || a.Referee == nil && len(a.Models) == 0
 }
 
 // referee measures what does not need to know which released record is whose, and adds it to the result.
