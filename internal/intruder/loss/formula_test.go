@@ -169,3 +169,28 @@ func TestModelsThatCannotBeFitted(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
+
+// TestTenRecordsAreEnough: a category of 10 records has a coefficient, one of 9 has none, and records without a category
+// are left out.
+func TestTenRecordsAreEnough(t *testing.T) {
+	columns := modelColumns(100)
+	for side := range 2 {
+		codes := columns[2].Codes[side]
+		for i := range codes {
+			switch {
+			case i < 10:
+				codes[i] = 1
+			case i < 19:
+				codes[i] = 2
+			case i < 24:
+				codes[i] = -1
+			default:
+				codes[i] = 0
+			}
+		}
+	}
+	o, err := fitModel(t, "y ~ x + c", columns)
+	if err != nil || len(o.Coefficients) != 3 || o.Coefficients[2].Term != "c #2" || len(o.LeftOut) != 1 || o.LeftOut[0] != "c others" || o.Records != [2]int{95, 95} {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
