@@ -137,6 +137,10 @@ test-recordswap: ## the mask recordswap against sdcMicro's recordSwap: SDCMICRO,
 test-statfiles: ## files of SPSS, Stata and SAS from other packages, released and read back by pyreadstat
 	scripts/test-statfiles.sh
 
+.PHONY: test-referee
+test-referee: ## the referee of attack against anonymeter, SDMetrics and statsmodels (RECORDS: also the time, on as many records)
+	scripts/test-referee.sh $(RECORDS)
+
 .PHONY: test-objects
 test-objects: ## object storage on servers of other people (the first time they are installed: minutes)
 	scripts/test-objects.sh

@@ -105,8 +105,15 @@ func costColumns(path string, u *loss.Utility) []uniqueRow {
 }
 
 func viewRegression(path string, r loss.Overlap) regressionView {
-	v := regressionView{Title: fmt.Sprintf("%s on %s: intervals of %s overlap by %s", r.Response, names(r.Predictors), trimmed(100*r.Level)+"\u00a0%", figure.LeftOf(r.Mean))}
-	if len(r.LeftOut) > 0 {
+	of := r.Response + " on " + names(r.Predictors)
+	if r.Formula != "" {
+		of = r.Formula
+	}
+	v := regressionView{Title: fmt.Sprintf("%s: intervals of %s overlap by %s", of, trimmed(100*r.Level)+"\u00a0%", figure.LeftOf(r.Mean))}
+	switch {
+	case len(r.LeftOut) > 0 && r.Formula != "":
+		v.Left = "Left out, as combinations of others or because fewer than 10 records have them: " + strings.Join(r.LeftOut, ", ") + "."
+	case len(r.LeftOut) > 0:
 		v.Left = "Left out as combinations of others: " + strings.Join(r.LeftOut, ", ") + "."
 	}
 	interval := func(e loss.Estimate) string {

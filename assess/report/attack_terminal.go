@@ -37,6 +37,8 @@ func (a *Attack) Summary(w io.Writer, color bool, width int) {
 	t.cost(v.Cost)
 	t.categories(v.Categories)
 	t.attribute(v.Attribute)
+	t.referee(v.Referee)
+	t.models(v.Models)
 	_, _ = io.WriteString(w, t.String())
 }
 

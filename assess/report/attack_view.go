@@ -44,6 +44,8 @@ type attackView struct {
 
 	Categories *categoriesView
 	Attribute  *attributeView
+	Referee    *refereeView
+	Models     []regressionView
 }
 
 type intervalView struct {
@@ -130,6 +132,12 @@ func viewAttack(a *attack.Result, at string) *attackView {
 	}
 	if a.Attribute != nil {
 		v.Attribute = viewAttribute(a.Attribute, a.Sampled > 0, at+"/attribute")
+	}
+	if a.Referee != nil && a.Referee.Framework != nil {
+		v.Referee = viewReferee(a.Referee, at+"/referee")
+	}
+	for i, m := range a.Models {
+		v.Models = append(v.Models, viewRegression(fmt.Sprintf("%s/models/%d", at, i), m))
 	}
 	v.Categories = viewCategories(a.Categories, a.Replicated, at+"/categories")
 	return v

@@ -179,6 +179,9 @@ func findings(a *attack.Result) []string {
 			lines = append(lines, s)
 		}
 	}
+	if a.Referee != nil && a.Referee.Framework != nil {
+		lines = append(lines, refereeLine(a.Referee))
+	}
 	if len(lines) == 0 {
 		lines = append(lines, "No respondent was sought; what was measured is below.")
 	}

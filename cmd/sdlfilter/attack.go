@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,6 +48,7 @@ type attackFlags struct {
 	count              string
 	intervals          []float64
 	records            string
+	referee            refereeFlags
 	out                measuredFlags
 	flags              *pflag.FlagSet
 }
@@ -56,7 +56,7 @@ type attackFlags struct {
 func (s *state) attackCommand() *cobra.Command {
 	a := &attackFlags{}
 	cmd := &cobra.Command{
-		Use:   "attack CONFIG | --original A --released B --keys a,b | --original A --categorical c,d",
+		Use:   "attack CONFIG | --original A --released B --keys a,b | --original A --released B --control C | --original A --categorical c,d",
 		Short: "Try to find respondents again in a release",
 		Long: `The intruder: how many respondents can be found again by what is known of them,
 by linkage (the nearest released record), by the Bayesian intruder of Trottini,
@@ -73,7 +73,13 @@ file.
 
 The Bayesian intruder is asked for by --knowledge: d1 knows bias and noise of the
 masks (--phi, --sigma: a number for all keys, or key=number,…), d2 has priors of
-their variances (--phi-prior, --sigma-prior: shape,scale).`,
+their variances (--phi-prior, --sigma-prior: shape,scale).
+
+With --control, a release whose records need not correspond to original ones, as
+synthetic data: singling out, linkability (--aux a,b --aux c,d) and inference
+(--secrets), distances to the closest record, membership, and how like the original
+the release is, in the order of ISO/IEC 27559. The control file holds records of the
+same population that the release was not made of. --models compares regressions.`,
 		Args: atMostOneArg("the configuration"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
@@ -109,6 +115,7 @@ their variances (--phi-prior, --sigma-prior: shape,scale).`,
 	f.StringVar(&a.estimator, "estimator", "approx", "of the individual risk: approx, the formula of other tools, or exact")
 	f.Float64SliceVar(&a.intervals, "interval", []float64{0.05}, "widths of interval disclosure, in standard deviations")
 	f.StringVar(&a.records, "records", "", "a file for one row per record: frequencies, risks, scores, linked share; readable by its owner alone")
+	a.referee.add(f)
 	a.out.add(f)
 	a.format.add(f)
 	a.missing.add(f)
@@ -190,6 +197,9 @@ func (s *state) attackForeign(cmd *cobra.Command, a *attackFlags) error {
 			show.Warnings = append(show.Warnings, fmt.Sprintf("%d %s", left.records, left.words))
 		}
 	}
+	if found.Result.Referee != nil {
+		show.Warnings = append(show.Warnings, found.Result.Referee.Warnings...)
+	}
 	for _, w := range show.Warnings {
 		fmt.Fprintln(os.Stderr, "sdlfilter:", w)
 	}
@@ -221,7 +231,7 @@ func (a *attackFlags) resolve() error {
 	if a.original == "" {
 		return errors.New("--original is needed, or a configuration; see `sdlfilter attack --help`")
 	}
-	for _, step := range []func() error{a.sources, a.validate, a.checkValues, a.spareInputs, a.linkage, a.uniqueness} {
+	for _, step := range []func() error{a.sources, a.refereed, a.validate, a.checkValues, a.spareInputs, a.linkage, a.uniqueness} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -263,12 +273,18 @@ func (a *attackFlags) sources() (err error) {
 func (a *attackFlags) validate() error {
 	f := &a.foreign
 	switch {
+	case a.released == "" && (f.Referee != nil || len(f.Models) > 0):
+		return errors.New("--control, --referee and --models need --released")
 	case a.released == "" && len(f.Categorical) == 0:
 		return errors.New("--released is needed for linkage, or --categorical for the uniqueness of one file")
 	case a.released == "" && (len(f.Keys) > 0 || len(f.Earlier) > 0):
 		return errors.New("--keys and --earlier need --released")
-	case len(f.Keys) == 0 && len(f.Categorical) == 0:
+	case len(f.Keys) == 0 && len(f.Categorical) == 0 && f.Referee == nil && len(f.Models) == 0:
 		return errors.New("--keys or --categorical must say what the intruder knows")
+	case f.Unmatched && (a.records != "" || a.knowledge != "" || len(f.Earlier) > 0 || f.ID != ""):
+		return errors.New("--records, --knowledge, --earlier and --id need released records that correspond to original ones, and --unmatched says that they do not")
+	case len(f.Keys) == 0 && len(f.Categorical) == 0 && a.records != "":
+		return errors.New("--records has a row for each record that is sought, and needs --keys or --categorical")
 	case len(f.Keys) == 0 && (a.knowledge != "" || len(f.Earlier) > 0):
 		return errors.New("--knowledge and --earlier need numeric --keys")
 	}
@@ -277,7 +293,7 @@ func (a *attackFlags) validate() error {
 
 // spareInputs refuses outputs in the place of what is read.
 func (a *attackFlags) spareInputs() error {
-	return a.spare(append([]string{a.original, a.released}, a.earlier...))
+	return a.spare(append([]string{a.original, a.released, a.referee.control}, a.earlier...))
 }
 
 func (a *attackFlags) spare(inputs []string) error {
@@ -348,13 +364,8 @@ func (a *attackFlags) checkValues() error {
 		flag  string
 		names []string
 	}{{"keys", a.foreign.Keys}, {"categorical", a.foreign.Categorical}, {"sensitive", a.foreign.Sensitive}, {"person", a.foreign.Person}} {
-		for i, name := range list.names {
-			switch {
-			case name == "":
-				return fmt.Errorf("--%s: a column has no name", list.flag)
-			case slices.Contains(list.names[:i], name):
-				return fmt.Errorf("--%s: %q is given twice", list.flag, name)
-			}
+		if err := distinct(list.flag, list.names); err != nil {
+			return err
 		}
 	}
 	for _, width := range a.intervals {

@@ -25,6 +25,10 @@ func TestAttackCanary(t *testing.T) {
 				{0, append([]string{"--original", in, "--released", in, "--earlier", in, "--one-to-one", "--knowledge", "d1", "--sigma", "5000", "--distance", "gower"}, knowledge...)},
 				{0, append([]string{"--original", in, "--released", in, "--id", "name", "--knowledge", "d2", "--sigma-prior", "400,1e9"}, knowledge...)},
 				{0, []string{"--original", in, "--categorical", "name,wage", "--sensitive", "note"}},
+				{0, append([]string{"--original", in, "--released", in, "--control", in, "--aux", "wage,kind", "--aux", "name,note", "--models", "wage ~ kind + note"}, knowledge...)},
+				{exitUsage, []string{"--original", in, "--released", in, "--referee", "--attempts", "50", "--models", "log(wage) ~ name"}}, // --records has no rows
+				{exitUsage, []string{"--original", in, "--released", in, "--control", in, "--models", "kind ~ wage", "--keys", "wage"}},
+				{-1, []string{"--original", in, "--released", broken, "--control", truncated, "--keys", "wage"}},
 				{-1, []string{"--original", broken, "--released", in, "--keys", "wage", "--categorical", "name"}},
 				{-1, []string{"--original", broken, "--released", in, "--id", "note", "--keys", "wage"}},
 				{-1, append([]string{"--original", broken, "--released", broken}, knowledge...)},

@@ -194,14 +194,18 @@ func (a *attack) guess(ctx context.Context, s *Secret, records []int32, near flo
 	}
 	original, released := a.d.keysBut(s.Name)
 	credit := make([]float64, len(records))
-	err := linkage.NearestOf(ctx, only(original, records), released, func(i int, nearest []int32) {
+	search, err := linkage.NewNearest(only(original, records), released, nil)
+	if err != nil {
+		return err
+	}
+	err = search.Visit(ctx, func(i int, nearest *linkage.Neighbours) {
 		right, x := 0, s.Original[records[i]]
-		for _, r := range nearest {
+		for _, r := range nearest.Records {
 			if math.Abs(s.Released[r]-x) <= near {
 				right++
 			}
 		}
-		credit[i] = float64(right) / float64(len(nearest))
+		credit[i] = float64(right) / float64(len(nearest.Records))
 	})
 	for _, v := range credit {
 		to.Right += v

@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/population"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/referee"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
@@ -63,6 +64,10 @@ type Result struct {
 	Inversion     *inversion.Result      `json:"inversion,omitempty" doc:"what an intruder can compute back who knows the list of masks and the published values"`
 
 	Attribute *Disclosure `json:"attribute,omitempty" doc:"what synthetic columns disclose about the records to which their models were fitted, beyond what they disclose about records set aside; a lower bound if the attack used a sample"`
+
+	// Referee and Models are measured on files whose records need not correspond.
+	Referee *referee.Result `json:"referee,omitempty" doc:"what the release tells of its records beyond what it tells of control records; records need not correspond"`
+	Models  []loss.Overlap  `json:"models,omitempty" doc:"regressions that were asked for, of the original and of the release, and the overlap of their confidence intervals"`
 
 	chosen []int32 // record of each target, ascending
 }

@@ -143,6 +143,9 @@ def test_assess_and_attack_take_paths_and_tables(configuration, table):
         assert found["columns"]["wage"]["utility"]["realised_U"] == pytest.approx(report["columns"]["wage"]["utility"]["realised_U"])
     linked = sdlfilter.attack(original=table, released=released, keys=["wage", "age"], targets=200)
     assert linked["schema"] == "sdlfilter.attack/1" and linked["linkage"]["correct_share"] > 0
+    judged = sdlfilter.attack(original=table, released=table, control=released, attempts=50, seed=2,
+                              aux=[["age"], ["wage"]], models=["wage ~ age", "log(wage) ~ region"])
+    assert judged["referee"]["linkability"]["attack"]["attempts"] == 50 and len(judged["models"]) == 2
     counted = sdlfilter.attack(original=table.to_pandas(), categorical=["age", "region"])
     assert counted["uniqueness"]["min_k"] >= 1
     path = pathlib.Path(configuration)

@@ -111,7 +111,8 @@ type Options struct {
 	// records.
 	OneToOne bool
 
-	method method // of the search, in tests
+	method method    // of the search, in tests
+	ranges []float64 // of the numeric keys, for Gower; nil: those of targets and released records together
 }
 
 // ErrTooManyRecords is returned for a one-to-one assignment of more than

@@ -111,7 +111,7 @@ func (r *Result) search(ctx context.Context, s *space, o *Options) error {
 	for i := range own {
 		own[i] = s.own(i, o)
 	}
-	ix := newIndex(s, o.method, m)
+	ix := newIndex(s, o.method, m, false)
 	return each(ctx, m, func(from, to int, queries []query) {
 		for i := range queries {
 			queries[i].aim(s, from+i, own[from+i])

@@ -71,7 +71,7 @@ func nearKeys(rng *rand.Rand, n int, missing bool) Keys {
 	return k
 }
 
-func TestNearestOfIsThatByForce(t *testing.T) {
+func TestNearestIsThatByForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 15))
 	tied := 0
 	for round := range 60 {
@@ -82,15 +82,31 @@ func TestNearestOfIsThatByForce(t *testing.T) {
 		released.Categorical[0][0], released.Categorical[0][1] = 0, 1
 		got := make([][]int32, targets.Len())
 		var mu sync.Mutex
-		visit := func(i int, nearest []int32) {
+		near, err := newNearest(targets, released, nil, []method{byBlocks, byTree}[round/2%2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		near.Second = round%4 > 0
+		visit := func(i int, nearest *Neighbours) {
 			mu.Lock()
 			defer mu.Unlock()
 			if got[i] != nil {
 				t.Errorf("target %d twice", i)
 			}
-			got[i] = slices.Clone(nearest)
+			got[i] = slices.Clone(nearest.Records)
+			distances := make([]float64, released.Len())
+			for r := range distances {
+				distances[r] = gowerByForce(targets, released, i, r)
+				if d := near.Between(i, int32(r)); math.Abs(d-distances[r]) > 1e-12 {
+					t.Errorf("target %d is %v from record %d, want %v", i, d, r, distances[r])
+				}
+			}
+			slices.Sort(distances)
+			if math.Abs(nearest.Distance-distances[0]) > 1e-12 || near.Second && math.Abs(nearest.Second-distances[1]) > 1e-12 {
+				t.Errorf("target %d: the nearest are at %v and %v, want %v", i, nearest.Distance, nearest.Second, distances[:2])
+			}
 		}
-		if err := NearestOf(t.Context(), targets, released, visit); err != nil {
+		if err := near.Visit(t.Context(), visit); err != nil {
 			t.Fatal(err)
 		}
 		for i := range got {
@@ -124,18 +140,39 @@ func TestNearestOfIsThatByForce(t *testing.T) {
 	}
 }
 
-func TestNearestOfIsRefused(t *testing.T) {
+// TestNearestByGivenRanges: a given range is what counts as 1, and one record has no second.
+func TestNearestByGivenRanges(t *testing.T) {
+	near, err := NewNearest(Keys{Numeric: [][]float64{{1, 4}}}, Keys{Numeric: [][]float64{{2}}}, []float64{10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near.Second = true
+	err = near.Visit(t.Context(), func(i int, n *Neighbours) {
+		if want := []float64{0.1, 0.2}[i]; math.Abs(n.Distance-want) > 1e-15 || !math.IsInf(n.Second, 1) {
+			t.Errorf("target %d: %+v, want %v", i, n, want)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNearestIsRefused(t *testing.T) {
 	one := Keys{Numeric: [][]float64{{1, 1}}}
+	alike, err := NewNearest(Keys{Numeric: [][]float64{{1}}}, one, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	all := 0
-	if err := NearestOf(t.Context(), Keys{Numeric: [][]float64{{1}}}, one, func(_ int, nearest []int32) { all += len(nearest) }); err != nil || all != 2 {
+	if err := alike.Visit(t.Context(), func(_ int, n *Neighbours) { all += len(n.Records) }); err != nil || all != 2 || alike.Between(0, 1) != 0 {
 		t.Errorf("of keys that do not differ %d are nearest: %v", all, err)
 	}
-	if err := NearestOf(t.Context(), Keys{}, one, nil); err == nil {
+	if _, err := NewNearest(Keys{}, one, nil); err == nil {
 		t.Error("other keys are taken")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := NearestOf(ctx, one, one, func(int, []int32) {}); !errors.Is(err, context.Canceled) {
+	if err := alike.Visit(ctx, func(int, *Neighbours) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended: %v", err)
 	}
 }
@@ -154,7 +191,11 @@ func BenchmarkNearestOf(b *testing.B) {
 	}
 	targets, released := of(2000), of(100_000)
 	for b.Loop() {
-		if err := NearestOf(context.Background(), targets, released, func(int, []int32) {}); err != nil {
+		near, err := NewNearest(targets, released, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := near.Visit(context.Background(), func(int, *Neighbours) {}); err != nil {
 			b.Fatal(err)
 		}
 	}

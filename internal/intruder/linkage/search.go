@@ -125,25 +125,31 @@ type index struct {
 type group struct {
 	present []int32
 	rows    []float64
-	tree    *tree // nil: compare every record
+	ids     []int32 // the indices of the records in rows, which are reordered with them; nil: not asked for
+	tree    *tree   // nil: compare every record
 }
 
 // newIndex may reorder the released records of the space.
-func newIndex(s *space, m method, targets int) *index {
-	ix := &index{s: s, groups: grouped(s)}
+func newIndex(s *space, m method, targets int, identified bool) *index {
+	ix := &index{s: s, groups: grouped(s, identified)}
 	for i := range ix.groups {
 		g := &ix.groups[i]
 		if choose(m, targets, len(g.rows)/s.width()) == byTree {
-			g.tree = newTree(s, g.rows)
+			g.tree = newTree(s, g.rows, g.ids)
 		}
 	}
 	return ix
 }
 
-func grouped(s *space) []group {
+func grouped(s *space, identified bool) []group {
 	p := s.width()
 	if !anyMissing(s.released) {
 		g := group{rows: s.released}
+		for i := range len(s.released) / p {
+			if identified {
+				g.ids = append(g.ids, int32(i))
+			}
+		}
 		for j := range p {
 			g.present = append(g.present, int32(j))
 		}
@@ -173,6 +179,9 @@ func grouped(s *space) []group {
 			groups = append(groups, g)
 		}
 		groups[k].rows = append(groups[k].rows, row...)
+		if identified {
+			groups[k].ids = append(groups[k].ids, int32(at/p))
+		}
 	}
 	return groups
 }
@@ -207,6 +216,50 @@ func (ix *index) pass(queries []query, descend func(*tree, *query), scan func([]
 				scan(block, &queries[i])
 			}
 		}
+	}
+}
+
+// within calls visit for all records whose sum is at most the query's best, which visit may lower. The index must
+// be identified.
+func (ix *index) within(q *query, visit func(sum float64, record int32)) {
+	for k := range ix.groups {
+		g := &ix.groups[k]
+		q.enter(ix.s, g.present)
+		if g.tree != nil {
+			g.tree.within(0, g.tree.lower(0, q), q, visit)
+		} else {
+			ix.s.within(g.rows, g.ids, q, visit)
+		}
+	}
+}
+
+// within calls visit for those records of one group whose sum is at most the query's best. The distance is Gower's, whose
+// numeric keys come first.
+func (s *space) within(rows []float64, ids []int32, q *query, visit func(sum float64, record int32)) {
+	p := s.width()
+	numeric := 0
+	for numeric < len(q.dims) && s.kinds[q.dims[numeric]] == absolute {
+		numeric++
+	}
+	numbers, categories := q.dims[:numeric], q.dims[numeric:]
+	point, weights := q.point, s.weights
+next:
+	for i, id := range ids {
+		row, sum := rows[i*p:i*p+p], q.start
+		for _, j := range numbers {
+			sum += float64(math.Abs(point[j]-row[j]) * weights[j])
+		}
+		if sum > q.best {
+			continue
+		}
+		for _, j := range categories {
+			if point[j] != row[j] {
+				if sum += weights[j]; sum > q.best {
+					continue next
+				}
+			}
+		}
+		visit(sum, id)
 	}
 }
 

@@ -93,7 +93,7 @@ func newSpace(targets, released Keys, o *Options) (*space, error) {
 		s.root = true
 		columns, s.constant = standardised(targets, released)
 	case Gower:
-		columns, s.constant = gower(targets, released)
+		columns, s.constant = gower(targets, released, o.ranges)
 		s.unit = 1 / float64(max(1, len(columns)))
 	case Ranks:
 		columns, s.constant, s.unit = ranked(targets, released, o.Reference)
@@ -127,7 +127,7 @@ func standardised(targets, released Keys) (columns []columnPair, constant []int)
 
 // gower returns the numeric keys in units of the range of both sides and the
 // categorical keys as mismatches, and the indices of the constant keys, which it omits.
-func gower(targets, released Keys) (columns []columnPair, constant []int) {
+func gower(targets, released Keys, ranges []float64) (columns []columnPair, constant []int) {
 	for j, column := range released.Numeric {
 		scale := scaleOf(column, targets.Numeric[j])
 		least, biggest := math.Inf(1), math.Inf(-1)
@@ -145,7 +145,11 @@ func gower(targets, released Keys) (columns []columnPair, constant []int) {
 			constant = append(constant, j)
 			continue
 		}
-		columns = append(columns, columnPair{absolute, 1 / (biggest*scale - least*scale), scale, targets.Numeric[j], column})
+		span := biggest*scale - least*scale
+		if ranges != nil {
+			span = ranges[j] * scale
+		}
+		columns = append(columns, columnPair{absolute, 1 / span, scale, targets.Numeric[j], column})
 	}
 	for j, column := range released.Categorical {
 		x, y := codes(targets.Categorical[j]), codes(column)

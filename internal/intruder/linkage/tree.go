@@ -22,6 +22,7 @@ const leafSize = 16
 type tree struct {
 	s     *space
 	rows  []float64
+	ids   []int32 // of the records in rows, which are reordered with them; nil: none
 	nodes []node
 	boxes []float64 // for each node the least coordinates and then the greatest ones
 }
@@ -32,8 +33,8 @@ type node struct {
 	alike    bool  // all records are equal
 }
 
-func newTree(s *space, rows []float64) *tree {
-	t := &tree{s: s, rows: rows}
+func newTree(s *space, rows []float64, ids []int32) *tree {
+	t := &tree{s: s, rows: rows, ids: ids}
 	t.nodes, t.boxes = t.build(0, int32(len(rows)/s.width()), bits.Len(uint(runtime.GOMAXPROCS(0))))
 	return t
 }
@@ -124,15 +125,19 @@ func (b *builder) split(from, to int32) (middle int32, ok bool) {
 		return 0, false
 	}
 	n := int(to - from)
-	selectRow(rows, p, widest, n/2)
+	var ids []int32
+	if b.t.ids != nil {
+		ids = b.t.ids[from:to]
+	}
+	selectRow(rows, ids, p, widest, n/2)
 	return from + int32(n/2), true
 }
 
 // selectRow reorders rows so that row k is the one that sorting by the coordinate would
 // put there: no row before it has a greater coordinate and no row after it a smaller
 // one. It uses Hoare's algorithm; the pivot is the median of three pseudo-random rows,
-// so that no order of the file makes it slow.
-func selectRow(rows []float64, p, coordinate, k int) {
+// so that no order of the file makes it slow. ids, unless nil, are reordered with the rows.
+func selectRow(rows []float64, ids []int32, p, coordinate, k int) {
 	state := uint64(len(rows))
 	draw := func(below int) int {
 		state = state*6364136223846793005 + 1442695040888963407
@@ -156,6 +161,9 @@ func selectRow(rows []float64, p, coordinate, k int) {
 				a, b := rows[i*p:i*p+p], rows[j*p:j*p+p]
 				for c, v := range a {
 					a[c], b[c] = b[c], v
+				}
+				if ids != nil {
+					ids[i], ids[j] = ids[j], ids[i]
 				}
 				i++
 				j--
@@ -195,6 +203,25 @@ func (t *tree) nearestBelow(k int32, lower float64, q *query) {
 			near, far, lowerNear, lowerFar = far, near, lowerFar, lowerNear
 		}
 		t.nearestBelow(near, lowerNear, q)
+		k, lower = far, lowerFar
+	}
+}
+
+// within calls visit for all records whose sum is at most the query's best, which visit may lower.
+func (t *tree) within(k int32, lower float64, q *query, visit func(sum float64, record int32)) {
+	for lower <= q.best {
+		n := &t.nodes[k]
+		if n.right == 0 {
+			p := int32(t.s.width())
+			t.s.within(t.rows[int(n.from)*int(p):int(n.to)*int(p)], t.ids[n.from:n.to], q, visit)
+			return
+		}
+		near, far := k+1, n.right
+		lowerNear, lowerFar := t.lower(near, q), t.lower(far, q)
+		if lowerFar < lowerNear {
+			near, far, lowerNear, lowerFar = far, near, lowerFar, lowerNear
+		}
+		t.within(near, lowerNear, q, visit)
 		k, lower = far, lowerFar
 	}
 }

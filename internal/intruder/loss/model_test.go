@@ -207,7 +207,7 @@ func TestOverlap(t *testing.T) {
 	if len(o.LeftOut) != 1 || o.LeftOut[0] != "b" || len(o.Coefficients) != 2 || o.Records != [2]int{2000, 1999} {
 		t.Errorf("%+v", o)
 	}
-	if overlap(Estimate{1, 1, 1}, Estimate{1, 1, 1}) != 1 || overlap(Estimate{1, 1, 1}, Estimate{2, 2, 2}) != 0 {
+	if overlap(Estimate{Value: 1, Lower: 1, Upper: 1}, Estimate{Value: 1, Lower: 1, Upper: 1}) != 1 || overlap(Estimate{Value: 1, Lower: 1, Upper: 1}, Estimate{Value: 2, Lower: 2, Upper: 2}) != 0 {
 		t.Error("intervals of no length")
 	}
 }

@@ -22,6 +22,7 @@ type Regression struct {
 // Overlap compares a regression's confidence intervals from the original and from
 // the release (Karr, Kohnen, Oganian, Reiter & Sanil 2006).
 type Overlap struct {
+	Formula      string        `json:"formula,omitempty" doc:"as it was given"`
 	Response     string        `json:"response"`
 	Predictors   []string      `json:"predictors"`
 	Level        float64       `json:"level"`
@@ -48,6 +49,7 @@ type Coefficient struct {
 // Estimate is a coefficient's estimate and confidence interval.
 type Estimate struct {
 	Value float64 `json:"value"`
+	Error float64 `json:"std_error"`
 	Lower float64 `json:"lower"`
 	Upper float64 `json:"upper"`
 }
@@ -70,15 +72,32 @@ func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
 	if !(r.Level > 0 && r.Level < 1) {
 		return nil, fmt.Errorf("level: must be between 0 and 1, got %v", r.Level)
 	}
-	k := len(r.Predictors)
 	o := &Overlap{Response: r.Response, Predictors: append([]string{}, r.Predictors...), Level: r.Level}
-	sides, err := bothSides(ctx, p, r)
+	js, err := p.indexes(append(append([]string{}, r.Predictors...), r.Response))
 	if err != nil {
 		return nil, err
 	}
+	var sides [2][][]float64
+	for side, columns := range [2][][]float64{p.Original, p.Released} {
+		for _, j := range js {
+			sides[side] = append(sides[side], columns[j])
+		}
+	}
+	return o, o.fit(ctx, sides)
+}
+
+// fit computes the regression on both sides, whose columns are the predictors and then the response. The sides may have
+// different numbers of records.
+func (o *Overlap) fit(ctx context.Context, columns [2][][]float64) error {
+	k := len(o.Predictors)
 	estimable := make([]int, k)
-	for side, s := range sides {
-		o.Records[side] = s.n
+	var sides [2]*leastSquares
+	for side := range sides {
+		s, err := newLeastSquares(ctx, columns[side])
+		if err != nil {
+			return err
+		}
+		sides[side], o.Records[side] = s, s.n
 		for _, c := range independent.Columns(s.cross, k+1, collinear) {
 			if c < k {
 				estimable[c]++
@@ -90,48 +109,30 @@ func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
 		if sides == 2 {
 			keep = append(keep, c)
 		} else {
-			o.LeftOut = append(o.LeftOut, r.Predictors[c])
+			o.LeftOut = append(o.LeftOut, o.Predictors[c])
 		}
 	}
 	var estimates [2][]Estimate
 	for side, s := range sides {
 		if s.n <= len(keep)+1 {
-			return nil, fmt.Errorf("the %s data must have more than %d complete records for %d coefficients, got %d",
+			return fmt.Errorf("the %s data must have more than %d complete records for %d coefficients, got %d",
 				[2]string{"original", "released"}[side], len(keep)+1, len(keep)+1, s.n)
 		}
-		if estimates[side], err = s.solve(keep, r.Level); err != nil {
-			return nil, err
+		var err error
+		if estimates[side], err = s.solve(keep, o.Level); err != nil {
+			return err
 		}
 	}
 	for i := range estimates[0] {
 		c := Coefficient{Term: Intercept, Original: estimates[0][i], Released: estimates[1][i]}
 		if i > 0 {
-			c.Term = r.Predictors[keep[i-1]]
+			c.Term = o.Predictors[keep[i-1]]
 		}
 		c.Overlap = overlap(c.Original, c.Released)
 		o.Mean += c.Overlap / float64(len(estimates[0]))
 		o.Coefficients = append(o.Coefficients, c)
 	}
-	return o, nil
-}
-
-// bothSides returns the sums that a regression needs, for the original and the released
-// data.
-func bothSides(ctx context.Context, p Pair, r Regression) (sides [2]*leastSquares, err error) {
-	js, err := p.indexes(append(append([]string{}, r.Predictors...), r.Response))
-	if err != nil {
-		return sides, err
-	}
-	for side, columns := range [2][][]float64{p.Original, p.Released} {
-		var use [][]float64
-		for _, j := range js {
-			use = append(use, columns[j])
-		}
-		if sides[side], err = newLeastSquares(ctx, use); err != nil {
-			return sides, err
-		}
-	}
-	return sides, nil
+	return nil
 }
 
 // overlap returns the mean share of the two intervals that lies in their intersection.
@@ -269,8 +270,8 @@ func (s *leastSquares) solve(keep []int, level float64) ([]Estimate, error) {
 	scale := s.sd[last]
 	variance := max(residual, 0) / df * scale * scale
 	interval := func(value, variance float64) Estimate {
-		half := quantile * math.Sqrt(variance)
-		return Estimate{value, value - half, value + half}
+		se := math.Sqrt(variance)
+		return Estimate{value, se, value - quantile*se, value + quantile*se}
 	}
 	estimates := make([]Estimate, 1+len(keep))
 	at := s.mean[last]

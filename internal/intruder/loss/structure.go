@@ -266,3 +266,9 @@ func spectrum(m [][]float64, keep []int) ([]float64, bool) {
 	}
 	return v, true
 }
+
+// Correlation returns Pearson's correlation over the records with both values, NaN if it is not defined.
+func Correlation(a, b []float64) float64 {
+	_, r := covariance(a, b)
+	return r
+}

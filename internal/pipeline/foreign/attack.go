@@ -10,6 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/referee"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -30,6 +32,16 @@ type Attack struct {
 	Person            []string // columns of the original that tell whose each record is
 	CountReleased     bool     // count combinations from the released record, as other tools do
 	Options           attack.Options
+
+	// Referee asks for what needs no correspondence of records. Control holds records of the same population that the
+	// release was not made of; nil: there are none. Columns are compared; none: all that the files share.
+	Referee *referee.Options
+	Control connectors.SourceConfig
+	Columns []string
+	Models  []*loss.Model // regressions to compare
+	// Unmatched says that released records correspond to no original ones, so that keys are only what the referee's
+	// intruder knows.
+	Unmatched bool
 }
 
 // Attacked is the result of an attack, with its data.
@@ -51,19 +63,46 @@ func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacke
 	if err := a.check(files.sources, files.words); err != nil {
 		return nil, err
 	}
+	out := &Attacked{Result: &attack.Result{Schema: attack.Schema, Keys: []string{}}}
+	if a.matches() {
+		if err := a.matched(ctx, files, out, progress); err != nil {
+			return nil, err
+		}
+	}
+	if a.Referee == nil && len(a.Models) == 0 {
+		return out, nil
+	}
+	var control connectors.Source
+	if a.Control != nil {
+		if control, err = openNamed(ctx, "control", a.Control); err != nil {
+			return nil, err
+		}
+		defer control.Close()
+		if err := pipeline.DeclareCodes(control.Schema(), a.Missing); err != nil {
+			return nil, err
+		}
+	}
+	if err := a.referee(ctx, files, control, out, progress); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// matched makes the attacks for which it is known which released record is whose.
+func (a *Attack) matched(ctx context.Context, files *opened, out *Attacked, progress *pipeline.Progress) error {
 	progress.Start("read", files.sources[0].Records())
 	classes := withoutRepeats(a.Categorical, a.Sensitive)
 	original, released, err := a.hold(ctx, files, classes, progress)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	out := &Attacked{Malformed: original.malformed}
+	out.Malformed = original.malformed
 	if a.Released != nil {
 		out.Malformed += released.malformed
 	}
 	rows, err := original.matched(released, a.ID != "" && a.Released != nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var mine, theirs []int // rows of the records that both files have
 	for i, row := range rows {
@@ -75,22 +114,22 @@ func (a *Attack) Run(ctx context.Context, progress *pipeline.Progress) (*Attacke
 	}
 	out.Unowned = released.n - len(mine)
 	if err := a.checkNumbers(original.n, len(mine)); err != nil {
-		return nil, err
+		return err
 	}
 	if out.Unmatched > 0 {
 		out.Data.Places = mine
 	}
 	if err := a.checkWeights(original, mine); err != nil {
-		return nil, err
+		return err
 	}
 	a.fill(&out.Data, original, released, mine, theirs, classes)
 	if out.Data.Earlier, err = a.earlier(ctx, files, original, mine, progress); err != nil {
-		return nil, err
+		return err
 	}
 	progress.Measuring()
 	out.Data.Released = a.CountReleased
 	out.Result, err = attack.Run(ctx, out.Data, a.Options)
-	return out, err
+	return err
 }
 
 // opened is the files of an attack: the original, the released one if there is one,

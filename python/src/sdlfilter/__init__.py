@@ -90,12 +90,13 @@ def assess(original: Any, released: Any, *, id: Optional[str] = None, columns: O
     return Report(content)
 
 
-def attack(config: Optional[Configuration] = None, *, original: Any = None, released: Any = None,
+def attack(config: Optional[Configuration] = None, *, original: Any = None, released: Any = None, control: Any = None,
            set: Optional[Mapping[str, Any]] = None, progress: Progress = None, **flags: Any) -> Attack:
     """Plays the intruder: ``sdlfilter attack``, of a configuration, or of an original and its release.
 
     The program's other flags are keyword arguments: ``keys=["age"]``,
-    ``categorical=["sex"]``, ``knowledge="d1"``, ``one_to_one=True``.
+    ``categorical=["sex"]``, ``knowledge="d1"``, ``one_to_one=True``. ``control`` are records of the same
+    population that the release was not made of: ``aux=[["age", "sex"], ["wage"]]``, ``models=["wage ~ age"]``.
     """
     if (config is None) == (original is None):
         raise ConfigurationError("attack: give a configuration, or original (and released)")
@@ -107,6 +108,8 @@ def attack(config: Optional[Configuration] = None, *, original: Any = None, rele
             arguments += ["--original", _tables.path_of(original, "original", p)]
             if released is not None:
                 arguments += ["--released", _tables.path_of(released, "released", p)]
+            if control is not None:
+                arguments += ["--control", _tables.path_of(control, "control", p)]
         arguments += _flags(**flags) + _program.settings(set)
         content, _ = _program.json_of(arguments, progress=progress, replace=p.names)
     return Attack(content)
@@ -126,6 +129,10 @@ def map(config: Configuration, *, set: Optional[Mapping[str, Any]] = None, progr
             return Map(read(os.path.join(out, "map.json")), file.read())
 
 
+# Flags that are given once for each element of a list.
+_REPEATED = ("aux", "models", "state")
+
+
 def _flags(**flags: Any) -> list[str]:
     arguments: list[str] = []
     for name, value in flags.items():
@@ -134,6 +141,8 @@ def _flags(**flags: Any) -> list[str]:
             continue
         if value is True:
             arguments.append(flag)
+        elif name in _REPEATED and isinstance(value, (list, tuple)):
+            arguments += [f"{flag}={v if isinstance(v, str) else ','.join(v)}" for v in value]
         elif isinstance(value, (list, tuple)):
             arguments.append(f"{flag}={','.join(str(v) for v in value)}")
         elif isinstance(value, Mapping):

@@ -174,7 +174,7 @@ func cost() *loss.Utility {
 		return loss.Moments{N: n - 3 - missing, Missing: missing, Mean: &mean, SD: &sd}
 	}
 	estimate := func(value, half float64) loss.Estimate {
-		return loss.Estimate{Value: value, Lower: value - half, Upper: value + half}
+		return loss.Estimate{Value: value, Error: half / 2, Lower: value - half, Upper: value + half}
 	}
 	return &loss.Utility{
 		IL1s: change.IL1s, IL1sPerCell: change.PerCell, Eigen: pointer(0.0625), PMSE: pointer(0.0004),

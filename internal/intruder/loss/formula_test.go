@@ -1,0 +1,196 @@
+package loss
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestParseModel(t *testing.T) {
+	for text, want := range map[string]string{
+		"y~x":                                 "y ~ x",
+		" log(wage) ~ educ + I( educ ^ 2 )  ": "log(wage) ~ educ + I(educ^2)",
+		"y ~ 1 + a*b":                         "y ~ a + b + a:b",
+		"y ~ a:b:c + `two words` + a:b:c":     "y ~ a:b:c + `two words`",
+		"sqrt(y) ~ exp(x1.z) + 1":             "sqrt(y) ~ exp(x1.z)",
+		"y ~ 1 + 1a":                          "y ~ 1a",
+		"y ~ log + I":                         "y ~ log + I",
+		"é ~ ü_1":                             "é ~ ü_1",
+		"y ~ a + a*b":                         "y ~ a + b + a:b",
+	} {
+		m, err := ParseModel(text)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var terms []string
+		for _, term := range m.terms {
+			terms = append(terms, term.String())
+		}
+		if got := m.response.String() + " ~ " + strings.Join(terms, " + "); got != want {
+			t.Errorf("%q is read as %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestParseModelRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                   "character 1: there must be the name of a column",
+		"y":                  "character 2: there must be a tilde",
+		"y ~":                "character 4: there must be the name of a column",
+		"y ~ 1":              "character 6: there must be a term",
+		"y ~ x +":            "character 8: there must be the name",
+		"y ~ x - z":          "character 7: there must be +, : or *",
+		"é ~ x z":            "character 7: there must be +",
+		"y ~ sin(x)":         "character 5: there must be a column, or one of log, sqrt, exp and I",
+		"y ~ log(x":          "character 10: there must be a closing parenthesis",
+		"y ~ I(x)":           "character 8: there must be ^ and a power",
+		"y ~ I(x^7)":         "character 9: there must be a power from 2 to 5",
+		"y ~ I(x^1)":         "a power from 2 to 5",
+		"y ~ I(x^":           "a power from 2 to 5",
+		"y ~ `x":             "a second backtick",
+		"y ~ ``":             "a name and a second backtick",
+		"y ~ x:x":            "character 5: there must be columns that occur once",
+		"y ~ y":              "not the response",
+		"y ~ a:b:c:d":        "at most three columns",
+		"y ~ a*b*c":          "a * of two",
+		"y ~ a*b:c":          "+, : or *",
+		"y ~ x ~ z":          "character 7",
+		"log(log(y)) ~ x":    "a closing parenthesis",
+		"y ~ x; DROP TABLES": "character 6",
+	} {
+		if _, err := ParseModel(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func FuzzParseModel(f *testing.F) {
+	f.Add("log(y) ~ a*b + I(x^2) + `c d`:e")
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := ParseModel(text)
+		if err != nil {
+			return
+		}
+		if len(m.Columns()) < 2 {
+			t.Errorf("%q has %q", text, m.Columns())
+		}
+	})
+}
+
+// modelColumns are x = 0, 1, …, y = 2x but for a cycle, and categories of different frequencies.
+func modelColumns(n int) []ModelColumn {
+	x, y := ModelColumn{Name: "x"}, ModelColumn{Name: "y"}
+	c := ModelColumn{Name: "c"}
+	for side := range 2 {
+		for i := range n {
+			x.Numbers[side] = append(x.Numbers[side], float64(i))
+			y.Numbers[side] = append(y.Numbers[side], 2*float64(i)+float64(i*i%7))
+			code := int32(5) // most of them; 9 of 3, 30 of 4, one each of 6 …
+			switch {
+			case i < 9:
+				code = 3
+			case i < 39:
+				code = 4
+			case i < 42:
+				code = int32(i)
+			}
+			c.Codes[side] = append(c.Codes[side], code)
+		}
+	}
+	return []ModelColumn{x, y, c}
+}
+
+func fitModel(t *testing.T, text string, columns []ModelColumn) (*Overlap, error) {
+	t.Helper()
+	m, err := ParseModel(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return FitModel(t.Context(), m, columns, 0.95)
+}
+
+// TestFewRecordsHaveNoCoefficient: rare categories count as one, and nothing that fewer than 10 records have has a
+// coefficient, of which the response of a record would follow.
+func TestFewRecordsHaveNoCoefficient(t *testing.T) {
+	o, err := fitModel(t, "y ~ x + c", modelColumns(200))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var terms []string
+	for _, c := range o.Coefficients {
+		terms = append(terms, c.Term)
+	}
+	if got := strings.Join(terms, ", "); got != "(intercept), x, c #2, c others" || len(o.LeftOut) != 0 || math.Abs(o.Mean-1) > 1e-12 {
+		t.Errorf("%s, left out %q, overlap %v", got, o.LeftOut, o.Mean)
+	}
+	columns := modelColumns(200)
+	for side := range 2 {
+		for i := 40; i < 42; i++ { // 10 of other categories become 8
+			columns[2].Codes[side][i] = 5
+		}
+		columns[2].Codes[side][39], columns[2].Codes[side][8] = 5, 5
+	}
+	if o, err = fitModel(t, "y ~ x + c", columns); err != nil || len(o.LeftOut) != 1 || o.LeftOut[0] != "c others" || len(o.Coefficients) != 3 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if o, err = fitModel(t, "y ~ x:c", columns); err != nil || len(o.LeftOut) != 1 || o.LeftOut[0] != "x:c others" {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestModelsThatCannotBeFitted(t *testing.T) {
+	for text, want := range map[string]string{
+		"y ~ z":      `there is no column "z"`,
+		"c ~ x":      "the response \"c\" must be numeric",
+		"y ~ log(c)": "log(c): column \"c\" must be numeric",
+		"y ~ I(c^2)": "must be numeric",
+	} {
+		if _, err := fitModel(t, text, modelColumns(200)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+	// 2 coefficients and 10 records more.
+	if _, err := fitModel(t, "y ~ x", modelColumns(12)); err != nil {
+		t.Error(err)
+	}
+	if _, err := fitModel(t, "y ~ x", modelColumns(11)); err == nil || !strings.Contains(err.Error(), "the original data must have at least 12 records with all values, got 11") {
+		t.Error(err)
+	}
+	// The logarithm of 0 is missing.
+	columns := modelColumns(50)
+	o, err := fitModel(t, "y ~ log(x)", columns)
+	if err != nil || o.Records != [2]int{49, 49} {
+		t.Errorf("%+v, %v", o, err)
+	}
+	// The files may have different numbers of records.
+	columns[0].Numbers[1], columns[1].Numbers[1] = columns[0].Numbers[1][:30], columns[1].Numbers[1][:30]
+	if o, err = fitModel(t, "y ~ x", columns); err != nil || o.Records != [2]int{50, 30} || o.Mean > 0.99 {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+// TestTenRecordsAreEnough: a category of 10 records has a coefficient, one of 9 has none, and records without a category
+// are left out.
+func TestTenRecordsAreEnough(t *testing.T) {
+	columns := modelColumns(100)
+	for side := range 2 {
+		codes := columns[2].Codes[side]
+		for i := range codes {
+			switch {
+			case i < 10:
+				codes[i] = 1
+			case i < 19:
+				codes[i] = 2
+			case i < 24:
+				codes[i] = -1
+			default:
+				codes[i] = 0
+			}
+		}
+	}
+	o, err := fitModel(t, "y ~ x + c", columns)
+	if err != nil || len(o.Coefficients) != 3 || o.Coefficients[2].Term != "c #2" || len(o.LeftOut) != 1 || o.LeftOut[0] != "c others" || o.Records != [2]int{95, 95} {
+		t.Errorf("%+v, %v", o, err)
+	}
+}
