@@ -1,4 +1,4 @@
-// Package ledger keeps the assessment of one partition of a stream: what is
+// Package standing keeps the assessment of one partition of a stream: what is
 // committed (whole) and what the open transaction adds (delta), so that an aborted
 // transaction is forgotten and a committed one is merged, and says what to write
 // into a compacted topic within the same transaction so that the next instance
@@ -20,4 +20,4 @@
 // of the records are in it.
 //
 // Nothing here does I/O or knows a broker.
-package ledger
+package standing

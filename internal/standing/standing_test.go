@@ -1,4 +1,4 @@
-package ledger
+package standing
 
 import (
 	"bytes"
@@ -112,8 +112,8 @@ func (r *rows) block(from, to int) *microdata.Block {
 	return b
 }
 
-// add adds the rows from … to−1 to a ledger, in blocks of which all or none are held.
-func (r *rows) add(rng *rand.Rand, l *Ledger, from, to int) {
+// add adds the rows from … to−1 to a standing, in blocks of which all or none are held.
+func (r *rows) add(rng *rand.Rand, l *Standing, from, to int) {
 	for from < to {
 		end := min(to, from+1+rng.IntN(60))
 		for i := from; i < end; i++ {
@@ -206,7 +206,7 @@ func sequence(entries []Entry) iter.Seq2[string, []byte] {
 	}
 }
 
-func newLedger(tb testing.TB, o assess.Options, limit int) *Ledger {
+func newStanding(tb testing.TB, o assess.Options, limit int) *Standing {
 	tb.Helper()
 	l, err := New(o, "name")
 	must(tb, err)
@@ -214,19 +214,19 @@ func newLedger(tb testing.TB, o assess.Options, limit int) *Ledger {
 	return l
 }
 
-func loaded(tb testing.TB, o assess.Options, entries []Entry, limit int) *Ledger {
+func loaded(tb testing.TB, o assess.Options, entries []Entry, limit int) *Standing {
 	tb.Helper()
 	l, err := Load(o, "name", sequence(entries))
 	must(tb, err)
 	if l.Stale() {
-		tb.Fatal("the ledger's own entries are stale")
+		tb.Fatal("the standing's own entries are stale")
 	}
 	l.limit = limit
 	return l
 }
 
 // checkWhole compares the committed state with the rows before Next.
-func checkWhole(tb testing.TB, o assess.Options, l *Ledger, r *rows) {
+func checkWhole(tb testing.TB, o assess.Options, l *Standing, r *rows) {
 	tb.Helper()
 	want, err := assess.New(o)
 	must(tb, err)
@@ -244,16 +244,16 @@ func TestAnyInterleaving(t *testing.T) {
 	for seed := range uint64(trials(120)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		limit := headerSize + 100 + rng.IntN(1<<uint(3+rng.IntN(10)))
-		var ledgers []*Ledger
+		var standings []*Standing
 		var all []*rows
 		for p := range 1 + rng.IntN(3) {
 			r := makeRows(rng, p, 1+rng.IntN(300))
-			ledgers, all = append(ledgers, interleaved(t, rng, o, r, limit)), append(all, r)
+			standings, all = append(standings, interleaved(t, rng, o, r, limit)), append(all, r)
 		}
 		want, err := assess.New(o)
 		must(t, err)
 		var parts []*assess.Accumulator
-		for p, l := range ledgers {
+		for p, l := range standings {
 			parts = append(parts, l.Whole(), l.Delta())
 			all[p].undisturbed(want, len(all[p].place))
 		}
@@ -267,8 +267,8 @@ func TestAnyInterleaving(t *testing.T) {
 }
 
 // interleaved processes a partition in transactions; the last one stays open.
-func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit int) *Ledger {
-	l, log := newLedger(t, o, limit), new(topic)
+func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit int) *Standing {
+	l, log := newStanding(t, o, limit), new(topic)
 	n := len(r.place)
 	largest := 1 << rng.IntN(8)
 	done := 0 // committed rows
@@ -329,7 +329,7 @@ func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit 
 			is, err := again.Whole().MarshalBinary()
 			must(t, err)
 			if !bytes.Equal(was, is) || again.Next() != l.Next() || again.written != l.written {
-				t.Fatalf("the resumed ledger differs: next %d, %+v; want %d, %+v", again.Next(), again.written, l.Next(), l.written)
+				t.Fatalf("the resumed standing differs: next %d, %+v; want %d, %+v", again.Next(), again.written, l.Next(), l.written)
 			}
 			l = again
 			checkWhole(t, o, l, r)
@@ -338,7 +338,7 @@ func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit 
 }
 
 // open compares the whole and the open transaction together with the rows before i.
-func open(t *testing.T, o assess.Options, l *Ledger, r *rows, i int) {
+func open(t *testing.T, o assess.Options, l *Standing, r *rows, i int) {
 	t.Helper()
 	got, err := assess.Merged(o, l.Whole(), l.Delta())
 	must(t, err)
@@ -351,7 +351,7 @@ func open(t *testing.T, o assess.Options, l *Ledger, r *rows, i int) {
 	}
 }
 
-func checkEntries(t *testing.T, l *Ledger, entries []Entry) {
+func checkEntries(t *testing.T, l *Standing, entries []Entry) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, e := range entries {
@@ -371,7 +371,7 @@ func TestWithoutTransactions(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		limit := headerSize + 100 + rng.IntN(1<<uint(3+rng.IntN(10)))
 		r, log := makeRows(rng, 0, 1+rng.IntN(200)), new(topic)
-		l, offset := newLedger(t, o, limit), 0 // rows before the group's offset
+		l, offset := newStanding(t, o, limit), 0 // rows before the group's offset
 		largest := 1 << rng.IntN(7)
 		for offset < len(r.place) {
 			to := min(len(r.place), offset+rng.IntN(largest+1))

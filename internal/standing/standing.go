@@ -1,4 +1,4 @@
-package ledger
+package standing
 
 import (
 	"crypto/sha256"
@@ -16,8 +16,8 @@ type Counts = microdata.Counts
 // plausible counts are such that sums of two do not overflow.
 func plausible(c Counts) bool { return c.Valid() && c.Read <= maxCount }
 
-// Ledger is the assessment of one partition. One goroutine at a time may use it.
-type Ledger struct {
+// Standing is the assessment of one partition. One goroutine at a time may use it.
+type Standing struct {
 	opts        assess.Options
 	fingerprint fingerprint
 	stale       bool
@@ -48,12 +48,12 @@ type written struct {
 	next     int64
 }
 
-// New returns an empty ledger. The fingerprint, any text, names everything that
+// New returns an empty standing. The fingerprint, any text, names everything that
 // makes assessments incomparable when it changes: masks, columns, key. The
 // options' own share of that (columns, sample, extremes, key) is added to it. The
 // error is that of assess.New.
-func New(o assess.Options, name string) (*Ledger, error) {
-	l := &Ledger{opts: o, last: -1, limit: maxValue}
+func New(o assess.Options, name string) (*Standing, error) {
+	l := &Standing{opts: o, last: -1, limit: maxValue}
 	if err := l.clear(); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func New(o assess.Options, name string) (*Ledger, error) {
 }
 
 // clear empties whole and delta.
-func (l *Ledger) clear() (err error) {
+func (l *Standing) clear() (err error) {
 	if l.whole, err = assess.New(l.opts); err != nil {
 		return err
 	}
@@ -91,13 +91,13 @@ func fingerprintOf(empty *assess.Accumulator, name string) (print fingerprint, e
 // Stale reports whether Load found an assessment with another fingerprint or of another version,
 // and so began again. Earlier records are then in no total any more, and the operator of the stream
 // should be told.
-func (l *Ledger) Stale() bool { return l.stale }
+func (l *Standing) Stale() bool { return l.stale }
 
 // Add takes a masked block of the partition into the delta: its records at Next
 // and behind it. Those before were counted already and come again after a restart
 // where deliveries are at least once. It returns how many records were taken in,
 // rejected ones included.
-func (l *Ledger) Add(b *microdata.Block) int {
+func (l *Standing) Add(b *microdata.Block) int {
 	from := 0
 	if b.N > 0 && b.Place(0) < l.next {
 		from = sort.Search(b.N, func(i int) bool { return b.Place(i) >= l.next })
@@ -117,25 +117,25 @@ func (l *Ledger) Add(b *microdata.Block) int {
 }
 
 // Whole returns what is committed. It must not be added to or merged into.
-func (l *Ledger) Whole() *assess.Accumulator { return l.whole }
+func (l *Standing) Whole() *assess.Accumulator { return l.whole }
 
 // Delta returns what the open transaction adds. By itself it is incomplete:
-// assess.Merged of Whole and Delta, of any number of ledgers with the same
+// assess.Merged of Whole and Delta, of any number of standings with the same
 // options, is what is to be measured.
-func (l *Ledger) Delta() *assess.Accumulator { return l.delta }
+func (l *Standing) Delta() *assess.Accumulator { return l.delta }
 
 // Counts returns the records of whole and delta.
-func (l *Ledger) Counts() (whole, delta Counts) { return l.wholeCounts, l.deltaCounts }
+func (l *Standing) Counts() (whole, delta Counts) { return l.wholeCounts, l.deltaCounts }
 
 // Next returns the first place that is not covered by what is committed. A group
 // offset beyond it says that a part of the assessment was lost, one before it that
 // records will come again, which Add skips.
-func (l *Ledger) Next() int64 { return l.next }
+func (l *Standing) Next() int64 { return l.next }
 
 // Commit merges the delta into the whole, after what Entries returned has been
 // committed. Without Entries since the last Add it holds for this instance alone,
 // and the next Entries writes a base, which makes up for it.
-func (l *Ledger) Commit() {
+func (l *Standing) Commit() {
 	if l.pending == nil && l.deltaCounts == (Counts{}) {
 		return // nothing has come of this partition
 	}
@@ -145,7 +145,7 @@ func (l *Ledger) Commit() {
 		l.pending, l.lags = &p, true
 	}
 	if err := l.whole.Merge(l.delta); err != nil {
-		panic(fmt.Sprintf("ledger: merge of its own delta: %v", err)) // they have the same options
+		panic(fmt.Sprintf("standing: merge of its own delta: %v", err)) // they have the same options
 	}
 	l.wholeCounts = l.wholeCounts.Plus(l.deltaCounts)
 	if l.pending.epoch > l.written.epoch {
@@ -157,9 +157,9 @@ func (l *Ledger) Commit() {
 
 // Rollback drops the delta: its transaction was aborted, and the records will come
 // again.
-func (l *Ledger) Rollback() {
+func (l *Standing) Rollback() {
 	if err := l.whole.Renew(l.delta); err != nil {
-		panic(fmt.Sprintf("ledger: renewal of its own delta: %v", err)) // they have the same options
+		panic(fmt.Sprintf("standing: renewal of its own delta: %v", err)) // they have the same options
 	}
 	l.deltaCounts, l.pending = Counts{}, nil
 	l.last = l.next - 1
