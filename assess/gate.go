@@ -20,12 +20,12 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		case r.MaxExact != nil:
 			one = r.judgeExact(m)
 		case r.LimitsPrivacy():
-			one = r.judgePrivacy(m.Privacy)
+			one = r.judgePrivacy(m.privacyFor(r))
 		case r.MinEfficiency != nil:
 			one = r.judgeEfficiency(m.Column(r.Column))
 		default:
 			if one = r.judgeRisk(m.Column(r.Column)); m.Gated {
-				one = r.judgeGated(m.Column(r.Column))
+				one = r.judgeGated(m.Column(r.Column), m.Earlier != nil)
 			}
 		}
 		v.Passed = v.Passed && one.Passed

@@ -68,6 +68,7 @@ func (a *Accumulator) Pairs() Pairs {
 	}
 	for i, c := range a.opts.Beside {
 		switch {
+		case c.Release > 0: // of KnowledgeAllReleases alone
 		case c.Piece > 0:
 			p.Pieces = append(p.Pieces, a.sample.Values[a.layout.BesideAt(i)])
 			p.PieceColumns = append(p.PieceColumns, c.Name)

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
-	"github.com/sdlfilter/sdlfilter/internal/standing"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/standing"
 )
 
 // end judges the open transaction, completes it and commits it.

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/internal/standing"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/standing"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -20,9 +20,9 @@ import (
 // keptStanding is the assessment of one partition and its totals, as the state topic stores them.
 type keptStanding struct {
 	*standing.Standing                     // nil if there is nothing to assess
-	heldPairs      *assess.Accumulator // of the open transaction's records that are held back; nil: none are
-	totals         totals
-	place          keptPlace // as of the last commit before the partition was entered, with what was found then
+	heldPairs          *assess.Accumulator // of the open transaction's records that are held back; nil: none are
+	totals             totals
+	place              keptPlace // as of the last commit before the partition was entered, with what was found then
 }
 
 const manifestEntry = "files"

@@ -45,7 +45,7 @@ type stream struct {
 	refused       int64           // masked records of the transaction at which the gate ended the stream
 	ending        <-chan struct{} // closed when the stream is told to end
 
-	mu      sync.Mutex
+	mu        sync.Mutex
 	standings map[kafka.Partition]*keptStanding // of this member's partitions
 }
 
