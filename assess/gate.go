@@ -15,6 +15,11 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		switch {
 		case r.Identity():
 			one = r.judgeIdentity(m.Identity)
+			if one.Passed && m.Earlier != nil && r.countsKeys() && r.Releases != ReleasesAlone {
+				one = r.judgeIdentity(m.Linked)
+				one.Rule += ", by the keys of all releases in the ledger"
+			}
+			one.Releases = r.Releases
 		case r.MaxUnchanged != nil:
 			one = r.judgeUnchanged(m.Column(r.Column))
 		case r.MaxExact != nil:

@@ -161,6 +161,7 @@ type Measures struct {
 	Privacy      *Privacy  // nil if nothing asks for it
 	Together     *Privacy  // Privacy of all releases in the ledger; nil if there is none, or nothing asks for it
 	Earlier      *Earlier  // nil if there is no ledger
+	Linked       *Identity // with a ledger: Identity of a snooper who has the keys as all releases have them; nil if not measured
 
 	Gated          bool     // whether the release passes a gate, with rules or without
 	Unseen         []string // released columns that the risk under knowledge of the whole record leaves out

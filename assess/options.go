@@ -71,6 +71,7 @@ type BesideColumn struct {
 	// Release is 0 for a column of this release, and for what an earlier release has of a column its number in the ledger.
 	Release int
 	Of      string // of an earlier release: the column's name in the source
+	Before  bool   // of a key of an earlier release: the original values, by which k is counted
 }
 
 // Pieces is the number of pieces of a text: its first eight characters, the next eight, and the last eight from behind.

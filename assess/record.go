@@ -163,7 +163,7 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 	}
 	apart := map[string]bool{} // the columns whose values nearly all occur once
 	for i, column := range r.a.opts.Beside {
-		if column.Piece > 0 && !apart[column.Name] || column.Release > 0 && !earlier {
+		if column.Piece > 0 && !apart[column.Name] || column.Release > 0 && (!earlier || column.Before) {
 			continue
 		}
 		at := r.a.layout.BesideAt(i)
@@ -278,6 +278,9 @@ func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
 		if relative := found.Noise / (found.Square * found.Square); relative == relative && square > 0 {
 			noise += square * square * relative
 		}
+	}
+	if f.earlier != nil {
+		noise = max(noise, f.byDraws(&row, square, found))
 	}
 	row.Sampled = k.Sampled || !f.complete
 	if found.Open {

@@ -31,7 +31,7 @@ func (r *reckoning) byAllReleases(f *recordFrame, columns []ColumnMeasures, limi
 	if e == nil {
 		return
 	}
-	some := slices.ContainsFunc(r.a.opts.Beside, func(c BesideColumn) bool { return c.Release > 0 })
+	some := slices.ContainsFunc(r.a.opts.Beside, func(c BesideColumn) bool { return c.Release > 0 && !c.Before })
 	if e.Not == "" && some {
 		f = r.recordFrame(nil, limit, true)
 	}
@@ -83,12 +83,27 @@ func (f *recordFrame) states() string {
 // atLeast returns a risk by all releases that is not below that of this release alone, which is the row before it: who has more can leave
 // it aside.
 func atLeast(all, alone Risk) Risk {
-	if all.R != all.R || float64(all.Upper()) >= float64(alone.Upper()) {
+	const more = 1.001 // what is fitted to columns that tell nothing
+	if all.R != all.R || float64(all.R) > more*float64(alone.R) && float64(all.Upper()) >= float64(alone.Upper()) {
 		return all
 	}
 	all.R, all.SE, all.RMSE = alone.R, alone.SE, alone.RMSE
 	all.Sampled, all.Approximate, all.Errs, all.Bound = alone.Sampled, alone.Approximate, alone.Errs, alone.Bound
 	return all
+}
+
+// byDraws marks a risk by all releases as one that earlier draws decide, of which there is one set, and returns the variance of its mean square over these
+// draws: that of a mean over the records of the frame, or over those near a target.
+func (f *recordFrame) byDraws(row *Risk, square float64, found *joint.Result) float64 {
+	relative := found.Noise / (found.Square * found.Square)
+	if row.Target != TargetTypical {
+		relative *= float64(found.Rows) / float64(joint.Near(found.Rows))
+	}
+	if !(square > 0) || relative != relative {
+		return 0
+	}
+	row.Approximate, row.Errs = true, ErrsEither
+	return square * square * relative
 }
 
 // frameOf returns the frame in which column c is attacked, with originals x: where earlier releases have it too, with the mean of the

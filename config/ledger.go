@@ -87,6 +87,8 @@ func (l *loader) validateLedger(p *Pipeline) {
 	switch {
 	case p.Streaming():
 		l.Wrong("ledger", "must be left out of a stream, which has released before it is judged as a whole")
+	case p.Place != nil || p.Shard != nil && *p.Shard:
+		l.Wrong("ledger", "must be left out of a run that masks a part of the records: what the parts release would be entered as releases of their own")
 	case p.Copies() > 1:
 		l.Wrong("ledger", "must be left out where a run makes %d releases (copies)", p.Copies())
 	case p.Map != nil:

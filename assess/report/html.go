@@ -146,7 +146,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Sampled:  r.Sampled,
 		Missing:  r.missingViews(),
 		Privacy:  viewPrivacy(r.Privacy),
-		Ledger:   r.Ledger.words(),
+		Ledger:   r.ledgerWords(),
 		Labelled: codeViews(r.Labels),
 		Pairs:    pairViews(r.Pictures, r.Labels),
 		Attack:   viewAttack(r.Attack, attackPath),

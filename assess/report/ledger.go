@@ -24,8 +24,9 @@ type EarlierRelease struct {
 	Share   assess.Float `json:"share" doc:"about which share of today's respondents were in it, by sketches of keyed digests; null without identity, and under another key. It is shown, and nothing is judged by it"`
 }
 
-// words describes the earlier releases in sentences.
-func (l *Ledger) words() (lines []string) {
+// ledgerWords describes the earlier releases, and what they tell, in sentences.
+func (r *Report) ledgerWords() (lines []string) {
+	l := r.Ledger
 	if l == nil {
 		return nil
 	}
@@ -34,23 +35,30 @@ func (l *Ledger) words() (lines []string) {
 	} else {
 		lines = append(lines, fmt.Sprintf("%s in the ledger; the risk by all_releases is that of a snooper who has them too.", releases(len(l.Releases))))
 	}
-	for _, r := range l.Releases {
-		text := fmt.Sprintf("release %d (%s): ", r.Number, r.Name)
+	for _, e := range l.Releases {
+		text := fmt.Sprintf("release %d (%s): ", e.Number, e.Name)
 		switch {
-		case r.Repeats:
+		case e.Repeats:
 			text += "repeated by this one, draw by draw"
-		case r.Same:
+		case e.Same:
 			text += "the same draws for equal values"
 		default:
 			text += "independent draws"
 		}
-		if share := float64(r.Share); share == share {
+		if share := float64(e.Share); share == share {
 			text += fmt.Sprintf("; about %.0f %% of today's respondents", 100*share)
 		}
 		lines = append(lines, text)
 	}
 	if l.Not != "" {
 		lines = append(lines, "Not known what they tell together: "+l.Not)
+	}
+	for i := range r.Columns {
+		all, alone := typicalOf(&r.Columns[i], assess.KnowledgeAllReleases), typicalOf(&r.Columns[i], assess.KnowledgeRecord)
+		if all != nil && alone != nil && all.R == all.R && len(l.Releases) > 0 {
+			lines = append(lines, fmt.Sprintf("%s: a typical value is known to ± %.3g%s by all releases, and to ± %.3g%s by this one alone",
+				r.Columns[i].Name, float64(all.RMSE), unitAfter(r.Columns[i].Unit), float64(alone.RMSE), unitAfter(r.Columns[i].Unit)))
+		}
 	}
 	if l.Privacy != nil {
 		lines = append(lines, lossWords("all releases together, all records of a "+l.Privacy.Unit, l.Privacy.Person))
@@ -79,13 +87,24 @@ func releases(n int) string {
 	return fmt.Sprintf("%d earlier releases", n)
 }
 
+// typicalOf returns the risk of the typical record under a knowledge state; nil if it is not there.
+func typicalOf(c *assess.ColumnMeasures, knowledge string) *assess.Risk {
+	for i := range c.Risk {
+		if k := &c.Risk[i]; k.Target == assess.TargetTypical && k.Knowledge == knowledge {
+			return k
+		}
+	}
+	return nil
+}
+
 // ledger writes what is said of earlier releases.
-func (s *summary) ledger(l *Ledger) {
-	if l == nil {
+func (s *summary) ledger(r *Report) {
+	lines := r.ledgerWords()
+	if lines == nil {
 		return
 	}
 	s.Line(s.bold("All releases in the ledger"))
-	for _, line := range l.words() {
+	for _, line := range lines {
 		s.hanging(line)
 	}
 	s.Line("")

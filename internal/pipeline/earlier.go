@@ -30,6 +30,7 @@ type EarlierRelease struct {
 	chain *transform.Chain
 	index []int // by column that its plan reads: the column of this release's blocks
 	shown []int // of its plan's columns, those that it has released
+	keys  []int // of shown, those of keys, whose originals are in the sample too
 }
 
 // At names the release in messages.
@@ -117,12 +118,49 @@ func (pl *Plan) showEarlier() {
 			})
 			n++
 		}
+		for k := range e.shown {
+			if name := e.plan.Layout.Release[k].Field.Name; pl.keyedBy(e, name) {
+				e.keys = append(e.keys, k)
+				pl.Beside = append(pl.Beside, assess.BesideColumn{
+					Name: fmt.Sprintf("%s (release %d, before)", name, e.Number), Of: name, Release: int(e.Number), Before: true, Index: at + n,
+				})
+				n++
+			}
+		}
 	}
 	if n+pl.whole() > mostBeside {
 		pl.earlierNot = fmt.Sprintf("all releases together have more than %d columns", mostBeside)
 		pl.Beside = slices.DeleteFunc(pl.Beside, func(c assess.BesideColumn) bool { return c.Release > 0 })
 	}
 }
+
+// Unguarded names the sensitive columns that earlier releases masked and this one does not: what this one tells of them is not judged. Without a
+// ledger there are none.
+func (pl *Plan) Unguarded() (names []string) {
+	for _, e := range pl.earlier {
+		for _, m := range e.Config.Masks {
+			for _, name := range m.Params.Masks() {
+				then := e.Config.Columns.Named(name)
+				if then != nil && then.Role == microdata.Sensitive && !slices.Contains(pl.Masked, name) && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// keyedBy reports whether k over all releases counts by what an earlier one has of a column: a key then, or today.
+func (pl *Plan) keyedBy(e *EarlierRelease, name string) bool {
+	then := e.Config.Columns.Named(name)
+	return pl.judgesCounts() && (then != nil && then.Role == microdata.Key || slices.Contains(pl.Config.Assess.IntruderKeys(), name))
+}
+
+// Uncounted says why what an earlier release has of a key cannot be counted; "" if it can be.
+func (e *EarlierRelease) Uncounted(name string) string { return e.plan.whyUncounted(name) }
+
+// JudgesCounts reports whether a rule is about combinations of all keys.
+func (pl *Plan) JudgesCounts() bool { return pl.judgesCounts() }
 
 // ReplayEarlier applies the masks of earlier releases to the records of a block, and adds what these released as columns behind those that were
 // read. The block's own columns stay as they are.
@@ -142,6 +180,10 @@ func (pl *Plan) ReplayEarlier(b *microdata.Block) error {
 		}
 		for _, i := range e.shown {
 			columns = append(columns, again.Columns[i])
+		}
+		for _, k := range e.keys {
+			from := &again.Columns[e.shown[k]]
+			columns = append(columns, microdata.Column{Original: from.Original, Array: from.Array, Coded: from.Coded})
 		}
 	}
 	b.Columns = columns

@@ -118,7 +118,9 @@ func numbers(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-func near(got assess.Float, want float64) bool { return float64(got) > 0.93*want && float64(got) < 1.07*want }
+func near(got assess.Float, want float64) bool {
+	return float64(got) > 0.93*want && float64(got) < 1.07*want
+}
 
 // Draws that were released before tell nothing new, independent ones are averaged: of SD 100 twice, 1/√(1/100² + 1/100² + 1/500²) = 70.0; with the
 // third of SD 150, 1/√(2/100² + 1/150² + 1/500²) = 63.7. A mean square of 3,000 normal errors has a relative standard error of 2.6 %, its root
@@ -229,7 +231,9 @@ func TestUnknownReleases(t *testing.T) {
 		}},
 		"a table is another one": {
 			release{name: "a", masks: noise + ", {recode: {columns: [region], map_file: DIR/map.csv}}"},
-			func(dir string) error { return os.WriteFile(filepath.Join(dir, "map.csv"), []byte("from,to\nr0,x\nr1,x\nr2,y\nr3,y\nr4,y\nr5,z\n"), 0o600) },
+			func(dir string) error {
+				return os.WriteFile(filepath.Join(dir, "map.csv"), []byte("from,to\nr0,x\nr1,x\nr2,y\nr3,y\nr4,y\nr5,z\n"), 0o600)
+			},
 		},
 	} {
 		dir := records(t, 300)
@@ -382,5 +386,57 @@ func TestEndedRunsEnterNothing(t *testing.T) {
 	}
 	if got := numbers(t, dir); !slices.Equal(got, []string{"1 a true"}) {
 		t.Errorf("after a simulation the ledger has %v", got)
+	}
+}
+
+// Coarsenings that intersect are counted together: by the first release two regions are one, by the second two others, and who has both knows each. A
+// key of an earlier release that is not released today counts too.
+func TestKeysOfAllReleases(t *testing.T) {
+	dir := records(t, 600) // 100 of each of six regions
+	rest := "assess: {replicates: 2, targets: [p50], sample: all, intruder: {inversion: false, uniqueness: {}}}\n"
+	byRegion := func(name, masks, columns, rule string) release {
+		return release{name: name, masks: noise + masks, columns: columns, rest: rest, rule: rule + ", {column: wage, max_unchanged: 1}"}
+	}
+	const region = "region: {role: key}"
+	coded := func(of ...string) string {
+		var list []string
+		for i, to := range of {
+			list = append(list, fmt.Sprintf("r%d: %s", i, to))
+		}
+		return ", {recode: {columns: [region], map: {" + strings.Join(list, ", ") + "}}}"
+	}
+	first := byRegion("a", coded("A", "A", "B", "B", "C", "C"), region, "{min_k: 150}")
+	rep := first.run(t, dir)
+	if !rep.Gate.Passed {
+		t.Fatalf("the first release is refused: %+v", rep.Gate.Rules)
+	}
+	second := byRegion("b", coded("Z", "X", "X", "Y", "Y", "Z"), region, "{min_k: 150}")
+	if rep = second.run(t, dir); rep.Gate.Passed || !(float64(rep.Gate.Rules[0].Found) < 130) || !strings.Contains(rep.Gate.Rules[0].Rule, "all releases") {
+		t.Errorf("coarsenings that intersect pass: %+v", rep.Gate.Rules[0])
+	}
+	second.rule = "{min_k: 150, releases: alone}, {column: wage, max_unchanged: 1}"
+	if rep = second.run(t, dir); !rep.Gate.Passed || rep.Gate.Rules[0].Releases != "alone" {
+		t.Errorf("alone: %+v", rep.Gate.Rules[0])
+	}
+	again := byRegion("c", coded("A", "A", "B", "B", "C", "C"), region, "{max_individual_risk: 0.005}")
+	if rep = again.run(t, dir); rep.Gate.Passed {
+		t.Errorf("the individual risk by all releases passes: %+v", rep.Gate.Rules[0])
+	}
+	dir = records(t, 600)
+	if !byRegion("a", "", "age: {role: key}", "{min_k: 2}").run(t, dir).Gate.Passed {
+		t.Fatal("k of ages is below 2")
+	}
+	if rep = byRegion("b", "", region, "{min_k: 5}").run(t, dir); rep.Gate.Passed {
+		t.Errorf("a key of an earlier release does not count: %+v", rep.Gate.Rules[0])
+	}
+	if rep = byRegion("c", "", region, "{min_k: 5, combinations: 1}").run(t, dir); rep.Gate.Passed {
+		t.Errorf("sets of some keys are not counted over several releases, and the rule holds: %+v", rep.Gate.Rules[0])
+	}
+	drawn := byRegion("d", ", {pram: {columns: [region], keep: 0.8, categories: [r0, r1, r2, r3, r4, r5]}}", region, "{min_k: 2, releases: alone}")
+	if rep = drawn.run(t, dir); !rep.Gate.Passed {
+		t.Fatalf("pram is refused: %+v", rep.Gate.Rules)
+	}
+	if rep = byRegion("e", "", region, "{min_k: 2}").run(t, dir); rep.Gate.Passed {
+		t.Errorf("a key that was drawn at random is counted as a coding: %+v", rep.Gate.Rules[0])
 	}
 }

@@ -42,7 +42,7 @@ func aboutEntry(r ledger.Listed) (lines []string) {
 		became = "not published"
 	}
 	of := r.Release
-	lines = append(lines, fmt.Sprintf("%d  %s  %s: %s", r.Number, r.Time.Format("2006-01-02 15:04 MST"), of.Name, became))
+	lines = append(lines, fmt.Sprintf("%d %s %s: %s", r.Number, r.Time.Format("2006-01-02 15:04 MST"), of.Name, became))
 	identified := "by place"
 	if of.Sketch != nil {
 		identified = "by identity"
