@@ -77,6 +77,9 @@ func (p *Pipeline) MaskFiles() (paths []string) {
 // validateLedger refuses a ledger where what is released would not be entered, or not be judged with what was.
 func (l *loader) validateLedger(p *Pipeline) {
 	if p.Ledger == "" {
+		if len(p.Gate.AllowUnguarded) > 0 {
+			l.Wrong("gate.allow_unguarded", "must be left out without a ledger")
+		}
 		for i, rule := range p.Gate.Rules {
 			if at := fmt.Sprintf("gate.rules[%d]", i); rule.Knowledge == "all_releases" {
 				l.Wrong(at+".knowledge", "must be another one without a ledger, which says what was released before: name its file (ledger)")

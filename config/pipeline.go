@@ -136,6 +136,8 @@ type Gate struct {
 
 	AllowUnchanged *float64 `yaml:"allow_unchanged" share:"whole" doc:"share of a column's released values, 0 to 1, that may be equal to the original even if the law of the masks explains fewer; without it such a release is refused. A rule with max_unchanged sets this share for one column"`
 
+	AllowUnguarded []string `yaml:"allow_unguarded" doc:"with a ledger: sensitive columns that earlier releases masked and this one does not. What this release tells of them together with the earlier ones is not judged, so that without this it is refused"`
+
 	MaxQuarantined *float64 `yaml:"max_quarantined" share:"whole" doc:"in a file job: greatest share of the records that may go to quarantine, 0 to 1; by default 1%. If no record is left, the release is refused in any case"`
 
 	MaxLost int64 `yaml:"max_lost" default:"0" doc:"in a stream: greatest number of the source's records that may be lost (removed before they were read, or skipped), of all runs together. With more, the report says so and the exit status is 1"`

@@ -92,6 +92,7 @@ func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *re
 	rep := r.Report(records, measures)
 	if !r.Interim {
 		judgeLosses(&rep.Gate, r.Config.Gate, records)
+		judgeUnguarded(&rep.Gate, r.Config.Gate, r.Plan.Unguarded())
 	}
 	if !rep.Gate.Passed {
 		rep.Withheld = WithheldBecause(rep.Gate)

@@ -440,3 +440,32 @@ func TestKeysOfAllReleases(t *testing.T) {
 		t.Errorf("a key that was drawn at random is counted as a coding: %+v", rep.Gate.Rules[0])
 	}
 }
+
+// A column that an earlier release masked is not told by columns of a later one that has it not: such a release is refused unless the gate says
+// that it may leave.
+func TestUnguardedColumns(t *testing.T) {
+	dir := records(t, 300)
+	release{name: "a", masks: noise}.run(t, dir)
+	const later = "identity: [pid]\nledger: DIR/ledger\nversion: 1\nkey: {file: DIR/k1}\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/b.csv}}\nunlisted: drop\n" +
+		"columns: {pid: {role: identifier}, tax: {role: sensitive}}\nmasks: [{noise: {columns: [tax], sd: 0.01}}]\n" +
+		"assess: {replicates: 2, targets: [p50], sample: all, intruder: {inversion: false}}\n"
+	run := func(gate string) *report.Report {
+		p, err := config.Parse("b.yaml", []byte(strings.ReplaceAll(later+gate, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := filejob.Run(t.Context(), p, pipeline.Options{Log: zerolog.Nop()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return result.Report
+	}
+	rep := run("gate: {allow_unchanged: 1, rules: [{column: tax, max_unchanged: 1}]}\n")
+	if last := rep.Gate.Rules[len(rep.Gate.Rules)-1]; rep.Gate.Passed || last.Measure != "unguarded" || last.Column != "wage" || len(numbers(t, dir)) != 1 {
+		t.Errorf("a release that tells of a column masked before passes: %+v", rep.Gate.Rules)
+	}
+	rep = run("gate: {allow_unchanged: 1, allow_unguarded: [wage], rules: [{column: tax, max_unchanged: 1}]}\n")
+	if !rep.Gate.Passed || !slices.ContainsFunc(rep.Warnings, func(w string) bool { return strings.Contains(w, "masked wage") }) {
+		t.Errorf("it is allowed, and refused or not warned of: %+v, %v", rep.Gate.Rules, rep.Warnings)
+	}
+}
