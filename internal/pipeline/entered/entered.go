@@ -143,7 +143,7 @@ func (l *Ledger) earlier(of *ledger.Listed) (*pipeline.EarlierRelease, error) {
 	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Config: before, Amounts: amounts, Key: l.key}
 	switch same := sameDraws(r, before); {
 	case same && r.KeyID == l.key.ID():
-		e.Repeats = bytes.Equal(r.Releasing, l.config.Releasing())
+		e.Repeats = bytes.Equal(r.Releasing, l.config.Releasing()) && len(transform.NeedsSD(before.Masks)) == 0
 	case same: // as those of other releases under that key
 		e.Key = l.key.Apart("ledger, key " + r.KeyID)
 	default:
@@ -162,6 +162,7 @@ func sameDraws(r *ledger.Release, before *config.Pipeline) bool {
 func decidesByOthers(p *config.Pipeline) bool {
 	return slices.ContainsFunc(p.Masks, func(m transform.Spec) bool {
 		return transform.ScopeOf(m.Params) != transform.ScopeRecord || transform.NeedsValues(m.Params) != "" || len(transform.NeedsCorrelations(m.Params)) > 0 ||
+			transform.NeedsFrequencies(m.Params) != "" || transform.NeedsPeople(m.Params) != nil ||
 			slices.ContainsFunc(m.Params.Masks(), func(name string) bool {
 				fits, _ := transform.FitsData(p.Masks, name)
 				return fits

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -467,5 +468,54 @@ func TestUnguardedColumns(t *testing.T) {
 	rep = run("gate: {allow_unchanged: 1, allow_unguarded: [wage], rules: [{column: tax, max_unchanged: 1}]}\n")
 	if !rep.Gate.Passed || !slices.ContainsFunc(rep.Warnings, func(w string) bool { return strings.Contains(w, "masked wage") }) {
 		t.Errorf("it is allowed, and refused or not warned of: %+v, %v", rep.Gate.Rules, rep.Warnings)
+	}
+}
+
+// Masks of every kind are applied again: what is released does not change by it, and nothing is unknown. Of masks whose draws are those of
+// the earlier release, or that draw nothing, all releases tell what one does.
+func TestMasksOfEveryKindAreAppliedAgain(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long form")
+	}
+	for name, c := range map[string]struct {
+		masks string
+		same  bool
+	}{
+		"noise in tiers":  {"{noise: {columns: [wage], sd: 20, tiers: [{above: 2600, variance_factor: 9}]}}", true},
+		"percentage":      {"{noise: {columns: [wage], sd: 10%}}", true},
+		"bias":            {"{bias: {columns: [wage], phi: 0.1}}", true},
+		"redraw":          {"{noise: {columns: [wage], sd: 100}}, {truncate: {columns: [wage], lower: 1500, upper: 3500, mode: redraw}}", true},
+		"round":           {"{round: {columns: [wage], base: 100}}", true},
+		"topcode":         {"{topcode: {columns: [wage], upper_percentile: 90, replace: mean}}", true},
+		"swap in windows": {"{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random}}", false},
+		"swap":            {"{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}", false},
+		"rankswap":        {"{rankswap: {columns: [wage], p: 5%}}", false},
+		"shuffle":         {"{shuffle: {columns: [wage], on: [age]}}", false},
+		"microaggregate":  {"{microaggregate: {columns: [wage], k: 3}}", true},
+		"synthesise":      {"{synthesise: {columns: [wage], on: [age]}}", false},
+		"pram":            {"{noise: {columns: [wage], sd: 100}}, {pram: {columns: [region], keep: 0.8, categories: [r0, r1, r2, r3, r4, r5]}}", true},
+		"recode":          {"{noise: {columns: [wage], sd: 100}}, {recode: {columns: [age], breaks: [0, 30, 60, 100]}}", true},
+		"sample":          {"{sample: {rate: 0.5}}, {noise: {columns: [wage], sd: 100}}", true},
+		"condition":       {`{noise: {columns: [wage], sd: 100, where: "age > 40"}}`, true},
+		"suppress":        {"{noise: {columns: [wage], sd: 100}}, {suppress: {keys: [region, age], k: 2}}", false},
+	} {
+		dir := records(t, 400)
+		first := release{name: "a", masks: c.masks}.run(t, dir)
+		second := release{name: "b", masks: c.masks}.run(t, dir)
+		if second.Ledger.Not != "" {
+			t.Errorf("%s: %s", name, second.Ledger.Not)
+			continue
+		}
+		a, err := os.ReadFile(filepath.Join(dir, "a.csv"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(filepath.Join(dir, "b.csv")); err != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s: with an earlier release other values are released, error %v", name, err)
+		}
+		one, two := rmse(t, first, assess.KnowledgeRecord), rmse(t, second, assess.KnowledgeAllReleases)
+		if c.same && !(math.Abs(float64(one.RMSE-two.RMSE)) <= 0.01*float64(one.RMSE)) || !c.same && !(two.RMSE <= one.RMSE) {
+			t.Errorf("%s: known to ± %v by one release, ± %v by the same again", name, one.RMSE, two.RMSE)
+		}
 	}
 }
