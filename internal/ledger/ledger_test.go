@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,16 @@ func TestChangesAreNoticed(t *testing.T) {
 		if _, err := parse(path, join(order...)); err == nil {
 			t.Errorf("lines %v: no error", order)
 		}
+	}
+	other := filepath.Join(t.TempDir(), "other") // whole by itself, with other times
+	written(t, other)
+	foreign, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := append(bytes.Clone(lines[0]), bytes.SplitAfter(foreign, []byte("\n"))[1]...)
+	if _, err := parse(path, second); err == nil {
+		t.Error("a line of another ledger: no error")
 	}
 	if c, err := parse(path, join(0, 1, 2)); err != nil || len(c.entries) != 3 {
 		t.Errorf("three lines: %v", err)
@@ -325,6 +336,34 @@ func TestCallsFail(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// What is entered is on the disk before anything is published by it: a line is synced after it is written, and a new ledger's folder is.
+func TestEntriesAreSynced(t *testing.T) {
+	real := system
+	t.Cleanup(func() { system = real })
+	var order []string
+	system.write = func(f *os.File, data []byte, at int64) (int, error) {
+		order = append(order, "write")
+		return real.write(f, data, at)
+	}
+	system.sync = func(f *os.File) error {
+		order = append(order, "sync "+filepath.Base(f.Name()))
+		return real.sync(f)
+	}
+	dir := t.TempDir()
+	l := opened(t, filepath.Join(dir, "ledger"))
+	number, err := l.Enter(release("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Settle(number, true); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"sync ledger", "sync " + filepath.Base(dir), "write", "sync ledger", "write", "sync ledger"}
+	if !slices.Equal(order, want) {
+		t.Errorf("calls are %v, want %v", order, want)
 	}
 }
 

@@ -59,6 +59,7 @@ func TestPosteriorIsNearTheBest(t *testing.T) {
 		"five normal":       {normal(0.3), normal(0.3), normal(0.3), normal(0.3), normal(0.3)},
 		"four uniform":      {uniform(0.5), uniform(0.5), uniform(0.5), uniform(0.5)},
 		"narrow uniform":    {uniform(0.004), uniform(0.004), uniform(0.004)},
+		"narrow and wide":   {uniform(0.004), uniform(0.004), uniform(1)},
 		"four Laplace":      {laplace(0.5), laplace(0.5), laplace(0.5), laplace(0.5)},
 		"two roundings":     {rounded(0.5), rounded(0.3)},
 		"rounding, uniform": {rounded(0.5), uniform(0.2), uniform(0.2)},
