@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/joint"
 )
 
-// Earlier describes the releases before this one, of which Options.Beside has the columns (BesideColumn.Release): their masks
-// applied to the records of this release.
+// Earlier describes the releases before this one, of which Options.Beside has the columns (BesideColumn.Release):
+// their masks applied to the records of this release.
 type Earlier struct {
 	Releases int // how many there are
 	// Not says why it cannot be computed what all releases together tell; "" if it can be.
@@ -18,8 +18,8 @@ type Earlier struct {
 	Law func(release int, column string) Law
 }
 
-// mostTogether is the number of records of a sample on which the risk by all releases is computed if it does not hold all: the posterior takes
-// about 0.1 ms for each record and column of five releases.
+// mostTogether is the number of records of a sample on which the risk by all releases is computed if it does not hold
+// all: the posterior takes about 0.1 ms for each record and column of five releases.
 const mostTogether = 20_000
 
 // earlierColumn is what an earlier release has of a column, by row of a frame.
@@ -28,8 +28,8 @@ type earlierColumn struct {
 	values []float64
 }
 
-// byAllReleases adds to the risks of each masked column, each after that by the whole record, those of an intruder who also has the
-// earlier releases of the record. f has this release alone.
+// byAllReleases adds to the risks of each masked column, each after that by the whole record, those of an intruder
+// who also has the earlier releases of the record. f has this release alone.
 func (r *reckoning) byAllReleases(f *recordFrame, columns []ColumnMeasures, limit int) {
 	e := r.a.opts.Earlier
 	if e == nil {
@@ -53,8 +53,8 @@ func (r *reckoning) byAllReleases(f *recordFrame, columns []ColumnMeasures, limi
 	})
 }
 
-// repeatedFor returns risks with those by the whole record once more, as those by all releases: there are no earlier ones that tell, or
-// what they tell is not known, for the given reason.
+// repeatedFor returns risks with those by the whole record once more, as those by all releases: there are no earlier
+// ones that tell, or what they tell is not known, for the given reason.
 func repeatedFor(list []Risk, not string) (rows []Risk) {
 	for _, row := range list {
 		rows = append(rows, row)
@@ -87,8 +87,8 @@ func (f *recordFrame) states() string {
 	return KnowledgeRecord
 }
 
-// atLeast returns a risk by all releases that is not below that of this release alone, which is the row before it: who has more can leave
-// it aside.
+// atLeast returns a risk by all releases that is not below that of this release alone, which is the row before it:
+// who has more can leave it aside.
 func atLeast(all, alone Risk) Risk {
 	const more = 1.001 // what is fitted to columns that tell nothing
 	if all.R != all.R || float64(all.R) > more*float64(alone.R) && float64(all.Upper()) >= float64(alone.Upper()) {
@@ -99,8 +99,9 @@ func atLeast(all, alone Risk) Risk {
 	return all
 }
 
-// byDraws marks a risk by all releases as one that earlier draws decide, of which there is one set, and returns the variance of its mean square over these
-// draws: that of a mean over the records of the frame, or over those near a target.
+// byDraws marks a risk by all releases as one that earlier draws decide, of which there is one set, and returns the
+// variance of its mean square over these draws: that of a mean over the records of the frame, or over those near a
+// target.
 func (f *recordFrame) byDraws(row *Risk, square float64, found *joint.Result) float64 {
 	relative := found.Noise / (found.Square * found.Square)
 	if row.Target != TargetTypical {
@@ -113,8 +114,8 @@ func (f *recordFrame) byDraws(row *Risk, square float64, found *joint.Result) fl
 	return square * square * relative
 }
 
-// frameOf returns the frame in which column c is attacked, with originals x: where earlier releases have it too, with the mean of the
-// posterior by all of them, from the laws of their masks and the distribution of the originals.
+// frameOf returns the frame in which column c is attacked, with originals x: where earlier releases have it too, with
+// the mean of the posterior by all of them, from the laws of their masks and the distribution of the originals.
 func (f *recordFrame) frameOf(c int, x []float64) *joint.Frame {
 	column := f.a.opts.Columns[c]
 	var seen []estimate.Observed

@@ -11,13 +11,14 @@ import (
 // releasing are the top-level fields that decide what is released of a record, and which draws it has.
 var releasing = []string{"identity", "household", "weight", "columns", "masks", "window"}
 
-// Releasing is the part of the configuration in force that decides what is released of a record, as JSON. A ledger keeps it, and Before
-// reads it. Nothing secret is in it.
+// Releasing is the part of the configuration in force that decides what is released of a record, as JSON. A ledger
+// keeps it, and Before reads it. Nothing secret is in it.
 func (p *Pipeline) Releasing() []byte { return p.Part(releasing...) }
 
-// Before returns the configuration of an earlier release of the records of p: what Releasing of it gave, on p's source, with nothing that
-// judges or writes. at names the release in errors. Masks of a sample are left out: a record is taken to have been in it.
-// The error is of type Errors, or says in what the release cannot be told from today's records.
+// Before returns the configuration of an earlier release of the records of p: what Releasing of it gave, on p's
+// source, with nothing that judges or writes. at names the release in errors. Masks of a sample are left out: a
+// record is taken to have been in it. The error is of type Errors, or says in what the release cannot be told from
+// today's records.
 func (p *Pipeline) Before(at string, released []byte) (*Pipeline, error) {
 	var text bytes.Buffer
 	text.WriteString(`{"version":1,"name":` + string(quoted(at)) + `,"key":{"env":"NONE"},"unlisted":"drop","source":{"csv":{"path":"records.csv"}},"sink":{"csv":{"path":"released.csv"}}`)

@@ -152,8 +152,8 @@ func parse(path string, text []byte) (*content, error) {
 	return c, nil
 }
 
-// entryOf reads the line with a number after the line of a digest. open has the releases without outcome. Its errors hold nothing
-// of the line.
+// entryOf reads the line with a number after the line of a digest. open has the releases without outcome. Its errors
+// hold nothing of the line.
 func entryOf(line []byte, number int64, previous string, open map[int64]bool) (e Entry, err error) {
 	if len(line) > mostLine {
 		return e, errors.New("is too long")

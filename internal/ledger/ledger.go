@@ -46,8 +46,9 @@ type Ledger struct {
 	Torn    bool // there was a line at the end that was cut off, which Open removes
 }
 
-// Open opens a ledger, and makes it if it is not there. It waits until no other run holds it, and calls waiting, if it is not nil, before it waits
-// for the first time. A file that others may read, a link, or one of another user is an error, and so is a broken chain.
+// Open opens a ledger, and makes it if it is not there. It waits until no other run holds it, and calls waiting, if
+// it is not nil, before it waits for the first time. A file that others may read, a link, or one of another user is
+// an error, and so is a broken chain.
 func Open(ctx context.Context, path string, waiting func()) (*Ledger, error) {
 	if err := system.mkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return nil, err
@@ -180,8 +181,8 @@ func (l *Ledger) Unknown() (list []Listed) {
 	return list
 }
 
-// Enter writes a release that is about to be published, and returns its number. It is on the disk when Enter returns without
-// an error; after an error nothing may be published.
+// Enter writes a release that is about to be published, and returns its number. It is on the disk when Enter returns
+// without an error; after an error nothing may be published.
 func (l *Ledger) Enter(r *Release) (number int64, err error) { return l.add(Entry{Release: r}) }
 
 // Settle writes what became of a release. After an error the release counts as published.
@@ -239,7 +240,8 @@ func (l *Ledger) Close() error {
 	return system.close(f)
 }
 
-// Look reads a ledger without holding it: nothing can be entered. Torn says that a line at its end was cut off, or is being written.
+// Look reads a ledger without holding it: nothing can be entered. Torn says that a line at its end was cut off, or is
+// being written.
 func Look(path string) (*Ledger, error) {
 	f, err := open(path, os.O_RDONLY)
 	if err != nil {

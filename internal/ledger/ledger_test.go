@@ -58,7 +58,8 @@ func names(list []Listed) string {
 	return strings.Join(s, " ")
 }
 
-// What is entered is read again: what was not published does not count, what has no outcome does. The file is its owner's only.
+// What is entered is read again: what was not published does not count, what has no outcome does. The file is its
+// owner's only.
 func TestReleasesAreEntered(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in", "ledger")
 	written(t, path)
@@ -94,8 +95,8 @@ func TestReleasesAreEntered(t *testing.T) {
 	}
 }
 
-// Whatever byte is changed, and whatever line is missing, doubled or moved, the ledger says so; only lines that are missing at the end are
-// not noticed, and a change of the last line's end makes it one that was cut off.
+// Whatever byte is changed, and whatever line is missing, doubled or moved, the ledger says so; only lines that are
+// missing at the end are not noticed, and a change of the last line's end makes it one that was cut off.
 func TestChangesAreNoticed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger")
 	written(t, path)
@@ -297,8 +298,8 @@ func failing(t *testing.T, n int) (used func() bool) {
 	}
 }
 
-// Whichever call of the operating system fails, a release whose Enter has succeeded is in the ledger, and one whose Enter has failed is not, or
-// counts as published.
+// Whichever call of the operating system fails, a release whose Enter has succeeded is in the ledger, and one whose
+// Enter has failed is not, or counts as published.
 func TestCallsFail(t *testing.T) {
 	for n := 1; ; n++ {
 		path := filepath.Join(t.TempDir(), "ledger")
@@ -339,7 +340,8 @@ func TestCallsFail(t *testing.T) {
 	}
 }
 
-// What is entered is on the disk before anything is published by it: a line is synced after it is written, and a new ledger's folder is.
+// What is entered is on the disk before anything is published by it: a line is synced after it is written, and a new
+// ledger's folder is.
 func TestEntriesAreSynced(t *testing.T) {
 	real := system
 	t.Cleanup(func() { system = real })
@@ -367,8 +369,8 @@ func TestEntriesAreSynced(t *testing.T) {
 	}
 }
 
-// Sketches tell the share of common respondents: of 40,000, half of which are in both, the standard error of a share of 1,024 is
-// √(0.25/1024) = 0.016, and 4.5 of these are exceeded with a probability below 1e-5.
+// Sketches tell the share of common respondents: of 40,000, half of which are in both, the standard error of a share
+// of 1,024 is √(0.25/1024) = 0.016, and 4.5 of these are exceeded with a probability below 1e-5.
 func TestSketches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	digest := func() (d microdata.Digest) {

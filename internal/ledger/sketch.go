@@ -12,8 +12,9 @@ import (
 // Sketched is the greatest number of digests of a sketch.
 const Sketched = 1024
 
-// Sketch holds the least digests of the respondents of a release, under its key: of two sketches under one key follows about how many
-// respondents are in both (Cohen 1997, "Size-estimation framework with applications to transitive closure and reachability").
+// Sketch holds the least digests of the respondents of a release, under its key: of two sketches under one key
+// follows about how many respondents are in both (Cohen 1997, "Size-estimation framework with applications to
+// transitive closure and reachability").
 type Sketch struct {
 	Whole   bool     `json:"whole"`   // whether these are all respondents
 	Digests []string `json:"digests"` // ascending, 16 hexadecimal digits each

@@ -13,17 +13,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// EarlierRelease is a release of the ledger. Its masks are applied to the records of this release, as they are today, and what they give is
-// in the sample beside what is released now.
+// EarlierRelease is a release of the ledger. Its masks are applied to the records of this release, as they are today,
+// and what they give is in the sample beside what is released now.
 type EarlierRelease struct {
 	Number  int64
 	Name    string
 	Config  *config.Pipeline // of config.Pipeline.Before
 	Amounts *assess.Profile  // the standard deviations and decimals that its masks went by
-	// Key makes its draws: the key of this release if its draws are those of the earlier one, for the same value of the same respondent, and
-	// else a key of its own, so that the draws are independent.
+	// Key makes its draws: the key of this release if its draws are those of the earlier one, for the same value of
+	// the same respondent, and else a key of its own, so that the draws are independent.
 	Key keystream.Key
-	// Repeats says that the draws are those of the earlier release, and that this one has the same masks: it is released once more.
+	// Repeats says that the draws are those of the earlier release, and that this one has the same masks: it is
+	// released once more.
 	Repeats bool
 
 	plan  *Plan
@@ -38,14 +39,15 @@ func (e *EarlierRelease) At() string {
 	return fmt.Sprintf("release %d of the ledger (%s)", e.Number, e.Name)
 }
 
-// WithLedger says that there is a ledger, with these earlier releases. not says why what they tell cannot be computed at all, for example because
-// one of them cannot be read.
+// WithLedger says that there is a ledger, with these earlier releases. not says why what they tell cannot be computed
+// at all, for example because one of them cannot be read.
 func (pl *Plan) WithLedger(list []*EarlierRelease, not string) {
 	pl.fromLedger, pl.earlier, pl.earlierNot = true, list, not
 }
 
-// SettleEarlier has the sample hold what the masks of earlier releases make of the records. Where a release does not fit today's records, that is why
-// nothing is known of all of them together. Its passes over the source are those that the earlier masks need.
+// SettleEarlier has the sample hold what the masks of earlier releases make of the records. Where a release does not
+// fit today's records, that is why nothing is known of all of them together. Its passes over the source are those
+// that the earlier masks need.
 func (pl *Plan) SettleEarlier(ctx context.Context, progress *Progress) error {
 	for _, e := range pl.earlier {
 		if pl.earlierNot != "" {
@@ -96,7 +98,8 @@ func (e *EarlierRelease) settle(ctx context.Context, today *Plan, progress *Prog
 	return nil
 }
 
-// wantAlso asks for a column beside those of the release. It never sends a record to quarantine that would not go there without it.
+// wantAlso asks for a column beside those of the release. It never sends a record to quarantine that would not go
+// there without it.
 func (pl *Plan) wantAlso(w microdata.Want) int {
 	same := func(o microdata.Want) bool { return o.Field == w.Field && o.As == w.As && o.Days == w.Days }
 	if i := slices.IndexFunc(pl.Layout.Read, same); i >= 0 {
@@ -107,7 +110,8 @@ func (pl *Plan) wantAlso(w microdata.Want) int {
 	return len(pl.Layout.Read) - 1
 }
 
-// showEarlier adds to the sample the columns that earlier releases had. They stand in a block behind those that are read.
+// showEarlier adds to the sample the columns that earlier releases had. They stand in a block behind those that are
+// read.
 func (pl *Plan) showEarlier() {
 	at, n := len(pl.Layout.Read), 0
 	for _, e := range pl.earlier {
@@ -134,8 +138,8 @@ func (pl *Plan) showEarlier() {
 	}
 }
 
-// Unguarded names the sensitive columns that earlier releases masked and this one does not: what this one tells of them is not judged. Without a
-// ledger there are none.
+// Unguarded names the sensitive columns that earlier releases masked and this one does not: what this one tells of
+// them is not judged. Without a ledger there are none.
 func (pl *Plan) Unguarded() (names []string) {
 	for _, e := range pl.earlier {
 		for _, m := range e.Config.Masks {
@@ -162,8 +166,8 @@ func (e *EarlierRelease) Uncounted(name string) string { return e.plan.whyUncoun
 // JudgesCounts reports whether a rule is about combinations of all keys.
 func (pl *Plan) JudgesCounts() bool { return pl.judgesCounts() }
 
-// ReplayEarlier applies the masks of earlier releases to the records of a block, and adds what these released as columns behind those that were
-// read. The block's own columns stay as they are.
+// ReplayEarlier applies the masks of earlier releases to the records of a block, and adds what these released as
+// columns behind those that were read. The block's own columns stay as they are.
 func (pl *Plan) ReplayEarlier(b *microdata.Block) error {
 	if len(pl.earlier) == 0 || pl.earlierNot != "" {
 		return nil

@@ -7,10 +7,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// PrivacyTogether is Privacy of this release and all earlier ones of the ledger, one after the other: ε, ρ and δ of releases with independent draws
-// add up (sequential composition: Dwork and Roth 2014, theorem 3.16; Bun and Steinke 2016, lemma 1.7). A release that repeats this one,
-// draw by draw, adds nothing. A sample of earlier records is not counted as protection, nor is that of this release where there are earlier ones. nil without
-// a ledger, or if nothing asks for it.
+// PrivacyTogether is Privacy of this release and all earlier ones of the ledger, one after the other: ε, ρ and δ of
+// releases with independent draws add up (sequential composition: Dwork and Roth 2014, theorem 3.16; Bun and Steinke
+// 2016, lemma 1.7). A release that repeats this one, draw by draw, adds nothing. A sample of earlier records is not
+// counted as protection, nor is that of this release where there are earlier ones. nil without a ledger, or if
+// nothing asks for it.
 func (pl *Plan) PrivacyTogether() *assess.Privacy {
 	if !pl.fromLedger || !pl.Config.WantsPrivacy() {
 		return nil

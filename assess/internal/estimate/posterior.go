@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Law is what Posterior needs of the distribution of a released value y given its original x: P(y ≤ t), an interval in which y
-// lies, and the step of its values (0: none) between the least and the greatest.
+// Law is what Posterior needs of the distribution of a released value y given its original x: P(y ≤ t), an interval
+// in which y lies, and the step of its values (0: none) between the least and the greatest.
 type Law interface {
 	Below(x, t float64) float64
 	Reach(x float64) (low, high float64)
 	Support() (low, high, step float64)
 }
 
-// Observed is what one release has of a column, by row (NaN: nothing), and the law of its masks. Releases are independent given the
-// original.
+// Observed is what one release has of a column, by row (NaN: nothing), and the law of its masks. Releases are
+// independent given the original.
 type Observed struct {
 	Values []float64
 	Law    Law
@@ -25,9 +25,10 @@ const (
 	leastPrior     = 30 // originals that a prior rests on
 )
 
-// Posterior returns by row the mean of the original given what all releases have of it: E(x | y₁ … y_m) = Σ x π(x) Π f_i(y_i | x) / Σ π(x) Π f_i(y_i | x),
-// Bayes' theorem. π is the distribution of the other rows' originals x (of the first rows; others may follow), counted in cells; where fewer than 30 are possible, it is even between the
-// ends of what is possible. NaN where a row has no value, or where no original can have been released as all of them.
+// Posterior returns by row the mean of the original given what all releases have of it: E(x | y₁ … y_m) = Σ x π(x) Π
+// f_i(y_i | x) / Σ π(x) Π f_i(y_i | x), Bayes' theorem. π is the distribution of the other rows' originals x (of the
+// first rows; others may follow), counted in cells; where fewer than 30 are possible, it is even between the ends of
+// what is possible. NaN where a row has no value, or where no original can have been released as all of them.
 func Posterior(x []float64, seen []Observed) []float64 {
 	sorted := make([]float64, 0, len(x))
 	for _, v := range x {
@@ -134,8 +135,8 @@ func (p *posterior) possible(row int) (low, high float64, some bool) {
 	return low, high, some && low <= high && !math.IsInf(low, 0) && !math.IsInf(high, 0)
 }
 
-// likelihood is the probability, given an original, of a released value, or of one as near to it as a cell is wide where values have no
-// coarser step; of a bound to which values are moved it is that of all beyond.
+// likelihood is the probability, given an original, of a released value, or of one as near to it as a cell is wide
+// where values have no coarser step; of a bound to which values are moved it is that of all beyond.
 func likelihood(law Law, x, y, width float64) float64 {
 	bottom, top, step := law.Support()
 	half := step / 2

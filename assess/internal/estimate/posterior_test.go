@@ -40,9 +40,10 @@ func laplaceBelow(z float64) float64 {
 	return 1 - math.Exp(-math.Sqrt2*z)/2
 }
 
-// With a known distribution of the originals the posterior mean has the least mean squared error that there is. It is found by brute force:
-// the integral over 20,001 originals. The estimator knows the distribution from 4,000 originals only; its mean square is above the
-// least one by less than 3 %, and by chance differs from it by less than 5 standard errors of the paired difference.
+// With a known distribution of the originals the posterior mean has the least mean squared error that there is. It is
+// found by brute force: the integral over 20,001 originals. The estimator knows the distribution from 4,000 originals
+// only; its mean square is above the least one by less than 3 %, and by chance differs from it by less than 5
+// standard errors of the paired difference.
 func TestPosteriorIsNearTheBest(t *testing.T) {
 	const n = 4000
 	each := 4

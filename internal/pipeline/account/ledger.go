@@ -25,8 +25,8 @@ func (r *Reporter) ledger(measures *assess.Measures) *report.Ledger {
 	return l
 }
 
-// judgeUnguarded adds a rule that fails for each sensitive column that earlier releases masked and this one does not, unless the gate allows it: columns of
-// this release may tell what the earlier masks have hidden.
+// judgeUnguarded adds a rule that fails for each sensitive column that earlier releases masked and this one does not,
+// unless the gate allows it: columns of this release may tell what the earlier masks have hidden.
 func judgeUnguarded(v *assess.Verdict, gate config.Gate, columns []string) {
 	for _, name := range columns {
 		if !gate.Judges() || slices.Contains(gate.AllowUnguarded, name) {

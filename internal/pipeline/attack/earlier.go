@@ -12,8 +12,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// together counts the combinations of the keys as this release and all earlier ones of the ledger have them: the snooper knows which records of the releases
-// are of one respondent. alone is the result for this release; nil without a ledger, or if no rule is about such combinations.
+// together counts the combinations of the keys as this release and all earlier ones of the ledger have them: the
+// snooper knows which records of the releases are of one respondent. alone is the result for this release; nil
+// without a ledger, or if no rule is about such combinations.
 func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, alone *assess.Identity) (*assess.Identity, error) {
 	ledger, not := pl.FromLedger()
 	switch {

@@ -17,14 +17,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// The property of a ledger: whatever was released, with whatever masks and keys, an attacker who has all the files does not come nearer to the
-// values than what the last report states under knowledge all_releases. The attacker shares no code with the program: it reads the
-// released files, and estimates by least squares on half of the records and by the intersection of what the files leave possible, in the other
-// half.
+// The property of a ledger: whatever was released, with whatever masks and keys, an attacker who has all the files
+// does not come nearer to the values than what the last report states under knowledge all_releases. The attacker
+// shares no code with the program: it reads the released files, and estimates by least squares on half of the records
+// and by the intersection of what the files leave possible, in the other half.
 //
-// The stated square and the attacker's are means of squared errors of the same records, 3,000 and 1,500. The relative standard error of a mean of n
-// squares is √((κ−1)/n), where κ is the kurtosis: 3 for normal errors, 6 for Laplace; the difference of the two has at most that of 1,500
-// Laplace errors, 5.8 %. Five of these are exceeded once in 10⁶ sequences.
+// The stated square and the attacker's are means of squared errors of the same records, 3,000 and 1,500. The relative
+// standard error of a mean of n squares is √((κ−1)/n), where κ is the kurtosis: 3 for normal errors, 6 for Laplace;
+// the difference of the two has at most that of 1,500 Laplace errors, 5.8 %. Five of these are exceeded once in 10⁶
+// sequences.
 func TestNoAttackerOfAllReleasesDoesBetter(t *testing.T) {
 	sequences := 40
 	if testing.Short() {

@@ -1,5 +1,5 @@
-// Package entered connects a run with the ledger of its configuration: which earlier releases its plan is to know of, and the entry of
-// what it publishes.
+// Package entered connects a run with the ledger of its configuration: which earlier releases its plan is to know of,
+// and the entry of what it publishes.
 package entered
 
 import (
@@ -43,8 +43,8 @@ type Ledger struct {
 	log      zerolog.Logger
 }
 
-// Open takes the ledger of a configuration, and waits while another run holds it. Until Close no other run is judged by it. Releases
-// of runs that were killed are settled if it is certain that they were not published.
+// Open takes the ledger of a configuration, and waits while another run holds it. Until Close no other run is judged
+// by it. Releases of runs that were killed are settled if it is certain that they were not published.
 func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*Ledger, error) {
 	if p.Ledger == "" {
 		return nil, nil
@@ -73,7 +73,8 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 	return l, nil
 }
 
-// Look reads the ledger of a configuration without holding it, to judge a release that is not published: nothing is entered.
+// Look reads the ledger of a configuration without holding it, to judge a release that is not published: nothing is
+// entered.
 func Look(p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*Ledger, error) {
 	held, err := ledger.Look(p.Ledger)
 	if err != nil {
@@ -87,7 +88,8 @@ func (l *Ledger) failed(err error) error {
 	return fmt.Errorf("ledger: %w", err)
 }
 
-// lies reports whether all files of a release still lie complete under their temporary names, so that none of them was published.
+// lies reports whether all files of a release still lie complete under their temporary names, so that none of them
+// was published.
 func lies(ctx context.Context, r *ledger.Release) bool {
 	for _, f := range r.Published {
 		if f.Path == "" || objects.Is(f.Path) {
@@ -152,13 +154,15 @@ func (l *Ledger) earlier(of *ledger.Listed) (*pipeline.EarlierRelease, error) {
 	return e, nil
 }
 
-// sameDraws reports whether the draws of a release are those that its key gives the same value of the same respondent today. Draws by place are not,
-// since a record may have moved, nor are those of masks that decide by other records, which may be other ones.
+// sameDraws reports whether the draws of a release are those that its key gives the same value of the same respondent
+// today. Draws by place are not, since a record may have moved, nor are those of masks that decide by other records,
+// which may be other ones.
 func sameDraws(r *ledger.Release, before *config.Pipeline) bool {
 	return r.Draws == keystream.Version && len(before.Identity) > 0 && r.ByPlace == 0 && !decidesByOthers(before)
 }
 
-// decidesByOthers reports whether what some mask releases of a record depends on other records, or on parameters that follow from all of them.
+// decidesByOthers reports whether what some mask releases of a record depends on other records, or on parameters that
+// follow from all of them.
 func decidesByOthers(p *config.Pipeline) bool {
 	return slices.ContainsFunc(p.Masks, func(m transform.Spec) bool {
 		return transform.ScopeOf(m.Params) != transform.ScopeRecord || transform.NeedsValues(m.Params) != "" || len(transform.NeedsCorrelations(m.Params)) > 0 ||
@@ -266,8 +270,8 @@ func sumOf(path string) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// Settle enters what became of the release, whose files account.Commit was to name with the given error. If that is not known, or cannot be entered, the
-// release counts as published.
+// Settle enters what became of the release, whose files account.Commit was to name with the given error. If that is
+// not known, or cannot be entered, the release counts as published.
 func (l *Ledger) Settle(named error) {
 	if l == nil || l.number == 0 {
 		return

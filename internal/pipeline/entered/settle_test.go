@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// What became of a release follows from how its files got their names: one that has its name counts, whatever failed behind it, and so does
-// one of which it is not known.
+// What became of a release follows from how its files got their names: one that has its name counts, whatever failed
+// behind it, and so does one of which it is not known.
 func TestOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		err              error
