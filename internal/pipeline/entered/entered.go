@@ -23,7 +23,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
-	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -92,7 +92,7 @@ func (l *Ledger) failed(err error) error {
 // was published.
 func lies(ctx context.Context, r *ledger.Release) bool {
 	for _, f := range r.Published {
-		if f.Path == "" || objects.Is(f.Path) {
+		if f.Path == "" || objectpath.Is(f.Path) {
 			return false
 		}
 		c, err := publish.ContentOf(ctx, publish.TempName(f.Path))
@@ -229,7 +229,7 @@ func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.C
 
 func publishedOf(c *connectors.Content) ledger.Published {
 	p := ledger.Published{Path: c.Path, Folder: c.Folder, SHA256: c.SHA256()}
-	if p.Path != "" && !objects.Is(p.Path) {
+	if p.Path != "" && !objectpath.Is(p.Path) {
 		if abs, err := filepath.Abs(p.Path); err == nil {
 			p.Path = abs
 		}
