@@ -15,17 +15,22 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		switch {
 		case r.Identity():
 			one = r.judgeIdentity(m.Identity)
+			if one.Passed && m.Earlier != nil && r.countsKeys() && r.Releases != ReleasesAlone {
+				one = r.judgeIdentity(m.Linked)
+				one.Rule += ", by the keys of all releases in the ledger"
+			}
+			one.Releases = r.Releases
 		case r.MaxUnchanged != nil:
 			one = r.judgeUnchanged(m.Column(r.Column))
 		case r.MaxExact != nil:
 			one = r.judgeExact(m)
 		case r.LimitsPrivacy():
-			one = r.judgePrivacy(m.Privacy)
+			one = r.judgePrivacy(m.privacyFor(r))
 		case r.MinEfficiency != nil:
 			one = r.judgeEfficiency(m.Column(r.Column))
 		default:
 			if one = r.judgeRisk(m.Column(r.Column)); m.Gated {
-				one = r.judgeGated(m.Column(r.Column))
+				one = r.judgeGated(m.Column(r.Column), m.Earlier != nil)
 			}
 		}
 		v.Passed = v.Passed && one.Passed

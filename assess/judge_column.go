@@ -96,7 +96,7 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 // with which the rule holds.
 func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
 	v = RuleVerdict{
-		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Record: r.Record, Measure: "min_rmse",
+		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Record: r.Record, Releases: r.Releases, Measure: "min_rmse",
 		Found: Float(math.NaN()),
 	}
 	if r.MaxRisk != nil {
@@ -120,7 +120,19 @@ const RecordAlone = "alone"
 
 // covers reports whether a rule applies to the risk of a target under a knowledge state.
 func (r Rule) covers(target, knowledge string) bool {
-	return Covers(r.Target, r.Knowledge, r.Record, target, knowledge)
+	return coversAll(r.Releases, r.Target, r.Knowledge, r.Record, target, knowledge)
+}
+
+// ReleasesAlone is the value of Rule.Releases with which a rule leaves out what earlier releases tell.
+const ReleasesAlone = "alone"
+
+// coversAll is Covers with a word on earlier releases: a rule of the whole record, and so one of index, applies to that of all
+// releases too, unless it says that this one is alone.
+func coversAll(ruleReleases, ruleTarget, ruleKnowledge, ruleRecord, target, knowledge string) bool {
+	if knowledge == KnowledgeAllReleases && ruleKnowledge != knowledge {
+		return ruleReleases != ReleasesAlone && Covers(ruleTarget, ruleKnowledge, ruleRecord, target, KnowledgeRecord)
+	}
+	return Covers(ruleTarget, ruleKnowledge, ruleRecord, target, knowledge)
 }
 
 // Covers reports whether a rule with a target, a knowledge state and a word on the record ("": all,
@@ -138,28 +150,35 @@ func Covers(ruleTarget, ruleKnowledge, ruleRecord, target, knowledge string) boo
 
 // Covers reports whether the rule applies to the risk of a target under a knowledge state.
 func (v RuleVerdict) Covers(target, knowledge string) bool {
-	return Covers(v.Target, v.Knowledge, v.Record, target, knowledge)
+	return coversAll(v.Releases, v.Target, v.Knowledge, v.Record, target, knowledge)
 }
 
-// judgeGated is judgeRisk for a release that a gate lets out or keeps: where the other columns were not
-// looked at, a rule of index does not hold.
-func (r Rule) judgeGated(c *ColumnMeasures) RuleVerdict {
-	if c != nil {
-		if target := r.lacksRecord(c); target != "" {
+// judgeGated is judgeRisk for a release that a gate lets out or keeps: where the other columns, or with a ledger earlier
+// releases, were not looked at, a rule of index does not hold.
+func (r Rule) judgeGated(c *ColumnMeasures, ledger bool) RuleVerdict {
+	more := []string{KnowledgeRecord}
+	if ledger {
+		more = append(more, KnowledgeAllReleases)
+	}
+	for _, knowledge := range more {
+		if c == nil {
+			break
+		}
+		if target := r.lacks(c, knowledge); target != "" {
 			v, needed := r.riskVerdict(c.Unit)
-			v.Advice = advise(Risk{Target: target, Knowledge: KnowledgeRecord, R: Float(math.NaN())}, needed, c.Unit)
+			v.Advice = advise(Risk{Target: target, Knowledge: knowledge, R: Float(math.NaN())}, needed, c.Unit)
 			return v
 		}
 	}
 	return r.judgeRisk(c)
 }
 
-// lacksRecord returns a target that the rule applies to by index and whose risk under knowledge of the
-// whole record should have been measured and is not; "" if there is none.
-func (r Rule) lacksRecord(c *ColumnMeasures) string {
+// lacks returns a target whose risk by index is known, and whose risk under more knowledge the rule applies to as well and should have
+// been measured and is not; "" if there is none.
+func (r Rule) lacks(c *ColumnMeasures, knowledge string) string {
 	for _, k := range c.Risk {
-		if k.Knowledge == KnowledgeIndex && r.covers(k.Target, KnowledgeIndex) && r.covers(k.Target, KnowledgeRecord) &&
-			!slices.ContainsFunc(c.Risk, func(o Risk) bool { return o.Target == k.Target && o.Knowledge == KnowledgeRecord }) {
+		if k.Knowledge == KnowledgeIndex && r.covers(k.Target, knowledge) && (knowledge != KnowledgeRecord || r.covers(k.Target, KnowledgeIndex)) &&
+			!slices.ContainsFunc(c.Risk, func(o Risk) bool { return o.Target == k.Target && o.Knowledge == knowledge }) {
 			return k.Target
 		}
 	}

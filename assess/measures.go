@@ -86,7 +86,7 @@ type Utility struct {
 // due to the sample (docs/methods.md §9).
 type Risk struct {
 	Target     string `json:"target" doc:"typical, min, p01, …, max"`
-	Knowledge  string `json:"knowledge" doc:"mean, index, record (the snooper uses all released columns of the record), position or order (the snooper knows the order of the records in the source)"` // mean, index, record, position, order
+	Knowledge  string `json:"knowledge" doc:"mean, index, record (the snooper uses all released columns of the record), all_releases (and those of earlier releases in the ledger), position or order (the snooper knows the order of the records in the source)"` // mean, index, record, all_releases, position, order
 	R          Float  `json:"R" doc:"disclosure risk 1/E(τ − τ̂)², unit 1/(unit of the column)²"`
 	SE         Float  `json:"R_se" doc:"standard error of R; of an upper bound (bound) R/2; \"Infinity\" if R is approximate and nothing shows how far it is off; null if R is infinite, or exact without replicates"`
 	RMSE       Float  `json:"rmse" doc:"√(1/R), in the column's unit"`
@@ -104,6 +104,7 @@ type Risk struct {
 	// Under knowledge of the whole record: the other columns that tell of the value, and, for the
 	// typical record, the share of the linear estimator's mean squared error that a small tree removes.
 	Tells    []string `json:"tells,omitempty" doc:"under knowledge record: the other columns that tell of the value"`
+	Not      string   `json:"not,omitempty" doc:"why R could not be computed"`
 	TreeGain *Float   `json:"tree_gain,omitempty" doc:"under knowledge record: the share of the mean squared error of the best linear estimator that a small tree removes"`
 }
 
@@ -158,6 +159,9 @@ type Measures struct {
 	Correlation  Correlation
 	Identity     *Identity // nil if no such measure was requested
 	Privacy      *Privacy  // nil if nothing asks for it
+	Together     *Privacy  // Privacy of all releases in the ledger; nil if there is none, or nothing asks for it
+	Earlier      *Earlier  // nil if there is no ledger
+	Linked       *Identity // with a ledger: Identity of a snooper who has the keys as all releases have them; nil if not measured
 
 	Gated          bool     // whether the release passes a gate, with rules or without
 	Unseen         []string // released columns that the risk under knowledge of the whole record leaves out
@@ -260,10 +264,12 @@ const (
 	KnowledgeIndex    = "index"    // τ̂ = y_t, the linked record
 	KnowledgeRecord   = "record"   // τ̂ is the best estimate from all released columns of the linked record
 	KnowledgePosition = "position" // τ̂ = y_(k), the same order statistic
+	// KnowledgeAllReleases is KnowledgeRecord of a snooper who also has what the ledger says was released of the record before.
+	KnowledgeAllReleases = "all_releases"
 )
 
 // knowledges lists the knowledge states in the order of reports.
-var knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgeRecord, KnowledgePosition, KnowledgeOrder}
+var knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgeRecord, KnowledgeAllReleases, KnowledgePosition, KnowledgeOrder}
 
 // TargetTypical is the target "any record of the sample": Duncan et al. (2004), eq. 3 under
 // knowledge of the mean.

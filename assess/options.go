@@ -68,6 +68,10 @@ type BesideColumn struct {
 	// a text of a few letters and a number may be another one for each record, and tell by its letters. It follows the
 	// whole value of the same column.
 	Piece int
+	// Release is 0 for a column of this release, and for what an earlier release has of a column its number in the ledger.
+	Release int
+	Of      string // of an earlier release: the column's name in the source
+	Before  bool   // of a key of an earlier release: the original values, by which k is counted
 }
 
 // Pieces is the number of pieces of a text: its first eight characters, the next eight, and the last eight from behind.
@@ -144,6 +148,8 @@ type Options struct {
 	// Unseen names released columns of which nothing is held: nested ones, and those beyond the
 	// number that is looked at.
 	Unseen []string
+	// Earlier asks for the risk under knowledge of all releases; nil: there is no ledger.
+	Earlier *Earlier
 	// Coded lists the columns with declared codes for missing values, which are counted.
 	Coded []CodedColumn
 	// Watched lists the masked columns of which is noted what the masks have left of all records together. Same returns a

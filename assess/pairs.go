@@ -33,8 +33,17 @@ type Pairs struct {
 	Pieces       [][]float64
 	PieceColumns []string
 
+	// Earlier holds the columns of earlier releases, as Beside holds those of this one.
+	Earlier []EarlierPairs
+
 	// Place returns the scope and stream of record i, and its place there.
 	Place func(i int) (scope string, stream int, place int64)
+}
+
+// EarlierPairs is a column of an earlier release.
+type EarlierPairs struct {
+	BesideColumn
+	Values []float64
 }
 
 // Len returns the number of pairs.
@@ -68,6 +77,8 @@ func (a *Accumulator) Pairs() Pairs {
 	}
 	for i, c := range a.opts.Beside {
 		switch {
+		case c.Release > 0:
+			p.Earlier = append(p.Earlier, EarlierPairs{BesideColumn: c, Values: a.sample.Values[a.layout.BesideAt(i)]})
 		case c.Piece > 0:
 			p.Pieces = append(p.Pieces, a.sample.Values[a.layout.BesideAt(i)])
 			p.PieceColumns = append(p.PieceColumns, c.Name)

@@ -82,9 +82,17 @@ func (r Rule) checkPrivacy(ps *check.Problems) (given int) {
 	return given
 }
 
+// privacyFor returns what a rule on ε judges: all releases in the ledger, unless the rule says that this one is alone.
+func (m *Measures) privacyFor(r Rule) *Privacy {
+	if m.Together != nil && r.Releases != ReleasesAlone {
+		return m.Together
+	}
+	return m.Privacy
+}
+
 // judgePrivacy compares ε with a limit. Where none is stated the rule does not hold, and its advice is the reason.
 func (r Rule) judgePrivacy(p *Privacy) RuleVerdict {
-	v := RuleVerdict{Column: r.Column, Measure: "max_epsilon", Found: Float(math.NaN())}
+	v := RuleVerdict{Column: r.Column, Measure: "max_epsilon", Releases: r.Releases, Found: Float(math.NaN())}
 	subject, why := r.Column+": ", "nothing is known of the column's privacy"
 	var loss *PrivacyLoss
 	switch {

@@ -20,7 +20,7 @@ const mostBeside = 200
 // byRecord adds to the risks of each masked column those of an intruder who uses all released
 // columns of the record. limit > 0: of a part of the sample.
 func (r *reckoning) byRecord(columns []ColumnMeasures, limit int) {
-	f := r.recordFrame(nil, limit)
+	f := r.recordFrame(nil, limit, false)
 	if f == nil {
 		return
 	}
@@ -29,6 +29,7 @@ func (r *reckoning) byRecord(columns []ColumnMeasures, limit int) {
 			f.add(c, &columns[c].Risk)
 		}
 	})
+	r.byAllReleases(f, columns, limit)
 }
 
 // mostRounds bounds how often relations are sought with the values that earlier ones gave.
@@ -88,7 +89,7 @@ func (a *Accumulator) WithRecord(p Pairs, column string, risks []Risk) []Risk {
 	if c < 0 {
 		return risks
 	}
-	f := a.reckon(true).recordFrame(p.Released, 0)
+	f := a.reckon(true).recordFrame(p.Released, 0, false)
 	if f == nil {
 		return risks
 	}
@@ -104,13 +105,14 @@ type recordFrame struct {
 	released [][]float64    // by measured column and row
 	holders  map[*sample.Extreme]int
 	complete bool
-	own      []int // by measured column, its place among the released ones; −1: not released
+	own      []int           // by measured column, its place among the released ones; −1: not released
+	earlier  []earlierColumn // of earlier releases, where they are looked at
 }
 
 // recordFrame gathers the released columns. released replaces the released values of the measured
 // columns, by column and record of the sample, if the masks are only explored; nil: those of the
-// release.
-func (r *reckoning) recordFrame(released [][]float64, limit int) *recordFrame {
+// release. earlier adds the columns of earlier releases.
+func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *recordFrame {
 	n := r.data.N
 	if !r.a.opts.Record || n == 0 || !slices.ContainsFunc(r.a.opts.Columns, func(c Column) bool { return c.Masked }) {
 		return nil
@@ -161,13 +163,17 @@ func (r *reckoning) recordFrame(released [][]float64, limit int) *recordFrame {
 	}
 	apart := map[string]bool{} // the columns whose values nearly all occur once
 	for i, column := range r.a.opts.Beside {
-		if column.Piece > 0 && !apart[column.Name] {
+		if column.Piece > 0 && !apart[column.Name] || column.Release > 0 && (!earlier || column.Before) {
 			continue
 		}
 		at := r.a.layout.BesideAt(i)
 		values := gather(r.data.Values[at], at)
 		if column.Piece == 0 {
 			apart[column.Name] = cell.Apart(values)
+		}
+		if column.Release > 0 {
+			values = cell.KnownValues(values)
+			f.earlier = append(f.earlier, earlierColumn{column: column, values: values})
 		}
 		list = append(list, joint.Column{Name: column.Name, Values: values, GroupOnly: column.GroupOnly})
 	}
@@ -214,11 +220,16 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 		}
 		targets = append(targets, at)
 	}
-	found := f.frames[c].Estimate(f.originals(c), f.released[c], f.own[c], targets)
+	x := f.originals(c)
+	found := f.frameOf(c, x).Estimate(x, f.released[c], f.own[c], targets)
 	rows := make([]Risk, 0, len(*list)+len(targets)+1)
-	for _, k := range *list {
-		rows = append(rows, k)
-		if k.Knowledge != KnowledgeIndex {
+	var k Risk
+	for _, row := range *list {
+		rows = append(rows, row)
+		if row.Knowledge == KnowledgeIndex {
+			k = row
+		}
+		if row.Knowledge != f.follows() {
 			continue
 		}
 		of := joint.Found{Square: found.Square, Index: found.Index, Realised: found.Square}
@@ -229,6 +240,9 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 		if k.Target == TargetTypical && found.Square < found.Refined {
 			gain := Float(1 - found.Square/found.Refined)
 			row.TreeGain = &gain
+		}
+		if f.earlier != nil {
+			row = atLeast(row, rows[len(rows)-1])
 		}
 		rows = append(rows, row)
 	}
@@ -241,7 +255,7 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 // is the same, and that by index is known better.
 func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
 	row := k
-	row.Knowledge, row.Tells = KnowledgeRecord, found.Tells
+	row.Knowledge, row.Tells = f.states(), found.Tells
 	square, noise := 1/float64(k.R), 0.0
 	switch ratio := min(1, of.Square/of.Index); {
 	case of.Square == 0:
@@ -264,6 +278,9 @@ func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
 		if relative := found.Noise / (found.Square * found.Square); relative == relative && square > 0 {
 			noise += square * square * relative
 		}
+	}
+	if f.earlier != nil {
+		noise = max(noise, f.byDraws(&row, square, found))
 	}
 	row.Sampled = k.Sampled || !f.complete
 	if found.Open {

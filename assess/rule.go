@@ -7,8 +7,9 @@ package assess
 type Rule struct {
 	Column        string   `yaml:"column" doc:"the column that the rule is about"`
 	Target        string   `yaml:"target" doc:"typical, min, p01, …, max; by default all"`
-	Knowledge     string   `yaml:"knowledge" doc:"mean, index, position or order; by default all; index includes record, all released columns of the record, unless record: alone is given" enum:"mean,index,record,position,order"`
+	Knowledge     string   `yaml:"knowledge" doc:"mean, index, position or order; by default all; index includes record, all released columns of the record, unless record: alone is given; with a ledger, both include all_releases, unless releases: alone is given" enum:"mean,index,record,all_releases,position,order"`
 	Record        string   `yaml:"record" enum:"alone" doc:"alone: judge knowledge index by the released value of the column alone, as in the papers. By default a rule of index is judged at the greater risk of index and record (all released columns of the record)"`
+	Releases      string   `yaml:"releases" enum:"alone" doc:"alone: with a ledger, judge this release without the earlier ones. By default a rule of index, of record, on k, on individual risk or on ε is judged at what all releases in the ledger give together"`
 	MaxRisk       *float64 `yaml:"max_risk" doc:"greatest tolerable disclosure risk R, in 1/(unit of the column)²"`
 	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
 	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀, where a variance smaller than that of the original does not count as utility"`
@@ -64,6 +65,7 @@ type RuleVerdict struct {
 	Target       string `json:"target,omitempty"`
 	Knowledge    string `json:"knowledge,omitempty"`
 	Record       string `json:"record,omitempty" doc:"alone: the rule leaves out what the other columns of the record tell"`
+	Releases     string `json:"releases,omitempty" doc:"alone: the rule leaves out what earlier releases in the ledger tell"`
 	Passed       bool   `json:"passed"`
 	Limit        Float  `json:"limit"`
 	Found        Float  `json:"found"`

@@ -54,6 +54,15 @@ func (r Rule) Check() check.Problems {
 			ps.Addf("record", "must be left out with knowledge %s: it is about index", r.Knowledge)
 		}
 	}
+	if r.Releases != "" {
+		ps.OneOf("releases", r.Releases, ReleasesAlone)
+		switch {
+		case r.Knowledge == KnowledgeAllReleases:
+			ps.Addf("releases", "must be left out with knowledge all_releases")
+		case r.MaxRisk == nil && r.MinRMSE == nil && !r.LimitsPrivacy() && !r.countsKeys():
+			ps.Addf("releases", "must be left out of a rule that earlier releases do not enter: they enter max_risk, min_rmse, min_k, max_individual_risk, max_epsilon and max_metric_epsilon")
+		}
+	}
 	if r.Target == TargetTypical && r.Knowledge == KnowledgePosition {
 		ps.Addf("knowledge", "must be mean, index or record with target typical, which has no position")
 	}
@@ -62,6 +71,9 @@ func (r Rule) Check() check.Problems {
 	}
 	return ps
 }
+
+// countsKeys reports whether the rule is about combinations of keys.
+func (r Rule) countsKeys() bool { return r.MinK != nil || r.MaxIndividualRisk != nil }
 
 // checkIdentity checks the limits about respondents and returns how many there are.
 func (r Rule) checkIdentity(ps *check.Problems) (count int) {

@@ -58,6 +58,16 @@ func recordAdvice(w Risk, needed string) string {
 		strings.Join(listed(w.Tells), ", "))
 }
 
+// releasesAdvice says what to change if earlier releases and this one together give a value.
+func releasesAdvice(w Risk) string {
+	told := "all releases in the ledger"
+	if len(w.Tells) > 0 {
+		told = strings.Join(listed(w.Tells), ", ")
+	}
+	return fmt.Sprintf(": it is told by %s together with its own released value: release with the masks, the key and the identity of an earlier release, "+
+		"whose draws tell nothing more, mask with more noise, or leave the column out (releases: alone judges this release by itself)", told)
+}
+
 // listed returns at most five names, and how many more there are.
 func listed(names []string) []string {
 	if len(names) <= 5 {
@@ -69,6 +79,9 @@ func listed(names []string) []string {
 // advise returns advice on how to reach the needed RMSE of a target.
 func advise(w Risk, needed float64, unit string) string {
 	if math.IsNaN(float64(w.R)) {
+		if w.Not != "" {
+			return fmt.Sprintf("the risk of %s by %s could not be computed: %s; a rule without its measure does not hold", w.Target, w.Knowledge, w.Not)
+		}
 		return fmt.Sprintf("the risk of %s by %s could not be measured; a rule without its measure does not hold", w.Target, w.Knowledge)
 	}
 	if w.Bound && math.IsInf(float64(w.R), 1) {
@@ -81,6 +94,8 @@ func advise(w Risk, needed float64, unit string) string {
 		return fmt.Sprintf("%s: with added noise R = 1/λ², so λ of at least %s where the target lies (a tier does it there alone)", state, what)
 	case KnowledgeRecord:
 		return state + recordAdvice(w, what)
+	case KnowledgeAllReleases:
+		return state + releasesAdvice(w)
 	case KnowledgeOrder:
 		return fmt.Sprintf("%s: release the records in another order (sink.order: shuffled), or sort the source by what tells nothing of the column", state)
 	case KnowledgePosition:

@@ -8,7 +8,7 @@ import (
 )
 
 // notEmbedded are the parts that a program which reads and writes itself has no use for.
-var notEmbedded = []string{"source", "place", "shard", "sink", "quarantine", "report", "map"}
+var notEmbedded = []string{"source", "place", "shard", "sink", "quarantine", "report", "map", "ledger"}
 
 var embedded = sync.OnceValue(func() *form.Form {
 	f := *root()

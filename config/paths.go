@@ -128,6 +128,7 @@ func (l *loader) outputs(p *Pipeline) (outputs []located) {
 	if p.Lineage != nil {
 		add("lineage.file", p.Lineage.File, "the lineage events")
 	}
+	add("ledger", p.Ledger, "the ledger")
 	add("report.json", p.Report.JSON, "the report")
 	add("report.html", p.Report.HTML, "the HTML report")
 	add("report.board", p.Report.Board, "the page for the release board")

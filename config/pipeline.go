@@ -34,6 +34,7 @@ type Pipeline struct {
 	Assess     Assess           `yaml:"assess" doc:"how risk and utility are measured"`
 	Gate       Gate             `yaml:"gate" doc:"what must hold for the release to be published"`
 	Quarantine Quarantine       `yaml:"quarantine" doc:"where the places of records that could not be masked are written, with the reasons; values are never written"`
+	Ledger     string           `yaml:"ledger" doc:"a confidential file in which each published release is entered, and by which this one is judged together with those before (docs/ledger.md); only ever added to, and made if it is not there"`
 	Report     Report           `yaml:"report" doc:"the risk-and-utility report"`
 	Lineage    *Lineage         `yaml:"lineage" doc:"OpenLineage events of a file job: that it has begun, and how it has ended. They have the names of the released columns, the kinds of the masks, and counts; no value, and no other column"` // nil where none is given
 	Map        *Map             `yaml:"map" doc:"what sdlfilter map compares on its R-U confidentiality map; a run ignores this"`                                                                                                                // nil where none is given
@@ -134,6 +135,8 @@ type Gate struct {
 	Rules  []assess.Rule `yaml:"rules" doc:"what must hold; each rule has one limit"`
 
 	AllowUnchanged *float64 `yaml:"allow_unchanged" share:"whole" doc:"share of a column's released values, 0 to 1, that may be equal to the original even if the law of the masks explains fewer; without it such a release is refused. A rule with max_unchanged sets this share for one column"`
+
+	AllowUnguarded []string `yaml:"allow_unguarded" doc:"with a ledger: sensitive columns that earlier releases masked and this one does not. What this release tells of them together with the earlier ones is not judged, so that without this it is refused"`
 
 	MaxQuarantined *float64 `yaml:"max_quarantined" share:"whole" doc:"in a file job: greatest share of the records that may go to quarantine, 0 to 1; by default 1%. If no record is left, the release is refused in any case"`
 

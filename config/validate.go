@@ -36,6 +36,7 @@ func (l *loader) validate(p *Pipeline) {
 	l.validateIntruder(p)
 	l.validateGate(p)
 	l.validatePrivacy(p)
+	l.validateLedger(p)
 	l.validateReport(p)
 	l.validateCopies(p)
 	l.validateLineage(p)

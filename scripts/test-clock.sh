@@ -20,5 +20,5 @@ PY
 # Of these the calendar is the subject: certificates, the times of a snapshot, by what a broker that compacts goes, and by what a timestamp is refused.
 skip=${SKIP:-TestTLS|TestSnapshotsOfAStream|TestStreamTotalsSurviveCompaction|TestClockThatIsWrong}
 packages=("$@")
-[[ $# -gt 0 ]] || packages=(./connectors/kafka ./internal/ledger ./internal/rolling ./internal/publish ./internal/pipeline/stream ./internal/pipeline/tabling ./internal/pipeline/filejob)
+[[ $# -gt 0 ]] || packages=(./connectors/kafka ./internal/standing ./internal/rolling ./internal/publish ./internal/pipeline/stream ./internal/pipeline/tabling ./internal/pipeline/filejob)
 go test -overlay "$work/overlay.json" -vet=off -short -count=1 -timeout 30m -skip "$skip" "${packages[@]}"

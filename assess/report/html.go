@@ -130,6 +130,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Masks    []maskView
 		Missing  []missingView
 		Privacy  *privacyView
+		Ledger   []string
 		Labelled codesView
 		Sampled  *Sampling
 		Attack   *attackView
@@ -145,6 +146,7 @@ func (r *Report) HTML() ([]byte, error) {
 		Sampled:  r.Sampled,
 		Missing:  r.missingViews(),
 		Privacy:  viewPrivacy(r.Privacy),
+		Ledger:   r.ledgerWords(),
 		Labelled: codeViews(r.Labels),
 		Pairs:    pairViews(r.Pictures, r.Labels),
 		Attack:   viewAttack(r.Attack, attackPath),

@@ -41,8 +41,10 @@ type Public struct {
 	Verdict *headline.Headline `json:"verdict"`
 	// Privacy has the columns of whose masks all parameters are published.
 	Privacy []assess.ColumnPrivacy `json:"privacy,omitempty"`
-	Release *Release               `json:"release,omitempty"` // the file that the report is about
-	Note    *Note                  `json:"note,omitempty"`    // for data users; nil if nothing was masked
+	// Ledger says that the release was judged by the rules of the gate together with the earlier ones of a ledger.
+	Ledger  bool     `json:"ledger,omitempty"`
+	Release *Release `json:"release,omitempty"` // the file that the report is about
+	Note    *Note    `json:"note,omitempty"`    // for data users; nil if nothing was masked
 }
 
 // PublicColumn describes a released column.
@@ -136,7 +138,7 @@ func (r *Report) Public(publish []string) *Public {
 		}
 		p.Masks = append(p.Masks, mask)
 	}
-	p.Privacy = r.publicPrivacy(publish)
+	p.Privacy, p.Ledger = r.publicPrivacy(publish), r.Ledger != nil
 	p.Note = p.note(r.Masks)
 	if words := r.missingWords(p.Labels); words != "" && p.Note != nil {
 		p.Note.General = append(p.Note.General, words)

@@ -35,6 +35,7 @@ func (r *Report) Summary(w io.Writer, color bool, width int, files []string) {
 	s.columns(r)
 	s.intruder(r.Attack)
 	s.privacy(r.Privacy)
+	s.ledger(r)
 	s.gate(r)
 	if len(files) > 0 {
 		s.Line(s.bold("Files"))

@@ -99,7 +99,7 @@ its gate stopped it (4), has left; the gate says how many records that are.`,
 	root.Version = version()
 	root.SetVersionTemplate("sdlfilter {{.Version}}\n")
 	root.AddCommand(s.runCommand(), s.shardCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(), s.initCommand(),
-		s.tablesCommand(), s.auditTablesCommand(), s.assessCommand(), s.mapCommand(), s.attackCommand(), s.verifyCommand(), s.diffCommand(), keygenCommand(), schemaCommand(), versionCommand())
+		s.tablesCommand(), s.auditTablesCommand(), s.assessCommand(), s.mapCommand(), s.attackCommand(), s.verifyCommand(), s.diffCommand(), s.ledgerCommand(), keygenCommand(), schemaCommand(), versionCommand())
 	root.AddCommand(manCommand(root))
 	checkCompletion(root)
 	return root, s

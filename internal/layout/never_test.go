@@ -43,7 +43,7 @@ var design = map[string]never{
 		packages: []string{"."}, imports: []string{"internal/figure"},
 		but: []string{
 			"assess/report", "internal/headline", "internal/monitor", "internal/rumap", "internal/tables/tablemap",
-			"internal/pipeline/account", "internal/pipeline/tabling",
+			"internal/pipeline/account", "internal/pipeline/entered", "internal/pipeline/tabling",
 		},
 	},
 	"rooms know no configuration": {

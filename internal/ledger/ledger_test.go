@@ -2,407 +2,435 @@ package ledger
 
 import (
 	"bytes"
-	"iter"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
-	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-func must(tb testing.TB, err error) {
-	tb.Helper()
+func release(name string) *Release {
+	return &Release{Name: name, KeyID: "k", Releasing: json.RawMessage(`{"masks":[]}`), Columns: []Column{{Name: "wage", Mean: 1, SD: 2}}}
+}
+
+func opened(t *testing.T, path string) *Ledger {
+	t.Helper()
+	l, err := Open(t.Context(), path, nil)
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// written has three releases: published, not published, and one without outcome.
+func written(t *testing.T, path string) {
+	t.Helper()
+	l := opened(t, path)
+	for i, name := range []string{"a", "b", "c"} {
+		n, err := l.Enter(release(name))
+		if err == nil && i < 2 {
+			err = l.Settle(n, i == 0)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func testKey(tb testing.TB) keystream.Key {
-	tb.Helper()
-	secret := make([]byte, 32)
-	for i := range secret {
-		secret[i] = byte(7*i + 1)
+func names(list []Listed) string {
+	var s []string
+	for _, r := range list {
+		s = append(s, r.Release.Name)
 	}
-	k, err := keystream.NewKey(secret)
-	must(tb, err)
-	return k
+	return strings.Join(s, " ")
 }
 
-func trials(n int) int {
+// What is entered is read again: what was not published does not count, what has no outcome does. The file is its
+// owner's only.
+func TestReleasesAreEntered(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "in", "ledger")
+	written(t, path)
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the ledger has mode %v, error %v, want 0600", info.Mode(), err)
+	}
+	l := opened(t, path)
+	if got := names(l.Releases()); got != "a c" {
+		t.Errorf("published are %q, want a and c", got)
+	}
+	if got := names(l.Unknown()); got != "c" {
+		t.Errorf("without outcome are %q, want c", got)
+	}
+	if next, head := l.Next(); next != 6 || head != l.content.entries[4].SHA256 {
+		t.Errorf("the next entry is %d after %s, want 6 after that of the last line", next, head)
+	}
+	if err := l.Settle(5, false); err != nil || names(l.Releases()) != "a" {
+		t.Errorf("settled late: %q, error %v, want a", names(l.Releases()), err)
+	}
+	if err := l.Settle(5, true); err == nil {
+		t.Error("a second outcome of one release is entered")
+	}
+	if n, err := l.Enter(release("d")); err != nil || n != 7 {
+		t.Errorf("the entry after a refused one is %d, error %v", n, err)
+	}
+	look, err := Look(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := look.Enter(release("d")); err == nil {
+		t.Error("a ledger that is not held takes an entry")
+	}
+}
+
+// Whatever byte is changed, and whatever line is missing, doubled or moved, the ledger says so; only lines that are
+// missing at the end are not noticed, and a change of the last line's end makes it one that was cut off.
+func TestChangesAreNoticed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	written(t, path)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range text {
+		for _, flip := range []byte{1, 0x20} {
+			other := bytes.Clone(text)
+			other[i] ^= flip
+			c, err := parse(path, other)
+			if i == len(text)-1 && err == nil && c.torn && len(c.entries) == 4 {
+				continue
+			}
+			if err == nil {
+				t.Fatalf("byte %d changed: no error", i)
+			}
+			if broken := (*BrokenError)(nil); !errors.As(err, &broken) || broken.Line < 1 || broken.Line > 5 {
+				t.Fatalf("byte %d changed: error %v, want the line", i, err)
+			}
+		}
+	}
+	lines := bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))
+	lines[4] = append(lines[4], '\n')
+	join := func(order ...int) []byte {
+		var all []byte
+		for _, i := range order {
+			all = append(all, lines[i]...)
+		}
+		return all
+	}
+	for _, order := range [][]int{{1, 2, 3, 4}, {0, 2, 3, 4}, {0, 1, 3, 4}, {0, 0, 1, 2}, {0, 2, 1, 3, 4}} {
+		if _, err := parse(path, join(order...)); err == nil {
+			t.Errorf("lines %v: no error", order)
+		}
+	}
+	other := filepath.Join(t.TempDir(), "other") // whole by itself, with other times
+	written(t, other)
+	foreign, err := os.ReadFile(other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := append(bytes.Clone(lines[0]), bytes.SplitAfter(foreign, []byte("\n"))[1]...)
+	if _, err := parse(path, second); err == nil {
+		t.Error("a line of another ledger: no error")
+	}
+	if c, err := parse(path, join(0, 1, 2)); err != nil || len(c.entries) != 3 {
+		t.Errorf("three lines: %v", err)
+	}
+}
+
+// Of a ledger that was cut off anywhere the whole lines are left, and the next run goes on behind them.
+func TestTornLines(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ledger")
+	written(t, path)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	step := 1
 	if testing.Short() {
-		return n / 10
+		step = 97 // of five lines of about 600 bytes
 	}
-	return n
-}
-
-// options have two masked columns and a small sample.
-func options(tb testing.TB) assess.Options {
-	return assess.Options{
-		Columns: []assess.Column{{Name: "wage", Index: 0, Masked: true}, {Name: "hours", Index: 1, Masked: true}},
-		Sample:  40, Extremes: 4, Key: testKey(tb), Targets: []string{"min", "p50", "max"},
-	}
-}
-
-// rows are the records of one partition, with the gate's verdict on each. Their state is a function
-// of the first place that is not covered.
-type rows struct {
-	stream   int
-	place    []int64 // ascending, some with gaps
-	x, y     [2][]float64
-	rejected []bool
-	held     []bool
-}
-
-func makeRows(rng *rand.Rand, stream, n int) *rows {
-	r := &rows{stream: stream}
-	at, held := int64(rng.IntN(5)), false
-	gaps := rng.IntN(3) > 0
-	for range n {
-		r.place = append(r.place, at)
-		at++
-		if gaps && rng.IntN(8) == 0 {
-			at += int64(rng.IntN(600)) // transaction markers, compaction
+	for n := 0; n < len(text); n += step {
+		cut := filepath.Join(dir, "cut")
+		if err := os.WriteFile(cut, text[:n], 0o600); err != nil {
+			t.Fatal(err)
 		}
-		if rng.IntN(30) == 0 {
-			held = !held && rng.IntN(2) == 0
+		l, err := Open(t.Context(), cut, nil)
+		if err != nil {
+			t.Fatalf("cut after %d bytes: %v", n, err)
 		}
-		r.held = append(r.held, held)
-		r.rejected = append(r.rejected, rng.IntN(12) == 0)
-		for c := range r.x {
-			x := 150 + math.Round(80*rng.ExpFloat64())/2 // with ties, and in few pages of a tally
-			y := x + 8*rng.NormFloat64()
-			if rng.IntN(25) == 0 {
-				x, y = math.NaN(), math.NaN()
-			}
-			r.x[c], r.y[c] = append(r.x[c], x), append(r.y[c], y)
+		whole := bytes.Count(text[:n], []byte("\n"))
+		if len(l.content.entries) != whole || l.Torn != (n > 0 && text[n-1] != '\n') {
+			t.Fatalf("cut after %d bytes: %d entries, torn %v, want %d", n, len(l.content.entries), l.Torn, whole)
+		}
+		if _, err := l.Enter(release("d")); err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+		if again, err := Look(cut); err != nil || len(again.content.entries) != whole+1 {
+			t.Fatalf("cut after %d bytes, and continued: %v", n, err)
 		}
 	}
-	return r
-}
-
-func (r *rows) block(from, to int) *microdata.Block {
-	n := to - from
-	b := new(microdata.Block)
-	b.Reset(r.stream, r.place[from], n, 2)
-	b.Scope = "topic"
-	if r.place[to-1]-r.place[from] != int64(n-1) {
-		b.Places = r.place[from:to]
-	}
-	for c := range r.x {
-		put := func(v *microdata.Vector, values []float64) {
-			for i, x := range values {
-				v.Values[i] = x
-				if math.IsNaN(x) {
-					v.Values[i] = 0
-					v.Valid.Clear(i)
-				}
-			}
-		}
-		put(b.Columns[c].Alloc(n, true), r.x[c][from:to])
-		put(b.Columns[c].Mutable(), r.y[c][from:to])
-	}
-	for i := range n {
-		if r.rejected[from+i] {
-			b.Reject(i, "wage", "for the test")
-		}
-	}
-	return b
-}
-
-// add adds the rows from … to−1 to a ledger, in blocks of which all or none are held.
-func (r *rows) add(rng *rand.Rand, l *Ledger, from, to int) {
-	for from < to {
-		end := min(to, from+1+rng.IntN(60))
-		for i := from; i < end; i++ {
-			if r.held[i] != r.held[from] {
-				end = i
-			}
-		}
-		if b := r.block(from, end); r.held[from] {
-			l.AddHeld(b)
-		} else {
-			l.Add(b)
-		}
-		from = end
+	zeros := append(bytes.Clone(text), make([]byte, 100)...)
+	if c, err := parse(path, append(zeros, '\n')); err != nil || !c.torn || len(c.entries) != 5 {
+		t.Errorf("a line that has not come to the disk: %v", err)
 	}
 }
 
-// after returns the number of rows before a place.
-func (r *rows) after(next int64) int {
-	i, _ := slices.BinarySearch(r.place, next)
-	return i
-}
-
-// next returns a place between the row before i and row i.
-func (r *rows) next(rng *rand.Rand, i int) int64 {
-	least := int64(0)
-	if i > 0 {
-		least = r.place[i-1] + 1
+// A ledger that others may read or replace is refused.
+func TestOthersLedgers(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "ledger")
+	written(t, path)
+	link, hard, folder := filepath.Join(dir, "link"), filepath.Join(dir, "hard"), filepath.Join(dir, "folder")
+	if err := errors.Join(os.Symlink(path, link), os.Mkdir(folder, 0o700)); err != nil {
+		t.Fatal(err)
 	}
-	if i == len(r.place) {
-		return least + int64(rng.IntN(3))
-	}
-	return least + rng.Int64N(r.place[i]-least+1)
-}
-
-// undisturbed adds the first n rows to an accumulator and returns their counts.
-func (r *rows) undisturbed(a *assess.Accumulator, n int) (c Counts) {
-	c.Read = int64(n)
-	for from := 0; from < n; {
-		end := from + 1
-		for end < n && r.held[end] == r.held[from] {
-			end++
+	for _, p := range []string{link, folder} {
+		if l, err := Open(t.Context(), p, nil); err == nil {
+			l.Close()
+			t.Errorf("%s: is opened", p)
 		}
-		b := r.block(from, end)
-		kept := int64(b.Kept())
-		c.Quarantined += int64(b.N) - kept
-		if r.held[from] {
-			c.Held += kept
-		} else {
-			c.Released += kept
-			a.Add(b)
-		}
-		from = end
 	}
-	return c
-}
-
-// topic is the log of a compacted topic's partition; only committed entries are written.
-type topic struct{ log []Entry }
-
-func (t *topic) write(entries []Entry) {
-	for _, e := range entries {
-		t.log = append(t.log, Entry{bytes.Clone(e.Key), bytes.Clone(e.Value)})
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), path, nil); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Errorf("mode 0640: error %v", err)
+	}
+	if err := errors.Join(os.Chmod(path, 0o600), os.Link(path, hard)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), path, nil); err == nil {
+		t.Error("a file with two names is opened")
 	}
 }
 
-// compacted returns a possible log after compaction: the last value of each key, and some of the
-// earlier ones.
-func (t *topic) compacted(rng *rand.Rand) []Entry {
-	last := map[string]int{}
-	for i, e := range t.log {
-		last[string(e.Key)] = i
-	}
-	keep := rng.Float64()
-	var left []Entry
-	for i, e := range t.log {
-		if last[string(e.Key)] == i || rng.Float64() < keep {
-			left = append(left, e)
+// Of two runs one waits until the other has let go, and then sees its entry. One whose context ends does not wait.
+func TestOneAtATime(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	first := opened(t, path)
+	waits, done := make(chan bool), make(chan string)
+	go func() {
+		l, err := Open(t.Context(), path, func() { close(waits) })
+		if err != nil {
+			done <- err.Error()
+			return
 		}
+		done <- names(l.Releases())
+		l.Close()
+	}()
+	<-waits
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Open(ended, path, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("a run that is told to end: error %v", err)
 	}
-	return left
-}
-
-func sequence(entries []Entry) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		for _, e := range entries {
-			if !yield(string(e.Key), e.Value) {
-				return
-			}
-		}
+	if _, err := first.Enter(release("first")); err != nil {
+		t.Fatal(err)
 	}
-}
-
-func newLedger(tb testing.TB, o assess.Options, limit int) *Ledger {
-	tb.Helper()
-	l, err := New(o, "name")
-	must(tb, err)
-	l.limit = limit
-	return l
-}
-
-func loaded(tb testing.TB, o assess.Options, entries []Entry, limit int) *Ledger {
-	tb.Helper()
-	l, err := Load(o, "name", sequence(entries))
-	must(tb, err)
-	if l.Stale() {
-		tb.Fatal("the ledger's own entries are stale")
-	}
-	l.limit = limit
-	return l
-}
-
-// checkWhole compares the committed state with the rows before Next.
-func checkWhole(tb testing.TB, o assess.Options, l *Ledger, r *rows) {
-	tb.Helper()
-	want, err := assess.New(o)
-	must(tb, err)
-	counts := r.undisturbed(want, r.after(l.Next()))
-	if whole, _ := l.Counts(); whole != counts {
-		tb.Errorf("counts are %+v, want %+v", whole, counts)
-	}
-	same(tb, l.Whole(), want)
-}
-
-// Rows are added, dropped, committed and resumed at random: the state equals the assessment of the
-// committed records, and that of several partitions is their merge.
-func TestAnyInterleaving(t *testing.T) {
-	o := options(t)
-	for seed := range uint64(trials(120)) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		limit := headerSize + 100 + rng.IntN(1<<uint(3+rng.IntN(10)))
-		var ledgers []*Ledger
-		var all []*rows
-		for p := range 1 + rng.IntN(3) {
-			r := makeRows(rng, p, 1+rng.IntN(300))
-			ledgers, all = append(ledgers, interleaved(t, rng, o, r, limit)), append(all, r)
-		}
-		want, err := assess.New(o)
-		must(t, err)
-		var parts []*assess.Accumulator
-		for p, l := range ledgers {
-			parts = append(parts, l.Whole(), l.Delta())
-			all[p].undisturbed(want, len(all[p].place))
-		}
-		got, err := assess.Merged(o, parts...)
-		must(t, err)
-		same(t, got, want)
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+	first.Close()
+	if got := <-done; got != "first" {
+		t.Errorf("the second run sees %q, want the release of the first", got)
 	}
 }
 
-// interleaved processes a partition in transactions; the last one stays open.
-func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit int) *Ledger {
-	l, log := newLedger(t, o, limit), new(topic)
-	n := len(r.place)
-	largest := 1 << rng.IntN(8)
-	done := 0 // committed rows
-	for {
-		to := min(n, done+rng.IntN(largest+1))
-		from := done
-		if rng.IntN(8) == 0 { // offsets were set back
-			from = rng.IntN(done + 1)
-		}
-		r.add(rng, l, from, to)
-		if rng.IntN(30) == 0 {
-			open(t, o, l, r, to)
-		}
-		if to == n {
-			return l
-		}
-		var entries []Entry
-		next := max(l.Next(), r.next(rng, to))
-		if written := rng.IntN(12) > 0; written {
-			var err error
-			entries, err = l.Entries(next)
-			must(t, err)
-			checkEntries(t, l, entries)
-		}
-		switch rng.IntN(24) {
-		case 0, 1, 2: // aborted
-			l.Rollback()
-		case 3: // the instance ends before it has committed
-			l = loaded(t, o, log.compacted(rng), limit)
-		default:
-			if entries == nil && rng.IntN(4) == 0 {
-				// Kept only here; the next commit writes it.
-				l.Commit()
-				done = r.after(l.Next())
-				r.add(rng, l, done, to)
-				var err error
-				entries, err = l.Entries(next)
-				must(t, err)
-			} else if entries == nil {
-				var err error
-				entries, err = l.Entries(next)
-				must(t, err)
-			}
-			log.write(entries)
-			l.Commit()
-			if l.Next() != next {
-				t.Fatalf("next is %d, want %d", l.Next(), next)
-			}
-			done = to
-		}
-		if whole, delta := l.Counts(); whole.Read != int64(done) || delta != (Counts{}) {
-			t.Fatalf("%d rows of %d committed ones, and %+v open", whole.Read, done, delta)
-		}
-		if rng.IntN(40) == 0 { // resumed by another instance, bit by bit
-			again := loaded(t, o, log.compacted(rng), limit)
-			was, err := l.Whole().MarshalBinary()
-			must(t, err)
-			is, err := again.Whole().MarshalBinary()
-			must(t, err)
-			if !bytes.Equal(was, is) || again.Next() != l.Next() || again.written != l.written {
-				t.Fatalf("the resumed ledger differs: next %d, %+v; want %d, %+v", again.Next(), again.written, l.Next(), l.written)
-			}
-			l = again
-			checkWhole(t, o, l, r)
-		}
-	}
-}
-
-// open compares the whole and the open transaction together with the rows before i.
-func open(t *testing.T, o assess.Options, l *Ledger, r *rows, i int) {
+// failing makes the n-th call of the operating system fail, and reports by used whether there were so many.
+func failing(t *testing.T, n int) (used func() bool) {
 	t.Helper()
-	got, err := assess.Merged(o, l.Whole(), l.Delta())
-	must(t, err)
-	want, err := assess.New(o)
-	must(t, err)
-	counts := r.undisturbed(want, i)
-	same(t, got, want)
-	if whole, delta := l.Counts(); whole.Plus(delta) != counts {
-		t.Errorf("counts are %+v and %+v, want %+v in all", whole, delta, counts)
+	real, count := system, 0
+	fails := func() error {
+		if count++; count == n {
+			return fs.ErrInvalid
+		}
+		return nil
+	}
+	one := func(f func(*os.File) error) func(*os.File) error {
+		return func(file *os.File) error { return errors.Join(fails(), f(file)) }
+	}
+	system.openFile = func(name string, flag int, mode fs.FileMode) (*os.File, error) {
+		if err := fails(); err != nil {
+			return nil, err
+		}
+		return real.openFile(name, flag, mode)
+	}
+	system.mkdirAll = func(name string, mode fs.FileMode) error { return errors.Join(fails(), real.mkdirAll(name, mode)) }
+	system.stat = func(f *os.File) (fs.FileInfo, error) {
+		if err := fails(); err != nil {
+			return nil, err
+		}
+		return real.stat(f)
+	}
+	system.read = func(f *os.File) ([]byte, error) {
+		text, err := real.read(f)
+		return text, errors.Join(fails(), err)
+	}
+	system.write = func(f *os.File, data []byte, at int64) (int, error) {
+		if err := fails(); err != nil {
+			n, _ := real.write(f, data[:len(data)/2], at) // the disk is full
+			return n, err
+		}
+		return real.write(f, data, at)
+	}
+	system.truncate = func(f *os.File, size int64) error {
+		if err := fails(); err != nil {
+			return err
+		}
+		return real.truncate(f, size)
+	}
+	system.sync, system.close, system.lock = one(real.sync), one(real.close), one(real.lock)
+	t.Cleanup(func() { system = real })
+	return func() bool {
+		system = real
+		return count >= n
 	}
 }
 
-func checkEntries(t *testing.T, l *Ledger, entries []Entry) {
-	t.Helper()
-	seen := map[string]bool{}
-	for _, e := range entries {
-		if len(e.Value) > l.limit || len(e.Value) <= headerSize && len(entries) > 1 || seen[string(e.Key)] {
-			t.Fatalf("entry %s of %d bytes, at most %d", e.Key, len(e.Value), l.limit)
+// Whichever call of the operating system fails, a release whose Enter has succeeded is in the ledger, and one whose
+// Enter has failed is not, or counts as published.
+func TestCallsFail(t *testing.T) {
+	for n := 1; ; n++ {
+		path := filepath.Join(t.TempDir(), "ledger")
+		written(t, path)
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		seen[string(e.Key)] = true
+		f.WriteString(`{"schema":`) // cut off
+		f.Close()
+		used := failing(t, n)
+		entered, settled := false, false
+		l, err := Open(t.Context(), path, nil)
+		if err == nil {
+			var number int64
+			if number, err = l.Enter(release("d")); err == nil {
+				entered = true
+				settled = l.Settle(number, false) == nil
+			}
+			l.Close()
+		}
+		failed := used()
+		again := opened(t, path)
+		got := names(again.Releases())
+		switch {
+		case settled && got != "a c", entered && !settled && got != "a c d", !entered && got != "a c" && got != "a c d":
+			t.Errorf("call %d failed: entered %v, settled %v, and the ledger has %q", n, entered, settled, got)
+		case !failed && !settled:
+			t.Errorf("without a failure, Enter or Settle fails: %v", err)
+		}
+		again.Close()
+		if !failed {
+			if n < 15 {
+				t.Errorf("only %d calls can fail", n-1)
+			}
+			return
+		}
 	}
 }
 
-// Without transactions, the entries of a failed commit may be present, completely or in part. A
-// resumed state is the assessment of the records before its Next, which is never before the last
-// commit.
-func TestWithoutTransactions(t *testing.T) {
-	o := options(t)
-	for seed := range uint64(trials(120)) {
-		rng := rand.New(rand.NewPCG(seed, 2))
-		limit := headerSize + 100 + rng.IntN(1<<uint(3+rng.IntN(10)))
-		r, log := makeRows(rng, 0, 1+rng.IntN(200)), new(topic)
-		l, offset := newLedger(t, o, limit), 0 // rows before the group's offset
-		largest := 1 << rng.IntN(7)
-		for offset < len(r.place) {
-			to := min(len(r.place), offset+rng.IntN(largest+1))
-			r.add(rng, l, offset, to)
-			entries, err := l.Entries(max(l.Next(), r.next(rng, to)))
-			must(t, err)
-			switch rng.IntN(5) {
-			case 0: // a part of it is written
-				log.write(entries[:rng.IntN(len(entries)+1)])
-				l.Rollback()
-			case 1: // everything is written except the offset
-				log.write(entries)
-				l.Rollback()
-			default:
-				log.write(entries)
-				l.Commit()
-				offset = to
-			}
-			if whole, _ := l.Counts(); whole.Read < int64(offset) {
-				t.Fatalf("seed %d: %d rows, and the offset is after %d", seed, whole.Read, offset)
-			}
-			if rng.IntN(7) == 0 {
-				l = loaded(t, o, log.compacted(rng), limit)
-				if covered := r.after(l.Next()); covered < offset {
-					t.Fatalf("seed %d: %d rows are kept, and the offset is after %d", seed, covered, offset)
-				}
-				checkWhole(t, o, l, r)
-			}
-			if t.Failed() {
-				t.Fatalf("seed %d", seed)
-			}
-		}
+// What is entered is on the disk before anything is published by it: a line is synced after it is written, and a new
+// ledger's folder is.
+func TestEntriesAreSynced(t *testing.T) {
+	real := system
+	t.Cleanup(func() { system = real })
+	var order []string
+	system.write = func(f *os.File, data []byte, at int64) (int, error) {
+		order = append(order, "write")
+		return real.write(f, data, at)
 	}
+	system.sync = func(f *os.File) error {
+		order = append(order, "sync "+filepath.Base(f.Name()))
+		return real.sync(f)
+	}
+	dir := t.TempDir()
+	l := opened(t, filepath.Join(dir, "ledger"))
+	number, err := l.Enter(release("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Settle(number, true); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"sync ledger", "sync " + filepath.Base(dir), "write", "sync ledger", "write", "sync ledger"}
+	if !slices.Equal(order, want) {
+		t.Errorf("calls are %v, want %v", order, want)
+	}
+}
+
+// Sketches tell the share of common respondents: of 40,000, half of which are in both, the standard error of a share
+// of 1,024 is √(0.25/1024) = 0.016, and 4.5 of these are exceeded with a probability below 1e-5.
+func TestSketches(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	digest := func() (d microdata.Digest) {
+		for i := range d {
+			d[i] = byte(rng.Uint32())
+		}
+		return d
+	}
+	var all []microdata.Digest
+	for range 60_000 {
+		all = append(all, digest())
+	}
+	sketch := func(from, to int) *Sketch {
+		var s Sketcher
+		for ; from < to; from += 5000 {
+			b := microdata.Block{N: 5000, Digests: all[from : from+5000]}
+			s.Add(&b)
+			s.Add(&b) // twice in the file
+		}
+		return s.Sketch()
+	}
+	a, b := sketch(0, 40_000), sketch(20_000, 60_000)
+	if got := Share(a, b); math.Abs(got-0.5) > 4.5*0.016 {
+		t.Errorf("share %v, want about 0.5", got)
+	}
+	if got := Share(a, a); got != 1 {
+		t.Errorf("share of itself %v", got)
+	}
+	if got := Share(a, nil); got == got {
+		t.Errorf("share of an unknown one %v, want NaN", got)
+	}
+	var few Sketcher
+	few.Add(&microdata.Block{N: 3, Digests: []microdata.Digest{all[0], all[1], {}}})
+	if s := few.Sketch(); !s.Whole || len(s.Digests) != 2 || Share(s, s) != 1 {
+		t.Errorf("sketch of two: %+v, share %v", s, Share(s, s))
+	}
+	if new(Sketcher).Sketch() != nil {
+		t.Error("nobody has a sketch")
+	}
+}
+
+// No content of a file makes the reader panic, and what it accepts has a whole chain.
+func FuzzParse(f *testing.F) {
+	line, _, err := sealed(Entry{Schema: Schema, Number: 1, Previous: first, Time: time.Unix(0, 0).UTC(), Release: release("a")})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(append(line, '\n'))
+	f.Add([]byte("{}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := parse("ledger", text)
+		if err != nil {
+			return
+		}
+		previous := first
+		for i, e := range c.entries {
+			if e.Previous != previous || e.Number != int64(i)+1 {
+				t.Fatalf("entry %d is accepted", i)
+			}
+			previous = e.SHA256
+		}
+	})
 }

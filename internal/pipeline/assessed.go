@@ -29,6 +29,7 @@ func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess
 		Shuffled: pl.Config.Sink.Shuffled(),
 	}
 	o.Draws = chain.DrawsFor
+	o.Earlier = pl.earlierOptions()
 	o.Mixes = transform.AnyMixesRecords(masks)
 	o.Entire = transform.AnyDependsOnNumber(masks)
 	if o.Entire && !chain.Draws() {

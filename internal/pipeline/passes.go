@@ -23,9 +23,12 @@ import (
 // percentages, standard deviations. These come from the configuration and the types, from the
 // profile file, and for columns that are then still unknown from a first pass.
 func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
-	known, err := LoadProfile(pl.Config.Profile)
-	if err != nil {
-		return err
+	known := pl.amounts
+	if known == nil {
+		var err error
+		if known, err = LoadProfile(pl.Config.Profile); err != nil {
+			return err
+		}
 	}
 	open := pl.settleCorrelations(known, pl.settleFrom(known))
 	if err := pl.settleValues(ctx, progress); err != nil {

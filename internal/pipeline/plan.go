@@ -64,6 +64,11 @@ type Plan struct {
 		carry, released []int
 	}
 
+	earlier    []*EarlierRelease // of the records, by the ledger
+	earlierNot string            // why it cannot be computed what they tell; "" if it can
+	amounts    *assess.Profile   // in the place of the profile's file: those of an earlier release; nil: none
+	fromLedger bool              // whether there is a ledger
+
 	paths []string // of the masks in the configuration, if they are not those of its list "masks"; else nil
 }
 

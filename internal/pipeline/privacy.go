@@ -21,7 +21,13 @@ func (pl *Plan) Privacy() *assess.Privacy {
 	if !pl.Config.WantsPrivacy() {
 		return nil
 	}
-	a := &privacyAccount{plan: pl, asked: pl.Config.Assess.PrivacyOf(), rate: 1}
+	p, _ := pl.privacy()
+	return p
+}
+
+// privacy is Privacy, with the losses of which the figures are made.
+func (pl *Plan) privacy() (*assess.Privacy, *privacyAccount) {
+	a := &privacyAccount{plan: pl, asked: pl.Config.Assess.PrivacyOf(), rate: 1, losses: map[string]privacy.Loss{}}
 	p := &assess.Privacy{
 		Columns: []assess.ColumnPrivacy{}, Records: max(a.asked.Records, 1), Members: a.asked.Members, Unit: "person", NotCounted: notCounted,
 	}
@@ -52,7 +58,7 @@ func (pl *Plan) Privacy() *assess.Privacy {
 		p.Masked = assess.NoLoss("no column has a figure")
 	}
 	a.record(p)
-	return p
+	return p, a
 }
 
 // PrivacyOf is Privacy for other masks of the same columns.
@@ -111,11 +117,12 @@ type privacyAccount struct {
 	asked config.Privacy
 	rate  float64 // with which a record is released
 
-	personal, shared privacy.Loss // of the columns with a figure: with a draw for each person, and for each household
-	stateable        int          // how many those are
-	broken           []string     // why nothing can be stated of the whole record
-	asItIs           []string     // columns that leave as they are
-	unstated         []string     // columns without a figure for another reason
+	losses           map[string]privacy.Loss // by column with a figure; nil: they are not asked for
+	personal, shared privacy.Loss            // of the columns with a figure: with a draw for each person, and for each household
+	stateable        int                     // how many those are
+	broken           []string                // why nothing can be stated of the whole record
+	asItIs           []string                // columns that leave as they are
+	unstated         []string                // columns without a figure for another reason
 }
 
 // column accounts for one column of the release.
@@ -136,6 +143,9 @@ func (a *privacyAccount) column(out *microdata.Output) assess.ColumnPrivacy {
 		c.PrivacyLoss, c.MetricNot = assess.NoLoss(why), why
 		a.unstated = append(a.unstated, name)
 		return c
+	}
+	if a.losses != nil && of.best != nil {
+		a.losses[name] = *of.best
 	}
 	if c.Metric, c.MetricNot = assess.Float(of.metric), of.metricNot; of.metricNot == "" {
 		c.Distance = assess.Float(roundToDigit(math.Sqrt2 / of.metric))

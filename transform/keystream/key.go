@@ -26,6 +26,7 @@ const (
 	labelIdentity = "sdlfilter/identity/2" // draws of a release, by identity
 	labelDigest   = "sdlfilter/digest/2"
 	labelBinding  = "sdlfilter/binding/2"
+	labelApart    = "sdlfilter/apart/1"
 )
 
 // noSecret is the panic message of a draw from the zero Key.
@@ -119,6 +120,19 @@ func (k Key) ID() string {
 		return ""
 	}
 	return hex.EncodeToString(k.derive(labelID, 8))
+}
+
+// Version names the derivations of all draws that are released: of two releases with the same Key.ID and other versions, no
+// draw is known to be the same.
+const Version = "2"
+
+// Apart returns a key of its own for what a text names, such as draws that stand for those of another key and never leave.
+func (k Key) Apart(text string) Key {
+	apart, err := NewKey(k.derive(labelApart+" "+text, keySize))
+	if err != nil {
+		panic("keystream: " + err.Error()) // 32 equal bytes, with a probability of 2⁻²⁴⁸
+	}
+	return apart
 }
 
 // derive returns n bytes of HKDF-SHA256 of the key, without salt, under the

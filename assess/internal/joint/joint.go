@@ -290,10 +290,13 @@ func (s *sought) byValue() []int32 {
 	return order
 }
 
+// Near is the number of records that are near a target, of n.
+func Near(n int) int { return min(n, max(20, min(200, n/10))) }
+
 // near returns the places of the records whose values are nearest to x: a tenth of all, at least 20
 // and at most 200 as in the replicates of Duncan et al. (2004).
 func (s *sought) near(order []int32, x float64) []int32 {
-	k := min(len(order), max(20, min(200, len(order)/10)))
+	k := Near(len(order))
 	at, _ := slices.BinarySearchFunc(order, x, func(p int32, v float64) int {
 		if s.x[s.rows[p]] < v {
 			return -1

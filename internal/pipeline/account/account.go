@@ -38,8 +38,9 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 		Records: records, IdentifiedByPlace: effect.Unidentified,
 	}
 	rep.Places = r.places(measures)
-	measures.Privacy = r.Plan.Privacy()
+	measures.Privacy, measures.Together = r.Plan.Privacy(), r.Plan.PrivacyTogether()
 	rep.Privacy = measures.Privacy
+	rep.Ledger = r.ledger(measures)
 	rep.Gate = assess.Judge(r.rules(), measures)
 	r.remark(measures)
 	rep.SetMeasures(measures)
@@ -91,6 +92,7 @@ func (r *Reporter) Judged(records report.Records, measures *assess.Measures) *re
 	rep := r.Report(records, measures)
 	if !r.Interim {
 		judgeLosses(&rep.Gate, r.Config.Gate, records)
+		judgeUnguarded(&rep.Gate, r.Config.Gate, r.Plan.Unguarded())
 	}
 	if !rep.Gate.Passed {
 		rep.Withheld = WithheldBecause(rep.Gate)

@@ -43,6 +43,9 @@ func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 	if left := r.Plan.Intruder.Unmeasured(); left != "" {
 		list = append(list, left)
 	}
+	if names := r.Plan.Unguarded(); len(names) > 0 {
+		list = append(list, "ledger: earlier releases masked "+strings.Join(names, ", ")+", and this one does not: what its columns tell of them together with those releases is not judged")
+	}
 	list = append(list, assess.AbsentCodes(m.MissingCodes)...)
 	list = append(list, r.calibrationWarnings()...)
 	list = append(list, r.placeWarnings(m)...)

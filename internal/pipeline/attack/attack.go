@@ -158,5 +158,6 @@ func Identify(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, ac
 		return nil, err
 	}
 	m.Identity = r.Identity()
-	return r, nil
+	m.Linked, err = together(ctx, pl, chain, acc.Pairs(), m.Identity)
+	return r, err
 }

@@ -2,14 +2,19 @@ package filejob
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -18,35 +23,70 @@ import (
 // missing. paths are the places of the masks in the configuration, if they are not its own
 // list. src must be a source that can be read again.
 func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key, progress *pipeline.Progress) (*assess.Verdict, error) {
+	rep, err := rehearse(ctx, p, paths, src, key, pipeline.Options{Log: zerolog.Nop(), Progress: progress}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &rep.Gate, nil
+}
+
+// Simulate masks, measures and judges all records as Run would, together with the releases of the ledger, and returns the report. It writes
+// nothing, and enters nothing into the ledger.
+func Simulate(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*report.Report, error) {
+	ctx, o = o.Ready(ctx)
+	if p.Ledger == "" {
+		return nil, config.Errors{p.Errorf("ledger", "must be given: the releases with which the next one is judged")}
+	}
+	key, err := pipeline.Admit(p, o)
+	if err != nil {
+		return nil, err
+	}
+	book, err := entered.Look(p, key, o.Log)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, config.Errors{p.Errorf("ledger", "is not there: no release was entered in it")}
+	}
+	if err != nil {
+		return nil, err
+	}
+	src, err := pipeline.OpenSource(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	defer src.Close()
+	if !src.Rewindable() {
+		return nil, config.Errors{p.Errorf("source", "can be read only once, and the run itself needs it: simulate with a file of the same records")}
+	}
+	return rehearse(ctx, p, nil, src, key, o, book)
+}
+
+// rehearse does what Rehearse and Simulate say; book may be nil.
+func rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key, o pipeline.Options, book *entered.Ledger) (*report.Report, error) {
 	silent := *p
 	silent.Assess.Emit, silent.Quarantine = nil, config.Quarantine{}
 	r := &run{
-		config: &silent, options: pipeline.Options{Log: zerolog.Nop(), Progress: progress}, key: key,
+		config: &silent, options: o, key: key, ledger: book,
 		source: src, streams: src.Streams(), started: time.Now(), quarantine: counted(src),
 	}
 	var err error
 	if r.plan, err = pipeline.NewPlanAt(&silent, paths, src, p.Sink.Config == nil || carries(p, src)); err != nil {
 		return nil, err
 	}
+	r.ledger.Tell(r.plan)
 	if err := r.settle(ctx); err != nil {
 		return nil, err
 	}
-	progress.Start("rehearse", src.Records())
+	o.Progress.Start("rehearse", src.Records())
 	pass := pipeline.Flow{
 		Source: src, Layout: r.plan.SurveyLayout(), Cut: r.plan.Cut,
 		Work: func(p *pipeline.Parcel) error { return r.masked.Mask(p.Block) },
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
 			r.counts = r.counts.Plus(p.Block.Counts())
-			progress.Add(p.Block.N)
+			o.Progress.Add(p.Block.N)
 			return r.quarantine.add(p.Block)
 		}, r.assess(ctx)},
 	}
 	if err := pass.Run(ctx); err != nil {
 		return nil, err
 	}
-	rep, err := r.judged(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &rep.Gate, nil
+	return r.judged(ctx)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -33,6 +34,11 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 	if err := account.Probe(ctx, p); err != nil {
 		return nil, err
 	}
+	book, err := entered.Open(ctx, p, key, o.Log)
+	if err != nil {
+		return nil, err
+	}
+	defer book.Close()
 	src, err := pipeline.OpenSource(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
@@ -41,7 +47,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 	if p.Copies() > 1 {
 		return runCopies(ctx, p, o, key, src, started)
 	}
-	r := &run{config: p, options: o, key: key, source: src, streams: src.Streams(), started: started}
+	r := &run{config: p, options: o, key: key, ledger: book, source: src, streams: src.Streams(), started: started}
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -57,6 +63,7 @@ type run struct {
 	config  *config.Pipeline
 	options pipeline.Options
 	key     keystream.Key
+	ledger  *entered.Ledger
 	source  connectors.Source
 	streams []string // of the source
 	started time.Time
@@ -82,6 +89,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if err := checkPartitions(r.plan); err != nil {
 		return err
 	}
+	r.ledger.Tell(r.plan)
 	if err := r.settle(ctx); err != nil || r.masked.Measured == nil {
 		return err
 	}
@@ -114,7 +122,7 @@ func (r *run) release(ctx context.Context) (*account.Result, error) {
 	if err := connectors.Unchanged(r.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	return r.publish(ctx, rep)
+	return r.publish(ctx, rep, content)
 }
 
 // written masks the records, writes the release under its temporary names, and returns its
@@ -185,6 +193,7 @@ func (r *run) judged(ctx context.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.ledger.Describe(rep)
 	for _, warning := range rep.Warnings {
 		r.options.Log.Warn().Msg(warning)
 	}
@@ -239,6 +248,7 @@ func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
 func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 	return func(p *pipeline.Parcel) error {
 		r.masked.Moved(p.Block)
+		r.ledger.Add(p.Block)
 		switch {
 		case r.snapshots != nil:
 			return r.snapshots.add(ctx, p.Block)
@@ -253,7 +263,7 @@ func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 // only the quarantine and the confidential report appear. A source that stores its progress is
 // told last, and only if there is a release: records that were withheld, or not completely
 // published, are read again.
-func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
+func (r *run) publish(ctx context.Context, rep *report.Report, content *publish.Content) (*account.Result, error) {
 	res := &account.Result{Report: rep, Schema: r.plan.Layout.Released()}
 	if !rep.Gate.Passed {
 		if err := r.withhold(ctx); err != nil {
@@ -266,7 +276,11 @@ func (r *run) publish(ctx context.Context, rep *report.Report) (*account.Result,
 		return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
 	}
 	released := r.config.Sink.Config.Paths()
+	if err := r.ledger.Enter(rep, r.plan, content); err != nil {
+		return nil, err
+	}
 	err := account.Commit(r.sink, r.sink.Abort, released)
+	r.ledger.Settle(err)
 	if err != nil && !account.Named(err) {
 		return nil, account.Unpublished("sink", err, &r.reports)
 	}

@@ -43,6 +43,9 @@ func Settle(ctx context.Context, pl *pipeline.Plan, key keystream.Key, log zerol
 	if r.Chain, err = pl.NewChain(ctx, key, progress); err != nil {
 		return nil, err
 	}
+	if err := pl.SettleEarlier(ctx, progress); err != nil {
+		return nil, err
+	}
 	if !pl.Measures() {
 		return r, nil
 	}
@@ -60,6 +63,9 @@ func Settle(ctx context.Context, pl *pipeline.Plan, key keystream.Key, log zerol
 // Mask masks a block. Several may be masked at once.
 func (r *Release) Mask(b *microdata.Block) error {
 	if err := r.Chain.Apply(b); err != nil {
+		return err
+	}
+	if err := r.plan.ReplayEarlier(b); err != nil {
 		return err
 	}
 	return r.exchange.Displace(b)

@@ -124,6 +124,9 @@ type job struct {
 
 // open opens the source and checks that shards can run the configuration.
 func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, err error) {
+	if p.Ledger != "" {
+		return nil, config.Errors{p.Errorf("ledger", "must be left out of shards, which do not know what was released before: make the release in one run")}
+	}
 	j := &job{config: p}
 	if j.key, err = pipeline.Admit(p, o); err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
-	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/standing"
 )
 
 // end judges the open transaction, completes it and commits it.
@@ -46,7 +46,7 @@ func (s *stream) end(ctx context.Context) error {
 		s.options.Log.Info().Msg("a transaction was aborted, since partitions have moved or not all was taken; its records are read again")
 		return s.forget()
 	}
-	for _, kept := range s.ledgers {
+	for _, kept := range s.standings {
 		kept.commit()
 	}
 	if err := s.outlet.committed(); err != nil {
@@ -71,7 +71,7 @@ func (s *stream) complete(ctx context.Context) error {
 		return err
 	}
 	for i, p := range s.partitions() {
-		kept := s.ledgers[p]
+		kept := s.standings[p]
 		next, read := s.kafka.At(p)
 		if !read {
 			continue
@@ -100,15 +100,15 @@ func (s *stream) complete(ctx context.Context) error {
 
 // entries are what the open transaction adds to the assessments that are kept, by partition in
 // the order of partitions. Nothing else is done meanwhile, so all cores work on it.
-func (s *stream) entries(ctx context.Context) ([][]ledger.Entry, error) {
+func (s *stream) entries(ctx context.Context) ([][]standing.Entry, error) {
 	all := s.partitions()
-	entries := make([][]ledger.Entry, len(all))
+	entries := make([][]standing.Entry, len(all))
 	g, _ := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i, p := range all {
-		kept := s.ledgers[p]
+		kept := s.standings[p]
 		next, read := s.kafka.At(p)
-		if !read || kept.Ledger == nil {
+		if !read || kept.Standing == nil {
 			continue
 		}
 		g.Go(func() (err error) {
@@ -128,7 +128,7 @@ func (s *stream) openCounts() report.Records {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var r report.Records
-	for _, k := range s.ledgers {
+	for _, k := range s.standings {
 		r = sum(r, k.openCounts())
 	}
 	return r
@@ -168,7 +168,7 @@ func (s *stream) rollback(ctx context.Context) error {
 // forget drops everything of the open transaction that is kept in memory.
 func (s *stream) forget() error {
 	s.inverted = inverted{}
-	for _, kept := range s.ledgers {
+	for _, kept := range s.standings {
 		kept.rollback()
 	}
 	s.quarantine.forget()

@@ -107,7 +107,7 @@ func resting(before, after map[kafka.Partition]kafka.Arrival) map[kafka.Partitio
 }
 
 // missing adds to what is kept of a partition how it differs from what is there.
-func (f *inForce) missing(p kafka.Partition, k *keptLedger, a kafka.Arrival, known, stale bool, log zerolog.Logger) {
+func (f *inForce) missing(p kafka.Partition, k *keptStanding, a kafka.Arrival, known, stale bool, log zerolog.Logger) {
 	g := f.gapFrom(k, a, known, stale, false)
 	if g.anew != "" {
 		log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).Msg("what is kept is of another topic than is there now: " + g.anew)
@@ -147,7 +147,7 @@ func (f *inForce) load(states kafka.States, there map[kafka.Partition]kafka.Arri
 			continue
 		}
 		all.totals = all.totals.plus(counted{k.counts(), k.totals.whole.effect})
-		if k.Ledger != nil {
+		if k.Standing != nil {
 			all.parts = append(all.parts, k.Whole())
 		}
 	}

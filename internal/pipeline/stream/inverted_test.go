@@ -18,7 +18,7 @@ func TestATransactionThatIsUndoneIsRefused(t *testing.T) {
 	if !b.verdictOf() || !slices.Contains(brokenRules(*b.verdict.last), undone) {
 		t.Errorf("ten wages on a lattice: the verdict is %+v", b.verdict.last)
 	}
-	b.ledgers[part(1)].commit()
+	b.standings[part(1)].commit()
 	rep, err := b.wholeReport(t.Context())
 	if err != nil || rep.Gate.Passed || rep.Attack == nil || rep.Attack.Inversion == nil {
 		t.Errorf("the report of ten wages on a lattice has error %v, the verdict %+v and the attack %+v", err, rep.Gate, rep.Attack)
@@ -35,7 +35,7 @@ func TestATransactionThatIsUndoneIsRefused(t *testing.T) {
 	if b.verdictOf() || b.inverted.found == nil {
 		t.Errorf("a thousand wages: the verdict is %+v", b.verdict.last)
 	}
-	b.ledgers[part(0)].commit()
+	b.standings[part(0)].commit()
 	rep, err = b.wholeReport(t.Context())
 	if err != nil || !rep.Gate.Passed || !strings.HasPrefix(rep.Gate.Rules[len(rep.Gate.Rules)-1].Rule, undone) {
 		t.Errorf("the report of a thousand wages has error %v and the verdict %+v", err, rep.Gate)
@@ -52,7 +52,7 @@ func TestStatedValuesOnAStream(t *testing.T) {
 		if b.verdictOf() == passes {
 			t.Errorf("at most %s: the verdict is %+v", share, b.verdict.last)
 		}
-		b.ledgers[part(0)].commit()
+		b.standings[part(0)].commit()
 		b.verdict = judgement{}
 		b.feed(1, 1000)
 		if b.verdictOf() == passes {
@@ -104,7 +104,7 @@ func TestAHeldTransactionIsInvertedAnew(t *testing.T) {
 		t.Fatalf("the same ten wages: the verdict is %+v", b.verdict.last)
 	}
 	b.inverted.took = time.Hour
-	b.ledgers[part(1)].rollback()
+	b.standings[part(1)].rollback()
 	b.feed(0, 1000)
 	// As many as before do not count as growth.
 	b.inverted.records = 1000

@@ -61,13 +61,13 @@ func benchOf(t *testing.T, more string) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, log: new(bytes.Buffer), next: map[kafka.Partition]int64{}}
-	b.stream = &stream{inForce: inForce{config: p, source: new(kafka.StreamSource)}, key: key, started: time.Now(), ledgers: map[kafka.Partition]*keptLedger{}}
+	b.stream = &stream{inForce: inForce{config: p, source: new(kafka.StreamSource)}, key: key, started: time.Now(), standings: map[kafka.Partition]*keptStanding{}}
 	b.options.Log = zerolog.New(b.log)
 	if err := b.settle(t.Context(), src, false, key, new(pipeline.Progress)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range int32(2) {
-		if b.ledgers[part(i)], err = b.loadLedger(nil, 0); err != nil {
+		if b.standings[part(i)], err = b.loadStanding(nil, 0); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -103,7 +103,7 @@ func (b *bench) feed(number int32, n int, rejected ...int) {
 		b.t.Fatal(err)
 	}
 	b.snapshots.add(&block)
-	if err := b.ledgers[at].add(&block, b.holding); err != nil {
+	if err := b.standings[at].add(&block, b.holding); err != nil {
 		b.t.Fatal(err)
 	}
 }
@@ -252,12 +252,12 @@ func TestSnapshotsOfAStream(t *testing.T) {
 		if err := n.emit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		done := (*keptLedger).commit
+		done := (*keptStanding).commit
 		close := n.committed
 		if !commit {
-			done, close = (*keptLedger).rollback, n.rollback
+			done, close = (*keptStanding).rollback, n.rollback
 		}
-		for _, l := range b.ledgers {
+		for _, l := range b.standings {
 			done(l)
 		}
 		if err := close(); err != nil {
@@ -386,7 +386,7 @@ func TestPageOfAnIdleStream(t *testing.T) {
 		t.Error("the page shows a snapshot without records")
 	}
 	b.feed(0, 40, 3)
-	b.ledgers[part(0)].commit()
+	b.standings[part(0)].commit()
 	if show(false) {
 		t.Error("the page shows a snapshot although no partition was entered")
 	}
@@ -416,7 +416,7 @@ func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
 		t.Error("committed returns no error")
 	}
 	b.feed(0, 0)
-	b.ledgers[part(0)].totals = totals{}
+	b.standings[part(0)].totals = totals{}
 	if b.snapshots.open, err = b.snapshots.empty(); err != nil {
 		t.Fatal(err)
 	}
@@ -454,7 +454,7 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 func TestPageOfNoPartition(t *testing.T) {
 	b := benchOf(t, "")
 	b.options.Monitor = monitor.New(monitor.Info{Name: "s", Interval: time.Minute})
-	clear(b.ledgers)
+	clear(b.standings)
 	rep := b.report(report.Records{}, &assess.Measures{}, false)
 	if err := b.snapshots.show(t.Context(), rep); err != nil || b.snapshots.pageUpdate == nil {
 		t.Errorf("show returns %v, or there is nothing to show", err)

@@ -23,7 +23,7 @@ import (
 // keptOf returns the state kept for a partition of a bench after a commit.
 func keptOf(b *bench, number int32) map[string][]byte {
 	b.t.Helper()
-	l := b.ledgers[part(number)]
+	l := b.standings[part(number)]
 	entries, err := l.Entries(b.next[part(number)])
 	if err != nil {
 		b.t.Fatal(err)
@@ -122,34 +122,34 @@ func TestKeptStatesAddUp(t *testing.T) {
 	}
 }
 
-// A resumed ledger equals the kept one. With other masks it begins again, and the log says so; a
+// A resumed standing equals the kept one. With other masks it begins again, and the log says so; a
 // damaged one is an error.
-func TestLedgersAreTakenUp(t *testing.T) {
+func TestStandingsAreTakenUp(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(1, 60, 0, 59)
 	kept := keptOf(b, 1)
 	delete(kept, totalsEntry)
-	l, err := b.loadLedger(maps.Clone(kept), 0)
+	l, err := b.loadStanding(maps.Clone(kept), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c := l.counts(); c.Read != 60 || c.Released != 58 || l.Next() != 60 || l.Stale() || b.logText() != "" {
-		t.Errorf("the loaded ledger has the counts %+v and the next record %d, want 60 read, 58 released, 60", c, l.Next())
+		t.Errorf("the loaded standing has the counts %+v and the next record %d, want 60 read, 58 released, 60", c, l.Next())
 	}
 	other := b.inForce
 	other.fingerprint = "another"
-	if l, err = other.loadLedger(maps.Clone(kept), 0); err != nil || l.counts().Read != 0 || !l.Stale() {
-		t.Errorf("state of other masks: error %v, ledger %+v, want a stale one without records", err, l)
+	if l, err = other.loadStanding(maps.Clone(kept), 0); err != nil || l.counts().Read != 0 || !l.Stale() {
+		t.Errorf("state of other masks: error %v, standing %+v, want a stale one without records", err, l)
 	}
 	for key := range kept {
 		kept[key] = []byte("damaged")
 	}
-	if _, err = b.loadLedger(kept, 0); err == nil {
+	if _, err = b.loadStanding(kept, 0); err == nil {
 		t.Errorf("damaged state: error %v", err)
 	}
 	b.measures = false
-	if l, err = b.loadLedger(nil, 0); err != nil || l.Ledger != nil {
-		t.Errorf("without measures: error %v, or there is a ledger", err)
+	if l, err = b.loadStanding(nil, 0); err != nil || l.Standing != nil {
+		t.Errorf("without measures: error %v, or there is a standing", err)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestMeasuresOfAStreamEnd(t *testing.T) {
 	if n := rep.Columns[0].Original.N; n != 0 {
 		t.Errorf("%d values of an open transaction are measured, want none", n)
 	}
-	b.ledgers[part(0)].commit()
+	b.standings[part(0)].commit()
 	b.feed(1, 30)
 	if rep, err = b.wholeReport(t.Context()); err != nil || rep.Columns[0].Original.N != 400 {
 		t.Errorf("wholeReport returns error %v and the columns %+v, want 400 values", err, rep.Columns)
@@ -196,7 +196,7 @@ func TestTheEfficiencyIsShownAsItIsJudged(t *testing.T) {
 		if err := b.snapshots.emit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		b.ledgers[part(0)].commit()
+		b.standings[part(0)].commit()
 		rep, err := b.wholeReport(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestMeasuresOfAStreamEndAtEveryStep(t *testing.T) {
 		for n := range eventually.Steps {
 			b := benchOf(t, more)
 			b.feed(0, 40)
-			b.ledgers[part(0)].commit()
+			b.standings[part(0)].commit()
 			b.feed(1, 20)
 			ctx := eventually.Ends(t.Context(), n)
 			done, err := take(b, ctx)

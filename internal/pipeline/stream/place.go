@@ -89,12 +89,12 @@ func (k keptPlace) compare(a kafka.Arrival, again bool) (g gap) {
 }
 
 // gapOf compares a partition with what is kept of it.
-func (s *stream) gapOf(k *keptLedger, a kafka.Arrival, known, stale bool) gap {
+func (s *stream) gapOf(k *keptStanding, a kafka.Arrival, known, stale bool) gap {
 	sink, _ := s.config.Sink.Config.(*kafka.SinkConfig)
 	return s.gapFrom(k, a, known, stale, sink != nil && sink.RepeatsAfterCrashes())
 }
 
-func (f *inForce) gapFrom(k *keptLedger, a kafka.Arrival, known, stale, again bool) gap {
+func (f *inForce) gapFrom(k *keptStanding, a kafka.Arrival, known, stale, again bool) gap {
 	if !known && !stale && k.next() > 0 { // the state is of an earlier version
 		k.place.Next, known = f.offsetOf(k.next()), true
 	}
@@ -124,7 +124,7 @@ func (f *inForce) printOf(begun int) string {
 
 // settleGap takes the difference between a partition and what is kept of it into account. If it is
 // another topic, the stream ends, or a new assessment begins.
-func (s *stream) settleGap(p kafka.Partition, k *keptLedger, a kafka.Arrival, g gap, entries map[string][]byte) (_ *keptLedger, err error) {
+func (s *stream) settleGap(p kafka.Partition, k *keptStanding, a kafka.Arrival, g gap, entries map[string][]byte) (_ *keptStanding, err error) {
 	if g.anew != "" {
 		if k, err = s.beginAnew(p, k, g, entries); err != nil {
 			return nil, err
@@ -146,7 +146,7 @@ func (s *stream) settleGap(p kafka.Partition, k *keptLedger, a kafka.Arrival, g 
 }
 
 // beginAnew begins a new assessment of a partition, if the configuration says so.
-func (s *stream) beginAnew(p kafka.Partition, k *keptLedger, g gap, entries map[string][]byte) (*keptLedger, error) {
+func (s *stream) beginAnew(p kafka.Partition, k *keptStanding, g gap, entries map[string][]byte) (*keptStanding, error) {
 	source := s.config.Source.Config.(*kafka.SourceConfig)
 	if source.OnRecreated != kafka.BeginAnew {
 		return nil, &kafka.FinalError{Text: g.anew + "; its records would be taken for those that are assessed already, and the gate would not see them. Nothing of it was read. source.kafka.on_recreated: begin begins a new assessment of respondents with an identity; otherwise take another key and a group of another name"}
@@ -154,7 +154,7 @@ func (s *stream) beginAnew(p kafka.Partition, k *keptLedger, g gap, entries map[
 	if g.move {
 		return nil, &kafka.Restart{At: g.at}
 	}
-	next, err := s.loadLedger(entries, k.place.Begun+1) // its entries will replace those that are there
+	next, err := s.loadStanding(entries, k.place.Begun+1) // its entries will replace those that are there
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +169,7 @@ func (s *stream) beginAnew(p kafka.Partition, k *keptLedger, g gap, entries map[
 }
 
 // keepPlace returns the entry to be stored with the transaction that reads a partition up to an offset.
-func (s *stream) keepPlace(p kafka.Partition, k *keptLedger, next int64) ([]byte, error) {
+func (s *stream) keepPlace(p kafka.Partition, k *keptStanding, next int64) ([]byte, error) {
 	place := k.place
 	passed, _ := s.kafka.Lost(p)
 	place.Version, place.Next = placeVersion, next
@@ -181,7 +181,7 @@ func (s *stream) keepPlace(p kafka.Partition, k *keptLedger, next int64) ([]byte
 }
 
 // gaps returns what is missing from the figures of a partition.
-func (s *stream) gaps(p kafka.Partition, k *keptLedger) report.Records {
+func (s *stream) gaps(p kafka.Partition, k *keptStanding) report.Records {
 	r := k.place.gaps()
 	if s.kafka != nil {
 		passed, ahead := s.kafka.Lost(p)
@@ -199,7 +199,7 @@ func (s *stream) begun() (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.partitions() {
-		if s.ledgers[p].place.Begun > 0 {
+		if s.standings[p].place.Begun > 0 {
 			names = append(names, p.String())
 		}
 	}
@@ -214,7 +214,7 @@ func (s *stream) showGaps() {
 	var r report.Records
 	begun := 0
 	s.mu.Lock()
-	for p, k := range s.ledgers {
+	for p, k := range s.standings {
 		r = sum(r, s.gaps(p, k))
 		begun += k.place.Begun
 	}

@@ -55,17 +55,17 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 	}
 	old := s.inForce
 	if f.fingerprint != old.fingerprint {
-		ledgers := map[kafka.Partition]*keptLedger{}
-		for at := range s.ledgers {
-			if ledgers[at], err = f.loadLedger(nil, 0); err != nil {
+		standings := map[kafka.Partition]*keptStanding{}
+		for at := range s.standings {
+			if standings[at], err = f.loadStanding(nil, 0); err != nil {
 				return errors.Join(err, f.snapshots.close())
 			}
 		}
 		s.options.Log.Warn().Msg("masks or columns have changed: the measurement of R and U starts again from here")
 		s.mu.Lock()
-		s.ledgers = ledgers
+		s.standings = standings
 		s.mu.Unlock()
-		// The new ledgers must continue from the stored state; otherwise they would count as newer
+		// The new standings must continue from the stored state; otherwise they would count as newer
 		// than it.
 		s.kafka.Reenter()
 	}

@@ -83,7 +83,7 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 		}
 		return b
 	}
-	k := &keptLedger{totals: totals{records: true}}
+	k := &keptStanding{totals: totals{records: true}}
 	add := func(b *microdata.Block, held bool) {
 		t.Helper()
 		if err := k.add(b, held); err != nil {
@@ -111,13 +111,13 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 	expect("in all with what is held", k.counts(), 14, 8, 3, 3, 3)
 	k.rollback()
 	expect("as before", k.counts(), 10, 8, 2, 0, 2)
-	s := &stream{ledgers: map[kafka.Partition]*keptLedger{}}
+	s := &stream{standings: map[kafka.Partition]*keptStanding{}}
 	for i, n := range []int{1, 20, 300} {
-		l := &keptLedger{totals: totals{records: true}}
+		l := &keptStanding{totals: totals{records: true}}
 		if err := l.add(block(n), false); err != nil {
 			t.Fatal(err)
 		}
-		s.ledgers[kafka.Partition{Topic: "t", Number: int32(2 - i)}] = l
+		s.standings[kafka.Partition{Topic: "t", Number: int32(2 - i)}] = l
 	}
 	expect("all partitions", s.counts(), 321, 321, 0, 0, 0)
 	for i, p := range s.partitions() {
@@ -125,8 +125,8 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 			t.Errorf("partition %d has the index %d", p.Number, i)
 		}
 	}
-	if s.ledgerOf(kafka.Partition{Topic: "t", Number: 1}) == nil || s.ledgerOf(kafka.Partition{Topic: "u", Number: 1}) != nil {
-		t.Error("ledgerOf returns the ledger of another partition, or none")
+	if s.standingOf(kafka.Partition{Topic: "t", Number: 1}) == nil || s.standingOf(kafka.Partition{Topic: "u", Number: 1}) != nil {
+		t.Error("standingOf returns the standing of another partition, or none")
 	}
 	if whole, err := s.whole(true); whole != nil || err != nil {
 		t.Errorf("without measures, whole returns %v and error %v, want nil and nil", whole, err)

@@ -45,8 +45,8 @@ type stream struct {
 	refused       int64           // masked records of the transaction at which the gate ended the stream
 	ending        <-chan struct{} // closed when the stream is told to end
 
-	mu      sync.Mutex
-	ledgers map[kafka.Partition]*keptLedger // of this member's partitions
+	mu        sync.Mutex
+	standings map[kafka.Partition]*keptStanding // of this member's partitions
 }
 
 // inForce has all that follows from a configuration. A reload makes a new one.
@@ -80,7 +80,7 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*account.
 		return nil, err
 	}
 	s := &stream{
-		options: o, key: key, started: time.Now(), stock: pipeline.NewStock(), ledgers: map[kafka.Partition]*keptLedger{},
+		options: o, key: key, started: time.Now(), stock: pipeline.NewStock(), standings: map[kafka.Partition]*keptStanding{},
 	}
 	if err := s.open(ctx, p); err != nil {
 		if ctx.Err() != nil {
@@ -251,7 +251,7 @@ func (s *stream) member(ctx context.Context) (err error) {
 	if err := s.kafka.Join(decoder, s.outlet.keepsTombstones()); err != nil {
 		return interruptionOf(err)
 	}
-	clear(s.ledgers) // other members may have continued meanwhile
+	clear(s.standings) // other members may have continued meanwhile
 	s.inTransaction = false
 	defer s.kafka.Leave()
 	for {
@@ -375,7 +375,7 @@ func (s *stream) write(ctx context.Context) func(*pipeline.Parcel) error {
 
 // assess is the assessor, behind the writer.
 func (s *stream) assess(p *pipeline.Parcel) error {
-	kept := s.ledgerOf(s.source.PartitionOf(p.Block))
+	kept := s.standingOf(s.source.PartitionOf(p.Block))
 	if kept == nil {
 		return interruption{errors.New("a partition went to another member while its records were masked")}
 	}

@@ -125,7 +125,7 @@ func TestTotalsKeepTheirPlace(t *testing.T) {
 		t.Errorf("beside an assessment the counts are %+v (error %v)", assessed.whole, err)
 	}
 	// Without one, the kept place says what is counted already.
-	k := keptLedger{totals: totals{records: true, next: 4}}
+	k := keptStanding{totals: totals{records: true, next: 4}}
 	if err := k.add(blockOf(0), false); err != nil || k.counts().Read != 6 {
 		t.Errorf("%d records are counted (error %v), want 6", k.counts().Read, err)
 	}
@@ -141,7 +141,7 @@ func TestEffectOfAStream(t *testing.T) {
 		t.Errorf("%d of 100 records are changed", n)
 	}
 	kept := keptOf(b, 1)
-	b.ledgers[part(0)].rollback()
+	b.standings[part(0)].rollback()
 	if n := b.effect().Changed[0]; n < 55 || n > 60 {
 		t.Errorf("%d of 60 records are changed", n)
 	}
@@ -149,8 +149,8 @@ func TestEffectOfAStream(t *testing.T) {
 	b.fingerprint = "another"
 	b.failing()
 	b.logText()
-	if err := b.enter(part(1), kafka.Arrival{Next: 60, End: 60}, kept); err != nil || b.ledgers[part(1)].counts().Read != 0 {
-		t.Errorf("state of other masks: error %v, counts %+v", err, b.ledgers[part(1)].counts())
+	if err := b.enter(part(1), kafka.Arrival{Next: 60, End: 60}, kept); err != nil || b.standings[part(1)].counts().Read != 0 {
+		t.Errorf("state of other masks: error %v, counts %+v", err, b.standings[part(1)].counts())
 	}
 	if log := b.logText(); !strings.Contains(log, "start again from here") || !strings.Contains(log, `"partition":1`) {
 		t.Errorf("state of other masks: the log is %s", log)

@@ -27,13 +27,13 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 1)+fmt.Sprintf(withFiles, filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")))
 	defer b.snapshots.close()
 	b.feed(0, 150)
-	b.ledgers[part(0)].commit()
+	b.standings[part(0)].commit()
 	b.feed(0, 150)
 	other := b.inForce
 	other.assessOptions.Columns = append(slices.Clone(other.assessOptions.Columns), assess.Column{Name: "more", Index: 1})
 	other.assessOptions.Beside = nil
 	var err error
-	if b.ledgers[part(1)], err = other.loadLedger(nil, 0); err != nil {
+	if b.standings[part(1)], err = other.loadStanding(nil, 0); err != nil {
 		t.Fatal(err)
 	}
 	if refused, err := b.judge(t.Context()); err == nil || refused || b.verdict.last != nil {
@@ -55,7 +55,7 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	if said := b.logText(); m.HasSnapshot() || b.entered || !strings.Contains(said, "shows no measures until records come") || !strings.Contains(said, `"level":"warn"`) {
 		t.Errorf("page has a snapshot: %v, log: %s; want none and a warning", m.HasSnapshot(), said)
 	}
-	parts := []*assess.Accumulator{b.ledgers[part(0)].Whole(), b.ledgers[part(1)].Whole()}
+	parts := []*assess.Accumulator{b.standings[part(0)].Whole(), b.standings[part(1)].Whole()}
 	if measures, err := b.measure(t.Context(), parts); err == nil || measures != nil {
 		t.Errorf("measure of different columns returns %v, want an error", err)
 	}
@@ -78,7 +78,7 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	b.measures = false
 	for i := range int32(2) {
 		var err error
-		if b.ledgers[part(i)], err = b.loadLedger(nil, 0); err != nil || b.ledgers[part(i)].Ledger != nil {
+		if b.standings[part(i)], err = b.loadStanding(nil, 0); err != nil || b.standings[part(i)].Standing != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,12 +95,12 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	if got := b.openCounts(); got.Read != 50 || got.Released != 49 {
 		t.Errorf("the counts of the open transaction are %+v, want 50 read and 49 released", got)
 	}
-	b.ledgers[part(0)].commit()
-	b.ledgers[part(1)].rollback()
+	b.standings[part(0)].commit()
+	b.standings[part(1)].rollback()
 	want("committed", report.Records{Counts: microdata.Counts{Read: 40, Released: 39, Quarantined: 1}})
 	b.holding = true
 	b.feed(1, 20, 0, 1)
-	b.ledgers[part(1)].commit()
+	b.standings[part(1)].commit()
 	b.holding = false
 	want("held back", report.Records{Counts: microdata.Counts{Read: 60, Released: 39, Quarantined: 3, Held: 18}})
 	if refused := b.verdictOf(); refused || b.verdict.last != nil {
@@ -149,11 +149,11 @@ func TestCountsThatAreDamaged(t *testing.T) {
 		t.Fatal("the kept state has no counts")
 	}
 	kept[totalsEntry] = []byte("damaged")
-	clear(b.ledgers)
+	clear(b.standings)
 	b.failing()
 	b.source = nil
 	// The kept state ends before the group's offset, and the source knows its place; an empty
-	// ledger asks for none.
+	// standing asks for none.
 	for key := range kept {
 		if key != totalsEntry {
 			delete(kept, key)
@@ -162,8 +162,8 @@ func TestCountsThatAreDamaged(t *testing.T) {
 	if err := b.enter(part(0), kafka.Arrival{}, kept); err == nil || !strings.Contains(err.Error(), "counts") || strings.Contains(err.Error(), "damaged\"") {
 		t.Errorf("damaged counts: enter returns %v", err)
 	}
-	if len(b.ledgers) != 0 || b.entered {
-		t.Error("the partition has a ledger in spite of the error")
+	if len(b.standings) != 0 || b.entered {
+		t.Error("the partition has a standing in spite of the error")
 	}
 }
 
@@ -210,7 +210,7 @@ func TestFilesWhoseModeCannotBeSet(t *testing.T) {
 func TestReportsThatCannotBeMade(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(0, 40)
-	b.ledgers[part(0)].commit()
+	b.standings[part(0)].commit()
 	for _, refused := range []bool{false, true} {
 		for _, taken := range []string{"", "r.json", "r.public.json", "r.html", "b.html"} {
 			dir := t.TempDir()

@@ -138,7 +138,7 @@ func TestStreamsThatCannotBeClosed(t *testing.T) {
 }
 
 // Kept state of a partition is refused with its reason, step by step, and then the partition has no
-// ledger.
+// standing.
 func TestPartitionsThatCannotBeTakenUp(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(0, 40, 3)
@@ -158,10 +158,10 @@ func TestPartitionsThatCannotBeTakenUp(t *testing.T) {
 		{"files", "enter", nil, "sink: enter fails"},
 		{"assessment", "", damaged, "the assessment that is kept: "},
 	} {
-		clear(b.ledgers)
+		clear(b.standings)
 		b.failing(c.step)
 		saysAll(t, c.what, b.enter(part(0), kafka.Arrival{}, c.entries), c.want)
-		if len(b.ledgers) != 0 || b.entered {
+		if len(b.standings) != 0 || b.entered {
 			t.Errorf("%s: the partition was entered in spite of the error", c.what)
 		}
 	}
@@ -191,9 +191,9 @@ func TestBlocksThatCannotBeEncodedOrWritten(t *testing.T) {
 		t.Errorf("the calls of the output are %v, want encode and write", o.asked)
 	}
 	// Records of a partition that was revoked are an interruption: another member reads them.
-	clear(b.ledgers)
+	clear(b.standings)
 	if err := b.assess(p); !passing(err) {
-		t.Errorf("without a ledger, assess returns %v, want an interruption", err)
+		t.Errorf("without a standing, assess returns %v, want an interruption", err)
 	}
 }
 
@@ -348,7 +348,7 @@ func TestStreamsThatCannotBegin(t *testing.T) {
 func TestReportsThatCannotBeWritten(t *testing.T) {
 	b := benchOf(t, "")
 	b.feed(0, 40)
-	b.ledgers[part(0)].commit()
+	b.standings[part(0)].commit()
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package ledger
+package standing
 
 import (
 	"bytes"
@@ -36,7 +36,7 @@ func unpack(data []byte) (entries []Entry) {
 
 // sign gives values of one chunk their correct checksum and fingerprint, so that the code after
 // these checks is tested.
-func sign(l *Ledger, entries []Entry) {
+func sign(l *Standing, entries []Entry) {
 	for i, e := range entries {
 		var h header
 		if len(e.Value) < headerSize {
@@ -53,7 +53,7 @@ func sign(l *Ledger, entries []Entry) {
 	}
 }
 
-// For any content of the topic, Load returns a usable ledger or an error that names a key.
+// For any content of the topic, Load returns a usable standing or an error that names a key.
 func FuzzLoad(f *testing.F) {
 	o := options(f)
 	o.Sample, o.Extremes = 6, 2
@@ -66,7 +66,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(pack(log.log), true)
 	}
 	f.Add([]byte("\x00\x01\x00\x05xsdlL\x00"), false)
-	signer := newLedger(f, o, maxValue)
+	signer := newStanding(f, o, maxValue)
 	more := r.block(150, 180)
 	more.First, more.Places = 1<<61, nil
 	f.Fuzz(func(t *testing.T, data []byte, signed bool) {

@@ -1,4 +1,4 @@
-package ledger
+package standing
 
 import (
 	"bytes"
@@ -103,9 +103,9 @@ func (h *header) checksum(payload ...[]byte) (sum [8]byte) {
 //
 // What is returned holds from Commit on; after Rollback it must not have been
 // written, or, without transactions, is overwritten by what comes next.
-func (l *Ledger) Entries(next int64) ([]Entry, error) {
+func (l *Standing) Entries(next int64) ([]Entry, error) {
 	if next < l.next || next <= l.last {
-		return nil, fmt.Errorf("ledger: next: must be at least %d, got %d", max(l.next, l.last+1), next)
+		return nil, fmt.Errorf("standing: next: must be at least %d, got %d", max(l.next, l.last+1), next)
 	}
 	if next == l.next && l.deltaCounts == (Counts{}) && !l.lags {
 		p := l.written
@@ -146,7 +146,7 @@ func (l *Ledger) Entries(next int64) ([]Entry, error) {
 }
 
 // cut makes entries of a payload that is given in pieces.
-func (l *Ledger) cut(h header, payload [][]byte) []Entry {
+func (l *Standing) cut(h header, payload [][]byte) []Entry {
 	h.print = l.fingerprint
 	size := 0
 	for _, piece := range payload {
@@ -175,7 +175,7 @@ func (l *Ledger) cut(h header, payload [][]byte) []Entry {
 // errors of decoding say what is wrong with a value, and nothing that is in it
 var (
 	errShort     = errors.New("is cut short")
-	errMagic     = errors.New("is no entry of a ledger")
+	errMagic     = errors.New("is no entry of a standing")
 	errHeader    = errors.New("has a damaged header")
 	errElsewhere = errors.New("does not belong to its key")
 	errChecksum  = errors.New("does not have its checksum")

@@ -1,4 +1,4 @@
-package ledger
+package standing
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ import (
 )
 
 // history commits rows in steps and returns the topic, the committed places in order, and the
-// ledger.
-func history(tb testing.TB, o assess.Options, r *rows, limit int, steps ...int) (*topic, []int64, *Ledger) {
+// standing.
+func history(tb testing.TB, o assess.Options, r *rows, limit int, steps ...int) (*topic, []int64, *Standing) {
 	tb.Helper()
-	l, log, nexts := newLedger(tb, o, limit), new(topic), []int64{0}
+	l, log, nexts := newStanding(tb, o, limit), new(topic), []int64{0}
 	from := 0
 	for _, n := range steps {
 		commit(tb, l, log, r, from, from+n)
@@ -27,7 +27,7 @@ func history(tb testing.TB, o assess.Options, r *rows, limit int, steps ...int) 
 	return log, nexts, l
 }
 
-func commit(tb testing.TB, l *Ledger, log *topic, r *rows, from, to int) {
+func commit(tb testing.TB, l *Standing, log *topic, r *rows, from, to int) {
 	tb.Helper()
 	r.add(rand.New(rand.NewPCG(1, 1)), l, from, to)
 	entries, err := l.Entries(r.place[to-1] + 1)
@@ -211,7 +211,7 @@ func TestStale(t *testing.T) {
 		}
 	}
 	if l := loaded(t, o, nil, maxValue); l.Next() != 0 {
-		t.Error("an empty topic is an empty ledger")
+		t.Error("an empty topic is an empty standing")
 	}
 }
 
@@ -269,7 +269,7 @@ func checkDamaged(t *testing.T, err error, what string) {
 		return
 	}
 	reasons := []error{errShort, errMagic, errHeader, errElsewhere, errChecksum, errContent, errMissing, errNoBase}
-	if !slices.Contains(reasons, d.Reason) || err.Error() != fmt.Sprintf("ledger: the value of key %q %v", d.Key, d.Reason) {
+	if !slices.Contains(reasons, d.Reason) || err.Error() != fmt.Sprintf("standing: the value of key %q %v", d.Key, d.Reason) {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -350,7 +350,7 @@ func TestDoesNotFitTogether(t *testing.T) {
 // A large claimed number of chunks allocates no memory for missing chunks.
 func TestChunksThatAreNotThere(t *testing.T) {
 	o := options(t)
-	l := newLedger(t, o, maxValue)
+	l := newStanding(t, o, maxValue)
 	var entries []Entry
 	for i := range uint32(2000) {
 		h := header{kind: base, epoch: 2, print: l.fingerprint, chunk: 1<<32 - 2 - i, chunks: 1<<32 - 1}
@@ -361,7 +361,7 @@ func TestChunksThatAreNotThere(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	loaded(t, o, entries, maxValue)
 	runtime.ReadMemStats(&after)
-	// An empty ledger takes 1 MB; a list of chunks up to these would take 2000² of
+	// An empty standing takes 1 MB; a list of chunks up to these would take 2000² of
 	// them, 96 MB.
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > 4<<20 {
 		t.Errorf("%d bytes were allocated for 2000 entries", allocated)

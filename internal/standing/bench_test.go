@@ -1,4 +1,4 @@
-package ledger
+package standing
 
 import (
 	"fmt"
@@ -10,11 +10,11 @@ import (
 
 const perTransaction = 10_000
 
-// transactions returns a long stream's ledger and the blocks of a transaction.
-func transactions(b *testing.B) (*Ledger, []*microdata.Block) {
+// transactions returns a long stream's standing and the blocks of a transaction.
+func transactions(b *testing.B) (*Standing, []*microdata.Block) {
 	o := options(b)
 	o.Sample, o.Extremes = 0, 0 // the default
-	l := newLedger(b, o, maxValue)
+	l := newStanding(b, o, maxValue)
 	r := makeRows(rand.New(rand.NewPCG(1, 1)), 0, perTransaction)
 	clear(r.held)
 	clear(r.rejected)

@@ -1,4 +1,4 @@
-package ledger
+package standing
 
 import (
 	"sort"
@@ -8,7 +8,7 @@ import (
 
 // AddHeld counts the records of a block that was masked and kept back by the
 // gate. They are not assessed: R and U are those of what has been released.
-func (l *Ledger) AddHeld(b *microdata.Block) {
+func (l *Standing) AddHeld(b *microdata.Block) {
 	from := sort.Search(b.N, func(i int) bool { return b.Place(i) >= l.next })
 	if from == b.N {
 		return

@@ -1,4 +1,4 @@
-package ledger
+package standing
 
 import (
 	"cmp"
@@ -19,21 +19,21 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
-	return fmt.Sprintf("ledger: the value of key %s %v", strconv.Quote(e.Key), e.Reason)
+	return fmt.Sprintf("standing: the value of key %s %v", strconv.Quote(e.Key), e.Reason)
 }
 
 func (e *DamagedError) Unwrap() error { return e.Reason }
 
-// Load takes up what a ledger with the same options and fingerprint has written:
+// Load takes up what a standing with the same options and fingerprint has written:
 // entries are the keys without what the writer put before them and their values,
 // in the order of the topic, of a key the last one counts; an empty value stands
 // for none.
 //
-// Where the newest base has another fingerprint or version the ledger is empty and
+// Where the newest base has another fingerprint or version the standing is empty and
 // Stale. A base or a segment that was cut short, as may happen to the last one
 // where there are no transactions, is as if it had not been written, and Next says
 // so. Everything else that does not fit together is a *DamagedError.
-func Load(o assess.Options, name string, entries iter.Seq2[string, []byte]) (*Ledger, error) {
+func Load(o assess.Options, name string, entries iter.Seq2[string, []byte]) (*Standing, error) {
 	l, err := New(o, name)
 	if err != nil {
 		return nil, err
@@ -114,14 +114,14 @@ func (v *value) payload() ([]byte, error) {
 
 // sifted is what the topic holds.
 type sifted struct {
-	values  []*value // with the ledger's fingerprint
+	values  []*value // with the standing's fingerprint
 	foreign uint64   // highest epoch of a base that has not
 	others  bool     // there is something that has not
 	highest uint64   // epoch of all that there is
 }
 
 // sift sorts the entries and puts chunks of one write together.
-func (l *Ledger) sift(entries iter.Seq2[string, []byte]) (*sifted, error) {
+func (l *Standing) sift(entries iter.Seq2[string, []byte]) (*sifted, error) {
 	last := map[string][]byte{}
 	var keys []string // in the order of the topic, so that of several damages the same one is told
 	for key, v := range entries {
@@ -211,7 +211,7 @@ func (s *sifted) orphan(epoch uint64) error {
 }
 
 // take adds a base or the segment that follows to the whole.
-func (l *Ledger) take(v *value) error {
+func (l *Standing) take(v *value) error {
 	payload, err := v.payload()
 	if err != nil {
 		return err

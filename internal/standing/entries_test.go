@@ -1,4 +1,4 @@
-package ledger
+package standing
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func TestReplays(t *testing.T) {
 		for i := range r.held {
 			r.held[i] = held && i >= 100
 		}
-		l := newLedger(t, o, maxValue)
+		l := newStanding(t, o, maxValue)
 		if got := l.Add(r.block(0, 100)); got != 100 {
 			t.Errorf("%d records were taken in, want 100", got)
 		}
@@ -58,7 +58,7 @@ func TestReplays(t *testing.T) {
 // writes a header.
 func TestNothingAdded(t *testing.T) {
 	o := options(t)
-	l, log := newLedger(t, o, maxValue), new(topic)
+	l, log := newStanding(t, o, maxValue), new(topic)
 	entries, err := l.Entries(0)
 	must(t, err)
 	if entries != nil {
@@ -98,7 +98,7 @@ func TestSmallCommits(t *testing.T) {
 	o := options(t)
 	o.Sample, o.Extremes = 0, 0 // the default
 	const n, size = 1_000_000, 10_000
-	l, log := newLedger(t, o, maxValue), new(topic)
+	l, log := newStanding(t, o, maxValue), new(topic)
 	rng := rand.New(rand.NewPCG(5, 5))
 	r := makeRows(rng, 0, size)
 	for i := range r.place {
@@ -146,14 +146,14 @@ func TestWhenBasesAreWritten(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 6))
 	r := makeRows(rng, 0, 4000)
 	clear(r.held)
-	commit := func(l *Ledger, from, to int) string {
+	commit := func(l *Standing, from, to int) string {
 		l.Add(r.block(from, to))
 		entries, err := l.Entries(r.place[to-1] + 1)
 		must(t, err)
 		l.Commit()
 		return string(entries[0].Key)
 	}
-	l := newLedger(t, o, maxValue)
+	l := newStanding(t, o, maxValue)
 	keys := []string{commit(l, 0, 2000)}
 	l.written.base = 1 << 30 // so that only slots count
 	for i := range 2 * slots {
@@ -167,7 +167,7 @@ func TestWhenBasesAreWritten(t *testing.T) {
 	if !slices.Equal(keys[:len(want)], want) {
 		t.Errorf("keys are %v", keys)
 	}
-	l = newLedger(t, o, maxValue)
+	l = newStanding(t, o, maxValue)
 	commit(l, 0, 100)
 	seen := map[string]bool{}
 	for i := range 100 {

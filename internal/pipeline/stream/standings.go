@@ -11,29 +11,29 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
-	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/standing"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// keptLedger is the assessment of one partition and its totals, as the state topic stores them.
-type keptLedger struct {
-	*ledger.Ledger                     // nil if there is nothing to assess
-	heldPairs      *assess.Accumulator // of the open transaction's records that are held back; nil: none are
-	totals         totals
-	place          keptPlace // as of the last commit before the partition was entered, with what was found then
+// keptStanding is the assessment of one partition and its totals, as the state topic stores them.
+type keptStanding struct {
+	*standing.Standing                     // nil if there is nothing to assess
+	heldPairs          *assess.Accumulator // of the open transaction's records that are held back; nil: none are
+	totals             totals
+	place              keptPlace // as of the last commit before the partition was entered, with what was found then
 }
 
 const manifestEntry = "files"
 
 // add takes a masked block of the open transaction.
-func (k *keptLedger) add(b *microdata.Block, holding bool) (err error) {
+func (k *keptStanding) add(b *microdata.Block, holding bool) (err error) {
 	k.totals.add(b, k.next(), holding)
 	switch {
-	case k.Ledger == nil:
+	case k.Standing == nil:
 	case !holding:
-		k.Ledger.Add(b)
+		k.Standing.Add(b)
 	default:
 		k.AddHeld(b)
 		if k.heldPairs == nil {
@@ -47,8 +47,8 @@ func (k *keptLedger) add(b *microdata.Block, holding bool) (err error) {
 }
 
 // next is the first place that is not counted in what is committed.
-func (k *keptLedger) next() int64 {
-	if k.Ledger == nil {
+func (k *keptStanding) next() int64 {
+	if k.Standing == nil {
 		return k.totals.next
 	}
 	return k.Next()
@@ -56,7 +56,7 @@ func (k *keptLedger) next() int64 {
 
 // parts returns the assessments of what is released; with open, also those of the open
 // transaction.
-func (k *keptLedger) parts(open bool) []*assess.Accumulator {
+func (k *keptStanding) parts(open bool) []*assess.Accumulator {
 	switch {
 	case !open:
 		return []*assess.Accumulator{k.Whole()}
@@ -67,9 +67,9 @@ func (k *keptLedger) parts(open bool) []*assess.Accumulator {
 }
 
 // counts returns the counts of the partition's records, with the open transaction.
-func (k *keptLedger) counts() (r report.Records) {
+func (k *keptStanding) counts() (r report.Records) {
 	r = sum(k.totals.whole.records, k.totals.delta.records)
-	if k.Ledger != nil {
+	if k.Standing != nil {
 		whole, delta := k.Counts()
 		r.Counts = r.Plus(whole).Plus(delta)
 	}
@@ -77,27 +77,27 @@ func (k *keptLedger) counts() (r report.Records) {
 }
 
 // openCounts returns the counts of the open transaction.
-func (k *keptLedger) openCounts() (r report.Records) {
+func (k *keptStanding) openCounts() (r report.Records) {
 	r = k.totals.delta.records
-	if k.Ledger != nil {
+	if k.Standing != nil {
 		_, delta := k.Counts()
 		r.Counts = r.Plus(delta)
 	}
 	return r
 }
 
-func (k *keptLedger) commit() {
+func (k *keptStanding) commit() {
 	k.heldPairs = nil
 	k.totals.commit()
-	if k.Ledger != nil {
+	if k.Standing != nil {
 		k.Commit()
 	}
 }
 
-func (k *keptLedger) rollback() {
+func (k *keptStanding) rollback() {
 	k.heldPairs = nil
 	k.totals.rollback()
-	if k.Ledger != nil {
+	if k.Standing != nil {
 		k.Rollback()
 	}
 }
@@ -126,7 +126,7 @@ func (s *stream) enter(p kafka.Partition, a kafka.Arrival, entries map[string][]
 		return err
 	}
 	s.mu.Lock()
-	s.ledgers[p] = kept
+	s.standings[p] = kept
 	s.mu.Unlock()
 	s.entered, s.inverted = true, inverted{}
 	s.resumeLive(p, live)
@@ -136,7 +136,7 @@ func (s *stream) enter(p kafka.Partition, a kafka.Arrival, entries map[string][]
 
 // loadKept reads the entries of a partition's state. known: they say how far it reaches. stale: they
 // are of other masks or columns.
-func (f *inForce) loadKept(entries map[string][]byte) (k *keptLedger, known, stale bool, err error) {
+func (f *inForce) loadKept(entries map[string][]byte) (k *keptStanding, known, stale bool, err error) {
 	place, known, err := readPlace(entries[placeEntry])
 	if err != nil {
 		return nil, false, false, err
@@ -145,11 +145,11 @@ func (f *inForce) loadKept(entries map[string][]byte) (k *keptLedger, known, sta
 	for _, own := range ownEntries {
 		delete(entries, own)
 	}
-	if k, err = f.loadLedger(entries, place.Begun); err != nil {
+	if k, err = f.loadStanding(entries, place.Begun); err != nil {
 		return nil, false, false, err
 	}
 	k.place = place
-	stale = k.Ledger != nil && k.Stale()
+	stale = k.Standing != nil && k.Stale()
 	if !stale {
 		if stale, err = k.totals.take(counted, f.printOf(place.Begun)); err != nil {
 			return nil, false, false, err
@@ -158,36 +158,36 @@ func (f *inForce) loadKept(entries map[string][]byte) (k *keptLedger, known, sta
 	return k, known, stale, nil
 }
 
-// loadLedger reads the stored assessment of a partition that has begun anew so many times, without its
+// loadStanding reads the stored assessment of a partition that has begun anew so many times, without its
 // totals. Without entries it is a new one.
-func (f *inForce) loadLedger(entries map[string][]byte, begun int) (*keptLedger, error) {
+func (f *inForce) loadStanding(entries map[string][]byte, begun int) (*keptStanding, error) {
 	if !f.measures {
-		return &keptLedger{totals: totals{records: true}}, nil
+		return &keptStanding{totals: totals{records: true}}, nil
 	}
-	l, err := ledger.Load(f.assessOptions, f.printOf(begun), maps.All(entries))
+	l, err := standing.Load(f.assessOptions, f.printOf(begun), maps.All(entries))
 	if err != nil {
 		return nil, err
 	}
-	return &keptLedger{Ledger: l}, nil
+	return &keptStanding{Standing: l}, nil
 }
 
-// leaveOthers drops the ledgers of partitions that now belong to other instances.
+// leaveOthers drops the standings of partitions that now belong to other instances.
 func (s *stream) leaveOthers() {
 	owned := s.kafka.Owned()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for p := range s.ledgers {
+	for p := range s.standings {
 		if _, mine := owned[p]; !mine {
-			delete(s.ledgers, p)
+			delete(s.standings, p)
 			s.inverted = inverted{}
 		}
 	}
 }
 
-func (s *stream) ledgerOf(p kafka.Partition) *keptLedger {
+func (s *stream) standingOf(p kafka.Partition) *keptStanding {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ledgers[p]
+	return s.standings[p]
 }
 
 // counts returns the counts of the records of this instance's partitions, with the open
@@ -196,7 +196,7 @@ func (s *stream) counts() report.Records {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var r report.Records
-	for p, k := range s.ledgers {
+	for p, k := range s.standings {
 		r = sum(r, sum(k.counts(), s.gaps(p, k)))
 	}
 	return r
@@ -207,7 +207,7 @@ func (s *stream) counts() report.Records {
 func (s *stream) effect() (e account.Effect) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, k := range s.ledgers {
+	for _, k := range s.standings {
 		e = e.Plus(k.totals.whole.effect).Plus(k.totals.delta.effect)
 	}
 	return e
@@ -223,16 +223,16 @@ func (s *stream) whole(withOpen bool) (*assess.Accumulator, error) {
 	defer s.mu.Unlock()
 	var parts []*assess.Accumulator
 	for _, p := range s.partitions() {
-		parts = append(parts, s.ledgers[p].parts(withOpen)...)
+		parts = append(parts, s.standings[p].parts(withOpen)...)
 	}
 	return assess.Merged(s.assessOptions, parts...)
 }
 
-// partitions returns the partitions of the ledgers, in order, so that sums do not depend on the
+// partitions returns the partitions of the standings, in order, so that sums do not depend on the
 // order of a map.
 func (s *stream) partitions() []kafka.Partition {
 	var all []kafka.Partition
-	for p := range s.ledgers {
+	for p := range s.standings {
 		all = append(all, p)
 	}
 	slices.SortFunc(all, kafka.Partition.Compare)

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+)
+
+func (s *state) ledgerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "ledger",
+		Short: "Show and check a ledger of releases, and judge the next release by it",
+		Long: `A configuration with ledger: FILE enters each published release in a confidential
+file, and its gate judges a release together with those before it.`,
+		Args: cobra.NoArgs,
+	}
+	cmd.AddCommand(s.ledgerShow(), s.ledgerCheck(), s.ledgerSimulate())
+	return cmd
+}
+
+func (s *state) ledgerShow() *cobra.Command {
+	return &cobra.Command{
+		Use:   "show LEDGER",
+		Short: "List the releases of a ledger",
+		Args:  oneArg("the ledger"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := lookAt(args[0])
+			if err != nil {
+				return err
+			}
+			_, err = os.Stdout.WriteString(entered.List(l, colored(os.Stdout), min(width(os.Stdout), 80)))
+			return err
+		},
+	}
+}
+
+// lookAt reads a ledger for a command.
+func lookAt(path string) (*ledger.Ledger, error) {
+	l, err := ledger.Look(path)
+	var broken *ledger.BrokenError
+	if err != nil && !errors.As(err, &broken) {
+		return nil, usageError{fmt.Errorf("ledger: %w", err)}
+	}
+	return l, err
+}
+
+func (s *state) ledgerCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check LEDGER",
+		Short: "Check that a ledger is whole, and that the releases are those that it names",
+		Long: `check follows the chain of digests from the first line to the last, and compares the
+last release under each path with what is there. That lines at the end are missing
+shows only against a report, whose ledger.previous is the digest of the line before
+its release.
+
+Exit status: 0 the ledger is whole, and what is there is what it names; 1 it is not;
+2 the file cannot be used.`,
+		Args: oneArg("the ledger"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := lookAt(args[0])
+			if err != nil {
+				return err
+			}
+			wrong, err := entered.Compare(cmd.Context(), l)
+			if err != nil {
+				return err
+			}
+			if !s.quiet {
+				next, head := l.Next()
+				fmt.Printf("%s: %d lines, the chain is whole; the last line has SHA-256 %s\n", args[0], next-1, head)
+			}
+			if len(wrong) > 0 {
+				return errors.New(strings.Join(wrong, "\n"))
+			}
+			return nil
+		},
+	}
+}
+
+func (s *state) ledgerSimulate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "simulate CONFIG",
+		Short: "Judge a release together with those of its ledger, without publishing it",
+		Long: `simulate masks, measures and judges the records as run would, with all releases of
+the ledger, and prints the summary of the report. It writes nothing.
+
+Exit status: 0 the gate would let the release pass; 4 it would withhold it; 2 the
+configuration is wrong, or there is no ledger.`,
+		Args: oneArg("the configuration"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := s.load(args[0])
+			if err != nil {
+				return err
+			}
+			o := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
+			stop, err := s.watch(o.Progress)
+			if err != nil {
+				return err
+			}
+			rep, err := filejob.Simulate(cmd.Context(), p, o)
+			stop()
+			if err != nil {
+				return err
+			}
+			if !rep.Gate.Passed {
+				s.status = exitRefused
+			}
+			if !s.quiet {
+				rep.Summary(os.Stdout, colored(os.Stdout), width(os.Stdout), nil)
+			}
+			return nil
+		},
+	}
+	s.releaseFlags(cmd)
+	return cmd
+}

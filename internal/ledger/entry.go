@@ -1,0 +1,215 @@
+package ledger
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+)
+
+// Schema is the value of an entry's "schema" member.
+const Schema = "sdlfilter.ledger/1"
+
+// mostLine bounds a line: the configuration of a release, and at most Sketched digests.
+const mostLine = 16 << 20
+
+// Entry is a line of a ledger. Exactly one of Release and Outcome is given.
+type Entry struct {
+	Schema   string    `json:"schema"`
+	Number   int64     `json:"number"`   // from 1
+	Previous string    `json:"previous"` // SHA256 of the line before; of the first line 64 zeros
+	Time     time.Time `json:"time"`
+	Release  *Release  `json:"release,omitempty"`
+	Outcome  *Outcome  `json:"outcome,omitempty"`
+	SHA256   string    `json:"sha256,omitempty"` // of the line up to this member
+}
+
+// Release is what is known of a release without its records.
+type Release struct {
+	Name         string          `json:"name"`
+	Version      string          `json:"version"` // of the program
+	KeyID        string          `json:"key_id"`
+	Draws        string          `json:"draws"` // version of the draws, keystream.Version
+	ConfigSHA256 string          `json:"config_sha256"`
+	Releasing    json.RawMessage `json:"configuration"`       // config.Pipeline.Releasing
+	Files        []File          `json:"files,omitempty"`     // of tables of masks
+	Published    []Published     `json:"published,omitempty"` // files of the release; none of a release into topics or a database
+	Paths        []string        `json:"paths"`               // as the sink names them
+	Records      int64           `json:"records"`
+	// ByPlace counts the records that draw by their place although identity is configured.
+	ByPlace  int64           `json:"identified_by_place,omitempty"`
+	Columns  []Column        `json:"columns"`
+	Privacy  *assess.Privacy `json:"privacy,omitempty"` // of this release alone
+	Warnings []string        `json:"warnings,omitempty"`
+	Sketch   *Sketch         `json:"sketch,omitempty"` // of the identities
+}
+
+// File is a file that a mask has read.
+type File struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
+
+// Published is a file, or a folder of files, of a release.
+type Published struct {
+	Path   string `json:"path"` // absolute, or that of an object
+	Folder bool   `json:"folder,omitempty"`
+	SHA256 string `json:"sha256"`
+}
+
+// Column is a released column. Amounts are those to which percentages of the masks refer; Decimals −1: none.
+type Column struct {
+	Name     string          `json:"name"`
+	Role     string          `json:"role"`
+	Unit     string          `json:"unit,omitempty"`
+	Type     string          `json:"type"`
+	Masked   bool            `json:"masked"`
+	Decimals int             `json:"decimals"`
+	Mean     assess.Float    `json:"mean"`
+	SD       assess.Float    `json:"sd"`
+	Released *assess.Moments `json:"released,omitempty"`
+}
+
+// Outcome is what became of the release with the number Of.
+type Outcome struct {
+	Of        int64 `json:"of"`
+	Published bool  `json:"published"`
+}
+
+// first is what stands before the first line.
+var first = hex.EncodeToString(make([]byte, sha256.Size))
+
+// sealed returns an entry as a line, without its end, and the digest that closes it.
+func sealed(e Entry) (line []byte, sha string, err error) {
+	e.SHA256 = ""
+	if line, err = json.Marshal(e); err != nil {
+		return nil, "", err
+	}
+	line = bytes.TrimSuffix(line, []byte("}"))
+	sum := sha256.Sum256(line)
+	sha = hex.EncodeToString(sum[:])
+	return append(line, seal+sha+"\"}"...), sha, nil
+}
+
+const seal = `,"sha256":"`
+
+// unbroken reports whether a line ends with the digest of what is before it.
+func unbroken(line []byte) bool {
+	at := bytes.LastIndex(line, []byte(seal))
+	if at < 0 {
+		return false
+	}
+	sum := sha256.Sum256(line[:at])
+	return string(line[at:]) == seal+hex.EncodeToString(sum[:])+`"}`
+}
+
+// BrokenError is a ledger that was changed otherwise than by adding lines.
+type BrokenError struct {
+	Path   string
+	Line   int64
+	Reason string
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("%s: line %d %s: the ledger was changed by other means than a run; nothing is released by it", e.Path, e.Line, e.Reason)
+}
+
+// content is what a ledger's file holds.
+type content struct {
+	entries []Entry
+	head    string // the digest of the last line
+	size    int64  // of the whole lines
+	torn    bool   // whether a line follows that was cut off
+}
+
+// parse reads the text of a ledger. The error is a *BrokenError.
+func parse(path string, text []byte) (*content, error) {
+	c := &content{head: first}
+	open := map[int64]bool{}
+	for len(text) > 0 {
+		line, rest, whole := bytes.Cut(text, []byte("\n"))
+		if !whole {
+			c.torn = true
+			return c, nil
+		}
+		if len(rest) == 0 && bytes.IndexByte(line, 0) >= 0 { // a part of it has not come to the disk
+			c.torn = true
+			return c, nil
+		}
+		e, err := entryOf(line, int64(len(c.entries))+1, c.head, open)
+		if err != nil {
+			return nil, &BrokenError{path, int64(len(c.entries)) + 1, err.Error()}
+		}
+		c.entries, c.head, c.size = append(c.entries, e), e.SHA256, c.size+int64(len(line))+1
+		text = rest
+	}
+	return c, nil
+}
+
+// entryOf reads the line with a number after the line of a digest. open has the releases without outcome. Its errors
+// hold nothing of the line.
+func entryOf(line []byte, number int64, previous string, open map[int64]bool) (e Entry, err error) {
+	if len(line) > mostLine {
+		return e, errors.New("is too long")
+	}
+	d := json.NewDecoder(bytes.NewReader(line))
+	d.DisallowUnknownFields()
+	if d.Decode(&e) != nil {
+		return e, errors.New("is no entry of a ledger")
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return e, errors.New("has more than one entry")
+	}
+	switch {
+	case !unbroken(line):
+		return e, errors.New("is not what its digest is of")
+	case e.Schema != Schema:
+		return e, fmt.Errorf("is of another format than %s", Schema)
+	case e.Number != number:
+		return e, fmt.Errorf("has number %d", e.Number)
+	case e.Previous != previous:
+		return e, errors.New("does not follow the line before it")
+	case (e.Release == nil) == (e.Outcome == nil):
+		return e, errors.New("is neither a release nor an outcome")
+	case e.Outcome != nil && !open[e.Outcome.Of]:
+		return e, fmt.Errorf("is the outcome of %d, which is no release that has none", e.Outcome.Of)
+	case e.Release != nil:
+		open[number] = true
+	default:
+		delete(open, e.Outcome.Of)
+	}
+	return e, nil
+}
+
+// Listed is a release of a ledger with what became of it.
+type Listed struct {
+	Number  int64
+	Time    time.Time
+	SHA256  string // of its line
+	Release *Release
+	// Known says that an outcome was entered, and Published whether the release counts as published.
+	Known, Published bool
+}
+
+// releases lists the releases of entries.
+func (c *content) releases() (list []Listed) {
+	for _, e := range c.entries {
+		if e.Release == nil {
+			of := e.Outcome
+			for k := range list {
+				if list[k].Number == of.Of {
+					list[k].Known, list[k].Published = true, of.Published
+				}
+			}
+			continue
+		}
+		list = append(list, Listed{Number: e.Number, Time: e.Time, SHA256: e.SHA256, Release: e.Release, Published: true})
+	}
+	return list
+}

@@ -1,0 +1,210 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// EarlierRelease is a release of the ledger. Its masks are applied to the records of this release, as they are today,
+// and what they give is in the sample beside what is released now.
+type EarlierRelease struct {
+	Number  int64
+	Name    string
+	Config  *config.Pipeline // of config.Pipeline.Before
+	Amounts *assess.Profile  // the standard deviations and decimals that its masks went by
+	// Key makes its draws: the key of this release if its draws are those of the earlier one, for the same value of
+	// the same respondent, and else a key of its own, so that the draws are independent.
+	Key keystream.Key
+	// Repeats says that the draws are those of the earlier release, and that this one has the same masks: it is
+	// released once more.
+	Repeats bool
+
+	plan  *Plan
+	chain *transform.Chain
+	index []int // by column that its plan reads: the column of this release's blocks
+	shown []int // of its plan's columns, those that it has released
+	keys  []int // of shown, those of keys, whose originals are in the sample too
+}
+
+// At names the release in messages.
+func (e *EarlierRelease) At() string {
+	return fmt.Sprintf("release %d of the ledger (%s)", e.Number, e.Name)
+}
+
+// WithLedger says that there is a ledger, with these earlier releases. not says why what they tell cannot be computed
+// at all, for example because one of them cannot be read.
+func (pl *Plan) WithLedger(list []*EarlierRelease, not string) {
+	pl.fromLedger, pl.earlier, pl.earlierNot = true, list, not
+}
+
+// SettleEarlier has the sample hold what the masks of earlier releases make of the records. Where a release does not
+// fit today's records, that is why nothing is known of all of them together. Its passes over the source are those
+// that the earlier masks need.
+func (pl *Plan) SettleEarlier(ctx context.Context, progress *Progress) error {
+	for _, e := range pl.earlier {
+		if pl.earlierNot != "" {
+			break
+		}
+		if err := e.settle(ctx, pl, progress); ctx.Err() != nil {
+			return context.Cause(ctx)
+		} else if err != nil {
+			pl.earlierNot = fmt.Sprintf("%s cannot be told from today's records: %s", e.At(), oneLine(err))
+		}
+	}
+	if pl.earlierNot == "" {
+		pl.showEarlier()
+	}
+	return nil
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+
+// settle makes the masks of an earlier release ready.
+func (e *EarlierRelease) settle(ctx context.Context, today *Plan, progress *Progress) (err error) {
+	if e.plan, err = NewPlan(e.Config, today.Source, false); err != nil {
+		return err
+	}
+	switch {
+	case !e.plan.Cut.Exact:
+	case !today.Cut.Exact:
+		today.Cut = e.plan.Cut // which changes nothing of what is released
+	case today.Cut != e.plan.Cut:
+		return fmt.Errorf("it swapped within windows of %d records, and today's have %d", e.plan.Cut.Records, today.Cut.Records)
+	}
+	e.plan.amounts = e.Amounts
+	if err = e.plan.Settle(ctx, progress); err != nil {
+		return err
+	}
+	if e.chain, err = e.plan.NewChain(ctx, e.Key, progress); err != nil {
+		return err
+	}
+	for _, w := range e.plan.Layout.Read {
+		e.index = append(e.index, today.wantAlso(w))
+	}
+	for _, out := range e.plan.Layout.Release {
+		if out.Field.Nested() {
+			return fmt.Errorf("column %s has nested values, which are not looked at", out.Field.Name)
+		}
+		e.shown = append(e.shown, out.Column)
+	}
+	return nil
+}
+
+// wantAlso asks for a column beside those of the release. It never sends a record to quarantine that would not go
+// there without it.
+func (pl *Plan) wantAlso(w microdata.Want) int {
+	same := func(o microdata.Want) bool { return o.Field == w.Field && o.As == w.As && o.Days == w.Days }
+	if i := slices.IndexFunc(pl.Layout.Read, same); i >= 0 {
+		return i
+	}
+	w.Measured = w.As == microdata.Numbers
+	pl.Layout.Read = append(pl.Layout.Read, w)
+	return len(pl.Layout.Read) - 1
+}
+
+// showEarlier adds to the sample the columns that earlier releases had. They stand in a block behind those that are
+// read.
+func (pl *Plan) showEarlier() {
+	at, n := len(pl.Layout.Read), 0
+	for _, e := range pl.earlier {
+		for k := range e.shown {
+			name := e.plan.Layout.Release[k].Field.Name
+			pl.Beside = append(pl.Beside, assess.BesideColumn{
+				Name: fmt.Sprintf("%s (release %d)", name, e.Number), Of: name, Release: int(e.Number), Index: at + n,
+			})
+			n++
+		}
+		for k := range e.shown {
+			if name := e.plan.Layout.Release[k].Field.Name; pl.keyedBy(e, name) {
+				e.keys = append(e.keys, k)
+				pl.Beside = append(pl.Beside, assess.BesideColumn{
+					Name: fmt.Sprintf("%s (release %d, before)", name, e.Number), Of: name, Release: int(e.Number), Before: true, Index: at + n,
+				})
+				n++
+			}
+		}
+	}
+	if n+pl.whole() > mostBeside {
+		pl.earlierNot = fmt.Sprintf("all releases together have more than %d columns", mostBeside)
+		pl.Beside = slices.DeleteFunc(pl.Beside, func(c assess.BesideColumn) bool { return c.Release > 0 })
+	}
+}
+
+// Unguarded names the sensitive columns that earlier releases masked and this one does not: what this one tells of
+// them is not judged. Without a ledger there are none.
+func (pl *Plan) Unguarded() (names []string) {
+	for _, e := range pl.earlier {
+		for _, m := range e.Config.Masks {
+			for _, name := range m.Params.Masks() {
+				then := e.Config.Columns.Named(name)
+				if then != nil && then.Role == microdata.Sensitive && !slices.Contains(pl.Masked, name) && !slices.Contains(names, name) {
+					names = append(names, name)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// keyedBy reports whether k over all releases counts by what an earlier one has of a column: a key then, or today.
+func (pl *Plan) keyedBy(e *EarlierRelease, name string) bool {
+	then := e.Config.Columns.Named(name)
+	return pl.judgesCounts() && (then != nil && then.Role == microdata.Key || slices.Contains(pl.Config.Assess.IntruderKeys(), name))
+}
+
+// Uncounted says why what an earlier release has of a key cannot be counted; "" if it can be.
+func (e *EarlierRelease) Uncounted(name string) string { return e.plan.whyUncounted(name) }
+
+// JudgesCounts reports whether a rule is about combinations of all keys.
+func (pl *Plan) JudgesCounts() bool { return pl.judgesCounts() }
+
+// ReplayEarlier applies the masks of earlier releases to the records of a block, and adds what these released as
+// columns behind those that were read. The block's own columns stay as they are.
+func (pl *Plan) ReplayEarlier(b *microdata.Block) error {
+	if len(pl.earlier) == 0 || pl.earlierNot != "" {
+		return nil
+	}
+	columns := b.Columns[:len(pl.Layout.Read)]
+	for _, e := range pl.earlier {
+		again := microdata.Block{Stream: b.Stream, First: b.First, N: b.N, Scope: b.Scope, Places: b.Places}
+		for _, i := range e.index {
+			from := &b.Columns[i]
+			again.Columns = append(again.Columns, microdata.Column{Original: from.Original, Array: from.Array, Coded: from.Coded})
+		}
+		if err := e.chain.Apply(&again); err != nil {
+			return fmt.Errorf("%s: %w", e.At(), err)
+		}
+		for _, i := range e.shown {
+			columns = append(columns, again.Columns[i])
+		}
+		for _, k := range e.keys {
+			from := &again.Columns[e.shown[k]]
+			columns = append(columns, microdata.Column{Original: from.Original, Array: from.Array, Coded: from.Coded})
+		}
+	}
+	b.Columns = columns
+	return nil
+}
+
+// earlierOptions says what the assessment is to know of earlier releases; nil without a ledger.
+func (pl *Plan) earlierOptions() *assess.Earlier {
+	if !pl.fromLedger {
+		return nil
+	}
+	return &assess.Earlier{Releases: len(pl.earlier), Not: pl.earlierNot, Law: func(release int, column string) assess.Law {
+		for _, e := range pl.earlier {
+			if e.Number == int64(release) {
+				return LawOf(e.chain)(column)
+			}
+		}
+		return nil
+	}}
+}

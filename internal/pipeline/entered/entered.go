@@ -1,0 +1,296 @@
+// Package entered connects a run with the ledger of its configuration: which earlier releases its plan is to know of,
+// and the entry of what it publishes.
+package entered
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Ledger is the ledger that a run holds. A nil Ledger does nothing: the configuration names none.
+type Ledger struct {
+	held     *ledger.Ledger
+	releases []ledger.Listed
+	config   *config.Pipeline
+	key      keystream.Key
+	sketcher ledger.Sketcher
+	number   int64 // of the entry of this run; 0: none
+	log      zerolog.Logger
+}
+
+// Open takes the ledger of a configuration, and waits while another run holds it. Until Close no other run is judged
+// by it. Releases of runs that were killed are settled if it is certain that they were not published.
+func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*Ledger, error) {
+	if p.Ledger == "" {
+		return nil, nil
+	}
+	held, err := ledger.Open(ctx, p.Ledger, func() {
+		log.Info().Str("path", p.Ledger).Msg("another run holds the ledger; waiting for its end")
+	})
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	if held.Torn {
+		log.Warn().Str("path", p.Ledger).Msg("the last line of the ledger was cut off while it was written, and is removed: what it was about was not published by it")
+	}
+	l := &Ledger{held: held, config: p, key: key, log: log}
+	for _, r := range held.Unknown() {
+		if lies(ctx, r.Release) {
+			err = held.Settle(r.Number, false)
+		} else {
+			log.Warn().Int64("release", r.Number).Str("name", r.Release.Name).Msg("a run was killed while it published this release, which counts as published")
+		}
+		if err != nil {
+			return nil, l.failed(err)
+		}
+	}
+	l.releases = held.Releases()
+	return l, nil
+}
+
+// Look reads the ledger of a configuration without holding it, to judge a release that is not published: nothing is
+// entered.
+func Look(p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*Ledger, error) {
+	held, err := ledger.Look(p.Ledger)
+	if err != nil {
+		return nil, fmt.Errorf("ledger: %w", err)
+	}
+	return &Ledger{held: held, releases: held.Releases(), config: p, key: key, log: log}, nil
+}
+
+func (l *Ledger) failed(err error) error {
+	_ = l.held.Close() // what failed before is said
+	return fmt.Errorf("ledger: %w", err)
+}
+
+// lies reports whether all files of a release still lie complete under their temporary names, so that none of them
+// was published.
+func lies(ctx context.Context, r *ledger.Release) bool {
+	for _, f := range r.Published {
+		if f.Path == "" || objectpath.Is(f.Path) {
+			return false
+		}
+		c, err := publish.ContentOf(ctx, publish.TempName(f.Path))
+		if err != nil || c.Folder != f.Folder || c.SHA256() != f.SHA256 {
+			return false
+		}
+		// Folders change their places: what lies under the temporary name may be an equal release before this one.
+		if there, err := publish.ContentOf(ctx, f.Path); err == nil && there.SHA256() == f.SHA256 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return len(r.Published) > 0
+}
+
+// Tell tells a plan of the earlier releases.
+func (l *Ledger) Tell(pl *pipeline.Plan) {
+	if l == nil {
+		return
+	}
+	var list []*pipeline.EarlierRelease
+	for _, r := range l.releases {
+		e, err := l.earlier(&r)
+		if err != nil {
+			pl.WithLedger(nil, fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name, strings.ReplaceAll(err.Error(), "\n", "; ")))
+			return
+		}
+		list = append(list, e)
+	}
+	pl.WithLedger(list, "")
+}
+
+// earlier returns what a plan is to know of a release.
+func (l *Ledger) earlier(of *ledger.Listed) (*pipeline.EarlierRelease, error) {
+	r := of.Release
+	for _, f := range r.Files {
+		if now, err := sumOf(f.Path); err != nil || now != f.SHA256 {
+			return nil, fmt.Errorf("the table of a mask, %s, is not there any more, or another one", f.Path)
+		}
+	}
+	before, err := l.config.Before(fmt.Sprintf("release %d of the ledger", of.Number), r.Releasing)
+	if err != nil {
+		return nil, err
+	}
+	amounts := &assess.Profile{}
+	for _, c := range r.Columns {
+		if c.Masked {
+			amounts.Columns = append(amounts.Columns, assess.ColumnProfile{Name: c.Name, Mean: float64(c.Mean), SD: float64(c.SD), Decimals: c.Decimals})
+		}
+	}
+	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Config: before, Amounts: amounts, Key: l.key}
+	switch same := sameDraws(r, before); {
+	case same && r.KeyID == l.key.ID():
+		e.Repeats = bytes.Equal(r.Releasing, l.config.Releasing()) && len(transform.NeedsSD(before.Masks)) == 0
+	case same: // as those of other releases under that key
+		e.Key = l.key.Apart("ledger, key " + r.KeyID)
+	default:
+		e.Key = l.key.Apart("ledger, release " + of.SHA256)
+	}
+	return e, nil
+}
+
+// sameDraws reports whether the draws of a release are those that its key gives the same value of the same respondent
+// today. Draws by place are not, since a record may have moved, nor are those of masks that decide by other records,
+// which may be other ones.
+func sameDraws(r *ledger.Release, before *config.Pipeline) bool {
+	return r.Draws == keystream.Version && len(before.Identity) > 0 && r.ByPlace == 0 && !decidesByOthers(before)
+}
+
+// decidesByOthers reports whether what some mask releases of a record depends on other records, or on parameters that
+// follow from all of them.
+func decidesByOthers(p *config.Pipeline) bool {
+	return slices.ContainsFunc(p.Masks, func(m transform.Spec) bool {
+		return transform.ScopeOf(m.Params) != transform.ScopeRecord || transform.NeedsValues(m.Params) != "" || len(transform.NeedsCorrelations(m.Params)) > 0 ||
+			transform.NeedsFrequencies(m.Params) != "" || transform.NeedsPeople(m.Params) != nil ||
+			slices.ContainsFunc(m.Params.Masks(), func(name string) bool {
+				fits, _ := transform.FitsData(p.Masks, name)
+				return fits
+			})
+	})
+}
+
+// Add notes who is in a masked block.
+func (l *Ledger) Add(b *microdata.Block) {
+	if l != nil {
+		l.sketcher.Add(b)
+	}
+}
+
+// Describe enters into a report what is said of the earlier releases.
+func (l *Ledger) Describe(rep *report.Report) {
+	if l == nil || rep.Ledger == nil {
+		return
+	}
+	rep.Ledger.Entry, rep.Ledger.Previous = l.held.Next()
+	own := l.sketcher.Sketch()
+	for i := range rep.Ledger.Releases {
+		r := &rep.Ledger.Releases[i]
+		r.Share = assess.Float(math.NaN())
+		for _, of := range l.releases {
+			if of.Number == r.Number && of.Release.KeyID == rep.KeyID {
+				r.Share = assess.Float(ledger.Share(own, of.Release.Sketch))
+			}
+		}
+	}
+}
+
+// Enter enters the release of a report that is about to be published.
+func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.Content) error {
+	if l == nil {
+		return nil
+	}
+	r := &ledger.Release{
+		Name: rep.Name, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version, ConfigSHA256: rep.ConfigSHA256,
+		Releasing: l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released, ByPlace: rep.IdentifiedByPlace,
+		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.sketcher.Sketch(), Columns: columnsOf(rep, pl),
+	}
+	for _, path := range l.config.MaskFiles() {
+		sum, err := sumOf(path)
+		if err != nil {
+			return fmt.Errorf("ledger: %w", err)
+		}
+		r.Files = append(r.Files, ledger.File{Path: path, SHA256: sum})
+	}
+	if content != nil {
+		r.Published = append(r.Published, publishedOf(content))
+	}
+	number, err := l.held.Enter(r)
+	if err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	l.number = number
+	return nil
+}
+
+func publishedOf(c *connectors.Content) ledger.Published {
+	p := ledger.Published{Path: c.Path, Folder: c.Folder, SHA256: c.SHA256()}
+	if p.Path != "" && !objectpath.Is(p.Path) {
+		if abs, err := filepath.Abs(p.Path); err == nil {
+			p.Path = abs
+		}
+	}
+	return p
+}
+
+// columnsOf describes the released columns.
+func columnsOf(rep *report.Report, pl *pipeline.Plan) (list []ledger.Column) {
+	for _, out := range pl.Layout.Release {
+		none := assess.Float(math.NaN())
+		c := ledger.Column{
+			Name: out.Field.Name, Type: microdata.TypeName(out.Field.Type), Masked: out.Masked, Decimals: -1, Mean: none, SD: none,
+		}
+		if of := pl.Config.Columns.Named(c.Name); of != nil {
+			c.Role, c.Unit = string(of.Role), of.Unit
+		}
+		for _, known := range pl.Columns {
+			if known.Name == c.Name {
+				c.Decimals, c.Mean, c.SD = known.Decimals, assess.Float(known.Mean), assess.Float(known.SD)
+			}
+		}
+		if i := slices.IndexFunc(rep.Columns, func(m assess.ColumnMeasures) bool { return m.Name == c.Name }); i >= 0 {
+			moments := rep.Columns[i].Released
+			c.Released = &moments
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+func sumOf(path string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]), nil
+}
+
+// Settle enters what became of the release, whose files account.Commit was to name with the given error. If that is
+// not known, or cannot be entered, the release counts as published.
+func (l *Ledger) Settle(named error) {
+	if l == nil || l.number == 0 {
+		return
+	}
+	published := named == nil || account.Named(named)
+	if perhaps := (*account.PublishedError)(nil); errors.As(named, &perhaps) {
+		l.log.Warn().Int64("release", l.number).Msg("it is not known whether the release is published: in the ledger it counts as published")
+		return
+	}
+	if err := l.held.Settle(l.number, published); err != nil {
+		l.log.Warn().Err(err).Int64("release", l.number).Msg("the ledger does not say what became of this release, which therefore counts as published")
+	}
+	l.number = 0
+}
+
+// Close lets go of the ledger.
+func (l *Ledger) Close() error {
+	if l == nil {
+		return nil
+	}
+	return l.held.Close()
+}
