@@ -158,6 +158,17 @@ func (l *Ledger) Next() (number int64, previous string) {
 	return int64(len(l.content.entries)) + 1, l.content.head
 }
 
+// Line returns the SHA-256 of a line by its number, 64 zeros of line 0; ok is false where there is no such line.
+func (l *Ledger) Line(number int64) (digest string, ok bool) {
+	switch {
+	case number == 0:
+		return first, true
+	case number < 0 || number > int64(len(l.content.entries)):
+		return "", false
+	}
+	return l.content.entries[number-1].SHA256, true
+}
+
 // Releases returns the releases that count as published, in their order.
 func (l *Ledger) Releases() (list []Listed) {
 	for _, r := range l.content.releases() {

@@ -58,6 +58,28 @@ func names(list []Listed) string {
 	return strings.Join(s, " ")
 }
 
+// A line has the digest that the next one names; before the first and behind the last there is none.
+func TestLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ledger")
+	written(t, path)
+	l := opened(t, path)
+	last, head := l.Next()
+	for n := int64(0); n < last; n++ {
+		want := head
+		if n < last-1 {
+			want = l.content.entries[n].Previous
+		}
+		if digest, ok := l.Line(n); !ok || digest != want {
+			t.Errorf("line %d has the digest %q (%v), want %q", n, digest, ok, want)
+		}
+	}
+	for _, n := range []int64{-1, last, last + 1} {
+		if digest, ok := l.Line(n); ok || digest != "" {
+			t.Errorf("line %d has the digest %q", n, digest)
+		}
+	}
+}
+
 // What is entered is read again: what was not published does not count, what has no outcome does. The file is its
 // owner's only.
 func TestReleasesAreEntered(t *testing.T) {

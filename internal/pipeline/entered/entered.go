@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -59,6 +60,9 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 		log.Warn().Str("path", p.Ledger).Msg("the last line of the ledger was cut off while it was written, and is removed: what it was about was not published by it")
 	}
 	l := &Ledger{held: held, config: p, key: key, log: log}
+	if err := l.whole(); err != nil {
+		return nil, l.failed(err)
+	}
 	for _, r := range held.Unknown() {
 		if lies(ctx, r.Release) {
 			err = held.Settle(r.Number, false)
@@ -71,6 +75,29 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 	}
 	l.releases = held.Releases()
 	return l, nil
+}
+
+// whole returns an error if the ledger lacks a line that it had when the report was written which this run would
+// replace: lines that are missing at the end, or all of them, break no chain.
+func (l *Ledger) whole() error {
+	path := l.config.Report.JSON
+	text, err := os.ReadFile(path)
+	if path == "" || err != nil {
+		return nil // whatever is in the way of the report is said where it is written
+	}
+	var before struct {
+		Withheld string         `json:"withheld"`
+		Ledger   *report.Ledger `json:"ledger"`
+	}
+	if json.Unmarshal(text, &before) != nil || before.Ledger == nil {
+		return nil
+	}
+	previous, there := l.held.Line(before.Ledger.Entry - 1)
+	_, entered := l.held.Line(before.Ledger.Entry)
+	if !there || previous != before.Ledger.Previous || before.Withheld == "" && !entered {
+		return fmt.Errorf("%s: lacks releases that it had when %s was written: restore it, or remove that report if it is of another ledger", l.held.Path(), path)
+	}
+	return nil
 }
 
 // Look reads the ledger of a configuration without holding it, to judge a release that is not published: nothing is

@@ -22,6 +22,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 )
 
@@ -316,6 +317,7 @@ func TestKilledRuns(t *testing.T) {
 		if err := os.WriteFile(path, cut, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		os.Remove(filepath.Join(dir, "b.json")) // which knows of the lines that were cut off
 		final, temp := filepath.Join(dir, "a.csv"), filepath.Join(dir, ".a.csv.sdlfilter-tmp")
 		content, err := os.ReadFile(filepath.Join(dir, "kept"))
 		if err != nil {
@@ -337,6 +339,46 @@ func TestKilledRuns(t *testing.T) {
 		if rep := b.run(t, dir); len(rep.Ledger.Releases) != c.want {
 			t.Errorf("%s: %d earlier releases count, want %d", name, len(rep.Ledger.Releases), c.want)
 		}
+	}
+}
+
+// A ledger without lines that the report of the configuration knows is not used: the last line, the one before it, or
+// all. A report that was withheld knows the lines before its own.
+func TestLedgerThatLacksLines(t *testing.T) {
+	dir := records(t, 100)
+	path := filepath.Join(dir, "ledger")
+	one := release{name: "a", masks: noise}
+	one.run(t, dir)
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	report := filepath.Join(dir, "a.json")
+	published, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withheld := bytes.Replace(published, []byte("{"), []byte(`{"withheld": "for the test",`), 1)
+	for name, c := range map[string]struct {
+		report, ledger []byte
+		lacks          bool
+	}{
+		"whole": {published, whole, false}, "without its outcome": {published, lines[0], false}, "empty": {published, nil, true},
+		"withheld, empty": {withheld, nil, false}, "no report": {nil, nil, false}, "another file": {[]byte("{}"), nil, false},
+		"later, whole":            {bytes.Replace(published, []byte(`"entry": 1`), []byte(`"entry": 3`), 1), whole, true}, // another digest
+		"later, withheld, absent": {bytes.Replace(withheld, []byte(`"entry": 1`), []byte(`"entry": 4`), 1), whole, true},
+	} {
+		for at, text := range map[string][]byte{path: c.ledger, report: c.report} {
+			if err := os.WriteFile(at, text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := entered.Open(t.Context(), one.parse(t, dir), keytest.Key(1), zerolog.Nop())
+		if (err != nil) != c.lacks || err != nil && !strings.Contains(err.Error(), "lacks releases that it had when") {
+			t.Errorf("%s: error %v", name, err)
+		}
+		l.Close()
 	}
 }
 

@@ -52,6 +52,9 @@ func open(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*recor
 	return openSpans(ctx, t, o, nil)
 }
 
+// beyondLedger is said where the records come from a pipeline with a ledger.
+const beyondLedger = "the ledger of the pipeline does not have these tables: releases after them are judged as if nobody had them (releases of tables, not a ledger, join tables)"
+
 // openSpans is open for some stretches of topics; without stretches it is open.
 func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, spans []connectors.Span) (*records, error) {
 	r := &records{config: t, windowed: spans != nil, recordCount: new(atomic.Int64), index: map[microdata.Want]int{}}
@@ -75,6 +78,10 @@ func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, sp
 		return nil, err
 	}
 	r.loosened = p.Loosened
+	if p.Ledger != "" && !slices.Contains(t.Warnings, beyondLedger) {
+		t.Warnings = append(t.Warnings, beyondLedger)
+		o.Log.Warn().Msg(beyondLedger)
+	}
 	switch spanned := p.Source.Abilities().WithSpans; {
 	case spans == nil && (p.Stream() || p.Streaming()):
 		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows; for sdlfilter tables give window: {records: N, folder: PATH}")}
