@@ -15,7 +15,7 @@ type Earlier struct {
 	// Not says why it cannot be computed what all releases together tell; "" if it can be.
 	Not string
 	// Law is Options.Law for a column of the earlier release with that number in the ledger.
-	Law func(release int, column string) Law
+	Law func(release int, column string) Law `json:"-"`
 }
 
 // mostTogether is the number of records of a sample on which the risk by all releases is computed if it does not hold
