@@ -86,8 +86,11 @@ func (l *Ledger) whole() error {
 		return nil // whatever is in the way of the report is said where it is written
 	}
 	var before struct {
-		Withheld string         `json:"withheld"`
-		Ledger   *report.Ledger `json:"ledger"`
+		Withheld string `json:"withheld"`
+		Ledger   *struct {
+			Entry    int64  `json:"entry"`
+			Previous string `json:"previous"`
+		} `json:"ledger"`
 	}
 	if json.Unmarshal(text, &before) != nil || before.Ledger == nil {
 		return nil
@@ -107,7 +110,11 @@ func Look(p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*Ledger, e
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
-	return &Ledger{held: held, releases: held.Releases(), config: p, key: key, log: log}, nil
+	l := &Ledger{held: held, releases: held.Releases(), config: p, key: key, log: log}
+	if err := l.whole(); err != nil {
+		return nil, l.failed(err)
+	}
+	return l, nil
 }
 
 func (l *Ledger) failed(err error) error {
