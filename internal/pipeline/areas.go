@@ -179,7 +179,7 @@ func (t *told) add(b *microdata.Block, household int, areas, columns []transform
 			}
 			by.n++
 			for piece := range t.lists[k] {
-				if x := assess.Piece(&b.Columns[c.Index], i, piece); x < 1e299 && (piece == 0 || c.Field.Text()) && len(t.lists[k][piece]) < mostPlaced {
+				if x := assess.Piece(&b.Columns[c.Index], i, piece); x < assess.Categories && (piece == 0 || c.Field.Text()) && len(t.lists[k][piece]) < mostPlaced {
 					t.lists[k][piece] = append(t.lists[k][piece], numberedHousehold{x, uint64(t.n) * 0x9e3779b97f4a7c15, kept})
 				}
 			}

@@ -90,3 +90,17 @@ func TestApart(t *testing.T) {
 		}
 	}
 }
+
+// A text without a number is a category, whichever it is: of 500, a threshold above Category(0) would take some for numbers.
+func TestTextsAreCategories(t *testing.T) {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	for i := range 500 {
+		b.Append("north" + strings.Repeat("x", i%25) + string(rune('a'+i/25)))
+	}
+	c := &microdata.Column{Array: b.NewStringArray()}
+	for i := range 500 {
+		if v := Piece(c, i, 0); !(v >= Categories) || math.IsInf(v, 0) {
+			t.Fatalf("text %d is seen as %v", i, v)
+		}
+	}
+}
