@@ -19,7 +19,6 @@ func Judge(rules []Rule, m *Measures) Verdict {
 				one = r.judgeIdentity(m.Linked)
 				one.Rule += ", by the keys of all releases in the ledger"
 			}
-			one.Releases = r.Releases
 		case r.MaxUnchanged != nil:
 			one = r.judgeUnchanged(m.Column(r.Column))
 		case r.MaxExact != nil:
@@ -33,6 +32,7 @@ func Judge(rules []Rule, m *Measures) Verdict {
 				one = r.judgeGated(m.Column(r.Column), m.Earlier != nil)
 			}
 		}
+		one = r.together(one, m.Earlier)
 		v.Passed = v.Passed && one.Passed
 		v.Rules = append(v.Rules, one)
 	}

@@ -12,10 +12,38 @@ import (
 // their masks applied to the records of this release.
 type Earlier struct {
 	Releases int // how many there are
+	// Others is how many of them are not this one once more, draw by draw.
+	Others int
 	// Not says why it cannot be computed what all releases together tell; "" if it can be.
 	Not string
 	// Law is Options.Law for a column of the earlier release with that number in the ledger.
 	Law func(release int, column string) Law `json:"-"`
+}
+
+// OfOneRelease reports whether the rule limits what a snooper learns by a measure that is computed of each release by itself.
+// It does not hold once others were released, unless it says releases: alone.
+func (r Rule) OfOneRelease() bool {
+	switch r.Knowledge {
+	case KnowledgeMean, KnowledgePosition, KnowledgeOrder:
+		return true
+	}
+	for _, share := range []*float64{r.MaxUnchanged, r.MaxLinked, r.MaxPosterior, r.MaxReplicatedUniques, r.MaxAttributeDisclosure} {
+		if share != nil && *share < 1 { // all of them is at most 1 in any case
+			return true
+		}
+	}
+	return r.MaxCorrectLinks != nil || r.MaxExpectedPopulation != nil || r.MaxExpectedUniques != nil || r.MinPlaceRMSE != nil ||
+		r.MaxExact != nil || r.MinSpatialK != nil
+}
+
+// together refuses a rule that holds of this release, and of which it is not known whether it holds of all of them.
+func (r Rule) together(v RuleVerdict, e *Earlier) RuleVerdict {
+	if v.Passed && e != nil && e.Others > 0 && r.OfOneRelease() && r.Releases != ReleasesAlone {
+		v.Passed = false
+		v.Advice = "it holds of this release; what it is of all releases in the ledger together is not computed: say releases: alone in the rule to judge this one by itself"
+	}
+	v.Releases = r.Releases
+	return v
 }
 
 // mostTogether is the number of records of a sample on which the risk by all releases is computed if it does not hold

@@ -9,7 +9,7 @@ type Rule struct {
 	Target        string   `yaml:"target" doc:"typical, min, p01, …, max; by default all"`
 	Knowledge     string   `yaml:"knowledge" doc:"mean, index, position or order; by default all; index includes record, all released columns of the record, unless record: alone is given; with a ledger, both include all_releases, unless releases: alone is given" enum:"mean,index,record,all_releases,position,order"`
 	Record        string   `yaml:"record" enum:"alone" doc:"alone: judge knowledge index by the released value of the column alone, as in the papers. By default a rule of index is judged at the greater risk of index and record (all released columns of the record)"`
-	Releases      string   `yaml:"releases" enum:"alone" doc:"alone: with a ledger, judge this release without the earlier ones. By default a rule of index, of record, on k, on individual risk or on ε is judged at what all releases in the ledger give together"`
+	Releases      string   `yaml:"releases" enum:"alone" doc:"alone: with a ledger, judge this release without the earlier ones. By default a rule of index, of record, on k, on individual risk or on ε is judged at what all releases in the ledger give together, and any other rule on what a snooper learns does not hold once others were released"`
 	MaxRisk       *float64 `yaml:"max_risk" doc:"greatest tolerable disclosure risk R, in 1/(unit of the column)²"`
 	MinRMSE       *float64 `yaml:"min_rmse" doc:"least root mean squared error of a snooper, √(1/R), in the column's unit"`
 	MinEfficiency *float64 `yaml:"min_efficiency" share:"whole" doc:"least U/U₀, where a variance smaller than that of the original does not count as utility"`

@@ -59,8 +59,8 @@ func (r Rule) Check() check.Problems {
 		switch {
 		case r.Knowledge == KnowledgeAllReleases:
 			ps.Addf("releases", "must be left out with knowledge all_releases")
-		case r.MaxRisk == nil && r.MinRMSE == nil && !r.LimitsPrivacy() && !r.countsKeys():
-			ps.Addf("releases", "must be left out of a rule that earlier releases do not enter: they enter max_risk, min_rmse, min_k, max_individual_risk, max_epsilon and max_metric_epsilon")
+		case r.MaxRisk == nil && r.MinRMSE == nil && !r.LimitsPrivacy() && !r.countsKeys() && !r.OfOneRelease():
+			ps.Addf("releases", "must be left out of a rule that is not about what a snooper learns")
 		}
 	}
 	if r.Target == TargetTypical && r.Knowledge == KnowledgePosition {

@@ -199,7 +199,16 @@ func (pl *Plan) earlierOptions() *assess.Earlier {
 	if !pl.fromLedger {
 		return nil
 	}
-	return &assess.Earlier{Releases: len(pl.earlier), Not: pl.earlierNot, Law: func(release int, column string) assess.Law {
+	others := 0
+	for _, e := range pl.earlier {
+		if !e.Repeats {
+			others++
+		}
+	}
+	if pl.earlierNot != "" {
+		others = max(others, 1)
+	}
+	return &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot, Law: func(release int, column string) assess.Law {
 		for _, e := range pl.earlier {
 			if e.Number == int64(release) {
 				return LawOf(e.chain)(column)
