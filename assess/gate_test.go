@@ -37,7 +37,7 @@ func TestRuleCheck(t *testing.T) {
 		{Rule{Column: "wage", MaxEpsilon: ptr(1), Releases: "alone"}, ""},
 		{Rule{Column: "wage", MinRMSE: ptr(1), Releases: "none"}, `releases: must be one of alone, got "none"`},
 		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "all_releases", Releases: "alone"}, "releases: must be left out with knowledge all_releases"},
-		{Rule{Column: "wage", MinEfficiency: ptr(1), Releases: "alone"}, "releases: must be left out of a rule that earlier releases do not enter: they enter max_risk, min_rmse, min_k, max_individual_risk, max_epsilon and max_metric_epsilon"},
+		{Rule{Column: "wage", MinEfficiency: ptr(1), Releases: "alone"}, "releases: must be left out of a rule that is not about what a snooper learns"},
 		{Rule{Column: "wage", MinEfficiency: ptr(1), Record: "alone"}, "record: must be left out of a rule without max_risk or min_rmse"},
 		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Target: "max"}, "target: must be left out with min_efficiency, which has no target"},
 		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Knowledge: "mean"}, "knowledge: must be left out with min_efficiency, which has no knowledge state"},
