@@ -37,7 +37,7 @@ type Rule struct {
 	MaxReplicatedUniques *float64 `yaml:"max_replicated_uniques" share:"whole" doc:"of the combinations of categorical keys that only one original record has, the greatest share, 0 to 1, that occur in the release; needs assess.intruder.uniqueness and all records in the sample"`
 
 	MaxKS      *float64 `yaml:"max_ks" share:"whole" doc:"greatest Kolmogorov-Smirnov distance, 0 to 1, between the original and the released distribution of a numeric column; the column with the greatest distance decides; needs assess.intruder.utility"`
-	MinOverlap *float64 `yaml:"min_overlap" share:"whole" doc:"least mean overlap, 0 to 1, of the confidence intervals of a regression before and after masking; the regression with the least overlap decides; needs assess.intruder.utility.regressions and all records in the sample"`
+	MinOverlap *float64 `yaml:"min_overlap" share:"whole" doc:"least mean overlap, 0 to 1, of the confidence intervals of a regression before and after masking; the regression with the least overlap decides; needs assess.intruder.utility.regressions or models, and all records in the sample"`
 
 	MinSpatialK  *int     `yaml:"min_spatial_k" doc:"least number of people as near to every released point as the true place is, and as live where the mask could have moved it from; needs a donut mask, or assess.places, with a population"`
 	MinPlaceRMSE *float64 `yaml:"min_place_rmse" doc:"least root mean squared distance, in metres, of a snooper's best guess from the true place; needs a donut mask or assess.places"`

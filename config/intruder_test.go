@@ -131,6 +131,8 @@ assess: {intruder: {linkage: {}, bayes: {knowledge: d1, phi: {age: 0.1}}, unique
 `
 	for _, c := range []struct{ old, with, want string }{
 		{"inversion: true,", "inversion: true, targets: many,", "assess.intruder.targets: "},
+		{"inversion: true,", "inversion: true, utility: {models: [wage ~ age, wage ~]},", "assess.intruder.utility.models[1]: must be a regression such as"},
+		{"inversion: true,", "inversion: true, utility: {models: [wage ~ age + size]},", "assess.intruder.utility.models[0]: must be one of the listed columns, got \"size\""},
 		{"inversion: true,", "inversion: true, utility: {regressions: [wage]},", "assess.intruder.utility.regressions[0]: "},
 		{"assess: {", "assess: {replicates: -1, ", "assess.replicates: "},
 		{"age: {role: key}", "age: {role: keys}", "columns.age.role: "},

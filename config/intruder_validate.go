@@ -47,6 +47,7 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	}
 	if in.Utility != nil {
 		l.validateRegressions(p, path+".utility.regressions")
+		l.validateModels(p, path+".utility.models")
 	}
 	if in.Attribute != nil {
 		l.validateAttribute(p, path+".attribute")
@@ -269,24 +270,45 @@ func (l *loader) validatePerson(p *Pipeline, path string, names []string) {
 	}
 }
 
+const neverLeaves = "it never leaves, so that no user of the data can regress on it"
+
 func (l *loader) validateRegressions(p *Pipeline, list string) {
-	const never = "it never leaves, so that no user of the data can regress on it"
 	for i, r := range p.Assess.Intruder.Utility.Regressions {
 		path := fmt.Sprintf("%s[%d]", list, i)
 		l.Within(path, r.Check())
 		if at := path + ".response"; l.Given(at) && l.Sound(at) {
 			if c := l.listed(p, at, r.Response); c != nil && c.Role == microdata.Identifier {
-				l.Wrong(at, "must be a column that is released, got %q, an identifier: %s", r.Response, never)
+				l.Wrong(at, "must be a column that is released, got %q, an identifier: %s", r.Response, neverLeaves)
 			}
 		}
 		predictors := path + ".predictors"
 		if l.Given(predictors) && l.Sound(predictors) && len(r.Predictors) == 0 {
 			l.Wrong(predictors, "must name at least one column")
 		}
-		l.releasedOnce(p, predictors, r.Predictors, never)
+		l.releasedOnce(p, predictors, r.Predictors, neverLeaves)
 		for k, name := range r.Predictors {
 			if at := fmt.Sprintf("%s[%d]", predictors, k); name == r.Response && l.Sound(at) {
 				l.Wrong(at, "must not be the response, got %q", name)
+			}
+		}
+	}
+}
+
+// validateModels reads the models, whose columns must be released.
+func (l *loader) validateModels(p *Pipeline, list string) {
+	for i, text := range p.Assess.Intruder.Utility.Models {
+		path := fmt.Sprintf("%s[%d]", list, i)
+		if !l.Sound(path) {
+			continue
+		}
+		m, err := asked.ParseLinearModel(text)
+		if err != nil {
+			l.Wrong(path, "must be a regression such as log(wage) ~ education + experience, got %v", err)
+			continue
+		}
+		for _, name := range m.Columns() {
+			if c := l.listed(p, path, name); c != nil && c.Role == microdata.Identifier {
+				l.Wrong(path, "must have columns that are released, got %q, an identifier: %s", name, neverLeaves)
 			}
 		}
 	}
@@ -337,8 +359,9 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	if in == nil {
 		in = &Intruder{}
 	}
-	if at := form.Join(path, "min_overlap"); r.MinOverlap != nil && in.Utility != nil && len(in.Utility.Regressions) == 0 && l.Sound(at, "assess.intruder.utility.regressions") {
-		l.Wrong(at, "needs assess.intruder.utility.regressions, whose confidence intervals are compared: name regressions that data users would fit")
+	if at := form.Join(path, "min_overlap"); r.MinOverlap != nil && in.Utility != nil && len(in.Utility.Regressions)+len(in.Utility.Models) == 0 &&
+		l.Sound(at, "assess.intruder.utility.regressions", "assess.intruder.utility.models") {
+		l.Wrong(at, "needs assess.intruder.utility.regressions or models, whose confidence intervals are compared: name regressions that data users would fit")
 	}
 	for _, limit := range assess.RespondentMeasures {
 		at := form.Join(path, limit.Name)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/referee"
 )
 
@@ -48,7 +48,7 @@ const mostStated = 2000
 func (a *attackFlags) refereed() (err error) {
 	r, f := &a.referee, &a.foreign
 	for _, text := range r.models {
-		m, err := loss.ParseModel(text)
+		m, err := asked.ParseLinearModel(text)
 		if err != nil {
 			return fmt.Errorf("--models: %w", err)
 		}

@@ -7,6 +7,7 @@ package attack
 
 import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
@@ -28,6 +29,8 @@ type Data struct {
 	Categorical []CategoricalColumn
 	// Inferred are columns of categories that are no keys, of which the original category is inferred.
 	Inferred []CategoricalColumn
+	// Modelled are the columns of categories that models of utility have beside the numeric ones.
+	Modelled []CategoricalColumn
 	// Counted are the keys whose combinations are counted, numeric ones among them; nil: those
 	// in Categorical.
 	Counted []CategoricalColumn
@@ -125,9 +128,10 @@ type Options struct {
 	Uniqueness *uniqueness.Options
 	Intervals  []float64 // widths of interval disclosure, in SDs
 	Loss       *loss.Options
-	Population *Population // population uniques by a log-linear model
-	Categories bool        // information loss of the categorical columns, if masks have changed any
-	Averaging  bool        // averaging attack; needs Data.Earlier
+	Models     []*asked.LinearModel // of utility, beside Loss
+	Population *Population          // population uniques by a log-linear model
+	Categories bool                 // information loss of the categorical columns, if masks have changed any
+	Averaging  bool                 // averaging attack; needs Data.Earlier
 	Inversion  *Inversion
 	Attribute  *Attribute // disclosure by synthetic columns about the records that their models were fitted to
 }

@@ -51,7 +51,7 @@ func (c *checker) columns(d *Data) error {
 	for _, list := range []struct {
 		name    string
 		columns []CategoricalColumn
-	}{{"categorical", d.Categorical}, {"inferred", d.Inferred}, {"counted", d.Counted}, {"sensitive", d.Sensitive}} {
+	}{{"categorical", d.Categorical}, {"inferred", d.Inferred}, {"modelled", d.Modelled}, {"counted", d.Counted}, {"sensitive", d.Sensitive}} {
 		c.names = c.names[:0] // a column may be numeric and categorical
 		for i := range list.columns {
 			column := &list.columns[i]

@@ -201,8 +201,24 @@ func (a *attack) interval(context.Context) error {
 }
 
 func (a *attack) utility(ctx context.Context) (err error) {
-	a.r.Utility, err = loss.Measure(ctx, a.pair(), *a.o.Loss)
-	return err
+	if a.r.Utility, err = loss.Measure(ctx, a.pair(), *a.o.Loss); err != nil || len(a.o.Models) == 0 {
+		return err
+	}
+	var columns []loss.ModelColumn
+	for _, c := range a.d.Modelled {
+		columns = append(columns, loss.ModelColumn{Name: c.Name, Codes: [2][]int32{c.published(), c.released()}})
+	}
+	for _, c := range a.d.Numeric {
+		columns = append(columns, loss.ModelColumn{Name: c.Name, Numbers: [2][]float64{c.Original, c.Released}})
+	}
+	for i, m := range a.o.Models {
+		overlap, err := loss.FitModel(ctx, m, columns, 0.95)
+		if err != nil {
+			return fmt.Errorf("models[%d]: %w", i, err)
+		}
+		a.r.Utility.Regressions = append(a.r.Utility.Regressions, *overlap)
+	}
+	return nil
 }
 
 // masked returns the categorical columns that masks have changed.

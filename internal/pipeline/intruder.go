@@ -18,6 +18,7 @@ type IntruderColumns struct {
 	// Inferred are the released columns of categories that are no keys, and that masks randomise, or recode where they are
 	// sensitive: of these the original category is inferred, and nothing is counted.
 	Inferred []string
+	Modelled []string // columns of categories in the models of utility
 	Beside   []string // other released columns, which may tell of masked categories
 	Keys     []string // keys whose combinations are counted, of all types
 	// Uncounted are the keys that cannot be counted because of their masks.
@@ -41,12 +42,35 @@ func (pl *Plan) compared(name string) bool {
 	if slices.Contains(pl.Config.Assess.IntruderKeys(), name) {
 		return in == nil || !slices.Contains(in.Categorical, name)
 	}
-	if in == nil || in.Utility == nil {
-		return false
+	return in != nil && in.Utility.Names(name)
+}
+
+// setModelled asks for the categories of the models; numbers are measured anyway.
+func (pl *Plan) setModelled(b *layoutBuilder, in *config.Intruder) error {
+	at := &pl.Intruder
+	for i, m := range in.Utility.LinearModels() {
+		path := fmt.Sprintf("assess.intruder.utility.models[%d]", i)
+		for _, name := range m.Columns() {
+			measured := slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Name == name })
+			form, masked := b.masked[name]
+			number := b.field(name).Numeric() && !slices.Contains(in.Categorical, name) && !(masked && form == microdata.Array)
+			switch {
+			case measured && number:
+			case b.field(name).Nested():
+				return config.Errors{pl.Config.Errorf(path, "must have columns of numbers or categories, and %s is nested (%s)", strconv.Quote(name), microdata.TypeName(b.field(name).Type))}
+			case number:
+				return config.Errors{pl.Config.Errorf(path, "must have columns that are measured, and %s is a weight that a mask calibrates", strconv.Quote(name))}
+			case name == m.Response.Column:
+				return config.Errors{pl.Config.Errorf(path, "must have a response of numbers, and %s has categories", strconv.Quote(name))}
+			case m.Transforms(name):
+				return config.Errors{pl.Config.Errorf(path, "must have functions and powers of numbers, and %s has categories", strconv.Quote(name))}
+			case !slices.Contains(at.Modelled, name):
+				at.Modelled = append(at.Modelled, name)
+				at.count(b, name)
+			}
+		}
 	}
-	return slices.ContainsFunc(in.Utility.Regressions, func(r config.IntruderRegression) bool {
-		return r.Response == name || slices.Contains(r.Predictors, name)
-	})
+	return nil
 }
 
 // setIntruder decides which columns are read for the intruder. Numeric keys are linked unless
@@ -107,6 +131,9 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 				at.count(b, name) // texts, of which the sample must hold what leaves
 			}
 		}
+	}
+	if err := pl.setModelled(b, in); err != nil {
+		return err
 	}
 	pl.carryInferred(b)
 	pl.carryBeside(b)

@@ -193,6 +193,8 @@ func TestUnmaskedColumnsThatAreMeasured(t *testing.T) {
 		"assess: {keys: [kind, region], intruder: {linkage: {}}}":                                                    "wage region kind",
 		"assess: {keys: [wage], intruder: {utility: {regressions: [{response: region, predictors: [wage]}]}}}":       "wage region",
 		"assess: {keys: [wage], intruder: {utility: {regressions: [{response: wage, predictors: [region, kind]}]}}}": "wage region kind",
+		"assess: {keys: [wage], intruder: {utility: {models: [region ~ wage]}}}":                                     "wage region",
+		"assess: {keys: [wage], intruder: {utility: {models: [wage ~ I(region^2) + log(kind)]}}}":                    "wage region kind",
 		"assess: {keys: [wage], intruder: {linkage: {}}}":                                                            "wage",
 	} {
 		p := parsed(t, t.TempDir(), all+"masks: [{noise: {columns: [wage], sd: 3}}]\n"+more+"\n")

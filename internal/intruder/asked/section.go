@@ -143,6 +143,27 @@ func (a *Attribute) Check() (ps check.Problems) {
 type Utility struct {
 	Propensity  bool         `yaml:"propensity" default:"false" doc:"measure how well a logistic regression on the values distinguishes released from original records: pMSE, which detects shifts of means but no change of spread"`
 	Regressions []Regression `yaml:"regressions" doc:"linear regressions that data users would fit, to measure the overlap of the confidence intervals before and after masking"`
+	Models      []string     `yaml:"models" doc:"the same in the notation of R, with functions, powers, interactions and categories: log(wage) ~ education + I(experience^2) + sex:region. A category is an indicator; one of fewer than 10 records has no coefficient of its own"`
+}
+
+// LinearModels returns the models that can be read, in their order.
+func (u *Utility) LinearModels() (list []*LinearModel) {
+	if u == nil {
+		return nil
+	}
+	for _, text := range u.Models {
+		if m, err := ParseLinearModel(text); err == nil {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// Names reports whether a regression or a model has a column.
+func (u *Utility) Names(column string) bool {
+	return u != nil && (slices.ContainsFunc(u.Regressions, func(r Regression) bool {
+		return r.Response == column || slices.Contains(r.Predictors, column)
+	}) || slices.ContainsFunc(u.LinearModels(), func(m *LinearModel) bool { return slices.Contains(m.Columns(), column) }))
 }
 
 // Regression is a linear regression that data users would do.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 )
 
 // ModelColumn is a column of the original and of the release, which may have different numbers of records: numbers, NaN
@@ -36,18 +38,18 @@ type variable struct {
 // beyond the 50 most frequent; an indicator or product of indicators with fewer than 10 records other than 0 is left
 // out. Records with a missing value, or outside of a function's domain, are left out. FitModel returns an error if a
 // column is not there, if a function is of categories, or if there are too few records.
-func FitModel(ctx context.Context, m *Model, columns []ModelColumn, level float64) (*Overlap, error) {
-	response, err := m.response.variables(columns)
+func FitModel(ctx context.Context, m *asked.LinearModel, columns []ModelColumn, level float64) (*Overlap, error) {
+	response, err := variablesOf(asked.Product{m.Response}, columns)
 	if err != nil {
 		return nil, err
 	}
 	if len(response) != 1 || response[0].coded {
-		return nil, fmt.Errorf("%s: the response %s must be numeric", strconv.Quote(m.Text), strconv.Quote(m.response.column))
+		return nil, fmt.Errorf("%s: the response %s must be numeric", strconv.Quote(m.Text), strconv.Quote(m.Response.Column))
 	}
-	o := &Overlap{Response: m.response.String(), Predictors: []string{}, Level: level, Formula: m.Text}
+	o := &Overlap{Response: m.Response.String(), Predictors: []string{}, Level: level, Formula: m.Text}
 	var sides [2][][]float64
-	for _, t := range m.terms {
-		list, err := t.variables(columns)
+	for _, t := range m.Terms {
+		list, err := variablesOf(t, columns)
 		if err != nil {
 			return nil, err
 		}
@@ -95,10 +97,10 @@ func (v *variable) cases() (n int) {
 	return n
 }
 
-// variables returns the products of the variables of all factors.
-func (t term) variables(columns []ModelColumn) (list []variable, err error) {
+// variablesOf returns the products of the variables of all factors.
+func variablesOf(t asked.Product, columns []ModelColumn) (list []variable, err error) {
 	for i, f := range t {
-		of, err := f.variables(columns)
+		of, err := factorVariables(f, columns)
 		if err != nil {
 			return nil, err
 		}
@@ -128,16 +130,16 @@ func (v *variable) times(w variable) variable {
 	return p
 }
 
-// variables returns the indicators of a column of categories, or the one variable of numbers.
-func (f factor) variables(columns []ModelColumn) ([]variable, error) {
-	at := slices.IndexFunc(columns, func(c ModelColumn) bool { return c.Name == f.column })
+// factorVariables returns the indicators of a column of categories, or the one variable of numbers.
+func factorVariables(f asked.Factor, columns []ModelColumn) ([]variable, error) {
+	at := slices.IndexFunc(columns, func(c ModelColumn) bool { return c.Name == f.Column })
 	if at < 0 {
-		return nil, fmt.Errorf("there is no column %s", strconv.Quote(f.column))
+		return nil, fmt.Errorf("there is no column %s", strconv.Quote(f.Column))
 	}
 	c := &columns[at]
 	if c.Codes[0] != nil || c.Codes[1] != nil {
-		if f.function != "" || f.power > 1 {
-			return nil, fmt.Errorf("%s: column %s must be numeric", f, strconv.Quote(f.column))
+		if f.Function != "" || f.Power > 1 {
+			return nil, fmt.Errorf("%s: column %s must be numeric", f, strconv.Quote(f.Column))
 		}
 		return c.indicators(f), nil
 	}
@@ -145,7 +147,7 @@ func (f factor) variables(columns []ModelColumn) ([]variable, error) {
 	for side, numbers := range c.Numbers {
 		v.values[side] = make([]float64, len(numbers))
 		for i, x := range numbers {
-			if v.values[side][i] = f.of(x); !(math.Abs(v.values[side][i]) <= maxMagnitude) {
+			if v.values[side][i] = valueOf(f, x); !(math.Abs(v.values[side][i]) <= maxMagnitude) {
 				v.values[side][i] = math.NaN()
 			}
 		}
@@ -153,9 +155,9 @@ func (f factor) variables(columns []ModelColumn) ([]variable, error) {
 	return []variable{v}, nil
 }
 
-// of returns the factor's function of a number.
-func (f factor) of(x float64) float64 {
-	switch f.function {
+// valueOf returns the factor's function of a number.
+func valueOf(f asked.Factor, x float64) float64 {
+	switch f.Function {
 	case "log":
 		return math.Log(x)
 	case "sqrt":
@@ -164,14 +166,14 @@ func (f factor) of(x float64) float64 {
 		return math.Exp(x)
 	}
 	y := x
-	for range f.power - 1 {
+	for range f.Power - 1 {
 		y *= x
 	}
 	return y
 }
 
 // indicators returns one variable for each category but the most frequent one.
-func (c *ModelColumn) indicators(f factor) (list []variable) {
+func (c *ModelColumn) indicators(f asked.Factor) (list []variable) {
 	counts := map[int32]int{}
 	for _, code := range c.Codes[0] {
 		if code >= 0 {

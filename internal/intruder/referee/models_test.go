@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 )
 
@@ -47,7 +48,7 @@ func TestModelsAgreeWithStatsmodels(t *testing.T) {
 		}
 		compared := 0
 		for formula, w := range want[name] {
-			model, err := loss.ParseModel(formula)
+			model, err := asked.ParseLinearModel(formula)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -116,7 +116,7 @@ func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p asse
 		case "inversion":
 			only.Inversion = o.Inversion
 		case "utility":
-			only.Loss = o.Loss
+			only.Loss, only.Models = o.Loss, o.Models
 		case "attribute":
 			only.Attribute = attributeOf(pl, p, chain)
 		}

@@ -116,6 +116,9 @@ func (g *gathered) keys() {
 	for _, name := range pl.Intruder.Inferred {
 		g.d.Inferred = append(g.d.Inferred, categoriesOf(pl, p, name))
 	}
+	for _, name := range pl.Intruder.Modelled {
+		g.d.Modelled = append(g.d.Modelled, categoriesOf(pl, p, name))
+	}
 }
 
 // key adds a key that is counted, unless it is a pseudonym that tells nothing by itself; joined says why pseudonyms are not

@@ -59,7 +59,7 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 		o.Bayes = bayes
 	}
 	if u := in.Utility; u != nil {
-		o.Loss = &loss.Options{}
+		o.Loss, o.Models = &loss.Options{}, u.LinearModels()
 		if u.Propensity {
 			o.Loss.Propensity = &loss.PropensityOptions{}
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
-	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/referee"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -38,7 +37,7 @@ type Attack struct {
 	Referee *referee.Options
 	Control connectors.SourceConfig
 	Columns []string
-	Models  []*loss.Model // regressions to compare
+	Models  []*asked.LinearModel // regressions to compare
 	// Unmatched says that released records correspond to no original ones, so that keys are only what the referee's
 	// intruder knows.
 	Unmatched bool

@@ -1,4 +1,4 @@
-package loss
+package asked
 
 import (
 	"fmt"
@@ -9,42 +9,42 @@ import (
 	"unicode/utf8"
 )
 
-// Model is a linear regression in the notation of R, as log(wage) ~ education + I(experience^2) + sex:region.
-type Model struct {
+// LinearModel is a linear regression in the notation of R, as log(wage) ~ education + I(experience^2) + sex:region.
+type LinearModel struct {
 	Text     string
-	response factor
-	terms    []term
+	Response Factor
+	Terms    []Product
 }
 
-// term is the product of its factors.
-type term []factor
+// Product is a term: the product of its factors.
+type Product []Factor
 
-// factor is a column, a function of it, or a power of it.
-type factor struct {
-	column   string
-	function string // "" or a name in functions
-	power    int    // 1 if it is none
+// Factor is a column, a function of it, or a power of it.
+type Factor struct {
+	Column   string
+	Function string // "", log, sqrt or exp
+	Power    int    // 1 if it is none
 }
 
 // functions of a number in a model; what they give no number for is missing.
 var functions = []string{"log", "sqrt", "exp"}
 
 // String returns the factor in R's notation.
-func (f factor) String() string {
-	name := f.column
+func (f Factor) String() string {
+	name := f.Column
 	if strings.ContainsFunc(name, func(r rune) bool { return !letter(r) }) {
 		name = "`" + name + "`"
 	}
 	switch {
-	case f.function != "":
-		return f.function + "(" + name + ")"
-	case f.power > 1:
-		return "I(" + name + "^" + strconv.Itoa(f.power) + ")"
+	case f.Function != "":
+		return f.Function + "(" + name + ")"
+	case f.Power > 1:
+		return "I(" + name + "^" + strconv.Itoa(f.Power) + ")"
 	}
 	return name
 }
 
-func (t term) String() string {
+func (t Product) String() string {
 	var names []string
 	for _, f := range t {
 		names = append(names, f.String())
@@ -53,25 +53,32 @@ func (t term) String() string {
 }
 
 // Columns returns the columns that the model uses, each once.
-func (m *Model) Columns() (names []string) {
-	for _, t := range append([]term{{m.response}}, m.terms...) {
+func (m *LinearModel) Columns() (names []string) {
+	for _, t := range append([]Product{{m.Response}}, m.Terms...) {
 		for _, f := range t {
-			if !slices.Contains(names, f.column) {
-				names = append(names, f.column)
+			if !slices.Contains(names, f.Column) {
+				names = append(names, f.Column)
 			}
 		}
 	}
 	return names
 }
 
-// ParseModel reads a response, a tilde and terms joined by +: a column, log(x), sqrt(x), exp(x), a power I(x^2) up to
+// Transforms reports whether a term has a function or a power of a column.
+func (m *LinearModel) Transforms(column string) bool {
+	return slices.ContainsFunc(m.Terms, func(t Product) bool {
+		return slices.ContainsFunc(t, func(f Factor) bool { return f.Column == column && (f.Function != "" || f.Power > 1) })
+	})
+}
+
+// ParseLinearModel reads a response, a tilde and terms joined by +: a column, log(x), sqrt(x), exp(x), a power I(x^2) up to
 // 5, an interaction a:b, or a*b for a + b + a:b. Names with other characters than letters, digits, . and _ stand in
 // backticks. The model has an intercept. An error says what was expected, and at which character.
-func ParseModel(text string) (*Model, error) {
+func ParseLinearModel(text string) (*LinearModel, error) {
 	p := &modelParser{text: text}
-	m := &Model{Text: strings.TrimSpace(text)}
+	m := &LinearModel{Text: strings.TrimSpace(text)}
 	var err error
-	if m.response, err = p.factor(); err != nil {
+	if m.Response, err = p.factor(); err != nil {
 		return nil, err
 	}
 	if !p.take("~") {
@@ -85,7 +92,7 @@ func ParseModel(text string) (*Model, error) {
 		}
 		switch {
 		case p.done():
-			if len(m.terms) == 0 {
+			if len(m.Terms) == 0 {
 				return nil, p.expected("a term behind the tilde")
 			}
 			return m, nil
@@ -96,13 +103,13 @@ func ParseModel(text string) (*Model, error) {
 }
 
 // add reads one term with its interactions.
-func (m *Model) add(p *modelParser) error {
+func (m *LinearModel) add(p *modelParser) error {
 	at := p.at
 	f, err := p.factor()
 	if err != nil {
 		return err
 	}
-	t, crossed := term{f}, false
+	t, crossed := Product{f}, false
 	for {
 		switch {
 		case p.take("*"):
@@ -121,20 +128,20 @@ func (m *Model) add(p *modelParser) error {
 	}
 }
 
-func (m *Model) addTerm(t term, crossed bool, p *modelParser, at int) error {
-	list := []term{t}
+func (m *LinearModel) addTerm(t Product, crossed bool, p *modelParser, at int) error {
+	list := []Product{t}
 	if crossed {
-		list = []term{{t[0]}, {t[1]}, t}
+		list = []Product{{t[0]}, {t[1]}, t}
 	}
 	for _, t := range list {
 		for i, f := range t {
-			if slices.Contains(t[:i], f) || f == m.response {
+			if slices.Contains(t[:i], f) || f == m.Response {
 				p.at = at
 				return p.expected("columns that occur once in a term, and are not the response")
 			}
 		}
-		if !slices.ContainsFunc(m.terms, func(o term) bool { return slices.Equal(o, t) }) {
-			m.terms = append(m.terms, t)
+		if !slices.ContainsFunc(m.Terms, func(o Product) bool { return slices.Equal(o, t) }) {
+			m.Terms = append(m.Terms, t)
 		}
 	}
 	return nil
@@ -199,14 +206,14 @@ func (p *modelParser) name() (name string, quoted bool, err error) {
 // mostPower is the greatest power of a column.
 const mostPower = 5
 
-func (p *modelParser) factor() (f factor, err error) {
+func (p *modelParser) factor() (f Factor, err error) {
 	p.space()
 	start := p.at
 	name, quoted, err := p.name()
 	if err != nil {
 		return f, err
 	}
-	f = factor{column: name, power: 1}
+	f = Factor{Column: name, Power: 1}
 	if quoted || !p.take("(") {
 		return f, nil
 	}
@@ -214,14 +221,14 @@ func (p *modelParser) factor() (f factor, err error) {
 		p.at = start
 		return f, p.expected("a column, or one of " + strings.Join(functions, ", ") + " and I in front of a parenthesis")
 	}
-	if f.column, _, err = p.name(); err != nil {
+	if f.Column, _, err = p.name(); err != nil {
 		return f, err
 	}
 	if name != "I" {
-		f.function = name
+		f.Function = name
 	} else if !p.take("^") {
 		return f, p.expected("^ and a power, as in I(x^2)")
-	} else if f.power, err = p.digit(); err != nil {
+	} else if f.Power, err = p.digit(); err != nil {
 		return f, err
 	}
 	if !p.take(")") {
