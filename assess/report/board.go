@@ -160,6 +160,9 @@ func (b *board) remains(r *Report, h *headline.Headline) (all int) {
 	}
 	remarks = append(remarks, r.Warnings...)
 	remarks = append(remarks, attackFindings(r.Attack)...)
+	if words := privacyWords(r.Privacy); words != "" {
+		remarks = append(remarks, words)
+	}
 	for _, a := range h.Assumptions {
 		remarks = append(remarks, "Taken for granted: "+a+".")
 	}

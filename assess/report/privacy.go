@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 )
@@ -69,6 +70,28 @@ func metricWords(c *assess.ColumnPrivacy) string {
 	epsilon := float64(c.Metric) * float64(c.Distance)
 	return fmt.Sprintf("%s: of two values that are %s apart, whatever may be released is at most e^%.2f = %.1f times as likely for one as for the other.",
 		c.Column, trimmed(float64(c.Distance))+unitAfter(c.Unit), math.Ceil(epsilon*100)/100, math.Ceil(math.Exp(epsilon)*10)/10)
+}
+
+// privacyWords says ε of the columns that have one, of a record and of a person in a sentence; "" if there is none.
+func privacyWords(p *assess.Privacy) string {
+	v := viewPrivacy(p)
+	if v == nil {
+		return ""
+	}
+	var parts []string
+	stated := false
+	for _, row := range v.Rows {
+		switch e := valueOf(row.Epsilon); {
+		case e == e && row.Why == "":
+			parts, stated = append(parts, row.Name+" "+row.Epsilon.Text), true
+		case !row.Column:
+			parts = append(parts, row.Name+" none")
+		}
+	}
+	if !stated {
+		return ""
+	}
+	return "ε of differential privacy, by the masks alone: " + strings.Join(parts, ", ") + "."
 }
 
 // privacy writes what differential privacy says.

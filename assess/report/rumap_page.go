@@ -35,12 +35,16 @@ type mapView struct {
 	Tiles      []labelled
 	Wide, Slim template.HTML
 	Paper      template.HTML // the map in print
+	Epsilon    *mapPictures  // ε against utility
 	Strategies []mapStrategy
 	Groups     *mapGroups
 	Facts      []labelled
 	Basis      string
 	Citation   citation
 }
+
+// mapPictures are a figure for wide and slim windows and for print.
+type mapPictures struct{ Wide, Slim, Paper template.HTML }
 
 // mapRule is a rule of the gate, and whether it holds at the recommended point.
 type mapRule struct {
@@ -109,6 +113,14 @@ func viewMap(m *rumap.Map) *mapView {
 	v.Wide = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 1136, Height: 660, ID: "map-wide"}))
 	v.Slim = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 328, Height: 520 + 14*len(ru[0].Key), ID: "map-slim"}))
 	v.Paper = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 720, Height: 480, ID: "map-paper", Still: true}))
+	if e, ok := m.EpsilonPicture(); ok {
+		of := []figure.RUMap{e}
+		v.Epsilon = &mapPictures{
+			Wide:  template.HTML(figure.RUMapsSVG(of, figure.SVGOptions{Width: 1136, Height: 440, ID: "epsilon-wide"})),
+			Slim:  template.HTML(figure.RUMapsSVG(of, figure.SVGOptions{Width: 328, Height: 400 + 14*len(e.Key), ID: "epsilon-slim"})),
+			Paper: template.HTML(figure.RUMapsSVG(of, figure.SVGOptions{Width: 720, Height: 360, ID: "epsilon-paper", Still: true})),
+		}
+	}
 	at := -1
 	if m.Recommended != nil && m.Recommended.Point >= 0 && m.Recommended.Point < len(m.Points) {
 		at = m.Recommended.Point

@@ -1,6 +1,7 @@
 package figure
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -117,9 +118,12 @@ func (f *ruFrame) setting(s RUSetting) {
 
 // markText returns a mark's numbers as text.
 func (f *ruFrame) markText(k RUMark) string {
-	s := k.Label + ": R = " + Pretty(k.R, RiskDigits)
+	s := k.Label + ": " + cmp.Or(f.m.Symbol, "R") + " = " + Pretty(k.R, RiskDigits)
 	if k.RSE > 0 && !math.IsInf(k.RSE, 0) {
 		s += " (SE " + Pretty(k.RSE, 2) + ")"
+	}
+	if f.m.Risk != "" { // no error that R stands for
+		return s
 	}
 	s += ", known to ± " + Pretty(1/math.Sqrt(k.R), RiskDigits)
 	if f.m.Unit != "" {

@@ -15,6 +15,7 @@ type RUMap struct {
 	// Risk and Utility are the names of the axes if R is not 1/error², so that there is no
 	// corresponding error to show; "" otherwise.
 	Risk, Utility string
+	Symbol        string // of the risk in the text of a mark; "" for R
 	Points        []RUPoint
 	Lines         []RULine
 	// MinEfficiency is the least admissible efficiency; 0 if no rule sets one.

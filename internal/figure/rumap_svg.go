@@ -148,7 +148,9 @@ func (f *ruFrame) axes() {
 	if f.lane != 0 {
 		f.line("lane", f.left, f.lane+16, f.right, f.lane+16)
 		f.text("tick", "end", f.left-8, f.lane+5, "∞")
-		f.text("tick", "start", f.right+8, f.lane+5, "± 0")
+		if f.m.Risk == "" {
+			f.text("tick", "start", f.right+8, f.lane+5, "± 0")
+		}
 	}
 	for _, rmse := range f.errorTicks() {
 		if f.m.Risk != "" {

@@ -50,10 +50,16 @@ var besides = []Beside{
 		v, there := p.Respondents[MeasureAttribute]
 		return []string{"respondents", MeasureAttribute}, v, there
 	}},
+	{"epsilon", "ε", func(p *Point) ([]string, assess.Float, bool) {
+		if p.Epsilon == nil {
+			return nil, 0, false
+		}
+		return []string{"epsilon"}, *p.Epsilon, true
+	}},
 }
 
 // Beside are the figures that at least one point of the map has apart from R and U: ks, the greatest distance of a
-// column, pmse, overlap, attribute_disclosure.
+// column, pmse, overlap, attribute_disclosure, epsilon.
 func (m *Map) Beside() []Beside {
 	return slices.DeleteFunc(slices.Clone(besides), func(b Beside) bool {
 		return !slices.ContainsFunc(m.Points, func(p Point) bool { _, _, there := b.find(&p); return there })

@@ -12,7 +12,7 @@ import (
 // WriteCSV writes map.csv: one row for each point, target and knowledge state.
 // Its columns are strategy, each axis by its path (empty where the strategy does
 // not vary it), U, U_se, efficiency, bias, admissible, target, knowledge, R, R_se
-// and rmse; where points have them, ks, pmse, overlap and attribute_disclosure follow (Map.Beside). Where R and U are also given by group, the group's columns and its
+// and rmse; where points have them, ks, pmse, overlap, attribute_disclosure and epsilon follow (Map.Beside). Where R and U are also given by group, the group's columns and its
 // number of records follow, empty in the rows of the whole data; the rows of a
 // group have no U, U_se, bias, admissible and figures beside R and U. Infinite values are Infinity, what
 // is not a number is empty.

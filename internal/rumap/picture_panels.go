@@ -152,12 +152,7 @@ func (p *panel) concerned(r Rule, list []series) bool {
 
 // setting is a point of the i-th strategy: a mark for each series of a panel.
 func (m *Map) setting(p *Point, of panel, i int, list []series) figure.RUSetting {
-	set := figure.RUSetting{Name: figure.Isolated(p.Strategy), Efficiency: float64(p.Efficiency), EfficiencySE: float64(p.USE) / float64(m.U0),
-		Admissible: p.Admissible, Unjudged: len(p.Unjudged) > 0, Recommended: p == m.chosen(), Note: m.Verdict(p)}
-	if s := m.Setting(p); s != "" {
-		set.Name += ": " + s
-	}
-	worst := -1
+	set, worst := m.mark(p), -1
 	for _, k := range of.series {
 		s := list[k]
 		risk, ok := s.of(m, p.Risk)

@@ -66,6 +66,8 @@ type Rule struct {
 	// Combinations is the number of keys of the sets that the rule is about; 0: all keys together.
 	Combinations int `json:"combinations,omitempty" doc:"number of keys of the sets that the rule is about; absent: all keys together"`
 
+	ofEpsilon bool // a limit of ε of the map's column by itself
+
 	inRun bool // a requirement of a run, judged by the run itself: points cannot be compared with it
 }
 

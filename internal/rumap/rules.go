@@ -37,6 +37,7 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 			Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Record: r.Record,
 			MaxRisk: float(r.MaxRisk), MinRMSE: float(r.MinRMSE), MinEfficiency: float(r.MinEfficiency),
 		}
+		one.ofEpsilon = r.MaxEpsilon != nil && r.Column == m.Column
 		if one.Column == m.Column {
 			one.Column = ""
 		}

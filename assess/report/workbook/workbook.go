@@ -148,6 +148,10 @@ func tables(r *report.Report) []*sheet {
 		}
 	}
 
+	sheets := []*sheet{verdict, figures, rules, columns, risks}
+	if r.Privacy != nil {
+		sheets = append(sheets, privacy(r.Privacy))
+	}
 	masks := &sheet{name: "Masks"}
 	masks.add("mask", "name", "columns", "records changed", "parameters")
 	for _, m := range r.Masks {
@@ -176,5 +180,23 @@ func tables(r *report.Report) []*sheet {
 			records.add(c.Column+", missing "+k.Code, k.Records)
 		}
 	}
-	return []*sheet{verdict, figures, rules, columns, risks, masks, records}
+	return append(sheets, masks, records)
+}
+
+// privacy is what differential privacy says of the columns, of a record and of a person.
+func privacy(p *assess.Privacy) *sheet {
+	s := &sheet{name: "Privacy"}
+	s.add("what", "ε", "δ", "ρ", "ε per unit of distance", "why none", "why none by distance")
+	add := func(what string, l assess.PrivacyLoss, metric any, why string) {
+		s.add(what, l.Epsilon, l.Delta, l.Rho, metric, l.Not, why)
+	}
+	for _, c := range p.Columns {
+		add(c.Column, c.PrivacyLoss, c.Metric, c.MetricNot)
+	}
+	add("columns with a figure together", p.Masked, "", "")
+	add("all columns of a record", p.Record, "", "")
+	if p.Records > 1 || p.Members > 0 {
+		add("all records of a "+p.Unit, p.Person, "", "")
+	}
+	return s
 }

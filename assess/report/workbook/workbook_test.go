@@ -21,8 +21,11 @@ func TestWorkbook(t *testing.T) {
 		Records: report.Records{Counts: microdata.Counts{Read: 12, Released: 9, Quarantined: 3}, Reasons: map[string]int64{"short": 1, "wage: no number": 2}},
 		Columns: report.Columns{{Name: "wage", Masked: true, Original: assess.Moments{N: 9, Mean: 1234.5}, Risk: []assess.Risk{
 			{Target: "max", Knowledge: "index", R: assess.Float(math.Inf(1))}, {Target: "typical", Knowledge: "record", R: 0.25, RMSE: 2, SE: assess.Float(math.NaN())}}}},
-		Gate:         assess.Verdict{Rules: []assess.RuleVerdict{{Rule: "wage: x", Passed: true, Found: 0.9, Limit: 0.8}, {Rule: "y", Advice: "less"}}},
-		Masks:        []report.Mask{{Mask: "noise", Columns: []string{"wage"}, Records: 9, Parameters: report.Ordered[any]{{Name: "sd", Value: 90.0}}}},
+		Gate:  assess.Verdict{Rules: []assess.RuleVerdict{{Rule: "wage: x", Passed: true, Found: 0.9, Limit: 0.8}, {Rule: "y", Advice: "less"}}},
+		Masks: []report.Mask{{Mask: "noise", Columns: []string{"wage"}, Records: 9, Parameters: report.Ordered[any]{{Name: "sd", Value: 90.0}}}},
+		Privacy: &assess.Privacy{Unit: "person", Records: 2,
+			Columns: []assess.ColumnPrivacy{{Column: "wage", PrivacyLoss: assess.PrivacyLoss{Epsilon: 1.5, Delta: assess.Float(math.NaN()), Rho: 0.25}, Metric: 0.125}},
+			Record:  assess.NoLoss("age has no bounds"), Person: assess.PrivacyLoss{Epsilon: assess.Float(math.Inf(1))}},
 		MissingCodes: []assess.MissingCodes{{Column: "wage", Codes: []assess.MissingCode{{Code: "-9", Records: 4}}}},
 	}
 	text, err := workbook.Of(r)
@@ -37,7 +40,7 @@ func TestWorkbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if got := strings.Join(f.GetSheetList(), " "); got != "Verdict Figures Rules Columns Risks Masks Records" {
+	if got := strings.Join(f.GetSheetList(), " "); got != "Verdict Figures Rules Columns Risks Privacy Masks Records" {
 		t.Errorf("sheets %s", got)
 	}
 	for _, c := range []struct {
@@ -56,6 +59,13 @@ func TestWorkbook(t *testing.T) {
 		{"Risks", "E3", "0.25", excelize.CellTypeUnset},
 		{"Risks", "F3", "", excelize.CellTypeUnset},
 		{"Masks", "E2", "sd: 90", excelize.CellTypeSharedString},
+		{"Privacy", "B2", "1.5", excelize.CellTypeUnset},
+		{"Privacy", "C2", "", excelize.CellTypeUnset},
+		{"Privacy", "D2", "0.25", excelize.CellTypeUnset},
+		{"Privacy", "E2", "0.125", excelize.CellTypeUnset},
+		{"Privacy", "F4", "age has no bounds", excelize.CellTypeSharedString},
+		{"Privacy", "A5", "all records of a person", excelize.CellTypeSharedString},
+		{"Privacy", "B5", "infinite", excelize.CellTypeSharedString},
 		{"Records", "B2", "12", excelize.CellTypeUnset},
 		{"Records", "A6", "in quarantine: wage: no number", excelize.CellTypeSharedString},
 		{"Records", "A7", "in quarantine: short", excelize.CellTypeSharedString},

@@ -24,7 +24,14 @@ func TestMapJudgesPrivacy(t *testing.T) {
 		if len(m.Points) < 4 {
 			t.Fatalf("%d points", len(m.Points))
 		}
-		for _, point := range m.Points {
+		picture, drawn := m.EpsilonPicture()
+		if !drawn || len(picture.Settings) != len(m.Points) || len(picture.Lines) != 1 || picture.Lines[0].R != 1.5 {
+			t.Errorf("the picture of ε is %+v", picture)
+		}
+		for i, point := range m.Points {
+			if e := picture.Settings[i].Marks[0].R; e != float64(*point.Epsilon) {
+				t.Errorf("ε %v is drawn at %v", *point.Epsilon, e)
+			}
 			sd := point.Parameters["masks.2.noise.sd"]
 			if math.Abs(float64(*point.Epsilon)-math.Sqrt2*1000/sd) > 1e-9 {
 				t.Errorf("λ %v: ε %v", sd, *point.Epsilon)
