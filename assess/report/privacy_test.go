@@ -63,6 +63,11 @@ func TestPrivacyIsShown(t *testing.T) {
 	if !strings.Contains(string(page), "Not counted: the order of the records.") || !strings.Contains(joined, "hours: no ε;") || !strings.Contains(joined, "region: ε infinite;") {
 		t.Errorf("missing:\n%s", narrow.String())
 	}
+	board, err := r.Board()
+	const onBoard = "ε of differential privacy, by the masks alone: wage 1.235, columns with a figure together 1.235, all columns of a record none, all records of a person, up to 3 records of each none."
+	if err != nil || !strings.Contains(string(board), onBoard) {
+		t.Errorf("the board does not read %q: %v", onBoard, err)
+	}
 	for _, line := range strings.Split(narrow.String(), "\n") {
 		if figure.Cells(line) > 80 {
 			t.Errorf("wider than 80 columns: %q", line)
