@@ -158,11 +158,11 @@ func (b *board) remains(r *Report, h *headline.Headline) (all int) {
 	for _, l := range r.Loosened {
 		remarks = append(remarks, "Loosened: "+l.Path+" by "+l.Origin+".")
 	}
-	remarks = append(remarks, r.Warnings...)
-	remarks = append(remarks, attackFindings(r.Attack)...)
 	if words := privacyWords(r.Privacy); words != "" {
 		remarks = append(remarks, words)
 	}
+	remarks = append(remarks, r.Warnings...)
+	remarks = append(remarks, attackFindings(r.Attack)...)
 	for _, a := range h.Assumptions {
 		remarks = append(remarks, "Taken for granted: "+a+".")
 	}
