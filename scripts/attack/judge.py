@@ -71,6 +71,7 @@ def _errors(case, report, column, x, estimates):
         if rule.get("column") == column and "min_rmse" in rule:
             promises["the gate"] = rule["min_rmse"]
     best = {}
+    exchanged = any(parameters(mask)[0] in ("swap", "rankswap", "shuffle") for mask in case.masked(column))
     released = (estimates["released value"] - x) ** 2
     for name, e in estimates.items():
         used = ~np.isnan(e) & ~np.isnan(x)
@@ -86,6 +87,9 @@ def _errors(case, report, column, x, estimates):
             part = min(1.0, math.sqrt(released[both].mean() / np.nanmean(released))) if both.any() else 0.0
         square = (e - x)[used] ** 2
         se = square.std() / math.sqrt(len(square))
+        if exchanged and both.any():
+            # Which of two outliers has whose value is one draw: who guesses it has luck, and no small error shows it.
+            se = max(se, released[both].std() / math.sqrt(both.sum()))
         safe = math.sqrt(square.mean() + ERRORS * se)
         for who, promise in promises.items():
             # In units that no release tells apart, nothing is gained.
