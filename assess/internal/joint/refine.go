@@ -36,18 +36,25 @@ const (
 	mostScreen = 5000
 )
 
-// better reports whether other errors are less than those of the present estimate by more than chance.
+// better reports whether other errors are less than those of the present estimate by more than chance: by the mean of
+// their squares, or, where a few large errors are most of it, by how many are less and how many greater.
 func (s *sought) better(left []float64) bool {
-	var mean, q, square float64
+	var mean, q, square, less, greater float64
 	for k, e := range left {
 		d := s.left[k]*s.left[k] - e*e
 		square += s.left[k] * s.left[k]
 		delta := d - mean
 		mean += delta / float64(k+1)
 		q += delta * (d - mean)
+		switch {
+		case d > 0:
+			less++
+		case d < 0:
+			greater++
+		}
 	}
 	n := float64(len(left))
-	return mean > betterBy*square/n && mean > 3*math.Sqrt(q/n/n)
+	return mean > betterBy*square/n && (mean > 3*math.Sqrt(q/n/n) || less-greater > 4*math.Sqrt(less+greater))
 }
 
 // take replaces the estimate if another one is better.

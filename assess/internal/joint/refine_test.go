@@ -300,3 +300,28 @@ func TestNearlyRelated(t *testing.T) {
 		}
 	}
 }
+
+// TestRelationsThatFewLackAreNoChance: a relation that lacks cells is used first; the reciprocal gives what it lacks, in a
+// few records whose errors differ so much that their mean square alone does not tell from chance.
+func TestRelationsThatFewLackAreNoChance(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		const n = 300
+		x, y, inverse, rest, percent := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range n {
+			x[i] = math.Round(100*math.Exp(6+0.7*r.NormFloat64())) / 100
+			y[i] = x[i] + 24*r.NormFloat64()
+			inverse[i] = math.Round(1e8/x[i]) / 1e4
+			rest[i] = math.Round(30000*r.ExpFloat64()) / 100
+			percent[i] = math.Round(1e5*x[i]/(x[i]+rest[i])) / 1e3
+			if r.Float64() < 0.04 {
+				rest[i] = math.NaN()
+			}
+		}
+		f := New([]Column{{Name: "wage", Values: y}, {Name: "inverse", Values: inverse}, {Name: "rest", Values: rest}, {Name: "percent", Values: percent}}, n, true)
+		// Half a step of the reciprocal is 5e-5·x²/1e4, at most 0.1 of a wage of 4,500.
+		if found := f.Estimate(x, y, 0, nil); !(math.Sqrt(found.Square) < 0.1) {
+			t.Errorf("seed %d: off by %v, told by %v", seed, math.Sqrt(found.Square), found.Tells)
+		}
+	}
+}
