@@ -15,6 +15,7 @@ func (s *sought) refine() {
 	s.byGroups()
 	s.settle()
 	s.byParts()
+	s.roundings()
 	s.relate()
 	s.nearly()
 	s.along()
