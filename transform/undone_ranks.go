@@ -1,8 +1,11 @@
 package transform
 
 import (
-	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
+	"maps"
 	"math"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 )
 
 // Undone implements assess.Origins: what a snooper knows of the values of a column that only a rank swap masks. The
@@ -154,6 +157,36 @@ func (o *RankOrigins) settle(b int) {
 func (o *RankOrigins) Likeliest(rank int) (x, chance float64) {
 	b := &o.blocks[o.block[rank]]
 	return b.likeliest, b.chance
+}
+
+// Within returns what states the original of the released value of a rank within a distance with the greatest
+// probability, and this probability. With between it may be a place between two values.
+func (o *RankOrigins) Within(rank int, distance float64, between bool) (claim, chance float64) {
+	block := &o.blocks[o.block[rank]]
+	chances := map[int32]float64{}
+	for k := block.from; k < block.to; k++ {
+		o.each(k, func(held int, p float64) { chances[o.block[held]] += p / float64(block.to-block.from) })
+	}
+	near := slices.Sorted(maps.Keys(chances))
+	value := func(b int32) float64 { return o.values[o.blocks[b].from] }
+	shifts := []float64{0}
+	if between { // the middle of an interval that begins at a value
+		shifts = append(shifts, distance*(1-1e-6))
+	}
+	for _, b := range near {
+		for _, shift := range shifts {
+			at, sum := value(b)+shift, 0.0
+			for _, other := range near {
+				if math.Abs(at-value(other)) <= distance*(1+1e-6) {
+					sum += chances[other]
+				}
+			}
+			if sum > chance+displacement.Tied {
+				claim, chance = at, sum
+			}
+		}
+	}
+	return claim, chance
 }
 
 // errors returns the expected squared errors of the released value, the most probable one and the mean, for the record

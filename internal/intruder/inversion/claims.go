@@ -18,6 +18,7 @@ type attacker struct {
 	column     *Column
 	grid       float64
 	links      []link
+	ranks      *transform.RankExchange // one of the links; nil: none exchanges ranks
 	masked     bool
 	moments    Moments // published
 	n          int     // records of the whole release

@@ -232,6 +232,7 @@ func (a *attacker) exact(c *ColumnResult, masks []transform.Spec, distances []fl
 		}
 	case b.law != nil:
 		a.posteriors(c, b, found)
+	case a.exchanges(b, found):
 	default:
 		for i := range found {
 			e := &found[i]

@@ -238,6 +238,9 @@ func (a *attacker) chain(masks []transform.Spec, known Published, swaps *swapRea
 			return errUnknown(masks[i])
 		}
 		l.label = transform.Label(masks, i)
+		if m, is := actions[i].(transform.RankExchange); is {
+			a.ranks = &m
+		}
 		a.links = append(a.links, l)
 	}
 	return nil

@@ -108,40 +108,102 @@ func (g *swapGroups) back(u *undoing, grid float64, unmoved []float32) bool {
 // the original of each rank, and how probable each exchange of two ranks is.
 func ranksBack(m transform.RankExchange, grid float64) func(u *undoing) bool {
 	return func(u *undoing) bool {
-		sorted := make([]float64, 0, len(u.value))
-		for _, v := range u.value {
-			if v == v {
-				sorted = append(sorted, v)
-			}
-		}
-		slices.Sort(sorted)
-		n := len(sorted)
-		bottom, top := int(math.Floor(m.Bottom*float64(n))), int(math.Floor(m.Top*float64(n)))
-		reach := int(math.Floor(m.P * float64(n)))
-		if m.Correlation > 0 && n > 0 {
-			reach = transform.CorrelatedReach(sorted, bottom, top, reach, m.Correlation)
-		}
-		if reach < 1 || bottom+top >= n {
+		r := ranksOf(m, grid, u.value)
+		if r == nil {
 			return false
 		}
-		inner := sorted[bottom : n-top]
-		origins := transform.NewRankOrigins(inner, reach, grid/2)
-		if origins == nil {
+		if r.origins == nil {
 			for i := range u.chance {
 				u.chance[i] = 0 // any of many
 			}
 			return false
 		}
 		for i, v := range u.value {
-			at := sort.SearchFloat64s(inner, v)
-			if v != v || at == len(inner) || inner[at] != v {
+			at, ok := r.rank(v)
+			if !ok {
 				u.chance[i] = 0 // a mean at an end
 				continue
 			}
-			x, chance := origins.Likeliest(at)
+			x, chance := r.origins.Likeliest(at)
 			u.value[i] = x
 			u.chance[i] *= chance
 		}
 		return true
 	}
+}
+
+// ranked are the values of a column that a rank swap has exchanged.
+type ranked struct {
+	inner   []float64              // in ascending order, without those at the ends that became means
+	origins *transform.RankOrigins // nil: the reach is too great
+}
+
+// ranksOf returns nil if nothing is exchanged.
+func ranksOf(m transform.RankExchange, grid float64, released []float64) *ranked {
+	sorted := slices.DeleteFunc(slices.Clone(released), func(v float64) bool { return v != v })
+	slices.Sort(sorted)
+	n := len(sorted)
+	bottom, top := int(math.Floor(m.Bottom*float64(n))), int(math.Floor(m.Top*float64(n)))
+	reach := int(math.Floor(m.P * float64(n)))
+	if m.Correlation > 0 && n > 0 {
+		reach = transform.CorrelatedReach(sorted, bottom, top, reach, m.Correlation)
+	}
+	if reach < 1 || bottom+top >= n {
+		return nil
+	}
+	inner := sorted[bottom : n-top]
+	return &ranked{inner, transform.NewRankOrigins(inner, reach, grid/2)}
+}
+
+// rank returns the first rank that has a value; false if it is none of the exchanged ones.
+func (r *ranked) rank(v float64) (at int, ok bool) {
+	at = sort.SearchFloat64s(r.inner, v)
+	return at, v == v && at < len(r.inner) && r.inner[at] == v
+}
+
+// exchanges computes the shares of values that are stated by the law of a rank swap, the only mask of the column: false if
+// it is not known, or not all released values are.
+func (a *attacker) exchanges(b *believed, found []Exact) bool {
+	changing := 0
+	for _, l := range a.links {
+		if !l.trivial {
+			changing++
+		}
+	}
+	if a.ranks == nil || changing != 1 || a.n > len(a.column.Released) {
+		return false
+	}
+	r := ranksOf(*a.ranks, a.grid, a.column.Released)
+	if r == nil || r.origins == nil {
+		return false
+	}
+	n := 0.0
+	expected, realised := make([]float64, len(found)), make([]float64, len(found))
+	for i := range a.spread() {
+		x := a.column.Original[i]
+		if x != x {
+			continue
+		}
+		n++
+		at, ok := r.rank(a.column.Released[i])
+		for k := range found {
+			if !ok {
+				expected[k] += found[k].Guess
+				continue
+			}
+			claim, chance := r.origins.Within(at, found[k].Within, k > 0)
+			expected[k] += chance
+			if within(claim, x, found[k].Within) {
+				realised[k]++
+			}
+		}
+	}
+	for k := range found {
+		e := &found[k]
+		p := max(expected[k]/n, e.Guess)
+		e.Expected, e.Realised = &p, max(e.Realised, realised[k]/n)
+		e.SE = a.ofSample(p, len(b.sorted))
+		e.Found = min(1, max(p+2*e.SE, e.Realised-2*math.Sqrt(e.Realised*(1-e.Realised)/n)))
+	}
+	return true
 }

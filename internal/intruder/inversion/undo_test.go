@@ -3,6 +3,7 @@ package inversion
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -98,6 +99,87 @@ func TestNeighboursInRankAreExchangedBack(t *testing.T) {
 		}
 		if c := got.Columns[0]; c.By != want || want != "" && c.Recovered != n {
 			t.Errorf("reach %d: by %q, %d recovered, want %q", reach, c.By, c.Recovered, want)
+		}
+	}
+}
+
+// exchangedRanks returns values by record that a rank swap has exchanged within reach, as Moore (1996) says.
+func exchangedRanks(r *rand.Rand, value []float64, reach int) (y []float64) {
+	n := len(value)
+	y, taken := slices.Clone(value), make([]bool, n)
+	for k := range n {
+		var free []int
+		for j := k + 1; j <= k+reach && j < n; j++ {
+			if !taken[j] {
+				free = append(free, j)
+			}
+		}
+		if taken[k] || len(free) == 0 {
+			continue
+		}
+		j := free[r.IntN(len(free))]
+		y[k], y[j], taken[j] = value[j], value[k], true
+	}
+	return y
+}
+
+// TestSharesByTheLawOfRanks: the share of values that a snooper states who knows how ranks are exchanged. Brute force: of
+// each rank the original that it most often has in many draws; by a reach of two ranks a third of all are exchanged with
+// their neighbour, and he knows which neighbour that is.
+func TestSharesByTheLawOfRanks(t *testing.T) {
+	const n, draws = 120, 4000
+	r := rand.New(rand.NewPCG(4, 4))
+	gaps := make([]float64, n)
+	dense := make([]float64, n)
+	for k := range n {
+		gaps[k] = 3 * float64(k)
+		dense[k] = math.Floor(float64(k*k) / 300) // equal ones at the beginning
+	}
+	for _, c := range []struct {
+		name   string
+		value  []float64
+		reach  int
+		within float64
+	}{{"two ranks", gaps, 2, 1}, {"three ranks", gaps, 3, 1}, {"two ranks, one about", gaps, 2, 3}, {"five ranks, two about", gaps, 5, 6}, {"equal values", dense, 2, 0.4}, {"equal values, one about", dense, 3, 1}} {
+		// By the released value: how often each original stands behind it.
+		origins := map[float64]map[float64]float64{}
+		var last []float64
+		for range draws {
+			y := exchangedRanks(r, c.value, c.reach)
+			last = y
+			for k, v := range y {
+				if origins[v] == nil {
+					origins[v] = map[float64]float64{}
+				}
+				origins[v][c.value[k]]++
+			}
+		}
+		want := 0.0
+		for _, of := range origins {
+			most := 0.0
+			for claim := range of {
+				for _, shift := range []float64{0, c.within * (1 - 1e-6)} {
+					sum := 0.0
+					for x, count := range of {
+						if math.Abs(x-claim-shift) <= c.within*(1+1e-6) {
+							sum += count
+						}
+					}
+					most = max(most, sum)
+				}
+			}
+			want += most / draws / n
+		}
+		share := (float64(c.reach) + 0.5) / n
+		got, err := Attack(t.Context(), []transform.Spec{{Params: &transform.RankSwap{Columns: []string{"wage"}, P: &share}}}, Published{},
+			Release{Columns: []Column{{Name: "wage", Grid: 0.1, Original: c.value, Released: last}}}, Options{Within: map[string][]float64{"wage": {c.within}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := got.Columns[0].Exact[1]
+		// The most frequent of a few origins is more frequent by chance: at most by a standard error of its frequency, 1/(2√4,000) = 0.008.
+		if e.Expected == nil || math.Abs(*e.Expected-want) > 0.016 || e.Found < want-0.016 {
+			t.Errorf("%s: expected %v, found %v, brute force %v", c.name, e.Expected, e.Found, want)
 		}
 	}
 }
