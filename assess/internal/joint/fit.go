@@ -1,6 +1,7 @@
 package joint
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -16,20 +17,70 @@ func (s *sought) fit() {
 		s.own = -1
 	}
 	if s.complete {
-		made := 0
-		for g := range s.groups {
-			at := &s.groups[g]
-			if made < mostGroups && at.identifies && at.columns[0] != s.own && at.groups < s.Frame.rows {
-				s.features = append(s.features, feature{column: at.columns[0], values: s.averaged(at, s.y)})
-				made++
-			}
-		}
+		s.features = append(s.features, s.averages()...)
 	}
 	s.base = len(s.features)
 	s.refit()
 	s.alone = s.leftByOwn()
 	first := *s
 	s.plain = first.predict
+}
+
+// averages returns the means of y over the groups of columns: of those that tell most of x beside y, if there are many.
+func (s *sought) averages() []feature {
+	type candidate struct {
+		feature
+		tells float64
+	}
+	var list []candidate
+	for g := range s.groups {
+		if at := &s.groups[g]; at.identifies && at.columns[0] != s.own && at.groups < s.Frame.rows {
+			mean := s.averaged(at, s.y)
+			list = append(list, candidate{feature{column: at.columns[0], values: mean}, s.beside(mean)})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) })
+	var features []feature
+	for _, c := range list[:min(len(list), mostGroups)] {
+		features = append(features, c.feature)
+	}
+	return features
+}
+
+// beside returns the squared partial correlation of x and z given y.
+func (s *sought) beside(z []float64) float64 {
+	var n float64
+	var mean [3]float64
+	each := func(f func(v [3]float64)) {
+		for _, i := range s.rows {
+			if s.y[i] == s.y[i] {
+				f([3]float64{s.x[i], s.y[i], z[i]})
+			}
+		}
+	}
+	each(func(v [3]float64) {
+		n++
+		for c := range v {
+			mean[c] += (v[c] - mean[c]) / n
+		}
+	})
+	var m [3][3]float64
+	each(func(v [3]float64) {
+		for a := range v {
+			for b := range v {
+				m[a][b] += (v[a] - mean[a]) * (v[b] - mean[b])
+			}
+		}
+	})
+	if !(m[1][1] > 0) {
+		return 0
+	}
+	xz := m[0][2] - m[0][1]*m[1][2]/m[1][1]
+	xx, zz := m[0][0]-m[0][1]*m[0][1]/m[1][1], m[2][2]-m[1][2]*m[1][2]/m[1][1]
+	if !(xx > 1e-12*m[0][0] && zz > 1e-12*m[2][2]) {
+		return 0
+	}
+	return xz * xz / (xx * zz)
 }
 
 // parameters is the number of features that the records suffice for.
