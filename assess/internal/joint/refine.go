@@ -170,7 +170,8 @@ func screened(g *grouping, rows []int, screen [][3]float64) (square float64, use
 }
 
 // byParts fits estimators of their own to the records that a mask has given one and the same value, as
-// beyond a bound, and to those that lack no number.
+// beyond a bound, to those that lack no number, and to those that lack no category: where a category tells the value, the
+// released value is of no use, and where it is missing, of much.
 func (s *sought) byParts() {
 	if heap := usual(s.released()); heap == heap && s.own >= 0 {
 		s.apart(func(i int) bool { return s.y[i] == heap })
@@ -185,6 +186,12 @@ func (s *sought) byParts() {
 		})
 	}
 	s.apart(lacks)
+	s.apart(func(i int) bool {
+		return slices.ContainsFunc(s.Frame.groups, func(g grouping) bool {
+			at := g.columns[0]
+			return g.of[i] < 0 && at != s.own && s.columns[at].numbers == nil && !s.columns[at].GroupOnly
+		})
+	})
 }
 
 func (s *sought) released() (values []float64) {

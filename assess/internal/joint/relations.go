@@ -15,6 +15,7 @@ type exact struct {
 	open  bool
 	// rounded says that the relation gives the value after rounding to its grid.
 	rounded bool
+	of      *grouping // in whose groups x is constant; nil: at gives x
 }
 
 func (e *exact) holds(s *sought, x float64, row int) bool {
@@ -401,7 +402,7 @@ func (f *Frame) dependence(s *sought) *exact {
 		}
 		constant, size, judged := s.constant(&g, rows, s.x)
 		only := f.columns[g.columns[0]].GroupOnly
-		e := &exact{}
+		e := &exact{of: &g}
 		for _, c := range g.columns {
 			e.tells = append(e.tells, f.columns[c].Name)
 		}
