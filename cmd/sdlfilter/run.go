@@ -35,9 +35,12 @@ func (s *state) runCommand() *cobra.Command {
 			if o.metrics != "" {
 				defer func() { err = errors.Join(err, s.writeMetrics(o.metrics, &job, err)) }()
 			}
-			p, err := s.load(args[0])
+			p, tables, err := s.loadAny(args[0])
 			if err != nil {
 				return err
+			}
+			if tables != nil {
+				return s.runProject(cmd.Context(), tables, &o)
 			}
 			job.Info = monitor.Info{Name: p.Name, Version: version(), Source: pipeline.DescribeSource(p.Source), Sink: pipeline.DescribeSink(p.Sink)}
 			if err := o.check(p); err != nil {
