@@ -1,0 +1,411 @@
+package project
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+)
+
+// care is a project of households, persons and visits in a folder of the test.
+type care struct {
+	t       *testing.T
+	dir     string
+	project string            // text of project.yaml, with DIR in place of the folder
+	tables  map[string]string // texts of the tables' configurations
+}
+
+const careProject = `version: 1
+name: care
+tables:
+  visits:     {config: DIR/visits.yaml}
+  persons:    {config: DIR/persons.yaml}
+  households: {config: DIR/households.yaml}
+keys:
+  - {table: visits, column: pid, of: persons}
+  - {table: persons, column: hid, of: households}
+person: persons
+gate: {rules: [{min_k: 2}]}
+report: {json: DIR/out/report.json}
+`
+
+func newCare(t *testing.T) *care {
+	c := &care{t: t, dir: t.TempDir(), project: careProject, tables: map[string]string{
+		"households": `columns: {hid: {role: other}, region: {role: key}}
+masks: [{pseudonym: {columns: [hid], scope: household}}]
+`,
+		"persons": `identity: [pid]
+columns: {pid: {role: other}, hid: {role: other}, sex: {role: key}, age: {role: key}}
+masks:
+  - pseudonym: {columns: [pid], scope: person}
+  - pseudonym: {columns: [hid], scope: household}
+  - recode: {columns: [age], breaks: [0, 40, 200]}
+`,
+		"visits": `identity: [vid]
+columns: {vid: {role: identifier}, pid: {role: other}, kind: {role: key}}
+masks: [{pseudonym: {columns: [pid], scope: person}}]
+`,
+	}}
+	c.write("k", keytest.Key(1).Text())
+	return c
+}
+
+// write writes a file, with DIR in place of the folder.
+func (c *care) write(name, text string) {
+	c.t.Helper()
+	if err := os.WriteFile(filepath.Join(c.dir, name), []byte(strings.ReplaceAll(text, "DIR", c.dir)), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// parse writes the configurations and reads the project.
+func (c *care) parse(set ...string) (*Config, error) {
+	c.t.Helper()
+	for name, text := range c.tables {
+		head := "version: 1\nname: " + name + "\n"
+		for field, rest := range map[string]string{
+			"key": "{file: DIR/k}", "source": "{csv: {path: DIR/" + name + ".csv}}", "sink": "{csv: {path: DIR/out/release/" + name + ".csv}}",
+			"report": "{json: DIR/out/" + name + ".json}", "quarantine": "{jsonl: DIR/out/" + name + ".quarantine.jsonl}",
+		} {
+			if !strings.Contains("\n"+text, "\n"+field+":") {
+				head += field + ": " + rest + "\n"
+			}
+		}
+		c.write(name+".yaml", head+text)
+	}
+	c.write("project.yaml", c.project)
+	text, err := os.ReadFile(filepath.Join(c.dir, "project.yaml"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if !Is(text) {
+		c.t.Fatal("the project is not taken for one")
+	}
+	return Parse("project.yaml", text, config.Options{Environ: func() []string { return nil }, Set: set})
+}
+
+func (c *care) run() (*Result, error) {
+	c.t.Helper()
+	p, err := c.parse()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return Run(c.t.Context(), p, pipeline.Options{})
+}
+
+// released runs the project, which must be published.
+func (c *care) released() *Report {
+	c.t.Helper()
+	result, err := c.run()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if result.Report.Withheld != "" {
+		c.t.Fatal(result.Report.Withheld)
+	}
+	return result.Report
+}
+
+// records reads a CSV file of the folder, without its head.
+func (c *care) records(name string) [][]string {
+	c.t.Helper()
+	f, err := os.Open(filepath.Join(c.dir, name))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return rows[1:]
+}
+
+// column returns a column of the records of a released table.
+func (c *care) column(table string, i int) (list []string) {
+	for _, row := range c.records("out/release/" + table + ".csv") {
+		list = append(list, row[i])
+	}
+	return list
+}
+
+// some writes random tables: 40 households, persons in them, and visits of these.
+func (c *care) some(rng *rand.Rand) {
+	households, persons, visits := "hid,region\n", "pid,hid,sex,age\n", "vid,pid,kind\n"
+	n, v := 0, 0
+	for h := range 60 {
+		households += fmt.Sprintf("H%d,%s\n", h, []string{"n", "s"}[rng.IntN(2)])
+		for range 1 + rng.IntN(3) {
+			n++
+			persons += fmt.Sprintf("P%d,H%d,%s,%d\n", n, h, []string{"f", "m"}[rng.IntN(2)], 20+rng.IntN(60))
+			for range rng.IntN(3) {
+				v++
+				visits += fmt.Sprintf("%d,P%d,%s\n", v, n, []string{"a", "b"}[rng.IntN(2)])
+			}
+		}
+	}
+	c.write("households.csv", households)
+	c.write("persons.csv", persons)
+	c.write("visits.csv", visits)
+}
+
+// joinedK counts the persons of the source by all they have in common with each other: nothing of it is the program's.
+func (c *care) joinedK() (least, unique int, found float64, persons int) {
+	region := map[string]string{}
+	for _, h := range c.records("households.csv") {
+		region[h[0]] = h[1]
+	}
+	kinds := map[string][]string{}
+	for _, v := range c.records("visits.csv") {
+		kinds[v[1]] = append(kinds[v[1]], v[2])
+	}
+	whole := map[string]int{}
+	for _, p := range c.records("persons.csv") {
+		list := kinds[p[0]]
+		slices.Sort(list)
+		old := len(p[3]) > 2 || p[3] >= "40"
+		whole[fmt.Sprint(region[p[1]], p[2], old, list)]++
+		persons++
+	}
+	least = persons
+	for _, k := range whole {
+		least = min(least, k)
+		found += 1 / float64(persons) // k persons with 1/k each
+		if k == 1 {
+			unique++
+		}
+	}
+	return least, unique, found, persons
+}
+
+// TestJoinedKIsThatOfBruteForce: persons with their household's record and all of their visits, in any order of tables and keys.
+func TestJoinedKIsThatOfBruteForce(t *testing.T) {
+	for seed := range uint64(6) {
+		c := newCare(t)
+		c.some(rand.New(rand.NewPCG(seed, 1)))
+		if seed%2 == 1 { // the order of tables and keys does not matter
+			c.project = strings.Replace(c.project, "  visits:     {config: DIR/visits.yaml}\n", "", 1)
+			c.project = strings.Replace(c.project, "keys:\n", "  visits: {config: DIR/visits.yaml}\nkeys:\n", 1)
+			c.project = strings.Replace(c.project, "  - {table: visits, column: pid, of: persons}\n", "", 1)
+			c.project = strings.Replace(c.project, "person: persons", "  - {table: visits, column: pid, of: persons}\nperson: persons", 1)
+		}
+		result, err := c.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, unique, found, persons := c.joinedK()
+		p := result.Report.Persons
+		if p == nil || p.Persons != persons || int(p.MinFrequency) != least || p.Uniques != unique || p.Found < found-1e-9 || p.Found > found+1e-9 {
+			t.Fatalf("seed %d: %+v (%s), want k %d, %d unique, %v found of %d", seed, p, result.Report.Unmeasured, least, unique, found, persons)
+		}
+		if result.Refused() != (least < 2) {
+			t.Errorf("seed %d: k is %d, and withheld %v", seed, least, result.Refused())
+		}
+	}
+}
+
+// pair writes tables in which each person has a like in every table, and the last two have none in all of them together.
+func (c *care) pair() {
+	c.write("households.csv", "hid,region\nH1,n\nH2,n\nH3,s\nH4,s\n")
+	c.write("persons.csv", "pid,hid,sex,age\nP1,H1,f,30\nP2,H2,f,31\nP3,H3,f,32\nP4,H4,f,33\n")
+	c.write("visits.csv", "vid,pid,kind\n1,P1,a\n2,P2,b\n3,P3,a\n4,P4,b\n")
+	for name, text := range c.tables {
+		person := ""
+		if name == "visits" {
+			person = "assess: {intruder: {uniqueness: {person: [pid]}}}\n"
+		}
+		c.tables[name] = text + person + "gate: {rules: [{min_k: 2}]}\n"
+	}
+}
+
+// TestTablesThatAreSafeAlone: each table has k of 2 or more, and all together single every person out: nothing is published, nothing is said
+// in public, and the earlier release stays as it was.
+func TestTablesThatAreSafeAlone(t *testing.T) {
+	c := newCare(t)
+	c.pair()
+	c.project = strings.Replace(c.project, "{min_k: 2}", "{max_individual_risk: 1}", 1)
+	if rep := c.released(); rep.Persons.Uniques != 4 {
+		t.Fatalf("%+v", rep.Persons)
+	}
+	before := c.tree()
+	for rule, holds := range map[string]bool{
+		"{min_k: 2}": false, "{max_individual_risk: 0.99}": false, "{max_linked: 99%}": false, "{max_unique: 0}": false, "{max_linked: 1}": true,
+		"{max_unique: 1}": true, "{max_linked: 1}, {min_k: 2}": false, "{min_k: 2}, {max_linked: 1}": false,
+	} {
+		c.project = strings.Replace(careProject, "{min_k: 2}", rule, 1)
+		result, err := c.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if result.Refused() == holds {
+			t.Errorf("%s: withheld %v: %s", rule, result.Refused(), result.Report.Withheld)
+		}
+		if after := c.tree(); !holds {
+			for name := range before {
+				if !strings.Contains(name, "report.json") && !strings.HasSuffix(name, ".json") && after[name] != before[name] {
+					t.Errorf("%s: %s has changed", rule, name)
+				}
+			}
+			for _, name := range []string{"households", "persons", "visits"} {
+				if text := after["out/"+name+".json"]; !strings.Contains(text, `"withheld": "does not hold: all tables of project \"care\" may be published"`) {
+					t.Errorf("%s: the report of %s does not say that it is withheld", rule, name)
+				}
+			}
+		}
+	}
+}
+
+// tree returns the files below out, by name.
+func (c *care) tree() map[string]string {
+	files := map[string]string{}
+	err := filepath.WalkDir(filepath.Join(c.dir, "out"), func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(c.dir, path)
+		files[name] = string(text)
+		return err
+	})
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		c.t.Fatal(err)
+	}
+	return files
+}
+
+// TestNothingIsPublishedWhereATableFails: whichever table it is, by its gate or by an error, no file of any table appears.
+func TestNothingIsPublishedWhereATableFails(t *testing.T) {
+	for _, name := range []string{"households", "persons", "visits"} {
+		c := newCare(t)
+		c.some(rand.New(rand.NewPCG(1, 1)))
+		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_individual_risk: 1}", 1)
+		c.tables[name] += "gate: {rules: [{min_k: 1000000}]}\n"
+		result, err := c.run()
+		if err != nil || !result.Refused() || !strings.Contains(result.Report.Withheld, `table "`+name+`" passes its own gate`) {
+			t.Fatalf("%s: %v, %+v", name, err, result)
+		}
+		for file := range c.tree() {
+			if strings.Contains(file, "release") || strings.Contains(file, "public") || strings.Contains(file, "tmp") {
+				t.Errorf("%s is withheld, and there is %s", name, file)
+			}
+		}
+		c = newCare(t)
+		c.some(rand.New(rand.NewPCG(1, 1)))
+		c.write(name+".csv", "\"half\n")
+		p, err := c.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Run(t.Context(), p, pipeline.Options{}); err == nil {
+			t.Fatalf("%s: no error", name)
+		}
+		if left := c.tree(); len(left) > 0 {
+			t.Errorf("%s cannot be read, and there is %v", name, left)
+		}
+	}
+}
+
+// TestRecordsLeaveWithTheirs: a record without a parent in the source, or whose parent is in quarantine or not drawn, leaves; so does the
+// household of which no person is released. No record of the release refers to one that is not there.
+func TestRecordsLeaveWithTheirs(t *testing.T) {
+	for seed := range uint64(4) {
+		c := newCare(t)
+		c.some(rand.New(rand.NewPCG(seed, 2)))
+		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_individual_risk: 1}", 1)
+		append := func(name, text string) {
+			old, err := os.ReadFile(filepath.Join(c.dir, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.write(name, string(old)+text)
+		}
+		append("visits.csv", "9001,P9001,a\n9002,,b\n9003,P9002,a\n") // of nobody, without a person, of one without a household
+		append("persons.csv", "P9002,H9001,f,50\n")
+		append("households.csv", "H9002,n\n") // of nobody
+		c.tables["persons"] = strings.Replace(c.tables["persons"], "masks:\n", "masks:\n  - sample: {rate: 0.5}\n", 1)
+		rep := c.released()
+		persons, households := c.column("persons", 0), c.column("households", 0)
+		for _, pid := range c.column("visits", 0) {
+			if !slices.Contains(persons, pid) {
+				t.Fatal("a visit of nobody")
+			}
+		}
+		lived := map[string]bool{}
+		for _, hid := range c.column("persons", 1) {
+			lived[hid] = true
+			if !slices.Contains(households, hid) {
+				t.Fatal("a person without a household")
+			}
+		}
+		for _, hid := range households {
+			if !lived[hid] {
+				t.Fatal("a household of nobody")
+			}
+		}
+		left := map[string]Left{}
+		for _, table := range rep.Tables {
+			if !table.Records.Valid() || table.Records.Released == 0 {
+				t.Errorf("%+v", table)
+			}
+			for _, l := range table.Left {
+				left[table.Name+" "+l.Key] = l.Left
+			}
+		}
+		visits, people, homes := left["visits visits.pid = persons.pid"], left["persons persons.hid = households.hid"], left["households persons.hid = households.hid"]
+		if visits.Orphans != 1 || visits.Without != 1 || visits.With < 5 || people != (Left{Orphans: 1}) || homes.Orphans != 1 || homes.With < 5 {
+			t.Errorf("seed %d: %+v", seed, left)
+		}
+		if all := len(c.records("visits.csv")); rep.Tables[0].Name != "visits" || int(rep.Tables[0].Records.LeftOut) != int(visits.Orphans+visits.With+visits.Without) || int(rep.Tables[0].Records.Read) != all {
+			t.Errorf("seed %d: %+v of %d", seed, rep.Tables[0], all)
+		}
+	}
+}
+
+// TestLeavingIsAsIfNeverThere: the release of tables with orphans is that of tables without them, to the byte, whatever masks decide by all records.
+func TestLeavingIsAsIfNeverThere(t *testing.T) {
+	masks := `  - noise: {columns: [cost], sd: 20%}
+  - topcode: {columns: [fee], upper_percentile: 90}
+  - microaggregate: {columns: [weight], k: 3}
+  - rankswap: {columns: [size], p: 5%}
+  - suppress: {keys: [kind, ward], k: 3}
+`
+	var releases []string
+	for _, with := range []bool{false, true} {
+		c := newCare(t)
+		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_individual_risk: 1}", 1)
+		c.tables["visits"] = "identity: [vid]\ncolumns: {vid: {role: identifier}, pid: {role: other}, kind: {role: key}, ward: {role: key}, cost: {role: sensitive, decimals: 2}, fee: {role: sensitive, decimals: 2}, weight: {role: sensitive, decimals: 2}, size: {role: sensitive, decimals: 2}}\n" +
+			"masks:\n  - pseudonym: {columns: [pid], scope: person}\n" + masks
+		rng := rand.New(rand.NewPCG(5, 6))
+		c.some(rng)
+		visits := "vid,pid,kind,ward,cost,fee,weight,size\n"
+		for i := range 400 {
+			row := fmt.Sprintf("%d,P%d,%c,%d,%.2f,%.2f,%.2f,%.2f\n", i, 1+i%50, 'a'+rune(rng.IntN(3)), rng.IntN(9), 100*rng.ExpFloat64(), 50*rng.ExpFloat64(), 9*rng.ExpFloat64(), 70*rng.ExpFloat64())
+			if i%3 == 0 { // of nobody, and far from the others
+				row = fmt.Sprintf("%d,P%d,%c,%d,%d,%d,%d,%d\n", i, 5000+i, 'a'+rune(rng.IntN(3)), rng.IntN(9), 9000, 9000, 9000, 9000)
+				if !with {
+					continue
+				}
+			}
+			visits += row
+		}
+		c.write("visits.csv", visits)
+		c.released()
+		var lines []string
+		for _, row := range c.records("out/release/visits.csv") {
+			lines = append(lines, strings.Join(row, ","))
+		}
+		releases = append(releases, strings.Join(lines, "\n"))
+	}
+	if releases[0] != releases[1] || len(releases[0]) < 1000 {
+		t.Errorf("the releases differ:\n%.400s\n\n%.400s", releases[0], releases[1])
+	}
+}
