@@ -26,6 +26,12 @@ func (c *Config) below(k *Key) bool {
 	return far[k.Table] > far[k.Of]
 }
 
+// shows reports whether the release has the column of a key.
+func (c *Config) shows(k *Key) bool {
+	law, _ := lawOf(c.named(k.Table).pipeline, k.Column)
+	return law != withheld
+}
+
 // joins returns the columns of a table that are in keys.
 func (c *Config) joins(table string) (columns []string) {
 	add := func(of, column string) {

@@ -81,12 +81,38 @@ func (c column) of(values []float64, rows map[float64]int) column {
 	return to
 }
 
+// alike returns how many records have the value of each: what anybody sees of those who share a household.
+func alike(values []float64) column {
+	n := map[float64]int32{}
+	for _, v := range values {
+		n[v]++
+	}
+	counts := make([]int32, len(values))
+	for i, v := range values {
+		counts[i] = n[v] // of no value 0
+	}
+	return column{counts, counts}
+}
+
+// places returns the place of each record among those of its person, in the order of the file, which anybody sees unless it is shuffled.
+func places(person []int32) column {
+	n := map[int32]int32{}
+	at := make([]int32, len(person))
+	for i, who := range person {
+		at[i] = n[who]
+		n[who]++
+	}
+	return column{at, at}
+}
+
+// part are the records of a table in a history.
+type part struct {
+	columns []column
+	person  []int32 // −1: of nobody
+}
+
 // history puts the records of persons, and those that refer to them, below one another: the first column says of which table each is.
 func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
-	type part struct {
-		columns []column
-		person  []int32
-	}
 	persons := r.members[r.config.Person]
 	own := make([]int32, persons.part.Joined.Records)
 	for i := range own {
@@ -95,14 +121,21 @@ func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
 	alpha = 1
 	var parts []part
 	width := 0
-	add := func(m *member, person []int32) {
+	add := func(m *member, person []int32, more ...column) {
 		columns, why := r.tuples(m)
 		if not == "" {
 			not = why
 		}
+		columns = append(columns, more...)
 		parts, width = append(parts, part{columns, person}), max(width, len(columns))
 	}
-	add(persons, own)
+	var shared []column
+	for i := range r.config.Keys {
+		if k := &r.config.Keys[i]; k.Table == r.config.Person && r.config.shows(k) {
+			shared = append(shared, alike(persons.values(k.Column)))
+		}
+	}
+	add(persons, own, shared...)
 	for i := range r.config.Keys {
 		if k := &r.config.Keys[i]; r.config.below(k) {
 			m := r.members[k.Table]
@@ -115,7 +148,11 @@ func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
 				}
 				person = append(person, int32(who))
 			}
-			add(m, person)
+			if m.table.pipeline.Sink.Shuffled() {
+				add(m, person)
+			} else {
+				add(m, person, places(person))
+			}
 		}
 	}
 	for _, m := range r.order {
@@ -138,6 +175,9 @@ func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
 	}
 	for t, p := range parts {
 		for i := range p.person {
+			if p.person[i] < 0 {
+				continue // else such records would make the share of persons who are found smaller
+			}
 			data.Person = append(data.Person, p.person[i])
 			data.Keys[0].Codes, data.Known[0] = append(data.Keys[0].Codes, int32(t)), append(data.Known[0], int32(t))
 			for j := range width {

@@ -42,6 +42,7 @@ type Report struct {
 	Persons      *uniqueness.Persons `json:"persons,omitempty" doc:"the persons, each by all of its records in all tables; absent if they could not be counted"`
 	Unmeasured   string              `json:"unmeasured,omitempty" doc:"why the persons could not be counted; no rule about them holds then"`
 	NotCounted   []string            `json:"not_counted,omitempty" doc:"what the release tells of persons that is not counted"`
+	Warnings     []string            `json:"warnings,omitempty"`
 	Rounds       int                 `json:"rounds" doc:"how often tables were written until no record referred to one that had left"`
 	Gate         assess.Verdict      `json:"gate" doc:"the verdict on all tables: each by its own gate, and the persons"`
 	Withheld     string              `json:"withheld,omitempty" doc:"why no table is published"`
@@ -71,7 +72,7 @@ func (k *Key) words() string { return k.Table + "." + k.Column + " = " + k.Of + 
 // judged judges the persons, and makes the report. A table that would pass is withheld with the others, which its report says.
 func (r *run) judged(ctx context.Context) (*Report, error) {
 	c := r.config
-	rep := &Report{Schema: ReportSchema, Name: c.Name, Version: r.options.Version, Started: r.started, ConfigSHA256: c.SHA256(), KeyID: r.key.ID(), Person: c.Person, Rounds: r.rounds,
+	rep := &Report{Schema: ReportSchema, Name: c.Name, Version: r.options.Version, Started: r.started, ConfigSHA256: c.SHA256(), KeyID: r.key.ID(), Person: c.Person, Rounds: r.rounds, Warnings: r.warnings,
 		Gate: assess.Verdict{Passed: true}, Loosened: slices.Clone(c.Loosened)}
 	var err error
 	if rep.Persons, rep.Unmeasured, err = r.persons(ctx); err != nil {
@@ -120,11 +121,11 @@ func (r *run) leftBy(m *member) (list []LeftBy) {
 func (c *Config) notCounted() (list []string) {
 	for i := range c.Keys {
 		k := &c.Keys[i]
-		if law, _ := lawOf(c.named(k.Table).pipeline, k.Column); !c.below(k) && law != withheld {
-			list = append(list, fmt.Sprintf("%s: whoever knows several records that refer to one of %s, such as all members of a household, compares them all together; here each person is counted by its own", k.words(), k.Of))
+		if !c.below(k) && c.shows(k) {
+			list = append(list, fmt.Sprintf("%s: whoever knows several records that refer to one of %s, such as all members of a household, compares them all together; here each person is counted by its own records and by how many refer to the same", k.words(), k.Of))
 		}
 	}
-	return list
+	return append(list, "amounts: R, rmse and what columns of one record tell of each other are each table's own; a value that stands in several tables is drawn in each, and whoever has both averages them")
 }
 
 // withholdAll says in the reports of tables that would pass by themselves that they are withheld.
@@ -205,7 +206,7 @@ func (c *Config) public(rep *Report) *Public {
 	}
 	for i := range c.Keys {
 		k := &c.Keys[i]
-		if law, _ := lawOf(c.named(k.Table).pipeline, k.Column); law != withheld {
+		if c.shows(k) {
 			p.Keys = append(p.Keys, PublicKey{k.Table, k.Column, k.Of, k.References})
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -48,6 +49,8 @@ type run struct {
 	members map[string]*member
 	order   []*member // each after those to whose records its own refer
 	rounds  int
+
+	warnings []string
 
 	json, public *publish.File // nil if no report is asked for
 }
@@ -103,7 +106,45 @@ func (r *run) open(ctx context.Context) error {
 		}
 		r.order, r.members[t.Name] = append(r.order, m), m
 	}
-	return r.checkTypes()
+	if err := r.checkTypes(); err != nil {
+		return err
+	}
+	if r.warnings = r.unshifted(); len(r.warnings) > 0 {
+		for _, w := range r.warnings {
+			r.options.Log.Warn().Msg(w)
+		}
+	}
+	return nil
+}
+
+// unshifted warns of dates that leave as they are beside dates of the same persons that are shifted.
+func (r *run) unshifted() (list []string) {
+	shifted := ""
+	for _, m := range r.order {
+		for _, spec := range m.table.pipeline.Masks {
+			if d, ok := spec.Params.(*transform.Date); ok && d.Shift != nil && shifted == "" {
+				shifted = strconv.Quote(d.Columns[0]) + " of table " + strconv.Quote(m.table.Name)
+			}
+		}
+	}
+	if shifted == "" {
+		return nil
+	}
+	for _, m := range r.order {
+		p := m.table.pipeline
+		for _, f := range m.source.Schema().Fields {
+			c := p.Columns.Named(f.Name)
+			switch f.Type.(type) {
+			case *arrow.Date32Type, *arrow.Date64Type, *arrow.TimestampType:
+			default:
+				continue
+			}
+			if c != nil && c.Role != microdata.Identifier && !slices.ContainsFunc(p.Masks, func(s transform.Spec) bool { return slices.Contains(s.Params.Masks(), f.Name) }) {
+				list = append(list, fmt.Sprintf("%s of table %s leaves as it is, and %s is shifted: a date that both know of a person tells the shift, and with it all of that person's dates", strconv.Quote(f.Name), strconv.Quote(m.table.Name), shifted))
+			}
+		}
+	}
+	return list
 }
 
 // checkTypes demands that columns that join tables are there, and have one type: a number and its text do not identify the same record.

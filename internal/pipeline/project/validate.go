@@ -61,6 +61,7 @@ func (l *loader) validate(c *Config, opts config.Options) {
 			l.validateKey(c, i)
 		}
 		l.validateShifts(c)
+		l.validatePseudonyms(c)
 	}
 }
 
@@ -176,7 +177,7 @@ func (l *loader) validateTable(t *Table) {
 	case objectpath.Is(path):
 		l.refuse(t, "source."+p.Source.Kind+".path", "must be files of this machine")
 	}
-	if paths := p.Sink.Config.Paths(); sink.Placed == nil || len(paths) != 1 || paths[0] == "-" || objectpath.Is(paths[0]) {
+	if paths := p.Sink.Config.Paths(); sink.Placed == nil || len(paths) != 1 || config.PathOf(p.Sink.Config) == "-" || objectpath.Is(paths[0]) {
 		l.refuse(t, "sink."+p.Sink.Kind, "must be one file of this machine (and no codebook beside it)")
 	}
 	for _, f := range []struct {
@@ -324,6 +325,31 @@ func (l *loader) validateKey(c *Config, i int) {
 	if laws[0] != laws[1] {
 		l.Wrong(at, "joins %s of %s, which is %s, with %s of %s, which is %s: the tables of the release would not join; mask both alike", strconv.Quote(k.Column), strconv.Quote(k.Table), laws[0],
 			strconv.Quote(k.References), strconv.Quote(k.Of), laws[1])
+	}
+}
+
+// validatePseudonyms refuses pseudonyms that join two tables and are in no key: what they join is counted by nobody.
+func (l *loader) validatePseudonyms(c *Config) {
+	type shown struct{ table, column, law string }
+	var before []shown
+	for i := range c.Tables {
+		t := &c.Tables[i]
+		keys := c.joins(t.Name)
+		for _, column := range t.pipeline.Columns {
+			law, _ := lawOf(t.pipeline, column.Name)
+			if !transform.Renames(t.pipeline.Masks, column.Name) || law == withheld {
+				continue
+			}
+			now := shown{t.Name, column.Name, law}
+			for _, s := range before {
+				if s.law == law && s.table != t.Name && !(slices.Contains(keys, column.Name) && slices.Contains(c.joins(s.table), s.column)) {
+					l.refuse(t, form.Join("columns", column.Name), "has the pseudonyms of %s of table %s and is joined with it by no key (keys), so that nobody counts what they tell together: name the key, withhold the column or give it another scope",
+						strconv.Quote(s.column), strconv.Quote(s.table))
+					break
+				}
+			}
+			before = append(before, now)
+		}
 	}
 }
 
