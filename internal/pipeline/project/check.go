@@ -3,6 +3,9 @@ package project
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
@@ -18,16 +21,10 @@ func (c *Config) Pipelines() (list []*config.Pipeline) {
 }
 
 // Check checks what makes it impossible to release by a project, without data; connect: also the key, the sources with their columns, and
-// that the outputs can be written.
-func Check(ctx context.Context, c *Config, connect bool) error {
+// that the outputs can be written. It leaves nothing behind.
+func Check(ctx context.Context, c *Config, connect bool) (err error) {
 	for _, p := range c.Pipelines() {
 		if err := p.CheckRelease(); err != nil {
-			return err
-		}
-		if !connect {
-			continue
-		}
-		if err := filejob.Connect(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -36,6 +33,24 @@ func Check(ctx context.Context, c *Config, connect bool) error {
 	}
 	ctx, o := pipeline.Options{AllowLoosening: true}.Ready(ctx)
 	r := &run{config: c, options: o, members: map[string]*member{}}
-	err := r.open(ctx)
-	return errors.Join(err, r.close())
+	if err := r.open(ctx); err != nil {
+		return errors.Join(err, r.close())
+	}
+	defer func() { err = errors.Join(err, r.abort(), r.close()) }()
+	if err := r.create(); err != nil {
+		return err
+	}
+	for i := range c.Tables {
+		t := &c.Tables[i]
+		at, err := r.dir.Inside(filepath.Base(t.pipeline.Sink.Config.Paths()[0]))
+		if err != nil {
+			return err
+		}
+		moved := *t.pipeline
+		moved.Sink.Config = moved.Sink.Abilities().Placed.At(at)
+		if err := filejob.Connect(ctx, &moved); err != nil {
+			return fmt.Errorf("table %s: %w", strconv.Quote(t.Name), err)
+		}
+	}
+	return nil
 }
