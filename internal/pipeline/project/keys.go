@@ -1,6 +1,10 @@
 package project
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform"
+)
 
 // distances returns how many keys lie between the persons and each table.
 func (c *Config) distances() map[string]int {
@@ -32,7 +36,28 @@ func (c *Config) shows(k *Key) bool {
 	return law != withheld
 }
 
-// joins returns the columns of a table that are in keys.
+// identified returns a function that names what a column identifies: one name for all columns that keys join, and for any other its own.
+func (c *Config) identified() func(table, column string) string {
+	of := map[[2]string]string{}
+	name := func(table, column string) string {
+		at := [2]string{table, column}
+		if of[at] == "" {
+			of[at] = table + "." + column
+		}
+		return of[at]
+	}
+	for _, k := range c.Keys {
+		a, b := name(k.Table, k.Column), name(k.Of, k.References)
+		for at, root := range of {
+			if root == a {
+				of[at] = b
+			}
+		}
+	}
+	return name
+}
+
+// joins returns the columns of a table that are in keys, and in that of the persons the other pseudonyms.
 func (c *Config) joins(table string) (columns []string) {
 	add := func(of, column string) {
 		if of == table && !slices.Contains(columns, column) {
@@ -42,6 +67,23 @@ func (c *Config) joins(table string) (columns []string) {
 	for _, k := range c.Keys {
 		add(k.Table, k.Column)
 		add(k.Of, k.References)
+	}
+	if t := c.named(table); table == c.Person && t.pipeline != nil {
+		for _, column := range t.pipeline.Columns {
+			if law, _ := lawOf(t.pipeline, column.Name); law != withheld && transform.Renames(t.pipeline.Masks, column.Name) {
+				add(table, column.Name)
+			}
+		}
+	}
+	return columns
+}
+
+// own returns the columns of the persons' table of which no two records may have the same value: those that identify a person.
+func (c *Config) own() (columns []string) {
+	for _, name := range c.joins(c.Person) {
+		if !slices.ContainsFunc(c.Keys, func(k Key) bool { return k.Table == c.Person && k.Column == name }) && name != c.named(c.Person).pipeline.HouseholdColumn() {
+			columns = append(columns, name)
+		}
 	}
 	return columns
 }

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -421,4 +422,170 @@ func TestLeavingIsAsIfNeverThere(t *testing.T) {
 	if releases[0] != releases[1] || len(releases[0]) < 1000 {
 		t.Errorf("the releases differ:\n%.400s\n\n%.400s", releases[0], releases[1])
 	}
+}
+
+// TestOnePersonOneRecord: several records of one person are refused in the table of the persons, whatever tells that they are hers; k would count her
+// own records for those of others.
+func TestOnePersonOneRecord(t *testing.T) {
+	const same = "pid,hid,sex,age\nP1,H1,f,30\nP2,H2,f,31\nP1,H1,f,32\nP3,H3,f,33\n"
+	two := func(c *care) { // persons and their households alone: no key refers to persons
+		delete(c.tables, "visits")
+		c.project = strings.Replace(strings.Replace(c.project, "  visits:     {config: DIR/visits.yaml}\n", "", 1), "  - {table: visits, column: pid, of: persons}\n", "", 1)
+	}
+	for name, x := range map[string]struct {
+		change func(*care)
+		want   string
+	}{
+		"a key refers to it": {func(*care) {}, `keys[0]: must refer to one record, and several of "persons" have the same value of "pid"`},
+		"identity":           {two, "person: must have one record for each person"},
+		"pseudonym": {func(c *care) {
+			two(c)
+			c.tables["persons"] = strings.Replace(c.tables["persons"], "[pid]\n", "[pid, age]\n", 1)
+		}, `several released ones have the same value of "pid"`},
+		"nothing tells it": {func(c *care) {
+			two(c)
+			c.tables["persons"] = "columns: {pid: {role: identifier}, hid: {role: other}, sex: {role: key}, age: {role: key}}\nmasks: [{pseudonym: {columns: [hid], scope: household}}]\n"
+		}, "person: must be a table that keys refer to"},
+		"identity, no key": {func(c *care) {
+			two(c)
+			c.tables["persons"] = "identity: [pid]\ncolumns: {pid: {role: identifier}, hid: {role: other}, sex: {role: key}, age: {role: key}}\nmasks: [{pseudonym: {columns: [hid], scope: household}}]\n"
+		}, "several released ones have one identity (pid)"},
+	} {
+		c := newCare(t)
+		x.change(c)
+		c.pair()
+		c.write("persons.csv", same)
+		p, err := c.parse()
+		if err == nil {
+			_, err = Run(t.Context(), p, pipeline.Options{})
+		}
+		if err == nil || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%s: %v, want %q", name, err, x.want)
+		}
+		if left := c.tree(); len(left) > 0 {
+			t.Errorf("%s: there is %v", name, left)
+		}
+	}
+}
+
+// TestHouseholdsInQuarantine: their persons leave, and the visits of these.
+func TestHouseholdsInQuarantine(t *testing.T) {
+	c := newCare(t)
+	c.pair()
+	c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
+	c.write("households.csv", "hid,region,rooms\nH1,n,1\nH2,n,none\nH3,s,3\nH4,s,4\n")
+	c.tables["households"] = `source: {csv: {path: DIR/households.csv, types: {rooms: int64}}}
+columns: {hid: {role: other}, region: {role: key}, rooms: {role: sensitive, decimals: 0}}
+masks: [{pseudonym: {columns: [hid], scope: household}}, {noise: {columns: [rooms], sd: 20}}]
+gate: {max_quarantined: 50%}
+`
+	for _, name := range []string{"visits", "persons"} {
+		c.tables[name] = strings.Replace(c.tables[name], "gate: {rules: [{min_k: 2}]}\n", "", 1)
+	}
+	rep := c.released()
+	for i, want := range []string{"visits 3 0 1", "persons 3 0 1", "households 3 1 0"} {
+		if r := rep.Tables[i].Records; fmt.Sprint(rep.Tables[i].Name, " ", r.Released, " ", r.Quarantined, " ", r.LeftOut) != want {
+			t.Errorf("%s: %+v, want %s", rep.Tables[i].Name, r, want)
+		}
+	}
+	if rep.Tables[1].Left[0].With != 1 || rep.Tables[0].Left[0].With != 1 {
+		t.Errorf("%+v", rep.Tables)
+	}
+}
+
+// TestKeysThatAreDrawn: a key that noise or PRAM changes is not counted, and no rule holds, in whichever table it is.
+func TestKeysThatAreDrawn(t *testing.T) {
+	for name, mask := range map[string]string{
+		"persons":    "  - pram: {columns: [sex], categories: [f, m], keep: 0.8}\n",
+		"visits":     "masks: [{pseudonym: {columns: [pid], scope: person}}, {pram: {columns: [kind], categories: [a, b], keep: 0.8}}]\n",
+		"households": "masks: [{pseudonym: {columns: [hid], scope: household}}, {pram: {columns: [region], categories: [n, s], keep: 0.8}}]\n",
+	} {
+		c := newCare(t)
+		c.some(rand.New(rand.NewPCG(3, 3)))
+		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
+		if at := strings.Index(c.tables[name], "masks: ["); at >= 0 {
+			c.tables[name] = c.tables[name][:at]
+		}
+		c.tables[name] += mask
+		result, err := c.run()
+		if err != nil || !result.Refused() || !strings.Contains(result.Report.Unmeasured, `table "`+name+`": `) || result.Report.Persons != nil {
+			t.Errorf("%s: %v, %+v", name, err, result)
+		}
+	}
+}
+
+// TestTablesWithoutRecords: persons of whom another table has nothing are counted, and without persons no rule holds.
+func TestTablesWithoutRecords(t *testing.T) {
+	c := newCare(t)
+	c.pair()
+	c.tables["visits"] = strings.Replace(c.tables["visits"], "gate: {rules: [{min_k: 2}]}\n", "", 1)
+	c.write("visits.csv", "vid,pid,kind\n")
+	if rep := c.released(); rep.Persons.Persons != 4 || rep.Persons.MinFrequency != 2 {
+		t.Errorf("%+v", rep.Persons)
+	}
+	c.write("persons.csv", "pid,hid,sex,age\n")
+	result, err := c.run()
+	if err != nil || !result.Refused() || result.Report.Unmeasured != "no person is released" {
+		t.Errorf("%v, %+v", err, result)
+	}
+}
+
+// TestCancelled: a run that is told to end leaves nothing behind.
+func TestCancelled(t *testing.T) {
+	c := newCare(t)
+	c.some(rand.New(rand.NewPCG(1, 1)))
+	p, err := c.parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Run(ctx, p, pipeline.Options{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+	if left := c.tree(); len(left) > 0 {
+		t.Errorf("there is %v", left)
+	}
+}
+
+// TestOtherFormats: tables of other formats, of folders of files, and with numbers as keys, give the persons of the CSV files.
+func TestOtherFormats(t *testing.T) {
+	for _, format := range []string{"jsonl", "parquet"} {
+		c := newCare(t)
+		c.some(rand.New(rand.NewPCG(9, 9)))
+		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_individual_risk: 1}", 1)
+		want := c.released()
+		for name := range c.tables {
+			c.tables[name] += fmt.Sprintf("sink: {%s: {path: DIR/out/%[1]s/%[2]s.%[1]s}}\n", format, name)
+		}
+		if got := c.released(); got.Persons.Found != want.Persons.Found || got.Persons.MinFrequency != want.Persons.MinFrequency {
+			t.Errorf("%s: %+v, want %+v", format, got.Persons, want.Persons)
+		}
+	}
+	c := newCare(t)
+	c.some(rand.New(rand.NewPCG(9, 9)))
+	c.project = strings.Replace(c.project, "{min_k: 2}", "{max_individual_risk: 1}", 1)
+	want := c.released()
+	lines := strings.SplitAfter(c.text("persons.csv"), "\n")
+	if err := os.Mkdir(filepath.Join(c.dir, "parts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.write("parts/a.csv", strings.Join(lines[:20], ""))
+	c.write("parts/b.csv", lines[0]+strings.Join(lines[20:], ""))
+	c.tables["persons"] += "source: {csv: {path: DIR/parts}}\n"
+	if got := c.released(); got.Persons.Found != want.Persons.Found {
+		t.Errorf("a folder: %+v, want %+v", got.Persons, want.Persons)
+	}
+	if info, err := os.Stat(filepath.Join(c.dir, "out", "release", "persons.csv")); err != nil || info.IsDir() {
+		t.Errorf("a folder of files is not released as one: %v, %v", info, err)
+	}
+}
+
+func (c *care) text(name string) string {
+	c.t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.dir, name))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return string(text)
 }

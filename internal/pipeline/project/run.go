@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -318,16 +319,26 @@ func (r *run) write(ctx context.Context, m *member) error {
 	}
 	twice := make([]bool, len(m.joins))
 	var digests []microdata.Digest
+	persons, several := fates{}, false
 	of.Observe = func(joins []*microdata.Column, b *microdata.Block) {
 		for i, column := range joins {
 			digests = r.key.Digests(digests, []*microdata.Column{column}, b.N)
 			twice[i] = m.fates[i].add(digests, b) || twice[i]
 		}
+		if m.table.Name == r.config.Person && b.Digests != nil {
+			several = persons.add(b.Digests, b) || several
+		}
 	}
 	if m.part, err = filejob.WritePart(ctx, m.table.pipeline, r.options, r.key, of); err != nil {
 		return err
 	}
-	return r.single(m, twice)
+	if err := r.single(m, twice); err != nil {
+		return err
+	}
+	if several {
+		return config.Errors{r.config.Errorf("person", "must have one record for each person, and several released ones have one identity (%s)", strings.Join(m.table.pipeline.Identity, ", "))}
+	}
+	return nil
 }
 
 // single demands that a value to which records of other tables refer is that of one record.
@@ -335,6 +346,14 @@ func (r *run) single(m *member, twice []bool) error {
 	for i, k := range r.config.Keys {
 		if k.Of == m.table.Name && twice[slices.Index(m.joins, k.References)] {
 			return config.Errors{r.config.Errorf(fmt.Sprintf("keys[%d]", i), "must refer to one record, and several of %s have the same value of %s", strconv.Quote(k.Of), strconv.Quote(k.References))}
+		}
+	}
+	if m.table.Name != r.config.Person {
+		return nil
+	}
+	for _, name := range r.config.own() {
+		if twice[slices.Index(m.joins, name)] {
+			return config.Errors{r.config.Errorf("person", "must have one record for each person, and several released ones have the same value of %s", strconv.Quote(name))}
 		}
 	}
 	return nil

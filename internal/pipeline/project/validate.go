@@ -62,6 +62,14 @@ func (l *loader) validate(c *Config, opts config.Options) {
 		}
 		l.validateShifts(c)
 		l.validatePseudonyms(c)
+		l.validatePerson(c)
+	}
+}
+
+// validatePerson demands that two records of one person would be found in the table of the persons.
+func (l *loader) validatePerson(c *Config) {
+	if len(l.apart) == 0 && l.Sound("person") && len(c.own()) == 0 && len(c.named(c.Person).pipeline.Identity) == 0 {
+		l.Wrong("person", "must be a table that keys refer to, or whose configuration has an identity, got %q: else nobody sees whether two of its records are one person's", c.Person)
 	}
 }
 
@@ -178,7 +186,7 @@ func (l *loader) validateTable(t *Table) {
 		l.refuse(t, "source."+p.Source.Kind+".path", "must be files of this machine")
 	}
 	if paths := p.Sink.Config.Paths(); sink.Placed == nil || len(paths) != 1 || config.PathOf(p.Sink.Config) == "-" || objectpath.Is(paths[0]) {
-		l.refuse(t, "sink."+p.Sink.Kind, "must be one file of this machine (and no codebook beside it)")
+		l.refuse(t, "sink."+p.Sink.Kind, "must be one file of this machine (csv, jsonl or parquet), without a codebook beside it")
 	}
 	for _, f := range []struct {
 		path  string
@@ -330,20 +338,20 @@ func (l *loader) validateKey(c *Config, i int) {
 
 // validatePseudonyms refuses pseudonyms that join two tables and are in no key: what they join is counted by nobody.
 func (l *loader) validatePseudonyms(c *Config) {
-	type shown struct{ table, column, law string }
+	type shown struct{ table, column, of, law string }
+	identified := c.identified()
 	var before []shown
 	for i := range c.Tables {
 		t := &c.Tables[i]
-		keys := c.joins(t.Name)
 		for _, column := range t.pipeline.Columns {
 			law, _ := lawOf(t.pipeline, column.Name)
 			if !transform.Renames(t.pipeline.Masks, column.Name) || law == withheld {
 				continue
 			}
-			now := shown{t.Name, column.Name, law}
+			now := shown{t.Name, column.Name, identified(t.Name, column.Name), law}
 			for _, s := range before {
-				if s.law == law && s.table != t.Name && !(slices.Contains(keys, column.Name) && slices.Contains(c.joins(s.table), s.column)) {
-					l.refuse(t, form.Join("columns", column.Name), "has the pseudonyms of %s of table %s and is joined with it by no key (keys), so that nobody counts what they tell together: name the key, withhold the column or give it another scope",
+				if s.law == law && s.of != now.of {
+					l.refuse(t, form.Join("columns", column.Name), "has the pseudonyms of %s of table %s, with which no key joins it (keys), so that nobody counts what they tell together: name the key, withhold the column or give it another scope",
 						strconv.Quote(s.column), strconv.Quote(s.table))
 					break
 				}
@@ -385,22 +393,7 @@ type shift struct {
 
 // validateShifts demands that all dates of one person move alike, in whichever table they are.
 func (l *loader) validateShifts(c *Config) {
-	of := map[[2]string]string{}
-	name := func(table, column string) string {
-		at := [2]string{table, column}
-		if of[at] == "" {
-			of[at] = table + "." + column
-		}
-		return of[at]
-	}
-	for _, k := range c.Keys {
-		a, b := name(k.Table, k.Column), name(k.Of, k.References)
-		for at, root := range of {
-			if root == a {
-				of[at] = b
-			}
-		}
-	}
+	identified := c.identified()
 	var before []shift
 	for i := range c.Tables {
 		t := &c.Tables[i]
@@ -409,7 +402,7 @@ func (l *loader) validateShifts(c *Config) {
 			if !ok || d.Shift == nil {
 				continue
 			}
-			now := shift{t, t.pipeline.MaskPath(m), name(t.Name, d.By), fmt.Sprintf("by %d days in scope %q", *d.Shift, d.Scope)}
+			now := shift{t, t.pipeline.MaskPath(m), identified(t.Name, d.By), fmt.Sprintf("by %d days in scope %q", *d.Shift, d.Scope)}
 			for _, s := range before {
 				if s.of == now.of && s.law != now.law {
 					l.refuse(t, now.path, "must shift dates as %s of table %s does, %s: else intervals between the tables differ, and two shifts of one date tell of it", s.path, strconv.Quote(s.table.Name), s.law)
