@@ -589,3 +589,89 @@ func (c *care) text(name string) string {
 	}
 	return string(text)
 }
+
+// TestRecordsOfNobody: with optional a record without a value stays. It is nobody's: it makes no share of persons smaller.
+func TestRecordsOfNobody(t *testing.T) {
+	c := newCare(t)
+	c.pair()
+	c.tables["visits"] = strings.Replace(c.tables["visits"], "gate: {rules: [{min_k: 2}]}\n", "", 1)
+	c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
+	want := c.released()
+	visits := c.text("visits.csv")
+	for i := range 50 {
+		visits += fmt.Sprintf("%d,,a\n", 100+i)
+	}
+	c.write("visits.csv", visits)
+	if rep := c.released(); rep.Tables[0].Records.Released != 4 || rep.Tables[0].Left[0].Left != (Left{Without: 50}) {
+		t.Errorf("%+v", rep.Tables[0])
+	}
+	c.project = strings.Replace(c.project, "column: pid, of: persons", "column: pid, of: persons, optional: true", 1)
+	rep := c.released()
+	if rep.Tables[0].Records.Released != 54 || len(rep.Tables[0].Left) != 0 {
+		t.Errorf("%+v", rep.Tables[0])
+	}
+	if rep.Persons.Persons != 4 || rep.Persons.UniqueShare != want.Persons.UniqueShare || rep.Persons.Found != want.Persons.Found {
+		t.Errorf("%+v, want %+v", rep.Persons, want.Persons)
+	}
+	// A person may be of no household, which is known of her like any other.
+	c.project = strings.Replace(c.project, "column: hid, of: households", "column: hid, of: households, optional: true", 1)
+	c.write("persons.csv", "pid,hid,sex,age\nP1,H1,f,30\nP2,H2,f,31\nP3,,f,32\nP4,,f,33\n")
+	if rep := c.released(); rep.Persons.Persons != 4 || rep.Tables[2].Records.Released != 2 || rep.Persons.MinFrequency != 1 {
+		t.Errorf("%+v", rep)
+	}
+}
+
+// TestTypesOfKeys: a number and its text do not join.
+func TestTypesOfKeys(t *testing.T) {
+	for i, name := range []string{"visits", "households"} {
+		c := newCare(t)
+		c.pair()
+		for _, file := range []string{"visits", "persons", "households"} {
+			text := c.text(file + ".csv")
+			for n := range 5 {
+				text = strings.ReplaceAll(strings.ReplaceAll(text, fmt.Sprintf("P%d,", n), fmt.Sprintf("%d,", n)), fmt.Sprintf("H%d,", n), fmt.Sprintf("%d,", n))
+			}
+			c.write(file+".csv", text)
+			c.tables[file] = strings.Replace(c.tables[file], "gate: {rules: [{min_k: 2}]}\n", "", 1)
+		}
+		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
+		c.released()
+		column := []string{"pid", "hid"}[i]
+		c.tables[name] += "source: {csv: {path: DIR/" + name + ".csv, types: {" + column + ": string}}}\n"
+		_, err := c.run()
+		var wrong config.Errors
+		if want := fmt.Sprintf("keys[%d]: joins", i); !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", name, err, want)
+		}
+	}
+}
+
+// TestDatesBesideShiftedOnes: a date that leaves as it is beside shifted ones is said, whichever table has it.
+func TestDatesBesideShiftedOnes(t *testing.T) {
+	for _, name := range []string{"persons", "households"} {
+		for role, warns := range map[string]bool{"other": true, "identifier": false} {
+			c := newCare(t)
+			c.pair()
+			for _, table := range []string{"visits", "persons", "households"} {
+				c.tables[table] = strings.Replace(c.tables[table], "gate: {rules: [{min_k: 2}]}\n", "", 1)
+			}
+			c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
+			for _, table := range []string{"visits", name} {
+				lines := strings.Split(strings.TrimSpace(c.text(table+".csv")), "\n")
+				for i := range lines {
+					lines[i] += []string{",day", ",2025-01-01"}[min(i, 1)]
+				}
+				c.write(table+".csv", strings.Join(lines, "\n")+"\n")
+			}
+			c.tables["visits"] = strings.Replace(strings.Replace(c.tables["visits"], "columns: {", "columns: {day: {role: other}, ", 1), "scope: person}}]", "scope: person}}, {date: {columns: [day], shift: 9, by: pid, scope: person}}]", 1)
+			c.tables[name] = strings.Replace(c.tables[name], "columns: {", "columns: {day: {role: "+role+"}, ", 1)
+			rep := c.released()
+			if got := len(rep.Warnings) == 1 && strings.Contains(rep.Warnings[0], `"day" of table "`+name+`" leaves as it is`); got != warns || !warns && len(rep.Warnings) > 0 {
+				t.Errorf("%s, %s: %q", name, role, rep.Warnings)
+			}
+			if !slices.ContainsFunc(rep.NotCounted, func(s string) bool { return strings.HasPrefix(s, `table "visits": the intervals`) }) {
+				t.Errorf("%q", rep.NotCounted)
+			}
+		}
+	}
+}

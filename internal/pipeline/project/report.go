@@ -20,6 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/schemadoc"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // The names of the formats.
@@ -123,6 +124,13 @@ func (c *Config) notCounted() (list []string) {
 		k := &c.Keys[i]
 		if !c.below(k) && c.shows(k) {
 			list = append(list, fmt.Sprintf("%s: whoever knows several records that refer to one of %s, such as all members of a household, compares them all together; here each person is counted by its own records and by how many refer to the same", k.words(), k.Of))
+		}
+	}
+	for i := range c.Tables {
+		for _, spec := range c.Tables[i].pipeline.Masks {
+			if d, ok := spec.Params.(*transform.Date); ok && d.Shift != nil {
+				list = append(list, fmt.Sprintf("table %s: the intervals between the shifted dates of a person (%s), which stay to the day", strconv.Quote(c.Tables[i].Name), strings.Join(d.Columns, ", ")))
+			}
 		}
 	}
 	return append(list, "amounts: R, rmse and what columns of one record tell of each other are each table's own; a value that stands in several tables is drawn in each, and whoever has both averages them")
