@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // care is a project of households, persons and visits in a folder of the test.
@@ -672,6 +674,128 @@ func TestDatesBesideShiftedOnes(t *testing.T) {
 			if !slices.ContainsFunc(rep.NotCounted, func(s string) bool { return strings.HasPrefix(s, `table "visits": the intervals`) }) {
 				t.Errorf("%q", rep.NotCounted)
 			}
+		}
+	}
+}
+
+// TestTablesThatChange: a table that changes after it was read, whichever it is, keeps all from being published.
+func TestTablesThatChange(t *testing.T) {
+	for _, name := range []string{"households", "persons", "visits"} {
+		c := newCare(t)
+		c.pair()
+		p, err := c.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, o := pipeline.Options{}.Ready(t.Context())
+		r := &run{config: p, options: o, members: map[string]*member{}}
+		if err := errors.Join(r.open(ctx), r.create(), r.settle(ctx), r.unchanged()); err != nil {
+			t.Fatal(err)
+		}
+		c.write(name+".csv", c.text(name+".csv")+"\n")
+		if err := r.unchanged(); err == nil || !strings.Contains(err.Error(), `table "`+name+`": source: `) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := errors.Join(r.abort(), r.close()); err != nil {
+			t.Error(err)
+		}
+		if left := c.tree(); len(left) > 0 {
+			t.Errorf("there is %v", left)
+		}
+	}
+}
+
+// TestFates: a value is that of two records only if both are released, in either order.
+func TestFates(t *testing.T) {
+	d := []microdata.Digest{{1}, {1}, {2}, {}, {}}
+	for _, x := range []struct {
+		rejected []int
+		twice    bool
+		want     fates
+	}{
+		{nil, true, fates{{1}: true, {2}: true, {}: true}}, {[]int{0}, false, fates{{1}: true, {2}: true, {}: true}}, {[]int{1}, false, fates{{1}: true, {2}: true, {}: true}},
+		{[]int{0, 1}, false, fates{{1}: false, {2}: true, {}: true}}, {[]int{2, 3, 4}, true, fates{{1}: true, {2}: false, {}: false}},
+	} {
+		b := new(microdata.Block)
+		b.Reset(0, 0, len(d), 0)
+		for _, i := range x.rejected {
+			b.Reject(i, "", "cannot be")
+		}
+		f := fates{}
+		if twice := f.add(d, b); twice != x.twice || !maps.Equal(f, x.want) {
+			t.Errorf("%v: twice %v, %v; want %v, %v", x.rejected, twice, f, x.twice, x.want)
+		}
+	}
+}
+
+// TestBothInQuarantineAndWithout: a record that is malformed and refers to none is in quarantine and not counted as left; a household without a name
+// stays with nobody.
+func TestBothInQuarantineAndWithout(t *testing.T) {
+	c := newCare(t)
+	c.pair()
+	for _, name := range []string{"visits", "persons", "households"} {
+		c.tables[name] = strings.Replace(c.tables[name], "gate: {rules: [{min_k: 2}]}\n", "", 1)
+	}
+	c.project = strings.Replace(strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1), "of: households", "of: households, optional: true", 1)
+	c.write("visits.csv", "vid,pid,kind,days\n1,P1,a,1\n2,P2,b,2\n3,P3,a,3\n4,P4,b,4\n5,P77,a,none\n6,P78,a,6\n")
+	c.write("households.csv", c.text("households.csv")+",n\n")
+	c.tables["visits"] = `identity: [vid]
+source: {csv: {path: DIR/visits.csv, types: {days: int64}}}
+columns: {vid: {role: identifier}, pid: {role: other}, kind: {role: key}, days: {role: sensitive, decimals: 0}}
+masks: [{pseudonym: {columns: [pid], scope: person}}, {noise: {columns: [days], sd: 20}}]
+gate: {max_quarantined: 50%}
+`
+	rep := c.released()
+	if r := rep.Tables[0]; r.Records.Quarantined != 1 || r.Records.LeftOut != 1 || r.Left[0].Left != (Left{Orphans: 1}) {
+		t.Errorf("%+v", r)
+	}
+	if r := rep.Tables[2]; r.Records.Released != 4 || r.Left[0].Left != (Left{Without: 1}) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRecordsToWhichVisitsRefer: the hospital of a visit belongs to this visit, and that it has none is known too: by brute force.
+func TestRecordsToWhichVisitsRefer(t *testing.T) {
+	for seed := range uint64(3) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		c := newCare(t)
+		c.project = strings.Replace(c.project, "tables:\n", "tables:\n  hospitals: {config: DIR/hospitals.yaml}\n", 1)
+		c.project = strings.Replace(c.project, "keys:\n", "keys:\n  - {table: visits, column: hosp, of: hospitals, references: id, optional: true}\n", 1)
+		c.project = strings.Replace(c.project, "  households: {config: DIR/households.yaml}\n", "", 1)
+		c.project = strings.Replace(c.project, "  - {table: persons, column: hid, of: households}\n", "", 1)
+		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
+		delete(c.tables, "households")
+		c.tables["hospitals"] = "columns: {id: {role: other}, size: {role: key}}\nmasks: [{pseudonym: {columns: [id], scope: hospital}}]\n"
+		c.tables["persons"] = "identity: [pid]\ncolumns: {pid: {role: other}, sex: {role: key}}\nmasks: [{pseudonym: {columns: [pid], scope: person}}]\n"
+		c.tables["visits"] = "columns: {pid: {role: other}, hosp: {role: other}, kind: {role: key}}\nmasks: [{pseudonym: {columns: [pid], scope: person}}, {pseudonym: {columns: [hosp], scope: hospital}}]\n" +
+			"sink: {csv: {path: DIR/out/release/visits.csv}, order: shuffled}\n"
+		c.write("hospitals.csv", "id,size\nA,big\nB,small\nC,big\n")
+		size := map[string]string{"A": "big", "B": "small", "C": "big", "": "none"}
+		persons, visits := "pid,sex\n", "pid,hosp,kind\n"
+		whole := map[string]int{}
+		for i := range 150 {
+			sex := []string{"f", "m"}[rng.IntN(2)]
+			persons += fmt.Sprintf("P%d,%s\n", i, sex)
+			var list []string
+			for range rng.IntN(3) {
+				hosp, kind := []string{"A", "B", "C", ""}[rng.IntN(4)], []string{"a", "b"}[rng.IntN(2)]
+				visits += fmt.Sprintf("P%d,%s,%s\n", i, hosp, kind)
+				list = append(list, size[hosp]+kind)
+			}
+			slices.Sort(list)
+			whole[fmt.Sprint(sex, list)]++
+		}
+		c.write("persons.csv", persons)
+		c.write("visits.csv", visits)
+		unique := 0
+		for _, k := range whole {
+			if k == 1 {
+				unique++
+			}
+		}
+		p := c.released().Persons
+		if want := float64(len(whole)) / 150; p.Uniques != unique || p.Found < want-1e-9 || p.Found > want+1e-9 {
+			t.Errorf("seed %d: %+v, want %d unique and %v found", seed, p, unique, want)
 		}
 	}
 }

@@ -202,12 +202,20 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	for _, m := range r.order {
-		if err := connectors.Unchanged(m.source); err != nil {
-			return nil, fmt.Errorf("table %s: source: %w", strconv.Quote(m.table.Name), err)
-		}
+	if err := r.unchanged(); err != nil {
+		return nil, err
 	}
 	return r.publish(ctx, rep)
+}
+
+// unchanged demands that no table has changed since the project began, up to this moment.
+func (r *run) unchanged() error {
+	for _, m := range r.order {
+		if err := connectors.Unchanged(m.source); err != nil {
+			return fmt.Errorf("table %s: source: %w", strconv.Quote(m.table.Name), err)
+		}
+	}
+	return nil
 }
 
 // create makes the folder of the release, which has no name yet, and opens the project's report.
@@ -259,7 +267,7 @@ func (r *run) stale(m *member) bool {
 		if f.nobody {
 			column = r.config.Keys[f.key].References
 		}
-		return m.fatesOf(column).lost(f.of)
+		return m.fatesOf(column).lost(f.of, f.optional)
 	})
 }
 
