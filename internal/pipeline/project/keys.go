@@ -1,8 +1,11 @@
 package project
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -34,6 +37,29 @@ func (c *Config) below(k *Key) bool {
 func (c *Config) shows(k *Key) bool {
 	law, _ := lawOf(c.named(k.Table).pipeline, k.Column)
 	return law != withheld
+}
+
+// repeated warns of columns that two tables release under one name, one of which is masked: what it hides the other may tell.
+func (c *Config) repeated() (list []string) {
+	masked := func(t *Table, column string) bool {
+		return slices.ContainsFunc(t.pipeline.Masks, func(s transform.Spec) bool { return slices.Contains(s.Params.Masks(), column) })
+	}
+	identified := c.identified()
+	for i := range c.Tables {
+		for j := range c.Tables[:i] {
+			a, b := &c.Tables[j], &c.Tables[i]
+			for _, column := range a.pipeline.Columns {
+				other := b.pipeline.Columns.Named(column.Name)
+				if other == nil || column.Role == microdata.Identifier || other.Role == microdata.Identifier || identified(a.Name, column.Name) == identified(b.Name, column.Name) ||
+					!masked(a, column.Name) && !masked(b, column.Name) {
+					continue
+				}
+				list = append(list, fmt.Sprintf("%s is released by tables %s and %s, and no gate judges both together: if they are of one thing, what is masked in one is told by the other", strconv.Quote(column.Name),
+					strconv.Quote(a.Name), strconv.Quote(b.Name)))
+			}
+		}
+	}
+	return list
 }
 
 // identified returns a function that names what a column identifies: one name for all columns that keys join, and for any other its own.

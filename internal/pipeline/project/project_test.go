@@ -661,14 +661,14 @@ func TestDatesBesideShiftedOnes(t *testing.T) {
 			for _, table := range []string{"visits", name} {
 				lines := strings.Split(strings.TrimSpace(c.text(table+".csv")), "\n")
 				for i := range lines {
-					lines[i] += []string{",day", ",2025-01-01"}[min(i, 1)]
+					lines[i] += []string{"," + map[bool]string{true: "day", false: "date"}[table == "visits"], ",2025-01-01"}[min(i, 1)]
 				}
 				c.write(table+".csv", strings.Join(lines, "\n")+"\n")
 			}
 			c.tables["visits"] = strings.Replace(strings.Replace(c.tables["visits"], "columns: {", "columns: {day: {role: other}, ", 1), "scope: person}}]", "scope: person}}, {date: {columns: [day], shift: 9, by: pid, scope: person}}]", 1)
-			c.tables[name] = strings.Replace(c.tables[name], "columns: {", "columns: {day: {role: "+role+"}, ", 1)
+			c.tables[name] = strings.Replace(c.tables[name], "columns: {", "columns: {date: {role: "+role+"}, ", 1)
 			rep := c.released()
-			if got := len(rep.Warnings) == 1 && strings.Contains(rep.Warnings[0], `"day" of table "`+name+`" leaves as it is`); got != warns || !warns && len(rep.Warnings) > 0 {
+			if got := len(rep.Warnings) == 1 && strings.Contains(rep.Warnings[0], `"date" of table "`+name+`" leaves as it is`); got != warns || !warns && len(rep.Warnings) > 0 {
 				t.Errorf("%s, %s: %q", name, role, rep.Warnings)
 			}
 			if !slices.ContainsFunc(rep.NotCounted, func(s string) bool { return strings.HasPrefix(s, `table "visits": the intervals`) }) {
@@ -796,6 +796,25 @@ func TestRecordsToWhichVisitsRefer(t *testing.T) {
 		p := c.released().Persons
 		if want := float64(len(whole)) / 150; p.Uniques != unique || p.Found < want-1e-9 || p.Found > want+1e-9 {
 			t.Errorf("seed %d: %+v, want %d unique and %v found", seed, p, unique, want)
+		}
+	}
+}
+
+// TestColumnsOfTwoTables: a masked column that another table releases under the same name is said, keys and withheld ones are not.
+func TestColumnsOfTwoTables(t *testing.T) {
+	for column, warns := range map[string]bool{"age: {role: other}": true, "age: {role: identifier}": false, "sex: {role: other}": false, "years: {role: other}": false} {
+		for _, last := range []bool{false, true} { // of the tables
+			c := newCare(t)
+			c.pair()
+			c.tables["visits"] = strings.Replace(strings.Replace(c.tables["visits"], "columns: {", "columns: {"+column+", ", 1), "gate: {rules: [{min_k: 2}]}\n", "", 1)
+			c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
+			if last {
+				c.project = strings.Replace(strings.Replace(c.project, "  visits:     {config: DIR/visits.yaml}\n", "", 1), "keys:\n", "  visits: {config: DIR/visits.yaml}\nkeys:\n", 1)
+			}
+			c.write("visits.csv", "vid,pid,kind,"+column[:strings.Index(column, ":")]+"\n1,P1,a,1\n2,P2,b,2\n3,P3,a,3\n4,P4,b,4\n")
+			if rep := c.released(); warns != (len(rep.Warnings) == 1 && strings.HasPrefix(rep.Warnings[0], `"age" is released by tables`)) || !warns && len(rep.Warnings) > 0 {
+				t.Errorf("%s: %q", column, rep.Warnings)
+			}
 		}
 	}
 }

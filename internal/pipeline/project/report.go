@@ -289,7 +289,7 @@ type Brief struct {
 
 // Brief writes the short form of a result, for a command with the given exit status.
 func (r *Result) Brief(out io.Writer, status int) error {
-	b := Brief{"sdlfilter.project.summary/1", r.Report.Name, "released", status, r.Files}
+	b := Brief{"sdlfilter.project.summary/1", r.Report.Name, "released", status, append([]string{}, r.Files...)}
 	switch {
 	case r.Refused():
 		b.Verdict = "withheld"

@@ -110,10 +110,9 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.checkTypes(); err != nil {
 		return err
 	}
-	if r.warnings = r.unshifted(); len(r.warnings) > 0 {
-		for _, w := range r.warnings {
-			r.options.Log.Warn().Msg(w)
-		}
+	r.warnings = slices.Concat(r.unshifted(), r.config.repeated())
+	for _, w := range r.warnings {
+		r.options.Log.Warn().Msg(w)
 	}
 	return nil
 }
