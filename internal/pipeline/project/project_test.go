@@ -818,3 +818,51 @@ func TestColumnsOfTwoTables(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenCells: a cell that a mask hides contradicts nothing, and the snooper knows what it was: by brute force over all pairs of persons.
+func TestHiddenCells(t *testing.T) {
+	for seed := range uint64(3) {
+		c := newCare(t)
+		c.some(rand.New(rand.NewPCG(seed, 4)))
+		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
+		c.tables["persons"] += "  - suppress: {keys: [sex, age], k: 40}\n"
+		c.tables["visits"] += "sink: {csv: {path: DIR/out/release/visits.csv}, order: shuffled}\n"
+		got := c.released().Persons
+		region, kinds, members := map[string]string{}, map[string][]string{}, map[string]int{}
+		for _, h := range c.records("households.csv") {
+			region[h[0]] = h[1]
+		}
+		for _, v := range c.records("visits.csv") {
+			kinds[v[1]] = append(kinds[v[1]], v[2])
+		}
+		persons, released := c.records("persons.csv"), c.records("out/release/persons.csv") // in the same order
+		for _, p := range persons {
+			members[p[1]]++
+		}
+		group := func(p []string) string { return map[bool]string{true: "[40,200]", false: "[0,40)"}[p[3] >= "40"] }
+		hidden, found, unique := 0, 0.0, 0
+		rest := func(p []string) string {
+			list := slices.Sorted(slices.Values(kinds[p[0]]))
+			return fmt.Sprint(region[p[1]], members[p[1]], list)
+		}
+		for _, p := range persons {
+			k := 0
+			for j, other := range persons {
+				sex, age := released[j][2], released[j][3]
+				if rest(p) == rest(other) && (sex == "" || sex == p[2]) && (age == "" || age == group(p)) {
+					k++
+				}
+				if sex == "" || age == "" {
+					hidden++
+				}
+			}
+			found += 1 / float64(k) / float64(len(persons))
+			if k == 1 {
+				unique++
+			}
+		}
+		if hidden == 0 || got.Uniques != unique || got.Found < found-1e-9 || got.Found > found+1e-9 {
+			t.Errorf("seed %d: %+v, want %d unique and %v found, with %d hidden cells", seed, got, unique, found, hidden/len(persons))
+		}
+	}
+}
