@@ -47,6 +47,9 @@ type Pipeline struct {
 	// out than the file does.
 	Loosened []Loosening `yaml:"-"`
 
+	// Joins are the columns by which a project joins the records with those of other tables; no part of the file.
+	Joins []string `yaml:"-"`
+
 	loaded *loader // places, for Errorf; nil where the pipeline was not loaded
 }
 

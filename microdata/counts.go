@@ -7,17 +7,17 @@ type Fate string
 const (
 	Released    Fate = "released"
 	Quarantined Fate = "quarantined"
-	LeftOut     Fate = "left_out" // not drawn by the sample
+	LeftOut     Fate = "left_out" // not drawn by the sample, or without a record of another table
 	Held        Fate = "held"     // masked, and kept in the restricted topic until the rules hold again
 )
 
 // Counts are numbers of records by what became of them. Each record that was read has one fate: it is
-// released, in quarantine, left out by a sample, or held back by the gate of a stream.
+// released, in quarantine, left out (by a sample, or with records of another table), or held back by the gate of a stream.
 type Counts struct {
 	Read        int64 `json:"read"`
 	Released    int64 `json:"released"`
 	Quarantined int64 `json:"quarantined"`
-	LeftOut     int64 `json:"left_out,omitempty" doc:"number of records that the sample mask did not draw; absent if there is no sample mask"`
+	LeftOut     int64 `json:"left_out,omitempty" doc:"number of records that the sample mask did not draw, or that leave a project with records of other tables; absent if there are none"`
 	Held        int64 `json:"held,omitempty"` // masked records of a stream that went to the restricted topic
 }
 

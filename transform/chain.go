@@ -376,6 +376,7 @@ func (c *Chain) open(w *work, b *microdata.Block) error {
 	}
 	c.group(w, b)
 	c.repeat(w, b)
+	w.left = b.LeftOut()
 	if c.choice == nil {
 		return nil
 	}
@@ -484,6 +485,7 @@ type work struct {
 	persons  units              // likewise the respondents, in a replicate that knows them
 	missing  []microdata.Digest // of identity columns that others stand in for
 	instead  []microdata.Digest
+	left     int  // records that were left out before the masks saw them
 	leaves   bool // draws are for a release, and so are bound to the values
 	streams  []*keystream.Stream
 	binding  *keystream.Binding

@@ -140,6 +140,14 @@ func (m *Pseudonym) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
+// Written says how pseudonyms are written, in words that differ where they do.
+func (m *Pseudonym) Written() string {
+	if n := m.length(); n > 0 {
+		return m.form() + ", " + strconv.Itoa(n) + " characters"
+	}
+	return m.form()
+}
+
 func (m *Pseudonym) form() string { return wordOr(m.Form, "hex") }
 
 // unfit says what the type of a column must be if it cannot have pseudonyms; "" if it can.

@@ -202,8 +202,8 @@ func (w *work) unbound(n int) []float64 {
 }
 
 // apply only counts the records left out: choose has left them out.
-func (s *sampleStep) apply(c *Chain, _ *work, b *microdata.Block) error {
-	c.countIn(s.mask, b, b.LeftOut())
+func (s *sampleStep) apply(c *Chain, w *work, b *microdata.Block) error {
+	c.countIn(s.mask, b, b.LeftOut()-w.left)
 	return nil
 }
 

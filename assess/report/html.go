@@ -285,7 +285,7 @@ func (r *Report) recordCells() []labelled {
 		return append(list, labelled{Label: "without a released record", cell: whole("/foreign/unmatched", r.Foreign.Unmatched)})
 	}
 	if r.Records.LeftOut > 0 {
-		list = append(list, labelled{Label: "left out by the sample", cell: whole("/records/left_out", r.Records.LeftOut)})
+		list = append(list, labelled{Label: "left out", cell: whole("/records/left_out", r.Records.LeftOut)})
 	}
 	return append(list, labelled{Label: "in quarantine", cell: whole("/records/quarantined", r.Records.Quarantined)})
 }

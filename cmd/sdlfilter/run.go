@@ -26,7 +26,9 @@ func (s *state) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run CONFIG",
 		Short: "Mask the source into the sink, assess, apply the gate, write the report",
-		Args:  oneArg("the configuration"),
+		Long: `Mask the source into the sink, assess, apply the gate, write the report. CONFIG may also
+be a project of several tables, which are judged together and published all or none.`,
+		Args: oneArg("the configuration"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.summary != "text" && o.summary != "json" {
 				return usageError{fmt.Errorf("--summary must be text or json, got %q", o.summary)}
@@ -35,9 +37,12 @@ func (s *state) runCommand() *cobra.Command {
 			if o.metrics != "" {
 				defer func() { err = errors.Join(err, s.writeMetrics(o.metrics, &job, err)) }()
 			}
-			p, err := s.load(args[0])
+			p, tables, err := s.loadAny(args[0])
 			if err != nil {
 				return err
+			}
+			if tables != nil {
+				return s.runProject(cmd.Context(), tables, &o)
 			}
 			job.Info = monitor.Info{Name: p.Name, Version: version(), Source: pipeline.DescribeSource(p.Source), Sink: pipeline.DescribeSink(p.Sink)}
 			if err := o.check(p); err != nil {

@@ -16,9 +16,12 @@ func (s *state) validateCommand() *cobra.Command {
 		Short: "Check the configuration without touching the network or any data",
 		Args:  oneArg("the configuration"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := s.load(args[0])
+			p, tables, err := s.loadAny(args[0])
 			if err != nil {
 				return err
+			}
+			if tables != nil {
+				return s.validateProject(cmd.Context(), args[0], tables, connect)
 			}
 			if err := p.CheckRelease(); err != nil {
 				return err

@@ -41,56 +41,22 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 		a.r.Uniqueness, err = uniqueness.Measure(ctx, data, *a.o.Uniqueness)
 		return err
 	}
-	var others [][]int32 // the known codes by the second reading, where there is one
-	twoReadings, drawn := false, false
-	for i := range a.d.counted() {
-		c := &a.d.counted()[i]
-		known, other := c.Known, []int32(nil)
-		if known == nil {
-			known, other = knownFrom(c)
-		}
-		if known.Not != "" {
-			a.r.Uncounted = append(a.r.Uncounted, Uncounted{c.Name, known.Not})
-			continue
-		}
-		released := c.released()
-		if c.Cells != nil {
-			released = c.Cells
-		}
-		data.Keys = append(data.Keys, uniqueness.Column{Name: c.Name, Codes: released})
-		data.Known, data.Laws = append(data.Known, known.Codes), append(data.Laws, known.Law)
-		if other != nil {
-			twoReadings = true
-			a.r.TwoReadings = append(a.r.TwoReadings, c.Name)
-		} else {
-			other = known.Codes
-		}
-		drawn = drawn || known.Law != nil
-		others = append(others, other)
-	}
-	if len(data.Keys) == 0 {
+	s := a.d.snooped()
+	a.r.Uncounted, a.r.TwoReadings = append(a.r.Uncounted, s.uncounted...), append(a.r.TwoReadings, s.twoReadings...)
+	if len(s.Keys) == 0 {
 		return nil
 	}
-	if !drawn {
-		data.Laws = nil
-	}
-	why := ""
-	switch {
-	case twoReadings:
-		why = fmt.Sprintf("%s: the release has other values in a way that is not known", names(a.r.TwoReadings))
-	case drawn:
-		why = fmt.Sprintf("%s: masks draw at random, and the posterior is computed for single records only", names(lawful(data)))
-	}
-	data.Person = a.persons(why)
+	data.Keys, data.Known, data.Laws = s.Keys, s.Known, s.Laws
+	data.Person = a.persons(s.apart())
 	first, err := uniqueness.Measure(ctx, data, *a.o.Uniqueness)
 	if errors.Is(err, uniqueness.ErrPairs) {
 		return a.withoutDrawn(ctx, data)
 	}
-	if err != nil || !twoReadings {
+	if err != nil || len(s.twoReadings) == 0 {
 		a.r.Uniqueness = first
 		return err
 	}
-	data.Known = others
+	data.Known = s.others
 	second, err := uniqueness.Measure(ctx, data, *a.o.Uniqueness)
 	if err != nil {
 		return err

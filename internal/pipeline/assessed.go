@@ -62,7 +62,7 @@ func (pl *Plan) measured() []transform.Spec {
 // Measures reports whether there is anything to measure: a numeric column that is sensitive or a key, a masked one, or
 // categories that an intruder may know.
 func (pl *Plan) Measures() bool {
-	return len(pl.Assessed) > 0 || len(pl.Intruder.Carried) > 0 || len(pl.Coded) > 0 || len(pl.Watched) > 0
+	return len(pl.Assessed) > 0 || len(pl.Joins) > 0 || len(pl.Intruder.Carried) > 0 || len(pl.Coded) > 0 || len(pl.Watched) > 0
 }
 
 // LawOf gives the assessment the law that a chain has for each column as a whole.

@@ -41,6 +41,21 @@ func (pl *Plan) carryPersons(b *layoutBuilder) error {
 	return nil
 }
 
+// carryJoins asks for the columns by which a project joins the records with those of other tables.
+func (pl *Plan) carryJoins(b *layoutBuilder) error {
+	for _, name := range pl.Config.Joins {
+		if t := b.field(name).Type; !keystream.CanIdentify(t) {
+			return config.Errors{pl.Config.Errorf("columns."+name, "has type %s, by which tables cannot be joined", microdata.TypeName(t))}
+		}
+		i := b.want(name, microdata.Array, false)
+		pl.Joins = append(pl.Joins, i)
+		if !slices.Contains(pl.Carry, i) && !slices.Contains(pl.Intruder.Carried, i) {
+			pl.Intruder.Carried = append(pl.Intruder.Carried, i)
+		}
+	}
+	return nil
+}
+
 // IsPerson reports whether a column alone tells whose each record is, so that what its pseudonyms join is counted by persons.
 func (pl *Plan) IsPerson(name string) bool {
 	names := pl.Config.UniquenessPerson()

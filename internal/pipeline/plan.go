@@ -50,6 +50,7 @@ type Plan struct {
 	passed    int                    // how many columns of the layout a pass over the originals needs
 	Constant  []string               // columns with only one value, whose standard deviation a percentage refers to
 	Intruder  IntruderColumns        // empty if no intruder is configured
+	Joins     []int                  // indexes in layout.Read of the configuration's Joins, whose original values the sample holds
 	Displacer *transform.Displacer   // nil if no mask moves values between records
 	locator   *assess.Locator        // of the survey; nil if it has not counted values
 	sorted    map[string][]float64   // sorted original values of the columns for which masks need them
@@ -96,6 +97,9 @@ func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carrie
 	pl.wantCompared(b)
 	pl.wantMeasured(b)
 	if err := pl.setIntruder(b); err != nil {
+		return nil, err
+	}
+	if err := pl.carryJoins(b); err != nil {
 		return nil, err
 	}
 	pl.release(b, carries)

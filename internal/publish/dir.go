@@ -148,6 +148,18 @@ func (d *Dir) Create(name string) (Part, error) {
 	return &dirPart{sequential: sequential{File: f}, dir: d, name: filepath.Clean(name)}, nil
 }
 
+// Inside returns the path under which a writer of its own puts a file, or a folder of files, into the folder before Commit: it makes,
+// syncs and names what it writes as it would anywhere else, and only this user can see it there.
+func (d *Dir) Inside(name string) (string, error) {
+	if d.objects != nil {
+		return "", fmt.Errorf("%s: takes no file of this machine", d.path)
+	}
+	if !d.ours() {
+		return "", errReplaced(d.temp)
+	}
+	return filepath.Join(d.temp, name), nil
+}
+
 // dirPart is a file of a folder of this machine, whose digest the folder knows once it is closed.
 type dirPart struct {
 	sequential

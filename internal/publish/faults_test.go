@@ -227,6 +227,47 @@ var releases = []struct {
 			}
 		}},
 	{name: "folder of what was there", do: func(path, text string) error { return writeFolder(path, text, true) }, folder: true},
+	{name: "folder of tables", do: writeTables, folder: true, synced: true},
+}
+
+// writeTables writes a folder of two files, each by a writer of its own that gives it its name there.
+func writeTables(path, text string) (err error) {
+	d, err := CreateDir(path, ".csv")
+	if err != nil {
+		return err
+	}
+	var tables []*File
+	defer func() {
+		if err != nil {
+			for _, f := range tables {
+				err = errors.Join(err, f.Abort())
+			}
+			err = errors.Join(err, d.Abort())
+		}
+	}()
+	for _, name := range []string{"a.csv", "sub/b.csv"} {
+		at, err := d.Inside(name)
+		if err != nil {
+			return err
+		}
+		f, err := Create(at, Public)
+		if err != nil {
+			return err
+		}
+		tables = append(tables, f)
+		if _, err = system.write(f.File, []byte(text)); err == nil {
+			err = f.Finish()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, f := range tables {
+		if err := f.Commit(); err != nil {
+			return err
+		}
+	}
+	return d.Commit()
 }
 
 // writeFolder writes a folder of two files, the second in a subfolder.
@@ -281,12 +322,16 @@ func exchanged(c calls) (back func()) {
 
 // contentAt returns the content under a name.
 func contentAt(path string, folder bool) string {
+	second, missing := os.ReadFile(filepath.Join(path, "sub", "b.csv")) // of a folder of tables; of another folder it is empty
 	if folder {
 		path = filepath.Join(path, "a.csv")
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return "nothing"
+	}
+	if missing == nil && len(second) > 0 && string(second) != string(text) {
+		return "two files of two runs"
 	}
 	return string(text)
 }

@@ -171,7 +171,7 @@ func tables(r *report.Report) []*sheet {
 	records.add("read", r.Records.Read)
 	records.add("released", r.Records.Released)
 	records.add("in quarantine", r.Records.Quarantined)
-	records.add("left out by the sample", r.Records.LeftOut)
+	records.add("left out", r.Records.LeftOut)
 	for _, reason := range r.Records.ReasonsByNumber() {
 		records.add("in quarantine: "+reason, r.Records.Reasons[reason])
 	}

@@ -78,6 +78,7 @@ type run struct {
 	copy       int              // the number of this release if the run makes several; 0: it is the only one
 	whole      *config.Pipeline // that of all copies; nil if there is only one release
 	counts     microdata.Counts
+	observe    func(*microdata.Block) // sees each masked block, in order; may be nil
 }
 
 // prepare does everything that comes before the first record is written.
@@ -249,6 +250,9 @@ func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 	return func(p *pipeline.Parcel) error {
 		r.masked.Moved(p.Block)
 		r.ledger.Add(p.Block)
+		if r.observe != nil {
+			r.observe(p.Block)
+		}
 		switch {
 		case r.snapshots != nil:
 			return r.snapshots.add(ctx, p.Block)

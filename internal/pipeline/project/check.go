@@ -1,0 +1,56 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+)
+
+// Pipelines are those of the tables, in the order of the file.
+func (c *Config) Pipelines() (list []*config.Pipeline) {
+	for i := range c.Tables {
+		list = append(list, c.Tables[i].pipeline)
+	}
+	return list
+}
+
+// Check checks what makes it impossible to release by a project, without data; connect: also the key, the sources with their columns, and
+// that the outputs can be written. It leaves nothing behind.
+func Check(ctx context.Context, c *Config, connect bool) (err error) {
+	for _, p := range c.Pipelines() {
+		if err := p.CheckRelease(); err != nil {
+			return err
+		}
+	}
+	if !connect {
+		return nil
+	}
+	ctx, o := pipeline.Options{AllowLoosening: true}.Ready(ctx)
+	r := &run{config: c, options: o, members: map[string]*member{}}
+	if err := r.open(ctx); err != nil {
+		return errors.Join(err, r.close())
+	}
+	defer func() { err = errors.Join(err, r.abort(), r.close()) }()
+	if err := r.create(); err != nil {
+		return err
+	}
+	for i := range c.Tables {
+		t := &c.Tables[i]
+		at, err := r.dir.Inside(filepath.Base(t.pipeline.Sink.Config.Paths()[0]))
+		if err != nil {
+			return err
+		}
+		moved := *t.pipeline
+		moved.Sink.Config = moved.Sink.Abilities().Placed.At(at)
+		if err := filejob.Connect(ctx, &moved); err != nil {
+			return fmt.Errorf("table %s: %w", strconv.Quote(t.Name), err)
+		}
+	}
+	return nil
+}

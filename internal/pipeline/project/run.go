@@ -1,0 +1,466 @@
+package project
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
+)
+
+// Result is how a run ended.
+type Result struct {
+	Report *Report
+	Files  []string // what has its final name, the folder of the release first
+}
+
+// Refused reports whether the tables were withheld.
+func (r *Result) Refused() bool { return r.Report.Withheld != "" }
+
+// Quarantined returns how many records of all tables could not be masked.
+func (r *Result) Quarantined() (n int64) {
+	for _, t := range r.Report.Tables {
+		n += t.Records.Quarantined
+	}
+	return n
+}
+
+// run is one execution of a project.
+type run struct {
+	config  *Config
+	options pipeline.Options
+	key     keystream.Key
+	started time.Time
+	dir     *publish.Dir
+	members map[string]*member
+	order   []*member // each after those to whose records its own refer
+	rounds  int
+
+	warnings []string
+
+	json, public *publish.File // nil if no report is asked for
+}
+
+// member is a table in a run.
+type member struct {
+	table  *Table
+	joins  []string // its columns in keys
+	source connectors.Source
+	fates  []fates       // of joins, by what was written last
+	part   *filejob.Part // what was written last; nil: nothing
+	left   map[int]*Left // by key of the configuration
+}
+
+// Run masks all tables of a project, judges each of them and the persons of whom they tell together, and publishes all in one step, or
+// none. On an error, or when ctx ends, nothing is left behind. An error of type config.Errors or *pipeline.DataError means that the
+// configuration does not fit the data.
+func Run(ctx context.Context, c *Config, o pipeline.Options) (*Result, error) {
+	ctx, o = o.Ready(ctx)
+	r := &run{config: c, options: o, started: time.Now(), members: map[string]*member{}}
+	if err := r.open(ctx); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	defer r.close()
+	result, err := r.release(ctx)
+	if err != nil {
+		return nil, account.AndAborted(err, r.abort)
+	}
+	return result, nil
+}
+
+// open admits all tables and opens their sources, before anything is written.
+func (r *run) open(ctx context.Context) error {
+	if err := r.config.LooseningAllowed(r.options.AllowLoosening); err != nil {
+		return err
+	}
+	for _, t := range r.config.order() {
+		key, err := pipeline.Admit(t.pipeline, r.options)
+		if err != nil {
+			return err
+		}
+		if len(r.order) > 0 && key.ID() != r.key.ID() {
+			return pipeline.DataErrorf("the release key was changed while the project began")
+		}
+		r.key = key
+		if err := account.Probe(ctx, t.pipeline); err != nil {
+			return err
+		}
+		m := &member{table: t, joins: r.config.joins(t.Name), left: map[int]*Left{}}
+		t.pipeline.Joins = m.joins
+		if m.source, err = pipeline.OpenSource(ctx, t.pipeline); err != nil {
+			return fmt.Errorf("table %s: source: %w", strconv.Quote(t.Name), err)
+		}
+		r.order, r.members[t.Name] = append(r.order, m), m
+	}
+	if err := r.checkTypes(); err != nil {
+		return err
+	}
+	r.warnings = slices.Concat(r.unshifted(), r.config.repeated())
+	for _, w := range r.warnings {
+		r.options.Log.Warn().Msg(w)
+	}
+	return nil
+}
+
+// unshifted warns of dates that leave as they are beside dates of the same persons that are shifted.
+func (r *run) unshifted() (list []string) {
+	shifted := ""
+	for _, m := range r.order {
+		for _, spec := range m.table.pipeline.Masks {
+			if d, ok := spec.Params.(*transform.Date); ok && d.Shift != nil && shifted == "" {
+				shifted = strconv.Quote(d.Columns[0]) + " of table " + strconv.Quote(m.table.Name)
+			}
+		}
+	}
+	if shifted == "" {
+		return nil
+	}
+	for _, m := range r.order {
+		p := m.table.pipeline
+		for _, f := range m.source.Schema().Fields {
+			c := p.Columns.Named(f.Name)
+			switch f.Type.(type) {
+			case *arrow.Date32Type, *arrow.Date64Type, *arrow.TimestampType:
+			default:
+				continue
+			}
+			if c != nil && c.Role != microdata.Identifier && !slices.ContainsFunc(p.Masks, func(s transform.Spec) bool { return slices.Contains(s.Params.Masks(), f.Name) }) {
+				list = append(list, fmt.Sprintf("%s of table %s leaves as it is, and %s is shifted: a date that both know of a person tells the shift, and with it all of that person's dates", strconv.Quote(f.Name), strconv.Quote(m.table.Name), shifted))
+			}
+		}
+	}
+	return list
+}
+
+// checkTypes demands that columns that join tables are there, and have one type: a number and its text do not identify the same record.
+func (r *run) checkTypes() error {
+	var wrong config.Errors
+	for i, k := range r.config.Keys {
+		a, err := r.members[k.Table].field(k.Column)
+		if err != nil {
+			return err
+		}
+		b, err := r.members[k.Of].field(k.References)
+		if err != nil {
+			return err
+		}
+		if !a.Unseen && !b.Unseen && !arrow.TypeEqual(a.Type, b.Type) {
+			wrong = append(wrong, r.config.Errorf(fmt.Sprintf("keys[%d]", i), "joins %s of %s with %s of %s: declare one type for both (source.%s.types)", microdata.TypeName(a.Type),
+				strconv.Quote(k.Table), microdata.TypeName(b.Type), strconv.Quote(k.Of), r.members[k.Table].table.pipeline.Source.Kind))
+		}
+	}
+	if len(wrong) > 0 {
+		return wrong
+	}
+	return nil
+}
+
+func (m *member) field(name string) (*microdata.Field, error) {
+	schema := m.source.Schema()
+	if i := schema.Index(name); i >= 0 {
+		return &schema.Fields[i], nil
+	}
+	return nil, config.Errors{m.table.pipeline.Errorf("columns."+name, "is no column of the source")}
+}
+
+// release writes, judges and publishes.
+func (r *run) release(ctx context.Context) (*Result, error) {
+	if err := r.create(); err != nil {
+		return nil, err
+	}
+	if err := r.settle(ctx); err != nil {
+		return nil, err
+	}
+	rep, err := r.judged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range r.order {
+		if err := m.part.Reports(); err != nil {
+			return nil, fmt.Errorf("table %s: report: %w", strconv.Quote(m.table.Name), err)
+		}
+	}
+	if err := r.fill(rep); err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := r.unchanged(); err != nil {
+		return nil, err
+	}
+	return r.publish(ctx, rep)
+}
+
+// unchanged demands that no table has changed since the project began, up to this moment.
+func (r *run) unchanged() error {
+	for _, m := range r.order {
+		if err := connectors.Unchanged(m.source); err != nil {
+			return fmt.Errorf("table %s: source: %w", strconv.Quote(m.table.Name), err)
+		}
+	}
+	return nil
+}
+
+// create makes the folder of the release, which has no name yet, and opens the project's report.
+func (r *run) create() (err error) {
+	first := r.config.Tables[0].pipeline.Sink.Abilities().Placed
+	if r.dir, err = publish.CreateDir(r.config.folder(), first.Extension()); err != nil {
+		return fmt.Errorf("sink: %w", err)
+	}
+	if path := r.config.Report.JSON; path != "" {
+		if r.json, err = publish.Create(path, publish.Confidential); err == nil {
+			r.public, err = publish.Create(config.PublicPath(path), publish.Public)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+// most is how often a table is written at most. A second time is usual where persons leave of whom another table has a record to which
+// they refer.
+const most = 10
+
+// settle writes the tables until no record refers to one that is not released, and none to which persons refer stays without a person.
+func (r *run) settle(ctx context.Context) error {
+	for range most {
+		again := false
+		for _, m := range r.order {
+			if m.part != nil && !r.stale(m) {
+				continue
+			}
+			again = true
+			if err := r.write(ctx, m); err != nil {
+				return fmt.Errorf("table %s: %w", strconv.Quote(m.table.Name), err)
+			}
+		}
+		if !again {
+			return nil
+		}
+		r.rounds++
+	}
+	return pipeline.DataErrorf("records leave one table after the other without end: masks that leave out records by what other records are there cannot be in one project")
+}
+
+// stale reports whether a table has released a record that must leave with those of another.
+func (r *run) stale(m *member) bool {
+	return slices.ContainsFunc(r.filters(m), func(f filter) bool {
+		column := r.config.Keys[f.key].Column
+		if f.nobody {
+			column = r.config.Keys[f.key].References
+		}
+		return m.fatesOf(column).lost(f.of, f.optional)
+	})
+}
+
+func (m *member) fatesOf(column string) fates {
+	if i := slices.Index(m.joins, column); m.fates != nil && i >= 0 {
+		return m.fates[i]
+	}
+	return nil
+}
+
+// filters are what leaves records out of a table, by what is known of the others.
+func (r *run) filters(m *member) (list []filter) {
+	for i := range r.config.Keys {
+		k := &r.config.Keys[i]
+		f := filter{key: i, optional: k.Optional}
+		column := ""
+		switch {
+		case k.Table == m.table.Name:
+			f.of, column = r.members[k.Of].fatesOf(k.References), k.Column
+		case k.Of == m.table.Name && !r.config.below(k):
+			f.of, column = r.members[k.Table].fatesOf(k.Column), k.References
+			f.nobody, f.optional = true, false
+		}
+		if f.of != nil {
+			f.field = m.source.Schema().Index(column)
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// write masks and writes a table.
+func (r *run) write(ctx context.Context, m *member) error {
+	if m.part != nil {
+		if err := m.part.Abort(); err != nil {
+			return err
+		}
+		m.part = nil
+	}
+	filters := r.filters(m)
+	clear(m.left)
+	for i := range filters {
+		m.left[filters[i].key] = &Left{}
+		filters[i].left = m.left[filters[i].key]
+	}
+	m.fates = make([]fates, len(m.joins))
+	for i := range m.fates {
+		m.fates[i] = fates{}
+	}
+	at, err := r.dir.Inside(filepath.Base(m.table.pipeline.Sink.Config.Paths()[0]))
+	if err != nil {
+		return err
+	}
+	of := filejob.PartOf{Source: m.source, At: at}
+	if len(filters) > 0 {
+		of.Source = &kept{Source: m.source, key: r.key, filters: filters}
+	}
+	twice := make([]bool, len(m.joins))
+	var digests []microdata.Digest
+	persons, several := fates{}, false
+	of.Observe = func(joins []*microdata.Column, b *microdata.Block) {
+		for i, column := range joins {
+			digests = r.key.Digests(digests, []*microdata.Column{column}, b.N)
+			twice[i] = m.fates[i].add(digests, b) || twice[i]
+		}
+		if m.table.Name == r.config.Person && b.Digests != nil {
+			several = persons.add(b.Digests, b) || several
+		}
+	}
+	if m.part, err = filejob.WritePart(ctx, m.table.pipeline, r.options, r.key, of); err != nil {
+		return err
+	}
+	if err := r.single(m, twice); err != nil {
+		return err
+	}
+	if several {
+		return config.Errors{r.config.Errorf("person", "must have one record for each person, and several released ones have one identity (%s)", strings.Join(m.table.pipeline.Identity, ", "))}
+	}
+	return nil
+}
+
+// single demands that a value to which records of other tables refer is that of one record.
+func (r *run) single(m *member, twice []bool) error {
+	for i, k := range r.config.Keys {
+		if k.Of == m.table.Name && twice[slices.Index(m.joins, k.References)] {
+			return config.Errors{r.config.Errorf(fmt.Sprintf("keys[%d]", i), "must refer to one record, and several of %s have the same value of %s", strconv.Quote(k.Of), strconv.Quote(k.References))}
+		}
+	}
+	if m.table.Name != r.config.Person {
+		return nil
+	}
+	for _, name := range r.config.own() {
+		if twice[slices.Index(m.joins, name)] {
+			return config.Errors{r.config.Errorf("person", "must have one record for each person, and several released ones have the same value of %s", strconv.Quote(name))}
+		}
+	}
+	return nil
+}
+
+// publish gives all tables their names in one step, then the quarantines and the reports theirs, that of the project last. Of tables that
+// are withheld the quarantines and the confidential reports appear.
+func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
+	res := &Result{Report: rep}
+	passed := rep.Gate.Passed
+	for _, m := range r.order {
+		end := m.part.Name
+		if !passed {
+			end = m.part.Withhold
+		}
+		if err := end(); err != nil {
+			return nil, fmt.Errorf("table %s: sink: %w", strconv.Quote(m.table.Name), err)
+		}
+	}
+	var err error
+	folder := r.config.folder()
+	if passed {
+		if err = account.Commit(r.dir, r.dir.Abort, []string{folder}); err != nil && !account.Named(err) {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		res.Files = append(res.Files, folder)
+	} else {
+		if err := r.dir.Abort(); err != nil {
+			return nil, fmt.Errorf("sink: %w", err)
+		}
+		if publish.Exists(ctx, folder) {
+			r.options.Log.Warn().Str("path", folder).Msg("withheld: what is under this name is an earlier release, left as it was")
+		}
+	}
+	for _, m := range r.order {
+		files, failed := m.part.Appear(ctx, passed)
+		res.Files = append(res.Files, files...)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("table %s: %w", strconv.Quote(m.table.Name), failed))
+		}
+		if account.Ends(err, passed) {
+			break
+		}
+	}
+	if !account.Ends(err, passed) {
+		err = errors.Join(err, r.appear(res, passed))
+	}
+	switch {
+	case err != nil && passed:
+		return nil, account.Unreported([]string{folder}, err)
+	case err != nil:
+		return nil, err
+	}
+	return res, nil
+}
+
+// appear gives the project's reports their names.
+func (r *run) appear(res *Result, released bool) error {
+	files := []*publish.File{r.public, r.json}
+	if !released && r.public != nil {
+		if err := r.public.Abort(); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		files = files[1:]
+	}
+	for _, f := range files {
+		if f == nil {
+			continue
+		}
+		if err := f.Complete(); err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		res.Files = append(res.Files, f.Path())
+	}
+	return nil
+}
+
+// abort removes everything that has no final name.
+func (r *run) abort() error {
+	var errs []error
+	for _, m := range r.order {
+		if m.part != nil {
+			errs = append(errs, m.part.Abort())
+		}
+	}
+	for _, f := range []*publish.File{r.json, r.public} {
+		if f != nil {
+			errs = append(errs, f.Abort())
+		}
+	}
+	if r.dir != nil {
+		errs = append(errs, r.dir.Abort())
+	}
+	return errors.Join(errs...)
+}
+
+func (r *run) close() error {
+	var errs []error
+	for _, m := range r.order {
+		errs = append(errs, m.source.Close())
+	}
+	return errors.Join(errs...)
+}
