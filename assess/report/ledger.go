@@ -21,7 +21,7 @@ type EarlierRelease struct {
 	Name    string       `json:"name" doc:"name of its pipeline"`
 	Same    bool         `json:"same_draws" doc:"whether the same value of the same respondent had the draws that it has today; if not, the draws are taken to be independent"`
 	Repeats bool         `json:"repeats" doc:"whether this release repeats it, draw by draw"`
-	Share   assess.Float `json:"share" doc:"about which share of today's respondents were in it, by sketches of keyed digests; null without identity, and under another key. It is shown, and nothing is judged by it"`
+	Share   assess.Float `json:"share" doc:"about which share of today's respondents were in it, by sketches of keyed digests; null without identity, and under another key. Below a half, also of its respondents who are among today's, it is not known what all releases tell"`
 }
 
 // ledgerWords describes the earlier releases, and what they tell, in sentences.

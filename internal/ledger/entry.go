@@ -41,7 +41,8 @@ type Release struct {
 	Files        []File          `json:"files,omitempty"`     // of tables of masks
 	Published    []Published     `json:"published,omitempty"` // files of the release; none of a release into topics or a database
 	Paths        []string        `json:"paths"`               // as the sink names them
-	Records      int64           `json:"records"`
+	Records      int64           `json:"records"`             // that are released
+	Read         int64           `json:"read,omitempty"`      // from the source; 0: not known
 	// ByPlace counts the records that draw by their place although identity is configured.
 	ByPlace  int64           `json:"identified_by_place,omitempty"`
 	Columns  []Column        `json:"columns"`
@@ -74,6 +75,7 @@ type Column struct {
 	Mean     assess.Float    `json:"mean"`
 	SD       assess.Float    `json:"sd"`
 	Released *assess.Moments `json:"released,omitempty"`
+	Shape    *assess.Shape   `json:"shape,omitempty"` // of what was released, in the sample
 }
 
 // Outcome is what became of the release with the number Of.

@@ -40,7 +40,8 @@ type Ledger struct {
 	config   *config.Pipeline
 	key      keystream.Key
 	sketcher ledger.Sketcher
-	number   int64 // of the entry of this run; 0: none
+	number   int64                      // of the entry of this run; 0: none
+	told     []*pipeline.EarlierRelease // of the releases, after Tell
 	log      zerolog.Logger
 }
 
@@ -147,28 +148,35 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 		return
 	}
 	var list []*pipeline.EarlierRelease
-	for _, r := range l.releases {
-		e, err := l.earlier(&r)
-		if err != nil {
-			pl.WithLedger(nil, fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name, strings.ReplaceAll(err.Error(), "\n", "; ")))
-			return
+	not := ""
+	for i := range l.releases {
+		r := &l.releases[i]
+		e, err := l.earlier(i)
+		if err != nil && not == "" {
+			not = fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		list = append(list, e)
 	}
-	pl.WithLedger(list, "")
+	l.told = list
+	pl.WithLedger(list, not, l.doubts)
 }
 
-// earlier returns what a plan is to know of a release.
-func (l *Ledger) earlier(of *ledger.Listed) (*pipeline.EarlierRelease, error) {
+// earlier returns what a plan is to know of the release with an index, also with an error.
+func (l *Ledger) earlier(index int) (*pipeline.EarlierRelease, error) {
+	of := &l.releases[index]
 	r := of.Release
+	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Columns: earlierColumns(r), Key: l.key.Apart("ledger, release " + of.SHA256)}
 	for _, f := range r.Files {
 		if now, err := sumOf(f.Path); err != nil || now != f.SHA256 {
-			return nil, fmt.Errorf("the table of a mask, %s, is not there any more, or another one", f.Path)
+			return e, fmt.Errorf("the table of a mask, %s, is not there any more, or another one", f.Path)
 		}
+	}
+	if err := l.sameUnits(r); err != nil {
+		return e, err
 	}
 	before, err := l.config.Before(fmt.Sprintf("release %d of the ledger", of.Number), r.Releasing)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
 	amounts := &assess.Profile{}
 	for _, c := range r.Columns {
@@ -176,14 +184,13 @@ func (l *Ledger) earlier(of *ledger.Listed) (*pipeline.EarlierRelease, error) {
 			amounts.Columns = append(amounts.Columns, assess.ColumnProfile{Name: c.Name, Mean: float64(c.Mean), SD: float64(c.SD), Decimals: c.Decimals})
 		}
 	}
-	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Config: before, Amounts: amounts, Key: l.key}
+	e.Config, e.Amounts = before, amounts
 	switch same := sameDraws(r, before); {
 	case same && r.KeyID == l.key.ID():
+		e.Key = l.key
 		e.Repeats = bytes.Equal(r.Releasing, l.config.Releasing()) && len(transform.NeedsSD(before.Masks)) == 0
-	case same: // as those of other releases under that key
+	case same && l.sameRespondents(index): // as those of other releases under that key
 		e.Key = l.key.Apart("ledger, key " + r.KeyID)
-	default:
-		e.Key = l.key.Apart("ledger, release " + of.SHA256)
 	}
 	return e, nil
 }
@@ -240,7 +247,7 @@ func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.C
 	}
 	r := &ledger.Release{
 		Name: rep.Name, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version, ConfigSHA256: rep.ConfigSHA256,
-		Releasing: l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released, ByPlace: rep.IdentifiedByPlace,
+		Releasing: l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released, Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
 		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.sketcher.Sketch(), Columns: columnsOf(rep, pl),
 	}
 	for _, path := range l.config.MaskFiles() {
@@ -289,6 +296,9 @@ func columnsOf(rep *report.Report, pl *pipeline.Plan) (list []ledger.Column) {
 		if i := slices.IndexFunc(rep.Columns, func(m assess.ColumnMeasures) bool { return m.Name == c.Name }); i >= 0 {
 			moments := rep.Columns[i].Released
 			c.Released = &moments
+		}
+		if shape, known := pl.Shapes()[c.Name]; known {
+			c.Shape = &shape
 		}
 		list = append(list, c)
 	}
