@@ -33,7 +33,8 @@ type Entry struct {
 // Release is what is known of a release without its records.
 type Release struct {
 	Name         string          `json:"name"`
-	Version      string          `json:"version"` // of the program
+	Plan         string          `json:"plan,omitempty"` // of a release in shards: the manifest's ID
+	Version      string          `json:"version"`        // of the program
 	KeyID        string          `json:"key_id"`
 	Draws        string          `json:"draws"` // version of the draws, keystream.Version
 	ConfigSHA256 string          `json:"config_sha256"`

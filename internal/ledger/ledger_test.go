@@ -3,13 +3,16 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -455,4 +458,40 @@ func FuzzParse(f *testing.F) {
 			previous = e.SHA256
 		}
 	})
+}
+
+func digestOf(text string) (d microdata.Digest) {
+	sum := sha256.Sum256([]byte(text))
+	copy(d[:], sum[:])
+	return d
+}
+
+// The union of sketches of parts is the sketch of all, in any order: of few respondents, of just as many as it holds,
+// of more in one part, and of more only together.
+func TestUnionOfSketches(t *testing.T) {
+	for _, sizes := range [][]int{{0, 0}, {3, 0}, {0, 5}, {Sketched, 0}, {Sketched - 5, 5}, {Sketched, 1}, {1, Sketched}, {700, 700}, {5000, 10}, {10, 5000}, {3000, 3000}} {
+		var all Sketcher
+		var parts []*Sketch
+		n := 0
+		for _, size := range sizes {
+			var one Sketcher
+			b := &microdata.Block{N: size}
+			for range size {
+				b.Digests = append(b.Digests, digestOf(fmt.Sprint(n)))
+				n++
+			}
+			if size > 0 { // one respondent is in both parts
+				b.Digests[0] = digestOf("both")
+			}
+			all.Add(b)
+			one.Add(b)
+			parts = append(parts, one.Sketch())
+		}
+		want := all.Sketch()
+		for _, got := range []*Sketch{parts[0].Union(parts[1]), parts[1].Union(parts[0])} {
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%v: the union differs", sizes)
+			}
+		}
+	}
 }

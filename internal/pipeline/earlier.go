@@ -51,26 +51,44 @@ func (pl *Plan) WithLedger(list []*EarlierRelease, not string, doubts func(read,
 // fit today's records, that is why nothing is known of all of them together. Its passes over the source are those
 // that the earlier masks need.
 func (pl *Plan) SettleEarlier(ctx context.Context, progress *Progress) error {
+	pl.settleEarlier(func(e *EarlierRelease) error {
+		return e.settleWith(pl, func() error { return e.settle(ctx, progress) })
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// settleEarlier makes the earlier releases ready, one after the other.
+func (pl *Plan) settleEarlier(settle func(*EarlierRelease) error) {
 	for _, e := range pl.earlier {
 		if pl.earlierNot != "" {
 			break
 		}
-		if err := e.settle(ctx, pl, progress); ctx.Err() != nil {
-			return context.Cause(ctx)
-		} else if err != nil {
+		if err := settle(e); err != nil {
 			pl.earlierNot = fmt.Sprintf("%s cannot be told from today's records: %s", e.At(), oneLine(err))
 		}
 	}
 	if pl.earlierNot == "" {
 		pl.showEarlier()
 	}
-	return nil
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// settle makes the masks of an earlier release ready.
-func (e *EarlierRelease) settle(ctx context.Context, today *Plan, progress *Progress) (err error) {
+// settle makes the masks of an earlier release ready. It may read the source.
+func (e *EarlierRelease) settle(ctx context.Context, progress *Progress) (err error) {
+	e.plan.amounts = e.Amounts
+	if err = e.plan.Settle(ctx, progress); err != nil {
+		return err
+	}
+	e.chain, err = e.plan.NewChain(ctx, e.Key, progress)
+	return err
+}
+
+// settleWith fits an earlier release to a plan of today, with a function that makes its masks ready.
+func (e *EarlierRelease) settleWith(today *Plan, settle func() error) (err error) {
 	if e.plan, err = NewPlan(e.Config, today.Source, false); err != nil {
 		return err
 	}
@@ -81,11 +99,7 @@ func (e *EarlierRelease) settle(ctx context.Context, today *Plan, progress *Prog
 	case today.Cut != e.plan.Cut:
 		return fmt.Errorf("it swapped within windows of %d records, and today's have %d", e.plan.Cut.Records, today.Cut.Records)
 	}
-	e.plan.amounts = e.Amounts
-	if err = e.plan.Settle(ctx, progress); err != nil {
-		return err
-	}
-	if e.chain, err = e.plan.NewChain(ctx, e.Key, progress); err != nil {
+	if err = settle(); err != nil {
 		return err
 	}
 	for _, w := range e.plan.Layout.Read {

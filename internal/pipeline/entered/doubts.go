@@ -67,7 +67,7 @@ const otherwise = 0.1
 // doubts says, once all records are masked, why the masks of an earlier release may have given something else; "" if
 // there is no reason. read is the number of today's records, and unidentified that of those without identity.
 func (l *Ledger) doubts(read, unidentified int64) string {
-	own, identity := l.sketcher.Sketch(), identityOf(l.config.Releasing())
+	own, identity := l.Sketch(), identityOf(l.config.Releasing())
 	for i, e := range l.told {
 		r := l.releases[i].Release
 		same := e.Key.ID() == l.key.ID()

@@ -40,6 +40,9 @@ type Ledger struct {
 	config   *config.Pipeline
 	key      keystream.Key
 	sketcher ledger.Sketcher
+	sketch   *ledger.Sketch             // of shards that are joined; nil: sketcher's
+	settled  bool                       // whether the ledger has the outcome of number
+	plan     string                     // of a release in shards: the manifest's ID
 	number   int64                      // of the entry of this run; 0: none
 	told     []*pipeline.EarlierRelease // of the releases, after Tell
 	log      zerolog.Logger
@@ -227,8 +230,11 @@ func (l *Ledger) Describe(rep *report.Report) {
 	if l == nil || rep.Ledger == nil {
 		return
 	}
-	rep.Ledger.Entry, rep.Ledger.Previous = l.held.Next()
-	own := l.sketcher.Sketch()
+	if rep.Ledger.Entry, rep.Ledger.Previous = l.held.Next(); l.number != 0 { // entered by a commit that was killed
+		rep.Ledger.Entry = l.number
+		rep.Ledger.Previous, _ = l.held.Line(l.number - 1)
+	}
+	own := l.Sketch()
 	for i := range rep.Ledger.Releases {
 		r := &rep.Ledger.Releases[i]
 		r.Share = assess.Float(math.NaN())
@@ -242,13 +248,13 @@ func (l *Ledger) Describe(rep *report.Report) {
 
 // Enter enters the release of a report that is about to be published.
 func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.Content) error {
-	if l == nil {
+	if l == nil || l.number != 0 {
 		return nil
 	}
 	r := &ledger.Release{
-		Name: rep.Name, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version, ConfigSHA256: rep.ConfigSHA256,
+		Name: rep.Name, Plan: l.plan, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version, ConfigSHA256: rep.ConfigSHA256,
 		Releasing: l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released, Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
-		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.sketcher.Sketch(), Columns: columnsOf(rep, pl),
+		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.Sketch(), Columns: columnsOf(rep, pl),
 	}
 	for _, path := range l.config.MaskFiles() {
 		sum, err := sumOf(path)
@@ -317,7 +323,7 @@ func sumOf(path string) (string, error) {
 // Settle enters what became of the release, whose files account.Commit was to name with the given error. If that is
 // not known, or cannot be entered, the release counts as published.
 func (l *Ledger) Settle(named error) {
-	if l == nil || l.number == 0 {
+	if l == nil || l.number == 0 || l.settled {
 		return
 	}
 	published := named == nil || account.Named(named)
