@@ -495,3 +495,20 @@ func TestUnionOfSketches(t *testing.T) {
 		}
 	}
 }
+
+// A sketch that is not of all respondents stays one, whatever is joined to it.
+func TestUnionWithAPart(t *testing.T) {
+	var all Sketcher
+	b := &microdata.Block{N: 3000}
+	for n := range b.N {
+		b.Digests = append(b.Digests, digestOf(fmt.Sprint(n)))
+	}
+	all.Add(b)
+	big := all.Sketch()
+	part := &Sketch{Whole: true, Digests: big.Digests[7:9]}
+	for _, got := range []*Sketch{big.Union(part), part.Union(big), big.Union(nil), (*Sketch)(nil).Union(big)} {
+		if !reflect.DeepEqual(got, big) || got.Whole {
+			t.Errorf("the union of a sketch with a part of it is another one, whole %v", got.Whole)
+		}
+	}
+}
