@@ -68,10 +68,10 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 		return nil, l.failed(err)
 	}
 	for _, r := range held.Unknown() {
-		if lies(ctx, r.Release) {
+		if lies(ctx, r.Contents()) {
 			err = held.Settle(r.Number, false)
 		} else {
-			log.Warn().Int64("release", r.Number).Str("name", r.Release.Name).Msg("a run was killed while it published this release, which counts as published")
+			log.Warn().Int64("release", r.Number).Str("name", r.Name()).Msg("a run was killed while it published this release, which counts as published")
 		}
 		if err != nil {
 			return nil, l.failed(err)
@@ -128,8 +128,8 @@ func (l *Ledger) failed(err error) error {
 
 // lies reports whether all files of a release still lie complete under their temporary names, so that none of them
 // was published.
-func lies(ctx context.Context, r *ledger.Release) bool {
-	for _, f := range r.Published {
+func lies(ctx context.Context, files []ledger.Published) bool {
+	for _, f := range files {
 		if f.Path == "" || objectpath.Is(f.Path) {
 			return false
 		}
@@ -142,7 +142,7 @@ func lies(ctx context.Context, r *ledger.Release) bool {
 			return false
 		}
 	}
-	return len(r.Published) > 0
+	return len(files) > 0
 }
 
 // Tell tells a plan of the earlier releases.
@@ -234,6 +234,7 @@ func (l *Ledger) Describe(rep *report.Report) {
 		rep.Ledger.Entry = l.number
 		rep.Ledger.Previous, _ = l.held.Line(l.number - 1)
 	}
+	l.describeTables(rep)
 	own := l.Sketch()
 	for i := range rep.Ledger.Releases {
 		r := &rep.Ledger.Releases[i]
