@@ -512,3 +512,25 @@ func TestUnionWithAPart(t *testing.T) {
 		}
 	}
 }
+
+// A line is one thing: of two in one, the second would not be counted.
+func TestLinesOfOneThing(t *testing.T) {
+	r, tables := release("a"), &Tables{Name: "t", Releasing: json.RawMessage("{}")}
+	for name, c := range map[string]struct {
+		entry Entry
+		whole bool
+	}{
+		"release": {Entry{Release: r}, true}, "tables": {Entry{Tables: tables}, true}, "nothing": {Entry{}, false},
+		"release and tables": {Entry{Release: r, Tables: tables}, false}, "release and outcome": {Entry{Release: r, Outcome: &Outcome{Of: 1}}, false},
+		"tables and outcome": {Entry{Tables: tables, Outcome: &Outcome{Of: 1}}, false}, "all": {Entry{Release: r, Tables: tables, Outcome: &Outcome{Of: 1}}, false},
+	} {
+		c.entry.Schema, c.entry.Number, c.entry.Previous = Schema, 1, first
+		line, _, err := sealed(c.entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parse("ledger", append(line, '\n')); (err == nil) != c.whole {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}

@@ -464,6 +464,10 @@ func TestKeysOfAllReleases(t *testing.T) {
 	if rep = second.run(t, dir); rep.Gate.Passed || !(float64(rep.Gate.Rules[0].Found) < 130) || !strings.Contains(rep.Gate.Rules[0].Rule, "all releases") {
 		t.Errorf("coarsenings that intersect pass: %+v", rep.Gate.Rules[0])
 	}
+	second.rule = "{min_k: 150, combinations: 1}, {column: wage, max_unchanged: 1}" // of each column alone k is 200
+	if rep = second.run(t, dir); rep.Gate.Passed {
+		t.Errorf("by one key, which is two columns, they pass: %+v", rep.Gate.Rules[0])
+	}
 	second.rule = "{min_k: 150, releases: alone}, {column: wage, max_unchanged: 1}"
 	if rep = second.run(t, dir); !rep.Gate.Passed || rep.Gate.Rules[0].Releases != "alone" {
 		t.Errorf("alone: %+v", rep.Gate.Rules[0])
