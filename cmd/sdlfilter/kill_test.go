@@ -73,7 +73,7 @@ report: {json: out/report.json, html: out/report.html}
 // records are known. A file that has its final name is always the whole file: runs with one key are
 // identical to the byte, so the release is compared with that of an undisturbed
 // run, and the ledger has what has its final name. The next run succeeds over what is left behind. Every third run is
-// killed as soon as it has entered its release.
+// killed as soon as it has entered its release, and another third as soon as this has its name.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the program about 100 times")
@@ -131,8 +131,8 @@ func killed(t *testing.T, format, name string, runs int) {
 			t.Fatal(err)
 		}
 		timer := time.AfterFunc(time.Duration(rng.Float64()*1.1*float64(whole)), func() {
-			for deadline := time.Now().Add(whole); k%3 == 0 && time.Now().Before(deadline); {
-				if info, err := os.Stat(book); err == nil && info.Size() > 0 {
+			for deadline := time.Now().Add(whole); k%3 > 0 && time.Now().Before(deadline); {
+				if info, err := os.Stat([]string{1: book, 2: filepath.Join(dir, "out", name)}[k%3]); err == nil && info.Size() > 0 {
 					break
 				}
 				time.Sleep(20 * time.Microsecond)

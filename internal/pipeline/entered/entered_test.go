@@ -395,9 +395,14 @@ func TestNoValuesAreEntered(t *testing.T) {
 	}
 	release{name: "a", masks: noise}.run(t, dir)
 	rep := release{name: "b", masks: noise, key: "k2"}.run(t, dir)
-	said, err := json.Marshal(rep.Ledger)
+	tables(t, dir, "t", "", 3)
+	rep = release{name: "b", masks: noise, key: "k2"}.run(t, dir)
+	said, err := json.Marshal([]any{rep.Ledger, rep.Warnings})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(rep.Ledger.Tables) != 1 {
+		t.Errorf("the report has no tables: %+v", rep.Ledger)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "ledger"))
 	if err != nil {
