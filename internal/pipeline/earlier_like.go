@@ -29,7 +29,8 @@ func (e *EarlierRelease) fits() error {
 		case field == nil:
 			return fmt.Errorf("it had a column %s, which its masks do not give today", c.Name)
 		case field.Numeric() != numeric(c.Type):
-			return fmt.Errorf("its column %s was of type %s, and is of type %s today", c.Name, c.Type, microdata.TypeName(field.Type))
+			return fmt.Errorf("its column %s was of type %s, and is of type %s today",
+				c.Name, c.Type, microdata.TypeName(field.Type))
 		}
 	}
 	return nil

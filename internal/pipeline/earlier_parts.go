@@ -17,8 +17,9 @@ func (pl *Plan) SettleEarlierInParts() {
 // settleInParts makes masks ready that need to know nothing of other records but what the ledger has.
 func (e *EarlierRelease) settleInParts() (err error) {
 	for _, m := range e.Config.Masks {
-		if transform.ScopeOf(m.Params) != transform.ScopeRecord || transform.NeedsValues(m.Params) != "" ||
-			transform.NeedsPeople(m.Params) != nil || transform.NeedsFrequencies(m.Params) != "" || len(transform.NeedsCorrelations(m.Params)) > 0 {
+		p := m.Params
+		if transform.ScopeOf(p) != transform.ScopeRecord || transform.NeedsValues(p) != "" || transform.NeedsPeople(p) != nil ||
+			transform.NeedsFrequencies(p) != "" || len(transform.NeedsCorrelations(p)) > 0 {
 			return errWhole
 		}
 	}

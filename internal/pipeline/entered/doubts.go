@@ -18,7 +18,8 @@ const leastShare = 0.5
 // earlierColumns describes the columns that a release had.
 func earlierColumns(r *ledger.Release) (list []pipeline.EarlierColumn) {
 	for _, c := range r.Columns {
-		list = append(list, pipeline.EarlierColumn{Name: c.Name, Type: c.Type, Shape: c.Shape, Guarded: c.Masked && c.Role == string(microdata.Sensitive)})
+		guarded := c.Masked && c.Role == string(microdata.Sensitive)
+		list = append(list, pipeline.EarlierColumn{Name: c.Name, Type: c.Type, Shape: c.Shape, Guarded: guarded})
 	}
 	return list
 }
@@ -70,15 +71,18 @@ func (l *Ledger) doubts(read, unidentified int64) string {
 	own, identity := l.Sketch(), identityOf(l.config.Releasing())
 	for i, e := range l.told {
 		r := l.releases[i].Release
-		same := e.Key.ID() == l.key.ID()
+		same, changed := e.Key.ID() == l.key.ID(), math.Abs(float64(read-r.Read))
 		switch {
 		case e.Config == nil:
-		case r.Read > 0 && decidesByOthers(e.Config) && math.Abs(float64(read-r.Read)) > otherwise*float64(r.Read):
-			return fmt.Sprintf("%s had masks that go by all records, of which there were %d, and today there are %d", e.At(), r.Read, read)
+		case r.Read > 0 && decidesByOthers(e.Config) && changed > otherwise*float64(r.Read):
+			return fmt.Sprintf("%s had masks that go by all records, of which there were %d, and today there are %d",
+				e.At(), r.Read, read)
 		case same && unidentified > 0:
-			return fmt.Sprintf("%s drew by the identity of each respondent, and today %d records have none: their draws were others", e.At(), unidentified)
+			return fmt.Sprintf("%s drew by the identity of each respondent, and today %d records have none: their draws were others",
+				e.At(), unidentified)
 		case same && identityOf(r.Releasing) == identity && !alike(own, r.Sketch):
-			return fmt.Sprintf("fewer than half of the respondents of %s are among today's: those who have another identity now had other draws. Other respondents need a ledger of their own", e.At())
+			return fmt.Sprintf("fewer than half of the respondents of %s are among today's: those who have another identity "+
+				"now had other draws. Other respondents need a ledger of their own", e.At())
 		}
 	}
 	return ""

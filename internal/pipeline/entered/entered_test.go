@@ -394,9 +394,9 @@ func TestNoValuesAreEntered(t *testing.T) {
 		t.Fatal(err)
 	}
 	release{name: "a", masks: noise}.run(t, dir)
-	rep := release{name: "b", masks: noise, key: "k2"}.run(t, dir)
+	release{name: "b", masks: noise, key: "k2"}.run(t, dir)
 	tables(t, dir, "t", "", 3)
-	rep = release{name: "b", masks: noise, key: "k2"}.run(t, dir)
+	rep := release{name: "b", masks: noise, key: "k2"}.run(t, dir)
 	said, err := json.Marshal([]any{rep.Ledger, rep.Warnings})
 	if err != nil {
 		t.Fatal(err)

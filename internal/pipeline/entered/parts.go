@@ -59,7 +59,8 @@ func (l *Ledger) Hold(ctx context.Context, plan string, sketch *ledger.Sketch) e
 		return false
 	})
 	if !slices.EqualFunc(others, l.releases, func(a, b ledger.Listed) bool { return a.SHA256 == b.SHA256 }) {
-		return errors.Join(pipeline.DataErrorf("ledger: other releases are in it than when the shards were planned: plan again"), l.Close())
+		err := pipeline.DataErrorf("ledger: other releases are in it than when the shards were planned: plan again")
+		return errors.Join(err, l.Close())
 	}
 	return nil
 }

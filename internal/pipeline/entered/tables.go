@@ -35,7 +35,8 @@ func (l *Ledger) describeTables(rep *report.Report) {
 			of.Tables = append(of.Tables, describedTable(t))
 		}
 		rep.Ledger.Tables = append(rep.Ledger.Tables, of)
-		rep.Warnings = append(rep.Warnings, fmt.Sprintf("ledger: what this release tells together with the tables of entry %d (%s) is not judged: %s", of.Number, of.Name, strings.Join(of.Tables, "; ")))
+		rep.Warnings = append(rep.Warnings, fmt.Sprintf("ledger: what this release tells together with the tables of entry %d (%s) "+
+			"is not judged: %s", of.Number, of.Name, strings.Join(of.Tables, "; ")))
 	}
 }
 
