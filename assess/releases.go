@@ -21,8 +21,11 @@ type Earlier struct {
 }
 
 // OfOneRelease reports whether the rule limits what a snooper learns by a measure that is computed of each release by itself.
-// It does not hold once others were released, unless it says releases: alone.
+// It does not hold once others were released, unless it says releases: alone. A rule of a column by itself is one.
 func (r Rule) OfOneRelease() bool {
+	if r.Record == RecordAlone {
+		return true
+	}
 	switch r.Knowledge {
 	case KnowledgeMean, KnowledgePosition, KnowledgeOrder:
 		return true

@@ -22,7 +22,8 @@ func TestRulesOfOneRelease(t *testing.T) {
 	}{
 		"linked": {Rule{MaxLinked: &half}, true}, "posterior": {Rule{MaxPosterior: &most}, true}, "mean": {Rule{Column: "wage", Knowledge: KnowledgeMean, MaxRisk: &half}, true},
 		"pMSE": {Rule{MaxPMSE: &half}, false}, "index": {Rule{Column: "wage", Knowledge: KnowledgeIndex, MaxRisk: &half}, false},
-		"all": {Rule{Column: "wage", Knowledge: KnowledgeAllReleases, MaxRisk: &half}, false},
+		"all":                  {Rule{Column: "wage", Knowledge: KnowledgeAllReleases, MaxRisk: &half}, false},
+		"the column by itself": {Rule{Column: "wage", Knowledge: KnowledgeIndex, Record: RecordAlone, MaxRisk: &half}, true},
 	} {
 		for others, refused := range map[int]bool{0: false, 1: c.of, 7: c.of} {
 			m := &Measures{Identity: identity, Columns: []ColumnMeasures{column}, Earlier: &Earlier{Releases: 7, Others: others}}

@@ -12,7 +12,15 @@ type Ledger struct {
 	Previous string           `json:"previous" doc:"SHA-256 of the line before it: a ledger without this line is not whole"`
 	Not      string           `json:"not,omitempty" doc:"why it is not known what all releases together tell; rules that are about them then do not hold"`
 	Releases []EarlierRelease `json:"releases" doc:"the earlier releases that count as published"`
+	Tables   []EarlierTables  `json:"tables,omitempty" doc:"the tables of the records that count as published; what they tell together with this release is not judged"`
 	Privacy  *assess.Privacy  `json:"privacy,omitempty" doc:"what differential privacy says of all releases together, one after the other; absent if neither assess.privacy nor a rule asks for it"`
+}
+
+// EarlierTables is a release of tables in the ledger.
+type EarlierTables struct {
+	Number int64    `json:"number" doc:"number of its entry"`
+	Name   string   `json:"name" doc:"name of the configuration of the tables"`
+	Tables []string `json:"tables" doc:"the tables, in words: what is counted or summed, by which variables, and how it is protected"`
 }
 
 // EarlierRelease is one release of the ledger.
@@ -21,7 +29,7 @@ type EarlierRelease struct {
 	Name    string       `json:"name" doc:"name of its pipeline"`
 	Same    bool         `json:"same_draws" doc:"whether the same value of the same respondent had the draws that it has today; if not, the draws are taken to be independent"`
 	Repeats bool         `json:"repeats" doc:"whether this release repeats it, draw by draw"`
-	Share   assess.Float `json:"share" doc:"about which share of today's respondents were in it, by sketches of keyed digests; null without identity, and under another key. It is shown, and nothing is judged by it"`
+	Share   assess.Float `json:"share" doc:"about which share of today's respondents were in it, by sketches of keyed digests; null without identity, and under another key. Below a half, also of its respondents who are among today's, it is not known what all releases tell"`
 }
 
 // ledgerWords describes the earlier releases, and what they tell, in sentences.

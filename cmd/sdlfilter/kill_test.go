@@ -16,6 +16,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -53,6 +54,8 @@ columns:
 masks:
   - noise: {columns: [wage], sd: 20}
 sink: {csv: {path: out/release.csv}}
+identity: [id]
+ledger: releases
 assess: {replicates: 20}
 quarantine: {jsonl: out/quarantine.jsonl}
 report: {json: out/report.json, html: out/report.html}
@@ -69,7 +72,8 @@ report: {json: out/report.json, html: out/report.html}
 // TestKilledAtAnyMoment kills a run with SIGKILL at 50 random moments, and at a few with formats whose files are written when all
 // records are known. A file that has its final name is always the whole file: runs with one key are
 // identical to the byte, so the release is compared with that of an undisturbed
-// run. The next run succeeds over what is left behind.
+// run, and the ledger has what has its final name. The next run succeeds over what is left behind. Every third run is
+// killed as soon as it has entered its release, and another third as soon as this has its name.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the program about 100 times")
@@ -113,24 +117,36 @@ func killed(t *testing.T, format, name string, runs int) {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
-	ended := 0
-	for range runs {
+	ended, between := 0, 0
+	book := filepath.Join(dir, "releases")
+	for k := range runs {
 		if err := os.RemoveAll(filepath.Join(dir, "out", name)); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.RemoveAll(filepath.Join(dir, "out", "report.json")); err != nil {
+		if err := errors.Join(os.RemoveAll(filepath.Join(dir, "out", "report.json")), os.RemoveAll(book)); err != nil {
 			t.Fatal(err)
 		}
 		cmd := command()
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		timer := time.AfterFunc(time.Duration(rng.Float64()*1.1*float64(whole)), func() { cmd.Process.Kill() })
+		timer := time.AfterFunc(time.Duration(rng.Float64()*1.1*float64(whole)), func() {
+			for deadline := time.Now().Add(whole); k%3 > 0 && time.Now().Before(deadline); {
+				if info, err := os.Stat([]string{1: book, 2: filepath.Join(dir, "out", name)}[k%3]); err == nil && info.Size() > 0 {
+					break
+				}
+				time.Sleep(20 * time.Microsecond)
+			}
+			cmd.Process.Kill()
+		})
 		if err := cmd.Wait(); err != nil {
 			ended++
 		}
 		timer.Stop()
 		checkWhole(t, dir, name, want)
+		if !checkLedger(t, dir, name, want) {
+			between++
+		}
 		// What is kept beside the release until it is written has no name.
 		entries, err := os.ReadDir(spools)
 		if err != nil {
@@ -145,10 +161,16 @@ func killed(t *testing.T, format, name string, runs int) {
 	if ended < runs/5 {
 		t.Errorf("only %d of %d runs were killed before they ended: the test shows little", ended, runs)
 	}
+	if runs >= 50 && between == 0 {
+		t.Error("no run was killed between the entry of its release and that of its outcome: the test shows little of the ledger")
+	}
 	if out, err := command().CombinedOutput(); err != nil {
 		t.Fatalf("the run after: %v\n%s", err, out)
 	}
 	checkWhole(t, dir, name, want)
+	if out, err := program(t, dir, "ledger", "check", "releases").CombinedOutput(); err != nil {
+		t.Errorf("the ledger after: %v\n%s", err, out)
+	}
 	entries, err := os.ReadDir(filepath.Join(dir, "out"))
 	if err != nil {
 		t.Fatal(err)
@@ -158,6 +180,24 @@ func killed(t *testing.T, format, name string, runs int) {
 			t.Errorf("remaining files after a complete run: %s", e.Name())
 		}
 	}
+}
+
+// checkLedger checks that a release that has its final name is in the ledger, which is whole. It reports whether each
+// release has its outcome.
+func checkLedger(t *testing.T, dir, name string, want []byte) (settled bool) {
+	t.Helper()
+	l, err := ledger.Look(filepath.Join(dir, "releases"))
+	if errors.Is(err, fs.ErrNotExist) {
+		l, err = &ledger.Ledger{}, nil
+	}
+	if err != nil {
+		t.Fatalf("the ledger of a killed run: %v", err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "out", name))
+	if err == nil && bytes.Equal(got, want) && (l.Path() == "" || len(l.Releases()) != 1) {
+		t.Error("a release that has its name is not in the ledger")
+	}
+	return l.Path() == "" || len(l.Unknown()) == 0
 }
 
 // checkWhole checks that files with final names are complete.

@@ -19,13 +19,14 @@ const Schema = "sdlfilter.ledger/1"
 // mostLine bounds a line: the configuration of a release, and at most Sketched digests.
 const mostLine = 16 << 20
 
-// Entry is a line of a ledger. Exactly one of Release and Outcome is given.
+// Entry is a line of a ledger. Exactly one of Release, Tables and Outcome is given.
 type Entry struct {
 	Schema   string    `json:"schema"`
 	Number   int64     `json:"number"`   // from 1
 	Previous string    `json:"previous"` // SHA256 of the line before; of the first line 64 zeros
 	Time     time.Time `json:"time"`
 	Release  *Release  `json:"release,omitempty"`
+	Tables   *Tables   `json:"tables,omitempty"`
 	Outcome  *Outcome  `json:"outcome,omitempty"`
 	SHA256   string    `json:"sha256,omitempty"` // of the line up to this member
 }
@@ -33,7 +34,8 @@ type Entry struct {
 // Release is what is known of a release without its records.
 type Release struct {
 	Name         string          `json:"name"`
-	Version      string          `json:"version"` // of the program
+	Plan         string          `json:"plan,omitempty"` // of a release in shards: the manifest's ID
+	Version      string          `json:"version"`        // of the program
 	KeyID        string          `json:"key_id"`
 	Draws        string          `json:"draws"` // version of the draws, keystream.Version
 	ConfigSHA256 string          `json:"config_sha256"`
@@ -41,13 +43,36 @@ type Release struct {
 	Files        []File          `json:"files,omitempty"`     // of tables of masks
 	Published    []Published     `json:"published,omitempty"` // files of the release; none of a release into topics or a database
 	Paths        []string        `json:"paths"`               // as the sink names them
-	Records      int64           `json:"records"`
+	Records      int64           `json:"records"`             // that are released
+	Read         int64           `json:"read,omitempty"`      // from the source; 0: not known
 	// ByPlace counts the records that draw by their place although identity is configured.
 	ByPlace  int64           `json:"identified_by_place,omitempty"`
 	Columns  []Column        `json:"columns"`
 	Privacy  *assess.Privacy `json:"privacy,omitempty"` // of this release alone
 	Warnings []string        `json:"warnings,omitempty"`
 	Sketch   *Sketch         `json:"sketch,omitempty"` // of the identities
+}
+
+// Tables is what is known of tables of the records that were published together.
+type Tables struct {
+	Name         string          `json:"name"`
+	Version      string          `json:"version"` // of the program
+	Pipeline     string          `json:"pipeline"`
+	KeyID        string          `json:"key_id"`
+	ConfigSHA256 string          `json:"config_sha256"`
+	Releasing    json.RawMessage `json:"configuration"` // config.Pipeline.Releasing of the pipeline
+	Tables       []Table         `json:"tables"`
+	Published    []Published     `json:"published,omitempty"`
+	Paths        []string        `json:"paths"`
+}
+
+// Table is one of them.
+type Table struct {
+	Name    string   `json:"name"`
+	Rows    []string `json:"rows"`            // its variables
+	Value   string   `json:"value,omitempty"` // the column that is summed; "": records are counted
+	Protect string   `json:"protect"`
+	Cells   int64    `json:"cells"`
 }
 
 // File is a file that a mask has read.
@@ -74,12 +99,24 @@ type Column struct {
 	Mean     assess.Float    `json:"mean"`
 	SD       assess.Float    `json:"sd"`
 	Released *assess.Moments `json:"released,omitempty"`
+	Shape    *assess.Shape   `json:"shape,omitempty"` // of what was released, in the sample
 }
 
 // Outcome is what became of the release with the number Of.
 type Outcome struct {
 	Of        int64 `json:"of"`
 	Published bool  `json:"published"`
+}
+
+// one reports whether the entry is exactly one of what it can be.
+func (e *Entry) one() bool {
+	n := 0
+	for _, given := range []bool{e.Release != nil, e.Tables != nil, e.Outcome != nil} {
+		if given {
+			n++
+		}
+	}
+	return n == 1
 }
 
 // first is what stands before the first line.
@@ -175,11 +212,11 @@ func entryOf(line []byte, number int64, previous string, open map[int64]bool) (e
 		return e, fmt.Errorf("has number %d", e.Number)
 	case e.Previous != previous:
 		return e, errors.New("does not follow the line before it")
-	case (e.Release == nil) == (e.Outcome == nil):
-		return e, errors.New("is neither a release nor an outcome")
+	case !e.one():
+		return e, errors.New("is not one release or outcome")
 	case e.Outcome != nil && !open[e.Outcome.Of]:
 		return e, fmt.Errorf("is the outcome of %d, which is no release that has none", e.Outcome.Of)
-	case e.Release != nil:
+	case e.Outcome == nil:
 		open[number] = true
 	default:
 		delete(open, e.Outcome.Of)
@@ -187,20 +224,37 @@ func entryOf(line []byte, number int64, previous string, open map[int64]bool) (e
 	return e, nil
 }
 
-// Listed is a release of a ledger with what became of it.
+// Listed is a release of a ledger, of records or of tables, with what became of it.
 type Listed struct {
 	Number  int64
 	Time    time.Time
 	SHA256  string // of its line
 	Release *Release
+	Tables  *Tables
 	// Known says that an outcome was entered, and Published whether the release counts as published.
 	Known, Published bool
+}
+
+// Name is that of the pipeline, or of the configuration of the tables.
+func (l *Listed) Name() string {
+	if l.Tables != nil {
+		return l.Tables.Name
+	}
+	return l.Release.Name
+}
+
+// Contents are the published files.
+func (l *Listed) Contents() []Published {
+	if l.Tables != nil {
+		return l.Tables.Published
+	}
+	return l.Release.Published
 }
 
 // releases lists the releases of entries.
 func (c *content) releases() (list []Listed) {
 	for _, e := range c.entries {
-		if e.Release == nil {
+		if e.Outcome != nil {
 			of := e.Outcome
 			for k := range list {
 				if list[k].Number == of.Of {
@@ -209,7 +263,7 @@ func (c *content) releases() (list []Listed) {
 			}
 			continue
 		}
-		list = append(list, Listed{Number: e.Number, Time: e.Time, SHA256: e.SHA256, Release: e.Release, Published: true})
+		list = append(list, Listed{Number: e.Number, Time: e.Time, SHA256: e.SHA256, Release: e.Release, Tables: e.Tables, Published: true})
 	}
 	return list
 }

@@ -169,17 +169,27 @@ func (l *Ledger) Line(number int64) (digest string, ok bool) {
 	return l.content.entries[number-1].SHA256, true
 }
 
-// Releases returns the releases that count as published, in their order.
+// Releases returns the releases of records that count as published, in their order.
 func (l *Ledger) Releases() (list []Listed) {
 	for _, r := range l.content.releases() {
-		if r.Published {
+		if r.Published && r.Release != nil {
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
-// All returns all releases, also those that were not published.
+// Tables returns the releases of tables that count as published, in their order.
+func (l *Ledger) Tables() (list []Listed) {
+	for _, r := range l.content.releases() {
+		if r.Published && r.Tables != nil {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// All returns all releases, of records and of tables, also those that were not published.
 func (l *Ledger) All() []Listed { return l.content.releases() }
 
 // Unknown returns the releases without outcome.
@@ -195,6 +205,9 @@ func (l *Ledger) Unknown() (list []Listed) {
 // Enter writes a release that is about to be published, and returns its number. It is on the disk when Enter returns
 // without an error; after an error nothing may be published.
 func (l *Ledger) Enter(r *Release) (number int64, err error) { return l.add(Entry{Release: r}) }
+
+// EnterTables is Enter for tables.
+func (l *Ledger) EnterTables(t *Tables) (number int64, err error) { return l.add(Entry{Tables: t}) }
 
 // Settle writes what became of a release. After an error the release counts as published.
 func (l *Ledger) Settle(number int64, published bool) error {

@@ -3,13 +3,16 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -455,4 +458,79 @@ func FuzzParse(f *testing.F) {
 			previous = e.SHA256
 		}
 	})
+}
+
+func digestOf(text string) (d microdata.Digest) {
+	sum := sha256.Sum256([]byte(text))
+	copy(d[:], sum[:])
+	return d
+}
+
+// The union of sketches of parts is the sketch of all, in any order: of few respondents, of just as many as it holds,
+// of more in one part, and of more only together.
+func TestUnionOfSketches(t *testing.T) {
+	for _, sizes := range [][]int{{0, 0}, {3, 0}, {0, 5}, {Sketched, 0}, {Sketched - 5, 5}, {Sketched, 1}, {1, Sketched}, {700, 700}, {5000, 10}, {10, 5000}, {3000, 3000}} {
+		var all Sketcher
+		var parts []*Sketch
+		n := 0
+		for _, size := range sizes {
+			var one Sketcher
+			b := &microdata.Block{N: size}
+			for range size {
+				b.Digests = append(b.Digests, digestOf(fmt.Sprint(n)))
+				n++
+			}
+			if size > 0 { // one respondent is in both parts
+				b.Digests[0] = digestOf("both")
+			}
+			all.Add(b)
+			one.Add(b)
+			parts = append(parts, one.Sketch())
+		}
+		want := all.Sketch()
+		for _, got := range []*Sketch{parts[0].Union(parts[1]), parts[1].Union(parts[0])} {
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("%v: the union differs", sizes)
+			}
+		}
+	}
+}
+
+// A sketch that is not of all respondents stays one, whatever is joined to it.
+func TestUnionWithAPart(t *testing.T) {
+	var all Sketcher
+	b := &microdata.Block{N: 3000}
+	for n := range b.N {
+		b.Digests = append(b.Digests, digestOf(fmt.Sprint(n)))
+	}
+	all.Add(b)
+	big := all.Sketch()
+	part := &Sketch{Whole: true, Digests: big.Digests[7:9]}
+	for _, got := range []*Sketch{big.Union(part), part.Union(big), big.Union(nil), (*Sketch)(nil).Union(big)} {
+		if !reflect.DeepEqual(got, big) || got.Whole {
+			t.Errorf("the union of a sketch with a part of it is another one, whole %v", got.Whole)
+		}
+	}
+}
+
+// A line is one thing: of two in one, the second would not be counted.
+func TestLinesOfOneThing(t *testing.T) {
+	r, tables := release("a"), &Tables{Name: "t", Releasing: json.RawMessage("{}")}
+	for name, c := range map[string]struct {
+		entry Entry
+		whole bool
+	}{
+		"release": {Entry{Release: r}, true}, "tables": {Entry{Tables: tables}, true}, "nothing": {Entry{}, false},
+		"release and tables": {Entry{Release: r, Tables: tables}, false}, "release and outcome": {Entry{Release: r, Outcome: &Outcome{Of: 1}}, false},
+		"tables and outcome": {Entry{Tables: tables, Outcome: &Outcome{Of: 1}}, false}, "all": {Entry{Release: r, Tables: tables, Outcome: &Outcome{Of: 1}}, false},
+	} {
+		c.entry.Schema, c.entry.Number, c.entry.Previous = Schema, 1, first
+		line, _, err := sealed(c.entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parse("ledger", append(line, '\n')); (err == nil) != c.whole {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
 }

@@ -61,6 +61,22 @@ func (s *Sketcher) Sketch() *Sketch {
 	return k
 }
 
+// Union returns the sketch of the respondents of both; nil if both are nil.
+func (k *Sketch) Union(o *Sketch) *Sketch {
+	if k == nil || o == nil {
+		if k == nil {
+			return o
+		}
+		return k
+	}
+	u := &Sketch{Whole: k.Whole && o.Whole, Digests: slices.Concat(k.Digests, o.Digests)}
+	slices.Sort(u.Digests)
+	if u.Digests = slices.Compact(u.Digests); len(u.Digests) > Sketched {
+		u.Digests, u.Whole = u.Digests[:Sketched], false
+	}
+	return u
+}
+
 // Share returns about which share of the respondents of a are in b too; NaN if it is not known.
 func Share(a, b *Sketch) float64 {
 	if a == nil || b == nil || len(a.Digests) == 0 || len(b.Digests) == 0 {

@@ -18,7 +18,8 @@ import (
 type EarlierRelease struct {
 	Number  int64
 	Name    string
-	Config  *config.Pipeline // of config.Pipeline.Before
+	Config  *config.Pipeline // of config.Pipeline.Before; nil where it cannot be read
+	Columns []EarlierColumn  // that it had
 	Amounts *assess.Profile  // the standard deviations and decimals that its masks went by
 	// Key makes its draws: the key of this release if its draws are those of the earlier one, for the same value of
 	// the same respondent, and else a key of its own, so that the draws are independent.
@@ -40,35 +41,54 @@ func (e *EarlierRelease) At() string {
 }
 
 // WithLedger says that there is a ledger, with these earlier releases. not says why what they tell cannot be computed
-// at all, for example because one of them cannot be read.
-func (pl *Plan) WithLedger(list []*EarlierRelease, not string) {
-	pl.fromLedger, pl.earlier, pl.earlierNot = true, list, not
+// at all, for example because one of them cannot be read. doubts says so once all records are masked: read is their
+// number, and unidentified that of those without identity.
+func (pl *Plan) WithLedger(list []*EarlierRelease, not string, doubts func(read, unidentified int64) string) {
+	pl.fromLedger, pl.earlier, pl.earlierNot, pl.doubts = true, list, not, doubts
 }
 
 // SettleEarlier has the sample hold what the masks of earlier releases make of the records. Where a release does not
 // fit today's records, that is why nothing is known of all of them together. Its passes over the source are those
 // that the earlier masks need.
 func (pl *Plan) SettleEarlier(ctx context.Context, progress *Progress) error {
+	pl.settleEarlier(func(e *EarlierRelease) error {
+		return e.settleWith(pl, func() error { return e.settle(ctx, progress) })
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+// settleEarlier makes the earlier releases ready, one after the other.
+func (pl *Plan) settleEarlier(settle func(*EarlierRelease) error) {
 	for _, e := range pl.earlier {
 		if pl.earlierNot != "" {
 			break
 		}
-		if err := e.settle(ctx, pl, progress); ctx.Err() != nil {
-			return context.Cause(ctx)
-		} else if err != nil {
+		if err := settle(e); err != nil {
 			pl.earlierNot = fmt.Sprintf("%s cannot be told from today's records: %s", e.At(), oneLine(err))
 		}
 	}
 	if pl.earlierNot == "" {
 		pl.showEarlier()
 	}
-	return nil
 }
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// settle makes the masks of an earlier release ready.
-func (e *EarlierRelease) settle(ctx context.Context, today *Plan, progress *Progress) (err error) {
+// settle makes the masks of an earlier release ready. It may read the source.
+func (e *EarlierRelease) settle(ctx context.Context, progress *Progress) (err error) {
+	e.plan.amounts = e.Amounts
+	if err = e.plan.Settle(ctx, progress); err != nil {
+		return err
+	}
+	e.chain, err = e.plan.NewChain(ctx, e.Key, progress)
+	return err
+}
+
+// settleWith fits an earlier release to a plan of today, with a function that makes its masks ready.
+func (e *EarlierRelease) settleWith(today *Plan, settle func() error) (err error) {
 	if e.plan, err = NewPlan(e.Config, today.Source, false); err != nil {
 		return err
 	}
@@ -79,11 +99,7 @@ func (e *EarlierRelease) settle(ctx context.Context, today *Plan, progress *Prog
 	case today.Cut != e.plan.Cut:
 		return fmt.Errorf("it swapped within windows of %d records, and today's have %d", e.plan.Cut.Records, today.Cut.Records)
 	}
-	e.plan.amounts = e.Amounts
-	if err = e.plan.Settle(ctx, progress); err != nil {
-		return err
-	}
-	if e.chain, err = e.plan.NewChain(ctx, e.Key, progress); err != nil {
+	if err = settle(); err != nil {
 		return err
 	}
 	for _, w := range e.plan.Layout.Read {
@@ -95,7 +111,7 @@ func (e *EarlierRelease) settle(ctx context.Context, today *Plan, progress *Prog
 		}
 		e.shown = append(e.shown, out.Column)
 	}
-	return nil
+	return e.fits()
 }
 
 // wantAlso asks for a column beside those of the release. It never sends a record to quarantine that would not go
@@ -142,12 +158,9 @@ func (pl *Plan) showEarlier() {
 // them is not judged. Without a ledger there are none.
 func (pl *Plan) Unguarded() (names []string) {
 	for _, e := range pl.earlier {
-		for _, m := range e.Config.Masks {
-			for _, name := range m.Params.Masks() {
-				then := e.Config.Columns.Named(name)
-				if then != nil && then.Role == microdata.Sensitive && !slices.Contains(pl.Masked, name) && !slices.Contains(names, name) {
-					names = append(names, name)
-				}
+		for _, c := range e.Columns {
+			if c.Guarded && !slices.Contains(pl.Masked, c.Name) && !slices.Contains(names, c.Name) {
+				names = append(names, c.Name)
 			}
 		}
 	}
@@ -196,8 +209,8 @@ func (pl *Plan) ReplayEarlier(b *microdata.Block) error {
 
 // earlierOptions says what the assessment is to know of earlier releases; nil without a ledger.
 func (pl *Plan) earlierOptions() *assess.Earlier {
-	if !pl.fromLedger {
-		return nil
+	if !pl.fromLedger || pl.earlierKnown != nil {
+		return pl.earlierKnown
 	}
 	others := 0
 	for _, e := range pl.earlier {
@@ -208,7 +221,7 @@ func (pl *Plan) earlierOptions() *assess.Earlier {
 	if pl.earlierNot != "" {
 		others = max(others, 1)
 	}
-	return &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot, Law: func(release int, column string) assess.Law {
+	pl.earlierKnown = &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot, Law: func(release int, column string) assess.Law {
 		for _, e := range pl.earlier {
 			if e.Number == int64(release) {
 				return LawOf(e.chain)(column)
@@ -216,4 +229,5 @@ func (pl *Plan) earlierOptions() *assess.Earlier {
 		}
 		return nil
 	}}
+	return pl.earlierKnown
 }

@@ -140,3 +140,27 @@ func TestPosteriorWithoutValues(t *testing.T) {
 		t.Errorf("posterior means are %v", got)
 	}
 }
+
+// Originals that cannot have been released as what is there do not count, on either side: of a value 100 that moved by at
+// most 10 the ten originals from 103 to 105 are too few to go by, and the mean is 100, however many others lie below 90, or
+// above 110. If they counted, cells between them and 100 would have the ten alone, and the mean would be 104.
+func TestPosteriorLeavesOutWhatIsImpossible(t *testing.T) {
+	law := lawOfTest{uniformBelow, 10 / math.Sqrt(3), math.Sqrt(3), 0}
+	for _, side := range []float64{-1, 1} {
+		x := []float64{100}
+		for k := range 1000 {
+			x = append(x, 100+side*(20+float64(k)/100))
+		}
+		for k := range 10 {
+			x = append(x, 103+float64(k)/5)
+		}
+		values := make([]float64, len(x))
+		for i := range values {
+			values[i] = math.NaN()
+		}
+		values[0] = 100
+		if got := Posterior(x, []Observed{{Values: values, Law: law}}); !(math.Abs(got[0]-100) < 0.2) || got[1] == got[1] {
+			t.Errorf("others at %v: the mean is %v, want 100, and of a row without value %v", 100+side*20, got[0], got[1])
+		}
+	}
+}

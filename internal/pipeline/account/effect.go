@@ -19,6 +19,10 @@ func (e Effect) None() bool {
 	return e.Unidentified == 0 && !slices.ContainsFunc(e.Listed, func(w uint64) bool { return w != 0 }) && !slices.ContainsFunc(e.Changed, func(n int64) bool { return n != 0 })
 }
 
+// Unidentified returns how many of the records that are reported are identified by their place, although identity
+// columns are configured.
+func (r *Reporter) Unidentified() int64 { return r.effect().Unidentified }
+
 // Plus returns the sum of two effects of the same masks, and changes neither of them.
 func (e Effect) Plus(f Effect) Effect {
 	if f.None() {

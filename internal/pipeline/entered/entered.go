@@ -40,7 +40,11 @@ type Ledger struct {
 	config   *config.Pipeline
 	key      keystream.Key
 	sketcher ledger.Sketcher
-	number   int64 // of the entry of this run; 0: none
+	sketch   *ledger.Sketch             // of shards that are joined; nil: sketcher's
+	settled  bool                       // whether the ledger has the outcome of number
+	plan     string                     // of a release in shards: the manifest's ID
+	number   int64                      // of the entry of this run; 0: none
+	told     []*pipeline.EarlierRelease // of the releases, after Tell
 	log      zerolog.Logger
 }
 
@@ -64,10 +68,10 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 		return nil, l.failed(err)
 	}
 	for _, r := range held.Unknown() {
-		if lies(ctx, r.Release) {
+		if lies(ctx, r.Contents()) {
 			err = held.Settle(r.Number, false)
 		} else {
-			log.Warn().Int64("release", r.Number).Str("name", r.Release.Name).Msg("a run was killed while it published this release, which counts as published")
+			log.Warn().Int64("release", r.Number).Str("name", r.Name()).Msg("a run was killed while it published this release, which counts as published")
 		}
 		if err != nil {
 			return nil, l.failed(err)
@@ -124,8 +128,8 @@ func (l *Ledger) failed(err error) error {
 
 // lies reports whether all files of a release still lie complete under their temporary names, so that none of them
 // was published.
-func lies(ctx context.Context, r *ledger.Release) bool {
-	for _, f := range r.Published {
+func lies(ctx context.Context, files []ledger.Published) bool {
+	for _, f := range files {
 		if f.Path == "" || objectpath.Is(f.Path) {
 			return false
 		}
@@ -138,7 +142,7 @@ func lies(ctx context.Context, r *ledger.Release) bool {
 			return false
 		}
 	}
-	return len(r.Published) > 0
+	return len(files) > 0
 }
 
 // Tell tells a plan of the earlier releases.
@@ -147,28 +151,35 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 		return
 	}
 	var list []*pipeline.EarlierRelease
-	for _, r := range l.releases {
-		e, err := l.earlier(&r)
-		if err != nil {
-			pl.WithLedger(nil, fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name, strings.ReplaceAll(err.Error(), "\n", "; ")))
-			return
+	not := ""
+	for i := range l.releases {
+		r := &l.releases[i]
+		e, err := l.earlier(i)
+		if err != nil && not == "" {
+			not = fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		list = append(list, e)
 	}
-	pl.WithLedger(list, "")
+	l.told = list
+	pl.WithLedger(list, not, l.doubts)
 }
 
-// earlier returns what a plan is to know of a release.
-func (l *Ledger) earlier(of *ledger.Listed) (*pipeline.EarlierRelease, error) {
+// earlier returns what a plan is to know of the release with an index, also with an error.
+func (l *Ledger) earlier(index int) (*pipeline.EarlierRelease, error) {
+	of := &l.releases[index]
 	r := of.Release
+	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Columns: earlierColumns(r), Key: l.key.Apart("ledger, release " + of.SHA256)}
 	for _, f := range r.Files {
 		if now, err := sumOf(f.Path); err != nil || now != f.SHA256 {
-			return nil, fmt.Errorf("the table of a mask, %s, is not there any more, or another one", f.Path)
+			return e, fmt.Errorf("the table of a mask, %s, is not there any more, or another one", f.Path)
 		}
+	}
+	if err := l.sameUnits(r); err != nil {
+		return e, err
 	}
 	before, err := l.config.Before(fmt.Sprintf("release %d of the ledger", of.Number), r.Releasing)
 	if err != nil {
-		return nil, err
+		return e, err
 	}
 	amounts := &assess.Profile{}
 	for _, c := range r.Columns {
@@ -176,14 +187,13 @@ func (l *Ledger) earlier(of *ledger.Listed) (*pipeline.EarlierRelease, error) {
 			amounts.Columns = append(amounts.Columns, assess.ColumnProfile{Name: c.Name, Mean: float64(c.Mean), SD: float64(c.SD), Decimals: c.Decimals})
 		}
 	}
-	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Config: before, Amounts: amounts, Key: l.key}
+	e.Config, e.Amounts = before, amounts
 	switch same := sameDraws(r, before); {
 	case same && r.KeyID == l.key.ID():
+		e.Key = l.key
 		e.Repeats = bytes.Equal(r.Releasing, l.config.Releasing()) && len(transform.NeedsSD(before.Masks)) == 0
-	case same: // as those of other releases under that key
+	case same && l.sameRespondents(index): // as those of other releases under that key
 		e.Key = l.key.Apart("ledger, key " + r.KeyID)
-	default:
-		e.Key = l.key.Apart("ledger, release " + of.SHA256)
 	}
 	return e, nil
 }
@@ -220,8 +230,12 @@ func (l *Ledger) Describe(rep *report.Report) {
 	if l == nil || rep.Ledger == nil {
 		return
 	}
-	rep.Ledger.Entry, rep.Ledger.Previous = l.held.Next()
-	own := l.sketcher.Sketch()
+	if rep.Ledger.Entry, rep.Ledger.Previous = l.held.Next(); l.number != 0 { // entered by a commit that was killed
+		rep.Ledger.Entry = l.number
+		rep.Ledger.Previous, _ = l.held.Line(l.number - 1)
+	}
+	l.describeTables(rep)
+	own := l.Sketch()
 	for i := range rep.Ledger.Releases {
 		r := &rep.Ledger.Releases[i]
 		r.Share = assess.Float(math.NaN())
@@ -235,13 +249,13 @@ func (l *Ledger) Describe(rep *report.Report) {
 
 // Enter enters the release of a report that is about to be published.
 func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.Content) error {
-	if l == nil {
+	if l == nil || l.number != 0 {
 		return nil
 	}
 	r := &ledger.Release{
-		Name: rep.Name, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version, ConfigSHA256: rep.ConfigSHA256,
-		Releasing: l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released, ByPlace: rep.IdentifiedByPlace,
-		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.sketcher.Sketch(), Columns: columnsOf(rep, pl),
+		Name: rep.Name, Plan: l.plan, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version, ConfigSHA256: rep.ConfigSHA256,
+		Releasing: l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released, Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
+		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.Sketch(), Columns: columnsOf(rep, pl),
 	}
 	for _, path := range l.config.MaskFiles() {
 		sum, err := sumOf(path)
@@ -290,6 +304,9 @@ func columnsOf(rep *report.Report, pl *pipeline.Plan) (list []ledger.Column) {
 			moments := rep.Columns[i].Released
 			c.Released = &moments
 		}
+		if shape, known := pl.Shapes()[c.Name]; known {
+			c.Shape = &shape
+		}
 		list = append(list, c)
 	}
 	return list
@@ -307,7 +324,7 @@ func sumOf(path string) (string, error) {
 // Settle enters what became of the release, whose files account.Commit was to name with the given error. If that is
 // not known, or cannot be entered, the release counts as published.
 func (l *Ledger) Settle(named error) {
-	if l == nil || l.number == 0 {
+	if l == nil || l.number == 0 || l.settled {
 		return
 	}
 	published := named == nil || account.Named(named)

@@ -394,10 +394,15 @@ func TestNoValuesAreEntered(t *testing.T) {
 		t.Fatal(err)
 	}
 	release{name: "a", masks: noise}.run(t, dir)
+	release{name: "b", masks: noise, key: "k2"}.run(t, dir)
+	tables(t, dir, "t", "", 3)
 	rep := release{name: "b", masks: noise, key: "k2"}.run(t, dir)
-	said, err := json.Marshal(rep.Ledger)
+	said, err := json.Marshal([]any{rep.Ledger, rep.Warnings})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(rep.Ledger.Tables) != 1 {
+		t.Errorf("the report has no tables: %+v", rep.Ledger)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "ledger"))
 	if err != nil {
@@ -463,6 +468,10 @@ func TestKeysOfAllReleases(t *testing.T) {
 	second := byRegion("b", coded("Z", "X", "X", "Y", "Y", "Z"), region, "{min_k: 150}")
 	if rep = second.run(t, dir); rep.Gate.Passed || !(float64(rep.Gate.Rules[0].Found) < 130) || !strings.Contains(rep.Gate.Rules[0].Rule, "all releases") {
 		t.Errorf("coarsenings that intersect pass: %+v", rep.Gate.Rules[0])
+	}
+	second.rule = "{min_k: 150, combinations: 1}, {column: wage, max_unchanged: 1}" // of each column alone k is 200
+	if rep = second.run(t, dir); rep.Gate.Passed {
+		t.Errorf("by one key, which is two columns, they pass: %+v", rep.Gate.Rules[0])
 	}
 	second.rule = "{min_k: 150, releases: alone}, {column: wage, max_unchanged: 1}"
 	if rep = second.run(t, dir); !rep.Gate.Passed || rep.Gate.Rules[0].Releases != "alone" {

@@ -16,7 +16,7 @@ import (
 func List(l *ledger.Ledger, color bool, width int) string {
 	t := figure.NewTerminal(color, width)
 	for _, r := range l.All() {
-		for _, line := range aboutEntry(r) {
+		for _, line := range aboutEntry(&r) {
 			indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
 			for i, part := range figure.Wrap(line, t.Width-len(indent)-2) {
 				if i > 0 {
@@ -33,7 +33,7 @@ func List(l *ledger.Ledger, color bool, width int) string {
 }
 
 // aboutEntry describes a release in lines.
-func aboutEntry(r ledger.Listed) (lines []string) {
+func aboutEntry(r *ledger.Listed) (lines []string) {
 	became := "published"
 	switch {
 	case !r.Known:
@@ -41,8 +41,20 @@ func aboutEntry(r ledger.Listed) (lines []string) {
 	case !r.Published:
 		became = "not published"
 	}
-	of := r.Release
-	lines = append(lines, fmt.Sprintf("%d %s %s: %s", r.Number, r.Time.Format("2006-01-02 15:04 MST"), of.Name, became))
+	lines = append(lines, fmt.Sprintf("%d %s %s: %s", r.Number, r.Time.Format("2006-01-02 15:04 MST"), r.Name(), became))
+	if r.Tables != nil {
+		lines = append(lines, aboutTables(r.Tables)...)
+	} else {
+		lines = append(lines, aboutRelease(r.Release)...)
+	}
+	for _, f := range r.Contents() {
+		lines = append(lines, fmt.Sprintf("   %s, SHA-256 %s", f.Path, f.SHA256[:min(16, len(f.SHA256))]))
+	}
+	return lines
+}
+
+// aboutRelease describes a release of records in lines.
+func aboutRelease(of *ledger.Release) (lines []string) {
 	identified := "by place"
 	if of.Sketch != nil {
 		identified = "by identity"
@@ -61,9 +73,6 @@ func aboutEntry(r ledger.Listed) (lines []string) {
 	}
 	if len(plain) > 0 {
 		lines = append(lines, "   as they are: "+strings.Join(plain, ", "))
-	}
-	for _, f := range of.Published {
-		lines = append(lines, fmt.Sprintf("   %s, SHA-256 %s", f.Path, f.SHA256[:min(16, len(f.SHA256))]))
 	}
 	return lines
 }
@@ -90,21 +99,23 @@ func kindsOf(configuration json.RawMessage) (kinds []string) {
 func Compare(ctx context.Context, l *ledger.Ledger) (wrong []string, err error) {
 	last := map[string]ledger.Listed{}
 	var paths []string
-	for _, r := range l.Releases() {
-		for _, f := range r.Release.Published {
+	for _, r := range slices.Concat(l.Releases(), l.Tables()) {
+		for _, f := range r.Contents() {
 			if f.Path == "" {
 				continue
 			}
 			if _, known := last[f.Path]; !known {
 				paths = append(paths, f.Path)
 			}
-			last[f.Path] = r
+			if known, there := last[f.Path]; !there || known.Number < r.Number {
+				last[f.Path] = r
+			}
 		}
 	}
 	for _, path := range paths {
 		r := last[path]
-		i := slices.IndexFunc(r.Release.Published, func(f ledger.Published) bool { return f.Path == path })
-		want := r.Release.Published[i]
+		i := slices.IndexFunc(r.Contents(), func(f ledger.Published) bool { return f.Path == path })
+		want := r.Contents()[i]
 		got, err := publish.ContentOf(ctx, path)
 		switch {
 		case ctx.Err() != nil:

@@ -100,6 +100,7 @@ func Judge(ctx context.Context, who account.Reporter, measured *assess.Accumulat
 	if measured != nil {
 		// What the pass over the records has used is garbage, and measuring needs memory at once.
 		runtime.GC()
+		who.Plan.CompareEarlier(measured.Pairs(), records.Read, who.Unidentified())
 		var err error
 		if measures, err = measured.Measure(ctx); err != nil {
 			return nil, err

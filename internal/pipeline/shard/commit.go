@@ -21,6 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -49,6 +50,10 @@ func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string,
 	}
 	defer j.source.Close()
 	c.job, c.chain = j, chain
+	if err := c.hold(ctx, all); err != nil {
+		return nil, err
+	}
+	defer c.ledger.Close()
 	if err := c.merge(ctx, all); err != nil {
 		return nil, err
 	}
@@ -71,6 +76,15 @@ type commit struct {
 	dir        *publish.Dir
 	quarantine *publish.File // nil if none is requested
 	reports    account.Files
+}
+
+// hold takes the ledger, with the respondents of all shards.
+func (c *commit) hold(ctx context.Context, all []*State) error {
+	var sketch *ledger.Sketch
+	for _, s := range all {
+		sketch = sketch.Union(s.Sketch)
+	}
+	return c.ledger.Hold(ctx, c.manifest.id, sketch)
 }
 
 // merge merges what the shards have counted and measured.
@@ -226,7 +240,7 @@ func (c *commit) release(ctx context.Context, all []*State) (*account.Result, er
 	if err := c.manifest.same(ctx, c.source, every); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	return c.publish(ctx, rep, all)
+	return c.publish(ctx, rep, content, all)
 }
 
 // open opens the files of a release other than its records, under temporary names.
@@ -339,6 +353,7 @@ func (c *commit) judged(ctx context.Context) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.ledger.Describe(rep)
 	for _, warning := range rep.Warnings {
 		c.options.Log.Warn().Msg(warning)
 	}
@@ -348,12 +363,16 @@ func (c *commit) judged(ctx context.Context) (*report.Report, error) {
 // publish gives the release its name, and writes the report last. The parts are removed when
 // everything has its name: until then a killed commit can be run again. A refused release is
 // removed with its parts.
-func (c *commit) publish(ctx context.Context, rep *report.Report, all []*State) (*account.Result, error) {
+func (c *commit) publish(ctx context.Context, rep *report.Report, content *connectors.Content, all []*State) (*account.Result, error) {
 	res := &account.Result{Report: rep, Schema: c.plan.Layout.Released()}
 	release := c.config.Sink.Config.Paths()[0]
 	var err error
 	if rep.Gate.Passed {
+		if err := c.ledger.Enter(rep, c.plan, content); err != nil {
+			return nil, err
+		}
 		err = account.Commit(c.dir, c.dir.Abort, []string{release})
+		c.ledger.Settle(err)
 		if err != nil && !account.Named(err) {
 			return nil, account.Unpublished("sink", err, &c.reports)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -24,7 +25,7 @@ import (
 )
 
 // ManifestSchema names the format of a manifest; a change of the format raises the number.
-const ManifestSchema = "sdlfilter.shards/4"
+const ManifestSchema = "sdlfilter.shards/5"
 
 // Manifest is the plan of a release in shards. It holds statistics of the data (the standard
 // deviations that percentages refer to), and is as confidential as a profile.
@@ -41,6 +42,9 @@ type Manifest struct {
 
 	// Correlations are the correlations of pairs of columns that noise follows.
 	Correlations []Correlation `json:"correlations,omitempty"`
+
+	// Earlier are the releases of the ledger by which this one is judged; nil without a ledger.
+	Earlier []ledger.Listed `json:"earlier,omitzero"`
 
 	// Survey has the types that were found by reading all values, if the source declares none.
 	Survey json.RawMessage `json:"survey,omitempty"`

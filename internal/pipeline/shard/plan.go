@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -62,6 +63,9 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	m.Shards = deal(parts, n)
+	if m.Earlier, err = entered.Planned(p, j.key, o.Log); err != nil {
+		return nil, err
+	}
 	if err := connectors.Unchanged(j.source); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
@@ -120,13 +124,11 @@ type job struct {
 	key    keystream.Key
 	source connectors.Source
 	plan   *pipeline.Plan
+	ledger *entered.Ledger // nil without one
 }
 
 // open opens the source and checks that shards can run the configuration.
 func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, err error) {
-	if p.Ledger != "" {
-		return nil, config.Errors{p.Errorf("ledger", "must be left out of shards, which do not know what was released before: make the release in one run")}
-	}
 	j := &job{config: p}
 	if j.key, err = pipeline.Admit(p, o); err != nil {
 		return nil, err
@@ -168,6 +170,9 @@ func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look fun
 		j.source.Close()
 		return nil, nil, err
 	}
+	j.ledger = entered.Part(j.config, j.key, m.Earlier, o.Log)
+	j.ledger.Tell(j.plan)
+	j.plan.SettleEarlierInParts()
 	return j, chain, nil
 }
 

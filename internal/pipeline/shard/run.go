@@ -76,6 +76,7 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 			return fmt.Errorf("source: %w", err)
 		}
 	}
+	w.state.Sketch = w.ledger.Sketch()
 	if w.measured != nil {
 		w.state.assessed(w.measured)
 	}
@@ -133,6 +134,9 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 			if err := w.chain.Apply(p.Block); err != nil {
 				return err
 			}
+			if err := w.plan.ReplayEarlier(p.Block); err != nil {
+				return err
+			}
 			if err := w.exchange.Displace(p.Block); err != nil {
 				return err
 			}
@@ -154,6 +158,7 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 				return nil
 			},
 			func(p *pipeline.Parcel) error {
+				w.ledger.Add(p.Block)
 				if w.measured != nil {
 					w.measured.Add(p.Block)
 				}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -23,7 +24,7 @@ import (
 // stateMagic is the beginning of a state file, and anyStateMagic that of all versions; a change of the format changes it.
 const (
 	anyStateMagic = "sdlfilter.shard-state/"
-	stateMagic    = anyStateMagic + "9\n"
+	stateMagic    = anyStateMagic + "10\n"
 )
 
 // State is the result of a shard in addition to its files: the outcome of its records, and
@@ -41,6 +42,7 @@ type State struct {
 	Files        []StateFile             `json:"files"`
 	Pairing      string                  `json:"pairing,omitempty"` // the name of the pairing that was used
 	Pairs        []byte                  `json:"pairs,omitempty"`   // the digest of the decisions for this shard
+	Sketch       *ledger.Sketch          `json:"sketch,omitempty"`  // of the respondents, with a ledger
 	Places       map[int][]byte          `json:"places,omitempty"`  // by stream, if columns hold the places
 	Exchange     int                     `json:"exchange_bytes,omitempty"`
 	Pieces       []StatePiece            `json:"pieces,omitempty"` // of the assessment's sample

@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -24,13 +25,15 @@ import (
 // records is what is tabulated: the records of a source, as they are or after the masks of a
 // pipeline.
 type records struct {
-	config *tabulation.Config
-	source connectors.Source
-	masks  *pipeline.Plan // nil if the source is tabulated as it is
-	chain  *transform.Chain
-	key    keystream.Key
-	keyID  string
-	keys   *perturb.Keys // of records and cells, if tables need them
+	config   *tabulation.Config
+	source   connectors.Source
+	masks    *pipeline.Plan // nil if the source is tabulated as it is
+	chain    *transform.Chain
+	key      keystream.Key
+	ledger   *entered.Ledger  // of the pipeline, in which the tables are entered; nil: none
+	pipeline *config.Pipeline // from which the records come; nil: none
+	keyID    string
+	keys     *perturb.Keys // of records and cells, if tables need them
 
 	loosened []config.Loosening // the settings that loosen the pipeline
 
@@ -52,8 +55,30 @@ func open(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*recor
 	return openSpans(ctx, t, o, nil)
 }
 
-// beyondLedger is said where the records come from a pipeline with a ledger.
-const beyondLedger = "the ledger of the pipeline does not have these tables: releases after them are judged as if nobody had them (releases of tables, not a ledger, join tables)"
+// beyondLedger is said where the records come from a pipeline with a ledger, and enteredInLedger where the tables are
+// entered in it.
+const (
+	beyondLedger    = "the ledger of the pipeline does not have these tables: releases after them are judged as if nobody had them (releases of tables, not a ledger, join tables)"
+	enteredInLedger = "the tables are entered in the ledger of the pipeline, but what they tell together with its releases of records is not judged (releases of tables, not a ledger, join tables)"
+)
+
+// warn warns once of a run.
+func (r *records) warn(o pipeline.Options, text string) {
+	if t := r.config; !slices.Contains(t.Warnings, text) {
+		t.Warnings = append(t.Warnings, text)
+		o.Log.Warn().Msg(text)
+	}
+}
+
+// hold takes the ledger of the pipeline, if there is one, until close.
+func (r *records) hold(ctx context.Context, o pipeline.Options) (err error) {
+	if r.pipeline == nil || r.pipeline.Ledger == "" {
+		return nil
+	}
+	r.warn(o, enteredInLedger)
+	r.ledger, err = entered.Open(ctx, r.pipeline, r.key, o.Log)
+	return err
+}
 
 // openSpans is open for some stretches of topics; without stretches it is open.
 func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, spans []connectors.Span) (*records, error) {
@@ -78,10 +103,10 @@ func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, sp
 		return nil, err
 	}
 	r.loosened = p.Loosened
-	if p.Ledger != "" && !slices.Contains(t.Warnings, beyondLedger) {
-		t.Warnings = append(t.Warnings, beyondLedger)
-		o.Log.Warn().Msg(beyondLedger)
+	if p.Ledger != "" && spans != nil {
+		r.warn(o, beyondLedger)
 	}
+	r.pipeline = p
 	switch spanned := p.Source.Abilities().WithSpans; {
 	case spans == nil && (p.Stream() || p.Streaming()):
 		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows; for sdlfilter tables give window: {records: N, folder: PATH}")}
@@ -137,7 +162,7 @@ func (r *records) declareMissing() error {
 }
 
 // close closes the source.
-func (r *records) close() error { return r.source.Close() }
+func (r *records) close() error { return errors.Join(r.ledger.Close(), r.source.Close()) }
 
 // check returns all errors about the wanted columns.
 func (r *records) check() error {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
@@ -45,6 +46,9 @@ func Run(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*Result
 		return nil, err
 	}
 	defer r.close()
+	if err := r.hold(ctx, o); err != nil {
+		return nil, err
+	}
 	if err := r.alone(); err != nil { // checked early, because the work may take hours
 		return nil, err
 	}
@@ -167,6 +171,7 @@ type outputs struct {
 	report  *Report
 
 	sink                   connectors.Sink
+	content                *connectors.Content // of sink; nil: not known
 	cells, jj, html, json  *publish.File
 	publicHTML, publicJSON *publish.File
 }
@@ -188,6 +193,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, fmt.Errorf("sink: %w", err)
 		}
+		o.content = content
 		if content != nil && content.Path != "" {
 			o.report.Release = &Release{filepath.Base(content.Path), content.Bytes(), content.SHA256()}
 			o.replaces(content.Path)
@@ -291,7 +297,12 @@ func (o *outputs) commit() (*Result, error) {
 	res := &Result{Report: o.report}
 	files := []*publish.File{o.publicHTML, o.publicJSON, o.cells, o.jj, o.html, o.json}
 	if o.report.Gate.Passed {
-		if err := o.sink.Commit(); err != nil {
+		if err := o.enter(); err != nil {
+			return nil, err
+		}
+		err := o.sink.Commit()
+		o.records.ledger.Settle(err)
+		if err != nil {
 			return nil, fmt.Errorf("sink: %w", err)
 		}
 		res.Files = append(res.Files, o.records.config.Sink.Config.Paths()...)
@@ -320,6 +331,18 @@ func (o *outputs) commit() (*Result, error) {
 		res.Files = append(res.Files, f.Path())
 	}
 	return res, nil
+}
+
+// enter enters the tables in the ledger of their pipeline.
+func (o *outputs) enter() error {
+	t := o.records.config
+	of := &ledger.Tables{Name: t.Name, Version: o.report.Version, ConfigSHA256: o.report.ConfigSHA256, Paths: t.Sink.Config.Paths()}
+	for i := range t.Tables {
+		p, at := tableOf(o.list, i)
+		one := &t.Tables[i]
+		of.Tables = append(of.Tables, ledger.Table{Name: one.Name, Rows: one.Rows, Value: one.Value, Protect: one.Protect.Name(), Cells: int64(p.size(at))})
+	}
+	return o.records.ledger.EnterTables(of, o.content)
 }
 
 // abort removes everything that has no final name.
