@@ -142,15 +142,15 @@ func releasedBy(t *testing.T, dir, text string, settings []string, loosen bool) 
 // was, or a release by a gate that is less strict. A mask or a role that settings make stricter may
 // bring a release through the file's own gate.
 func TestNoSettingLetsOutMore(t *testing.T) {
-	runs, seed := 250, uint64(10)
+	runs := 250
 	if testing.Short() {
-		runs, seed = 24, 15 // by this seed the file withholds among so few as well
+		runs = 60
 	}
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "k"), []byte("c2VlZGVkLCBzbyB0aGF0IHJ1bnMgYXJlIGFsaWtlISE=\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rng := rand.New(rand.NewPCG(20261127, seed))
+	rng := rand.New(rand.NewPCG(20261127, 10))
 	harmless, withheld := 0, 0
 	for range runs {
 		if err := people(rng, filepath.Join(dir, "in.csv"), []float64{0, 0, 0.05}[rng.IntN(3)]); err != nil {
