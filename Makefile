@@ -47,7 +47,7 @@ test-figures: ## the papers' figures are what the program makes of the data
 
 .PHONY: test
 test: ## the tests that need nothing but Go, in their short form (lint has go vet)
-	$(GO) test -short -vet=off -p $(PACKAGES) -parallel $(PACKAGES) -timeout 30m ./...
+	GOGC=400 $(GO) test -short -vet=off -p $(PACKAGES) -parallel $(PACKAGES) -timeout 30m ./...
 	cd verify && $(GO) test -short -vet=off ./bench ./longform ./mutate ./papers
 # Two packages for each core, and two tests that say they may run beside others: many of the tests wait, for patience to end or for a program that was killed.
 PACKAGES = $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))

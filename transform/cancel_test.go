@@ -12,6 +12,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
+// onward is the number of checks from one that cancels to the next: a share of those so far, in the short form as many.
+func onward(at, share int) int {
+	if testing.Short() {
+		return 1 + at
+	}
+	return 1 + at/share
+}
+
 // A cancelled chain makes no more decisions: neither before the decision nor in the middle of it,
 // with both ways to count missing cells.
 func TestEndSurveyIsCancelled(t *testing.T) {
@@ -33,7 +41,7 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 		// The search itself stops at any call that asks whether to continue, and
 		// it asks several times.
 		checks := 0
-		for at := 1; ; at += 1 + at/4 {
+		for at := 1; ; at += onward(at, 4) {
 			c := begun()
 			s := c.steps[0].(*suppressStep)
 			s.data.sortRuns()
@@ -110,7 +118,7 @@ func TestDecisionsGiveUp(t *testing.T) {
 		if all < of.checks {
 			t.Errorf("%s: asks %d times whether to go on, want %d at least", name, all, of.checks)
 		}
-		for at := 1; at <= all; at += 1 + at/7 {
+		for at := 1; at <= all; at += onward(at, 7) {
 			checks = 0
 			s, g := gather(func() bool { checks++; return checks >= at })
 			_ = g.maskBy(s.all) // the result is not used

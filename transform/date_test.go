@@ -109,12 +109,21 @@ func TestRoundingOfDates(t *testing.T) {
 func TestMiddleOfEveryInterval(t *testing.T) {
 	for _, to := range []string{"week", "month", "quarter", "year"} {
 		m := toMiddle(to)
-		name := func(d int64) string {
+		name := func(d int64) [2]int {
 			day := time.Unix(d*86400, 0).UTC()
 			year, week := day.ISOWeek()
-			return map[string]string{"week": fmt.Sprint(year, week), "month": day.Format("2006-01"), "quarter": fmt.Sprint(day.Year(), (day.Month()+2)/3), "year": day.Format("2006")}[to]
+			switch to {
+			case "week":
+				return [2]int{year, week}
+			case "month":
+				return [2]int{day.Year(), int(day.Month())}
+			case "quarter":
+				return [2]int{day.Year(), int(day.Month()+2) / 3}
+			default:
+				return [2]int{day.Year()}
+			}
 		}
-		first, last := map[string]int64{}, map[string]int64{}
+		first, last := map[[2]int]int64{}, map[[2]int]int64{}
 		from, end := civil{1600, 1, 3}.days(), civil{2000, 12, 31}.days()
 		for d := from; d <= end; d++ {
 			if _, known := first[name(d)]; !known {

@@ -92,10 +92,7 @@ func TestRankExchangesAreThePlainOnes(t *testing.T) {
 				values[i], words[i], order[i] = float64(i), r.Uint64(), int32(n-1-i)
 			}
 			want := slices.Clone(values)
-			free := map[int]bool{}
-			for k := range n {
-				free[k] = true
-			}
+			free := slices.Repeat([]bool{true}, n)
 			for k, i := range order {
 				if !free[k] {
 					continue

@@ -52,6 +52,10 @@ func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 		}
 		return draw{"tiers", tiered, normalCDF, 9, mask(&Noise{Columns: []string{"a"}, SD: amount(sd), Tiers: []Tier{{ptr(0.0), &below}, {&at, &above}}})}
 	}
+	points := 60
+	if testing.Short() {
+		points = 16
+	}
 	for _, tt := range []struct {
 		first, second draw
 		x             float64
@@ -91,8 +95,8 @@ func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 		}
 		low, high := law.Reach(tt.x)
 		worst, tail := 0.0, 0.0
-		for i := range 60 {
-			at := math.Round((low+(high-low)*float64(i+1)/61)/h) * h
+		for i := range points {
+			at := math.Round((low+(high-low)*float64(i+1)/float64(points+1))/h) * h
 			want := 0.0
 			of(func(v, p float64) {
 				if s := tt.second.scale(v); s > 0 {

@@ -350,7 +350,7 @@ func TestNoCombinationIsNearer(t *testing.T) {
 	setup.Window = 600
 	pairs := 300
 	if testing.Short() {
-		pairs = 100
+		pairs = 40
 	}
 	for _, identity := range [][]int{nil, {5}} {
 		setup.Identity = identity

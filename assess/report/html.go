@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -39,8 +40,12 @@ var (
 	publicPage = page("public", publicTemplate)
 )
 
-// page parses a page with the parts that all pages have in common.
-func page(name, text string) *template.Template {
+// page parses a page with the parts that all pages have in common, when it is first asked for: most commands write none.
+func page(name, text string) func() *template.Template {
+	return sync.OnceValue(func() *template.Template { return parsed(name, text) })
+}
+
+func parsed(name, text string) *template.Template {
 	t := template.New(name).Funcs(template.FuncMap{
 		"count":    count,
 		"style":    func() template.CSS { return template.CSS(pageCSS + figure.Style()) },
@@ -253,9 +258,9 @@ type publicColumnView struct {
 	Efficiency        cell
 }
 
-func render(t *template.Template, what string, view any) ([]byte, error) {
+func render(page func() *template.Template, what string, view any) ([]byte, error) {
 	var b bytes.Buffer
-	if err := t.Execute(&b, view); err != nil {
+	if err := page().Execute(&b, view); err != nil {
 		return nil, fmt.Errorf("%s: page: %w", what, err)
 	}
 	return b.Bytes(), nil

@@ -139,6 +139,9 @@ func TestDirOfObjectsKilled(t *testing.T) {
 				continue
 			}
 			for step := int64(1); ; step++ {
+				if testing.Short() && (step%2 == 0) == earlier {
+					continue // with an earlier release the even steps, without one the odd
+				}
 				server := serve(t)
 				if earlier {
 					publishWhole(t, "old", 3)

@@ -102,7 +102,7 @@ func TestContract(t *testing.T) {
 				Sink: func(path string) connectors.SinkConfig {
 					return shuffledConfig{SinkConfig: f.sink(path), ranks: inOrder}
 				},
-				Types: f.types, Nested: f.nested, Typed: f.typed, Nulls: true, DetectsTruncation: f.typed, Folders: true,
+				Types: f.types, Nested: f.nested, Typed: f.typed, Nulls: true, DetectsTruncation: f.typed, Folders: true, Few: testing.Short(),
 			})
 		})
 	}

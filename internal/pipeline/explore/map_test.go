@@ -224,8 +224,11 @@ func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
 // next better point does not.
 func TestRecommendedPassesTheGate(t *testing.T) {
 	for _, search := range []bool{false, true} {
-		dir := t.TempDir()
-		p := mapped(t, dir, fmt.Sprintf("map: {vary: {masks.0.noise.sd: {from: 1%%, to: 60%%, steps: 25}}, search: %v}", search))
+		dir, steps := t.TempDir(), 25
+		if testing.Short() && !search {
+			steps = 9
+		}
+		p := mapped(t, dir, fmt.Sprintf("map: {vary: {masks.0.noise.sd: {from: 1%%, to: 60%%, steps: %d}}, search: %v}", steps, search))
 		m := mapOf(t, p)
 		if m.Recommended == nil {
 			t.Fatalf("search %v: no point is recommended: %s", search, m.Reason)

@@ -183,7 +183,11 @@ func TestCopiesArePublishedAllOrNone(t *testing.T) {
 	if err != nil || counts["commit"] != 3 || len(left) != 7 {
 		t.Fatalf("calls %v, files %v, error %v; want 3 commits and 7 files", counts, left, err)
 	}
+	tried := 0
 	for name, n := range faulty.Each(counts) {
+		if tried++; testing.Short() && counts[name] > 3 && n > 1 && n < counts[name] && tried%3 > 0 {
+			continue // the first, the last, and of those between one of three
+		}
 		_, left, err := attempt(name, n)
 		if name == "close the reader" && err == nil {
 			continue

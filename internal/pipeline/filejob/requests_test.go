@@ -25,14 +25,14 @@ import (
 )
 
 // oneOf is how many faults of requests one is tried of.
-var oneOf = flag.Int("every", 0, "try one of so many faults of requests; 0: one of 7, in the short form of 61")
+var oneOf = flag.Int("every", 0, "try one of so many faults of requests; 0: one of 7, in the short form of 97")
 
 func stepOfFaults() int {
 	switch {
 	case *oneOf > 0:
 		return *oneOf
 	case testing.Short():
-		return 61
+		return 97
 	}
 	return 7
 }

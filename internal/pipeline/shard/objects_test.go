@@ -224,6 +224,9 @@ func TestCommitOfObjectsKilled(t *testing.T) {
 				continue
 			}
 			for step := int64(1); ; step++ {
+				if testing.Short() && (step%2 == 0) == earlier {
+					continue // with an earlier release the even steps, without one the odd
+				}
 				what := fmt.Sprintf("earlier %v, lost %v, step %d", earlier, lose, step)
 				server := restart(t)
 				if earlier {

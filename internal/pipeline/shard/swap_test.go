@@ -60,6 +60,14 @@ func runPaired(t *testing.T, m *Manifest, i int) error {
 	return s.Write(fmt.Sprintf("states/%d.state", i))
 }
 
+// several is a number of records for several row groups and blocks.
+func several() int {
+	if testing.Short() {
+		return 10_000
+	}
+	return 20_000
+}
+
 // TestShardsSwap compares releases with swaps in shards with one run: the records bit by bit, and
 // the report with the number of exchanges.
 func TestShardsSwap(t *testing.T) {
@@ -86,7 +94,7 @@ func TestShardsSwap(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s %s in %d", name, format, n), func(t *testing.T) {
-					prepare(t, format, 20_000, "")
+					prepare(t, format, several(), "")
 					swapping(t, c.changes...)
 					want := single(t, format)
 					m := planned(t, n)

@@ -19,6 +19,14 @@ import (
 //	go test ./internal/pipeline/tabling -run Combine -configurations 2000
 var configurations = flag.Int("configurations", 120, "random linked tables that TestNobodyCombinesTables makes")
 
+// inShort is the number of random cases: in the short form a quarter of them.
+func inShort(n int) int {
+	if testing.Short() {
+		return (n + 3) / 4
+	}
+	return n
+}
+
 // linkedTables is a random configuration of linked tables made so that few contributors are in
 // several of their small cells.
 type linkedTables struct {
@@ -249,7 +257,8 @@ func (s *span) add(v []int64) {
 func TestNobodyCombinesTables(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 1))
 	published, open, pairs := 0, 0, 0
-	for trial := range *configurations {
+	n := inShort(*configurations)
+	for trial := range n {
 		l := drawLinked(rng)
 		dir := t.TempDir()
 		lines := []string{"a,b,c,h,x"}
@@ -302,7 +311,7 @@ func TestNobodyCombinesTables(t *testing.T) {
 		}
 	}
 	t.Logf("%d published, %d of them safe from pairs; %d would be open without asking", published, pairs, open)
-	if published < *configurations/3 || pairs < *configurations/20 || open < *configurations/20 {
+	if published < n/3 || pairs < n/20 || open < n/20 {
 		t.Errorf("%d published, %d safe from pairs, %d open: the test shows little", published, pairs, open)
 	}
 }

@@ -138,7 +138,8 @@ func (d *dependentTables) breaches(lines [][]string, unsafe map[string]bool) (fo
 func TestDependentValuesAreProtectedTogether(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 4))
 	published, open := 0, 0
-	for trial := range *configurations / 2 {
+	n := inShort(*configurations / 2)
+	for trial := range n {
 		d := drawDependent(rng)
 		dir := t.TempDir()
 		lines := []string{"r,c,dom,exp,total,copy,tenth,one"}
@@ -226,7 +227,7 @@ func TestDependentValuesAreProtectedTogether(t *testing.T) {
 		}
 	}
 	t.Logf("%d published, %d would be open if protected one by one", published, open)
-	if n := *configurations / 2; published < n/3 || open < n/5 {
+	if published < n/3 || open < n/5 {
 		t.Errorf("%d published, %d open: the test shows little", published, open)
 	}
 }

@@ -151,7 +151,7 @@ func TestNothingIsRecommended(t *testing.T) {
 			mappedFirms(t, dir)
 			settings := c.settings
 			if settings == "" {
-				settings = "map: {table: b}"
+				settings = "map: {table: b, methods: [{suppress: {}}, {round: {base: [3], mode: [small]}}]}"
 			}
 			text := strings.NewReplacer("RULE", "{threshold: 4}", "VALUE", "", "SETTINGS", settings, "GATE", c.gate).Replace(firmTables)
 			m, _, err := mapOf(t, dir, strings.NewReplacer(c.replace...).Replace(text))

@@ -124,7 +124,10 @@ func tryAll(shown map[string]int, likelihood func(published int64) (int64, []flo
 // compared with all possible tables, over a hierarchy. Respondents are not tested for cells in
 // which they are alone. With respondents: ignore only outsiders count.
 func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
-	alone := 0
+	alone, trials := 0, 20
+	if testing.Short() {
+		trials = 10
+	}
 	for _, m := range []struct {
 		method     string
 		likelihood func(int64) (int64, []float64)
@@ -141,7 +144,7 @@ func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
 	} {
 		rng := rand.New(rand.NewPCG(16, uint64(len(m.method)+m.most)))
 		byRespondents, published := 0, 0
-		for trial := range 20 {
+		for trial := range trials {
 			dir := t.TempDir()
 			var rows []string
 			truth := map[string]int{}

@@ -495,7 +495,11 @@ func TestSearchStops(t *testing.T) {
 		if err != nil || len(whole.Insiders) > 0 || !whole.Verdict.Safe() || questions < 50 {
 			t.Fatalf("%s: asked %d times: %v", name, questions, err)
 		}
-		for after := 0; after < questions; after += 1 + questions/40 {
+		stops := 40
+		if testing.Short() {
+			stops = 12
+		}
+		for after := 0; after < questions; after += 1 + questions/stops {
 			if n, pattern, err := ask(after); !errors.Is(err, stop) || pattern != nil {
 				t.Errorf("%s: stopped at question %d of %d: error %v after %d questions, pattern %v", name, after+1, questions, err, n, pattern)
 			}

@@ -444,7 +444,7 @@ func TestBeliefsByTheMargins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 20))
 	trials := 100
 	if testing.Short() {
-		trials = 24 // each of six shapes four times
+		trials = 12 // each of six shapes twice
 	}
 	for trial := range trials {
 		rows, columns := 2+trial%2, 2+trial%3

@@ -265,7 +265,7 @@ func (x *example) enumeratedLinked() (post []map[int64]float64, several float64)
 func TestChangesOfLinkedTablesCountOnce(t *testing.T) {
 	trials := 300
 	if testing.Short() {
-		trials = 60
+		trials = 30 // of five shapes five each, and of twelve inner cells
 	}
 	rng := rand.New(rand.NewPCG(38, 16))
 	list := laws(t)

@@ -431,9 +431,13 @@ func TestTiesDecide(t *testing.T) {
 // A search that is cancelled ends soon, and asks often whether it is.
 func TestSearchIsCancelled(t *testing.T) {
 	in := categoriesAt(rand.New(rand.NewPCG(5, 6)), 3*decision.Every, []int{40, 40, 40}, 0.01)
+	share := 4
+	if testing.Short() {
+		share = 1
+	}
 	for _, strict := range []bool{false, true} {
 		checks := 0
-		for at := 1; ; at += 1 + at/4 {
+		for at := 1; ; at += 1 + at/share {
 			checks = 0
 			s := Search{K: 3, Strict: strict, Weights: []float64{1, 1, 1}, Stop: func() bool { checks++; return checks >= at }}
 			if _, err := s.Hide(in.codes()); err != nil {
