@@ -122,21 +122,19 @@ func TestCellsGiveUp(t *testing.T) {
 func TestOrderOfMany(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	for _, n := range []int{ranged - 1, ranged + 7} {
-		for name, values := range columns(n) {
-			rows := make([]int32, n)
-			want := make([]int32, n)
-			for i := range want {
-				want[i] = int32(i * 7919 % n)
-			}
-			given := slices.Clone(want)
-			slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
-			for _, n := range []int{1, 2, 3, 16} {
-				runtime.GOMAXPROCS(n)
-				copy(rows, given)
-				if Order(rows, values, nil); !slices.Equal(rows, want) {
-					t.Errorf("%s, %d rows on %d cores: the order differs", name, len(rows), n)
-				}
+	const n = ranged + 7
+	for name, values := range columns(n) {
+		rows, given := make([]int32, n), make([]int32, n)
+		for i := range given {
+			given[i] = int32(i * 7919 % n)
+		}
+		want := slices.Clone(given)
+		slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+		for _, n := range []int{1, 3} {
+			runtime.GOMAXPROCS(n)
+			copy(rows, given)
+			if Order(rows, values, nil); !slices.Equal(rows, want) {
+				t.Errorf("%s on %d cores: the order differs", name, n)
 			}
 		}
 	}
