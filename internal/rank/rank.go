@@ -39,20 +39,20 @@ func Order(rows []int32, values []float64, stop func() bool) {
 	for i, row := range cuts {
 		above[i] = values[row]
 	}
-	byRange := func(row int32) int { // the number of cuts that are not greater
-		v, at := values[row], 0
-		for n := len(above); n > 0; {
-			half := n - n/2
-			if above[at+half-1] <= v {
-				at += half
-			}
-			n /= 2
-		}
-		return at
-	}
-	inRanges(rows, len(cuts)+1, byRange, func(rows []int32) {
+	inRanges(rows, len(cuts)+1, func(row int32) int { return notAbove(above, values[row]) }, func(rows []int32) {
 		inPieces(rows, many, func(piece []int32) { byKeys(piece, values) }, compare, stop)
 	}, stop)
+}
+
+// notAbove returns how many of ascending cuts are not greater than v.
+func notAbove[T float64 | uint64](cuts []T, v T) (at int) {
+	for n := len(cuts); n > 0; n /= 2 {
+		half := n - n/2
+		if cuts[at+half-1] <= v {
+			at += half
+		}
+	}
+	return at
 }
 
 // piece is how many rows OrderFunc sorts at a time.
@@ -85,9 +85,9 @@ const (
 )
 
 // cutsOf returns rows between whose values ranges of similar size lie, in ascending order and no two of them equal.
-func cutsOf(rows []int32, compare func(a, b int32) int) []int32 {
+func cutsOf[T any](rows []T, compare func(a, b T) int) []T {
 	ranges := min(len(rows)/inRange, mostRanges)
-	some := make([]int32, ranges*perCut)
+	some := make([]T, ranges*perCut)
 	for i := range some {
 		some[i] = rows[i*len(rows)/len(some)]
 	}
@@ -96,12 +96,12 @@ func cutsOf(rows []int32, compare func(a, b int32) int) []int32 {
 	for i := perCut; i < len(some); i += perCut {
 		cuts = append(cuts, some[i])
 	}
-	return slices.CompactFunc(cuts, func(a, b int32) bool { return compare(a, b) == 0 })
+	return slices.CompactFunc(cuts, func(a, b T) bool { return compare(a, b) == 0 })
 }
 
 // inRanges divides rows into n ranges by their values, each in the order given, and sorts each of these. All cores do both. It asks
 // for stop with each part and each range.
-func inRanges(rows []int32, n int, byRange func(row int32) int, sort func([]int32), stop func() bool) {
+func inRanges[T any](rows []T, n int, byRange func(row T) int, sort func([]T), stop func() bool) {
 	asked := cores.Asked(stop)
 	of := make([]uint16, len(rows))
 	at := make([][]int32, (len(rows)+piece-1)/piece) // by part, then by range
@@ -127,7 +127,7 @@ func inRanges(rows []int32, n int, byRange func(row int32) int, sort func([]int3
 		}
 		ends[r] = next
 	}
-	divided := make([]int32, len(rows))
+	divided := make([]T, len(rows))
 	cores.Parts(len(rows), piece, func(from, to int) {
 		place := at[from/piece]
 		for i, row := range rows[from:to] {
@@ -375,6 +375,19 @@ func byAllBits(rows []int32, values []float64) {
 // Sort puts values in ascending order, −0 before 0. No value may be NaN. It takes 16 bytes a value
 // beside them for more than a few.
 func Sort(values []float64) {
+	if len(values) < ranged {
+		sortPart(values)
+		return
+	}
+	cuts := cutsOf(values, func(a, b float64) int { return cmp.Compare(bits(a), bits(b)) })
+	above := make([]uint64, len(cuts))
+	for i, v := range cuts {
+		above[i] = bits(v)
+	}
+	inRanges(values, len(cuts)+1, func(v float64) int { return notAbove(above, bits(v)) }, sortPart, nil)
+}
+
+func sortPart(values []float64) {
 	n := len(values)
 	if n < few {
 		slices.SortFunc(values, func(a, b float64) int { return cmp.Compare(bits(a), bits(b)) })

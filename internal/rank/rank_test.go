@@ -241,7 +241,7 @@ func BenchmarkOrder(b *testing.B) {
 
 // Values are in the order of a comparing sort, and all their bits are kept.
 func TestSort(t *testing.T) {
-	for _, n := range []int{0, 1, 2, few - 1, few, few + 1, 5000, 100_000} {
+	for _, n := range []int{0, 1, 2, few - 1, few, few + 1, 5000, 100_000, ranged + 9} {
 		for name, values := range columns(n) {
 			want := slices.Clone(values)
 			slices.SortFunc(want, func(a, b float64) int {
