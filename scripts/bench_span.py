@@ -1,7 +1,7 @@
 """Work, and how many cores can share it, of each mask of a whole data set and of each of the intruder's measures: from the execution
 traces of runs.
 
-    make build && SCRIPT=bench_span.py scripts/bench.sh [--rows 2000000] [--cores 8] [--only NAME,…] [--where 20]
+    make bench-masks BENCH='[--rows 2000000] [--cores 8] [--only NAME;…] [--where 20]'
 
 A trace (sdlfilter --trace FILE) with GOMAXPROCS=n has, beside every change of state of a goroutine, the stacks of who uses
 the processor, 250 times a second of it. Each sample is shared by as many goroutines as could run at that time, at most n:

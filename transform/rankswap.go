@@ -120,7 +120,7 @@ type rankExchange struct {
 // most implements allMasker: besides each value a word is held.
 func (r *rankExchange) most() int { return maxCells / 2 }
 
-func (r *rankExchange) takes() (record, value int64) { return 24, 30 }
+func (r *rankExchange) takes() (record, value int64) { return 18, 36 }
 
 func (r *rankExchange) maskAll(g *gatheredData) *decision.Refusal {
 	of := digest{}

@@ -117,7 +117,7 @@ type shuffling struct{ fits *allFits }
 // most implements allMasker: besides each value there are a word, a score and a rank.
 func (*shuffling) most() int { return maxCells / 4 }
 
-func (*shuffling) takes() (record, value int64) { return 34, 32 }
+func (*shuffling) takes() (record, value int64) { return 0, 52 }
 
 func (s *shuffling) maskAll(g *gatheredData) *decision.Refusal {
 	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {

@@ -34,7 +34,7 @@ type synthesis struct {
 // that replaces it.
 func (*synthesis) most() int { return maxCells / 8 }
 
-func (*synthesis) takes() (record, value int64) { return 12, 72 }
+func (*synthesis) takes() (record, value int64) { return 12, 76 }
 
 // leastResiduals is the number of records that a model needs in addition to that of its
 // coefficients.
