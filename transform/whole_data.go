@@ -138,8 +138,8 @@ func (g *gatheredData) follows(at, near int, b *microdata.Block, i int) int {
 	return at + 1
 }
 
-// inPart is how many records of a data set one core takes at a time.
-const inPart = 1 << 14
+// inPart is how many records of a data set one core takes at a time; a test changes it.
+var inPart = 1 << 14
 
 // maskBy masks the values and rounds the results to the columns' decimals.
 func (g *gatheredData) maskBy(all allMasker) *decision.Refusal {
