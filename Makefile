@@ -185,6 +185,10 @@ bench: build ## side by side with DuckDB: writes docs/performance.md's figures t
 bench-span: build ## what of a run goes by turns, and the bounds that this sets on 1 to 64 cores
 	scripts/bench.sh --only span $(BENCH)
 
+.PHONY: bench-masks
+bench-masks: build ## what masks of whole data sets and the intruder would take on 8 cores, from traces of runs
+	SCRIPT=bench_span.py scripts/bench.sh $(BENCH)
+
 .PHONY: bench-cores
 bench-cores: build ## beside DuckDB on 1, 2, 4, … cores, as many as there are
 	scripts/bench.sh --only cores $(BENCH)

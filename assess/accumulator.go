@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/place"
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -126,7 +127,7 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 			part()
 		}
 	} else {
-		onCores(len(parts), func(i int) { parts[i]() })
+		cores.Each(len(parts), func(i int) { parts[i]() })
 	}
 	a.sample.Bound()
 }
@@ -358,7 +359,7 @@ func (a *Accumulator) Merge(o *Accumulator) error {
 	if err := a.matches(o); err != nil {
 		return err
 	}
-	onCores(2, func(part int) {
+	cores.Each(2, func(part int) {
 		if part == 0 {
 			a.mergeExact(o)
 		} else {

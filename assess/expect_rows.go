@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 	"github.com/sdlfilter/sdlfilter/assess/internal/expectation"
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
@@ -63,7 +64,7 @@ func (r *reckoning) foresee(ctx context.Context, laws []columnLaw) error {
 // expect computes the expectations of some columns, and returns the columns that have values.
 func (r *reckoning) expect(laws []columnLaw) (columns []int) {
 	found := make([]*expectation.Expectation, len(laws))
-	onCores(len(laws), func(i int) {
+	cores.Each(len(laws), func(i int) {
 		c := laws[i].column
 		unit := unitOf(r.data.Original(c))
 		if s := r.spectrumOf(c, unit); s.Total >= 1 {
@@ -113,8 +114,8 @@ func (r *reckoning) place(ctx context.Context, columns []int) error {
 	for _, c := range columns {
 		r.ranks[c] = make([]ranks, len(r.a.targets))
 	}
-	onCores(len(columns), func(i int) { r.seek(columns[i]) })
-	onCores(len(columns)*len(r.a.targets), func(i int) {
+	cores.Each(len(columns), func(i int) { r.seek(columns[i]) })
+	cores.Each(len(columns)*len(r.a.targets), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 )
 
 // Measure computes the measures of all pairs added so far. Replicates run on all cores; the
@@ -47,7 +48,7 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 	m.Columns = make([]ColumnMeasures, len(a.opts.Columns))
 	one := func(c int) { m.Columns[c] = r.column(c, a.opts.Columns[c]) }
 	if r.exchange == nil {
-		onCores(len(m.Columns), one)
+		cores.Each(len(m.Columns), one)
 	} else {
 		for c := range m.Columns { // an Exchange need not be safe for concurrent use
 			one(c)

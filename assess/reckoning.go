@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
 	"github.com/sdlfilter/sdlfilter/assess/internal/tally"
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 )
 
 // located is a target as it is known before any replicate.
@@ -109,7 +110,7 @@ func (a *Accumulator) reckon(candidate bool) *reckoning {
 	r := &reckoning{a: a, exchange: a.opts.Exchange, candidate: candidate, targets: map[int][]located{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
 	r.data = a.sampleData()
 	list := make([][]located, len(a.opts.Columns))
-	onCores(len(list), func(c int) {
+	cores.Each(len(list), func(c int) {
 		if a.opts.Columns[c].Masked {
 			list[c] = r.locate(c)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 	"github.com/sdlfilter/sdlfilter/assess/internal/joint"
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 )
 
 // quickRecords is the number of records of the sample on which the risk by the whole record is
@@ -24,7 +25,7 @@ func (r *reckoning) byRecord(columns []ColumnMeasures, limit int) {
 	if f == nil {
 		return
 	}
-	onCores(len(columns), func(c int) {
+	cores.Each(len(columns), func(c int) {
 		if r.a.opts.Columns[c].Masked {
 			f.add(c, &columns[c].Risk)
 		}
@@ -53,7 +54,7 @@ func recovering(masked []bool, base *joint.Frame, recover func(f *joint.Frame, c
 	}
 	for range mostRounds {
 		found, is := make([]joint.Column, n), make([]bool, n)
-		onCores(n, func(c int) {
+		cores.Each(n, func(c int) {
 			if !done[c] {
 				found[c], is[c] = recover(f, c)
 			}
@@ -342,7 +343,7 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 		return f.Recover(s.Name, originals[c], s.Released, s.Own)
 	})
 	claims := make([][][]float64, len(sought))
-	onCores(len(sought), func(c int) {
+	cores.Each(len(sought), func(c int) {
 		s := &sought[c]
 		claims[c] = frames[c].Claims(originals[c], s.Released, s.Own, s.Distances)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/estimate"
 	"github.com/sdlfilter/sdlfilter/assess/internal/joint"
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 )
 
 // Earlier describes the releases before this one, of which Options.Beside has the columns (BesideColumn.Release):
@@ -73,7 +74,7 @@ func (r *reckoning) byAllReleases(f *recordFrame, columns []ColumnMeasures, limi
 	if e.Not == "" && some {
 		f = r.recordFrame(nil, limit, true)
 	}
-	onCores(len(columns), func(c int) {
+	cores.Each(len(columns), func(c int) {
 		switch list := &columns[c].Risk; {
 		case !r.a.opts.Columns[c].Masked:
 		case e.Not == "" && some:

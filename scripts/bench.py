@@ -100,12 +100,13 @@ def aside(work):
 
 
 @aside
-def made(path, rows, select):
+def made(path, rows, select, of=None):
     if path.exists():
         return
+    of = of or f"range({rows})"
     con = duckdb.connect()
     con.execute("SET threads = 2; SELECT setseed(0.5)")
-    con.execute(f"COPY (SELECT {select} FROM range({rows})) TO '{path}.part' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000)")
+    con.execute(f"COPY (SELECT {select} FROM {of}) TO '{path}.part' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000)")
     os.rename(f"{path}.part", path)
 
 

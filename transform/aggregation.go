@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/mdav"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
@@ -30,31 +31,31 @@ func (a *aggregation) maskAll(g *gatheredData) *decision.Refusal {
 	}
 	// Strata that are too small are found before any value is changed.
 	strata := g.rowsByStratum()
-	plans := make([]aggregationPlan, 0, len(strata))
-	for i, rows := range strata {
-		if g.stop.At(i) {
-			return nil
+	plans, refusals := make([]aggregationPlan, len(strata)), make([]*decision.Refusal, len(strata))
+	cores.Each(len(strata), func(i int) {
+		if g.stop.Now() {
+			return
 		}
-		var err *decision.Refusal
-		plan := aggregationPlan{aggregation: a, g: g, rows: rows}
+		plan := aggregationPlan{aggregation: a, g: g, rows: strata[i]}
 		if a.univariate {
-			g.byTies(rows) // among equal values, the order decides which comes into the lower group
-			err = plan.byColumn()
+			g.byTies(plan.rows) // among equal values, the order decides which comes into the lower group
+			refusals[i] = plan.byColumn()
 		} else {
-			g.inOrder(rows) // among records at equal distance the first is taken, which must not depend on the file's order
-			err = plan.together()
+			g.inOrder(plan.rows) // among records at equal distance the first is taken, which must not depend on the file's order
+			refusals[i] = plan.together()
 		}
-		if err != nil {
-			return err
-		}
-		plans = append(plans, plan)
+		plans[i] = plan
+	})
+	if g.stop.Now() {
+		return nil
+	}
+	if err := firstRefusal(refusals); err != nil {
+		return err
 	}
 	if err := a.judge(g, plans); err != nil {
 		return err
 	}
-	for i := range plans {
-		plans[i].write()
-	}
+	cores.Each(len(plans), func(i int) { plans[i].write() })
 	return nil
 }
 

@@ -497,6 +497,8 @@ type work struct {
 	places, strata  []int32
 	combinations    coding.Combinations
 	swap            swapScratch
+	words           [][]uint64 // for a mask of all records
+	normals         [][]float64
 }
 
 // floats returns n numbers of undefined content.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
@@ -119,7 +120,7 @@ type rankExchange struct {
 // most implements allMasker: besides each value a word is held.
 func (r *rankExchange) most() int { return maxCells / 2 }
 
-func (r *rankExchange) takes() (record, value int64) { return 24, 30 }
+func (r *rankExchange) takes() (record, value int64) { return 18, 36 }
 
 func (r *rankExchange) maskAll(g *gatheredData) *decision.Refusal {
 	of := digest{}
@@ -130,22 +131,27 @@ func (r *rankExchange) maskAll(g *gatheredData) *decision.Refusal {
 	if err := g.checkColumns(r.fits, of); err != nil {
 		return err
 	}
-	for k, values := range g.values {
-		ranks := fitOnce(g.trials(r.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() columnRanks { return r.ranks(g, k) })
-		if g.stop.Now() {
-			return nil
-		}
-		if ranks.err != nil {
-			return ranks.err
-		}
-		if g.trial {
-			own := trialScratch.Get().(*trialExchanger)
-			own.exchange(values, g.words[k], &ranks, g.stop)
-			trialScratch.Put(own)
-			continue
-		}
-		new(exchanger).exchange(values, g.words[k], &ranks, g.stop)
+	// Columns do not depend on one another. Replicates, which have fewer records, are themselves on all cores.
+	refusals := make([]*decision.Refusal, len(g.values))
+	cores.Each(len(g.values), func(k int) { refusals[k] = r.maskColumn(g, of, k) })
+	return firstRefusal(refusals)
+}
+
+func (r *rankExchange) maskColumn(g *gatheredData, of digest, k int) *decision.Refusal {
+	ranks := fitOnce(g.trials(r.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() columnRanks { return r.ranks(g, k) })
+	if g.stop.Now() {
+		return nil
 	}
+	if ranks.err != nil {
+		return ranks.err
+	}
+	if g.trial {
+		own := trialScratch.Get().(*trialExchanger)
+		own.exchange(g.values[k], g.words[k], &ranks, g.stop)
+		trialScratch.Put(own)
+		return nil
+	}
+	new(exchanger).exchange(g.values[k], g.words[k], &ranks, g.stop)
 	return nil
 }
 
@@ -187,9 +193,11 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 		at += len(equal)
 	}
 	of.order, of.sorted, of.bottom, of.top = order, make([]float64, len(order)), int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
-	for i, row := range order {
-		of.sorted[i] = values[row]
-	}
+	cores.Parts(len(order), inPart, func(from, to int) {
+		for i, row := range order[from:to] {
+			of.sorted[from+i] = values[row]
+		}
+	})
 	if r.correlation > 0 && n > 0 {
 		if of.reach = CorrelatedReach(of.sorted, of.bottom, of.top, of.reach, r.correlation); of.reach < 1 {
 			of.err = &decision.Refusal{Path: "min_correlation", Text: fmt.Sprintf("must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
@@ -226,35 +234,50 @@ type exchanger struct {
 	y     []float64 // by rank
 	drawn []uint64  // likewise
 	free  freeRanks
-	equal wordOrder
 }
 
 // exchange exchanges the values of a column between the records of its ranks, which it uses up.
 func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop decision.Stop) {
 	e.order, e.y, e.drawn = ranks.order, ranks.sorted, make([]uint64, len(ranks.order))
-	for rank, i := range e.order {
-		e.drawn[rank] = words[i]
-	}
+	cores.Parts(len(e.order), inPart, func(from, to int) {
+		for rank, i := range e.order[from:to] {
+			e.drawn[from+rank] = words[i]
+		}
+	})
 	// Equal values are in random order: which of them is exchanged must not depend on their places.
-	for at, equal := range ranks.alike {
-		if stop.At(at) {
-			return
-		}
-		order := e.order[equal.from:equal.to]
-		e.equal.sort(order, e.drawn[equal.from:equal.to], stop)
-		if e.y[equal.from] == 0 { // 0 and −0 are equal, and each stays with its record until it is exchanged
-			for k, i := range order {
-				e.y[equal.from+k] = values[i]
+	cores.Parts(len(ranks.alike), spansInPart, func(from, to int) {
+		var own wordOrder
+		for _, equal := range ranks.alike[from:to] {
+			if stop.Now() {
+				return
 			}
+			e.mix(equal, values, &own, stop)
 		}
-	}
+	})
 	average(values, e.order[:ranks.bottom])
 	average(values, e.order[len(e.order)-ranks.top:])
 	from, to := ranks.bottom, len(e.order)-ranks.top
 	y := e.y[from:to]
 	e.ranks(y, e.drawn[from:to], ranks.reach, stop)
-	for rank, i := range e.order[from:to] {
-		values[i] = y[rank]
+	order := e.order[from:to]
+	cores.Parts(len(order), inPart, func(from, to int) {
+		for rank, i := range order[from:to] {
+			values[i] = y[from+rank]
+		}
+	})
+}
+
+// spansInPart is how many values of several records one core takes at a time.
+const spansInPart = 64
+
+// mix puts records of equal values in the order of their words.
+func (e *exchanger) mix(equal span, values []float64, own *wordOrder, stop decision.Stop) {
+	order := e.order[equal.from:equal.to]
+	own.sort(order, e.drawn[equal.from:equal.to], stop)
+	if e.y[equal.from] == 0 { // 0 and −0 are equal, and each stays with its record until it is exchanged
+		for k, i := range order {
+			e.y[equal.from+k] = values[i]
+		}
 	}
 }
 

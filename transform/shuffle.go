@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -116,7 +117,7 @@ type shuffling struct{ fits *allFits }
 // most implements allMasker: besides each value there are a word, a score and a rank.
 func (*shuffling) most() int { return maxCells / 4 }
 
-func (*shuffling) takes() (record, value int64) { return 34, 32 }
+func (*shuffling) takes() (record, value int64) { return 0, 52 }
 
 func (s *shuffling) maskAll(g *gatheredData) *decision.Refusal {
 	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
@@ -161,20 +162,17 @@ type shuffleFit struct {
 }
 
 func fitShuffle(g *gatheredData) (fit shuffleFit) {
-	var scores []rankScores
-	for k, values := range g.on {
-		of := normalScores(values, g.strata, g.stop)
-		if g.stop.Now() {
-			return fit
-		}
-		if of.scores == nil {
+	columns := slices.Concat(g.on, g.values)
+	scores := make([]rankScores, len(columns))
+	cores.Each(len(columns), func(k int) { scores[k] = normalScores(columns[k], g.strata, g.stop) })
+	if g.stop.Now() {
+		return fit
+	}
+	for k := range g.on {
+		if scores[k].scores == nil {
 			fit.err = &decision.Refusal{Path: "on[" + strconv.Itoa(k) + "]", Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
 			return fit
 		}
-		scores = append(scores, of)
-	}
-	for _, values := range g.values {
-		scores = append(scores, normalScores(values, g.strata, g.stop))
 	}
 	r := copula(scores, g.stop)
 	if g.stop.Now() {
@@ -206,8 +204,9 @@ func meanRanks(values []float64, strata []int32, stop decision.Stop) (ranks []fl
 	}
 	at := 0
 	for equal := range alike(order, values) {
+		mean := float64(at+at+len(equal)+1) / 2
 		for _, i := range equal {
-			ranks[i] = float64(at+at+len(equal)+1) / 2
+			ranks[i] = mean
 		}
 		at += len(equal)
 		differ = differ || at < len(order)
@@ -230,22 +229,28 @@ func normalScores(values []float64, strata []int32, stop decision.Stop) rankScor
 		return rankScores{ranks: ranks, n: n}
 	}
 	scores := make([]float64, len(ranks))
-	square := 0.0
-	for i, r := range ranks {
-		if stop.At(i) {
-			break
+	cores.Parts(len(ranks), inPart, func(from, to int) {
+		if stop.Now() {
+			return
 		}
-		scores[i] = r
-		if r == r {
-			z := keystream.NormalQuantile((r - 0.5) / float64(n))
-			scores[i] = z
+		for i, r := range ranks[from:to] {
+			if scores[from+i] = r; r == r {
+				scores[from+i] = keystream.NormalQuantile((r - 0.5) / float64(n))
+			}
+		}
+	})
+	square := 0.0
+	for _, z := range scores {
+		if z == z {
 			square += float64(z * z)
 		}
 	}
 	sd := math.Sqrt(square / float64(n)) // the mean is taken as 0: ranks are symmetric about their middle
-	for i := range scores {
-		scores[i] /= sd
-	}
+	cores.Parts(len(scores), inPart, func(from, to int) {
+		for i := from; i < to; i++ {
+			scores[i] /= sd
+		}
+	})
 	return rankScores{ranks, scores, n}
 }
 
@@ -254,19 +259,24 @@ func normalScores(values []float64, strata []int32, stop decision.Stop) rankScor
 // and Sarathy, step 3).
 func copula(columns []rankScores, stop decision.Stop) [][]float64 {
 	m := make([][]float64, len(columns))
+	var pairs [][2]int
 	for i := range m {
 		m[i] = make([]float64, len(columns))
 		m[i][i] = 1
 		for k := range i {
-			if stop.Now() {
-				return m
-			}
-			ρ := 2 * math.Sin(math.Pi/6*rankCorrelation(columns[i], columns[k], stop))
-			// The last bits of a sine differ between machines; the release must be the same on all.
-			ρ = math.RoundToEven(ρ*1e9) / 1e9
-			m[i][k], m[k][i] = ρ, ρ
+			pairs = append(pairs, [2]int{i, k})
 		}
 	}
+	cores.Each(len(pairs), func(pair int) {
+		if stop.Now() {
+			return
+		}
+		i, k := pairs[pair][0], pairs[pair][1]
+		ρ := 2 * math.Sin(math.Pi/6*rankCorrelation(columns[i], columns[k], stop))
+		// The last bits of a sine differ between machines; the release must be the same on all.
+		ρ = math.RoundToEven(ρ*1e9) / 1e9
+		m[i][k], m[k][i] = ρ, ρ
+	})
 	return m
 }
 
@@ -277,25 +287,30 @@ func rankCorrelation(x, y rankScores, stop decision.Stop) float64 {
 		return 0
 	}
 	a, b, n := x.ranks, y.ranks, 0
-	both := make([]int32, len(a))
 	for i := range a {
-		if a[i] != a[i] || b[i] != b[i] {
-			both[i] = -1
-		} else {
+		if a[i] == a[i] && b[i] == b[i] {
 			n++
 		}
 	}
-	// Ranks are in the order of the values and have the same ties.
-	if n < x.n {
-		a, _, _ = meanRanks(a, both, stop)
-	}
-	if n < y.n {
-		b, _, _ = meanRanks(b, both, stop)
+	if n < x.n || n < y.n {
+		both := make([]int32, len(a))
+		for i := range a {
+			if a[i] != a[i] || b[i] != b[i] {
+				both[i] = -1
+			}
+		}
+		// Ranks are in the order of the values and have the same ties.
+		if n < x.n {
+			a, _, _ = meanRanks(a, both, stop)
+		}
+		if n < y.n {
+			b, _, _ = meanRanks(b, both, stop)
+		}
 	}
 	mean := float64(n+1) / 2
 	var sxx, syy, sxy float64
 	for i := range a {
-		if both[i] < 0 {
+		if a[i] != a[i] || b[i] != b[i] {
 			continue
 		}
 		d, e := a[i]-mean, b[i]-mean
@@ -317,29 +332,31 @@ func conditionalMeans(g *gatheredData, on []rankScores, l [][]float64) [][]float
 	for k := range means {
 		means[k] = make([]float64, g.n)
 	}
-	u := make([]float64, len(on))
-	for i := range g.n {
-		if g.stop.At(i) {
-			break
+	cores.Parts(g.n, inPart, func(from, to int) {
+		if g.stop.Now() {
+			return
 		}
-		for k := range on {
-			s := on[k].scores[i]
-			if s != s {
-				s = 0
+		u := make([]float64, len(on))
+		for i := from; i < to; i++ {
+			for k := range on {
+				s := on[k].scores[i]
+				if s != s {
+					s = 0
+				}
+				for m := range k {
+					s -= float64(l[k][m] * u[m])
+				}
+				if u[k] = 0; l[k][k] > 0 {
+					u[k] = s / l[k][k]
+				}
 			}
-			for m := range k {
-				s -= float64(l[k][m] * u[m])
-			}
-			if u[k] = 0; l[k][k] > 0 {
-				u[k] = s / l[k][k]
+			for k := range g.values {
+				for m, v := range u {
+					means[k][i] += float64(l[len(on)+k][m] * v)
+				}
 			}
 		}
-		for k := range g.values {
-			for m, v := range u {
-				means[k][i] += float64(l[len(on)+k][m] * v)
-			}
-		}
-	}
+	})
 	return means
 }
 
@@ -362,12 +379,15 @@ func (s *shuffler) draw(g *gatheredData, f *shuffleFit) [][]float64 {
 			return s.draws
 		}
 		draws, means := slices.Grow(s.draws[k][:0], g.n)[:g.n], f.means[k]
-		for m, c := range f.factor[k] { // of at least one column, itself
-			for i, v := range g.normals[m] {
-				draws[i] = means[i] + float64(c*v)
+		cores.Parts(g.n, inPart, func(from, to int) {
+			means := means
+			for m, c := range f.factor[k] { // of at least one column, itself
+				for i, v := range g.normals[m][from:to] {
+					draws[from+i] = means[from+i] + float64(c*v)
+				}
+				means = draws
 			}
-			means = draws
-		}
+		})
 		s.draws[k] = draws
 	}
 	return s.draws
@@ -390,9 +410,11 @@ func byValueOf(values []float64, strata []int32, stop decision.Stop) (of valuesI
 		return of
 	}
 	of.sorted = make([]float64, len(byValue))
-	for at, i := range byValue {
-		of.sorted[at] = values[i]
-	}
+	cores.Parts(len(byValue), inPart, func(from, to int) {
+		for at, i := range byValue[from:to] {
+			of.sorted[from+at] = values[i]
+		}
+	})
 	return of
 }
 
@@ -403,9 +425,11 @@ func (s *shuffler) give(of *valuesInOrder, values, draws []float64, stop decisio
 	if rank.Order(s.order, draws, stop); stop.Now() {
 		return
 	}
-	for at, i := range s.order {
-		values[i] = of.sorted[at]
-	}
+	cores.Parts(len(s.order), inPart, func(from, to int) {
+		for at, i := range s.order[from:to] {
+			values[i] = of.sorted[from+at]
+		}
+	})
 }
 
 // alike yields the runs of equal values in rows, which are in the order of their values.

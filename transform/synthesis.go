@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
@@ -33,7 +34,7 @@ type synthesis struct {
 // that replaces it.
 func (*synthesis) most() int { return maxCells / 8 }
 
-func (*synthesis) takes() (record, value int64) { return 12, 72 }
+func (*synthesis) takes() (record, value int64) { return 12, 76 }
 
 // leastResiduals is the number of records that a model needs in addition to that of its
 // coefficients.
@@ -140,22 +141,26 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	shift /= math.Sqrt(float64(len(fitted)))
 	draws := s.residuals(fit.model, fit.spread)
 	predicted := g.own.number()
-	fit.model.Predict(by.now, rows, extended(&predicted, len(rows)), g.stop)
+	extended(&predicted, len(rows))
 	defer g.own.again(predicted)
 	words, normals, y, to := g.words[k], g.normals[k], original[k], g.values[k]
-	for i, r := range rows {
-		if g.stop.At(i) {
-			return nil
+	cores.Parts(len(rows), inPart, func(from, end int) {
+		if g.stop.Now() {
+			return
 		}
-		if y[r] != y[r] {
-			continue
+		rows, predicted := rows[from:end], predicted[from:end]
+		fit.model.Predict(by.now, rows, predicted, g.stop)
+		for i, r := range rows {
+			if y[r] != y[r] {
+				continue
+			}
+			z := normals[r]
+			if s.normal {
+				z += shift
+			}
+			to[r] = bounds.within(predicted[i] + fit.centre + draws(words[r], z))
 		}
-		z := normals[r]
-		if s.normal {
-			z += shift
-		}
-		to[r] = bounds.within(predicted[i] + fit.centre + draws(words[r], z))
-	}
+	})
 	return nil
 }
 
@@ -167,18 +172,26 @@ type numbersFit struct {
 }
 
 func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds extent, stop decision.Stop) (fit numbersFit) {
-	fit.model = models.Regress(by.before, y, fitted, stop)
-	fit.spread = models.Deviation(fit.model.Residuals)
-	total := make([]float64, len(fitted))
-	for i, r := range fitted {
-		total[i] = y[r]
-	}
-	// A column that on determines would be released as it is, and so would a constant one.
-	free := models.Deviation(models.Regress(by.before[:by.on], y, fitted, stop).Residuals)
+	var free, sd float64
+	cores.Each(3, func(part int) {
+		switch part {
+		case 0:
+			fit.model = models.Regress(by.before, y, fitted, stop)
+			fit.spread = models.Deviation(fit.model.Residuals)
+		case 1: // a column that on determines would be released as it is, and so would a constant one
+			free = models.Deviation(models.Regress(by.before[:by.on], y, fitted, stop).Residuals)
+		case 2:
+			total := make([]float64, len(fitted))
+			for i, r := range fitted {
+				total[i] = y[r]
+			}
+			sd = models.Deviation(total)
+		}
+	})
 	if stop.Now() {
 		return fit
 	}
-	if sd := models.Deviation(total); !(free > 1e-6*sd) || oneValue(y, fitted) {
+	if !(free > 1e-6*sd) || oneValue(y, fitted) {
 		fit.determined = true
 		return fit
 	}

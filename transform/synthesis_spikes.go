@@ -8,6 +8,8 @@ import (
 	"sort"
 	"strconv"
 
+	"github.com/sdlfilter/sdlfilter/internal/cores"
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
@@ -112,32 +114,36 @@ var everywhere = extent{math.Inf(-1), math.Inf(1)}
 func (s *synthesis) shapes(g *gatheredData) []shape {
 	list := make([]shape, len(g.values))
 	least := max(s.leaf, leastLeaf)
-	for k, values := range g.values {
-		list[k] = shape{all: everywhere, rest: everywhere}
-		if s.categories[k] {
-			continue
-		}
-		var sorted []float64
-		for i, v := range values {
-			if v == v && g.strata[i] >= 0 && (s.held == nil || !s.held[i]) && s.ruleFor(g, g.values, k, int32(i)) == nil {
-				sorted = append(sorted, v)
-			}
-		}
-		slices.Sort(sorted)
-		if len(sorted) == 0 || g.stop.Now() {
-			continue
-		}
-		list[k].spikes = spikesIn(sorted, least)
-		if s.unbounded {
-			continue
-		}
-		list[k].all = extent{sorted[0], sorted[len(sorted)-1]}
-		list[k].rest = list[k].all
-		if rest := slices.DeleteFunc(sorted, list[k].has); len(rest) > 0 {
-			list[k].rest = extent{rest[0], rest[len(rest)-1]}
+	cores.Each(len(g.values), func(k int) { list[k] = s.shapeOf(g, k, least) })
+	return list
+}
+
+// shapeOf is shapes of one column.
+func (s *synthesis) shapeOf(g *gatheredData, k, least int) shape {
+	of := shape{all: everywhere, rest: everywhere}
+	if s.categories[k] {
+		return of
+	}
+	var sorted []float64
+	for i, v := range g.values[k] {
+		if v == v && g.strata[i] >= 0 && (s.held == nil || !s.held[i]) && s.ruleFor(g, g.values, k, int32(i)) == nil {
+			sorted = append(sorted, v)
 		}
 	}
-	return list
+	rank.Sort(sorted)
+	if len(sorted) == 0 || g.stop.Now() {
+		return of
+	}
+	of.spikes = spikesIn(sorted, least)
+	if s.unbounded {
+		return of
+	}
+	of.all = extent{sorted[0], sorted[len(sorted)-1]}
+	of.rest = of.all
+	if rest := slices.DeleteFunc(sorted, of.has); len(rest) > 0 {
+		of.rest = extent{rest[0], rest[len(rest)-1]}
+	}
+	return of
 }
 
 // has reports whether a value is a spike.

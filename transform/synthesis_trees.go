@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
@@ -38,21 +39,23 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 	case fit.of == nil:
 		return determined(at, name)
 	}
-	for i, r := range rows {
-		if g.stop.At(i) {
-			return nil
+	cores.Parts(len(rows), decision.Every, func(start, end int) {
+		if g.stop.Now() {
+			return
 		}
-		if y[r] != y[r] {
-			continue
+		for _, r := range rows[start:end] {
+			if y[r] != y[r] {
+				continue
+			}
+			node := fit.leafOf(by.now, r)
+			from, to := fit.of.Nodes[node].From, fit.of.Nodes[node].To
+			v := fit.y[from+int(matching.Below(g.words[k][r], int64(to-from)))]
+			if !s.categories[k] {
+				v = fit.smooth[node].smoothed(v, g.normals[k][r], bounds)
+			}
+			g.values[k][r] = v
 		}
-		node := fit.leafOf(by.now, r)
-		from, to := fit.of.Nodes[node].From, fit.of.Nodes[node].To
-		v := fit.y[from+int(matching.Below(g.words[k][r], int64(to-from)))]
-		if !s.categories[k] {
-			v = fit.smooth[node].smoothed(v, g.normals[k][r], bounds)
-		}
-		g.values[k][r] = v
-	}
+	})
 	return nil
 }
 
@@ -77,20 +80,24 @@ func (f *treeFit) leafOf(x []models.Predictor, r int32) int {
 // two strata can have half of the records, so that not every one has as many leaves as there are records.
 func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop decision.Stop) {
 	f.y = make([]float64, len(f.of.Rows))
-	for i, r := range f.of.Rows {
-		f.y[i] = y[r]
-	}
+	cores.Parts(len(f.y), decision.Every, func(from, to int) {
+		for i, r := range f.of.Rows[from:to] {
+			f.y[from+i] = y[r]
+		}
+	})
 	drawn := slices.ContainsFunc(f.of.Nodes, func(n models.TreeNode) bool { return n.Right != 0 && int(n.Predictor) >= by.on })
 	if drawn || 2*len(fitted) < len(y) {
 		return
 	}
 	leaves := make([]int32, len(y))
-	for r := range leaves {
-		if stop.At(r) {
+	cores.Parts(len(leaves), decision.Every, func(from, to int) {
+		if stop.Now() {
 			return
 		}
-		leaves[r] = int32(f.of.NodeOf(by.before, int32(r)))
-	}
+		for r := from; r < to; r++ {
+			leaves[r] = int32(f.of.NodeOf(by.before, int32(r)))
+		}
+	})
 	f.leaves = leaves
 }
 
@@ -120,14 +127,16 @@ func (s *synthesis) fitTree(y []float64, fitted []int32, k int, by modelled, sto
 		return fit
 	}
 	fit.smooth = make([]smoothing, len(fit.of.Nodes))
-	for i, n := range fit.of.Nodes {
-		if stop.At(i) {
-			return fit
+	cores.Parts(len(fit.of.Nodes), decision.Every, func(from, to int) {
+		if stop.Now() {
+			return
 		}
-		if n.Right == 0 {
-			fit.smooth[i] = smoothingOf(y, fit.of.Records(i))
+		for i := from; i < to; i++ {
+			if fit.of.Nodes[i].Right == 0 {
+				fit.smooth[i] = smoothingOf(y, fit.of.Records(i))
+			}
 		}
-	}
+	})
 	return fit
 }
 

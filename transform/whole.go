@@ -154,6 +154,9 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	if c.replicate != 0 && g.own == nil {
 		g.borrow()
 	}
+	if from > 0 && c.replicate == 0 { // with the first block there was memory for as many
+		g.reserve(int(min(c.expected, int64(min(maxCells, s.all.most())/(len(s.columns)+len(s.on))))))
+	}
 	if err := s.gatherColumns(c, b); err != nil {
 		return err
 	}
@@ -176,8 +179,11 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			}
 		}
 	}
-	if s.draws() {
-		s.draw(c, w, b)
+	if c.replicate != 0 {
+		s.draw(c, w, b, g.words, g.normals)
+	} else {
+		addAll(g.words, w.words)
+		addAll(g.normals, w.normals)
 	}
 	if s.ties {
 		g.identify(w, b)
@@ -186,19 +192,50 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// draw makes the draws for the records of a block. Normal draws of replicates, which nobody keeps, are made the faster way.
-func (s *wholeStep) draw(c *Chain, w *work, b *microdata.Block) {
-	g := &s.data
+// prepare makes the draws for a block of a release. Those of replicates, of which each is on one core, go where they stay.
+func (s *wholeStep) prepare(c *Chain, w *work, b *microdata.Block) error {
+	if c.replicate != 0 || b.N == 0 {
+		return nil
+	}
+	if err := s.held(c, b); err != nil {
+		return err
+	}
+	w.words, w.normals = emptied(w.words, len(s.words)), emptied(w.normals, len(s.normals))
+	s.draw(c, w, b, w.words, w.normals)
+	return nil
+}
+
+// emptied returns n lists without elements, with the memory that there is.
+func emptied[T any](lists [][]T, n int) [][]T {
+	lists = slices.Grow(lists[:0], n)[:n]
+	for k := range lists {
+		lists[k] = lists[k][:0]
+	}
+	return lists
+}
+
+// addAll appends to each list the one of its number.
+func addAll[T any](to, lists [][]T) {
+	for k := range to {
+		to[k] = append(to[k], lists[k]...)
+	}
+}
+
+// draw appends the draws for the records of a block. Normal draws of replicates, which nobody keeps, are made the faster way.
+func (s *wholeStep) draw(c *Chain, w *work, b *microdata.Block, toWords [][]uint64, toNormals [][]float64) {
+	if !s.draws() {
+		return
+	}
 	var values []float64
 	if w.leaves {
 		values = bindTo(c, w, b, s.bound, 0, b.N)
 	}
 	records := w.stretch(b, 0, b.N, values)
 	for k, stream := range s.words {
-		w.streams[stream].Words(extended(&g.words[k], b.N), records)
+		w.streams[stream].Words(extended(&toWords[k], b.N), records)
 	}
 	for k, stream := range s.normals {
-		to := extended(&g.normals[k], b.N)
+		to := extended(&toNormals[k], b.N)
 		if !w.leaves {
 			w.streams[stream].Normals(to, records)
 			continue
@@ -209,9 +246,25 @@ func (s *wholeStep) draw(c *Chain, w *work, b *microdata.Block) {
 	}
 }
 
+// held returns an error where the block does not hold what the mask takes.
+func (s *wholeStep) held(c *Chain, b *microdata.Block) error {
+	for k, col := range s.columns {
+		if b.Columns[col.Index].OutArray() != nil && s.texts[k] != nil {
+			continue
+		}
+		if err := col.inNumbers(b); err != nil {
+			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		}
+	}
+	return nil
+}
+
 // gatherColumns adds the values of a block in the masked columns; it does not yet raise the number
 // of records.
 func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
+	if err := s.held(c, b); err != nil {
+		return err
+	}
 	g := &s.data
 	for k, col := range s.columns {
 		if a := b.Columns[col.Index].OutArray(); a != nil && s.texts[k] != nil {
@@ -220,9 +273,6 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 				return c.refused(s.mask, tooMany(fmt.Sprintf("columns[%d]", k)))
 			}
 			continue
-		}
-		if err := col.inNumbers(b); err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
 		}
 		v := b.Columns[col.Index].Out()
 		g.values[k] = append(g.values[k], v.Values[:b.N]...)

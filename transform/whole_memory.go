@@ -70,6 +70,19 @@ func extended[T any](list *[]T, n int) []T {
 	return (*list)[from:]
 }
 
+// reserve makes room for n records in all, in place of more and more of it.
+func (g *gatheredData) reserve(n int) {
+	for _, columns := range [][][]float64{g.values, g.on, g.normals} {
+		for k := range columns {
+			columns[k] = slices.Grow(columns[k], max(0, n-g.n))
+		}
+	}
+	for k := range g.words {
+		g.words[k] = slices.Grow(g.words[k], max(0, n-g.n))
+	}
+	g.strata = slices.Grow(g.strata, max(0, n-g.n))
+}
+
 // borrow gives an empty replicate its memory.
 func (g *gatheredData) borrow() {
 	g.own = spare.Get().(*lists)

@@ -16,6 +16,9 @@ func TestAttackCanary(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			canaryInputs(t, dir)
+			if err := os.Mkdir(filepath.Join(dir, "out"), 0o700); err != nil { // a trace begins before there is a folder for other outputs
+				t.Fatal(err)
+			}
 			in, broken, truncated := "in."+format, "broken."+format, "truncated."+format
 			knowledge := []string{"--keys", "wage", "--categorical", "kind,name", "--sensitive", "note", "--household", "note", "--person", "note,kind"}
 			for k, c := range []struct {
@@ -43,7 +46,7 @@ func TestAttackCanary(t *testing.T) {
 					continue
 				}
 				for _, json := range []bool{false, true} {
-					args := append([]string{"attack", "--verbose", "--progress", "json", "--records", "out/rows.csv", "--html", "out/page.html"}, c.args...)
+					args := append([]string{"attack", "--verbose", "--progress", "json", "--records", "out/rows.csv", "--html", "out/page.html", "--trace", "out/trace"}, c.args...)
 					if json {
 						args = append(args, "--json")
 					}

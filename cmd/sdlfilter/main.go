@@ -53,6 +53,7 @@ func execute(args []string) int {
 	root, state := newRoot()
 	root.SetArgs(args)
 	err := func() (err error) {
+		defer func() { err = errors.Join(err, state.trace.stop()) }()
 		defer bug.Catch(&err)
 		return root.ExecuteContext(ctx)
 	}()

@@ -29,6 +29,7 @@ type state struct {
 	verbose   bool
 	quiet     bool
 	memory    connectors.Size
+	trace     tracing
 }
 
 // sizeFlag is a flag for a number of bytes.
@@ -88,7 +89,7 @@ its gate stopped it (4), has left; the gate says how many records that are.`,
 		}
 		memory.Keep(int64(s.memory))
 		cmd.SetContext(s.logger().WithContext(cmd.Context()))
-		return nil
+		return s.trace.start()
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.progress, "progress", "auto", "progress on stderr: auto (when it is a terminal), json, none")
@@ -96,6 +97,8 @@ its gate stopped it (4), has left; the gate says how many records that are.`,
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what is being done")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors")
 	flags.Var(&sizeFlag{&s.memory}, "memory", "how much memory the process may use, such as 500MB; default: what the machine or its container allows")
+	flags.StringVar(&s.trace.path, "trace", "", "write an execution trace, for go tool trace")
+	flags.Lookup("trace").Hidden = true // of `make bench-span`
 	root.Version = version()
 	root.SetVersionTemplate("sdlfilter {{.Version}}\n")
 	root.AddCommand(s.runCommand(), s.shardCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(), s.initCommand(),

@@ -21,13 +21,14 @@ import (
 // blocks in flight: the reader takes a block from a fixed stock before it reads,
 // and the last stage puts it back.
 type Flow struct {
-	Source connectors.Source
-	Layout *microdata.Layout
-	Cut    connectors.Cut
-	Reader connectors.Reader     // if the pass is part of one that is already open; nil: Run opens and closes one
-	Stock  chan *microdata.Block // kept from pass to pass; nil: made for this one
-	Work   func(*Parcel) error   // parallel, in any order; may be nil
-	Stages []func(*Parcel) error // sequential, in order
+	Source  connectors.Source
+	Layout  *microdata.Layout
+	Missing *microdata.Layout // the columns whose codes for missing values become missing values; nil: those of Layout
+	Cut     connectors.Cut
+	Reader  connectors.Reader     // if the pass is part of one that is already open; nil: Run opens and closes one
+	Stock   chan *microdata.Block // kept from pass to pass; nil: made for this one
+	Work    func(*Parcel) error   // parallel, in any order; may be nil
+	Stages  []func(*Parcel) error // sequential, in order
 }
 
 // Parcel is a block on its way through a Flow.
@@ -194,7 +195,11 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 	if err := p.Raw.Decode(p.Block); err != nil {
 		return err
 	}
-	f.Layout.ClearMissing(p.Block)
+	if f.Missing != nil {
+		f.Missing.ClearMissing(p.Block)
+	} else {
+		f.Layout.ClearMissing(p.Block)
+	}
 	microdata.FillDays(p.Block, f.Layout)
 	if f.Work == nil {
 		return nil

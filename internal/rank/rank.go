@@ -8,6 +8,8 @@ import (
 	bits64 "math/bits"
 	"slices"
 	"sync"
+
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 )
 
 const (
@@ -16,7 +18,7 @@ const (
 	passes  = (64 + digit - 1) / digit
 
 	few  = 256            // rows that are compared with one another
-	many = 1 << placeBits // rows that are sorted at a time: their keys need up to 40 bytes each
+	many = 1 << placeBits // rows that keys have places for: their keys need up to 40 bytes each
 )
 
 // Order puts rows in ascending order of values[row]; rows of equal values stay in the order in
@@ -28,16 +30,122 @@ func Order(rows []int32, values []float64, stop func() bool) {
 		slices.SortStableFunc(rows, compare)
 		return
 	}
-	inPieces(rows, many, func(piece []int32) { byKeys(piece, values) }, compare, stop)
+	if len(rows) < ranged {
+		byKeys(rows, values)
+		return
+	}
+	cuts := cutsOf(rows, compare)
+	above := make([]float64, len(cuts))
+	for i, row := range cuts {
+		above[i] = values[row]
+	}
+	inRanges(rows, len(cuts)+1, func(row int32) int { return notAbove(above, values[row]) }, func(rows []int32) {
+		inPieces(rows, many, func(piece []int32) { byKeys(piece, values) }, compare, stop)
+	}, stop)
+}
+
+// notAbove returns how many of ascending cuts are not greater than v.
+func notAbove[T float64 | uint64](cuts []T, v T) (at int) {
+	for n := len(cuts); n > 0; n /= 2 {
+		half := n - n/2
+		if cuts[at+half-1] <= v {
+			at += half
+		}
+	}
+	return at
 }
 
 // piece is how many rows OrderFunc sorts at a time.
 const piece = 1 << 16
 
 // OrderFunc puts rows in ascending order by compare, for which no two may be equal. Where stop
-// (nil: never) says so it gives up, and rows are of no use.
+// (nil: never) says so it gives up, and rows are of no use. Compare is called on all cores, stop by one at a time.
 func OrderFunc(rows []int32, compare func(a, b int32) int, stop func() bool) {
-	inPieces(rows, piece, func(piece []int32) { slices.SortFunc(piece, compare) }, compare, stop)
+	if len(rows) < ranged {
+		inPieces(rows, piece, func(piece []int32) { slices.SortFunc(piece, compare) }, compare, stop)
+		return
+	}
+	cuts := cutsOf(rows, compare)
+	byRange := func(row int32) int {
+		at, there := slices.BinarySearchFunc(cuts, row, compare)
+		if there {
+			at++
+		}
+		return at
+	}
+	inRanges(rows, len(cuts)+1, byRange, func(rows []int32) { slices.SortFunc(rows, compare) }, stop)
+}
+
+// Ranges of values that are sorted on all cores.
+const (
+	ranged     = 1 << 17 // so many rows and more are: replicates, which have fewer, are themselves on all cores
+	inRange    = 1 << 15 // rows of a range, as many as a near cache holds the keys of
+	mostRanges = 1 << 10
+	perCut     = 32 // rows that are looked at for a cut
+)
+
+// cutsOf returns rows between whose values ranges of similar size lie, in ascending order and no two of them equal.
+func cutsOf[T any](rows []T, compare func(a, b T) int) []T {
+	ranges := min(len(rows)/inRange, mostRanges)
+	some := make([]T, ranges*perCut)
+	for i := range some {
+		some[i] = rows[i*len(rows)/len(some)]
+	}
+	slices.SortFunc(some, compare)
+	cuts := some[:0]
+	for i := perCut; i < len(some); i += perCut {
+		cuts = append(cuts, some[i])
+	}
+	return slices.CompactFunc(cuts, func(a, b T) bool { return compare(a, b) == 0 })
+}
+
+// inRanges divides rows into n ranges by their values, each in the order given, and sorts each of these. All cores do both. It asks
+// for stop with each part and each range.
+func inRanges[T any](rows []T, n int, byRange func(row T) int, sort func([]T), stop func() bool) {
+	asked := cores.Asked(stop)
+	of := make([]uint16, len(rows))
+	at := make([][]int32, (len(rows)+piece-1)/piece) // by part, then by range
+	cores.Parts(len(rows), piece, func(from, to int) {
+		counts := make([]int32, n)
+		at[from/piece] = counts
+		if asked() {
+			return
+		}
+		for i, row := range rows[from:to] {
+			r := byRange(row)
+			of[from+i] = uint16(r)
+			counts[r]++
+		}
+	})
+	if asked() {
+		return
+	}
+	ends, next := make([]int32, n), int32(0)
+	for r := range n {
+		for _, counts := range at {
+			counts[r], next = next, next+counts[r]
+		}
+		ends[r] = next
+	}
+	divided := make([]T, len(rows))
+	cores.Parts(len(rows), piece, func(from, to int) {
+		place := at[from/piece]
+		for i, row := range rows[from:to] {
+			r := of[from+i]
+			divided[place[r]] = row
+			place[r]++
+		}
+	})
+	cores.Each(n, func(r int) {
+		from := int32(0)
+		if r > 0 {
+			from = ends[r-1]
+		}
+		if from < ends[r] && !asked() {
+			sort(divided[from:ends[r]])
+			copy(rows[from:ends[r]], divided[from:ends[r]])
+		}
+	})
 }
 
 // inPieces sorts rows by pieces and merges these, rows of earlier pieces first where they are equal.
@@ -267,6 +375,19 @@ func byAllBits(rows []int32, values []float64) {
 // Sort puts values in ascending order, −0 before 0. No value may be NaN. It takes 16 bytes a value
 // beside them for more than a few.
 func Sort(values []float64) {
+	if len(values) < ranged {
+		sortPart(values)
+		return
+	}
+	cuts := cutsOf(values, func(a, b float64) int { return cmp.Compare(bits(a), bits(b)) })
+	above := make([]uint64, len(cuts))
+	for i, v := range cuts {
+		above[i] = bits(v)
+	}
+	inRanges(values, len(cuts)+1, func(v float64) int { return notAbove(above, bits(v)) }, sortPart, nil)
+}
+
+func sortPart(values []float64) {
 	n := len(values)
 	if n < few {
 		slices.SortFunc(values, func(a, b float64) int { return cmp.Compare(bits(a), bits(b)) })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -116,19 +117,35 @@ func TestCellsGiveUp(t *testing.T) {
 	}
 }
 
-// More rows than the number of keys are in order too.
+// Many rows, which all cores put in order by ranges of their values, are in the same order on any number of cores: of all kinds of
+// values, also where more rows are alike than keys have places for.
 func TestOrderOfMany(t *testing.T) {
-	for _, n := range []int{many, many + 1, 3*many + 7} {
-		rows, values := make([]int32, n), make([]float64, n)
-		r := rand.New(rand.NewPCG(1, 2))
-		for i := range rows {
-			rows[i], values[i] = int32(i), float64(r.IntN(1000))
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	const n = ranged + 7
+	for name, values := range columns(n) {
+		rows, given := make([]int32, n), make([]int32, n)
+		for i := range given {
+			given[i] = int32(i * 7919 % n)
 		}
-		Order(rows, values, nil)
-		for i := 1; i < n; i++ {
-			if a, b := rows[i-1], rows[i]; values[a] > values[b] || values[a] == values[b] && a >= b {
-				t.Fatalf("of %d rows number %d is out of order", n, i)
+		want := slices.Clone(given)
+		slices.SortStableFunc(want, func(a, b int32) int { return cmp.Compare(values[a], values[b]) })
+		for _, n := range []int{1, 3} {
+			runtime.GOMAXPROCS(n)
+			copy(rows, given)
+			if Order(rows, values, nil); !slices.Equal(rows, want) {
+				t.Errorf("%s on %d cores: the order differs", name, n)
 			}
+		}
+	}
+	rows, values := make([]int32, 2*many+7), make([]float64, 2*many+7)
+	for i := range rows {
+		rows[i], values[i] = int32(i), float64(max(0, i%10-8))
+	}
+	Order(rows, values, nil)
+	for i := 1; i < len(rows); i++ {
+		if a, b := rows[i-1], rows[i]; values[a] > values[b] || values[a] == values[b] && a >= b {
+			t.Fatalf("of %d rows number %d is out of order", len(rows), i)
 		}
 	}
 }
@@ -182,6 +199,24 @@ func TestOrderGivesUp(t *testing.T) {
 	}
 }
 
+// By all cores, with the values of a whole data set.
+func BenchmarkOrderOfMany(b *testing.B) {
+	for name, values := range columns(4_000_000) {
+		if name != "wages" && name != "normal" {
+			continue
+		}
+		rows := make([]int32, len(values))
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				for i := range rows {
+					rows[i] = int32(i)
+				}
+				Order(rows, values, nil)
+			}
+		})
+	}
+}
+
 func BenchmarkOrder(b *testing.B) {
 	for _, n := range []int{1000, 100_000, 1_000_000} {
 		values, even := columns(n)["wages"], columns(n)["normal"]
@@ -206,7 +241,7 @@ func BenchmarkOrder(b *testing.B) {
 
 // Values are in the order of a comparing sort, and all their bits are kept.
 func TestSort(t *testing.T) {
-	for _, n := range []int{0, 1, 2, few - 1, few, few + 1, 5000, 100_000} {
+	for _, n := range []int{0, 1, 2, few - 1, few, few + 1, 5000, 100_000, ranged + 9} {
 		for name, values := range columns(n) {
 			want := slices.Clone(values)
 			slices.SortFunc(want, func(a, b float64) int {

@@ -2,7 +2,9 @@ package loss
 
 import (
 	"math"
-	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/cores"
+	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
 // Distance compares two empirical distributions. Measured is false if one of them is
@@ -17,7 +19,9 @@ type Distance struct {
 // copies of them; NaN is a missing value and is omitted. The distances do not depend on
 // which record has which value: after a swap both are 0.
 func DistanceOf(original, released []float64) Distance {
-	x, y := sorted(original), sorted(released)
+	both := [2][]float64{original, released}
+	cores.Each(len(both), func(i int) { both[i] = sorted(both[i]) })
+	x, y := both[0], both[1]
 	if len(x) == 0 || len(y) == 0 {
 		return Distance{}
 	}
@@ -58,6 +62,6 @@ func sorted(values []float64) []float64 {
 			s = append(s, x)
 		}
 	}
-	slices.Sort(s)
+	rank.Sort(s)
 	return s
 }

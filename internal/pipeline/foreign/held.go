@@ -2,9 +2,7 @@ package foreign
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -33,7 +32,9 @@ type table struct {
 type category struct {
 	name   string
 	number bool
+	small  []int32 // of whole numbers, 1 more than their codes; 0: none yet
 	values map[float64]int32
+	codes  int32 // of numbers
 	texts  map[string]int32
 }
 
@@ -49,12 +50,30 @@ func (c *category) ofNumber(v float64) int32 {
 	if v != v {
 		return -1
 	}
+	if at := int(max(-1, min(v, smallNumbers))); float64(at) == v && at >= 0 && at < smallNumbers {
+		if c.small == nil {
+			c.small = make([]int32, smallNumbers)
+		}
+		if c.small[at] == 0 {
+			c.small[at] = 1 + c.next()
+		}
+		return c.small[at] - 1
+	}
 	code, known := c.values[v]
 	if !known {
-		code = int32(len(c.values))
+		code = c.next()
 		c.values[v] = code
 	}
 	return code
+}
+
+// smallNumbers is how many whole numbers from 0 on, as codes mostly are, have a place of their own.
+const smallNumbers = 1 << 12
+
+// next returns a code that no number has.
+func (c *category) next() int32 {
+	c.codes++
+	return c.codes - 1
 }
 
 func (c *category) ofText(text string) int32 {
@@ -129,39 +148,34 @@ func hold(ctx context.Context, src connectors.Source, numbers []string, categori
 	if id != "" {
 		layout.Read = append(layout.Read, microdata.Want{Field: schema.Index(id), As: microdata.Array})
 	}
-	reader, err := src.Read(ctx, layout, connectors.Cut{})
-	if err != nil {
+	h := &table{numbers: make([][]float64, len(numbers)), codes: make([][]int32, len(categories)), row: map[string]int{}}
+	pass := pipeline.Flow{
+		Source: src, Layout: layout,
+		Missing: numeric, // of the keys that are categories, a code for a missing value is one
+		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
+			h.add(p.Block, categories)
+			if id != "" {
+				if err := h.identify(p.Block, src.Streams()[p.Block.Stream]); err != nil {
+					return err
+				}
+			}
+			h.n += p.Block.N
+			progress.Add(p.Block.N)
+			return nil
+		}},
+	}
+	if err := pass.Run(ctx); err != nil {
 		return nil, err
 	}
-	defer reader.Close()
-	h := &table{numbers: make([][]float64, len(numbers)), codes: make([][]int32, len(categories)), row: map[string]int{}}
-	block := new(microdata.Block)
-	for {
-		raw, err := reader.Next(ctx)
-		if errors.Is(err, io.EOF) {
-			return h, connectors.Unchanged(src)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := raw.Decode(block); err != nil {
-			return nil, err
-		}
-		// Of the keys that are categories, a code for a missing value is one.
-		numeric.ClearMissing(block)
-		h.add(block, categories)
-		if id != "" {
-			if err := h.identify(block, src.Streams()[block.Stream]); err != nil {
-				return nil, err
-			}
-		}
-		h.n += block.N
-		progress.Add(block.N)
-	}
+	return h, nil
 }
 
 func (h *table) add(b *microdata.Block, categories []*category) {
-	for j := range h.numbers {
+	cores.Each(len(h.numbers)+len(categories), func(j int) {
+		if k := j - len(h.numbers); k >= 0 {
+			h.codes[k] = categories[k].add(h.codes[k], &b.Columns[j], b.N)
+			return
+		}
 		v := b.Columns[j].Original
 		for i := range b.N {
 			x := valueOrNaN(v, i)
@@ -170,10 +184,7 @@ func (h *table) add(b *microdata.Block, categories []*category) {
 			}
 			h.numbers[j] = append(h.numbers[j], x)
 		}
-	}
-	for j, c := range categories {
-		h.codes[j] = c.add(h.codes[j], &b.Columns[len(h.numbers)+j], b.N)
-	}
+	})
 	for _, r := range b.Rejects {
 		h.malformed++
 		for j := range h.numbers {

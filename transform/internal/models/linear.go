@@ -2,8 +2,10 @@ package models
 
 import (
 	"math"
+	"runtime"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
@@ -44,48 +46,79 @@ func (m *Linear) At(x []Predictor, r int32) float64 {
 func Regress(x []Predictor, y []float64, rows []int32, stop decision.Stop) *Linear {
 	n, p := float64(len(rows)), len(x)
 	m := &Linear{centre: make([]float64, p), scale: make([]float64, p), slopes: make([]float64, p)}
-	for i, r := range rows {
-		if stop.At(i) {
-			return m
+	// Each sum is over the records in their order, whatever the number of cores.
+	cores.Each(p+1, func(k int) {
+		if k == p {
+			for i, r := range rows {
+				if stop.At(i) {
+					return
+				}
+				m.mean += y[r] / n
+			}
+			return
 		}
-		m.mean += y[r] / n
-		for k := range x {
-			m.centre[k] += x[k].At(r) / n
-		}
-	}
-	for k := range x {
-		square := 0.0
-		for _, r := range rows {
-			d := x[k].At(r) - m.centre[k]
-			square += float64(d*d) / n
-		}
-		if square > 0 {
-			m.scale[k] = 1 / math.Sqrt(square)
-		}
-	}
-	gram, with, u := make([][]float64, p), make([]float64, p), make([]float64, p)
+		m.centre[k], m.scale[k] = standardOf(x[k], rows, stop)
+	})
+	gram, with := make([][]float64, p), make([]float64, p)
 	for k := range gram {
-		gram[k] = make([]float64, p)
+		gram[k] = make([]float64, k+1)
 	}
+	tasks := min(p, runtime.GOMAXPROCS(0))
+	cores.Each(tasks, func(t int) { m.products(x, y, rows, gram, with, t, tasks, stop) })
+	if stop.Now() {
+		return m
+	}
+	m.solve(gram, with)
+	m.Residuals = make([]float64, len(rows))
+	cores.Parts(len(rows), 4*decision.Every, func(from, to int) {
+		rows, residuals := rows[from:to], m.Residuals[from:to]
+		m.Predict(x, rows, residuals, stop)
+		for i, r := range rows {
+			residuals[i] = y[r] - residuals[i]
+		}
+	})
+	return m
+}
+
+// standardOf returns the mean of a column, and 1/SD; 0 for a constant one.
+func standardOf(x Predictor, rows []int32, stop decision.Stop) (centre, scale float64) {
+	n := float64(len(rows))
 	for i, r := range rows {
 		if stop.At(i) {
-			return m
+			return centre, 0
 		}
-		for k := range x {
+		centre += x.At(r) / n
+	}
+	square := 0.0
+	for _, r := range rows {
+		d := x.At(r) - centre
+		square += float64(d*d) / n
+	}
+	if square > 0 {
+		scale = 1 / math.Sqrt(square)
+	}
+	return centre, scale
+}
+
+// products adds up the products of standardised columns with those before them, in gram, and with the response: of the columns from,
+// from + every, … alone.
+func (m *Linear) products(x []Predictor, y []float64, rows []int32, gram [][]float64, with []float64, from, every int, stop decision.Stop) {
+	n, u := float64(len(rows)), make([]float64, len(x))
+	last := from + (len(x)-1-from)/every*every
+	for i, r := range rows {
+		if stop.At(i) {
+			return
+		}
+		for k := range u[:last+1] {
 			u[k] = float64((x[k].At(r) - m.centre[k]) * m.scale[k])
+		}
+		for k := from; k < len(x); k += every {
 			with[k] += float64(u[k]*(y[r]-m.mean)) / n
-			for j := range k + 1 {
+			for j := range gram[k] {
 				gram[k][j] += float64(u[k]*u[j]) / n
 			}
 		}
 	}
-	m.solve(gram, with)
-	m.Residuals = make([]float64, len(rows))
-	m.Predict(x, rows, m.Residuals, stop)
-	for i, r := range rows {
-		m.Residuals[i] = y[r] - m.Residuals[i]
-	}
-	return m
 }
 
 // solve finds the slopes of the normal equations, of which gram has the lower triangle.

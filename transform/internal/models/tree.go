@@ -1,9 +1,9 @@
 package models
 
 import (
-	"cmp"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
@@ -39,6 +39,8 @@ const leastGain = 1e-9
 
 // Response is the explained variable of a tree: it computes the impurity of some records.
 type Response interface {
+	// own returns a response of the same records that is used beside this one.
+	own() Response
 	// begin starts a node, with all records on the right.
 	begin(rows []int32)
 	// move takes a record from the right to the left.
@@ -51,87 +53,208 @@ type Response interface {
 	scan(order []int32, x []float64, leaf int, most float64, try func(cut float64) (most float64))
 }
 
+// Nodes of so many records and more have their predictors tried on several cores; of smaller ones as many as have so many records
+// together are one core's. The tree is the same on any number of cores.
+const manyRecords = 1 << 15
+
 // Grow makes the tree of records, with at least leaf of them in each leaf.
 func Grow(x []Predictor, y Response, records []int32, leaf int, stop decision.Stop) *Tree {
+	return grow(x, y, records, leaf, manyRecords, stop)
+}
+
+// grow is Grow where nodes have many records from so many on.
+func grow(x []Predictor, y Response, records []int32, leaf, many int, stop decision.Stop) *Tree {
 	t := &Tree{Rows: slices.Clone(records), Nodes: []TreeNode{{From: 0, To: len(records)}}}
 	if len(records) == 0 {
 		return t
 	}
-	// The records in the order of each predictor that is a number; an indicator needs no order.
-	orders := make([][]int32, len(x))
+	g := &growing{x: x, y: y, leaf: leaf, many: many, stop: cores.Asked(stop), rows: t.Rows, orders: make([][]int32, len(x)),
+		left: make([]uint8, 1+int(slices.Max(records))), buffer: make([]int32, len(records))}
+	ascending := slices.Sorted(slices.Values(records))
 	for k := range x {
 		if x[k].Of == nil {
-			orders[k] = slices.Clone(records)
-			rank.OrderFunc(orders[k], func(a, b int32) int {
-				return cmp.Or(cmp.Compare(x[k].At(a), x[k].At(b)), cmp.Compare(a, b))
-			}, stop)
+			g.orders[k] = slices.Clone(ascending)
+			rank.Order(g.orders[k], x[k].Values, g.stop)
 		}
 	}
-	parts := parting{buffer: make([]int32, len(records)), left: make([]uint8, 1+int(slices.Max(records)))}
-	for at := 0; at < len(t.Nodes); at++ {
-		if stop.Now() {
+	for from := 0; from < len(t.Nodes); { // a level at a time
+		to := len(t.Nodes)
+		if g.divide(t.Nodes[from:to]); g.stop() {
 			return t
 		}
-		n := t.Nodes[at]
-		k, cut, found := bestSplit(x, y, orders, t.Rows, n, leaf, stop)
-		if !found {
-			continue
-		}
-		for _, r := range t.Rows[n.From:n.To] {
-			if parts.left[r] = 0; x[k].At(r) <= cut {
-				parts.left[r] = 1
+		for ; from < to; from++ {
+			n := t.Nodes[from]
+			if n.Right == 0 {
+				continue
 			}
+			middle := n.From + n.left
+			n.left, n.Right = len(t.Nodes), len(t.Nodes)+1
+			t.Nodes[from] = n
+			t.Nodes = append(t.Nodes, TreeNode{From: n.From, To: middle}, TreeNode{From: middle, To: n.To})
 		}
-		middle := parts.part(t.Rows[n.From:n.To])
-		for j, order := range orders {
-			if order != nil && j != k { // the order of the split's own predictor is divided already
-				parts.part(order[n.From:n.To])
-			}
-		}
-		n.Predictor, n.cut, n.left, n.Right = k, cut, len(t.Nodes), len(t.Nodes)+1
-		t.Nodes[at] = n
-		t.Nodes = append(t.Nodes, TreeNode{From: n.From, To: n.From + middle}, TreeNode{From: n.From + middle, To: n.To})
 	}
 	return t
 }
 
-// bestSplit finds the split of a node with the greatest gain; among equal ones that of the first
-// predictor, and its lowest cut.
-func bestSplit(x []Predictor, y Response, orders [][]int32, rows []int32, n TreeNode, leaf int, stop decision.Stop) (best int, cut float64, found bool) {
-	most := leastGain
-	try := func(k int, at float64) float64 {
-		if gain, may := y.gain(); may && gain > most*(1+leastGain) { // equal gains may differ by rounding
-			best, cut, most, found = k, at, gain, true
+// growing is a tree in the making.
+type growing struct {
+	x      []Predictor
+	y      Response
+	leaf   int
+	many   int
+	stop   func() bool
+	rows   []int32   // the tree's
+	orders [][]int32 // the same in the order of each predictor that is a number; an indicator needs no order
+	left   []uint8   // by record: 1 if it goes to the left, else 0
+	buffer []int32
+}
+
+// split is a division of a node's records by a predictor.
+type split struct {
+	predictor int
+	cut, gain float64
+}
+
+// divide splits the nodes of a level, and divides their records: left is then the number of those that go there, and Right
+// is not 0. It leaves leaves as they are.
+func (g *growing) divide(level []TreeNode) {
+	var work []func()
+	var many []*TreeNode
+	for from := 0; from < len(level); {
+		to, size := from, 0
+		for ; to < len(level) && size < g.many && level[to].To-level[to].From < g.many; to++ {
+			size += level[to].To - level[to].From
+		}
+		if to == from {
+			many = append(many, &level[from])
+			from++
+			continue
+		}
+		few := level[from:to]
+		work = append(work, func() { g.divideFew(few) })
+		from = to
+	}
+	tried := make([][][]split, len(many)) // by node and predictor
+	for i, n := range many {
+		tried[i] = make([][]split, len(g.x))
+		for k := range g.x {
+			work = append(work, func() { g.try(g.y.own(), k, n, leastGain, &tried[i][k]) })
+		}
+	}
+	cores.Each(len(work), func(i int) { work[i]() })
+	for i, n := range many {
+		if best, found := g.bestOf(n, tried[i]); found {
+			g.divideMany(n, best)
+		}
+	}
+}
+
+func (g *growing) divideFew(nodes []TreeNode) {
+	y := g.y.own()
+	for i := range nodes {
+		n := &nodes[i]
+		best, found := split{gain: leastGain}, false
+		for k := range g.x {
+			if s, better := g.try(y, k, n, best.gain, nil); better {
+				best, found = s, true
+			}
+		}
+		if !found {
+			continue
+		}
+		g.mark(g.rows[n.From:n.To], best)
+		middle := g.part(g.rows[n.From:n.To], g.buffer[n.From:n.To])
+		for j, order := range g.orders {
+			if order != nil && j != best.predictor { // the order of the split's own predictor is divided already
+				g.part(order[n.From:n.To], g.buffer[n.From:n.To])
+			}
+		}
+		n.Predictor, n.cut, n.left, n.Right = best.predictor, best.cut, middle, 1
+	}
+}
+
+func (g *growing) divideMany(n *TreeNode, best split) {
+	cores.Parts(n.To-n.From, g.many, func(from, to int) { g.mark(g.rows[n.From+from:n.From+to], best) })
+	lists := [][]int32{g.rows[n.From:n.To]}
+	for j, order := range g.orders {
+		if order != nil && j != best.predictor {
+			lists = append(lists, order[n.From:n.To])
+		}
+	}
+	middle := make([]int, len(lists))
+	cores.Each(len(lists), func(i int) {
+		buffer := g.buffer[n.From:n.To]
+		if i > 0 {
+			buffer = make([]int32, n.To-n.From)
+		}
+		middle[i] = g.part(lists[i], buffer)
+	})
+	n.Predictor, n.cut, n.left, n.Right = best.predictor, best.cut, middle[0], 1
+}
+
+// exceeds reports whether a gain is greater than most: equal gains may differ by rounding.
+func exceeds(gain, most float64) bool { return gain > most*(1+leastGain) }
+
+// try finds the split of a node by predictor k with the greatest gain above most; among equal ones the lowest cut. All that were
+// the greatest for a time are added to passed, if it is not nil.
+func (g *growing) try(y Response, k int, n *TreeNode, most float64, passed *[]split) (best split, found bool) {
+	if n.To-n.From < 2*g.leaf || g.stop() {
+		return best, false
+	}
+	take := func(cut float64) float64 {
+		if gain, may := y.gain(); may && exceeds(gain, most) {
+			best, found, most = split{k, cut, gain}, true, gain
+			if passed != nil {
+				*passed = append(*passed, best)
+			}
 		}
 		return most
 	}
-	if n.To-n.From < 2*leaf {
-		return 0, 0, false
-	}
-	for k := range x {
-		if stop.Now() {
-			return 0, 0, false
-		}
-		if x[k].Of != nil {
-			of := rows[n.From:n.To]
-			y.begin(of)
-			moved := 0
-			for _, r := range of {
-				if x[k].At(r) == 0 {
-					y.move(r)
-					moved++
-				}
-			}
-			if moved >= leaf && len(of)-moved >= leaf {
-				try(k, 0.5)
-			}
-			continue
-		}
-		order := orders[k][n.From:n.To]
+	if g.x[k].Of == nil {
+		order := g.orders[k][n.From:n.To]
 		y.begin(order)
-		y.scan(order, x[k].Values, leaf, most, func(cut float64) float64 { return try(k, cut) })
+		y.scan(order, g.x[k].Values, g.leaf, most, take)
+		return best, found
 	}
-	return best, cut, found
+	of := g.rows[n.From:n.To]
+	y.begin(of)
+	moved := 0
+	for _, r := range of {
+		if g.x[k].At(r) == 0 {
+			y.move(r)
+			moved++
+		}
+	}
+	if moved >= g.leaf && len(of)-moved >= g.leaf {
+		take(0.5)
+	}
+	return best, found
+}
+
+// bestOf finds the split of a node with the greatest gain; among equal ones that of the first predictor. Each predictor was tried by
+// itself: those that passed are the ones that would have if it had been tried after those before it, unless the gain of one
+// exceeds theirs by no more than rounding.
+func (g *growing) bestOf(n *TreeNode, tried [][]split) (best split, found bool) {
+	best.gain = leastGain
+	for k, passed := range tried {
+		if slices.ContainsFunc(passed, func(s split) bool { return s.gain > best.gain && !exceeds(s.gain, best.gain) }) {
+			if s, better := g.try(g.y.own(), k, n, best.gain, nil); better {
+				best, found = s, true
+			}
+		} else if last := len(passed) - 1; last >= 0 && exceeds(passed[last].gain, best.gain) {
+			best, found = passed[last], true
+		}
+	}
+	return best, found
+}
+
+// mark notes which records go to the left.
+func (g *growing) mark(rows []int32, by split) {
+	for _, r := range rows {
+		if g.left[r] = 0; g.x[by.predictor].At(r) <= by.cut {
+			g.left[r] = 1
+		}
+	}
 }
 
 // cutBetween returns the cut between two successive values.
@@ -143,23 +266,17 @@ func cutBetween(low, high float64) float64 {
 	return middle
 }
 
-// parting has for each record 1 if it goes to the left, else 0.
-type parting struct {
-	left   []uint8
-	buffer []int32
-}
-
 // part puts the records that go to the left first, keeping the order within both parts, and
 // returns where the second part begins.
-func (p *parting) part(rows []int32) int {
+func (g *growing) part(rows, buffer []int32) int {
 	n, m := 0, 0
 	for _, r := range rows {
-		left := int(p.left[r])
-		rows[n], p.buffer[m] = r, r // one of the two is overwritten by the next record
+		left := int(g.left[r])
+		rows[n], buffer[m] = r, r // one of the two is overwritten by the next record
 		n += left
 		m += 1 - left
 	}
-	copy(rows[n:], p.buffer[:m])
+	copy(rows[n:], buffer[:m])
 	return n
 }
 
@@ -219,6 +336,8 @@ func Numbers(values []float64, rows []int32) Response {
 	}
 	return y
 }
+
+func (y *numbersOf) own() Response { return &numbersOf{z: y.z, total: y.total} }
 
 func (y *numbersOf) begin(rows []int32) {
 	y.left, y.right = moments{}, moments{n: float64(len(rows))}
@@ -297,6 +416,11 @@ func Categories(values []float64, categories []float64, rows []int32) Response {
 	y.begin(rows)
 	y.gini = giniOf(y.right, len(rows))
 	return y
+}
+
+func (y *categoriesOf) own() Response {
+	n := len(y.left)
+	return &categoriesOf{of: y.of, total: y.total, gini: y.gini, left: make([]int, n), right: make([]int, n)}
 }
 
 func giniOf(count []int, n int) float64 {

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 )
 
 // impurity is n times the variance of numbers, or Gini's index of categories, by definition.
@@ -190,5 +193,87 @@ func TestNoLeafIsOfOneValueAlone(t *testing.T) {
 				t.Errorf("%s: a node of %d records with one value", name, node.To-node.From)
 			}
 		}
+	}
+}
+
+// The tree is the same whether its nodes are divided by one core or by several: also where predictors give the same splits, whose
+// gains differ by nothing or by rounding alone, in either order.
+func TestTreesAreThoseOfOneCore(t *testing.T) {
+	before := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(before)
+	const records = 3000
+	columns := codedData(records, 9)
+	two := 2.0
+	sums, minus, half, few := make([]float64, records), make([]float64, records), make([]float64, records), make([]float64, records)
+	for i, v := range columns[2] {
+		sums[i], minus[i], half[i], few[i] = v+columns[0][i], -v, v/2, math.Round(4*v)
+	}
+	rows := rowsUpTo(records)
+	category := Predictor{columns[1], &two}
+	rescans := 0
+	for name, x := range map[string][]Predictor{
+		"different":      append(numbers([][]float64{columns[0], few, columns[3]}), category),
+		"the same":       append(numbers([][]float64{half, columns[2], few, few}), category, category),
+		"from the end":   append(numbers([][]float64{minus, columns[2], columns[0]}), category),
+		"from the start": append([]Predictor{category}, numbers([][]float64{columns[2], minus, half})...),
+	} {
+		for response, y := range map[string]Response{
+			"numbers": Numbers(columns[0], rows), "others": Numbers(columns[3], rows), "sums": Numbers(sums, rows), "categories": Categories(columns[1], []float64{1, 2, 3}, rows),
+		} {
+			rescans += rescanned(&growing{x: x, y: y, leaf: 7, stop: cores.Asked(nil), rows: rows, orders: make([][]int32, len(x))}, x, rows)
+			want := grow(x, y, rows, 7, records+1, nil)
+			for _, n := range []int{1, 2, 3, 16} {
+				runtime.GOMAXPROCS(n)
+				for _, many := range []int{1, 20, 400, records} {
+					if got := grow(x, y, rows, 7, many, nil); !slices.Equal(got.Nodes, want.Nodes) || !slices.Equal(got.Rows, want.Rows) {
+						t.Errorf("%s, %s, %d cores, many from %d on: another tree", name, response, n, many)
+					}
+				}
+			}
+		}
+	}
+	if rescans == 0 {
+		t.Error("no gains differ by rounding alone: this tests less than it should")
+	}
+}
+
+// rescanned returns how many predictors have a gain at the root that exceeds the greatest one of those before by rounding alone.
+func rescanned(g *growing, x []Predictor, rows []int32) (some int) {
+	best := leastGain
+	for k := range x {
+		if x[k].Of == nil {
+			g.orders[k] = slices.Clone(rows)
+			slices.SortStableFunc(g.orders[k], func(a, b int32) int { return cmp.Compare(x[k].At(a), x[k].At(b)) })
+		}
+		var passed []split
+		last, found := g.try(g.y.own(), k, &TreeNode{To: len(rows)}, leastGain, &passed)
+		if found && last.gain > best && !exceeds(last.gain, best) {
+			some++
+		}
+		if found {
+			best = max(best, last.gain)
+		}
+	}
+	return some
+}
+
+// Where the gain of a split that passed exceeds the greatest one before by rounding alone, the predictor is tried again.
+func TestAnotherTryDecidesBetweenEqualGains(t *testing.T) {
+	const n = 200
+	columns, rows := codedData(n, 4), rowsUpTo(n)
+	x := numbers([][]float64{columns[0], columns[0]})
+	order := slices.SortedStableFunc(slices.Values(rows), func(a, b int32) int { return cmp.Compare(columns[0][a], columns[0][b]) })
+	g := &growing{x: x, y: Numbers(columns[2], rows), leaf: 7, stop: cores.Asked(nil), rows: rows, orders: [][]int32{order, order}}
+	node := &TreeNode{To: n}
+	want, _ := g.try(g.y.own(), 0, node, leastGain, nil)
+	near := want.gain * (1 + leastGain/2)
+	for name, passed := range map[string][]split{"one": {{1, -1, near}}, "and then a greater one": {{1, -1, near}, {1, -2, 2 * want.gain}}} {
+		if got, found := g.bestOf(node, [][]split{{want}, passed}); !found || got != want {
+			t.Errorf("%s: %+v, want %+v", name, got, want)
+		}
+	}
+	greater := split{1, -2, 2 * want.gain}
+	if got, found := g.bestOf(node, [][]split{{want}, {{1, -1, want.gain / 2}, greater}}); !found || got != greater {
+		t.Errorf("%+v, want %+v", got, greater)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -27,6 +28,7 @@ type options struct {
 	interval   time.Duration // of commits
 	dir        string
 	replicates int
+	partitions []int32 // of the topics, one measurement after another
 }
 
 func main() {
@@ -40,7 +42,20 @@ func main() {
 	flag.DurationVar(&o.interval, "interval", time.Second, "of commits")
 	flag.IntVar(&o.replicates, "replicates", 200, "of the assessment")
 	only := flag.String("only", "copy,fake,files,latency", "which measurements")
+	flag.Func("partitions", "of the topics, separated by commas; 1,4,16 by default", func(text string) error {
+		for part := range strings.SplitSeq(text, ",") {
+			n, err := strconv.ParseInt(part, 10, 32)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q is no number of partitions", part)
+			}
+			o.partitions = append(o.partitions, int32(n))
+		}
+		return nil
+	})
 	flag.Parse()
+	if o.partitions == nil {
+		o.partitions = []int32{1, 4, 16}
+	}
 	o.brokers = strings.Split(*brokers, ",")
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

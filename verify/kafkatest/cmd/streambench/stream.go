@@ -221,7 +221,7 @@ func besideCopy(ctx context.Context, o options) error {
 	fmt.Printf("From topic to topic on Apache Kafka, commits every %v, medians of %d runs in turn; ratios are medians of those of each turn:\n\n", o.interval, o.runs)
 	fmt.Println("| partitions | records | sdlfilter, records/s | bare copy, records/s | ratio | sdlfilter, CPU µs/record | bare copy, CPU µs/record | ratio |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
-	for _, partitions := range []int32{1, 4} {
+	for _, partitions := range o.partitions {
 		from := fmt.Sprintf("bench-%d-%d", partitions, time.Now().Unix())
 		var rates, cpus [2][]float64
 		records, err := c.sized(ctx, o, from, partitions, func(o options, attempt int) error {
@@ -308,7 +308,7 @@ func againstFake(ctx context.Context, o options) (err error) {
 	fmt.Printf("From topic to topic on kfake in another process, commits every %v, medians of %d runs:\n\n", o.interval, o.runs)
 	fmt.Println("| partitions | records | records/s | CPU µs/record |")
 	fmt.Println("|---|---|---|---|")
-	for _, partitions := range []int32{1, 4} {
+	for _, partitions := range o.partitions {
 		from := fmt.Sprintf("fake-%d", partitions)
 		var rates, cpus []float64
 		records, err := c.sized(ctx, o, from, partitions, func(o options, attempt int) error {
