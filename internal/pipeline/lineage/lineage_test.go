@@ -69,7 +69,7 @@ func said(t *testing.T, e Ending) (lines []string, events []map[string]any) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "new", "events.ndjson")
 	var log bytes.Buffer
-	r := Start(pipelineOf(t, "{file: "+path+"}"), "v1", zerolog.New(&log))
+	r := Start(pipelineOf(t, "{file: "+path+"}"), "v1", zerolog.New(zerolog.SyncWriter(&log)))
 	r.End(e)
 	if log.Len() > 0 {
 		t.Errorf("the log is %s", &log)
@@ -278,7 +278,7 @@ func TestServer(t *testing.T) {
 				patience = "500ms"
 			}
 			var log bytes.Buffer
-			r := Start(pipelineOf(t, "{url: '"+s.URL+"/api/v1/lineage', token: {env: TOKEN}, patience: "+patience+"}"), "v1", zerolog.New(&log))
+			r := Start(pipelineOf(t, "{url: '"+s.URL+"/api/v1/lineage', token: {env: TOKEN}, patience: "+patience+"}"), "v1", zerolog.New(zerolog.SyncWriter(&log)))
 			began := time.Now()
 			r.End(Ending{Result: resultOf(true)})
 			if took := time.Since(began); took > 10*time.Second { // 1 s, on a machine with much to do
@@ -331,7 +331,7 @@ func TestStuck(t *testing.T) {
 	var log bytes.Buffer
 	p := pipelineOf(t, "{file: /none, patience: 50ms}")
 	s := stuck{make(chan struct{})}
-	r := &Run{pipeline: p, log: zerolog.New(&log), patience: 50 * time.Millisecond, sinks: []sink{s}, queue: make(chan []byte, 2), done: make(chan struct{})}
+	r := &Run{pipeline: p, log: zerolog.New(zerolog.SyncWriter(&log)), patience: 50 * time.Millisecond, sinks: []sink{s}, queue: make(chan []byte, 2), done: make(chan struct{})}
 	go r.work()
 	r.queue <- nil
 	<-s.called
@@ -352,7 +352,7 @@ func TestMistakes(t *testing.T) {
 	var log bytes.Buffer
 	path := filepath.Join(t.TempDir(), "events")
 	p := pipelineOf(t, "{file: "+path+"}")
-	r := &Run{pipeline: p, log: zerolog.New(&log), patience: time.Minute, sinks: []sink{broken{}, file(path)}, queue: make(chan []byte, 2), done: make(chan struct{})}
+	r := &Run{pipeline: p, log: zerolog.New(zerolog.SyncWriter(&log)), patience: time.Minute, sinks: []sink{broken{}, file(path)}, queue: make(chan []byte, 2), done: make(chan struct{})}
 	go r.work()
 	r.say(func(now time.Time) *Event { return r.event(begun, now) })
 	r.End(Ending{Result: new(account.Result)}) // without a report
@@ -377,7 +377,7 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	r := Start(pipelineOf(t, "{url: 'https://127.0.0.1:1/x', token: {env: MISSING}}"), "v1", zerolog.New(&log))
+	r := Start(pipelineOf(t, "{url: 'https://127.0.0.1:1/x', token: {env: MISSING}}"), "v1", zerolog.New(zerolog.SyncWriter(&log)))
 	r.End(Ending{})
 	if !strings.Contains(log.String(), "MISSING, which must hold a password, is not set") {
 		t.Errorf("the log is %s", &log)
