@@ -26,17 +26,29 @@ func (s *sought) fit() {
 	s.plain = first.predict
 }
 
-// averages returns the means of y over the groups of columns: of those that tell most of x beside y, if there are many.
+// averages returns the means of y over the groups of columns, and those of other numbers over the groups of categories:
+// of the couple in which a column was exchanged, its mean tells what the own record had. Of many they are those that tell
+// most of x beside y.
 func (s *sought) averages() []feature {
 	type candidate struct {
 		feature
 		tells float64
 	}
 	var list []candidate
+	add := func(at *grouping, values []float64, of ...int) {
+		mean := s.averaged(at, values)
+		list = append(list, candidate{feature{column: at.columns[0], from: slices.Concat(at.columns, of), values: mean}, s.beside(mean)})
+	}
 	for g := range s.groups {
 		if at := &s.groups[g]; at.identifies && at.columns[0] != s.own && at.groups < s.Frame.rows {
-			mean := s.averaged(at, s.y)
-			list = append(list, candidate{feature{column: at.columns[0], values: mean}, s.beside(mean)})
+			add(at, s.y)
+		}
+	}
+	for _, at := range s.small() {
+		for _, f := range s.Frame.features[:min(len(s.Frame.features), mostFit)] {
+			if f.whole && f.column != s.own {
+				add(at, s.columns[f.column].numbers, f.column)
+			}
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) })
@@ -45,6 +57,25 @@ func (s *sought) averages() []feature {
 		features = append(features, c.feature)
 	}
 	return features
+}
+
+// small returns up to mostGroups groupings by categories, or by several columns, of few records each: exchanges within
+// them have few partners.
+func (s *sought) small() (list []*grouping) {
+	for g := range s.groups {
+		if at := &s.groups[g]; at.identifies && s.columns[at.columns[0]].numbers == nil {
+			list = append(list, at)
+		}
+	}
+	crossed := s.crossings()
+	for g := range crossed {
+		list = append(list, &crossed[g])
+	}
+	list = slices.DeleteFunc(list, func(at *grouping) bool {
+		n := s.groupsOf(at, s.rows)
+		return slices.Contains(at.columns, s.own) || n*fewMembers < len(s.rows) || 10*n > 9*len(s.rows)
+	})
+	return list[:min(len(list), mostGroups)]
 }
 
 // beside returns the squared partial correlation of x and z given y.

@@ -6,20 +6,29 @@ import (
 )
 
 // snap takes the estimate to the nearest of the values that the original can have: the values of the
-// column if they are few, those of its lattice, the released values of the group in which values were exchanged.
+// column if they are few, those of its lattice, the released values of the group in which values were exchanged. Where
+// some originals are none of these, only estimates that are near one of them are taken there.
 func (s *sought) snap() {
 	some := s.some()
 	for _, to := range s.nearests() {
-		for _, from := range []func(row int) float64{s.estimate, func(row int) float64 { return s.y[row] }} {
-			at := func(row int) float64 {
-				v := from(row)
-				if v == v {
-					return to(row, v)
+		for _, from := range []struct {
+			value func(row int) float64
+			error float64
+		}{{s.estimate, math.Sqrt(s.square())}, {func(row int) float64 { return s.y[row] }, math.Sqrt(s.index)}} {
+			for _, reach := range []float64{math.Inf(1), 3 * from.error} {
+				at := func(row int) float64 {
+					v := from.value(row)
+					if v != v {
+						return v
+					}
+					if near := to(row, v); math.Abs(near-v) <= reach {
+						return near
+					}
+					return v
 				}
-				return v
-			}
-			if s.nearer(at, some, false) {
-				s.takeWhere(at, false)
+				if s.nearer(at, some, false) {
+					s.takeWhere(at, false)
+				}
 			}
 		}
 	}

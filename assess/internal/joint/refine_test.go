@@ -406,3 +406,46 @@ func TestCategoriesThatSomeLack(t *testing.T) {
 		}
 	}
 }
+
+// TestExchangedColumnsTellOthers: another column of nearly the same values was exchanged in each couple; what the other of
+// the couple shows there is the own record's.
+func TestExchangedColumnsTellOthers(t *testing.T) {
+	w := newWorld(33, 2000)
+	couple := w.of(func(i int) float64 { return cell.Category(float64(i / 2)) })
+	x := w.incomes()
+	wave := w.of(func(i int) float64 { return x[i] + 10*w.r.NormFloat64() })
+	exchanged := w.of(func(i int) float64 { return wave[i^1] })
+	y := w.noisy(x, 200)
+	both(t, x, y, []Column{{Name: "couple", Values: couple}, {Name: "wave", Values: exchanged}}, func(r Result) {
+		// 10²·200²/(10² + 200²); relative SD √(2/2,000) = 3 %.
+		near(t, "square", r.Square, 99.75, 0.15)
+		if !slices.Contains(r.Tells, "couple") || !slices.Contains(r.Tells, "wave") {
+			t.Errorf("told by %v", r.Tells)
+		}
+	})
+	// The same by two columns, neither of which has few records by itself.
+	a, b := w.of(func(i int) float64 { return float64(i / 2 % 40) }), w.of(func(i int) float64 { return cell.Category(float64(i / 80)) })
+	both(t, x, y, []Column{{Name: "a", Values: a}, {Name: "b", Values: b}, {Name: "wave", Values: exchanged}}, func(r Result) {
+		near(t, "square by two columns", r.Square, 99.75, 0.15)
+	})
+}
+
+// TestLatticeThatSomeLeave: 94 of 100 values are multiples of 1,000. A release near one of them is of it, one that is far
+// from all of them is of a value between.
+func TestLatticeThatSomeLeave(t *testing.T) {
+	w := newWorld(34, 3000)
+	x := w.of(func(int) float64 {
+		v := 1000 * float64(1+w.r.IntN(40))
+		if w.r.Float64() < 0.06 {
+			v += float64(1 + w.r.IntN(999))
+		}
+		return v
+	})
+	y := w.of(func(i int) float64 { return math.Round(x[i] + 36*w.r.NormFloat64()) })
+	both(t, x, y, []Column{{Name: "z", Values: w.of(func(int) float64 { return w.r.NormFloat64() })}}, func(r Result) {
+		// Of the 6 %, four fifths keep the error 36, and a fifth goes to a multiple at most 108 + 36 away.
+		if most := 0.06 * (0.8*36*36 + 0.22*80*80); r.Square > 1.3*most {
+			t.Errorf("%v is left, want %v at most", r.Square, most)
+		}
+	})
+}
