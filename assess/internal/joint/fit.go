@@ -26,6 +26,9 @@ func (s *sought) fit() {
 	s.plain = first.predict
 }
 
+// beyondChance over the number of rows is a squared correlation of four standard errors.
+const beyondChance = 16
+
 // averages returns the means of y over the groups of columns, and those of other numbers over the groups of categories:
 // of the couple in which a column was exchanged, its mean tells what the own record had. Of many they are those that tell
 // most of x beside y.
@@ -35,20 +38,25 @@ func (s *sought) averages() []feature {
 		tells float64
 	}
 	var list []candidate
-	add := func(at *grouping, values []float64, of ...int) {
-		mean := s.averaged(at, values)
-		list = append(list, candidate{feature{column: at.columns[0], from: slices.Concat(at.columns, of), values: mean}, s.beside(mean)})
+	add := func(at *grouping, mean []float64, least float64, of ...int) {
+		if tells := s.beside(mean); tells >= least {
+			list = append(list, candidate{feature{column: at.columns[0], from: slices.Concat(at.columns, of), values: mean}, tells})
+		}
 	}
 	for g := range s.groups {
 		if at := &s.groups[g]; at.identifies && at.columns[0] != s.own && at.groups < s.Frame.rows {
-			add(at, s.y)
+			add(at, s.averaged(at, s.y), 0)
+		}
+	}
+	var whole []int
+	for _, f := range s.Frame.features {
+		if f.whole && f.column != s.own && len(whole) < mostAveraged {
+			whole = append(whole, f.column)
 		}
 	}
 	for _, at := range s.small() {
-		for _, f := range s.Frame.features[:min(len(s.Frame.features), mostFit)] {
-			if f.whole && f.column != s.own {
-				add(at, s.columns[f.column].numbers, f.column)
-			}
+		for _, c := range whole {
+			add(at, s.ofOthers(at, s.columns[c].numbers), beyondChance/float64(len(s.rows)), c)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) })
@@ -59,23 +67,74 @@ func (s *sought) averages() []feature {
 	return features
 }
 
-// small returns up to mostGroups groupings by categories, or by several columns, of few records each: exchanges within
-// them have few partners.
+// mostAveraged is the number of columns of which means of the others of a group are tried.
+const mostAveraged = 24
+
+// small returns up to mostGroups groupings, by one column or by several, of which most records have a few others in their
+// group: exchanges within them have few partners.
 func (s *sought) small() (list []*grouping) {
-	for g := range s.groups {
-		if at := &s.groups[g]; at.identifies && s.columns[at.columns[0]].numbers == nil {
-			list = append(list, at)
+	share := map[*grouping]float64{}
+	see := func(groups []grouping) {
+		for g := range groups {
+			at := &groups[g]
+			if slices.Contains(at.columns, s.own) {
+				continue
+			}
+			count := make([]int32, at.groups)
+			for _, i := range s.rows {
+				if of := at.of[i]; of >= 0 {
+					count[of]++
+				}
+			}
+			few := 0
+			for _, n := range count {
+				if n >= 2 && n <= fewMembers {
+					few += int(n)
+				}
+			}
+			if share[at] = float64(few) / float64(len(s.rows)); share[at] >= leastInFew {
+				list = append(list, at)
+			}
 		}
 	}
-	crossed := s.crossings()
-	for g := range crossed {
-		list = append(list, &crossed[g])
-	}
-	list = slices.DeleteFunc(list, func(at *grouping) bool {
-		n := s.groupsOf(at, s.rows)
-		return slices.Contains(at.columns, s.own) || n*fewMembers < len(s.rows) || 10*n > 9*len(s.rows)
-	})
+	see(s.groups)
+	see(s.crossings())
+	slices.SortStableFunc(list, func(a, b *grouping) int { return cmp.Compare(share[b], share[a]) })
 	return list[:min(len(list), mostGroups)]
+}
+
+// leastInFew is the share of records with a few others in their groups from which a grouping is looked at.
+const leastInFew = 0.05
+
+// ofOthers returns the mean of values over the other records of a row's group; the mean of all where there is none.
+func (s *sought) ofOthers(g *grouping, values []float64) []float64 {
+	sums, counts := make([]float64, g.groups), make([]float64, g.groups)
+	all, n := 0.0, 0.0
+	for i := range s.Frame.rows {
+		if v := values[i]; v == v {
+			all, n = all+v, n+1
+			if at := g.of[i]; at >= 0 {
+				sums[at] += v
+				counts[at]++
+			}
+		}
+	}
+	out := make([]float64, s.all)
+	for i := range out {
+		out[i] = all / max(n, 1)
+		at := g.of[i]
+		if at < 0 {
+			continue
+		}
+		sum, others := sums[at], counts[at]
+		if v := values[i]; v == v && i < s.Frame.rows {
+			sum, others = sum-v, others-1
+		}
+		if others > 0 {
+			out[i] = sum / others
+		}
+	}
+	return out
 }
 
 // beside returns the squared partial correlation of x and z given y.
