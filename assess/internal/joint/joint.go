@@ -201,6 +201,7 @@ type sought struct {
 	settled  bool        // left is corrected for what was fitted
 	estimate func(row int) float64
 	plain    func(row int) float64 // the linear estimate without products
+	related  func(row int) float64 // the relation that gives the estimates of rows for which it is a number; nil: none
 	tellers  []int                 // columns that tell beside the fit
 	beta     []float64
 	drop     []float64 // by feature chosen: how much the sum of squares grows without it

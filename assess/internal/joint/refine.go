@@ -15,11 +15,24 @@ func (s *sought) refine() {
 	s.byGroups()
 	s.settle()
 	s.byParts()
-	s.roundings()
-	s.relate()
+	s.inBothOrders()
 	s.nearly()
 	s.along()
 	s.snap()
+}
+
+// inBothOrders uses relations by record in two orders and keeps the better end: the one that leaves least in all, and then by
+// their rounding; or the other way about, in which no other fit stands behind the first.
+func (s *sought) inBothOrders() {
+	other := *s
+	other.left, other.tellers = slices.Clone(s.left), slices.Clone(s.tellers)
+	s.relate()
+	s.roundings()
+	other.roundings()
+	other.relate()
+	if other.square() < s.square() {
+		*s = other
+	}
 }
 
 // settle corrects what is left for the coefficients and means that were fitted.
@@ -262,12 +275,14 @@ func (s *sought) relate() {
 			left[k] = s.x[i] - estimate(i)
 		}
 	}
-	s.take(left, func(row int) float64 {
+	if s.take(left, func(row int) float64 {
 		if v := value(row); v == v {
 			return v
 		}
 		return estimate(row)
-	}, tells...)
+	}, tells...) {
+		s.related = value
+	}
 }
 
 // otherwise returns the better estimate of the rows in which a value cannot be computed: the present one, or

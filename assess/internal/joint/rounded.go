@@ -21,13 +21,10 @@ const certain = 0.9
 
 // roundings replaces the estimate, record by record, by relations that hold within the rounding of their columns.
 func (s *sought) roundings() {
-	rms := math.Sqrt(dot(s.left, s.left) / float64(len(s.left)))
+	spread := s.spread()
+	rms := slices.Max(spread)
 	if !(rms > 1e-9*math.Sqrt(s.total/float64(len(s.rows)))) {
 		return
-	}
-	spread := make([]float64, s.all) // SD of the present estimate, by row
-	for i := range spread {
-		spread[i] = rms
 	}
 	looks := [][]int{thinned(s.rows, fewest), thinned(s.rows, 128), s.rows}
 	s.eachRounding(func(w within) {
@@ -39,6 +36,32 @@ func (s *sought) roundings() {
 		}
 		s.takeRounding(w.value, open[0], spread, w.tells)
 	})
+}
+
+// spread returns the SD of the present estimate by row: one of those that a relation gives, and one of the others.
+func (s *sought) spread() []float64 {
+	kind := func(i int) int {
+		if s.related == nil {
+			return 0
+		}
+		if v := s.related(i); v == v {
+			return 1
+		}
+		return 0
+	}
+	var sums, n [2]float64
+	for k, i := range s.rows {
+		at := kind(i)
+		sums[at] += s.left[k] * s.left[k]
+		n[at]++
+	}
+	out := make([]float64, s.all)
+	for i := range out {
+		if at := kind(i); n[at] > 0 {
+			out[i] = math.Sqrt(sums[at] / n[at])
+		}
+	}
+	return out
 }
 
 // contained returns the widths within which the values lie in nearly all of the rows in which the width is less than an
