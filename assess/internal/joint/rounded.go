@@ -158,7 +158,7 @@ func (s *sought) eachRounding(visit func(within)) {
 		half[c] = stepOf(values) / 2
 	}
 	z := func(c, row int) float64 { return s.columns[c].numbers[row] }
-	some := s.some()
+	some, few := s.some(), thinned(s.places(), fewest)
 	for _, a := range at {
 		one := func(of func(v float64) float64) {
 			visit(within{func(i int) float64 { return of(z(a, i)) },
@@ -168,7 +168,11 @@ func (s *sought) eachRounding(visit func(within)) {
 			one(of)
 		}
 		for _, power := range []float64{-1, -2, -0.5, 0.5, 1, 2} {
-			k := s.scaleOf(func(i int) float64 { return math.Pow(z(a, i), power) }, some)
+			to := func(i int) float64 { return math.Pow(z(a, i), power) }
+			if !s.proportional(to, few) {
+				continue
+			}
+			k := s.scaleOf(to, some)
 			for _, k := range []float64{significant(k), k} {
 				one(func(v float64) float64 { return k * math.Pow(v, power) })
 			}
@@ -183,6 +187,17 @@ func (s *sought) eachRounding(visit func(within)) {
 			}
 		}
 	}
+}
+
+// proportional reports whether x is a multiple of a value, but for a third, in half of few places: a first look.
+func (s *sought) proportional(value func(row int) float64, few []int) bool {
+	k, near := s.scaleOf(value, few), 0
+	for _, at := range few {
+		if i := s.rows[at]; math.Abs(s.x[i]-k*value(i)) <= math.Abs(s.x[i])/3 {
+			near++
+		}
+	}
+	return 2*near >= len(few)
 }
 
 // significant rounds to two digits, as factors between units are: 12 months, 100 per cent.
