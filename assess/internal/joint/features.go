@@ -197,7 +197,12 @@ func (f *Frame) cross(a, b *grouping) grouping {
 
 // averaged returns the mean of y over the records of a row's group, by row; the mean of all where
 // there is none.
-func (f *Frame) averaged(g *grouping, y []float64) []float64 {
+func (f *Frame) averaged(g *grouping, y []float64) []float64 { return f.groupMeans(g, y, false) }
+
+// ofOthers returns the same over the other records of a row's group.
+func (f *Frame) ofOthers(g *grouping, y []float64) []float64 { return f.groupMeans(g, y, true) }
+
+func (f *Frame) groupMeans(g *grouping, y []float64, others bool) []float64 {
 	sums, counts := make([]float64, g.groups), make([]float64, g.groups)
 	all, n := 0.0, 0.0
 	for i := range f.rows {
@@ -212,8 +217,16 @@ func (f *Frame) averaged(g *grouping, y []float64) []float64 {
 	out := make([]float64, f.all)
 	for i := range out {
 		out[i] = all / max(n, 1)
-		if at := g.of[i]; at >= 0 && counts[at] > 0 {
-			out[i] = sums[at] / counts[at]
+		at := g.of[i]
+		if at < 0 {
+			continue
+		}
+		sum, count := sums[at], counts[at]
+		if v := y[i]; others && i < f.rows && v == v {
+			sum, count = sum-v, count-1
+		}
+		if count > 0 {
+			out[i] = sum / count
 		}
 	}
 	return out

@@ -106,37 +106,6 @@ func (s *sought) small() (list []*grouping) {
 // leastInFew is the share of records with a few others in their groups from which a grouping is looked at.
 const leastInFew = 0.05
 
-// ofOthers returns the mean of values over the other records of a row's group; the mean of all where there is none.
-func (s *sought) ofOthers(g *grouping, values []float64) []float64 {
-	sums, counts := make([]float64, g.groups), make([]float64, g.groups)
-	all, n := 0.0, 0.0
-	for i := range s.Frame.rows {
-		if v := values[i]; v == v {
-			all, n = all+v, n+1
-			if at := g.of[i]; at >= 0 {
-				sums[at] += v
-				counts[at]++
-			}
-		}
-	}
-	out := make([]float64, s.all)
-	for i := range out {
-		out[i] = all / max(n, 1)
-		at := g.of[i]
-		if at < 0 {
-			continue
-		}
-		sum, others := sums[at], counts[at]
-		if v := values[i]; v == v && i < s.Frame.rows {
-			sum, others = sum-v, others-1
-		}
-		if others > 0 {
-			out[i] = sum / others
-		}
-	}
-	return out
-}
-
 // beside returns the squared partial correlation of x and z given y.
 func (s *sought) beside(z []float64) float64 {
 	var n float64

@@ -71,26 +71,13 @@ func TestNeighboursInRankAreExchangedBack(t *testing.T) {
 		c := Column{Name: "wage", Grid: 1}
 		order := r.Perm(n)
 		c.Original, c.Released = make([]float64, n), make([]float64, n)
-		value := func(rank int) float64 { return float64(rank*rank + 10*rank) }
-		from, taken := make([]int, n), make([]bool, n)
-		for k := range n {
-			from[k] = k
+		values := make([]float64, n)
+		for k := range values {
+			values[k] = float64(k*k + 10*k)
 		}
-		for k := range n {
-			var free []int
-			for j := k + 1; j <= k+reach && j < n; j++ {
-				if !taken[j] {
-					free = append(free, j)
-				}
-			}
-			if taken[k] || len(free) == 0 {
-				continue
-			}
-			j := free[r.IntN(len(free))]
-			from[k], from[j], taken[j] = j, k, true
-		}
+		released := exchangedRanks(r, values, reach)
 		for k, i := range order {
-			c.Original[i], c.Released[i] = value(k), value(from[k])
+			c.Original[i], c.Released[i] = values[k], released[k]
 		}
 		share := (float64(reach) + 0.5) / n
 		got, err := Attack(t.Context(), []transform.Spec{{Params: &transform.RankSwap{Columns: []string{"wage"}, P: &share}}}, Published{}, Release{Columns: []Column{c}}, Options{})
