@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -168,6 +169,7 @@ func TestCanary(t *testing.T) {
 				if err := os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
+				spans := collectSpans(t, http.StatusOK)
 				for _, args := range [][]string{
 					{"validate", "--connect", "pipeline.yaml"},
 					{"init", c.input},
@@ -180,6 +182,7 @@ func TestCanary(t *testing.T) {
 					{"diff", "out/report.json", "out/report.json"},
 				} {
 					cmd := program(t, dir, args...)
+					cmd.Env = append(cmd.Env, "OTEL_EXPORTER_OTLP_ENDPOINT="+spans.URL)
 					printed, err := cmd.CombinedOutput()
 					checkCanaries(t, strings.Join(args, " "), printed, true)
 					if args[0] == "run" {
@@ -192,6 +195,10 @@ func TestCanary(t *testing.T) {
 					t.Error(err)
 				}
 				checkCanaries(t, "job.prom", metrics, true)
+				if len(spans.taken()) == 0 {
+					t.Error("no spans have arrived")
+				}
+				checkCanaries(t, "spans", spans.taken(), true)
 				if c.status == 0 {
 					checkNote(t, filepath.Join(dir, "out"))
 				}

@@ -48,10 +48,11 @@ func main() {
 }
 
 // execute runs one command line and returns its exit status.
-func execute(args []string) int {
+func execute(args []string) (status int) {
 	ctx := untilSignal()
 	root, state := newRoot()
 	root.SetArgs(args)
+	defer func() { state.spans.End(status) }()
 	err := func() (err error) {
 		defer func() { err = errors.Join(err, state.trace.stop()) }()
 		defer bug.Catch(&err)

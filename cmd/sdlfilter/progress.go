@@ -17,18 +17,20 @@ import (
 
 // watch shows how far a run has come until the function it returns is called.
 func (s *state) watch(p *pipeline.Progress) (stop func(), err error) {
+	shown := func() {}
 	switch s.progress {
 	case "json":
-		return every(time.Second, func(since time.Time) { writeProgress(p, since) }), nil
+		shown = every(time.Second, func(since time.Time) { writeProgress(p, since) })
 	case "auto":
 		if terminal(os.Stderr) && !s.quiet {
-			return bar(p), nil
+			shown = bar(p)
 		}
-		return func() {}, nil
 	case "none":
-		return func() {}, nil
+	default:
+		return nil, usageError{fmt.Errorf("--progress must be auto, json or none, got %q", s.progress)}
 	}
-	return nil, usageError{fmt.Errorf("--progress must be auto, json or none, got %q", s.progress)}
+	followed := s.spans.Follow(p)
+	return func() { shown(); followed() }, nil
 }
 
 // watched does work, and shows meanwhile how far it is.

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/memory"
+	"github.com/sdlfilter/sdlfilter/internal/spans"
 )
 
 // state is what the commands share.
@@ -30,6 +31,7 @@ type state struct {
 	quiet     bool
 	memory    connectors.Size
 	trace     tracing
+	spans     *spans.Command // for OpenTelemetry; nil: none
 }
 
 // sizeFlag is a flag for a number of bytes.
@@ -89,6 +91,7 @@ its gate stopped it (4), has left; the gate says how many records that are.`,
 		}
 		memory.Keep(int64(s.memory))
 		cmd.SetContext(s.logger().WithContext(cmd.Context()))
+		s.spans = spans.Start(cmd.CommandPath(), version(), s.logger())
 		return s.trace.start()
 	}
 	flags := root.PersistentFlags()

@@ -11,6 +11,22 @@ type Progress struct {
 	records, total atomic.Int64
 	phase          atomic.Pointer[string]
 	since          atomic.Int64 // when counting began, in nanoseconds
+	watcher        atomic.Pointer[func(phase string)]
+}
+
+// Watch calls f at the beginning of each phase from now on, before its first record; nil ends it.
+func (p *Progress) Watch(f func(phase string)) {
+	if f == nil {
+		p.watcher.Store(nil)
+		return
+	}
+	p.watcher.Store(&f)
+}
+
+func (p *Progress) begin(phase string) {
+	if f := p.watcher.Load(); f != nil {
+		(*f)(phase)
+	}
 }
 
 // Records returns the number of records that the present phase has processed.
@@ -40,6 +56,7 @@ func (p *Progress) Rate() float64 {
 
 // Start begins a phase of total records; -1 if the number is unknown.
 func (p *Progress) Start(phase string, total int64) {
+	p.begin(phase) // while Records still counts those of the phase before
 	p.records.Store(0)
 	p.total.Store(total)
 	p.since.Store(time.Now().UnixNano())
@@ -49,6 +66,7 @@ func (p *Progress) Start(phase string, total int64) {
 // Measuring begins the phase after the last record, and keeps the count of records.
 func (p *Progress) Measuring() {
 	phase := "assess"
+	p.begin(phase)
 	p.total.Store(p.records.Load())
 	p.phase.Store(&phase)
 }

@@ -1,6 +1,8 @@
 package pipeline_test
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -68,5 +70,22 @@ func TestDescribe(t *testing.T) {
 	var p config.Pipeline
 	if got := pipeline.AlsoWritten(&p); got != nil {
 		t.Errorf("topics of an empty configuration are %q, want none", got)
+	}
+}
+
+// Who watches is told each phase while the records of the one before are still counted, and nothing once nobody watches.
+func TestProgressTellsOfPhases(t *testing.T) {
+	var p pipeline.Progress
+	var told []string
+	p.Watch(func(phase string) { told = append(told, fmt.Sprint(p.Phase(), p.Records(), phase)) })
+	p.Start("survey", 9)
+	p.Add(9)
+	p.Start("mask", -1)
+	p.Add(7)
+	p.Measuring()
+	p.Watch(nil)
+	p.Start("mask", 1)
+	if want := []string{"0survey", "survey9mask", "mask7assess"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }
