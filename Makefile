@@ -150,7 +150,7 @@ test-postgres: ## releases from and into Debian's PostgreSQL, with faults (the f
 	scripts/test-postgres.sh
 
 .PHONY: test-examples
-test-examples: ## the examples for Kubernetes, Airflow, systemd and Prometheus are valid
+test-examples: ## the examples for Kubernetes, Airflow, dbt, systemd and Prometheus are valid
 	scripts/test-examples.sh
 
 .PHONY: test-python

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The examples are what they claim: the Kubernetes manifests decode strictly into
 # the API's types, the pipelines are valid, the alert rules pass promtool and fire
-# when they should, the DAGs release and withhold, the units pass systemd-analyze.
+# when they should, the DAGs and dbt release and withhold, the units pass systemd-analyze.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 cache=$PWD/.cache/examples
@@ -39,6 +39,9 @@ fi
 
 step "DAGs"
 PYTHONDONTWRITEBYTECODE=1 python3 scripts/test_dags.py "$cache/sdlfilter" || fail "DAGs"
+
+step "dbt"
+scripts/test-dbt.sh "$cache/sdlfilter" "$cache" || fail "dbt"
 
 step "units"
 if command -v systemd-analyze >/dev/null; then
