@@ -1,6 +1,7 @@
 package attack
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -74,8 +75,8 @@ const (
 	someTold = 5000
 )
 
-// told returns what the released columns together state of the originals of numeric columns, by name.
-func (a *attack) told(columns []int) map[string][][]float64 {
+// looked returns the records that are looked at together.
+func (a *attack) looked() []int {
 	at := make([]int, a.n)
 	for i := range at {
 		at[i] = i
@@ -86,6 +87,12 @@ func (a *attack) told(columns []int) map[string][][]float64 {
 			at[k] = int(int64(k) * int64(a.n) / someTold)
 		}
 	}
+	return at
+}
+
+// told returns what the released columns together state of the originals of numeric columns, by name.
+func (a *attack) told(columns []int) map[string][][]float64 {
+	at := a.looked()
 	of := func(value func(i int) float64) []float64 {
 		values := make([]float64, len(at))
 		for k, i := range at {
@@ -147,4 +154,66 @@ func (a *attack) together(of func(value func(i int) float64) []float64) (list []
 		}
 	}
 	return list, own
+}
+
+// ExactTogether returns, by column, what inversion.ExactTogether says of a snooper who has several releases: held has what
+// each has of a column, and within the distances. d.Shown also has the other columns of all releases.
+func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]float64) (map[string][]inversion.Exact, error) {
+	n, err := d.check()
+	if err != nil {
+		return nil, err
+	}
+	d.Shown = slices.Clone(d.Shown)
+	a := attack{d: &d, o: &Options{Inversion: &Inversion{Within: within}}, n: n, r: &Result{Records: max(d.Records, int64(n))}}
+	if d.Records > int64(n) {
+		a.r.Sampled = n
+	}
+	var columns []int
+	for i := range d.Numeric {
+		if c := &d.Numeric[i]; len(held[c.Name]) > 0 {
+			columns = append(columns, i)
+			d.Shown = append(d.Shown, BesideColumn{Name: c.Name + " in all releases", Released: a.mean(c.Original, held[c.Name])})
+		}
+	}
+	told := a.told(columns)
+	found := map[string][]inversion.Exact{}
+	for _, i := range columns {
+		c := &d.Numeric[i]
+		grid := c.Grid
+		if grid == 0 {
+			grid = fine(c.Original)
+		}
+		var releases []inversion.Held
+		for _, h := range held[c.Name] {
+			releases = append(releases, inversion.Held{Released: h.Values, Law: h.Law})
+		}
+		list, err := inversion.ExactTogether(inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released},
+			int(a.r.Records), releases, told[c.Name], within[c.Name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		found[c.Name] = list
+	}
+	return found, nil
+}
+
+// mean returns the mean of the posterior by all releases, for the records that are looked at together; NaN for others.
+func (a *attack) mean(originals []float64, held []assess.Held) []float64 {
+	at := a.looked()
+	of := func(values []float64) []float64 {
+		some := make([]float64, len(at))
+		for k, i := range at {
+			some[k] = values[i]
+		}
+		return some
+	}
+	some := make([]assess.Held, len(held))
+	for k, h := range held {
+		some[k] = assess.Held{Values: of(h.Values), Law: h.Law}
+	}
+	mean := slices.Repeat([]float64{math.NaN()}, a.n)
+	for k, v := range assess.MeanOf(of(originals), some) {
+		mean[at[k]] = v
+	}
+	return mean
 }

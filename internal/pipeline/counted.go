@@ -110,6 +110,17 @@ func (pl *Plan) judgesCounts() bool {
 	})
 }
 
+// JudgesUnion reports whether a rule is about what a snooper has who holds all releases of the ledger: combinations of keys,
+// links, or values that are stated exactly.
+func (pl *Plan) JudgesUnion() bool {
+	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.OfUnion)
+}
+
+// judgesKeys reports whether a rule is about the keys of respondents as all releases have them.
+func (pl *Plan) judgesKeys() bool {
+	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.LimitsLinks)
+}
+
 // onlyDraw reports whether no other mask than suppress changes a column beside mask i.
 func (pl *Plan) onlyDraw(name string, i int) bool {
 	for j, m := range pl.Config.Masks {

@@ -167,14 +167,18 @@ func (pl *Plan) Unguarded() (names []string) {
 	return names
 }
 
-// keyedBy reports whether k over all releases counts by what an earlier one has of a column: a key then, or today.
+// keyedBy reports whether k, or links, over all releases go by what an earlier one has of a column: a key then, or today.
 func (pl *Plan) keyedBy(e *EarlierRelease, name string) bool {
 	then := e.Config.Columns.Named(name)
-	return pl.judgesCounts() && (then != nil && then.Role == microdata.Key || slices.Contains(pl.Config.Assess.IntruderKeys(), name))
+	return pl.judgesKeys() && (then != nil && then.Role == microdata.Key || slices.Contains(pl.Config.Assess.IntruderKeys(), name))
 }
 
 // Uncounted says why what an earlier release has of a key cannot be counted; "" if it can be.
 func (e *EarlierRelease) Uncounted(name string) string { return e.plan.whyUncounted(name) }
+
+// Law returns the law of what the masks of the release make of a single value of a column; false if it has none in closed
+// form, for example because they exchange values between records.
+func (e *EarlierRelease) Law(column string) (*transform.Law, bool) { return e.chain.Law(column) }
 
 // JudgesCounts reports whether a rule is about combinations of all keys.
 func (pl *Plan) JudgesCounts() bool { return pl.judgesCounts() }
