@@ -261,3 +261,77 @@ func nearestShare(known, keys [][]float64) float64 {
 	}
 	return found / float64(len(known[0]))
 }
+
+// Four independent draws of SD 60 have a mean of SD 30: near twice as many respondents are linked by it as by one, and a share
+// of 2Φ(20/30) − 1 = 0.495 of the wages is stated to within 20, in place of 2Φ(20/60) − 1 = 0.261 (a little more, by what is
+// known of wages). Two roundings, to 50 and to 120, leave the intersection. Of 600 records a share has a standard error of at
+// most 0.02; three are allowed.
+func TestWhatAllReleasesStateAndLink(t *testing.T) {
+	judged := strings.ReplaceAll(judgedUnion, "KEYS", "wage")
+	run := func(dir string, k int, masks string) *report.Report {
+		return release{name: fmt.Sprintf("r%d", k), masks: masks, noIdentity: true, columns: "age: {role: other}", rule: unionRules, rest: judged}.run(t, dir)
+	}
+	dir := records(t, 600)
+	var linked [4]float64
+	var exact [4]float64
+	for k := range linked {
+		exact[k], linked[k], _ = unionOf(t, run(dir, k, "{noise: {columns: [wage], sd: 60}}"))
+	}
+	if !(math.Abs(exact[0]-0.261) < 0.06 && math.Abs(exact[3]-0.495) < 0.06) || !(linked[3] > 1.5*linked[0]) {
+		t.Errorf("stated %.3f, linked %.3f", exact, linked)
+	}
+	dir = records(t, 600)
+	for k, masks := range []string{"{round: {columns: [wage], base: 50}}", "{round: {columns: [wage], base: 120}}"} {
+		exact[k], linked[k], _ = unionOf(t, run(dir, k, masks))
+	}
+	x := numbersOf(table(t, filepath.Join(dir, "in.csv"))["wage"])
+	if want := withinStretches(x, 20, 50, 120); !(exact[1] > want-0.06 && exact[1] < want+0.06) || !(linked[1] > 1.5*linked[0]) {
+		t.Errorf("of two roundings %.3f are stated, want %.3f (of one %.3f); linked %.3f", exact[1], want, exact[0], linked[:2])
+	}
+}
+
+// withinStretches is the share of values within a distance of the middle of the stretch that is rounded to the same multiples of
+// each of the bases.
+func withinStretches(x []float64, distance float64, bases ...float64) float64 {
+	hits := 0
+	for _, v := range x {
+		low, high := math.Inf(-1), math.Inf(1)
+		for _, base := range bases {
+			at := math.Round(v/base) * base
+			low, high = max(low, at-base/2), min(high, at+base/2)
+		}
+		if math.Abs(v-(low+high)/2) <= distance {
+			hits++
+		}
+	}
+	return float64(hits) / float64(len(x))
+}
+
+// A release that is repeated draw by draw states and links what it did alone. Where the masks of one release, whichever it is,
+// have no law of a single value, what all state is not known, and the rule does not hold unless it is of this release alone.
+func TestUnknownLawsOfTheUnion(t *testing.T) {
+	const swapped, drawn = "{rankswap: {columns: [wage], p: 10%}}", "{noise: {columns: [wage], sd: 60}}"
+	judged := strings.ReplaceAll(judgedUnion, "KEYS", "wage")
+	of := func(name, masks, rule string) release {
+		return release{name: name, masks: masks, columns: "age: {role: other}", rule: rule, rest: judged}
+	}
+	for _, c := range []struct {
+		first, then string
+		known       bool
+	}{{drawn, drawn, true}, {drawn, swapped, false}, {swapped, drawn, false}, {swapped, swapped, false}} {
+		dir := records(t, 300)
+		of("a", c.first, unionRules).run(t, dir)
+		before, linkedBefore, _ := unionOf(t, of("a", c.first, unionRules).run(t, dir))
+		exact, linked, why := unionOf(t, of("b", c.then, unionRules).run(t, dir))
+		if c.known && (exact != before || linked != linkedBefore) {
+			t.Errorf("repeated: %v and %v, were %v and %v", exact, linked, before, linkedBefore)
+		}
+		if !c.known && (exact == exact || !strings.Contains(why, "have no law of a single value in closed form; say releases: alone")) {
+			t.Errorf("%s after %s: stated %v, says %q", c.then, c.first, exact, why)
+		}
+		rep := of("c", c.then, strings.ReplaceAll(unionRules, "within: 20}", "within: 20}, releases: alone")).run(t, dir)
+		if rule := rep.Gate.Rules[0]; !rule.Passed || strings.Contains(rule.Rule, "all releases") {
+			t.Errorf("%s after %s, alone: %+v", c.then, c.first, rule)
+		}
+	}
+}
