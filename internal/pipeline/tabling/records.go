@@ -59,7 +59,7 @@ func open(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*recor
 // entered in it.
 const (
 	beyondLedger    = "the ledger of the pipeline does not have these tables: releases after them are judged as if nobody had them (releases of tables, not a ledger, join tables)"
-	enteredInLedger = "the tables are entered in the ledger of the pipeline, but what they tell together with its releases of records is not judged (releases of tables, not a ledger, join tables)"
+	enteredInLedger = "the tables are entered in the ledger of the pipeline; what they tell together with its releases of records is not judged, which the gate allows or not (allow_records; releases of tables, not a ledger, join tables)"
 )
 
 // warn warns once of a run.
