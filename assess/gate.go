@@ -17,7 +17,7 @@ func Judge(rules []Rule, m *Measures) Verdict {
 			one = r.judgeIdentity(m.Identity)
 			if one.Passed && m.Earlier != nil && r.OfUnion() {
 				one = r.judgeIdentity(m.Linked)
-				one.Rule += ", by the keys of all releases in the ledger"
+				one.Rule += r.byAll()
 			}
 		case r.MaxUnchanged != nil:
 			one = r.judgeUnchanged(m.Column(r.Column))

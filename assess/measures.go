@@ -237,8 +237,8 @@ type Identity struct {
 	// Uncounted says which keys could not be counted and why, "" if all were. MinK,
 	// MaxIndividualRisk and BySubset are then not measured.
 	Uncounted string
-	// Unlinked says why Linked is not known of all releases, "" if it is.
-	Unlinked string
+	// Unlinked and Untold say why Linked and Posterior are not known of all releases, "" if they are.
+	Unlinked, Untold string
 	// KByPersons and RiskByPersons say that MinK and MaxIndividualRisk are those of all records of a person together, which are worse than
 	// those of single records.
 	KByPersons, RiskByPersons bool

@@ -31,7 +31,7 @@ func (r Rule) OfOneRelease() bool {
 	case KnowledgeMean, KnowledgePosition, KnowledgeOrder:
 		return true
 	}
-	for _, share := range []*float64{r.MaxUnchanged, r.MaxPosterior, r.MaxReplicatedUniques, r.MaxAttributeDisclosure} {
+	for _, share := range []*float64{r.MaxUnchanged, r.MaxReplicatedUniques, r.MaxAttributeDisclosure} {
 		if share != nil && *share < 1 { // all of them is at most 1 in any case
 			return true
 		}
@@ -42,8 +42,19 @@ func (r Rule) OfOneRelease() bool {
 // OfUnion reports whether the rule limits a measure of Measures.Linked: with a ledger, what a snooper has who holds all
 // releases of a respondent. One that says releases: alone does not.
 func (r Rule) OfUnion() bool {
-	return r.Releases != ReleasesAlone && (r.countsKeys() || r.LimitsLinks() || r.MaxExact != nil)
+	return r.Releases != ReleasesAlone && (r.countsKeys() || r.LimitsLinks() || r.LimitsPosterior() || r.MaxExact != nil)
 }
+
+// byAll says by what of all releases a rule about respondents is judged.
+func (r Rule) byAll() string {
+	if r.LimitsPosterior() {
+		return ", by all releases in the ledger"
+	}
+	return ", by the keys of all releases in the ledger"
+}
+
+// LimitsPosterior reports whether the rule limits the probability of an original category, to less than one.
+func (r Rule) LimitsPosterior() bool { return r.MaxPosterior != nil && *r.MaxPosterior < 1 }
 
 // LimitsLinks reports whether the rule limits the share of respondents that linkage finds, to less than all.
 func (r Rule) LimitsLinks() bool { return r.MaxLinked != nil && *r.MaxLinked < 1 }

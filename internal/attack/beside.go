@@ -1,13 +1,16 @@
 package attack
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // bins is the number of classes of a numeric column whose values are nearly all different.
@@ -216,4 +219,78 @@ func (a *attack) mean(originals []float64, held []assess.Held) []float64 {
 		mean[at[k]] = v
 	}
 	return mean
+}
+
+// PosteriorTogether returns the greatest probability of an original category for an intruder who has this release, with masks,
+// and earlier ones, by column. d.Beside also has the other columns of all releases, and what HeldCategories.Name names. why says
+// of which column it is not known; "" if it is.
+func PosteriorTogether(ctx context.Context, d Data, masks []transform.Spec, earlier map[string][]inversion.HeldCategories) (most float64, why string, err error) {
+	n, err := d.check()
+	if err != nil {
+		return 0, "", err
+	}
+	a := attack{d: &d, o: &Options{}, n: n, r: &Result{}}
+	if d.Records > int64(n) {
+		a.r.Sampled = n
+	}
+	for _, c := range a.changed() {
+		held := []inversion.HeldCategories{{Name: c.Name, Masks: masks, Column: c}}
+		for _, e := range earlier[c.Name] {
+			if !slices.ContainsFunc(held, func(h inversion.HeldCategories) bool {
+				return sameGroups(h.Column.Released, e.Column.Released) && sameMasks(h, e)
+			}) {
+				held = append(held, e)
+			}
+		}
+		beside := slices.DeleteFunc(a.beside(), func(k inversion.Key) bool {
+			return k.Name == c.Name || slices.ContainsFunc(earlier[c.Name], func(h inversion.HeldCategories) bool { return h.Name == k.Name })
+		})
+		var others []inversion.Key
+		for _, k := range beside {
+			if !slices.ContainsFunc(others, func(o inversion.Key) bool { return sameGroups(o.Codes, k.Codes) }) {
+				others = append(others, k)
+			}
+		}
+		p, err := inversion.PosteriorTogether(ctx, held, a.originals(), others, a.r.Sampled == 0)
+		switch {
+		case ctx.Err() != nil:
+			return 0, "", context.Cause(ctx)
+		case err != nil:
+			return 0, c.Name + ": " + err.Error(), nil
+		case p != nil:
+			most = max(most, *p)
+		}
+	}
+	return most, "", nil
+}
+
+// sameMasks reports whether two releases changed a column by the same masks: with the same values, by the same draws.
+func sameMasks(a, b inversion.HeldCategories) bool {
+	of := func(h inversion.HeldCategories) (list []any) {
+		for _, m := range h.Masks {
+			if slices.Contains(m.Params.Masks(), h.Column.Name) {
+				list = append(list, m.Params)
+			}
+		}
+		return list
+	}
+	return reflect.DeepEqual(of(a), of(b))
+}
+
+// sameGroups reports whether two columns of codes put the same records together, and miss the same.
+func sameGroups(a, b []int32) bool {
+	to, from := map[int32]int32{}, map[int32]int32{}
+	for i, x := range a {
+		y := b[i]
+		if (x < 0) != (y < 0) {
+			return false
+		}
+		t, known := to[x]
+		f, back := from[y]
+		if known && t != y || back && f != x {
+			return false
+		}
+		to[x], from[y] = y, x
+	}
+	return true
 }

@@ -11,9 +11,11 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
+	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/linkage"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -27,7 +29,7 @@ func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p 
 		return nil, nil
 	case not != "":
 		id := assess.Unmeasured()
-		id.Uncounted, id.Unlinked = not, not
+		id.Uncounted, id.Unlinked, id.Untold = not, not, not
 		for column, distances := range distances(pl.Config.Gate.Rules) {
 			id.Exact = append(id.Exact, unstated(column, distances, not)...)
 		}
@@ -43,6 +45,9 @@ func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p 
 	id, err := u.counted(ctx)
 	if err == nil {
 		err = u.linked(ctx, id)
+	}
+	if err == nil {
+		err = u.told(ctx, id)
 	}
 	if err == nil {
 		u.exactly(id)
@@ -88,6 +93,9 @@ func (u *union) counted(ctx context.Context) (*assess.Identity, error) {
 // categories returns the keys as earlier releases have them, each once.
 func (u *union) categories() (list []attack.CategoricalColumn) {
 	for _, k := range u.keys() {
+		if !u.pl.IsKey(u.release(k.before.Release), k.before.Of) {
+			continue
+		}
 		if c := u.category(k); !slices.ContainsFunc(list, func(o attack.CategoricalColumn) bool {
 			return slices.Equal(o.Released, c.Released) && slices.Equal(o.Original, c.Original)
 		}) {
@@ -97,12 +105,12 @@ func (u *union) categories() (list []attack.CategoricalColumn) {
 	return list
 }
 
-// earlierKey is a key as an earlier release has it.
+// earlierKey is a key, or another column of categories, as an earlier release has it.
 type earlierKey struct {
 	before, after *assess.EarlierPairs
 }
 
-// keys returns the keys of earlier releases.
+// keys returns the columns of earlier releases of which the originals are known: keys, and categories that are inferred.
 func (u *union) keys() (list []earlierKey) {
 	for i := range u.p.Earlier {
 		before := &u.p.Earlier[i]
@@ -130,6 +138,66 @@ func (u *union) category(k earlierKey) attack.CategoricalColumn {
 		c.Known = &attack.Known{Not: "was drawn at random, and the posterior by several releases is not computed"}
 	}
 	return c
+}
+
+// told enters the greatest probability of an original category, of the columns that this release masks. A column that an earlier
+// one masked, and that this one does not have, is not looked at, and the rule then does not hold.
+func (u *union) told(ctx context.Context, id *assess.Identity) error {
+	if !slices.ContainsFunc(u.pl.Config.Gate.Rules, func(r assess.Rule) bool { return r.LimitsPosterior() && r.OfUnion() }) {
+		return nil
+	}
+	if u.alone == nil || u.alone.Posterior != u.alone.Posterior {
+		return nil
+	}
+	if id.Untold = u.gone(); id.Untold != "" {
+		return nil
+	}
+	d := u.d
+	d.Beside = slices.Clone(d.Beside)
+	for _, before := range u.p.Earlier {
+		if !before.Before {
+			d.Beside = append(d.Beside, attack.BesideColumn{Name: before.Name, Released: before.Values})
+		}
+	}
+	earlier := map[string][]inversion.HeldCategories{}
+	for _, k := range u.keys() {
+		n := len(k.before.Values)
+		values := slices.Concat(assess.Known(k.before.Values), assess.Known(k.after.Values))
+		both := uniqueness.Codes(values)
+		code := codesBy(values, both, func(text string) []float64 { return []float64{assess.PieceOf(text)} })
+		earlier[k.before.Of] = append(earlier[k.before.Of], inversion.HeldCategories{
+			Name: k.after.Name, Masks: u.release(k.before.Release).Config.Masks,
+			Column: inversion.CategoryColumn{Name: k.before.Of, Original: both[:n:n], Released: both[n:], Code: code},
+		})
+	}
+	posterior, why, err := attack.PosteriorTogether(ctx, d, u.pl.Config.Masks, earlier)
+	if err != nil || why != "" {
+		id.Untold = why
+		return err
+	}
+	id.Posterior = max(u.alone.Posterior, assess.Float(posterior))
+	return nil
+}
+
+// gone names a column whose categories an earlier release recoded or drew, and which this one does not have; "" if there is none.
+func (u *union) gone() string {
+	for _, e := range u.pl.EarlierReleases() {
+		for _, m := range e.Config.Masks {
+			for _, name := range m.Params.Masks() {
+				switch transform.ActionOf(m.Params, name, 1).(type) {
+				case transform.Recoding, transform.Randomising:
+				default:
+					continue
+				}
+				had := slices.ContainsFunc(e.Columns, func(c pipeline.EarlierColumn) bool { return c.Name == name })
+				has := slices.ContainsFunc(u.pl.Layout.Release, func(out microdata.Output) bool { return out.Field.Name == name })
+				if had && !has {
+					return fmt.Sprintf("%s masked the categories of %s, which this one does not have", e.At(), name)
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // heldOf returns what all releases have of a measured column of numbers, each draw once, with the laws of their masks. why
@@ -291,6 +359,9 @@ func (u *union) tries() (list []attack.Data, why string) {
 	categories := map[int][]attack.CategoricalColumn{0: u.d.Categorical} // by release
 	for _, k := range u.keys() {
 		e := u.release(k.before.Release)
+		if !u.pl.IsKey(e, k.before.Of) {
+			continue
+		}
 		linked := slices.ContainsFunc(u.d.Linked, func(i int) bool { return u.d.Numeric[i].Name == k.before.Of })
 		counted := slices.Contains(u.pl.Intruder.Counted, k.before.Of)
 		switch known := numbers(k.before.Values) && numbers(k.after.Values); {
