@@ -75,7 +75,7 @@ func listed(t *testing.T) []ledger.Listed {
 // A release in shards is judged with the earlier ones, and entered, as one run is: the same report, and the same entry
 // but for the names of its files.
 func TestShardsHaveALedger(t *testing.T) {
-	earlier(t, "{column: wage, target: typical, knowledge: index, min_rmse: 1}", noise)
+	earlier(t, "{column: wage, target: typical, knowledge: index, min_rmse: 1}, {column: wage, max_exact: {share: 1, within: 50}}, {max_linked: 0.9999}", noise)
 	before := kept(t)
 	want := single(t, "parquet")
 	one := listed(t)[1].Release
