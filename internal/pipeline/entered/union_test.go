@@ -311,6 +311,7 @@ func withinStretches(x []float64, distance float64, bases ...float64) float64 {
 // have no law of a single value, what all state is not known, and the rule does not hold unless it is of this release alone.
 func TestUnknownLawsOfTheUnion(t *testing.T) {
 	const swapped, drawn = "{rankswap: {columns: [wage], p: 10%}}", "{noise: {columns: [wage], sd: 60}}"
+	const lawless = drawn + ", {round: {columns: [wage], base: 70}}, {noise: {columns: [wage], sd: 50}}, {round: {columns: [wage], base: 30}}, {noise: {columns: [wage], sd: 20}}"
 	judged := strings.ReplaceAll(judgedUnion, "KEYS", "wage")
 	of := func(name, masks, rule string) release {
 		return release{name: name, masks: masks, columns: "age: {role: other}", rule: rule, rest: judged}
@@ -318,7 +319,7 @@ func TestUnknownLawsOfTheUnion(t *testing.T) {
 	for _, c := range []struct {
 		first, then string
 		known       bool
-	}{{drawn, drawn, true}, {drawn, swapped, false}, {swapped, drawn, false}, {swapped, swapped, false}} {
+	}{{drawn, drawn, true}, {drawn, swapped, false}, {swapped, drawn, false}, {swapped, swapped, false}, {lawless, lawless, true}, {lawless, drawn, false}} {
 		dir := records(t, 300)
 		of("a", c.first, unionRules).run(t, dir)
 		before, linkedBefore, _ := unionOf(t, of("a", c.first, unionRules).run(t, dir))
