@@ -18,7 +18,8 @@ func TestMaxExact(t *testing.T) {
 		return m
 	}
 	all := func() *Measures {
-		return of(ExactShare{"a", 5, 0.5, limit(0.43)}, ExactShare{"a", 0.5, 0.05, nil}, ExactShare{"b", 0.5, 0.5, limit(0.43)}, ExactShare{"b", 0.5, 0.3, nil})
+		return of(ExactShare{Column: "a", Within: 5, Found: 0.5, Limit: limit(0.43)}, ExactShare{Column: "a", Within: 0.5, Found: 0.05},
+			ExactShare{Column: "b", Within: 0.5, Found: 0.5, Limit: limit(0.43)}, ExactShare{Column: "b", Within: 0.5, Found: 0.3})
 	}
 	rule := func(column string, share, within float64) Rule {
 		return Rule{Column: column, MaxExact: &ExactLimit{Share: share, Within: within}}

@@ -15,14 +15,18 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		switch {
 		case r.Identity():
 			one = r.judgeIdentity(m.Identity)
-			if one.Passed && m.Earlier != nil && r.countsKeys() && r.Releases != ReleasesAlone {
+			if one.Passed && m.Earlier != nil && r.OfUnion() {
 				one = r.judgeIdentity(m.Linked)
-				one.Rule += ", by the keys of all releases in the ledger"
+				one.Rule += r.byAll()
 			}
 		case r.MaxUnchanged != nil:
 			one = r.judgeUnchanged(m.Column(r.Column))
 		case r.MaxExact != nil:
-			one = r.judgeExact(m)
+			one = r.judgeExact(m, m.Identity)
+			if one.Passed && m.Earlier != nil && r.OfUnion() {
+				one = r.judgeExact(m, m.Linked)
+				one.Rule += ", by all releases in the ledger"
+			}
 		case r.LimitsPrivacy():
 			one = r.judgePrivacy(m.privacyFor(r))
 		case r.MinEfficiency != nil:

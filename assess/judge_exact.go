@@ -20,6 +20,7 @@ type ExactShare struct {
 	Within float64
 	Found  float64
 	Limit  *float64
+	Not    string // of all releases: why it is not known (Found is NaN)
 }
 
 // checkExact checks the limit on values that are stated exactly, and returns the number of such
@@ -41,8 +42,8 @@ func (r Rule) checkExact(ps *check.Problems) (given int) {
 
 const exactAdvice = "the noise must blur the values that are usual in this column (multiples of 1,000, heaps): a standard deviation of several of their steps; and no other released column may tell of it (told by, in the report)"
 
-// judgeExact compares the share of values that are stated within a distance with a rule.
-func (r Rule) judgeExact(m *Measures) RuleVerdict {
+// judgeExact compares the share of values that are stated within a distance, by this release or all of them, with a rule.
+func (r Rule) judgeExact(m *Measures, id *Identity) RuleVerdict {
 	limit := r.MaxExact
 	v := RuleVerdict{Column: r.Column, Measure: "max_exact", Limit: Float(limit.Share), Found: Float(math.NaN()),
 		Rule: fmt.Sprintf("%s: share of values stated within %s at most %s", r.Column, stated(limit.Within), stated(limit.Share))}
@@ -51,28 +52,36 @@ func (r Rule) judgeExact(m *Measures) RuleVerdict {
 		v.Advice = "the column is not assessed; a rule without its measure does not hold"
 		return v
 	}
+	not := ""
 	switch {
 	case c.Original.N == 0:
 		v.Found = 0
 	case !c.Masked:
 		v.Found = 1
 	default:
-		if m.Identity != nil {
-			for _, e := range m.Identity.Exact {
+		if id != nil {
+			for _, e := range id.Exact {
 				if e.Column == r.Column && e.Limit == nil && e.Within == limit.Within {
-					v.Found = Float(e.Found)
+					v.Found, not = Float(e.Found), e.Not
 				}
 			}
 		}
 	}
 	switch v.Passed = float64(v.Found) <= limit.Share; {
 	case v.Passed:
+	case not != "":
+		v.Advice = notOfAll(not)
 	case math.IsNaN(float64(v.Found)):
 		v.Advice = "it was not measured: it needs assess.intruder.inversion, and masks that say what they do; a rule without its measure does not hold"
 	default:
 		v.Advice = exactAdvice
 	}
 	return v
+}
+
+// notOfAll says that a measure is not known of all releases, and why.
+func notOfAll(not string) string {
+	return "what it is of all releases in the ledger together is not known: " + not + "; say releases: alone in the rule to judge this one by itself"
 }
 
 // judgeUsual requires of every column without a rule max_exact that the best snooper states no more

@@ -161,7 +161,7 @@ type Measures struct {
 	Privacy      *Privacy  // nil if nothing asks for it
 	Together     *Privacy  // Privacy of all releases in the ledger; nil if there is none, or nothing asks for it
 	Earlier      *Earlier  // nil if there is no ledger
-	Linked       *Identity // with a ledger: Identity of a snooper who has the keys as all releases have them; nil if not measured
+	Linked       *Identity // with a ledger: Identity of a snooper who holds all releases, of what Rule.OfUnion asks for; nil if not measured
 
 	Gated          bool     // whether the release passes a gate, with rules or without
 	Unseen         []string // released columns that the risk under knowledge of the whole record leaves out
@@ -237,6 +237,8 @@ type Identity struct {
 	// Uncounted says which keys could not be counted and why, "" if all were. MinK,
 	// MaxIndividualRisk and BySubset are then not measured.
 	Uncounted string
+	// Unlinked and Untold say why Linked and Posterior are not known of all releases, "" if they are.
+	Unlinked, Untold string
 	// KByPersons and RiskByPersons say that MinK and MaxIndividualRisk are those of all records of a person together, which are worse than
 	// those of single records.
 	KByPersons, RiskByPersons bool

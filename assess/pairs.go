@@ -102,6 +102,9 @@ const Categories = cell.Categories
 // another piece it is a number by which texts are ordered, and NaN where there is no text.
 func Piece(c *microdata.Column, i, piece int) float64 { return cell.Piece(c, i, piece) }
 
+// PieceOf is Piece, of piece 0, of a text.
+func PieceOf(text string) float64 { return cell.ShownText(text) }
+
 // Code returns the number that represents the value of record i of a carried column in the
 // groups of Explore. For a column in Numbers form it is the value. For other columns equal
 // values have equal codes, and different values have different codes except with probability

@@ -31,14 +31,33 @@ func (r Rule) OfOneRelease() bool {
 	case KnowledgeMean, KnowledgePosition, KnowledgeOrder:
 		return true
 	}
-	for _, share := range []*float64{r.MaxUnchanged, r.MaxLinked, r.MaxPosterior, r.MaxReplicatedUniques, r.MaxAttributeDisclosure} {
+	for _, share := range []*float64{r.MaxUnchanged, r.MaxReplicatedUniques, r.MaxAttributeDisclosure} {
 		if share != nil && *share < 1 { // all of them is at most 1 in any case
 			return true
 		}
 	}
-	return r.MaxCorrectLinks != nil || r.MaxExpectedPopulation != nil || r.MaxExpectedUniques != nil || r.MinPlaceRMSE != nil ||
-		r.MaxExact != nil || r.MinSpatialK != nil
+	return r.MaxCorrectLinks != nil || r.MaxExpectedPopulation != nil || r.MaxExpectedUniques != nil || r.MinPlaceRMSE != nil || r.MinSpatialK != nil
 }
+
+// OfUnion reports whether the rule limits a measure of Measures.Linked: with a ledger, what a snooper has who holds all
+// releases of a respondent. One that says releases: alone does not.
+func (r Rule) OfUnion() bool {
+	return r.Releases != ReleasesAlone && (r.countsKeys() || r.LimitsLinks() || r.LimitsPosterior() || r.MaxExact != nil)
+}
+
+// byAll says by what of all releases a rule about respondents is judged.
+func (r Rule) byAll() string {
+	if r.LimitsPosterior() {
+		return ", by all releases in the ledger"
+	}
+	return ", by the keys of all releases in the ledger"
+}
+
+// LimitsPosterior reports whether the rule limits the probability of an original category, to less than one.
+func (r Rule) LimitsPosterior() bool { return r.MaxPosterior != nil && *r.MaxPosterior < 1 }
+
+// LimitsLinks reports whether the rule limits the share of respondents that linkage finds, to less than all.
+func (r Rule) LimitsLinks() bool { return r.MaxLinked != nil && *r.MaxLinked < 1 }
 
 // together refuses a rule that holds of this release, and of which it is not known whether it holds of all of them.
 func (r Rule) together(v RuleVerdict, e *Earlier) RuleVerdict {
@@ -170,6 +189,22 @@ func (f *recordFrame) frameOf(c int, x []float64) *joint.Frame {
 	}
 	mean := estimate.Posterior(x, seen)
 	return f.frames[c].With(joint.Column{Name: column.Name + " in all releases", Values: mean})
+}
+
+// Held is what one release has of a column, by record (NaN: nothing), and the law of its masks.
+type Held struct {
+	Values []float64
+	Law    Law
+}
+
+// MeanOf returns the mean of the posterior of originals by what several releases have of them, with independent draws; NaN
+// where none has a value.
+func MeanOf(originals []float64, held []Held) []float64 {
+	seen := make([]estimate.Observed, len(held))
+	for i, h := range held {
+		seen[i] = estimate.Observed{Values: h.Values, Law: h.Law}
+	}
+	return estimate.Posterior(originals, seen)
 }
 
 // equalValues reports whether two columns have the same values, and miss the same.

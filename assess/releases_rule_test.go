@@ -9,9 +9,9 @@ import (
 // but says releases: alone, or what was released is this release once more. A rule that does not hold anyway keeps its
 // advice, and rules on utility are left as they are.
 func TestRulesOfOneRelease(t *testing.T) {
-	half, two, most, all := 0.5, 2, 0.9, 1.0
+	half, two, all := 0.5, 2, 1.0
 	identity := Unmeasured()
-	identity.Linked, identity.Posterior, identity.PMSE, identity.MinK = 0.1, 0.6, 0.1, 5
+	identity.ReplicatedUniques, identity.PMSE, identity.MinK = 0.1, 0.1, 5
 	column := ColumnMeasures{Name: "wage", Masked: true, Risk: []Risk{
 		{Target: TargetTypical, Knowledge: KnowledgeMean, R: 0.1, RMSE: 3}, {Target: TargetTypical, Knowledge: KnowledgeIndex, R: 0.1, RMSE: 3},
 		{Target: TargetTypical, Knowledge: KnowledgeRecord, R: 0.1, RMSE: 3}, {Target: TargetTypical, Knowledge: KnowledgeAllReleases, R: 0.2, RMSE: 2},
@@ -20,7 +20,7 @@ func TestRulesOfOneRelease(t *testing.T) {
 		rule Rule
 		of   bool // whether it is of one release
 	}{
-		"linked": {Rule{MaxLinked: &half}, true}, "posterior": {Rule{MaxPosterior: &most}, true}, "mean": {Rule{Column: "wage", Knowledge: KnowledgeMean, MaxRisk: &half}, true},
+		"replicated": {Rule{MaxReplicatedUniques: &half}, true}, "mean": {Rule{Column: "wage", Knowledge: KnowledgeMean, MaxRisk: &half}, true},
 		"pMSE": {Rule{MaxPMSE: &half}, false}, "index": {Rule{Column: "wage", Knowledge: KnowledgeIndex, MaxRisk: &half}, false},
 		"all":                  {Rule{Column: "wage", Knowledge: KnowledgeAllReleases, MaxRisk: &half}, false},
 		"the column by itself": {Rule{Column: "wage", Knowledge: KnowledgeIndex, Record: RecordAlone, MaxRisk: &half}, true},
@@ -43,11 +43,11 @@ func TestRulesOfOneRelease(t *testing.T) {
 		}
 	}
 	least := 0.05
-	if one := Judge([]Rule{{MaxLinked: &least}}, &Measures{Identity: identity, Earlier: &Earlier{Others: 1}}).Rules[0]; one.Passed || strings.Contains(one.Advice, "releases") {
+	if one := Judge([]Rule{{MaxReplicatedUniques: &least}}, &Measures{Identity: identity, Earlier: &Earlier{Others: 1}}).Rules[0]; one.Passed || strings.Contains(one.Advice, "releases") {
 		t.Errorf("a rule that does not hold: %+v", one)
 	}
 	for name, rule := range map[string]Rule{
-		"unchanged": {MaxUnchanged: &half}, "exact": {MaxExact: &ExactLimit{}}, "Bayes": {MaxCorrectLinks: &half}, "matches": {MaxExpectedPopulation: &half},
+		"unchanged": {MaxUnchanged: &half}, "Bayes": {MaxCorrectLinks: &half}, "matches": {MaxExpectedPopulation: &half},
 		"uniques": {MaxExpectedUniques: &half}, "replicated": {MaxReplicatedUniques: &half}, "attribute": {MaxAttributeDisclosure: &half},
 		"spatial k": {MinSpatialK: &two}, "place": {MinPlaceRMSE: &half}, "position": {Knowledge: KnowledgePosition, MaxRisk: &half}, "order": {Knowledge: KnowledgeOrder, MinRMSE: &half},
 	} {
@@ -55,9 +55,64 @@ func TestRulesOfOneRelease(t *testing.T) {
 			t.Errorf("%s is computed of one release, and is taken to be of all", name)
 		}
 	}
-	for name, rule := range map[string]Rule{"k": {MinK: &two}, "ε": {MaxEpsilon: &half}, "efficiency": {MinEfficiency: &half}, "changed": {MaxChanged: &half}, "all": {MaxUnchanged: &all}} {
+	for name, rule := range map[string]Rule{"k": {MinK: &two}, "ε": {MaxEpsilon: &half}, "efficiency": {MinEfficiency: &half}, "changed": {MaxChanged: &half}, "all": {MaxUnchanged: &all},
+		"linked": {MaxLinked: &half}, "exact": {MaxExact: &ExactLimit{}}, "posterior": {MaxPosterior: &half}} {
 		if rule.OfOneRelease() {
 			t.Errorf("%s is taken to be of one release", name)
 		}
+	}
+}
+
+// A rule on links or on values that are stated exactly is judged by this release, and then by all of them: at its bound, on
+// either side of it, and where it is not known, whatever other distances and columns have. With releases: alone it is not.
+func TestRulesOfTheUnion(t *testing.T) {
+	limit, whole, two := 0.5, 1.0, 2
+	measures := func(alone, all float64, not string) *Measures {
+		m := &Measures{Identity: Unmeasured(), Linked: Unmeasured(), Earlier: &Earlier{Releases: 1, Others: 1}}
+		m.Columns = []ColumnMeasures{{Name: "other"}, {Name: "wage", Masked: true, Original: Moments{N: 10}}}
+		m.Identity.Linked, m.Linked.Linked, m.Linked.Unlinked = Float(alone), Float(all), not
+		m.Identity.Posterior, m.Linked.Posterior, m.Linked.Untold = Float(alone), Float(all), not
+		m.Identity.Exact = []ExactShare{{Column: "wage", Within: 2, Found: 1}, {Column: "wage", Within: 5, Found: alone}}
+		m.Linked.Exact = []ExactShare{{Column: "other", Within: 5}, {Column: "wage", Within: 2}, {Column: "wage", Within: 5, Found: all, Not: not}}
+		return m
+	}
+	none := Unmeasured().Linked
+	for name, c := range map[string]struct {
+		m      *Measures
+		passed bool
+		advice string
+	}{
+		"below":       {measures(0.4, 0.45, ""), true, ""},
+		"at":          {measures(0.5, 0.5, ""), true, ""},
+		"above":       {measures(0.4, 0.501, ""), false, ""},
+		"alone above": {measures(0.501, 0.4, ""), false, ""},
+		"not known":   {measures(0.4, float64(none), "the law is lost"), false, "not known: the law is lost; say releases: alone"},
+		"lost":        {&Measures{Identity: measures(0.4, 0, "").Identity, Columns: measures(0, 0, "").Columns, Earlier: &Earlier{Others: 1}}, false, "not measured"},
+		"no ledger":   {&Measures{Identity: measures(0.4, 0, "").Identity, Columns: measures(0, 0, "").Columns}, true, ""},
+	} {
+		for kind, rule := range map[string]Rule{"linked": {MaxLinked: &limit}, "posterior": {MaxPosterior: &limit}, "exact": {Column: "wage", MaxExact: &ExactLimit{Share: limit, Within: 5}}} {
+			one := Judge([]Rule{rule}, c.m).Rules[0]
+			if one.Passed != c.passed || !strings.Contains(one.Advice, c.advice) {
+				t.Errorf("%s, %s: %+v", kind, name, one)
+			}
+			if together := c.m.Earlier != nil && name != "alone above"; strings.Contains(one.Rule, "all releases") != together {
+				t.Errorf("%s, %s: is said to be %q", kind, name, one.Rule)
+			}
+			rule.Releases = ReleasesAlone
+			if one := Judge([]Rule{rule}, c.m).Rules[0]; one.Passed == (name == "alone above") {
+				t.Errorf("%s, %s, alone: %+v", kind, name, one)
+			}
+			if problems := rule.Check(); len(problems) > 0 {
+				t.Errorf("%s: releases: alone is refused: %v", kind, problems)
+			}
+		}
+	}
+	for name, rule := range map[string]Rule{"all linked": {MaxLinked: &whole}, "all told": {MaxPosterior: &whole}, "k alone": {MinK: &two, Releases: ReleasesAlone}, "efficiency": {MinEfficiency: &limit}} {
+		if rule.OfUnion() {
+			t.Errorf("%s is judged by all releases", name)
+		}
+	}
+	if (Rule{MaxLinked: &whole}).LimitsLinks() || (Rule{MaxPosterior: &whole}).LimitsPosterior() || !(Rule{MinK: &two}).OfUnion() {
+		t.Error("a share of all is taken to be limited, or k not to be of the union")
 	}
 }

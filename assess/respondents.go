@@ -254,6 +254,10 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 		v.Advice = "it can be told from all records only (assess.sample: all); a rule without its measure does not hold"
 	case m.Part == "population" && id.Unfitted != "":
 		v.Advice = id.Unfitted + "; a rule without its measure does not hold"
+	case m.Name == "max_linked" && id.Unlinked != "":
+		v.Advice = notOfAll(id.Unlinked)
+	case m.Name == "max_posterior" && id.Untold != "":
+		v.Advice = notOfAll(id.Untold)
 	case m.Counts() && id.Uncounted != "":
 		v.Advice = id.Uncounted + "; a rule without its measure does not hold"
 	default:

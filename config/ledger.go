@@ -81,6 +81,9 @@ func (l *loader) validateLedger(p *Pipeline) {
 		if len(p.Gate.AllowUnguarded) > 0 {
 			l.Wrong("gate.allow_unguarded", "must be left out without a ledger")
 		}
+		if len(p.Gate.AllowTables) > 0 {
+			l.Wrong("gate.allow_tables", "must be left out without a ledger")
+		}
 		for i, rule := range p.Gate.Rules {
 			if at := fmt.Sprintf("gate.rules[%d]", i); rule.Knowledge == "all_releases" {
 				l.Wrong(at+".knowledge", "must be another one without a ledger, which says what was released before: name its file (ledger)")

@@ -304,7 +304,7 @@ func (c *change) loosensGate(names []string) bool {
 			was = min(was, slices.Index(onFail, *c.Old))
 		}
 		return now < was
-	case names[1] == "allow_unguarded", names[1] == "rules" && field == "releases":
+	case names[1] == "allow_unguarded", names[1] == "allow_tables", names[1] == "rules" && field == "releases":
 		return true // what earlier releases tell is left out
 	case names[1] == "rules" && c.Added:
 		return !slices.Contains(ruleFields, field)

@@ -123,6 +123,22 @@ func TestLooseningOfAddedElements(t *testing.T) {
 	}
 }
 
+// With a ledger, whatever leaves out what earlier releases or tables tell loosens; without one there is nothing to leave out.
+func TestLooseningOfALedger(t *testing.T) {
+	for set, loosens := range map[string]bool{
+		"gate.allow_unguarded.0=wage": true, "gate.allow_tables.0=t": true, "gate.rules.0.releases=alone": true, "ledger=other": true, "ledger=l": false,
+	} {
+		o := Options{Set: []string{set}, Environ: func() []string { return nil }}
+		p, err := Parse("p.yaml", []byte(tight+"ledger: l\n"), o)
+		if err != nil || (len(p.Loosened) == 1) != loosens || (p.LooseningAllowed(false) != nil) != loosens {
+			t.Errorf("%s: error %v, loosened %v", set, err, p)
+		}
+		if _, err := Parse("p.yaml", []byte(tight), o); strings.Contains(set, "allow_") && (err == nil || !strings.Contains(err.Error(), "must be left out without a ledger")) {
+			t.Errorf("%s without a ledger: error %v", set, err)
+		}
+	}
+}
+
 // For a stream: the treatment of refused records, and the outputs besides the values.
 func TestLooseningOfAStream(t *testing.T) {
 	const stream = `version: 1

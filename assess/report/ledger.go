@@ -12,7 +12,7 @@ type Ledger struct {
 	Previous string           `json:"previous" doc:"SHA-256 of the line before it: a ledger without this line is not whole"`
 	Not      string           `json:"not,omitempty" doc:"why it is not known what all releases together tell; rules that are about them then do not hold"`
 	Releases []EarlierRelease `json:"releases" doc:"the earlier releases that count as published"`
-	Tables   []EarlierTables  `json:"tables,omitempty" doc:"the tables of the records that count as published; what they tell together with this release is not judged"`
+	Tables   []EarlierTables  `json:"tables,omitempty" doc:"the tables of the records that count as published; what they tell together with this release is not judged, but for those that follow from what was released of the records"`
 	Privacy  *assess.Privacy  `json:"privacy,omitempty" doc:"what differential privacy says of all releases together, one after the other; absent if neither assess.privacy nor a rule asks for it"`
 }
 

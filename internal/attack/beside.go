@@ -1,12 +1,16 @@
 package attack
 
 import (
+	"context"
+	"fmt"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // bins is the number of classes of a numeric column whose values are nearly all different.
@@ -74,8 +78,8 @@ const (
 	someTold = 5000
 )
 
-// told returns what the released columns together state of the originals of numeric columns, by name.
-func (a *attack) told(columns []int) map[string][][]float64 {
+// looked returns the records that are looked at together.
+func (a *attack) looked() []int {
 	at := make([]int, a.n)
 	for i := range at {
 		at[i] = i
@@ -86,6 +90,12 @@ func (a *attack) told(columns []int) map[string][][]float64 {
 			at[k] = int(int64(k) * int64(a.n) / someTold)
 		}
 	}
+	return at
+}
+
+// told returns what the released columns together state of the originals of numeric columns, by name.
+func (a *attack) told(columns []int) map[string][][]float64 {
+	at := a.looked()
 	of := func(value func(i int) float64) []float64 {
 		values := make([]float64, len(at))
 		for k, i := range at {
@@ -147,4 +157,140 @@ func (a *attack) together(of func(value func(i int) float64) []float64) (list []
 		}
 	}
 	return list, own
+}
+
+// ExactTogether returns, by column, what inversion.ExactTogether says of a snooper who has several releases: held has what
+// each has of a column, and within the distances. d.Shown also has the other columns of all releases.
+func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]float64) (map[string][]inversion.Exact, error) {
+	n, err := d.check()
+	if err != nil {
+		return nil, err
+	}
+	d.Shown = slices.Clone(d.Shown)
+	a := attack{d: &d, o: &Options{Inversion: &Inversion{Within: within}}, n: n, r: &Result{Records: max(d.Records, int64(n))}}
+	if d.Records > int64(n) {
+		a.r.Sampled = n
+	}
+	var columns []int
+	for i := range d.Numeric {
+		if c := &d.Numeric[i]; len(held[c.Name]) > 0 {
+			columns = append(columns, i)
+			d.Shown = append(d.Shown, BesideColumn{Name: c.Name + " in all releases", Released: a.mean(c.Original, held[c.Name])})
+		}
+	}
+	told := a.told(columns)
+	found := map[string][]inversion.Exact{}
+	for _, i := range columns {
+		c := &d.Numeric[i]
+		grid := c.Grid
+		if grid == 0 {
+			grid = fine(c.Original)
+		}
+		var releases []inversion.Held
+		for _, h := range held[c.Name] {
+			releases = append(releases, inversion.Held{Released: h.Values, Law: h.Law})
+		}
+		list, err := inversion.ExactTogether(inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released},
+			int(a.r.Records), releases, told[c.Name], within[c.Name])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		found[c.Name] = list
+	}
+	return found, nil
+}
+
+// mean returns the mean of the posterior by all releases, for the records that are looked at together; NaN for others.
+func (a *attack) mean(originals []float64, held []assess.Held) []float64 {
+	at := a.looked()
+	of := func(values []float64) []float64 {
+		some := make([]float64, len(at))
+		for k, i := range at {
+			some[k] = values[i]
+		}
+		return some
+	}
+	some := make([]assess.Held, len(held))
+	for k, h := range held {
+		some[k] = assess.Held{Values: of(h.Values), Law: h.Law}
+	}
+	mean := slices.Repeat([]float64{math.NaN()}, a.n)
+	for k, v := range assess.MeanOf(of(originals), some) {
+		mean[at[k]] = v
+	}
+	return mean
+}
+
+// PosteriorTogether returns the greatest probability of an original category for an intruder who has this release, with masks,
+// and earlier ones, by column. d.Beside also has the other columns of all releases, and what HeldCategories.Name names. why says
+// of which column it is not known; "" if it is.
+func PosteriorTogether(ctx context.Context, d Data, masks []transform.Spec, earlier map[string][]inversion.HeldCategories) (most float64, why string, err error) {
+	n, err := d.check()
+	if err != nil {
+		return 0, "", err
+	}
+	a := attack{d: &d, o: &Options{}, n: n, r: &Result{}}
+	if d.Records > int64(n) {
+		a.r.Sampled = n
+	}
+	for _, c := range a.changed() {
+		held := []inversion.HeldCategories{{Name: c.Name, Masks: masks, Column: c}}
+		for _, e := range earlier[c.Name] {
+			if !slices.ContainsFunc(held, func(h inversion.HeldCategories) bool {
+				return sameGroups(h.Column.Released, e.Column.Released) && sameMasks(h, e)
+			}) {
+				held = append(held, e)
+			}
+		}
+		beside := slices.DeleteFunc(a.beside(), func(k inversion.Key) bool {
+			return k.Name == c.Name || slices.ContainsFunc(earlier[c.Name], func(h inversion.HeldCategories) bool { return h.Name == k.Name })
+		})
+		var others []inversion.Key
+		for _, k := range beside {
+			if !slices.ContainsFunc(others, func(o inversion.Key) bool { return sameGroups(o.Codes, k.Codes) }) {
+				others = append(others, k)
+			}
+		}
+		p, err := inversion.PosteriorTogether(ctx, held, a.originals(), others, a.r.Sampled == 0)
+		switch {
+		case ctx.Err() != nil:
+			return 0, "", context.Cause(ctx)
+		case err != nil:
+			return 0, c.Name + ": " + err.Error(), nil
+		case p != nil:
+			most = max(most, *p)
+		}
+	}
+	return most, "", nil
+}
+
+// sameMasks reports whether two releases changed a column by the same masks: with the same values, by the same draws.
+func sameMasks(a, b inversion.HeldCategories) bool {
+	of := func(h inversion.HeldCategories) (list []any) {
+		for _, m := range h.Masks {
+			if slices.Contains(m.Params.Masks(), h.Column.Name) {
+				list = append(list, m.Params)
+			}
+		}
+		return list
+	}
+	return reflect.DeepEqual(of(a), of(b))
+}
+
+// sameGroups reports whether two columns of codes put the same records together, and miss the same.
+func sameGroups(a, b []int32) bool {
+	to, from := map[int32]int32{}, map[int32]int32{}
+	for i, x := range a {
+		y := b[i]
+		if (x < 0) != (y < 0) {
+			return false
+		}
+		t, known := to[x]
+		f, back := from[y]
+		if known && t != y || back && f != x {
+			return false
+		}
+		to[x], from[y] = y, x
+	}
+	return true
 }

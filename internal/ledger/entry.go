@@ -69,8 +69,9 @@ type Tables struct {
 // Table is one of them.
 type Table struct {
 	Name    string   `json:"name"`
-	Rows    []string `json:"rows"`            // its variables
-	Value   string   `json:"value,omitempty"` // the column that is summed; "": records are counted
+	Rows    []string `json:"rows"`              // its variables
+	Columns []string `json:"columns,omitempty"` // of the records, from which it is made; none: not known
+	Value   string   `json:"value,omitempty"`   // the column that is summed; "": records are counted
 	Protect string   `json:"protect"`
 	Cells   int64    `json:"cells"`
 }

@@ -110,6 +110,24 @@ func (pl *Plan) judgesCounts() bool {
 	})
 }
 
+// JudgesUnion reports whether a rule is about what a snooper has who holds all releases of the ledger: combinations of keys,
+// links, categories that are told, or values that are stated exactly.
+func (pl *Plan) JudgesUnion() bool {
+	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.OfUnion)
+}
+
+// judgesKeys reports whether a rule is about the keys of respondents as all releases have them.
+func (pl *Plan) judgesKeys() bool {
+	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.LimitsLinks)
+}
+
+// infers reports whether a rule is about what all releases tell of the original category of a column, which this one masks or
+// counts.
+func (pl *Plan) infers(name string) bool {
+	return slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool { return r.OfUnion() && r.LimitsPosterior() }) &&
+		(slices.Contains(pl.Intruder.Counted, name) || slices.Contains(pl.Intruder.Inferred, name))
+}
+
 // onlyDraw reports whether no other mask than suppress changes a column beside mask i.
 func (pl *Plan) onlyDraw(name string, i int) bool {
 	for j, m := range pl.Config.Masks {

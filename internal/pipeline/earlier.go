@@ -32,7 +32,7 @@ type EarlierRelease struct {
 	chain *transform.Chain
 	index []int // by column that its plan reads: the column of this release's blocks
 	shown []int // of its plan's columns, those that it has released
-	keys  []int // of shown, those of keys, whose originals are in the sample too
+	keys  []int // of shown, those of keys and categories that are judged, whose originals are in the sample too
 }
 
 // At names the release in messages.
@@ -139,7 +139,7 @@ func (pl *Plan) showEarlier() {
 			n++
 		}
 		for k := range e.shown {
-			if name := e.plan.Layout.Release[k].Field.Name; pl.keyedBy(e, name) {
+			if name := e.plan.Layout.Release[k].Field.Name; pl.judgesKeys() && pl.IsKey(e, name) || pl.infers(name) {
 				e.keys = append(e.keys, k)
 				pl.Beside = append(pl.Beside, assess.BesideColumn{
 					Name: fmt.Sprintf("%s (release %d, before)", name, e.Number), Of: name, Release: int(e.Number), Before: true, Index: at + n,
@@ -167,14 +167,18 @@ func (pl *Plan) Unguarded() (names []string) {
 	return names
 }
 
-// keyedBy reports whether k over all releases counts by what an earlier one has of a column: a key then, or today.
-func (pl *Plan) keyedBy(e *EarlierRelease, name string) bool {
+// IsKey reports whether k, or links, over all releases go by what an earlier one has of a column: a key then, or today.
+func (pl *Plan) IsKey(e *EarlierRelease, name string) bool {
 	then := e.Config.Columns.Named(name)
-	return pl.judgesCounts() && (then != nil && then.Role == microdata.Key || slices.Contains(pl.Config.Assess.IntruderKeys(), name))
+	return then != nil && then.Role == microdata.Key || slices.Contains(pl.Config.Assess.IntruderKeys(), name)
 }
 
 // Uncounted says why what an earlier release has of a key cannot be counted; "" if it can be.
 func (e *EarlierRelease) Uncounted(name string) string { return e.plan.whyUncounted(name) }
+
+// Law returns the law of what the masks of the release make of a single value of a column; false if it has none in closed
+// form, for example because they exchange values between records.
+func (e *EarlierRelease) Law(column string) (*transform.Law, bool) { return e.chain.Law(column) }
 
 // JudgesCounts reports whether a rule is about combinations of all keys.
 func (pl *Plan) JudgesCounts() bool { return pl.judgesCounts() }

@@ -206,6 +206,14 @@ func shown(a arrow.Array, i int) float64 {
 	return Category(code)
 }
 
+// ShownText is Shown of a text.
+func ShownText(text string) float64 {
+	if x, ok := numberIn(text); ok {
+		return x
+	}
+	return Category(microdata.CategoryCode([]byte(text)))
+}
+
 // numberIn returns the number that a text is, also in the quotes of JSON, or that it has in it, with its
 // separators: "EUR 1,234.50", "1.234,50". Of several it is the longest; in words it must have three digits.
 // Texts with the same number in other words have numbers that differ, by less than 5e-10 of it.

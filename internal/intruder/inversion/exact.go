@@ -60,6 +60,24 @@ type believed struct {
 
 // believe sets up the attack with the usual values. It returns nil if there are no values.
 func (a *attacker) believe(masks []transform.Spec) *believed {
+	b := a.expects()
+	if b == nil {
+		return nil
+	}
+	b.law = lawOf(masks, a.column.Name, a.grid, a.sd())
+	for _, l := range a.links {
+		if l.kind == Unswapped && l.certain != nil {
+			if b.stay == nil {
+				b.stay = ones(len(a.column.Released))
+			}
+			l.certain(a.column.Released, b.stay)
+		}
+	}
+	return b
+}
+
+// expects is what is known of the column before a value is seen; nil if there are no values.
+func (a *attacker) expects() *believed {
 	x := make([]float64, 0, min(a.original.n, mostRecords))
 	for i := range a.spread() {
 		if v := a.column.Original[i]; v == v {
@@ -80,15 +98,6 @@ func (a *attacker) believe(masks []transform.Spec) *believed {
 	b.sorted = x
 	b.prior = newPrior(x, a.grid, list)
 	b.gap = b.prior.usualGap(len(x))
-	b.law = lawOf(masks, a.column.Name, a.grid, a.sd())
-	for _, l := range a.links {
-		if l.kind == Unswapped && l.certain != nil {
-			if b.stay == nil {
-				b.stay = ones(len(a.column.Released))
-			}
-			l.certain(a.column.Released, b.stay)
-		}
-	}
 	return b
 }
 

@@ -16,6 +16,8 @@ type kernel struct {
 	of     []int32     // by cell: the original code
 	law    [][]float64 // by cell and place: probability of the released code
 	places map[int32]int
+	// guessed says that the law of masks that draw is not known, and that the shares of the release take its place.
+	guessed bool
 }
 
 // mostOfKernel bounds the cells of a kernel's law.
@@ -83,9 +85,25 @@ func kernelOf(masks []transform.Spec, c *CategoryColumn, keys map[string][]int32
 		if k.byLaw(steps, c, groupAt) {
 			return k, true
 		}
+		k.guessed = true
 	}
 	k.byShares(c)
 	return k, true
+}
+
+// plainKernel is the kernel of a column that is released as it is.
+func plainKernel(c *CategoryColumn) *kernel {
+	k := &kernel{places: map[int32]int{}, cell: c.Original}
+	for i, y := range c.Released {
+		if _, known := k.places[y]; y >= 0 && !known {
+			k.places[y] = len(k.places)
+		}
+		for x := c.Original[i]; int(x) >= len(k.of); {
+			k.of = append(k.of, int32(len(k.of)))
+		}
+	}
+	k.byShares(c)
+	return k
 }
 
 // groupsOf returns the stratum of each record in which the first step counts frequencies; nil if

@@ -86,49 +86,58 @@ type element struct {
 	full, even float64
 }
 
-// believer computes posteriors of one column.
+// believer computes posteriors of one column, from what one release has of it, or several with independent draws.
 type believer struct {
-	prior *prior
-	law   law
-	knots []knot
-	low   float64 // the least and the greatest value that can be released
-	high  float64
-	step  float64 // of released values
-	list  []element
-	runs  []run
-	full  []float64 // sums of list's masses before each element
-	even  []float64
-	most  [2]float64 // no value has a greater posterior, full and even
+	prior  *prior
+	sights []sight // of the releases
+	list   []element
+	runs   []run
+	full   []float64 // sums of list's masses before each element
+	even   []float64
+	most   [2]float64 // no value has a greater posterior, full and even
 }
 
 // run is a stretch of the list, ascending and of one width: of a class, or of frequent values.
 type run struct{ from, to int }
 
+// sight is the law of a release.
+type sight struct {
+	law   law
+	knots []knot
+	low   float64 // the least and the greatest value that can be released
+	high  float64
+	step  float64 // of released values
+}
+
 // knot holds what a value can be released as.
 type knot struct{ x, low, high float64 }
 
-func newBeliever(p *prior, l law) *believer {
-	b := &believer{prior: p, law: l}
-	b.low, b.high, b.step = l.Support()
+func newBeliever(p *prior, laws ...law) *believer {
+	b := &believer{prior: p}
 	width := p.high - p.low
 	from, to := p.low, p.high
 	last := &p.classes[len(p.classes)-1]
 	margin := max(width, last.Step) // values beyond the data are possible
 	from, to = from-margin, to+margin
 	const knots = 768
-	for i := range knots + 1 {
-		x := from + (to-from)*float64(i)/knots
-		low, high := l.Reach(x)
-		b.knots = append(b.knots, knot{x, low, high})
+	for _, l := range laws {
+		s := sight{law: l}
+		s.low, s.high, s.step = l.Support()
+		for i := range knots + 1 {
+			x := from + (to-from)*float64(i)/knots
+			low, high := l.Reach(x)
+			s.knots = append(s.knots, knot{x, low, high})
+		}
+		b.sights = append(b.sights, s)
 	}
 	return b
 }
 
 // reach returns an interval with all values that can have been released as y.
-func (b *believer) reach(y float64) (low, high float64) {
+func (s *sight) reach(y float64) (low, high float64) {
 	first, last := -1, -1
-	for i := 1; i < len(b.knots); i++ {
-		l, r := &b.knots[i-1], &b.knots[i]
+	for i := 1; i < len(s.knots); i++ {
+		l, r := &s.knots[i-1], &s.knots[i]
 		if min(l.low, r.low) <= y && y <= max(l.high, r.high) {
 			if first < 0 {
 				first = i
@@ -140,14 +149,14 @@ func (b *believer) reach(y float64) (low, high float64) {
 		return y, y
 	}
 	can := func(x float64) bool {
-		l, h := b.law.Reach(x)
+		l, h := s.law.Reach(x)
 		return l <= y && y <= h
 	}
 	// The ends lie within their cells: halve them, keeping what may be beyond.
-	low, high = b.knots[first-1].x, b.knots[last].x
-	inside := b.knots[first].x
+	low, high = s.knots[first-1].x, s.knots[last].x
+	inside := s.knots[first].x
 	if !can(inside) {
-		inside = min(max(y, low), b.knots[first].x)
+		inside = min(max(y, low), s.knots[first].x)
 	}
 	if !can(low) && can(inside) {
 		for range 12 {
@@ -158,9 +167,9 @@ func (b *believer) reach(y float64) (low, high float64) {
 			}
 		}
 	}
-	inside = b.knots[last-1].x
+	inside = s.knots[last-1].x
 	if !can(inside) {
-		inside = max(min(y, high), b.knots[last-1].x)
+		inside = max(min(y, high), s.knots[last-1].x)
 	}
 	if !can(high) && can(inside) {
 		for range 12 {
@@ -174,38 +183,66 @@ func (b *believer) reach(y float64) (low, high float64) {
 	return low, high
 }
 
-// at computes the posterior of the value that was released as y.
-func (b *believer) at(y float64) {
-	b.list, b.runs = b.list[:0], b.runs[:0]
-	low, high := b.reach(y)
-	half := max(b.step/2, (high-low)/4000)
+// likely returns the probability, by an original value, of what was released as y; low and high are those of reach.
+func (s *sight) likely(y, low, high float64) func(x float64) float64 {
+	half := max(s.step/2, (high-low)/4000)
 	from, to := y-half, y+half
-	if y <= b.low+b.step/4 { // a bound to which values were moved
-		from, to = math.Inf(-1), y+b.step/4
-	} else if y >= b.high-b.step/4 {
-		from, to = y-b.step/4, math.Inf(1)
+	if y <= s.low+s.step/4 { // a bound to which values were moved
+		from, to = math.Inf(-1), y+s.step/4
+	} else if y >= s.high-s.step/4 {
+		from, to = y-s.step/4, math.Inf(1)
 	} else {
-		from, to = max(from, b.low+b.step/4), min(to, math.Nextafter(b.high-b.step/4, math.Inf(-1)))
+		from, to = max(from, s.low+s.step/4), min(to, math.Nextafter(s.high-s.step/4, math.Inf(-1)))
 	}
-	likely := func(x float64) float64 {
+	return func(x float64) float64 {
 		p := 1.0
 		if !math.IsInf(to, 1) {
-			p = b.law.Below(x, to)
+			p = s.law.Below(x, to)
 		}
 		if !math.IsInf(from, -1) {
-			p -= b.law.Below(x, from)
+			p -= s.law.Below(x, from)
 		}
 		return max(p, 0)
 	}
-	for k := range b.prior.classes {
-		b.class(&b.prior.classes[k], low, high, y, likely)
+}
+
+// at computes the posterior of the value that was released as y by each of the laws; NaN: not by this one. At least one
+// of them is a number.
+func (b *believer) at(y ...float64) {
+	b.list, b.runs = b.list[:0], b.runs[:0]
+	low, high, near := math.Inf(-1), math.Inf(1), math.NaN()
+	var each []func(x float64) float64
+	for i, v := range y {
+		if v != v {
+			continue
+		}
+		l, h := b.sights[i].reach(v)
+		each = append(each, b.sights[i].likely(v, l, h))
+		if low, high = max(low, l), min(high, h); near != near {
+			near = v
+		}
+	}
+	likely := each[0]
+	if len(each) > 1 {
+		likely = func(x float64) float64 {
+			p := 1.0
+			for _, one := range each {
+				p *= one(x)
+			}
+			return p
+		}
+	}
+	if low <= high {
+		for k := range b.prior.classes {
+			b.class(&b.prior.classes[k], low, high, near, likely)
+			b.run()
+		}
+		spikes := b.prior.spikes
+		i := sort.Search(len(spikes), func(i int) bool { return spikes[i].value >= low-1e-9*math.Abs(low) })
+		j := sort.Search(len(spikes), func(i int) bool { return spikes[i].value > high+1e-9*math.Abs(high) })
+		b.heaps(spikes[i:j], likely)
 		b.run()
 	}
-	spikes := b.prior.spikes
-	i := sort.Search(len(spikes), func(i int) bool { return spikes[i].value >= low-1e-9*math.Abs(low) })
-	j := sort.Search(len(spikes), func(i int) bool { return spikes[i].value > high+1e-9*math.Abs(high) })
-	b.heaps(spikes[i:j], likely)
-	b.run()
 	var full, even float64
 	for i := range b.list {
 		full += b.list[i].full

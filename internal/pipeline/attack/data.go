@@ -219,6 +219,17 @@ func categoriesOf(pl *pipeline.Plan, p assess.Pairs, name string) attack.Categor
 // codesOf returns a function that finds the code of a category by its text. values are the
 // numbers that represent the categories: the number itself, or the CategoryCode of a text.
 func codesOf(values []float64, codes []int32) func(text string) (int32, bool) {
+	return codesBy(values, codes, func(text string) []float64 {
+		list := []float64{microdata.CategoryCode([]byte(text))}
+		if v, err := strconv.ParseFloat(text, 64); err == nil {
+			list = append(list, v+0)
+		}
+		return list
+	})
+}
+
+// codesBy is codesOf where a category of a text is represented by one of some numbers.
+func codesBy(values []float64, codes []int32, numbers func(text string) []float64) func(text string) (int32, bool) {
 	of := sync.OnceValue(func() map[float64]int32 {
 		of := map[float64]int32{}
 		for i, v := range values {
@@ -229,11 +240,11 @@ func codesOf(values []float64, codes []int32) func(text string) (int32, bool) {
 		return of
 	})
 	return func(text string) (int32, bool) {
-		if code, ok := of()[microdata.CategoryCode([]byte(text))]; ok {
-			return code, true
+		for _, v := range numbers(text) {
+			if code, ok := of()[v]; ok {
+				return code, true
+			}
 		}
-		v, err := strconv.ParseFloat(text, 64)
-		code, ok := of()[v+0]
-		return code, ok && err == nil
+		return 0, false
 	}
 }

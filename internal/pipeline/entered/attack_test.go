@@ -192,6 +192,17 @@ func squared(f []float64) []float64 {
 
 // leastSquares fits on the even records and returns the mean squared error on the odd ones.
 func leastSquares(x []float64, features [][]float64) float64 {
+	fit := leastSquaresFit(x, features)
+	square, m := 0.0, 0
+	for i := 1; i < len(x); i += 2 {
+		at := fit(i)
+		square, m = square+(at-x[i])*(at-x[i]), m+1
+	}
+	return square / float64(m)
+}
+
+// leastSquaresFit fits on the even records and returns the prediction of a record.
+func leastSquaresFit(x []float64, features [][]float64) func(i int) float64 {
 	rows, p := (len(x)+1)/2, len(features)+1
 	a, b := mat.NewDense(rows, p, nil), mat.NewVecDense(rows, nil)
 	value := func(i, j int) float64 {
@@ -208,19 +219,17 @@ func leastSquares(x []float64, features [][]float64) float64 {
 	}
 	var svd mat.SVD
 	if !svd.Factorize(a, mat.SVDThin) {
-		return math.Inf(1)
+		return func(int) float64 { return math.Inf(1) }
 	}
 	var beta mat.Dense
 	svd.SolveTo(&beta, b, svd.Rank(1e-10))
-	square, m := 0.0, 0
-	for i := 1; i < len(x); i += 2 {
+	return func(i int) float64 {
 		at := 0.0
 		for j := range p {
 			at += beta.At(j, 0) * value(i, j)
 		}
-		square, m = square+(at-x[i])*(at-x[i]), m+1
+		return at
 	}
-	return square / float64(m)
 }
 
 func table(t *testing.T, path string) map[string][]string {

@@ -149,7 +149,7 @@ func TestNoValuesAreEntered(t *testing.T) {
 	}
 	release{name: "a", masks: noise}.run(t, dir)
 	release{name: "b", masks: noise, key: "k2"}.run(t, dir)
-	tables(t, dir, "t", "", 3)
+	tables(t, dir, "t", "gate: {allow_records: [a, b]}\n", 3)
 	rep := release{name: "b", masks: noise, key: "k2"}.run(t, dir)
 	said, err := json.Marshal([]any{rep.Ledger, rep.Warnings})
 	if err != nil {

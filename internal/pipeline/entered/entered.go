@@ -4,6 +4,7 @@ package entered
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -45,6 +46,7 @@ type Ledger struct {
 	plan     string                     // of a release in shards: the manifest's ID
 	number   int64                      // of the entry of this run; 0: none
 	told     []*pipeline.EarlierRelease // of the releases, after Tell
+	today    *pipeline.Plan             // after Tell
 	log      zerolog.Logger
 }
 
@@ -160,8 +162,13 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 		}
 		list = append(list, e)
 	}
-	l.told = list
-	pl.WithLedger(list, not, l.doubts)
+	l.told, l.today = list, pl
+	if beside := l.besideTables(); not == "" {
+		not = beside
+	}
+	pl.WithLedger(list, not, func(read, unidentified int64) string {
+		return cmp.Or(l.besideTables(), l.doubts(read, unidentified)) // shards know of tables once the ledger is held
+	})
 }
 
 // earlier returns what a plan is to know of the release with an index, also with an error.

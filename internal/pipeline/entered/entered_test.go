@@ -415,8 +415,8 @@ func TestDrawsThatMayHaveMoved(t *testing.T) {
 	}
 }
 
-// Two releases of a category that was drawn anew tell it with more than each: 0.69 where each does with 0.6. The rule on that is
-// computed of one release, so it does not hold of two, unless they are the same one twice or it says that it is of this one alone.
+// Two releases of a category that was drawn anew tell it with more than each: where each does with 0.6 of six, 0.36/(0.36 + 5·0.08²)
+// = 0.92. The rule on that does not hold of two, unless they are the same one twice or it says that it is of this one alone.
 func TestCategoriesDrawnTwice(t *testing.T) {
 	dir := records(t, 600)
 	of := func(key, rule string) *report.Report {
@@ -431,7 +431,7 @@ func TestCategoriesDrawnTwice(t *testing.T) {
 		passes    bool
 	}{{"k1", rule, true}, {"k1", rule, true}, {"k2", rule, false}, {"k2", "{max_posterior: 0.7, releases: alone}", true}, {"k1", rule, false}} {
 		rep := of(c.key, c.rule)
-		if v := rep.Gate.Rules[0]; v.Passed != c.passes || !(v.Found < 0.7) || c.passes && !rep.Gate.Passed {
+		if v := rep.Gate.Rules[0]; v.Passed != c.passes || c.passes != (v.Found < 0.7) || !c.passes && !(v.Found > 0.9 && v.Found < 0.95) || c.passes && !rep.Gate.Passed {
 			t.Errorf("%s, %s: %+v", c.key, c.rule, rep.Gate)
 		}
 	}

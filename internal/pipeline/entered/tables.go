@@ -1,12 +1,16 @@
 package entered
 
 import (
+	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
+	"github.com/sdlfilter/sdlfilter/transform"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // EnterTables enters tables of the records that are about to be published; content is nil if they are no files. Settle
@@ -27,7 +31,68 @@ func (l *Ledger) EnterTables(t *ledger.Tables, content *connectors.Content) erro
 	return nil
 }
 
-// describeTables names in a report the tables of the ledger, which are not judged together with records.
+// besideTables names tables of the ledger that tell more of the records than what was released of them and what this release
+// shows, and that the gate does not allow: a total less what records tell of the others in its cell tells of one of them,
+// which is not judged. "" if there are none, or if the ledger is not held.
+func (l *Ledger) besideTables() string {
+	if l.held == nil {
+		return ""
+	}
+	for _, r := range l.held.Tables() {
+		if !slices.Contains(l.config.Gate.AllowTables, r.Name()) && !l.follow(r.Tables) {
+			return fmt.Sprintf("the tables of entry %d of the ledger (%s) are of the same respondents, and what they tell together with records is not judged; "+
+				"whoever takes that upon himself says so (gate.allow_tables: [%s])", r.Number, r.Name(), r.Name())
+		}
+	}
+	return ""
+}
+
+// BesideRecords returns the releases of records beside which tables that are about to be published tell more than was released;
+// none without a ledger.
+func (l *Ledger) BesideRecords(t *ledger.Tables) []ledger.Listed {
+	if l == nil {
+		return nil
+	}
+	if t.KeyID, t.Releasing = l.key.ID(), l.config.Releasing(); l.follow(t) {
+		return nil
+	}
+	return l.releases
+}
+
+// follow reports whether tables are no more than sums of what one release has of the records: an earlier one, or that of today's
+// plan, if there is one. They are made of what it released, draw by draw, or of columns that it released as they are.
+func (l *Ledger) follow(t *ledger.Tables) bool {
+	made := func(key string, releasing []byte) bool { return t.KeyID == key && bytes.Equal(t.Releasing, releasing) }
+	if l.today != nil {
+		again := sameDraws(&ledger.Release{Draws: keystream.Version}, l.config) && len(transform.NeedsSD(l.config.Masks)) == 0
+		plain := map[string]bool{}
+		for _, out := range l.today.Layout.Release {
+			plain[out.Field.Name] = !out.Masked
+		}
+		if again && made(l.key.ID(), l.config.Releasing()) || asTheyAre(t, plain) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(l.releases, func(of ledger.Listed) bool {
+		r := of.Release
+		before, err := l.config.Before("", r.Releasing)
+		again := err == nil && sameDraws(r, before) && len(transform.NeedsSD(before.Masks)) == 0
+		plain := map[string]bool{}
+		for _, c := range r.Columns {
+			plain[c.Name] = !c.Masked
+		}
+		return again && made(r.KeyID, r.Releasing) || asTheyAre(t, plain)
+	})
+}
+
+// asTheyAre reports whether all columns from which tables are made are plain: released, and by no mask.
+func asTheyAre(t *ledger.Tables, plain map[string]bool) bool {
+	return !slices.ContainsFunc(t.Tables, func(one ledger.Table) bool {
+		return len(one.Columns) == 0 || slices.ContainsFunc(one.Columns, func(name string) bool { return !plain[name] })
+	})
+}
+
+// describeTables names in a report the tables of the ledger, and warns of those that tell more than was released of the records.
 func (l *Ledger) describeTables(rep *report.Report) {
 	for _, r := range l.held.Tables() {
 		of := report.EarlierTables{Number: r.Number, Name: r.Name()}
@@ -35,6 +100,9 @@ func (l *Ledger) describeTables(rep *report.Report) {
 			of.Tables = append(of.Tables, describedTable(t))
 		}
 		rep.Ledger.Tables = append(rep.Ledger.Tables, of)
+		if l.follow(r.Tables) {
+			continue
+		}
 		rep.Warnings = append(rep.Warnings, fmt.Sprintf("ledger: what this release tells together with the tables of entry %d (%s) "+
 			"is not judged: %s", of.Number, of.Name, strings.Join(of.Tables, "; ")))
 	}

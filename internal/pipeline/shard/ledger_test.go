@@ -3,6 +3,7 @@ package shard
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -74,7 +75,7 @@ func listed(t *testing.T) []ledger.Listed {
 // A release in shards is judged with the earlier ones, and entered, as one run is: the same report, and the same entry
 // but for the names of its files.
 func TestShardsHaveALedger(t *testing.T) {
-	earlier(t, "{column: wage, target: typical, knowledge: index, min_rmse: 1}", noise)
+	earlier(t, "{column: wage, target: typical, knowledge: index, min_rmse: 1}, {column: wage, max_exact: {share: 1, within: 50}}, {max_linked: 0.9999}", noise)
 	before := kept(t)
 	want := single(t, "parquet")
 	one := listed(t)[1].Release
@@ -136,6 +137,46 @@ func TestShardsAreWithheldByTheLedger(t *testing.T) {
 	_, result, err := sharded(t, 2)
 	if err != nil || !result.Refused() || len(listed(t)) != 1 {
 		t.Errorf("passes, error %v, or is entered: %d releases: %+v", err, len(listed(t)), result.Report.Gate)
+	}
+}
+
+// Tables of the records that were published before the plan, or between plan and commit, are not judged together with shards,
+// unless the gate allows it.
+func TestShardsBesideTables(t *testing.T) {
+	const rule = "{column: wage, target: typical, knowledge: index, min_rmse: 1}"
+	for _, c := range []struct{ since, allowed bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		earlier(t, rule, noise)
+		if c.allowed {
+			text, err := os.ReadFile("pipeline.yaml")
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(t, "pipeline.yaml", bytes.Replace(text, []byte("gate: {"), []byte("gate: {allow_tables: [sums], "), 1))
+		}
+		publish := func() {
+			held, err := ledger.Open(t.Context(), "ledger", func() {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			number, err := held.EnterTables(&ledger.Tables{Name: "sums", Tables: []ledger.Table{{Name: "wages", Rows: []string{"region"}, Columns: []string{"region", "wage"}, Value: "wage"}}})
+			if err := errors.Join(err, held.Settle(number, true), held.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !c.since {
+			publish()
+		}
+		m := planned(t, 2)
+		for i := range m.Shards {
+			runShard(t, m, i)
+		}
+		if c.since {
+			publish()
+		}
+		result, err := Commit(t.Context(), load(t), m, "states", options)
+		if err != nil || result.Refused() == c.allowed || strings.Contains(result.Report.Ledger.Not, "sums") == c.allowed {
+			t.Errorf("tables since the plan %v, allowed %v: error %v, %q", c.since, c.allowed, err, result.Report.Ledger.Not)
+		}
 	}
 }
 

@@ -58,8 +58,7 @@ func open(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*recor
 // beyondLedger is said where the records come from a pipeline with a ledger, and enteredInLedger where the tables are
 // entered in it.
 const (
-	beyondLedger    = "the ledger of the pipeline does not have these tables: releases after them are judged as if nobody had them (releases of tables, not a ledger, join tables)"
-	enteredInLedger = "the tables are entered in the ledger of the pipeline, but what they tell together with its releases of records is not judged (releases of tables, not a ledger, join tables)"
+	enteredInLedger = "the tables are entered in the ledger of the pipeline; what they tell together with its releases of records is not judged, which the gate allows or not (allow_records; releases of tables, not a ledger, join tables)"
 )
 
 // warn warns once of a run.
@@ -104,7 +103,7 @@ func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, sp
 	}
 	r.loosened = p.Loosened
 	if p.Ledger != "" && spans != nil {
-		r.warn(o, beyondLedger)
+		return nil, config.Errors{t.Errorf("pipeline", "must have no ledger with window: tables of windows are not entered in it, so that releases of records after them would be judged as if nobody had them")}
 	}
 	r.pipeline = p
 	switch spanned := p.Source.Abilities().WithSpans; {

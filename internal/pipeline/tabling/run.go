@@ -88,6 +88,7 @@ func (r *records) account(list []*protected, tally *tally) *Report {
 		rep.Tables = append(rep.Tables, p.tableReport(at, &t.Tables[i]))
 	}
 	rep.Gate = judge(t, list, rep.Tables)
+	r.judgeRecords(&rep.Gate, list)
 	if !rep.Gate.Passed {
 		rep.Withheld = withheldBecause(rep.Gate)
 	}
@@ -335,14 +336,36 @@ func (o *outputs) commit() (*Result, error) {
 
 // enter enters the tables in the ledger of their pipeline.
 func (o *outputs) enter() error {
-	t := o.records.config
-	of := &ledger.Tables{Name: t.Name, Version: o.report.Version, ConfigSHA256: o.report.ConfigSHA256, Paths: t.Sink.Config.Paths()}
-	for i := range t.Tables {
-		p, at := tableOf(o.list, i)
-		one := &t.Tables[i]
-		of.Tables = append(of.Tables, ledger.Table{Name: one.Name, Rows: one.Rows, Value: one.Value, Protect: one.Protect.Name(), Cells: int64(p.size(at))})
-	}
+	of := o.records.entry(o.list)
+	of.Version, of.ConfigSHA256 = o.report.Version, o.report.ConfigSHA256
 	return o.records.ledger.EnterTables(of, o.content)
+}
+
+// entry is what a ledger says of the tables.
+func (r *records) entry(list []*protected) *ledger.Tables {
+	t := r.config
+	of := &ledger.Tables{Name: t.Name, Paths: t.Sink.Config.Paths()}
+	for i := range t.Tables {
+		p, at := tableOf(list, i)
+		one := &t.Tables[i]
+		of.Tables = append(of.Tables, ledger.Table{Name: one.Name, Rows: one.Rows, Columns: columnsOf(t, one), Value: one.Value,
+			Protect: one.Protect.Name(), Cells: int64(p.size(at))})
+	}
+	return of
+}
+
+// columnsOf returns the columns of the records from which a table is made.
+func columnsOf(t *tabulation.Config, one *tabulation.Table) (columns []string) {
+	for _, row := range one.Rows {
+		v := t.Variable(row)
+		columns = append(append(columns, v.Leaf()), v.Columns...)
+	}
+	for _, name := range []string{one.Value, one.Weight} {
+		if name != "" {
+			columns = append(columns, name)
+		}
+	}
+	return columns
 }
 
 // abort removes everything that has no final name.

@@ -252,6 +252,8 @@ type NoMethod struct{}
 // TableGate is what must hold for tables to be published.
 type TableGate struct {
 	Rules []TableRule `yaml:"rules" doc:"the rules that must hold; each has one limit"`
+
+	AllowRecords []string `yaml:"allow_records" doc:"with a pipeline that has a ledger: names of pipelines whose releases of records may be known beside these tables. What both tell together is not judged, so that without this the tables are withheld, unless they follow from what was released"`
 }
 
 // TableRule limits one measure of the tables that it names.
