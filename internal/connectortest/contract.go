@@ -1,6 +1,7 @@
 package connectortest
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -33,6 +34,9 @@ type Contract struct {
 	// cannot tell a missing last line, but never give half a record.
 	DetectsTruncation bool
 	Folders           bool // a path may be a folder
+	// Table: a path is the folder of a table, whose files have names of their own. Checks of the bytes and of the name of a file leave it
+	// out; its package has them.
+	Table bool
 	// Few: only a sixth of the damaged files are tried, for the short form of a test where to open and to make a file takes
 	// milliseconds.
 	Few bool
@@ -64,6 +68,9 @@ var TextTypes = []arrow.DataType{
 	arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.FixedWidthTypes.Boolean,
 }
 
+// ofFiles are the checks of a file's bytes and name.
+var ofFiles = []string{"Spelling", "Truncated", "Corrupted", "Changed", "Commit", "Abilities"}
+
 // Run checks the whole contract.
 func Run(t *testing.T, c Contract) {
 	for _, check := range []struct {
@@ -93,6 +100,9 @@ func Run(t *testing.T, c Contract) {
 		{"Abilities", declared},
 	} {
 		t.Run(check.name, func(t *testing.T) {
+			if c.Table && slices.Contains(ofFiles, check.name) {
+				t.Skip("a table is no file")
+			}
 			defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 			check.run(t, c)
 		})
