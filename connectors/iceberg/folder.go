@@ -87,12 +87,20 @@ func (f *folder) load(ctx context.Context) (*table, error) {
 	if err != nil {
 		return nil, err
 	}
-	if path, err = filepath.Abs(path); err != nil {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
 		return nil, err
 	}
-	t, err := parseTable(text, path)
+	t, err := parseTable(text, absolute)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path, err)
+	}
+	if path == f.path {
+		return t, nil // of a catalog, which may keep it elsewhere
+	}
+	// The metadata of a table that was moved or copied name the files of the other one.
+	if at, err := pathOf(t.Location); err != nil || resolved(at) != resolved(f.path) {
+		return nil, errors.Join(fmt.Errorf("%s: by its metadata the table lies at another place, and its files are there; tables cannot be moved", f.path), err)
 	}
 	return t, nil
 }

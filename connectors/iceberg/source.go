@@ -79,14 +79,14 @@ func (c *SourceConfig) read(ctx context.Context, t *table) (connectors.Source, e
 	if err != nil {
 		return nil, err
 	}
-	paths, err := dataFiles(ctx, s)
+	data, deletes, err := filesOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	if len(paths) == 0 {
+	if len(data) == 0 {
 		return emptyOf(schema, "table "+c.name(), root, s)
 	}
-	set, err := files.Listed(ctx, root, paths)
+	set, err := listed(ctx, root, data)
 	if err != nil {
 		return nil, err
 	}
@@ -97,71 +97,96 @@ func (c *SourceConfig) read(ctx context.Context, t *table) (connectors.Source, e
 		}
 		columns = append(columns, parquet.Column{ID: int32(f.ID), Name: f.Name})
 	}
+	composed := &composedOf{table: t, schema: schema, root: root, set: set, data: data, deletes: deletes}
+	if len(deletes) > 0 {
+		return composed.open(ctx)
+	}
 	src, err := parquet.OpenTable(ctx, set, columns)
 	if errors.Is(err, parquet.ErrEvolved) {
-		err = fmt.Errorf("%w, and files of different columns are not read together: rewrite them (rewrite_data_files), or read an earlier snapshot", err)
+		return composed.open(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := sameTypes(src, schema, len(t.Schemas) > 1); err != nil {
+	if n := rowsOf(data); src.Records() != n {
+		return nil, errors.Join(errors.New("the data files have another number of records than the table's metadata say"), src.Close())
+	}
+	same, err := sameTypes(src, schema, len(t.Schemas) > 1)
+	if err != nil {
 		return nil, errors.Join(err, src.Close())
+	}
+	if !same {
+		return composed.open(ctx)
 	}
 	return &source{Files: parquet.FilesOf(src), root: root}, nil
 }
 
-// sameTypes holds the columns of the files against the table's.
-func sameTypes(src connectors.Source, schema *iceberg.Schema, evolved bool) error {
+// sameTypes reports whether the columns of the files have the table's types. Whether those of a column that consists of several are the same is
+// not looked at where the table's columns were never changed.
+func sameTypes(src connectors.Source, schema *iceberg.Schema, evolved bool) (bool, error) {
+	same := true
 	for i, f := range src.Schema().Fields {
 		of := schema.Field(i)
 		if _, nested := of.Type.(iceberg.NestedType); nested {
 			if evolved {
-				return fmt.Errorf("column %s consists of several, and the table's columns were changed: such columns are not followed", f.Name)
+				return false, fmt.Errorf("column %s consists of several, and the table's columns were changed: such columns are not followed", f.Name)
 			}
 			continue
 		}
 		want, err := arrowType(of.Type)
 		if err != nil {
-			return fmt.Errorf("column %s: %w", f.Name, err)
+			return false, fmt.Errorf("column %s: %w", f.Name, err)
 		}
-		if !alike(want, f.Type) {
-			return fmt.Errorf("column %s is %s in the table and %s in its files: they were written when it had another type; rewrite them (rewrite_data_files)", f.Name, of.Type, f.Type)
-		}
+		same = same && alike(want, f.Type)
 	}
-	return nil
+	return same, nil
 }
 
-// dataFiles lists the paths of a snapshot's data files, by their locations' order. Deletes are refused: a file that is read without them has
-// records that are no more.
-func dataFiles(ctx context.Context, s *snapshot) ([]string, error) {
+// filesOf lists a snapshot's data files, by their locations' order, and the files that say what of them is deleted.
+func filesOf(ctx context.Context, s *snapshot) (data, deletes []iceberg.ManifestEntry, err error) {
 	entries, err := entriesOf(ctx, s)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var locations []string
 	for _, e := range entries {
-		f := e.DataFile()
-		if f.ContentType() != iceberg.EntryContentData {
-			return nil, errors.New("the snapshot has records that were deleted by separate files (merge-on-read), which are not applied here; rewrite the data files first (rewrite_data_files with delete-file-threshold 1)")
+		if f := e.DataFile(); f.FileFormat() != iceberg.ParquetFile {
+			return nil, nil, fmt.Errorf("the snapshot has files in %s, and only Parquet is read", f.FileFormat())
 		}
-		if f.FileFormat() != iceberg.ParquetFile {
-			return nil, fmt.Errorf("the snapshot has data files in %s, and only Parquet is read", f.FileFormat())
+		if e.DataFile().ContentType() == iceberg.EntryContentData {
+			data = append(data, e)
+		} else {
+			deletes = append(deletes, e)
 		}
-		locations = append(locations, f.FilePath())
 	}
-	slices.Sort(locations)
-	if n := len(locations); len(slices.Compact(slices.Clone(locations))) != n {
-		return nil, errors.New("the snapshot has a data file twice")
+	location := func(e iceberg.ManifestEntry) string { return e.DataFile().FilePath() }
+	slices.SortFunc(data, func(a, b iceberg.ManifestEntry) int { return strings.Compare(location(a), location(b)) })
+	for i := 1; i < len(data); i++ {
+		if location(data[i]) == location(data[i-1]) {
+			return nil, nil, errors.New("the snapshot has a data file twice")
+		}
 	}
+	return data, deletes, nil
+}
+
+// rowsOf is how many records data files are said to have.
+func rowsOf(data []iceberg.ManifestEntry) (n int64) {
+	for _, e := range data {
+		n += e.DataFile().Count()
+	}
+	return n
+}
+
+// listed finds the files of entries, in their order.
+func listed(ctx context.Context, root string, entries []iceberg.ManifestEntry) (*files.Set, error) {
 	var paths []string
-	for _, l := range locations {
-		p, err := pathOf(l)
+	for _, e := range entries {
+		p, err := pathOf(e.DataFile().FilePath())
 		if err != nil {
 			return nil, err
 		}
 		paths = append(paths, p)
 	}
-	return paths, nil
+	return files.Listed(ctx, root, paths)
 }
 
 // manifestsOf reads the list of a snapshot's manifests.

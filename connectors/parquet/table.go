@@ -13,8 +13,9 @@ import (
 // Column is a column of a table whose metadata lie outside of its files: the files have it under the id of its
 // field, whatever its name was when they were written.
 type Column struct {
-	ID   int32
-	Name string // now
+	ID       int32
+	Name     string // now
+	Optional bool   // is left out where the files do not have it
 }
 
 // ErrEvolved is the error of files of a table that do not all have its columns as they are now.
@@ -54,6 +55,9 @@ func (f *footer) project(columns []Column) error {
 	var roots []*node
 	for _, c := range columns {
 		r := byID[c.ID]
+		if r == nil && c.Optional {
+			continue
+		}
 		if r == nil {
 			return ErrEvolved
 		}

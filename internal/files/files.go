@@ -115,6 +115,13 @@ func Listed(ctx context.Context, root string, paths []string) (*Set, error) {
 	return s, nil
 }
 
+// One is the i-th file of listed ones alone.
+func (s *Set) One(i int) *Set {
+	one := *s
+	one.Files = s.Files[i : i+1 : i+1]
+	return &one
+}
+
 func find(p string, extensions []string) (*Set, error) {
 	if p == "" {
 		return nil, errors.New("path: must not be empty")
