@@ -177,14 +177,14 @@ func marks(ctx context.Context, t *table) (map[string]bool, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range manifests {
-			all[markOf(m.FilePath())] = true
-			entries, err := liveEntries(ctx, m)
+		for i := range manifests {
+			all[markOf(manifests[i].Path)] = true
+			entries, err := liveEntries(ctx, &manifests[i])
 			if err != nil {
 				return nil, err
 			}
 			for _, e := range entries {
-				file := e.DataFile().FilePath()
+				file := e.File.Path
 				all[markOf(file[:max(strings.LastIndexByte(file, '/'), 0)])] = true
 			}
 		}

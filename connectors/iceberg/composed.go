@@ -11,10 +11,10 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	iceberg "github.com/apache/iceberg-go"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/arrowipc"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -24,11 +24,11 @@ import (
 // or records of them are deleted.
 type composedOf struct {
 	table   *table
-	schema  *iceberg.Schema
+	schema  *meta.Schema
 	root    string
 	set     *files.Set // of data
-	data    []iceberg.ManifestEntry
-	deletes []iceberg.ManifestEntry
+	data    []meta.Entry
+	deletes []meta.Entry
 }
 
 // composed is a source of such files: every column is decoded, what a file lacks is null, and deleted records are none.
@@ -56,7 +56,7 @@ func (c *composedOf) open(ctx context.Context) (_ connectors.Source, err error) 
 		}
 	}()
 	var columns []parquet.Column
-	for _, f := range c.schema.Fields() {
+	for _, f := range c.schema.Fields {
 		t, err := arrowType(f.Type)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w, where files were written with other columns or have deleted records", f.Name, err)

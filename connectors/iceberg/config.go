@@ -152,5 +152,5 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 	}
 	// Create says why if this fails.
 	t, err := c.open(context.Background())
-	return err == nil && (t == nil || t.spec().IsUnpartitioned())
+	return err == nil && (t == nil || t.spec().Unpartitioned())
 }

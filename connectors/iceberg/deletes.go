@@ -11,9 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	iceberg "github.com/apache/iceberg-go"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -33,14 +33,14 @@ func (c *composedOf) applied(ctx context.Context, s *composed) error {
 	}
 	at := map[string]int{}
 	for i, e := range c.data {
-		at[normal(e.DataFile().FilePath())] = i
+		at[normal(e.File.Path)] = i
 	}
 	for _, e := range c.deletes {
 		var err error
-		switch f := e.DataFile(); f.ContentType() {
-		case iceberg.EntryContentPosDeletes:
+		switch e.File.Content {
+		case meta.DeletesPositions:
 			err = c.byPosition(ctx, e, s, at)
-		case iceberg.EntryContentEqDeletes:
+		case meta.DeletesValues:
 			err = c.byValues(ctx, e, s)
 		default:
 			err = errors.New("is of a kind that is not known")
@@ -67,7 +67,7 @@ func normal(location string) string {
 
 // byPosition marks the rows that a file lists: by the location of their data file and their place in it. It is of files that are as old as it
 // or older.
-func (c *composedOf) byPosition(ctx context.Context, e iceberg.ManifestEntry, s *composed, at map[string]int) error {
+func (c *composedOf) byPosition(ctx context.Context, e meta.Entry, s *composed, at map[string]int) error {
 	return c.each(ctx, e, []parquet.Column{{ID: deletedPathID, Name: "file_path"}, {ID: deletedPosID, Name: "pos"}}, func(columns []arrow.Array, row int) error {
 		paths, ok1 := columns[0].(*array.String)
 		places, ok2 := columns[1].(*array.Int64)
@@ -75,7 +75,7 @@ func (c *composedOf) byPosition(ctx context.Context, e iceberg.ManifestEntry, s 
 			return errors.New("is not what the format's specification says")
 		}
 		i, known := at[normal(paths.Value(row))]
-		if !known || c.data[i].SequenceNum() > e.SequenceNum() {
+		if !known || c.data[i].Sequence > e.Sequence {
 			return nil // of a file that is no more, or was written later under the same name
 		}
 		if n := places.Value(row); n < 0 || n >= s.parts[i].rows {
@@ -87,17 +87,16 @@ func (c *composedOf) byPosition(ctx context.Context, e iceberg.ManifestEntry, s 
 }
 
 // byValues marks the rows that have the values of one of a file's records in its columns, in data files of its partition that are older than it.
-func (c *composedOf) byValues(ctx context.Context, e iceberg.ManifestEntry, s *composed) error {
-	f := e.DataFile()
+func (c *composedOf) byValues(ctx context.Context, e meta.Entry, s *composed) error {
+	f := &e.File
 	var columns []parquet.Column
 	var names []string
-	for _, id := range f.EqualityFieldIDs() {
-		field, ok := c.schema.FindFieldByID(id)
+	for _, id := range f.Equality {
+		field, ok := c.schema.ByID(id)
 		if !ok {
 			return errors.New("deletes by a column that the table has no more")
 		}
-		switch field.Type.(type) {
-		case iceberg.Float32Type, iceberg.Float64Type, iceberg.NestedType:
+		if field.Type == meta.Float || field.Type == meta.Double || field.Type.Nested() {
 			return fmt.Errorf("deletes by the values of %s, which is %s: what is equal there is not defined", field.Name, field.Type)
 		}
 		if s.schema.Index(field.Name) < 0 {
@@ -115,16 +114,16 @@ func (c *composedOf) byValues(ctx context.Context, e iceberg.ManifestEntry, s *c
 	}); err != nil {
 		return err
 	}
-	spec := c.specOf(f.SpecID())
+	spec := c.specOf(f.Spec)
 	if spec == nil {
 		return errors.New("is of a partitioning that the table's metadata do not have")
 	}
 	for i, p := range s.parts {
 		of := c.data[i]
-		if of.SequenceNum() >= e.SequenceNum() {
+		if of.Sequence >= e.Sequence {
 			continue
 		}
-		if !spec.IsUnpartitioned() && (of.DataFile().SpecID() != f.SpecID() || keyOf(spec, of.DataFile().Partition()) != keyOf(spec, f.Partition())) {
+		if !spec.Unpartitioned() && (of.File.Spec != f.Spec || spec.Key(of.File.Partition) != spec.Key(f.Partition)) {
 			continue
 		}
 		if err := p.matching(ctx, s.schema, names, listed); err != nil {
@@ -134,9 +133,9 @@ func (c *composedOf) byValues(ctx context.Context, e iceberg.ManifestEntry, s *c
 	return nil
 }
 
-func (c *composedOf) specOf(id int32) *iceberg.PartitionSpec {
+func (c *composedOf) specOf(id int) *meta.PartitionSpec {
 	for i := range c.table.Specs {
-		if c.table.Specs[i].ID() == int(id) {
+		if c.table.Specs[i].ID == id {
 			return &c.table.Specs[i]
 		}
 	}
@@ -184,8 +183,8 @@ func rowKey(columns []arrow.Array, row int) string {
 }
 
 // each reads the records of a file of deleted ones.
-func (c *composedOf) each(ctx context.Context, e iceberg.ManifestEntry, columns []parquet.Column, take func(columns []arrow.Array, row int) error) error {
-	set, err := listed(ctx, c.root, []iceberg.ManifestEntry{e})
+func (c *composedOf) each(ctx context.Context, e meta.Entry, columns []parquet.Column, take func(columns []arrow.Array, row int) error) error {
+	set, err := listed(ctx, c.root, []meta.Entry{e})
 	if err != nil {
 		return err
 	}
@@ -194,7 +193,7 @@ func (c *composedOf) each(ctx context.Context, e iceberg.ManifestEntry, columns 
 		return err
 	}
 	defer src.Close()
-	if n := e.DataFile().Count(); src.Records() != n {
+	if n := e.File.Records; src.Records() != n {
 		return errors.New("has another number of records than the table's metadata say")
 	}
 	layout := &microdata.Layout{Schema: src.Schema()}

@@ -1,7 +1,6 @@
 package iceberg
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -13,9 +12,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-	iceberg "github.com/apache/iceberg-go"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
@@ -46,11 +45,8 @@ func deleting(t *testing.T, path string, all ...deletion) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text bytes.Buffer
-	w, err := iceberg.NewManifestWriter(2, &text, *tab.spec(), tab.schema(), id, iceberg.WithManifestWriterContent(iceberg.ManifestContentDeletes))
-	if err != nil {
-		t.Fatal(err)
-	}
+	sequence := tab.LastSequenceNumber + 1
+	var entries []meta.Entry
 	for i, d := range all {
 		name := fmt.Sprintf("%s/data/deletes-%d-%d", path, id, i)
 		rows := fileOf(t, name, d.columns)
@@ -58,36 +54,23 @@ func deleting(t *testing.T, path string, all ...deletion) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		content := iceberg.EntryContentPosDeletes
+		f := meta.File{Content: meta.DeletesPositions, Path: name + "/part-00000.parquet", Format: meta.Parquet, Records: int64(rows), Bytes: info.Size()}
 		if d.equality != nil {
-			content = iceberg.EntryContentEqDeletes
+			f.Content, f.Equality = meta.DeletesValues, d.equality
 		}
-		b, err := iceberg.NewDataFileBuilder(*tab.spec(), content, name+"/part-00000.parquet", iceberg.ParquetFile, nil, nil, nil, int64(rows), info.Size())
-		if err != nil {
-			t.Fatal(err)
-		}
-		entry := iceberg.NewManifestEntryBuilder(iceberg.EntryStatusADDED, &id, b.EqualityFieldIDs(d.equality).Build())
-		if d.sequence > 0 {
-			entry.SequenceNum(d.sequence)
-		}
-		if err := w.Add(entry.Build()); err != nil {
-			t.Fatal(err)
-		}
+		entries = append(entries, meta.Entry{Status: meta.Added, Snapshot: id, Sequence: d.sequence, File: f})
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	at := fmt.Sprintf("%s/metadata/d-%d.avro", path, id)
-	m, err := w.ToManifestFile(at, int64(text.Len()))
+	text, m, err := meta.Write(id, sequence, tab.spec(), tab.schema(), true, entries)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &snapshot{ID: id, Parent: &before.ID, Sequence: tab.LastSequenceNumber + 1, Timestamp: tab.stamp(time.Now()), Manifests: fmt.Sprintf("%s/metadata/l-%d.avro", path, id), Schema: &tab.CurrentSchema, Summary: map[string]string{"operation": "delete"}}
-	var names bytes.Buffer
-	if err := iceberg.WriteManifestList(2, &names, id, s.Parent, &s.Sequence, 0, append(list, m)); err != nil {
+	m.Path = fmt.Sprintf("%s/metadata/d-%d.avro", path, id)
+	s := &snapshot{ID: id, Parent: &before.ID, Sequence: sequence, Timestamp: tab.stamp(time.Now()), Manifests: fmt.Sprintf("%s/metadata/l-%d.avro", path, id), Schema: &tab.CurrentSchema, Summary: map[string]string{"operation": "delete"}}
+	names, err := meta.WriteList(id, s.Parent, sequence, append(list, m))
+	if err != nil {
 		t.Fatal(err)
 	}
-	for file, text := range map[string][]byte{at: text.Bytes(), s.Manifests: names.Bytes()} {
+	for file, text := range map[string][]byte{m.Path: text, s.Manifests: names} {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -191,8 +174,8 @@ func upTo(n int, without ...int) (rows []int) {
 func dataPath(t *testing.T, path string, rows int64) string {
 	t.Helper()
 	for _, e := range entries(t, path) {
-		if e.DataFile().ContentType() == iceberg.EntryContentData && e.DataFile().Count() == rows {
-			return e.DataFile().FilePath()
+		if e.File.Content == meta.Data && e.File.Records == rows {
+			return e.File.Path
 		}
 	}
 	t.Fatalf("no file of %d records", rows)
@@ -314,8 +297,8 @@ func TestDeletedByValues(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table")
 	release(t, records(t, 50), &SinkConfig{Place: at(path)})
 	id := present(t, path).schema()
-	c0, _ := id.FindFieldByName("c0")
-	c1, _ := id.FindFieldByName("c1")
+	c0, _ := id.Named("c0")
+	c1, _ := id.Named("c1")
 	texts := values(t, &SourceConfig{Place: at(path)}, "c1")
 	deleting(t, path,
 		deletion{columns: []column{{"c0", int32(c0.ID), []any{-100, -98, nil, 7}}}, equality: []int{c0.ID}},

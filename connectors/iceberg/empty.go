@@ -5,9 +5,8 @@ import (
 	"io"
 	"time"
 
-	iceberg "github.com/apache/iceberg-go"
-
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -19,9 +18,9 @@ type empty struct {
 	since  time.Time
 }
 
-func emptyOf(schema *iceberg.Schema, label, root string, s *snapshot) (*empty, error) {
+func emptyOf(schema *meta.Schema, label, root string, s *snapshot) (*empty, error) {
 	e := &empty{schema: &microdata.Schema{}, label: label, root: root, since: time.UnixMilli(s.Timestamp)}
-	for _, f := range schema.Fields() {
+	for _, f := range schema.Fields {
 		t, err := arrowType(f.Type)
 		if err != nil {
 			return nil, err

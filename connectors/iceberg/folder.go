@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	iceberg "github.com/apache/iceberg-go"
 	"github.com/google/uuid"
 
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -105,7 +105,7 @@ func (f *folder) load(ctx context.Context) (*table, error) {
 	return t, nil
 }
 
-func (f *folder) prepare(_ context.Context, schema *iceberg.Schema) (*table, error) {
+func (f *folder) prepare(_ context.Context, schema *meta.Schema) (*table, error) {
 	at, err := filepath.Abs(f.path)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	iceberg "github.com/apache/iceberg-go"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 )
 
 // table is a state of a table's metadata.
@@ -20,20 +20,20 @@ type table struct {
 
 // metadata is the part of table metadata that is used here.
 type metadata struct {
-	FormatVersion      int                     `json:"format-version"`
-	UUID               string                  `json:"table-uuid"`
-	Location           string                  `json:"location"`
-	LastSequenceNumber int64                   `json:"last-sequence-number"`
-	LastUpdated        int64                   `json:"last-updated-ms"`
-	CurrentSchema      int                     `json:"current-schema-id"`
-	Schemas            []*iceberg.Schema       `json:"schemas"`
-	DefaultSpec        int                     `json:"default-spec-id"`
-	Specs              []iceberg.PartitionSpec `json:"partition-specs"`
-	CurrentSnapshot    *int64                  `json:"current-snapshot-id"`
-	Snapshots          []snapshot              `json:"snapshots"`
-	SnapshotLog        []logged                `json:"snapshot-log"`
-	Refs               map[string]ref          `json:"refs"`
-	Properties         map[string]string       `json:"properties"`
+	FormatVersion      int                  `json:"format-version"`
+	UUID               string               `json:"table-uuid"`
+	Location           string               `json:"location"`
+	LastSequenceNumber int64                `json:"last-sequence-number"`
+	LastUpdated        int64                `json:"last-updated-ms"`
+	CurrentSchema      int                  `json:"current-schema-id"`
+	Schemas            []*meta.Schema       `json:"schemas"`
+	DefaultSpec        int                  `json:"default-spec-id"`
+	Specs              []meta.PartitionSpec `json:"partition-specs"`
+	CurrentSnapshot    *int64               `json:"current-snapshot-id"`
+	Snapshots          []snapshot           `json:"snapshots"`
+	SnapshotLog        []logged             `json:"snapshot-log"`
+	Refs               map[string]ref       `json:"refs"`
+	Properties         map[string]string    `json:"properties"`
 }
 
 type snapshot struct {
@@ -82,9 +82,9 @@ func parseTable(text []byte, location string) (*table, error) {
 }
 
 // schema is the current one; nil if it is not there.
-func (m *metadata) schema() *iceberg.Schema { return m.schemaOf(m.CurrentSchema) }
+func (m *metadata) schema() *meta.Schema { return m.schemaOf(m.CurrentSchema) }
 
-func (m *metadata) schemaOf(id int) *iceberg.Schema {
+func (m *metadata) schemaOf(id int) *meta.Schema {
 	for _, s := range m.Schemas {
 		if s.ID == id {
 			return s
@@ -94,13 +94,13 @@ func (m *metadata) schemaOf(id int) *iceberg.Schema {
 }
 
 // spec is how new files are partitioned.
-func (m *metadata) spec() *iceberg.PartitionSpec {
+func (m *metadata) spec() *meta.PartitionSpec {
 	for i := range m.Specs {
-		if m.Specs[i].ID() == m.DefaultSpec {
+		if m.Specs[i].ID == m.DefaultSpec {
 			return &m.Specs[i]
 		}
 	}
-	return iceberg.UnpartitionedSpec
+	return &meta.PartitionSpec{}
 }
 
 func (m *metadata) snapshot(id int64) *snapshot {
@@ -188,11 +188,19 @@ func (t *table) with(s *snapshot) ([]byte, error) {
 	return json.MarshalIndent(raw, "", "  ")
 }
 
+// highest is the greatest id of a schema of columns that consist of no others.
+func highest(schema *meta.Schema) (id int) {
+	for _, f := range schema.Fields {
+		id = max(id, f.ID)
+	}
+	return id
+}
+
 // begin is the metadata of a table that has no snapshot yet.
-func begin(uuid, location string, schema *iceberg.Schema, now time.Time) (*table, error) {
+func begin(uuid, location string, schema *meta.Schema, now time.Time) (*table, error) {
 	text, err := json.Marshal(map[string]any{
 		"format-version": 2, "table-uuid": uuid, "location": location, "last-sequence-number": 0, "last-updated-ms": now.UnixMilli(),
-		"last-column-id": schema.HighestFieldID(), "current-schema-id": schema.ID, "schemas": []any{schema},
+		"last-column-id": highest(schema), "current-schema-id": schema.ID, "schemas": []any{schema},
 		"default-spec-id": 0, "partition-specs": []any{map[string]any{"spec-id": 0, "fields": []any{}}}, "last-partition-id": 999,
 		"default-sort-order-id": 0, "sort-orders": []any{map[string]any{"order-id": 0, "fields": []any{}}},
 		"properties": map[string]string{}, "snapshots": []any{}, "snapshot-log": []any{}, "metadata-log": []any{}, "refs": map[string]any{},

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	iceberg "github.com/apache/iceberg-go"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -35,7 +33,8 @@ type partitioned struct {
 
 // partColumn is a field of the partitions.
 type partColumn struct {
-	field  iceberg.PartitionField
+	field  meta.PartitionField
+	of     meta.Type // of its column
 	output microdata.Output
 	form   microdata.Form
 }
@@ -50,16 +49,17 @@ type partFile struct {
 
 func (s *sink) partition(files *parquet.SinkConfig, ids map[string]int32, layout *microdata.Layout) (writer, error) {
 	p := &partitioned{sink: s, files: map[string]*partFile{}}
-	for _, f := range s.spec.Fields() {
-		if len(f.SourceIDs) != 1 {
+	for _, f := range s.spec.Fields {
+		if f.Source == 0 {
 			return nil, fmt.Errorf("partition field %s: is made of several columns, which is not written", f.Name)
 		}
-		if _, of := f.Transform.(iceberg.VoidTransform); of {
+		if f.Transform == meta.Void {
 			return nil, fmt.Errorf("partition field %s: is no more in use (void), which is not written", f.Name)
 		}
-		c := partColumn{field: f}
+		of, _ := s.schema.ByID(f.Source)
+		c := partColumn{field: f, of: of.Type}
 		for _, o := range layout.Release {
-			if int(ids[o.Field.Name]) == f.SourceID() {
+			if int(ids[o.Field.Name]) == f.Source {
 				c.output, c.form = o, layout.Read[o.Column].As
 			}
 		}
@@ -102,13 +102,13 @@ func (p *partitioned) Encode(b *microdata.Block) (connectors.Encoded, error) {
 		}
 		values := map[int]any{}
 		for i, c := range p.columns {
-			v, err := partitionValue(c.field.Transform, arrays[i], row)
+			v, err := c.field.Transform.Apply(valueOf(arrays[i], row), c.of)
 			if err != nil {
 				return nil, &connectors.RecordError{Stream: p.sink.label, Record: b.Place(row) + 1, Column: c.output.Field.Name, Reason: err.Error()}
 			}
-			values[c.field.FieldID] = v
+			values[c.field.ID] = v
 		}
-		key := keyOf(p.sink.spec, values)
+		key := p.sink.spec.Key(values)
 		if _, known := at[key]; !known {
 			at[key] = len(pieces)
 			pieces = append(pieces, &piece{key: key, values: values})
@@ -202,55 +202,28 @@ func (p *partitioned) Abort() error {
 	return errors.Join(errs...)
 }
 
-// keyOf tells partitions apart.
-func keyOf(spec *iceberg.PartitionSpec, values map[int]any) string {
-	var key strings.Builder
-	for _, f := range spec.Fields() {
-		v, ok := values[f.FieldID]
-		if !ok || v == nil {
-			key.WriteString("-;")
-			continue
-		}
-		text := fmt.Sprint(v)
-		key.WriteString(strconv.Itoa(len(text)) + ":" + text + ";")
-	}
-	return key.String()
-}
-
-// partitionValue is the partition of a record's value, nil for null.
-func partitionValue(t iceberg.Transform, a arrow.Array, row int) (any, error) {
+// valueOf is a value for partitions, nil for null, and an empty struct, which is none, for a type by which nothing is partitioned.
+func valueOf(a arrow.Array, row int) any {
 	if a.IsNull(row) {
-		return nil, nil
+		return nil
 	}
-	l, err := literalOf(a, row)
-	if err != nil {
-		return nil, err
-	}
-	v := t.Apply(iceberg.Optional[iceberg.Literal]{Val: l, Valid: true})
-	if !v.Valid {
-		return nil, errors.New("has no partition")
-	}
-	return v.Val.Any(), nil
-}
-
-func literalOf(a arrow.Array, row int) (iceberg.Literal, error) {
 	switch a := a.(type) {
 	case *array.Boolean:
-		return iceberg.NewLiteral(a.Value(row)), nil
+		return a.Value(row)
 	case *array.Int32:
-		return iceberg.NewLiteral(a.Value(row)), nil
+		return a.Value(row)
 	case *array.Int64:
-		return iceberg.NewLiteral(a.Value(row)), nil
+		return a.Value(row)
 	case *array.Date32:
-		return iceberg.NewLiteral(iceberg.Date(a.Value(row))), nil
+		return int32(a.Value(row))
 	case *array.Timestamp:
-		return iceberg.NewLiteral(iceberg.Timestamp(a.Value(row))), nil
+		return int64(a.Value(row))
 	case *array.String:
-		return iceberg.NewLiteral(a.Value(row)), nil
+		return a.Value(row)
 	case *array.LargeString:
-		return iceberg.NewLiteral(a.Value(row)), nil
+		return a.Value(row)
 	case *array.StringView:
-		return iceberg.NewLiteral(a.Value(row)), nil
+		return a.Value(row)
 	}
-	return nil, errors.New("is of a type by which a release is not partitioned")
+	return struct{}{}
 }

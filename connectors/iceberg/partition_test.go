@@ -7,9 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	iceberg "github.com/apache/iceberg-go"
-
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
@@ -33,7 +32,7 @@ func placed(t *testing.T, path string) map[string]int64 {
 	t.Helper()
 	all := map[string]int64{}
 	for _, e := range entries(t, path) {
-		all[keyOf(present(t, path).spec(), e.DataFile().Partition())] += e.DataFile().Count()
+		all[present(t, path).spec().Key(e.File.Partition)] += e.File.Records
 	}
 	return all
 }
@@ -45,31 +44,30 @@ func TestPartitions(t *testing.T) {
 	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(200)...))
 	texts, numbers := values(t, &SourceConfig{Place: at(path)}, "c1"), values(t, &SourceConfig{Place: at(path)}, "c0")
 	want := map[string]int64{}
-	bucket, err := iceberg.ParseTransform("bucket[3]")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for i, text := range texts {
 		var n int64
 		if _, err := fmt.Sscan(numbers[i], &n); err != nil {
 			t.Fatal(err)
 		}
-		b := bucket.Apply(iceberg.Optional[iceberg.Literal]{Val: iceberg.NewLiteral(n), Valid: true}).Val.Any()
-		want[keyOf(present(t, path).spec(), map[int]any{1000: text, 1001: b})]++
+		b, err := meta.Transform("bucket[3]").Apply(n, meta.Long)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[present(t, path).spec().Key(map[int]any{1000: text, 1001: b})]++
 	}
 	if got := placed(t, path); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("partitions %v, want %v", got, want)
 	}
 	for _, e := range entries(t, path) {
-		f := e.DataFile()
-		if lo, hi := f.LowerBoundValues()[4], f.UpperBoundValues()[4]; string(lo) != string(hi) || string(lo) != f.Partition()[1000] {
-			t.Errorf("the partition %v has texts from %s to %s", f.Partition(), lo, hi)
+		f := e.File
+		if lo, hi := f.Lower[4], f.Upper[4]; string(lo) != string(hi) || string(lo) != f.Partition[1000] {
+			t.Errorf("the partition %v has texts from %s to %s", f.Partition, lo, hi)
 		}
-		if name := filepath.Base(f.FilePath()); !strings.HasPrefix(name, "part-") || strings.Contains(f.FilePath(), "=") {
+		if name := filepath.Base(f.Path); !strings.HasPrefix(name, "part-") || strings.Contains(f.Path, "=") {
 			t.Errorf("a file is called %s", name)
 		}
-		if info, err := os.Stat(f.FilePath()); err != nil || info.Size() != f.FileSizeBytes() {
-			t.Errorf("a file has %v bytes, and is said to have %d", info, f.FileSizeBytes())
+		if info, err := os.Stat(f.Path); err != nil || info.Size() != f.Bytes {
+			t.Errorf("a file has %v bytes, and is said to have %d", info, f.Bytes)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	iceberg "github.com/apache/iceberg-go"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 )
 
 // rest is a table of a catalog that speaks Iceberg's REST protocol.
@@ -193,7 +193,7 @@ func (r *rest) load(ctx context.Context) (*table, error) {
 }
 
 // prepare asks the catalog where the table is to lie; it is made by the commit.
-func (r *rest) prepare(ctx context.Context, schema *iceberg.Schema) (*table, error) {
+func (r *rest) prepare(ctx context.Context, schema *meta.Schema) (*table, error) {
 	var l loaded
 	err := r.do(ctx, http.MethodPost, r.tables(), map[string]any{"name": r.name, "schema": schema, "stage-create": true}, &l)
 	var said *restError
@@ -241,7 +241,7 @@ func (r *rest) creation(t *table) []map[string]any {
 	return []map[string]any{
 		{"action": "assign-uuid", "uuid": t.UUID},
 		{"action": "upgrade-format-version", "format-version": t.FormatVersion},
-		{"action": "add-schema", "schema": t.schema(), "last-column-id": t.schema().HighestFieldID()},
+		{"action": "add-schema", "schema": t.schema(), "last-column-id": highest(t.schema())},
 		{"action": "set-current-schema", "schema-id": -1},
 		{"action": "add-spec", "spec": map[string]any{"spec-id": 0, "fields": []any{}}},
 		{"action": "set-default-spec", "spec-id": -1},

@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	iceberg "github.com/apache/iceberg-go"
-
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 )
 
 // restServer is a catalog with one table, w/spring.survey.income, behind a prefix and a token.
@@ -70,9 +69,9 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Ref      string    `json:"ref-name"`
 			ID       int64     `json:"snapshot-id"`
 		} `json:"updates"`
-		Name   string          `json:"name"`
-		Schema *iceberg.Schema `json:"schema"`
-		Stage  bool            `json:"stage-create"`
+		Name   string       `json:"name"`
+		Schema *meta.Schema `json:"schema"`
+		Stage  bool         `json:"stage-create"`
 	}
 	if r.Method == http.MethodPost {
 		d := json.NewDecoder(r.Body)

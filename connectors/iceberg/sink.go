@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	iceberg "github.com/apache/iceberg-go"
-
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -25,8 +24,8 @@ type sink struct {
 	mode    string
 	catalog catalog
 	table   *table // as it was when the run began
-	schema  *iceberg.Schema
-	spec    *iceberg.PartitionSpec
+	schema  *meta.Schema
+	spec    *meta.PartitionSpec
 	run     *attempt
 	to      writer
 
@@ -75,32 +74,32 @@ func (s *sink) create(ctx context.Context, c *SinkConfig, plan connectors.Plan) 
 			return err
 		}
 	}
-	if s.schema, s.spec = s.table.schema(), s.table.spec(); s.mode == partitionsMode && s.spec.IsUnpartitioned() {
+	root, err := pathOf(s.table.Location)
+	if err != nil {
+		return err
+	}
+	if err := s.spares(ctx, plan.Source, root); err != nil {
+		return err
+	}
+	if s.schema, s.spec = s.table.schema(), s.table.spec(); s.mode == partitionsMode && s.spec.Unpartitioned() {
 		return errors.New("has no partitions that a release could take the place of (mode: partitions)")
 	}
 	ids, err := s.takes(plan.Layout)
 	if err != nil {
 		return err
 	}
-	root, err := pathOf(s.table.Location)
-	if err != nil {
-		return err
-	}
 	if objectpath.Is(root) {
 		return errors.New("lies in object storage, which releases into tables are not written to yet; write Parquet files there and have a catalog add them")
-	}
-	if err := s.spares(ctx, plan.Source, root); err != nil {
-		return err
 	}
 	if s.run, err = begun(ctx, root, s.table); err != nil {
 		return err
 	}
-	if !s.spec.IsUnpartitioned() && slices.ContainsFunc(plan.Layout.Release, func(o microdata.Output) bool { return o.Column < 0 }) {
+	if !s.spec.Unpartitioned() && slices.ContainsFunc(plan.Layout.Release, func(o microdata.Output) bool { return o.Column < 0 }) {
 		return errConflict // Carries has seen it unpartitioned
 	}
 	files := c.files()
 	files.Path = s.run.dir.Path()
-	if s.spec.IsUnpartitioned() {
+	if s.spec.Unpartitioned() {
 		within := files.Within(&parquet.Table{Dir: s.run.dir, IDs: ids, Written: func(w parquet.Written) { s.add(w, nil) }})
 		s.to, err = within.Create(ctx, plan)
 		return err
@@ -116,16 +115,16 @@ func (s *sink) add(w parquet.Written, partition map[int]any) {
 }
 
 // schemaOf is the schema of a new table for a release. None of its columns is required: a mask may take values away.
-func schemaOf(layout *microdata.Layout) (*iceberg.Schema, error) {
-	var fields []iceberg.NestedField
+func schemaOf(layout *microdata.Layout) (*meta.Schema, error) {
+	var fields []meta.Field
 	for i, o := range layout.Release {
 		t, err := tableType(o.Field.Type)
 		if err != nil {
 			return nil, fmt.Errorf("column %s %w", o.Field.Name, err)
 		}
-		fields = append(fields, iceberg.NestedField{ID: i + 1, Name: o.Field.Name, Type: t})
+		fields = append(fields, meta.Field{ID: i + 1, Name: o.Field.Name, Type: t})
 	}
-	return iceberg.NewSchema(0, fields...), nil
+	return &meta.Schema{Fields: fields}, nil
 }
 
 // takes holds the release against the table, and returns the ids of its columns. The table must have the columns of the release, no
@@ -140,11 +139,11 @@ func (s *sink) takes(layout *microdata.Layout) (map[string]int32, error) {
 		}
 	}
 	ids := map[string]int32{}
-	for _, f := range s.schema.Fields() {
+	for _, f := range s.schema.Fields {
 		ids[f.Name] = int32(f.ID)
 	}
 	for _, o := range layout.Release {
-		f, ok := s.schema.FindFieldByName(o.Field.Name)
+		f, ok := s.schema.Named(o.Field.Name)
 		if !ok {
 			return nil, fmt.Errorf("has no column %s; add it to the table, or name another one", o.Field.Name)
 		}
@@ -152,14 +151,14 @@ func (s *sink) takes(layout *microdata.Layout) (map[string]int32, error) {
 		if err != nil {
 			return nil, fmt.Errorf("column %s %w", o.Field.Name, err)
 		}
-		if !t.Equals(f.Type) && !(f.Type.Equals(iceberg.PrimitiveTypes.UUID) && t.Equals(iceberg.FixedTypeOf(16))) {
+		if t != f.Type && !(f.Type == meta.UUID && t == meta.Fixed(16)) {
 			return nil, fmt.Errorf("column %s is %s in the table and %s in the release", f.Name, f.Type, t)
 		}
 		if f.Required && o.Field.Nullable {
 			return nil, fmt.Errorf("column %s must not be missing in the table, and may be in the release", f.Name)
 		}
 	}
-	if n := len(s.schema.Fields()); n != len(layout.Release) {
+	if n := len(s.schema.Fields); n != len(layout.Release) {
 		return nil, fmt.Errorf("has %d columns, and the release %d; a release has all columns of its table", n, len(layout.Release))
 	}
 	return ids, nil
@@ -174,8 +173,9 @@ func (s *sink) spares(ctx context.Context, from connectors.Source, root string) 
 		if err != nil {
 			return err
 		}
-		for _, m := range manifests {
-			if m.ManifestContent() == iceberg.ManifestContentDeletes && s.mode != appendMode {
+		for i := range manifests {
+			m := &manifests[i]
+			if m.Deletes && s.mode != appendMode {
 				return errors.New("has records that were deleted by separate files (merge-on-read), so that its files cannot be replaced here; rewrite them first (rewrite_data_files, rewrite_position_delete_files), or append")
 			}
 			entries, err := liveEntries(ctx, m)
@@ -183,7 +183,7 @@ func (s *sink) spares(ctx context.Context, from connectors.Source, root string) 
 				return err
 			}
 			for _, e := range entries {
-				p, err := pathOf(e.DataFile().FilePath())
+				p, err := pathOf(e.File.Path)
 				if err != nil {
 					return err
 				}

@@ -1,7 +1,6 @@
 package iceberg
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -11,15 +10,17 @@ import (
 	"strconv"
 	"time"
 
-	iceberg "github.com/apache/iceberg-go"
-
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 // snapshot writes the manifests of the release, and of what stays of the table, and their list. A try has files of its own.
 func (s *sink) snapshot(ctx context.Context, t *table, try int) (*snapshot, error) {
 	next := &snapshot{ID: s.number(t), Sequence: t.LastSequenceNumber + 1, Timestamp: t.stamp(time.Now()), Schema: &t.CurrentSchema}
-	m := &manifests{sink: s, table: t, try: try, id: next.ID}
+	m := &manifests{sink: s, table: t, try: try, next: next, keys: map[string]bool{}}
+	for _, v := range s.values {
+		m.keys[s.spec.Key(v)] = true
+	}
 	if err := m.added(); err != nil {
 		return nil, err
 	}
@@ -30,12 +31,11 @@ func (s *sink) snapshot(ctx context.Context, t *table, try int) (*snapshot, erro
 			return nil, err
 		}
 	}
-	var text bytes.Buffer
-	if err := iceberg.WriteManifestList(2, &text, next.ID, next.Parent, &next.Sequence, 0, m.list); err != nil {
-		return nil, errors.New("the list of manifests cannot be made")
+	text, err := meta.WriteList(next.ID, next.Parent, next.Sequence, m.list)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if next.Manifests, err = m.write("snap", text.Bytes()); err != nil {
+	if next.Manifests, err = m.write("snap", text); err != nil {
 		return nil, err
 	}
 	next.Summary = m.summary(before)
@@ -58,8 +58,9 @@ type manifests struct {
 	*sink
 	table *table
 	try   int
-	id    int64 // of the snapshot
-	list  []iceberg.ManifestFile
+	next  *snapshot
+	list  []meta.Manifest
+	keys  map[string]bool // of the partitions of the release
 
 	count struct{ files, records, bytes, removed, removedRecords int64 }
 }
@@ -74,24 +75,12 @@ func (m *manifests) write(name string, text []byte) (string, error) {
 }
 
 // manifest writes one manifest.
-func (m *manifests) manifest(spec iceberg.PartitionSpec, fill func(w *iceberg.ManifestWriter) error) error {
-	var text bytes.Buffer
-	w, err := iceberg.NewManifestWriter(2, &text, spec, m.table.schema(), m.id)
+func (m *manifests) manifest(spec *meta.PartitionSpec, entries []meta.Entry) error {
+	text, of, err := meta.Write(m.next.ID, m.next.Sequence, spec, m.table.schema(), false, entries)
 	if err == nil {
-		err = fill(w)
+		of.Path, err = m.write(fmt.Sprintf("m%d", len(m.list)), text)
 	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
-		return errors.New("a manifest cannot be made") // whose reason could hold a value of a partition
-	}
-	at, err := m.write(fmt.Sprintf("m%d", len(m.list)), text.Bytes())
-	if err != nil {
-		return err
-	}
-	file, err := w.ToManifestFile(at, int64(text.Len()))
-	m.list = append(m.list, file)
+	m.list = append(m.list, of)
 	return err
 }
 
@@ -100,50 +89,38 @@ func (m *manifests) added() error {
 	if len(m.written) == 0 {
 		return nil
 	}
-	return m.manifest(*m.spec, func(w *iceberg.ManifestWriter) error {
-		for i := range m.written {
-			file, err := m.dataFile(i)
-			if err != nil {
-				return err
-			}
-			if err := w.Add(iceberg.NewManifestEntryBuilder(iceberg.EntryStatusADDED, &m.id, file).Build()); err != nil {
-				return err
-			}
-			m.count.files++
-			m.count.records += file.Count()
-			m.count.bytes += file.FileSizeBytes()
-		}
-		return nil
-	})
+	var entries []meta.Entry
+	for i := range m.written {
+		f := m.file(i)
+		entries = append(entries, meta.Entry{Status: meta.Added, Snapshot: m.next.ID, File: f})
+		m.count.files++
+		m.count.records += f.Records
+		m.count.bytes += f.Bytes
+	}
+	return m.manifest(m.spec, entries)
 }
 
-// dataFile describes a file of the release. All that it says of columns is of released values.
-func (m *manifests) dataFile(i int) (iceberg.DataFile, error) {
-	f := &m.written[i]
-	at := m.table.Location + "/" + dataFolder + "/" + m.run.mark + "/" + filepath.ToSlash(f.Name)
-	b, err := iceberg.NewDataFileBuilder(*m.spec, iceberg.EntryContentData, at, iceberg.ParquetFile, m.values[i], nil, nil, f.Records, f.Bytes)
-	if err != nil {
-		return nil, err
+// file describes a file of the release. All that it says of columns is of released values.
+func (m *manifests) file(i int) meta.File {
+	of := &m.written[i]
+	f := meta.File{
+		Path:   m.table.Location + "/" + dataFolder + "/" + m.run.mark + "/" + filepath.ToSlash(of.Name),
+		Format: meta.Parquet, Spec: m.spec.ID, Partition: m.values[i], Records: of.Records, Bytes: of.Bytes,
+		Sizes: map[int]int64{}, Values: map[int]int64{}, Nulls: map[int]int64{}, Lower: map[int][]byte{}, Upper: map[int][]byte{},
 	}
-	sizes, values, nulls := map[int]int64{}, map[int]int64{}, map[int]int64{}
-	lower, upper := map[int][]byte{}, map[int][]byte{}
-	for id, c := range f.Columns {
-		sizes[int(id)], values[int(id)], nulls[int(id)] = c.Bytes, c.Values, c.Nulls
-		if t, ok := m.schema.FindTypeByID(int(id)); ok && c.Min != nil && c.Max != nil && storedAlike(t) {
-			lower[int(id)], upper[int(id)] = c.Min, c.Max
+	for id, c := range of.Columns {
+		id := int(id)
+		f.Sizes[id], f.Values[id], f.Nulls[id] = c.Bytes, c.Values, c.Nulls
+		if column, ok := m.schema.ByID(id); ok && c.Min != nil && c.Max != nil && storedAlike[column.Type] {
+			f.Lower[id], f.Upper[id] = c.Min, c.Max
 		}
 	}
-	return b.ColumnSizes(sizes).ValueCounts(values).NullValueCounts(nulls).LowerBoundValues(lower).UpperBoundValues(upper).Build(), nil
+	return f
 }
 
-// storedAlike reports whether the bounds of a type's values are stored as Parquet stores its values.
-func storedAlike(t iceberg.Type) bool {
-	switch t.(type) {
-	case iceberg.Int32Type, iceberg.Int64Type, iceberg.Float32Type, iceberg.Float64Type, iceberg.DateType, iceberg.TimeType,
-		iceberg.TimestampType, iceberg.TimestampTzType, iceberg.StringType:
-		return true
-	}
-	return false
+// storedAlike are the types of which bounds are stored as Parquet stores its values.
+var storedAlike = map[meta.Type]bool{
+	meta.Int: true, meta.Long: true, meta.Float: true, meta.Double: true, meta.Date: true, meta.Time: true, meta.Timestamp: true, meta.TimestampTZ: true, meta.String: true,
 }
 
 // carried adds the manifests of what stays in the table. Files that the release takes the place of are marked as removed, so that they are
@@ -153,9 +130,10 @@ func (m *manifests) carried(ctx context.Context, before *snapshot) error {
 	if err != nil {
 		return err
 	}
-	for _, of := range list {
-		if m.mode == appendMode || of.ManifestContent() != iceberg.ManifestContentData {
-			m.list = append(m.list, of)
+	for i := range list {
+		of := &list[i]
+		if m.mode == appendMode || of.Deletes {
+			m.list = append(m.list, *of)
 			continue
 		}
 		entries, err := liveEntries(ctx, of)
@@ -165,66 +143,42 @@ func (m *manifests) carried(ctx context.Context, before *snapshot) error {
 		if len(entries) == 0 {
 			continue
 		}
-		spec, err := m.specOf(of.PartitionSpecID())
+		spec, err := m.specOf(of.Spec)
 		if err != nil {
 			return err
 		}
-		replaced := make([]bool, len(entries))
 		some := false
-		for i, e := range entries {
-			replaced[i] = m.replaces(e.DataFile())
-			some = some || replaced[i]
+		for i := range entries {
+			e := &entries[i]
+			if e.Status = meta.Kept; m.replaces(&e.File) {
+				e.Status, e.Snapshot, some = meta.Removed, m.next.ID, true
+				m.count.removed++
+				m.count.removedRecords += e.File.Records
+			}
 		}
 		if !some {
-			m.list = append(m.list, of)
+			m.list = append(m.list, *of)
 			continue
 		}
-		if err := m.manifest(spec, func(w *iceberg.ManifestWriter) error {
-			for i, e := range entries {
-				if !replaced[i] {
-					if err := w.Existing(e); err != nil {
-						return err
-					}
-					continue
-				}
-				if err := w.Delete(e); err != nil {
-					return err
-				}
-				m.count.removed++
-				m.count.removedRecords += e.DataFile().Count()
-			}
-			return nil
-		}); err != nil {
+		if err := m.manifest(spec, entries); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *manifests) specOf(id int32) (iceberg.PartitionSpec, error) {
+func (m *manifests) specOf(id int) (*meta.PartitionSpec, error) {
 	for i := range m.table.Specs {
-		if spec := m.table.Specs[i]; spec.ID() == int(id) {
-			if m.mode == partitionsMode && spec.ID() != m.spec.ID() {
-				break
-			}
+		if spec := &m.table.Specs[i]; spec.ID == id && (m.mode != partitionsMode || id == m.spec.ID) {
 			return spec, nil
 		}
 	}
-	return iceberg.PartitionSpec{}, errors.New("has files of another partitioning than its present one, so that partitions cannot be told apart; rewrite them first (rewrite_data_files)")
+	return nil, errors.New("has files of another partitioning than its present one, so that partitions cannot be told apart; rewrite them first (rewrite_data_files)")
 }
 
 // replaces reports whether the release takes the place of a file.
-func (m *manifests) replaces(f iceberg.DataFile) bool {
-	if m.mode == overwriteMode {
-		return true
-	}
-	is := keyOf(m.spec, f.Partition())
-	for _, v := range m.values {
-		if keyOf(m.spec, v) == is {
-			return true
-		}
-	}
-	return false
+func (m *manifests) replaces(f *meta.File) bool {
+	return m.mode == overwriteMode || m.keys[m.spec.Key(f.Partition)]
 }
 
 // summary is what the snapshot says of itself: numbers of files, records and bytes of releases.

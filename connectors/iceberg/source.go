@@ -1,7 +1,6 @@
 package iceberg
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -13,9 +12,9 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	iceberg "github.com/apache/iceberg-go"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/files"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
@@ -91,7 +90,7 @@ func (c *SourceConfig) read(ctx context.Context, t *table) (connectors.Source, e
 		return nil, err
 	}
 	var columns []parquet.Column
-	for _, f := range schema.Fields() {
+	for _, f := range schema.Fields {
 		if f.ID < 1 || f.ID > math.MaxInt32 {
 			return nil, errors.New("a column's id is none")
 		}
@@ -123,11 +122,11 @@ func (c *SourceConfig) read(ctx context.Context, t *table) (connectors.Source, e
 
 // sameTypes reports whether the columns of the files have the table's types. Whether those of a column that consists of several are the same is
 // not looked at where the table's columns were never changed.
-func sameTypes(src connectors.Source, schema *iceberg.Schema, evolved bool) (bool, error) {
+func sameTypes(src connectors.Source, schema *meta.Schema, evolved bool) (bool, error) {
 	same := true
 	for i, f := range src.Schema().Fields {
-		of := schema.Field(i)
-		if _, nested := of.Type.(iceberg.NestedType); nested {
+		of := schema.Fields[i]
+		if of.Type.Nested() {
 			if evolved {
 				return false, fmt.Errorf("column %s consists of several, and the table's columns were changed: such columns are not followed", f.Name)
 			}
@@ -143,23 +142,23 @@ func sameTypes(src connectors.Source, schema *iceberg.Schema, evolved bool) (boo
 }
 
 // filesOf lists a snapshot's data files, by their locations' order, and the files that say what of them is deleted.
-func filesOf(ctx context.Context, s *snapshot) (data, deletes []iceberg.ManifestEntry, err error) {
+func filesOf(ctx context.Context, s *snapshot) (data, deletes []meta.Entry, err error) {
 	entries, err := entriesOf(ctx, s)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, e := range entries {
-		if f := e.DataFile(); f.FileFormat() != iceberg.ParquetFile {
-			return nil, nil, fmt.Errorf("the snapshot has files in %s, and only Parquet is read", f.FileFormat())
+		if e.File.Format != meta.Parquet {
+			return nil, nil, errors.New("the snapshot has files that are not Parquet, which alone is read")
 		}
-		if e.DataFile().ContentType() == iceberg.EntryContentData {
+		if e.File.Content == meta.Data {
 			data = append(data, e)
 		} else {
 			deletes = append(deletes, e)
 		}
 	}
-	location := func(e iceberg.ManifestEntry) string { return e.DataFile().FilePath() }
-	slices.SortFunc(data, func(a, b iceberg.ManifestEntry) int { return strings.Compare(location(a), location(b)) })
+	location := func(e meta.Entry) string { return e.File.Path }
+	slices.SortFunc(data, func(a, b meta.Entry) int { return strings.Compare(location(a), location(b)) })
 	for i := 1; i < len(data); i++ {
 		if location(data[i]) == location(data[i-1]) {
 			return nil, nil, errors.New("the snapshot has a data file twice")
@@ -169,18 +168,18 @@ func filesOf(ctx context.Context, s *snapshot) (data, deletes []iceberg.Manifest
 }
 
 // rowsOf is how many records data files are said to have.
-func rowsOf(data []iceberg.ManifestEntry) (n int64) {
+func rowsOf(data []meta.Entry) (n int64) {
 	for _, e := range data {
-		n += e.DataFile().Count()
+		n += e.File.Records
 	}
 	return n
 }
 
 // listed finds the files of entries, in their order.
-func listed(ctx context.Context, root string, entries []iceberg.ManifestEntry) (*files.Set, error) {
+func listed(ctx context.Context, root string, entries []meta.Entry) (*files.Set, error) {
 	var paths []string
 	for _, e := range entries {
-		p, err := pathOf(e.DataFile().FilePath())
+		p, err := pathOf(e.File.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -190,7 +189,7 @@ func listed(ctx context.Context, root string, entries []iceberg.ManifestEntry) (
 }
 
 // manifestsOf reads the list of a snapshot's manifests.
-func manifestsOf(ctx context.Context, s *snapshot) ([]iceberg.ManifestFile, error) {
+func manifestsOf(ctx context.Context, s *snapshot) ([]meta.Manifest, error) {
 	if s.Manifests == "" {
 		return nil, errors.New("the snapshot has no list of manifests, as early tables of version 1; rewrite its manifests (rewrite_manifests)")
 	}
@@ -198,35 +197,35 @@ func manifestsOf(ctx context.Context, s *snapshot) ([]iceberg.ManifestFile, erro
 	if err != nil {
 		return nil, err
 	}
-	list, err := iceberg.ReadManifestList(bytes.NewReader(text))
+	list, err := meta.ReadList(text)
 	if err != nil {
-		return nil, errors.New("the list of the snapshot's manifests is damaged")
+		return nil, fmt.Errorf("the list of the snapshot's manifests %w", err)
 	}
 	return list, nil
 }
 
 // liveEntries reads the entries of a manifest, without those of files that were removed.
-func liveEntries(ctx context.Context, m iceberg.ManifestFile) ([]iceberg.ManifestEntry, error) {
-	text, err := readAll(ctx, m.FilePath(), "a manifest of the snapshot")
+func liveEntries(ctx context.Context, m *meta.Manifest) ([]meta.Entry, error) {
+	text, err := readAll(ctx, m.Path, "a manifest of the snapshot")
 	if err != nil {
 		return nil, err
 	}
-	entries, err := iceberg.ReadManifest(m, bytes.NewReader(text), true)
+	entries, err := m.Read(text)
 	if err != nil {
-		return nil, errors.New("a manifest of the snapshot is damaged")
+		return nil, fmt.Errorf("a manifest of the snapshot %w", err)
 	}
 	return entries, nil
 }
 
 // entriesOf reads the live entries of all manifests of a snapshot.
-func entriesOf(ctx context.Context, s *snapshot) ([]iceberg.ManifestEntry, error) {
+func entriesOf(ctx context.Context, s *snapshot) ([]meta.Entry, error) {
 	manifests, err := manifestsOf(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	var all []iceberg.ManifestEntry
-	for _, m := range manifests {
-		entries, err := liveEntries(ctx, m)
+	var all []meta.Entry
+	for i := range manifests {
+		entries, err := liveEntries(ctx, &manifests[i])
 		if err != nil {
 			return nil, err
 		}
@@ -284,81 +283,54 @@ func resolved(path string) string {
 	}
 }
 
+// arrowTypes are the types in which columns of a table are read, of those without parameters.
+var arrowTypes = map[meta.Type]arrow.DataType{
+	meta.Boolean: arrow.FixedWidthTypes.Boolean, meta.Int: arrow.PrimitiveTypes.Int32, meta.Long: arrow.PrimitiveTypes.Int64,
+	meta.Float: arrow.PrimitiveTypes.Float32, meta.Double: arrow.PrimitiveTypes.Float64, meta.Date: arrow.FixedWidthTypes.Date32,
+	meta.Time: arrow.FixedWidthTypes.Time64us, meta.Timestamp: &arrow.TimestampType{Unit: arrow.Microsecond}, meta.TimestampTZ: arrow.FixedWidthTypes.Timestamp_us,
+	meta.String: arrow.BinaryTypes.String, meta.Binary: arrow.BinaryTypes.Binary, meta.UUID: &arrow.FixedSizeBinaryType{ByteWidth: 16},
+}
+
 // arrowType is the type in which a column of a table is read.
-func arrowType(t iceberg.Type) (arrow.DataType, error) {
-	switch t := t.(type) {
-	case iceberg.BooleanType:
-		return arrow.FixedWidthTypes.Boolean, nil
-	case iceberg.Int32Type:
-		return arrow.PrimitiveTypes.Int32, nil
-	case iceberg.Int64Type:
-		return arrow.PrimitiveTypes.Int64, nil
-	case iceberg.Float32Type:
-		return arrow.PrimitiveTypes.Float32, nil
-	case iceberg.Float64Type:
-		return arrow.PrimitiveTypes.Float64, nil
-	case iceberg.DateType:
-		return arrow.FixedWidthTypes.Date32, nil
-	case iceberg.TimeType:
-		return arrow.FixedWidthTypes.Time64us, nil
-	case iceberg.TimestampType:
-		return &arrow.TimestampType{Unit: arrow.Microsecond}, nil
-	case iceberg.TimestampTzType:
-		return arrow.FixedWidthTypes.Timestamp_us, nil
-	case iceberg.StringType:
-		return arrow.BinaryTypes.String, nil
-	case iceberg.BinaryType:
-		return arrow.BinaryTypes.Binary, nil
-	case iceberg.UUIDType:
-		return &arrow.FixedSizeBinaryType{ByteWidth: 16}, nil
-	case iceberg.FixedType:
-		return &arrow.FixedSizeBinaryType{ByteWidth: t.Len()}, nil
-	case iceberg.DecimalType:
-		return &arrow.Decimal128Type{Precision: int32(t.Precision()), Scale: int32(t.Scale())}, nil
+func arrowType(t meta.Type) (arrow.DataType, error) {
+	if known, ok := arrowTypes[t]; ok {
+		return known, nil
+	}
+	if n, ok := t.Width(); ok {
+		return &arrow.FixedSizeBinaryType{ByteWidth: n}, nil
+	}
+	if precision, scale, ok := t.Digits(); ok && precision <= 38 {
+		return &arrow.Decimal128Type{Precision: int32(precision), Scale: int32(scale)}, nil
 	}
 	return nil, fmt.Errorf("is of type %s, which is not read", t)
 }
 
 // tableType is the type that a released column has in a table.
-func tableType(t arrow.DataType) (iceberg.Type, error) {
+func tableType(t arrow.DataType) (meta.Type, error) {
 	switch t := t.(type) {
-	case *arrow.BooleanType:
-		return iceberg.PrimitiveTypes.Bool, nil
-	case *arrow.Int32Type:
-		return iceberg.PrimitiveTypes.Int32, nil
-	case *arrow.Int64Type:
-		return iceberg.PrimitiveTypes.Int64, nil
-	case *arrow.Float32Type:
-		return iceberg.PrimitiveTypes.Float32, nil
-	case *arrow.Float64Type:
-		return iceberg.PrimitiveTypes.Float64, nil
-	case *arrow.Date32Type:
-		return iceberg.PrimitiveTypes.Date, nil
-	case *arrow.Time64Type:
-		if t.Unit == arrow.Microsecond {
-			return iceberg.PrimitiveTypes.Time, nil
-		}
-	case *arrow.TimestampType:
-		if t.Unit == arrow.Microsecond {
-			if t.TimeZone == "" {
-				return iceberg.PrimitiveTypes.Timestamp, nil
-			}
-			return iceberg.PrimitiveTypes.TimestampTz, nil
-		}
-	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
-		return iceberg.PrimitiveTypes.String, nil
-	case *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
-		return iceberg.PrimitiveTypes.Binary, nil
+	case *arrow.LargeStringType, *arrow.StringViewType:
+		return meta.String, nil
+	case *arrow.LargeBinaryType, *arrow.BinaryViewType:
+		return meta.Binary, nil
 	case *arrow.FixedSizeBinaryType:
-		return iceberg.FixedTypeOf(t.ByteWidth), nil
+		return meta.Fixed(t.ByteWidth), nil
 	case arrow.DecimalType:
 		if p, s := t.GetPrecision(), t.GetScale(); p <= 38 && s >= 0 {
-			return iceberg.DecimalTypeOf(int(p), int(s)), nil
+			return meta.Decimal(int(p), int(s)), nil
+		}
+	case *arrow.TimestampType:
+		if t.Unit == arrow.Microsecond && t.TimeZone != "" {
+			return meta.TimestampTZ, nil
 		}
 	case *arrow.DictionaryType:
 		return tableType(t.ValueType)
 	}
-	return nil, fmt.Errorf("is of type %s, which a table of Iceberg does not have; withhold it (role: identifier), or read it as another type", t)
+	for name, known := range arrowTypes {
+		if arrow.TypeEqual(known, t) {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("is of type %s, which a table of Iceberg does not have; withhold it (role: identifier), or read it as another type", t)
 }
 
 // alike reports whether two types are the same, decimals of any width included.

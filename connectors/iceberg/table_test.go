@@ -2,12 +2,13 @@ package iceberg
 
 import (
 	"bytes"
-	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +17,9 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	iceberg "github.com/apache/iceberg-go"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -195,7 +196,7 @@ func everything(t testing.TB, path string) (names []string) {
 	return names
 }
 
-func entries(t testing.TB, path string) []iceberg.ManifestEntry {
+func entries(t testing.TB, path string) []meta.Entry {
 	t.Helper()
 	all, err := entriesOf(t.Context(), present(t, path).current())
 	if err != nil {
@@ -246,7 +247,7 @@ func TestModesAndTimeTravel(t *testing.T) {
 	}
 	gone := int64(0)
 	for _, m := range manifests {
-		gone += m.DeletedRows()
+		gone += m.RemovedRow
 	}
 	if gone != 130 {
 		t.Errorf("%d records are marked as removed, want 130", gone)
@@ -268,8 +269,8 @@ func TestMetadataTellReleasedValuesAlone(t *testing.T) {
 		}
 	}
 	tab := present(t, path)
-	if tab.schema().HighestFieldID() != 3 {
-		t.Fatalf("the table has the columns %v", tab.schema().Fields())
+	if len(tab.schema().Fields) != 3 {
+		t.Fatalf("the table has the columns %v", tab.schema().Fields)
 	}
 	for key, v := range tab.current().Summary {
 		if strings.Contains(key+v, "/") {
@@ -277,35 +278,31 @@ func TestMetadataTellReleasedValuesAlone(t *testing.T) {
 		}
 	}
 	all := entries(t, path)
-	if len(all) != 1 || all[0].DataFile().Count() != 300 {
+	if len(all) != 1 || all[0].File.Records != 300 {
 		t.Fatalf("entries %v", all)
 	}
-	f := all[0].DataFile()
-	lower, upper := f.LowerBoundValues(), f.UpperBoundValues()
+	f := all[0].File
+	lower, upper := f.Lower, f.Upper
 	for id, want := range map[int][2]string{1: {"1000.5", "3093.5"}, 2: {"-100", "99"}, 3: {" edge 11", "x9"}} {
-		typ, _ := tab.schema().FindTypeByID(id)
-		lo, err1 := iceberg.LiteralFromBytes(typ, lower[id])
-		hi, err2 := iceberg.LiteralFromBytes(typ, upper[id])
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
+		column, _ := tab.schema().ByID(id)
+		lo, hi := bound(column.Type, lower[id]), bound(column.Type, upper[id])
 		texts := values(t, &SourceConfig{Place: at(path)}, []string{"masked", "c0", "c1"}[id-1])
 		slices.Sort(texts)
 		if id == 3 {
 			want = [2]string{texts[0], texts[len(texts)-1]}
 		}
-		if lo.String() != want[0] || hi.String() != want[1] {
+		if lo != want[0] || hi != want[1] {
 			t.Errorf("column %d: bounds %s and %s, want %s", id, lo, hi, want)
 		}
-		if f.ValueCounts()[id] != 300 || f.NullValueCounts()[id] != 0 {
-			t.Errorf("column %d: %d values, %d nulls", id, f.ValueCounts()[id], f.NullValueCounts()[id])
+		if f.Values[id] != 300 || f.Nulls[id] != 0 {
+			t.Errorf("column %d: %d values, %d nulls", id, f.Values[id], f.Nulls[id])
 		}
 	}
-	if len(lower) != 3 || len(upper) != 3 || len(f.ValueCounts()) != 3 {
+	if len(lower) != 3 || len(upper) != 3 || len(f.Values) != 3 {
 		t.Errorf("bounds of %d and %d columns", len(lower), len(upper))
 	}
-	if info, err := os.Stat(f.FilePath()); err != nil || info.Size() != f.FileSizeBytes() {
-		t.Errorf("the file has %v bytes, and is said to have %d: %v", info, f.FileSizeBytes(), err)
+	if info, err := os.Stat(f.Path); err != nil || info.Size() != f.Bytes {
+		t.Errorf("the file has %v bytes, and is said to have %d: %v", info, f.Bytes, err)
 	}
 }
 
@@ -319,7 +316,7 @@ func TestSourceIsSpared(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := everything(t, path)
-	data := filepath.Dir(entries(t, path)[0].DataFile().FilePath())
+	data := filepath.Dir(entries(t, path)[0].File.Path)
 	for name, from := range map[string]connectors.SourceConfig{
 		"the table": &SourceConfig{Place: at(path)}, "a link to it": &SourceConfig{Place: at(link)},
 		"an earlier snapshot": &SourceConfig{Place: at(path), Snapshot: present(t, path).Snapshots[0].ID},
@@ -422,4 +419,13 @@ func other(m map[string]any) map[string]any {
 	return s
 }
 
-var _ = context.Background
+// bound is a bound of a column as text.
+func bound(t meta.Type, b []byte) string {
+	switch t {
+	case meta.Double:
+		return fmt.Sprint(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	case meta.Long:
+		return fmt.Sprint(int64(binary.LittleEndian.Uint64(b)))
+	}
+	return string(b)
+}
