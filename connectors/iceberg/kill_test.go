@@ -119,3 +119,66 @@ func runAlone(t *testing.T, path, mode string, kill time.Duration) time.Duration
 	}
 	return took
 }
+
+// TestDeadRuns: whatever a run has done when it dies, the next one removes what is not the table's, and nothing else. What a live run has written
+// stays.
+func TestDeadRuns(t *testing.T) {
+	for steps := range 5 {
+		for _, fresh := range []bool{true, false} {
+			path := filepath.Join(t.TempDir(), "table")
+			want := masked(upTo(3)...)
+			if fresh {
+				want = nil
+			} else {
+				release(t, records(t, 3), &SinkConfig{Place: at(path)})
+			}
+			sink := finished(t, records(t, 9), &SinkConfig{Place: at(path), Mode: "append"}).(*sink)
+			if steps == 0 {
+				if err := os.Remove(filepath.Join(publish.TempName(sink.run.folder()), "part-00000.parquet")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if steps >= 2 {
+				if err := sink.run.name(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var next *snapshot
+			if steps >= 3 {
+				var err error
+				if next, err = sink.snapshot(t.Context(), sink.table, 1); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(pendingMetadata(path, sink.run.mark), []byte("{"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if steps >= 4 {
+				if err := os.Remove(pendingMetadata(path, sink.run.mark)); err != nil {
+					t.Fatal(err)
+				}
+				if err := sink.catalog.commit(t.Context(), sink.table, next); err != nil {
+					t.Fatal(err)
+				}
+				want = append(want, masked(upTo(9)...)...)
+			}
+			left := everything(t, path)
+			release(t, records(t, 1), &SinkConfig{Place: at(path), Mode: "append"}) // the run lives
+			for _, name := range left {
+				if name != "metadata/"+hint && !exists(filepath.Join(path, name)) {
+					t.Errorf("step %d, new table %v: %s of a live run is gone", steps, fresh, name)
+				}
+			}
+			if err := sink.run.claim.File.Close(); err != nil { // it is dead
+				t.Fatal(err)
+			}
+			release(t, records(t, 2), &SinkConfig{Place: at(path), Mode: "append"})
+			expectRows(t, &SourceConfig{Place: at(path)}, want, masked(0), masked(0, 1))
+			for _, name := range everything(t, path) {
+				if strings.Contains(name, sink.run.mark) != (steps == 4 && strings.Contains(name, sink.run.mark)) || strings.Contains(name, "/.") {
+					t.Errorf("step %d, new table %v: %s is left", steps, fresh, name)
+				}
+			}
+		}
+	}
+}
