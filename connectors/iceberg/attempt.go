@@ -14,8 +14,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// attempt is what one run puts into a table's folder: a folder of data files and files of metadata, whose names begin with its mark. A
-// claim says that it is not complete. The claim of a run that was killed is found by the next one, which removes what no snapshot names.
+// attempt is what one run puts into a table's folder: a folder of data files and files of metadata, whose names begin
+// with its mark. A claim says that it is not complete. The claim of a run that was killed is found by the next one,
+// which removes what no snapshot names.
 type attempt struct {
 	root  string // the table's folder
 	mark  string
@@ -128,7 +129,8 @@ func removeNamed(folder, prefix string) error {
 	return errors.Join(errs...)
 }
 
-// sweep removes what killed runs have left in the table: what has the mark of a claim that no live run holds, and is not part of the table.
+// sweep removes what killed runs have left in the table: what has the mark of a claim that no live run holds, and is
+// not part of the table.
 func sweep(ctx context.Context, root string, t *table) error {
 	list, err := os.ReadDir(filepath.Join(root, dataFolder))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -13,8 +13,9 @@ type catalog interface {
 	load(ctx context.Context) (*table, error)
 	// prepare returns the metadata of a table that is yet to be made; it is there when its first snapshot is committed.
 	prepare(ctx context.Context, schema *meta.Schema) (*table, error)
-	// commit adds a snapshot to the table as it was loaded or prepared. The error is errConflict if the table has become another one
-	// meanwhile, a *doubt if it is not known whether the snapshot is there, and otherwise one after which it is not.
+	// commit adds a snapshot to the table as it was loaded or prepared. The error is errConflict if the table has
+	// become another one meanwhile, a *doubt if it is not known whether the snapshot is there, and otherwise one after
+	// which it is not.
 	commit(ctx context.Context, t *table, s *snapshot) error
 }
 

@@ -20,8 +20,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// composedOf is what a snapshot is read from whose files are not its records as they are: some were written when the table had other columns,
-// or records of them are deleted.
+// composedOf is what a snapshot is read from whose files are not its records as they are: some were written when the
+// table had other columns, or records of them are deleted.
 type composedOf struct {
 	table   *table
 	schema  *meta.Schema

@@ -144,8 +144,8 @@ func (c *SinkConfig) files() *parquet.SinkConfig {
 	return &parquet.SinkConfig{Path: "table", Compression: c.Compression}
 }
 
-// Carries implements connectors.SinkConfig: columns of Parquet files are copied, except into a partitioned table, where the records of a
-// block go to several files; whether it is one is known when it is looked up.
+// Carries implements connectors.SinkConfig: columns of Parquet files are copied, except into a partitioned table, where
+// the records of a block go to several files; whether it is one is known when it is looked up.
 func (c *SinkConfig) Carries(src connectors.Source) bool {
 	if keys, known := connectors.PartitionKeys(src); !known || len(keys) > 0 || !c.files().Carries(src) {
 		return false

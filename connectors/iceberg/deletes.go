@@ -56,8 +56,8 @@ func (c *composedOf) applied(ctx context.Context, s *composed) error {
 	return nil
 }
 
-// normal is a location of which there are several forms (file:/a, file:///a): a delete that is not recognised would release a record that is no
-// more.
+// normal is a location of which there are several forms (file:/a, file:///a): a delete that is not recognised would
+// release a record that is no more.
 func normal(location string) string {
 	if p, err := pathOf(location); err == nil {
 		return p
@@ -65,8 +65,8 @@ func normal(location string) string {
 	return location
 }
 
-// byPosition marks the rows that a file lists: by the location of their data file and their place in it. It is of files that are as old as it
-// or older.
+// byPosition marks the rows that a file lists: by the location of their data file and their place in it. It is of files
+// that are as old as it or older.
 func (c *composedOf) byPosition(ctx context.Context, e meta.Entry, s *composed, at map[string]int) error {
 	return c.each(ctx, e, []parquet.Column{{ID: deletedPathID, Name: "file_path"}, {ID: deletedPosID, Name: "pos"}}, func(columns []arrow.Array, row int) error {
 		paths, ok1 := columns[0].(*array.String)
@@ -86,7 +86,8 @@ func (c *composedOf) byPosition(ctx context.Context, e meta.Entry, s *composed, 
 	})
 }
 
-// byValues marks the rows that have the values of one of a file's records in its columns, in data files of its partition that are older than it.
+// byValues marks the rows that have the values of one of a file's records in its columns, in data files of its
+// partition that are older than it.
 func (c *composedOf) byValues(ctx context.Context, e meta.Entry, s *composed) error {
 	f := &e.File
 	var columns []parquet.Column
@@ -168,7 +169,8 @@ func (p *part) matching(ctx context.Context, schema *microdata.Schema, names []s
 	})
 }
 
-// rowKey tells the values of records apart. A value has one text whichever type of those that promote to one another it has.
+// rowKey tells the values of records apart. A value has one text whichever type of those that promote to one another it
+// has.
 func rowKey(columns []arrow.Array, row int) string {
 	var key strings.Builder
 	for _, a := range columns {

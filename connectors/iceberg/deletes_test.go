@@ -33,6 +33,7 @@ type deletion struct {
 	columns  []column
 	equality []int // ids of the columns; nil: by position
 	sequence int64 // 0: that of its snapshot
+	of       any   // the value of its partition, by the first field; nil: there is none
 }
 
 // deleting adds a snapshot with files of deleted records to a table.
@@ -57,6 +58,9 @@ func deleting(t *testing.T, path string, all ...deletion) {
 		f := meta.File{Content: meta.DeletesPositions, Path: name + "/part-00000.parquet", Format: meta.Parquet, Records: int64(rows), Bytes: info.Size()}
 		if d.equality != nil {
 			f.Content, f.Equality = meta.DeletesValues, d.equality
+		}
+		if d.of != nil {
+			f.Partition = map[int]any{tab.spec().Fields[0].ID: d.of}
 		}
 		entries = append(entries, meta.Entry{Status: meta.Added, Snapshot: id, Sequence: d.sequence, File: f})
 	}
@@ -196,7 +200,8 @@ func expectRows(t *testing.T, from *SourceConfig, want ...[]string) {
 	}
 }
 
-// A deleted record is not read: the first, the last, one that is named twice, by whatever form of the file's location, and all of a file.
+// A deleted record is not read: the first, the last, one that is named twice, by whatever form of the file's location,
+// and all of a file.
 func TestDeletedByPosition(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table")
 	release(t, records(t, 50), &SinkConfig{Place: at(path)})
@@ -233,8 +238,8 @@ func TestDeletedByPosition(t *testing.T) {
 	refused(t, &SourceConfig{Place: at(path)}, "a record that its data file does not have")
 }
 
-// blocks checks that blocks of any cut have the same records in the same order, as numbers and as they are, and that exact ones are windows of
-// the records that are left.
+// blocks checks that blocks of any cut have the same records in the same order, as numbers and as they are, and that
+// exact ones are windows of the records that are left.
 func blocks(t *testing.T, path string) {
 	t.Helper()
 	src, err := (&SourceConfig{Place: at(path)}).Open(t.Context())
@@ -308,6 +313,23 @@ func TestDeletedByValues(t *testing.T) {
 	release(t, records(t, 3), &SinkConfig{Place: at(path), Mode: "append"})
 	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(50, 0, 2, 49)...), masked(0, 1, 2))
 	blocks(t, path)
+}
+
+// By values, records are deleted in the files of one partition.
+func TestDeletedByValuesInAPartition(t *testing.T) {
+	path := divided(t, by(4, 1000, "c1", "identity"))
+	release(t, records(t, 20), &SinkConfig{Place: at(path), Mode: "append"})
+	texts, numbers := values(t, &SourceConfig{Place: at(path)}, "c1"), values(t, &SourceConfig{Place: at(path)}, "masked")
+	ages := values(t, &SourceConfig{Place: at(path)}, "c0")
+	var age int
+	if _, err := fmt.Sscan(ages[4], &age); err != nil {
+		t.Fatal(err)
+	}
+	one := column{"c0", 3, []any{age}}
+	deleting(t, path, deletion{columns: []column{one}, equality: []int{3}, of: texts[5]})
+	expectRows(t, &SourceConfig{Place: at(path)}, numbers)
+	deleting(t, path, deletion{columns: []column{one}, equality: []int{3}, of: texts[4]})
+	expectRows(t, &SourceConfig{Place: at(path)}, numbers[:4], numbers[5:])
 }
 
 // Deletes that cannot be understood are refused, and never passed over.

@@ -17,8 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// folder is a table whose metadata are numbered files in its own folder, as Hadoop's catalog has them: the present ones are those with the
-// greatest number. A file says which number to look from.
+// folder is a table whose metadata are numbered files in its own folder, as Hadoop's catalog has them: the present ones
+// are those with the greatest number. A file says which number to look from.
 type folder struct {
 	path string
 }
@@ -118,7 +118,8 @@ func pendingMetadata(folder, mark string) string {
 	return publish.TempName(filepath.Join(folder, metadataFolder, mark+".metadata.json"))
 }
 
-// commit gives the metadata the next number, which nobody else must have. The hint comes afterwards: who reads an older one looks further.
+// commit gives the metadata the next number, which nobody else must have. The hint comes afterwards: who reads an older
+// one looks further.
 func (f *folder) commit(_ context.Context, t *table, s *snapshot) error {
 	n := 0
 	if t.location != "" {

@@ -23,8 +23,9 @@ const killVariable = "ICEBERG_KILLED"
 // killedRecords is how many records a killed run releases.
 const killedRecords = 200
 
-// TestKilled kills runs at random moments from their beginning to their end. Whenever it comes, the table has all records of the run or none of
-// them, its metadata can be read, and the next run leaves nothing in the folder that is not the table's.
+// TestKilled kills runs at random moments from their beginning to their end. Whenever it comes, the table has all
+// records of the run or none of them, its metadata can be read, and the next run leaves nothing in the folder that is
+// not the table's.
 func TestKilled(t *testing.T) {
 	if path := os.Getenv(killVariable); path != "" {
 		fmt.Println("begun") // what is before this costs the same each time
@@ -79,7 +80,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// runAlone runs a release in a process of its own, kills it some time after it has begun (0: not), and returns how long it took from there.
+// runAlone runs a release in a process of its own, kills it some time after it has begun (0: not), and returns how long
+// it took from there.
 func runAlone(t *testing.T, path, mode string, kill time.Duration) time.Duration {
 	t.Helper()
 	run := exec.Command(os.Args[0], "-test.run=^TestKilled$", "-test.v=true")
@@ -120,8 +122,8 @@ func runAlone(t *testing.T, path, mode string, kill time.Duration) time.Duration
 	return took
 }
 
-// TestDeadRuns: whatever a run has done when it dies, the next one removes what is not the table's, and nothing else. What a live run has written
-// stays.
+// TestDeadRuns: whatever a run has done when it dies, the next one removes what is not the table's, and nothing else.
+// What a live run has written stays.
 func TestDeadRuns(t *testing.T) {
 	for steps := range 5 {
 		for _, fresh := range []bool{true, false} {

@@ -58,8 +58,8 @@ type ref struct {
 
 const mainBranch = "main"
 
-// parseTable reads table metadata. Nothing but versions 1 and 2 of the format is read: version 3 has deletion vectors and defaults
-// of columns, by which a record is another than its file says.
+// parseTable reads table metadata. Nothing but versions 1 and 2 of the format is read: version 3 has deletion vectors
+// and defaults of columns, by which a record is another than its file says.
 func parseTable(text []byte, location string) (*table, error) {
 	t := &table{location: location}
 	var version struct {
@@ -123,7 +123,8 @@ func (m *metadata) current() *snapshot {
 	return m.snapshot(*m.CurrentSnapshot)
 }
 
-// at is the snapshot that was the current one at a time, nil if there was none: by the log, which says when each became it.
+// at is the snapshot that was the current one at a time, nil if there was none: by the log, which says when each became
+// it.
 func (m *metadata) at(when time.Time) *snapshot {
 	var found *snapshot
 	for _, l := range m.SnapshotLog { // in order of time

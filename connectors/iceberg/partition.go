@@ -202,7 +202,8 @@ func (p *partitioned) Abort() error {
 	return errors.Join(errs...)
 }
 
-// valueOf is a value for partitions, nil for null, and an empty struct, which is none, for a type by which nothing is partitioned.
+// valueOf is a value for partitions, nil for null, and an empty struct, which is none, for a type by which nothing is
+// partitioned.
 func valueOf(a arrow.Array, row int) any {
 	if a.IsNull(row) {
 		return nil

@@ -188,8 +188,8 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// Whatever a catalog answers to a commit, the release is there, or it is not and nothing of it is, or the run says that this is not known and
-// leaves the files.
+// Whatever a catalog answers to a commit, the release is there, or it is not and nothing of it is, or the run says that
+// this is not known and leaves the files.
 func TestRESTDoubts(t *testing.T) {
 	for _, c := range []struct {
 		name    string

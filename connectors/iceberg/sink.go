@@ -17,8 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// sink writes data files into a folder of their own in the table's, which no snapshot names. At the commit they get their names and
-// the table a snapshot with them.
+// sink writes data files into a folder of their own in the table's, which no snapshot names. At the commit they get
+// their names and the table a snapshot with them.
 type sink struct {
 	label   string
 	mode    string
@@ -127,8 +127,9 @@ func schemaOf(layout *microdata.Layout) (*meta.Schema, error) {
 	return &meta.Schema{Fields: fields}, nil
 }
 
-// takes holds the release against the table, and returns the ids of its columns. The table must have the columns of the release, no
-// others and with their types: what a table lacks is not added to it, as its earlier snapshots would then be read with that too.
+// takes holds the release against the table, and returns the ids of its columns. The table must have the columns of the
+// release, no others and with their types: what a table lacks is not added to it, as its earlier snapshots would then
+// be read with that too.
 func (s *sink) takes(layout *microdata.Layout) (map[string]int32, error) {
 	if s.table.FormatVersion != 2 {
 		return nil, fmt.Errorf("is of version %d of the format, and releases are written into tables of version 2", s.table.FormatVersion)
@@ -164,8 +165,8 @@ func (s *sink) takes(layout *microdata.Layout) (map[string]int32, error) {
 	return ids, nil
 }
 
-// spares returns an error if the table is the source of the run, or has its files: the original values would stay in the table's earlier
-// snapshots, for all who read it.
+// spares returns an error if the table is the source of the run, or has its files: the original values would stay in
+// the table's earlier snapshots, for all who read it.
 func (s *sink) spares(ctx context.Context, from connectors.Source, root string) error {
 	folders := []string{root, path.Join(root, "data")}
 	if now := s.table.current(); now != nil {
@@ -235,8 +236,9 @@ const tries = 20
 // commitTimeout bounds what Commit takes in all.
 const commitTimeout = 10 * time.Minute
 
-// Commit implements connectors.Sink: the data files get their names, manifests are written, and the catalog adds the snapshot. Records are
-// appended to whatever the table then is; they take the place of nothing but what was there when the run began.
+// Commit implements connectors.Sink: the data files get their names, manifests are written, and the catalog adds the
+// snapshot. Records are appended to whatever the table then is; they take the place of nothing but what was there when
+// the run began.
 func (s *sink) Commit() error {
 	if s.done {
 		return nil

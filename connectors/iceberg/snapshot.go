@@ -14,7 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// snapshot writes the manifests of the release, and of what stays of the table, and their list. A try has files of its own.
+// snapshot writes the manifests of the release, and of what stays of the table, and their list. A try has files of its
+// own.
 func (s *sink) snapshot(ctx context.Context, t *table, try int) (*snapshot, error) {
 	next := &snapshot{ID: s.number(t), Sequence: t.LastSequenceNumber + 1, Timestamp: t.stamp(time.Now()), Schema: &t.CurrentSchema}
 	m := &manifests{sink: s, table: t, try: try, next: next, keys: map[string]bool{}}
@@ -123,8 +124,8 @@ var storedAlike = map[meta.Type]bool{
 	meta.Int: true, meta.Long: true, meta.Float: true, meta.Double: true, meta.Date: true, meta.Time: true, meta.Timestamp: true, meta.TimestampTZ: true, meta.String: true,
 }
 
-// carried adds the manifests of what stays in the table. Files that the release takes the place of are marked as removed, so that they are
-// deleted when their snapshots expire.
+// carried adds the manifests of what stays in the table. Files that the release takes the place of are marked as
+// removed, so that they are deleted when their snapshots expire.
 func (m *manifests) carried(ctx context.Context, before *snapshot) error {
 	list, err := manifestsOf(ctx, before)
 	if err != nil {

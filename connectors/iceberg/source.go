@@ -120,8 +120,8 @@ func (c *SourceConfig) read(ctx context.Context, t *table) (connectors.Source, e
 	return &source{Files: parquet.FilesOf(src), root: root}, nil
 }
 
-// sameTypes reports whether the columns of the files have the table's types. Whether those of a column that consists of several are the same is
-// not looked at where the table's columns were never changed.
+// sameTypes reports whether the columns of the files have the table's types. Whether those of a column that consists of
+// several are the same is not looked at where the table's columns were never changed.
 func sameTypes(src connectors.Source, schema *meta.Schema, evolved bool) (bool, error) {
 	same := true
 	for i, f := range src.Schema().Fields {
@@ -240,9 +240,9 @@ type source struct {
 	root string // the table's folder
 }
 
-// Abilities implements connectors.Source. The snapshot is what it is whatever becomes of the table; its files are watched as others are. A
-// release takes the source's place wherever it would lie in the table: its metadata have values of the source (bounds, partitions), and so
-// have its earlier snapshots.
+// Abilities implements connectors.Source. The snapshot is what it is whatever becomes of the table; its files are
+// watched as others are. A release takes the source's place wherever it would lie in the table: its metadata have
+// values of the source (bounds, partitions), and so have its earlier snapshots.
 func (s *source) Abilities() connectors.SourceAbilities {
 	can := s.Files.Abilities()
 	of := can.At

@@ -14,8 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
-// pathOf is a location as the rest of the program names it: a path of this machine, or of an object. A location may hold values of
-// records (those of partitions), so that errors do not repeat it.
+// pathOf is a location as the rest of the program names it: a path of this machine, or of an object. A location may
+// hold values of records (those of partitions), so that errors do not repeat it.
 func pathOf(location string) (string, error) {
 	scheme, rest, has := strings.Cut(location, ":")
 	switch {

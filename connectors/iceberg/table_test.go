@@ -25,8 +25,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// records is n records with the columns masked (numbers that never repeat, 1000.5 + 7 i), secret (canary-000000 …), c0 (integers i%200 − 100)
-// and c1 (text with 8 beginnings).
+// records is n records with the columns masked (numbers that never repeat, 1000.5 + 7 i), secret (canary-000000 …), c0
+// (integers i%200 − 100) and c1 (text with 8 beginnings).
 func records(t testing.TB, n int) connectors.SourceConfig {
 	t.Helper()
 	return connectortest.NewTable(t, connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}}, n).Config(0)
@@ -254,8 +254,8 @@ func TestModesAndTimeTravel(t *testing.T) {
 	}
 }
 
-// A table has nothing of a column that is left out, nothing of records before they were masked, and of released ones no more than that: each
-// file of metadata is searched, decoded.
+// A table has nothing of a column that is left out, nothing of records before they were masked, and of released ones no
+// more than that: each file of metadata is searched, decoded.
 func TestMetadataTellReleasedValuesAlone(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table")
 	release(t, records(t, 300), &SinkConfig{Place: at(path)}, "secret")
@@ -345,7 +345,8 @@ func TestSourceIsSpared(t *testing.T) {
 	}
 }
 
-// Two runs at once: appended records are all there, in either order; what takes the place of records does so only of those that it saw.
+// Two runs at once: appended records are all there, in either order; what takes the place of records does so only of
+// those that it saw.
 func TestConflicts(t *testing.T) {
 	for _, mode := range []string{"append", "overwrite"} {
 		for _, fresh := range []bool{true, false} {

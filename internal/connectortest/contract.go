@@ -34,11 +34,11 @@ type Contract struct {
 	// cannot tell a missing last line, but never give half a record.
 	DetectsTruncation bool
 	Folders           bool // a path may be a folder
-	// Table: a path is the folder of a table, whose files have names of their own. Checks of the bytes and of the name of a file leave it
-	// out; its package has them.
+	// Table: a path is the folder of a table, whose files have names of their own. Checks of the bytes and of the name
+	// of a file leave it out; its package has them.
 	Table bool
-	// Few: only a sixth of the damaged files are tried, for the short form of a test where to open and to make a file takes
-	// milliseconds.
+	// Few: only a sixth of the damaged files are tried, for the short form of a test where to open and to make a file
+	// takes milliseconds.
 	Few bool
 	// Nested are types that a carried column may have; they are checked through
 	// Array form.

@@ -126,8 +126,8 @@ func partitionFields(spec *PartitionSpec, schema *Schema) (string, error) {
 	return strings.Join(fields, ", "), nil
 }
 
-// Write writes a manifest of a snapshot: its bytes, and what the list of manifests says of it but for its path. Entries that the snapshot adds get
-// its sequence number from there. deletes: the files are of deleted records.
+// Write writes a manifest of a snapshot: its bytes, and what the list of manifests says of it but for its path. Entries
+// that the snapshot adds get its sequence number from there. deletes: the files are of deleted records.
 func Write(snapshot, sequence int64, spec *PartitionSpec, schema *Schema, deletes bool, entries []Entry) ([]byte, Manifest, error) {
 	m := Manifest{Spec: spec.ID, Sequence: sequence, MinSequence: sequence, Snapshot: snapshot, Deletes: deletes}
 	partition, err := partitionFields(spec, schema)

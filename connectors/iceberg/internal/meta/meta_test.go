@@ -90,7 +90,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// What is written is read again, also when it is written anew; what a snapshot adds has its sequence number, what it keeps its own.
+// What is written is read again, also when it is written anew; what a snapshot adds has its sequence number, what it
+// keeps its own.
 func TestManifests(t *testing.T) {
 	schema := &Schema{ID: 1, Fields: []Field{{1, "a", false, String}, {2, "d", false, Date}, {3, "t", false, TimestampTZ}, {4, "n", false, Long}}}
 	spec := &PartitionSpec{ID: 2, Fields: []PartitionField{{1, 1000, "a b", Identity}, {2, 1001, "d", Day}, {3, 1002, "t", Identity}, {4, 1003, "n", "bucket[4]"}, {9, 1004, "gone", Void}}}

@@ -91,8 +91,8 @@ func (t Transform) Result(of Type) Type {
 
 var errTransform = errors.New("is of a type by which a release is not divided so")
 
-// Apply makes the partition's value. Booleans, int32 (also days since 1970), int64 (also microseconds since 1970) and strings are values here; the
-// value of nil is nil.
+// Apply makes the partition's value. Booleans, int32 (also days since 1970), int64 (also microseconds since 1970) and
+// strings are values here; the value of nil is nil.
 func (t Transform) Apply(v any, of Type) (any, error) {
 	if v == nil || t == Void {
 		return nil, nil
@@ -164,7 +164,8 @@ func floorMod(a, b int64) int64 { return (a%b + b) % b }
 // bucket is the number of one of n parts, by a hash.
 func bucket(value []byte, n int64) int32 { return int32(int64(murmur3(value)&0x7fffffff) % n) }
 
-// murmur3 is the hash of the name, of 32 bits, for x86, with seed 0 (Appleby 2011), by which the specification divides values.
+// murmur3 is the hash of the name, of 32 bits, for x86, with seed 0 (Appleby 2011), by which the specification divides
+// values.
 func murmur3(p []byte) uint32 {
 	const c1, c2 = 0xcc9e2d51, 0x1b873593
 	mix := func(k uint32) uint32 { return bits.RotateLeft32(k*c1, 15) * c2 }

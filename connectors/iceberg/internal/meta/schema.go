@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// Type is the name of a column's type, as schemas have it. Of those that consist of others it is the kind alone: struct, list or map.
+// Type is the name of a column's type, as schemas have it. Of those that consist of others it is the kind alone:
+// struct, list or map.
 type Type string
 
 // The types without parameters.
