@@ -41,7 +41,7 @@ type composed struct {
 
 // part is one data file.
 type part struct {
-	connectors.Source
+	source  connectors.Source
 	label   string
 	columns []int   // of the file, by the table's; −1: the file lacks it
 	rows    int64   // of the file
@@ -69,7 +69,7 @@ func (c *composedOf) open(ctx context.Context) (_ connectors.Source, err error) 
 		if err != nil {
 			return nil, err
 		}
-		p := &part{Source: src, label: c.set.Files[i].Label, rows: src.Records()}
+		p := &part{source: src, label: c.set.Files[i].Label, rows: src.Records()}
 		s.parts = append(s.parts, p)
 		if p.rows != rowsOf(c.data[i:i+1]) {
 			return nil, fmt.Errorf("%s: has another number of records than the table's metadata say", p.label)
@@ -91,7 +91,7 @@ func (c *composedOf) open(ctx context.Context) (_ connectors.Source, err error) 
 func (p *part) match(schema *microdata.Schema) error {
 	for i := range schema.Fields {
 		f := &schema.Fields[i]
-		at := p.Schema().Index(f.Name)
+		at := p.source.Schema().Index(f.Name)
 		p.columns = append(p.columns, at)
 		if at < 0 {
 			if !f.Nullable {
@@ -99,7 +99,7 @@ func (p *part) match(schema *microdata.Schema) error {
 			}
 			continue
 		}
-		of := p.Schema().Fields[at]
+		of := p.source.Schema().Fields[at]
 		f.Nullable = f.Nullable || of.Nullable
 		if !alike(f.Type, of.Type) && !promotes(of.Type, f.Type) {
 			return fmt.Errorf("column %s is %s in the file and %s in the table", f.Name, of.Type, f.Type)
@@ -162,7 +162,7 @@ func (s *composed) Streams() []string {
 func (s *composed) Close() error {
 	var errs []error
 	for _, p := range s.parts {
-		errs = append(errs, p.Source.Close())
+		errs = append(errs, p.source.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -172,7 +172,7 @@ func (s *composed) Abilities() connectors.SourceAbilities {
 	return connectors.SourceAbilities{
 		Unchanged: func() error {
 			for _, p := range s.parts {
-				if err := connectors.Unchanged(p.Source); err != nil {
+				if err := connectors.Unchanged(p.source); err != nil {
 					return err
 				}
 			}
@@ -180,7 +180,7 @@ func (s *composed) Abilities() connectors.SourceAbilities {
 		},
 		Changed: func() (last time.Time) {
 			for _, p := range s.parts {
-				if at := p.Abilities().Changed(); at.After(last) {
+				if at := p.source.Abilities().Changed(); at.After(last) {
 					last = at
 				}
 			}
@@ -191,7 +191,7 @@ func (s *composed) Abilities() connectors.SourceAbilities {
 				return true, nil
 			}
 			for _, p := range s.parts {
-				if at, err := p.Abilities().At(path); at || err != nil {
+				if at, err := p.source.Abilities().At(path); at || err != nil {
 					return at, err
 				}
 			}
@@ -265,14 +265,14 @@ func (p *composedPass) window(ctx context.Context) (*window, error) {
 		return nil, nil
 	}
 	if p.inner == nil {
-		p.inside = &microdata.Layout{Schema: of.Schema()}
+		p.inside = &microdata.Layout{Schema: of.source.Schema()}
 		for _, w := range p.layout.Read {
 			if at := of.columns[w.Field]; at >= 0 {
 				p.inside.Read = append(p.inside.Read, microdata.Want{Field: at, As: w.As})
 			}
 		}
 		var err error
-		if p.inner, err = of.Read(ctx, p.inside, connectors.Cut{Records: int(p.size()), Exact: true}); err != nil {
+		if p.inner, err = of.source.Read(ctx, p.inside, connectors.Cut{Records: int(p.size()), Exact: true}); err != nil {
 			return nil, err
 		}
 	}

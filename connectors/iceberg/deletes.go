@@ -145,13 +145,13 @@ func (c *composedOf) specOf(id int) *meta.PartitionSpec {
 
 // matching marks the rows of a data file whose values are listed.
 func (p *part) matching(ctx context.Context, schema *microdata.Schema, names []string, listed map[string]bool) error {
-	layout := &microdata.Layout{Schema: p.Schema()}
+	layout := &microdata.Layout{Schema: p.source.Schema()}
 	for _, name := range names {
 		if at := p.columns[schema.Index(name)]; at >= 0 {
 			layout.Read = append(layout.Read, microdata.Want{Field: at, As: microdata.Array})
 		}
 	}
-	return eachRow(ctx, p.Source, layout, func(found []arrow.Array, n int, first int64) error {
+	return eachRow(ctx, p.source, layout, func(found []arrow.Array, n int, first int64) error {
 		columns := make([]arrow.Array, len(names))
 		k := 0
 		for i, name := range names {
