@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/internal/connectortest"
@@ -40,8 +42,8 @@ func placed(t *testing.T, path string) map[string]int64 {
 // Each file has the records of one partition, whose values stand in the manifest, and in no name.
 func TestPartitions(t *testing.T) {
 	path := divided(t, by(4, 1000, "c1", "identity"), by(3, 1001, "c0_bucket", "bucket[3]"))
-	release(t, records(t, 200), &SinkConfig{Place: at(path), Mode: "append"})
-	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(200)...))
+	release(t, records(t, 60), &SinkConfig{Place: at(path), Mode: "append"})
+	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(60)...))
 	texts, numbers := values(t, &SourceConfig{Place: at(path)}, "c1"), values(t, &SourceConfig{Place: at(path)}, "c0")
 	want := map[string]int64{}
 	for i, text := range texts {
@@ -75,19 +77,19 @@ func TestPartitions(t *testing.T) {
 // mode partitions takes the place of the partitions that the release has, and of no others; overwrite of all.
 func TestPartitionsAreReplaced(t *testing.T) {
 	path := divided(t, by(4, 1000, "c1", "identity"))
-	release(t, records(t, 104), &SinkConfig{Place: at(path), Mode: "append"}) // each of 104 texts once
-	release(t, records(t, 104), &SinkConfig{Place: at(path), Mode: "append"})
+	release(t, records(t, 40), &SinkConfig{Place: at(path), Mode: "append"}) // each of 40 texts once
+	release(t, records(t, 40), &SinkConfig{Place: at(path), Mode: "append"})
 	first := present(t, path).current().ID
 	release(t, records(t, 3), &SinkConfig{Place: at(path), Mode: "partitions"})
-	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(104, 0, 1, 2)...), masked(upTo(104, 0, 1, 2)...), masked(0, 1, 2))
-	expectRows(t, &SourceConfig{Place: at(path), Snapshot: first}, masked(upTo(104)...), masked(upTo(104)...))
+	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(40, 0, 1, 2)...), masked(upTo(40, 0, 1, 2)...), masked(0, 1, 2))
+	expectRows(t, &SourceConfig{Place: at(path), Snapshot: first}, masked(upTo(40)...), masked(upTo(40)...))
 	s := present(t, path).current().Summary
-	if s["deleted-records"] != "6" || s["added-records"] != "3" || s["total-records"] != "205" || s["operation"] != "overwrite" {
+	if s["deleted-records"] != "6" || s["added-records"] != "3" || s["total-records"] != "77" || s["operation"] != "overwrite" {
 		t.Errorf("the summary says %v", s)
 	}
 	// A second time, manifests with kept and removed entries are divided again.
 	release(t, records(t, 5), &SinkConfig{Place: at(path), Mode: "partitions"})
-	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(104, 0, 1, 2, 3, 4)...), masked(upTo(104, 0, 1, 2, 3, 4)...), masked(upTo(5)...))
+	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(40, 0, 1, 2, 3, 4)...), masked(upTo(40, 0, 1, 2, 3, 4)...), masked(upTo(5)...))
 	release(t, records(t, 2), &SinkConfig{Place: at(path)})
 	expectRows(t, &SourceConfig{Place: at(path)}, masked(0, 1))
 	// Into a partitioned table a table is released too, decoded.
@@ -142,6 +144,20 @@ func TestSinkRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%v, want an error with %q", err, c.words)
 		}
+	}
+	// A column that every record must have takes no release that may lack it.
+	required := filepath.Join(t.TempDir(), "required")
+	release(t, records(t, 3), &SinkConfig{Place: at(required)})
+	rewritten(t, required, func(m map[string]any) {
+		for _, f := range m["schemas"].([]any)[0].(map[string]any)["fields"].([]any) {
+			f.(map[string]any)["required"] = true
+		}
+	})
+	release(t, records(t, 3), &SinkConfig{Place: at(required), Mode: "append"})
+	lacks := connectortest.NewTable(t, connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}}, 3)
+	lacks.Schema.Fields[3].Nullable = true
+	if _, _, _, err := started(t, lacks.Config(0), &SinkConfig{Place: at(required)}); err == nil || !strings.Contains(err.Error(), "must not be missing") {
+		t.Errorf("a column that must not be missing: %v", err)
 	}
 	wide := connectortest.NewTable(t, connectortest.Contract{Types: connectortest.AllTypes}, 1)
 	if _, _, _, err := started(t, wide.Config(0), &SinkConfig{Place: at(filepath.Join(t.TempDir(), "wide"))}); err == nil || !strings.Contains(err.Error(), "column c0 is of type int8") {

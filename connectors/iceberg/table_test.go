@@ -430,3 +430,39 @@ func bound(t meta.Type, b []byte) string {
 	}
 	return string(b)
 }
+
+// The present metadata are those with the greatest number, whatever the hint says or where there is none.
+func TestHint(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table")
+	for range 11 {
+		release(t, records(t, 1), &SinkConfig{Place: at(path), Mode: "append"})
+	}
+	for said, words := range map[string]string{"1": "", "9\n": "", "11": "", "": "", "12": "not there", "x": "no number", "0": "no number"} {
+		file := filepath.Join(path, metadataFolder, hint)
+		if err := os.WriteFile(file, []byte(said), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if said == "" {
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tab, err := (&folder{path: path}).load(t.Context())
+		if words == "" && (err != nil || len(tab.Snapshots) != 11) || words != "" && (err == nil || !strings.Contains(err.Error(), words)) {
+			t.Errorf("hint %q: %v, want an error with %q", said, err, words)
+		}
+	}
+}
+
+// A snapshot is no earlier than those before it, whatever the clock says.
+func TestStamp(t *testing.T) {
+	now := time.UnixMilli(5000)
+	for _, m := range []metadata{{LastUpdated: 7000}, {SnapshotLog: []logged{{Timestamp: 7000}, {Timestamp: 10}}}} {
+		if got := m.stamp(now); got != 7000 {
+			t.Errorf("%+v: %d", m, got)
+		}
+	}
+	if got := (&metadata{LastUpdated: 10}).stamp(now); got != 5000 {
+		t.Errorf("%d, want the clock's 5000", got)
+	}
+}
