@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
@@ -160,6 +161,22 @@ func TestTablesRefused(t *testing.T) {
 		rewritten(t, path, func(m map[string]any) { m["damaged"] = damaged; change(m) })
 		refused(t, &SourceConfig{Place: at(path)}, words)
 	}
+	// A file that two manifests name would be read twice.
+	twice := filepath.Join(t.TempDir(), "twice")
+	release(t, records(t, 5), &SinkConfig{Place: at(twice)})
+	tab := present(t, twice)
+	list, err := manifestsOf(t.Context(), tab.current())
+	if err != nil {
+		t.Fatal(err)
+	}
+	doubled, err := meta.WriteList(1, nil, 1, append(list, list...))
+	if err == nil {
+		err = os.WriteFile(tab.current().Manifests, doubled, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused(t, &SourceConfig{Place: at(twice)}, "a data file twice")
 	path := filepath.Join(t.TempDir(), "table")
 	release(t, records(t, 5), &SinkConfig{Place: at(path)})
 	file := dataPath(t, path, 5)

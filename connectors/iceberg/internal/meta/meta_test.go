@@ -138,6 +138,39 @@ func TestManifests(t *testing.T) {
 	}
 }
 
+// In tables of version 1 nothing is numbered; in others, what a snapshot keeps has a number.
+func TestSequenceIsInherited(t *testing.T) {
+	f := File{Path: "x", Format: Parquet}
+	for status, want := range map[Status]int64{Kept: -1, Added: 4} {
+		text, err := written(entrySchema(""), map[string]string{}, 1, func(int) map[string]any {
+			return map[string]any{"status": int32(status), "snapshot_id": nil, "sequence_number": nil, "file_sequence_number": nil, "data_file": f.record(&PartitionSpec{})}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for sequence, want := range map[int64]int64{0: 0, 4: want} {
+			got, err := (&Manifest{Sequence: sequence, Snapshot: 8}).Read(text)
+			if want < 0 {
+				if err == nil {
+					t.Errorf("status %d of a manifest numbered %d: read %+v", status, sequence, got)
+				}
+				continue
+			}
+			if err != nil || len(got) != 1 || got[0].Sequence != want || got[0].FileSequence != want || got[0].Snapshot != 8 {
+				t.Errorf("status %d of a manifest numbered %d: %+v, %v", status, sequence, got, err)
+			}
+		}
+	}
+	key := File{Path: "x", Format: Parquet, key: []byte{1}}
+	text, m, err := Write(1, 1, &PartitionSpec{}, &Schema{}, false, []Entry{{Status: Added, File: key}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Read(text); err == nil {
+		t.Error("an encrypted file is read")
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	schema, spec := &Schema{Fields: []Field{{1, "a", false, Date}}}, &PartitionSpec{Fields: []PartitionField{{1, 1000, "a", Identity}}}
 	text, m, err := Write(1, 1, spec, schema, false, []Entry{{Status: Added, Snapshot: 1, File: File{Path: "x", Format: Parquet, Partition: map[int]any{1000: int32(1)}, Lower: map[int][]byte{1: {1}}}}})
