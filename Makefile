@@ -145,6 +145,10 @@ test-referee: ## the referee of attack against anonymeter, SDMetrics and statsmo
 test-objects: ## object storage on servers of other people (the first time they are installed: minutes)
 	scripts/test-objects.sh
 
+.PHONY: test-iceberg
+test-iceberg: ## tables of Iceberg read back by pyiceberg and DuckDB, runs killed; SPARK=1: by Spark too (the first time they are installed)
+	scripts/test-iceberg.sh
+
 .PHONY: test-postgres
 test-postgres: ## releases from and into Debian's PostgreSQL, with faults (the first time it is installed)
 	scripts/test-postgres.sh

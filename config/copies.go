@@ -53,7 +53,7 @@ func (l *loader) validateCopies(p *Pipeline) {
 	}
 	at := l.copiesField(p)
 	switch {
-	case p.kafkaSink() != nil || path == "":
+	case p.kafkaSink() != nil || path == "" || p.Sink.Abilities().Description != "":
 		l.Wrong(at, "must not be given where the release goes to topics or a table: %d copies are %d files; release to files", m, m)
 	case !strings.Contains(path, copyWord) && l.Sound(sink+".path"):
 		l.Wrong(sink+".path", "must have %s where the number of a copy goes, as there are %d, got %q; write %q", copyWord, m, path, withCopy(path))

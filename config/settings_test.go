@@ -55,7 +55,7 @@ func TestSet(t *testing.T) {
 		{set: []string{"masks.0.noise.sd=-3"}, err: "masks[0].noise.sd: must be at least 0, got -3 (--set masks.0.noise.sd)"},
 		{set: []string{"window.records=many"}, err: `window.records: must be a whole number, got the text "many" (--set window.records)`},
 		{set: []string{"masks.1.round.base=5"}, err: "masks[1].round.columns: is required: the columns to mask (--set masks.1.round.base)"},
-		{set: []string{"source.csv.path=x"}, err: "source.csv: must not stand beside parquet: exactly one of parquet, csv, jsonl, arrow, kafka, postgres, xlsx, spss, stata, sas is allowed (--set source.csv.path)"},
+		{set: []string{"source.csv.path=x"}, err: "source.csv: must not stand beside parquet: exactly one of parquet, csv, jsonl, arrow, kafka, postgres, iceberg, xlsx, spss, stata, sas is allowed (--set source.csv.path)"},
 		{set: []string{"name=\xff"}, err: "must be UTF-8 text (--set name)"},
 	}
 	for _, test := range tests {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -155,6 +156,10 @@ func TestCanary(t *testing.T) {
 				config: func(s string) string { return strings.Replace(s, "columns: [wage], sd", "columns: [kind], sd", 1) }},
 			{name: "unlisted", input: "in." + format, rule: passes, status: exitUsage,
 				config: func(s string) string { return strings.Replace(s, "unlisted: drop", "unlisted: fail", 1) }},
+			{name: "table", input: "in." + format, rule: passes,
+				config: func(s string) string {
+					return regexp.MustCompile(`(?m)^sink: .*$`).ReplaceAllString(s, "sink: {iceberg: {path: out/table, compression: none}}")
+				}},
 		} {
 			if !takesPart(k, i, len(canaryFormats)) {
 				continue

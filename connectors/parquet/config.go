@@ -61,6 +61,7 @@ type SinkConfig struct {
 	// create replaces the creation of files: in tests of a full disk, and for files whose names
 	// other code chooses (Content).
 	create func(path string) (file, error)
+	table  *Table // the files are those of a table, in its folder and not under Path; nil: they are under Path
 }
 
 // file is what a sink writes to.
@@ -101,7 +102,7 @@ func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, set, slices.Clone(c.KeepMetadata), c.needed)
+	return open(ctx, set, slices.Clone(c.KeepMetadata), c.needed, nil)
 }
 
 func (c *SinkConfig) Check() check.Problems {
@@ -121,8 +122,7 @@ func (c *SinkConfig) Check() check.Problems {
 
 // Carries reports whether src is Parquet too.
 func (c *SinkConfig) Carries(src connectors.Source) bool {
-	_, ok := src.(*source)
-	return ok
+	return sourceOf(src) != nil
 }
 
 // Abilities implements connectors.SinkConfig. A stream is written into rolling files.

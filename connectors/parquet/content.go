@@ -62,7 +62,9 @@ func (k *Content) Begin(f File) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.to.out, err = newOutput(unclosed{f}, meta, nil)
+	if o.to.out, err = newOutput(unclosed{f}, meta, nil); err == nil && o.to.cfg.table != nil {
+		o.to.out.known = o.to.tells("")
+	}
 	return o, err
 }
 

@@ -44,7 +44,8 @@ type output struct {
 	settle  func() error // syncs and closes; nil: finish does so itself
 	pending []byte       // for a folder's file, which may be small: bytes not written yet
 
-	complete func(*fileMetaData) error // adds to the footer what is known at the end; may be nil
+	complete func(*fileMetaData) error         // adds to the footer what is known at the end; may be nil
+	known    func(m *fileMetaData, size int64) // takes what is known of the whole file; may be nil
 }
 
 // Writes to the files of a folder are collected up to pendingBytes; writes of at least a quarter of
@@ -144,6 +145,9 @@ func (o *output) finish() error {
 	}
 	if err := o.write(buf.Bytes()); err != nil {
 		return err
+	}
+	if o.known != nil {
+		o.known(o.meta, o.at)
 	}
 	if o.settle != nil {
 		if err := o.drain(); err != nil {

@@ -59,13 +59,17 @@ type sink struct {
 
 func newSink(c *SinkConfig, plan connectors.Plan) (connectors.Sink, error) {
 	s := &sink{cfg: *c, stream: -1, streams: len(plan.Source.Streams()), writing: new(errgroup.Group)}
-	if s.source, _ = plan.Source.(*source); s.source != nil && s.source.part != nil {
+	if s.source = sourceOf(plan.Source); s.source != nil && s.source.part != nil {
 		s.stream, s.streams = s.source.part.Stream-1, s.source.part.Stream+1
 	}
 	if err := s.design(plan.Layout); err != nil {
 		return nil, err
 	}
 	if c.create != nil {
+		return s, nil
+	}
+	if c.table != nil {
+		s.dir = c.table.Dir
 		return s, nil
 	}
 	var err error
@@ -93,7 +97,7 @@ func (s *sink) design(layout *microdata.Layout) error {
 		col := &outColumn{Output: o, carried: o.Column < 0, constant: -1}
 		if s.source != nil {
 			if k, ok := s.source.partition(o.Source); ok {
-				if !o.Masked && s.source.Folder() {
+				if !o.Masked && s.source.Folder() && s.cfg.table == nil {
 					s.partition = append(s.partition, k)
 					continue
 				}
@@ -109,6 +113,9 @@ func (s *sink) design(layout *microdata.Layout) error {
 		}
 		elements, err := s.elements(col)
 		if err != nil {
+			return err
+		}
+		if err := s.cfg.table.number(elements); err != nil {
 			return err
 		}
 		s.schema = append(s.schema, elements...)
@@ -337,6 +344,9 @@ func (s *sink) advance(stream int) error {
 			inFile := s.labels.Fresh()
 			s.inFile = inFile
 			s.out.complete = func(m *fileMetaData) error { return s.describe(m, inFile) }
+			if s.cfg.table != nil {
+				s.out.known = s.tells(s.name())
+			}
 		}
 		if err := s.out.from(s.source, s.stream); err != nil {
 			return err

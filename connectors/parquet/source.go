@@ -28,8 +28,9 @@ type stream struct {
 	unopened bool        // it is not read, and footer is that of the first stream
 }
 
-// open reads the footers of the first file and of the needed ones; needed nil: all.
-func open(ctx context.Context, set *files.Set, keep []string, needed func(stream int) bool) (*source, error) {
+// open reads the footers of the first file and of the needed ones; needed nil: all. project, which may be nil,
+// chooses and names the columns of each of them.
+func open(ctx context.Context, set *files.Set, keep []string, needed func(stream int) bool, project func(*footer) error) (*source, error) {
 	s := &source{keep: keep, streams: make([]*stream, len(set.Files))}
 	opens := func(i int) bool { return i == 0 || needed == nil || needed(i) }
 	if err := files.Each(len(set.Files), func(i int) (err error) {
@@ -38,6 +39,11 @@ func open(ctx context.Context, set *files.Set, keep []string, needed func(stream
 		}
 		if opens(i) {
 			s.streams[i], err = openStream(set.Files[i])
+		}
+		if err == nil && s.streams[i] != nil && project != nil {
+			if err = project(s.streams[i].footer); err != nil {
+				err = fmt.Errorf("%s: %w", set.Files[i].Label, err)
+			}
 		}
 		return err
 	}); err != nil {

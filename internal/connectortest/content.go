@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -132,10 +131,7 @@ func masked(t *testing.T, c Contract) {
 			}
 		}
 		expect(t, got.less(maskedName), tab, c.Typed, secretName, maskedName)
-		raw, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		raw := bytesOf(t, out, "")
 		for i := range 300 {
 			original := binary.LittleEndian.AppendUint64(nil, math.Float64bits(maskedValue(i)))
 			if bytes.Contains(raw, original) || bytes.Contains(raw, []byte(fmt.Sprint(maskedValue(i)))) {
@@ -207,10 +203,7 @@ func expectKept(t *testing.T, c Contract, variant string, all *content, out stri
 			t.Fatalf("%s: %d records are left", variant, got.n)
 		}
 	}
-	raw, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	raw := bytesOf(t, out, "")
 	for i := range all.n {
 		if bad(int64(i)) && bytes.Contains(raw, []byte(secretValue(i))) {
 			t.Fatalf("%s: the output holds a value of the rejected record %d", variant, i)

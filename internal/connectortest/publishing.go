@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -52,12 +53,28 @@ func abort(t *testing.T, c Contract) {
 		names := listing(t, dir)
 		if steps == 3 {
 			expect(t, mustRead(t, c.Source(path)), tab, c.Typed)
-			names = slices.DeleteFunc(names, func(n string) bool { return n == "out"+c.Ext })
+			names = slices.DeleteFunc(names, func(n string) bool { return n == "out"+c.Ext || c.Table && strings.HasPrefix(n, "out"+c.Ext+"/") })
 		}
 		if len(names) > 0 {
 			t.Errorf("after %d steps: left behind %q", steps, names)
 		}
 	}
+}
+
+// bytesOf are those of a release: of a file, or of all files of a folder with an ending.
+func bytesOf(t *testing.T, path, ext string) (all []byte) {
+	t.Helper()
+	if err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(name, ext) {
+			return err
+		}
+		p, err := os.ReadFile(name)
+		all = append(all, p...)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func writeAll(t *testing.T, j *job, src connectors.Source, sink connectors.Sink, to connectors.SinkConfig) {

@@ -3,7 +3,6 @@ package connectortest
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -46,11 +45,7 @@ func Spelling(t *testing.T, c Contract) {
 		if err := v.run(t.Context(), c.Source(in), c.Sink(out)); err != nil {
 			t.Fatal(err)
 		}
-		p, err := os.ReadFile(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
+		return bytesOf(t, out, "")
 	}
 	for _, v := range variants {
 		same := release(want, idle, v.job)

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -47,6 +48,7 @@ type Set struct {
 	PartitionKeys []string
 
 	path       string // as it was asked for, to look again
+	listed     bool   // the files were named one by one: there is nothing to look for again
 	extensions []string
 	ctx        context.Context // of objects: until when they are read
 }
@@ -79,6 +81,45 @@ func Find(ctx context.Context, p string, extensions ...string) (*Set, error) {
 	}
 	s.path, s.extensions, s.ctx = p, extensions, ctx
 	return s, nil
+}
+
+// Listed are the files or objects with these paths, in this order: a folder's, but for where they lie. root is the
+// folder that most of them lie in.
+func Listed(ctx context.Context, root string, paths []string) (*Set, error) {
+	s := &Set{Root: root, Folder: true, path: root, listed: true, ctx: ctx}
+	for i, p := range paths {
+		rel := strings.TrimPrefix(strings.TrimPrefix(p, root), "/")
+		_, label, _ := partitions(rel) // a key that stands twice is no column here
+		if rel != p {
+			label = root + "/" + label
+		}
+		f := File{Path: p, Rel: fmt.Sprintf("%09d", i), Label: label}
+		if objectpath.Is(p) {
+			name, err := objectpath.Parse(p)
+			if err != nil {
+				return nil, f.Err(err)
+			}
+			b, err := objects.Open(ctx, name)
+			if err != nil {
+				return nil, f.Err(err)
+			}
+			info, err := b.Head(ctx, name.Key)
+			if err != nil {
+				return nil, f.Err(err)
+			}
+			f.object = &object{ctx, b, info}
+		}
+		s.Files = append(s.Files, f)
+	}
+	number(s.Files)
+	return s, nil
+}
+
+// One is the i-th file of listed ones alone.
+func (s *Set) One(i int) *Set {
+	one := *s
+	one.Files = s.Files[i : i+1 : i+1]
+	return &one
 }
 
 func find(p string, extensions []string) (*Set, error) {

@@ -133,7 +133,7 @@ func (s Stamp) compare(now Stamp) error {
 // it is the name alone. The error names the first file that differs.
 func (s *Set) Unchanged(stamps []Stamp) error {
 	now := s
-	if s.Folder {
+	if s.Folder && !s.listed {
 		var err error
 		if now, err = Find(s.ctx, s.path, s.extensions...); err != nil {
 			return fmt.Errorf("%w: %w", ErrChanged, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/arrowipc"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/connectors/iceberg"
 	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
@@ -20,7 +21,7 @@ import (
 )
 
 // All are the formats, in the order in which messages and the schema list them.
-var All = append([]connectors.Format{parquet.Kind, csv.Kind, jsonl.Kind, arrowipc.Kind, kafka.Kind, postgres.Kind, xlsx.Kind}, statfile.Kinds...)
+var All = append([]connectors.Format{parquet.Kind, csv.Kind, jsonl.Kind, arrowipc.Kind, kafka.Kind, postgres.Kind, iceberg.Kind, xlsx.Kind}, statfile.Kinds...)
 
 func init() { connectors.Register(All...) }
 

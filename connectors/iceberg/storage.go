@@ -1,0 +1,109 @@
+package iceberg
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sdlfilter/sdlfilter/internal/objects"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
+)
+
+// pathOf is a location as the rest of the program names it: a path of this machine, or of an object. A location may
+// hold values of records (those of partitions), so that errors do not repeat it.
+func pathOf(location string) (string, error) {
+	scheme, rest, has := strings.Cut(location, ":")
+	switch {
+	case !has || strings.Contains(scheme, "/"):
+		if !filepath.IsAbs(location) {
+			return "", errors.New("a location in the table's metadata is no absolute path")
+		}
+		return filepath.Clean(location), nil
+	case scheme == "file":
+		if after, host := strings.CutPrefix(rest, "//"); host {
+			if !strings.HasPrefix(after, "/") {
+				return "", errors.New("a location in the table's metadata is of another machine")
+			}
+			rest = after
+		}
+		if u, err := url.PathUnescape(rest); err == nil && !exists(rest) {
+			rest = u // Java writes locations as URIs, others do not
+		}
+		if !filepath.IsAbs(rest) {
+			return "", errors.New("a location in the table's metadata is no absolute path")
+		}
+		return filepath.Clean(rest), nil
+	case scheme == "s3a" || scheme == "s3n":
+		location = "s3:" + rest
+	}
+	if !objectpath.Is(location) {
+		return "", fmt.Errorf("the table is stored under %s:, which this program does not read", scheme)
+	}
+	return location, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// mostMetadata bounds a file of metadata, in bytes.
+const mostMetadata = 1 << 30
+
+// readAll reads a file of metadata. what names it in errors, which do not name its location.
+func readAll(ctx context.Context, location, what string) ([]byte, error) {
+	path, err := pathOf(location)
+	if err != nil {
+		return nil, err
+	}
+	text, err := readPath(ctx, path)
+	if err != nil {
+		var named *fs.PathError
+		if errors.As(err, &named) {
+			err = named.Err
+		}
+		return nil, fmt.Errorf("%s: %w", what, err)
+	}
+	return text, nil
+}
+
+func readPath(ctx context.Context, path string) ([]byte, error) {
+	if !objectpath.Is(path) {
+		info, err := os.Stat(path)
+		if err == nil && !info.Mode().IsRegular() {
+			err = errors.New("is not a regular file")
+		}
+		if err == nil && info.Size() > mostMetadata {
+			err = fmt.Errorf("has more than %d bytes", mostMetadata)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return os.ReadFile(path)
+	}
+	name, err := objectpath.Parse(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := objects.Open(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	info, err := b.Head(ctx, name.Key)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size > mostMetadata {
+		return nil, fmt.Errorf("has more than %d bytes", mostMetadata)
+	}
+	r := objects.NewReader(ctx, b, info)
+	defer r.Close()
+	text := make([]byte, info.Size)
+	_, err = r.ReadAt(text, 0)
+	return text, err
+}
