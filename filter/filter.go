@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/outcome"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -47,7 +47,7 @@ type Filter struct {
 	mu      sync.Mutex
 	source  *batches // nil before the first batch
 	plan    *pipeline.Plan
-	masked  *masked.Release
+	masked  *pipeline.Release
 	release *arrow.Schema
 	block   microdata.Block
 	short   bool // a batch was not a whole window: it was the last
@@ -134,10 +134,7 @@ func (f *Filter) batch(ctx context.Context, rec arrow.RecordBatch) (out arrow.Re
 	if out, err = pipeline.Restored(b, func() (arrow.RecordBatch, error) { return f.source.encode(b, rec, f.plan.Layout, f.release) }); err != nil {
 		return nil, err
 	}
-	f.masked.Moved(b)
-	if f.masked.Measured != nil {
-		f.masked.Measured.Add(b)
-	}
+	f.masked.Add(b)
 	f.count(b)
 	return out, nil
 }
@@ -148,12 +145,11 @@ func (f *Filter) begin(ctx context.Context, schema *arrow.Schema) error {
 	if err != nil {
 		return err
 	}
-	if f.plan, err = pipeline.NewPlan(f.config, src, true); err != nil {
+	job := pipeline.Job{Config: f.config, Source: src, Carries: true, Key: f.key, Log: zerolog.Nop(), Progress: new(pipeline.Progress)}
+	if f.masked, err = job.Open(ctx); err != nil {
 		return err
 	}
-	if f.masked, err = masked.Settle(ctx, f.plan, f.key, zerolog.Nop(), new(pipeline.Progress)); err != nil {
-		return err
-	}
+	f.plan = f.masked.Plan
 	if f.release, err = src.released(f.plan.Layout); err != nil {
 		return err
 	}
@@ -208,5 +204,5 @@ func (f *Filter) CloseContext(ctx context.Context) (*report.Report, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return f.masked.Judged(ctx, account.Reporter{Config: f.config, Version: f.options.Version, Started: f.started}, f.counts)
+	return outcome.Judge(ctx, f.masked, account.ReporterOf(f.masked, f.options.Version, f.started), f.counts, nil, zerolog.Nop())
 }

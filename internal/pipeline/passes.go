@@ -252,8 +252,8 @@ func (pl *Plan) maskError(err error) error {
 	return DataErrorf("%v", err)
 }
 
-// NewChain builds the masks, and has those of scope dataset survey the data.
-func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
+// newChain builds the masks, and has those of scope dataset survey the data.
+func (pl *Plan) newChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
 	chain, err := pl.BuildChain(key)
 	if err != nil || !chain.NeedsSurvey() {
 		return chain, err

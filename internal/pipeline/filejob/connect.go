@@ -33,7 +33,8 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	if p.Copies() > 1 {
 		p = p.OfCopy(1) // if the first can be written, so can the others
 	}
-	pl, err := pipeline.NewPlan(p, src, carries(p, src))
+	job := pipeline.Job{Config: p, Source: src, Carries: carries(p, src), Check: checkPartitions}
+	pl, err := job.Plan()
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func TestJobsThatAreRefused(t *testing.T) {
 	defer src.Close()
 	// If a source does not say what divides its streams, several streams are refused, and one
 	// stream is accepted.
-	pl, err := pipeline.NewPlan(p, new(faulty.Calls).Source(src), false)
+	pl, err := (&pipeline.Job{Config: p, Source: new(faulty.Calls).Source(src)}).Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,6 +147,16 @@ func TestJobsThatAreRefused(t *testing.T) {
 	p.Columns.Named("region").Role = microdata.Identifier
 	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
 		t.Errorf("folders named by an identifier: result %v, error %v", result, err)
+	}
+	// What a run refuses is refused by a test of its connections, and by a simulation of it.
+	if err := Connect(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
+		t.Errorf("folders named by an identifier: Connect returns %v", err)
+	}
+	simulated := *p
+	simulated.Ledger = filepath.Join(dir, "ledger")
+	write(t, simulated.Ledger, nil)
+	if rep, err := Simulate(t.Context(), &simulated, pipeline.Options{}); rep != nil || err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
+		t.Errorf("folders named by an identifier: Simulate returns %v", err)
 	}
 	p.Columns.Named("region").Name = "area"
 	if done, err := rehearsed(t.Context(), p, new(faulty.Calls)); done || !errors.As(err, &wrong) {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -58,17 +60,12 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 			rows, view.Cut = freePreview, why
 		}
 	}
-	pl, err := pipeline.NewPlan(p, src, false)
+	job := pipeline.Job{Config: p, Source: src, Key: key, Log: zerolog.Nop(), Progress: progress}
+	r, err := job.Masks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := pl.Settle(ctx, progress); err != nil {
-		return nil, err
-	}
-	chain, err := pl.NewChain(ctx, key, progress)
-	if err != nil {
-		return nil, err
-	}
+	pl := r.Plan
 	for _, out := range pl.Layout.Release {
 		view.Columns = append(view.Columns, out.Field.Name)
 		view.Masked = append(view.Masked, out.Masked)
@@ -76,7 +73,7 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 			view.Synthetic = append(view.Synthetic, out.Field.Name)
 		}
 	}
-	if err := view.fill(ctx, pl, chain, rows); err != nil {
+	if err := view.fill(ctx, pl, r.Chain, rows); err != nil {
 		return nil, err
 	}
 	if len(view.Released) < rows {

@@ -67,17 +67,17 @@ func rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 		config: &silent, options: o, key: key, ledger: book,
 		source: src, streams: src.Streams(), started: time.Now(), quarantine: counted(src),
 	}
-	var err error
-	if r.plan, err = pipeline.NewPlanAt(&silent, paths, src, p.Sink.Config == nil || carries(p, src)); err != nil {
-		return nil, err
+	job := r.job()
+	if job.Paths = paths; book == nil {
+		job.Check = nil // the point of a map looks at no outputs
 	}
-	r.ledger.Tell(r.plan)
-	if err := r.settle(ctx); err != nil {
+	var err error
+	if r.masked, err = job.Open(ctx); err != nil {
 		return nil, err
 	}
 	o.Progress.Start("rehearse", src.Records())
 	pass := pipeline.Flow{
-		Source: src, Layout: r.plan.SurveyLayout(), Cut: r.plan.Cut,
+		Source: src, Layout: r.masked.Plan.SurveyLayout(), Cut: r.masked.Plan.Cut,
 		Work: func(p *pipeline.Parcel) error { return r.masked.Mask(p.Block) },
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
 			r.counts = r.counts.Plus(p.Block.Counts())

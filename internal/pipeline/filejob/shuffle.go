@@ -15,7 +15,7 @@ import (
 // carries reports whether unmasked columns are released as the bytes that were read. They are not
 // if records change their order.
 func carries(p *config.Pipeline, src connectors.Source) bool {
-	return !p.Sink.Shuffled() && p.Sink.Config.Carries(src)
+	return p.Sink.Config == nil || !p.Sink.Shuffled() && p.Sink.Config.Carries(src)
 }
 
 // createSink prepares the output. done describes what was done to its records; number is the

@@ -40,7 +40,7 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	}
 	defer src.Close()
 	f := inForce{config: p}
-	if err := f.settle(ctx, src, p.Sink.Config.Carries(src), key, &pipeline.Progress{}); err != nil {
+	if err := f.settle(ctx, src, key, zerolog.Nop(), &pipeline.Progress{}); err != nil {
 		return nil, err
 	}
 	f.source = source.Stream()
@@ -64,7 +64,8 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	if err != nil {
 		return nil, err
 	}
-	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true, Total: true, Effect: &kept.totals.effect}
+	who := account.ReporterOf(f.masked, o.Version, started)
+	who.Interim, who.Total, who.Effect = true, true, &kept.totals.effect
 	ofFirstRecords(measures, kept.totals.records.Released)
 	rep := who.Report(kept.totals.records, measures)
 	rep.Gate = fromFirstRecords(rep.Gate, kept.totals.records.Released)
@@ -77,7 +78,7 @@ func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*as
 	if !f.measures || len(parts) == 0 {
 		return &assess.Measures{}, nil
 	}
-	whole, err := assess.Merged(f.assessOptions, parts...)
+	whole, err := assess.Merged(f.masked.Options, parts...)
 	if err != nil {
 		return nil, err
 	}

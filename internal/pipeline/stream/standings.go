@@ -164,7 +164,7 @@ func (f *inForce) loadStanding(entries map[string][]byte, begun int) (*keptStand
 	if !f.measures {
 		return &keptStanding{totals: totals{records: true}}, nil
 	}
-	l, err := standing.Load(f.assessOptions, f.printOf(begun), maps.All(entries))
+	l, err := standing.Load(f.masked.Options, f.printOf(begun), maps.All(entries))
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (s *stream) whole(withOpen bool) (*assess.Accumulator, error) {
 	for _, p := range s.partitions() {
 		parts = append(parts, s.standings[p].parts(withOpen)...)
 	}
-	return assess.Merged(s.assessOptions, parts...)
+	return assess.Merged(s.masked.Options, parts...)
 }
 
 // partitions returns the partitions of the standings, in order, so that sums do not depend on the
