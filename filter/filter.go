@@ -127,7 +127,7 @@ func (f *Filter) batch(ctx context.Context, rec arrow.RecordBatch) (out arrow.Re
 	}
 	b := &f.block
 	f.source.decode(b, rec, f.plan.Layout, f.counts.Read)
-	f.plan.Layout.ClearMissing(b)
+	f.plan.Layout.Fill(b)
 	if err := f.masked.Mask(b); err != nil {
 		return nil, err
 	}

@@ -104,7 +104,7 @@ func (v *Preview) fill(ctx context.Context, pl *pipeline.Plan, chain *transform.
 		if err := raw.Decode(block); err != nil {
 			return err
 		}
-		pl.Layout.ClearMissing(block)
+		pl.Layout.Fill(block)
 		if err := chain.Apply(block); err != nil {
 			return err
 		}
