@@ -16,7 +16,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/outcome"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -136,29 +135,26 @@ func contains(found []*report.Report, warning string) bool {
 
 // publish gives all copies their names, or none, and the report last.
 func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
-	p := outcome.Publication{
+	p := account.Publication{
 		Released: rep.Gate.Passed, Log: c.options.Log, Name: c.name,
-		Complete: func() error {
-			if err := c.reports.WriteCopies(rep, c.path(), c.contents, c.config.Report.Publish); err != nil {
-				return fmt.Errorf("report: %w", err)
-			}
-			return nil
-		},
-		Unchanged: func() error { return unchanged(c.source) },
-		Withhold: func() error {
+		Complete: account.Saying("report", func() error {
+			return c.reports.WriteCopies(rep, c.path(), c.contents, c.config.Report.Publish)
+		}),
+		Unchanged: unchanged(c.source),
+		Withhold: account.Saying("sink", func() error {
 			for _, r := range c.runs {
-				if err := r.withhold(); err != nil {
+				if err := r.sink.Abort(); err != nil {
 					return err
 				}
 			}
 			return nil
-		},
+		}),
 	}
 	for _, r := range c.runs {
 		p.Paths = append(p.Paths, r.config.Sink.Config.Paths()...)
-		p.Rest = append(p.Rest, r.keepQuarantine)
+		p.Rest = append(p.Rest, account.Appears("quarantine", r.quarantine.file, false))
 	}
-	p.Rest = append(p.Rest, outcome.Reports(&c.reports))
+	p.Rest = append(p.Rest, c.reports.Appear)
 	files, err := p.Publish(ctx)
 	if err != nil {
 		return nil, err
@@ -171,7 +167,7 @@ func (c *copies) name() (named error) {
 	var paths []string
 	for i, r := range c.runs {
 		paths = append(paths, r.config.Sink.Config.Paths()...)
-		err := outcome.Name(fmt.Sprintf("sink: copy %d", i+1), r.sink, r.sink.Abort, paths, &c.reports)
+		err := account.Commit(fmt.Sprintf("sink: copy %d", i+1), r.sink, paths, &c.reports)
 		if err != nil && !account.Named(err) {
 			return c.takeBack(i, err)
 		}

@@ -119,13 +119,6 @@ func (q *quarantine) note(add func(topic string, line []byte) error) error {
 	}
 }
 
-func (q *quarantine) commit() error {
-	if q.file == nil {
-		return nil
-	}
-	return q.file.Complete()
-}
-
 // abort removes what has no final name; after a commit, only the spool.
 func (q *quarantine) abort() error {
 	var errs []error

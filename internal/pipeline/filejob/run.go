@@ -239,7 +239,7 @@ func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 // published, are read again.
 func (r *run) publish(ctx context.Context, rep *report.Report, content *publish.Content) (*account.Result, error) {
 	released := r.config.Sink.Config.Paths()
-	p := outcome.Publication{
+	p := account.Publication{
 		Released: rep.Gate.Passed, Paths: released, Rest: r.rest(ctx), Log: r.options.Log,
 		Complete: func() error {
 			if err := r.reports.Write(rep, content, r.config.Report.Publish); err != nil {
@@ -250,10 +250,10 @@ func (r *run) publish(ctx context.Context, rep *report.Report, content *publish.
 			}
 			return nil
 		},
-		Unchanged: func() error { return unchanged(r.source) },
-		Withhold:  r.withhold,
+		Unchanged: unchanged(r.source),
+		Withhold:  account.Saying("sink", r.sink.Abort),
 		Before:    func() error { return r.ledger.Enter(rep, r.masked.Plan, content) },
-		Name:      func() error { return outcome.Name("sink", r.sink, r.sink.Abort, released, &r.reports) },
+		Name:      func() error { return account.Commit("sink", r.sink, released, &r.reports) },
 		Settle:    r.ledger.Settle,
 	}
 	files, err := p.Publish(ctx)
@@ -270,35 +270,13 @@ func (r *run) publish(ctx context.Context, rep *report.Report, content *publish.
 }
 
 // rest gives the quarantine and the reports their names, the report last.
-func (r *run) rest(ctx context.Context) outcome.Rest {
-	return outcome.Rest{r.keepQuarantine, r.noteAfterwards(ctx), outcome.Reports(&r.reports)}
+func (r *run) rest(ctx context.Context) account.Rest {
+	return account.Rest{account.Appears("quarantine", r.quarantine.file, false), r.noteAfterwards(ctx), r.reports.Appear}
 }
 
 // unchanged demands that the data have not changed since the beginning of the run, up to this moment.
-func unchanged(src connectors.Source) error {
-	if err := connectors.Unchanged(src); err != nil {
-		return fmt.Errorf("source: %w", err)
-	}
-	return nil
-}
-
-// withhold removes the release.
-func (r *run) withhold() error {
-	if err := r.sink.Abort(); err != nil {
-		return fmt.Errorf("sink: %w", err)
-	}
-	return nil
-}
-
-// keepQuarantine gives the quarantine its name.
-func (r *run) keepQuarantine(bool) ([]string, error) {
-	if err := r.quarantine.commit(); err != nil {
-		return nil, fmt.Errorf("quarantine: %w", err)
-	}
-	if r.quarantine.file == nil {
-		return nil, nil
-	}
-	return []string{r.quarantine.file.Path()}, nil
+func unchanged(src connectors.Source) func() error {
+	return account.Saying("source", func() error { return connectors.Unchanged(src) })
 }
 
 // abort removes everything that has no final name.

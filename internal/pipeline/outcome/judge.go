@@ -1,5 +1,5 @@
-// Package outcome ends a release, whatever has carried its records: Judge measures it and has the gate judge it, and a
-// Publication gives it and all that belongs to it their names, or withholds it.
+// Package outcome measures and judges a release, whatever has carried its records. account.Publication names it then, or
+// withholds it.
 package outcome
 
 import (

@@ -17,7 +17,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/outcome"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -370,20 +369,17 @@ func (r *run) single(m *member, twice []bool) error {
 // are withheld the quarantines and the confidential reports appear.
 func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 	paths := []string{r.config.folder()}
-	p := outcome.Publication{
+	p := account.Publication{
 		Released: rep.Gate.Passed, Paths: paths, Unchanged: r.unchanged, Log: r.options.Log,
 		Complete: func() error { return r.complete(rep) },
 		Withhold: func() error {
 			if err := r.each((*filejob.Part).Withhold); err != nil {
 				return err
 			}
-			if err := r.dir.Abort(); err != nil {
-				return fmt.Errorf("sink: %w", err)
-			}
-			return nil
+			return account.Saying("sink", r.dir.Abort)()
 		},
 		Before: func() error { return r.each((*filejob.Part).Name) },
-		Name:   func() error { return outcome.Name("sink", r.dir, r.dir.Abort, paths, &account.Files{}) },
+		Name:   func() error { return account.Commit("sink", r.dir, paths, &account.Files{}) },
 	}
 	for _, m := range r.order {
 		p.Rest = append(p.Rest, func(released bool) ([]string, error) {
@@ -394,7 +390,7 @@ func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 			return files, err
 		})
 	}
-	p.Rest = append(p.Rest, r.appear)
+	p.Rest = append(p.Rest, account.Appears("report", r.public, true), account.Appears("report", r.json, false))
 	files, err := p.Publish(ctx)
 	if err != nil {
 		return nil, err
@@ -410,27 +406,6 @@ func (r *run) each(end func(*filejob.Part) error) error {
 		}
 	}
 	return nil
-}
-
-// appear gives the project's reports their names.
-func (r *run) appear(released bool) (paths []string, err error) {
-	files := []*publish.File{r.public, r.json}
-	if !released && r.public != nil {
-		if err := r.public.Abort(); err != nil {
-			return nil, fmt.Errorf("report: %w", err)
-		}
-		files = files[1:]
-	}
-	for _, f := range files {
-		if f == nil {
-			continue
-		}
-		if err := f.Complete(); err != nil {
-			return paths, fmt.Errorf("report: %w", err)
-		}
-		paths = append(paths, f.Path())
-	}
-	return paths, nil
 }
 
 // abort removes everything that has no final name.

@@ -336,30 +336,15 @@ func agree(all []*State, content *connectors.Content) error {
 // removed with its parts.
 func (c *commit) publish(ctx context.Context, rep *report.Report, content *connectors.Content, all []*State) (*account.Result, error) {
 	release := c.config.Sink.Config.Paths()[0]
-	p := outcome.Publication{
+	p := account.Publication{
 		Released: rep.Gate.Passed, Paths: []string{release}, Log: c.options.Log,
-		Complete: func() error {
-			if err := c.reports.Write(rep, content, c.config.Report.Publish); err != nil {
-				return fmt.Errorf("report: %w", err)
-			}
-			return nil
-		},
-		Unchanged: func() error {
-			if err := c.manifest.same(ctx, c.source, every); err != nil {
-				return fmt.Errorf("source: %w", err)
-			}
-			return nil
-		},
-		Withhold: func() error {
-			if err := c.dir.Abort(); err != nil {
-				return fmt.Errorf("sink: %w", err)
-			}
-			return nil
-		},
-		Before: func() error { return c.ledger.Enter(rep, c.masked.Plan, content) },
-		Name:   func() error { return outcome.Name("sink", c.dir, c.dir.Abort, []string{release}, &c.reports) },
-		Settle: c.ledger.Settle,
-		Rest:   outcome.Rest{c.keepQuarantine, outcome.Reports(&c.reports)},
+		Complete:  account.Saying("report", func() error { return c.reports.Write(rep, content, c.config.Report.Publish) }),
+		Unchanged: account.Saying("source", func() error { return c.manifest.same(ctx, c.source, every) }),
+		Withhold:  account.Saying("sink", c.dir.Abort),
+		Before:    func() error { return c.ledger.Enter(rep, c.masked.Plan, content) },
+		Name:      func() error { return account.Commit("sink", c.dir, []string{release}, &c.reports) },
+		Settle:    c.ledger.Settle,
+		Rest:      account.Rest{account.Appears("quarantine", c.quarantine, false), c.reports.Appear},
 	}
 	files, err := p.Publish(ctx)
 	if err != nil {
@@ -367,17 +352,6 @@ func (c *commit) publish(ctx context.Context, rep *report.Report, content *conne
 	}
 	c.tidy(release, rep.Gate.Passed, all)
 	return &account.Result{Report: rep, Files: files, Schema: c.masked.Plan.Layout.Released()}, nil
-}
-
-// keepQuarantine gives the quarantine its name.
-func (c *commit) keepQuarantine(bool) ([]string, error) {
-	if c.quarantine == nil {
-		return nil, nil
-	}
-	if err := c.quarantine.Complete(); err != nil {
-		return nil, fmt.Errorf("quarantine: %w", err)
-	}
-	return []string{c.quarantine.Path()}, nil
 }
 
 // tidy removes the files of the shards, once everything has its name. Uploads that were not

@@ -14,7 +14,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
 // AssessGroup reads the stored assessments of a consumer group's members, and returns the report
@@ -64,11 +63,7 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	if err != nil {
 		return nil, err
 	}
-	who := account.ReporterOf(f.masked, o.Version, started)
-	who.Interim, who.Total, who.Effect = true, true, &kept.totals.effect
-	ofFirstRecords(measures, kept.totals.records.Released)
-	rep := who.Report(kept.totals.records, measures)
-	rep.Gate = fromFirstRecords(rep.Gate, kept.totals.records.Released)
+	rep := f.reportOf(o.Version, started, kept.totals.records, measures, kept.totals.effect, true)
 	reportGaps(rep, kept.begun)
 	return rep, nil
 }

@@ -457,8 +457,12 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 // report returns the report of the records so far, with the verdict that a commit of as many records
 // has: total, or a snapshot.
 func (s *stream) report(counts report.Records, measures *assess.Measures, total bool) *report.Report {
-	effect := s.effect()
-	who := account.ReporterOf(s.masked, s.options.Version, s.started)
+	return s.reportOf(s.options.Version, s.started, counts, measures, s.effect(), total)
+}
+
+// reportOf is report for records of any instance, to which the masks did what effect says.
+func (f *inForce) reportOf(version string, started time.Time, counts report.Records, measures *assess.Measures, effect account.Effect, total bool) *report.Report {
+	who := account.ReporterOf(f.masked, version, started)
 	who.Interim, who.Total, who.Effect = true, total, &effect
 	ofFirstRecords(measures, counts.Released)
 	rep := who.Report(counts, measures)

@@ -1,4 +1,4 @@
-package outcome
+package account
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -20,7 +19,7 @@ type Publication struct {
 	Unchanged func() error // demands that the source is what it was, up to this moment
 	Withhold  func() error // removes a release that the gate has refused
 	Before    func() error // is done last before the release has its name, such as its entry into the ledger; nil: nothing
-	Name      func() error // gives the release its name; an error is one of Name
+	Name      func() error // gives the release its name; an error is one of Commit
 	Settle    func(error)  // tells the ledger what Name has returned; nil: there is none
 	Rest      Rest
 	Log       zerolog.Logger
@@ -30,12 +29,12 @@ type Publication struct {
 type Rest []func(released bool) ([]string, error)
 
 // Appear gives all of the rest its names. With a release, what fails does not keep the others from theirs (but see
-// account.Ends).
+// Ends).
 func (r Rest) Appear(released bool) (files []string, err error) {
 	for _, give := range r {
 		some, failed := give(released)
 		files = append(files, some...)
-		if err = errors.Join(err, failed); account.Ends(err, released) {
+		if err = errors.Join(err, failed); Ends(err, released) {
 			break
 		}
 	}
@@ -64,7 +63,7 @@ func (p *Publication) Publish(ctx context.Context) (files []string, err error) {
 				return nil, err
 			}
 		}
-		if err = p.name(); err != nil && !account.Named(err) {
+		if err = p.name(); err != nil && !Named(err) {
 			return nil, err
 		}
 		files = append(files, p.Paths...)
@@ -72,7 +71,7 @@ func (p *Publication) Publish(ctx context.Context) (files []string, err error) {
 	// From here on nothing that fails takes a release back.
 	rest, failed := p.Rest.Appear(p.Released)
 	if err = errors.Join(err, failed); err != nil && p.Released {
-		err = account.Unreported(p.Paths, err)
+		err = Unreported(p.Paths, err)
 	}
 	if err != nil {
 		return nil, err
@@ -102,23 +101,40 @@ func (p *Publication) withhold(ctx context.Context) error {
 	return nil
 }
 
-// Name gives a release its name. After an error of which account.Named says so it is there; after any other error it is
-// not, or that is not known, and then the reports stay under their temporary names.
-func Name(what string, sink interface{ Commit() error }, abort func() error, paths []string, reports *account.Files) error {
-	err := account.Commit(sink, abort, paths)
-	if err == nil || account.Named(err) {
-		return err
+// Saying returns a step whose errors say what it is about.
+func Saying(what string, step func() error) func() error {
+	return func() error {
+		if err := step(); err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		return nil
 	}
-	return account.Unpublished(what, err, reports)
 }
 
-// Reports gives the reports their names.
-func Reports(reports *account.Files) func(released bool) ([]string, error) {
-	return func(released bool) ([]string, error) {
-		files, err := reports.Commit(released)
-		if err != nil {
-			err = fmt.Errorf("report: %w", err)
+// Appear is Commit of the reports as the last of the Rest.
+func (f *Files) Appear(released bool) ([]string, error) {
+	paths, err := f.Commit(released)
+	if err != nil {
+		err = fmt.Errorf("report: %w", err)
+	}
+	return paths, err
+}
+
+// Appears gives a file its name; nil: there is none. A public one is removed where nothing is released.
+func Appears(what string, file *publish.File, public bool) func(released bool) ([]string, error) {
+	return func(released bool) (paths []string, err error) {
+		switch {
+		case file == nil:
+			return nil, nil
+		case public && !released:
+			err = file.Abort()
+		default:
+			err = file.Complete()
+			paths = []string{file.Path()}
 		}
-		return files, err
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		return paths, nil
 	}
 }

@@ -1,4 +1,4 @@
-package outcome_test
+package account
 
 import (
 	"bytes"
@@ -14,8 +14,6 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/outcome"
 )
 
 // steps is a publication of which each step notes its name, and fails if errs has an error for it.
@@ -40,11 +38,11 @@ func (s *steps) rest(name string) func(bool) ([]string, error) {
 	}
 }
 
-func (s *steps) publication(released bool, path string) outcome.Publication {
-	return outcome.Publication{
+func (s *steps) publication(released bool, path string) Publication {
+	return Publication{
 		Released: released, Paths: []string{path}, Complete: s.do("complete"), Unchanged: s.do("unchanged"), Withhold: s.do("withhold"), Before: s.do("before"), Name: s.do("name"),
 		Settle: func(err error) { _ = s.do(fmt.Sprint("settle ", err))() },
-		Rest:   outcome.Rest{s.rest("quarantine"), s.rest("report")}, Log: zerolog.Nop(),
+		Rest:   Rest{s.rest("quarantine"), s.rest("report")}, Log: zerolog.Nop(),
 	}
 }
 
@@ -88,7 +86,7 @@ func TestOrderOfPublication(t *testing.T) {
 		if got := strings.Join(files, " "); got != c.files || (err == nil) != (c.errs == nil) {
 			t.Errorf("%s: names %q and error %v, want %q", name, got, err, c.files)
 		}
-		var published *account.PublishedError
+		var published *PublishedError
 		if errors.As(err, &published) != c.published {
 			t.Errorf("%s: the error is %v; want one of a release that is there: %v", name, err, c.published)
 		}
@@ -135,35 +133,6 @@ func TestWithheldBesideAnEarlierRelease(t *testing.T) {
 		p.Log = zerolog.New(&log)
 		if _, err := p.Publish(t.Context()); err != nil || strings.Contains(log.String(), "left as it was") != there {
 			t.Errorf("a file is there: %v; Publish returns %v, the log is %q", there, err, &log)
-		}
-	}
-}
-
-// sink gives a name, or takes it back, with an error.
-type sink struct{ named, aborted error }
-
-func (s sink) Commit() error { return s.named }
-func (s sink) Abort() error  { return s.aborted }
-
-// The error of a name says what has none; that of a name that is there, or may be, is left as it is.
-func TestNames(t *testing.T) {
-	failed := errors.New("failed")
-	there, perhaps := &objects.NamedError{Known: true, Err: failed}, &objects.NamedError{Err: failed}
-	for _, c := range []struct {
-		sink             sink
-		want             string
-		named, published bool
-	}{
-		{sink{}, "", false, false},
-		{sink{named: failed}, "sink: failed", false, false},
-		{sink{named: there}, there.Error(), true, false},
-		{sink{named: failed, aborted: there}, there.Error(), true, false},
-		{sink{named: failed, aborted: perhaps}, "the release may be published (s3://b/out)", false, true},
-	} {
-		err := outcome.Name("sink", c.sink, c.sink.Abort, []string{"s3://b/out"}, new(account.Files))
-		var published *account.PublishedError
-		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) || account.Named(err) != c.named || errors.As(err, &published) != c.published {
-			t.Errorf("%+v: error %v, want %q", c.sink, err, c.want)
 		}
 	}
 }
