@@ -59,7 +59,7 @@ type Filter struct {
 // columns are compared with the configuration when the first batch comes. Errors with a place
 // in the configuration are of type config.Errors.
 func Open(p *config.Pipeline, options ...Options) (*Filter, error) {
-	f := &Filter{config: p, started: time.Now(), counts: report.Records{Reasons: map[string]int64{}}}
+	f := &Filter{config: p, started: time.Now()}
 	if len(options) > 0 {
 		f.options = options[0]
 	}
@@ -172,13 +172,12 @@ func (f *Filter) window(n int) error {
 
 // count takes in which records left.
 func (f *Filter) count(b *microdata.Block) {
+	account.Count(&f.counts, b)
 	for _, r := range b.Rejects {
-		f.counts.Reasons[account.ReasonOf(r)]++
 		if f.options.Rejected != nil {
 			f.options.Rejected(Rejected{Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason})
 		}
 	}
-	f.counts.Counts = f.counts.Plus(b.Counts())
 }
 
 // Close measures what was released, lets the intruder at it where the configuration asks

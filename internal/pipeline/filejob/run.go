@@ -76,8 +76,8 @@ type run struct {
 	snapshots  *snapshots
 	reports    account.Files
 	copy       int              // the number of this release if the run makes several; 0: it is the only one
-	whole      *config.Pipeline // that of all copies; nil if there is only one release
-	counts     microdata.Counts
+	whole      *config.Pipeline // that of all copies, or with the outputs that a part or a rehearsal has elsewhere or not; nil: config
+	records    report.Records
 	observe    func(*microdata.Block) // sees each masked block, in order; may be nil
 }
 
@@ -171,7 +171,7 @@ func (r *run) judged(ctx context.Context) (rep *report.Report, err error) {
 			return nil, err
 		}
 	}
-	return outcome.Judge(ctx, r.masked, r.reporter(), report.Records{Counts: r.counts, Reasons: r.quarantine.reasons}, r.ledger, r.options.Log)
+	return outcome.Judge(ctx, r.masked, r.reporter(), r.records, r.ledger, r.options.Log)
 }
 
 // mask is the workers' part: apply the masks and encode what is released.
@@ -211,7 +211,7 @@ func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
 		if err := r.quarantine.add(p.Block); err != nil {
 			return fmt.Errorf("quarantine: %w", err)
 		}
-		r.counts = r.counts.Plus(p.Block.Counts())
+		account.Count(&r.records, p.Block)
 		r.options.Progress.Add(p.Block.N)
 		return nil
 	}

@@ -86,7 +86,6 @@ func (c *commit) hold(ctx context.Context, all []*State) error {
 
 // merge merges what the shards have counted and measured.
 func (c *commit) merge(ctx context.Context, all []*State) error {
-	c.records.Reasons = map[string]int64{}
 	var effect account.Effect
 	if err := c.mergeMeasured(ctx, all); err != nil {
 		return err
@@ -100,10 +99,7 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 			return fmt.Errorf("shard %d: %w: one of the second is in this shard (%s)", i, err, c.config.Place)
 		}
 		s.Places = nil
-		c.records.Counts = c.records.Plus(s.Counts)
-		for reason, n := range s.Reasons {
-			c.records.Reasons[reason] += n
-		}
+		c.records = account.Sum(c.records, report.Records{Counts: s.Counts, Reasons: s.Reasons})
 		effect = effect.Plus(account.Effect{Changed: s.Touched, Unidentified: s.Unidentified, Listed: s.Listed})
 		c.masked.Chain.ResumeVerified(s.Verified)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
@@ -175,13 +176,11 @@ func (w *worker) keep(ctx context.Context, sink connectors.Sink, name, path stri
 // count adds the outcome of a block's records to the state.
 func (w *worker) count(source connectors.Source, b *microdata.Block) {
 	s := w.state
-	s.Counts = s.Plus(b.Counts())
-	for _, r := range b.Rejects {
-		s.Reasons[account.ReasonOf(r)]++
-	}
+	all := report.Records{Counts: s.Counts, Reasons: s.Reasons}
+	account.Count(&all, b)
+	s.Counts = all.Counts
 	w.options.Progress.Add(b.N)
-	if w.config.Quarantine.JSONL == "" {
-		return
+	if w.config.Quarantine.JSONL != "" {
+		s.Entries = append(s.Entries, quarantined.FileEntries(source, b)...)
 	}
-	s.Entries = append(s.Entries, quarantined.FileEntries(source, b)...)
 }

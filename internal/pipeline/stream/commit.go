@@ -129,7 +129,7 @@ func (s *stream) openCounts() report.Records {
 	defer s.mu.Unlock()
 	var r report.Records
 	for _, k := range s.standings {
-		r = sum(r, k.openCounts())
+		r = account.Sum(r, k.openCounts())
 	}
 	return r
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
 // AssessGroup reads the stored assessments of a consumer group's members, and returns the report
@@ -134,7 +135,7 @@ func (f *inForce) load(states kafka.States, there map[kafka.Partition]kafka.Arri
 		if a, ok := there[of.Partition]; ok {
 			f.missing(of.Partition, k, a, known, old, log)
 		}
-		all.totals.records = sum(all.totals.records, k.place.gaps())
+		all.totals.records = account.Sum(all.totals.records, k.place.gaps())
 		if k.place.Begun > 0 {
 			all.begun = append(all.begun, of.Partition.String())
 		}

@@ -68,7 +68,7 @@ func (k *keptStanding) parts(open bool) []*assess.Accumulator {
 
 // counts returns the counts of the partition's records, with the open transaction.
 func (k *keptStanding) counts() (r report.Records) {
-	r = sum(k.totals.whole.records, k.totals.delta.records)
+	r = account.Sum(k.totals.whole.records, k.totals.delta.records)
 	if k.Standing != nil {
 		whole, delta := k.Counts()
 		r.Counts = r.Plus(whole).Plus(delta)
@@ -100,11 +100,6 @@ func (k *keptStanding) rollback() {
 	if k.Standing != nil {
 		k.Rollback()
 	}
-}
-
-func sum(a, b report.Records) report.Records {
-	return report.Records{Counts: a.Plus(b.Counts),
-		Lost: a.Lost + b.Lost, Repeated: a.Repeated + b.Repeated, Unassessed: a.Unassessed + b.Unassessed, Reasons: plus(a.Reasons, b.Reasons)}
 }
 
 // enter reads the state of a partition that has been assigned: its assessment, how far it reaches, and
@@ -197,7 +192,7 @@ func (s *stream) counts() report.Records {
 	defer s.mu.Unlock()
 	var r report.Records
 	for p, k := range s.standings {
-		r = sum(r, sum(k.counts(), s.gaps(p, k)))
+		r = account.Sum(r, account.Sum(k.counts(), s.gaps(p, k)))
 	}
 	return r
 }
