@@ -49,10 +49,10 @@ func (pl *Plan) WithLedger(list []*EarlierRelease, not string, doubts func(read,
 	pl.fromLedger, pl.earlier, pl.earlierNot, pl.doubts = true, list, not, doubts
 }
 
-// SettleEarlier has the sample hold what the masks of earlier releases make of the records. Where a release does not
+// readyEarlier has the sample hold what the masks of earlier releases make of the records. Where a release does not
 // fit today's records, that is why nothing is known of all of them together. Its passes over the source are those
 // that the earlier masks need.
-func (pl *Plan) SettleEarlier(ctx context.Context, progress *Progress) error {
+func (pl *Plan) readyEarlier(ctx context.Context, progress *Progress) error {
 	pl.settleEarlier(func(e *EarlierRelease) error { return e.settle(ctx, pl, Job{Progress: progress}) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -173,9 +173,9 @@ func (e *EarlierRelease) Uncounted(name string) string { return e.plan.whyUncoun
 // JudgesCounts reports whether a rule is about combinations of all keys.
 func (pl *Plan) JudgesCounts() bool { return pl.judgesCounts() }
 
-// ReplayEarlier applies the masks of earlier releases to the records of a block, and adds what these released as
+// replayEarlier applies the masks of earlier releases to the records of a block, and adds what these released as
 // columns behind those that were read. The block's own columns stay as they are.
-func (pl *Plan) ReplayEarlier(b *microdata.Block) error {
+func (pl *Plan) replayEarlier(b *microdata.Block) error {
 	if len(pl.earlier) == 0 || pl.earlierNot != "" {
 		return nil
 	}

@@ -10,9 +10,9 @@ import (
 // errWhole says that the masks of an earlier release go by all records.
 var errWhole = errors.New("its masks go by all records, which shards do not see: make the release in one run")
 
-// SettleEarlierInParts is SettleEarlier for a process that sees a part of the records: it makes no pass over them, so
+// readyEarlierInParts is readyEarlier for a process that sees a part of the records: it makes no pass over them, so
 // that the masks of earlier releases may need to know nothing of other records but what the ledger has.
-func (pl *Plan) SettleEarlierInParts() {
+func (pl *Plan) readyEarlierInParts() {
 	pl.settleEarlier(func(e *EarlierRelease) error {
 		err := e.settle(context.Background(), pl, Job{Parts: true, Found: e.foundInLedger})
 		if err == nil && e.chain.NeedsSurvey() {

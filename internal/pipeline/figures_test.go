@@ -129,7 +129,7 @@ func planOf(t *testing.T, p *config.Pipeline, key keystream.Key) (tree planned) 
 	if err != nil {
 		return refused(err)
 	}
-	o, err := pl.AssessOptions(key, chain)
+	o, err := pl.assessOptions(key, chain)
 	if err != nil {
 		return refused(err)
 	}

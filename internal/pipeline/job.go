@@ -57,17 +57,17 @@ func (j *Job) Masks(ctx context.Context) (*Release, error) {
 	if j.Found != nil {
 		err = j.Found(pl)
 	} else if err = pl.Settle(ctx, j.Progress); err == nil {
-		pl.WarnOfConstant(j.Log)
+		pl.warnOfConstant(j.Log)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if j.Parts {
 		if r.Chain, err = pl.BuildChain(j.Key); err == nil {
-			pl.SettleEarlierInParts()
+			pl.readyEarlierInParts()
 		}
 	} else if r.Chain, err = pl.newChain(ctx, j.Key, j.Progress); err == nil {
-		err = pl.SettleEarlier(ctx, j.Progress)
+		err = pl.readyEarlier(ctx, j.Progress)
 	}
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ type Release struct {
 // Assess decides what is measured; nothing if the plan has nothing to measure.
 func (r *Release) Assess() (err error) {
 	if r.Plan.Measures() {
-		r.Options, err = r.Plan.AssessOptions(r.Key, r.Chain)
+		r.Options, err = r.Plan.assessOptions(r.Key, r.Chain)
 	}
 	return err
 }
@@ -114,7 +114,7 @@ func (r *Release) Measure() (err error) {
 	if r.Exchange, err = r.NewExchange(); err != nil {
 		return err
 	}
-	r.Exchange.Expect(r.Plan)
+	r.Exchange.expect(r.Plan)
 	r.Measured, err = assess.New(r.Options)
 	return err
 }
@@ -129,10 +129,10 @@ func (r *Release) Mask(b *microdata.Block) error {
 	if err := r.Chain.Apply(b); err != nil {
 		return err
 	}
-	if err := r.Plan.ReplayEarlier(b); err != nil {
+	if err := r.Plan.replayEarlier(b); err != nil {
 		return err
 	}
-	return r.Exchange.Displace(b)
+	return r.Exchange.displace(b)
 }
 
 // Add adds a masked block to the assessment. The blocks must come in the order of their records.
@@ -152,5 +152,5 @@ func (r *Release) Join(ctx context.Context) error {
 	if err := r.Exchange.Join(ctx, r.Plan, r.Chain, r.Measured, r.Key, r.Progress); err != nil {
 		return err
 	}
-	return r.Plan.FindTargets(ctx, r.Chain, r.Measured, r.Progress)
+	return r.Plan.findTargets(ctx, r.Chain, r.Measured, r.Progress)
 }

@@ -53,7 +53,7 @@ func TestWhatIsMeasured(t *testing.T) {
 		{suppress + ", " + noise, "assess: {keys: [region, kind]}\n", false, false, true, "noise", 2},
 	} {
 		pl, chain, key := plannedOf(t, columns+"masks: ["+c.masks+"]\n"+c.more)
-		o, err := pl.AssessOptions(key, chain)
+		o, err := pl.assessOptions(key, chain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +240,7 @@ func TestExchangedColumns(t *testing.T) {
 		if err := chain.Apply(p.Block); err != nil {
 			return err
 		}
-		return direct.Displace(p.Block)
+		return direct.displace(p.Block)
 	}, Stages: []func(*Parcel) error{func(p *Parcel) error { direct.Add(p.Block); return nil }}}
 	if err := pass.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -118,9 +118,9 @@ func (pl *Plan) take(profile, known *assess.Profile, open []string) {
 	}
 }
 
-// WarnOfConstant logs, after Settle, the columns for which a percentage of the standard
+// warnOfConstant logs, after Settle, the columns for which a percentage of the standard
 // deviation masks nothing, and which spelling of a missing value is chosen.
-func (pl *Plan) WarnOfConstant(log zerolog.Logger) {
+func (pl *Plan) warnOfConstant(log zerolog.Logger) {
 	for _, name := range pl.Constant {
 		log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
 	}

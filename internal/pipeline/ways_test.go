@@ -388,7 +388,7 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	var log bytes.Buffer
 	pl.SetCorrelations(want)
 	pl.Constant = []string{"first", "last"}
-	pl.WarnOfConstant(zerolog.New(&log))
+	pl.warnOfConstant(zerolog.New(&log))
 	for _, text := range []string{`"column":"first"`, `"column":"last"`, `"column":"wage","mask":`, `"column":"region","mask":`} {
 		if !strings.Contains(log.String(), text) {
 			t.Errorf("%s is missing in the log %s", text, log.String())
