@@ -168,6 +168,19 @@ func TestJobsThatAreRefused(t *testing.T) {
 	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "report: ") {
 		t.Errorf("copies whose report cannot be created: result %v, error %v", result, err)
 	}
+	// A connection test tries the files of snapshots, and leaves what is in them.
+	dir, p = job(t, "csv: {path: DIR/out.csv}", noiseMasks, "assess: {every: {records: 25}, emit: [{log: info}, {jsonl: DIR/s.jsonl}, {jsonl: DIR/more.jsonl}]}\n")
+	write(t, filepath.Join(dir, "s.jsonl"), []byte("of an earlier run"))
+	if err := Connect(t.Context(), p); err != nil {
+		t.Errorf("snapshots: Connect returns %v, want no error", err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "s.jsonl")); string(text) != "of an earlier run" {
+		t.Errorf("snapshots: after Connect the file has %q (error %v)", text, err)
+	}
+	write(t, filepath.Join(dir, "more.jsonl", "other"), nil)
+	if err := Connect(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "assess.emit: ") {
+		t.Errorf("the name of the last file of snapshots is a folder: Connect returns %v", err)
+	}
 	// A connection test tries the name of the first copy.
 	dir, p = job(t, "csv: {path: 'DIR/out-{copy}.csv'}", copied, "")
 	write(t, filepath.Join(dir, "out-2.csv", "other"), nil)

@@ -145,7 +145,7 @@ func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, er
 
 // open opens everything that the run writes, under temporary names.
 func (r *run) open(ctx context.Context) (err error) {
-	if r.sink, err = createSink(ctx, r.masked.Plan, r.key, r.masked.Chain.Done(), r.copy); err != nil {
+	if r.sink, err = r.createSink(ctx); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
 	if r.quarantine, err = newQuarantine(r.config.Quarantine, r.source); err != nil {
