@@ -78,10 +78,13 @@ func (j *Job) Masks(ctx context.Context) (*Release, error) {
 // Open is Masks for a release that is measured.
 func (j *Job) Open(ctx context.Context) (*Release, error) {
 	r, err := j.Masks(ctx)
+	if err == nil {
+		err = r.Measure()
+	}
 	if err != nil {
 		return nil, err
 	}
-	return r, r.Measure()
+	return r, nil
 }
 
 // Release has the masks of a release and its assessment.
@@ -92,6 +95,9 @@ type Release struct {
 	Options  assess.Options      // of what is measured, after Assess
 	Measured *assess.Accumulator // after Measure; nil if there is nothing to measure
 	Exchange *Exchange           // nil if no mask moves measured values between records
+
+	// Total gives Measured once all records are masked, where another than Add has added them; nil: Add has.
+	Total func(ctx context.Context) (*assess.Accumulator, error)
 
 	Progress *Progress
 
@@ -145,7 +151,12 @@ func (r *Release) Add(b *microdata.Block) {
 
 // Join completes the assessment, once all records are added, with what is not in the sample. It may read and mask the
 // source once more. That of a job in parts is complete when they are merged.
-func (r *Release) Join(ctx context.Context) error {
+func (r *Release) Join(ctx context.Context) (err error) {
+	if r.Total != nil {
+		if r.Measured, err = r.Total(ctx); err != nil {
+			return err
+		}
+	}
 	if r.Measured == nil || r.parts {
 		return nil
 	}

@@ -164,13 +164,7 @@ func (r *run) open(ctx context.Context) (err error) {
 }
 
 // judged measures the release and lets the gate judge it.
-func (r *run) judged(ctx context.Context) (rep *report.Report, err error) {
-	if r.snapshots != nil {
-		r.options.Progress.Measuring()
-		if r.masked.Measured, err = r.snapshots.total(ctx); err != nil {
-			return nil, err
-		}
-	}
+func (r *run) judged(ctx context.Context) (*report.Report, error) {
 	return outcome.Judge(ctx, r.masked, r.reporter(), r.records, r.ledger, r.options.Log)
 }
 

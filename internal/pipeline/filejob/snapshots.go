@@ -44,7 +44,7 @@ func newSnapshots(r *run, options assess.Options) (*snapshots, error) {
 	if s.state, err = assess.NewSnapshots(options, int64(a.Every.Records)); err != nil {
 		return nil, err
 	}
-	r.masked.Measured = nil // until the snapshots have the total
+	r.masked.Measured, r.masked.Total = nil, s.total
 	return s, nil
 }
 
