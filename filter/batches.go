@@ -93,7 +93,6 @@ func (s *batches) decode(b *microdata.Block, rec arrow.RecordBatch, layout *micr
 			b.Reject(row, layout.Schema.Fields[w.Field].Name, "holds a number that has more digits than masks compute with")
 		}
 	}
-	microdata.FillDays(b, layout)
 }
 
 // encode makes the batch that leaves: masked columns anew, others out of the memory of

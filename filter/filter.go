@@ -14,7 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/outcome"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -47,7 +47,7 @@ type Filter struct {
 	mu      sync.Mutex
 	source  *batches // nil before the first batch
 	plan    *pipeline.Plan
-	masked  *masked.Release
+	masked  *pipeline.Release
 	release *arrow.Schema
 	block   microdata.Block
 	short   bool // a batch was not a whole window: it was the last
@@ -59,7 +59,7 @@ type Filter struct {
 // columns are compared with the configuration when the first batch comes. Errors with a place
 // in the configuration are of type config.Errors.
 func Open(p *config.Pipeline, options ...Options) (*Filter, error) {
-	f := &Filter{config: p, started: time.Now(), counts: report.Records{Reasons: map[string]int64{}}}
+	f := &Filter{config: p, started: time.Now()}
 	if len(options) > 0 {
 		f.options = options[0]
 	}
@@ -127,17 +127,14 @@ func (f *Filter) batch(ctx context.Context, rec arrow.RecordBatch) (out arrow.Re
 	}
 	b := &f.block
 	f.source.decode(b, rec, f.plan.Layout, f.counts.Read)
-	f.plan.Layout.ClearMissing(b)
+	f.plan.Layout.Fill(b)
 	if err := f.masked.Mask(b); err != nil {
 		return nil, err
 	}
 	if out, err = pipeline.Restored(b, func() (arrow.RecordBatch, error) { return f.source.encode(b, rec, f.plan.Layout, f.release) }); err != nil {
 		return nil, err
 	}
-	f.masked.Moved(b)
-	if f.masked.Measured != nil {
-		f.masked.Measured.Add(b)
-	}
+	f.masked.Add(b)
 	f.count(b)
 	return out, nil
 }
@@ -148,12 +145,11 @@ func (f *Filter) begin(ctx context.Context, schema *arrow.Schema) error {
 	if err != nil {
 		return err
 	}
-	if f.plan, err = pipeline.NewPlan(f.config, src, true); err != nil {
+	job := pipeline.Job{Config: f.config, Source: src, Carries: true, Key: f.key, Log: zerolog.Nop(), Progress: new(pipeline.Progress)}
+	if f.masked, err = job.Open(ctx); err != nil {
 		return err
 	}
-	if f.masked, err = masked.Settle(ctx, f.plan, f.key, zerolog.Nop(), new(pipeline.Progress)); err != nil {
-		return err
-	}
+	f.plan = f.masked.Plan
 	if f.release, err = src.released(f.plan.Layout); err != nil {
 		return err
 	}
@@ -176,13 +172,12 @@ func (f *Filter) window(n int) error {
 
 // count takes in which records left.
 func (f *Filter) count(b *microdata.Block) {
+	account.Count(&f.counts, b)
 	for _, r := range b.Rejects {
-		f.counts.Reasons[account.ReasonOf(r)]++
 		if f.options.Rejected != nil {
 			f.options.Rejected(Rejected{Record: b.Place(r.Row) + 1, Column: r.Column, Reason: r.Reason})
 		}
 	}
-	f.counts.Counts = f.counts.Plus(b.Counts())
 }
 
 // Close measures what was released, lets the intruder at it where the configuration asks
@@ -208,5 +203,5 @@ func (f *Filter) CloseContext(ctx context.Context) (*report.Report, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return f.masked.Judged(ctx, account.Reporter{Config: f.config, Version: f.options.Version, Started: f.started}, f.counts)
+	return outcome.Judge(ctx, f.masked, account.ReporterOf(f.masked, f.options.Version, f.started), f.counts, nil, zerolog.Nop())
 }

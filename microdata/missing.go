@@ -200,6 +200,13 @@ func MissingCode(v float64) (code float64, ok bool) {
 	return float64(bits & codedMask), bits&^codedMask == codedBits
 }
 
+// Fill makes of a block that a source has decoded what masks and measures take: declared codes are missing values, and
+// dates have their days.
+func (l *Layout) Fill(b *Block) {
+	l.ClearMissing(b)
+	FillDays(b, l) // after the codes, which are no dates
+}
+
 // ClearMissing makes nulls of the declared codes in a block that a source has decoded, and notes them in
 // Column.Coded.
 func (l *Layout) ClearMissing(b *Block) {

@@ -87,7 +87,7 @@ func TestAreasThatOthersTell(t *testing.T) {
 			if c.recoded {
 				rest = strings.Replace(rest, "masks: [", "masks: [{recode: {columns: [postcode], map: {p0: x}, other: y}}, ", 1)
 			}
-			pl := newPlan(t, settled(t, 600, c.coded, c.sorted, rest), true)
+			pl := planFor(t, settled(t, 600, c.coded, c.sorted, rest), true)
 			err := pl.Settle(t.Context(), new(Progress))
 			text := fmt.Sprint(err)
 			if (err == nil) != (c.want == "") || !strings.Contains(text, c.want) || strings.Contains(text, "own") != strings.Contains(c.want, "own") {
@@ -101,7 +101,7 @@ func TestAreasThatOthersTell(t *testing.T) {
 	rest := fmt.Sprintf(columns, "other") + fmt.Sprintf(mask, "postcode")
 	shuffled := settled(t, 600, 0, true, rest)
 	shuffled.Sink.Order = "shuffled"
-	if err := newPlan(t, shuffled, true).Settle(t.Context(), new(Progress)); err != nil {
+	if err := planFor(t, shuffled, true).Settle(t.Context(), new(Progress)); err != nil {
 		t.Errorf("a shuffled release: %v", err)
 	}
 	attempt := settling(t, settled(t, 60, 0, false, rest), func(*Plan) error { return nil })

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// AssessOptions returns the options of the assessment that runs beside the masking.
-func (pl *Plan) AssessOptions(key keystream.Key, chain *transform.Chain) (assess.Options, error) {
+// assessOptions returns the options of the assessment that runs beside the masking.
+func (pl *Plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess.Options, error) {
 	masks := pl.measured()
 	replicate, err := pl.newReplicate(masks, key)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -47,13 +49,11 @@ func (pl *Plan) WithLedger(list []*EarlierRelease, not string, doubts func(read,
 	pl.fromLedger, pl.earlier, pl.earlierNot, pl.doubts = true, list, not, doubts
 }
 
-// SettleEarlier has the sample hold what the masks of earlier releases make of the records. Where a release does not
+// readyEarlier has the sample hold what the masks of earlier releases make of the records. Where a release does not
 // fit today's records, that is why nothing is known of all of them together. Its passes over the source are those
 // that the earlier masks need.
-func (pl *Plan) SettleEarlier(ctx context.Context, progress *Progress) error {
-	pl.settleEarlier(func(e *EarlierRelease) error {
-		return e.settleWith(pl, func() error { return e.settle(ctx, progress) })
-	})
+func (pl *Plan) readyEarlier(ctx context.Context, progress *Progress) error {
+	pl.settleEarlier(func(e *EarlierRelease) error { return e.settle(ctx, pl, Job{Progress: progress}) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -77,31 +77,25 @@ func (pl *Plan) settleEarlier(settle func(*EarlierRelease) error) {
 
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// settle makes the masks of an earlier release ready. It may read the source.
-func (e *EarlierRelease) settle(ctx context.Context, progress *Progress) (err error) {
-	e.plan.amounts = e.Amounts
-	if err = e.plan.Settle(ctx, progress); err != nil {
+// settle fits an earlier release to a plan of today, and makes its masks ready by a job.
+func (e *EarlierRelease) settle(ctx context.Context, today *Plan, job Job) error {
+	job.Config, job.Source, job.Key, job.Log = e.Config, today.Source, e.Key, zerolog.Nop()
+	job.Check = func(pl *Plan) error {
+		e.plan, pl.amounts = pl, e.Amounts
+		switch {
+		case !pl.Cut.Exact:
+		case !today.Cut.Exact:
+			today.Cut = pl.Cut // which changes nothing of what is released
+		case today.Cut != pl.Cut:
+			return fmt.Errorf("it swapped within windows of %d records, and today's have %d", pl.Cut.Records, today.Cut.Records)
+		}
+		return nil
+	}
+	r, err := job.Masks(ctx)
+	if err != nil {
 		return err
 	}
-	e.chain, err = e.plan.NewChain(ctx, e.Key, progress)
-	return err
-}
-
-// settleWith fits an earlier release to a plan of today, with a function that makes its masks ready.
-func (e *EarlierRelease) settleWith(today *Plan, settle func() error) (err error) {
-	if e.plan, err = NewPlan(e.Config, today.Source, false); err != nil {
-		return err
-	}
-	switch {
-	case !e.plan.Cut.Exact:
-	case !today.Cut.Exact:
-		today.Cut = e.plan.Cut // which changes nothing of what is released
-	case today.Cut != e.plan.Cut:
-		return fmt.Errorf("it swapped within windows of %d records, and today's have %d", e.plan.Cut.Records, today.Cut.Records)
-	}
-	if err = settle(); err != nil {
-		return err
-	}
+	e.chain = r.Chain
 	for _, w := range e.plan.Layout.Read {
 		e.index = append(e.index, today.wantAlso(w))
 	}
@@ -183,9 +177,9 @@ func (e *EarlierRelease) Law(column string) (*transform.Law, bool) { return e.ch
 // JudgesCounts reports whether a rule is about combinations of all keys.
 func (pl *Plan) JudgesCounts() bool { return pl.judgesCounts() }
 
-// ReplayEarlier applies the masks of earlier releases to the records of a block, and adds what these released as
+// replayEarlier applies the masks of earlier releases to the records of a block, and adds what these released as
 // columns behind those that were read. The block's own columns stay as they are.
-func (pl *Plan) ReplayEarlier(b *microdata.Block) error {
+func (pl *Plan) replayEarlier(b *microdata.Block) error {
 	if len(pl.earlier) == 0 || pl.earlierNot != "" {
 		return nil
 	}

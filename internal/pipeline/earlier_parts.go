@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"errors"
 
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -9,13 +10,20 @@ import (
 // errWhole says that the masks of an earlier release go by all records.
 var errWhole = errors.New("its masks go by all records, which shards do not see: make the release in one run")
 
-// SettleEarlierInParts is SettleEarlier for a process that sees a part of the records: it makes no pass over them.
-func (pl *Plan) SettleEarlierInParts() {
-	pl.settleEarlier(func(e *EarlierRelease) error { return e.settleWith(pl, e.settleInParts) })
+// readyEarlierInParts is readyEarlier for a process that sees a part of the records: it makes no pass over them, so
+// that the masks of earlier releases may need to know nothing of other records but what the ledger has.
+func (pl *Plan) readyEarlierInParts() {
+	pl.settleEarlier(func(e *EarlierRelease) error {
+		err := e.settle(context.Background(), pl, Job{Parts: true, Found: e.foundInLedger})
+		if err == nil && e.chain.NeedsSurvey() {
+			return errWhole
+		}
+		return err
+	})
 }
 
-// settleInParts makes masks ready that need to know nothing of other records but what the ledger has.
-func (e *EarlierRelease) settleInParts() (err error) {
+// foundInLedger gives the plan of an earlier release what the ledger has of the data.
+func (e *EarlierRelease) foundInLedger(pl *Plan) error {
 	for _, m := range e.Config.Masks {
 		p := m.Params
 		if transform.ScopeOf(p) != transform.ScopeRecord || transform.NeedsValues(p) != "" || transform.NeedsPeople(p) != nil ||
@@ -23,11 +31,8 @@ func (e *EarlierRelease) settleInParts() (err error) {
 			return errWhole
 		}
 	}
-	if open := e.plan.settleFrom(e.Amounts); len(open) > 0 {
+	if open := pl.settleFrom(e.Amounts); len(open) > 0 {
 		return errWhole
 	}
-	if e.chain, err = e.plan.BuildChain(e.Key); err == nil && e.chain.NeedsSurvey() {
-		return errWhole
-	}
-	return err
+	return nil
 }

@@ -99,8 +99,8 @@ func displacedExactly(d *transform.Displacer, c assess.Column) bool {
 	return c.Masked && slices.Contains(d.Columns(), c.Index) && !slices.Contains(d.Approximate(), c.Index)
 }
 
-// Displace computes the expected change of the records of a masked block.
-func (x *Exchange) Displace(b *microdata.Block) error {
+// displace computes the expected change of the records of a masked block.
+func (x *Exchange) displace(b *microdata.Block) error {
 	if x == nil {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // newLocator returns a locator that counts, during the survey, the values of the columns for which
-// Expect can use these counts; nil if there are none.
+// expect can use these counts; nil if there are none.
 func (pl *Plan) newLocator() *assess.Locator {
 	if pl.Displacer == nil || !pl.Displacer.NeedsSurvey() || len(pl.Config.Assess.Targets) == 0 {
 		return nil
@@ -29,9 +29,9 @@ func (pl *Plan) newLocator() *assess.Locator {
 	return l
 }
 
-// Expect has Add look for the records with the targets in the brackets that the survey of a plan
+// expect has Add look for the records with the targets in the brackets that the survey of a plan
 // has found, so that the source need not be read once more.
-func (x *Exchange) Expect(pl *Plan) {
+func (x *Exchange) expect(pl *Plan) {
 	if x == nil || pl.locator == nil {
 		return
 	}

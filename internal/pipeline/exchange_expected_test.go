@@ -48,7 +48,7 @@ func TestExpectedRecordsAreThoseOfAPass(t *testing.T) {
 	if len(counted) != len(targets) || located.Values("x") != int64(len(all)) || located.Brackets("y") != nil {
 		t.Fatalf("the locator has %d brackets and %d values", len(counted), located.Values("x"))
 	}
-	x.Expect(&Plan{locator: located})
+	x.expect(&Plan{locator: located})
 	for _, take := range blocks() {
 		take()
 	}

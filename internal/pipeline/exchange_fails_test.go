@@ -15,7 +15,7 @@ import (
 func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange, *Exchange, *assess.Accumulator, func(ctx context.Context) error) {
 	t.Helper()
 	pl, chain, key := plannedOf(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, "+how+"}}]\nwindow: {records: 20}\nassess: {targets: [p10, p50, max], replicates: 2}\n")
-	o, err := pl.AssessOptions(key, chain)
+	o, err := pl.assessOptions(key, chain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange
 		if err := chain.Apply(p.Block); err != nil {
 			return err
 		}
-		return x.Displace(p.Block)
+		return x.displace(p.Block)
 	}, Stages: []func(*Parcel) error{func(p *Parcel) error {
 		measured.Add(p.Block)
 		x.Add(p.Block)

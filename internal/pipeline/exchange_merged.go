@@ -20,6 +20,9 @@ type Sought struct {
 
 // Seek has Add look for the records with the targets, so that no further pass is needed.
 func (x *Exchange) Seek(all []Sought) {
+	if x == nil {
+		return
+	}
 	for _, s := range all {
 		if c := x.column(s.Column); c != nil {
 			x.seekers = append(x.seekers, &seeker{bracket: s.Bracket, column: c, before: s.Before})

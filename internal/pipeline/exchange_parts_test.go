@@ -253,7 +253,7 @@ func TestExchangeKeepsSoManyRecords(t *testing.T) {
 		t.Error("At has a result although the expected square is NaN")
 	}
 	var none *Exchange
-	if none.Add(movedBlock(0, 1)); none.Displace(movedBlock(0, 1)) != nil || none.Join(t.Context(), nil, nil, nil, keystream.Key{}, nil) != nil {
+	if none.Add(movedBlock(0, 1)); none.displace(movedBlock(0, 1)) != nil || none.Join(t.Context(), nil, nil, nil, keystream.Key{}, nil) != nil {
 		t.Error("a nil Exchange returns an error")
 	}
 }

@@ -117,7 +117,7 @@ func planOf(t *testing.T, p *config.Pipeline, key keystream.Key) (tree planned) 
 	}
 	defer src.Close()
 	refused := func(err error) planned { return planned{Problems: strings.Split(err.Error(), "\n")} }
-	pl, err := NewPlan(p, src, true)
+	pl, err := newPlan(p, nil, src, true)
 	if err != nil {
 		return refused(err)
 	}
@@ -125,11 +125,11 @@ func planOf(t *testing.T, p *config.Pipeline, key keystream.Key) (tree planned) 
 	if err := pl.Settle(t.Context(), progress); err != nil {
 		return refused(err)
 	}
-	chain, err := pl.NewChain(t.Context(), key, progress)
+	chain, err := pl.newChain(t.Context(), key, progress)
 	if err != nil {
 		return refused(err)
 	}
-	o, err := pl.AssessOptions(key, chain)
+	o, err := pl.assessOptions(key, chain)
 	if err != nil {
 		return refused(err)
 	}

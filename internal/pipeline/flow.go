@@ -197,10 +197,10 @@ func (f *Flow) workOn(p *Parcel) (err error) {
 	}
 	if f.Missing != nil {
 		f.Missing.ClearMissing(p.Block)
+		microdata.FillDays(p.Block, f.Layout)
 	} else {
-		f.Layout.ClearMissing(p.Block)
+		f.Layout.Fill(p.Block)
 	}
-	microdata.FillDays(p.Block, f.Layout)
 	if f.Work == nil {
 		return nil
 	}

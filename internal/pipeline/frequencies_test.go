@@ -17,7 +17,7 @@ const invariantMask = "masks: [{pram: {columns: [kind], keep: 0.5, categories: [
 // replicates. If any call of the pass fails, the error is returned.
 func TestFrequenciesAreCounted(t *testing.T) {
 	p := people(t, columns+invariantMask)
-	pl := newPlan(t, p, true)
+	pl := planFor(t, p, true)
 	if pl.Frequencies() != nil {
 		t.Error("the plan has frequencies before a pass")
 	}
@@ -32,7 +32,7 @@ func TestFrequenciesAreCounted(t *testing.T) {
 			t.Errorf("%d strata, want the 3 regions", f.Strata())
 		}
 	}
-	if _, err := pl.NewChain(t.Context(), keytest.Key(1), new(Progress)); err != nil {
+	if _, err := pl.newChain(t.Context(), keytest.Key(1), new(Progress)); err != nil {
 		t.Error(err)
 	}
 	if _, err := pl.newReplicate(p.Masks, keytest.Key(1)); err != nil {
@@ -61,14 +61,14 @@ func TestFrequenciesThatCannotBeCounted(t *testing.T) {
 		"categories that are no numbers": {"masks: [{pram: {columns: [wage], keep: 0.5, categories: [low, high], invariant: true}}]\n", `masks[0].pram: categories: column "wage" holds numbers, and "high" is none`},
 		"strata of one category":         {"masks: [{pram: {columns: [kind], keep: 0.5, categories: [y, z], other: z, invariant: true, by: [region]}}]\n", `masks[0].pram: must have strata with at least two categories: in each stratum all values of "kind" are the same`},
 	} {
-		pl := newPlan(t, people(t, columns+c.masks), true)
+		pl := planFor(t, people(t, columns+c.masks), true)
 		var wrong config.Errors
 		if err := pl.Settle(t.Context(), new(Progress)); !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
 	// A pipe can be read once.
-	pl := newPlan(t, people(t, columns+invariantMask), true)
+	pl := planFor(t, people(t, columns+invariantMask), true)
 	pl.Source = readOnce{pl.Source}
 	var wrong config.Errors
 	if err := pl.Settle(t.Context(), new(Progress)); !errors.As(err, &wrong) || wrong[0].Path != "masks[0].pram.invariant" || !strings.Contains(wrong[0].Text, "give frequencies") {

@@ -71,7 +71,7 @@ func TestHouseholdsAreLookedAt(t *testing.T) {
 		"three strata torn": {60, 3, columnsOf("", ", level: household") + sample, "region differs within 3 households", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pl := newPlan(t, families(t, c.n, c.differ, c.rest), true)
+			pl := planFor(t, families(t, c.n, c.differ, c.rest), true)
 			err := pl.Settle(t.Context(), new(Progress))
 			if text := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.Contains(text, c.want) || strings.Contains(text, "kind") {
 				t.Errorf("got %v, want %q", err, c.want)
@@ -81,7 +81,7 @@ func TestHouseholdsAreLookedAt(t *testing.T) {
 			}
 		})
 	}
-	once := newPlan(t, families(t, 60, 0, columnsOf("", "")+"profile: DIR/profile.json\n"+noise), true)
+	once := planFor(t, families(t, 60, 0, columnsOf("", "")+"profile: DIR/profile.json\n"+noise), true)
 	once.Source = readOnce{once.Source}
 	if err := once.settleHouseholds(t.Context(), new(Progress)); err != nil || !strings.Contains(strings.Join(once.levels, ""), "members of a household have the same value of wage, kind") {
 		t.Errorf("a source that can be read once: %v, said %q", err, once.levels)
@@ -107,7 +107,7 @@ func TestTheHouseholdIsTheIntrudersToo(t *testing.T) {
 		if strings.Contains(more, "kind") {
 			want = "kind"
 		}
-		pl := newPlan(t, p, true)
+		pl := planFor(t, p, true)
 		if got := p.UniquenessHousehold(); got != want || !slices.Contains(pl.Intruder.Carried, pl.Intruder.Index[want]) {
 			t.Errorf("%q: the household is %q, carried: %v", more, got, pl.Intruder.Index)
 		}
@@ -119,7 +119,7 @@ func TestSharedDrawsAreDeclared(t *testing.T) {
 	for household, want := range map[string]bool{", level: household": true, ", level: person": false} {
 		rest := "columns: {id: {role: identifier}, wage: {role: sensitive" + household + "}, region: {role: key}, kind: {role: other, level: person}}\n" +
 			"masks: [{noise: {columns: [wage, kind], sd: 100}}]\n"
-		for _, c := range newPlan(t, families(t, 60, 0, rest), true).Assessed {
+		for _, c := range planFor(t, families(t, 60, 0, rest), true).Assessed {
 			if c.Shared != (want && c.Name == "wage") {
 				t.Errorf("%s%s: shared draws %v", c.Name, household, c.Shared)
 			}

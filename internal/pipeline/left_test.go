@@ -67,7 +67,7 @@ func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
 				masks = strings.TrimSuffix(masks, "\n") + strings.TrimPrefix(recode, "masks: [")
 			}
 			p := parsed(t, t.TempDir(), columns+masks+fmt.Sprintf(gate, c.rule)+"assess: {keys: ["+c.keys+"]}\n")
-			pl, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true)
+			pl, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true)
 			if c.want == "" {
 				if err != nil || pl == nil {
 					t.Errorf("rule %s with keys %s: error %v, want none", c.rule, c.keys, err)

@@ -22,12 +22,12 @@ import (
 func plannedOf(t *testing.T, rest string) (*Plan, *transform.Chain, keystream.Key) {
 	t.Helper()
 	p := people(t, rest)
-	pl := newPlan(t, p, true)
+	pl := planFor(t, p, true)
 	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 		t.Fatal(err)
 	}
 	key := keytest.Key(1)
-	chain, err := pl.NewChain(t.Context(), key, new(Progress))
+	chain, err := pl.newChain(t.Context(), key, new(Progress))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestWhatIsMeasured(t *testing.T) {
 		{suppress + ", " + noise, "assess: {keys: [region, kind]}\n", false, false, true, "noise", 2},
 	} {
 		pl, chain, key := plannedOf(t, columns+"masks: ["+c.masks+"]\n"+c.more)
-		o, err := pl.AssessOptions(key, chain)
+		o, err := pl.assessOptions(key, chain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func settling(t *testing.T, p *config.Pipeline, then func(*Plan) error) func(*fa
 			return err
 		}
 		defer src.Close()
-		pl, err := NewPlan(p, src, true)
+		pl, err := newPlan(p, nil, src, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func settling(t *testing.T, p *config.Pipeline, then func(*Plan) error) func(*fa
 func TestSettlingFails(t *testing.T) {
 	p := people(t, columns+"masks: [{topcode: {columns: [wage], upper_percentile: 90}}, {noise: {columns: [wage], sd: 10%}}, {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\n")
 	attempt := settling(t, p, func(pl *Plan) error {
-		chain, err := pl.NewChain(t.Context(), keytest.Key(1), new(Progress))
+		chain, err := pl.newChain(t.Context(), keytest.Key(1), new(Progress))
 		if (chain == nil) != (err != nil) {
 			t.Errorf("NewChain returns both or neither of the chain %v and the error %v", chain, err)
 		}
@@ -240,7 +240,7 @@ func TestExchangedColumns(t *testing.T) {
 		if err := chain.Apply(p.Block); err != nil {
 			return err
 		}
-		return direct.Displace(p.Block)
+		return direct.displace(p.Block)
 	}, Stages: []func(*Parcel) error{func(p *Parcel) error { direct.Add(p.Block); return nil }}}
 	if err := pass.Run(t.Context()); err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ func chainOf(t *testing.T, masks string) (*transform.Chain, assess.Column) {
 		t.Fatal(err)
 	}
 	p := parsed(t, dir, "columns: {wage: {role: sensitive, decimals: 2}, region: {role: key}, kind: {role: other}}\nmasks: ["+masks+"]\n")
-	pl := newPlan(t, p, true)
+	pl := planFor(t, p, true)
 	progress := new(Progress)
 	if err := pl.Settle(t.Context(), progress); err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func chainOf(t *testing.T, masks string) (*transform.Chain, assess.Column) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain, err := pl.NewChain(t.Context(), key, progress)
+	chain, err := pl.newChain(t.Context(), key, progress)
 	if err != nil {
 		t.Fatal(err)
 	}

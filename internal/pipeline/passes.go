@@ -118,9 +118,9 @@ func (pl *Plan) take(profile, known *assess.Profile, open []string) {
 	}
 }
 
-// WarnOfConstant logs, after Settle, the columns for which a percentage of the standard
+// warnOfConstant logs, after Settle, the columns for which a percentage of the standard
 // deviation masks nothing, and which spelling of a missing value is chosen.
-func (pl *Plan) WarnOfConstant(log zerolog.Logger) {
+func (pl *Plan) warnOfConstant(log zerolog.Logger) {
 	for _, name := range pl.Constant {
 		log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
 	}
@@ -252,8 +252,8 @@ func (pl *Plan) maskError(err error) error {
 	return DataErrorf("%v", err)
 }
 
-// NewChain builds the masks, and has those of scope dataset survey the data.
-func (pl *Plan) NewChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
+// newChain builds the masks, and has those of scope dataset survey the data.
+func (pl *Plan) newChain(ctx context.Context, key keystream.Key, progress *Progress) (*transform.Chain, error) {
 	chain, err := pl.BuildChain(key)
 	if err != nil || !chain.NeedsSurvey() {
 		return chain, err

@@ -25,8 +25,8 @@ func DataErrorf(format string, args ...any) error {
 	return &DataError{fmt.Sprintf(format, args...)}
 }
 
-// Plan is what a configuration means for the given source. NewPlan makes it from the schema
-// only; Settle and NewChain add what depends on the data.
+// Plan is what a configuration means for the given source. Job.Plan makes it from the schema
+// only; Job.Masks adds what depends on the data.
 type Plan struct {
 	Config    *config.Pipeline
 	Source    connectors.Source
@@ -77,15 +77,9 @@ type Plan struct {
 	paths []string // of the masks in the configuration, if they are not those of its list "masks"; else nil
 }
 
-// NewPlan decides which columns are decoded and which are released. It reads only the schema.
-// A column or mask that names no column of the data is an error.
-func NewPlan(p *config.Pipeline, src connectors.Source, carries bool) (*Plan, error) {
-	return NewPlanAt(p, nil, src, carries)
-}
-
-// NewPlanAt is NewPlan for masks from other places in the configuration; paths has the place of
-// each.
-func NewPlanAt(p *config.Pipeline, paths []string, src connectors.Source, carries bool) (*Plan, error) {
+// newPlan decides which columns are decoded and which are released. It reads only the schema.
+// A column or mask that names no column of the data is an error. Its parameters are fields of Job.
+func newPlan(p *config.Pipeline, paths []string, src connectors.Source, carries bool) (*Plan, error) {
 	pl := &Plan{Config: p, Source: src, paths: paths}
 	if err := DeclareMissing(p, src); err != nil {
 		return nil, err

@@ -110,7 +110,7 @@ func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 		if c.extra != "" {
 			src.fields = append([]microdata.Field{{Name: c.extra, Type: arrow.BinaryTypes.String}}, append(src.fields, microdata.Field{Name: c.extra + "2", Type: arrow.BinaryTypes.String})...)
 		}
-		pl, err := NewPlan(p, src, false)
+		pl, err := newPlan(p, nil, src, false)
 		var problems config.Errors
 		if len(c.want) > 0 && (!errors.As(err, &problems) || len(problems) != len(c.want)) || len(c.want) == 0 && err != nil {
 			t.Errorf("%s, types %v: error %v, want %q", c.rest, c.types, err, c.want)
@@ -150,7 +150,7 @@ func TestSourcesThatAreReadOnce(t *testing.T) {
 		{"swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}", ", decimals: 2", "", "masks[0].swap: looks at all records before it masks any, and this source can be read only once; use "},
 	} {
 		p := parsed(t, t.TempDir(), strings.Replace(columns, "role: sensitive", "role: sensitive"+c.decimals, 1)+"masks: [{"+c.masks+"}]\n")
-		pl, err := NewPlan(p, &table{fields: fieldsOf(nil), once: true}, false)
+		pl, err := newPlan(p, nil, &table{fields: fieldsOf(nil), once: true}, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,7 +161,7 @@ func TestSourcesThatAreReadOnce(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		chain, err := pl.NewChain(t.Context(), key, new(Progress))
+		chain, err := pl.newChain(t.Context(), key, new(Progress))
 		if (err == nil) != (c.chain == "") || err != nil && !strings.HasPrefix(err.Error(), c.chain) || (chain == nil) != (err != nil) {
 			t.Errorf("%s: NewChain returns %v, want %s", c.masks, err, c.chain)
 		}
@@ -197,7 +197,7 @@ func TestValuesAreSettled(t *testing.T) {
 	p := parsed(t, dir, strings.Replace(columns, "region:", "debt: {role: sensitive}, region:", 1)+
 		"masks: [{topcode: {columns: [wage], upper_percentile: 90, replace: bound}}, {noise: {columns: [wage], sd: 1}}, {topcode: {columns: [debt, wage], lower_percentile: 5}}]\n")
 	p.Source.Config = mustParse(t, p, "types: {wage: float64}", dir)
-	pl := newPlan(t, p, false)
+	pl := planFor(t, p, false)
 	progress := new(Progress)
 	if err := pl.Settle(t.Context(), progress); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestValuesAreSettled(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if again, err := NewPlan(p, pl.Source, false); err != nil {
+	if again, err := newPlan(p, nil, pl.Source, false); err != nil {
 		t.Fatal(err)
 	} else if err := again.Settle(ended, progress); !errors.Is(err, context.Canceled) {
 		t.Errorf("with an ended context, Settle returns %v", err)

@@ -30,12 +30,12 @@ func auditOf(t *testing.T, columns, masks, of string) *audited {
 		t.Fatal(err)
 	}
 	p := parsed(t, dir, "columns: {"+columns+"}\nmasks: ["+masks+"]\nassess: {privacy: {"+of+"}}\nunlisted: drop\n")
-	pl := newPlan(t, p, false)
+	pl := planFor(t, p, false)
 	progress := new(Progress)
 	if err := pl.Settle(t.Context(), progress); err != nil {
 		t.Fatal(err)
 	}
-	chain, err := pl.NewChain(t.Context(), keytest.Key(3), progress)
+	chain, err := pl.newChain(t.Context(), keytest.Key(3), progress)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func privacyOf(t *testing.T, head, columns, masks, of string) *assess.Privacy {
 		t.Fatal(err)
 	}
 	text := head + "columns:\n  id: {role: identifier}\n  home: {role: identifier}\n" + columns + "masks: [" + masks + "]\nassess: {privacy: {" + of + "}}\nunlisted: drop\n"
-	p := newPlan(t, parsed(t, dir, text), false).Privacy()
+	p := planFor(t, parsed(t, dir, text), false).Privacy()
 	if p == nil {
 		t.Fatal("nothing is stated")
 	}
@@ -191,7 +191,7 @@ func TestPrivacyBesideColumns(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("wage\n1.5\n2.5\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pl := newPlan(t, parsed(t, dir, "columns:\n"+ofWage+"masks: ["+clip+"]\nassess: {privacy: {}}\n"), false)
+	pl := planFor(t, parsed(t, dir, "columns:\n"+ofWage+"masks: ["+clip+"]\nassess: {privacy: {}}\n"), false)
 	if p := pl.Privacy(); !alike(float64(p.Record.Epsilon), math.Sqrt2*2) {
 		t.Errorf("%+v", p.Record)
 	}
@@ -230,7 +230,7 @@ func TestPrivacyIsAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := func(rest string) *Plan {
-		return newPlan(t, parsed(t, dir, "columns:\n"+ofWage+"masks: ["+clip+"]\n"+rest), false)
+		return planFor(t, parsed(t, dir, "columns:\n"+ofWage+"masks: ["+clip+"]\n"+rest), false)
 	}
 	if p := of("").Privacy(); p != nil {
 		t.Errorf("unasked: %+v", p)

@@ -29,11 +29,11 @@ func TestMasksThatTheDataRefuse(t *testing.T) {
 		{"{suppress: {keys: [region, kind], k: 30, max_share: 0.01}}", ".suppress.max_share", true},
 	} {
 		for at, masks := range []string{c.mask + ", " + noise, noise + ", " + c.mask} {
-			pl := newPlan(t, people(t, columns+"masks: ["+masks+"]\n"), true)
+			pl := planFor(t, people(t, columns+"masks: ["+masks+"]\n"), true)
 			if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 				t.Fatal(err)
 			}
-			chain, err := pl.NewChain(t.Context(), keytest.Key(1), new(Progress))
+			chain, err := pl.newChain(t.Context(), keytest.Key(1), new(Progress))
 			var wrong config.Errors
 			want := []string{"masks[0]", "masks[1]"}[at] + c.want
 			if !c.surveyed && chain != nil || !errors.As(err, &wrong) || len(wrong) != 1 || wrong[0].Path != want || strings.HasPrefix(wrong[0].Text, "masks") {
@@ -51,14 +51,14 @@ func TestMasksThatTheDataRefuse(t *testing.T) {
 // one of a survey without a parameter is at its mask, and masks of other places are named by these.
 func TestPlacesOfErrors(t *testing.T) {
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}]\n")
-	pl := newPlan(t, p, true)
+	pl := planFor(t, p, true)
 	var data *DataError
 	for _, text := range []string{"no place", "masks[2].round: no such mask", "masks[0].noiseless: no such mask"} {
 		if err := pl.maskError(errors.New(text)); !errors.As(err, &data) || err.Error() != text {
 			t.Errorf("maskError of %q returns %v, want a DataError", text, err)
 		}
 	}
-	elsewhere, err := NewPlanAt(p, []string{"map.vary[0]", "map.vary[1]"}, pl.Source, true)
+	elsewhere, err := newPlan(p, []string{"map.vary[0]", "map.vary[1]"}, pl.Source, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestPercentagesOfNothing(t *testing.T) {
 		if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte("id,wage,region,kind\n"+rows), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		pl := newPlan(t, p, true)
+		pl := planFor(t, p, true)
 		if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 			t.Errorf("rows %q: Settle returns %v", rows, err)
 			continue
@@ -108,7 +108,7 @@ func TestSurveyOfMasksThatNeedNone(t *testing.T) {
 	if err := os.WriteFile(in, []byte(strings.NewReplacer("R7,1049.25", "R7,Inf", "R59,1373.25", "R59,-Inf").Replace(string(text))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pl := newPlan(t, p, true)
+	pl := planFor(t, p, true)
 	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestTextsThatAreModelled(t *testing.T) {
 		{mask: "columns: [wage], on: [region]", want: "masks[0].synthesise.on[0]: region is string, and synthesise needs numbers to go by, or texts that are named in categories; leave it out, or where only some"},
 	} {
 		p := parsed(t, t.TempDir(), all+"masks: [{synthesise: {"+c.mask+"}}]\n")
-		pl, err := NewPlan(p, &table{fields: fieldsOf(c.types)}, true)
+		pl, err := newPlan(p, nil, &table{fields: fieldsOf(c.types)}, true)
 		if c.want != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) || c.types != nil && strings.Contains(err.Error(), "text that is") {
 				t.Errorf("%s: error %v, want %s", c.mask, err, c.want)
@@ -175,7 +175,7 @@ func TestMixedTextsBesideCategories(t *testing.T) {
 		{"region", "masks[0].pram: region contains JSON values of several types"}, {"kind", "masks[0].pram.columns: kind contains JSON values of several types"}, {"id", ""},
 	} {
 		p := parsed(t, t.TempDir(), columns+strings.Replace(by, "%s", "region", 1))
-		_, err := NewPlan(p, &mixedTexts{&table{fields: fieldsOf(nil)}, []string{c.mixed}}, true)
+		_, err := newPlan(p, nil, &mixedTexts{&table{fields: fieldsOf(nil)}, []string{c.mixed}}, true)
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.mixed, err, c.want)
 		}
@@ -198,7 +198,7 @@ func TestUnmaskedColumnsThatAreMeasured(t *testing.T) {
 		"assess: {keys: [wage], intruder: {linkage: {}}}":                                                            "wage",
 	} {
 		p := parsed(t, t.TempDir(), all+"masks: [{noise: {columns: [wage], sd: 3}}]\n"+more+"\n")
-		pl, err := NewPlan(p, &table{fields: fieldsOf(map[string]arrow.DataType{"region": arrow.PrimitiveTypes.Int64, "kind": arrow.PrimitiveTypes.Int64})}, true)
+		pl, err := newPlan(p, nil, &table{fields: fieldsOf(map[string]arrow.DataType{"region": arrow.PrimitiveTypes.Int64, "kind": arrow.PrimitiveTypes.Int64})}, true)
 		if err != nil {
 			t.Errorf("%s: %v", more, err)
 			continue
@@ -222,7 +222,7 @@ func TestInversionNeedsStrata(t *testing.T) {
 	all := strings.NewReplacer("id: {role: identifier}", "id: {role: other}", "kind: {role: other}", "kind: {role: key}").Replace(columns)
 	for keys, want := range map[string]string{"id, region, kind": "", "region, kind": `the strata of masks[0].pram, but "id" is not`, "id, kind": `the strata of masks[0].pram, but "region" is not`} {
 		p := parsed(t, t.TempDir(), all+mask+"assess: {keys: ["+keys+"], intruder: {inversion: true}}\n")
-		if _, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("keys %s: error %v, want %q", keys, err, want)
 		}
 	}
@@ -234,7 +234,7 @@ func TestColumnsOfThePlan(t *testing.T) {
 	all := strings.Replace(columns, "kind: {role: other}", "kind: {role: sensitive}", 1)
 	for more, held := range map[string]bool{"intruder: {attribute: {}}": true, "intruder: {uniqueness: {}}": false} {
 		p := parsed(t, t.TempDir(), all+"masks: [{synthesise: {columns: [wage, kind], categories: [kind], held_out: 0.5}}]\nidentity: [id, region]\nassess: {keys: [region], "+more+"}\n")
-		pl, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true)
+		pl, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true)
 		if err != nil {
 			t.Fatal(err)
 		}

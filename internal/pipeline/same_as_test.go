@@ -33,11 +33,11 @@ func TestColumnsThatAreTheSame(t *testing.T) {
 		"identity: [region]\n" + same + "masks: [{noise: {columns: [wage, kind], sd: 5}}]\n":     "[region] [id]",
 		"identity: [id, region]\n" + same + "masks: [{noise: {columns: [wage, kind], sd: 5}}]\n": "[id region] [- -]",
 	} {
-		pl := newPlan(t, parsed(t, dir, rest), true)
+		pl := planFor(t, parsed(t, dir, rest), true)
 		if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := pl.NewChain(t.Context(), keytest.Key(1), new(Progress)); err != nil {
+		if _, err := pl.newChain(t.Context(), keytest.Key(1), new(Progress)); err != nil {
 			t.Fatal(err)
 		}
 		name := func(list []int) (names []string) {
@@ -55,7 +55,7 @@ func TestColumnsThatAreTheSame(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", rest, got, want)
 		}
 	}
-	pl := newPlan(t, parsed(t, dir, "identity: [id]\n"+same+"masks: [{noise: {columns: [kind], sd: 5}}, {round: {columns: [wage], base: 5}}]\n"), true)
+	pl := planFor(t, parsed(t, dir, "identity: [id]\n"+same+"masks: [{noise: {columns: [kind], sd: 5}}, {round: {columns: [wage], base: 5}}]\n"), true)
 	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +64,7 @@ func TestColumnsThatAreTheSame(t *testing.T) {
 	}
 	p := parsed(t, dir, "identity: [id]\n"+same+"masks: [{noise: {columns: [wage, kind], sd: 5}}]\n")
 	types := map[string]arrow.DataType{"id": arrow.PrimitiveTypes.Int64, "kind": arrow.PrimitiveTypes.Float64}
-	if _, err := NewPlan(p, &table{fields: fieldsOf(types)}, true); err == nil || !strings.Contains(err.Error(), "columns.id.same_as: must be of one type with it") {
+	if _, err := newPlan(p, nil, &table{fields: fieldsOf(types)}, true); err == nil || !strings.Contains(err.Error(), "columns.id.same_as: must be of one type with it") {
 		t.Errorf("another type: %v", err)
 	}
 }

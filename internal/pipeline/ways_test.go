@@ -42,9 +42,9 @@ func people(t *testing.T, rest string) *config.Pipeline {
 	return parsed(t, dir, rest)
 }
 
-// newPlan returns the plan of a configuration with its own source, which is closed at the end of
+// planFor returns the plan of a configuration with its own source, which is closed at the end of
 // the test.
-func newPlan(t *testing.T, p *config.Pipeline, carries bool) *Plan {
+func planFor(t *testing.T, p *config.Pipeline, carries bool) *Plan {
 	t.Helper()
 	src, err := OpenSource(t.Context(), p)
 	if err != nil {
@@ -55,7 +55,7 @@ func newPlan(t *testing.T, p *config.Pipeline, carries bool) *Plan {
 			t.Error(err)
 		}
 	})
-	pl, err := NewPlan(p, src, carries)
+	pl, err := newPlan(p, nil, src, carries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 // blocks in order until then.
 func TestPassesFail(t *testing.T) {
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
-	pl := newPlan(t, p, true)
+	pl := planFor(t, p, true)
 	run := func(ctx context.Context, calls *faulty.Calls, fails string) (seen [2]int, err error) {
 		at := func(name string) error {
 			if name == fails {
@@ -365,7 +365,7 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	if err := os.WriteFile(p.Profile, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pl := newPlan(t, p, true)
+	pl := planFor(t, p, true)
 	if err := pl.Settle(t.Context(), new(Progress)); err != nil {
 		t.Fatal(err)
 	}
@@ -388,7 +388,7 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	var log bytes.Buffer
 	pl.SetCorrelations(want)
 	pl.Constant = []string{"first", "last"}
-	pl.WarnOfConstant(zerolog.New(&log))
+	pl.warnOfConstant(zerolog.New(&log))
 	for _, text := range []string{`"column":"first"`, `"column":"last"`, `"column":"wage","mask":`, `"column":"region","mask":`} {
 		if !strings.Contains(log.String(), text) {
 			t.Errorf("%s is missing in the log %s", text, log.String())
@@ -456,7 +456,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 			p.Sink.Config = c.sink
 		}
 		src := &mixedTexts{&table{fields: fieldsOf(c.types)}, c.mixed}
-		pl, err := NewPlan(p, src, true)
+		pl, err := newPlan(p, nil, src, true)
 		if (err == nil) != (c.want == "") || (pl == nil) != (err != nil) || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
 		}
@@ -469,7 +469,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 	for i := range unseen.fields {
 		unseen.fields[i].Unseen = true
 	}
-	if _, err := NewPlan(parsed(t, t.TempDir(), columns+"masks: [{recode: {columns: [kind], map: {a: b}}}, {noise: {columns: [wage], sd: 3}}]\n"), unseen, true); err != nil {
+	if _, err := newPlan(parsed(t, t.TempDir(), columns+"masks: [{recode: {columns: [kind], map: {a: b}}}, {noise: {columns: [wage], sd: 3}}]\n"), nil, unseen, true); err != nil {
 		t.Errorf("columns without values: error %v", err)
 	}
 	for i, f := range unseen.fields {
@@ -481,7 +481,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 	for _, key := range []string{"", "kind", "region", "gone"} {
 		p := parsed(t, t.TempDir(), columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
 		p.Sink.Config = &keyedSink{SinkConfig: p.Sink.Config, key: key}
-		pl, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true)
+		pl, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -493,7 +493,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		}
 	}
 	p := parsed(t, t.TempDir(), columns+"masks: [{noise: {columns: [wage], sd: 3}}]\nassess: {intruder: {linkage: {distance: gower}}}\n")
-	pl, err := NewPlan(p, &table{fields: fieldsOf(map[string]arrow.DataType{"region": nested})}, true)
+	pl, err := newPlan(p, nil, &table{fields: fieldsOf(map[string]arrow.DataType{"region": nested})}, true)
 	if err != nil || !slices.Equal(pl.Intruder.Left, []string{"region"}) || len(pl.Intruder.Counted) > 0 {
 		t.Errorf("a key of lists: error %v, plan %+v, want the key left out", err, pl)
 	}
@@ -501,7 +501,7 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		p.Columns[i].Role = microdata.Identifier
 	}
 	p.Masks = nil
-	if pl, err := NewPlan(p, &table{fields: fieldsOf(nil)}, true); pl != nil || err == nil || !strings.HasPrefix(err.Error(), "columns: no column of the source would be released") {
+	if pl, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true); pl != nil || err == nil || !strings.HasPrefix(err.Error(), "columns: no column of the source would be released") {
 		t.Errorf("no released column: NewPlan returns %v and error %v", pl, err)
 	}
 	pl = &Plan{Config: new(config.Pipeline)}

@@ -35,7 +35,7 @@ func (j job) releases(t testing.TB) *releases {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { src.Close() })
-	pl, err := pipeline.NewPlan(p, src, false)
+	pl, err := (&pipeline.Job{Config: p, Source: src}).Plan()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,11 @@ type Reporter struct {
 	Effect  *Effect // what the masks did to the records that are reported; nil: to all that Chain has masked
 }
 
+// ReporterOf reports on a release.
+func ReporterOf(r *pipeline.Release, version string, started time.Time) Reporter {
+	return Reporter{Config: r.Plan.Config, Version: version, KeyID: r.Key.ID(), Started: started, Plan: r.Plan, Chain: r.Chain}
+}
+
 // Report is the account of the records so far.
 func (r *Reporter) Report(records report.Records, measures *assess.Measures) *report.Report {
 	effect := r.effect()

@@ -2,6 +2,7 @@ package account
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -68,4 +69,31 @@ func ReasonOf(r microdata.Reject) string {
 		return r.Reason
 	}
 	return r.Column + ": " + r.Reason
+}
+
+// Count adds what became of the records of a block that is masked and released.
+func Count(to *report.Records, b *microdata.Block) {
+	to.Counts = to.Plus(b.Counts())
+	for _, r := range b.Rejects {
+		if to.Reasons == nil {
+			to.Reasons = map[string]int64{}
+		}
+		to.Reasons[ReasonOf(r)]++
+	}
+}
+
+// Sum adds two accounts of records, and changes neither of them.
+func Sum(a, b report.Records) report.Records {
+	all := report.Records{
+		Counts: a.Plus(b.Counts), Reasons: a.Reasons,
+		Lost: a.Lost + b.Lost, Repeated: a.Repeated + b.Repeated, Unassessed: a.Unassessed + b.Unassessed,
+	}
+	if len(b.Reasons) > 0 {
+		all.Reasons = make(map[string]int64, len(a.Reasons)+len(b.Reasons))
+		maps.Copy(all.Reasons, a.Reasons)
+		for reason, n := range b.Reasons {
+			all.Reasons[reason] += n
+		}
+	}
+	return all
 }

@@ -54,25 +54,29 @@ type named interface {
 	There() bool
 }
 
-// Commit gives a release its name. After an error it takes back what it can. The error is one of which Named
-// says that the release has its name, a *PublishedError if that is not known, or another one: then there is no
-// release.
-func Commit(sink interface{ Commit() error }, abort func() error, paths []string) error {
-	err := sink.Commit()
+// Commit gives a release, what, its name. After an error it takes back what it can. The error is one of which Named
+// says that the release has its name, a *PublishedError if that is not known, and then the reports stay under their
+// temporary names, or another one: then there is no release.
+func Commit(what string, release interface {
+	Commit() error
+	Abort() error
+}, paths []string, reports *Files) error {
+	err := release.Commit()
 	if err == nil || Named(err) {
 		return err
 	}
-	left := abort()
+	left := release.Abort()
 	var perhaps named
 	switch {
 	case Named(left):
 		return left
 	case errors.As(left, &perhaps):
+		_ = reports.Leave() // what it could not do is not what matters now
 		return Unsure(paths, left)
 	case errors.As(err, &perhaps):
 		err = fmt.Errorf("%v; it has been taken back", err)
 	}
-	return errors.Join(err, left)
+	return fmt.Errorf("%s: %w", what, errors.Join(err, left))
 }
 
 // Unsure is the error of a release of which it is not known whether it is published.
@@ -89,17 +93,6 @@ func AndAborted(err error, abort func() error) error {
 		return err
 	}
 	return errors.Join(err, left)
-}
-
-// Unpublished is the error of a run whose release did not get its name, by Commit. If that is not known the
-// reports stay under their temporary names.
-func Unpublished(what string, err error, reports *Files) error {
-	var perhaps *PublishedError
-	if errors.As(err, &perhaps) {
-		_ = reports.Leave() // what it could not do is not what matters now
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
 }
 
 // Partly is the error of several releases of one run of which some are published, and another could not be.

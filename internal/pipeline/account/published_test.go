@@ -30,9 +30,12 @@ func TestCommitSaysWhatIsThere(t *testing.T) {
 		"not known, and not known then": {commit: unknown, abort: unknown, unsure: true},
 	} {
 		sink := committing{c.commit, c.abort}
-		err := Commit(sink, sink.Abort, []string{"s3://b/k"})
+		err := Commit("sink", sink, []string{"s3://b/k"}, new(Files))
 		var published *PublishedError
 		unsure := errors.As(err, &published)
+		if c.nothing && !strings.HasPrefix(err.Error(), "sink: ") || c.named && strings.HasPrefix(err.Error(), "sink: ") {
+			t.Errorf("%s: the words are %v", name, err)
+		}
 		if Named(err) != c.named || unsure != c.unsure || (err != nil && !Named(err) && !unsure) != c.nothing {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -6,11 +6,9 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/transform"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // Run applies the masks of a configuration to its source, as a run would, and runs the
@@ -33,58 +31,46 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.R
 		return nil, none, fmt.Errorf("source: %w", err)
 	}
 	defer src.Close()
-	acc, pl, chain, err := masked(ctx, p, o, src, key)
+	r, err := masked(ctx, pipeline.Job{Config: p, Source: src, Carries: true, Key: key, Log: o.Log, Progress: o.Progress})
 	if err != nil {
 		return nil, none, err
 	}
 	o.Progress.Measuring()
-	return onPairs(ctx, pl, chain, acc.Pairs())
+	return onPairs(ctx, r.Plan, r.Chain, r.Measured.Pairs())
 }
 
 // masked applies the masks to the source and collects the pairs of original and released values.
-func masked(ctx context.Context, p *config.Pipeline, o pipeline.Options, src connectors.Source, key keystream.Key) (*assess.Accumulator, *pipeline.Plan, *transform.Chain, error) {
-	pl, err := pipeline.NewPlan(p, src, true)
+func masked(ctx context.Context, job pipeline.Job) (*pipeline.Release, error) {
+	job.Check = func(pl *pipeline.Plan) error {
+		if left := pl.Intruder.Unmeasured(); left != "" {
+			job.Log.Warn().Msg(left)
+		}
+		return nil
+	}
+	r, err := job.Open(ctx)
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	if left := pl.Intruder.Unmeasured(); left != "" {
-		o.Log.Warn().Msg(left)
+	if r.Measured == nil {
+		return nil, pipeline.DataErrorf("no numeric column is masked, sensitive or a key, and no key is counted: there is nothing to attack")
 	}
-	if err := pl.Settle(ctx, o.Progress); err != nil {
-		return nil, nil, nil, err
-	}
-	chain, err := pl.NewChain(ctx, key, o.Progress)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	options, err := pl.AssessOptions(key, chain)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if !pl.Measures() {
-		return nil, nil, nil, pipeline.DataErrorf("no numeric column is masked, sensitive or a key, and no key is counted: there is nothing to attack")
-	}
-	acc, err := assess.New(options)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	o.Progress.Start("mask", src.Records())
+	job.Progress.Start("mask", job.Source.Records())
 	pass := pipeline.Flow{
-		Source: src, Layout: pl.SurveyLayout(), Cut: pl.Cut,
-		Work: func(p *pipeline.Parcel) error { return chain.Apply(p.Block) },
+		Source: job.Source, Layout: r.Plan.SurveyLayout(), Cut: r.Plan.Cut,
+		Work: func(p *pipeline.Parcel) error { return r.Chain.Apply(p.Block) },
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
-			o.Progress.Add(p.Block.N)
-			acc.Add(p.Block)
+			job.Progress.Add(p.Block.N)
+			r.Measured.Add(p.Block)
 			return nil
 		}},
 	}
 	if err := pass.Run(ctx); err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	if acc.Records() == 0 {
-		return nil, nil, nil, pipeline.DataErrorf("the source has no records")
+	if r.Measured.Records() == 0 {
+		return nil, pipeline.DataErrorf("the source has no records")
 	}
-	return acc, pl, chain, nil
+	return r, nil
 }
 
 // Judged lists the parts of the intruder whose results the gate judges, with their names in

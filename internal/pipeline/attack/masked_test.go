@@ -37,11 +37,11 @@ func releaseOf(t *testing.T, p *config.Pipeline) (*pipeline.Plan, *transform.Cha
 	}
 	defer src.Close()
 	ctx, o := pipeline.Options{}.Ready(t.Context())
-	acc, pl, chain, err := masked(ctx, p, o, src, key)
+	r, err := masked(ctx, pipeline.Job{Config: p, Source: src, Carries: true, Key: key, Log: o.Log, Progress: o.Progress})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pl, chain, acc.Pairs()
+	return r.Plan, r.Chain, r.Measured.Pairs()
 }
 
 // The information that masks remove from categories is reported for the requested columns, and the

@@ -1,15 +1,20 @@
 package attack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/internal/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -29,11 +34,11 @@ func attacked(t *testing.T, masks, extra string) (*assess.Accumulator, *pipeline
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { src.Close() })
-	acc, pl, chain, err := masked(ctx, p, o, src, key)
+	r, err := masked(ctx, pipeline.Job{Config: p, Source: src, Carries: true, Key: key, Log: o.Log, Progress: o.Progress})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return acc, pl, chain
+	return r.Measured, r.Plan, r.Chain
 }
 
 // A stream without an end is not attacked, and neither are data about which no intruder knows
@@ -59,6 +64,22 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 		if r != nil || !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want one that begins with %s", err, want)
 		}
+	}
+}
+
+// What a run says of percentages that mask nothing, an attack says too, and it shows no values.
+func TestAttackWarnsAsARun(t *testing.T) {
+	p := survey(t, 20, "{noise: {columns: [wage], sd: 10%}}", "assess: {keys: [wage]}")
+	path := p.Source.Config.(*csv.SourceConfig).Path
+	if err := os.WriteFile(path, []byte("id,wage,debt,age,region,weight,house\nR1,7.25,1,20,n,1,h\nR2,7.25,2,21,s,1,h\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	if _, _, err := Run(t.Context(), p, pipeline.Options{Log: zerolog.New(&log)}); err != nil {
+		t.Fatal(err)
+	}
+	if said := log.String(); !strings.Contains(said, `"column":"wage"`) || strings.Contains(said, "7.25") {
+		t.Errorf("the log is %q, want a warning about wage", said)
 	}
 }
 

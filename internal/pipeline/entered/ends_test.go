@@ -189,9 +189,13 @@ func TestEndedRunsEnterNothing(t *testing.T) {
 		t.Error("a simulation does not look at the ledger")
 	}
 	release{name: "a", masks: noise}.run(t, dir)
-	rep, err := filejob.Simulate(t.Context(), release{name: "b", masks: noise, key: "k2"}.parse(t, dir), pipeline.Options{Log: zerolog.Nop()})
+	p = release{name: "b", masks: noise, key: "k2", rest: "quarantine: {jsonl: DIR/q.jsonl}\n"}.parse(t, dir)
+	rep, err := filejob.Simulate(t.Context(), p, pipeline.Options{Log: zerolog.Nop()})
 	if err != nil || len(rep.Ledger.Releases) != 1 {
 		t.Fatalf("simulated: %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "q.jsonl")); err == nil || rep.ConfigSHA256 != p.SHA256() {
+		t.Errorf("a simulation with a quarantine: its file %v, the report is of the configuration %s, want %s", err, rep.ConfigSHA256, p.SHA256())
 	}
 	if got := numbers(t, dir); !slices.Equal(got, []string{"1 a true"}) {
 		t.Errorf("after a simulation the ledger has %v", got)

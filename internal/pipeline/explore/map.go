@@ -274,7 +274,8 @@ func crossed(strategy int, axes []config.MapAxis, before []float64) []place {
 
 // read plans for the source and collects the data on which the points are tried.
 func (g *grid) read(ctx context.Context, src connectors.Source) (err error) {
-	if g.plan, err = pipeline.NewPlanAt(g.config, g.paths, src, true); err != nil {
+	job := pipeline.Job{Config: g.config, Paths: g.paths, Source: src, Carries: true}
+	if g.plan, err = job.Plan(); err != nil {
 		return err
 	}
 	if err := g.plan.Settle(ctx, g.progress); err != nil {

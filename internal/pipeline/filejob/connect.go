@@ -8,6 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 // Connect reads the key, opens the source and checks the configuration against its columns,
@@ -29,35 +30,37 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 	if _, err := pipeline.LoadProfile(p.Profile); err != nil {
 		return err
 	}
-	whole := p
 	if p.Copies() > 1 {
-		p = p.OfCopy(1) // if the first can be written, so can the others
+		one := p.OfCopy(1) // if the first can be written, so can the others
+		one.Report = p.Report
+		p = one
 	}
-	pl, err := pipeline.NewPlan(p, src, carries(p, src))
+	r := &run{config: p, key: key, source: src, streams: src.Streams()}
+	job := r.job()
+	pl, err := job.Plan()
 	if err != nil {
 		return err
 	}
-	sink, err := createSink(ctx, pl, key, "", 0)
-	if err != nil {
-		return fmt.Errorf("sink: %w", err)
+	r.masked = &pipeline.Release{Plan: pl}
+	if err = r.open(ctx); err == nil {
+		err = r.openSnapshots()
 	}
-	defer func() { err = errors.Join(err, sink.Abort()) }()
-	q, err := newQuarantine(p.Quarantine, src)
-	if err != nil {
-		return fmt.Errorf("quarantine: %w", err)
-	}
-	defer func() { err = errors.Join(err, q.abort()) }()
-	notes, err := openNotes(ctx, p)
-	if err != nil {
-		return err
-	}
-	if notes != nil {
-		notes.Close()
-	}
-	var files account.Files
-	defer func() { err = errors.Join(err, files.Abort()) }()
-	if err := createReports(ctx, &files, whole.Report); err != nil {
-		return fmt.Errorf("report: %w", err)
+	return errors.Join(err, r.abort())
+}
+
+// openSnapshots opens the files of snapshots as a run does, but leaves what is under their names as it is.
+func (r *run) openSnapshots() error {
+	for _, e := range r.config.Assess.Emit {
+		if e.JSONL == "" {
+			continue
+		}
+		f, err := publish.Create(e.JSONL, publish.Confidential)
+		if err == nil {
+			err = f.Abort()
+		}
+		if err != nil {
+			return fmt.Errorf("assess.emit: %w", err)
+		}
 	}
 	return nil
 }

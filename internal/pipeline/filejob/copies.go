@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -66,17 +65,7 @@ func (c *copies) release(ctx context.Context) (*account.Result, error) {
 		}
 		c.results, c.contents = append(c.results, rep), append(c.contents, content)
 	}
-	rep := together(c.results)
-	if err := c.reports.WriteCopies(rep, c.path(), c.contents, c.config.Report.Publish); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err := connectors.Unchanged(c.source); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
-	}
-	return c.publish(ctx, rep)
+	return c.publish(ctx, together(c.results))
 }
 
 // written makes one copy. It frees the masks of a copy before the next one, because a mask of
@@ -89,8 +78,8 @@ func (c *copies) written(ctx context.Context, r *run) (*report.Report, *publish.
 		c.prepared(r)
 	}
 	rep, content, err := r.written(ctx)
-	c.schema = r.plan.Layout.Released()
-	r.masked, r.plan = nil, nil
+	c.schema = r.masked.Plan.Layout.Released()
+	r.masked = nil
 	return rep, content, err
 }
 
@@ -146,44 +135,45 @@ func contains(found []*report.Report, warning string) bool {
 
 // publish gives all copies their names, or none, and the report last.
 func (c *copies) publish(ctx context.Context, rep *report.Report) (*account.Result, error) {
-	res := &account.Result{Report: rep, Schema: c.schema}
-	var named error
-	for i, r := range c.runs {
-		switch {
-		case !rep.Gate.Passed:
-			if err := r.withhold(ctx); err != nil {
-				return nil, err
+	p := account.Publication{
+		Released: rep.Gate.Passed, Log: c.options.Log, Name: c.name,
+		Complete: account.Saying("report", func() error {
+			return c.reports.WriteCopies(rep, c.path(), c.contents, c.config.Report.Publish)
+		}),
+		Unchanged: unchanged(c.source),
+		Withhold: account.Saying("sink", func() error {
+			for _, r := range c.runs {
+				if err := r.sink.Abort(); err != nil {
+					return err
+				}
 			}
-		default:
-			paths := r.config.Sink.Config.Paths()
-			err := account.Commit(r.sink, r.sink.Abort, append(slices.Clip(res.Files), paths...))
-			if err != nil && !account.Named(err) {
-				return nil, c.takeBack(i, account.Unpublished(fmt.Sprintf("sink: copy %d", i+1), err, &c.reports))
-			}
-			named = errors.Join(named, err)
-			res.Files = append(res.Files, paths...)
-		}
+			return nil
+		}),
 	}
-	released, err := res.Files, named
 	for _, r := range c.runs {
-		if err = errors.Join(err, r.keepQuarantine(res)); account.Ends(err, rep.Gate.Passed) {
-			break
-		}
+		p.Paths = append(p.Paths, r.config.Sink.Config.Paths()...)
+		p.Rest = append(p.Rest, account.Appears("quarantine", r.quarantine.file, false))
 	}
-	if !account.Ends(err, rep.Gate.Passed) {
-		files, reported := c.reports.Commit(rep.Gate.Passed)
-		res.Files = append(res.Files, files...)
-		if reported != nil {
-			err = errors.Join(err, fmt.Errorf("report: %w", reported))
-		}
-	}
-	switch {
-	case err != nil && rep.Gate.Passed:
-		return nil, account.Unreported(released, err)
-	case err != nil:
+	p.Rest = append(p.Rest, c.reports.Appear)
+	files, err := p.Publish(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return res, nil
+	return &account.Result{Report: rep, Files: files, Schema: c.schema}, nil
+}
+
+// name gives all copies their names, or none.
+func (c *copies) name() (named error) {
+	var paths []string
+	for i, r := range c.runs {
+		paths = append(paths, r.config.Sink.Config.Paths()...)
+		err := account.Commit(fmt.Sprintf("sink: copy %d", i+1), r.sink, paths, &c.reports)
+		if err != nil && !account.Named(err) {
+			return c.takeBack(i, err)
+		}
+		named = errors.Join(named, err)
+	}
+	return named
 }
 
 // takeBack removes the copies before number i, which have their names already, because a later

@@ -160,9 +160,9 @@ func countedCopies(t *testing.T, p *config.Pipeline, calls *faulty.Calls) (conte
 
 // countSink counts the calls of a run's sink; only its plan is changed.
 func countSink(r *run, calls *faulty.Calls) {
-	counted := *r.plan.Config
+	counted := *r.masked.Plan.Config
 	counted.Sink.Config = calls.Sink(counted.Sink.Config)
-	r.plan.Config = &counted
+	r.masked.Plan.Config = &counted
 }
 
 // If any call to the source or a sink of any copy fails, or the run is cancelled at any point, no

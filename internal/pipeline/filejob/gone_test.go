@@ -136,7 +136,7 @@ func TestJobsThatAreRefused(t *testing.T) {
 	defer src.Close()
 	// If a source does not say what divides its streams, several streams are refused, and one
 	// stream is accepted.
-	pl, err := pipeline.NewPlan(p, new(faulty.Calls).Source(src), false)
+	pl, err := (&pipeline.Job{Config: p, Source: new(faulty.Calls).Source(src)}).Plan()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,6 +148,16 @@ func TestJobsThatAreRefused(t *testing.T) {
 	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
 		t.Errorf("folders named by an identifier: result %v, error %v", result, err)
 	}
+	// What a run refuses is refused by a test of its connections, and by a simulation of it.
+	if err := Connect(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
+		t.Errorf("folders named by an identifier: Connect returns %v", err)
+	}
+	simulated := *p
+	simulated.Ledger = filepath.Join(dir, "ledger")
+	write(t, simulated.Ledger, nil)
+	if rep, err := Simulate(t.Context(), &simulated, pipeline.Options{}); rep != nil || err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
+		t.Errorf("folders named by an identifier: Simulate returns %v", err)
+	}
 	p.Columns.Named("region").Name = "area"
 	if done, err := rehearsed(t.Context(), p, new(faulty.Calls)); done || !errors.As(err, &wrong) {
 		t.Errorf("missing column: done %v, error %v, want config.Errors", done, err)
@@ -157,6 +167,19 @@ func TestJobsThatAreRefused(t *testing.T) {
 	write(t, filepath.Join(dir, "file"), nil)
 	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "report: ") {
 		t.Errorf("copies whose report cannot be created: result %v, error %v", result, err)
+	}
+	// A connection test tries the files of snapshots, and leaves what is in them.
+	dir, p = job(t, "csv: {path: DIR/out.csv}", noiseMasks, "assess: {every: {records: 25}, emit: [{log: info}, {jsonl: DIR/s.jsonl}, {jsonl: DIR/more.jsonl}]}\n")
+	write(t, filepath.Join(dir, "s.jsonl"), []byte("of an earlier run"))
+	if err := Connect(t.Context(), p); err != nil {
+		t.Errorf("snapshots: Connect returns %v, want no error", err)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "s.jsonl")); string(text) != "of an earlier run" {
+		t.Errorf("snapshots: after Connect the file has %q (error %v)", text, err)
+	}
+	write(t, filepath.Join(dir, "more.jsonl", "other"), nil)
+	if err := Connect(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "assess.emit: ") {
+		t.Errorf("the name of the last file of snapshots is a folder: Connect returns %v", err)
 	}
 	// A connection test tries the name of the first copy.
 	dir, p = job(t, "csv: {path: 'DIR/out-{copy}.csv'}", copied, "")

@@ -47,14 +47,20 @@ func (r *run) noteInRelease(ctx context.Context) error {
 
 // noteAfterwards writes the entries that are in no transaction, because the sink has none or its
 // transaction was withheld.
-func (r *run) noteAfterwards(ctx context.Context, released bool) error {
-	if released && r.sink.Abilities().Note != nil {
-		return nil
+func (r *run) noteAfterwards(ctx context.Context) func(released bool) ([]string, error) {
+	return func(released bool) ([]string, error) {
+		if released && r.sink.Abilities().Note != nil {
+			return nil, nil
+		}
+		err := r.quarantine.note(func(topic string, line []byte) error { return r.notes.Add(ctx, topic, line) })
+		if err == nil {
+			err = r.flushNotes(ctx)
+		}
+		if err != nil {
+			err = fmt.Errorf("quarantine: %w", err)
+		}
+		return nil, err
 	}
-	if err := r.quarantine.note(func(topic string, line []byte) error { return r.notes.Add(ctx, topic, line) }); err != nil {
-		return err
-	}
-	return r.flushNotes(ctx)
 }
 
 func (r *run) flushNotes(ctx context.Context) error {

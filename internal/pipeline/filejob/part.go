@@ -56,7 +56,7 @@ func (t *Part) write(ctx context.Context, of PartOf) (err error) {
 	}
 	r.observe = func(b *microdata.Block) {
 		var joins []*microdata.Column
-		for _, i := range r.plan.Joins {
+		for _, i := range r.masked.Plan.Joins {
 			joins = append(joins, &b.Columns[i])
 		}
 		of.Observe(joins, b)
@@ -67,7 +67,7 @@ func (t *Part) write(ctx context.Context, of PartOf) (err error) {
 	if t.content == nil {
 		return fmt.Errorf("sink: %w", errors.New("does not say what it has written"))
 	}
-	t.Joined = attack.JoinedOf(r.plan, r.masked.Chain, r.masked.Measured)
+	t.Joined = attack.JoinedOf(r.masked.Plan, r.masked.Chain, r.masked.Measured)
 	r.masked = nil // masks of all records hold their values
 	return nil
 }
@@ -85,9 +85,7 @@ func (t *Part) Withhold() error { return t.run.sink.Abort() }
 
 // Appear gives the quarantine and the reports their names, and returns these; released says whether there is a release.
 func (t *Part) Appear(ctx context.Context, released bool) ([]string, error) {
-	res := &account.Result{}
-	err := t.run.appear(ctx, res, released)
-	return res.Files, err
+	return t.run.rest(ctx).Appear(released)
 }
 
 // Abort removes everything that has no final name.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
@@ -41,7 +43,7 @@ const freePreview = 100
 // NewPreview masks the first records of the source and stops when it has the given number of
 // rows. What the masks need to know about all data is read first, as in a run. There are at
 // most 100 rows, unless the last run of this configuration on these files has passed its gate:
-// otherwise a preview could show all rows of a release that the gate refuses.
+// otherwise a preview could show all rows of a release that the gate refuses. The logger is that of ctx, if there is one.
 func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pipeline.Progress) (*Preview, error) {
 	key, err := p.Key.Resolve()
 	if err != nil {
@@ -58,17 +60,12 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 			rows, view.Cut = freePreview, why
 		}
 	}
-	pl, err := pipeline.NewPlan(p, src, false)
+	job := pipeline.Job{Config: p, Source: src, Key: key, Log: *zerolog.Ctx(ctx), Progress: progress}
+	r, err := job.Masks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := pl.Settle(ctx, progress); err != nil {
-		return nil, err
-	}
-	chain, err := pl.NewChain(ctx, key, progress)
-	if err != nil {
-		return nil, err
-	}
+	pl := r.Plan
 	for _, out := range pl.Layout.Release {
 		view.Columns = append(view.Columns, out.Field.Name)
 		view.Masked = append(view.Masked, out.Masked)
@@ -76,7 +73,7 @@ func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pip
 			view.Synthetic = append(view.Synthetic, out.Field.Name)
 		}
 	}
-	if err := view.fill(ctx, pl, chain, rows); err != nil {
+	if err := view.fill(ctx, pl, r.Chain, rows); err != nil {
 		return nil, err
 	}
 	if len(view.Released) < rows {
@@ -107,7 +104,7 @@ func (v *Preview) fill(ctx context.Context, pl *pipeline.Plan, chain *transform.
 		if err := raw.Decode(block); err != nil {
 			return err
 		}
-		pl.Layout.ClearMissing(block)
+		pl.Layout.Fill(block)
 		if err := chain.Apply(block); err != nil {
 			return err
 		}

@@ -445,3 +445,13 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		})
 	}
 }
+
+// What a run says of percentages that mask nothing, a preview says too.
+func TestPreviewWarnsAsARun(t *testing.T) {
+	dir, p := job(t, "csv: {path: DIR/out.csv}", "\n  - noise: {columns: [income], sd: 10%}\n", "")
+	write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,7.25,1,20,n\nR2,7.25,2,21,s\n"))
+	var log bytes.Buffer
+	if _, err := NewPreview(zerolog.New(&log).WithContext(t.Context()), p, 2, new(pipeline.Progress)); err != nil || !strings.Contains(log.String(), `"column":"income"`) {
+		t.Errorf("error %v, the log is %q, want a warning about income", err, &log)
+	}
+}

@@ -9,31 +9,24 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // quarantine lists the records of a file job that could not be masked: places and reasons,
-// never a value. It counts them even if no list was requested.
+// never a value.
 type quarantine struct {
-	source  connectors.Source
-	topics  connectors.Numbered // the source, if it reads topics
-	topic   string              // where the entries go; "": to the file, if there is one
-	file    *publish.File
-	spool   *os.File // the entries for the topic, which must wait for the verdict
-	out     *bufio.Writer
-	reasons map[string]int64 // records by column and reason
-}
-
-// counted returns a quarantine that only counts.
-func counted(src connectors.Source) *quarantine {
-	return &quarantine{source: src, topics: src.Abilities().Numbered, reasons: map[string]int64{}}
+	source connectors.Source
+	topics connectors.Numbered // the source, if it reads topics
+	topic  string              // where the entries go; "": to the file, if there is one
+	file   *publish.File
+	spool  *os.File // the entries for the topic, which must wait for the verdict
+	out    *bufio.Writer
 }
 
 func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, error) {
-	q := counted(src)
+	q := &quarantine{source: src, topics: src.Abilities().Numbered}
 	switch {
 	case c.Kafka != nil:
 		spool, err := os.CreateTemp("", ".sdlfilter-*")
@@ -56,9 +49,6 @@ func newQuarantine(c config.Quarantine, src connectors.Source) (*quarantine, err
 
 // add notes the rejected records of a block.
 func (q *quarantine) add(b *microdata.Block) error {
-	for _, r := range b.Rejects {
-		q.reasons[account.ReasonOf(r)]++
-	}
 	if q.out == nil {
 		return nil
 	}
@@ -117,13 +107,6 @@ func (q *quarantine) note(add func(topic string, line []byte) error) error {
 			return err
 		}
 	}
-}
-
-func (q *quarantine) commit() error {
-	if q.file == nil {
-		return nil
-	}
-	return q.file.Complete()
 }
 
 // abort removes what has no final name; after a commit, only the spool.

@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -64,25 +65,25 @@ func rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 	silent := *p
 	silent.Assess.Emit, silent.Quarantine = nil, config.Quarantine{}
 	r := &run{
-		config: &silent, options: o, key: key, ledger: book,
-		source: src, streams: src.Streams(), started: time.Now(), quarantine: counted(src),
+		config: &silent, whole: p, options: o, key: key, ledger: book,
+		source: src, streams: src.Streams(), started: time.Now(),
+	}
+	job := r.job()
+	if job.Paths = paths; book == nil {
+		job.Check = nil // the point of a map looks at no outputs
 	}
 	var err error
-	if r.plan, err = pipeline.NewPlanAt(&silent, paths, src, p.Sink.Config == nil || carries(p, src)); err != nil {
-		return nil, err
-	}
-	r.ledger.Tell(r.plan)
-	if err := r.settle(ctx); err != nil {
+	if r.masked, err = job.Open(ctx); err != nil {
 		return nil, err
 	}
 	o.Progress.Start("rehearse", src.Records())
 	pass := pipeline.Flow{
-		Source: src, Layout: r.plan.SurveyLayout(), Cut: r.plan.Cut,
+		Source: src, Layout: r.masked.Plan.SurveyLayout(), Cut: r.masked.Plan.Cut,
 		Work: func(p *pipeline.Parcel) error { return r.masked.Mask(p.Block) },
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
-			r.counts = r.counts.Plus(p.Block.Counts())
+			account.Count(&r.records, p.Block)
 			o.Progress.Add(p.Block.N)
-			return r.quarantine.add(p.Block)
+			return nil
 		}, r.assess(ctx)},
 	}
 	if err := pass.Run(ctx); err != nil {

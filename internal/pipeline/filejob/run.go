@@ -1,6 +1,7 @@
 package filejob
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/outcome"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -68,40 +69,34 @@ type run struct {
 	streams []string // of the source
 	started time.Time
 
-	plan       *pipeline.Plan
-	masked     *masked.Release
+	masked     *pipeline.Release
 	sink       connectors.Sink
 	quarantine *quarantine
 	notes      *kafka.Notes // nil if nothing but the release goes to topics
 	snapshots  *snapshots
 	reports    account.Files
 	copy       int              // the number of this release if the run makes several; 0: it is the only one
-	whole      *config.Pipeline // that of all copies; nil if there is only one release
-	counts     microdata.Counts
+	whole      *config.Pipeline // that of all copies, or with the outputs that a part or a rehearsal has elsewhere or not; nil: config
+	records    report.Records
 	observe    func(*microdata.Block) // sees each masked block, in order; may be nil
 }
 
 // prepare does everything that comes before the first record is written.
 func (r *run) prepare(ctx context.Context) (err error) {
-	p := r.config
-	if r.plan, err = pipeline.NewPlan(p, r.source, carries(p, r.source)); err != nil {
-		return err
-	}
-	if err := checkPartitions(r.plan); err != nil {
-		return err
-	}
-	r.ledger.Tell(r.plan)
-	if err := r.settle(ctx); err != nil || r.masked.Measured == nil {
+	job := r.job()
+	if r.masked, err = job.Open(ctx); err != nil || r.masked.Measured == nil {
 		return err
 	}
 	r.snapshots, err = newSnapshots(r, r.masked.Options)
 	return err
 }
 
-// settle makes ready the masks and the assessment of the records.
-func (r *run) settle(ctx context.Context) (err error) {
-	r.masked, err = masked.Settle(ctx, r.plan, r.key, r.options.Log, r.options.Progress)
-	return err
+// job is what is done to the records.
+func (r *run) job() pipeline.Job {
+	return pipeline.Job{
+		Config: r.config, Source: r.source, Carries: carries(r.config, r.source), Key: r.key,
+		Check: checkPartitions, Tell: r.ledger.Tell, Log: r.options.Log, Progress: r.options.Progress,
+	}
 }
 
 // release masks the records, and publishes or refuses the release.
@@ -109,19 +104,6 @@ func (r *run) release(ctx context.Context) (*account.Result, error) {
 	rep, content, err := r.written(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if err := r.reports.Write(rep, content, r.config.Report.Publish); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	if err := r.flushNotes(ctx); err != nil {
-		return nil, fmt.Errorf("assess.emit: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	// The data must not have changed since the beginning of the run, up to this moment.
-	if err := connectors.Unchanged(r.source); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
 	}
 	return r.publish(ctx, rep, content)
 }
@@ -134,7 +116,7 @@ func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, er
 	}
 	r.options.Progress.Start("mask", r.source.Records())
 	pass := pipeline.Flow{
-		Source: r.source, Layout: r.plan.Layout, Cut: r.plan.Cut,
+		Source: r.source, Layout: r.masked.Plan.Layout, Cut: r.masked.Plan.Cut,
 		Work: r.mask, Stages: []func(*pipeline.Parcel) error{r.assess(ctx), r.write(ctx)},
 	}
 	if err := pass.Run(ctx); err != nil {
@@ -163,7 +145,7 @@ func (r *run) written(ctx context.Context) (*report.Report, *publish.Content, er
 
 // open opens everything that the run writes, under temporary names.
 func (r *run) open(ctx context.Context) (err error) {
-	if r.sink, err = createSink(ctx, r.plan, r.key, r.masked.Chain.Done(), r.copy); err != nil {
+	if r.sink, err = r.createSink(ctx); err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
 	if r.quarantine, err = newQuarantine(r.config.Quarantine, r.source); err != nil {
@@ -183,22 +165,7 @@ func (r *run) open(ctx context.Context) (err error) {
 
 // judged measures the release and lets the gate judge it.
 func (r *run) judged(ctx context.Context) (*report.Report, error) {
-	r.options.Progress.Measuring()
-	var err error
-	if r.snapshots != nil {
-		if r.masked.Measured, err = r.snapshots.total(ctx); err != nil {
-			return nil, err
-		}
-	}
-	rep, err := r.masked.Judged(ctx, r.reporter(false), report.Records{Counts: r.counts, Reasons: r.quarantine.reasons})
-	if err != nil {
-		return nil, err
-	}
-	r.ledger.Describe(rep)
-	for _, warning := range rep.Warnings {
-		r.options.Log.Warn().Msg(warning)
-	}
-	return rep, nil
+	return outcome.Judge(ctx, r.masked, r.reporter(), r.records, r.ledger, r.options.Log)
 }
 
 // mask is the workers' part: apply the masks and encode what is released.
@@ -238,7 +205,7 @@ func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
 		if err := r.quarantine.add(p.Block); err != nil {
 			return fmt.Errorf("quarantine: %w", err)
 		}
-		r.counts = r.counts.Plus(p.Block.Counts())
+		account.Count(&r.records, p.Block)
 		r.options.Progress.Add(p.Block.N)
 		return nil
 	}
@@ -248,16 +215,13 @@ func (r *run) write(ctx context.Context) func(*pipeline.Parcel) error {
 // end of a row group: the assessor can then process the blocks that are masked meanwhile.
 func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 	return func(p *pipeline.Parcel) error {
-		r.masked.Moved(p.Block)
+		r.masked.Add(p.Block)
 		r.ledger.Add(p.Block)
 		if r.observe != nil {
 			r.observe(p.Block)
 		}
-		switch {
-		case r.snapshots != nil:
+		if r.snapshots != nil {
 			return r.snapshots.add(ctx, p.Block)
-		case r.masked.Measured != nil:
-			r.masked.Measured.Add(p.Block)
 		}
 		return nil
 	}
@@ -268,81 +232,45 @@ func (r *run) assess(ctx context.Context) func(*pipeline.Parcel) error {
 // told last, and only if there is a release: records that were withheld, or not completely
 // published, are read again.
 func (r *run) publish(ctx context.Context, rep *report.Report, content *publish.Content) (*account.Result, error) {
-	res := &account.Result{Report: rep, Schema: r.plan.Layout.Released()}
-	if !rep.Gate.Passed {
-		if err := r.withhold(ctx); err != nil {
-			return nil, err
-		}
-		if err := r.appear(ctx, res, false); err != nil {
-			return nil, err
-		}
-		r.closeNotes()
-		return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
-	}
 	released := r.config.Sink.Config.Paths()
-	if err := r.ledger.Enter(rep, r.plan, content); err != nil {
+	p := account.Publication{
+		Released: rep.Gate.Passed, Paths: released, Rest: r.rest(ctx), Log: r.options.Log,
+		Complete: func() error {
+			if err := r.reports.Write(rep, content, r.config.Report.Publish); err != nil {
+				return fmt.Errorf("report: %w", err)
+			}
+			if err := r.flushNotes(ctx); err != nil {
+				return fmt.Errorf("assess.emit: %w", err)
+			}
+			return nil
+		},
+		Unchanged: unchanged(r.source),
+		Withhold:  account.Saying("sink", r.sink.Abort),
+		Before:    func() error { return r.ledger.Enter(rep, r.masked.Plan, content) },
+		Name:      func() error { return account.Commit("sink", r.sink, released, &r.reports) },
+		Settle:    r.ledger.Settle,
+	}
+	files, err := p.Publish(ctx)
+	if err != nil {
 		return nil, err
 	}
-	err := account.Commit(r.sink, r.sink.Abort, released)
-	r.ledger.Settle(err)
-	if err != nil && !account.Named(err) {
-		return nil, account.Unpublished("sink", err, &r.reports)
-	}
-	// From here on there is a release: nothing that fails takes it back, or keeps the rest from its names.
-	res.Files = append(res.Files, released...)
-	if err = errors.Join(err, r.appear(ctx, res, true)); err != nil {
-		return nil, account.Unreported(released, err)
-	}
-	if err := r.acknowledge(ctx); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
+	if rep.Gate.Passed {
+		if err := r.acknowledge(ctx); err != nil {
+			return nil, fmt.Errorf("source: %w", err)
+		}
 	}
 	r.closeNotes()
-	return res, errors.Join(r.quarantine.abort(), r.snapshots.close())
+	return &account.Result{Report: rep, Files: files, Schema: r.masked.Plan.Layout.Released()}, errors.Join(r.quarantine.abort(), r.snapshots.close())
 }
 
-// appear gives the quarantine and the reports their names, the report last. With a release one that
-// fails does not keep the others from theirs.
-func (r *run) appear(ctx context.Context, res *account.Result, released bool) error {
-	err := r.keepQuarantine(res)
-	if account.Ends(err, released) {
-		return err
-	}
-	if noted := r.noteAfterwards(ctx, released); noted != nil {
-		err = errors.Join(err, fmt.Errorf("quarantine: %w", noted))
-		if !released {
-			return err
-		}
-	}
-	files, reported := r.reports.Commit(released)
-	res.Files = append(res.Files, files...)
-	if reported != nil {
-		err = errors.Join(err, fmt.Errorf("report: %w", reported))
-	}
-	return err
+// rest gives the quarantine and the reports their names, the report last.
+func (r *run) rest(ctx context.Context) account.Rest {
+	return account.Rest{account.Appears("quarantine", r.quarantine.file, false), r.noteAfterwards(ctx), r.reports.Appear}
 }
 
-// withhold removes the release.
-func (r *run) withhold(ctx context.Context) error {
-	if err := r.sink.Abort(); err != nil {
-		return fmt.Errorf("sink: %w", err)
-	}
-	for _, path := range r.config.Sink.Config.Paths() {
-		if publish.Exists(ctx, path) {
-			r.options.Log.Warn().Str("path", path).Msg("withheld: what is under this name is an earlier release, left as it was")
-		}
-	}
-	return nil
-}
-
-// keepQuarantine gives the quarantine its name.
-func (r *run) keepQuarantine(res *account.Result) error {
-	if err := r.quarantine.commit(); err != nil {
-		return fmt.Errorf("quarantine: %w", err)
-	}
-	if r.quarantine.file != nil {
-		res.Files = append(res.Files, r.quarantine.file.Path())
-	}
-	return nil
+// unchanged demands that the data have not changed since the beginning of the run, up to this moment.
+func unchanged(src connectors.Source) func() error {
+	return account.Saying("source", func() error { return connectors.Unchanged(src) })
 }
 
 // abort removes everything that has no final name.
@@ -359,14 +287,9 @@ func (r *run) abort() error {
 	return errors.Join(errs...)
 }
 
-// reporter returns what makes the report of a file job or, with interim, a snapshot before its
-// end.
-func (r *run) reporter(interim bool) account.Reporter {
-	configured := r.config
-	if r.whole != nil {
-		configured = r.whole
-	}
-	return account.Reporter{
-		Config: configured, Version: r.options.Version, KeyID: r.key.ID(), Started: r.started, Plan: r.plan, Chain: r.masked.Chain, Interim: interim,
-	}
+// reporter returns what makes the report of a file job.
+func (r *run) reporter() account.Reporter {
+	who := account.ReporterOf(r.masked, r.options.Version, r.started)
+	who.Config = cmp.Or(r.whole, r.config)
+	return who
 }

@@ -15,17 +15,21 @@ import (
 // carries reports whether unmasked columns are released as the bytes that were read. They are not
 // if records change their order.
 func carries(p *config.Pipeline, src connectors.Source) bool {
-	return !p.Sink.Shuffled() && p.Sink.Config.Carries(src)
+	return p.Sink.Config == nil || !p.Sink.Shuffled() && p.Sink.Config.Carries(src)
 }
 
-// createSink prepares the output. done describes what was done to its records; number is the
-// number of the copy if there are several.
-func createSink(ctx context.Context, pl *pipeline.Plan, key keystream.Key, done string, number int) (connectors.Sink, error) {
+// createSink prepares the output of records to which the masks do what is to be said of them; masks that are not ready
+// yet do nothing.
+func (r *run) createSink(ctx context.Context) (connectors.Sink, error) {
+	pl, done := r.masked.Plan, ""
 	plan := connectors.Plan{Source: pl.Source, Layout: pl.Layout}
 	if !pl.Config.Sink.Shuffled() {
 		return pl.Config.Sink.Config.Create(ctx, plan)
 	}
-	return shuffle.Create(ctx, pl.Config.Sink.Config, plan, ranks(pl, key, done, number))
+	if r.masked.Chain != nil {
+		done = r.masked.Chain.Done()
+	}
+	return shuffle.Create(ctx, pl.Config.Sink.Config, plan, ranks(pl, r.key, done, r.copy))
 }
 
 // ranks returns the records' places in a shuffled release: a keyed function of their original

@@ -44,6 +44,7 @@ func newSnapshots(r *run, options assess.Options) (*snapshots, error) {
 	if s.state, err = assess.NewSnapshots(options, int64(a.Every.Records)); err != nil {
 		return nil, err
 	}
+	r.masked.Measured, r.masked.Total = nil, s.total
 	return s, nil
 }
 
@@ -125,7 +126,8 @@ func (s *snapshots) emit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	who := s.run.reporter(true)
+	who := s.run.reporter()
+	who.Interim = true
 	rep := who.Judged(s.read, whole)
 	rep.Withheld = "" // the gate decides only at the end
 	rep.Snapshot = int64(s.state.Taken())

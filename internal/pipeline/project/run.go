@@ -190,21 +190,20 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.publish(ctx, rep)
+}
+
+// complete completes all reports, that of the project last.
+func (r *run) complete(rep *Report) error {
 	for _, m := range r.order {
 		if err := m.part.Reports(); err != nil {
-			return nil, fmt.Errorf("table %s: report: %w", strconv.Quote(m.table.Name), err)
+			return fmt.Errorf("table %s: report: %w", strconv.Quote(m.table.Name), err)
 		}
 	}
 	if err := r.fill(rep); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+		return fmt.Errorf("report: %w", err)
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err := r.unchanged(); err != nil {
-		return nil, err
-	}
-	return r.publish(ctx, rep)
+	return nil
 }
 
 // unchanged demands that no table has changed since the project began, up to this moment.
@@ -369,71 +368,42 @@ func (r *run) single(m *member, twice []bool) error {
 // publish gives all tables their names in one step, then the quarantines and the reports theirs, that of the project last. Of tables that
 // are withheld the quarantines and the confidential reports appear.
 func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
-	res := &Result{Report: rep}
-	passed := rep.Gate.Passed
-	for _, m := range r.order {
-		end := m.part.Name
-		if !passed {
-			end = m.part.Withhold
-		}
-		if err := end(); err != nil {
-			return nil, fmt.Errorf("table %s: sink: %w", strconv.Quote(m.table.Name), err)
-		}
-	}
-	var err error
-	folder := r.config.folder()
-	if passed {
-		if err = account.Commit(r.dir, r.dir.Abort, []string{folder}); err != nil && !account.Named(err) {
-			return nil, fmt.Errorf("sink: %w", err)
-		}
-		res.Files = append(res.Files, folder)
-	} else {
-		if err := r.dir.Abort(); err != nil {
-			return nil, fmt.Errorf("sink: %w", err)
-		}
-		if publish.Exists(ctx, folder) {
-			r.options.Log.Warn().Str("path", folder).Msg("withheld: what is under this name is an earlier release, left as it was")
-		}
+	paths := []string{r.config.folder()}
+	p := account.Publication{
+		Released: rep.Gate.Passed, Paths: paths, Unchanged: r.unchanged, Log: r.options.Log,
+		Complete: func() error { return r.complete(rep) },
+		Withhold: func() error {
+			if err := r.each((*filejob.Part).Withhold); err != nil {
+				return err
+			}
+			return account.Saying("sink", r.dir.Abort)()
+		},
+		Before: func() error { return r.each((*filejob.Part).Name) },
+		Name:   func() error { return account.Commit("sink", r.dir, paths, &account.Files{}) },
 	}
 	for _, m := range r.order {
-		files, failed := m.part.Appear(ctx, passed)
-		res.Files = append(res.Files, files...)
-		if failed != nil {
-			err = errors.Join(err, fmt.Errorf("table %s: %w", strconv.Quote(m.table.Name), failed))
-		}
-		if account.Ends(err, passed) {
-			break
-		}
+		p.Rest = append(p.Rest, func(released bool) ([]string, error) {
+			files, err := m.part.Appear(ctx, released)
+			if err != nil {
+				err = fmt.Errorf("table %s: %w", strconv.Quote(m.table.Name), err)
+			}
+			return files, err
+		})
 	}
-	if !account.Ends(err, passed) {
-		err = errors.Join(err, r.appear(res, passed))
-	}
-	switch {
-	case err != nil && passed:
-		return nil, account.Unreported([]string{folder}, err)
-	case err != nil:
+	p.Rest = append(p.Rest, account.Appears("report", r.public, true), account.Appears("report", r.json, false))
+	files, err := p.Publish(ctx)
+	if err != nil {
 		return nil, err
 	}
-	return res, nil
+	return &Result{Report: rep, Files: files}, nil
 }
 
-// appear gives the project's reports their names.
-func (r *run) appear(res *Result, released bool) error {
-	files := []*publish.File{r.public, r.json}
-	if !released && r.public != nil {
-		if err := r.public.Abort(); err != nil {
-			return fmt.Errorf("report: %w", err)
+// each names or withholds all tables within the folder of the release.
+func (r *run) each(end func(*filejob.Part) error) error {
+	for _, m := range r.order {
+		if err := end(m.part); err != nil {
+			return fmt.Errorf("table %s: sink: %w", strconv.Quote(m.table.Name), err)
 		}
-		files = files[1:]
-	}
-	for _, f := range files {
-		if f == nil {
-			continue
-		}
-		if err := f.Complete(); err != nil {
-			return fmt.Errorf("report: %w", err)
-		}
-		res.Files = append(res.Files, f.Path())
 	}
 	return nil
 }

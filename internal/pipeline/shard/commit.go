@@ -25,10 +25,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/outcome"
 	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
-	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // Commit joins the shards of a plan. It merges their assessments and judges them like that of
@@ -44,12 +43,12 @@ func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string,
 	if err != nil {
 		return nil, err
 	}
-	j, chain, err := resume(ctx, p, m, every, every, o)
+	j, err := resume(ctx, p, m, every, every, o)
 	if err != nil {
 		return nil, err
 	}
 	defer j.source.Close()
-	c.job, c.chain = j, chain
+	c.job = j
 	if err := c.hold(ctx, all); err != nil {
 		return nil, err
 	}
@@ -69,8 +68,6 @@ type commit struct {
 	manifest *Manifest
 	options  pipeline.Options
 	started  time.Time
-	chain    *transform.Chain
-	measured *assess.Accumulator // nil if nothing is measured
 	records  report.Records
 
 	dir        *publish.Dir
@@ -89,7 +86,6 @@ func (c *commit) hold(ctx context.Context, all []*State) error {
 
 // merge merges what the shards have counted and measured.
 func (c *commit) merge(ctx context.Context, all []*State) error {
-	c.records.Reasons = map[string]int64{}
 	var effect account.Effect
 	if err := c.mergeMeasured(ctx, all); err != nil {
 		return err
@@ -103,24 +99,21 @@ func (c *commit) merge(ctx context.Context, all []*State) error {
 			return fmt.Errorf("shard %d: %w: one of the second is in this shard (%s)", i, err, c.config.Place)
 		}
 		s.Places = nil
-		c.records.Counts = c.records.Plus(s.Counts)
-		for reason, n := range s.Reasons {
-			c.records.Reasons[reason] += n
-		}
+		c.records = account.Sum(c.records, report.Records{Counts: s.Counts, Reasons: s.Reasons})
 		effect = effect.Plus(account.Effect{Changed: s.Touched, Unidentified: s.Unidentified, Listed: s.Listed})
-		c.chain.ResumeVerified(s.Verified)
+		c.masked.Chain.ResumeVerified(s.Verified)
 	}
-	c.chain.Resume(effect.Changed, effect.Unidentified, effect.Listed)
+	c.masked.Chain.Resume(effect.Changed, effect.Unidentified, effect.Listed)
 	return nil
 }
 
 // mergeMeasured merges the assessments of all shards, in their order. One for each core is decoded at a time, and
 // states that are not held in memory are read only then.
 func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
-	if !c.plan.Measures() {
-		return nil
+	if err := c.masked.Assess(); err != nil || !c.masked.Plan.Measures() {
+		return err
 	}
-	exchange, err := c.exchange(c.chain)
+	exchange, err := c.masked.NewExchange()
 	if err != nil {
 		return err
 	}
@@ -139,7 +132,7 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 			case <-ctx.Done():
 				return
 			}
-			into, err := c.accumulator(c.chain)
+			into, err := assess.New(c.masked.Options)
 			go func() {
 				defer bug.Guard()
 				d := decoded{measured: into, err: err}
@@ -156,20 +149,20 @@ func (c *commit) mergeMeasured(ctx context.Context, all []*State) (err error) {
 		}
 		all[i].release()
 		if i == 0 {
-			c.measured = d.measured
-		} else if err := c.measured.Merge(d.measured); err != nil {
+			c.masked.Measured = d.measured
+		} else if err := c.masked.Measured.Merge(d.measured); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
 		if err := exchange.Merge(d.exchanged, c.manifest.Shards[i].stretches()); err != nil {
 			return fmt.Errorf("shard %d: %w", i, err)
 		}
-		limit.Store(c.measured.Limit())
+		limit.Store(c.masked.Measured.Limit())
 		i++
 	}
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return exchange.JoinMerged(c.plan, c.measured, c.key)
+	return exchange.JoinMerged(c.masked.Plan, c.masked.Measured, c.key)
 }
 
 // decoded is the decoded measurement of a shard.
@@ -227,18 +220,9 @@ func (c *commit) release(ctx context.Context, all []*State) (*account.Result, er
 	if err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
-	rep, err := c.judged(ctx)
+	rep, err := outcome.Judge(ctx, c.masked, account.ReporterOf(c.masked, c.options.Version, c.started), c.records, c.ledger, c.options.Log)
 	if err != nil {
 		return nil, err
-	}
-	if err := c.reports.Write(rep, content, c.config.Report.Publish); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err := c.manifest.same(ctx, c.source, every); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
 	}
 	return c.publish(ctx, rep, content, all)
 }
@@ -343,71 +327,27 @@ func agree(all []*State, content *connectors.Content) error {
 	return nil
 }
 
-// judged measures the release and lets the gate judge it.
-func (c *commit) judged(ctx context.Context) (*report.Report, error) {
-	c.options.Progress.Measuring()
-	who := account.Reporter{
-		Config: c.config, Version: c.options.Version, KeyID: c.key.ID(), Started: c.started, Plan: c.plan, Chain: c.chain,
-	}
-	rep, err := masked.Judge(ctx, who, c.measured, c.records)
-	if err != nil {
-		return nil, err
-	}
-	c.ledger.Describe(rep)
-	for _, warning := range rep.Warnings {
-		c.options.Log.Warn().Msg(warning)
-	}
-	return rep, nil
-}
-
 // publish gives the release its name, and writes the report last. The parts are removed when
 // everything has its name: until then a killed commit can be run again. A refused release is
 // removed with its parts.
 func (c *commit) publish(ctx context.Context, rep *report.Report, content *connectors.Content, all []*State) (*account.Result, error) {
-	res := &account.Result{Report: rep, Schema: c.plan.Layout.Released()}
 	release := c.config.Sink.Config.Paths()[0]
-	var err error
-	if rep.Gate.Passed {
-		if err := c.ledger.Enter(rep, c.plan, content); err != nil {
-			return nil, err
-		}
-		err = account.Commit(c.dir, c.dir.Abort, []string{release})
-		c.ledger.Settle(err)
-		if err != nil && !account.Named(err) {
-			return nil, account.Unpublished("sink", err, &c.reports)
-		}
-		res.Files = append(res.Files, release)
-	} else {
-		if err := c.dir.Abort(); err != nil {
-			return nil, fmt.Errorf("sink: %w", err)
-		}
-		if publish.Exists(ctx, release) {
-			c.options.Log.Warn().Str("path", release).Msg("withheld: what is under this name is an earlier release, left as it was")
-		}
+	p := account.Publication{
+		Released: rep.Gate.Passed, Paths: []string{release}, Log: c.options.Log,
+		Complete:  account.Saying("report", func() error { return c.reports.Write(rep, content, c.config.Report.Publish) }),
+		Unchanged: account.Saying("source", func() error { return c.manifest.same(ctx, c.source, every) }),
+		Withhold:  account.Saying("sink", c.dir.Abort),
+		Before:    func() error { return c.ledger.Enter(rep, c.masked.Plan, content) },
+		Name:      func() error { return account.Commit("sink", c.dir, []string{release}, &c.reports) },
+		Settle:    c.ledger.Settle,
+		Rest:      account.Rest{account.Appears("quarantine", c.quarantine, false), c.reports.Appear},
 	}
-	if c.quarantine != nil {
-		kept := c.quarantine.Complete()
-		if kept == nil {
-			res.Files = append(res.Files, c.quarantine.Path())
-		} else {
-			err = errors.Join(err, fmt.Errorf("quarantine: %w", kept))
-		}
-	}
-	if !account.Ends(err, rep.Gate.Passed) {
-		files, reported := c.reports.Commit(rep.Gate.Passed)
-		res.Files = append(res.Files, files...)
-		if reported != nil {
-			err = errors.Join(err, fmt.Errorf("report: %w", reported))
-		}
-	}
-	switch {
-	case err != nil && rep.Gate.Passed:
-		return nil, account.Unreported([]string{release}, err)
-	case err != nil:
+	files, err := p.Publish(ctx)
+	if err != nil {
 		return nil, err
 	}
 	c.tidy(release, rep.Gate.Passed, all)
-	return res, nil
+	return &account.Result{Report: rep, Files: files, Schema: c.masked.Plan.Layout.Released()}, nil
 }
 
 // tidy removes the files of the shards, once everything has its name. Uploads that were not

@@ -48,25 +48,17 @@ func split(text []byte) (s sections, err error) {
 }
 
 // exchanges reports whether swaps exchange numbers whose change is measured.
-func (j *job) exchanges() bool { return j.plan.Displacer != nil && j.plan.Measures() }
+func (j *job) exchanges() bool { return j.masked.Plan.Displacer != nil && j.masked.Plan.Measures() }
 
 // paired reports whether shards need a survey and a pairing before they run.
-func (j *job) paired(chain *transform.Chain) bool { return chain.NeedsSurvey() || j.exchanges() }
-
-func (j *job) accumulator(chain *transform.Chain) (*assess.Accumulator, error) {
-	options, err := j.plan.AssessOptions(j.key, chain)
-	if err != nil {
-		return nil, err
-	}
-	return assess.New(options)
-}
+func (j *job) paired() bool { return j.masked.Chain.NeedsSurvey() || j.exchanges() }
 
 // originals returns an accumulator for the numbers of a survey, which reads no columns beside them.
-func (j *job) originals(chain *transform.Chain) (*assess.Accumulator, error) {
-	options, err := j.plan.AssessOptions(j.key, chain)
-	if err != nil {
+func (j *job) originals() (*assess.Accumulator, error) {
+	if err := j.masked.Assess(); err != nil {
 		return nil, err
 	}
+	options := j.masked.Options
 	options.Beside = nil
 	return assess.New(options)
 }
@@ -75,7 +67,6 @@ func (j *job) originals(chain *transform.Chain) (*assess.Accumulator, error) {
 type pairing struct {
 	*job
 	manifest *Manifest
-	chain    *transform.Chain
 	paths    []string // of the surveys, by shard
 	numbers  *assess.Accumulator
 }
@@ -94,12 +85,12 @@ func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to stri
 	}
 	// This reads nothing of the source: each shard checks its own files, and the commit all of
 	// them.
-	j, chain, err := resume(ctx, p, m, none, none, o)
+	j, err := resume(ctx, p, m, none, none, o)
 	if err != nil {
 		return err
 	}
 	defer j.source.Close()
-	w := &pairing{job: j, manifest: m, chain: chain, paths: paths}
+	w := &pairing{job: j, manifest: m, paths: paths}
 	if err := w.merge(ctx, o.Progress); err != nil {
 		return err
 	}
@@ -109,7 +100,7 @@ func Pair(ctx context.Context, p *config.Pipeline, m *Manifest, surveys, to stri
 // merge merges all surveys, in the order of the shards, and has the masks decide.
 func (w *pairing) merge(ctx context.Context, progress *pipeline.Progress) (err error) {
 	if w.exchanges() {
-		if w.numbers, err = w.originals(w.chain); err != nil {
+		if w.numbers, err = w.originals(); err != nil {
 			return err
 		}
 	}
@@ -128,12 +119,12 @@ func (w *pairing) merge(ctx context.Context, progress *pipeline.Progress) (err e
 		progress.Add(1)
 	}
 	if w.exchanges() {
-		w.plan.Displacer.EndSurvey()
+		w.masked.Plan.Displacer.EndSurvey()
 	}
-	if !w.chain.NeedsSurvey() {
+	if !w.masked.Chain.NeedsSurvey() {
 		return nil
 	}
-	return w.plan.EndSurvey(ctx, w.chain)
+	return w.masked.Plan.EndSurvey(ctx, w.masked.Chain)
 }
 
 // survey reads the survey of a shard.
@@ -152,15 +143,15 @@ func (w *pairing) survey(ctx context.Context, shard int) (sections, error) {
 // take adds the survey of a shard, which must be of just the shard's records.
 func (w *pairing) take(shard int, found sections) error {
 	of := w.manifest.Shards[shard]
-	if w.chain.NeedsSurvey() {
-		if err := w.plan.SurveyError(w.chain.MergeSurvey(found[ofChain], of.stretches())); err != nil {
+	if w.masked.Chain.NeedsSurvey() {
+		if err := w.masked.Plan.SurveyError(w.masked.Chain.MergeSurvey(found[ofChain], of.stretches())); err != nil {
 			return err
 		}
 	}
 	if w.numbers == nil {
 		return nil
 	}
-	if err := w.plan.Displacer.MergeSurvey(found[ofDisplacer], of.Records); err != nil {
+	if err := w.masked.Plan.Displacer.MergeSurvey(found[ofDisplacer], of.Records); err != nil {
 		return err
 	}
 	one, err := w.values(found)
@@ -175,7 +166,7 @@ func (w *pairing) take(shard int, found sections) error {
 
 // values returns the accumulator of the exchanged numbers of a survey.
 func (w *pairing) values(found sections) (*assess.Accumulator, error) {
-	one, err := w.originals(w.chain)
+	one, err := w.originals()
 	if err != nil {
 		return nil, err
 	}
@@ -186,7 +177,7 @@ func (w *pairing) values(found sections) (*assess.Accumulator, error) {
 func (w *pairing) write(ctx context.Context, to string) error {
 	var targets []pipeline.Sought
 	if w.numbers != nil {
-		for _, c := range w.plan.Assessed {
+		for _, c := range w.masked.Plan.Assessed {
 			for _, b := range w.numbers.Brackets(c.Name) {
 				targets = append(targets, pipeline.Sought{Bracket: b})
 			}
@@ -219,8 +210,8 @@ func (w *pairing) write(ctx context.Context, to string) error {
 // decided returns the decisions for the records of one shard. It adds this shard's values to
 // the counts of values before the next one.
 func (w *pairing) decided(ctx context.Context, shard int, targets []pipeline.Sought) (s sections, err error) {
-	if w.chain.NeedsSurvey() {
-		if s[ofChain], err = w.chain.MarshalDecisions(w.manifest.Shards[shard].stretches()); err != nil {
+	if w.masked.Chain.NeedsSurvey() {
+		if s[ofChain], err = w.masked.Chain.MarshalDecisions(w.manifest.Shards[shard].stretches()); err != nil {
 			return s, err
 		}
 	}
@@ -231,7 +222,7 @@ func (w *pairing) decided(ctx context.Context, shard int, targets []pipeline.Sou
 	if err != nil {
 		return s, err
 	}
-	if s[ofDisplacer], err = w.plan.Displacer.MarshalDecisions(found[ofDisplacer]); err != nil {
+	if s[ofDisplacer], err = w.masked.Plan.Displacer.MarshalDecisions(found[ofDisplacer]); err != nil {
 		return s, fmt.Errorf("%s: %w", w.paths[shard], err)
 	}
 	if s[ofValues], err = json.Marshal(targets); err != nil {
@@ -252,38 +243,27 @@ func (s *Shard) stretches() (of []transform.Stretch) {
 	return of
 }
 
-// receive gives the masks of a shard the decisions for its records.
-func (w *worker) receive(pairs *Surveyed, of *Shard) error {
+// receive gives the masks of a shard the decisions for its records, and returns the brackets of the targets.
+func (w *worker) receive(pairs *Surveyed, of *Shard) (targets []pipeline.Sought, err error) {
 	decided, err := split(pairs.content)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if w.chain.NeedsSurvey() {
-		if err := w.chain.UseDecisions(decided[ofChain], of.stretches()); err != nil {
-			return err
+	if w.masked.Chain.NeedsSurvey() {
+		if err := w.masked.Chain.UseDecisions(decided[ofChain], of.stretches()); err != nil {
+			return nil, err
 		}
 	}
 	sum := sha256.Sum256(pairs.content)
 	w.state.Pairing, w.state.Pairs = pairs.Pairing, sum[:]
 	if !w.exchanges() {
-		return nil
+		return nil, nil
 	}
-	if err := w.plan.Displacer.UseDecisions(decided[ofDisplacer]); err != nil {
-		return err
+	if err := w.masked.Plan.Displacer.UseDecisions(decided[ofDisplacer]); err != nil {
+		return nil, err
 	}
-	if w.exchange, err = w.job.exchange(w.chain); err != nil {
-		return err
-	}
-	var targets []pipeline.Sought
 	if err := json.Unmarshal(decided[ofValues], &targets); err != nil {
-		return errDamaged
+		return nil, errDamaged
 	}
-	w.exchange.Seek(targets)
-	return nil
-}
-
-// exchange returns the expected change of the records whose numbers swaps exchange; nil if
-// there are none.
-func (j *job) exchange(chain *transform.Chain) (*pipeline.Exchange, error) {
-	return pipeline.NewExchange(chain, j.plan.Displacer, j.plan.Assessed, int(j.config.Assess.Sample))
+	return targets, nil
 }

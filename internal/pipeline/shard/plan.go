@@ -11,7 +11,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
-	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -30,23 +29,15 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	if err := account.Probe(ctx, p); err != nil {
 		return nil, err
 	}
-	j, err := open(ctx, p, o)
+	j, err := open(ctx, p, nil, nil, o)
 	if err != nil {
 		return nil, err
 	}
 	defer j.source.Close()
-	if err := j.plan.Settle(ctx, o.Progress); err != nil {
-		return nil, err
-	}
-	chain, err := j.plan.BuildChain(j.key)
-	if err != nil {
-		return nil, err
-	}
-	j.plan.WarnOfConstant(o.Log)
 	m := &Manifest{
 		Schema: ManifestSchema, Version: o.Version, Config: path, Set: set, Loosened: o.AllowLoosening,
-		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settledColumns(j.plan), Correlations: settledCorrelations(j.plan),
-		Pairs: j.paired(chain),
+		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settledColumns(j.masked.Plan), Correlations: settledCorrelations(j.masked.Plan),
+		Pairs: j.paired(),
 	}
 	if m.Files, err = fingerprints(ctx, j.source, every); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
@@ -58,7 +49,7 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	for _, f := range m.Files {
 		total += f.Bytes
 	}
-	parts, err := j.source.Abilities().Divisible.Divide(ctx, max(1, total/int64(n*pieces)), j.plan.Cut)
+	parts, err := j.source.Abilities().Divisible.Divide(ctx, max(1, total/int64(n*pieces)), j.masked.Plan.Cut)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
@@ -123,12 +114,13 @@ type job struct {
 	config *config.Pipeline
 	key    keystream.Key
 	source connectors.Source
-	plan   *pipeline.Plan
+	masked *pipeline.Release
 	ledger *entered.Ledger // nil without one
 }
 
-// open opens the source and checks that shards can run the configuration.
-func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, err error) {
+// open opens the source, checks that shards can run the configuration, and makes the masks ready: by what a manifest
+// has of the data if the files that look selects are unchanged, or, without one, by reading them.
+func open(ctx context.Context, p *config.Pipeline, m *Manifest, look func(stream int) bool, o pipeline.Options) (_ *job, err error) {
 	j := &job{config: p}
 	if j.key, err = pipeline.Admit(p, o); err != nil {
 		return nil, err
@@ -141,56 +133,49 @@ func open(ctx context.Context, p *config.Pipeline, o pipeline.Options) (_ *job, 
 			j.source.Close()
 		}
 	}()
-	if j.plan, err = pipeline.NewPlan(p, j.source, p.Sink.Config.Carries(j.source)); err != nil {
-		return nil, err
+	of := pipeline.Job{
+		Config: p, Source: j.source, Carries: p.Sink.Config.Carries(j.source), Key: j.key, Check: check, Parts: true, Log: o.Log, Progress: o.Progress,
 	}
-	if err := check(j.plan); err != nil {
+	if m != nil {
+		j.ledger = entered.Part(p, j.key, m.Earlier, o.Log)
+		of.Tell = j.ledger.Tell
+		of.Found = func(pl *pipeline.Plan) error { return m.found(ctx, j, pl, look) }
+	}
+	j.masked, err = of.Masks(ctx)
+	if err == nil && m != nil && j.paired() != m.Pairs {
+		err = pipeline.DataErrorf("the manifest is damaged: plan again")
+	}
+	if err != nil {
 		return nil, err
 	}
 	return j, nil
 }
 
-// resume is open for a planned job: the files that look selects must be unchanged. It opens the
-// streams of the source that read selects, and the first.
-func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look func(stream int) bool, o pipeline.Options) (*job, *transform.Chain, error) {
+// resume is open for a planned job. It opens the streams of the source that read selects, and the first.
+func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look func(stream int) bool, o pipeline.Options) (*job, error) {
 	switch {
 	case m.Version != o.Version:
-		return nil, nil, pipeline.DataErrorf("the manifest was made by the program's version %s, and this is %s: plan again", m.Version, o.Version)
+		return nil, pipeline.DataErrorf("the manifest was made by the program's version %s, and this is %s: plan again", m.Version, o.Version)
 	case m.ConfigSHA256 != p.SHA256():
-		return nil, nil, pipeline.DataErrorf("the configuration, with the environment's settings, is not the one that was planned with: plan again")
+		return nil, pipeline.DataErrorf("the configuration, with the environment's settings, is not the one that was planned with: plan again")
 	}
 	knowing := *p
 	knowing.Source.Config = knowingOf(p.Source.Config, m.Survey, read)
-	j, err := open(ctx, &knowing, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	chain, err := j.resume(ctx, m, look, o)
-	if err != nil {
-		j.source.Close()
-		return nil, nil, err
-	}
-	j.ledger = entered.Part(j.config, j.key, m.Earlier, o.Log)
-	j.ledger.Tell(j.plan)
-	j.plan.SettleEarlierInParts()
-	return j, chain, nil
+	return open(ctx, &knowing, m, look, o)
 }
 
-func (j *job) resume(ctx context.Context, m *Manifest, look func(stream int) bool, o pipeline.Options) (*transform.Chain, error) {
+// found gives a plan what the manifest's plan has found, if the key and the files that look selects are those of then.
+func (m *Manifest) found(ctx context.Context, j *job, pl *pipeline.Plan, look func(stream int) bool) error {
 	if m.KeyID != j.key.ID() {
-		return nil, pipeline.DataErrorf("the key is not the one that was planned with: it is %s, and was %s", j.key.ID(), m.KeyID)
+		return pipeline.DataErrorf("the key is not the one that was planned with: it is %s, and was %s", j.key.ID(), m.KeyID)
 	}
 	if err := m.same(ctx, j.source, look); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
+		return fmt.Errorf("source: %w", err)
 	}
-	if err := m.settle(j.plan); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
+	if err := m.settle(pl); err != nil {
+		return fmt.Errorf("source: %w", err)
 	}
-	chain, err := j.plan.BuildChain(j.key)
-	if err == nil && j.paired(chain) != m.Pairs {
-		err = pipeline.DataErrorf("the manifest is damaged: plan again")
-	}
-	return chain, err
+	return nil
 }
 
 // surveyOf returns what a source has learnt about its data by reading the values; nil if it has read none.

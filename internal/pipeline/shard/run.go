@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
@@ -13,7 +13,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/placed"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // Run masks one shard and returns its state, which the caller writes. The shard is complete
@@ -24,22 +23,22 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, pairs 
 		return nil, pipeline.DataErrorf("--shard must be 0 to %d, got %d", len(m.Shards)-1, shard)
 	}
 	ctx, o = o.Ready(ctx)
-	j, chain, err := resume(ctx, p, m, m.reads(shard), m.of(shard), o)
+	j, err := resume(ctx, p, m, m.reads(shard), m.of(shard), o)
 	if err != nil {
 		return nil, err
 	}
 	defer j.source.Close()
-	w := &worker{job: j, chain: chain, options: o, state: &State{Plan: m.id, Shard: shard, Reasons: map[string]int64{}}}
+	w := &worker{job: j, options: o, state: &State{Plan: m.id, Shard: shard, Reasons: map[string]int64{}}}
+	var targets []pipeline.Sought
 	if pairs != nil {
-		if err := w.receive(pairs, &m.Shards[shard]); err != nil {
+		if targets, err = w.receive(pairs, &m.Shards[shard]); err != nil {
 			return nil, fmt.Errorf("%s: %w", pairs.path, err)
 		}
 	}
-	if j.plan.Measures() {
-		if w.measured, err = j.accumulator(chain); err != nil {
-			return nil, err
-		}
+	if err := j.masked.Measure(); err != nil {
+		return nil, err
 	}
+	j.masked.Exchange.Seek(targets)
 	if w.parts, err = m.newAttempt(p.Sink.Config.Paths()[0]); err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
@@ -51,7 +50,7 @@ func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, pairs 
 
 // all masks the parts of the shard and completes its state.
 func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
-	j, chain, shard := w.job, w.chain, w.state.Shard
+	j, chain, shard := w.job, w.masked.Chain, w.state.Shard
 	w.options.Progress.Start("mask", m.Shards[shard].Records)
 	for i, part := range m.Shards[shard].Parts {
 		name := m.partName(shard, i, j.config.Sink.Abilities().Placed.Extension())
@@ -77,10 +76,10 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 		}
 	}
 	w.state.Sketch = w.ledger.Sketch()
-	if w.measured != nil {
-		w.state.assessed(w.measured)
+	if j.masked.Measured != nil {
+		w.state.assessed(j.masked.Measured)
 	}
-	if w.state.exchange, err = w.exchange.Marshal(); err != nil {
+	if w.state.exchange, err = j.masked.Exchange.Marshal(); err != nil {
 		return err
 	}
 	// This comes last, so that an attempt that fails earlier puts no file among those of others.
@@ -93,12 +92,9 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 // worker masks the parts of a shard, one after another.
 type worker struct {
 	*job
-	chain    *transform.Chain
-	options  pipeline.Options
-	measured *assess.Accumulator // nil if nothing is measured
-	exchange *pipeline.Exchange  // nil if no numbers are exchanged
-	state    *State
-	parts    attempt // where this attempt writes
+	options pipeline.Options
+	state   *State
+	parts   attempt // where this attempt writes
 }
 
 // mask masks a part into a file of its own.
@@ -108,7 +104,7 @@ func (w *worker) mask(ctx context.Context, part connectors.Part, name string) er
 	if err != nil {
 		return fmt.Errorf("source: %w", err)
 	}
-	plan := *w.plan
+	plan := *w.masked.Plan
 	plan.Source = source
 	sink, err := w.config.Sink.Abilities().Placed.At(path).Create(ctx, connectors.Plan{Source: source, Layout: plan.Layout})
 	if err != nil {
@@ -131,13 +127,7 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 	return pipeline.Flow{
 		Source: source, Layout: plan.Layout, Cut: plan.Cut,
 		Work: func(p *pipeline.Parcel) (err error) {
-			if err := w.chain.Apply(p.Block); err != nil {
-				return err
-			}
-			if err := w.plan.ReplayEarlier(p.Block); err != nil {
-				return err
-			}
-			if err := w.exchange.Displace(p.Block); err != nil {
+			if err := w.masked.Mask(p.Block); err != nil {
 				return err
 			}
 			stream := p.Block.Stream
@@ -158,11 +148,8 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 				return nil
 			},
 			func(p *pipeline.Parcel) error {
+				w.masked.Add(p.Block)
 				w.ledger.Add(p.Block)
-				if w.measured != nil {
-					w.measured.Add(p.Block)
-				}
-				w.exchange.Add(p.Block)
 				return nil
 			},
 		},
@@ -189,13 +176,11 @@ func (w *worker) keep(ctx context.Context, sink connectors.Sink, name, path stri
 // count adds the outcome of a block's records to the state.
 func (w *worker) count(source connectors.Source, b *microdata.Block) {
 	s := w.state
-	s.Counts = s.Plus(b.Counts())
-	for _, r := range b.Rejects {
-		s.Reasons[account.ReasonOf(r)]++
-	}
+	all := report.Records{Counts: s.Counts, Reasons: s.Reasons}
+	account.Count(&all, b)
+	s.Counts = all.Counts
 	w.options.Progress.Add(b.N)
-	if w.config.Quarantine.JSONL == "" {
-		return
+	if w.config.Quarantine.JSONL != "" {
+		s.Entries = append(s.Entries, quarantined.FileEntries(source, b)...)
 	}
-	s.Entries = append(s.Entries, quarantined.FileEntries(source, b)...)
 }

@@ -45,20 +45,20 @@ func TestScale(t *testing.T) {
 			}
 		}
 		t.Logf("%d states read and checked in %v of CPU", *scale, cpu(t)-start)
-		j, chain, err := resume(context.Background(), load(t), m, every, every, options)
+		j, err := resume(context.Background(), load(t), m, every, every, options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		start = cpu(t)
 		many := *m
 		many.Shards = slices.Repeat(m.Shards, *scale)
-		merging := &commit{job: j, chain: chain, manifest: &many, options: options}
+		merging := &commit{job: j, manifest: &many, options: options}
 		if err := merging.merge(t.Context(), all); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("%d states merged in %v of CPU", *scale, cpu(t)-start)
 		start = cpu(t)
-		if _, err := merging.measured.Measure(context.Background()); err != nil {
+		if _, err := merging.masked.Measured.Measure(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		t.Logf("measured in %v of CPU", cpu(t)-start)

@@ -75,7 +75,7 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 		return nil, err
 	}
 	ctx, o = o.Ready(ctx)
-	j, chain, err := resume(ctx, p, m, m.reads(shard), m.of(shard), o)
+	j, err := resume(ctx, p, m, m.reads(shard), m.of(shard), o)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 	var counted *assess.Accumulator
 	var also []func(b *microdata.Block)
 	if j.exchanges() {
-		if counted, err = j.originals(chain); err != nil {
+		if counted, err = j.originals(); err != nil {
 			return nil, err
 		}
 		also = append(also, counted.Add)
@@ -94,9 +94,9 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 		if err != nil {
 			return nil, fmt.Errorf("source: %w", err)
 		}
-		plan := *j.plan
+		plan := *j.masked.Plan
 		plan.Source = source
-		if err := plan.Survey(ctx, chain, o.Progress, also...); err != nil {
+		if err := plan.Survey(ctx, j.masked.Chain, o.Progress, also...); err != nil {
 			return nil, err
 		}
 	}
@@ -104,13 +104,13 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	var found sections
-	if chain.NeedsSurvey() {
-		if found[ofChain], err = chain.MarshalSurvey(); err != nil {
+	if j.masked.Chain.NeedsSurvey() {
+		if found[ofChain], err = j.masked.Chain.MarshalSurvey(); err != nil {
 			return nil, err
 		}
 	}
 	if counted != nil {
-		found[ofDisplacer] = j.plan.Displacer.MarshalSurvey()
+		found[ofDisplacer] = j.masked.Plan.Displacer.MarshalSurvey()
 		if found[ofValues], err = counted.MarshalBinary(); err != nil {
 			return nil, err
 		}

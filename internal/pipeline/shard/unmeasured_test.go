@@ -111,7 +111,7 @@ func TestMergingOfSurveysEnds(t *testing.T) {
 	why := errors.New("for the test")
 	ended, end := context.WithCancelCause(t.Context())
 	end(why)
-	w, progress := &pairing{job: &job{plan: new(pipeline.Plan)}, paths: []string{"0.survey", "1.survey"}}, new(pipeline.Progress)
+	w, progress := &pairing{job: &job{masked: &pipeline.Release{Plan: new(pipeline.Plan)}}, paths: []string{"0.survey", "1.survey"}}, new(pipeline.Progress)
 	if err := w.merge(ended, progress); !errors.Is(err, why) || progress.Records() != 0 || progress.Total() != 2 {
 		t.Errorf("with an ended context, merge returns %v after %d of %d surveys", err, progress.Records(), progress.Total())
 	}

@@ -129,7 +129,7 @@ func (s *stream) openCounts() report.Records {
 	defer s.mu.Unlock()
 	var r report.Records
 	for _, k := range s.standings {
-		r = sum(r, k.openCounts())
+		r = account.Sum(r, k.openCounts())
 	}
 	return r
 }
@@ -218,7 +218,7 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 		return false, err
 	}
 	ofFirstRecords(measures, whole.Records())
-	measures.Privacy = s.plan.Privacy()
+	measures.Privacy = s.masked.Plan.Privacy()
 	verdict := fromFirstRecords(assess.Judge(s.config.Gate.Rules, measures), whole.Records())
 	before := s.verdict.last
 	s.verdict = judgement{&verdict, pairs, time.Now()}
@@ -295,7 +295,8 @@ func (s *stream) sayVain(from int64) {
 	}
 	s.saidVain = true
 	effect := s.effect()
-	who := account.Reporter{Config: s.config, Plan: s.plan, Chain: s.chain, Effect: &effect}
+	who := account.ReporterOf(s.masked, s.options.Version, s.started)
+	who.Effect = &effect
 	for _, words := range who.Vain() {
 		s.options.Log.Warn().Msg(words + ", so far")
 	}

@@ -40,7 +40,7 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	}
 	defer src.Close()
 	f := inForce{config: p}
-	if err := f.settle(ctx, src, p.Sink.Config.Carries(src), key, &pipeline.Progress{}); err != nil {
+	if err := f.settle(ctx, src, key, zerolog.Nop(), &pipeline.Progress{}); err != nil {
 		return nil, err
 	}
 	f.source = source.Stream()
@@ -64,10 +64,7 @@ func AssessGroup(ctx context.Context, p *config.Pipeline, group string, o pipeli
 	if err != nil {
 		return nil, err
 	}
-	who := account.Reporter{Config: p, Version: o.Version, KeyID: key.ID(), Started: started, Plan: f.plan, Chain: f.chain, Interim: true, Total: true, Effect: &kept.totals.effect}
-	ofFirstRecords(measures, kept.totals.records.Released)
-	rep := who.Report(kept.totals.records, measures)
-	rep.Gate = fromFirstRecords(rep.Gate, kept.totals.records.Released)
+	rep := f.reportOf(o.Version, started, kept.totals.records, measures, kept.totals.effect, true)
 	reportGaps(rep, kept.begun)
 	return rep, nil
 }
@@ -77,7 +74,7 @@ func (f *inForce) measure(ctx context.Context, parts []*assess.Accumulator) (*as
 	if !f.measures || len(parts) == 0 {
 		return &assess.Measures{}, nil
 	}
-	whole, err := assess.Merged(f.assessOptions, parts...)
+	whole, err := assess.Merged(f.masked.Options, parts...)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +135,7 @@ func (f *inForce) load(states kafka.States, there map[kafka.Partition]kafka.Arri
 		if a, ok := there[of.Partition]; ok {
 			f.missing(of.Partition, k, a, known, old, log)
 		}
-		all.totals.records = sum(all.totals.records, k.place.gaps())
+		all.totals.records = account.Sum(all.totals.records, k.place.gaps())
 		if k.place.Begun > 0 {
 			all.begun = append(all.begun, of.Partition.String())
 		}

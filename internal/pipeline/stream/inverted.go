@@ -51,7 +51,7 @@ func (f *inForce) inversionOf(ctx context.Context, whole *assess.Accumulator) (*
 	if !f.judges() || !f.config.Inverts() || whole.Records() == 0 {
 		return nil, nil
 	}
-	r, err := attack.Some(ctx, f.plan, f.chain, whole.Pairs(), []string{"inversion"})
+	r, err := attack.Some(ctx, f.masked.Plan, f.masked.Chain, whole.Pairs(), []string{"inversion"})
 	if r == nil || err != nil {
 		return nil, err
 	}

@@ -63,7 +63,7 @@ func benchOf(t *testing.T, more string) *bench {
 	b := &bench{t: t, log: new(bytes.Buffer), next: map[kafka.Partition]int64{}}
 	b.stream = &stream{inForce: inForce{config: p, source: new(kafka.StreamSource)}, key: key, started: time.Now(), standings: map[kafka.Partition]*keptStanding{}}
 	b.options.Log = zerolog.New(b.log)
-	if err := b.settle(t.Context(), src, false, key, new(pipeline.Progress)); err != nil {
+	if err := b.settle(t.Context(), src, key, b.options.Log, new(pipeline.Progress)); err != nil {
 		t.Fatal(err)
 	}
 	for i := range int32(2) {
@@ -82,14 +82,14 @@ func (b *bench) feed(number int32, n int, rejected ...int) {
 	b.t.Helper()
 	at := part(number)
 	var block microdata.Block
-	block.Reset(int(number), b.next[at], n, len(b.plan.Layout.Read))
+	block.Reset(int(number), b.next[at], n, len(b.masked.Plan.Layout.Read))
 	b.next[at] += int64(n)
-	v := block.Columns[b.assessOptions.Columns[0].Index].Alloc(n, false)
+	v := block.Columns[b.masked.Options.Columns[0].Index].Alloc(n, false)
 	for i := range n {
 		v.Values[i] = 1000 + math.Round(float64(i*7919%977))
 	}
-	for _, c := range b.assessOptions.Beside { // columns that the release shows beside the wage
-		if c.Index != b.assessOptions.Columns[0].Index {
+	for _, c := range b.masked.Options.Beside { // columns that the release shows beside the wage
+		if c.Index != b.masked.Options.Columns[0].Index {
 			beside := block.Columns[c.Index].Alloc(n, false)
 			for i := range n {
 				beside.Values[i] = float64(i % 3)
@@ -99,7 +99,7 @@ func (b *bench) feed(number int32, n int, rejected ...int) {
 	for _, r := range rejected {
 		block.Reject(r, "wage", "for the test")
 	}
-	if err := b.chain.Apply(&block); err != nil {
+	if err := b.masked.Chain.Apply(&block); err != nil {
 		b.t.Fatal(err)
 	}
 	b.snapshots.add(&block)
@@ -405,7 +405,7 @@ func TestPageOfAnIdleStream(t *testing.T) {
 func TestWindowsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(withFiles, filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")))
 	defer b.snapshots.close()
-	other := b.assessOptions
+	other := b.masked.Options
 	other.Columns = append(slices.Clone(other.Columns), assess.Column{Name: "more", Index: 1})
 	other.Beside = nil
 	var err error

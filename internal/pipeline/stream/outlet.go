@@ -44,13 +44,13 @@ func (s *stream) newOutlet(ctx context.Context, f *inForce) (outlet, error) {
 		if f.config.Gate.Hold != nil {
 			hold = f.config.Gate.Hold.Topic
 		}
-		release, err := s.kafka.Release(ctx, f.source, f.plan.Layout, s.key, hold)
+		release, err := s.kafka.Release(ctx, f.source, f.masked.Plan.Layout, s.key, hold)
 		if err != nil {
 			return nil, err
 		}
 		return &topicOutlet{stream: s, release: release}, nil
 	case *parquet.SinkConfig:
-		files, err := rolling.New(sink, f.plan.Layout, f.source)
+		files, err := rolling.New(sink, f.masked.Plan.Layout, f.source)
 		if err != nil {
 			return nil, err
 		}

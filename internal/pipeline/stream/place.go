@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 )
 
 // placeEntry is the entry of a partition's state that says how far of which topic the assessment
@@ -215,7 +216,7 @@ func (s *stream) showGaps() {
 	begun := 0
 	s.mu.Lock()
 	for p, k := range s.standings {
-		r = sum(r, s.gaps(p, k))
+		r = account.Sum(r, s.gaps(p, k))
 		begun += k.place.Begun
 	}
 	s.mu.Unlock()

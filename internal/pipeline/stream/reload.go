@@ -49,7 +49,7 @@ func (s *stream) replace(ctx context.Context, p *config.Pipeline) error {
 	if err != nil {
 		return err
 	}
-	decoder, err := f.source.Decoder(f.plan.Layout, f.outlet.carries())
+	decoder, err := f.source.Decoder(f.masked.Plan.Layout, f.outlet.carries())
 	if err != nil {
 		return errors.Join(err, f.snapshots.close())
 	}

@@ -1,11 +1,14 @@
 package stream
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/rs/zerolog"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -27,6 +30,7 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 // The state of a stream is bounded, the measures so far are not final, and a plan that does not fit
 // the columns is refused at its step.
 func TestWhatFollowsFromAConfiguration(t *testing.T) {
+	var said bytes.Buffer
 	settle := func(text, rows string) (inForce, error) {
 		t.Helper()
 		p, err := config.Parse("s.yaml", []byte(text), config.Options{Environ: func() []string { return nil }})
@@ -43,18 +47,24 @@ func TestWhatFollowsFromAConfiguration(t *testing.T) {
 		}
 		defer src.Close()
 		f := inForce{config: p}
-		return f, f.settle(t.Context(), src, false, keytest.Key(1), new(pipeline.Progress))
+		return f, f.settle(t.Context(), src, keytest.Key(1), zerolog.New(&said), new(pipeline.Progress))
 	}
 	f, err := settle(settled, "wage,region\n1.5,a\n2.25,b\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !f.measures || f.assessOptions.OrderBins != 2048 || len(f.assessOptions.Columns) != 1 || len(f.fingerprint) != 32 || f.chain == nil || f.plan == nil {
-		t.Errorf("settle: measures %v, %d bins, columns %v, fingerprint %q", f.measures, f.assessOptions.OrderBins, f.assessOptions.Columns, f.fingerprint)
+	if !f.measures || f.masked.Options.OrderBins != 2048 || len(f.masked.Options.Columns) != 1 || len(f.fingerprint) != 32 || f.masked.Chain == nil || f.masked.Plan == nil {
+		t.Errorf("settle: measures %v, %d bins, columns %v, fingerprint %q", f.measures, f.masked.Options.OrderBins, f.masked.Options.Columns, f.fingerprint)
 	}
 	file := strings.NewReplacer(`kafka: {brokers: ["localhost:9"], topics: [in], group: g, format: {json: {}}}`, "csv: {path: in.csv}", `kafka: {brokers: ["localhost:9"], topic: out}`, "csv: {path: out.csv}").Replace(settled)
-	if f, err := settle(file, "wage,region\n1.5,a\n2.25,b\n"); err != nil || f.assessOptions.OrderBins != 0 {
-		t.Errorf("a file as source: error %v, %d bins, want 0", err, f.assessOptions.OrderBins)
+	if f, err := settle(file, "wage,region\n1.5,a\n2.25,b\n"); err != nil || f.masked.Options.OrderBins != 0 {
+		t.Errorf("a file as source: error %v, %d bins, want 0", err, f.masked.Options.OrderBins)
+	}
+	// What a percentage of equal values masks is said, as of a file.
+	said.Reset()
+	equal := strings.Replace(file, "sd: 3", "sd: 10%", 1)
+	if _, err := settle(equal, "wage,region\n7.25,a\n7.25,b\n"); err != nil || !strings.Contains(said.String(), `"column":"wage"`) {
+		t.Errorf("equal values: error %v, the log is %q, want a warning about wage", err, &said)
 	}
 	none := strings.Replace(settled, "masks: [{noise: {columns: [wage], sd: 3}}]", "", 1)
 	none = strings.Replace(none, "wage: {role: sensitive, decimals: 2}", "wage: {role: other}", 1)

@@ -53,7 +53,7 @@ const (
 func newStreamSnapshots(s *stream, f *inForce) (*streamSnapshots, error) {
 	a := f.config.Assess
 	n := &streamSnapshots{
-		stream: s, options: f.assessOptions, emits: len(a.Emit) > 0 && f.measures,
+		stream: s, options: f.masked.Options, emits: len(a.Emit) > 0 && f.measures,
 		records: int64(a.Every.Records), interval: time.Duration(a.Every.Interval), last: time.Now(),
 	}
 	if n.records == 0 && n.interval == 0 {

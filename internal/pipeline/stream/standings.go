@@ -68,7 +68,7 @@ func (k *keptStanding) parts(open bool) []*assess.Accumulator {
 
 // counts returns the counts of the partition's records, with the open transaction.
 func (k *keptStanding) counts() (r report.Records) {
-	r = sum(k.totals.whole.records, k.totals.delta.records)
+	r = account.Sum(k.totals.whole.records, k.totals.delta.records)
 	if k.Standing != nil {
 		whole, delta := k.Counts()
 		r.Counts = r.Plus(whole).Plus(delta)
@@ -100,11 +100,6 @@ func (k *keptStanding) rollback() {
 	if k.Standing != nil {
 		k.Rollback()
 	}
-}
-
-func sum(a, b report.Records) report.Records {
-	return report.Records{Counts: a.Plus(b.Counts),
-		Lost: a.Lost + b.Lost, Repeated: a.Repeated + b.Repeated, Unassessed: a.Unassessed + b.Unassessed, Reasons: plus(a.Reasons, b.Reasons)}
 }
 
 // enter reads the state of a partition that has been assigned: its assessment, how far it reaches, and
@@ -164,7 +159,7 @@ func (f *inForce) loadStanding(entries map[string][]byte, begun int) (*keptStand
 	if !f.measures {
 		return &keptStanding{totals: totals{records: true}}, nil
 	}
-	l, err := standing.Load(f.assessOptions, f.printOf(begun), maps.All(entries))
+	l, err := standing.Load(f.masked.Options, f.printOf(begun), maps.All(entries))
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +192,7 @@ func (s *stream) counts() report.Records {
 	defer s.mu.Unlock()
 	var r report.Records
 	for p, k := range s.standings {
-		r = sum(r, sum(k.counts(), s.gaps(p, k)))
+		r = account.Sum(r, account.Sum(k.counts(), s.gaps(p, k)))
 	}
 	return r
 }
@@ -225,7 +220,7 @@ func (s *stream) whole(withOpen bool) (*assess.Accumulator, error) {
 	for _, p := range s.partitions() {
 		parts = append(parts, s.standings[p].parts(withOpen)...)
 	}
-	return assess.Merged(s.assessOptions, parts...)
+	return assess.Merged(s.masked.Options, parts...)
 }
 
 // partitions returns the partitions of the standings, in order, so that sums do not depend on the

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
@@ -51,15 +53,13 @@ type stream struct {
 
 // inForce has all that follows from a configuration. A reload makes a new one.
 type inForce struct {
-	config        *config.Pipeline
-	source        *kafka.StreamSource
-	plan          *pipeline.Plan
-	chain         *transform.Chain
-	outlet        outlet
-	snapshots     *streamSnapshots
-	assessOptions assess.Options
-	measures      bool // there is something to assess
-	fingerprint   string
+	config      *config.Pipeline
+	source      *kafka.StreamSource
+	masked      *pipeline.Release
+	outlet      outlet
+	snapshots   *streamSnapshots
+	measures    bool // there is something to assess
+	fingerprint string
 }
 
 // interruption is an error of the connection, after which the stream joins the group again.
@@ -177,7 +177,7 @@ func (s *stream) hold(ctx context.Context, p *config.Pipeline) (f inForce, err e
 	if f.source, err = s.kafka.Source(ctx, p.Source.Config.(*kafka.SourceConfig)); err != nil {
 		return f, fmt.Errorf("source: %w", err)
 	}
-	if err := f.settle(ctx, f.source, p.Sink.Config.Carries(f.source), s.key, s.options.Progress); err != nil {
+	if err := f.settle(ctx, f.source, s.key, s.options.Log, s.options.Progress); err != nil {
 		return f, err
 	}
 	heldTopic := ""
@@ -194,24 +194,20 @@ func (s *stream) hold(ctx context.Context, p *config.Pipeline) (f inForce, err e
 }
 
 // settle makes plan, masks and assessment for a source.
-func (f *inForce) settle(ctx context.Context, src connectors.Source, carries bool, key keystream.Key, progress *pipeline.Progress) (err error) {
-	if f.plan, err = pipeline.NewPlan(f.config, src, carries); err != nil {
+func (f *inForce) settle(ctx context.Context, src connectors.Source, key keystream.Key, log zerolog.Logger, progress *pipeline.Progress) (err error) {
+	job := pipeline.Job{Config: f.config, Source: src, Carries: f.config.Sink.Config.Carries(src), Key: key, Log: log, Progress: progress}
+	if f.masked, err = job.Masks(ctx); err != nil {
 		return err
 	}
-	if err := f.plan.Settle(ctx, progress); err != nil {
+	if err := f.masked.Assess(); err != nil {
 		return err
 	}
-	if f.chain, err = f.plan.NewChain(ctx, key, progress); err != nil {
-		return err
-	}
-	if f.measures = f.plan.Measures(); f.measures {
-		if f.assessOptions, err = f.plan.AssessOptions(key, f.chain); err != nil {
-			return err
+	if f.measures = f.masked.Plan.Measures(); !f.measures {
+		if err := f.masked.Plan.PrivacyHolds(); err != nil {
+			return err // no transaction would be compared with the rules
 		}
-	} else if err := f.plan.PrivacyHolds(); err != nil {
-		return err // no transaction would be compared with the rules
 	}
-	f.fingerprint = fingerprint(f.config, f.assessOptions, key)
+	f.fingerprint = fingerprint(f.config, f.masked.Options, key)
 	return nil
 }
 
@@ -244,7 +240,7 @@ func (s *stream) serve(ctx context.Context) error {
 
 // member is one membership in the group.
 func (s *stream) member(ctx context.Context) (err error) {
-	decoder, err := s.source.Decoder(s.plan.Layout, s.outlet.carries())
+	decoder, err := s.source.Decoder(s.masked.Plan.Layout, s.outlet.carries())
 	if err != nil {
 		return err
 	}
@@ -313,7 +309,7 @@ func interruptionOf(err error) error {
 // pass reads, masks and releases until the transaction is to be ended.
 func (s *stream) pass(ctx context.Context) error {
 	pass := pipeline.Flow{
-		Source: s.source, Layout: s.plan.Layout, Reader: streamReader{s.kafka}, Stock: s.stock,
+		Source: s.source, Layout: s.masked.Plan.Layout, Reader: streamReader{s.kafka}, Stock: s.stock,
 		Work:   s.mask(ctx),
 		Stages: []func(*pipeline.Parcel) error{s.write(ctx), s.assess},
 	}
@@ -346,7 +342,7 @@ func (r streamReader) Close() error { return nil }
 func (s *stream) mask(ctx context.Context) func(*pipeline.Parcel) error {
 	return func(p *pipeline.Parcel) error {
 		begin := time.Now()
-		if err := s.chain.Apply(p.Block); err != nil {
+		if err := s.masked.Mask(p.Block); err != nil {
 			return err
 		}
 		var err error
@@ -444,7 +440,7 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 	}
 	measures.Records = counts.Released
 	var found assess.Measures
-	attacked, err := attack.Identify(ctx, s.plan, s.chain, whole, &found)
+	attacked, err := attack.Identify(ctx, s.masked.Plan, s.masked.Chain, whole, &found)
 	if err != nil {
 		return nil, err
 	}
@@ -461,10 +457,13 @@ func (s *stream) wholeReport(ctx context.Context) (*report.Report, error) {
 // report returns the report of the records so far, with the verdict that a commit of as many records
 // has: total, or a snapshot.
 func (s *stream) report(counts report.Records, measures *assess.Measures, total bool) *report.Report {
-	effect := s.effect()
-	who := account.Reporter{
-		Config: s.config, Version: s.options.Version, KeyID: s.key.ID(), Started: s.started, Plan: s.plan, Chain: s.chain, Interim: true, Total: total, Effect: &effect,
-	}
+	return s.reportOf(s.options.Version, s.started, counts, measures, s.effect(), total)
+}
+
+// reportOf is report for records of any instance, to which the masks did what effect says.
+func (f *inForce) reportOf(version string, started time.Time, counts report.Records, measures *assess.Measures, effect account.Effect, total bool) *report.Report {
+	who := account.ReporterOf(f.masked, version, started)
+	who.Interim, who.Total, who.Effect = true, total, &effect
 	ofFirstRecords(measures, counts.Released)
 	rep := who.Report(counts, measures)
 	rep.Gate = fromFirstRecords(rep.Gate, counts.Released)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"sort"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
@@ -52,7 +51,7 @@ type counted struct {
 }
 
 func (c counted) plus(d counted) counted {
-	return counted{sum(c.records, d.records), c.effect.Plus(d.effect)}
+	return counted{account.Sum(c.records, d.records), c.effect.Plus(d.effect)}
 }
 
 // add counts a masked block from place next on. Earlier records were counted already.
@@ -74,16 +73,12 @@ func (t *totals) add(b *microdata.Block, next int64, holding bool) {
 			d.effect.Unidentified++
 		}
 	}
-	if t.records {
-		if d.records.Counts = b.Counts(); holding {
-			d.records.Counts = d.records.HeldBack()
-		}
-	}
-	for _, x := range b.Rejects {
-		if d.records.Reasons == nil {
-			d.records.Reasons = map[string]int64{}
-		}
-		d.records.Reasons[account.ReasonOf(x)]++
+	account.Count(&d.records, b)
+	switch {
+	case !t.records:
+		d.records.Counts = microdata.Counts{}
+	case holding:
+		d.records.Counts = d.records.HeldBack()
 	}
 	t.delta = t.delta.plus(d)
 }
@@ -133,19 +128,4 @@ func (t *totals) take(text []byte, of string) (stale bool, err error) {
 		t.whole.records.Counts = r.Counts
 	}
 	return false, nil
-}
-
-// plus returns the sum of counts, and changes neither of them.
-func plus(a, b map[string]int64) map[string]int64 {
-	if len(b) == 0 {
-		return a
-	}
-	out := maps.Clone(a)
-	if out == nil {
-		out = make(map[string]int64, len(b))
-	}
-	for reason, n := range b {
-		out[reason] += n
-	}
-	return out
 }

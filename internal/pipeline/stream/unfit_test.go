@@ -30,8 +30,10 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	b.standings[part(0)].commit()
 	b.feed(0, 150)
 	other := b.inForce
-	other.assessOptions.Columns = append(slices.Clone(other.assessOptions.Columns), assess.Column{Name: "more", Index: 1})
-	other.assessOptions.Beside = nil
+	of := *other.masked
+	other.masked = &of
+	other.masked.Options.Columns = append(slices.Clone(other.masked.Options.Columns), assess.Column{Name: "more", Index: 1})
+	other.masked.Options.Beside = nil
 	var err error
 	if b.standings[part(1)], err = other.loadStanding(nil, 0); err != nil {
 		t.Fatal(err)

@@ -173,8 +173,8 @@ func TestBlocksThatCannotBeEncodedOrWritten(t *testing.T) {
 	b := benchOf(t, "")
 	parcel := func() *pipeline.Parcel {
 		var block microdata.Block
-		block.Reset(0, 0, 3, len(b.plan.Layout.Read))
-		block.Columns[b.assessOptions.Columns[0].Index].Alloc(3, false)
+		block.Reset(0, 0, 3, len(b.masked.Plan.Layout.Read))
+		block.Columns[b.masked.Options.Columns[0].Index].Alloc(3, false)
 		return &pipeline.Parcel{Block: &block}
 	}
 	b.options.Progress = new(pipeline.Progress)

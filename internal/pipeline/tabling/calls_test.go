@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
@@ -137,6 +138,32 @@ func TestEveryFileOfTablesCannotBeWritten(t *testing.T) {
 			if strings.HasPrefix(filepath.Base(left), ".") {
 				t.Errorf("%s is a folder: the temporary file %s remains", name, left)
 			}
+		}
+	}
+}
+
+// Once the tables are published, a file that cannot get its name keeps no other from its own, and the error says that
+// there are tables.
+func TestTablesWhoseReportsHaveNoName(t *testing.T) {
+	all := []string{"out.csv", "r.public.html", "r.public.json", "c.csv", "r.html", "r.json"}
+	for _, name := range all[1:] {
+		dir := shopsIn(t)
+		c := configured(t, dir, "name: shops\nversion: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n"+
+			"sink: {csv: {path: %s/out.csv}}\nreport: {html: %s/r.html, json: %s/r.json, cells: %s/c.csv}\n")
+		taken := func() { // as the tables get their name, another takes this one: a folder with content
+			if err := os.MkdirAll(filepath.Join(dir, name, "sub"), 0o700); err != nil {
+				t.Error(err)
+			}
+		}
+		err := runFaulty(t.Context(), &faulty.Calls{Name: "commit", N: 1, Cancel: taken}, c)
+		var published *account.PublishedError
+		if !errors.As(err, &published) || !strings.Contains(err.Error(), "the release is published ("+filepath.Join(dir, "out.csv")+")") || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s cannot be named: error %v", name, err)
+		}
+		want := append(slices.DeleteFunc(slices.Clone(all), func(other string) bool { return other == name }), "in.csv", "regions.csv")
+		slices.Sort(want)
+		if left := filesBelow(t, dir); !slices.Equal(left, want) {
+			t.Errorf("%s cannot be named: the folder has the files %q, want %q", name, left, want)
 		}
 	}
 }

@@ -128,16 +128,13 @@ func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, sp
 	if r.source, err = pipeline.OpenPlain(ctx, p); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
 	}
-	if r.masks, err = pipeline.NewPlan(p, r.source, true); err == nil {
-		err = r.masks.Settle(ctx, o.Progress)
-	}
-	if err == nil {
-		r.chain, err = r.masks.NewChain(ctx, key, o.Progress)
-	}
+	job := pipeline.Job{Config: p, Source: r.source, Carries: true, Key: key, Log: o.Log, Progress: o.Progress}
+	front, err := job.Masks(ctx)
 	if err != nil {
 		r.source.Close()
 		return nil, err
 	}
+	r.masks, r.chain = front.Plan, front.Chain
 	r.layout = *r.masks.SurveyLayout()
 	return r, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
@@ -67,7 +68,7 @@ func (r *records) publish(ctx context.Context, o pipeline.Options, started time.
 	out := &outputs{records: r, options: o, list: list, report: rep}
 	result, err := out.release(ctx)
 	if err != nil {
-		return nil, errors.Join(err, out.abort())
+		return nil, account.AndAborted(err, out.abort)
 	}
 	return result, nil
 }
@@ -200,16 +201,7 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 			o.replaces(content.Path)
 		}
 	}
-	if err := o.fill(); err != nil {
-		return nil, fmt.Errorf("report: %w", err)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	if err := connectors.Unchanged(o.records.source); err != nil {
-		return nil, fmt.Errorf("source: %w", err)
-	}
-	return o.commit()
+	return o.publish(ctx)
 }
 
 // replaces says that the release replaces another one, which people may have seen, unless it is the same or one of the earlier releases
@@ -292,46 +284,28 @@ func (o *outputs) fill() error {
 	return nil
 }
 
-// commit gives the files their names, the tables first and the report last. A withheld run
+// publish gives the files their names, the tables first and the report last. A withheld run
 // leaves the files of an earlier release as they are, its public report included.
-func (o *outputs) commit() (*Result, error) {
-	res := &Result{Report: o.report}
-	files := []*publish.File{o.publicHTML, o.publicJSON, o.cells, o.jj, o.html, o.json}
-	if o.report.Gate.Passed {
-		if err := o.enter(); err != nil {
-			return nil, err
-		}
-		err := o.sink.Commit()
-		o.records.ledger.Settle(err)
-		if err != nil {
-			return nil, fmt.Errorf("sink: %w", err)
-		}
-		res.Files = append(res.Files, o.records.config.Sink.Config.Paths()...)
-	} else {
-		for _, path := range o.records.config.Sink.Config.Paths() {
-			if _, err := os.Stat(path); err == nil {
-				o.options.Log.Warn().Str("path", path).Msg("withheld: what is under this name is an earlier release, left as it was")
-			}
-		}
-		for _, f := range files[:2] {
-			if f != nil {
-				if err := f.Abort(); err != nil {
-					return nil, fmt.Errorf("report: %w", err)
-				}
-			}
-		}
-		files = files[2:]
+func (o *outputs) publish(ctx context.Context) (*Result, error) {
+	paths := o.records.config.Sink.Config.Paths()
+	p := account.Publication{
+		Released: o.report.Gate.Passed, Paths: paths, Log: o.options.Log,
+		Complete:  account.Saying("report", o.fill),
+		Unchanged: account.Saying("source", func() error { return connectors.Unchanged(o.records.source) }),
+		Withhold:  func() error { return nil }, // nothing was written
+		Before:    o.enter,
+		Name:      func() error { return account.Commit("sink", o.sink, paths, new(account.Files)) },
+		Settle:    o.records.ledger.Settle,
+		Rest:      account.Rest{account.Appears("report", o.publicHTML, true), account.Appears("report", o.publicJSON, true)},
 	}
-	for _, f := range files {
-		if f == nil {
-			continue
-		}
-		if err := f.Commit(); err != nil {
-			return res, fmt.Errorf("report: %w", err)
-		}
-		res.Files = append(res.Files, f.Path())
+	for _, f := range []*publish.File{o.cells, o.jj, o.html, o.json} {
+		p.Rest = append(p.Rest, account.Appears("report", f, false))
 	}
-	return res, nil
+	files, err := p.Publish(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Result{Report: o.report, Files: files}, nil
 }
 
 // enter enters the tables in the ledger of their pipeline.

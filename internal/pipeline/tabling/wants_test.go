@@ -1,6 +1,7 @@
 package tabling
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,30 @@ func opened(t *testing.T, dir, text string) *records {
 		}
 	})
 	return r
+}
+
+// What a run says of percentages that mask nothing is said of the masks before tables too.
+func TestMasksBeforeTablesWarnAsARun(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "key", testKey+"\n")
+	write(t, dir, "in.csv", "region,wage\nn,7.25\ns,7.25\n")
+	write(t, dir, "p.yaml", strings.ReplaceAll(`version: 1
+source: {csv: {path: DIR/in.csv}}
+key: {file: DIR/key}
+columns: {region: {role: key}, wage: {role: sensitive}}
+masks: [{noise: {columns: [wage], sd: 10%}}]
+sink: {csv: {path: DIR/masked.csv}}
+`, "DIR", dir))
+	var log bytes.Buffer
+	_, o := pipeline.Options{Log: zerolog.New(&log)}.Ready(t.Context())
+	r, err := open(t.Context(), configured(t, dir, "version: 1\npipeline: %s/p.yaml\ntables: [{name: t, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n"), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.close()
+	if !strings.Contains(log.String(), `"column":"wage"`) {
+		t.Errorf("the log is %q, want a warning about wage", &log)
+	}
 }
 
 // A column is requested once in each form. A column that does not exist, or is not numeric where a

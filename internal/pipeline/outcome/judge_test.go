@@ -1,4 +1,4 @@
-package masked_test
+package outcome_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -23,9 +24,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/masked"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/outcome"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/plantest"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 const (
@@ -61,17 +63,29 @@ func peopleOf(t *testing.T, roles, rest string) *config.Pipeline {
 	return p
 }
 
-// released masks all records of a plan and assesses them.
-func released(t *testing.T, pl *pipeline.Plan, r *masked.Release) (values []float64) {
+// open opens the release of a configuration with a key.
+func open(ctx context.Context, t *testing.T, p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*pipeline.Release, error) {
 	t.Helper()
+	job := plantest.Job(t, p)
+	job.Key, job.Log = key, log
+	return job.Open(ctx)
+}
+
+// judged is the report of a release of 90 records.
+func judged(ctx context.Context, r *pipeline.Release) (*report.Report, error) {
+	records := report.Records{Counts: microdata.Counts{Read: 90, Released: 90}}
+	return outcome.Judge(ctx, r, account.ReporterOf(r, "v", time.Now()), records, nil, zerolog.Nop())
+}
+
+// released masks all records of a plan and assesses them.
+func released(t *testing.T, r *pipeline.Release) (values []float64) {
+	t.Helper()
+	pl := r.Plan
 	pass := pipeline.Flow{
 		Source: pl.Source, Layout: pl.Layout, Cut: pl.Cut,
 		Work: func(p *pipeline.Parcel) error { return r.Mask(p.Block) },
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
-			r.Moved(p.Block)
-			if r.Measured != nil {
-				r.Measured.Add(p.Block)
-			}
+			r.Add(p.Block)
 			values = append(values, p.Block.Columns[0].Out().Values...)
 			return nil
 		}},
@@ -101,15 +115,14 @@ func TestReleasesAreJudged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			pl, progress := plantest.New(t, p), new(pipeline.Progress)
-			r, err := masked.Settle(t.Context(), pl, key, zerolog.Nop(), progress)
+			r, err := open(t.Context(), t, p, key, zerolog.Nop())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if values := released(t, pl, r); len(values) != 90 {
+			if values := released(t, r); len(values) != 90 {
 				t.Fatalf("%s: %d values are released, want 90", name, len(values))
 			}
-			rep, err := r.Judged(t.Context(), account.Reporter{Config: p, Version: "v"}, report.Records{Counts: microdata.Counts{Read: 90, Released: 90}})
+			rep, err := judged(t.Context(), r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,17 +144,16 @@ func TestReleasesAreJudged(t *testing.T) {
 func TestSwapsAreMeasuredAsTheyAreMade(t *testing.T) {
 	risk := func(sample string) assess.Risk {
 		p := people(t, swap+"assess: {replicates: 2, targets: [p50], sample: "+sample+"}\n")
-		pl := plantest.New(t, p)
 		key, err := p.Key.Resolve()
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := masked.Settle(t.Context(), pl, key, zerolog.Nop(), new(pipeline.Progress))
+		r, err := open(t.Context(), t, p, key, zerolog.Nop())
 		if err != nil {
 			t.Fatal(err)
 		}
-		released(t, pl, r)
-		rep, err := r.Judged(t.Context(), account.Reporter{Config: p}, report.Records{Counts: microdata.Counts{Read: 90, Released: 90}})
+		released(t, r)
+		rep, err := judged(t.Context(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,12 +173,12 @@ func TestReleasesWithNothingToMeasure(t *testing.T) {
 	if pl.Measures() {
 		t.Fatal("the plan has something to measure: the test checks nothing")
 	}
-	r, err := masked.Settle(t.Context(), pl, keytest.Key(1), zerolog.Nop(), new(pipeline.Progress))
+	r, err := open(t.Context(), t, p, keytest.Key(1), zerolog.Nop())
 	if err != nil || r.Measured != nil || r.Chain == nil {
 		t.Fatalf("Settle returns %+v and error %v, want a chain and nothing measured", r, err)
 	}
-	released(t, pl, r)
-	rep, err := r.Judged(t.Context(), account.Reporter{Config: p}, report.Records{Counts: microdata.Counts{Read: 90, Released: 90}})
+	released(t, r)
+	rep, err := judged(t.Context(), r)
 	if err != nil || len(rep.Columns) != 0 || rep.Records.Released != 90 || !rep.Gate.Passed {
 		t.Errorf("the report is %+v, error %v", rep, err)
 	}
@@ -184,7 +196,7 @@ func TestReleasesThatCannotBeSettled(t *testing.T) {
 			}
 		}
 		var log bytes.Buffer
-		r, err := masked.Settle(ctx, plantest.New(t, p), keytest.Key(1), zerolog.New(&log), new(pipeline.Progress))
+		r, err := open(ctx, t, p, keytest.Key(1), zerolog.New(&log))
 		if err != nil && r != nil {
 			t.Errorf("%s: Settle returns a release and the error %v", rest, err)
 		}
@@ -212,14 +224,13 @@ func TestJudgementsEnd(t *testing.T) {
 	p := people(t, swap+"assess: {replicates: 2, targets: [p50], sample: 20, keys: [region], intruder: {uniqueness: {}}}\n")
 	told := 0
 	for n := range eventually.Steps {
-		pl := plantest.New(t, p)
-		r, err := masked.Settle(t.Context(), pl, keytest.Key(1), zerolog.Nop(), new(pipeline.Progress))
+		r, err := open(t.Context(), t, p, keytest.Key(1), zerolog.Nop())
 		if err != nil {
 			t.Fatal(err)
 		}
-		released(t, pl, r)
+		released(t, r)
 		ctx := eventually.Ends(t.Context(), n)
-		rep, err := r.Judged(ctx, account.Reporter{Config: p}, report.Records{Counts: microdata.Counts{Read: 90, Released: 90}})
+		rep, err := judged(ctx, r)
 		if (rep == nil) != (err != nil) || err != nil && !ctx.Ended() {
 			t.Fatalf("context ended at check %d: report %v, error %v", n, rep, err)
 		}
