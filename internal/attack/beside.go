@@ -1,8 +1,10 @@
 package attack
 
 import (
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
@@ -40,6 +42,83 @@ func (a *attack) beside() (list []inversion.Key) {
 		}
 	}
 	return list
+}
+
+// Told says which hidden cells of a key are told.
+type Told struct {
+	Name   string   `json:"name"`
+	Hidden int      `json:"hidden" doc:"number of cells that are missing in the release but not in the original"`
+	Cells  int      `json:"cells" doc:"number of them that other released columns tell"`
+	Tells  []string `json:"tells" doc:"what tells them, beginning with what tells most cells"`
+}
+
+// ToldWords warns of each key of which hidden cells are told.
+func (r *Result) ToldWords() (list []string) {
+	for _, t := range r.Told {
+		list = append(list, fmt.Sprintf("%s: %d of %d cells that masks have hidden follow from %s: k counts them as if they were released", t.Name, t.Cells, t.Hidden,
+			strings.Join(t.Tells, " and from ")))
+	}
+	return list
+}
+
+// fileOrder is the name of the order of the records among what tells hidden cells.
+const fileOrder = "the order of the records"
+
+// toldCells returns the released codes of a key with those of hidden cells that the other released columns tell.
+func toldCells(clues func() inversion.Clues, name string, known, released []int32) ([]int32, Told) {
+	hidden := false
+	for i, y := range released {
+		hidden = hidden || y < 0 && known[i] >= 0
+	}
+	if !hidden {
+		return released, Told{}
+	}
+	s := clues().Shown(name, known, released)
+	return s.Codes, Told{Name: name, Hidden: s.Hidden, Cells: s.Told, Tells: s.Tells}
+}
+
+// clues returns what may tell of the hidden cells of keys: the released columns, each once, and what else the
+// snooper sees.
+func (d *Data) clues() inversion.Clues {
+	var list []inversion.Clue
+	named := map[string]bool{}
+	add := func(name string, codes []int32, values []float64) {
+		if named[name] {
+			return
+		}
+		named[name] = true
+		list = append(list, inversion.Clue{Name: name, Codes: codes, Numbers: values})
+	}
+	for _, columns := range [][]CategoricalColumn{d.Categorical, d.Inferred, d.Sensitive, d.counted()} {
+		for i := range columns {
+			add(columns[i].Name, columns[i].released(), nil)
+		}
+	}
+	for i := range d.Numeric {
+		if c := &d.Numeric[i]; !c.Withheld {
+			add(c.Name, nil, c.Released)
+		}
+	}
+	for _, c := range slices.Concat(d.Beside, d.Shown) {
+		add(c.Name, nil, c.Released)
+	}
+	for _, c := range d.Pieces {
+		list = append(list, inversion.Clue{Name: c.Name, Numbers: c.Released})
+	}
+	if d.Household != nil {
+		list = append(list, inversion.Clue{Name: "the household", Codes: d.Household})
+	}
+	if d.Person != nil {
+		list = append(list, inversion.Clue{Name: "the person", Codes: d.Person})
+	}
+	if d.Ordered {
+		places := make([]float64, len(d.counted()[0].Original))
+		for i := range places {
+			places[i] = float64(i)
+		}
+		list = append(list, inversion.Clue{Name: fileOrder, Numbers: places})
+	}
+	return inversion.CluesOf(list)
 }
 
 // seen returns the codes of values, or of their classes where most of them occur once.
