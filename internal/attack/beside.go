@@ -34,7 +34,11 @@ func (a *attack) beside() (list []inversion.Key) {
 	for i := range a.d.Beside {
 		codes, classed := seen(a.d.Beside[i].Released)
 		add(a.d.Beside[i].Name, codes)
-		apart[a.d.Beside[i].Name] = classed
+		if apart[a.d.Beside[i].Name] = classed; classed {
+			for _, codes := range digits(a.d.Beside[i].Released) {
+				list = append(list, inversion.Key{Name: a.d.Beside[i].Name, Codes: codes})
+			}
+		}
 	}
 	for i := range a.d.Pieces {
 		if apart[a.d.Pieces[i].Name] { // their order may tell nevertheless
@@ -100,7 +104,13 @@ func (d *Data) clues() inversion.Clues {
 		}
 	}
 	for _, c := range slices.Concat(d.Beside, d.Shown) {
+		if named[c.Name] {
+			continue
+		}
 		add(c.Name, nil, c.Released)
+		for _, codes := range digits(c.Released) {
+			list = append(list, inversion.Clue{Name: c.Name, Codes: codes})
+		}
 	}
 	for _, c := range d.Pieces {
 		list = append(list, inversion.Clue{Name: c.Name, Numbers: c.Released})
@@ -128,6 +138,45 @@ func seen(values []float64) (codes []int32, classed bool) {
 		return codes, false
 	}
 	return classes(values), true
+}
+
+// digits returns, of a column of whole numbers of four digits or more, their digits in twos, and the last four: a day
+// that is written as 24111987 has its year there.
+func digits(values []float64) (list [][]int32) {
+	greatest, long, whole, there := 0.0, 0, 0, 0
+	for _, v := range values {
+		switch {
+		case v != v:
+			continue
+		case v >= 0 && v < 1e15 && v == math.Floor(v):
+			whole++
+			greatest = max(greatest, v)
+			if v >= 1000 {
+				long++
+			}
+		}
+		there++
+	}
+	if whole == 0 || 2*long < whole || 20*whole < 19*there {
+		return nil
+	}
+	add := func(over, below float64) {
+		codes := make([]int32, len(values))
+		for i, v := range values {
+			if codes[i] = -1; v >= 0 && v < 1e15 {
+				codes[i] = int32(math.Mod(math.Floor(v/over), below))
+			}
+		}
+		list = append(list, codes)
+	}
+	places := int(math.Log10(greatest)) + 1
+	for k := range places - 1 {
+		add(math.Pow10(k), 100)
+	}
+	if places > 4 {
+		add(1, 1e4)
+	}
+	return list
 }
 
 // classes returns the codes of classes of about equally many values, −1 for none.
