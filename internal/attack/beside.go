@@ -51,7 +51,8 @@ func (a *attack) beside() (list []inversion.Key) {
 // Told says which hidden cells of a key are told.
 type Told struct {
 	Name   string   `json:"name"`
-	Hidden int      `json:"hidden" doc:"number of cells that are missing in the release but not in the original"`
+	Hidden int      `json:"hidden" doc:"number of cells that are missing in the release but not in the original, or that leave in a coarser coding"`
+	Coded  bool     `json:"coded,omitempty" doc:"whether it is the values before they were put into a coarser coding that are told"`
 	Cells  int      `json:"cells" doc:"number of them that other released columns tell"`
 	Tells  []string `json:"tells" doc:"what tells them, beginning with what tells most cells"`
 }
@@ -59,6 +60,11 @@ type Told struct {
 // ToldWords warns of each key of which hidden cells are told.
 func (r *Result) ToldWords() (list []string) {
 	for _, t := range r.Told {
+		if t.Coded {
+			list = append(list, fmt.Sprintf("%s: %d of %d values before they were recoded follow from %s: k counts them as if they were released", t.Name, t.Cells, t.Hidden,
+				strings.Join(t.Tells, " and from ")))
+			continue
+		}
 		list = append(list, fmt.Sprintf("%s: %d of %d cells that masks have hidden follow from %s: k counts them as if they were released", t.Name, t.Cells, t.Hidden,
 			strings.Join(t.Tells, " and from ")))
 	}
@@ -79,6 +85,57 @@ func toldCells(clues func() inversion.Clues, name string, known, released []int3
 	}
 	s := clues().Shown(name, known, released)
 	return s.Codes, Told{Name: name, Hidden: s.Hidden, Cells: s.Told, Tells: s.Tells}
+}
+
+// finer returns the codes of a key that leaves in a coarser coding, as a snooper knows them and as they leave, with the original
+// values apart that other released columns tell in at least half of their records.
+func finer(clues func() inversion.Clues, c *CategoricalColumn, known, released []int32) (knows, shows []int32, told Told) {
+	into := map[int32]int32{} // by code of the release, an original one; −1: several
+	for i, y := range known {
+		x, there := into[y]
+		switch {
+		case y < 0 || c.Original[i] < 0:
+		case !there:
+			into[y] = c.Original[i]
+		case x != c.Original[i]:
+			into[y] = -1
+		}
+	}
+	coarser := false
+	for _, x := range into {
+		coarser = coarser || x < 0
+	}
+	if !coarser {
+		return known, released, Told{}
+	}
+	is, tells := clues().Finer(c.Name, c.Original)
+	if is == nil {
+		return known, released, Told{}
+	}
+	count, of := map[int32]int{}, map[int32]int{}
+	last := int32(0)
+	for i, x := range c.Original {
+		if last = max(last, known[i], released[i]); x < 0 || known[i] < 0 || into[known[i]] >= 0 {
+			continue
+		}
+		count[x]++
+		if told.Hidden++; is[i] {
+			of[x]++
+		}
+	}
+	knows, shows = slices.Clone(known), slices.Clone(released)
+	for i, x := range c.Original {
+		if x < 0 || known[i] < 0 || into[known[i]] >= 0 || 2*of[x] < count[x] {
+			continue
+		}
+		knows[i] = last + 1 + x
+		if is[i] && released[i] >= 0 {
+			shows[i] = last + 1 + x
+			told.Cells++
+		}
+	}
+	told.Name, told.Coded, told.Tells = c.Name, true, tells
+	return knows, shows, told
 }
 
 // clues returns what may tell of the hidden cells of keys: the released columns, each once, and what else the
@@ -116,17 +173,17 @@ func (d *Data) clues() inversion.Clues {
 		list = append(list, inversion.Clue{Name: c.Name, Numbers: c.Released})
 	}
 	if d.Household != nil {
-		list = append(list, inversion.Clue{Name: "the household", Codes: d.Household})
+		list = append(list, inversion.Clue{Name: "the household", Codes: d.Household, Records: true})
 	}
 	if d.Person != nil {
-		list = append(list, inversion.Clue{Name: "the person", Codes: d.Person})
+		list = append(list, inversion.Clue{Name: "the person", Codes: d.Person, Records: true})
 	}
 	if d.Ordered {
 		places := make([]float64, len(d.counted()[0].Original))
 		for i := range places {
 			places[i] = float64(i)
 		}
-		list = append(list, inversion.Clue{Name: fileOrder, Numbers: places})
+		list = append(list, inversion.Clue{Name: fileOrder, Numbers: places, Records: true})
 	}
 	return inversion.CluesOf(list)
 }

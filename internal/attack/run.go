@@ -368,7 +368,7 @@ func (a *attack) showHidden(list []inversion.CategoryResult) {
 	}
 	for i := range list {
 		c := &list[i]
-		at := slices.IndexFunc(told, func(t Told) bool { return t.Name == c.Name })
+		at := slices.IndexFunc(told, func(t Told) bool { return t.Name == c.Name && !t.Coded })
 		if at < 0 || !c.Passed || 2*told[at].Cells <= told[at].Hidden {
 			continue
 		}

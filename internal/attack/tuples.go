@@ -39,6 +39,11 @@ func (d *Data) snooped() (s snooped) {
 			if released, told = toldCells(clues, c.Name, known.Codes, released); told.Cells > 0 {
 				s.told = append(s.told, told)
 			}
+			var codes []int32
+			if codes, released, told = finer(clues, c, known.Codes, released); told.Cells > 0 {
+				known, other = &Known{Codes: codes}, nil
+				s.told = append(s.told, told)
+			}
 		}
 		s.Keys = append(s.Keys, uniqueness.Column{Name: c.Name, Codes: released})
 		s.Known, s.Laws = append(s.Known, known.Codes), append(s.Laws, known.Law)

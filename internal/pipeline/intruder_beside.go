@@ -97,10 +97,16 @@ func (pl *Plan) infersCategories(name string) bool {
 	})
 }
 
-// hidesCells reports whether a mask sets cells of a column missing.
+// hidesCells reports whether a mask sets cells of a column missing, or puts them into a coarser coding.
 func (pl *Plan) hidesCells(name string) bool {
 	return slices.ContainsFunc(pl.Config.Masks, func(m transform.Spec) bool {
-		_, hides := transform.ActionOf(m.Params, name, 1).(transform.Suppression)
-		return hides && slices.Contains(m.Params.Masks(), name)
+		if !slices.Contains(m.Params.Masks(), name) {
+			return false
+		}
+		switch transform.ActionOf(m.Params, name, 1).(type) {
+		case transform.Suppression, transform.Recoding, transform.Rounding, transform.Bounding:
+			return true
+		}
+		return false
 	})
 }

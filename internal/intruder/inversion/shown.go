@@ -16,6 +16,8 @@ type Clue struct {
 	Name    string
 	Codes   []int32
 	Numbers []float64
+	// Records says that nothing but what other records show makes it a clue, such as the order of the file.
+	Records bool
 }
 
 // Clues are those of a release, made once for all of its keys.
@@ -25,6 +27,7 @@ type clue struct {
 	columns []string
 	codes   []int32
 	order   []int32 // the records in the order of a column; nil: codes
+	records bool
 }
 
 // CluesOf prepares clues, and joins columns with few codes in twos.
@@ -33,16 +36,16 @@ func CluesOf(list []Clue) Clues {
 	for _, c := range list {
 		name := []string{c.Name}
 		if c.Codes != nil {
-			clues = append(clues, clue{columns: name, codes: c.Codes})
+			clues = append(clues, clue{columns: name, codes: c.Codes, records: c.Records})
 			continue
 		}
 		order := orderOf(c.Numbers)
 		codes, levels := codesOf(c.Numbers, order)
 		if levels < len(order) {
-			clues = append(clues, clue{columns: name, codes: codes})
+			clues = append(clues, clue{columns: name, codes: codes, records: c.Records})
 		}
 		if levels > fewCodes {
-			clues = append(clues, clue{columns: name, order: order})
+			clues = append(clues, clue{columns: name, order: order, records: c.Records})
 		}
 	}
 	return append(clues, joinedClues(clues)...)
@@ -136,7 +139,7 @@ func joinedClues(clues Clues) (list Clues) {
 	}
 	var few []coded
 	for _, c := range clues {
-		if len(c.codes) == 0 {
+		if len(c.codes) == 0 || c.records {
 			continue
 		}
 		if n := int(slices.Max(c.codes)) + 1; n > 1 && n <= fewCodes {
@@ -147,7 +150,7 @@ func joinedClues(clues Clues) (list Clues) {
 	few = few[:min(len(few), mostJoined)]
 	for i, a := range few {
 		for _, b := range few[:i] {
-			if a.n*b.n > len(a.codes)/2 {
+			if a.n*b.n > len(a.codes)/2 || a.columns[0] == b.columns[0] {
 				continue
 			}
 			codes := make([]int32, len(a.codes))
@@ -258,13 +261,10 @@ func (s *seen) believed(t *tally) bool {
 		t.wrong[leaving]+t.wrong[hidden] <= atChance*t.missed
 }
 
-// byGroups returns what the other records of a group claim of each hidden cell, −1: nothing.
-func (s *seen) byGroups(codes []int32) []int32 {
-	if len(codes) == 0 {
-		return nil
-	}
+// majorities returns, by group, how many records show a value, the value that most do, if more than half, and how many.
+func (s *seen) majorities(codes []int32) (size, most, of []int32) {
 	groups := int(slices.Max(codes)) + 1
-	size, most, of := make([]int32, groups), make([]int32, groups), make([]int32, groups)
+	size, most, of = make([]int32, groups), make([]int32, groups), make([]int32, groups)
 	for i, g := range codes { // the candidate for the majority
 		if y := s.released[i]; g >= 0 && y >= 0 {
 			switch {
@@ -284,7 +284,11 @@ func (s *seen) byGroups(codes []int32) []int32 {
 			most[g]++
 		}
 	}
-	var t tally
+	return size, most, of
+}
+
+// leave counts the claims about the cells that leave, each by the others of its group.
+func (s *seen) leave(size, most, of []int32) (t tally) {
 	for g, n := range size {
 		switch {
 		case n < 2:
@@ -297,6 +301,17 @@ func (s *seen) byGroups(codes []int32) []int32 {
 			s.add(&t, leaving, of[g], 1, 1)
 		}
 	}
+	return t
+}
+
+// byGroups returns what the other records of a group claim of each hidden cell, −1: nothing.
+func (s *seen) byGroups(codes []int32) []int32 {
+	if len(codes) == 0 {
+		return nil
+	}
+	size, most, of := s.majorities(codes)
+	groups := len(size)
+	t := s.leave(size, most, of)
 	claims := make([]int32, len(codes))
 	right, untrue := make([]int32, groups), make([]int32, groups)
 	for i, g := range codes {
@@ -361,4 +376,93 @@ func (s *seen) byOrder(order []int32) []int32 {
 		return nil
 	}
 	return claims
+}
+
+const (
+	// widely is the number of records of a group, on average, from which a clue may be known from elsewhere.
+	widely = 5
+)
+
+// Finer says of which records other released columns tell the original value of a key that leaves in a coarser
+// coding: a grade of a school the age. original are its original codes, −1: missing. A clue is believed as that
+// of Shown, by who knows the joint frequencies of originals, if its groups are large enough for that.
+func (clues Clues) Finer(key string, original []int32) (told []bool, tells []string) {
+	s := seen{known: original, released: original, least: surely + math.Log(float64(max(1, len(clues))))}
+	if s.count(); len(s.share) == 0 {
+		return nil, nil
+	}
+	for _, c := range clues {
+		if slices.Contains(c.columns, key) || c.records {
+			continue
+		}
+		claims := s.finerByGroups(c.codes)
+		if c.order != nil {
+			claims = s.finerByOrder(c.order)
+		}
+		some := false
+		for i, is := range claims {
+			if is && original[i] >= 0 {
+				if told == nil {
+					told = make([]bool, len(original))
+				}
+				told[i], some = true, true
+			}
+		}
+		alone := slices.ContainsFunc(c.columns, func(name string) bool { return slices.Contains(tells, name) })
+		if some && !alone { // those of one column come first
+			tells = append(tells, strings.Join(c.columns, " with "))
+		}
+	}
+	return told, tells
+}
+
+// finerByGroups reports of which records all others of the group have the same value, if the clue is believed.
+func (s *seen) finerByGroups(codes []int32) []bool {
+	if len(codes) == 0 {
+		return nil
+	}
+	size, most, of := s.majorities(codes)
+	groups, records := 0, 0
+	for _, n := range size {
+		if n > 0 {
+			groups, records = groups+1, records+int(n)
+		}
+	}
+	if t := s.leave(size, most, of); records < widely*groups || !s.believed(&t) {
+		return nil
+	}
+	told := make([]bool, len(codes))
+	for i, g := range codes {
+		told[i] = g >= 0 && most[g] == size[g]
+	}
+	return told
+}
+
+// finerByOrder reports which records have the value of both neighbours in an order, if the clue is believed.
+func (s *seen) finerByOrder(order []int32) []bool {
+	var t tally
+	told := make([]bool, len(s.released))
+	var known []int32
+	for _, i := range order {
+		if s.released[i] >= 0 {
+			known = append(known, i)
+		}
+	}
+	for k := 1; k+1 < len(known); k++ {
+		v, own := s.released[known[k-1]], s.released[known[k]]
+		if v != s.released[known[k+1]] {
+			continue
+		}
+		if v != own {
+			s.add(&t, leaving, v, 1, 1)
+			continue
+		}
+		s.add(&t, leaving, v, 1, 0)
+		t.gain -= math.Log(s.share[v]) / 2
+		told[known[k]] = true
+	}
+	if !s.believed(&t) {
+		return nil
+	}
+	return told
 }

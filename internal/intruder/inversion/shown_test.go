@@ -176,6 +176,61 @@ func TestGroupsThatTellAlone(t *testing.T) {
 	}
 }
 
+// A value that leaves in a coarser coding is told by whatever determines it in many records, also if only some have it: a grade of
+// a school the age, a date of birth by its order. Groups of few, what has nothing to do with it, and what is known of the
+// records only, tell nothing.
+func TestValuesBeforeACoarserCoding(t *testing.T) {
+	r := rand.New(rand.NewPCG(37, 6))
+	const n = 1200
+	age, grade, home, kind := make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)
+	born := make([]float64, n)
+	for i := range n {
+		age[i], home[i], kind[i] = int32(r.IntN(60)), int32(i/3), int32(r.IntN(4))
+		if grade[i] = -1; age[i] >= 6 && age[i] < 18 {
+			grade[i] = age[i] - 6
+		}
+		born[i] = float64(age[i]) + r.Float64()
+		if i%3 > 0 {
+			age[i] = age[i-1] // of one home
+			grade[i], born[i] = grade[i-1], float64(age[i])+r.Float64()
+		}
+	}
+	grades := 0
+	for _, g := range grade {
+		if g >= 0 {
+			grades++
+		}
+	}
+	for name, c := range map[string]struct {
+		clues []Clue
+		least int
+		most  int
+	}{
+		"grade":           {[]Clue{{Name: "kind", Codes: kind}, {Name: "grade", Codes: grade}}, grades, grades},
+		"grade first":     {[]Clue{{Name: "grade", Codes: grade}, {Name: "kind", Codes: kind}}, grades, grades},
+		"born":            {[]Clue{{Name: "born", Numbers: born}}, n * 8 / 10, n},
+		"homes are few":   {[]Clue{{Name: "home", Codes: home}}, 0, 0},
+		"records":         {[]Clue{{Name: "grade", Codes: grade, Records: true}, {Name: "born", Numbers: born, Records: true}}, 0, 0},
+		"kind":            {[]Clue{{Name: "kind", Codes: kind}}, 0, 0},
+		"the key itself":  {[]Clue{{Name: "age", Codes: age}}, 0, 0},
+		"a key beside it": {[]Clue{{Name: "age", Codes: age}, {Name: "kind", Codes: kind}}, 0, 0},
+	} {
+		told, _ := CluesOf(c.clues).Finer("age", age)
+		found := 0
+		for i, is := range told {
+			if is {
+				found++
+			}
+			if is && c.most == grades && grade[i] < 0 {
+				t.Fatalf("%s: record %d has no grade and is told", name, i)
+			}
+		}
+		if found < c.least || found > c.most {
+			t.Errorf("%s: %d of %d values told, want %d to %d", name, found, n, c.least, c.most)
+		}
+	}
+}
+
 // A column tells nothing of itself, alone or with another one.
 func TestKeysDoNotTellOfThemselves(t *testing.T) {
 	r := rand.New(rand.NewPCG(37, 4))

@@ -3,6 +3,7 @@ package attack
 import (
 	"encoding/base64"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -151,4 +152,74 @@ func leastOf(keys []attack.CategoricalColumn, first []int32) int {
 		least = min(least, k)
 	}
 	return least
+}
+
+// Values that a mask puts into a coarser coding are known to whoever sees them in another column, if only of some records: the age
+// of pupils in their grade. k is then counted, by brute force, by the ages of these.
+func TestCoarserKeysBesideOtherColumns(t *testing.T) {
+	g := rand.New(rand.NewPCG(37, 7))
+	const n = 1500
+	var rows strings.Builder
+	rows.WriteString("age,sex,grade,number\n")
+	age, sex := make([]int, n), make([]int, n)
+	for i := range n {
+		age[i], sex[i] = g.IntN(80), g.IntN(2)
+		grade := ""
+		if age[i] >= 6 && age[i] < 18 {
+			grade = fmt.Sprint("g", age[i]-6)
+		}
+		fmt.Fprintf(&rows, "%d,%s,%s,%d\n", age[i], string("fm"[sex[i]]), grade, 100+g.IntN(800))
+	}
+	for _, c := range []struct {
+		columns, masks, intruder string
+		told                     bool
+	}{
+		{"grade: {role: other}", "{recode: {columns: [age], breaks: [0, 20, 40, 60, 120]}}", "categorical: [age], ", true},
+		{"grade: {role: other}", "{round: {columns: [age], base: 20}}", "", true},
+		{"number: {role: other}", "{recode: {columns: [age], breaks: [0, 20, 40, 60, 120]}}", "categorical: [age], ", false},
+		{"grade: {role: identifier}", "{round: {columns: [age], base: 20}}", "", false},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p, err := config.Parse("test.yaml", []byte(strings.ReplaceAll(`version: 1
+key: {file: DIR/k}
+source: {csv: {path: DIR/in.csv}}
+sink: {csv: {path: DIR/out.csv}}
+columns: {age: {role: key}, sex: {role: key}, `+c.columns+`}
+unlisted: drop
+masks: [`+c.masks+`]
+assess: {keys: [age, sex], intruder: {`+c.intruder+`uniqueness: {}}}
+`, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _, err := Run(t.Context(), p, pipeline.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		band := func(a int) int {
+			switch {
+			case c.told && a >= 6 && a < 18:
+				return 1000 + a
+			case strings.Contains(c.masks, "round"):
+				return int(math.RoundToEven(float64(a) / 20)) // 10, 30, 50 and 70 are half-way
+			}
+			return a / 20
+		}
+		count := map[[2]int]int{}
+		for i := range n {
+			count[[2]int{band(age[i]), sex[i]}]++
+		}
+		least := n
+		for _, k := range count {
+			least = min(least, k)
+		}
+		if k := int(r.Uniqueness.MinFrequency); k != least || (len(r.Told) > 0) != c.told {
+			t.Errorf("%s, %s: k %d, by brute force %d; %+v", c.columns, c.masks, k, least, r.Told)
+		}
+	}
 }
