@@ -178,7 +178,13 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 		}
 		list = append(list, joint.Column{Name: column.Name, Values: values, GroupOnly: column.GroupOnly})
 	}
-	f.frames = recovering(masked, joint.New(list, limit, f.complete), func(frame *joint.Frame, c int) (joint.Column, bool) {
+	var sought [][]float64
+	for c, is := range masked {
+		if is {
+			sought = append(sought, f.originals(c))
+		}
+	}
+	f.frames = recovering(masked, joint.New(joint.WithDigits(list, limit, sought), limit, f.complete), func(frame *joint.Frame, c int) (joint.Column, bool) {
 		return frame.Recover(r.a.opts.Columns[c].Name, f.originals(c), f.released[c], f.own[c])
 	})
 	return f
@@ -338,7 +344,7 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 			originals[c] = once(sought[c].Original, sought[c].Released)
 		}
 	}
-	frames := recovering(all, joint.New(list, len(sought[0].Original), complete), func(f *joint.Frame, c int) (joint.Column, bool) {
+	frames := recovering(all, joint.New(joint.WithDigits(list, len(sought[0].Original), originals), len(sought[0].Original), complete), func(f *joint.Frame, c int) (joint.Column, bool) {
 		s := &sought[c]
 		return f.Recover(s.Name, originals[c], s.Released, s.Own)
 	})

@@ -167,6 +167,7 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 	if result.Apart {
 		show.Warnings = append(show.Warnings, pipeline.RecordsApart)
 	}
+	show.Warnings = append(show.Warnings, result.ToldWords()...)
 	return a.print(show, data)
 }
 

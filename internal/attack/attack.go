@@ -51,6 +51,8 @@ type Data struct {
 	Person []int32
 	// Apart says that several records are one respondent's, and that nothing says to count them together.
 	Apart bool
+	// Ordered says that the records leave in this order.
+	Ordered bool
 	// Earlier holds earlier releases of Numeric, each with one slice per column.
 	Earlier [][][]float64
 	// Records is the number of records of the release if the data are a sample of it;

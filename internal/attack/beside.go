@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/inversion"
@@ -36,7 +37,11 @@ func (a *attack) beside() (list []inversion.Key) {
 	for i := range a.d.Beside {
 		codes, classed := seen(a.d.Beside[i].Released)
 		add(a.d.Beside[i].Name, codes)
-		apart[a.d.Beside[i].Name] = classed
+		if apart[a.d.Beside[i].Name] = classed; classed {
+			for _, codes := range digits(a.d.Beside[i].Released) {
+				list = append(list, inversion.Key{Name: a.d.Beside[i].Name, Codes: codes})
+			}
+		}
 	}
 	for i := range a.d.Pieces {
 		if apart[a.d.Pieces[i].Name] { // their order may tell nevertheless
@@ -46,6 +51,146 @@ func (a *attack) beside() (list []inversion.Key) {
 	return list
 }
 
+// Told says which hidden cells of a key are told.
+type Told struct {
+	Name   string   `json:"name"`
+	Hidden int      `json:"hidden" doc:"number of cells that are missing in the release but not in the original, or that leave in a coarser coding"`
+	Coded  bool     `json:"coded,omitempty" doc:"whether it is the values before they were put into a coarser coding that are told"`
+	Cells  int      `json:"cells" doc:"number of them that other released columns tell"`
+	Tells  []string `json:"tells" doc:"what tells them, beginning with what tells most cells"`
+}
+
+// ToldWords warns of each key of which hidden cells are told.
+func (r *Result) ToldWords() (list []string) {
+	for _, t := range r.Told {
+		if t.Coded {
+			list = append(list, fmt.Sprintf("%s: %d of %d values before they were recoded follow from %s: k counts them as if they were released", t.Name, t.Cells, t.Hidden,
+				strings.Join(t.Tells, " and from ")))
+			continue
+		}
+		list = append(list, fmt.Sprintf("%s: %d of %d cells that masks have hidden follow from %s: k counts them as if they were released", t.Name, t.Cells, t.Hidden,
+			strings.Join(t.Tells, " and from ")))
+	}
+	return list
+}
+
+// fileOrder is the name of the order of the records among what tells hidden cells.
+const fileOrder = "the order of the records"
+
+// toldCells returns the released codes of a key with those of hidden cells that the other released columns tell.
+func toldCells(clues func() inversion.Clues, name string, known, released []int32) ([]int32, Told) {
+	hidden := false
+	for i, y := range released {
+		hidden = hidden || y < 0 && known[i] >= 0
+	}
+	if !hidden {
+		return released, Told{}
+	}
+	s := clues().Shown(name, known, released)
+	return s.Codes, Told{Name: name, Hidden: s.Hidden, Cells: s.Told, Tells: s.Tells}
+}
+
+// finer returns the codes of a key that leaves in a coarser coding, as a snooper knows them and as they leave, with the original
+// values apart that other released columns tell in at least half of their records.
+func finer(clues func() inversion.Clues, c *CategoricalColumn, known, released []int32) (knows, shows []int32, told Told) {
+	into := map[int32]int32{} // by code of the release, an original one; −1: several
+	for i, y := range known {
+		x, there := into[y]
+		switch {
+		case y < 0 || c.Original[i] < 0:
+		case !there:
+			into[y] = c.Original[i]
+		case x != c.Original[i]:
+			into[y] = -1
+		}
+	}
+	coarser := false
+	for _, x := range into {
+		coarser = coarser || x < 0
+	}
+	if !coarser {
+		return known, released, Told{}
+	}
+	is, tells := clues().Finer(c.Name, c.Original)
+	if is == nil {
+		return known, released, Told{}
+	}
+	count, of := map[int32]int{}, map[int32]int{}
+	last := int32(0)
+	for i, x := range c.Original {
+		if last = max(last, known[i], released[i]); x < 0 || known[i] < 0 || into[known[i]] >= 0 {
+			continue
+		}
+		count[x]++
+		if told.Hidden++; is[i] {
+			of[x]++
+		}
+	}
+	knows, shows = slices.Clone(known), slices.Clone(released)
+	for i, x := range c.Original {
+		if x < 0 || known[i] < 0 || into[known[i]] >= 0 || 2*of[x] < count[x] {
+			continue
+		}
+		knows[i] = last + 1 + x
+		if is[i] && released[i] >= 0 {
+			shows[i] = last + 1 + x
+			told.Cells++
+		}
+	}
+	told.Name, told.Coded, told.Tells = c.Name, true, tells
+	return knows, shows, told
+}
+
+// clues returns what may tell of the hidden cells of keys: the released columns, each once, and what else the
+// snooper sees.
+func (d *Data) clues() inversion.Clues {
+	var list []inversion.Clue
+	named := map[string]bool{}
+	add := func(name string, codes []int32, values []float64) {
+		if named[name] {
+			return
+		}
+		named[name] = true
+		list = append(list, inversion.Clue{Name: name, Codes: codes, Numbers: values})
+	}
+	for _, columns := range [][]CategoricalColumn{d.Categorical, d.Inferred, d.Sensitive, d.counted()} {
+		for i := range columns {
+			add(columns[i].Name, columns[i].released(), nil)
+		}
+	}
+	for i := range d.Numeric {
+		if c := &d.Numeric[i]; !c.Withheld {
+			add(c.Name, nil, c.Released)
+		}
+	}
+	for _, c := range slices.Concat(d.Beside, d.Shown) {
+		if named[c.Name] {
+			continue
+		}
+		add(c.Name, nil, c.Released)
+		for _, codes := range digits(c.Released) {
+			list = append(list, inversion.Clue{Name: c.Name, Codes: codes})
+		}
+	}
+	for _, c := range d.Pieces {
+		list = append(list, inversion.Clue{Name: c.Name, Numbers: c.Released})
+	}
+	if d.Household != nil {
+		list = append(list, inversion.Clue{Name: "the household", Codes: d.Household, Records: true})
+	}
+	if d.Person != nil {
+		list = append(list, inversion.Clue{Name: "the person", Codes: d.Person, Records: true})
+	}
+	if d.Ordered {
+		places := make([]float64, len(d.counted()[0].Original))
+		for i := range places {
+			places[i] = float64(i)
+		}
+		list = append(list, inversion.Clue{Name: fileOrder, Numbers: places, Records: true})
+	}
+	return inversion.CluesOf(list)
+}
+
 // seen returns the codes of values, or of their classes where most of them occur once.
 func seen(values []float64) (codes []int32, classed bool) {
 	codes = uniqueness.Codes(values)
@@ -53,6 +198,45 @@ func seen(values []float64) (codes []int32, classed bool) {
 		return codes, false
 	}
 	return classes(values), true
+}
+
+// digits returns, of a column of whole numbers of four digits or more, their digits in twos, and the last four: a day
+// that is written as 24111987 has its year there.
+func digits(values []float64) (list [][]int32) {
+	greatest, long, whole, there := 0.0, 0, 0, 0
+	for _, v := range values {
+		switch {
+		case v != v:
+			continue
+		case v >= 0 && v < 1e15 && v == math.Floor(v):
+			whole++
+			greatest = max(greatest, v)
+			if v >= 1000 {
+				long++
+			}
+		}
+		there++
+	}
+	if whole == 0 || 2*long < whole || 20*whole < 19*there {
+		return nil
+	}
+	add := func(over, below float64) {
+		codes := make([]int32, len(values))
+		for i, v := range values {
+			if codes[i] = -1; v >= 0 && v < 1e15 {
+				codes[i] = int32(math.Mod(math.Floor(v/over), below))
+			}
+		}
+		list = append(list, codes)
+	}
+	places := int(math.Log10(greatest)) + 1
+	for k := range places - 1 {
+		add(math.Pow10(k), 100)
+	}
+	if places > 4 {
+		add(1, 1e4)
+	}
+	return list
 }
 
 // classes returns the codes of classes of about equally many values, −1 for none.

@@ -43,6 +43,7 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 	}
 	s := a.d.snooped()
 	a.r.Uncounted, a.r.TwoReadings = append(a.r.Uncounted, s.uncounted...), append(a.r.TwoReadings, s.twoReadings...)
+	a.r.Told = s.told
 	if len(s.Keys) == 0 {
 		return nil
 	}

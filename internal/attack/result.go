@@ -43,6 +43,8 @@ type Result struct {
 	Uniqueness *uniqueness.Result `json:"uniqueness,omitempty"`
 	// Uncounted are keys that Uniqueness leaves out, because their masks are not covered.
 	Uncounted []Uncounted `json:"uncounted,omitempty" doc:"keys that cannot be counted from the snooper's side, which uniqueness leaves out"`
+	// Told are the keys of which other released columns tell hidden cells.
+	Told []Told `json:"told,omitempty" doc:"keys of which masks have hidden cells that other released columns tell: k and what follows from it are counted as if these cells were released"`
 	// PersonsUnmeasured says why the records of a person were not counted together though that was asked for.
 	PersonsUnmeasured string `json:"persons_unmeasured,omitempty" doc:"why the records of a person are not counted together, though uniqueness.person asks for it"`
 	// Apart says that several records are one respondent's by the columns of identity, and that each is judged by itself.

@@ -353,10 +353,27 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 	if err = inversion.Told(ctx, masks, categories, a.originals(), a.beside(), whole, r.Categories); err != nil {
 		return err
 	}
+	a.showHidden(r.Categories)
 	for _, c := range r.Categories {
 		r.Passed = r.Passed && c.Passed
 	}
 	return nil
+}
+
+// showHidden fails the keys of whose hidden cells other released columns tell more than half.
+func (a *attack) showHidden(list []inversion.CategoryResult) {
+	told := a.r.Told
+	if a.r.Uniqueness == nil || a.d.Released {
+		told = a.d.snooped().told
+	}
+	for i := range list {
+		c := &list[i]
+		at := slices.IndexFunc(told, func(t Told) bool { return t.Name == c.Name && !t.Coded })
+		if at < 0 || !c.Passed || 2*told[at].Cells <= told[at].Hidden {
+			continue
+		}
+		c.Passed, c.By, c.Hidden, c.Recovered, c.Tells = false, inversion.Determined, told[at].Hidden, told[at].Cells, told[at].Tells
+	}
 }
 
 // attackable reports whether the masks of a numeric column can be undone as those of numbers. It adds

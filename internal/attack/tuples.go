@@ -2,6 +2,7 @@ package attack
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
@@ -12,11 +13,13 @@ type snooped struct {
 	others          [][]int32   // the known codes by the second reading, where there is one
 	twoReadings     []string    // the keys that have one
 	uncounted       []Uncounted // the keys that are left out
+	told            []Told      // the keys of which hidden cells are told
 }
 
 // snooped puts the counted keys into the form of uniqueness, from the snooper's side.
 func (d *Data) snooped() (s snooped) {
 	drawn := false
+	clues := sync.OnceValue(d.clues)
 	for i := range d.counted() {
 		c := &d.counted()[i]
 		known, other := c.Known, []int32(nil)
@@ -30,6 +33,17 @@ func (d *Data) snooped() (s snooped) {
 		released := c.released()
 		if c.Cells != nil {
 			released = c.Cells
+		}
+		if c.Cells == nil && known.Law == nil && other == nil {
+			var told Told
+			if released, told = toldCells(clues, c.Name, known.Codes, released); told.Cells > 0 {
+				s.told = append(s.told, told)
+			}
+			var codes []int32
+			if codes, released, told = finer(clues, c, known.Codes, released); told.Cells > 0 {
+				known, other = &Known{Codes: codes}, nil
+				s.told = append(s.told, told)
+			}
 		}
 		s.Keys = append(s.Keys, uniqueness.Column{Name: c.Name, Codes: released})
 		s.Known, s.Laws = append(s.Known, known.Codes), append(s.Laws, known.Law)

@@ -54,10 +54,11 @@ func (pl *Plan) carryInferred(b *layoutBuilder) {
 }
 
 // carryBeside asks for all released columns that the intruder does not have yet, if the inversion
-// infers the categories of a key: whoever has the record sees them beside the category.
+// infers the categories of a key, or masks hide cells of one: whoever has the record sees them beside it.
 func (pl *Plan) carryBeside(b *layoutBuilder) {
 	at := &pl.Intruder
-	if !pl.Config.Inverts() || len(at.Inferred) == 0 && !slices.ContainsFunc(at.Counted, pl.infersCategories) {
+	infers := pl.Config.Inverts() && (len(at.Inferred) > 0 || slices.ContainsFunc(at.Counted, pl.infersCategories))
+	if !infers && !(pl.fromSnooper() && slices.ContainsFunc(at.Keys, pl.hidesCells)) {
 		return
 	}
 	for _, f := range b.schema.Fields {
@@ -90,6 +91,20 @@ func (pl *Plan) infersCategories(name string) bool {
 		}
 		switch transform.ActionOf(m.Params, name, 1).(type) {
 		case transform.Recoding, transform.Randomising:
+			return true
+		}
+		return false
+	})
+}
+
+// hidesCells reports whether a mask sets cells of a column missing, or puts them into a coarser coding.
+func (pl *Plan) hidesCells(name string) bool {
+	return slices.ContainsFunc(pl.Config.Masks, func(m transform.Spec) bool {
+		if !slices.Contains(m.Params.Masks(), name) {
+			return false
+		}
+		switch transform.ActionOf(m.Params, name, 1).(type) {
+		case transform.Suppression, transform.Recoding, transform.Rounding, transform.Bounding:
 			return true
 		}
 		return false

@@ -14,6 +14,7 @@ func (f *Frame) Claims(x, y []float64, own int, distances []float64) (list [][]f
 		return nil
 	}
 	s.fit()
+	s.middles()
 	s.enrich()
 	add := func(at func(row int) float64) {
 		values := make([]float64, f.rows)

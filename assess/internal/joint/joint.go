@@ -114,6 +114,7 @@ func (f *Frame) Estimate(x, y []float64, own int, targets []Target) Result {
 		}
 	}
 	s.fit()
+	s.middles()
 	s.enrich()
 	r.Linear = s.square()
 	if exact == nil {

@@ -51,13 +51,18 @@ const (
 )
 
 // better reports whether other errors are less than those of the present estimate by more than chance: by the mean of
-// their squares, or, where a few large errors are most of it, by how many are less and how many greater.
+// their squares, or, where a few large errors are most of it, by how many are less and how many greater, or because the others'
+// own mean square is known well enough to be less: a few values far from all others that the present estimate misses, and the
+// other does not.
 func (s *sought) better(left []float64) bool {
-	var mean, q, square, less, greater float64
+	var mean, q, square, less, greater, other, spread float64
 	for k, e := range left {
 		d := s.left[k]*s.left[k] - e*e
 		square += s.left[k] * s.left[k]
 		delta := d - mean
+		of := e*e - other
+		other += of / float64(k+1)
+		spread += of * (e*e - other)
 		mean += delta / float64(k+1)
 		q += delta * (d - mean)
 		switch {
@@ -68,7 +73,7 @@ func (s *sought) better(left []float64) bool {
 		}
 	}
 	n := float64(len(left))
-	return mean > betterBy*square/n && (mean > 3*math.Sqrt(q/n/n) || less-greater > 4*math.Sqrt(less+greater))
+	return mean > betterBy*square/n && (mean > 3*math.Sqrt(q/n/n) || less-greater > 4*math.Sqrt(less+greater) || other+3*math.Sqrt(spread/n/n) < (1-betterBy)*square/n)
 }
 
 // take replaces the estimate if another one is better.

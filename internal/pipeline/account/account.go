@@ -63,11 +63,15 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 }
 
 // Attacked enters into a report what the intruder found, nil for nothing, and warns where he took the records of a respondent for those of
-// several.
+// several, and where he found cells that masks have hidden.
 func Attacked(rep *report.Report, found *attack.Result) {
-	if rep.Attack = found; found != nil && found.Apart {
+	if rep.Attack = found; found == nil {
+		return
+	}
+	if found.Apart {
 		rep.Warnings = append(rep.Warnings, pipeline.RecordsApart)
 	}
+	rep.Warnings = append(rep.Warnings, found.ToldWords()...)
 }
 
 // codes returns the numeric columns whose values are codes of categories: the keys that the

@@ -131,12 +131,13 @@ func TestCategoriesComputedBackAreJudged(t *testing.T) {
 func TestColumnsBesideACategory(t *testing.T) {
 	g := rand.New(rand.NewPCG(6, 36))
 	var rows strings.Builder
-	rows.WriteString("job,town,code,weight,day,case,mail\n")
+	rows.WriteString("job,town,code,weight,day,case,mail,stamp,digits\n")
 	for i := range 3000 {
 		job := g.IntN(3)
 		day := time.Date(2000+9*job+i%9, 1, 1+i%365, i%24, i/60%60, i%60, 0, time.UTC)
-		fmt.Fprintf(&rows, "%s,%s%d,%d,%d,%s,CASE-2024-%sW-%06d,%x@%s.nz\n", string("abc"[job]), string("xyz"[job]), g.IntN(4), 10*job+g.IntN(5)+1, i,
-			day.Format(time.DateTime), string("NSE"[job]), g.IntN(1_000_000), g.Uint64(), []string{"kiwi", "moa", "kea"}[job])
+		fmt.Fprintf(&rows, "%s,%s%d,%d,%d,%s,CASE-2024-%sW-%06d,%x@%s.nz,%d%s,%d\n", string("abc"[job]), string("xyz"[job]), g.IntN(4), 10*job+g.IntN(5)+1, i,
+			day.Format(time.DateTime), string("NSE"[job]), g.IntN(1_000_000), g.Uint64(), []string{"kiwi", "moa", "kea"}[job],
+			10+i%20, day.Format("012006"), 10_000_000+g.IntN(20_000_000))
 	}
 	dir := t.TempDir()
 	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
@@ -162,6 +163,8 @@ func TestColumnsBesideACategory(t *testing.T) {
 		{"day: {role: other}", "", "", "job follows from day"},
 		{"case: {role: other}", "", "", "job follows from case"},
 		{"mail: {role: other}, weight: {role: other}", "", "", "job follows from mail"},
+		{"stamp: {role: other}", "", "", "job follows from stamp"},
+		{"digits: {role: other}, weight: {role: other}", "", "", ""},
 		// What is there for something else as well tells no less.
 		{"code: {role: other}", "weight: code", "", "job follows from code"},
 		{"code: {role: identifier}", "weight: code", "", ""},

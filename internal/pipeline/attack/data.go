@@ -163,6 +163,7 @@ func (g *gathered) respondents() {
 		g.d.Household = uniqueness.Codes(g.carried(h))
 	}
 	g.d.Person, g.d.Apart = personOf(pl, g.p)
+	g.d.Ordered = !config.Sink.Shuffled()
 }
 
 // readBy returns the columns that masks read and do not change, such as the keys and attributes of swaps, whatever their
