@@ -75,7 +75,8 @@ func New(o Options) (*Accumulator, error) {
 		watched: make([]residue, len(o.Watched)),
 	}
 	for i := range a.columns {
-		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: sample.NewEdge(o.Extremes, -1), top: sample.NewEdge(o.Extremes, +1)}
+		a.columns[i] = columnSums{low: math.Inf(1), high: math.Inf(-1), bottom: sample.NewEdge(o.Extremes, -1),
+			top: sample.NewEdge(o.Extremes, +1)}
 		if o.Columns[i].Masked && o.Sample >= 0 {
 			a.columns[i].counts = tally.NewCounts(masked)
 		}
@@ -243,7 +244,8 @@ func (s *columnSums) bounds(lo, hi float64) (low, high float64) {
 
 // addEnds adds the extreme values of a clean run of one column. pieces marks the pieces of the run
 // that have any.
-func (a *Accumulator) addEnds(b *microdata.Block, origin *place.Origin, c, from, n int, pieces uint64, keep microdata.Bitmap) {
+func (a *Accumulator) addEnds(b *microdata.Block, origin *place.Origin, c, from, n int, pieces uint64,
+	keep microdata.Bitmap) {
 	s := &a.columns[c]
 	col := &b.Columns[a.opts.Columns[c].Index]
 	x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
@@ -398,7 +400,9 @@ func (a *Accumulator) matches(o *Accumulator) error {
 	switch {
 	case a.opts.Key.ID() != o.opts.Key.ID():
 		return fmt.Errorf("assess: merge: keys must be the same, got %s and %s", a.opts.Key.ID(), o.opts.Key.ID())
-	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry) || !slices.Equal(a.opts.Released, o.opts.Released) || !slices.Equal(a.opts.Beside, o.opts.Beside) || !sameCoded(a.opts.Coded, o.opts.Coded) || !slices.Equal(a.opts.Watched, o.opts.Watched):
+	case !slices.Equal(a.opts.Columns, o.opts.Columns) || !slices.Equal(a.opts.Carry, o.opts.Carry) ||
+		!slices.Equal(a.opts.Released, o.opts.Released) || !slices.Equal(a.opts.Beside, o.opts.Beside) ||
+		!sameCoded(a.opts.Coded, o.opts.Coded) || !slices.Equal(a.opts.Watched, o.opts.Watched):
 		return fmt.Errorf("assess: merge: columns must be the same")
 	case a.opts.Sample != o.opts.Sample || a.opts.Extremes != o.opts.Extremes || a.opts.OrderBins != o.opts.OrderBins:
 		return fmt.Errorf("assess: merge: sample and extremes must be the same, got %d and %d, %d and %d",

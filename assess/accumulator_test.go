@@ -96,8 +96,10 @@ func (t *pairTable) block(from, to int) *microdata.Block {
 
 func testOptions(tb testing.TB) Options {
 	return Options{
-		Columns: []Column{{Name: "income", Index: 0, Masked: true}, {Name: "time", Index: 1, Masked: true}, {Name: "class", Index: 2, Masked: true}, {Name: "constant", Index: 3}},
-		Sample:  300, Extremes: 20, Key: testKey(tb), Carry: []int{4, 0}, Beside: []BesideColumn{{Name: "region", Index: 4}}, Targets: []string{"min", "p50", "max"},
+		Columns: []Column{{Name: "income", Index: 0, Masked: true}, {Name: "time", Index: 1, Masked: true},
+			{Name: "class", Index: 2, Masked: true}, {Name: "constant", Index: 3}},
+		Sample: 300, Extremes: 20, Key: testKey(tb), Carry: []int{4, 0}, Beside: []BesideColumn{{Name: "region", Index: 4}},
+		Targets: []string{"min", "p50", "max"},
 	}
 }
 
@@ -125,7 +127,8 @@ func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 	for c := range want.columns {
 		g, w := &got.columns[c], &want.columns[c]
 		if g.pairs != w.pairs || g.low != w.low || g.high != w.high {
-			tb.Errorf("column %d: pairs %d, released %v … %v; want %d, %v … %v", c, g.pairs, g.low, g.high, w.pairs, w.low, w.high)
+			tb.Errorf("column %d: pairs %d, released %v … %v; want %d, %v … %v", c, g.pairs, g.low, g.high, w.pairs, w.low,
+				w.high)
 		}
 		near("squared difference", g.squareDiff, w.squareDiff, 0)
 		// A sum of values that cancel is as accurate as the values are.
@@ -134,7 +137,8 @@ func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 		gt, gb := got.Extremes(name)
 		wt, wb := want.Extremes(name)
 		sameExtreme := func(a, b Extreme) bool {
-			return a.Scope == b.Scope && a.Stream == b.Stream && a.Row == b.Row && a.Original == b.Original && math.Float64bits(a.Released) == math.Float64bits(b.Released)
+			return a.Scope == b.Scope && a.Stream == b.Stream && a.Row == b.Row && a.Original == b.Original &&
+				math.Float64bits(a.Released) == math.Float64bits(b.Released)
 		}
 		if !slices.EqualFunc(gt, wt, sameExtreme) || !slices.EqualFunc(gb, wb, sameExtreme) {
 			tb.Errorf("column %d: extremes differ", c)
@@ -154,12 +158,15 @@ func sameAccumulator(tb testing.TB, got, want *Accumulator) {
 	}
 	got.sample.Settle()
 	want.sample.Settle()
-	if !slices.Equal(got.sample.Priority, want.sample.Priority) || !slices.Equal(got.sample.Row, want.sample.Row) || !slices.EqualFunc(got.sample.From, want.sample.From, func(a, b *place.Origin) bool { return a.Compare(b) == 0 }) {
+	if !slices.Equal(got.sample.Priority, want.sample.Priority) || !slices.Equal(got.sample.Row, want.sample.Row) ||
+		!slices.EqualFunc(got.sample.From, want.sample.From, func(a, b *place.Origin) bool { return a.Compare(b) == 0 }) {
 		tb.Error("samples hold different records")
 		return
 	}
 	for i := range want.sample.Values {
-		if !slices.EqualFunc(got.sample.Values[i], want.sample.Values[i], func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+		if !slices.EqualFunc(got.sample.Values[i], want.sample.Values[i], func(a, b float64) bool {
+			return math.Float64bits(a) == math.Float64bits(b)
+		}) {
 			tb.Errorf("samples differ in value %d", i)
 		}
 	}
@@ -249,7 +256,9 @@ func TestLeastAndGreatestReleasedZero(t *testing.T) {
 		a := newAccumulator(t, Options{Columns: numbered(1), Sample: 10})
 		a.Add(orderBlock([]float64{1, 2, 3}, c.y, 0, 3))
 		s := &a.columns[0]
-		if got := []float64{s.low, s.high}; !slices.EqualFunc(got, c.want, func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+		if got := []float64{s.low, s.high}; !slices.EqualFunc(got, c.want, func(a, b float64) bool {
+			return math.Float64bits(a) == math.Float64bits(b)
+		}) {
 			t.Errorf("of %v: least and greatest %v, want %v", c.y, got, c.want)
 		}
 	}
@@ -287,7 +296,8 @@ func TestNullsCountInEveryColumn(t *testing.T) {
 					}
 				}
 				s, u, v := &a.columns[c], a.original.At(c, c), a.released.At(c, c)
-				if s.pairs != want || u.N != of || v.N != released || u.Mi != 5 || v.Mi != 7 || s.diff != 2*float64(want) || s.high != 7 {
+				if s.pairs != want || u.N != of || v.N != released || u.Mi != 5 || v.Mi != 7 || s.diff != 2*float64(want) ||
+					s.high != 7 {
 					t.Errorf("%s value of column %d missing: column %d has %d pairs, %+v and %+v", side, missing, c, s.pairs, *u, *v)
 				}
 			}
@@ -333,7 +343,8 @@ func checkAgainstDefinition(t *testing.T, a *Accumulator, table *pairTable) {
 					}
 				}
 				c := g.At(i, j)
-				if c.N != k || !(math.Abs(c.Mi-mi) <= 1e-13*math.Abs(mi)) || math.Abs(c.Cij-cij) > 1e-11*math.Sqrt(cii*cjj) || !(math.Abs(c.Cii-cii) <= 1e-11*cii) {
+				if c.N != k || !(math.Abs(c.Mi-mi) <= 1e-13*math.Abs(mi)) || math.Abs(c.Cij-cij) > 1e-11*math.Sqrt(cii*cjj) ||
+					!(math.Abs(c.Cii-cii) <= 1e-11*cii) {
 					t.Errorf("side %d, columns %d, %d: %+v, want n %v, mean %v, C %v and %v", side, i, j, *c, k, mi, cii, cij)
 				}
 			}

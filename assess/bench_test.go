@@ -39,7 +39,8 @@ func (c noisy) EndSurvey() error                { return nil }
 func (c noisy) Apply(b *microdata.Block) error {
 	for _, i := range c.columns {
 		eps := make([]float64, b.N)
-		c.key.Stream("noise", fmt.Sprint("c", i), c.replicate).Normals(eps, keystream.Records{Stream: b.Stream, First: b.First})
+		c.key.Stream("noise", fmt.Sprint("c", i), c.replicate).Normals(eps,
+			keystream.Records{Stream: b.Stream, First: b.First})
 		v := b.Columns[i].Mutable()
 		for r := range v.Values {
 			if !v.Valid.Has(r) {

@@ -56,9 +56,10 @@ func (r *reckoning) biasOf(c int) bias {
 	return b
 }
 
-// together combines two estimates of an expectation with the least variance: the release's, with the variance of its draws, and that
-// of replicates, with the variance of theirs and of the choice of the sample. Where they are two standard errors apart, these are those of a
-// sample that lacks the few records which the rest comes from, and the variance is as many times greater (Birge's ratio).
+// together combines two estimates of an expectation with the least variance: the release's, with the variance of its
+// draws, and that of replicates, with the variance of theirs and of the choice of the sample. Where they are two
+// standard errors apart, these are those of a sample that lacks the few records which the rest comes from, and the
+// variance is as many times greater (Birge's ratio).
 func together(release, drawn, replicates, noise float64) (mean, variance float64) {
 	if !(drawn > 0) {
 		return release, drawn
@@ -77,8 +78,8 @@ func (r *reckoning) unsampled() float64 {
 	return max(0, 1/m-1/float64(r.data.Records))
 }
 
-// choice estimates the variance over records of E(f(y − x) | x), which a sample adds to the error of a mean: the covariance of
-// sampled records that are neighbours in x, whose draws are independent.
+// choice estimates the variance over records of E(f(y − x) | x), which a sample adds to the error of a mean: the
+// covariance of sampled records that are neighbours in x, whose draws are independent.
 func (r *reckoning) choice(c int, f func(d float64) float64) float64 {
 	x, y := r.data.Original(c), r.data.Released(c)
 	var order []int

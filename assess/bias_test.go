@@ -130,10 +130,13 @@ func TestExploreHasEveryRow(t *testing.T) {
 	const n, m = 200, 4
 	key := testKey(t)
 	chain := noises(t, key, 2, 10)[0]
-	o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key, Targets: []string{"min", "p10", "p50", "p99", "max"}, Replicates: m}
+	o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key,
+		Targets: []string{"min", "p10", "p50", "p99", "max"}, Replicates: m}
 	a := newAccumulator(t, o)
 	a.Add(wages(t, key, 0, n))
-	found, err := a.Explore(context.Background(), Exploration{Points: 1, Replicate: grid(noises(t, key, 2, 10)), From: 1, Replicates: m})
+	found,
+		err := a.Explore(context.Background(),
+		Exploration{Points: 1, Replicate: grid(noises(t, key, 2, 10)), From: 1, Replicates: m})
 	must(t, err)
 	o.Replicate = func(m int) Masker { return chain.Replicate(m) }
 	released := newAccumulator(t, o)
@@ -224,14 +227,16 @@ func TestMonteCarloVarianceIsTakenOff(t *testing.T) {
 		table := &riskTable{reckoning: r, factor: 1, of: view{
 			x: &comoment.Pair{N: 4, Mi: 10}, y: &comoment.Pair{N: 4, Mi: 11}, replicated: true,
 			targets: []located{{target: r.targets[0][0].target, tau: c.tau}},
-			answers: []replicate.Answer{{Mean: 1, Position: []float64{0}, Linked: []float64{0}}, {Mean: 2, Position: []float64{1}, Linked: []float64{1}}},
+			answers: []replicate.Answer{{Mean: 1, Position: []float64{0}, Linked: []float64{0}},
+				{Mean: 2, Position: []float64{1}, Linked: []float64{1}}},
 		}}
 		table.target(0, bias{mean: 1, noise: 0.5, ofMean: 0.25, ofMeanNoise: 0.125})
 		row := table.list[0]
 		want := 1 / (c.square + 0.25)
 		// The variance of d² is 4·(d² − v)·v + 2·v²; d² − v counts as at least 0.
 		se := want * want * math.Sqrt(4*c.square*0.5+2*0.5*0.5+0.125)
-		if row.Knowledge != KnowledgeMean || !(math.Abs(float64(row.R)-want) <= 1e-12*want) || math.Abs(float64(row.SE)-se) > 1e-12*se {
+		if row.Knowledge != KnowledgeMean || !(math.Abs(float64(row.R)-want) <= 1e-12*want) ||
+			math.Abs(float64(row.SE)-se) > 1e-12*se {
 			t.Errorf("τ = %v: %+v, want R %v and SE %v", c.tau, row, want, se)
 		}
 	}
@@ -269,7 +274,8 @@ func TestRoundingIsNoBias(t *testing.T) {
 			} {
 				utility := func(added float64) Utility {
 					m := turned{added: added}
-					a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Key: testKey(t), Replicates: 2, Replicate: replicate(m)})
+					a := newAccumulator(t,
+						Options{Columns: []Column{{Name: "x", Masked: true}}, Key: testKey(t), Replicates: 2, Replicate: replicate(m)})
 					a.Add(release(t, x, m))
 					return measured(t, a).Column("x").Utility
 				}
@@ -285,9 +291,10 @@ func TestRoundingIsNoBias(t *testing.T) {
 	}
 }
 
-// What the choice of a sample adds to the variance of a mean change is that of the change that records of one value can expect,
-// without what is drawn: for y = x + 3·(x > 0) + ε it is 9/4 whatever ε, without the step 0. The SE of a covariance
-// of neighbours is about Var(y − x)/√n, here (9/4 + 25)/√20,000 = 0.19; five are allowed. Missing values do not count.
+// What the choice of a sample adds to the variance of a mean change is that of the change that records of one value can
+// expect, without what is drawn: for y = x + 3·(x > 0) + ε it is 9/4 whatever ε, without the step 0. The SE of a
+// covariance of neighbours is about Var(y − x)/√n, here (9/4 + 25)/√20,000 = 0.19; five are allowed. Missing values do
+// not count.
 func TestVarianceOfChoice(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
 	for name, step := range map[string]float64{"step": 3, "none": 0} {
@@ -317,8 +324,8 @@ func TestVarianceOfChoice(t *testing.T) {
 	}
 }
 
-// Two estimates are put together by their variances; one without variance is the result. Where they are more than two of their SEs apart,
-// the SE is as many times greater: 18 is three times √(4 + 32).
+// Two estimates are put together by their variances; one without variance is the result. Where they are more than two
+// of their SEs apart, the SE is as many times greater: 18 is three times √(4 + 32).
 func TestTogether(t *testing.T) {
 	for _, c := range []struct{ release, drawn, replicates, noise, mean, variance float64 }{
 		{2, 4, 4, 2, 10.0 / 3, 4.0 / 3},
@@ -327,7 +334,8 @@ func TestTogether(t *testing.T) {
 		{2, 4, 20, 32, 4, 9 * 32.0 / 9},
 		{20, 32, 2, 4, 4, 9 * 32.0 / 9},
 	} {
-		if mean, variance := together(c.release, c.drawn, c.replicates, c.noise); math.Abs(mean-c.mean) > 1e-12 || math.Abs(variance-c.variance) > 1e-12 {
+		if mean, variance := together(c.release, c.drawn, c.replicates, c.noise); math.Abs(mean-c.mean) > 1e-12 ||
+			math.Abs(variance-c.variance) > 1e-12 {
 			t.Errorf("%+v: %v with variance %v", c, mean, variance)
 		}
 	}

@@ -43,7 +43,8 @@ func TestBracketsHoldTheirTargets(t *testing.T) {
 					within = append(within, x)
 				}
 			}
-			if b.Column != column || b.Target != []string{"min", "p50", "max"}[k] || int64(len(within)) != b.Count || a.Within(b) != b.Count {
+			if b.Column != column || b.Target != []string{"min", "p50", "max"}[k] || int64(len(within)) != b.Count ||
+				a.Within(b) != b.Count {
 				t.Errorf("%+v: %d values lie within, counted are %d", b, len(within), a.Within(b))
 			}
 			if b.Rank < 1 || b.Rank > b.Count || within[b.Rank-1] != want {

@@ -39,8 +39,9 @@ func TestEndedAtEveryStep(t *testing.T) {
 		"no replicates": func(o *Options) { o.Replicates = 0 },
 		"entire":        func(o *Options) { o.Entire, o.Sample = true, 150 },
 	} {
-		o := Options{Columns: []Column{{Name: "x", Masked: true}}, Key: key, Targets: []string{"min", "p50", "max"}, Replicates: 4,
-			Replicate: func(m int) Masker { return chains[0].Replicate(m) }}
+		o := Options{Columns: []Column{{Name: "x", Masked: true}}, Key: key, Targets: []string{"min", "p50", "max"},
+			Replicates: 4,
+			Replicate:  func(m int) Masker { return chains[0].Replicate(m) }}
 		change(&o)
 		a := newAccumulator(t, o)
 		a.Add(wages(t, key, 0, 400))

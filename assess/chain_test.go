@@ -26,26 +26,33 @@ func TestReplicatesOfTheChain(t *testing.T) {
 		mixes bool
 	}{
 		"noise": {[]transform.Spec{noise}, false},
-		"swap window": {[]transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage", "name"},
-			Rate: number(0.4), Policy: "random", Scope: "window"}}}, true},
-		"swap dataset and noise": {[]transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"},
-			Rate: number(0.4), Policy: "random", Scope: "dataset"}}, noise}, true},
+		"swap window": {
+			[]transform.Spec{
+				{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage", "name"},
+					Rate: number(0.4), Policy: "random", Scope: "window"}}}, true},
+		"swap dataset and noise": {
+			[]transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"},
+				Rate: number(0.4), Policy: "random", Scope: "dataset"}}, noise}, true},
 	} {
 		for _, sample := range []int{-1, 6000} {
 			t.Run(fmt.Sprint(name, " ", sample), func(t *testing.T) {
 				columns := []transform.ColumnInfo{
-					{Name: "wage", Index: 0, Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Decimals: 2, SD: 100, Mean: 500},
+					{Name: "wage", Index: 0, Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Decimals: 2,
+						SD: 100, Mean: 500},
 					{Name: "job", Index: 1, Field: microdata.Field{Name: "job", Type: arrow.BinaryTypes.String}},
 					{Name: "region", Index: 2, Field: microdata.Field{Name: "region", Type: arrow.BinaryTypes.String}},
 				}
-				masked := append(columns[:3:3], transform.ColumnInfo{Name: "name", Index: 3, Field: microdata.Field{Name: "name", Type: arrow.BinaryTypes.String}})
+				masked := append(columns[:3:3],
+					transform.ColumnInfo{Name: "name", Index: 3, Field: microdata.Field{Name: "name", Type: arrow.BinaryTypes.String}})
 				chain, err := transform.NewChain(c.masks, transform.Setup{Key: key, Columns: masked, Window: window})
 				must(t, err)
 				replicates, err := transform.NewChain(c.masks, transform.Setup{Key: key, Columns: columns, Window: window})
 				must(t, err)
 				a := newAccumulator(t, Options{
 					Columns: []Column{{Name: "wage", Masked: true}}, Sample: sample, Targets: []string{"min", "p50", "max"}, Key: key,
-					Replicates: 10, Replicate: func(m int) Masker { return replicates.Replicate(m) }, Mixes: c.mixes, Carry: []int{1, 2},
+					Replicates: 10, Replicate: func(m int) Masker {
+						return replicates.Replicate(m)
+					}, Mixes: c.mixes, Carry: []int{1, 2},
 				})
 				blocks := func(each func(b *microdata.Block)) {
 					for from := 0; from < n; from += window {
@@ -81,10 +88,15 @@ func TestSwapOfASampleDoesNotUnderstateRisk(t *testing.T) {
 	const n = 40_000
 	key := testKey(t)
 	rate := 0.5
-	masks := []transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"}, Rate: &rate, Scope: "dataset"}}}
+	masks := []transform.Spec{
+		{
+			Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"}, Rate: &rate,
+				Scope: "dataset"}}}
 	setup := transform.Setup{Key: key, Window: n}
 	for i, name := range []string{"wage", "job", "region"} {
-		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 2, SD: 100, Mean: 500})
+		setup.Columns = append(setup.Columns,
+			transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64},
+				Decimals: 2, SD: 100, Mean: 500})
 	}
 	chain, err := transform.NewChain(masks, setup)
 	must(t, err)
@@ -99,7 +111,8 @@ func TestSwapOfASampleDoesNotUnderstateRisk(t *testing.T) {
 			key.Stream("swap", fmt.Sprint(c), 0).Uniforms(b.Columns[c].Alloc(n, false).Values, keystream.Records{})
 		}
 		for i := range n {
-			wage, job, region := &b.Columns[0].Original.Values[i], &b.Columns[1].Original.Values[i], &b.Columns[2].Original.Values[i]
+			wage, job, region := &b.Columns[0].Original.Values[i], &b.Columns[1].Original.Values[i],
+				&b.Columns[2].Original.Values[i]
 			*wage, *job, *region = math.Round(1e5**wage)/100, math.Floor(2500**job), math.Floor(4**region)
 		}
 		return b
@@ -110,7 +123,8 @@ func TestSwapOfASampleDoesNotUnderstateRisk(t *testing.T) {
 	must(t, chain.Apply(b))
 	a.Add(b)
 	// The mean of (x−y)² over a few thousand exchanged records: 5·√(1/2000) = 11 %.
-	if r := risk(t, measured(t, a).Column("wage"), TargetTypical, KnowledgeIndex); !(math.Abs(float64(r.R/r.RealisedR)-1) < 0.12) {
+	if r := risk(t, measured(t, a).Column("wage"), TargetTypical,
+		KnowledgeIndex); !(math.Abs(float64(r.R/r.RealisedR)-1) < 0.12) {
 		t.Errorf("R %v, realised %v", r.R, r.RealisedR)
 	}
 }
@@ -123,10 +137,15 @@ func TestSwapOfASampleHasNoBias(t *testing.T) {
 	key := testKey(t)
 	rate := 0.8
 	for _, scope := range []string{"window", "dataset"} {
-		masks := []transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"}, Rate: &rate, Policy: "random", Scope: scope}}}
+		masks := []transform.Spec{
+			{
+				Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"}, Rate: &rate,
+					Policy: "random", Scope: scope}}}
 		setup := transform.Setup{Key: key, Window: n}
 		for i, name := range []string{"wage", "job", "region"} {
-			setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 2})
+			setup.Columns = append(setup.Columns,
+				transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64},
+					Decimals: 2})
 		}
 		chain, err := transform.NewChain(masks, setup)
 		must(t, err)
@@ -141,7 +160,8 @@ func TestSwapOfASampleHasNoBias(t *testing.T) {
 				key.Stream("mean", fmt.Sprint(c), 0).Uniforms(b.Columns[c].Alloc(n, c == 0).Values, keystream.Records{})
 			}
 			for i := range n {
-				wage, job, region := &b.Columns[0].Original.Values[i], &b.Columns[1].Original.Values[i], &b.Columns[2].Original.Values[i]
+				wage, job, region := &b.Columns[0].Original.Values[i], &b.Columns[1].Original.Values[i],
+					&b.Columns[2].Original.Values[i]
 				*wage, *job, *region = math.Round(100 / *wage)/100, math.Floor(3**job), math.Floor(4**region)
 				if i%50 == 0 {
 					b.Columns[0].Original.Valid.Clear(i)
@@ -156,11 +176,13 @@ func TestSwapOfASampleHasNoBias(t *testing.T) {
 		b := block()
 		must(t, chain.Apply(b))
 		a.Add(b)
-		for name, measure := range map[string]func(context.Context) (*Measures, error){"whole": a.Measure, "quick": a.MeasureQuick} {
+		for name, measure := range map[string]func(context.Context) (*Measures, error){
+			"whole": a.Measure, "quick": a.MeasureQuick} {
 			m, err := measure(context.Background())
 			must(t, err)
 			// Only rounding errors, for any draws.
-			if u := m.Column("wage").Utility; !(math.Abs(float64(u.Efficiency)-1) < 1e-9) || !(math.Abs(float64(u.Bias)) < 1e-9) {
+			if u := m.Column("wage").Utility; !(math.Abs(float64(u.Efficiency)-1) < 1e-9) ||
+				!(math.Abs(float64(u.Bias)) < 1e-9) {
 				t.Errorf("%s, %s: %+v", scope, name, u)
 			}
 		}

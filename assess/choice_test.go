@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// tail is masks whose effect on a mean comes from the few greatest values: the values beyond upper become other (NaN: upper), and then they
-// are drawn anew from a normal distribution fitted to all that are masked together, or get noise.
+// tail is masks whose effect on a mean comes from the few greatest values: the values beyond upper become other (NaN:
+// upper), and then they are drawn anew from a normal distribution fitted to all that are masked together, or get noise.
 type tail struct {
 	noisy
 	upper, other float64
@@ -59,10 +59,11 @@ func keyOf(t *testing.T, number int) keystream.Key {
 	return k
 }
 
-// Where the change of a mean comes from few records, and which of them are in the sample decides, the release itself tells of all: behind
-// a model, figures of the typical record by mean and by index hold within two standard errors for at least 85 % of the samples (of 100 that hold with 95 % fewer
-// than 85 do with a probability of 10⁻⁵), and the upper end of R is above the truth in all but 10 (beyond 2.5 %: 10⁻⁴). The same upper end holds where
-// noise follows a clip; R itself may be overstated there.
+// Where the change of a mean comes from few records, and which of them are in the sample decides, the release itself
+// tells of all: behind a model, figures of the typical record by mean and by index hold within two standard errors for
+// at least 85 % of the samples (of 100 that hold with 95 % fewer than 85 do with a probability of 10⁻⁵), and the upper
+// end of R is above the truth in all but 10 (beyond 2.5 %: 10⁻⁴). The same upper end holds where noise follows a clip;
+// R itself may be overstated there.
 func TestFewRecordsDecideTheMean(t *testing.T) {
 	const n, sample, samples = 1200, 400, 100
 	x := make([]float64, n)
@@ -104,8 +105,9 @@ func TestFewRecordsDecideTheMean(t *testing.T) {
 		within, above := map[string]int{}, map[string]int{}
 		for s := range samples {
 			a := newAccumulator(t, Options{
-				Columns: []Column{{Name: "x", Masked: true, Fitted: c.model}}, Mixes: c.model, Sample: sample, Key: keyOf(t, s), Extremes: 5,
-				Targets: []string{"p50"}, Replicates: 60, Replicate: func(i int) Masker { return of(1 + 1000*(s+1) + i) },
+				Columns: []Column{{Name: "x", Masked: true, Fitted: c.model}}, Mixes: c.model, Sample: sample, Key: keyOf(t, s),
+				Extremes: 5,
+				Targets:  []string{"p50"}, Replicates: 60, Replicate: func(i int) Masker { return of(1 + 1000*(s+1) + i) },
 			})
 			b := new(microdata.Block)
 			b.Reset(0, 0, n, 1)
@@ -116,7 +118,8 @@ func TestFewRecordsDecideTheMean(t *testing.T) {
 			a.Add(b)
 			got := measured(t, a).Column("x")
 			for _, r := range got.Risk {
-				truth := map[[2]string]float64{{TargetTypical, KnowledgeMean}: mean, {TargetTypical, KnowledgeIndex}: square}[[2]string{r.Target, r.Knowledge}]
+				truth := map[[2]string]float64{{TargetTypical, KnowledgeMean}: mean,
+					{TargetTypical, KnowledgeIndex}: square}[[2]string{r.Target, r.Knowledge}]
 				if truth == 0 {
 					continue
 				}
@@ -131,8 +134,10 @@ func TestFewRecordsDecideTheMean(t *testing.T) {
 			}
 		}
 		for _, knowledge := range []string{KnowledgeMean, KnowledgeIndex} {
-			if t.Logf("%s, %s: %d of %d within, %d above", name, knowledge, within[knowledge], samples, above[knowledge]); c.model && within[knowledge] < 85 || above[knowledge] > 10 {
-				t.Errorf("%s, %s: %d of %d are within two standard errors, and %d true ones above the upper end", name, knowledge, within[knowledge], samples, above[knowledge])
+			if t.Logf("%s, %s: %d of %d within, %d above", name, knowledge, within[knowledge], samples,
+				above[knowledge]); c.model && within[knowledge] < 85 || above[knowledge] > 10 {
+				t.Errorf("%s, %s: %d of %d are within two standard errors, and %d true ones above the upper end", name, knowledge,
+					within[knowledge], samples, above[knowledge])
 			}
 		}
 	}

@@ -122,7 +122,9 @@ func AbsentCodes(list []MissingCodes) (warnings []string) {
 			}
 		}
 		if len(absent) > 0 {
-			warnings = append(warnings, fmt.Sprintf("%s: no record of the release has the declared code for a missing value %s (columns.%s.missing)", m.Column, strings.Join(absent, ", "), m.Column))
+			warnings = append(warnings,
+				fmt.Sprintf("%s: no record of the release has the declared code for a missing value %s (columns.%s.missing)",
+					m.Column, strings.Join(absent, ", "), m.Column))
 		}
 	}
 	return warnings

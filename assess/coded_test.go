@@ -17,7 +17,9 @@ import (
 func codedAccumulator(t *testing.T, from, n int, null bool) *Accumulator {
 	t.Helper()
 	m := &microdata.Missing{Codes: []string{"-9", "-8", "-7"}, Null: null}
-	a, err := New(Options{Columns: []Column{{Name: "x", Index: 0, Masked: true}}, Sample: -1, Key: keytest.Key(1), Coded: []CodedColumn{{Name: "x", Codes: m.Texts(), Null: null}}})
+	a,
+		err := New(Options{Columns: []Column{{Name: "x", Index: 0, Masked: true}}, Sample: -1, Key: keytest.Key(1),
+		Coded: []CodedColumn{{Name: "x", Codes: m.Texts(), Null: null}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,15 +30,16 @@ func codedAccumulator(t *testing.T, from, n int, null bool) *Accumulator {
 		v.Values[i] = []float64{-9, float64(from + i), -8, float64(from+i) + 0.5}[i%4]
 	}
 	f := microdata.Field{Type: arrow.PrimitiveTypes.Float64, Missing: m}
-	(&microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{}}}).ClearMissing(&b)
+	(&microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{}}}).ClearMissing(
+		&b)
 	b.Reject(0, "x", "a test")
 	b.Columns[0].Coded.Drop(2)
 	a.Add(&b)
 	return a
 }
 
-// Declared codes are counted by code in the records that are released; they are in no moment, and the sample tells the kept
-// ones apart. All of that is the same after a merge and after encoding.
+// Declared codes are counted by code in the records that are released; they are in no moment, and the sample tells the
+// kept ones apart. All of that is the same after a merge and after encoding.
 func TestDeclaredCodesAreCounted(t *testing.T) {
 	for _, null := range []bool{false, true} {
 		a := codedAccumulator(t, 0, 80, null)
@@ -57,7 +60,8 @@ func TestDeclaredCodesAreCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := m.MissingCodes[0]
-			if c.Column != "x" || c.As != map[bool]string{false: "keep", true: "null"}[null] || !slices.Equal(c.Codes, []MissingCode{{"-9", 28}, {"-8", 30}, {"-7", 0}}) {
+			if c.Column != "x" || c.As != map[bool]string{false: "keep", true: "null"}[null] ||
+				!slices.Equal(c.Codes, []MissingCode{{"-9", 28}, {"-8", 30}, {"-7", 0}}) {
 				t.Errorf("null %v: counted %+v", null, c)
 			}
 			if o := m.Columns[0].Original; o.N != 60 || o.Min != 1 || o.Nulls != 58 {
@@ -92,7 +96,9 @@ func TestDeclaredCodesAreCounted(t *testing.T) {
 			}
 		}
 		// Another declaration is another assessment.
-		other, err := New(Options{Columns: []Column{{Name: "x", Index: 0, Masked: true}}, Sample: -1, Key: keytest.Key(1), Coded: []CodedColumn{{Name: "x", Codes: []string{"-9"}, Null: null}}})
+		other,
+			err := New(Options{Columns: []Column{{Name: "x", Index: 0, Masked: true}}, Sample: -1, Key: keytest.Key(1),
+			Coded: []CodedColumn{{Name: "x", Codes: []string{"-9"}, Null: null}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,10 +115,12 @@ func TestDeclaredCodesAreCounted(t *testing.T) {
 	}
 }
 
-// Accumulators with other declarations, in whatever, are not merged, and what one has counted is not read by another with other codes.
+// Accumulators with other declarations, in whatever, are not merged, and what one has counted is not read by another
+// with other codes.
 func TestDeclarationsMustBeTheSame(t *testing.T) {
 	made := func(change func(c *CodedColumn)) *Accumulator {
-		list := []CodedColumn{{Name: "x", Index: 0, Codes: []string{"-9", "-8"}}, {Name: "y", Index: 1, Codes: []string{"refused"}}}
+		list := []CodedColumn{{Name: "x", Index: 0, Codes: []string{"-9", "-8"}},
+			{Name: "y", Index: 1, Codes: []string{"refused"}}}
 		if change != nil {
 			change(&list[1])
 		}
@@ -134,8 +142,11 @@ func TestDeclarationsMustBeTheSame(t *testing.T) {
 		change func(c *CodedColumn)
 		reads  bool // the encoding has the names and the codes
 	}{
-		"name": {func(c *CodedColumn) { c.Name = "z" }, false}, "index": {func(c *CodedColumn) { c.Index = 2 }, true}, "null": {func(c *CodedColumn) { c.Null = true }, true},
-		"code": {func(c *CodedColumn) { c.Codes = []string{"denied"} }, false}, "one code more": {func(c *CodedColumn) { c.Codes = []string{"refused", "x"} }, false},
+		"name": {func(c *CodedColumn) { c.Name = "z" }, false}, "index": {func(c *CodedColumn) { c.Index = 2 }, true},
+		"null": {func(c *CodedColumn) { c.Null = true }, true},
+		"code": {func(c *CodedColumn) { c.Codes = []string{"denied"} }, false}, "one code more": {func(c *CodedColumn) {
+			c.Codes = []string{"refused", "x"}
+		}, false},
 	} {
 		other := made(c.change)
 		if other.Merge(a) == nil || a.Merge(other) == nil {
@@ -145,8 +156,10 @@ func TestDeclarationsMustBeTheSame(t *testing.T) {
 			t.Errorf("another %s: read, error %v", what, err)
 		}
 	}
-	list := []MissingCodes{{Column: "x", Codes: []MissingCode{{"-9", 1}}}, {Column: "y", Codes: []MissingCode{{"a", 0}, {"b", 2}}}, {Column: "z", Codes: []MissingCode{{"c", 0}, {"d", 0}}}}
-	if w := AbsentCodes(list); len(w) != 2 || !strings.Contains(w[0], "y: no record") || !strings.Contains(w[0], "value a (") || !strings.Contains(w[1], "value c, d (") {
+	list := []MissingCodes{{Column: "x", Codes: []MissingCode{{"-9", 1}}},
+		{Column: "y", Codes: []MissingCode{{"a", 0}, {"b", 2}}}, {Column: "z", Codes: []MissingCode{{"c", 0}, {"d", 0}}}}
+	if w := AbsentCodes(list); len(w) != 2 || !strings.Contains(w[0], "y: no record") ||
+		!strings.Contains(w[0], "value a (") || !strings.Contains(w[1], "value c, d (") {
 		t.Errorf("warnings %q", w)
 	}
 }

@@ -72,7 +72,8 @@ func TestRiskOfCopies(t *testing.T) {
 		square["max mean"] += (x[high] - mean) * (x[high] - mean) / draws
 	}
 	risks := func(copies, replicates, sample int) map[string]Risk {
-		o := Options{Columns: []Column{{Name: "x", Masked: true, Copies: copies}}, Sample: sample, Replicates: replicates, Targets: []string{"min", "p50", "max"}}
+		o := Options{Columns: []Column{{Name: "x", Masked: true, Copies: copies}}, Sample: sample, Replicates: replicates,
+			Targets: []string{"min", "p50", "max"}}
 		if replicates > 0 {
 			o.Replicate = func(m int) Masker { return halving{uint64(m)} }
 		}
@@ -92,13 +93,15 @@ func TestRiskOfCopies(t *testing.T) {
 		}
 		return list
 	}
-	one, plain, all := risks(1, 2001, -1), risks(0, 2001, -1), risks(m, 2001, -1) // an odd number: the last replicate has no partner
+	// an odd number: the last replicate has no partner
+	one, plain, all := risks(1, 2001, -1), risks(0, 2001, -1), risks(m, 2001, -1)
 	for name, want := range square {
 		if got := 1 / float64(all[name].R); !(math.Abs(got/want-1) <= 0.22) || all[name].Approximate {
 			t.Errorf("%s: E(τ − τ̂)² is %v, drawn %v", name, got, want)
 		}
 		if one[name].R != plain[name].R || !(name == "max position" || one[name].R < all[name].R) {
-			t.Errorf("%s: R is %v with one copy, %v without copies, %v with %d", name, one[name].R, plain[name].R, all[name].R, m)
+			t.Errorf("%s: R is %v with one copy, %v without copies, %v with %d", name, one[name].R, plain[name].R, all[name].R,
+				m)
 		}
 	}
 	// For parts of the sample the same, as far as they allow.
@@ -109,8 +112,10 @@ func TestRiskOfCopies(t *testing.T) {
 	// it by five, except for one of 2001, because a variance has one replicate less.
 	byMean := func(list map[string]Risk) float64 { return 1 / float64(list["typical mean"].R) }
 	two := risks(2, 2001, -1)
-	if half, four := byMean(one)-byMean(two), byMean(one)-byMean(all); !(half > 0) || !(math.Abs(four/half-(1-1.0/m)/0.5) <= 0.01) {
-		t.Errorf("typical by mean: E(τ − τ̂)² is %v with one copy, %v with two, %v with %d", byMean(one), byMean(two), byMean(all), m)
+	if half, four := byMean(one)-byMean(two), byMean(one)-byMean(all); !(half > 0) ||
+		!(math.Abs(four/half-(1-1.0/m)/0.5) <= 0.01) {
+		t.Errorf("typical by mean: E(τ − τ̂)² is %v with one copy, %v with two, %v with %d", byMean(one), byMean(two),
+			byMean(all), m)
 	}
 	// By the mean, on parts: more copies reduce the error of separate draws, and the rest is the
 	// same.

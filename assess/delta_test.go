@@ -167,7 +167,8 @@ func TestMergedMeasures(t *testing.T) {
 		exp, err := want.MeasureQuick(context.Background())
 		must(t, err)
 		for i, r := range exp.Columns[0].Risk {
-			if g := got.Columns[0].Risk[i]; g.Target != r.Target || !(math.Abs(float64(g.R-r.R)) <= 1e-9*math.Abs(float64(r.R))) {
+			if g := got.Columns[0].Risk[i]; g.Target != r.Target ||
+				!(math.Abs(float64(g.R-r.R)) <= 1e-9*math.Abs(float64(r.R))) {
 				t.Errorf("%+v, want %+v", g, r)
 			}
 		}

@@ -198,14 +198,17 @@ func (o *Options) sameOptions(d *wire.Decoder) error {
 	for i := 0; same && i < len(names); i++ {
 		same = names[i] == o.Columns[i].Name && indexes[i] == o.Columns[i].Index
 	}
-	same = same && slices.EqualFunc(beside, o.Beside, func(a, b BesideColumn) bool { return a.Name == b.Name && a.Index == b.Index && a.Piece == b.Piece })
+	same = same && slices.EqualFunc(beside, o.Beside, func(a, b BesideColumn) bool {
+		return a.Name == b.Name && a.Index == b.Index && a.Piece == b.Piece
+	})
 	switch {
 	case id != o.Key.ID():
 		return errors.New("assess: encoded accumulator was made with another key")
 	case !same:
 		return errors.New("assess: encoded accumulator is of other columns")
 	case sample != o.Sample || extremes != o.Extremes:
-		return fmt.Errorf("assess: encoded accumulator must have sample %d and extremes %d, got %d and %d", o.Sample, o.Extremes, sample, extremes)
+		return fmt.Errorf("assess: encoded accumulator must have sample %d and extremes %d, got %d and %d", o.Sample,
+			o.Extremes, sample, extremes)
 	}
 	return nil
 }

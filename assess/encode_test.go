@@ -214,7 +214,8 @@ func TestImplausibleCounts(t *testing.T) {
 		other := o
 		other.Columns = slices.Clone(o.Columns)
 		change(&other)
-		if err := other.sameOptions(&wire.Decoder{Rest: e}); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(name)) {
+		if err := other.sameOptions(&wire.Decoder{Rest: e}); err == nil ||
+			!strings.Contains(err.Error(), strings.TrimSpace(name)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -40,7 +40,8 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 		return string(s)
 	}
 	// The sample has all records: it makes no difference.
-	if whole, other := measures(true, -1, 5, false), measures(false, -1, 5, false); text(whole) != text(other) || made.Load() == 0 {
+	if whole, other := measures(true, -1, 5, false), measures(false, -1, 5, false); text(whole) != text(other) ||
+		made.Load() == 0 {
 		t.Errorf("the sample has all records, but the figures differ with Entire")
 	}
 	for what, m := range map[string][2]*Measures{
@@ -55,7 +56,8 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 			w := release.Risk[i]
 			one := r.Knowledge == KnowledgeIndex || r.Knowledge == KnowledgePosition
 			switch {
-			case r.Replicates != 0 || !r.Approximate || !(w.RealisedR == r.RealisedR || w.RealisedR != w.RealisedR && r.RealisedR != r.RealisedR):
+			case r.Replicates != 0 || !r.Approximate ||
+				!(w.RealisedR == r.RealisedR || w.RealisedR != w.RealisedR && r.RealisedR != r.RealisedR):
 				t.Errorf("%s: %+v, of the release %+v", what, r, w)
 			case r.Target == TargetTypical: // a mean over records varies little
 				if r.R != w.R || r.Errs != ErrsEither || !(r.SE > 0) {
@@ -79,7 +81,8 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 			t.Errorf("%s: utility %+v of one draw", what, u)
 		}
 		u.Approximate, u.Errs, u.SE = false, "", w.SE
-		if got, want := text(&Measures{Columns: []ColumnMeasures{{Utility: u}}}), text(&Measures{Columns: []ColumnMeasures{{Utility: w}}}); got != want {
+		if got, want := text(&Measures{Columns: []ColumnMeasures{{Utility: u}}}), text(
+			&Measures{Columns: []ColumnMeasures{{Utility: w}}}); got != want {
 			t.Errorf("%s: utility %s, want %s", what, got, want)
 		}
 	}
@@ -89,7 +92,8 @@ func TestMasksOfAllRecordsAtOnce(t *testing.T) {
 	}
 	// A quick measure of few records uses all of them.
 	blocks = blocks[:5]
-	if whole, other := measures(true, -1, 5, true), measures(false, -1, 5, true); text(whole) != text(other) || made.Load() == 0 {
+	if whole, other := measures(true, -1, 5, true), measures(false, -1, 5, true); text(whole) != text(other) ||
+		made.Load() == 0 {
 		t.Error("a quick measure of few records is that of the release alone")
 	}
 }

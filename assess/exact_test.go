@@ -18,8 +18,10 @@ func TestMaxExact(t *testing.T) {
 		return m
 	}
 	all := func() *Measures {
-		return of(ExactShare{Column: "a", Within: 5, Found: 0.5, Limit: limit(0.43)}, ExactShare{Column: "a", Within: 0.5, Found: 0.05},
-			ExactShare{Column: "b", Within: 0.5, Found: 0.5, Limit: limit(0.43)}, ExactShare{Column: "b", Within: 0.5, Found: 0.3})
+		return of(ExactShare{Column: "a", Within: 5, Found: 0.5, Limit: limit(0.43)},
+			ExactShare{Column: "a", Within: 0.5, Found: 0.05},
+			ExactShare{Column: "b", Within: 0.5, Found: 0.5, Limit: limit(0.43)},
+			ExactShare{Column: "b", Within: 0.5, Found: 0.3})
 	}
 	rule := func(column string, share, within float64) Rule {
 		return Rule{Column: column, MaxExact: &ExactLimit{Share: share, Within: within}}

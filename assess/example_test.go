@@ -63,7 +63,8 @@ func ExampleAccumulator() {
 	}
 
 	least := 60.0
-	verdict := assess.Judge([]assess.Rule{{Column: "wage", Target: assess.TargetTypical, Knowledge: assess.KnowledgeIndex, MinRMSE: &least}}, m)
+	verdict := assess.Judge(
+		[]assess.Rule{{Column: "wage", Target: assess.TargetTypical, Knowledge: assess.KnowledgeIndex, MinRMSE: &least}}, m)
 	fmt.Println("passed:", verdict.Passed)
 	fmt.Println(verdict.Rules[0].Rule)
 	fmt.Println(verdict.Rules[0].Advice)
@@ -73,5 +74,6 @@ func ExampleAccumulator() {
 	// typical by index: known to within 50 USD/week
 	// passed: false
 	// wage: RMSE of typical (index) at least 60 USD/week
-	// typical is known by index to within 49.97 USD/week: with added noise R = 1/λ², so λ of at least 60 USD/week where the target lies (a tier does it there alone)
+	// typical is known by index to within 49.97 USD/week: with added noise R = 1/λ², so λ of at least 60 USD/week where
+	// the target lies (a tier does it there alone)
 }

@@ -151,7 +151,8 @@ func (r *reckoning) expectedRisks(c int, e *expectation.Expectation) []Risk {
 	sampled := e.Sampled
 	var list []Risk
 	add := func(target, knowledge string, realised, square, noise float64, sampled, safe bool) {
-		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)), R: Float(estimate.Risk(square)),
+		row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)),
+			R:          Float(estimate.Risk(square)),
 			Replicates: r.a.opts.Replicates, Sampled: sampled, Approximate: safe}
 		if r.candidate {
 			row.RealisedR = Float(math.NaN())
@@ -165,7 +166,8 @@ func (r *reckoning) expectedRisks(c int, e *expectation.Expectation) []Risk {
 	}
 	squareOf := func(d float64) float64 { return d * d }
 	drift := y.Above(&e.X)
-	add(TargetTypical, KnowledgeMean, population+drift*drift, population+e.Bias*e.Bias+e.OfMean, estimate.VarianceOfSquare(e.Bias*e.Bias, e.BiasNoise), sampled, false)
+	add(TargetTypical, KnowledgeMean, population+drift*drift, population+e.Bias*e.Bias+e.OfMean,
+		estimate.VarianceOfSquare(e.Bias*e.Bias, e.BiasNoise), sampled, false)
 	own := s.squareDiff / float64(s.pairs)
 	add(TargetTypical, KnowledgeIndex, own, e.Typical, e.TypicalNoise, sampled, false)
 	if row := &list[len(list)-1]; r.exchanged(c) && !r.typicalExchanged(c, row) {

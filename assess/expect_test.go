@@ -40,10 +40,15 @@ func chainOf(tb testing.TB, key keystream.Key, masks ...transform.Params) *trans
 	return chain
 }
 
-func ofSample(tb testing.TB, key keystream.Key, sample, replicates int, chain *transform.Chain, x []float64) *ColumnMeasures {
+func ofSample(tb testing.TB, key keystream.Key, sample, replicates int, chain *transform.Chain,
+	x []float64) *ColumnMeasures {
 	tb.Helper()
-	a := newAccumulator(tb, Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: []string{"min", "p01", "p10", "p50", "p90", "p99", "max"},
-		Sample: sample, Key: key, Replicates: replicates, Replicate: func(m int) Masker { return chain.Replicate(m) }, Law: lawOf(chain)})
+	a := newAccumulator(tb,
+		Options{Columns: []Column{{Name: "x", Masked: true}},
+			Targets: []string{"min", "p01", "p10", "p50", "p90", "p99", "max"},
+			Sample:  sample, Key: key, Replicates: replicates, Replicate: func(m int) Masker {
+				return chain.Replicate(m)
+			}, Law: lawOf(chain)})
 	a.Add(release(tb, x, chain))
 	return measured(tb, a).Column("x")
 }
@@ -67,7 +72,8 @@ func TestClipOfSkewedData(t *testing.T) {
 		if !(math.Abs(float64(r.R/r.RealisedR)-1) <= 1e-9) {
 			t.Errorf("key %d: R %v, of the release %v", seed, r.R, r.RealisedR)
 		}
-		if u := c.Utility; !(math.Abs(float64(u.U/u.RealisedU)-1) <= 1e-9) || !(u.EfficiencyGate < 1) || !(u.Efficiency > u.EfficiencyGate) {
+		if u := c.Utility; !(math.Abs(float64(u.U/u.RealisedU)-1) <= 1e-9) || !(u.EfficiencyGate < 1) ||
+			!(u.Efficiency > u.EfficiencyGate) {
 			t.Errorf("key %d: %+v", seed, u)
 		}
 		sorted := slices.Clone(x)
@@ -104,9 +110,11 @@ func TestBeyondTheSample(t *testing.T) {
 		Tiers: []transform.Tier{{Above: ptr(2_000), VarianceFactor: ptr(4)}, {Above: ptr(9_000), VarianceFactor: ptr(0)}}}
 	shapes := map[string]func(*rand.Rand) float64{"lognormal": lognormals, "pareto": paretos}
 	for name, masks := range map[string][]transform.Params{
-		"little noise": {noise(40, "")}, "noise": {noise(900, "")}, "laplace": {noise(900, "laplace")}, "uniform": {noise(900, "uniform")},
-		"bias, tiers, clip": {bias, tiers, clip("")}, "noise, bias": {noise(900, ""), bias}, "laplace, clip, noise": {noise(900, "laplace"), clip(""), noise(400, "")},
-		"bias": {bias}, "noise, clip": {noise(900, ""), clip("")}, "redraw": {noise(900, ""), clip("redraw")},
+		"little noise": {noise(40, "")}, "noise": {noise(900, "")}, "laplace": {noise(900, "laplace")},
+		"uniform":           {noise(900, "uniform")},
+		"bias, tiers, clip": {bias, tiers, clip("")}, "noise, bias": {noise(900, ""), bias},
+		"laplace, clip, noise": {noise(900, "laplace"), clip(""), noise(400, "")},
+		"bias":                 {bias}, "noise, clip": {noise(900, ""), clip("")}, "redraw": {noise(900, ""), clip("redraw")},
 	} {
 		for shape, draw := range shapes {
 			x := drawValues(n, 3, draw)
@@ -126,7 +134,8 @@ func TestBeyondTheSample(t *testing.T) {
 				}
 				return float64(v)
 			}
-			see("U", float64(part.Utility.U), float64(full.Utility.U), math.Hypot(number(full.Utility.SE), number(part.Utility.SE)), 1e-6)
+			see("U", float64(part.Utility.U), float64(full.Utility.U),
+				math.Hypot(number(full.Utility.SE), number(part.Utility.SE)), 1e-6)
 			for i, f := range full.Risk {
 				p := part.Risk[i]
 				if p.Approximate {
@@ -136,7 +145,8 @@ func TestBeyondTheSample(t *testing.T) {
 				if f.Knowledge == KnowledgeMean {
 					slack = 1e-3
 				}
-				see(fmt.Sprintf("R of %s by %s", f.Target, f.Knowledge), float64(p.R), float64(f.R), math.Hypot(number(f.SE), number(p.SE)), slack)
+				see(fmt.Sprintf("R of %s by %s", f.Target, f.Knowledge), float64(p.R), float64(f.R),
+					math.Hypot(number(f.SE), number(p.SE)), slack)
 			}
 		}
 	}

@@ -71,7 +71,8 @@ func (a *Accumulator) Explore(ctx context.Context, e Exploration) ([][]Explored,
 	r := a.reckon(true)
 	switch {
 	case e.Points < 1 || e.Replicates < 2 || e.From < 1:
-		return nil, fmt.Errorf("assess: explore: needs at least 1 point and 2 replicates from number 1 on, got %d, %d and %d", e.Points, e.Replicates, e.From)
+		return nil, fmt.Errorf("assess: explore: needs at least 1 point and 2 replicates from number 1 on, got %d, %d and %d",
+			e.Points, e.Replicates, e.From)
 	case r.data.N == 0:
 		return nil, fmt.Errorf("assess: explore: there are no records")
 	case a.opts.Mixes && !r.data.Complete:
@@ -227,7 +228,8 @@ func (r *reckoning) ofGroup(g *group, column int, answers []replicate.Answer) Ex
 	of := &reckoning{a: r.a, data: r.data, exchange: r.exchange, group: g, candidate: true, subsets: 1}
 	out := ExploredGroup{Codes: g.codes, Records: len(g.Rows)}
 	nothing := comoment.Pair{Mi: math.NaN()}
-	out.Risk = of.risksOf(view{x: &x, y: &nothing, own: math.NaN(), targets: g.located[column], answers: answers, replicated: true, column: column})
+	out.Risk = of.risksOf(view{x: &x, y: &nothing, own: math.NaN(), targets: g.located[column], answers: answers,
+		replicated: true, column: column})
 	for i := range out.Risk {
 		out.Risk[i].RealisedR = Float(math.NaN())
 		out.Risk[i].Sampled = !r.data.Complete

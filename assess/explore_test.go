@@ -26,7 +26,8 @@ func noises(tb testing.TB, key keystream.Key, decimals int, sds ...float64) []*t
 		chain, err := transform.NewChain(
 			[]transform.Spec{{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: sd}}}},
 			transform.Setup{Key: key, Columns: []transform.ColumnInfo{
-				{Name: "wage", Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Decimals: decimals, SD: 100, Mean: 500},
+				{Name: "wage", Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Decimals: decimals,
+					SD: 100, Mean: 500},
 			}})
 		must(tb, err)
 		chains = append(chains, chain)
@@ -51,10 +52,13 @@ func TestExploreFindsWhatMeasureFinds(t *testing.T) {
 	key := testKey(t)
 	chains := noises(t, key, 2, 10, 40, 160)
 	originals := func() *microdata.Block { return wages(t, key, 0, n) }
-	o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key, Targets: []string{"min", "p10", "p99", "max"}, Replicates: m}
+	o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key,
+		Targets: []string{"min", "p10", "p99", "max"}, Replicates: m}
 	a := newAccumulator(t, o)
 	a.Add(originals())
-	found, err := a.Explore(context.Background(), Exploration{Points: len(chains), Replicate: grid(chains), From: 1, Replicates: m})
+	found,
+		err := a.Explore(context.Background(),
+		Exploration{Points: len(chains), Replicate: grid(chains), From: 1, Replicates: m})
 	must(t, err)
 	for p, chain := range chains {
 		o.Replicate = func(m int) Masker { return chain.Replicate(m) }
@@ -64,7 +68,8 @@ func TestExploreFindsWhatMeasureFinds(t *testing.T) {
 		released.Add(b)
 		want := measured(t, released).Column("wage")
 		got := found[p][0]
-		if got.Utility.U != want.Utility.U || got.Utility.SE != want.Utility.SE || got.Utility.Efficiency != want.Utility.Efficiency || got.Utility.Bias != want.Utility.Bias {
+		if got.Utility.U != want.Utility.U || got.Utility.SE != want.Utility.SE ||
+			got.Utility.Efficiency != want.Utility.Efficiency || got.Utility.Bias != want.Utility.Bias {
 			t.Errorf("point %d: %+v, want %+v", p, got.Utility, want.Utility)
 		}
 		if !math.IsNaN(float64(got.Utility.RealisedU)) {
@@ -72,7 +77,8 @@ func TestExploreFindsWhatMeasureFinds(t *testing.T) {
 		}
 		for i, r := range got.Risk {
 			w := want.Risk[i]
-			if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.SE != w.SE || r.RMSE != w.RMSE || !math.IsNaN(float64(r.RealisedR)) {
+			if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.SE != w.SE || r.RMSE != w.RMSE ||
+				!math.IsNaN(float64(r.RealisedR)) {
 				t.Errorf("point %d: %+v, want %+v", p, r, w)
 			}
 		}
@@ -86,7 +92,8 @@ func TestExploreOfASample(t *testing.T) {
 	const n, m = 60_000, 60
 	key := testKey(t)
 	chains := noises(t, key, 2, 30, 100)
-	o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Key: key, Targets: []string{"min", "p10", "p90", "max"}, Replicates: m}
+	o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Key: key, Targets: []string{"min", "p10", "p90", "max"},
+		Replicates: m}
 	explored := func(sample int) [][]Explored {
 		o.Sample = sample
 		a := newAccumulator(t, o)
@@ -105,7 +112,8 @@ func TestExploreOfASample(t *testing.T) {
 		a := newAccumulator(t, o)
 		a.Add(b)
 		c := measured(t, a).Column("wage")
-		if c.Utility.U != s.Utility.U || c.Utility.Bias != s.Utility.Bias || c.Utility.EfficiencyGate != s.Utility.EfficiencyGate {
+		if c.Utility.U != s.Utility.U || c.Utility.Bias != s.Utility.Bias ||
+			c.Utility.EfficiencyGate != s.Utility.EfficiencyGate {
 			t.Errorf("point %d: U %v, of a release %v", p, s.Utility, c.Utility)
 		}
 		if r := float64(s.Utility.U / f.Utility.U); !(math.Abs(r-1) <= 5*float64(f.Utility.SE/f.Utility.U)) {
@@ -162,7 +170,9 @@ func TestExploreByGroup(t *testing.T) {
 			}
 		}
 		region.Valid.Clear(7) // in no group
-		a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Carry: []int{1, 2}, Sample: -1, Key: testKey(t), Targets: []string{"min", "p50", "max"}})
+		a := newAccumulator(t,
+			Options{Columns: []Column{{Name: "x", Masked: true}}, Carry: []int{1, 2}, Sample: -1, Key: testKey(t),
+				Targets: []string{"min", "p50", "max"}})
 		a.Add(b)
 		return a
 	}
@@ -216,7 +226,9 @@ func TestExploreInParts(t *testing.T) {
 		sds = append(sds, float64(10+i))
 	}
 	chains := noises(t, key, 2, sds...)
-	a := newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key, Targets: []string{"p10"}, Carry: []int{3}})
+	a := newAccumulator(t,
+		Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key, Targets: []string{"p10"},
+			Carry: []int{3}})
 	b := wages(t, key, 0, n)
 	groups := b.Columns[3].Alloc(n, false)
 	b.Columns[3].Array = nil
@@ -228,7 +240,8 @@ func TestExploreInParts(t *testing.T) {
 		t.Fatal("all points are in one part, so this tests nothing")
 	}
 	var done atomic.Int64
-	e := Exploration{Points: len(chains), Replicate: grid(chains), From: 1, Replicates: m, By: []int{3}, Done: func(points int) { done.Add(int64(points)) }}
+	e := Exploration{Points: len(chains), Replicate: grid(chains), From: 1, Replicates: m, By: []int{3},
+		Done: func(points int) { done.Add(int64(points)) }}
 	all, err := a.Explore(context.Background(), e)
 	must(t, err)
 	if done.Load() != int64(m*len(sds)) {
@@ -252,7 +265,8 @@ func TestExploreDoesNotDependOnCores(t *testing.T) {
 	key := testKey(t)
 	chains := noises(t, key, 2, 10, 40)
 	run := func() string {
-		a := newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: 2000, Key: key, Targets: []string{"p10", "max"}})
+		a := newAccumulator(t,
+			Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: 2000, Key: key, Targets: []string{"p10", "max"}})
 		a.Add(wages(t, key, 0, 6000))
 		found, err := a.Explore(context.Background(), Exploration{Points: 2, Replicate: grid(chains), From: 5, Replicates: 9})
 		must(t, err)
@@ -283,18 +297,22 @@ func TestExploreRefuses(t *testing.T) {
 		e    Exploration
 		want string
 	}{
-		{"no records", newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}}), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, "there are no records"},
+		{"no records", newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}}),
+			Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, "there are no records"},
 		{"no points", a, Exploration{Replicate: one, From: 1, Replicates: 2}, few},
 		{"one replicate", a, Exploration{Points: 1, Replicate: one, From: 1, Replicates: 1}, few},
 		{"the release", a, Exploration{Points: 1, Replicate: one, Replicates: 2}, few},
-		{"a part for swaps", full(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, "need all records in the sample"},
+		{"a part for swaps", full(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2},
+			"need all records in the sample"},
 		{"nothing wrong", a, Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2}, ""},
 	} {
-		if _, err := c.a.Explore(context.Background(), c.e); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if _, err := c.a.Explore(context.Background(), c.e); (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 	}
-	if _, err := a.Explore(context.Background(), Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2, By: []int{9}}); err == nil {
+	if _, err := a.Explore(context.Background(),
+		Exploration{Points: 1, Replicate: one, From: 1, Replicates: 2, By: []int{9}}); err == nil {
 		t.Error("groups by a column that is not there: no error")
 	}
 }
@@ -308,7 +326,9 @@ func BenchmarkExplore(b *testing.B) {
 		sds = append(sds, 5+5*float64(i))
 	}
 	chains := noises(b, key, 2, sds...)
-	a := newAccumulator(b, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key, Targets: []string{"min", "p01", "p10", "p90", "p99", "max"}})
+	a := newAccumulator(b,
+		Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: -1, Key: key,
+			Targets: []string{"min", "p01", "p10", "p90", "p99", "max"}})
 	a.Add(wages(b, key, 0, 100_000))
 	for b.Loop() {
 		_, err := a.Explore(context.Background(), Exploration{Points: 20, Replicate: grid(chains), From: 1, Replicates: 200})

@@ -85,7 +85,8 @@ func (s *survey) chain(tb testing.TB, key keystream.Key, masks ...transform.Para
 	}
 	setup := transform.Setup{Key: key, Window: surveyBlock}
 	for i, name := range []string{"wage", "hours", "class", "region"} {
-		info := transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 2, SD: 150, Mean: 200}
+		info := transform.ColumnInfo{Name: name, Index: i,
+			Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 2, SD: 150, Mean: 200}
 		if i > 0 {
 			info.Decimals = 0
 		}
@@ -103,11 +104,13 @@ func (x exchangeOf) Typical(column string) (square, se float64, ok bool) {
 	return 40*x.of + float64(len(column)), 3, column == "wage"
 }
 
-func (x exchangeOf) At(column, target string, tau float64, scope string, stream int, row int64) (square, se float64, ok bool) {
+func (x exchangeOf) At(column, target string, tau float64, scope string, stream int, row int64) (square, se float64,
+	ok bool) {
 	return x.of*tau + float64(len(target)+len(scope)+3*stream) + float64(row), 2, target != "p10"
 }
 
-func (x exchangeOf) Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool) {
+func (x exchangeOf) Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square,
+	se float64, ok bool) {
 	for i := range n {
 		scope, stream, row := record(i)
 		square += x.of + float64(len(scope)+5*stream) + float64(row)/100
@@ -125,7 +128,8 @@ func addMeasures(f *pinned.Figures, name string, m *Measures) {
 	for _, c := range m.Columns {
 		at := name + " " + c.Name
 		for which, s := range []Moments{c.Original, c.Released} {
-			f.Add(at+[]string{" original", " released"}[which], float64(s.N), float64(s.Nulls), float64(s.Mean), float64(s.SD), float64(s.Min), float64(s.Max))
+			f.Add(at+[]string{" original", " released"}[which], float64(s.N), float64(s.Nulls), float64(s.Mean), float64(s.SD),
+				float64(s.Min), float64(s.Max))
 		}
 		unchanged := []float64{}
 		if c.Unchanged != nil {
@@ -164,13 +168,15 @@ func truth(b bool) float64 {
 }
 
 func addUtility(f *pinned.Figures, at string, u Utility) {
-	f.Add(at+" utility "+u.Errs, float64(u.U), float64(u.SE), float64(u.RealisedU), float64(u.U0), float64(u.Efficiency), float64(u.EfficiencyGate),
+	f.Add(at+" utility "+u.Errs, float64(u.U), float64(u.SE), float64(u.RealisedU), float64(u.U0), float64(u.Efficiency),
+		float64(u.EfficiencyGate),
 		float64(u.Bias), truth(u.Sampled), truth(u.Approximate))
 }
 
 func addRisks(f *pinned.Figures, at string, risks []Risk) {
 	for i, r := range risks {
-		f.Add(fmt.Sprintf("%s %d %s by %s %s", at, i, r.Target, r.Knowledge, r.Errs), float64(r.R), float64(r.SE), float64(r.RMSE), float64(r.RealisedR),
+		f.Add(fmt.Sprintf("%s %d %s by %s %s", at, i, r.Target, r.Knowledge, r.Errs), float64(r.R), float64(r.SE),
+			float64(r.RMSE), float64(r.RealisedR),
 			float64(r.Replicates), truth(r.Sampled), truth(r.Approximate))
 	}
 }
@@ -183,7 +189,8 @@ func figureCases(tb testing.TB) map[string]func() (Options, *survey, *transform.
 		return &transform.Noise{Columns: columns, SD: amount(sd)}
 	}
 	rate, lower, upper, base, step := 0.5, 60.0, 800.0, 50.0, 4.0
-	swap := &transform.Swap{Keys: []string{"class"}, Attribute: "region", Columns: []string{"wage"}, Rate: &rate, Policy: "random"}
+	swap := &transform.Swap{Keys: []string{"class"}, Attribute: "region", Columns: []string{"wage"}, Rate: &rate,
+		Policy: "random"}
 	clip := &transform.Truncate{Columns: []string{"wage"}, Lower: &lower, Upper: &upper}
 	round := &transform.Round{Columns: []string{"wage"}, Base: &base}
 	bias := &transform.Bias{Columns: []string{"wage"}, Phi: &[]float64{0.1}[0]}
@@ -192,7 +199,8 @@ func figureCases(tb testing.TB) map[string]func() (Options, *survey, *transform.
 		cases[name] = func() (Options, *survey, *transform.Chain) {
 			s := newSurvey(n, uint64(len(name)), clean)
 			c := s.chain(tb, key, masks...)
-			o := Options{Columns: []Column{{Name: "wage", Unit: "USD", Masked: true}, {Name: "hours", Index: 1}}, Key: key, Targets: figureTargets, Replicates: 12,
+			o := Options{Columns: []Column{{Name: "wage", Unit: "USD", Masked: true}, {Name: "hours", Index: 1}}, Key: key,
+				Targets: figureTargets, Replicates: 12,
 				Carry: []int{2, 3}, Extremes: 12, Replicate: func(m int) Masker { return c.Replicate(m) },
 				Keeping: func(column string, typical float64) Keeping {
 					k := c.Keeping(column, typical, true)
@@ -207,7 +215,10 @@ func figureCases(tb testing.TB) map[string]func() (Options, *survey, *transform.
 	lawful := func(o *Options, c *transform.Chain) { o.Sample, o.Law = 110, lawOf(c) }
 	swapped := func(o *Options, _ *transform.Chain) { o.Columns[0].Exchanged, o.Mixes = true, true }
 	add("replicates of all", 300, false, both, noise(30, "wage"), noise(2, "hours"))
-	add("replicates of a sample", 900, false, func(o *Options, c *transform.Chain) { both(o, c); part(o, c) }, noise(30, "wage"), noise(2, "hours"))
+	add("replicates of a sample", 900, false, func(o *Options, c *transform.Chain) {
+		both(o, c)
+		part(o, c)
+	}, noise(30, "wage"), noise(2, "hours"))
 	add("no replicates", 300, false, func(o *Options, _ *transform.Chain) { o.Replicate = nil }, noise(30, "wage"))
 	add("no mask", 300, false, func(o *Options, _ *transform.Chain) { o.Columns[0].Masked = false }, noise(0, "wage"))
 	add("law of noise", 900, true, lawful, noise(30, "wage"))
@@ -218,7 +229,10 @@ func figureCases(tb testing.TB) map[string]func() (Options, *survey, *transform.
 	add("law of noise, clipped", 900, false, lawful, noise(80, "wage"), clip)
 	add("law of noise, rounded", 900, false, lawful, noise(80, "wage"), round)
 	add("law of a bias and noise", 900, false, lawful, bias, noise(10, "wage"))
-	add("law of both columns", 900, true, func(o *Options, c *transform.Chain) { both(o, c); lawful(o, c) }, noise(30, "wage"), &transform.Round{Columns: []string{"hours"}, Base: &step})
+	add("law of both columns", 900, true, func(o *Options, c *transform.Chain) {
+		both(o, c)
+		lawful(o, c)
+	}, noise(30, "wage"), &transform.Round{Columns: []string{"hours"}, Base: &step})
 	add("law of one column", 900, true, func(o *Options, c *transform.Chain) {
 		both(o, c)
 		lawful(o, c)
@@ -230,14 +244,23 @@ func figureCases(tb testing.TB) map[string]func() (Options, *survey, *transform.
 		}
 	}, noise(30, "wage"), noise(2, "hours"))
 	add("swap of all", 300, false, swapped, swap)
-	add("swap of a sample", 900, false, func(o *Options, c *transform.Chain) { swapped(o, c); part(o, c) }, swap, noise(10, "wage"))
-	add("swap, told", 300, false, func(o *Options, c *transform.Chain) { swapped(o, c); o.Mixes, o.Exchange = false, exchangeOf{3} }, noise(10, "wage"))
+	add("swap of a sample", 900, false, func(o *Options, c *transform.Chain) {
+		swapped(o, c)
+		part(o, c)
+	}, swap, noise(10, "wage"))
+	add("swap, told", 300, false, func(o *Options, c *transform.Chain) {
+		swapped(o, c)
+		o.Mixes, o.Exchange = false, exchangeOf{3}
+	}, noise(10, "wage"))
 	add("swap of a sample, told", 900, false, func(o *Options, c *transform.Chain) {
 		swapped(o, c)
 		lawful(o, c)
 		o.Mixes, o.Exchange = false, exchangeOf{3}
 	}, noise(10, "wage"))
-	add("swap of a sample with a law, not told", 900, false, func(o *Options, c *transform.Chain) { swapped(o, c); lawful(o, c) }, noise(10, "wage"))
+	add("swap of a sample with a law, not told", 900, false, func(o *Options, c *transform.Chain) {
+		swapped(o, c)
+		lawful(o, c)
+	}, noise(10, "wage"))
 	return cases
 }
 
@@ -282,18 +305,25 @@ func TestFiguresOfExplorations(t *testing.T) {
 		expectations bool
 		exchange     bool
 	}{
-		"all": {-1, nil, false, false, false}, "all by group": {-1, []int{2, 3}, false, false, false}, "by group and wage told": {-1, []int{3}, false, true, true},
-		"sample": {110, nil, false, false, false}, "sample with laws": {110, nil, true, false, false}, "sample with laws by group": {110, []int{3}, true, false, true},
+		"all": {-1, nil, false, false, false}, "all by group": {-1, []int{2, 3}, false, false, false},
+		"by group and wage told": {-1, []int{3}, false, true, true},
+		"sample":                 {110, nil, false, false, false}, "sample with laws": {110, nil, true, false, false},
+		"sample with laws by group": {110, []int{3}, true, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var f pinned.Figures
 			s := newSurvey(600, 5, false)
 			chains := []*transform.Chain{}
 			for _, sd := range []float64{5, 40} {
-				chains = append(chains, s.chain(t, key, &transform.Noise{Columns: []string{"wage"}, SD: amount(sd)}, &transform.Noise{Columns: []string{"hours"}, SD: amount(sd / 10)}))
+				chains = append(chains,
+					s.chain(t, key, &transform.Noise{Columns: []string{"wage"}, SD: amount(sd)},
+						&transform.Noise{Columns: []string{"hours"}, SD: amount(sd / 10)}))
 			}
-			a := newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true, Exchanged: c.exchange}, {Name: "hours", Index: 1, Masked: true}}, Key: key,
-				Targets: []string{"min", "p90"}, Sample: c.sample, Carry: []int{2, 3}, Extremes: 12})
+			a := newAccumulator(t,
+				Options{
+					Columns: []Column{{Name: "wage", Masked: true, Exchanged: c.exchange}, {Name: "hours", Index: 1, Masked: true}},
+					Key:     key,
+					Targets: []string{"min", "p90"}, Sample: c.sample, Carry: []int{2, 3}, Extremes: 12})
 			s.blocks(a.Add)
 			e := Exploration{Points: 2, Replicate: grid(chains), From: 2, Replicates: 9, By: c.by}
 			if c.lawful {

@@ -63,8 +63,8 @@ type found struct {
 	positions bool    // position is known
 }
 
-// Finder returns a Finder; nil if the accumulator knows all that it could find. It is not needed for columns with a law,
-// of which R is an expectation over all records.
+// Finder returns a Finder; nil if the accumulator knows all that it could find. It is not needed for columns with a
+// law, of which R is an expectation over all records.
 func (a *Accumulator) Finder() *Finder {
 	if a.kept() {
 		return nil
@@ -183,7 +183,8 @@ func (a *Accumulator) SetFound(f *Finder) {
 	for _, s := range f.columns {
 		of := map[string]found{}
 		for _, k := range s.of {
-			of[k.target.Name] = s.found(k, int64(a.original.At(s.column, s.column).N), int64(a.released.At(s.column, s.column).N))
+			of[k.target.Name] = s.found(k, int64(a.original.At(s.column, s.column).N),
+				int64(a.released.At(s.column, s.column).N))
 		}
 		a.found[s.column] = of
 	}
@@ -205,8 +206,8 @@ func (f *located) holding(of found, c, carryFrom int) {
 	f.counted = f.counted || of.holds && of.positions
 }
 
-// doubt sets how far τ and y_(k) may be from those of all records, for a column of which the sample does not hold all: x and y
-// are the sample's values.
+// doubt sets how far τ and y_(k) may be from those of all records, for a column of which the sample does not hold all:
+// x and y are the sample's values.
 func (f *located) doubt(s *columnSums, x, y []float64) {
 	f.slack, f.slackOut = math.Inf(1), math.Inf(1)
 	if f.counted {
@@ -220,8 +221,8 @@ func (f *located) doubt(s *columnSums, x, y []float64) {
 	f.slack, f.slackOut = slackOf(f.target, x), slackOf(f.target, y)
 }
 
-// slackOf returns how far an order statistic that the sample shows may be from that of all values: the distance between the
-// sample's values four standard errors of its rank to either side.
+// slackOf returns how far an order statistic that the sample shows may be from that of all values: the distance between
+// the sample's values four standard errors of its rank to either side.
 func slackOf(t orderstat.Target, values []float64) float64 {
 	n := len(values)
 	p := float64(t.Place) / 100_000

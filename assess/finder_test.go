@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A second look finds the record of each percentile among equal values in the order of the source, its released value, and the
-// released value of the same rank, over two streams with missing values and rejected records. If the second pass has other
-// records, nothing is found.
+// A second look finds the record of each percentile among equal values in the order of the source, its released value,
+// and the released value of the same rank, over two streams with missing values and rejected records. If the second
+// pass has other records, nothing is found.
 func TestSecondLook(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	type pair struct{ x, y float64 }
@@ -48,13 +48,15 @@ func TestSecondLook(t *testing.T) {
 		}
 	}
 	targets := []string{"p01", "p10", "p50", "p95", "p99.9"}
-	a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: targets, Sample: 40, Key: testKey(t)})
+	a := newAccumulator(t,
+		Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: targets, Sample: 40, Key: testKey(t)})
 	for _, b := range blocks {
 		a.Add(b)
 	}
 	before := measured(t, a).Column("x")
 	for _, target := range targets {
-		if r := risk(t, before, target, KnowledgeIndex); !math.IsInf(float64(r.R), 1) || !r.Approximate || r.RealisedR == r.RealisedR {
+		if r := risk(t, before, target, KnowledgeIndex); !math.IsInf(float64(r.R), 1) || !r.Approximate ||
+			r.RealisedR == r.RealisedR {
 			t.Errorf("%s by index, not found: %+v", target, r)
 		}
 	}
@@ -77,9 +79,11 @@ func TestSecondLook(t *testing.T) {
 	for i, share := range []float64{0.01, 0.1, 0.5, 0.95, 0.999} {
 		holder := byX[int(math.Ceil(share*float64(len(byX))-1e-9))-1]
 		position := byY[int(math.Ceil(share*float64(len(byY))-1e-9))-1].y
-		for knowledge, d := range map[string]float64{KnowledgeIndex: holder.x - holder.y, KnowledgePosition: holder.x - position} {
+		for knowledge, d := range map[string]float64{KnowledgeIndex: holder.x - holder.y,
+			KnowledgePosition: holder.x - position} {
 			r := risk(t, m, targets[i], knowledge)
-			if want := 1 / (d * d); !(math.Abs(float64(r.R)-want) <= 1e-9*want) && d == d || r.Approximate || d == d && r.R != r.RealisedR {
+			if want := 1 / (d * d); !(math.Abs(float64(r.R)-want) <= 1e-9*want) && d == d || r.Approximate || d == d &&
+				r.R != r.RealisedR {
 				t.Errorf("%s by %s: %+v, want R %v", targets[i], knowledge, r, want)
 			}
 		}
@@ -106,8 +110,9 @@ func (m moving) Apply(b *microdata.Block) error {
 	return nil
 }
 
-// A record that holds a percentile beyond the sample has its own values in the columns that masks read, in every part of the sample: who
-// holds one that the mask leaves is known exactly. Without a second look nothing says whether the mask changes it.
+// A record that holds a percentile beyond the sample has its own values in the columns that masks read, in every part
+// of the sample: who holds one that the mask leaves is known exactly. Without a second look nothing says whether the
+// mask changes it.
 func TestSecondLookTakesWhatMasksRead(t *testing.T) {
 	const n = 60_000
 	r := rand.New(rand.NewPCG(37, 5))
@@ -119,20 +124,24 @@ func TestSecondLookTakesWhatMasksRead(t *testing.T) {
 	for from := 0; from < n; from += 10_000 {
 		b := new(microdata.Block)
 		b.Reset(0, int64(from), 10_000, 2)
-		b.Columns[0].Original, b.Columns[1].Original = microdata.Vector{Values: x[from : from+10_000]}, microdata.Vector{Values: mark[from : from+10_000]}
+		b.Columns[0].Original, b.Columns[1].Original = microdata.Vector{Values: x[from : from+10_000]},
+			microdata.Vector{Values: mark[from : from+10_000]}
 		if err := (moving{r}).Apply(b); err != nil {
 			t.Fatal(err)
 		}
 		blocks = append(blocks, b)
 	}
 	targets := []string{"p02", "p10", "p30", "p50", "p60", "p80", "p95", "p99"}
-	a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true, Elsewhere: true}}, Carry: []int{1}, Targets: targets, Sample: 25_000, Key: testKey(t), Replicates: 12,
-		Replicate: func(m int) Masker { return moving{rand.New(rand.NewPCG(uint64(m), 1))} }})
+	a := newAccumulator(t,
+		Options{Columns: []Column{{Name: "x", Masked: true, Elsewhere: true}}, Carry: []int{1}, Targets: targets,
+			Sample: 25_000, Key: testKey(t), Replicates: 12,
+			Replicate: func(m int) Masker { return moving{rand.New(rand.NewPCG(uint64(m), 1))} }})
 	for _, b := range blocks {
 		a.Add(b)
 	}
 	for _, target := range targets {
-		if r := risk(t, measured(t, a).Column("x"), target, KnowledgeIndex); !math.IsInf(float64(r.R), 1) || r.Errs != ErrsSafe || !r.Bound {
+		if r := risk(t, measured(t, a).Column("x"), target, KnowledgeIndex); !math.IsInf(float64(r.R), 1) ||
+			r.Errs != ErrsSafe || !r.Bound {
 			t.Errorf("%s by index before the second look: %+v, want a bound", target, r)
 		}
 	}
@@ -164,10 +173,12 @@ func TestSecondLookTakesWhatMasksRead(t *testing.T) {
 	}
 }
 
-// One record more than the sample has, and no record must be taken for kept that will be dropped: percentiles are looked for.
+// One record more than the sample has, and no record must be taken for kept that will be dropped: percentiles are
+// looked for.
 func TestSecondLookAtOneRecordMore(t *testing.T) {
 	for _, n := range []int{2, 3, 5, 41, 1101} {
-		o := Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: []string{"p01", "p50", "p99"}, Sample: n - 1, Key: testKey(t)}
+		o := Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: []string{"p01", "p50", "p99"}, Sample: n - 1,
+			Key: testKey(t)}
 		b := new(microdata.Block)
 		b.Reset(0, 0, n, 1)
 		x := make([]float64, n)

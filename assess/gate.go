@@ -7,7 +7,8 @@ import "slices"
 // compared (Risk.Upper, Utility.Lower). Without a rule max_unchanged for a masked column, the
 // gate also fails if more of its values are unchanged than its masks explain or AllowUnchanged
 // permits, and without a rule max_exact if more of its values can be stated than the default limit
-// permits. It also fails if all values of a sensitive column of texts are the original, or if rounded dates are known exactly.
+// permits. It also fails if all values of a sensitive column of texts are the original, or if rounded dates are known
+// exactly.
 func Judge(rules []Rule, m *Measures) Verdict {
 	v := Verdict{Passed: true, Rules: []RuleVerdict{}}
 	for _, r := range rules {

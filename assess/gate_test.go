@@ -18,29 +18,41 @@ func TestRuleCheck(t *testing.T) {
 		{Rule{Column: "wage", MinRMSE: ptr(5000), Target: "typical"}, ""},
 		{Rule{Column: "wage", MinEfficiency: ptr(0.8)}, ""},
 		{Rule{MinEfficiency: ptr(0.8)}, "column: must name a column"},
-		{Rule{Column: "wage"}, "must have exactly one of max_risk, min_rmse, min_efficiency, max_unchanged, max_exact, max_epsilon, max_metric_epsilon, max_linked, max_correct_links, min_k, max_individual_risk, max_expected_population, max_expected_uniques, max_changed, max_entropy_lost, max_posterior, max_pmse, max_replicated_uniques, max_ks, min_overlap, max_attribute_disclosure, min_spatial_k and min_place_rmse, got 0"},
-		{Rule{Column: "wage", MaxRisk: ptr(1), MinRMSE: ptr(1)}, "must have exactly one of max_risk, min_rmse, min_efficiency, max_unchanged, max_exact, max_epsilon, max_metric_epsilon, max_linked, max_correct_links, min_k, max_individual_risk, max_expected_population, max_expected_uniques, max_changed, max_entropy_lost, max_posterior, max_pmse, max_replicated_uniques, max_ks, min_overlap, max_attribute_disclosure, min_spatial_k and min_place_rmse, got 2"},
+		{Rule{Column: "wage"},
+			"must have exactly one of max_risk, min_rmse, min_efficiency, max_unchanged, max_exact, max_epsilon, max_metric_epsilon, max_linked, max_correct_links, min_k, max_individual_risk, max_expected_population, max_expected_uniques, max_changed, max_entropy_lost, max_posterior, max_pmse, max_replicated_uniques, max_ks, min_overlap, max_attribute_disclosure, min_spatial_k and min_place_rmse, got 0"},
+		{Rule{Column: "wage", MaxRisk: ptr(1), MinRMSE: ptr(1)},
+			"must have exactly one of max_risk, min_rmse, min_efficiency, max_unchanged, max_exact, max_epsilon, max_metric_epsilon, max_linked, max_correct_links, min_k, max_individual_risk, max_expected_population, max_expected_uniques, max_changed, max_entropy_lost, max_posterior, max_pmse, max_replicated_uniques, max_ks, min_overlap, max_attribute_disclosure, min_spatial_k and min_place_rmse, got 2"},
 		{Rule{Column: "wage", MaxRisk: ptr(0)}, "max_risk: must be greater than 0, got 0"},
 		{Rule{Column: "wage", MaxRisk: ptr(math.Inf(1))}, "max_risk: must be greater than 0, got +Inf"},
 		{Rule{Column: "wage", MinRMSE: ptr(math.NaN())}, "min_rmse: must be greater than 0, got NaN"},
 		{Rule{Column: "wage", MinEfficiency: ptr(-1)}, "min_efficiency: must be greater than 0, got -1"},
-		{Rule{Column: "wage", MinRMSE: ptr(1), Target: "top"}, `target: must be typical, min, max or a percentile as p01, p50, p99.9, got "top"`},
-		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "indx"}, `knowledge: must be one of mean, index, record, all_releases, position, order, got "indx" (did you mean "index"?)`},
-		{Rule{Column: "wage", MinRMSE: ptr(1), Target: "typical", Knowledge: "position"}, "knowledge: must be mean, index or record with target typical, which has no position"},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Target: "top"},
+			`target: must be typical, min, max or a percentile as p01, p50, p99.9, got "top"`},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "indx"},
+			`knowledge: must be one of mean, index, record, all_releases, position, order, got "indx" (did you mean "index"?)`},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Target: "typical", Knowledge: "position"},
+			"knowledge: must be mean, index or record with target typical, which has no position"},
 		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "record"}, ""},
 		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "index", Record: "alone"}, ""},
 		{Rule{Column: "wage", MaxRisk: ptr(1), Record: "alone"}, ""},
-		{Rule{Column: "wage", MinRMSE: ptr(1), Record: "alon"}, `record: must be one of alone, got "alon" (did you mean "alone"?)`},
-		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "record", Record: "alone"}, "record: must be left out with knowledge record: it is about index"},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Record: "alon"},
+			`record: must be one of alone, got "alon" (did you mean "alone"?)`},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "record", Record: "alone"},
+			"record: must be left out with knowledge record: it is about index"},
 		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "all_releases"}, ""},
 		{Rule{Column: "wage", MinRMSE: ptr(1), Releases: "alone"}, ""},
 		{Rule{Column: "wage", MaxEpsilon: ptr(1), Releases: "alone"}, ""},
 		{Rule{Column: "wage", MinRMSE: ptr(1), Releases: "none"}, `releases: must be one of alone, got "none"`},
-		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "all_releases", Releases: "alone"}, "releases: must be left out with knowledge all_releases"},
-		{Rule{Column: "wage", MinEfficiency: ptr(1), Releases: "alone"}, "releases: must be left out of a rule that is not about what a snooper learns"},
-		{Rule{Column: "wage", MinEfficiency: ptr(1), Record: "alone"}, "record: must be left out of a rule without max_risk or min_rmse"},
-		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Target: "max"}, "target: must be left out with min_efficiency, which has no target"},
-		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Knowledge: "mean"}, "knowledge: must be left out with min_efficiency, which has no knowledge state"},
+		{Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "all_releases", Releases: "alone"},
+			"releases: must be left out with knowledge all_releases"},
+		{Rule{Column: "wage", MinEfficiency: ptr(1), Releases: "alone"},
+			"releases: must be left out of a rule that is not about what a snooper learns"},
+		{Rule{Column: "wage", MinEfficiency: ptr(1), Record: "alone"},
+			"record: must be left out of a rule without max_risk or min_rmse"},
+		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Target: "max"},
+			"target: must be left out with min_efficiency, which has no target"},
+		{Rule{Column: "wage", MinEfficiency: ptr(0.8), Knowledge: "mean"},
+			"knowledge: must be left out with min_efficiency, which has no knowledge state"},
 	} {
 		got := ""
 		ps := c.rule.Check()
@@ -58,13 +70,18 @@ func TestJudge(t *testing.T) {
 	m := &Measures{Columns: []ColumnMeasures{
 		{Name: "wage", Unit: "USD", Masked: true, Original: Moments{N: 100, SD: 450},
 			Utility: Utility{U0: 100. / 450 / 450, Efficiency: 1.9, EfficiencyGate: 0.75},
-			Risk: []Risk{{Target: "typical", Knowledge: "index", R: 1. / 100 / 100, RMSE: 100}, {Target: "max", Knowledge: "index", R: 1. / 150 / 150, RMSE: 150},
-				{Target: "max", Knowledge: "position", R: 1. / 120 / 120, RMSE: 120}, {Target: "p50", Knowledge: "mean", R: 1. / 50 / 50, RMSE: 50}}},
+			Risk: []Risk{{Target: "typical", Knowledge: "index", R: 1. / 100 / 100, RMSE: 100},
+				{Target: "max", Knowledge: "index", R: 1. / 150 / 150, RMSE: 150},
+				{Target: "max", Knowledge: "position", R: 1. / 120 / 120, RMSE: 120},
+				{Target: "p50", Knowledge: "mean", R: 1. / 50 / 50, RMSE: 50}}},
 		{Name: "hours", Masked: true, Utility: Utility{Efficiency: nan, EfficiencyGate: nan},
-			Risk: []Risk{{Target: "max", Knowledge: "index", R: nan, RMSE: nan}, {Target: "min", Knowledge: "index", R: inf, RMSE: 0}}},
+			Risk: []Risk{{Target: "max", Knowledge: "index", R: nan, RMSE: nan},
+				{Target: "min", Knowledge: "index", R: inf, RMSE: 0}}},
 		{Name: "age"},
-		{Name: "late", Masked: true, Risk: []Risk{{Target: "min", Knowledge: "index", R: 0.1, RMSE: 3}, {Target: "max", Knowledge: "index", R: nan, RMSE: nan},
-			{Target: "p50", Knowledge: "index", R: 0.2, RMSE: 2}}},
+		{Name: "late", Masked: true,
+			Risk: []Risk{{Target: "min", Knowledge: "index", R: 0.1, RMSE: 3},
+				{Target: "max", Knowledge: "index", R: nan, RMSE: nan},
+				{Target: "p50", Knowledge: "index", R: 0.2, RMSE: 2}}},
 	}}
 	for _, c := range []struct {
 		rule         Rule
@@ -72,13 +89,20 @@ func TestJudge(t *testing.T) {
 		found        Float
 		text, advice string // parts
 	}{
-		{Rule{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: ptr(4.5e-5)}, true, 1. / 150 / 150, "wage: R of max (index) at most 4.5e-05", ""},
-		{Rule{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: ptr(4e-5)}, false, 1. / 150 / 150, "wage: R of max (index) at most 4e-05", "λ of at least 158.1 USD"},
-		{Rule{Column: "wage", Target: "max", Knowledge: "index", MinRMSE: ptr(150)}, true, 150, "wage: RMSE of max (index) at least 150 USD", ""},
-		{Rule{Column: "wage", Target: "max", MinRMSE: ptr(130)}, false, 120, "(worst: max by position)", "more noise or a bias"},
-		{Rule{Column: "wage", MinRMSE: ptr(50)}, true, 50, "wage: RMSE of every target at least 50 USD (worst: p50 by mean)", ""},
-		{Rule{Column: "wage", MinRMSE: ptr(5000)}, false, 50, "wage: RMSE of every target at least 5000 USD (worst: p50 by mean)", "the released mean lies that near"},
-		{Rule{Column: "wage", Knowledge: "index", MinRMSE: ptr(101)}, false, 100, "(worst: typical by index)", "typical is known by index to within 100 USD"},
+		{Rule{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: ptr(4.5e-5)}, true, 1. / 150 / 150,
+			"wage: R of max (index) at most 4.5e-05", ""},
+		{Rule{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: ptr(4e-5)}, false, 1. / 150 / 150,
+			"wage: R of max (index) at most 4e-05", "λ of at least 158.1 USD"},
+		{Rule{Column: "wage", Target: "max", Knowledge: "index", MinRMSE: ptr(150)}, true, 150,
+			"wage: RMSE of max (index) at least 150 USD", ""},
+		{Rule{Column: "wage", Target: "max", MinRMSE: ptr(130)}, false, 120, "(worst: max by position)",
+			"more noise or a bias"},
+		{Rule{Column: "wage", MinRMSE: ptr(50)}, true, 50, "wage: RMSE of every target at least 50 USD (worst: p50 by mean)",
+			""},
+		{Rule{Column: "wage", MinRMSE: ptr(5000)}, false, 50,
+			"wage: RMSE of every target at least 5000 USD (worst: p50 by mean)", "the released mean lies that near"},
+		{Rule{Column: "wage", Knowledge: "index", MinRMSE: ptr(101)}, false, 100, "(worst: typical by index)",
+			"typical is known by index to within 100 USD"},
 		{Rule{Column: "wage", MinEfficiency: ptr(0.75)}, true, 0.75, "wage: efficiency at least 0.75", ""},
 		{Rule{Column: "wage", MinEfficiency: ptr(0.8)}, false, 0.75, "wage: efficiency at least 0.8", "λ of at most 225 USD"},
 		{Rule{Column: "wage", Target: "p99", MaxRisk: ptr(1)}, false, nan, "wage: R of p99", "not measured"},
@@ -94,7 +118,8 @@ func TestJudge(t *testing.T) {
 	} {
 		v := Judge([]Rule{c.rule}, m)
 		r := v.Rules[0]
-		if v.Passed != c.passed || r.Passed != c.passed || r.Column != c.rule.Column || !strings.Contains(r.Rule, c.text) || !strings.Contains(r.Advice, c.advice) || (r.Advice == "") != c.passed {
+		if v.Passed != c.passed || r.Passed != c.passed || r.Column != c.rule.Column || !strings.Contains(r.Rule, c.text) ||
+			!strings.Contains(r.Advice, c.advice) || (r.Advice == "") != c.passed {
 			t.Errorf("%+v: %+v", c.rule, r)
 		}
 		for _, limit := range []*float64{c.rule.MaxRisk, c.rule.MinRMSE, c.rule.MinEfficiency} {
@@ -145,7 +170,8 @@ func TestJudgeAtTheUnsafeEnd(t *testing.T) {
 		t.Errorf("not a number: upper end %v", got)
 	}
 	// The row with the greater upper end is the worse one, in either order of the rows.
-	rows := []Risk{{Target: "min", Knowledge: "index", R: 5}, {Target: "max", Knowledge: "index", R: 4, SE: 1, Sampled: true}}
+	rows := []Risk{{Target: "min", Knowledge: "index", R: 5},
+		{Target: "max", Knowledge: "index", R: 4, SE: 1, Sampled: true}}
 	for range 2 {
 		m := &Measures{Columns: []ColumnMeasures{{Name: "x", Masked: true, Risk: rows}}}
 		for limit, passed := range map[float64]bool{7.9: false, 8: true} {

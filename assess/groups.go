@@ -102,7 +102,8 @@ func (r *reckoning) look(g *group) {
 			holder := slices.Index(x, f.tau) // −1 for NaN
 			if holder >= 0 {
 				row := g.Rows[holder]
-				f.record = &sample.Extreme{X: f.tau, From: r.data.From[row], Row: r.data.Row[row], Values: make([]float64, len(r.data.Values))}
+				f.record = &sample.Extreme{X: f.tau, From: r.data.From[row], Row: r.data.Row[row],
+					Values: make([]float64, len(r.data.Values))}
 			}
 			g.located[c], g.Holder[c] = append(g.located[c], f), append(g.Holder[c], holder)
 		}

@@ -24,7 +24,9 @@ func grouped(t *testing.T, x, one, two []float64, targets ...string) *reckoning 
 			}
 		}
 	}
-	a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true, Index: 0}, {Name: "one", Index: 1}, {Name: "two", Index: 2}}, Sample: -1, Targets: targets})
+	a := newAccumulator(t,
+		Options{Columns: []Column{{Name: "x", Masked: true, Index: 0}, {Name: "one", Index: 1}, {Name: "two", Index: 2}},
+			Sample: -1, Targets: targets})
 	a.Add(b)
 	return a.reckon(true)
 }
@@ -60,7 +62,8 @@ func TestGroups(t *testing.T) {
 			slices.Sort(values)
 			list = append(list, fmt.Sprint(g.codes, ":", values))
 			f := g.located[0]
-			if len(f) != 3 || f[0].tau != values[0] || f[2].tau != values[len(values)-1] || f[1].tau < values[0] || f[1].tau > values[len(values)-1] {
+			if len(f) != 3 || f[0].tau != values[0] || f[2].tau != values[len(values)-1] || f[1].tau < values[0] ||
+				f[1].tau > values[len(values)-1] {
 				t.Errorf("by %v, group %v: targets %+v of %v", c.by, g.codes, f, values)
 			}
 			for k, one := range f {
@@ -130,7 +133,8 @@ func TestReplayShowsEveryRecord(t *testing.T) {
 	}
 	a = newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true}}, Sample: 10, Key: key})
 	a.Add(wages(t, key, 0, n))
-	if all, err := a.Replay(5, func(*microdata.Block) error { t.Error("a block of a sample"); return nil }); all || err != nil {
+	if all, err := a.Replay(5, func(*microdata.Block) error { t.Error("a block of a sample"); return nil }); all ||
+		err != nil {
 		t.Errorf("of a sample: %v, %v", all, err)
 	}
 }

@@ -135,7 +135,8 @@ func TestCountsInBins(t *testing.T) {
 		x     float64
 		bin   int
 		clash bool
-	}{{-50, 0, true}, {-49, 0, false}, {-0.5, 0, false}, {0, 1, true}, {0.5, 1, false}, {1, 2, true}, {1.5, 2, false}, {2, 3, true}, {80, 3, false}, {90, 3, false}} {
+	}{{-50, 0, true}, {-49, 0, false}, {-0.5, 0, false}, {0, 1, true}, {0.5, 1, false}, {1, 2, true}, {1.5, 2, false},
+		{2, 3, true}, {80, 3, false}, {90, 3, false}} {
 		counts, clash := countIn([]float64{c.x}, edges, 0, 1)
 		for i, n := range counts {
 			if want := map[bool]int{true: 1}[i == c.bin]; n != want || clash != c.clash {

@@ -34,7 +34,8 @@ func TestRulesAboutRespondents(t *testing.T) {
 			t.Fatalf("%s: %v", c.name, ps)
 		}
 		v := Judge([]Rule{c.rule}, &Measures{Identity: c.id})
-		if v.Passed != c.passed || v.Rules[0].Passed != c.passed || !strings.Contains(v.Rules[0].Advice, c.want) || (v.Rules[0].Advice == "") != c.passed {
+		if v.Passed != c.passed || v.Rules[0].Passed != c.passed || !strings.Contains(v.Rules[0].Advice, c.want) ||
+			(v.Rules[0].Advice == "") != c.passed {
 			t.Errorf("%s: %+v, want %v", c.name, v.Rules[0], c.passed)
 		}
 	}
@@ -63,7 +64,8 @@ func TestPairs(t *testing.T) {
 	const n = 500
 	key := testKey(t)
 	for _, sample := range []int{-1, 100} {
-		a := newAccumulator(t, Options{Columns: []Column{{Name: "wage", Masked: true}}, Carry: []int{2}, Sample: sample, Key: key})
+		a := newAccumulator(t,
+			Options{Columns: []Column{{Name: "wage", Masked: true}}, Carry: []int{2}, Sample: sample, Key: key})
 		b := wages(t, key, 0, n)
 		b.Columns[0].Mutable().Values[7] = 1
 		a.Add(b)
@@ -72,7 +74,8 @@ func TestPairs(t *testing.T) {
 		if sample > 0 {
 			want = sample
 		}
-		if len(p.Original[0]) != want || len(p.Released[0]) != want || len(p.Carried[0]) != want || p.Records != n || p.Complete != (sample < 0) {
+		if len(p.Original[0]) != want || len(p.Released[0]) != want || len(p.Carried[0]) != want || p.Records != n ||
+			p.Complete != (sample < 0) {
 			t.Fatalf("sample %d: %d pairs of %d, complete %v", sample, len(p.Original[0]), p.Records, p.Complete)
 		}
 		if sample < 0 {

@@ -37,12 +37,14 @@ func (c *ColumnMeasures) costliest(limit float64) string {
 	shift, spread := b*b, lost-b*b
 	noise := "noise adds to the variance"
 	if sd := float64(c.Original.SD); limit < 1 && sd > 0 {
-		noise += fmt.Sprintf(": alone it has efficiency 1/(1 + λ²/S²), so λ of at most %s", withUnit(sd*math.Sqrt(1/limit-1), c.Unit))
+		noise += fmt.Sprintf(": alone it has efficiency 1/(1 + λ²/S²), so λ of at most %s",
+			withUnit(sd*math.Sqrt(1/limit-1), c.Unit))
 	}
 	if !(shift > room || shift >= spread) || shift == 0 || !(lost > 0) || math.IsInf(lost, 1) {
 		return noise
 	}
-	words := fmt.Sprintf("the mean is shifted by %s, %.0f %% of what is lost: the mask must be less one-sided", withUnit(b, c.Unit), 100*min(1, shift/lost))
+	words := fmt.Sprintf("the mean is shifted by %s, %.0f %% of what is lost: the mask must be less one-sided",
+		withUnit(b, c.Unit), 100*min(1, shift/lost))
 	switch {
 	case spread <= room && shift >= spread:
 		return words
@@ -96,7 +98,8 @@ func (r Rule) judgeRisk(c *ColumnMeasures) RuleVerdict {
 // with which the rule holds.
 func (r Rule) riskVerdict(unit string) (v RuleVerdict, needed float64) {
 	v = RuleVerdict{
-		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Record: r.Record, Releases: r.Releases, Measure: "min_rmse",
+		Rule: r.Column + ": ", Column: r.Column, Target: r.Target, Knowledge: r.Knowledge, Record: r.Record,
+		Releases: r.Releases, Measure: "min_rmse",
 		Found: Float(math.NaN()),
 	}
 	if r.MaxRisk != nil {
@@ -126,8 +129,8 @@ func (r Rule) covers(target, knowledge string) bool {
 // ReleasesAlone is the value of Rule.Releases with which a rule leaves out what earlier releases tell.
 const ReleasesAlone = "alone"
 
-// coversAll is Covers with a word on earlier releases: a rule of the whole record, and so one of index, applies to that of all
-// releases too, unless it says that this one is alone.
+// coversAll is Covers with a word on earlier releases: a rule of the whole record, and so one of index, applies to that
+// of all releases too, unless it says that this one is alone.
 func coversAll(ruleReleases, ruleTarget, ruleKnowledge, ruleRecord, target, knowledge string) bool {
 	if knowledge == KnowledgeAllReleases && ruleKnowledge != knowledge {
 		return ruleReleases != ReleasesAlone && Covers(ruleTarget, ruleKnowledge, ruleRecord, target, KnowledgeRecord)
@@ -153,8 +156,8 @@ func (v RuleVerdict) Covers(target, knowledge string) bool {
 	return coversAll(v.Releases, v.Target, v.Knowledge, v.Record, target, knowledge)
 }
 
-// judgeGated is judgeRisk for a release that a gate lets out or keeps: where the other columns, or with a ledger earlier
-// releases, were not looked at, a rule of index does not hold.
+// judgeGated is judgeRisk for a release that a gate lets out or keeps: where the other columns, or with a ledger
+// earlier releases, were not looked at, a rule of index does not hold.
 func (r Rule) judgeGated(c *ColumnMeasures, ledger bool) RuleVerdict {
 	more := []string{KnowledgeRecord}
 	if ledger {
@@ -173,11 +176,12 @@ func (r Rule) judgeGated(c *ColumnMeasures, ledger bool) RuleVerdict {
 	return r.judgeRisk(c)
 }
 
-// lacks returns a target whose risk by index is known, and whose risk under more knowledge the rule applies to as well and should have
-// been measured and is not; "" if there is none.
+// lacks returns a target whose risk by index is known, and whose risk under more knowledge the rule applies to as well
+// and should have been measured and is not; "" if there is none.
 func (r Rule) lacks(c *ColumnMeasures, knowledge string) string {
 	for _, k := range c.Risk {
-		if k.Knowledge == KnowledgeIndex && r.covers(k.Target, knowledge) && (knowledge != KnowledgeRecord || r.covers(k.Target, KnowledgeIndex)) &&
+		if k.Knowledge == KnowledgeIndex && r.covers(k.Target, knowledge) &&
+			(knowledge != KnowledgeRecord || r.covers(k.Target, KnowledgeIndex)) &&
 			!slices.ContainsFunc(c.Risk, func(o Risk) bool { return o.Target == k.Target && o.Knowledge == knowledge }) {
 			return k.Target
 		}

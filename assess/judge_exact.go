@@ -42,11 +42,13 @@ func (r Rule) checkExact(ps *check.Problems) (given int) {
 
 const exactAdvice = "the noise must blur the values that are usual in this column (multiples of 1,000, heaps): a standard deviation of several of their steps; and no other released column may tell of it (told by, in the report)"
 
-// judgeExact compares the share of values that are stated within a distance, by this release or all of them, with a rule.
+// judgeExact compares the share of values that are stated within a distance, by this release or all of them, with a
+// rule.
 func (r Rule) judgeExact(m *Measures, id *Identity) RuleVerdict {
 	limit := r.MaxExact
 	v := RuleVerdict{Column: r.Column, Measure: "max_exact", Limit: Float(limit.Share), Found: Float(math.NaN()),
-		Rule: fmt.Sprintf("%s: share of values stated within %s at most %s", r.Column, stated(limit.Within), stated(limit.Share))}
+		Rule: fmt.Sprintf("%s: share of values stated within %s at most %s", r.Column, stated(limit.Within),
+			stated(limit.Share))}
 	c := m.Column(r.Column)
 	if c == nil {
 		v.Advice = "the column is not assessed; a rule without its measure does not hold"
@@ -72,7 +74,8 @@ func (r Rule) judgeExact(m *Measures, id *Identity) RuleVerdict {
 	case not != "":
 		v.Advice = notOfAll(not)
 	case math.IsNaN(float64(v.Found)):
-		v.Advice = "it was not measured: it needs assess.intruder.inversion, and masks that say what they do; a rule without its measure does not hold"
+		v.Advice =
+			"it was not measured: it needs assess.intruder.inversion, and masks that say what they do; a rule without its measure does not hold"
 	default:
 		v.Advice = exactAdvice
 	}
@@ -81,7 +84,8 @@ func (r Rule) judgeExact(m *Measures, id *Identity) RuleVerdict {
 
 // notOfAll says that a measure is not known of all releases, and why.
 func notOfAll(not string) string {
-	return "what it is of all releases in the ledger together is not known: " + not + "; say releases: alone in the rule to judge this one by itself"
+	return "what it is of all releases in the ledger together is not known: " + not +
+		"; say releases: alone in the rule to judge this one by itself"
 }
 
 // judgeUsual requires of every column without a rule max_exact that the best snooper states no more
@@ -98,9 +102,11 @@ func judgeUsual(rules []Rule, m *Measures) (broken []RuleVerdict) {
 		if judged || e.Found <= *e.Limit {
 			continue
 		}
-		broken = append(broken, RuleVerdict{Column: e.Column, Measure: "max_exact", Limit: Float(*e.Limit), Found: Float(e.Found),
-			Rule:   fmt.Sprintf("%s: no more values stated within %s than noise of one step of its usual values leaves", e.Column, stated(e.Within)),
-			Advice: exactAdvice + "; or allow it (a rule max_exact)"})
+		broken = append(broken,
+			RuleVerdict{Column: e.Column, Measure: "max_exact", Limit: Float(*e.Limit), Found: Float(e.Found),
+				Rule: fmt.Sprintf("%s: no more values stated within %s than noise of one step of its usual values leaves",
+					e.Column, stated(e.Within)),
+				Advice: exactAdvice + "; or allow it (a rule max_exact)"})
 	}
 	return broken
 }

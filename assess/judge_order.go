@@ -25,7 +25,8 @@ func (c *ColumnMeasures) OrderWarning() string {
 	if order == nil || index != nil && !(order.RMSE < 0.95*index.RMSE) {
 		return ""
 	}
-	text := fmt.Sprintf("%s: the order of the records gives values to within %s", c.Name, withUnit(float64(order.RMSE), c.Unit))
+	text := fmt.Sprintf("%s: the order of the records gives values to within %s", c.Name,
+		withUnit(float64(order.RMSE), c.Unit))
 	if index != nil {
 		text += fmt.Sprintf(", the released value alone to within %s", withUnit(float64(index.RMSE), c.Unit))
 	}
@@ -52,6 +53,7 @@ func (r Rule) judgeShuffled(c *ColumnMeasures, v *RuleVerdict, needed float64) {
 		v.Found, v.Passed = Float(rmse), rmse >= needed
 	}
 	if !v.Passed {
-		v.Advice = advise(Risk{Target: TargetTypical, Knowledge: KnowledgeMean, R: Float(risk), RMSE: Float(rmse)}, needed, c.Unit)
+		v.Advice = advise(Risk{Target: TargetTypical, Knowledge: KnowledgeMean, R: Float(risk), RMSE: Float(rmse)}, needed,
+			c.Unit)
 	}
 }

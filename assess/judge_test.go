@@ -16,13 +16,15 @@ func TestFloatsInJSON(t *testing.T) {
 	for _, c := range []struct {
 		v    float64
 		text string
-	}{{math.Inf(1), `"Infinity"`}, {math.Inf(-1), `"-Infinity"`}, {math.NaN(), "null"}, {0, "0"}, {-1.5e-7, "-1.5e-07"}, {1e21, "1e+21"}} {
+	}{{math.Inf(1), `"Infinity"`}, {math.Inf(-1), `"-Infinity"`}, {math.NaN(), "null"}, {0, "0"}, {-1.5e-7, "-1.5e-07"},
+		{1e21, "1e+21"}} {
 		text, err := json.Marshal(Float(c.v))
 		if err != nil || string(text) != c.text {
 			t.Errorf("%v is written as %s, %v", c.v, text, err)
 		}
 		got := Float(7)
-		if err := got.UnmarshalJSON([]byte(c.text)); err != nil || float64(got) != c.v && !(math.IsNaN(c.v) && math.IsNaN(float64(got))) {
+		if err := got.UnmarshalJSON([]byte(c.text)); err != nil || float64(got) != c.v &&
+			!(math.IsNaN(c.v) && math.IsNaN(float64(got))) {
 			t.Errorf("%s is read as %v, %v", c.text, got, err)
 		}
 	}
@@ -36,7 +38,8 @@ func TestFloatsInJSON(t *testing.T) {
 
 // A rule about the order applies to the typical record only.
 func TestOrderRuleHasNoOtherTarget(t *testing.T) {
-	for target, want := range map[string]string{"": "", "typical": "", "max": `target: must be typical or left out with knowledge order, got "max"`} {
+	for target, want := range map[string]string{"": "", "typical": "",
+		"max": `target: must be typical or left out with knowledge order, got "max"`} {
 		ps := Rule{Column: "wage", MinRMSE: ptr(1), Knowledge: "order", Target: target}.Check()
 		got := ""
 		if len(ps) > 0 {
@@ -74,7 +77,8 @@ func TestAdviceOfEfficiency(t *testing.T) {
 		m := &ColumnMeasures{Name: "wage", Masked: true, Original: Moments{N: n, SD: Float(c.sd)},
 			Utility: Utility{U0: Float(u0), Bias: Float(c.bias), Efficiency: 0.5, EfficiencyGate: 0.5, SE: Float(math.NaN())}}
 		v := Rule{Column: "wage", MinEfficiency: &c.limit}.judgeEfficiency(m)
-		if v.Passed || strings.Contains(v.Advice, "so λ of at most") != c.noise || strings.Contains(v.Advice, "must be less one-sided") != c.onesided {
+		if v.Passed || strings.Contains(v.Advice, "so λ of at most") != c.noise ||
+			strings.Contains(v.Advice, "must be less one-sided") != c.onesided {
 			t.Errorf("%s: %q", c.name, v.Advice)
 		}
 		if strings.HasPrefix(v.Advice, "mask less: noise") != c.noiseMost {
@@ -84,7 +88,8 @@ func TestAdviceOfEfficiency(t *testing.T) {
 			t.Errorf("%s: %q", c.name, v.Advice)
 		}
 	}
-	m := &ColumnMeasures{Utility: Utility{U0: 0, Bias: 3, EfficiencyGate: 0.1, Efficiency: 0.1, SE: Float(math.NaN())}, Original: Moments{N: 3}}
+	m := &ColumnMeasures{Utility: Utility{U0: 0, Bias: 3, EfficiencyGate: 0.1, Efficiency: 0.1, SE: Float(math.NaN())},
+		Original: Moments{N: 3}}
 	if v := (Rule{Column: "wage", MinEfficiency: ptr(0.8)}).judgeEfficiency(m); v.Passed {
 		t.Error(v)
 	}
@@ -94,7 +99,8 @@ func TestAdviceOfEfficiency(t *testing.T) {
 func TestOrderOfShuffledRecordsIsJudgedByTheMean(t *testing.T) {
 	column := func(change func(c *ColumnMeasures)) *ColumnMeasures {
 		// The error of the mean: 30²·99/100 + 4² = 907, an RMSE of 30.116.
-		c := &ColumnMeasures{Name: "wage", Unit: "USD", Masked: true, Original: Moments{N: 100, SD: 30, Mean: 50}, Released: Moments{N: 100, SD: 31, Mean: 54}, Order: &Order{}}
+		c := &ColumnMeasures{Name: "wage", Unit: "USD", Masked: true, Original: Moments{N: 100, SD: 30, Mean: 50},
+			Released: Moments{N: 100, SD: 31, Mean: 54}, Order: &Order{}}
 		change(c)
 		return c
 	}
@@ -110,14 +116,17 @@ func TestOrderOfShuffledRecordsIsJudgedByTheMean(t *testing.T) {
 		{"RMSE above", Rule{MinRMSE: ptr(30.13)}, column(func(*ColumnMeasures) {}), false, math.Sqrt(907), true},
 		{"risk above", Rule{MaxRisk: ptr(1 / 906.0)}, column(func(*ColumnMeasures) {}), true, 1 / 907.0, false},
 		{"risk below", Rule{MaxRisk: ptr(1 / 908.0)}, column(func(*ColumnMeasures) {}), false, 1 / 907.0, true},
-		{"departs, and is shuffled", Rule{MinRMSE: ptr(30)}, column(func(c *ColumnMeasures) { c.Order.Departs, c.Order.Shuffled = true, true }), true, math.Sqrt(907), false},
-		{"departs, and has no fit", Rule{MinRMSE: ptr(30)}, column(func(c *ColumnMeasures) { c.Order.Departs = true }), false, math.NaN(), true},
+		{"departs, and is shuffled", Rule{MinRMSE: ptr(30)},
+			column(func(c *ColumnMeasures) { c.Order.Departs, c.Order.Shuffled = true, true }), true, math.Sqrt(907), false},
+		{"departs, and has no fit", Rule{MinRMSE: ptr(30)}, column(func(c *ColumnMeasures) { c.Order.Departs = true }), false,
+			math.NaN(), true},
 		{"not measured", Rule{MinRMSE: ptr(30)}, column(func(c *ColumnMeasures) { c.Order = nil }), false, math.NaN(), true},
 		{"not masked", Rule{MinRMSE: ptr(30)}, column(func(c *ColumnMeasures) { c.Masked = false }), false, math.NaN(), true},
 	} {
 		c.rule.Column, c.rule.Knowledge = "wage", KnowledgeOrder
 		v := c.rule.judgeRisk(c.column)
-		if v.Passed != c.passed || math.Abs(float64(v.Found)-c.found) > 1e-12*c.found || math.IsNaN(c.found) != math.IsNaN(float64(v.Found)) || (v.Advice != "") != c.advice {
+		if v.Passed != c.passed || math.Abs(float64(v.Found)-c.found) > 1e-12*c.found ||
+			math.IsNaN(c.found) != math.IsNaN(float64(v.Found)) || (v.Advice != "") != c.advice {
 			t.Errorf("%s: %+v", c.name, v)
 		}
 	}
@@ -125,12 +134,16 @@ func TestOrderOfShuffledRecordsIsJudgedByTheMean(t *testing.T) {
 		order, index float64
 		want         string
 	}{
-		{0, 30, ""}, {28.4, 30, "wage: the order of the records gives values to within 28.4 USD, the released value alone to within 30 USD; release"}, {28.6, 30, ""}, {12, 0, "wage: the order of the records gives values to within 12 USD; release"},
+		{0, 30, ""},
+		{
+			28.4, 30,
+			"wage: the order of the records gives values to within 28.4 USD, the released value alone to within 30 USD; release"}, {28.6, 30, ""}, {12, 0, "wage: the order of the records gives values to within 12 USD; release"},
 	} {
 		m := column(func(*ColumnMeasures) {})
 		for knowledge, rmse := range map[string]float64{KnowledgeOrder: c.order, KnowledgeIndex: c.index} {
 			if rmse > 0 {
-				m.Risk = append(m.Risk, Risk{Target: TargetTypical, Knowledge: knowledge, RMSE: Float(rmse)}, Risk{Target: "max", Knowledge: knowledge, RMSE: 1})
+				m.Risk = append(m.Risk, Risk{Target: TargetTypical, Knowledge: knowledge, RMSE: Float(rmse)},
+					Risk{Target: "max", Knowledge: knowledge, RMSE: 1})
 			}
 		}
 		if got := m.OrderWarning(); got != c.want && (c.want == "" || !strings.HasPrefix(got, c.want)) {
@@ -154,12 +167,14 @@ func TestUnchangedOfWhatThereIs(t *testing.T) {
 		{"a mask, no values", ColumnMeasures{Masked: true}, 0},
 		{"no pairs", ColumnMeasures{Masked: true, Original: Moments{N: 5}, Unchanged: count(0)}, 0},
 		{"some", ColumnMeasures{Masked: true, Original: Moments{N: 5}, Released: Moments{N: 4}, Unchanged: count(3)}, 0.75},
-		{"fewer originals", ColumnMeasures{Masked: true, Original: Moments{N: 4}, Released: Moments{N: 5}, Unchanged: count(3)}, 0.75},
+		{"fewer originals",
+			ColumnMeasures{Masked: true, Original: Moments{N: 4}, Released: Moments{N: 5}, Unchanged: count(3)}, 0.75},
 		{"not counted", ColumnMeasures{Masked: true, Original: Moments{N: 5}, Released: Moments{N: 5}}, math.NaN()},
 	} {
 		for _, limit := range []float64{0, 0.5, 0.75, 1} {
 			v := Rule{Column: "wage", MaxUnchanged: &limit}.judgeUnchanged(&c.column)
-			if float64(v.Found) != c.found && !(math.IsNaN(c.found) && math.IsNaN(float64(v.Found))) || v.Passed != (c.found <= limit) || v.Passed != (v.Advice == "") {
+			if float64(v.Found) != c.found && !(math.IsNaN(c.found) && math.IsNaN(float64(v.Found))) ||
+				v.Passed != (c.found <= limit) || v.Passed != (v.Advice == "") {
 				t.Errorf("%s, at most %v: %+v", c.name, limit, v)
 			}
 		}
@@ -169,7 +184,8 @@ func TestUnchangedOfWhatThereIs(t *testing.T) {
 	}
 	// With several columns and rules each one counts, whatever its place in the list.
 	excess := func(name string) ColumnMeasures {
-		return ColumnMeasures{Name: name, Masked: true, Original: Moments{N: 10}, Released: Moments{N: 8}, Unchanged: count(4), UnchangedExplained: &explained, UnchangedExcess: true}
+		return ColumnMeasures{Name: name, Masked: true, Original: Moments{N: 10}, Released: Moments{N: 8},
+			Unchanged: count(4), UnchangedExplained: &explained, UnchangedExcess: true}
 	}
 	fine := ColumnMeasures{Name: "fine", Masked: true}
 	for _, c := range []struct {
@@ -179,11 +195,16 @@ func TestUnchangedOfWhatThereIs(t *testing.T) {
 		want    []string
 		limit   float64
 	}{
-		{[]ColumnMeasures{excess("a"), fine}, nil, nil, []string{"a"}, 0.25}, {[]ColumnMeasures{fine, excess("b")}, nil, nil, []string{"b"}, 0.25},
+		{[]ColumnMeasures{excess("a"), fine}, nil, nil, []string{"a"}, 0.25},
+		{[]ColumnMeasures{fine, excess("b")}, nil, nil, []string{"b"}, 0.25},
 		{[]ColumnMeasures{excess("a"), excess("b")}, []Rule{{Column: "a", MaxUnchanged: ptr(1)}}, nil, []string{"b"}, 0.25},
-		{[]ColumnMeasures{excess("a"), excess("b")}, []Rule{{Column: "a", MinRMSE: ptr(1)}, {Column: "b", MaxUnchanged: ptr(1)}}, nil, []string{"a"}, 0.25},
-		{[]ColumnMeasures{excess("a"), excess("b")}, []Rule{{Column: "b", MaxUnchanged: ptr(1)}, {Column: "a", MaxUnchanged: ptr(1)}}, nil, nil, 0},
-		{[]ColumnMeasures{excess("a")}, nil, ptr(0.4), []string{"a"}, 0.4}, {[]ColumnMeasures{excess("a")}, nil, ptr(0.1), []string{"a"}, 0.25}, {[]ColumnMeasures{excess("a")}, nil, ptr(0.5), nil, 0},
+		{[]ColumnMeasures{excess("a"), excess("b")},
+			[]Rule{{Column: "a", MinRMSE: ptr(1)}, {Column: "b", MaxUnchanged: ptr(1)}}, nil, []string{"a"}, 0.25},
+		{[]ColumnMeasures{excess("a"), excess("b")},
+			[]Rule{{Column: "b", MaxUnchanged: ptr(1)}, {Column: "a", MaxUnchanged: ptr(1)}}, nil, nil, 0},
+		{[]ColumnMeasures{excess("a")}, nil, ptr(0.4), []string{"a"}, 0.4},
+		{[]ColumnMeasures{excess("a")}, nil, ptr(0.1), []string{"a"}, 0.25},
+		{[]ColumnMeasures{excess("a")}, nil, ptr(0.5), nil, 0},
 	} {
 		var got []string
 		for _, v := range judgeLaws(c.rules, &Measures{Columns: c.columns, AllowUnchanged: c.allowed}) {
@@ -205,7 +226,8 @@ func TestUnchangedOfWhatThereIs(t *testing.T) {
 	if got, want := whole.UnchangedWarning(), "a: all of its 8 released values are the original: its masks have left each as it is"; got != want {
 		t.Errorf("%q", got)
 	}
-	if *whole.UnchangedExplained = 2; !strings.Contains(whole.UnchangedWarning(), "8 of 8 released values are the original; the law of the masks explains 2") {
+	if *whole.UnchangedExplained = 2; !strings.Contains(whole.UnchangedWarning(),
+		"8 of 8 released values are the original; the law of the masks explains 2") {
 		t.Errorf("%q", whole.UnchangedWarning())
 	}
 	if got := fine.UnchangedWarning(); got != "" {
@@ -217,7 +239,8 @@ func TestUnchangedOfWhatThereIs(t *testing.T) {
 func TestProfilesThatCannotBe(t *testing.T) {
 	column := func(name string) ColumnProfile { return ColumnProfile{Name: name} }
 	profile := func(change func(p *Profile)) *Profile {
-		p := &Profile{Schema: ProfileSchema, Columns: []ColumnProfile{column("a"), column("b"), column("c")}, Covariance: [][]float64{{1, 2, 3}, {2, 1, 3}, {3, 3, 1}}}
+		p := &Profile{Schema: ProfileSchema, Columns: []ColumnProfile{column("a"), column("b"), column("c")},
+			Covariance: [][]float64{{1, 2, 3}, {2, 1, 3}, {3, 3, 1}}}
 		change(p)
 		return p
 	}
@@ -225,22 +248,24 @@ func TestProfilesThatCannotBe(t *testing.T) {
 		p    *Profile
 		want string
 	}{
-		"as it should be":    {profile(func(p *Profile) {}), ""},
-		"most decimals":      {profile(func(p *Profile) { p.Columns[2].Decimals = 9 }), ""},
-		"no decimals":        {profile(func(p *Profile) { p.Columns[0].Decimals = -1 }), ""},
-		"too many decimals":  {profile(func(p *Profile) { p.Columns[2].Decimals = 10 }), "columns[2].decimals"},
-		"decimals below":     {profile(func(p *Profile) { p.Columns[0].Decimals = -2 }), "columns[0].decimals"},
-		"the first unnamed":  {profile(func(p *Profile) { p.Columns[0].Name = "" }), "columns[0].name: must not be empty"},
-		"the last unnamed":   {profile(func(p *Profile) { p.Columns[2].Name = "" }), "columns[2].name: must not be empty"},
-		"a name twice":       {profile(func(p *Profile) { p.Columns[2].Name = "a" }), `columns[2].name: must be given once, got "a" again`},
-		"negative SD":        {profile(func(p *Profile) { p.Columns[1].SD = -1e-9 }), "columns[1].sd"},
-		"infinite SD":        {profile(func(p *Profile) { p.Columns[1].SD = math.Inf(1) }), "columns[1].sd"},
-		"SD of 0":            {profile(func(p *Profile) { p.Columns[1].SD = 0 }), ""},
-		"unknown SD":         {profile(func(p *Profile) { p.Columns[1].SD = math.NaN() }), ""},
-		"negative count":     {profile(func(p *Profile) { p.Columns[2].N = -1 }), "columns[2].n"},
-		"negative nulls":     {profile(func(p *Profile) { p.Columns[2].Nulls = -1 }), "columns[2].n"},
-		"a row too few":      {profile(func(p *Profile) { p.Covariance = p.Covariance[:2] }), "covariance: must have a row"},
-		"a row too many":     {profile(func(p *Profile) { p.Covariance = append(p.Covariance, nil) }), "covariance: must have a row"},
+		"as it should be":   {profile(func(p *Profile) {}), ""},
+		"most decimals":     {profile(func(p *Profile) { p.Columns[2].Decimals = 9 }), ""},
+		"no decimals":       {profile(func(p *Profile) { p.Columns[0].Decimals = -1 }), ""},
+		"too many decimals": {profile(func(p *Profile) { p.Columns[2].Decimals = 10 }), "columns[2].decimals"},
+		"decimals below":    {profile(func(p *Profile) { p.Columns[0].Decimals = -2 }), "columns[0].decimals"},
+		"the first unnamed": {profile(func(p *Profile) { p.Columns[0].Name = "" }), "columns[0].name: must not be empty"},
+		"the last unnamed":  {profile(func(p *Profile) { p.Columns[2].Name = "" }), "columns[2].name: must not be empty"},
+		"a name twice": {profile(func(p *Profile) { p.Columns[2].Name = "a" }),
+			`columns[2].name: must be given once, got "a" again`},
+		"negative SD":    {profile(func(p *Profile) { p.Columns[1].SD = -1e-9 }), "columns[1].sd"},
+		"infinite SD":    {profile(func(p *Profile) { p.Columns[1].SD = math.Inf(1) }), "columns[1].sd"},
+		"SD of 0":        {profile(func(p *Profile) { p.Columns[1].SD = 0 }), ""},
+		"unknown SD":     {profile(func(p *Profile) { p.Columns[1].SD = math.NaN() }), ""},
+		"negative count": {profile(func(p *Profile) { p.Columns[2].N = -1 }), "columns[2].n"},
+		"negative nulls": {profile(func(p *Profile) { p.Columns[2].Nulls = -1 }), "columns[2].n"},
+		"a row too few":  {profile(func(p *Profile) { p.Covariance = p.Covariance[:2] }), "covariance: must have a row"},
+		"a row too many": {profile(func(p *Profile) { p.Covariance = append(p.Covariance, nil) }),
+			"covariance: must have a row"},
 		"an entry too few":   {profile(func(p *Profile) { p.Covariance[2] = p.Covariance[2][:2] }), "covariance[2]"},
 		"an entry too many":  {profile(func(p *Profile) { p.Covariance[0] = append(p.Covariance[0], 1) }), "covariance[0]"},
 		"a schema to come":   {profile(func(p *Profile) { p.Schema += "0" }), "schema"},
@@ -253,7 +278,8 @@ func TestProfilesThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
-	if p := profile(func(*Profile) {}); p.Column("c") != &p.Columns[2] || p.Column("a") != &p.Columns[0] || p.Column("d") != nil {
+	if p := profile(func(*Profile) {}); p.Column("c") != &p.Columns[2] || p.Column("a") != &p.Columns[0] ||
+		p.Column("d") != nil {
 		t.Error("columns are not found by name")
 	}
 	a, b := NewProfiler([]Column{{Name: "a"}}), NewProfiler([]Column{{Name: "b"}})
@@ -328,14 +354,18 @@ func TestMasksThatFail(t *testing.T) {
 	s := newSurvey(200, 3, true)
 	for _, at := range []string{"survey", "end", "apply", ""} {
 		of := func(int) Masker { return failingMask{at} }
-		o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Key: testKey(t), Targets: []string{"max"}, Replicates: 3, Replicate: of}
+		o := Options{Columns: []Column{{Name: "wage", Masked: true}}, Key: testKey(t), Targets: []string{"max"},
+			Replicates: 3, Replicate: of}
 		a := newAccumulator(t, o)
 		s.blocks(a.Add)
 		for what, measure := range map[string]func() error{
 			"Measure":      func() error { _, err := a.Measure(t.Context()); return err },
 			"MeasureQuick": func() error { _, err := a.MeasureQuick(t.Context()); return err },
 			"Explore": func() error {
-				_, err := a.Explore(t.Context(), Exploration{Points: 1, Replicate: func(int) []Masker { return []Masker{failingMask{at}} }, From: 1, Replicates: 2})
+				_,
+					err := a.Explore(t.Context(), Exploration{Points: 1, Replicate: func(int) []Masker {
+					return []Masker{failingMask{at}}
+				}, From: 1, Replicates: 2})
 				return err
 			},
 			"Snapshots": func() error {
@@ -360,7 +390,11 @@ func TestMasksThatFail(t *testing.T) {
 func TestJudgeHoldsTheLaw(t *testing.T) {
 	explained, count := Float(2), int64(4)
 	m := func(gated bool) *Measures {
-		return &Measures{Gated: gated, Columns: []ColumnMeasures{{Name: "a", Masked: true, Original: Moments{N: 8}, Released: Moments{N: 8}, Unchanged: &count, UnchangedExplained: &explained, UnchangedExcess: true}}}
+		return &Measures{
+			Gated: gated,
+			Columns: []ColumnMeasures{
+				{Name: "a", Masked: true, Original: Moments{N: 8}, Released: Moments{N: 8}, Unchanged: &count,
+					UnchangedExplained: &explained, UnchangedExcess: true}}}
 	}
 	satisfied := Rule{Column: "a", MaxUnchanged: ptr(1)}
 	elsewhere := Rule{Column: "b", MaxUnchanged: ptr(1)}
@@ -378,7 +412,8 @@ func TestJudgeHoldsTheLaw(t *testing.T) {
 		}
 	}
 	one := Judge([]Rule{{Column: "a", MinRMSE: ptr(0)}}, m(false))
-	if last := one.Rules[len(one.Rules)-1]; one.Passed || last.Measure != "max_unchanged" || last.Passed || last.Limit != 0.25 || last.Found != 0.5 {
+	if last := one.Rules[len(one.Rules)-1]; one.Passed || last.Measure != "max_unchanged" || last.Passed ||
+		last.Limit != 0.25 || last.Found != 0.5 {
 		t.Errorf("with one rule of another measure: %+v", one)
 	}
 }
@@ -397,7 +432,8 @@ func TestJudgeInversion(t *testing.T) {
 		{9, []string{"a by x", "b by y"}, "the masks are undone by whoever knows them: a by x; b by y"},
 	} {
 		v := Judge(nil, &Measures{Identity: &Identity{Inverted: &c.inverted, InvertedBy: c.by}})
-		if v.Passed != (c.inverted == 0) || len(v.Rules) != 1 || v.Rules[0].Advice != c.advice || v.Rules[0].Passed != v.Passed || v.Rules[0].Found != Float(c.inverted) {
+		if v.Passed != (c.inverted == 0) || len(v.Rules) != 1 || v.Rules[0].Advice != c.advice ||
+			v.Rules[0].Passed != v.Passed || v.Rules[0].Found != Float(c.inverted) {
 			t.Errorf("%v of %v: %+v", c.inverted, c.by, v)
 		}
 	}

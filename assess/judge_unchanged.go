@@ -33,7 +33,8 @@ func (c *ColumnMeasures) UnchangedWarning() string {
 		return ""
 	}
 	if *c.Unchanged == c.pairs() && c.UnchangedExplained != nil && !(float64(*c.UnchangedExplained) >= 0.5) {
-		return fmt.Sprintf("%s: all of its %d released values are the original: its masks have left each as it is", c.Name, c.pairs())
+		return fmt.Sprintf("%s: all of its %d released values are the original: its masks have left each as it is", c.Name,
+			c.pairs())
 	}
 	return fmt.Sprintf("%s: %d of %d released values are the original; the law of the masks explains %s",
 		c.Name, *c.Unchanged, c.pairs(), number(math.Round(float64(*c.UnchangedExplained))))
@@ -79,8 +80,9 @@ func judgeLaws(rules []Rule, m *Measures) (broken []RuleVerdict) {
 		if m.AllowUnchanged != nil {
 			limit = max(limit, *m.AllowUnchanged)
 		}
-		broken = append(broken, RuleVerdict{Column: c.Name, Measure: "max_unchanged", Limit: Float(limit), Found: Float(c.unchangedShare()),
-			Rule: c.Name + ": no more released values equal to the original than the masks explain", Advice: unchangedAdvice})
+		broken = append(broken,
+			RuleVerdict{Column: c.Name, Measure: "max_unchanged", Limit: Float(limit), Found: Float(c.unchangedShare()),
+				Rule: c.Name + ": no more released values equal to the original than the masks explain", Advice: unchangedAdvice})
 	}
 	return broken
 }

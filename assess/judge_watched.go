@@ -30,12 +30,12 @@ func (c Unaltered) Warning() string {
 	return fmt.Sprintf("%s: all of its released values are the original: its masks have left each as it is", c.Column)
 }
 
-// mostDetermined is the greatest share of a column's rounded dates that may be known exactly by the release alone, as for values on a lattice that
-// masks leave nearest to their own.
+// mostDetermined is the greatest share of a column's rounded dates that may be known exactly by the release alone, as
+// for values on a lattice that masks leave nearest to their own.
 const mostDetermined = 0.005
 
-// Excess reports whether too many of a column's rounded dates are known exactly, because each of their intervals has one date: R takes the
-// dates to be spread over it.
+// Excess reports whether too many of a column's rounded dates are known exactly, because each of their intervals has
+// one date: R takes the dates to be spread over it.
 func (d Determined) Excess() bool { return float64(d.Records) > mostDetermined*float64(d.Of) }
 
 // Warning says how many dates are known exactly; "" if they are few.
@@ -47,7 +47,8 @@ func (d Determined) Warning() string {
 }
 
 func (d Determined) words() string {
-	return fmt.Sprintf("%d of %d released dates stand for one and the same original date each, in several records: whoever knows how dates lie in their interval knows them exactly (R is infinite)", d.Records, d.Of)
+	return fmt.Sprintf(
+		"%d of %d released dates stand for one and the same original date each, in several records: whoever knows how dates lie in their interval knows them exactly (R is infinite)", d.Records, d.Of)
 }
 
 // judgeDetermined fails a release in which rounded dates are known exactly.
@@ -66,18 +67,21 @@ func judgeDetermined(m *Measures) (broken []RuleVerdict) {
 
 // Warning says what pseudonyms leave; of no counted identifiers only that they are pseudonyms.
 func (c Renamed) Warning() string {
-	text := c.Column + ": pseudonymised, not anonymised: equal identifiers stay equal, in every file and release of one key and scope"
+	text := c.Column +
+		": pseudonymised, not anonymised: equal identifiers stay equal, in every file and release of one key and scope"
 	switch {
 	case c.Identifiers == 0:
 		return text
 	case c.Repeated == 0:
 		return text + "; each names one record here"
 	case c.Estimated:
-		return fmt.Sprintf("%s; about %d of %d identifiers name several records each, so that respondents can be found by the number of their records", text, c.Repeated, c.Identifiers)
+		return fmt.Sprintf(
+			"%s; about %d of %d identifiers name several records each, so that respondents can be found by the number of their records", text, c.Repeated, c.Identifiers)
 	}
 	text = fmt.Sprintf("%s; %d of %d identifiers name several records each", text, c.Repeated, c.Identifiers)
 	if c.Singular == 0 {
 		return text
 	}
-	return fmt.Sprintf("%s, and %d have a number of records that no other has: whoever knows that number has found them", text, c.Singular)
+	return fmt.Sprintf("%s, and %d have a number of records that no other has: whoever knows that number has found them",
+		text, c.Singular)
 }

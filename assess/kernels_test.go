@@ -143,8 +143,9 @@ func TestExcessOverASample(t *testing.T) {
 			// values of the sample.
 			var least int
 			run := func(same int) *Measures {
-				a := newAccumulator(t, Options{Columns: []Column{{Name: "a", Masked: true}}, Sample: sampled, Key: key, Targets: []string{"max"},
-					Keeping: func(string, float64) Keeping { return Keeping{Share: c.share, Most: c.most} }})
+				a := newAccumulator(t,
+					Options{Columns: []Column{{Name: "a", Masked: true}}, Sample: sampled, Key: key, Targets: []string{"max"},
+						Keeping: func(string, float64) Keeping { return Keeping{Share: c.share, Most: c.most} }})
 				b := new(microdata.Block)
 				b.Reset(0, 0, n, 1)
 				copy(b.Columns[0].Alloc(n, false).Values, numbersUpTo(n))
@@ -248,7 +249,8 @@ func TestVectorsOfPairs(t *testing.T) {
 		sums, wanted := pairSums{diff: [4]float64{1, 2, 3, 4}}, pairSums{diff: [4]float64{1, 2, 3, 4}}
 		unchanged, beyond := sums.add(x[:64], y[:64], inX, inY, lo, hi, low, high)
 		wantUnchanged, wantBeyond := wanted.addLoop(x[:64], y[:64], inX, inY, lo, hi, low, high)
-		if unchanged != wantUnchanged || beyond != wantBeyond || !sameOrNaN(sums.diff[:], wanted.diff[:]) || !sameOrNaN(sums.square[:], wanted.square[:]) {
+		if unchanged != wantUnchanged || beyond != wantBeyond || !sameOrNaN(sums.diff[:], wanted.diff[:]) ||
+			!sameOrNaN(sums.square[:], wanted.square[:]) {
 			t.Fatalf("round %d: %x, %v, %v, want %x, %v, %v", round, unchanged, beyond, sums, wantUnchanged, wantBeyond, wanted)
 		}
 	}

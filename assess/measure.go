@@ -44,7 +44,8 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 	if err := r.replicate(ctx, limit); err != nil {
 		return nil, err
 	}
-	m := &Measures{Records: a.records, Sample: a.sample.Len(), Gated: a.opts.Gated, Earlier: a.opts.Earlier, AllowUnchanged: a.opts.AllowUnchanged}
+	m := &Measures{Records: a.records, Sample: a.sample.Len(), Gated: a.opts.Gated, Earlier: a.opts.Earlier,
+		AllowUnchanged: a.opts.AllowUnchanged}
 	m.Columns = make([]ColumnMeasures, len(a.opts.Columns))
 	one := func(c int) { m.Columns[c] = r.column(c, a.opts.Columns[c]) }
 	if r.exchange == nil {

@@ -39,8 +39,9 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 	block := release(t, x, mask)
 	at := func(sample int) *ColumnMeasures {
 		a := newAccumulator(t, Options{
-			Columns: []Column{{Name: "income", Masked: true}}, Targets: []string{"min", "p01", "p10", "p50", "p90", "p99", "max"},
-			Sample: sample, Key: key, Replicates: m,
+			Columns: []Column{{Name: "income", Masked: true}},
+			Targets: []string{"min", "p01", "p10", "p50", "p90", "p99", "max"},
+			Sample:  sample, Key: key, Replicates: m,
 			Replicate: func(m int) Masker { r := mask; r.replicate = m; return r },
 		})
 		a.Add(block)
@@ -53,7 +54,8 @@ func TestSampledAgreesWithComplete(t *testing.T) {
 	if r := float64(part.Utility.U / full.Utility.U); !(math.Abs(r-1) <= 5*2*0.44/float64(full.Utility.Bias)) {
 		t.Errorf("U: sampled/complete = %v at a bias of %v", r, full.Utility.Bias)
 	}
-	if full.Utility.RealisedU != part.Utility.RealisedU || full.Original != part.Original || full.Released != part.Released {
+	if full.Utility.RealisedU != part.Utility.RealisedU || full.Original != part.Original ||
+		full.Released != part.Released {
 		t.Error("exact figures must not depend on the sample")
 	}
 	var bounds []string
@@ -187,14 +189,18 @@ func (unchanged) Apply(*microdata.Block) error  { return nil }
 
 func TestWithoutMaskingRiskIsInfinite(t *testing.T) {
 	x := []float64{3, 1, 4, 1, 5, 9, 2, 6}
-	for name, replicate := range map[string]func(int) Masker{"no replicates": nil, "replicates": func(int) Masker { return unchanged{} }} {
-		a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: []string{"min", "p50", "max"}, Key: testKey(t), Replicates: 3, Replicate: replicate})
+	for name, replicate := range map[string]func(int) Masker{"no replicates": nil, "replicates": func(int) Masker {
+		return unchanged{}
+	}} {
+		a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: []string{"min", "p50", "max"},
+			Key: testKey(t), Replicates: 3, Replicate: replicate})
 		a.Add(release(t, x, unchanged{}))
 		m := measured(t, a)
 		c := m.Column("x")
 		for _, r := range c.Risk {
 			infinite := r.Knowledge != KnowledgeMean
-			if math.IsInf(float64(r.R), 1) != infinite || math.IsInf(float64(r.RealisedR), 1) != infinite || infinite && r.RMSE != 0 {
+			if math.IsInf(float64(r.R), 1) != infinite || math.IsInf(float64(r.RealisedR), 1) != infinite || infinite &&
+				r.RMSE != 0 {
 				t.Errorf("%s: %s by %s: R %v, realised %v", name, r.Target, r.Knowledge, r.R, r.RealisedR)
 			}
 			if (replicate == nil) != (r.Replicates == 0) {
@@ -237,8 +243,9 @@ func TestTiesAreSettledByPlace(t *testing.T) {
 		row    int
 	}{{"min", 1}, {"max", 0}, {"p50", 5}, {"p34", 4}} { // ⌈9·0.5⌉ = 5, the second 5; ⌈9·0.34⌉ = 4, the first
 		for row := range x {
-			a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: []string{c.target}, Key: testKey(t),
-				Replicates: 1, Replicate: func(int) Masker { return shift{row} }})
+			a := newAccumulator(t,
+				Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: []string{c.target}, Key: testKey(t),
+					Replicates: 1, Replicate: func(int) Masker { return shift{row} }})
 			a.Add(release(t, x, shift{row}))
 			r := risk(t, measured(t, a).Column("x"), c.target, KnowledgeIndex)
 			want := math.Inf(1)
@@ -278,7 +285,8 @@ func TestNullsAreLeftOut(t *testing.T) {
 				square += (x - y) * (x - y)
 			}
 		}
-		if float64(c.Original.N) != n || c.Original.N+c.Original.Nulls != m.Records || c.Released.N+c.Released.Nulls != m.Records {
+		if float64(c.Original.N) != n || c.Original.N+c.Original.Nulls != m.Records ||
+			c.Released.N+c.Released.Nulls != m.Records {
 			t.Errorf("%s: n %d, nulls %d of %d records, want n %v", c.Name, c.Original.N, c.Original.Nulls, m.Records, n)
 		}
 		if want := square / both; !(math.Abs(float64(c.MeanSquaredDifference)-want) <= 1e-9*want) {
@@ -290,7 +298,8 @@ func TestNullsAreLeftOut(t *testing.T) {
 			}
 		}
 	}
-	if c := m.Column("constant"); c.Original.SD != 0 || !math.IsInf(float64(c.Utility.U0), 1) || c.Utility.Efficiency != 1 || len(c.Risk) != 0 {
+	if c := m.Column("constant"); c.Original.SD != 0 || !math.IsInf(float64(c.Utility.U0), 1) ||
+		c.Utility.Efficiency != 1 || len(c.Risk) != 0 {
 		t.Errorf("constant column: %+v", c)
 	}
 	for i := range m.Columns {
@@ -343,12 +352,14 @@ func TestFewRecords(t *testing.T) {
 			}
 		}
 		for _, sample := range []int{-1, 1} {
-			o := Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: tableTargets, Sample: sample, Key: testKey(t), Replicates: 4}
+			o := Options{Columns: []Column{{Name: "x", Masked: true}}, Targets: tableTargets, Sample: sample, Key: testKey(t),
+				Replicates: 4}
 			o.Replicate = func(m int) Masker { return noisy{key: o.Key, columns: []int{0}, lambda: 1, replicate: m} }
 			a := newAccumulator(t, o)
 			a.Add(release(t, x, noisy{key: o.Key, columns: []int{0}, lambda: 1}))
 			c := measured(t, a).Column("x")
-			if float64(c.Original.N) != n || (n == 0) != math.IsNaN(float64(c.Original.Mean)) || (n < 2) != math.IsNaN(float64(c.Original.SD)) {
+			if float64(c.Original.N) != n || (n == 0) != math.IsNaN(float64(c.Original.Mean)) ||
+				(n < 2) != math.IsNaN(float64(c.Original.SD)) {
 				t.Errorf("%v: %+v", x, c.Original)
 			}
 			if (n == 0) != math.IsNaN(float64(c.Original.Min)) || (n == 0) != math.IsNaN(float64(c.Released.Max)) {

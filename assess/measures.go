@@ -85,8 +85,9 @@ type Utility struct {
 // infinite. If R is computed from the masks' law and not from replicates, SE is the error
 // due to the sample (docs/methods.md §9).
 type Risk struct {
-	Target     string `json:"target" doc:"typical, min, p01, …, max"`
-	Knowledge  string `json:"knowledge" doc:"mean, index, record (the snooper uses all released columns of the record), all_releases (and those of earlier releases in the ledger), position or order (the snooper knows the order of the records in the source)"` // mean, index, record, all_releases, position, order
+	Target string `json:"target" doc:"typical, min, p01, …, max"`
+	// mean, index, record, all_releases, position, order
+	Knowledge  string `json:"knowledge" doc:"mean, index, record (the snooper uses all released columns of the record), all_releases (and those of earlier releases in the ledger), position or order (the snooper knows the order of the records in the source)"`
 	R          Float  `json:"R" doc:"disclosure risk 1/E(τ − τ̂)², unit 1/(unit of the column)²"`
 	SE         Float  `json:"R_se" doc:"standard error of R; of an upper bound (bound) R/2; \"Infinity\" if R is approximate and nothing shows how far it is off; null if R is infinite, or exact without replicates"`
 	RMSE       Float  `json:"rmse" doc:"√(1/R), in the column's unit"`
@@ -110,24 +111,26 @@ type Risk struct {
 
 // ColumnMeasures is everything measured of one column.
 type ColumnMeasures struct {
-	Name                  string  `json:"-"`
-	Unit                  string  `json:"unit,omitempty"`
-	Masked                bool    `json:"masked"`
-	Key                   bool    `json:"key,omitempty" doc:"whether its role is key: its risk is that of combinations of keys, and the headline is about the other columns, unless a rule names it or no other is masked"`
-	Original              Moments `json:"original"`
-	Released              Moments `json:"released"`
-	MeanSquaredDifference Float   `json:"mean_squared_difference" doc:"mean of (x − y)²"` // mean of (x − y)² over records with both
+	Name     string  `json:"-"`
+	Unit     string  `json:"unit,omitempty"`
+	Masked   bool    `json:"masked"`
+	Key      bool    `json:"key,omitempty" doc:"whether its role is key: its risk is that of combinations of keys, and the headline is about the other columns, unless a rule names it or no other is masked"`
+	Original Moments `json:"original"`
+	Released Moments `json:"released"`
+	// mean of (x − y)² over records with both
+	MeanSquaredDifference Float `json:"mean_squared_difference" doc:"mean of (x − y)²"`
 	// Of a masked column: the number of released values equal to the original, how many of
 	// them the law of the masks explains, and whether there are more than that.
-	Unchanged          *int64     `json:"unchanged,omitempty" doc:"number of released values equal to the original; absent if no mask changes the column"`
-	UnchangedExplained *Float     `json:"unchanged_explained,omitempty" doc:"how many of them the law of the masks explains"`
-	UnchangedExcess    bool       `json:"unchanged_excess,omitempty" doc:"whether more values are equal to the original than the law of the masks explains"`
-	Utility            Utility    `json:"utility"`
-	Risk               []Risk     `json:"risk"`
-	Order              *Order     `json:"order,omitempty" doc:"what the order of the source's records discloses about a masked column"` // of a masked column: what the order of the records discloses
-	Histogram          *Histogram `json:"histogram,omitempty"`
-	Spikes             *Spikes    `json:"spikes,omitempty" doc:"of a masked column with a value that at least 5 % of the records share, and five times as many as either distinct value beside it: this value and the others apart"`
-	Remark             string     `json:"remark,omitempty" doc:"says where this release is worse than a rule by more than a factor of 10 (the gate judges the expectation over releases) and where a clip may disclose an extreme value"`
+	Unchanged          *int64  `json:"unchanged,omitempty" doc:"number of released values equal to the original; absent if no mask changes the column"`
+	UnchangedExplained *Float  `json:"unchanged_explained,omitempty" doc:"how many of them the law of the masks explains"`
+	UnchangedExcess    bool    `json:"unchanged_excess,omitempty" doc:"whether more values are equal to the original than the law of the masks explains"`
+	Utility            Utility `json:"utility"`
+	Risk               []Risk  `json:"risk"`
+	// of a masked column: what the order of the records discloses
+	Order     *Order     `json:"order,omitempty" doc:"what the order of the source's records discloses about a masked column"`
+	Histogram *Histogram `json:"histogram,omitempty"`
+	Spikes    *Spikes    `json:"spikes,omitempty" doc:"of a masked column with a value that at least 5 % of the records share, and five times as many as either distinct value beside it: this value and the others apart"`
+	Remark    string     `json:"remark,omitempty" doc:"says where this release is worse than a rule by more than a factor of 10 (the gate judges the expectation over releases) and where a clip may disclose an extreme value"`
 }
 
 // Histogram holds the original and released distribution in common bins, from
@@ -161,7 +164,8 @@ type Measures struct {
 	Privacy      *Privacy  // nil if nothing asks for it
 	Together     *Privacy  // Privacy of all releases in the ledger; nil if there is none, or nothing asks for it
 	Earlier      *Earlier  // nil if there is no ledger
-	Linked       *Identity // with a ledger: Identity of a snooper who holds all releases, of what Rule.OfUnion asks for; nil if not measured
+	// with a ledger: Identity of a snooper who holds all releases, of what Rule.OfUnion asks for; nil if not measured
+	Linked *Identity
 
 	Gated          bool     // whether the release passes a gate, with rules or without
 	Unseen         []string // released columns that the risk under knowledge of the whole record leaves out
@@ -210,10 +214,12 @@ type Identity struct {
 	ExpectedUniques    Float
 
 	// Loss of information in the categorical keys that masks change.
-	Changed     Float // share of records whose category was changed, of the key with the greatest share
-	EntropyLost Float // share of a key's entropy that remains when the released category is known, of the key with the greatest share
-	Posterior   Float // greatest probability with which an intruder who knows the masks infers a record's category of a key
-	PMSE        Float // propensity score mean squared error of the masked keys together
+	Changed Float // share of records whose category was changed, of the key with the greatest share
+	// share of a key's entropy that remains when the released category is known, of the key with the greatest share
+	EntropyLost Float
+	// greatest probability with which an intruder who knows the masks infers a record's category of a key
+	Posterior Float
+	PMSE      Float // propensity score mean squared error of the masked keys together
 	// ReplicatedUniques is the share of the original's unique combinations of keys that are in
 	// the release, if masks change some of the keys.
 	ReplicatedUniques Float
@@ -223,8 +229,9 @@ type Identity struct {
 	AttributeDisclosure Float
 	KS                  Float // greatest distance of a numeric column's distributions
 	Overlap             Float // least mean overlap of the confidence intervals of a regression
-	// SpatialK is the least number of people as near to a released point as the true place is, or from whose places the masks could have
-	// moved it; PlaceRMSE the root mean squared distance in metres of the best guess from the true place. Unplaced says why one is not measured.
+	// SpatialK is the least number of people as near to a released point as the true place is, or from whose places the
+	// masks could have moved it; PlaceRMSE the root mean squared distance in metres of the best guess from the true place.
+	// Unplaced says why one is not measured.
 	SpatialK  Float
 	PlaceRMSE Float
 	Unplaced  string
@@ -239,8 +246,8 @@ type Identity struct {
 	Uncounted string
 	// Unlinked and Untold say why Linked and Posterior are not known of all releases, "" if they are.
 	Unlinked, Untold string
-	// KByPersons and RiskByPersons say that MinK and MaxIndividualRisk are those of all records of a person together, which are worse than
-	// those of single records.
+	// KByPersons and RiskByPersons say that MinK and MaxIndividualRisk are those of all records of a person together,
+	// which are worse than those of single records.
 	KByPersons, RiskByPersons bool
 	// Unfitted says why no log-linear model could be fitted, "" if one was or none was asked for.
 	// ExpectedPopulation and ExpectedUniques are then not measured.
@@ -266,12 +273,14 @@ const (
 	KnowledgeIndex    = "index"    // τ̂ = y_t, the linked record
 	KnowledgeRecord   = "record"   // τ̂ is the best estimate from all released columns of the linked record
 	KnowledgePosition = "position" // τ̂ = y_(k), the same order statistic
-	// KnowledgeAllReleases is KnowledgeRecord of a snooper who also has what the ledger says was released of the record before.
+	// KnowledgeAllReleases is KnowledgeRecord of a snooper who also has what the ledger says was released of the record
+	// before.
 	KnowledgeAllReleases = "all_releases"
 )
 
 // knowledges lists the knowledge states in the order of reports.
-var knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgeRecord, KnowledgeAllReleases, KnowledgePosition, KnowledgeOrder}
+var knowledges = []string{KnowledgeMean, KnowledgeIndex, KnowledgeRecord, KnowledgeAllReleases, KnowledgePosition,
+	KnowledgeOrder}
 
 // TargetTypical is the target "any record of the sample": Duncan et al. (2004), eq. 3 under
 // knowledge of the mean.

@@ -38,19 +38,22 @@ type Column struct {
 	Single     bool // of type float32, which a profile's decimals go by
 	Key        bool // whether it is a key of the respondents, whose risk is that of combinations of categories
 	Masked     bool // whether it has risks; an unmasked column has moments, correlations and utility only
-	Exchanged  bool // whether a mask moves its values between records, so that a record's released value does not depend on its own original alone
-	Withheld   bool // whether it is not released, and only measured
-	Copies     int  // number of releases of the same data in which it has draws of its own; a snooper has all and takes their mean; 0: 1
-	Undoing    Undoing
-	// Fitted says that its released values come from all original ones together: from a model, groups, a percentile. HeldOut is
-	// the share of the records that are set aside, at random, before a model is fitted.
+	// whether a mask moves its values between records, so that a record's released value does not depend on its own
+	// original alone
+	Exchanged bool
+	Withheld  bool // whether it is not released, and only measured
+	// number of releases of the same data in which it has draws of its own; a snooper has all and takes their mean; 0: 1
+	Copies  int
+	Undoing Undoing
+	// Fitted says that its released values come from all original ones together: from a model, groups, a percentile.
+	// HeldOut is the share of the records that are set aside, at random, before a model is fitted.
 	Fitted  bool
 	HeldOut float64
-	// Elsewhere says that a mask goes by other columns of the record too, such as a condition: of two records with the same
-	// original value one may be changed and the other not.
+	// Elsewhere says that a mask goes by other columns of the record too, such as a condition: of two records with the
+	// same original value one may be changed and the other not.
 	Elsewhere bool
-	// Alike says that all records with one original value, such as those of one place, have one draw: they are one for an intruder who goes
-	// by the whole record, since none of them tells of the others.
+	// Alike says that all records with one original value, such as those of one place, have one draw: they are one for an
+	// intruder who goes by the whole record, since none of them tells of the others.
 	Alike bool
 	// Shared says that records with the same original value may share a draw (the members of a household), so that their
 	// released values are the same.
@@ -96,8 +99,8 @@ type Options struct {
 	// and U are those of the release alone.
 	Replicate func(m int) Masker
 
-	// Persons are the columns that identify a respondent, in Carry or Columns, and Repeated is Replicate where records of one
-	// respondent share the draws of equal values; it is used if there are such records.
+	// Persons are the columns that identify a respondent, in Carry or Columns, and Repeated is Replicate where records of
+	// one respondent share the draws of equal values; it is used if there are such records.
 	Persons  []int
 	Repeated func(m int) Masker
 
@@ -206,7 +209,8 @@ func (o Options) resolve() (Options, []orderstat.Target, error) {
 	o.Beside, o.Unseen = slices.Clone(o.Beside), slices.Clone(o.Unseen)
 	for _, c := range o.Beside {
 		if c.Index < 0 || seen[c.Index] {
-			return o, nil, fmt.Errorf("assess: beside: %s: index must be at least 0 and not that of a measured column, got %d", c.Name, c.Index)
+			return o, nil, fmt.Errorf("assess: beside: %s: index must be at least 0 and not that of a measured column, got %d",
+				c.Name, c.Index)
 		}
 	}
 	if len(o.Carry) > 0 && o.Carry[0] < 0 {

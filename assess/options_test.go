@@ -14,7 +14,8 @@ func TestDefaultsFallWithTheColumns(t *testing.T) {
 		extremes, order int
 	}{
 		{1, 0, 100, 8192}, {1, 5, 100, 8192}, {42, 0, 100, 8192}, {43, 0, 100, 8128}, {85, 0, 100, 4112}, {86, 0, 100, 4096},
-		{102, 0, 100, 4096}, {103, 0, 98, 4096}, {102, 4, 98, 4096}, {1023, 0, 1, 4096}, {1100, 0, 1, 4096}, {3000, 0, 1, 4096},
+		{102, 0, 100, 4096}, {103, 0, 98, 4096}, {102, 4, 98, 4096}, {1023, 0, 1, 4096}, {1100, 0, 1, 4096},
+		{3000, 0, 1, 4096},
 	} {
 		o := Options{Columns: numbered(c.columns)}
 		for i := range c.carry {
@@ -23,7 +24,8 @@ func TestDefaultsFallWithTheColumns(t *testing.T) {
 		got, _, err := o.resolve()
 		must(t, err)
 		if got.Extremes != c.extremes || got.OrderBins != c.order || got.Sample != 100_000 {
-			t.Errorf("%d columns and %d: %d extremes, %d bins, a sample of %d", c.columns, c.carry, got.Extremes, got.OrderBins, got.Sample)
+			t.Errorf("%d columns and %d: %d extremes, %d bins, a sample of %d", c.columns, c.carry, got.Extremes, got.OrderBins,
+				got.Sample)
 		}
 		o.Extremes, o.OrderBins, o.Sample = 3, 5000, -1
 		if got, _, err = o.resolve(); err != nil || got.Extremes != 3 || got.OrderBins != 5000 || got.Sample != -1 {
@@ -47,12 +49,15 @@ func TestCarriedColumns(t *testing.T) {
 		want    []int
 		refused string
 	}{
-		{of(0), nil, nil, ""}, {of(2, 0), []int{5, 0, 3, 5, 2, 0}, []int{3, 5}, ""}, {of(0), []int{1, -1}, nil, "carry"}, {of(0), []int{-1, 1}, nil, "carry"},
-		{of(0, 1, 1), nil, nil, "given once"}, {of(1, 0, 1), nil, nil, "given once"}, {of(0, -1), nil, nil, "at least 0"}, {of(-1, 0), nil, nil, "at least 0"}, {nil, nil, nil, "columns"},
+		{of(0), nil, nil, ""}, {of(2, 0), []int{5, 0, 3, 5, 2, 0}, []int{3, 5}, ""}, {of(0), []int{1, -1}, nil, "carry"},
+		{of(0), []int{-1, 1}, nil, "carry"},
+		{of(0, 1, 1), nil, nil, "given once"}, {of(1, 0, 1), nil, nil, "given once"}, {of(0, -1), nil, nil, "at least 0"},
+		{of(-1, 0), nil, nil, "at least 0"}, {nil, nil, nil, "columns"},
 	} {
 		o := Options{Columns: c.columns, Carry: c.carry}
 		got, _, err := o.resolve()
-		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) || err == nil && !slices.Equal(got.Carry, c.want) {
+		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) || err == nil &&
+			!slices.Equal(got.Carry, c.want) {
 			t.Errorf("%v, %v: %v, %v", c.columns, c.carry, got.Carry, err)
 		}
 	}

@@ -14,7 +14,8 @@ func (r *reckoning) order(c int, m *ColumnMeasures) {
 		return
 	}
 	found := s.order.Departure()
-	m.Order = &Order{Descents: Float(found.Descents), Autocorrelation: Float(found.Autocorrelation), Departs: found.Departs, Shuffled: r.a.opts.Shuffled}
+	m.Order = &Order{Descents: Float(found.Descents), Autocorrelation: Float(found.Autocorrelation),
+		Departs: found.Departs, Shuffled: r.a.opts.Shuffled}
 	if !m.Order.Departs || m.Order.Shuffled {
 		return
 	}
@@ -23,7 +24,8 @@ func (r *reckoning) order(c int, m *ColumnMeasures) {
 		return
 	}
 	m.Order.Fit = best.Name
-	risk := Risk{Target: TargetTypical, Knowledge: KnowledgeOrder, R: Float(estimate.Risk(best.Mse)), Sampled: best.Sampled}
+	risk := Risk{Target: TargetTypical, Knowledge: KnowledgeOrder, R: Float(estimate.Risk(best.Mse)),
+		Sampled: best.Sampled}
 	risk.SE = Float(estimate.StandardError(float64(risk.R), best.Noise))
 	risk.RMSE, risk.RealisedR = Float(math.Sqrt(best.Mse)), risk.R
 	m.Risk = append(m.Risk, risk)

@@ -108,7 +108,8 @@ func TestOrderOfASortedFile(t *testing.T) {
 					t.Fatalf("n %d: no risk by order: %+v", n, c.Order)
 				}
 				if got := float64(risk.RMSE); got > 1.1*truth || got < 0.5*truth {
-					t.Errorf("n %d, falling %v, %d bins: known to ± %.1f, by isotonic regression of all to ± %.1f (%s)", n, falling, bins, got, truth, c.Order.Fit)
+					t.Errorf("n %d, falling %v, %d bins: known to ± %.1f, by isotonic regression of all to ± %.1f (%s)", n, falling,
+						bins, got, truth, c.Order.Fit)
 				}
 				if c.OrderWarning() == "" && truth < 150 {
 					t.Error("no warning")
@@ -241,7 +242,8 @@ func TestOrdersOfManyKinds(t *testing.T) {
 				continue
 			}
 			got := float64(risk.RMSE)
-			t.Logf("%s, %d bins: ± %.4f, the best there is ± %.4f, %s, SE of R %.2g of %.3g", name, bins, got, truth, c.Order.Fit, risk.SE, risk.R)
+			t.Logf("%s, %d bins: ± %.4f, the best there is ± %.4f, %s, SE of R %.2g of %.3g", name, bins, got, truth,
+				c.Order.Fit, risk.SE, risk.R)
 			luck := 1 + 3*float64(risk.SE/risk.R)/2 // the standard error of RMSE is half that of R
 			if got > 1.1*luck*truth || got < truth/3 {
 				t.Errorf("%s, %d bins: known to ± %.4f, by the best means to ± %.4f (%s)", name, bins, got, truth, c.Order.Fit)

@@ -97,8 +97,8 @@ func Known(values []float64) []float64 { return cell.KnownValues(values) }
 // Categories are the values from which on a number of Piece or Known stands for a category.
 const Categories = cell.Categories
 
-// Piece returns what the sample holds of record i of a column of Options.Beside. Of piece 0 it is the released number, also
-// of a date and of text that is a number; otherwise a value, at least Categories, that stands for the category. Of
+// Piece returns what the sample holds of record i of a column of Options.Beside. Of piece 0 it is the released number,
+// also of a date and of text that is a number; otherwise a value, at least Categories, that stands for the category. Of
 // another piece it is a number by which texts are ordered, and NaN where there is no text.
 func Piece(c *microdata.Column, i, piece int) float64 { return cell.Piece(c, i, piece) }
 

@@ -123,7 +123,8 @@ func TestTableOfEmpiricalRiskAndUtility(t *testing.T) {
 		if se := float64(c.Utility.SE / c.Utility.U); se > 0.025 {
 			t.Errorf("f = %v: U has a standard error of %.1f %%", row.f, 100*se)
 		}
-		if d := math.Abs(float64(c.Utility.Efficiency) - row.efficiency); d > 4*math.Sqrt2*float64(c.Utility.SE/c.Utility.U)*row.efficiency+0.005 {
+		if d := math.Abs(float64(c.Utility.Efficiency) - row.efficiency); d > 4*math.Sqrt2*float64(c.Utility.SE/c.Utility.U)*
+			row.efficiency+0.005 {
 			t.Errorf("f = %v: efficiency = %v, want %v", row.f, c.Utility.Efficiency, row.efficiency)
 		}
 		within(t, "max, index", risk(t, c, "max", KnowledgeIndex).R, row.maxIndex, m, 4)
@@ -132,7 +133,8 @@ func TestTableOfEmpiricalRiskAndUtility(t *testing.T) {
 		within(t, "p99, position", risk(t, c, "p99", KnowledgePosition).R, row.p99Position, m, 4)
 		for _, r := range c.Risk {
 			if r.Sampled || r.Replicates != m {
-				t.Errorf("%s by %s: sampled %v, %d replicates; all 177 incomes are in the sample", r.Target, r.Knowledge, r.Sampled, r.Replicates)
+				t.Errorf("%s by %s: sampled %v, %d replicates; all 177 incomes are in the sample", r.Target, r.Knowledge, r.Sampled,
+					r.Replicates)
 			}
 		}
 	}

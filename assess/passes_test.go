@@ -113,7 +113,8 @@ func TestPassesByDefinition(t *testing.T) {
 	} {
 		for _, odd := range []bool{false, true} {
 			rng := rand.New(rand.NewPCG(61, uint64(len(sizes)*sizes[0])))
-			columns := []Column{{Name: "a", Index: 0, Masked: true}, {Name: "b", Index: 1, Masked: true}, {Name: "c", Index: 2, Masked: true}}
+			columns := []Column{{Name: "a", Index: 0, Masked: true}, {Name: "b", Index: 1, Masked: true},
+				{Name: "c", Index: 2, Masked: true}}
 			a := newAccumulator(t, Options{Columns: columns, Key: testKey(t), Extremes: extremes})
 			var all [3]columnValues
 			first := int64(0)
@@ -221,7 +222,8 @@ func places(s *columnSums, top bool) (list []int64) {
 // A difference of 0 with either sign counts, the smallest positive one does not.
 func TestNone(t *testing.T) {
 	least := math.SmallestNonzeroFloat64
-	for d, want := range map[float64]int{0: 1, least: 0, -least: 0, 1: 0, -1: 0, math.MaxFloat64: 0, -math.MaxFloat64: 0, math.Inf(1): 0, math.Inf(-1): 0} {
+	for d, want := range map[float64]int{0: 1, least: 0, -least: 0, 1: 0, -1: 0, math.MaxFloat64: 0, -math.MaxFloat64: 0,
+		math.Inf(1): 0, math.Inf(-1): 0} {
 		if got := none(d); got != want {
 			t.Errorf("%v gives %d", d, got)
 		}

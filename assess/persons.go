@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// repeated reports whether two records of the sample are one respondent's and have the same value of a masked column: an
-// unchanged value of a respondent is released unchanged (the waves of a panel, the states of a register).
+// repeated reports whether two records of the sample are one respondent's and have the same value of a masked column:
+// an unchanged value of a respondent is released unchanged (the waves of a panel, the states of a register).
 func (r *reckoning) repeated() bool {
 	o := &r.a.opts
 	if len(o.Persons) == 0 {

@@ -76,7 +76,8 @@ func TestTruePlaces(t *testing.T) {
 	}
 	p.sample.Settle()
 	q.sample.Settle()
-	if p.sample.Len() != 200 || !slices.Equal(p.sample.Row, q.sample.Row) || !slices.Equal(p.sample.Priority, q.sample.Priority) {
+	if p.sample.Len() != 200 || !slices.Equal(p.sample.Row, q.sample.Row) ||
+		!slices.Equal(p.sample.Priority, q.sample.Priority) {
 		t.Error("the profile's sample depends on the blocks")
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// Privacy is what differential privacy says of the release of one record, by the configuration alone: no value of the data
-// is used. Each record is masked by itself, so the figures are local (docs/methods.md, section 10): two records of one person
-// in one place, with values in the same columns, are compared in what of them may be released.
+// Privacy is what differential privacy says of the release of one record, by the configuration alone: no value of the
+// data is used. Each record is masked by itself, so the figures are local (docs/methods.md, section 10): two records of
+// one person in one place, with values in the same columns, are compared in what of them may be released.
 type Privacy struct {
 	Delta   *Float          `json:"delta,omitempty" doc:"δ of assess.privacy: the probability with which ε need not hold; absent if it is not given"`
 	Rate    *Float          `json:"rate,omitempty" doc:"the probability with which a record is released (sample); δ, not ε, is multiplied by it"`

@@ -34,9 +34,12 @@ func TestRulesOnPrivacyAreChecked(t *testing.T) {
 // Every rule holds up to its limit and not beyond, and none does where nothing is stated.
 func TestGateOnPrivacy(t *testing.T) {
 	column := ColumnPrivacy{Column: "wage", PrivacyLoss: PrivacyLoss{Epsilon: 1.5}, Metric: 0.002}
-	hidden := ColumnPrivacy{Column: "age", PrivacyLoss: NoLoss("it is rounded"), Metric: Float(math.NaN()), MetricNot: "no noise"}
-	plain := ColumnPrivacy{Column: "region", PrivacyLoss: PrivacyLoss{Epsilon: Float(math.Inf(1)), Not: "leaves as it is"}, Metric: Float(math.NaN())}
-	of := &Privacy{Columns: []ColumnPrivacy{column, hidden, plain}, Unit: "household", Person: PrivacyLoss{Epsilon: 3}, Record: PrivacyLoss{Epsilon: 1}}
+	hidden := ColumnPrivacy{Column: "age", PrivacyLoss: NoLoss("it is rounded"), Metric: Float(math.NaN()),
+		MetricNot: "no noise"}
+	plain := ColumnPrivacy{Column: "region", PrivacyLoss: PrivacyLoss{Epsilon: Float(math.Inf(1)), Not: "leaves as it is"},
+		Metric: Float(math.NaN())}
+	of := &Privacy{Columns: []ColumnPrivacy{column, hidden, plain}, Unit: "household", Person: PrivacyLoss{Epsilon: 3},
+		Record: PrivacyLoss{Epsilon: 1}}
 	for _, c := range []struct {
 		rule   Rule
 		of     *Privacy
@@ -58,7 +61,8 @@ func TestGateOnPrivacy(t *testing.T) {
 		{Rule{Column: "wage", MaxEpsilon: ptr(1e9)}, nil, false, "wage: ε", "nothing is known"},
 	} {
 		v := Judge([]Rule{c.rule}, &Measures{Privacy: c.of})
-		if one := v.Rules[0]; v.Passed != c.passed || one.Passed != c.passed || !strings.HasPrefix(one.Rule, c.words) || !strings.Contains(one.Advice, c.advice) || c.passed != (one.Advice == "") {
+		if one := v.Rules[0]; v.Passed != c.passed || one.Passed != c.passed || !strings.HasPrefix(one.Rule, c.words) ||
+			!strings.Contains(one.Advice, c.advice) || c.passed != (one.Advice == "") {
 			t.Errorf("%+v: %+v", c.rule, one)
 		}
 	}

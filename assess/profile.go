@@ -61,7 +61,8 @@ type Quantile struct {
 	Value  float64 `yaml:"value"`
 }
 
-var profileTargets = []orderstat.Target{{Name: "p01", Place: 1_000}, {Name: "p05", Place: 5_000}, {Name: "p10", Place: 10_000}, {Name: "p25", Place: 25_000}, {Name: "p50", Place: 50_000},
+var profileTargets = []orderstat.Target{{Name: "p01", Place: 1_000}, {Name: "p05", Place: 5_000},
+	{Name: "p10", Place: 10_000}, {Name: "p25", Place: 25_000}, {Name: "p50", Place: 50_000},
 	{Name: "p75", Place: 75_000}, {Name: "p90", Place: 90_000}, {Name: "p95", Place: 95_000}, {Name: "p99", Place: 99_000}}
 
 // Column returns the profile of the named column, or nil.
@@ -100,7 +101,8 @@ func LoadProfile(text []byte) (*Profile, error) {
 		return nil, errors.New("profile: must be one YAML document")
 	}
 	if len(p.Covariance) != len(p.Columns) {
-		return nil, fmt.Errorf("profile: covariance: must have a row for each of %d columns, got %d", len(p.Columns), len(p.Covariance))
+		return nil, fmt.Errorf("profile: covariance: must have a row for each of %d columns, got %d", len(p.Columns),
+			len(p.Covariance))
 	}
 	for i, c := range p.Columns {
 		switch {
@@ -115,7 +117,8 @@ func LoadProfile(text []byte) (*Profile, error) {
 		case c.Decimals < decimals.None || c.Decimals > decimals.Most:
 			return nil, fmt.Errorf("profile: columns[%d].decimals: must be between 0 and 9, or -1, got %d", i, c.Decimals)
 		case len(p.Covariance[i]) != len(p.Columns):
-			return nil, fmt.Errorf("profile: covariance[%d]: must have %d entries, got %d", i, len(p.Columns), len(p.Covariance[i]))
+			return nil,
+				fmt.Errorf("profile: covariance[%d]: must have %d entries, got %d", i, len(p.Columns), len(p.Covariance[i]))
 		}
 	}
 	return p, nil
@@ -149,8 +152,9 @@ type valueRange struct {
 // NewProfiler returns an empty profiler of the columns.
 func NewProfiler(columns []Column) *Profiler {
 	k := len(columns)
-	p := &Profiler{columns: slices.Clone(columns), gram: comoment.New(k), ends: make([]valueRange, k), sample: sample.New(defaultSample, k),
-		u: make([][]float64, k), buf: comoment.Rows(k), s: make([]float64, k)}
+	p := &Profiler{columns: slices.Clone(columns), gram: comoment.New(k), ends: make([]valueRange, k),
+		sample: sample.New(defaultSample, k),
+		u:      make([][]float64, k), buf: comoment.Rows(k), s: make([]float64, k)}
 	for i := range p.ends {
 		p.ends[i] = valueRange{low: math.Inf(1), high: math.Inf(-1), single: columns[i].Single}
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 func testColumns() []Column {
-	return []Column{{Name: "income", Unit: "USD", Index: 0}, {Name: "time", Index: 1}, {Name: "class", Index: 2}, {Name: "constant", Index: 3}}
+	return []Column{{Name: "income", Unit: "USD", Index: 0}, {Name: "time", Index: 1}, {Name: "class", Index: 2},
+		{Name: "constant", Index: 3}}
 }
 
 func TestProfile(t *testing.T) {
@@ -38,7 +39,8 @@ func TestProfile(t *testing.T) {
 			}
 			slices.Sort(x)
 			g := got.Columns[i]
-			if g.N != int64(len(x)) || g.N+g.Nulls != got.Records || g.Min != x[0] || g.Max != x[len(x)-1] || g.Decimals != w.Decimals || !slices.Equal(g.Quantiles, w.Quantiles) {
+			if g.N != int64(len(x)) || g.N+g.Nulls != got.Records || g.Min != x[0] || g.Max != x[len(x)-1] ||
+				g.Decimals != w.Decimals || !slices.Equal(g.Quantiles, w.Quantiles) {
 				t.Errorf("%s: %+v, want %+v", w.Name, g, w)
 			}
 			sd := math.Sqrt(variance(x))
@@ -56,7 +58,8 @@ func TestProfile(t *testing.T) {
 				t.Errorf("%s: covariance %v", w.Name, got.Covariance[i])
 			}
 		}
-		if d := []int{got.Columns[0].Decimals, got.Columns[2].Decimals, got.Columns[3].Decimals}; !slices.Equal(d, []int{-1, 0, 1}) {
+		if d := []int{got.Columns[0].Decimals, got.Columns[2].Decimals, got.Columns[3].Decimals}; !slices.Equal(d,
+			[]int{-1, 0, 1}) {
 			t.Errorf("decimals %v, want -1, 0, 1", d)
 		}
 
@@ -78,7 +81,8 @@ func TestProfileOfNothing(t *testing.T) {
 	must(t, err)
 	read, err := LoadProfile(text)
 	must(t, err)
-	if c := read.Columns[0]; c.N != 0 || !math.IsNaN(c.Mean) || !math.IsNaN(c.SD) || !math.IsNaN(c.Min) || c.Quantiles != nil {
+	if c := read.Columns[0]; c.N != 0 || !math.IsNaN(c.Mean) || !math.IsNaN(c.SD) || !math.IsNaN(c.Min) ||
+		c.Quantiles != nil {
 		t.Errorf("%+v", c)
 	}
 }

@@ -33,6 +33,7 @@ func (r Rule) RealisedRemark(c *ColumnMeasures) string {
 	if len(worse) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("In this release the draws came out worse than a rule by more than a factor of %d for %s; the gate judges what is expected over releases, and another key has other draws.",
+	return fmt.Sprintf(
+		"In this release the draws came out worse than a rule by more than a factor of %d for %s; the gate judges what is expected over releases, and another key has other draws.",
 		worseByFactor, strings.Join(worse, ", "))
 }

@@ -21,9 +21,11 @@ func TestRealisedRemark(t *testing.T) {
 		has    []string
 		hasNot []string
 	}{
-		"RMSE":              {Rule{Column: "wage", MinRMSE: v(1)}, []string{"min (index)", "max (index)"}, []string{"p50", "p90"}},
-		"RMSE of no less":   {Rule{Column: "wage", MinRMSE: v(0.99)}, []string{"max (index)"}, []string{"min", "p50"}},
-		"RMSE of a target":  {Rule{Column: "wage", Target: "min", Knowledge: "index", MinRMSE: v(1)}, []string{"min (index)"}, []string{"max"}},
+		"RMSE": {Rule{Column: "wage", MinRMSE: v(1)}, []string{"min (index)", "max (index)"},
+			[]string{"p50", "p90"}},
+		"RMSE of no less": {Rule{Column: "wage", MinRMSE: v(0.99)}, []string{"max (index)"}, []string{"min", "p50"}},
+		"RMSE of a target": {Rule{Column: "wage", Target: "min", Knowledge: "index", MinRMSE: v(1)}, []string{"min (index)"},
+			[]string{"max"}},
 		"R":                 {Rule{Column: "wage", MaxRisk: v(10)}, []string{"min (index)", "max (index)"}, []string{"p50"}},
 		"R of no less":      {Rule{Column: "wage", MaxRisk: v(10.2)}, []string{"max (index)"}, []string{"min"}},
 		"another knowledge": {Rule{Column: "wage", Knowledge: "position", MinRMSE: v(1)}, nil, []string{"wage"}},

@@ -85,7 +85,8 @@ type reckoning struct {
 	exchange Exchange // nil if the effect of swaps on single records is not known
 	group    *group   // the records that are evaluated; nil: all
 
-	candidate bool // the masks were not applied to the data: there is no release, and the released values are the original ones
+	// the masks were not applied to the data: there is no release, and the released values are the original ones
+	candidate bool
 
 	// Of the replicates:
 	answers map[int][]replicate.Answer // by masked column; no entry where there are none
@@ -107,7 +108,8 @@ type reckoning struct {
 // reckon begins an evaluation: it finds the targets.
 func (a *Accumulator) reckon(candidate bool) *reckoning {
 	a.sample.Settle()
-	r := &reckoning{a: a, exchange: a.opts.Exchange, candidate: candidate, targets: map[int][]located{}, answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
+	r := &reckoning{a: a, exchange: a.opts.Exchange, candidate: candidate, targets: map[int][]located{},
+		answers: map[int][]replicate.Answer{}, bias: map[int]bias{}}
 	r.data = a.sampleData()
 	list := make([][]located, len(a.opts.Columns))
 	cores.Each(len(list), func(c int) {

@@ -39,7 +39,8 @@ const mostRounds = 3
 // recovering looks for columns that a relation gives, and for others with them beside. masked says which
 // columns can be sought; recover looks for one in a frame. The result is by column the frame in which it is to
 // be attacked: one that has the recovered values of the others.
-func recovering(masked []bool, base *joint.Frame, recover func(f *joint.Frame, c int) (joint.Column, bool)) []*joint.Frame {
+func recovering(masked []bool, base *joint.Frame, recover func(f *joint.Frame, c int) (joint.Column, bool)) []*joint.
+	Frame {
 	n, several := len(masked), 0
 	frames := make([]*joint.Frame, n)
 	done := make([]bool, n)
@@ -184,9 +185,10 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 			sought = append(sought, f.originals(c))
 		}
 	}
-	f.frames = recovering(masked, joint.New(joint.WithDigits(list, limit, sought), limit, f.complete), func(frame *joint.Frame, c int) (joint.Column, bool) {
-		return frame.Recover(r.a.opts.Columns[c].Name, f.originals(c), f.released[c], f.own[c])
-	})
+	f.frames = recovering(masked, joint.New(joint.WithDigits(list, limit, sought), limit, f.complete),
+		func(frame *joint.Frame, c int) (joint.Column, bool) {
+			return frame.Recover(r.a.opts.Columns[c].Name, f.originals(c), f.released[c], f.own[c])
+		})
 	return f
 }
 
@@ -344,10 +346,12 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 			originals[c] = once(sought[c].Original, sought[c].Released)
 		}
 	}
-	frames := recovering(all, joint.New(joint.WithDigits(list, len(sought[0].Original), originals), len(sought[0].Original), complete), func(f *joint.Frame, c int) (joint.Column, bool) {
-		s := &sought[c]
-		return f.Recover(s.Name, originals[c], s.Released, s.Own)
-	})
+	frames := recovering(all,
+		joint.New(joint.WithDigits(list, len(sought[0].Original), originals), len(sought[0].Original), complete),
+		func(f *joint.Frame, c int) (joint.Column, bool) {
+			s := &sought[c]
+			return f.Recover(s.Name, originals[c], s.Released, s.Own)
+		})
 	claims := make([][][]float64, len(sought))
 	cores.Each(len(sought), func(c int) {
 		s := &sought[c]

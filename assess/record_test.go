@@ -29,7 +29,8 @@ func recordBlock(n int) *microdata.Block {
 }
 
 func recordOptions(t *testing.T, beside ...BesideColumn) Options {
-	return Options{Columns: []Column{{Name: "a", Masked: true}}, Key: testKey(t), Targets: []string{"min", "p50", "max"}, Record: true, Beside: beside, Gated: true}
+	return Options{Columns: []Column{{Name: "a", Masked: true}}, Key: testKey(t), Targets: []string{"min", "p50", "max"},
+		Record: true, Beside: beside, Gated: true}
 }
 
 // The risk by the whole record stands behind that by index for the typical record and each target: exact
@@ -40,7 +41,8 @@ func TestRiskByRecord(t *testing.T) {
 	for name, test := range map[string]struct {
 		beside []BesideColumn
 		exact  bool
-	}{"with the sum": {sum, true}, "turned": {[]BesideColumn{sum[1], sum[0]}, true}, "total alone": {sum[1:], false}, "nothing": {nil, false}} {
+	}{"with the sum": {sum, true}, "turned": {[]BesideColumn{sum[1], sum[0]}, true}, "total alone": {sum[1:], false},
+		"nothing": {nil, false}} {
 		a := newAccumulator(t, recordOptions(t, test.beside...))
 		a.Add(block)
 		m, err := a.Measure(t.Context())
@@ -56,7 +58,8 @@ func TestRiskByRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if one = newAccumulator(t, recordOptions(t, test.beside...)); one.UnmarshalBinary(text) != nil || again.Merge(one) != nil {
+			if one = newAccumulator(t, recordOptions(t, test.beside...)); one.UnmarshalBinary(text) != nil ||
+				again.Merge(one) != nil {
 				t.Fatal("parts do not merge")
 			}
 		}
@@ -77,7 +80,8 @@ func TestRiskByRecord(t *testing.T) {
 			if index.Knowledge != KnowledgeIndex || index.Target != k.Target || k.R < index.R || k.RealisedR != k.RealisedR {
 				t.Errorf("%s: %+v behind %+v", name, k, index)
 			}
-			if exact := math.IsInf(float64(k.R), 1) && k.RMSE == 0 && slices.Equal(sorted(k.Tells), []string{"b", "total"}); exact != test.exact {
+			if exact := math.IsInf(float64(k.R), 1) && k.RMSE == 0 &&
+				slices.Equal(sorted(k.Tells), []string{"b", "total"}); exact != test.exact {
 				t.Errorf("%s: %+v", name, k)
 			}
 		}
@@ -94,7 +98,8 @@ func sorted(names []string) []string { return slices.Sorted(slices.Values(names)
 func TestRulesOfIndexAreJudgedByTheRecord(t *testing.T) {
 	rows := func(record ...Risk) *Measures {
 		return &Measures{Gated: true, Columns: []ColumnMeasures{{Name: "a", Masked: true, Risk: append([]Risk{
-			{Target: "typical", Knowledge: "index", R: 1, RMSE: 1}, {Target: "max", Knowledge: "index", R: 1, RMSE: 1}, {Target: "max", Knowledge: "position", R: 1, RMSE: 1},
+			{Target: "typical", Knowledge: "index", R: 1, RMSE: 1}, {Target: "max", Knowledge: "index", R: 1, RMSE: 1},
+			{Target: "max", Knowledge: "position", R: 1, RMSE: 1},
 		}, record...)}}}
 	}
 	near := Risk{Target: "typical", Knowledge: "record", R: 100, RMSE: 0.1, Tells: []string{"b", "total"}}
@@ -119,7 +124,8 @@ func TestRulesOfIndexAreJudgedByTheRecord(t *testing.T) {
 		{Rule{}, rows(far), false},
 		{Rule{Knowledge: "index", Record: "alone"}, rows(), true},
 		{Rule{Knowledge: "position"}, rows(), true},
-		{Rule{Knowledge: "index"}, rows(far, Risk{Target: "typical", Knowledge: "record", R: Float(math.NaN()), RMSE: Float(math.NaN())}), false},
+		{Rule{Knowledge: "index"},
+			rows(far, Risk{Target: "typical", Knowledge: "record", R: Float(math.NaN()), RMSE: Float(math.NaN())}), false},
 	} {
 		c.rule.Column = "a"
 		for _, limited := range []Rule{{MinRMSE: ptr(0.5)}, {MaxRisk: ptr(4)}} {
@@ -131,7 +137,8 @@ func TestRulesOfIndexAreJudgedByTheRecord(t *testing.T) {
 		}
 	}
 	v := Judge([]Rule{{Column: "a", Knowledge: "index", MinRMSE: ptr(0.5)}}, rows(near, far)).Rules[0]
-	if !strings.Contains(v.Advice, "told by b, total") || !strings.Contains(v.Rule, "typical by record") || v.Found != 0.1 {
+	if !strings.Contains(v.Advice, "told by b, total") || !strings.Contains(v.Rule, "typical by record") ||
+		v.Found != 0.1 {
 		t.Errorf("%+v", v)
 	}
 }

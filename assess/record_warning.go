@@ -20,7 +20,8 @@ func (c *ColumnMeasures) RecordWarning() string {
 			}
 		}
 	}
-	if index == nil || record == nil || len(record.Tells) == 0 || !math.IsInf(float64(record.R), 1) || math.IsInf(float64(index.R), 1) {
+	if index == nil || record == nil || len(record.Tells) == 0 || !math.IsInf(float64(record.R), 1) ||
+		math.IsInf(float64(index.R), 1) {
 		return ""
 	}
 	return c.Name + recordAdvice(*record, "")
@@ -32,6 +33,7 @@ func (m *Measures) UnseenWarning() string {
 	if len(m.Unseen) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s: released and not looked at by the risk of knowledge record (nested, or beyond %d columns): what they tell of masked columns is not known",
+	return fmt.Sprintf(
+		"%s: released and not looked at by the risk of knowledge record (nested, or beyond %d columns): what they tell of masked columns is not known",
 		strings.Join(listed(m.Unseen), ", "), mostBeside)
 }

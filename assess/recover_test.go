@@ -36,7 +36,9 @@ func TestRelationsThatFollow(t *testing.T) {
 			var columns []Column
 			for at, c := range order {
 				b.Columns[at].Original.Values = [][]float64{wage, rent, gift}[c]
-				b.Columns[at].Released.Values = column(func(i int) float64 { return b.Columns[at].Original.Values[i] + 500*r.NormFloat64() })
+				b.Columns[at].Released.Values = column(func(i int) float64 {
+					return b.Columns[at].Original.Values[i] + 500*r.NormFloat64()
+				})
 				columns = append(columns, Column{Name: []string{"wage", "rent", "gift"}[c], Index: at, Masked: true})
 			}
 			var beside []BesideColumn

@@ -21,8 +21,9 @@ type Earlier struct {
 	Law func(release int, column string) Law `json:"-"`
 }
 
-// OfOneRelease reports whether the rule limits what a snooper learns by a measure that is computed of each release by itself.
-// It does not hold once others were released, unless it says releases: alone. A rule of a column by itself is one.
+// OfOneRelease reports whether the rule limits what a snooper learns by a measure that is computed of each release by
+// itself. It does not hold once others were released, unless it says releases: alone. A rule of a column by itself is
+// one.
 func (r Rule) OfOneRelease() bool {
 	if r.Record == RecordAlone {
 		return true
@@ -36,7 +37,8 @@ func (r Rule) OfOneRelease() bool {
 			return true
 		}
 	}
-	return r.MaxCorrectLinks != nil || r.MaxExpectedPopulation != nil || r.MaxExpectedUniques != nil || r.MinPlaceRMSE != nil || r.MinSpatialK != nil
+	return r.MaxCorrectLinks != nil || r.MaxExpectedPopulation != nil || r.MaxExpectedUniques != nil ||
+		r.MinPlaceRMSE != nil || r.MinSpatialK != nil
 }
 
 // OfUnion reports whether the rule limits a measure of Measures.Linked: with a ledger, what a snooper has who holds all
@@ -63,7 +65,8 @@ func (r Rule) LimitsLinks() bool { return r.MaxLinked != nil && *r.MaxLinked < 1
 func (r Rule) together(v RuleVerdict, e *Earlier) RuleVerdict {
 	if v.Passed && e != nil && e.Others > 0 && r.OfOneRelease() && r.Releases != ReleasesAlone {
 		v.Passed = false
-		v.Advice = "it holds of this release; what it is of all releases in the ledger together is not computed: say releases: alone in the rule to judge this one by itself"
+		v.Advice =
+			"it holds of this release; what it is of all releases in the ledger together is not computed: say releases: alone in the rule to judge this one by itself"
 	}
 	v.Releases = r.Releases
 	return v
@@ -197,8 +200,8 @@ type Held struct {
 	Law    Law
 }
 
-// MeanOf returns the mean of the posterior of originals by what several releases have of them, with independent draws; NaN
-// where none has a value.
+// MeanOf returns the mean of the posterior of originals by what several releases have of them, with independent draws;
+// NaN where none has a value.
 func MeanOf(originals []float64, held []Held) []float64 {
 	seen := make([]estimate.Observed, len(held))
 	for i, h := range held {

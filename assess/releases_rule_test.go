@@ -13,22 +13,27 @@ func TestRulesOfOneRelease(t *testing.T) {
 	identity := Unmeasured()
 	identity.ReplicatedUniques, identity.PMSE, identity.MinK = 0.1, 0.1, 5
 	column := ColumnMeasures{Name: "wage", Masked: true, Risk: []Risk{
-		{Target: TargetTypical, Knowledge: KnowledgeMean, R: 0.1, RMSE: 3}, {Target: TargetTypical, Knowledge: KnowledgeIndex, R: 0.1, RMSE: 3},
-		{Target: TargetTypical, Knowledge: KnowledgeRecord, R: 0.1, RMSE: 3}, {Target: TargetTypical, Knowledge: KnowledgeAllReleases, R: 0.2, RMSE: 2},
+		{Target: TargetTypical, Knowledge: KnowledgeMean, R: 0.1, RMSE: 3},
+		{Target: TargetTypical, Knowledge: KnowledgeIndex, R: 0.1, RMSE: 3},
+		{Target: TargetTypical, Knowledge: KnowledgeRecord, R: 0.1, RMSE: 3},
+		{Target: TargetTypical, Knowledge: KnowledgeAllReleases, R: 0.2, RMSE: 2},
 	}}
 	for name, c := range map[string]struct {
 		rule Rule
 		of   bool // whether it is of one release
 	}{
-		"replicated": {Rule{MaxReplicatedUniques: &half}, true}, "mean": {Rule{Column: "wage", Knowledge: KnowledgeMean, MaxRisk: &half}, true},
-		"pMSE": {Rule{MaxPMSE: &half}, false}, "index": {Rule{Column: "wage", Knowledge: KnowledgeIndex, MaxRisk: &half}, false},
+		"replicated":           {Rule{MaxReplicatedUniques: &half}, true},
+		"mean":                 {Rule{Column: "wage", Knowledge: KnowledgeMean, MaxRisk: &half}, true},
+		"pMSE":                 {Rule{MaxPMSE: &half}, false},
+		"index":                {Rule{Column: "wage", Knowledge: KnowledgeIndex, MaxRisk: &half}, false},
 		"all":                  {Rule{Column: "wage", Knowledge: KnowledgeAllReleases, MaxRisk: &half}, false},
 		"the column by itself": {Rule{Column: "wage", Knowledge: KnowledgeIndex, Record: RecordAlone, MaxRisk: &half}, true},
 	} {
 		for others, refused := range map[int]bool{0: false, 1: c.of, 7: c.of} {
 			m := &Measures{Identity: identity, Columns: []ColumnMeasures{column}, Earlier: &Earlier{Releases: 7, Others: others}}
 			v := Judge([]Rule{c.rule}, m)
-			if one := v.Rules[0]; one.Passed == refused || refused && (v.Passed || !strings.Contains(one.Advice, "releases: alone")) {
+			if one := v.Rules[0]; one.Passed == refused || refused &&
+				(v.Passed || !strings.Contains(one.Advice, "releases: alone")) {
 				t.Errorf("%s, %d others: %+v", name, others, one)
 			}
 			alone := c.rule
@@ -38,24 +43,29 @@ func TestRulesOfOneRelease(t *testing.T) {
 				}
 			}
 		}
-		if one := Judge([]Rule{c.rule}, &Measures{Identity: identity, Columns: []ColumnMeasures{column}}).Rules[0]; !one.Passed {
+		if one := Judge([]Rule{c.rule}, &Measures{Identity: identity, Columns: []ColumnMeasures{column}}).Rules[0]; !one.
+			Passed {
 			t.Errorf("%s without a ledger: %+v", name, one)
 		}
 	}
 	least := 0.05
-	if one := Judge([]Rule{{MaxReplicatedUniques: &least}}, &Measures{Identity: identity, Earlier: &Earlier{Others: 1}}).Rules[0]; one.Passed || strings.Contains(one.Advice, "releases") {
+	if one := Judge([]Rule{{MaxReplicatedUniques: &least}}, &Measures{Identity: identity, Earlier: &Earlier{Others: 1}}).
+		Rules[0]; one.Passed || strings.Contains(one.Advice, "releases") {
 		t.Errorf("a rule that does not hold: %+v", one)
 	}
 	for name, rule := range map[string]Rule{
 		"unchanged": {MaxUnchanged: &half}, "Bayes": {MaxCorrectLinks: &half}, "matches": {MaxExpectedPopulation: &half},
-		"uniques": {MaxExpectedUniques: &half}, "replicated": {MaxReplicatedUniques: &half}, "attribute": {MaxAttributeDisclosure: &half},
-		"spatial k": {MinSpatialK: &two}, "place": {MinPlaceRMSE: &half}, "position": {Knowledge: KnowledgePosition, MaxRisk: &half}, "order": {Knowledge: KnowledgeOrder, MinRMSE: &half},
+		"uniques": {MaxExpectedUniques: &half}, "replicated": {MaxReplicatedUniques: &half},
+		"attribute": {MaxAttributeDisclosure: &half},
+		"spatial k": {MinSpatialK: &two}, "place": {MinPlaceRMSE: &half},
+		"position": {Knowledge: KnowledgePosition, MaxRisk: &half}, "order": {Knowledge: KnowledgeOrder, MinRMSE: &half},
 	} {
 		if !rule.OfOneRelease() {
 			t.Errorf("%s is computed of one release, and is taken to be of all", name)
 		}
 	}
-	for name, rule := range map[string]Rule{"k": {MinK: &two}, "ε": {MaxEpsilon: &half}, "efficiency": {MinEfficiency: &half}, "changed": {MaxChanged: &half}, "all": {MaxUnchanged: &all},
+	for name, rule := range map[string]Rule{"k": {MinK: &two}, "ε": {MaxEpsilon: &half},
+		"efficiency": {MinEfficiency: &half}, "changed": {MaxChanged: &half}, "all": {MaxUnchanged: &all},
 		"linked": {MaxLinked: &half}, "exact": {MaxExact: &ExactLimit{}}, "posterior": {MaxPosterior: &half}} {
 		if rule.OfOneRelease() {
 			t.Errorf("%s is taken to be of one release", name)
@@ -63,8 +73,9 @@ func TestRulesOfOneRelease(t *testing.T) {
 	}
 }
 
-// A rule on links or on values that are stated exactly is judged by this release, and then by all of them: at its bound, on
-// either side of it, and where it is not known, whatever other distances and columns have. With releases: alone it is not.
+// A rule on links or on values that are stated exactly is judged by this release, and then by all of them: at its
+// bound, on either side of it, and where it is not known, whatever other distances and columns have. With releases:
+// alone it is not.
 func TestRulesOfTheUnion(t *testing.T) {
 	limit, whole, two := 0.5, 1.0, 2
 	measures := func(alone, all float64, not string) *Measures {
@@ -73,7 +84,8 @@ func TestRulesOfTheUnion(t *testing.T) {
 		m.Identity.Linked, m.Linked.Linked, m.Linked.Unlinked = Float(alone), Float(all), not
 		m.Identity.Posterior, m.Linked.Posterior, m.Linked.Untold = Float(alone), Float(all), not
 		m.Identity.Exact = []ExactShare{{Column: "wage", Within: 2, Found: 1}, {Column: "wage", Within: 5, Found: alone}}
-		m.Linked.Exact = []ExactShare{{Column: "other", Within: 5}, {Column: "wage", Within: 2}, {Column: "wage", Within: 5, Found: all, Not: not}}
+		m.Linked.Exact = []ExactShare{{Column: "other", Within: 5}, {Column: "wage", Within: 2},
+			{Column: "wage", Within: 5, Found: all, Not: not}}
 		return m
 	}
 	none := Unmeasured().Linked
@@ -86,11 +98,15 @@ func TestRulesOfTheUnion(t *testing.T) {
 		"at":          {measures(0.5, 0.5, ""), true, ""},
 		"above":       {measures(0.4, 0.501, ""), false, ""},
 		"alone above": {measures(0.501, 0.4, ""), false, ""},
-		"not known":   {measures(0.4, float64(none), "the law is lost"), false, "not known: the law is lost; say releases: alone"},
-		"lost":        {&Measures{Identity: measures(0.4, 0, "").Identity, Columns: measures(0, 0, "").Columns, Earlier: &Earlier{Others: 1}}, false, "not measured"},
-		"no ledger":   {&Measures{Identity: measures(0.4, 0, "").Identity, Columns: measures(0, 0, "").Columns}, true, ""},
+		"not known": {measures(0.4, float64(none), "the law is lost"), false,
+			"not known: the law is lost; say releases: alone"},
+		"lost": {
+			&Measures{Identity: measures(0.4, 0, "").Identity, Columns: measures(0, 0, "").Columns,
+				Earlier: &Earlier{Others: 1}}, false, "not measured"},
+		"no ledger": {&Measures{Identity: measures(0.4, 0, "").Identity, Columns: measures(0, 0, "").Columns}, true, ""},
 	} {
-		for kind, rule := range map[string]Rule{"linked": {MaxLinked: &limit}, "posterior": {MaxPosterior: &limit}, "exact": {Column: "wage", MaxExact: &ExactLimit{Share: limit, Within: 5}}} {
+		for kind, rule := range map[string]Rule{"linked": {MaxLinked: &limit}, "posterior": {MaxPosterior: &limit},
+			"exact": {Column: "wage", MaxExact: &ExactLimit{Share: limit, Within: 5}}} {
 			one := Judge([]Rule{rule}, c.m).Rules[0]
 			if one.Passed != c.passed || !strings.Contains(one.Advice, c.advice) {
 				t.Errorf("%s, %s: %+v", kind, name, one)
@@ -107,12 +123,14 @@ func TestRulesOfTheUnion(t *testing.T) {
 			}
 		}
 	}
-	for name, rule := range map[string]Rule{"all linked": {MaxLinked: &whole}, "all told": {MaxPosterior: &whole}, "k alone": {MinK: &two, Releases: ReleasesAlone}, "efficiency": {MinEfficiency: &limit}} {
+	for name, rule := range map[string]Rule{"all linked": {MaxLinked: &whole}, "all told": {MaxPosterior: &whole},
+		"k alone": {MinK: &two, Releases: ReleasesAlone}, "efficiency": {MinEfficiency: &limit}} {
 		if rule.OfUnion() {
 			t.Errorf("%s is judged by all releases", name)
 		}
 	}
-	if (Rule{MaxLinked: &whole}).LimitsLinks() || (Rule{MaxPosterior: &whole}).LimitsPosterior() || !(Rule{MinK: &two}).OfUnion() {
+	if (Rule{MaxLinked: &whole}).LimitsLinks() || (Rule{MaxPosterior: &whole}).LimitsPosterior() ||
+		!(Rule{MinK: &two}).OfUnion() {
 		t.Error("a share of all is taken to be limited, or k not to be of the union")
 	}
 }

@@ -71,7 +71,10 @@ func TestEveryRespondentMeasure(t *testing.T) {
 			}
 			// Next to any other rule, in any order.
 			other := Rule{Column: "wage", MinRMSE: ptr(1)}
-			measured := &Measures{Identity: id, Columns: []ColumnMeasures{{Name: "wage", Masked: true, Risk: []Risk{{Target: "max", Knowledge: "index", R: 0.01, RMSE: 10}}}}}
+			measured := &Measures{
+				Identity: id,
+				Columns: []ColumnMeasures{
+					{Name: "wage", Masked: true, Risk: []Risk{{Target: "max", Knowledge: "index", R: 0.01, RMSE: 10}}}}}
 			for _, rules := range [][]Rule{{r, other}, {other, r}} {
 				if got := Judge(rules, measured); got.Passed != c.passed {
 					t.Errorf("%s found %v, with another rule: passed %v", m.Name, c.found, got.Passed)
@@ -84,7 +87,8 @@ func TestEveryRespondentMeasure(t *testing.T) {
 // TestRespondentMeasuresAreWhole: every entry has all its texts, the direction that its name
 // suggests, and the keys of its part of the intruder.
 func TestRespondentMeasuresAreWhole(t *testing.T) {
-	categorical := map[string]bool{"linkage": false, "bayes": false, "uniqueness": true, "inversion": true, "attribute": false, "utility": false, "population": true, PartPlaces: false}
+	categorical := map[string]bool{"linkage": false, "bayes": false, "uniqueness": true, "inversion": true,
+		"attribute": false, "utility": false, "population": true, PartPlaces: false}
 	for i := range RespondentMeasures {
 		m := &RespondentMeasures[i]
 		if m.Label == "" || m.words == "" || m.Advice == "" || m.check == nil {
@@ -148,7 +152,8 @@ func fieldOf(r *Rule, name string) reflect.Value {
 // Measures that a single record can decide, such as the smallest k, and measures that do not
 // estimate the value for all records are not reported for a sample; all others are.
 func TestMeasuresThatASampleTells(t *testing.T) {
-	never := []string{"min_k", "max_individual_risk", "max_replicated_uniques", "min_overlap", "max_attribute_disclosure", "max_expected_population", "max_expected_uniques", "min_spatial_k", "min_place_rmse"}
+	never := []string{"min_k", "max_individual_risk", "max_replicated_uniques", "min_overlap", "max_attribute_disclosure",
+		"max_expected_population", "max_expected_uniques", "min_spatial_k", "min_place_rmse"}
 	for _, m := range RespondentMeasures {
 		if m.FromSample == slices.Contains(never, m.Name) {
 			t.Errorf("%s is reported for a sample: %v", m.Name, m.FromSample)

@@ -40,7 +40,8 @@ func (r *reckoning) risks(c int) []Risk {
 		return list
 	}
 	s := &r.a.columns[c]
-	v := view{x: r.a.original.At(c, c), y: r.a.released.At(c, c), own: s.squareDiff / float64(s.pairs), targets: r.targets[c], column: c}
+	v := view{x: r.a.original.At(c, c), y: r.a.released.At(c, c), own: s.squareDiff / float64(s.pairs),
+		targets: r.targets[c], column: c}
 	v.answers, v.replicated = r.answers[c]
 	list := r.risksOf(v)
 	if e != nil { // of masks that move values of the whole column, only what is known by index takes replicates
@@ -99,8 +100,8 @@ func (r *reckoning) risksOf(v view) []Risk {
 	return t.list
 }
 
-// squareOf returns the mean of (x−y)² over records, and the variance of that. If replicates are made on some of the records, the
-// release is one draw of it over all of them.
+// squareOf returns the mean of (x−y)² over records, and the variance of that. If replicates are made on some of the
+// records, the release is one draw of it over all of them.
 func (r *reckoning) squareOf(v view, squareDiff *estimate.Squares) (square, noise float64) {
 	square, noise = squareDiff.Mean(), squareDiff.Noise(r.subsets)
 	if !r.partial || !v.replicated || r.candidate || r.group != nil {
@@ -129,7 +130,8 @@ func (t *riskTable) last() *Risk { return &t.list[len(t.list)-1] }
 
 // add adds a row; noise is the Monte-Carlo variance of expected.
 func (t *riskTable) add(target, knowledge string, realised, expected, noise float64, sampled bool) {
-	row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)), Sampled: sampled, SE: Float(math.NaN())}
+	row := Risk{Target: target, Knowledge: knowledge, RealisedR: Float(estimate.Risk(realised)), Sampled: sampled,
+		SE: Float(math.NaN())}
 	row.R = row.RealisedR
 	if t.of.replicated {
 		row.R, row.Replicates = Float(estimate.Risk(expected)), len(t.of.answers)
@@ -210,7 +212,8 @@ func (t *riskTable) target(i int, b bias) {
 		linked = f.record.X - f.record.Values[2*c+1]
 	}
 	square := func(d float64) float64 { return d * d }
-	t.add(f.target.Name, KnowledgeMean, square(f.tau-t.of.y.Mi), byMean, meanNoise, t.partial && t.of.replicated || f.sampled)
+	t.add(f.target.Name, KnowledgeMean, square(f.tau-t.of.y.Mi), byMean, meanNoise, t.partial && t.of.replicated ||
+		f.sampled)
 	t.released(&f, math.Abs(f.tau-t.of.y.Mi), f.slack)
 	t.add(f.target.Name, KnowledgeIndex, square(linked), t.factor*byIndex, t.factor*t.factor*indexNoise, f.sampled)
 	t.released(&f, 0, math.Inf(1))
@@ -226,15 +229,16 @@ func (t *riskTable) target(i int, b bias) {
 	} else {
 		t.undo(i, t.last())
 	}
-	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial && t.of.replicated || f.sampled)
+	t.add(f.target.Name, KnowledgePosition, square(f.tau-f.position), byPosition, positionNoise, t.partial &&
+		t.of.replicated || f.sampled)
 	t.released(&f, math.Abs(f.tau-f.position), f.slack+f.slackOut)
 	if part && f.target.Extremal() && t.a.opts.Columns[c].Fitted {
 		t.last().bound(0) // a model of a part does not draw the extremes of that of all records
 	}
 }
 
-// released corrects the last row where this release does not tell its figures: it shows |τ − τ̂| as apart, which may be wrong
-// by slack, and is one draw if masks draw. R is then no less than the one stated, or infinite.
+// released corrects the last row where this release does not tell its figures: it shows |τ − τ̂| as apart, which may be
+// wrong by slack, and is one draw if masks draw. R is then no less than the one stated, or infinite.
 func (t *riskTable) released(f *located, apart, slack float64) {
 	if t.group != nil || t.candidate || t.of.x.N == 0 {
 		return
@@ -268,9 +272,9 @@ func (t *riskTable) draws() bool {
 	return of == nil || of(t.a.opts.Columns[t.of.column].Name)
 }
 
-// settle makes an upper bound of what replicates of some of the records do not show to vary: these figures have no standard
-// error, and are not exact. The released value of the target's record, or of its
-// rank, may vary too rarely to be seen: R is infinite. The extreme of fewer records lies no farther from that of the originals.
+// settle makes an upper bound of what replicates of some of the records do not show to vary: these figures have no
+// standard error, and are not exact. The released value of the target's record, or of its rank, may vary too rarely to
+// be seen: R is infinite. The extreme of fewer records lies no farther from that of the originals.
 func (t *riskTable) settle() {
 	for i := range t.list {
 		row := &t.list[i]

@@ -1,9 +1,9 @@
 package assess
 
 // Rule is a condition on a release. It has exactly one limit. MaxRisk, MinRMSE, MinEfficiency
-// MaxUnchanged and MaxExact limit a measure of a column, MaxEpsilon and MaxMetricEpsilon what differential privacy says of
-// the masks (Privacy), the others a measure about respondents (Identity). A rule without target or knowledge applies to all of them: {column: wage,
-// min_rmse: 5000} means that no target of wage may be known to better than 5,000.
+// MaxUnchanged and MaxExact limit a measure of a column, MaxEpsilon and MaxMetricEpsilon what differential privacy says
+// of the masks (Privacy), the others a measure about respondents (Identity). A rule without target or knowledge applies
+// to all of them: {column: wage, min_rmse: 5000} means that no target of wage may be known to better than 5,000.
 type Rule struct {
 	Column        string   `yaml:"column" doc:"the column that the rule is about"`
 	Target        string   `yaml:"target" doc:"typical, min, p01, …, max; by default all"`

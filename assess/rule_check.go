@@ -35,7 +35,8 @@ func (r Rule) Check() check.Problems {
 		}
 	}
 	if given != 1 {
-		ps.Addf("", "must have exactly one of %s and %s, got %d", strings.Join(Limits[:len(Limits)-1], ", "), Limits[len(Limits)-1], given)
+		ps.Addf("", "must have exactly one of %s and %s, got %d", strings.Join(Limits[:len(Limits)-1], ", "),
+			Limits[len(Limits)-1], given)
 	}
 	if r.Target != "" && r.Target != TargetTypical {
 		if err := CheckTarget(r.Target); err != nil {
@@ -59,7 +60,8 @@ func (r Rule) Check() check.Problems {
 		switch {
 		case r.Knowledge == KnowledgeAllReleases:
 			ps.Addf("releases", "must be left out with knowledge all_releases")
-		case r.MaxRisk == nil && r.MinRMSE == nil && !r.LimitsPrivacy() && !r.countsKeys() && !r.LimitsLinks() && !r.LimitsPosterior() && r.MaxExact == nil && !r.OfOneRelease():
+		case r.MaxRisk == nil && r.MinRMSE == nil && !r.LimitsPrivacy() && !r.countsKeys() && !r.LimitsLinks() &&
+			!r.LimitsPosterior() && r.MaxExact == nil && !r.OfOneRelease():
 			ps.Addf("releases", "must be left out of a rule that is not about what a snooper learns")
 		}
 	}
@@ -85,7 +87,8 @@ func (r Rule) checkIdentity(ps *check.Problems) (count int) {
 		}
 	}
 	if count > 0 {
-		for _, word := range []struct{ name, At string }{{"column", r.Column}, {"target", r.Target}, {"knowledge", r.Knowledge}} {
+		for _, word := range []struct{ name, At string }{{"column", r.Column}, {"target", r.Target},
+			{"knowledge", r.Knowledge}} {
 			if word.At != "" {
 				ps.Addf(word.name, "must be left out of a rule about the respondents")
 			}
@@ -111,7 +114,8 @@ func (r Rule) checkUnchanged(ps *check.Problems) (given int) {
 }
 
 // Limits are the names of all limits that a rule can set, those about a column first.
-var Limits = append([]string{"max_risk", "min_rmse", "min_efficiency", "max_unchanged", "max_exact", "max_epsilon", "max_metric_epsilon"}, respondentLimits()...)
+var Limits = append([]string{"max_risk", "min_rmse", "min_efficiency", "max_unchanged", "max_exact", "max_epsilon",
+	"max_metric_epsilon"}, respondentLimits()...)
 
 func respondentLimits() (names []string) {
 	for _, m := range RespondentMeasures {

@@ -55,8 +55,9 @@ func byPosition(a *Accumulator, r *rand.Rand, x, household []float64, sd float64
 	return sum
 }
 
-// R of a value known by its position is no less than that of brute force where the members of a household share a draw, for
-// more records than the sample holds and for all of them; the extremes are exact where each household has a value of its own.
+// R of a value known by its position is no less than that of brute force where the members of a household share a draw,
+// for more records than the sample holds and for all of them; the extremes are exact where each household has a value
+// of its own.
 func TestPositionsWithSharedDraws(t *testing.T) {
 	const releases = 2000
 	targets := []string{"min", "p01", "p10", "p50", "p90", "p99", "max"}
@@ -81,8 +82,10 @@ func TestPositionsWithSharedDraws(t *testing.T) {
 			}
 			x, household := kin(r, 400, size)
 			n := len(x)
-			setup := transform.Setup{Key: keytest.Key(4), Households: transform.Households{Index: []int{1}, Shared: []string{"wage"}},
-				Columns: []transform.ColumnInfo{{Name: "wage", Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Decimals: 2, SD: 100}}}
+			setup := transform.Setup{Key: keytest.Key(4),
+				Households: transform.Households{Index: []int{1}, Shared: []string{"wage"}},
+				Columns: []transform.ColumnInfo{
+					{Name: "wage", Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Decimals: 2, SD: 100}}}
 			masks := []transform.Spec{{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: sd}}}}
 			var persons []int
 			if name == "waves" {
@@ -96,7 +99,8 @@ func TestPositionsWithSharedDraws(t *testing.T) {
 			var brute []float64
 			for _, sample := range []int{n / 4, -1} {
 				a := newAccumulator(t, Options{
-					Columns: []Column{{Name: "wage", Masked: true, Shared: name != "persons" && name != "waves"}}, Sample: sample, Targets: targets, Key: keytest.Key(4),
+					Columns: []Column{{Name: "wage", Masked: true, Shared: name != "persons" && name != "waves"}}, Sample: sample,
+					Targets: targets, Key: keytest.Key(4),
 					Replicates: releases, Replicate: func(m int) Masker { return chain.Replicate(m) }, Carry: []int{1},
 					Persons: persons, Repeated: func(m int) Masker { return repeated.Replicate(m) },
 					Law: func(string) Law { l, _ := chain.ColumnLaw("wage"); return l },
@@ -113,13 +117,14 @@ func TestPositionsWithSharedDraws(t *testing.T) {
 				m := measured(t, a).Column("wage")
 				for k, target := range targets {
 					got := risk(t, m, target, KnowledgePosition)
-					// The square of an order statistic's error has a relative SD of at most 2.5 (an extreme of skewed data), so that of
-					// the mean of 2000 is at most 0.056, in brute force and in replicates; the limits are 3 of √2 of these below, and the
-					// same above where the figure is exact.
+					// The square of an order statistic's error has a relative SD of at most 2.5 (an extreme of skewed data), so that
+					// of the mean of 2000 is at most 0.056, in brute force and in replicates; the limits are 3 of √2 of these below,
+					// and the same above where the figure is exact.
 					ratio := float64(got.R) * brute[k]
 					exact := sample < 0 || target == "min" || target == "max" || name == "persons"
 					if ratio < 0.77 || exact && ratio > 1.24 {
-						t.Errorf("households of %s, SD %v, sample %d, %s: R is %.2f of that of brute force", name, sd, sample, target, ratio)
+						t.Errorf("households of %s, SD %v, sample %d, %s: R is %.2f of that of brute force", name, sd, sample, target,
+							ratio)
 					}
 					if bound := sample > 0 && ratio > 1.24; bound && (!got.Approximate || got.Errs != ErrsSafe) {
 						t.Errorf("households of %s, SD %v, %s: a bound is not said to be one: %+v", name, sd, target, got)

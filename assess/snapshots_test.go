@@ -33,7 +33,8 @@ func TestSnapshots(t *testing.T) {
 		must(t, err)
 		windows += window.Records
 		if total.Records != windows || total.Records != one.records || s.Pending() != 0 {
-			t.Errorf("windows hold %d records, the whole %d, of %d; %d pending", windows, total.Records, one.records, s.Pending())
+			t.Errorf("windows hold %d records, the whole %d, of %d; %d pending", windows, total.Records, one.records,
+				s.Pending())
 		}
 		if window.Sample != min(int(window.Records), o.Sample) {
 			t.Errorf("%d in the window's sample", window.Sample)
@@ -73,7 +74,8 @@ func TestWindowsAreTheirOwn(t *testing.T) {
 		if mean := float64(w.Original.Mean); !(math.Abs(mean-1100+float64(1000*i)) <= 1) {
 			t.Errorf("window %d: mean %v", i, mean)
 		}
-		if i == 1 && (float64(c.Original.Mean) < 599 || float64(c.Original.Mean) > 601 || c.Original.Max < 1000 || w.Original.Max > 900) {
+		if i == 1 && (float64(c.Original.Mean) < 599 || float64(c.Original.Mean) > 601 || c.Original.Max < 1000 ||
+			w.Original.Max > 900) {
 			t.Errorf("whole: %+v, window: %+v", c.Original, w.Original)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
 )
 
-// A spike is a value that at least spikeShare of the records have, leastSpike of them at least, and spikeHeight times as many as either
-// distinct value beside it: an income of 0, or a code. Figures of a column with one say little of the other values, and so it is measured
-// in two parts.
+// A spike is a value that at least spikeShare of the records have, leastSpike of them at least, and spikeHeight times
+// as many as either distinct value beside it: an income of 0, or a code. Figures of a column with one say little of the
+// other values, and so it is measured in two parts.
 const (
 	spikeShare  = 0.05
 	spikeHeight = 5
@@ -58,8 +58,8 @@ type RestPercentile struct {
 	Released Float  `json:"released"`
 }
 
-// spikesOf measures a column in two parts; nil if it has no spike, or not two different values beside it. x and y are original and
-// released values, NaN where there is none.
+// spikesOf measures a column in two parts; nil if it has no spike, or not two different values beside it. x and y are
+// original and released values, NaN where there is none.
 func spikesOf(x, y []float64) *Spikes {
 	if !mayShare(x) {
 		return nil
@@ -116,8 +116,11 @@ func restOf(x, y []float64) (rest Rest) {
 	n := float64(len(x))
 	of, out := comoment.Of(x), comoment.Of(y)
 	rest = Rest{
-		N: len(x), Original: RestMoments{Float(math.NaN()), Float(math.NaN())}, Released: RestMoments{Float(math.NaN()), Float(math.NaN())},
-		RMSE: Float(math.Sqrt(square / n)), RealisedR: Float(n / square), RealisedU: Float(math.NaN()), U0: Float(math.NaN()), Percentiles: []RestPercentile{},
+		N: len(x), Original: RestMoments{Float(math.NaN()), Float(math.NaN())},
+		Released: RestMoments{Float(math.NaN()), Float(math.NaN())},
+		RMSE:     Float(math.Sqrt(square / n)), RealisedR: Float(n / square), RealisedU: Float(math.NaN()),
+		U0:          Float(math.NaN()),
+		Percentiles: []RestPercentile{},
 	}
 	if n == 0 {
 		rest.RealisedR = Float(math.NaN())
@@ -139,8 +142,8 @@ func restOf(x, y []float64) (rest Rest) {
 	return rest
 }
 
-// mayShare reports whether some value may be that of spikeShare of the records: values are counted by a hash, so that a column
-// without equal values need not be sorted.
+// mayShare reports whether some value may be that of spikeShare of the records: values are counted by a hash, so that a
+// column without equal values need not be sorted.
 func mayShare(x []float64) bool {
 	var counts [1 << 10]int
 	n := 0
@@ -162,7 +165,8 @@ func spikesIn(sorted []float64) (spikes []float64) {
 		if from+count < len(sorted) {
 			after = alikeFrom(sorted, from+count)
 		}
-		if float64(count) >= spikeShare*float64(len(sorted)) && count >= leastSpike && count >= spikeHeight*max(before, after) {
+		if float64(count) >= spikeShare*float64(len(sorted)) && count >= leastSpike &&
+			count >= spikeHeight*max(before, after) {
 			spikes = append(spikes, sorted[from]+0)
 		} else {
 			others++

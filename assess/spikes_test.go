@@ -10,7 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Of 3,000 incomes 1,506 are zero: the zeros and the others are measured apart, each figure as a plain computation has it.
+// Of 3,000 incomes 1,506 are zero: the zeros and the others are measured apart, each figure as a plain computation has
+// it.
 func TestSpikesAreMeasuredApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(15, 6))
 	var x, y []float64
@@ -87,8 +88,8 @@ func TestSpikesAreMeasuredApart(t *testing.T) {
 	}
 }
 
-// A spike has 5 % of the records, 10 at least, and five times as many as either value beside it; it may be the least, the greatest or
-// among others. Without two other values there is none.
+// A spike has 5 % of the records, 10 at least, and five times as many as either value beside it; it may be the least,
+// the greatest or among others. Without two other values there is none.
 func TestWhatIsASpike(t *testing.T) {
 	values := func(counts ...int) (x []float64) {
 		for v, n := range counts {
@@ -129,8 +130,9 @@ func TestWhatIsASpike(t *testing.T) {
 		"less than five times":        {values(20, 99, 19, 20), nil},
 		"less than five times behind": {values(19, 99, 20, 20), nil},
 		"a category":                  {values(300, 280, 310, 250), nil},
-		"both zeros are one":          {spread(900, 1, append(same(25, 0), same(25, math.Copysign(0, -1))...)...), []float64{0}},
-		"a missing value is none":     {append(spread(950, 100, same(50, 0)...), same(500, math.NaN())...), []float64{0}},
+		"both zeros are one": {spread(900, 1, append(same(25, 0), same(25, math.Copysign(0, -1))...)...),
+			[]float64{0}},
+		"a missing value is none": {append(spread(950, 100, same(50, 0)...), same(500, math.NaN())...), []float64{0}},
 	} {
 		for _, way := range []string{"as given", "reversed"} {
 			x := slices.Clone(c.x)
@@ -184,7 +186,9 @@ func TestMeasureFindsSpikes(t *testing.T) {
 				pairs[i] = r.ExpFloat64()
 			}
 		}
-		a := newAccumulator(t, Options{Columns: []Column{{Name: "x", Masked: true}, {Name: "y", Index: 1}}, Targets: []string{"max"}, Sample: sample, Key: testKey(t)})
+		a := newAccumulator(t,
+			Options{Columns: []Column{{Name: "x", Masked: true}, {Name: "y", Index: 1}}, Targets: []string{"max"},
+				Sample: sample, Key: testKey(t)})
 		a.Add(spikyBlock(pairs))
 		m := measured(t, a)
 		s := m.Column("x").Spikes

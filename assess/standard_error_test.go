@@ -26,7 +26,8 @@ func (m *momentsOf) sd() float64 { return math.Sqrt(m.c / (m.n - 1)) }
 // assessments measures the same data with one column k times, each time with another set of m
 // replicates and, if the sample is a part, with another release, because the expected values then
 // depend on its draw.
-func assessments(t *testing.T, n, sample, k, m, limit int, clip bool) (risks map[[2]string]*momentsOf, utility *momentsOf) {
+func assessments(t *testing.T, n, sample, k, m, limit int, clip bool) (risks map[[2]string]*momentsOf,
+	utility *momentsOf) {
 	t.Helper()
 	key := testKey(t)
 	x := make([]float64, n)
@@ -90,7 +91,8 @@ func TestStandardErrors(t *testing.T) {
 			t.Helper()
 			r := s.se / s.sd()
 			if !(r >= least && r <= most) {
-				t.Errorf("%s, %s: the standard error is %.3g of %.4g, the spread %.3g: ratio %.2f, must be %.2f to %.2f", name, what, s.se, s.mean, s.sd(), r, least, most)
+				t.Errorf("%s, %s: the standard error is %.3g of %.4g, the spread %.3g: ratio %.2f, must be %.2f to %.2f", name,
+					what, s.se, s.mean, s.sd(), r, least, most)
 			}
 		}
 		// If the true b may be 0, the standard error of b² is that for any b compatible with the
@@ -130,7 +132,8 @@ func TestNoStandardError(t *testing.T) {
 		Run, sample int
 		lambda      float64
 		want        bool
-	}{{0, -1, 12, false}, {1, -1, 12, false}, {1, 50, 12, false}, {2, -1, 12, true}, {2, 50, 12, true}, {2, -1, 0, false}} {
+	}{{0, -1, 12, false}, {1, -1, 12, false}, {1, 50, 12, false}, {2, -1, 12, true}, {2, 50, 12, true},
+		{2, -1, 0, false}} {
 		key := testKey(t)
 		mask := noisy{key: key, columns: []int{0}, lambda: c.lambda}
 		a := newAccumulator(t, Options{
@@ -163,8 +166,9 @@ func TestNoStandardError(t *testing.T) {
 	}
 }
 
-// No row of a report can be taken for exact that is not: what errs on either side and has no error gets an infinite one, a bound
-// one that reaches down to 0, without a claim beyond the bound. What is exact, and what has an error, stays.
+// No row of a report can be taken for exact that is not: what errs on either side and has no error gets an infinite
+// one, a bound one that reaches down to 0, without a claim beyond the bound. What is exact, and what has an error,
+// stays.
 func TestErrorsOfWhatIsNotExact(t *testing.T) {
 	nan, inf := Float(math.NaN()), Float(math.Inf(1))
 	for _, c := range []struct {
@@ -190,7 +194,8 @@ func TestErrorsOfWhatIsNotExact(t *testing.T) {
 		stateErrors(list)
 		got := list[1]
 		same := func(a, b Float) bool { return a == b || a != a && b != b || math.Abs(float64(a-b)) < 1e-12 }
-		if !same(got.SE, c.se) || got.Bound != c.bound || !same(got.Upper(), c.upper) || !same(got.R, c.row.R) || list[0].SE == list[0].SE {
+		if !same(got.SE, c.se) || got.Bound != c.bound || !same(got.Upper(), c.upper) || !same(got.R, c.row.R) ||
+			list[0].SE == list[0].SE {
 			t.Errorf("%s: %+v, at most %v", c.name, got, got.Upper())
 		}
 	}

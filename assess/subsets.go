@@ -68,7 +68,8 @@ func (r Rule) checkCombinations(ps *check.Problems) {
 		ps.Addf("combinations", "must be at least 1, got %d", *r.Combinations)
 	}
 	if m := r.limited(); m == nil || m.subset == nil {
-		ps.Addf("combinations", "must be left out of a rule that does not count combinations of keys: it belongs to min_k and max_individual_risk")
+		ps.Addf("combinations",
+			"must be left out of a rule that does not count combinations of keys: it belongs to min_k and max_individual_risk")
 	}
 }
 

@@ -104,8 +104,10 @@ func TestUnchangedIsJudged(t *testing.T) {
 	moments := Moments{N: 100}
 	m := func() *Measures {
 		return &Measures{Columns: []ColumnMeasures{
-			{Name: "fine", Masked: true, Original: moments, Released: moments, Utility: Utility{Efficiency: 1, EfficiencyGate: 1}, Unchanged: count(3), UnchangedExplained: float(4)},
-			{Name: "given", Masked: true, Original: moments, Released: moments, Unchanged: count(60), UnchangedExplained: float(4), UnchangedExcess: true},
+			{Name: "fine", Masked: true, Original: moments, Released: moments,
+				Utility: Utility{Efficiency: 1, EfficiencyGate: 1}, Unchanged: count(3), UnchangedExplained: float(4)},
+			{Name: "given", Masked: true, Original: moments, Released: moments, Unchanged: count(60),
+				UnchangedExplained: float(4), UnchangedExcess: true},
 			{Name: "bare", Original: moments, Released: moments},
 			{Name: "empty", Masked: true, Unchanged: count(0), UnchangedExplained: float(0)},
 		}}
@@ -145,13 +147,15 @@ func TestUnchangedIsJudged(t *testing.T) {
 		}
 	}
 	for _, bad := range []Rule{most("given", 1.1), most("given", -0.1), {MaxUnchanged: ptr(0.5)},
-		{Column: "given", Target: "max", MaxUnchanged: ptr(0.5)}, {Column: "given", Knowledge: "index", MaxUnchanged: ptr(0.5)},
+		{Column: "given", Target: "max", MaxUnchanged: ptr(0.5)},
+		{Column: "given", Knowledge: "index", MaxUnchanged: ptr(0.5)},
 		{Column: "given", MaxUnchanged: ptr(0.5), MinRMSE: ptr(3)}} {
 		if len(bad.Check()) != 1 {
 			t.Errorf("%+v: %v", bad, bad.Check())
 		}
 	}
-	if w := m().Columns[1].UnchangedWarning(); !strings.Contains(w, "60 of 100") || m().Columns[0].UnchangedWarning() != "" {
+	if w := m().Columns[1].UnchangedWarning(); !strings.Contains(w, "60 of 100") ||
+		m().Columns[0].UnchangedWarning() != "" {
 		t.Errorf("warning %q", w)
 	}
 }
@@ -166,10 +170,11 @@ func TestUnchangedOfAColumnThatStays(t *testing.T) {
 		excess    bool
 	}{{true, 0, 0, true}, {true, 1, 500, false}, {false, 0, 500, false}} {
 		for _, sampled := range []int{50, -1} {
-			a := newAccumulator(t, Options{Columns: []Column{{Name: "a", Masked: true}}, Sample: sampled, Key: testKey(t), Targets: []string{"max"},
-				Keeping: func(string, float64) Keeping {
-					return Keeping{Share: func(float64) float64 { return 1 }, Most: 1, Changes: c.changes}
-				}})
+			a := newAccumulator(t,
+				Options{Columns: []Column{{Name: "a", Masked: true}}, Sample: sampled, Key: testKey(t), Targets: []string{"max"},
+					Keeping: func(string, float64) Keeping {
+						return Keeping{Share: func(float64) float64 { return 1 }, Most: 1, Changes: c.changes}
+					}})
 			b := new(microdata.Block)
 			b.Reset(0, 0, 500, 1)
 			copy(b.Columns[0].Alloc(500, false).Values, numbersUpTo(500))
@@ -180,7 +185,8 @@ func TestUnchangedOfAColumnThatStays(t *testing.T) {
 			a.Add(b)
 			m := measured(t, a).Columns[0]
 			if float64(*m.UnchangedExplained) != c.explained || m.UnchangedExcess != c.excess {
-				t.Errorf("changes %v, %d moved, sample %d: %v explained, excess %v", c.changes, c.moved, sampled, *m.UnchangedExplained, m.UnchangedExcess)
+				t.Errorf("changes %v, %d moved, sample %d: %v explained, excess %v", c.changes, c.moved, sampled,
+					*m.UnchangedExplained, m.UnchangedExcess)
 			}
 		}
 	}

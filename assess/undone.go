@@ -33,8 +33,8 @@ type Origins interface {
 	Near(n int64, sorted []float64) bool
 }
 
-// undo lowers the expected square of a row known by index to what the snooper reaches who undoes moves of whole columns:
-// of target i, or of the typical record (i = −1).
+// undo lowers the expected square of a row known by index to what the snooper reaches who undoes moves of whole
+// columns: of target i, or of the typical record (i = −1).
 func (t *riskTable) undo(i int, row *Risk) {
 	u := t.a.opts.Columns[t.of.column].Undoing
 	if !u.moves() {
@@ -61,8 +61,8 @@ func (t *riskTable) undo(i int, row *Risk) {
 	t.undoRanks(i, u.Origins, row)
 }
 
-// undoneTarget returns the mean square of the error of the better estimate for the i-th target, from the replicates; NaN
-// without them.
+// undoneTarget returns the mean square of the error of the better estimate for the i-th target, from the replicates;
+// NaN without them.
 func (t *riskTable) undoneTarget(i int, shuffled bool, ρ float64) float64 {
 	f, n, sum, mean, squares := t.of.targets[i], 0.0, 0.0, 0.0, 0.0
 	if f.record == nil {

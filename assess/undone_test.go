@@ -22,7 +22,8 @@ func (o *knownOrigins) Undone([]float64) (float64, []float64, bool) {
 }
 func (o *knownOrigins) Near(int64, []float64) bool { return o.near }
 
-// undoneRow returns the square that undo leaves of one of 200, for values 0, 10, 20 and 30 of which the last is the target.
+// undoneRow returns the square that undo leaves of one of 200, for values 0, 10, 20 and 30 of which the last is the
+// target.
 func undoneRow(u Undoing, target int, complete bool, linked ...float64) (square float64, row Risk) {
 	x := []float64{20, 0, 30, 10}
 	t := &riskTable{reckoning: &reckoning{a: &Accumulator{opts: Options{Columns: []Column{{Undoing: u}}}}}}
@@ -30,7 +31,8 @@ func undoneRow(u Undoing, target int, complete bool, linked ...float64) (square 
 	if !complete {
 		t.data.Records = 4000
 	}
-	t.of = view{x: &comoment.Pair{N: 4, Mi: 15, Cii: 500}, targets: []located{{target: orderstat.Target{}, tau: 30, record: &sample.Extreme{X: 30}}}}
+	t.of = view{x: &comoment.Pair{N: 4, Mi: 15, Cii: 500},
+		targets: []located{{target: orderstat.Target{}, tau: 30, record: &sample.Extreme{X: 30}}}}
 	for _, y := range linked {
 		t.of.answers = append(t.of.answers, replicate.Answer{Linked: []float64{y}})
 	}
@@ -45,8 +47,8 @@ func undoneRow(u Undoing, target int, complete bool, linked ...float64) (square 
 	return 1 / float64(row.R), row
 }
 
-// The variance is 125, so a square of 200 is a correlation of 1 − 200/250 = 0.2, and the best linear estimate has (1 + 0.2)/2
-// of the square.
+// The variance is 125, so a square of 200 is a correlation of 1 − 200/250 = 0.2, and the best linear estimate has (1 +
+// 0.2)/2 of the square.
 func TestUndoingLowersTheSquare(t *testing.T) {
 	exact := &knownOrigins{typical: 50, at: []float64{1, 2, 3, 4}}
 	for name, c := range map[string]struct {
@@ -56,11 +58,12 @@ func TestUndoingLowersTheSquare(t *testing.T) {
 		linked   []float64
 		want     float64
 	}{
-		"nothing moves":    {Undoing{}, -1, true, nil, 200},
-		"ranked":           {Undoing{Ranked: true}, -1, true, nil, 120},
-		"shuffled":         {Undoing{Shuffled: true}, -1, true, nil, 100},
-		"origins":          {Undoing{Ranked: true, Origins: exact}, -1, true, nil, 50},
-		"origins, worse":   {Undoing{Ranked: true, Origins: &knownOrigins{typical: 900, at: []float64{1, 2, 3, 4}}}, -1, true, nil, 120},
+		"nothing moves": {Undoing{}, -1, true, nil, 200},
+		"ranked":        {Undoing{Ranked: true}, -1, true, nil, 120},
+		"shuffled":      {Undoing{Shuffled: true}, -1, true, nil, 100},
+		"origins":       {Undoing{Ranked: true, Origins: exact}, -1, true, nil, 50},
+		"origins, worse": {Undoing{Ranked: true, Origins: &knownOrigins{typical: 900, at: []float64{1, 2, 3, 4}}}, -1, true,
+			nil, 120},
 		"origins, unknown": {Undoing{Ranked: true, Origins: &knownOrigins{}}, -1, true, nil, 120},
 		"a sample, near":   {Undoing{Ranked: true, Origins: &knownOrigins{near: true}}, -1, false, nil, 0},
 		"a sample, far":    {Undoing{Ranked: true, Origins: exact}, -1, false, nil, 120},

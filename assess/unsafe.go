@@ -23,9 +23,9 @@ func (k Risk) Upper() Float {
 	return Float(1 / room)
 }
 
-// stateErrors gives every row that is not exact an error, so that none can be taken for exact. A bound of which nothing else
-// is known lies R below itself at most: R ± 2 SE is from 0 to twice R, and R is its upper end. Where R may be wrong in either
-// direction and nothing shows how far, the error is infinite.
+// stateErrors gives every row that is not exact an error, so that none can be taken for exact. A bound of which nothing
+// else is known lies R below itself at most: R ± 2 SE is from 0 to twice R, and R is its upper end. Where R may be
+// wrong in either direction and nothing shows how far, the error is infinite.
 func stateErrors(list []Risk) {
 	for i := range list {
 		row := &list[i]

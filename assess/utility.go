@@ -69,10 +69,11 @@ func (r *reckoning) utility(c int) Utility {
 	return u
 }
 
-// fitted sets U of a column whose released values come from all original ones together. The mean of values that are drawn from
-// a model of the data, or of groups of them, varies about that of the population as the mean of the data does, and beside that
-// over the draws: 1/U = S_x²/n + Var(ȳ | x) + (E ȳ − x̄)². The variance of the released values says nothing of it (for values that
-// are each a draw about their own original, eq. 14 is this sum). noise is the variance of the last two terms.
+// fitted sets U of a column whose released values come from all original ones together. The mean of values that are
+// drawn from a model of the data, or of groups of them, varies about that of the population as the mean of the data
+// does, and beside that over the draws: 1/U = S_x²/n + Var(ȳ | x) + (E ȳ − x̄)². The variance of the released values
+// says nothing of it (for values that are each a draw about their own original, eq. 14 is this sum). noise is the
+// variance of the last two terms.
 func (u *Utility) fitted(x *comoment.Pair, ofMean, square, noise float64) {
 	own := x.Variance() / x.N
 	loss := own + ofMean + square
@@ -83,8 +84,8 @@ func (u *Utility) fitted(x *comoment.Pair, ofMean, square, noise float64) {
 	}
 }
 
-// expectFitted is expect for a column with Column.Fitted. Of several copies users take the mean: Reiter's (2003) variance
-// ū + b/m, with b the variance between copies.
+// expectFitted is expect for a column with Column.Fitted. Of several copies users take the mean: Reiter's (2003)
+// variance ū + b/m, with b the variance between copies.
 func (u *Utility) expectFitted(answers []replicate.Answer, x *comoment.Pair, c Column) {
 	means := meansOf(answers)
 	for i, a := range answers {
@@ -102,18 +103,19 @@ func (u *Utility) expectFitted(answers []replicate.Answer, x *comoment.Pair, c C
 		of.Variance = 0 // the rest is rounding
 	}
 	noise := of.Variance / of.N
-	u.fitted(x, of.Variance/m, square(bias, noise, held, held), of.VarianceNoise()/(m*m)+estimate.VarianceOfSquare(bias*bias-noise, noise))
+	u.fitted(x, of.Variance/m, square(bias, noise, held, held),
+		of.VarianceNoise()/(m*m)+estimate.VarianceOfSquare(bias*bias-noise, noise))
 }
 
-// heldOut returns the variance of the mean of the records that a model is fitted to about that of all n, if a share of them is
-// set aside at random.
+// heldOut returns the variance of the mean of the records that a model is fitted to about that of all n, if a share of
+// them is set aside at random.
 func heldOut(x *comoment.Pair, share float64) float64 {
 	return x.Variance() / x.N * share / (1 - share)
 }
 
-// square returns the expected square of a bias that was found with a variance of noise. Which records are set aside is the same
-// in all replicates, so a bias within three standard errors of noise and seen, the variance over that choice, is one draw of it:
-// its square then is that variance, held.
+// square returns the expected square of a bias that was found with a variance of noise. Which records are set aside is
+// the same in all replicates, so a bias within three standard errors of noise and seen, the variance over that choice,
+// is one draw of it: its square then is that variance, held.
 func square(bias, noise, seen, held float64) float64 {
 	if seen > 0 && bias*bias < 9*(noise+seen) {
 		return held

@@ -44,7 +44,8 @@ type Unaltered struct {
 	Judged bool
 }
 
-// leastAlike is how many records a released date must have for it to show that it stands for one original date. Of fewer nobody sees it.
+// leastAlike is how many records a released date must have for it to show that it stands for one original date. Of
+// fewer nobody sees it.
 const leastAlike = 5
 
 // mostCounted is how many identifiers of a column are counted; of more, a part that their hash selects.
@@ -286,7 +287,8 @@ func (a *Accumulator) decodeIdentifiers(d *wire.Decoder, w *residue, any bool) {
 	}
 	for k := range n {
 		step, of := d.Short(), d.Short()
-		if hash += step; k > 0 && step == 0 || hash < step || of == 0 || of > uint64(a.records) || !any || !w.selected(hash) || hash<<53 != 0 {
+		if hash += step; k > 0 && step == 0 || hash < step || of == 0 || of > uint64(a.records) || !any ||
+			!w.selected(hash) || hash<<53 != 0 {
 			d.Fail()
 			return
 		}

@@ -180,7 +180,8 @@ func TestWhatMasksLeave(t *testing.T) {
 		}
 		total, err := snapshots.Total()
 		must(t, err)
-		for what, a := range map[string]*Accumulator{"at once": whole, "in parts": again, "in transactions": committed, "in snapshots": total} {
+		for what, a := range map[string]*Accumulator{"at once": whole, "in parts": again, "in transactions": committed,
+			"in snapshots": total} {
 			sameLeft(t, fmt.Sprintf("seed %d, %s", seed, what), a, want)
 		}
 		// One encoding belongs to one content.
@@ -219,8 +220,9 @@ func blockOfLeft(b *microdata.Block, from int, records []left) {
 	}
 }
 
-// Of more identifiers than are counted, a part is kept that does not depend on the order: of n = 393,216 the estimate has a
-// standard error of √n, 0.16 %; every second one has three records, the others one. Nothing is said to be singular.
+// Of more identifiers than are counted, a part is kept that does not depend on the order: of n = 393,216 the estimate
+// has a standard error of √n, 0.16 %; every second one has three records, the others one. Nothing is said to be
+// singular.
 func TestManyPseudonyms(t *testing.T) {
 	n := 3 * mostCounted / 2
 	halves := []*Accumulator{newAccumulator(t, watchedOptions()), newAccumulator(t, watchedOptions())}
@@ -263,7 +265,8 @@ func TestManyPseudonyms(t *testing.T) {
 	}
 	r := of(halves[0], halves[1])
 	// Tolerance: 7 standard errors, which are exceeded once in 10¹¹ runs; the hash is fixed, so this run is one of them.
-	if !r.Estimated || r.Singular != 0 || math.Abs(float64(r.Identifiers)/float64(n)-1) > 7*0.0016 || math.Abs(float64(r.Repeated)/float64(n/2)-1) > 7*0.0023 {
+	if !r.Estimated || r.Singular != 0 || math.Abs(float64(r.Identifiers)/float64(n)-1) > 7*0.0016 ||
+		math.Abs(float64(r.Repeated)/float64(n/2)-1) > 7*0.0023 {
 		t.Errorf("%d identifiers, half of them repeated: %+v", n, r)
 	}
 	if other := of(halves[1], halves[0]); other != r {
@@ -279,8 +282,8 @@ func TestManyPseudonyms(t *testing.T) {
 	}
 }
 
-// The gate refuses texts that are all the original where they are judged, and dates of which more than one in 200 follows
-// exactly, in every release with a gate and in none without.
+// The gate refuses texts that are all the original where they are judged, and dates of which more than one in 200
+// follows exactly, in every release with a gate and in none without.
 func TestWhatMasksLeaveIsJudged(t *testing.T) {
 	share := func(v float64) *float64 { return &v }
 	texts := func(judged bool) []Unaltered { return []Unaltered{{"other", false}, {"place", judged}} }
@@ -289,16 +292,19 @@ func TestWhatMasksLeaveIsJudged(t *testing.T) {
 		m       Measures
 		refused string
 	}{
-		"nothing":                  {Measures{Gated: true}, ""},
-		"texts":                    {Measures{Gated: true, Unaltered: texts(true)}, "place: not all released values equal to the original"},
-		"texts, nearly all may":    {Measures{Gated: true, Unaltered: texts(true), AllowUnchanged: share(0.999)}, "place: not all released values equal to the original"},
+		"nothing": {Measures{Gated: true}, ""},
+		"texts": {Measures{Gated: true, Unaltered: texts(true)},
+			"place: not all released values equal to the original"},
+		"texts, nearly all may": {Measures{Gated: true, Unaltered: texts(true), AllowUnchanged: share(0.999)},
+			"place: not all released values equal to the original"},
 		"texts, all may":           {Measures{Gated: true, Unaltered: texts(true), AllowUnchanged: share(1)}, ""},
 		"texts that are no secret": {Measures{Gated: true, Unaltered: texts(false)}, ""},
 		"texts without a gate":     {Measures{Unaltered: texts(true)}, ""},
-		"dates":                    {Measures{Gated: true, Determined: dates(6, 1000)}, "born: rounded dates not known exactly by the release"},
-		"few dates":                {Measures{Gated: true, Determined: dates(5, 1000)}, ""},
-		"dates without a gate":     {Measures{Determined: dates(1000, 1000)}, ""},
-		"no dates":                 {Measures{Gated: true, Determined: dates(0, 0)}, ""},
+		"dates": {Measures{Gated: true, Determined: dates(6, 1000)},
+			"born: rounded dates not known exactly by the release"},
+		"few dates":            {Measures{Gated: true, Determined: dates(5, 1000)}, ""},
+		"dates without a gate": {Measures{Determined: dates(1000, 1000)}, ""},
+		"no dates":             {Measures{Gated: true, Determined: dates(0, 0)}, ""},
 	} {
 		v := Judge(nil, &c.m)
 		var refused []string
@@ -312,10 +318,12 @@ func TestWhatMasksLeaveIsJudged(t *testing.T) {
 		}
 	}
 	// Rules make a gate as well.
-	if v := Judge([]Rule{{Column: "x", MaxUnchanged: share(1)}}, &Measures{Determined: dates(6, 1000)}); len(v.Rules) != 2 || v.Rules[1].Column != "born" {
+	if v := Judge([]Rule{{Column: "x", MaxUnchanged: share(1)}}, &Measures{Determined: dates(6, 1000)}); len(v.Rules) !=
+		2 || v.Rules[1].Column != "born" {
 		t.Errorf("with rules: %+v", v)
 	}
-	for n, want := range map[int64]string{0: "", 5: "", 6: "born: 6 of 1000 released dates stand for one and the same original date each"} {
+	for n, want := range map[int64]string{
+		0: "", 5: "", 6: "born: 6 of 1000 released dates stand for one and the same original date each"} {
 		if got := (Determined{"born", n, 1000}).Warning(); !strings.HasPrefix(got, want) || (got == "") != (want == "") {
 			t.Errorf("%d dates: %q", n, got)
 		}
@@ -327,7 +335,8 @@ func TestWhatMasksLeaveIsJudged(t *testing.T) {
 		"and 1 have a number of records that no other has": {Column: "p", Identifiers: 3, Repeated: 2, Singular: 1},
 		"; about 2 of 4 identifiers name several records":  {Column: "p", Identifiers: 4, Repeated: 2, Estimated: true},
 	} {
-		if got := c.Warning(); !strings.HasPrefix(got, "p: pseudonymised, not anonymised: ") || !strings.Contains(got, want) || c.Identifiers == 0 && !strings.HasSuffix(got, want) {
+		if got := c.Warning(); !strings.HasPrefix(got, "p: pseudonymised, not anonymised: ") ||
+			!strings.Contains(got, want) || c.Identifiers == 0 && !strings.HasSuffix(got, want) {
 			t.Errorf("%+v: %q, want %q", c, got, want)
 		}
 	}
@@ -342,7 +351,9 @@ func TestWatchedColumnsMustBeTheSame(t *testing.T) {
 	for i := range 2 {
 		for what, change := range map[string]func(c *WatchedColumn){
 			"name": func(c *WatchedColumn) { c.Name = "z" }, "texts": func(c *WatchedColumn) { c.Texts = !c.Texts },
-			"pseudonyms": func(c *WatchedColumn) { c.Renamed = !c.Renamed }, "dates": func(c *WatchedColumn) { c.Dates = !c.Dates },
+			"pseudonyms": func(c *WatchedColumn) { c.Renamed = !c.Renamed }, "dates": func(c *WatchedColumn) {
+				c.Dates = !c.Dates
+			},
 		} {
 			o := watchedOptions()
 			change(&o.Watched[i])
@@ -363,7 +374,8 @@ func TestWatchedColumnsMustBeTheSame(t *testing.T) {
 			m, err := again.Measure(t.Context())
 			must(t, err)
 			r, d := m.Renamed[0], m.Determined[0]
-			if r.Identifiers < 0 || !r.Estimated && r.Identifiers > again.Records() || d.Of > again.Records() || d.Records > d.Of || d.Records < 0 {
+			if r.Identifiers < 0 || !r.Estimated && r.Identifiers > again.Records() || d.Of > again.Records() ||
+				d.Records > d.Of || d.Records < 0 {
 				t.Errorf("byte %d as %d gives %+v and %+v of %d records", at, to, r, d, again.Records())
 			}
 		}

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Weighted is what a survey office computes with the sampling weights, before masking with the weights of the original and behind it with those
-// of the release (which calibrate changes): docs/methods.md, Weights. It is of one release, as the realised U is.
+// Weighted is what a survey office computes with the sampling weights, before masking with the weights of the original
+// and behind it with those of the release (which calibrate changes): docs/methods.md, Weights. It is of one release, as
+// the realised U is.
 type Weighted struct {
 	Weight      string           `json:"weight" doc:"the column of sampling weights"`
 	Records     int              `json:"records" doc:"records with a weight above 0 before and behind the masks"`
@@ -27,7 +28,8 @@ type WeightedColumn struct {
 	Efficiency Float `json:"efficiency" doc:"U/U0"`
 }
 
-// WeightedMoments are the weighted moments of a column, and its percentiles: the least value at which the share of the weights is reached.
+// WeightedMoments are the weighted moments of a column, and its percentiles: the least value at which the share of the
+// weights is reached.
 type WeightedMoments struct {
 	N     int   `json:"n"`
 	Sum   Float `json:"sum_of_weights" doc:"of the records with a value"`
@@ -45,9 +47,10 @@ type WeightedMoments struct {
 // mostCorrelated bounds the columns whose weighted correlations are computed.
 const mostCorrelated = 40
 
-// NewWeighted computes the measures of columns, NaN where there is no value, with the weights before and behind the masks. They are of a sample of
-// records, all if it has as many as there are.
-func NewWeighted(weight string, names []string, original, released [][]float64, before, after []float64, records int64) *Weighted {
+// NewWeighted computes the measures of columns, NaN where there is no value, with the weights before and behind the
+// masks. They are of a sample of records, all if it has as many as there are.
+func NewWeighted(weight string, names []string, original, released [][]float64, before, after []float64,
+	records int64) *Weighted {
 	w := &Weighted{Weight: weight, Sampled: int64(len(before)) < records}
 	share := 1.0
 	if w.Sampled {
@@ -133,7 +136,8 @@ func (v *weightedValues) take(values, weights []float64, used []bool) {
 
 func (v *weightedValues) mean() float64 { return v.total / v.sum }
 
-// moments are those of all records, of which the values are a share: sums are divided by it, and the variance of the mean is multiplied.
+// moments are those of all records, of which the values are a share: sums are divided by it, and the variance of the
+// mean is multiplied.
 func (v *weightedValues) moments(share float64) WeightedMoments {
 	n, mean := float64(len(v.values)), v.mean()
 	squares, linear := 0.0, 0.0

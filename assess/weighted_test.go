@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// weightedByLoop are the mean, its standard error, the SD and a percentile by the formulas of the survey package of R (svymean, svyvar and the
-// inverse of the weighted distribution function), for a design without strata and clusters.
+// weightedByLoop are the mean, its standard error, the SD and a percentile by the formulas of the survey package of R
+// (svymean, svyvar and the inverse of the weighted distribution function), for a design without strata and clusters.
 func weightedByLoop(x, w []float64, p float64) (n int, mean, se, sd, q float64) {
 	sum, total := 0.0, 0.0
 	for i, v := range x {
@@ -86,11 +86,14 @@ func TestWeightedMeasures(t *testing.T) {
 		values  []float64
 		weights []float64
 	}{
-		"original x": {w.Columns[0].Original, x, used(before)}, "released x": {w.Columns[0].Released, y, used(after)}, "original z": {w.Columns[1].Original, z, used(before)}, "released z": {w.Columns[1].Released, z, used(after)},
+		"original x": {w.Columns[0].Original, x, used(before)}, "released x": {w.Columns[0].Released, y, used(after)},
+		"original z": {w.Columns[1].Original, z, used(before)}, "released z": {w.Columns[1].Released, z, used(after)},
 	} {
-		for p, got := range map[float64]Float{0.1: c.got.P10, 0.25: c.got.P25, 0.5: c.got.P50, 0.75: c.got.P75, 0.9: c.got.P90} {
+		for p, got := range map[float64]Float{0.1: c.got.P10, 0.25: c.got.P25, 0.5: c.got.P50, 0.75: c.got.P75,
+			0.9: c.got.P90} {
 			n, mean, se, sd, q := weightedByLoop(c.values, c.weights, p)
-			if c.got.N != n || math.Abs(float64(c.got.Mean)-mean) > 1e-9*mean || math.Abs(float64(c.got.SE)/se-1) > 1e-9 || math.Abs(float64(c.got.SD)/sd-1) > 1e-9 || float64(got) != q {
+			if c.got.N != n || math.Abs(float64(c.got.Mean)-mean) > 1e-9*mean || math.Abs(float64(c.got.SE)/se-1) > 1e-9 ||
+				math.Abs(float64(c.got.SD)/sd-1) > 1e-9 || float64(got) != q {
 				t.Errorf("%s: %+v, want n %d, mean %v ± %v, SD %v and %v at %v", what, c.got, n, mean, se, sd, q, p)
 			}
 			if sum := float64(c.got.Sum); math.Abs(float64(c.got.Total)/sum-mean) > 1e-9*mean {
@@ -102,7 +105,8 @@ func TestWeightedMeasures(t *testing.T) {
 	_, mx, sx, _, _ := weightedByLoop(x, used(before), 0.5)
 	_, my, sy, _, _ := weightedByLoop(y, used(after), 0.5)
 	c := w.Columns[0]
-	if u := 1 / (sy*sy + (my-mx)*(my-mx)); math.Abs(float64(c.U)/u-1) > 1e-9 || math.Abs(float64(c.U0)*sx*sx-1) > 1e-9 || math.Abs(float64(c.Efficiency)/(u*sx*sx)-1) > 1e-9 {
+	if u := 1 / (sy*sy + (my-mx)*(my-mx)); math.Abs(float64(c.U)/u-1) > 1e-9 || math.Abs(float64(c.U0)*sx*sx-1) > 1e-9 ||
+		math.Abs(float64(c.Efficiency)/(u*sx*sx)-1) > 1e-9 {
 		t.Errorf("U %v of %v, want %v of %v", c.U, c.U0, u, 1/sx/sx)
 	}
 	// Correlations, by another formula.
@@ -114,36 +118,45 @@ func TestWeightedMeasures(t *testing.T) {
 		var s, sa, sb, saa, sbb, sab float64
 		for i, v := range of.w {
 			if v > 0 && of.a[i] == of.a[i] && of.b[i] == of.b[i] {
-				s, sa, sb, saa, sbb, sab = s+v, sa+v*of.a[i], sb+v*of.b[i], saa+v*of.a[i]*of.a[i], sbb+v*of.b[i]*of.b[i], sab+v*of.a[i]*of.b[i]
+				s, sa, sb, saa, sbb, sab = s+v, sa+v*of.a[i], sb+v*of.b[i], saa+v*of.a[i]*of.a[i], sbb+v*of.b[i]*of.b[i],
+					sab+v*of.a[i]*of.b[i]
 			}
 		}
 		want := (sab/s - sa/s*sb/s) / math.Sqrt((saa/s-sa/s*sa/s)*(sbb/s-sb/s*sb/s))
-		if math.Abs(float64(of.got[0][1])-want) > 1e-9 || of.got[1][0] != of.got[0][1] || math.Abs(float64(of.got[0][0])-1) > 1e-12 {
+		if math.Abs(float64(of.got[0][1])-want) > 1e-9 || of.got[1][0] != of.got[0][1] ||
+			math.Abs(float64(of.got[0][0])-1) > 1e-12 {
 			t.Errorf("correlations %d: %v, want %v", k, of.got, want)
 		}
 	}
 	// By hand: 1, 2 and 4 with the weights 1, 2 and 1.
-	hand := NewWeighted("w", []string{"x"}, [][]float64{{1, 2, 4}}, [][]float64{{1, 2, 4}}, []float64{1, 2, 1}, []float64{1, 2, 1}, 3).Columns[0]
-	if o := hand.Original; o.Mean != 2.25 || math.Abs(float64(o.SE)-math.Sqrt(1.5*4.875)/4) > 1e-12 || o.Total != 9 || o.Sum != 4 || o.P25 != 1 || o.P50 != 2 || o.P75 != 2 || o.P90 != 4 || hand.Efficiency != 1 {
+	hand := NewWeighted("w", []string{"x"}, [][]float64{{1, 2, 4}}, [][]float64{{1, 2, 4}}, []float64{1, 2, 1},
+		[]float64{1, 2, 1}, 3).Columns[0]
+	if o := hand.Original; o.Mean != 2.25 || math.Abs(float64(o.SE)-math.Sqrt(1.5*4.875)/4) > 1e-12 || o.Total != 9 ||
+		o.Sum != 4 || o.P25 != 1 || o.P50 != 2 || o.P75 != 2 || o.P90 != 4 || hand.Efficiency != 1 {
 		t.Errorf("by hand: %+v", hand)
 	}
-	if c := NewWeighted("w", []string{"x"}, [][]float64{{5, 5}}, [][]float64{{5, 5}}, []float64{1, 2}, []float64{1, 2}, 2); c.Columns[0].Efficiency != 1 || c.Correlation.Original[0][0] == c.Correlation.Original[0][0] {
+	if c := NewWeighted("w", []string{"x"}, [][]float64{{5, 5}}, [][]float64{{5, 5}}, []float64{1, 2}, []float64{1, 2},
+		2); c.Columns[0].Efficiency != 1 || c.Correlation.Original[0][0] == c.Correlation.Original[0][0] {
 		t.Errorf("constant: %+v", c)
 	}
-	if c := NewWeighted("w", []string{"x"}, [][]float64{{5, 5}}, [][]float64{{5, 6}}, []float64{1, 2}, []float64{1, 2}, 2); c.Columns[0].Efficiency != 0 {
+	if c := NewWeighted("w", []string{"x"}, [][]float64{{5, 5}}, [][]float64{{5, 6}}, []float64{1, 2}, []float64{1, 2},
+		2); c.Columns[0].Efficiency != 0 {
 		t.Errorf("constant before: %+v", c)
 	}
 	many := slices.Repeat([][]float64{{1, 2, 4}}, mostCorrelated+1)
-	if c := NewWeighted("w", make([]string, len(many)), many, many, []float64{1, 2, 1}, []float64{1, 2, 1}, 3); c.Correlation.Columns != nil {
+	if c := NewWeighted("w", make([]string, len(many)), many, many, []float64{1, 2, 1}, []float64{1, 2, 1},
+		3); c.Correlation.Columns != nil {
 		t.Error("too many correlations")
 	}
-	if c := NewWeighted("w", make([]string, mostCorrelated), many[1:], many[1:], []float64{1, 2, 1}, []float64{1, 2, 1}, 3); len(c.Correlation.Original) != mostCorrelated {
+	if c := NewWeighted("w", make([]string, mostCorrelated), many[1:], many[1:], []float64{1, 2, 1}, []float64{1, 2, 1},
+		3); len(c.Correlation.Original) != mostCorrelated {
 		t.Error("no correlations")
 	}
 }
 
-// The variance by linearisation is that of the weighted mean over samples with replacement: its mean over 2,000 samples of 400 lies within 5 standard
-// errors of their variance, whose relative error is about √(2/2000) = 3 %; the linearisation is off by the order of 1/400.
+// The variance by linearisation is that of the weighted mean over samples with replacement: its mean over 2,000 samples
+// of 400 lies within 5 standard errors of their variance, whose relative error is about √(2/2000) = 3 %; the
+// linearisation is off by the order of 1/400.
 func TestWeightedVarianceOverSamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 1))
 	const size, n, times = 5_000, 400, 2_000
@@ -183,7 +196,8 @@ func TestWeightedVarianceOverSamples(t *testing.T) {
 	}
 }
 
-// Of a sample, U is that of all records: its mean over samples is near to that of all, where the difference of the means is large.
+// Of a sample, U is that of all records: its mean over samples is near to that of all, where the difference of the
+// means is large.
 func TestWeightedOfSamples(t *testing.T) {
 	r := rand.New(rand.NewPCG(10, 1))
 	const n, part, times = 4_000, 400, 4_000
@@ -209,8 +223,8 @@ func TestWeightedOfSamples(t *testing.T) {
 		se += float64(s.Columns[0].Original.SE) / times
 		total += float64(s.Columns[0].Original.Total) / times
 	}
-	// A loss is the variance of 0.12 and the square of the difference of about 1, which has the standard error 2·10/√400 in a sample, 0.016 of the mean
-	// over 4,000: 5 of these, and as much for what is cut off at 0.
+	// A loss is the variance of 0.12 and the square of the difference of about 1, which has the standard error 2·10/√400
+	// in a sample, 0.016 of the mean over 4,000: 5 of these, and as much for what is cut off at 0.
 	if math.Abs(mean-loss(all)) > 0.16 {
 		t.Errorf("mean loss %v, want %v", mean, loss(all))
 	}
@@ -223,7 +237,8 @@ func TestWeightedOfSamples(t *testing.T) {
 		linear += float64(n1) / float64(n1-1) * d * d
 	}
 	got := NewWeighted("w", []string{"x"}, [][]float64{x[:part]}, [][]float64{y[:part]}, w[:part], w[:part], n).Columns[0]
-	if want := 0.1*se2*se2 + math.Max(0, (m2-m1)*(m2-m1)-0.9*linear); math.Abs(loss(got)/want-1) > 1e-9 || (m2-m1)*(m2-m1) < linear {
+	if want := 0.1*se2*se2 + math.Max(0, (m2-m1)*(m2-m1)-0.9*linear); math.Abs(loss(got)/want-1) > 1e-9 ||
+		(m2-m1)*(m2-m1) < linear {
 		t.Errorf("of a sample: loss %v, want %v", loss(got), want)
 	}
 	if math.Abs(sums/float64(all.Released.Sum)-1) > 0.01 {

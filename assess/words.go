@@ -46,15 +46,19 @@ func withUnit(v float64, unit string) string {
 // recordAdvice says what to change if all released columns of a record together give a value.
 func recordAdvice(w Risk, needed string) string {
 	if len(w.Tells) == 0 {
-		return fmt.Sprintf(": it is estimated from its released value and from how the column is distributed, which gives less error than the noise alone: more noise, so that λ/√(1 + λ²/S²) is at least %s (or record: alone, for R = 1/λ²)", needed)
+		return fmt.Sprintf(
+			": it is estimated from its released value and from how the column is distributed, which gives less error than the noise alone: more noise, so that λ/√(1 + λ²/S²) is at least %s (or record: alone, for R = 1/λ²)", needed)
 	}
 	if w.Approximate && w.Errs == ErrsSafe && math.IsInf(float64(w.R), 1) {
-		return fmt.Sprintf(": records with the same %s share one value, and the sample does not hold all of them, so that how much the mean of their released values tells is not known: keep all records in the sample (assess.sample: all)", strings.Join(w.Tells, " and "))
+		return fmt.Sprintf(
+			": records with the same %s share one value, and the sample does not hold all of them, so that how much the mean of their released values tells is not known: keep all records in the sample (assess.sample: all)", strings.Join(w.Tells, " and "))
 	}
 	if math.IsInf(float64(w.R), 1) {
-		return fmt.Sprintf(": most values follow exactly from %s: mask these columns too, with noise that is correlated (noise: {correlated: true}), or do not release them", strings.Join(listed(w.Tells), ", "))
+		return fmt.Sprintf(
+			": most values follow exactly from %s: mask these columns too, with noise that is correlated (noise: {correlated: true}), or do not release them", strings.Join(listed(w.Tells), ", "))
 	}
-	return fmt.Sprintf(": it is told by %s together with its own released value: mask these columns too, with noise that is correlated (noise: {correlated: true}), or do not release them (record: alone judges the column by itself)",
+	return fmt.Sprintf(
+		": it is told by %s together with its own released value: mask these columns too, with noise that is correlated (noise: {correlated: true}), or do not release them (record: alone judges the column by itself)",
 		strings.Join(listed(w.Tells), ", "))
 }
 
@@ -64,8 +68,9 @@ func releasesAdvice(w Risk) string {
 	if len(w.Tells) > 0 {
 		told = strings.Join(listed(w.Tells), ", ")
 	}
-	return fmt.Sprintf(": it is told by %s together with its own released value: release with the masks, the key and the identity of an earlier release, "+
-		"whose draws tell nothing more, mask with more noise, or leave the column out (releases: alone judges this release by itself)", told)
+	return fmt.Sprintf(
+		": it is told by %s together with its own released value: release with the masks, the key and the identity of an earlier release, "+
+			"whose draws tell nothing more, mask with more noise, or leave the column out (releases: alone judges this release by itself)", told)
 }
 
 // listed returns at most five names, and how many more there are.
@@ -80,27 +85,34 @@ func listed(names []string) []string {
 func advise(w Risk, needed float64, unit string) string {
 	if math.IsNaN(float64(w.R)) {
 		if w.Not != "" {
-			return fmt.Sprintf("the risk of %s by %s could not be computed: %s; a rule without its measure does not hold", w.Target, w.Knowledge, w.Not)
+			return fmt.Sprintf("the risk of %s by %s could not be computed: %s; a rule without its measure does not hold",
+				w.Target, w.Knowledge, w.Not)
 		}
-		return fmt.Sprintf("the risk of %s by %s could not be measured; a rule without its measure does not hold", w.Target, w.Knowledge)
+		return fmt.Sprintf("the risk of %s by %s could not be measured; a rule without its measure does not hold", w.Target,
+			w.Knowledge)
 	}
 	if w.Bound && math.IsInf(float64(w.R), 1) {
-		return fmt.Sprintf("how nearly %s is known by %s cannot be told from a sample, so that it counts as known exactly: keep all records in the sample (assess.sample: all)", w.Target, w.Knowledge)
+		return fmt.Sprintf(
+			"how nearly %s is known by %s cannot be told from a sample, so that it counts as known exactly: keep all records in the sample (assess.sample: all)", w.Target, w.Knowledge)
 	}
 	what := withUnit(needed, unit)
 	state := fmt.Sprintf("%s is known by %s to within %s", w.Target, w.Knowledge, shortOf(float64(w.RMSE), needed, unit))
 	switch w.Knowledge {
 	case KnowledgeIndex:
-		return fmt.Sprintf("%s: with added noise R = 1/λ², so λ of at least %s where the target lies (a tier does it there alone)", state, what)
+		return fmt.Sprintf(
+			"%s: with added noise R = 1/λ², so λ of at least %s where the target lies (a tier does it there alone)", state, what)
 	case KnowledgeRecord:
 		return state + recordAdvice(w, what)
 	case KnowledgeAllReleases:
 		return state + releasesAdvice(w)
 	case KnowledgeOrder:
-		return fmt.Sprintf("%s: release the records in another order (sink.order: shuffled), or sort the source by what tells nothing of the column", state)
+		return fmt.Sprintf(
+			"%s: release the records in another order (sink.order: shuffled), or sort the source by what tells nothing of the column", state)
 	case KnowledgePosition:
-		return fmt.Sprintf("%s: more noise or a bias must move the released order statistic by %s; a bound near the target keeps it near whatever the noise", state, what)
+		return fmt.Sprintf(
+			"%s: more noise or a bias must move the released order statistic by %s; a bound near the target keeps it near whatever the noise", state, what)
 	default:
-		return fmt.Sprintf("%s: the released mean lies that near to it, and noise does not change that; it takes a bias of the mean, or another limit for this target", state)
+		return fmt.Sprintf(
+			"%s: the released mean lies that near to it, and noise does not change that; it takes a bias of the mean, or another limit for this target", state)
 	}
 }

@@ -44,8 +44,10 @@ func TestNumbersInWords(t *testing.T) {
 		v, limit float64
 		want     string
 	}{
-		{99, 100, "99 m"}, {99.999, 100, "99.999 m"}, {99.9999999, 100, "99.9999999 m"}, {4999.6, 5000, "4999.6 m"}, {4999.4, 5000, "4999 m"},
-		{100, 100, "100 m"}, {100.00001, 100, "100 m"}, {0.99996, 1, "0.99996 m"}, {1 - 1e-16, 1, "0.9999999999999999 m"}, {123456, 200000, "123456 m"},
+		{99, 100, "99 m"}, {99.999, 100, "99.999 m"}, {99.9999999, 100, "99.9999999 m"}, {4999.6, 5000, "4999.6 m"},
+		{4999.4, 5000, "4999 m"},
+		{100, 100, "100 m"}, {100.00001, 100, "100 m"}, {0.99996, 1, "0.99996 m"}, {1 - 1e-16, 1, "0.9999999999999999 m"},
+		{123456, 200000, "123456 m"},
 	} {
 		if got := shortOf(c.v, c.limit, "m"); got != c.want {
 			t.Errorf("%v short of %v: %s, want %s", c.v, c.limit, got, c.want)
@@ -56,7 +58,8 @@ func TestNumbersInWords(t *testing.T) {
 // The exact text and advice of each rule.
 func TestVerdictsInWords(t *testing.T) {
 	at := func(knowledge string, r, se float64) Measures {
-		k := Risk{Target: "max", Knowledge: knowledge, R: Float(r), RMSE: Float(math.Sqrt(1 / r)), SE: Float(se), Sampled: se > 0}
+		k := Risk{Target: "max", Knowledge: knowledge, R: Float(r), RMSE: Float(math.Sqrt(1 / r)), SE: Float(se),
+			Sampled: se > 0}
 		return Measures{Columns: []ColumnMeasures{{Name: "wage", Unit: "USD", Masked: true, Risk: []Risk{k}}}}
 	}
 	for _, c := range []struct {
@@ -64,22 +67,32 @@ func TestVerdictsInWords(t *testing.T) {
 		m            Measures
 		text, advice string
 	}{
-		{Rule{Column: "wage", Target: "max", Knowledge: "index", MinRMSE: ptr(20)}, at("index", 0.01, 0), "wage: RMSE of max (index) at least 20 USD",
+		{Rule{Column: "wage", Target: "max", Knowledge: "index", MinRMSE: ptr(20)}, at("index", 0.01, 0),
+			"wage: RMSE of max (index) at least 20 USD",
 			"max is known by index to within 10 USD: with added noise R = 1/λ², so λ of at least 20 USD where the target lies (a tier does it there alone)"},
-		{Rule{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: ptr(0.0025)}, at("index", 0.01, 0.001), "wage: R of max (index) at most 0.0025 (at two standard errors)",
+		{Rule{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: ptr(0.0025)}, at("index", 0.01, 0.001),
+			"wage: R of max (index) at most 0.0025 (at two standard errors)",
 			"max is known by index to within 8.944 USD: with added noise R = 1/λ², so λ of at least 20 USD where the target lies (a tier does it there alone)"},
-		{Rule{Column: "wage", Knowledge: "position", MinRMSE: ptr(20)}, at("position", 0.01, 0), "wage: RMSE of every target (position) at least 20 USD (worst: max by position)",
+		{Rule{Column: "wage", Knowledge: "position", MinRMSE: ptr(20)}, at("position", 0.01, 0),
+			"wage: RMSE of every target (position) at least 20 USD (worst: max by position)",
 			"max is known by position to within 10 USD: more noise or a bias must move the released order statistic by 20 USD; a bound near the target keeps it near whatever the noise"},
-		{Rule{Column: "wage", Target: "max", MinRMSE: ptr(20)}, at("order", 0.01, 0), "wage: RMSE of max at least 20 USD (worst: max by order)",
+		{Rule{Column: "wage", Target: "max", MinRMSE: ptr(20)}, at("order", 0.01, 0),
+			"wage: RMSE of max at least 20 USD (worst: max by order)",
 			"max is known by order to within 10 USD: release the records in another order (sink.order: shuffled), or sort the source by what tells nothing of the column"},
-		{Rule{Column: "wage", MinRMSE: ptr(20)}, at("mean", 0.01, 0), "wage: RMSE of every target at least 20 USD (worst: max by mean)",
+		{Rule{Column: "wage", MinRMSE: ptr(20)}, at("mean", 0.01, 0),
+			"wage: RMSE of every target at least 20 USD (worst: max by mean)",
 			"max is known by mean to within 10 USD: the released mean lies that near to it, and noise does not change that; it takes a bias of the mean, or another limit for this target"},
-		{Rule{Column: "wage", MaxRisk: ptr(0.01)}, at("mean", 0.01, 0), "wage: R of every target at most 0.01 (worst: max by mean)", ""},
-		{Rule{Column: "wage", Target: "max", MaxRisk: ptr(0.01)}, at("mean", math.NaN(), 0), "wage: R of max at most 0.01 (worst: max by mean)",
+		{Rule{Column: "wage", MaxRisk: ptr(0.01)}, at("mean", 0.01, 0),
+			"wage: R of every target at most 0.01 (worst: max by mean)", ""},
+		{Rule{Column: "wage", Target: "max", MaxRisk: ptr(0.01)}, at("mean", math.NaN(), 0),
+			"wage: R of max at most 0.01 (worst: max by mean)",
 			"the risk of max by mean could not be measured; a rule without its measure does not hold"},
-		{Rule{Column: "wage", Target: "p50", Knowledge: "mean", MaxRisk: ptr(1)}, at("mean", 0.01, 0), "wage: R of p50 (mean) at most 1", "p50 (mean) is not measured; a rule without its measure does not hold"},
-		{Rule{Column: "hours", MaxRisk: ptr(1)}, at("mean", 0.01, 0), "hours: R of every target at most 1", "the column is not assessed; a rule without its measure does not hold"},
-		{Rule{Column: "wage", Knowledge: "mean"}, at("mean", 0.01, 0), "wage: RMSE of every target (mean) at least NaN USD (worst: max by mean)",
+		{Rule{Column: "wage", Target: "p50", Knowledge: "mean", MaxRisk: ptr(1)}, at("mean", 0.01, 0),
+			"wage: R of p50 (mean) at most 1", "p50 (mean) is not measured; a rule without its measure does not hold"},
+		{Rule{Column: "hours", MaxRisk: ptr(1)}, at("mean", 0.01, 0), "hours: R of every target at most 1",
+			"the column is not assessed; a rule without its measure does not hold"},
+		{Rule{Column: "wage", Knowledge: "mean"}, at("mean", 0.01, 0),
+			"wage: RMSE of every target (mean) at least NaN USD (worst: max by mean)",
 			"max is known by mean to within 10 USD: the released mean lies that near to it, and noise does not change that; it takes a bias of the mean, or another limit for this target"},
 	} {
 		v := c.rule.judgeRisk(c.m.Column(c.rule.Column))
@@ -95,7 +108,8 @@ func TestVerdictsInWords(t *testing.T) {
 	if v := (Rule{Column: "wage", MinRMSE: ptr(8.9)}).judgeRisk(&m.Columns[0]); !(math.Abs(float64(v.Found)-math.Sqrt(80)) <= 1e-12) || !v.Passed {
 		t.Errorf("%+v", v)
 	}
-	if v := (Rule{Column: "wage", MinRMSE: ptr(9)}).judgeRisk(&m.Columns[0]); v.Passed || v.Limit != 9 || v.Measure != "min_rmse" {
+	if v := (Rule{Column: "wage", MinRMSE: ptr(9)}).judgeRisk(&m.Columns[0]); v.Passed || v.Limit != 9 ||
+		v.Measure != "min_rmse" {
 		t.Errorf("%+v", v)
 	}
 	plain := ColumnMeasures{Name: "age"}

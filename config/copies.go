@@ -47,19 +47,25 @@ func (l *loader) validateCopies(p *Pipeline) {
 	m, path := p.Copies(), pathOf(p.Sink.Config)
 	if m == 1 {
 		if strings.Contains(path, copyWord) && l.Sound(sink+".path") {
-			l.Wrong(sink+".path", "must not have %s where there is one release, got %q; say copies: in a synthesise mask, or name a file", copyWord, path)
+			l.Wrong(sink+".path",
+				"must not have %s where there is one release, got %q; say copies: in a synthesise mask, or name a file", copyWord,
+				path)
 		}
 		return
 	}
 	at := l.copiesField(p)
 	switch {
 	case p.kafkaSink() != nil || path == "" || p.Sink.Abilities().Description != "":
-		l.Wrong(at, "must not be given where the release goes to topics or a table: %d copies are %d files; release to files", m, m)
+		l.Wrong(at, "must not be given where the release goes to topics or a table: %d copies are %d files; release to files",
+			m, m)
 	case !strings.Contains(path, copyWord) && l.Sound(sink+".path"):
-		l.Wrong(sink+".path", "must have %s where the number of a copy goes, as there are %d, got %q; write %q", copyWord, m, path, withCopy(path))
+		l.Wrong(sink+".path", "must have %s where the number of a copy goes, as there are %d, got %q; write %q", copyWord, m,
+			path, withCopy(path))
 	}
 	if p.Quarantine.JSONL != "" && !strings.Contains(p.Quarantine.JSONL, copyWord) && l.Sound("quarantine.jsonl") {
-		l.Wrong("quarantine.jsonl", "must have %s where the number of a copy goes, as each of %d has its own, got %q; write %q", copyWord, m, p.Quarantine.JSONL, withCopy(p.Quarantine.JSONL))
+		l.Wrong("quarantine.jsonl",
+			"must have %s where the number of a copy goes, as each of %d has its own, got %q; write %q", copyWord, m,
+			p.Quarantine.JSONL, withCopy(p.Quarantine.JSONL))
 	}
 	if p.Quarantine.Kafka != nil {
 		l.Wrong("quarantine.kafka", "must be a file (jsonl) where masks ask for copies")
@@ -76,7 +82,8 @@ func (l *loader) validateCopies(p *Pipeline) {
 // the configuration as it is.
 func copyNumbers(p *Pipeline) []int {
 	m := p.Copies()
-	if m == 1 || p.Sink.Config == nil || !strings.Contains(pathOf(p.Sink.Config), copyWord) || p.Quarantine.JSONL != "" && !strings.Contains(p.Quarantine.JSONL, copyWord) {
+	if m == 1 || p.Sink.Config == nil || !strings.Contains(pathOf(p.Sink.Config), copyWord) || p.Quarantine.JSONL != "" &&
+		!strings.Contains(p.Quarantine.JSONL, copyWord) {
 		return []int{0}
 	}
 	list := make([]int, m)

@@ -33,11 +33,12 @@ func dialectWith(others map[reflect.Type]func(*form.Dialect) []form.Member) *for
 	records[reflect.TypeFor[Sink]()] = sinkMembers
 	records[specType] = maskMembers
 	return &form.Dialect{
-		Begin:       "version: 1",
-		Prefix:      "SDLFILTER_",
-		NoSettings:  []string{KeyVariable, objectpath.SSEVariable, objectpath.KMSVariable},
-		Records:     records,
-		Later:       map[reflect.Type]map[string]string{reflect.TypeFor[Emit](): {"http": "it comes with a later one; use jsonl, log or kafka"}},
+		Begin:      "version: 1",
+		Prefix:     "SDLFILTER_",
+		NoSettings: []string{KeyVariable, objectpath.SSEVariable, objectpath.KMSVariable},
+		Records:    records,
+		Later: map[reflect.Type]map[string]string{
+			reflect.TypeFor[Emit](): {"http": "it comes with a later one; use jsonl, log or kafka"}},
 		NotAMapping: keptElsewhere,
 		Synonyms:    synonyms,
 		Written:     written,
@@ -52,16 +53,20 @@ var keptElsewhere = map[reflect.Type]string{
 
 // synonyms are the words of other tools and texts for those of a configuration.
 var synonyms = map[string]string{
-	"quasi-identifier": "key", "quasi identifier": "key", "quasi_identifier": "key", "quasiidentifier": "key", "quasi": "key", "qi": "key",
-	"confidential": "sensitive", "target": "sensitive", "direct-identifier": "identifier", "direct identifier": "identifier",
-	"direct_identifier": "identifier", "insensitive": "other", "non-sensitive": "other", "nonsensitive": "other", "not sensitive": "other",
+	"quasi-identifier": "key", "quasi identifier": "key", "quasi_identifier": "key", "quasiidentifier": "key",
+	"quasi": "key", "qi": "key",
+	"confidential": "sensitive", "target": "sensitive", "direct-identifier": "identifier",
+	"direct identifier": "identifier",
+	"direct_identifier": "identifier", "insensitive": "other", "non-sensitive": "other", "nonsensitive": "other",
+	"not sensitive": "other",
 }
 
 // Schema is the JSON Schema (draft 2020-12) of a configuration file, for editors. It does not
 // cover what --set and ${…} can do to a value, nor conditions across fields, which validate
 // checks. config/sdlfilter.schema.json is this.
 func Schema() ([]byte, error) {
-	return dialect().Schema(root(), "sdlfilter pipeline", "Configuration of the statistical disclosure limitation filter sdlfilter.")
+	return dialect().Schema(root(), "sdlfilter pipeline",
+		"Configuration of the statistical disclosure limitation filter sdlfilter.")
 }
 
 // written gives the types that are written otherwise than their Go kind.

@@ -12,7 +12,9 @@ var notEmbedded = []string{"source", "place", "shard", "sink", "quarantine", "re
 
 var embedded = sync.OnceValue(func() *form.Form {
 	f := *root()
-	f.Members = slices.DeleteFunc(slices.Clone(f.Members), func(m form.Member) bool { return slices.Contains(notEmbedded, m.Name) })
+	f.Members = slices.DeleteFunc(slices.Clone(f.Members), func(m form.Member) bool {
+		return slices.Contains(notEmbedded, m.Name)
+	})
 	return &f
 })
 

@@ -32,7 +32,8 @@ func TestLoadEmbedded(t *testing.T) {
 			t.Errorf("%q: %v, want an error at %s%s", text, err, path, want)
 		}
 	}
-	if _, err := LoadEmbedded(filepath.Join(filepath.Dir(path), "none.yaml"), Options{}); err == nil || !strings.Contains(err.Error(), "none.yaml") {
+	if _, err := LoadEmbedded(filepath.Join(filepath.Dir(path), "none.yaml"), Options{}); err == nil ||
+		!strings.Contains(err.Error(), "none.yaml") {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

@@ -9,7 +9,8 @@ import (
 )
 
 // otherExtensions are those of files that no sink of records writes.
-var otherExtensions = []string{".xlsm", ".xlsb", ".xls", ".ods", ".por", ".rds", ".rdata", ".dbf", ".mdb", ".accdb", ".sqlite", ".xml", ".html", ".pdf", ".avro", ".orc"}
+var otherExtensions = []string{".xlsm", ".xlsb", ".xls", ".ods", ".por", ".rds", ".rdata", ".dbf", ".mdb", ".accdb",
+	".sqlite", ".xml", ".html", ".pdf", ".avro", ".orc"}
 
 // validateExtension demands that the name of a sink's file is not that of a file of another format.
 func (l *loader) validateExtension(s Sink) {
@@ -30,11 +31,13 @@ func (l *loader) validateExtension(s Sink) {
 			if f.NewSink == nil {
 				of = "source"
 			}
-			l.Wrong(at, "must not end in %s, by which programs take the file for one of %s %s, got %q", file[len(base):], of, f.Name, file)
+			l.Wrong(at, "must not end in %s, by which programs take the file for one of %s %s, got %q", file[len(base):], of,
+				f.Name, file)
 			return
 		}
 	}
 	if ext := strings.ToLower(path.Ext(file)); slices.Contains(otherExtensions, ext) {
-		l.Wrong(at, "must not end in %s, by which other programs would open the file, and it is none of theirs; got %q", ext, file)
+		l.Wrong(at, "must not end in %s, by which other programs would open the file, and it is none of theirs; got %q", ext,
+			file)
 	}
 }

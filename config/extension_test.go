@@ -41,7 +41,8 @@ func TestExtensionsOfSinks(t *testing.T) {
 
 func judgeExtension(t *testing.T, what string, err error, want string) {
 	t.Helper()
-	if want == "" && err != nil && strings.Contains(err.Error(), "must not end") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+	if want == "" && err != nil && strings.Contains(err.Error(), "must not end") || want != "" &&
+		(err == nil || !strings.Contains(err.Error(), want)) {
 		t.Errorf("%s: error %v, want %q", what, err, want)
 	}
 }

@@ -55,7 +55,10 @@ func FuzzLoad(f *testing.F) {
 		lines := strings.Count(string(text), "\n") + 1
 		for _, e := range all {
 			fromFlag := strings.HasPrefix(e.File, "--set ")
-			if e.Text == "" || !fromFlag && (e.File != "fuzz.yaml" || e.Line < 1 || e.Line > lines+strings.Count(string(text), "\r")+strings.Count(string(text), "\u2028")+strings.Count(string(text), "\u2029")+strings.Count(string(text), "\u0085") || e.Column < 1) {
+			if e.Text == "" || !fromFlag &&
+				(e.File != "fuzz.yaml" || e.Line < 1 ||
+					e.Line > lines+strings.Count(string(text), "\r")+strings.Count(string(text), "\u2028")+
+						strings.Count(string(text), "\u2029")+strings.Count(string(text), "\u0085") || e.Column < 1) {
 				t.Fatalf("an error without a place: %+v", e)
 			}
 		}

@@ -33,7 +33,8 @@ func (p *Pipeline) UniquenessHousehold() string {
 	return p.Household
 }
 
-// UniquenessPerson returns the columns that tell whose each record is, for k of all records of a person together; nil if none are named.
+// UniquenessPerson returns the columns that tell whose each record is, for k of all records of a person together; nil
+// if none are named.
 func (p *Pipeline) UniquenessPerson() []string {
 	if in := p.Assess.Intruder; in != nil && in.Uniqueness != nil {
 		return in.Uniqueness.Person
@@ -80,7 +81,8 @@ func (l *loader) validateHousehold(p *Pipeline) {
 	for i, m := range p.Masks {
 		path := fmt.Sprintf("masks[%d].%s.combinations", i, m.Kind())
 		if s, ok := m.Params.(*transform.Suppress); ok && s.Combinations != nil && l.Sound(path) {
-			l.Wrong(path, "must not be given with household: each combination of all keys then is that of records of at least k households, for whoever knows some of the keys as well")
+			l.Wrong(path,
+				"must not be given with household: each combination of all keys then is that of records of at least k households, for whoever knows some of the keys as well")
 		}
 		if m.Params != nil {
 			l.validateLevels(p, fmt.Sprintf("masks[%d].%s", i, m.Kind()), m.Params)
@@ -105,8 +107,9 @@ func (l *loader) validateLevels(p *Pipeline, path string, m transform.Params) {
 	case transform.ByHousehold(m) && !transform.LeavesOut(m):
 		return
 	case !transform.LeavesOut(m) && transform.ScopeOf(m) != transform.ScopeRecord:
-		l.Wrong(path, "must not have %q, which is of level household: each member of a household would get a value of its own, and their mean would tell more than one; "+
-			"leave the column to a mask that takes each record by itself, or say level: person, and the risk counts the members' mean", masked[at])
+		l.Wrong(path,
+			"must not have %q, which is of level household: each member of a household would get a value of its own, and their mean would tell more than one; "+
+				"leave the column to a mask that takes each record by itself, or say level: person, and the risk counts the members' mean", masked[at])
 		return
 	}
 	for _, name := range transform.DependsOn(m) {
@@ -115,8 +118,9 @@ func (l *loader) validateLevels(p *Pipeline, path string, m transform.Params) {
 			if at >= 0 {
 				of = fmt.Sprintf("%q, which is of level household", masked[at])
 			}
-			l.Wrong(strings.TrimSuffix(path, "."+transform.ColumnsField(m)), "must not depend on %q: it may differ between members of a household, and then so would what becomes of %s; "+
-				"say columns.%s.level: household if it is the same for all members", name, of, name)
+			l.Wrong(strings.TrimSuffix(path, "."+transform.ColumnsField(m)),
+				"must not depend on %q: it may differ between members of a household, and then so would what becomes of %s; "+
+					"say columns.%s.level: household if it is the same for all members", name, of, name)
 			return
 		}
 	}
@@ -126,8 +130,11 @@ func (l *loader) validateLevels(p *Pipeline, path string, m transform.Params) {
 // households, where no pass over the data can find it.
 func (p *Pipeline) warnOfLevels() {
 	if open := p.OpenLevels(); len(open) > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("household is given, but not whether all members of a household have the same value of %s, and no pass over the data can find it: "+
-			"say level: household or level: person under columns; without it each member has a draw of its own", strings.Join(open, ", ")))
+		p.Warnings = append(p.Warnings,
+			fmt.Sprintf(
+				"household is given, but not whether all members of a household have the same value of %s, and no pass over the data can find it: "+
+					"say level: household or level: person under columns; without it each member has a draw of its own",
+				strings.Join(open, ", ")))
 	}
 }
 
@@ -139,7 +146,8 @@ func (p *Pipeline) OpenLevels() (open []string) {
 	}
 	for _, m := range p.Masks {
 		for _, name := range m.Params.Masks() {
-			if c := p.Columns.Named(name); transform.ByRecord(m.Params, name) && c != nil && c.Level == "" && name != p.Household && !slices.Contains(open, name) {
+			if c := p.Columns.Named(name); transform.ByRecord(m.Params, name) && c != nil && c.Level == "" &&
+				name != p.Household && !slices.Contains(open, name) {
 				open = append(open, name)
 			}
 		}
@@ -157,7 +165,8 @@ func (l *loader) validateSameAs(p *Pipeline, path string, c Column) {
 	case c.SameAs == c.Name:
 		l.Wrong(path, "must name another column, got the column itself")
 	case other.SameAs != "":
-		l.Wrong(path, "must name a column that has no same_as itself, got %q, which is the same as %q", c.SameAs, other.SameAs)
+		l.Wrong(path, "must name a column that has no same_as itself, got %q, which is the same as %q", c.SameAs,
+			other.SameAs)
 	case slices.ContainsFunc(p.Columns, func(o Column) bool { return o.Name != c.Name && o.SameAs == c.SameAs }):
 		l.Wrong(path, "must be named by one column only, got %q, which another one names as well", c.SameAs)
 	case other.Role != c.Role:

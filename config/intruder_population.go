@@ -26,7 +26,8 @@ func (l *loader) validatePopulation(p *Pipeline, path string) {
 	case of.Weight != "":
 		l.listed(p, at, of.Weight)
 	case p.PopulationWeight() == "" && of.Size == 0:
-		l.Wrong(path, "needs weight, the column that says how many persons of the population a record stands for, or size, the number of persons in the population")
+		l.Wrong(path,
+			"needs weight, the column that says how many persons of the population a record stands for, or size, the number of persons in the population")
 	}
 	l.validateFormula(p, path)
 }

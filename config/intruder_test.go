@@ -18,15 +18,25 @@ func TestIntruderDefaults(t *testing.T) {
 		{"", false, false, nil},
 		{keys + "}", true, false, nil},
 		{keys + ", intruder: {}}", true, false, &Intruder{Targets: 1000, Count: CountSnooper}},
-		{keys + ", intruder: {linkage: {}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Linkage: &IntruderLinkage{Distance: "standardised"}}},
-		{keys + ", intruder: {bayes: {}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Bayes: &IntruderBayes{Knowledge: KnowledgeD1}}},
-		{keys + ", intruder: {uniqueness: {}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Uniqueness: &IntruderUniqueness{Alpha: 1, K: []int{2, 3, 5}, SUDA2: true, Approximate: true}}},
-		{keys + ", intruder: {uniqueness: {k: [], alpha: 0}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Uniqueness: &IntruderUniqueness{K: []int{}, SUDA2: true, Approximate: true}}},
-		{"assess: {intruder: {interval: [0.05]}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Interval: []float64{0.05}}},
+		{keys + ", intruder: {linkage: {}}}", true, true,
+			&Intruder{Targets: 1000, Count: CountSnooper, Linkage: &IntruderLinkage{Distance: "standardised"}}},
+		{keys + ", intruder: {bayes: {}}}", true, true,
+			&Intruder{Targets: 1000, Count: CountSnooper, Bayes: &IntruderBayes{Knowledge: KnowledgeD1}}},
+		{keys + ", intruder: {uniqueness: {}}}", true, true,
+			&Intruder{Targets: 1000, Count: CountSnooper,
+				Uniqueness: &IntruderUniqueness{Alpha: 1, K: []int{2, 3, 5}, SUDA2: true, Approximate: true}}},
+		{keys + ", intruder: {uniqueness: {k: [], alpha: 0}}}", true, true,
+			&Intruder{Targets: 1000, Count: CountSnooper,
+				Uniqueness: &IntruderUniqueness{K: []int{}, SUDA2: true, Approximate: true}}},
+		{"assess: {intruder: {interval: [0.05]}}", true, true,
+			&Intruder{Targets: 1000, Count: CountSnooper, Interval: []float64{0.05}}},
 		{"assess: {intruder: {inversion: true}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Inversion: true}},
-		{"assess: {intruder: {utility: {}}}", true, true, &Intruder{Targets: 1000, Count: CountSnooper, Utility: &IntruderUtility{}}},
+		{"assess: {intruder: {utility: {}}}", true, true,
+			&Intruder{Targets: 1000, Count: CountSnooper, Utility: &IntruderUtility{}}},
 		{"assess: {intruder: {utility: {regressions: [{response: wage, predictors: [person.income]}]}}}", true, true,
-			&Intruder{Targets: 1000, Count: CountSnooper, Utility: &IntruderUtility{Regressions: []IntruderRegression{{Response: "wage", Predictors: []string{"person.income"}, Level: 0.95}}}}},
+			&Intruder{Targets: 1000, Count: CountSnooper,
+				Utility: &IntruderUtility{
+					Regressions: []IntruderRegression{{Response: "wage", Predictors: []string{"person.income"}, Level: 0.95}}}}},
 	} {
 		p, err := Parse("p.yaml", []byte(base+c.text+"\n"), Options{LookupEnv: lookup})
 		if err != nil {
@@ -53,10 +63,12 @@ func TestIntruderIsRead(t *testing.T) {
 		Linkage: &IntruderLinkage{Distance: "mahalanobis", OneToOne: true},
 		Bayes: &IntruderBayes{Knowledge: KnowledgeD1, Threshold: 0.5, Population: 1_000_000,
 			Phi: map[string]float64{"wage": 0.05}, Sigma: map[string]float64{"wage": 90, "age": 1.5}},
-		Uniqueness: &IntruderUniqueness{Weight: "weight", Household: "household", Person: []string{"id", "household"}, Sensitive: []string{"illness"}, Alpha: 0.5, K: []int{3}},
-		Interval:   []float64{0.01, 0.05},
+		Uniqueness: &IntruderUniqueness{Weight: "weight", Household: "household", Person: []string{"id", "household"},
+			Sensitive: []string{"illness"}, Alpha: 0.5, K: []int{3}},
+		Interval: []float64{0.01, 0.05},
 		Utility: &IntruderUtility{Propensity: true, Regressions: []IntruderRegression{
-			{Response: "wage", Predictors: []string{"age", "education"}, Level: 0.9}, {Response: "wage", Predictors: []string{"age"}, Level: 0.95}}},
+			{Response: "wage", Predictors: []string{"age", "education"}, Level: 0.9},
+			{Response: "wage", Predictors: []string{"age"}, Level: 0.95}}},
 		Inversion: true,
 	}
 	if !reflect.DeepEqual(p.Assess.Intruder, want) {
@@ -68,7 +80,8 @@ func TestIntruderIsRead(t *testing.T) {
 	if p, err = Load("testdata/intruder-prior.good.yaml", Options{LookupEnv: lookup}); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.Assess.Intruder.Bayes; got.Knowledge != KnowledgeD2 || got.PhiPrior != nil || *got.SigmaPrior != (IntruderPrior{Shape: 402, Scale: 1604}) {
+	if got := p.Assess.Intruder.Bayes; got.Knowledge != KnowledgeD2 || got.PhiPrior != nil ||
+		*got.SigmaPrior != (IntruderPrior{Shape: 402, Scale: 1604}) {
 		t.Errorf("the prior is %+v", got)
 	}
 }
@@ -83,10 +96,12 @@ func TestIntruderInTheDigest(t *testing.T) {
 		return p.SHA256()
 	}
 	short := sum("assess: {keys: [wage], intruder: {linkage: {}}}\n")
-	if long := sum("assess: {keys: [wage], intruder: {targets: 1000, inversion: false, linkage: {one_to_one: false, distance: standardised}}}\n"); long != short {
+	if long := sum(
+		"assess: {keys: [wage], intruder: {targets: 1000, inversion: false, linkage: {one_to_one: false, distance: standardised}}}\n"); long != short {
 		t.Error("a default must make no difference")
 	}
-	for _, other := range []string{"", "assess: {keys: [wage]}\n", "assess: {keys: [wage], intruder: {}}\n", "assess: {keys: [wage], intruder: {linkage: {}, uniqueness: {}}}\n"} {
+	for _, other := range []string{"", "assess: {keys: [wage]}\n", "assess: {keys: [wage], intruder: {}}\n",
+		"assess: {keys: [wage], intruder: {linkage: {}, uniqueness: {}}}\n"} {
 		if sum(other) == short {
 			t.Errorf("%q must make a difference", other)
 		}
@@ -113,7 +128,8 @@ func TestIntruderOnAStream(t *testing.T) {
 			t.Errorf("%s, %s: %v", c.source, c.assess, err)
 			continue
 		}
-		if got := strings.Join(p.Warnings, "\n"); strings.Contains(got, "assess.intruder: what an intruder finds stands in the final report alone") != c.warned {
+		if got := strings.Join(p.Warnings, "\n"); strings.Contains(got,
+			"assess.intruder: what an intruder finds stands in the final report alone") != c.warned {
 			t.Errorf("%s, %s: warnings %q", c.source, c.assess, got)
 		}
 	}
@@ -131,13 +147,16 @@ assess: {intruder: {linkage: {}, bayes: {knowledge: d1, phi: {age: 0.1}}, unique
 `
 	for _, c := range []struct{ old, with, want string }{
 		{"inversion: true,", "inversion: true, targets: many,", "assess.intruder.targets: "},
-		{"inversion: true,", "inversion: true, utility: {models: [wage ~ age, wage ~]},", "assess.intruder.utility.models[1]: must be a regression such as"},
-		{"inversion: true,", "inversion: true, utility: {models: [wage ~ age + size]},", "assess.intruder.utility.models[0]: must be one of the listed columns, got \"size\""},
+		{"inversion: true,", "inversion: true, utility: {models: [wage ~ age, wage ~]},",
+			"assess.intruder.utility.models[1]: must be a regression such as"},
+		{"inversion: true,", "inversion: true, utility: {models: [wage ~ age + size]},",
+			"assess.intruder.utility.models[0]: must be one of the listed columns, got \"size\""},
 		{"inversion: true,", "inversion: true, utility: {regressions: [wage]},", "assess.intruder.utility.regressions[0]: "},
 		{"assess: {", "assess: {replicates: -1, ", "assess.replicates: "},
 		{"age: {role: key}", "age: {role: keys}", "columns.age.role: "},
 		{"columns: {age", "columns: {wages: {rol: key}, age", "columns.wages.rol: "},
-		{"assess: {intruder: {linkage: {}, bayes: {knowledge: d1, phi: {age: 0.1}}, uniqueness: {}, inversion: true, categorical: [sex]}}", "assess: many\ngate: {rules: [{column: wage, target: max, max_risk: 1}]}", "assess: "},
+		{
+			"assess: {intruder: {linkage: {}, bayes: {knowledge: d1, phi: {age: 0.1}}, uniqueness: {}, inversion: true, categorical: [sex]}}", "assess: many\ngate: {rules: [{column: wage, target: max, max_risk: 1}]}", "assess: "},
 		{"sink:", "gate: {rules: [{min_kk: 3}, {max_linked: 0.1}]}\nsink:", "gate.rules[0].min_kk: "},
 	} {
 		_, err := Parse("p.yaml", []byte(strings.Replace(text, c.old, c.with, 1)), Options{LookupEnv: lookup})

@@ -23,7 +23,9 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	l.validateKeys(p)
 	a.uninverted = l.Given(path+".inversion") && a.Intruder != nil && !a.Intruder.Inversion
 	if a.AttacksRelease() && (p.Stream() || p.Streaming()) {
-		p.Warnings = append(p.Warnings, path+": what an intruder finds stands in the final report alone, and stops nothing but for the inversion: a stream releases before")
+		p.Warnings = append(p.Warnings,
+			path+
+				": what an intruder finds stands in the final report alone, and stops nothing but for the inversion: a stream releases before")
 	}
 	in := a.Intruder
 	if in == nil || !l.Known(path) {
@@ -32,9 +34,11 @@ func (l *loader) validateIntruder(p *Pipeline) {
 	l.Within(path, in.Check())
 	l.validateCategorical(p)
 	l.validateKeyedParts(p)
-	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne && (a.Sample < 0 || a.Sample > asked.OneToOne) && l.Sound(at, "assess.sample") {
+	if at := path + ".linkage.one_to_one"; in.Linkage != nil && in.Linkage.OneToOne &&
+		(a.Sample < 0 || a.Sample > asked.OneToOne) && l.Sound(at, "assess.sample") {
 		// Else a run would find out at its end.
-		l.Wrong(at, "needs assess.sample of at most %d: the memory for the optimal assignment grows with the square of the number of records", asked.OneToOne)
+		l.Wrong(at,
+			"needs assess.sample of at most %d: the memory for the optimal assignment grows with the square of the number of records", asked.OneToOne)
 	}
 	if in.Bayes != nil {
 		l.validateBayes(p, path+".bayes")
@@ -78,7 +82,8 @@ func (l *loader) validateInversion(p *Pipeline, path string) {
 				return
 			case transform.Recoding, transform.Randomising, transform.Suppression:
 				if !inferred && !slices.Contains(p.Assess.IntruderKeys(), name) && l.Sound("columns", "assess.keys") {
-					l.Wrong(path, "infers categories of keys, of sensitive columns and of what masks randomise, but masks[%d].%s changes %q, which is none of them: give it the role key, or leave inversion out", i, m.Kind(), name)
+					l.Wrong(path,
+						"infers categories of keys, of sensitive columns and of what masks randomise, but masks[%d].%s changes %q, which is none of them: give it the role key, or leave inversion out", i, m.Kind(), name)
 					return
 				}
 			}
@@ -150,14 +155,16 @@ func (l *loader) validateKeyedParts(p *Pipeline) {
 		numeric bool // computes with numeric keys alone
 		hint    string
 	}{
-		{"linkage", in.Linkage != nil, in.Linkage != nil && in.Linkage.Distance != "gower", "; with distance: gower those are compared too"},
+		{"linkage", in.Linkage != nil, in.Linkage != nil && in.Linkage.Distance != "gower",
+			"; with distance: gower those are compared too"},
 		{"bayes", in.Bayes != nil, true, ""},
 		{"uniqueness", in.Uniqueness != nil, false, ""},
 		{"population", in.Population != nil, false, ""},
 		{"attribute", in.Attribute != nil, false, ""},
 	}
 	if len(a.IntruderKeys()) == 0 && !in.Named() && !a.uninverted && !l.HasStrange(path) {
-		l.Wrong(path, "needs columns with role: key, or assess.keys, the columns that an intruder may know; or name a part that needs none: interval, utility, inversion")
+		l.Wrong(path,
+			"needs columns with role: key, or assess.keys, the columns that an intruder may know; or name a part that needs none: interval, utility, inversion")
 	}
 	for _, part := range parts {
 		switch at := form.Join(path, part.name); {
@@ -187,7 +194,9 @@ func (l *loader) validateBayes(p *Pipeline, path string) {
 	if at := path + ".jointly"; b.Jointly && l.Sound(at, "assess.sample", path+".population") {
 		switch sample := p.Assess.Sample; {
 		case sample < 0 || sample > asked.Jointly: // else a run would find out at its end
-			l.Wrong(at, "needs assess.sample of at most %d: the memory for all targets and records grows with the square of their number", asked.Jointly)
+			l.Wrong(at,
+				"needs assess.sample of at most %d: the memory for all targets and records grows with the square of their number",
+				asked.Jointly)
 		case b.Population > 0:
 			l.Wrong(at, "must be left out with population, of which a target need not have a record")
 		}
@@ -253,7 +262,8 @@ func (l *loader) validateUniqueness(p *Pipeline, path string) {
 			continue
 		}
 		if slices.Contains(p.Assess.IntruderKeys(), name) {
-			l.Wrong(at, "must not be one of %s, got %q: records with equal keys all have the same value", p.Assess.keysWords(), name)
+			l.Wrong(at, "must not be one of %s, got %q: records with equal keys all have the same value", p.Assess.keysWords(),
+				name)
 		}
 	}
 }
@@ -323,7 +333,8 @@ func (l *loader) validateAttribute(p *Pipeline, path string) {
 	}
 	columns := transform.HoldOut(p.Masks)
 	if len(columns) == 0 {
-		l.Wrong(path, "needs a synthesise mask with held_out, such as held_out: 0.1: without records that are set aside, what the release discloses about its own records cannot be distinguished from what it discloses about everybody")
+		l.Wrong(path,
+			"needs a synthesise mask with held_out, such as held_out: 0.1: without records that are set aside, what the release discloses about its own records cannot be distinguished from what it discloses about everybody")
 	}
 	keys := p.Assess.IntruderKeys()
 	for _, name := range columns {
@@ -337,7 +348,8 @@ func (l *loader) validateAttribute(p *Pipeline, path string) {
 // it before anything is released.
 func (l *loader) validateExactRule(p *Pipeline, path string) {
 	if p.Assess.uninverted && l.Sound(path) {
-		l.Wrong(form.Join(path, "max_exact"), "needs the intruder who knows the masks: remove assess.intruder.inversion: false")
+		l.Wrong(form.Join(path, "max_exact"),
+			"needs the intruder who knows the masks: remove assess.intruder.inversion: false")
 	}
 }
 
@@ -345,7 +357,8 @@ func (l *loader) validateExactRule(p *Pipeline, path string) {
 // before anything is released.
 func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	if (p.Stream() || p.Streaming()) && l.Sound("source", "sink", path) {
-		l.Wrong(path, "must not be about the respondents on a stream: this measure needs all records, and a stream releases records before all have arrived; use a file job, such as from topics with until: latest into a file")
+		l.Wrong(path,
+			"must not be about the respondents on a stream: this measure needs all records, and a stream releases records before all have arrived; use a file job, such as from topics with until: latest into a file")
 		return
 	}
 	if l.validatePlaceRule(p, path, r) {
@@ -359,16 +372,21 @@ func (l *loader) validateIdentityRule(p *Pipeline, path string, r assess.Rule) {
 	if in == nil {
 		in = &Intruder{}
 	}
-	if at := form.Join(path, "min_overlap"); r.MinOverlap != nil && in.Utility != nil && len(in.Utility.Regressions)+len(in.Utility.Models) == 0 &&
+	if at := form.Join(path, "min_overlap"); r.MinOverlap != nil && in.Utility != nil &&
+		len(in.Utility.Regressions)+len(in.Utility.Models) == 0 &&
 		l.Sound(at, "assess.intruder.utility.regressions", "assess.intruder.utility.models") {
-		l.Wrong(at, "needs assess.intruder.utility.regressions or models, whose confidence intervals are compared: name regressions that data users would fit")
+		l.Wrong(at,
+			"needs assess.intruder.utility.regressions or models, whose confidence intervals are compared: name regressions that data users would fit")
 	}
 	for _, limit := range assess.RespondentMeasures {
 		at := form.Join(path, limit.Name)
-		if _, given := limit.Limit(r); given && limit.Part == "population" && in.Population != nil && in.Population.Model == asked.Weighted.String() && l.Sound(at, "assess.intruder.population.model") {
-			l.Wrong(at, "must not be judged by assess.intruder.population.model: weighted, which is told by the weights which cells are empty and is for comparison with other tools; use pml")
+		if _, given := limit.Limit(r); given && limit.Part == "population" && in.Population != nil &&
+			in.Population.Model == asked.Weighted.String() && l.Sound(at, "assess.intruder.population.model") {
+			l.Wrong(at,
+				"must not be judged by assess.intruder.population.model: weighted, which is told by the weights which cells are empty and is for comparison with other tools; use pml")
 		}
-		if _, given := limit.Limit(r); !given || in.IsSet(limit.Part) || limit.Part == "inversion" && p.Inverts() || !l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
+		if _, given := limit.Limit(r); !given || in.IsSet(limit.Part) || limit.Part == "inversion" && p.Inverts() ||
+			!l.Sound(at) || l.Misspelt("assess.intruder", limit.Part) || !l.Known("assess.intruder."+limit.Part) {
 			continue
 		}
 		add := fmt.Sprintf("add assess.intruder.%s: {}", limit.Part)

@@ -40,7 +40,9 @@ func (p *Pipeline) KeysInWords() string {
 	case a.KeysByRole():
 		from = "the columns whose role is key, since the configuration has no assess.keys"
 	case len(a.Keys) == 0:
-		if (p.Stream() || p.Streaming()) && slices.ContainsFunc(p.Columns, func(c Column) bool { return c.Role == microdata.Key }) {
+		if (p.Stream() || p.Streaming()) && slices.ContainsFunc(p.Columns, func(c Column) bool {
+			return c.Role == microdata.Key
+		}) {
 			return "assess.keys: none; on a stream columns whose role is key are not taken for it, as what an intruder finds stands in the final report alone: name them"
 		}
 		return ""
@@ -66,10 +68,12 @@ func (a Assess) WithoutIntruder() Assess {
 // state would carry the keys: there it must be asked for.
 func (l *loader) fillKeys(p *Pipeline) {
 	const path = "assess.keys"
-	if l.Given(path) || !l.Sound("columns", path) || l.Misspelt("assess", "keys") || p.Assess.Intruder == nil && (p.Stream() || p.Streaming()) {
+	if l.Given(path) || !l.Sound("columns", path) || l.Misspelt("assess", "keys") || p.Assess.Intruder == nil &&
+		(p.Stream() || p.Streaming()) {
 		return
 	}
-	if in := p.Assess.Intruder; in.Named() && in.Linkage == nil && in.Bayes == nil && in.Uniqueness == nil && in.Population == nil && in.Attribute == nil {
+	if in := p.Assess.Intruder; in.Named() && in.Linkage == nil && in.Bayes == nil && in.Uniqueness == nil &&
+		in.Population == nil && in.Attribute == nil {
 		return // nothing that is asked takes keys
 	}
 	var keys []string
@@ -79,7 +83,10 @@ func (l *loader) fillKeys(p *Pipeline) {
 		}
 	}
 	if len(keys) > asked.Keys {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %s have the role key, of which an intruder is not measured beyond %d: name those that one may know together", path, count(len(keys), "column"), asked.Keys))
+		p.Warnings = append(p.Warnings,
+			fmt.Sprintf(
+				"%s: %s have the role key, of which an intruder is not measured beyond %d: name those that one may know together",
+				path, count(len(keys), "column"), asked.Keys))
 		return
 	}
 	p.Assess.roleKeys = keys

@@ -35,7 +35,8 @@ func TestKeysByRole(t *testing.T) {
 		// If the intruder's results appear only in the final report, they must be requested.
 		{"source: {" + topic + "}}\nsink: {kafka: {brokers: [\"b:1\"], topic: c}}\n", nil, false, false},
 		{"source: {" + topic + ", until: latest}}\nsink: {kafka: {brokers: [\"b:1\"], topic: c}}\n", nil, false, false},
-		{"source: {" + topic + "}}\nsink: {kafka: {brokers: [\"b:1\"], topic: c}}\nassess: {intruder: {linkage: {}}}\n", roles, true, true},
+		{"source: {" + topic + "}}\nsink: {kafka: {brokers: [\"b:1\"], topic: c}}\nassess: {intruder: {linkage: {}}}\n",
+			roles, true, true},
 		{"source: {" + topic + ", until: latest}}\nsink: {csv: {path: out.csv}}\n", roles, true, true},
 	} {
 		p, err := Parse("p.yaml", []byte(head+c.text), Options{LookupEnv: lookup})
@@ -43,10 +44,12 @@ func TestKeysByRole(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		if got := p.Assess.IntruderKeys(); !reflect.DeepEqual(got, c.keys) || p.Assess.KeysByRole() != c.byRole || p.Assess.AttacksRelease() != c.asked {
+		if got := p.Assess.IntruderKeys(); !reflect.DeepEqual(got, c.keys) || p.Assess.KeysByRole() != c.byRole ||
+			p.Assess.AttacksRelease() != c.asked {
 			t.Errorf("%s: keys %q, by role %v, asked %v", c.text, got, p.Assess.KeysByRole(), p.Assess.AttacksRelease())
 		}
-		if without := p.Assess.WithoutIntruder(); without.AttacksRelease() || without.IntruderKeys() != nil || without.Replicates != p.Assess.Replicates {
+		if without := p.Assess.WithoutIntruder(); without.AttacksRelease() || without.IntruderKeys() != nil ||
+			without.Replicates != p.Assess.Replicates {
 			t.Errorf("%s: without the intruder %+v", c.text, without)
 		}
 		// Keys that follow from the roles are not written in addition to the roles.
@@ -70,7 +73,8 @@ func TestKeysByRole(t *testing.T) {
 		"assess: {keys: [sex]}":             "assess.keys: sex (as the configuration names them)",
 		"assess: {intruder: {utility: {}}}": "",
 	} {
-		if p, err := Parse("p.yaml", []byte(head+files+text), Options{LookupEnv: lookup}); err != nil || p.KeysInWords() != want {
+		if p, err := Parse("p.yaml", []byte(head+files+text), Options{LookupEnv: lookup}); err != nil ||
+			p.KeysInWords() != want {
 			t.Errorf("%s: %v, %s", text, err, p.KeysInWords())
 		}
 	}
@@ -82,8 +86,10 @@ func TestKeysByRole(t *testing.T) {
 	for i := range 65 {
 		fmt.Fprintf(&many, "  k%d: {role: key}\n", i)
 	}
-	p, err := Parse("p.yaml", []byte("version: 1\nkey: {file: k}\n"+files+"columns:\n"+many.String()), Options{LookupEnv: lookup})
-	if err != nil || p.Assess.AttacksRelease() || !strings.HasPrefix(strings.Join(p.Warnings, "\n"), "assess.keys: 65 columns have the role key") {
+	p, err := Parse("p.yaml", []byte("version: 1\nkey: {file: k}\n"+files+"columns:\n"+many.String()),
+		Options{LookupEnv: lookup})
+	if err != nil || p.Assess.AttacksRelease() ||
+		!strings.HasPrefix(strings.Join(p.Warnings, "\n"), "assess.keys: 65 columns have the role key") {
 		t.Errorf("65 keys: %v, %q", err, p.Warnings)
 	}
 }

@@ -21,7 +21,8 @@ func (p *Pipeline) Releasing() []byte { return p.Part(releasing...) }
 // today's records.
 func (p *Pipeline) Before(at string, released []byte) (*Pipeline, error) {
 	var text bytes.Buffer
-	text.WriteString(`{"version":1,"name":` + string(quoted(at)) + `,"key":{"env":"NONE"},"unlisted":"drop","source":{"csv":{"path":"records.csv"}},"sink":{"csv":{"path":"released.csv"}}`)
+	text.WriteString(`{"version":1,"name":` + string(quoted(at)) +
+		`,"key":{"env":"NONE"},"unlisted":"drop","source":{"csv":{"path":"records.csv"}},"sink":{"csv":{"path":"released.csv"}}`)
 	if rest := bytes.TrimPrefix(bytes.TrimSpace(released), []byte("{")); len(rest) > 1 {
 		text.WriteByte(',')
 		text.Write(rest)
@@ -46,8 +47,10 @@ func (p *Pipeline) Before(at string, released []byte) (*Pipeline, error) {
 		}
 	}
 	b := *p
-	b.Name, b.Identity, b.Household, b.Weight, b.Columns, b.Window, b.loaded = at, e.Identity, e.Household, e.Weight, e.Columns, e.Window, e.loaded
-	b.Assess, b.Gate, b.Quarantine, b.Report, b.Map, b.Profile, b.Unlisted = Assess{Privacy: p.Assess.Privacy}, Gate{}, Quarantine{}, Report{}, nil, "", "drop"
+	b.Name, b.Identity, b.Household, b.Weight, b.Columns, b.Window, b.loaded = at, e.Identity, e.Household, e.Weight,
+		e.Columns, e.Window, e.loaded
+	b.Assess, b.Gate, b.Quarantine, b.Report, b.Map, b.Profile, b.Unlisted = Assess{Privacy: p.Assess.Privacy}, Gate{},
+		Quarantine{}, Report{}, nil, "", "drop"
 	b.Ledger, b.Warnings, b.Loosened, b.Masks = "", nil, nil, nil
 	for i, m := range e.Masks {
 		if !transform.LeavesOut(m.Params) {
@@ -86,7 +89,8 @@ func (l *loader) validateLedger(p *Pipeline) {
 		}
 		for i, rule := range p.Gate.Rules {
 			if at := fmt.Sprintf("gate.rules[%d]", i); rule.Knowledge == "all_releases" {
-				l.Wrong(at+".knowledge", "must be another one without a ledger, which says what was released before: name its file (ledger)")
+				l.Wrong(at+".knowledge",
+					"must be another one without a ledger, which says what was released before: name its file (ledger)")
 			}
 		}
 		return
@@ -95,10 +99,12 @@ func (l *loader) validateLedger(p *Pipeline) {
 	case p.Streaming():
 		l.Wrong("ledger", "must be left out of a stream, which has released before it is judged as a whole")
 	case p.Place != nil || p.Shard != nil && *p.Shard:
-		l.Wrong("ledger", "must be left out of a run that masks a part of the records: what the parts release would be entered as releases of their own")
+		l.Wrong("ledger",
+			"must be left out of a run that masks a part of the records: what the parts release would be entered as releases of their own")
 	case p.Copies() > 1:
 		l.Wrong("ledger", "must be left out where a run makes %d releases (copies)", p.Copies())
 	case p.Map != nil:
-		l.Wrong("ledger", "must not stand beside map, which does not judge what its points tell together with earlier releases: give the map a configuration of its own")
+		l.Wrong("ledger",
+			"must not stand beside map, which does not judge what its points tell together with earlier releases: give the map a configuration of its own")
 	}
 }

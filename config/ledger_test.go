@@ -11,8 +11,10 @@ import (
 // those of a sample, and nothing that judges or writes.
 func TestBefore(t *testing.T) {
 	parse := func(columns, masks string) *Pipeline {
-		text := "version: 1\nkey: {env: K}\nsource: {csv: {path: in.csv}}\nsink: {csv: {path: out.csv}}\nidentity: [pid]\nledger: releases\n" +
-			"columns: {pid: {role: identifier}, " + columns + "}\nmasks: [" + masks + "]\ngate: {rules: [{column: wage, min_rmse: 1}]}\nquarantine: {jsonl: q.jsonl}\nreport: {json: r.json}\n"
+		text :=
+			"version: 1\nkey: {env: K}\nsource: {csv: {path: in.csv}}\nsink: {csv: {path: out.csv}}\nidentity: [pid]\nledger: releases\n" +
+				"columns: {pid: {role: identifier}, " + columns + "}\nmasks: [" + masks +
+				"]\ngate: {rules: [{column: wage, min_rmse: 1}]}\nquarantine: {jsonl: q.jsonl}\nreport: {json: r.json}\n"
 		p, err := Parse("p.yaml", []byte(text), Options{Environ: func() []string { return nil }})
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
@@ -25,11 +27,12 @@ func TestBefore(t *testing.T) {
 		masks string
 		kinds []string
 	}{
-		"one":           {noise, []string{"noise"}},
-		"sample first":  {"{sample: {rate: 0.5}}, " + noise, []string{"noise"}},
-		"several":       {noise + ", {round: {columns: [wage], base: 5}}", []string{"noise", "round"}},
-		"none":          {"", nil},
-		"sample before": {"{sample: {rate: 0.5}}, " + noise + ", {round: {columns: [wage], base: 5}}", []string{"noise", "round"}},
+		"one":          {noise, []string{"noise"}},
+		"sample first": {"{sample: {rate: 0.5}}, " + noise, []string{"noise"}},
+		"several":      {noise + ", {round: {columns: [wage], base: 5}}", []string{"noise", "round"}},
+		"none":         {"", nil},
+		"sample before": {"{sample: {rate: 0.5}}, " + noise + ", {round: {columns: [wage], base: 5}}",
+			[]string{"noise", "round"}},
 	} {
 		columns := wage
 		if len(c.kinds) == 0 {
@@ -53,7 +56,8 @@ func TestBefore(t *testing.T) {
 		if strings.Join(kinds, " ") != strings.Join(c.kinds, " ") || strings.Join(labels, " ") != strings.Join(want, " ") {
 			t.Errorf("%s: masks %q named %q, want %q named %q", name, kinds, labels, c.kinds, want)
 		}
-		if b.Ledger != "" || b.Gate.Judges() || b.Report.JSON != "" || b.Quarantine.JSONL != "" || b.Unlisted != "drop" || len(b.Identity) != 1 {
+		if b.Ledger != "" || b.Gate.Judges() || b.Report.JSON != "" || b.Quarantine.JSONL != "" || b.Unlisted != "drop" ||
+			len(b.Identity) != 1 {
 			t.Errorf("%s: it judges or writes: %+v", name, b)
 		}
 	}
@@ -63,12 +67,13 @@ func TestBefore(t *testing.T) {
 		then, now string
 		refused   string
 	}{
-		"the same":       {coded, coded, ""},
-		"none then":      {wage, coded, "columns.wage.missing was another one"},
-		"none now":       {coded, wage, "columns.wage.missing was another one"},
-		"another code":   {coded, strings.Replace(coded, "-1", "-2", 1), "columns.wage.missing was another one"},
-		"not listed now": {wage + ", tax: {role: other, missing: {codes: [-1]}}", wage, "columns.tax.missing) are not declared today"},
-		"no codes":       {wage + ", tax: {role: other}", wage, ""},
+		"the same":     {coded, coded, ""},
+		"none then":    {wage, coded, "columns.wage.missing was another one"},
+		"none now":     {coded, wage, "columns.wage.missing was another one"},
+		"another code": {coded, strings.Replace(coded, "-1", "-2", 1), "columns.wage.missing was another one"},
+		"not listed now": {wage + ", tax: {role: other, missing: {codes: [-1]}}", wage,
+			"columns.tax.missing) are not declared today"},
+		"no codes": {wage + ", tax: {role: other}", wage, ""},
 	} {
 		_, err := parse(c.now, noise).Before("release 1", parse(c.then, noise).Releasing())
 		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {

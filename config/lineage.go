@@ -47,7 +47,8 @@ func (l *loader) validateLineage(p *Pipeline) {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		l.Wrong("lineage.url", "must be of the form https://HOST/PATH")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		l.Wrong("lineage.url", "must be of the form https://HOST/PATH, without user, password and parameters; a token has its place in token: {env: NAME}")
+		l.Wrong("lineage.url",
+			"must be of the form https://HOST/PATH, without user, password and parameters; a token has its place in token: {env: NAME}")
 	case p.Lineage.Token.Given() && u.Scheme != "https" && !loopback(u.Hostname()):
 		l.Wrong("lineage.url", "must be of the form https://HOST/PATH where there is a token")
 	}

@@ -70,7 +70,8 @@ func parse(file string, text []byte, of *form.Form, opts Options) (*Pipeline, er
 // tellConnectors gives a source and a sink the settings that are not among their own fields:
 // the function that reads passwords, and the pipeline's name.
 func (l *loader) tellConnectors(p *Pipeline) {
-	for _, can := range []connectors.ConfigAbilities{p.Source.Abilities().ConfigAbilities, p.Sink.Abilities().ConfigAbilities} {
+	for _, can := range []connectors.ConfigAbilities{p.Source.Abilities().ConfigAbilities,
+		p.Sink.Abilities().ConfigAbilities} {
 		if can.SetLookup != nil {
 			can.SetLookup(l.Lookup)
 		}

@@ -47,7 +47,8 @@ func looseningAllowed(list []Loosening, allowed bool) error {
 	}
 	var problems Errors
 	for _, o := range list {
-		problems = append(problems, Error{Path: o.Path, Text: o.Words() + "; say it in the file, or run with --allow-loosening", File: o.Origin})
+		problems = append(problems,
+			Error{Path: o.Path, Text: o.Words() + "; say it in the file, or run with --allow-loosening", File: o.Origin})
 	}
 	return problems
 }
@@ -125,8 +126,10 @@ func (c *change) resumes() bool {
 // Of a source, a sink and a column, what decides where data come from and go to, and how values
 // that are released are spelled, but not which.
 var (
-	whence = []string{"path", "brokers", "tls", "sasl", "patience", "startup_patience", "topics", "pattern", "instance", "registry"}
-	where  = []string{"path", "brokers", "tls", "sasl", "patience", "startup_patience", "topic", "registry", "compression", "encoding", "delimiter", "header"}
+	whence = []string{"path", "brokers", "tls", "sasl", "patience", "startup_patience", "topics", "pattern", "instance",
+		"registry"}
+	where = []string{"path", "brokers", "tls", "sasl", "patience", "startup_patience", "topic", "registry", "compression",
+		"encoding", "delimiter", "header"}
 )
 
 func (c *change) loosensSource(names []string) bool {
@@ -291,8 +294,10 @@ var onFail = []string{Alert, Hold, Stop, Withhold}
 
 // ruleFields are the fields of a rule that may be added: none of these takes the place of what
 // is refused without a rule, as max_unchanged does.
-var ruleFields = []string{"column", "target", "knowledge", "max_risk", "min_rmse", "min_efficiency", "max_epsilon", "max_metric_epsilon", "max_linked", "max_correct_links", "min_k",
-	"max_individual_risk", "max_changed", "max_entropy_lost", "max_posterior", "max_pmse", "max_replicated_uniques", "max_ks", "min_overlap",
+var ruleFields = []string{"column", "target", "knowledge", "max_risk", "min_rmse", "min_efficiency", "max_epsilon",
+	"max_metric_epsilon", "max_linked", "max_correct_links", "min_k",
+	"max_individual_risk", "max_changed", "max_entropy_lost", "max_posterior", "max_pmse", "max_replicated_uniques",
+	"max_ks", "min_overlap",
 	"max_attribute_disclosure", "max_expected_population", "max_expected_uniques", "combinations"}
 
 func (c *change) loosensGate(names []string) bool {

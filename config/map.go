@@ -49,7 +49,8 @@ const (
 	Variance = "variance" // equal steps of its square
 )
 
-// Configured is the name of the configuration's own masks among the strategies of a map; rumap knows them by the same word.
+// Configured is the name of the configuration's own masks among the strategies of a map; rumap knows them by the same
+// word.
 const Configured = "configured"
 
 // maxMapPoints bounds the points of a grid over all strategies.
@@ -86,7 +87,9 @@ type MapAxis struct {
 // and says so where the configuration has no map.
 func (p *Pipeline) MapStrategies() ([]MapStrategy, error) {
 	if p.Map == nil {
-		return nil, Errors{p.Errorf("map", "must be given: the parameters that vary (map.vary), or strategies to compare (map.strategies)")}
+		return nil,
+			Errors{
+				p.Errorf("map", "must be given: the parameters that vary (map.vary), or strategies to compare (map.strategies)")}
 	}
 	variants, idle := p.variants()
 	if len(idle) > 0 {
@@ -98,10 +101,13 @@ func (p *Pipeline) MapStrategies() ([]MapStrategy, error) {
 	}
 	strategies := make([]MapStrategy, len(variants))
 	for i, v := range variants {
-		strategies[i] = MapStrategy{Name: v.name, Path: v.path, Masks: func(values []float64) ([]transform.Spec, error) { return v.place(p, values) }}
+		strategies[i] = MapStrategy{Name: v.name, Path: v.path, Masks: func(values []float64) ([]transform.Spec, error) {
+			return v.place(p, values)
+		}}
 		for _, a := range v.axes {
 			strategies[i].Axes = append(strategies[i].Axes, MapAxis{
-				Path: a.String(), Relative: a.From.Relative, Whole: a.whole(), Values: a.values(), Scale: a.Scale, Leaves: a.leavesOut(),
+				Path: a.String(), Relative: a.From.Relative, Whole: a.whole(), Values: a.values(), Scale: a.Scale,
+				Leaves: a.leavesOut(),
 			})
 		}
 	}
@@ -193,7 +199,8 @@ func (a axis) fitsNone(p *Pipeline) string {
 // place returns the masks with values for the axes.
 func (v variant) place(p *Pipeline, values []float64) ([]transform.Spec, error) {
 	if len(values) != len(v.axes) {
-		return nil, p.Errorf(v.path, "must be given one value for each of %s, got %s", count(len(v.axes), "parameter"), count(len(values), "value"))
+		return nil, p.Errorf(v.path, "must be given one value for each of %s, got %s", count(len(v.axes), "parameter"),
+			count(len(values), "value"))
 	}
 	masks := slices.Clone(v.masks)
 	for i, a := range v.axes {
@@ -271,7 +278,8 @@ func tidy(v float64, relative bool) float64 {
 func shorter(v float64, relative bool) float64 {
 	if !relative {
 		for digits := 1; digits < 17; digits++ {
-			if near, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64); err == nil && math.Abs(near-v) <= 1e-12*math.Abs(v) {
+			if near, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', digits-1, 64), 64); err == nil &&
+				math.Abs(near-v) <= 1e-12*math.Abs(v) {
 				return near
 			}
 		}

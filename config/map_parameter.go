@@ -84,13 +84,16 @@ func parseParameter(path string) (p parameter, wrong string) {
 	}
 	switch {
 	case p.form.Shape == form.Record:
-		return p, fmt.Sprintf("must name a number; %s is a mapping, go on with a dot and a field%s", trail, form.ThereAre(p.form.Names()))
+		return p, fmt.Sprintf("must name a number; %s is a mapping, go on with a dot and a field%s", trail,
+			form.ThereAre(p.form.Names()))
 	case p.form.Shape == form.List:
 		return p, fmt.Sprintf("must name a number; %s is a list, go on with a dot and the number of an element", trail)
 	case p.form.Shape == form.Dict:
 		return p, ofMapping(trail)
 	case p.form.Type.Kind() == reflect.Bool:
-		return p, fmt.Sprintf("must name a parameter that is a number, and %s is true or false; give it in map.strategies, each of which has a list of masks of its own", trail)
+		return p,
+			fmt.Sprintf(
+				"must name a parameter that is a number, and %s is true or false; give it in map.strategies, each of which has a list of masks of its own", trail)
 	case p.form.Type != amountType && p.form.Type.Kind() != reflect.Float64 && p.form.Type.Kind() != reflect.Int:
 		return p, fmt.Sprintf("must name a parameter that is a number, and %s is text", trail)
 	}
@@ -99,7 +102,8 @@ func parseParameter(path string) (p parameter, wrong string) {
 
 // ofMapping refuses what belongs together, such as the probabilities of a row.
 func ofMapping(trail string) string {
-	return fmt.Sprintf("must name a number by itself, and those of %s belong together; give each in map.strategies, in a list of masks of its own", trail)
+	return fmt.Sprintf(
+		"must name a number by itself, and those of %s belong together; give each in map.strategies, in a list of masks of its own", trail)
 }
 
 // position reads the number of an element.

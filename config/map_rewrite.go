@@ -127,7 +127,8 @@ func (r *rewriting) text(d *form.Document) (string, error) {
 	for i, a := range r.axes {
 		mapping := a.holder(list)
 		if mapping == nil {
-			return "", r.p.Errorf(r.path, "must have %s in the file itself, where its value can be written; it was set from outside", a)
+			return "",
+				r.p.Errorf(r.path, "must have %s in the file itself, where its value can be written; it was set from outside", a)
 		}
 		edits = append(edits, d.Set(mapping, a.fields[len(a.fields)-1], r.texts[i], a.form.Type == amountType))
 	}
@@ -184,7 +185,9 @@ func (r *rewriting) verify(old *form.Document, text []byte) error {
 		return fmt.Errorf("the rewritten configuration is not valid: %w", err)
 	}
 	if !reflect.DeepEqual(q.Masks, r.masks) {
-		return r.p.Errorf(r.path, "would not take effect as mapped: settings of masks from outside the file (%s) would change them", strings.Join(l.origins(), ", "))
+		return r.p.Errorf(r.path,
+			"would not take effect as mapped: settings of masks from outside the file (%s) would change them",
+			strings.Join(l.origins(), ", "))
 	}
 	return nil
 }
@@ -201,5 +204,7 @@ func (r *rewriting) concerned(flag string) bool {
 
 // origins are the settings of masks that are not from the file.
 func (l *loader) origins() []string {
-	return slices.DeleteFunc(l.Origins(), func(origin string) bool { return !strings.Contains(strings.ToLower(origin), "masks") })
+	return slices.DeleteFunc(l.Origins(), func(origin string) bool {
+		return !strings.Contains(strings.ToLower(origin), "masks")
+	})
 }

@@ -82,15 +82,17 @@ func TestRewrittenChangesNumbersAlone(t *testing.T) {
 		"masks.0.bias.range": 0.02, "masks[1].noise.sd": 0.1 + 0.2, "masks.1.noise.tiers.1.variance_factor": 2.5,
 		"masks.2.truncate.upper": 12345.6789, "masks.3.round.decimals": -1,
 	}
-	replace := strings.NewReplacer("range: 0.05}    #", "range: 0.02}    #", "sd: 35%  ", "sd: 30%  ", "variance_factor:   3 }", "variance_factor:   2.5 }",
+	replace := strings.NewReplacer("range: 0.05}    #", "range: 0.02}    #", "sd: 35%  ", "sd: 30%  ",
+		"variance_factor:   3 }", "variance_factor:   2.5 }",
 		"lower: 50}", "lower: 50, upper: 12345.6789}", "decimals: 0\n", "decimals: -1\n")
 	want := replace.Replace(text)
 	for name, c := range map[string]struct{ text, want string }{
-		"as it is":          {text, want},
-		"CRLF":              {strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(want, "\n", "\r\n")},
-		"byte order mark":   {"\ufeff" + text, "\ufeff" + want},
-		"no last line end":  {strings.TrimRight(text, "\n"), strings.TrimRight(want, "\n")},
-		"a separator in it": {strings.Replace(text, "# gross", "# gross\u2028  # net", 1), strings.Replace(want, "# gross", "# gross\u2028  # net", 1)},
+		"as it is":         {text, want},
+		"CRLF":             {strings.ReplaceAll(text, "\n", "\r\n"), strings.ReplaceAll(want, "\n", "\r\n")},
+		"byte order mark":  {"\ufeff" + text, "\ufeff" + want},
+		"no last line end": {strings.TrimRight(text, "\n"), strings.TrimRight(want, "\n")},
+		"a separator in it": {strings.Replace(text, "# gross", "# gross\u2028  # net", 1),
+			strings.Replace(want, "# gross", "# gross\u2028  # net", 1)},
 	} {
 		if got := rewrite(t, c.text, Configured, values); got != c.want {
 			t.Errorf("%s: must be\n%s\ngot\n%s", name, c.want, got)
@@ -100,7 +102,8 @@ func TestRewrittenChangesNumbersAlone(t *testing.T) {
 		t.Errorf("without values nothing changes, got\n%s", got)
 	}
 	one := map[string]float64{"masks.1.noise.sd": 1. / 3}
-	if got, want := rewrite(t, text, Configured, one), strings.Replace(text, "sd: 35%", "sd: 33.33333333333%", 1); got != want {
+	if got, want := rewrite(t, text, Configured, one), strings.Replace(text, "sd: 35%", "sd: 33.33333333333%", 1); got !=
+		want {
 		t.Errorf("one value changes one number, got\n%s", got)
 	}
 }
@@ -117,7 +120,8 @@ func TestChoiceInWords(t *testing.T) {
 		want     string
 	}{
 		{Configured, map[string]float64{"masks.1.noise.sd": 0.05}, "masks.1.noise.sd 5%"},
-		{Configured, map[string]float64{"masks[1].noise.sd": 1. / 3, "masks.3.round.decimals": -1}, "masks.1.noise.sd 33.33333333333%, masks.3.round.decimals -1"},
+		{Configured, map[string]float64{"masks[1].noise.sd": 1. / 3, "masks.3.round.decimals": -1},
+			"masks.1.noise.sd 33.33333333333%, masks.3.round.decimals -1"},
 		{Configured, nil, ""},
 		{"flow", map[string]float64{"masks.1.noise.sd": 0.1}, "flow, masks.1.noise.sd 10%"},
 	} {
@@ -132,7 +136,8 @@ func TestChoiceInWords(t *testing.T) {
 
 // A number may be written in many ways.
 func TestRewrittenScalars(t *testing.T) {
-	const before, after = "version: 1\nkey: {file: release.key}\nsource: {parquet: {path: in.parquet}}\ncolumns: {wage: {role: sensitive, decimals: 2}}\nsink: {parquet: {path: out.parquet}}\nmasks:\n",
+	const before,
+		after = "version: 1\nkey: {file: release.key}\nsource: {parquet: {path: in.parquet}}\ncolumns: {wage: {role: sensitive, decimals: 2}}\nsink: {parquet: {path: out.parquet}}\nmasks:\n",
 		"map: {vary: {PATH: {from: 1RELATIVE, to: 20RELATIVE}}}\n"
 	tests := []struct {
 		masks, path, relative string
@@ -141,24 +146,41 @@ func TestRewrittenScalars(t *testing.T) {
 	}{
 		{"- noise: {columns: [wage], sd: 35%}\n", "masks.0.noise.sd", "%", 0.2, "- noise: {columns: [wage], sd: 20%}\n"},
 		{"- noise: {sd: 35%, columns: [wage]}\n", "masks.0.noise.sd", "%", 0.2, "- noise: {sd: 20%, columns: [wage]}\n"},
-		{"- noise: {columns: [wage], sd: \"35%\"}\n", "masks.0.noise.sd", "%", 0.2, "- noise: {columns: [wage], sd: \"20%\"}\n"},
+		{"- noise: {columns: [wage], sd: \"35%\"}\n", "masks.0.noise.sd", "%", 0.2,
+			"- noise: {columns: [wage], sd: \"20%\"}\n"},
 		{"- noise: {columns: [wage], sd: '35%' }\n", "masks.0.noise.sd", "", 2.5, "- noise: {columns: [wage], sd: '2.5' }\n"},
 		{"- noise: {columns: [wage], sd: 35}\n", "masks.0.noise.sd", "%", 0.125, "- noise: {columns: [wage], sd: 12.5%}\n"},
-		{"- noise: {columns: [wage], sd: \"\\u003335%\"}\n", "masks.0.noise.sd", "%", 0.2, "- noise: {columns: [wage], sd: \"20%\"}\n"},
-		{"- noise: {columns: [wage], sd: \"${WIDTH}%\"}\n", "masks.0.noise.sd", "%", 0.2, "- noise: {columns: [wage], sd: \"20%\"}\n"},
-		{"- noise:\n    columns: [wage]\n    sd: ${WIDTH}%   # from outside\n", "masks.0.noise.sd", "%", 0.2, "- noise:\n    columns: [wage]\n    sd: 20%   # from outside\n"},
-		{"- noise:\n    columns: [wage]\n    sd: ${NOWHERE:-12\n      %}\n", "masks.0.noise.sd", "%", 0.2, "- noise:\n    columns: [wage]\n    sd: 20%\n"},
-		{"- noise:\n    columns: [wage]\n    sd: |-\n      35%\n\n    # then\n    distribution: normal\n", "masks.0.noise.sd", "%", 0.2, "- noise:\n    columns: [wage]\n    sd: 20%\n\n    # then\n    distribution: normal\n"},
-		{"- noise:\n    columns: [wage]\n    ? sd\n    : 35%\n", "masks.0.noise.sd", "%", 0.2, "- noise:\n    columns: [wage]\n    ? sd\n    : 20%\n"},
-		{"  - truncate: {columns: [wage], lower: 0.5}\n", "masks.0.truncate.lower", "", 1e-7, "  - truncate: {columns: [wage], lower: 1e-07}\n"},
-		{"  - truncate: {columns: [wage], lower: 0.5,}\n", "masks.0.truncate.upper", "", 1e16, "  - truncate: {columns: [wage], lower: 0.5, upper: 1e+16,}\n"},
-		{"  - truncate: {columns: [wage], lower: 0.5 # least\n    }\n", "masks.0.truncate.upper", "", 3, "  - truncate: {columns: [wage], lower: 0.5, upper: 3 # least\n    }\n"},
-		{"  - truncate: {lower: 0.5, columns: [wage\n    ]}\n", "masks.0.truncate.upper", "", 3, "  - truncate: {lower: 0.5, columns: [wage\n    ], upper: 3}\n"},
-		{"  - truncate:\n      lower: 0.5\n      columns: # which\n      - wage  # this\n    # next\n", "masks.0.truncate.upper", "", 3, "  - truncate:\n      lower: 0.5\n      columns: # which\n      - wage  # this\n      upper: 3\n    # next\n"},
-		{"  - truncate:\n      columns: [wage]\n      lower: 0.5\n      mode: >-\n        clip\n", "masks.0.truncate.upper", "", 3, "  - truncate:\n      columns: [wage]\n      lower: 0.5\n      mode: >-\n        clip\n      upper: 3\n"},
-		{"  [ truncate: {columns: [wage], lower: 0.5} ]\n", "masks.0.truncate.lower", "", 3, "  [ truncate: {columns: [wage], lower: 3} ]\n"},
-		{"  [{\"truncate\": {\"columns\": [\"wage\"], \"lower\": 0.5}}]\n", "masks.0.truncate.upper", "", 3, "  [{\"truncate\": {\"columns\": [\"wage\"], \"lower\": 0.5, \"upper\": 3}}]\n"},
-		{"  [{\"noise\": {\"columns\": [\"wage\"], \"sd\": 0.5}}]\n", "masks.0.noise.sd", "%", 0.03, "  [{\"noise\": {\"columns\": [\"wage\"], \"sd\": \"3%\"}}]\n"},
+		{"- noise: {columns: [wage], sd: \"\\u003335%\"}\n", "masks.0.noise.sd", "%", 0.2,
+			"- noise: {columns: [wage], sd: \"20%\"}\n"},
+		{"- noise: {columns: [wage], sd: \"${WIDTH}%\"}\n", "masks.0.noise.sd", "%", 0.2,
+			"- noise: {columns: [wage], sd: \"20%\"}\n"},
+		{"- noise:\n    columns: [wage]\n    sd: ${WIDTH}%   # from outside\n", "masks.0.noise.sd", "%", 0.2,
+			"- noise:\n    columns: [wage]\n    sd: 20%   # from outside\n"},
+		{"- noise:\n    columns: [wage]\n    sd: ${NOWHERE:-12\n      %}\n", "masks.0.noise.sd", "%", 0.2,
+			"- noise:\n    columns: [wage]\n    sd: 20%\n"},
+		{"- noise:\n    columns: [wage]\n    sd: |-\n      35%\n\n    # then\n    distribution: normal\n", "masks.0.noise.sd",
+			"%", 0.2, "- noise:\n    columns: [wage]\n    sd: 20%\n\n    # then\n    distribution: normal\n"},
+		{"- noise:\n    columns: [wage]\n    ? sd\n    : 35%\n", "masks.0.noise.sd", "%", 0.2,
+			"- noise:\n    columns: [wage]\n    ? sd\n    : 20%\n"},
+		{"  - truncate: {columns: [wage], lower: 0.5}\n", "masks.0.truncate.lower", "", 1e-7,
+			"  - truncate: {columns: [wage], lower: 1e-07}\n"},
+		{"  - truncate: {columns: [wage], lower: 0.5,}\n", "masks.0.truncate.upper", "", 1e16,
+			"  - truncate: {columns: [wage], lower: 0.5, upper: 1e+16,}\n"},
+		{"  - truncate: {columns: [wage], lower: 0.5 # least\n    }\n", "masks.0.truncate.upper", "", 3,
+			"  - truncate: {columns: [wage], lower: 0.5, upper: 3 # least\n    }\n"},
+		{"  - truncate: {lower: 0.5, columns: [wage\n    ]}\n", "masks.0.truncate.upper", "", 3,
+			"  - truncate: {lower: 0.5, columns: [wage\n    ], upper: 3}\n"},
+		{"  - truncate:\n      lower: 0.5\n      columns: # which\n      - wage  # this\n    # next\n",
+			"masks.0.truncate.upper", "", 3,
+			"  - truncate:\n      lower: 0.5\n      columns: # which\n      - wage  # this\n      upper: 3\n    # next\n"},
+		{"  - truncate:\n      columns: [wage]\n      lower: 0.5\n      mode: >-\n        clip\n", "masks.0.truncate.upper",
+			"", 3, "  - truncate:\n      columns: [wage]\n      lower: 0.5\n      mode: >-\n        clip\n      upper: 3\n"},
+		{"  [ truncate: {columns: [wage], lower: 0.5} ]\n", "masks.0.truncate.lower", "", 3,
+			"  [ truncate: {columns: [wage], lower: 3} ]\n"},
+		{"  [{\"truncate\": {\"columns\": [\"wage\"], \"lower\": 0.5}}]\n", "masks.0.truncate.upper", "", 3,
+			"  [{\"truncate\": {\"columns\": [\"wage\"], \"lower\": 0.5, \"upper\": 3}}]\n"},
+		{"  [{\"noise\": {\"columns\": [\"wage\"], \"sd\": 0.5}}]\n", "masks.0.noise.sd", "%", 0.03,
+			"  [{\"noise\": {\"columns\": [\"wage\"], \"sd\": \"3%\"}}]\n"},
 	}
 	for _, test := range tests {
 		tail := strings.NewReplacer("PATH", test.path, "RELATIVE", test.relative).Replace(after)
@@ -191,7 +213,8 @@ func TestRewrittenToAnotherStrategy(t *testing.T) {
 	}
 	// A rewritten file can be mapped and rewritten again.
 	again := rewrite(t, got, "swap", map[string]float64{"masks.0.swap.rate": 0.25, "masks.1.noise.sd": 0.07})
-	if want := rewrite(t, text, "swap", map[string]float64{"masks.0.swap.rate": 0.25, "masks.1.noise.sd": 0.07}); again != want {
+	if want := rewrite(t, text, "swap", map[string]float64{"masks.0.swap.rate": 0.25, "masks.1.noise.sd": 0.07}); again !=
+		want {
 		t.Errorf("must be\n%s\ngot\n%s", want, again)
 	}
 }
@@ -210,15 +233,20 @@ func TestRewrittenPlacesAList(t *testing.T) {
 	const newBlock = "- round: {columns: [wage], base: 1}\n# then\n- noise: {columns: [wage], sd: 1}\n"
 	const newFlow = "[{round: {columns: [wage], base: 1}},\n  {noise: {columns: [wage], sd: 1}}]"
 	for _, test := range []struct{ name, text, want string }{
-		{"block for block", head + "masks:\n    - " + old + " # old\n" + block, head + "masks:\n" + shifted("    "+newBlock, 4) + block},
+		{"block for block", head + "masks:\n    - " + old + " # old\n" + block,
+			head + "masks:\n" + shifted("    "+newBlock, 4) + block},
 		{"block for dashes at the margin", head + "masks:\n- " + old + "\n" + block, head + "masks:\n" + newBlock + block},
-		{"block for flow", head + "masks: [" + old + "]  # old\n" + block, head + "masks:  # old\n" + shifted("  "+newBlock, 2) + block},
+		{"block for flow", head + "masks: [" + old + "]  # old\n" + block,
+			head + "masks:  # old\n" + shifted("  "+newBlock, 2) + block},
 		{"flow for block", head + "masks:\n  - " + old + "\n" + flow, head + "masks:\n  " + newFlow + "\n" + flow},
-		{"flow for dashes at the margin", head + "masks: # all\n- " + old + "\n" + flow, head + "masks: # all\n  " + newFlow + "\n" + flow},
+		{"flow for dashes at the margin", head + "masks: # all\n- " + old + "\n" + flow,
+			head + "masks: # all\n  " + newFlow + "\n" + flow},
 		{"flow for flow", head + "masks: [ " + old + "\n  ]\n" + flow, head + "masks: " + newFlow + "\n" + flow},
 		{"block where there are none", head + block, head + block + "masks:\n" + shifted("  "+newBlock, 2)},
 		{"flow where there are none", head + strings.TrimRight(flow, "\n"), head + flow + "masks: " + newFlow},
-		{"JSON", `{"version": 1, "key": {"file": "k"}, "source": {"csv": {"path": "i"}}, "columns": {"wage": {"role": "sensitive"}}, "sink": {"csv": {"path": "o"}}, "map": {"strategies": [{"name": "a", "masks": [{"round": {"columns": ["wage"], "base": 1}}]}]}}`,
+		{
+			"JSON",
+			`{"version": 1, "key": {"file": "k"}, "source": {"csv": {"path": "i"}}, "columns": {"wage": {"role": "sensitive"}}, "sink": {"csv": {"path": "o"}}, "map": {"strategies": [{"name": "a", "masks": [{"round": {"columns": ["wage"], "base": 1}}]}]}}`,
 			`{"version": 1, "key": {"file": "k"}, "source": {"csv": {"path": "i"}}, "columns": {"wage": {"role": "sensitive"}}, "sink": {"csv": {"path": "o"}}, "map": {"strategies": [{"name": "a", "masks": [{"round": {"columns": ["wage"], "base": 1}}]}]}, "masks": [{"round": {"columns": ["wage"], "base": 1}}]}`},
 	} {
 		want := test.want
@@ -240,15 +268,22 @@ func TestRewrittenErrors(t *testing.T) {
 		want           string
 	}{
 		{"an unknown strategy", "swop", nil, Options{}, `has none of the name "swop"`},
-		{"an unknown parameter", Configured, map[string]float64{"masks.0.bias.phi": 1}, Options{}, "must have the parameter masks.0.bias.phi among those that vary"},
-		{"no parameter", Configured, map[string]float64{"sd": 1}, Options{}, "must have the parameter sd among those that vary"},
-		{"an impossible value", Configured, map[string]float64{"masks.2.truncate.upper": 49}, Options{}, "masks[2].truncate.upper must be at least 50, which is lower, got 49"},
+		{"an unknown parameter", Configured, map[string]float64{"masks.0.bias.phi": 1}, Options{},
+			"must have the parameter masks.0.bias.phi among those that vary"},
+		{"no parameter", Configured, map[string]float64{"sd": 1}, Options{},
+			"must have the parameter sd among those that vary"},
+		{"an impossible value", Configured, map[string]float64{"masks.2.truncate.upper": 49}, Options{},
+			"masks[2].truncate.upper must be at least 50, which is lower, got 49"},
 		{"a mask from outside", Configured, map[string]float64{"masks.4.round.base": 2},
-			Options{Set: []string{"masks.4.round.columns.0=wage", "masks.4.round.base=1", "map.vary.masks.4.round.base.from=1", "map.vary.masks.4.round.base.to=5", "map.vary.masks.4.round.base.steps=2"}},
+			Options{
+				Set: []string{"masks.4.round.columns.0=wage", "masks.4.round.base=1", "map.vary.masks.4.round.base.from=1",
+					"map.vary.masks.4.round.base.to=5", "map.vary.masks.4.round.base.steps=2"}},
 			"must have masks.4.round.base in the file itself"},
-		{"the environment overrides it", Configured, map[string]float64{"masks.1.noise.sd": 0.2}, Options{Environ: environ("SDLFILTER_MASKS__1__NOISE__SD=40%")},
+		{"the environment overrides it", Configured, map[string]float64{"masks.1.noise.sd": 0.2},
+			Options{Environ: environ("SDLFILTER_MASKS__1__NOISE__SD=40%")},
 			"would not take effect as mapped: settings of masks from outside the file (environment SDLFILTER_MASKS__1__NOISE__SD) would change them"},
-		{"the environment changes another strategy", "swap", nil, Options{Environ: environ("SDLFILTER_MAP__STRATEGIES__0__MASKS__0__SWAP__RATE=0.4")},
+		{"the environment changes another strategy", "swap", nil,
+			Options{Environ: environ("SDLFILTER_MAP__STRATEGIES__0__MASKS__0__SWAP__RATE=0.4")},
 			"(environment SDLFILTER_MAP__STRATEGIES__0__MASKS__0__SWAP__RATE)"},
 	} {
 		test.options.LookupEnv = lookup
@@ -257,7 +292,8 @@ func TestRewrittenErrors(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		if out, err := p.Rewritten(test.strategy, test.values); err == nil || !strings.Contains(err.Error(), test.want) || out != nil {
+		if out, err := p.Rewritten(test.strategy, test.values); err == nil || !strings.Contains(err.Error(), test.want) ||
+			out != nil {
 			t.Errorf("%s must fail with\n%s\ngot\n%v", test.name, test.want, err)
 		}
 	}
@@ -271,7 +307,8 @@ func TestRewrittenErrors(t *testing.T) {
 func TestRewrittenBesideSettings(t *testing.T) {
 	text := byHand
 	values := map[string]float64{"masks.1.noise.sd": 0.2}
-	got := rewrite(t, text, Configured, values, "masks.1.noise.sd=80%", "masks.1.noise.distribution=laplace", "source.parquet.path=other.parquet")
+	got := rewrite(t, text, Configured, values, "masks.1.noise.sd=80%", "masks.1.noise.distribution=laplace",
+		"source.parquet.path=other.parquet")
 	if want := strings.Replace(text, "sd: 35%", "sd: 20%", 1); got != want {
 		t.Errorf("must be\n%s\ngot\n%s", want, got)
 	}

@@ -166,7 +166,8 @@ func (l *loader) validateMapColumn(p *Pipeline) {
 	case len(m.Strategies) == 0:
 		l.Wrong(path, "must be a column that is masked, got %q%s", m.Column, form.ThereAre(maskedColumns(p.Masks)))
 	case without >= 0:
-		l.Wrong(path, "must be masked by the configured masks or by every strategy, and neither they nor %q mask %q", m.Strategies[without].Name, m.Column)
+		l.Wrong(path, "must be masked by the configured masks or by every strategy, and neither they nor %q mask %q",
+			m.Strategies[without].Name, m.Column)
 	}
 }
 
@@ -189,7 +190,9 @@ func (l *loader) validateMapCategories(p *Pipeline) bool {
 	}
 	for i, name := range m.Categories {
 		path := fmt.Sprintf("%s[%d]", list, i)
-		masked := masksColumn(p.Masks, name) || slices.ContainsFunc(m.Strategies, func(s Strategy) bool { return masksColumn(s.Masks, name) })
+		masked := masksColumn(p.Masks, name) || slices.ContainsFunc(m.Strategies, func(s Strategy) bool {
+			return masksColumn(s.Masks, name)
+		})
 		switch {
 		case l.listed(p, path, name) == nil:
 		case !masked:
@@ -248,7 +251,8 @@ func (l *loader) validateBy(p *Pipeline) {
 		switch {
 		case c == nil:
 		case c.Role == microdata.Identifier:
-			l.Wrong(path, "must be a column that is released, got %q, an identifier: groups of its values would be single respondents", name)
+			l.Wrong(path,
+				"must be a column that is released, got %q, an identifier: groups of its values would be single respondents", name)
 		case name == p.Map.Column:
 			l.Wrong(path, "must not be the column that is mapped, got %q", name)
 		case slices.Contains(p.Map.By[:i], name):
@@ -275,7 +279,9 @@ func (l *loader) validateGrid(p *Pipeline) {
 		points += grid
 	}
 	if points > maxMapPoints {
-		l.Wrong("map", "must have at most %d points, the steps of all axes multiplied and summed over the strategies; give fewer steps", maxMapPoints)
+		l.Wrong("map",
+			"must have at most %d points, the steps of all axes multiplied and summed over the strategies; give fewer steps",
+			maxMapPoints)
 		return
 	}
 	l.validateSamples(p, variants)
@@ -310,7 +316,8 @@ func (v variant) corners(p *Pipeline) *Error {
 func (l *loader) validateAxesOnce(p *Pipeline, section string, axes Axes, once string) {
 	for _, a := range axes {
 		if path := form.Join(section, a.Path); a.From.Relative && p.Profile == "" && l.Sound(path) {
-			l.Wrong(path+".from", "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
+			l.Wrong(path+".from",
+				"must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
 		}
 	}
 }

@@ -30,7 +30,8 @@ type MissingValue string
 // UnmarshalText reads a number or a text.
 func (v *MissingValue) UnmarshalText(text []byte) error {
 	if len(text) == 0 {
-		return fmt.Errorf("must be a number or a text; the empty field of a CSV file is missing without a code, and `nulls` of the source lists further ones")
+		return fmt.Errorf(
+			"must be a number or a text; the empty field of a CSV file is missing without a code, and `nulls` of the source lists further ones")
 	}
 	*v = MissingValue(text)
 	return nil
@@ -95,7 +96,9 @@ func (m *Missing) Fits(f microdata.Field) check.Problems {
 		case f.Nested():
 			ps.Addf(path, "must be left out: the values of the column are nested (%s)", microdata.TypeName(f.Type))
 		case f.Numeric() && code.Code != "" && !isNumber:
-			ps.Addf(path, "must be a number: the column has type %s; a text that stands for a missing number is one of the source's `nulls`", microdata.TypeName(f.Type))
+			ps.Addf(path,
+				"must be a number: the column has type %s; a text that stands for a missing number is one of the source's `nulls`",
+				microdata.TypeName(f.Type))
 		case !f.Numeric() && code.Code == "":
 			ps.Addf(path, "must not be a range: the column has type %s; list the codes one by one", microdata.TypeName(f.Type))
 		}
@@ -121,7 +124,8 @@ func (l *loader) madeCodes(p *Pipeline, path string, m transform.Params) {
 			continue
 		}
 		if field := transform.MakesCode(m, name, d.Is); field != "" {
-			l.Wrong(form.Join(path, field), "must not have a code that columns.%s.missing declares: it stays as it is, and a value that a mask replaces by it would be taken for a missing one; leave it out here, or release the codes as null (as: null)", name)
+			l.Wrong(form.Join(path, field),
+				"must not have a code that columns.%s.missing declares: it stays as it is, and a value that a mask replaces by it would be taken for a missing one; leave it out here, or release the codes as null (as: null)", name)
 		}
 	}
 }

@@ -29,8 +29,10 @@ func parseCoded(missing, mask string) (*Pipeline, error) {
 func TestMissingIsRead(t *testing.T) {
 	var texts []string
 	for _, missing := range []string{
-		"[-9, {from: 97, to: 99}, 1e7, {from: 1000}, {to: -100}]", "{codes: [-9, {from: 97, to: 99}, 1e7, {from: 1000}, {to: -100}], as: keep}",
-		"{codes: [{code: -9}, {from: 97, to: 99}, {code: '1e7'}, {from: 1000}, {to: -100}], as: null}", "{codes: [-9, {from: 97, to: 99}, 1e7, {from: 1000}, {to: -100}], as: 'null'}",
+		"[-9, {from: 97, to: 99}, 1e7, {from: 1000}, {to: -100}]",
+		"{codes: [-9, {from: 97, to: 99}, 1e7, {from: 1000}, {to: -100}], as: keep}",
+		"{codes: [{code: -9}, {from: 97, to: 99}, {code: '1e7'}, {from: 1000}, {to: -100}], as: null}",
+		"{codes: [-9, {from: 97, to: 99}, 1e7, {from: 1000}, {to: -100}], as: 'null'}",
 	} {
 		p, err := parseCoded(missing, "")
 		if err != nil {
@@ -42,12 +44,14 @@ func TestMissingIsRead(t *testing.T) {
 		}
 		texts = append(texts, strings.Join(d.Texts(), "; "))
 		f := microdata.Field{Type: arrow.PrimitiveTypes.Float64}
-		for x, want := range map[float64]bool{-9: true, 97: true, 98.5: true, 99: true, 99.01: false, 96.9: false, 1e7: true, 1000: true, 999: false, math.Inf(1): true, -100: true, -99: false} {
+		for x, want := range map[float64]bool{-9: true, 97: true, 98.5: true, 99: true, 99.01: false, 96.9: false, 1e7: true,
+			1000: true, 999: false, math.Inf(1): true, -100: true, -99: false} {
 			if d.Declares(f, x) != want {
 				t.Errorf("%s declares %v: %v", missing, x, !want)
 			}
 		}
-		if s := p.Columns[1].Missing.Declared(); s.Null || !s.DeclaresText("refused") || !s.DeclaresText("99") || s.DeclaresText("9") {
+		if s := p.Columns[1].Missing.Declared(); s.Null || !s.DeclaresText("refused") || !s.DeclaresText("99") ||
+			s.DeclaresText("9") {
 			t.Errorf("the texts are %v", s)
 		}
 	}
@@ -79,9 +83,11 @@ func TestMissingIsRefused(t *testing.T) {
 		{"[{from: 90}]", "{truncate: {columns: [x], lower: 0, upper: 97}}", "masks[0].truncate.upper: must not have a code"},
 		{"{codes: [{from: 90}], as: null}", "{truncate: {columns: [x], lower: 0, upper: 97}}", ""},
 		{"[1]", "{recode: {columns: [s], map: {a: b, refused: c}}}", "must not have a code that columns.s.missing declares"},
-		{"[1]", "{recode: {columns: [s], map: {a: refused}, other: c}}", "must not have a code that columns.s.missing declares"},
+		{"[1]", "{recode: {columns: [s], map: {a: refused}, other: c}}",
+			"must not have a code that columns.s.missing declares"},
 		{"[1]", "{recode: {columns: [s], map: {a: b}, other: '99'}}", "must not have a code that columns.s.missing declares"},
-		{"[1]", "{pram: {columns: [s], keep: 0.8, categories: [a, refused]}}", "must not have a code that columns.s.missing declares"},
+		{"[1]", "{pram: {columns: [s], keep: 0.8, categories: [a, refused]}}",
+			"must not have a code that columns.s.missing declares"},
 		{"[1]", "{pram: {columns: [s], keep: 0.8, categories: [a, b]}}", ""},
 	} {
 		_, err := parseCoded(tt.missing, tt.mask)
@@ -115,7 +121,9 @@ func TestMissingLoosens(t *testing.T) {
 		}
 	}
 	// A field of what the file writes in short is not set without a word.
-	_, err := Parse("test.yaml", []byte(text), Options{Environ: func() []string { return nil }, Set: []string{"columns.x.missing.codes.0.code=-8"}})
+	_,
+		err := Parse("test.yaml", []byte(text),
+		Options{Environ: func() []string { return nil }, Set: []string{"columns.x.missing.codes.0.code=-8"}})
 	if err == nil || !strings.Contains(err.Error(), "is not a mapping in the file") {
 		t.Errorf("the error is %v", err)
 	}

@@ -12,7 +12,8 @@ import (
 func TestExpansion(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	for name, text := range map[string]string{"plain": "from a file\r\n\n", "binary": "\xff\xfe", "colon": "a: b", "large": strings.Repeat("x", 1<<20+1)} {
+	for name, text := range map[string]string{"plain": "from a file\r\n\n", "binary": "\xff\xfe", "colon": "a: b",
+		"large": strings.Repeat("x", 1<<20+1)} {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +96,8 @@ func TestLoadReadsFilesAndStandardInput(t *testing.T) {
 		t.Errorf("the name must be the file's, got %q", p.Name)
 	}
 	var errs Errors
-	if _, err = Load("nowhere.yaml", Options{}); !errors.As(err, &errs) || err.Error() != "the configuration does not exist (nowhere.yaml)" {
+	if _, err = Load("nowhere.yaml", Options{}); !errors.As(err, &errs) ||
+		err.Error() != "the configuration does not exist (nowhere.yaml)" {
 		t.Errorf("a missing file: got %v", err)
 	}
 	if _, err = Load(".", Options{}); err == nil || !strings.Contains(err.Error(), "is a directory") {
@@ -104,7 +106,8 @@ func TestLoadReadsFilesAndStandardInput(t *testing.T) {
 	if err := os.WriteFile("large.yaml", []byte(strings.Repeat("#", 1<<20+1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err = Load("large.yaml", Options{}); err == nil || !strings.Contains(err.Error(), "larger than a configuration may be") {
+	if _, err = Load("large.yaml", Options{}); err == nil ||
+		!strings.Contains(err.Error(), "larger than a configuration may be") {
 		t.Errorf("a large file: got %v", err)
 	}
 }
@@ -183,8 +186,10 @@ func TestSHA256IsOfWhatIsInEffect(t *testing.T) {
 		}
 	}
 	for what, other := range map[string]string{
-		"a parameter":       sum(base, "masks.0.noise.sd=36%"),
-		"order of columns":  sum(strings.Replace(base, "  wage: {role: sensitive, decimals: 2}\n  person.income: {role: other}\n", "  person.income: {role: other}\n  wage: {role: sensitive, decimals: 2}\n", 1)),
+		"a parameter": sum(base, "masks.0.noise.sd=36%"),
+		"order of columns": sum(
+			strings.Replace(base, "  wage: {role: sensitive, decimals: 2}\n  person.income: {role: other}\n",
+				"  person.income: {role: other}\n  wage: {role: sensitive, decimals: 2}\n", 1)),
 		"a zero as default": sum(base, "assess.replicates=0"),
 		"a name":            sum(base, "name=other"),
 		"a mask's name":     sum(base, "masks.0.name=other"),

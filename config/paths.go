@@ -42,7 +42,8 @@ func (l *loader) objectPath(field, file string) {
 	switch wrong := objectpath.Problem(file); {
 	case wrong != "":
 		l.Wrong(field, "%s", wrong)
-	case strings.HasPrefix(field, "source.") || strings.HasPrefix(field, "sink.") || strings.HasPrefix(field, "report.") || field == "quarantine.jsonl":
+	case strings.HasPrefix(field, "source.") || strings.HasPrefix(field, "sink.") || strings.HasPrefix(field, "report.") ||
+		field == "quarantine.jsonl":
 	default:
 		l.Wrong(field, "must be a file of this machine, and names an object")
 	}

@@ -16,14 +16,15 @@ import (
 // Pipeline is a whole configuration: decoded, with defaults filled in, and
 // checked.
 type Pipeline struct {
-	Version    int              `yaml:"version" required:"true" doc:"version of this format; 1"`
-	Name       string           `yaml:"name" doc:"the pipeline's name, for reports and messages; by default the file's name without its extension"`
-	Key        Secret           `yaml:"key" required:"true" doc:"where the release key is stored: 32 bytes in base64, as sdlfilter keygen makes them; there is no default key"`
-	Identity   []string         `yaml:"identity" doc:"columns that identify a respondent: the same value of the same respondent is then masked in the same way in every release made with this key; by default a record is identified by its place in its file"`
-	Household  string           `yaml:"household" doc:"the column with the household of each respondent; may be an identifier. Columns of level household are then masked once for each household, sample draws whole households, suppress protects households, and the risk counts that members are found together and that their values may be one and the same"`
-	Weight     string           `yaml:"weight" doc:"the column of sampling weights: how many persons of the population a record stands for. Uniqueness and population uniques are estimated by it unless they name another; may be an identifier. An exact weight that leaves tells records apart: round it, or calibrate it"`
-	Source     Source           `yaml:"source" required:"true" doc:"the source; exactly one"`
-	Place      *Place           `yaml:"place" doc:"the columns that hold a record's place in the whole dataset, if the source is one of several parts of it; by default a record's place is its place in its file"` // nil where none is given
+	Version   int      `yaml:"version" required:"true" doc:"version of this format; 1"`
+	Name      string   `yaml:"name" doc:"the pipeline's name, for reports and messages; by default the file's name without its extension"`
+	Key       Secret   `yaml:"key" required:"true" doc:"where the release key is stored: 32 bytes in base64, as sdlfilter keygen makes them; there is no default key"`
+	Identity  []string `yaml:"identity" doc:"columns that identify a respondent: the same value of the same respondent is then masked in the same way in every release made with this key; by default a record is identified by its place in its file"`
+	Household string   `yaml:"household" doc:"the column with the household of each respondent; may be an identifier. Columns of level household are then masked once for each household, sample draws whole households, suppress protects households, and the risk counts that members are found together and that their values may be one and the same"`
+	Weight    string   `yaml:"weight" doc:"the column of sampling weights: how many persons of the population a record stands for. Uniqueness and population uniques are estimated by it unless they name another; may be an identifier. An exact weight that leaves tells records apart: round it, or calibrate it"`
+	Source    Source   `yaml:"source" required:"true" doc:"the source; exactly one"`
+	// nil where none is given
+	Place      *Place           `yaml:"place" doc:"the columns that hold a record's place in the whole dataset, if the source is one of several parts of it; by default a record's place is its place in its file"`
 	Shard      *bool            `yaml:"shard" doc:"true: this run is one of several, each of which masks a part of one dataset; without place and identity it is refused, because the first records of all parts would share their noise. false: this run masks the whole dataset, and standard input without place and identity causes no warning"`
 	Columns    Columns          `yaml:"columns" required:"true" doc:"the columns that may be released, and what they are, by name; nothing else leaves"`
 	Unlisted   string           `yaml:"unlisted" default:"fail" enum:"fail,drop" doc:"what happens to a column of the source that is not listed: fail (default) ends the run at its start, drop leaves the column out"`
@@ -36,8 +37,10 @@ type Pipeline struct {
 	Quarantine Quarantine       `yaml:"quarantine" doc:"where the places of records that could not be masked are written, with the reasons; values are never written"`
 	Ledger     string           `yaml:"ledger" doc:"a confidential file in which each published release is entered, and by which this one is judged together with those before (docs/ledger.md); only ever added to, and made if it is not there"`
 	Report     Report           `yaml:"report" doc:"the risk-and-utility report"`
-	Lineage    *Lineage         `yaml:"lineage" doc:"OpenLineage events of a file job: that it has begun, and how it has ended. They have the names of the released columns, the kinds of the masks, and counts; no value, and no other column"` // nil where none is given
-	Map        *Map             `yaml:"map" doc:"what sdlfilter map compares on its R-U confidentiality map; a run ignores this"`                                                                                                                // nil where none is given
+	// nil where none is given
+	Lineage *Lineage `yaml:"lineage" doc:"OpenLineage events of a file job: that it has begun, and how it has ended. They have the names of the released columns, the kinds of the masks, and counts; no value, and no other column"`
+	// nil where none is given
+	Map *Map `yaml:"map" doc:"what sdlfilter map compares on its R-U confidentiality map; a run ignores this"`
 
 	// Warnings are messages for the user that are not errors: an environment variable that looks
 	// like a setting but is none, or a pipeline without masks.

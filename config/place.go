@@ -40,9 +40,11 @@ func (l *loader) validatePlace(p *Pipeline) {
 	}
 	switch {
 	case p.Shard != nil && *p.Shard && l.Sound("shard"):
-		l.Wrong("shard", "must not be true without place or identity: each run would treat its first record as the first of the whole dataset and mask it with the same random draws. Name the columns that hold the records' places, or plan the runs with `sdlfilter shard plan`")
+		l.Wrong("shard",
+			"must not be true without place or identity: each run would treat its first record as the first of the whole dataset and mask it with the same random draws. Name the columns that hold the records' places, or plan the runs with `sdlfilter shard plan`")
 	case p.Shard == nil && pathOf(p.Source.Config) == "-":
-		p.Warnings = append(p.Warnings, "standard input does not give the places of records: if this run is one of several that each mask a part of one dataset, their records would share their noise; name the columns of their places (place) or of the respondents (identity), or set shard: false")
+		p.Warnings = append(p.Warnings,
+			"standard input does not give the places of records: if this run is one of several that each mask a part of one dataset, their records would share their noise; name the columns of their places (place) or of the respondents (identity), or set shard: false")
 	}
 }
 
@@ -56,7 +58,8 @@ func (l *loader) validatePlaceColumns(p *Pipeline) {
 	if p.kafkaSource() != nil {
 		l.Wrong("place", "must not be given with a kafka source, whose records have their partitions and offsets for places")
 	}
-	for _, f := range []struct{ field, column string }{{"place.stream", p.Place.Stream}, {"place.record", p.Place.Record}} {
+	for _, f := range []struct{ field, column string }{{"place.stream", p.Place.Stream},
+		{"place.record", p.Place.Record}} {
 		for _, m := range p.Masks {
 			if m.Params != nil && f.column != "" && slices.Contains(m.Params.Masks(), f.column) && l.Sound(f.field) {
 				l.Wrong(f.field, "must be a column that no mask changes, got %q, which %s does", f.column, m.Kind())
@@ -66,7 +69,8 @@ func (l *loader) validatePlaceColumns(p *Pipeline) {
 	}
 	for i, m := range p.Masks {
 		if m.Params != nil && transform.MixesRecords(m.Params) {
-			l.Wrong(p.MaskPath(i), "must not be used with place: it groups records by their position in the source, which is not their position in the whole dataset")
+			l.Wrong(p.MaskPath(i),
+				"must not be used with place: it groups records by their position in the source, which is not their position in the whole dataset")
 		}
 	}
 }

@@ -81,24 +81,27 @@ func (l *loader) validatePlaceRule(p *Pipeline, path string, r assess.Rule) bool
 	}
 	for _, of := range places {
 		if r.MinSpatialK != nil && !of.Counts() {
-			l.Wrong(form.Join(path, "min_spatial_k"), "needs the population about the points of %s: give the mask or assess.places a file, or the mask records: true", of)
+			l.Wrong(form.Join(path, "min_spatial_k"),
+				"needs the population about the points of %s: give the mask or assess.places a file, or the mask records: true", of)
 		}
 	}
 	return true
 }
 
-// validateDisplaced refuses rules that judge a displaced coordinate by itself, in degrees: a degree of longitude is of no fixed length, and
-// 359 of them may be a step over the date line.
+// validateDisplaced refuses rules that judge a displaced coordinate by itself, in degrees: a degree of longitude is of
+// no fixed length, and 359 of them may be a step over the date line.
 func (l *loader) validateDisplaced(p *Pipeline, path string, m transform.Params) {
 	for _, of := range transform.PlacesOf(m) {
 		for i, rule := range p.Gate.Rules {
-			if at := fmt.Sprintf("gate.rules[%d]", i); of.Unit == "degrees" && (rule.MinRMSE != nil || rule.MaxRisk != nil) && (rule.Column == of.Columns[0] || rule.Column == of.Columns[1]) && l.Sound(at) {
+			if at := fmt.Sprintf("gate.rules[%d]", i); of.Unit == "degrees" && (rule.MinRMSE != nil || rule.MaxRisk != nil) &&
+				(rule.Column == of.Columns[0] || rule.Column == of.Columns[1]) && l.Sound(at) {
 				l.Wrong(at, "must not judge the degrees of a displaced coordinate: use min_place_rmse, in metres")
 			}
 		}
 	}
 	for i, of := range transform.PlacesOf(m) {
-		if at := fmt.Sprintf("%s.columns[%d]", path, 2*i); of.Unit == "degrees" && like(of.Columns[0], "lon", "lng") && like(of.Columns[1], "lat") && l.Sound(at) {
+		if at := fmt.Sprintf("%s.columns[%d]", path, 2*i); of.Unit == "degrees" && like(of.Columns[0], "lon", "lng") &&
+			like(of.Columns[1], "lat") && l.Sound(at) {
 			l.Wrong(at, "must be the latitude, and the longitude follows: %s seem to be in the other order", of)
 		}
 	}

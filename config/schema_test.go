@@ -103,11 +103,16 @@ func TestGoodFilesFitTheSchema(t *testing.T) {
 func TestMisshapenFilesDoNotFitTheSchema(t *testing.T) {
 	schema := compiled(t)
 	for _, name := range []string{
-		"unknown-field", "unknown-section", "misspelt-required", "misspelt-column-field", "misspelt-mask", "misspelt-parameter",
-		"misspelt-source", "misspelt-connector-field", "missing-everything", "missing-role", "missing-version", "version-text",
+		"unknown-field", "unknown-section", "misspelt-required", "misspelt-column-field", "misspelt-mask",
+		"misspelt-parameter",
+		"misspelt-source", "misspelt-connector-field", "missing-everything", "missing-role", "missing-version",
+		"version-text",
 		"list-for-scalar", "scalar-for-list", "scalar-for-mapping", "mapping-for-list", "list-for-mapping", "number-for-text",
-		"text-for-number", "fraction-for-whole", "amount", "duration", "sample", "role", "unlisted", "key-inline", "key-twice",
-		"key-empty", "key-inline-field", "kafka-until", "kafka-delivery", "kafka-password-inline", "kafka-two-formats", "kafka-format-word", "kafka-no-brokers", "emit-http", "map-axes", "map-strategies", "intruder-words", "intruder-prior-numbers", "two-sources", "no-source", "two-masks-in-one", "quarantine-nowhere", "many",
+		"text-for-number", "fraction-for-whole", "amount", "duration", "sample", "role", "unlisted", "key-inline",
+		"key-twice",
+		"key-empty", "key-inline-field", "kafka-until", "kafka-delivery", "kafka-password-inline", "kafka-two-formats",
+		"kafka-format-word", "kafka-no-brokers", "emit-http", "map-axes", "map-strategies", "intruder-words",
+		"intruder-prior-numbers", "two-sources", "no-source", "two-masks-in-one", "quarantine-nowhere", "many",
 	} {
 		if err := schema.Validate(instance(t, "testdata/"+name+".bad.yaml")); err == nil {
 			t.Errorf("%s.bad.yaml must not fit the schema", name)

@@ -48,17 +48,21 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (s Secret) Check() check.Problems {
 	var ps check.Problems
 	if s.File != "" && looksLikeKey(s.File) && !isThere(s.File) {
-		ps.Addf("file", "must be the path of a file; there is none of that name, and it looks like a key itself: a key is never written into the configuration; if it is one, make a new one with sdlfilter keygen")
+		ps.Addf("file",
+			"must be the path of a file; there is none of that name, and it looks like a key itself: a key is never written into the configuration; if it is one, make a new one with sdlfilter keygen")
 	}
 	if s.Env != "" && !variable.MatchString(s.Env) {
-		ps.Addf("env", "must be the name of an environment variable, such as %s; the key itself is never written into the configuration", KeyVariable)
+		ps.Addf("env",
+			"must be the name of an environment variable, such as %s; the key itself is never written into the configuration",
+			KeyVariable)
 	}
 	return ps
 }
 
 // looksLikeKey reports whether text is 32 bytes in base64, as some paths without a dot are.
 func looksLikeKey(text string) bool {
-	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding,
+		base64.RawURLEncoding} {
 		if b, err := e.DecodeString(strings.TrimSpace(text)); err == nil && len(b) == 32 {
 			return true
 		}
@@ -94,7 +98,8 @@ func (s Secret) read() (text, from string, err error) {
 		}
 		text, set := lookup(s.Env)
 		if !set || text == "" {
-			return "", "", fmt.Errorf("key: the environment variable %s is not set; put the key into it that sdlfilter keygen made", s.Env)
+			return "", "",
+				fmt.Errorf("key: the environment variable %s is not set; put the key into it that sdlfilter keygen made", s.Env)
 		}
 		return text, "the environment variable " + s.Env, nil
 	}
@@ -135,7 +140,8 @@ func (s Secret) Exposed() string {
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
 		return ""
 	}
-	return fmt.Sprintf("key file %s can be read by others than its owner (mode %04o); chmod 600 it", s.File, info.Mode().Perm())
+	return fmt.Sprintf("key file %s can be read by others than its owner (mode %04o); chmod 600 it", s.File,
+		info.Mode().Perm())
 }
 
 // guessable says in words that the key does not look like 32 random bytes; "" where it
@@ -144,8 +150,9 @@ func guessable(key keystream.Key) string {
 	if key.PlausibleBits() >= keystream.EnoughBits {
 		return ""
 	}
-	return fmt.Sprintf("the key looks like text, or like a pattern, and not like 32 random bytes: it has fewer than %d bits to guess, and who guesses it has every "+
-		"original value; make one with sdlfilter keygen", keystream.EnoughBits)
+	return fmt.Sprintf(
+		"the key looks like text, or like a pattern, and not like 32 random bytes: it has fewer than %d bits to guess, and who guesses it has every "+
+			"original value; make one with sdlfilter keygen", keystream.EnoughBits)
 }
 
 // Warnings is what there is to say of the key and of where it is kept.

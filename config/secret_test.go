@@ -108,7 +108,8 @@ func TestSecretNeverPrints(t *testing.T) {
 		texts = append(texts, string(j), string(y))
 	}
 	for _, text := range texts {
-		if strings.Contains(text, canary) || strings.Contains(text, fmt.Sprintf("%x", canary)) || strings.Contains(text, fmt.Sprintf("%X", canary)) {
+		if strings.Contains(text, canary) || strings.Contains(text, fmt.Sprintf("%x", canary)) ||
+			strings.Contains(text, fmt.Sprintf("%X", canary)) {
 			t.Errorf("prints %q", text)
 		}
 	}
@@ -142,7 +143,8 @@ func TestPathInTheFormOfAKey(t *testing.T) {
 			path = path[:43] + "="
 		}
 		text := strings.Replace(base, "release.key", path, 1)
-		if _, err := Parse("pipeline.yaml", []byte(text), Options{}); err == nil || !strings.Contains(err.Error(), "looks like a key") {
+		if _, err := Parse("pipeline.yaml", []byte(text), Options{}); err == nil ||
+			!strings.Contains(err.Error(), "looks like a key") {
 			t.Errorf("%d characters without a file: %v", length, err)
 		} else if strings.Contains(err.Error(), path) {
 			t.Errorf("the error repeats a text that may be a key: %v", err)

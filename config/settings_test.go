@@ -32,30 +32,52 @@ func TestSet(t *testing.T) {
 		{set: []string{"masks.0.noise.sd=20%"}, got: sd, want: transform.Amount{Value: 0.2, Relative: true}},
 		{set: []string{"masks[0].noise.sd=20"}, got: sd, want: transform.Amount{Value: 20}},
 		{set: []string{"masks.0.noise.sd=20", "masks.0.noise.sd=30"}, got: sd, want: transform.Amount{Value: 30}},
-		{set: []string{"source.parquet.path=other.parquet"}, got: func(p *Pipeline) any { return pathOf(p.Source.Config) }, want: "other.parquet"},
+		{set: []string{"source.parquet.path=other.parquet"}, got: func(p *Pipeline) any {
+			return pathOf(p.Source.Config)
+		}, want: "other.parquet"},
 		{set: []string{"window.records=128"}, got: func(p *Pipeline) any { return p.Window.Records }, want: 128},
-		{set: []string{"columns.wage.unit=USD"}, got: func(p *Pipeline) any { return p.Columns.Named("wage").Unit }, want: "USD"},
-		{set: []string{"columns.person.income.unit=USD"}, got: func(p *Pipeline) any { return p.Columns.Named("person.income").Unit }, want: "USD"},
-		{set: []string{"columns.new.one.role=key"}, got: func(p *Pipeline) any { return string(p.Columns.Named("new.one").Role) }, want: "key"},
-		{set: []string{"identity.0=wage", "identity.1=person.income"}, got: func(p *Pipeline) any { return strings.Join(p.Identity, " ") }, want: "wage person.income"},
-		{set: []string{"masks.1.round.columns.0=wage", "masks.1.round.base=5"}, got: func(p *Pipeline) any { return *p.Masks[1].Params.(*transform.Round).Base }, want: 5.0},
+		{set: []string{"columns.wage.unit=USD"}, got: func(p *Pipeline) any {
+			return p.Columns.Named("wage").Unit
+		}, want: "USD"},
+		{set: []string{"columns.person.income.unit=USD"}, got: func(p *Pipeline) any {
+			return p.Columns.Named("person.income").Unit
+		}, want: "USD"},
+		{set: []string{"columns.new.one.role=key"}, got: func(p *Pipeline) any {
+			return string(p.Columns.Named("new.one").Role)
+		}, want: "key"},
+		{set: []string{"identity.0=wage", "identity.1=person.income"}, got: func(p *Pipeline) any {
+			return strings.Join(p.Identity, " ")
+		}, want: "wage person.income"},
+		{set: []string{"masks.1.round.columns.0=wage", "masks.1.round.base=5"}, got: func(p *Pipeline) any {
+			return *p.Masks[1].Params.(*transform.Round).Base
+		}, want: 5.0},
 		{set: []string{"assess.sample=all"}, got: func(p *Pipeline) any { return p.Assess.Sample }, want: All},
 
 		{set: []string{"name"}, err: "must be path.to.field=value (--set name)"},
 		{set: []string{"=x"}, err: "must be path.to.field=value (--set =x)"},
-		{set: []string{"masks.0.noise.ds=3"}, err: `no field "ds" in masks.0.noise (did you mean "sd"?) (--set masks.0.noise.ds)`},
-		{set: []string{"soruce.parquet.path=x"}, err: `no field "soruce" (did you mean "source"?) (--set soruce.parquet.path)`},
-		{set: []string{"masks.2.noise.sd=3"}, err: `masks is a list of 1: the next part of the path must be a number from 0 to 1, got "2" (--set masks.2.noise.sd)`},
-		{set: []string{"masks.first.noise.sd=3"}, err: `masks is a list of 1: the next part of the path must be a number from 0 to 1, got "first" (--set masks.first.noise.sd)`},
-		{set: []string{"masks=[]"}, err: "masks is a list, and only single values can be set; set an element: masks.0 (--set masks)"},
+		{set: []string{"masks.0.noise.ds=3"},
+			err: `no field "ds" in masks.0.noise (did you mean "sd"?) (--set masks.0.noise.ds)`},
+		{set: []string{"soruce.parquet.path=x"},
+			err: `no field "soruce" (did you mean "source"?) (--set soruce.parquet.path)`},
+		{set: []string{"masks.2.noise.sd=3"},
+			err: `masks is a list of 1: the next part of the path must be a number from 0 to 1, got "2" (--set masks.2.noise.sd)`},
+		{set: []string{"masks.first.noise.sd=3"},
+			err: `masks is a list of 1: the next part of the path must be a number from 0 to 1, got "first" (--set masks.first.noise.sd)`},
+		{set: []string{"masks=[]"},
+			err: "masks is a list, and only single values can be set; set an element: masks.0 (--set masks)"},
 		{set: []string{"window=5"}, err: "window is a mapping, and only single values can be set"},
 		{set: []string{"name.x=5"}, err: `name is a single value and has no field "x" (--set name.x)`},
-		{set: []string{"assess.keys.0=wage", "assess.intruder.bayes.phi.wage=0.1"}, got: func(p *Pipeline) any { return p.Assess.Intruder.Bayes.Phi["wage"] }, want: 0.1},
+		{set: []string{"assess.keys.0=wage", "assess.intruder.bayes.phi.wage=0.1"}, got: func(p *Pipeline) any {
+			return p.Assess.Intruder.Bayes.Phi["wage"]
+		}, want: 0.1},
 		{set: []string{"assess.emit.0.http=x"}, err: "assess.emit.0.http is not in this version"},
 		{set: []string{"masks.0.noise.sd=-3"}, err: "masks[0].noise.sd: must be at least 0, got -3 (--set masks.0.noise.sd)"},
-		{set: []string{"window.records=many"}, err: `window.records: must be a whole number, got the text "many" (--set window.records)`},
-		{set: []string{"masks.1.round.base=5"}, err: "masks[1].round.columns: is required: the columns to mask (--set masks.1.round.base)"},
-		{set: []string{"source.csv.path=x"}, err: "source.csv: must not stand beside parquet: exactly one of parquet, csv, jsonl, arrow, kafka, postgres, iceberg, xlsx, spss, stata, sas is allowed (--set source.csv.path)"},
+		{set: []string{"window.records=many"},
+			err: `window.records: must be a whole number, got the text "many" (--set window.records)`},
+		{set: []string{"masks.1.round.base=5"},
+			err: "masks[1].round.columns: is required: the columns to mask (--set masks.1.round.base)"},
+		{set: []string{"source.csv.path=x"},
+			err: "source.csv: must not stand beside parquet: exactly one of parquet, csv, jsonl, arrow, kafka, postgres, iceberg, xlsx, spss, stata, sas is allowed (--set source.csv.path)"},
 		{set: []string{"name=\xff"}, err: "must be UTF-8 text (--set name)"},
 	}
 	for _, test := range tests {
@@ -92,27 +114,32 @@ func TestPrecedence(t *testing.T) {
 		{file: file, env: []string{"SDLFILTER_WINDOW__RECORDS=200"}, set: []string{"window.records=300"}, want: 300},
 	}
 	for _, test := range tests {
-		p, err := Parse("pipeline.yaml", []byte(test.file), Options{Set: test.set, LookupEnv: lookup, Environ: environ(test.env...)})
+		p,
+			err := Parse("pipeline.yaml", []byte(test.file),
+			Options{Set: test.set, LookupEnv: lookup, Environ: environ(test.env...)})
 		if err != nil {
 			t.Errorf("environment %q, --set %q: %v", test.env, test.set, err)
 		} else if p.Window.Records != test.want || len(p.Warnings) > 0 {
-			t.Errorf("environment %q, --set %q must give %d, got %d and %q", test.env, test.set, test.want, p.Window.Records, p.Warnings)
+			t.Errorf("environment %q, --set %q must give %d, got %d and %q", test.env, test.set, test.want, p.Window.Records,
+				p.Warnings)
 		}
 	}
 }
 
 func TestEnvironmentSettings(t *testing.T) {
-	p, err := Parse("pipeline.yaml", []byte(base+"name: ${SDLFILTER_TITLE:-x}\n"), Options{LookupEnv: lookup, Environ: environ(
-		"HOME=/root",
-		"SDLFILTER_KEY=never a setting",
-		"SDLFILTER_TITLE=the file refers to it",
-		"SDLFILTER_SOURCE__PARQUET__PATH=env.parquet",
-		"SDLFILTER_COLUMNS__WAGE__UNIT=USD",
-		"SDLFILTER_COLUMNS__PERSON.INCOME__UNIT=EUR",
-		"SDLFILTER_IDENTITY__10=k", "SDLFILTER_IDENTITY__0=wage", "SDLFILTER_IDENTITY__1=person.income",
-		"SDLFILTER_MASK__0__NOISE__SD=3",
-		"SDLFILTER_COLUMNS__AGE__ROLE=key",
-	)})
+	p,
+		err := Parse("pipeline.yaml", []byte(base+"name: ${SDLFILTER_TITLE:-x}\n"),
+		Options{LookupEnv: lookup, Environ: environ(
+			"HOME=/root",
+			"SDLFILTER_KEY=never a setting",
+			"SDLFILTER_TITLE=the file refers to it",
+			"SDLFILTER_SOURCE__PARQUET__PATH=env.parquet",
+			"SDLFILTER_COLUMNS__WAGE__UNIT=USD",
+			"SDLFILTER_COLUMNS__PERSON.INCOME__UNIT=EUR",
+			"SDLFILTER_IDENTITY__10=k", "SDLFILTER_IDENTITY__0=wage", "SDLFILTER_IDENTITY__1=person.income",
+			"SDLFILTER_MASK__0__NOISE__SD=3",
+			"SDLFILTER_COLUMNS__AGE__ROLE=key",
+		)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +163,9 @@ func TestEnvironmentSettings(t *testing.T) {
 		t.Errorf("warnings must be\n%s\ngot\n%s", strings.Join(want, "\n"), strings.Join(p.Warnings, "\n"))
 	}
 
-	_, err = Parse("pipeline.yaml", []byte(base), Options{LookupEnv: lookup, Environ: environ("SDLFILTER_WINDOW__RECORDS=many")})
+	_,
+		err = Parse("pipeline.yaml", []byte(base),
+		Options{LookupEnv: lookup, Environ: environ("SDLFILTER_WINDOW__RECORDS=many")})
 	const text = `window.records: must be a whole number, got the text "many" (environment SDLFILTER_WINDOW__RECORDS)`
 	if err == nil || err.Error() != text {
 		t.Errorf("a bad setting must fail with\n%s\ngot\n%v", text, err)
@@ -145,7 +174,9 @@ func TestEnvironmentSettings(t *testing.T) {
 
 // A setting that fails changes nothing. All errors are reported together, those of the file first.
 func TestErrorsOfFileAndFlagsTogether(t *testing.T) {
-	_, err := Parse("pipeline.yaml", []byte(base+"nmae: x\n"), Options{Set: []string{"masks.0.noise.sd=-3", "windw.records=5"}, LookupEnv: lookup})
+	_,
+		err := Parse("pipeline.yaml", []byte(base+"nmae: x\n"),
+		Options{Set: []string{"masks.0.noise.sd=-3", "windw.records=5"}, LookupEnv: lookup})
 	var all Errors
 	if !errors.As(err, &all) || len(all) != 3 {
 		t.Fatalf("must give three errors, got %v", err)

@@ -92,20 +92,26 @@ func (l *loader) validateStream(p *Pipeline) {
 	case p.Sink.Config == nil:
 	case !p.Sink.Abilities().TakesStream:
 		if p.Stream() && l.Sound("source.kafka.until") {
-			l.Wrong("sink."+p.Sink.Kind, "must be kafka or parquet (rolling files) for a stream without end; or give source.kafka.until: latest, to read what is there and finish")
+			l.Wrong("sink."+p.Sink.Kind,
+				"must be kafka or parquet (rolling files) for a stream without end; or give source.kafka.until: latest, to read what is there and finish")
 		}
 	case p.Stream() && objectpath.Is(pathOf(p.Sink.Config)):
 		if l.Sound("sink." + p.Sink.Kind + ".path") {
-			l.Wrong("sink."+p.Sink.Kind+".path", "must be a folder of this machine: the rolling files of a stream are not written to object storage")
+			l.Wrong("sink."+p.Sink.Kind+".path",
+				"must be a folder of this machine: the rolling files of a stream are not written to object storage")
 		}
 	case p.Sink.Kind == "parquet":
 		if l.Given("sink.parquet.roll") && !p.Stream() && p.Source.Config != nil && l.Sound("source", "sink.parquet.roll") {
-			l.Wrong("sink.parquet.roll", "is for a kafka source without until; a file job writes all records of its source and ends")
+			l.Wrong("sink.parquet.roll",
+				"is for a kafka source without until; a file job writes all records of its source and ends")
 		}
 	}
 	for _, c := range p.kafkaConnections() {
 		if c.PlainPassword {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s.sasl: the mechanism plain sends the password as it is, and without tls whoever is on the way can read it", c.path))
+			p.Warnings = append(p.Warnings,
+				fmt.Sprintf(
+					"%s.sasl: the mechanism plain sends the password as it is, and without tls whoever is on the way can read it",
+					c.path))
 		}
 	}
 	if src != nil {
@@ -117,8 +123,11 @@ func (l *loader) validateStream(p *Pipeline) {
 	}
 	l.validateFormat("sink.kafka", dst.Format, dst.Registry || src != nil && src.Registry)
 	l.validateMessageKey(p, dst)
-	if src != nil && l.Sound("source.kafka", "sink.kafka") && !slices.ContainsFunc(dst.Brokers, func(b string) bool { return slices.Contains(src.Brokers, b) }) {
-		l.Wrong("sink.kafka.brokers", "must be brokers of the source's cluster, and share an address with source.kafka.brokers: one transaction holds the released records and the offsets of what was read")
+	if src != nil && l.Sound("source.kafka", "sink.kafka") && !slices.ContainsFunc(dst.Brokers, func(b string) bool {
+		return slices.Contains(src.Brokers, b)
+	}) {
+		l.Wrong("sink.kafka.brokers",
+			"must be brokers of the source's cluster, and share an address with source.kafka.brokers: one transaction holds the released records and the offsets of what was read")
 	}
 }
 
@@ -127,7 +136,8 @@ func (l *loader) validateStream(p *Pipeline) {
 func (l *loader) validateAnew(p *Pipeline, src *connectors.Topics) {
 	const path = "source.kafka.on_recreated"
 	if src.Anew && len(p.Identity) == 0 && l.Sound(path, "identity") {
-		l.Wrong(path, "needs identity: without it draws are named by topic, partition and offset, so a record of the new topic would get the noise of the old one's at the same place; stop, and go on with another key and another group")
+		l.Wrong(path,
+			"needs identity: without it draws are named by topic, partition and offset, so a record of the new topic would get the noise of the old one's at the same place; stop, and go on with another key and another group")
 	}
 }
 
@@ -148,9 +158,11 @@ func (l *loader) validateMessageKey(p *Pipeline, dst *connectors.Topics) {
 	}
 	switch c := p.Columns.Named(dst.Key); {
 	case c == nil:
-		l.Wrong(path, "must be drop, pass, hash or a listed column, got %q%s", dst.Key, form.Instead(dst.Key, append(slices.Clone(keyWords), p.Columns.Names()...)))
+		l.Wrong(path, "must be drop, pass, hash or a listed column, got %q%s", dst.Key,
+			form.Instead(dst.Key, append(slices.Clone(keyWords), p.Columns.Names()...)))
 	case c.Role == microdata.Identifier:
-		l.Wrong(path, "must be a column that is released, got %q, an identifier: it never leaves; hash lets records of one respondent keep together", dst.Key)
+		l.Wrong(path,
+			"must be a column that is released, got %q, an identifier: it never leaves; hash lets records of one respondent keep together", dst.Key)
 	}
 }
 
@@ -163,13 +175,17 @@ func (l *loader) validateOnFail(p *Pipeline) {
 	word, stream := p.Gate.OnFail, p.Stream() || p.Streaming()
 	switch {
 	case stream && word == Withhold:
-		l.Wrong(path, "must be stop, hold or alert for a stream, got %q, which is for file jobs: of a stream earlier transactions are released already", word)
+		l.Wrong(path,
+			"must be stop, hold or alert for a stream, got %q, which is for file jobs: of a stream earlier transactions are released already", word)
 	case !stream && word != Withhold:
-		l.Wrong(path, "must be withhold for a file job, got %q, which is for streams: a file that breaks a rule is not published", word)
+		l.Wrong(path,
+			"must be withhold for a file job, got %q, which is for streams: a file that breaks a rule is not published", word)
 	case word == Hold && p.kafkaSink() == nil:
-		l.Wrong(path, "needs a kafka sink, because held records go to another topic on its brokers; for files use stop or alert")
+		l.Wrong(path,
+			"needs a kafka sink, because held records go to another topic on its brokers; for files use stop or alert")
 	case word == Hold && p.Gate.Hold == nil && l.Sound("gate.hold"):
-		l.WrongAt(path, "gate.hold", "is required for on_fail: hold: {topic: NAME}, the restricted topic that takes the masked records meanwhile")
+		l.WrongAt(path, "gate.hold",
+			"is required for on_fail: hold: {topic: NAME}, the restricted topic that takes the masked records meanwhile")
 	case word != Hold && l.Given("gate.hold"):
 		l.Wrong("gate.hold", "needs on_fail: hold, got on_fail: %s", word)
 	}

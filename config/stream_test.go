@@ -66,7 +66,8 @@ func TestKindOfRun(t *testing.T) {
 
 // An omitted field of roll has the same default as if roll were omitted.
 func TestRollDefaults(t *testing.T) {
-	text := strings.NewReplacer("SOURCE", `kafka: {brokers: ["b:1"], topics: [a]}`, "SINK", "parquet: {path: out, roll: {size: 1GiB}}").Replace(swapping)
+	text := strings.NewReplacer("SOURCE", `kafka: {brokers: ["b:1"], topics: [a]}`, "SINK",
+		"parquet: {path: out, roll: {size: 1GiB}}").Replace(swapping)
 	p, err := Parse("test.yaml", []byte(text), Options{LookupEnv: lookup})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +81,8 @@ func TestRollDefaults(t *testing.T) {
 
 // A password is looked up where the configuration was.
 func TestPasswordsAreLookedUp(t *testing.T) {
-	text := strings.NewReplacer("SOURCE", `kafka: {brokers: ["b:1"], topics: [a], sasl: {mechanism: plain, username: u, password: {env: TOKEN}},
+	text := strings.NewReplacer("SOURCE",
+		`kafka: {brokers: ["b:1"], topics: [a], sasl: {mechanism: plain, username: u, password: {env: TOKEN}},
   format: {avro: {}}, registry: {url: "http://r:1", username: u, password: {env: TOKEN}}}`,
 		"SINK", `kafka: {brokers: ["b:1"], topic: c}`).Replace(swapping)
 	p, err := Parse("test.yaml", []byte(text), Options{LookupEnv: lookup})
@@ -130,10 +132,13 @@ func TestBeginningAnewNeedsIdentity(t *testing.T) {
 		{"until: latest, on_recreated: begin", "", true},
 		{"until: latest", "", false},
 	} {
-		text := strings.NewReplacer("SOURCE", `kafka: {brokers: ["b:1"], topics: [a], `+c.source+"}", "SINK", `kafka: {brokers: ["b:1"], topic: c}`).Replace(swapping)
+		text := strings.NewReplacer("SOURCE", `kafka: {brokers: ["b:1"], topics: [a], `+c.source+"}", "SINK",
+			`kafka: {brokers: ["b:1"], topic: c}`).Replace(swapping)
 		text = strings.Replace(text, "columns:\n", c.identity+"columns:\n", 1)
 		_, err := Parse("test.yaml", []byte(text), Options{LookupEnv: lookup})
-		if refused := err != nil && strings.Contains(err.Error(), "source.kafka.on_recreated: needs identity"); refused != c.refused || err != nil && !refused {
+		if refused := err != nil &&
+			strings.Contains(err.Error(), "source.kafka.on_recreated: needs identity"); refused != c.refused || err != nil &&
+			!refused {
 			t.Errorf("%s, %q: %v", c.source, c.identity, err)
 		}
 	}

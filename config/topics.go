@@ -57,7 +57,8 @@ func (l *loader) validateTopics(p *Pipeline) {
 		}
 		for _, before := range beside[:i] {
 			if before.topic == w.topic {
-				l.Wrong(w.field, "must differ from the topic of %s (%s), got %q for %s", before.words, before.field, w.topic, w.words)
+				l.Wrong(w.field, "must differ from the topic of %s (%s), got %q for %s", before.words, before.field, w.topic,
+					w.words)
 			}
 		}
 	}
@@ -79,7 +80,8 @@ func (l *loader) validateRelease(p *Pipeline) {
 		switch source := l.readsTopic(p, topic); {
 		case source == "":
 		case template:
-			l.Wrong(field, "must not give a topic that is read (%s): %q gives %q, so released records would be read again", source, dst.Names[0], topic)
+			l.Wrong(field, "must not give a topic that is read (%s): %q gives %q, so released records would be read again",
+				source, dst.Names[0], topic)
 			return
 		default:
 			l.Wrong(field, "must differ from what is read (%s), got %q: released records would be read again", source, topic)

@@ -21,11 +21,12 @@ func (l *loader) validateUnmasked(p *Pipeline) {
 	}
 }
 
-// masks reports whether a mask changes the column; one that leaves all values as they are does not, nor does one under which equal values stay
-// equal and different ones different.
+// masks reports whether a mask changes the column; one that leaves all values as they are does not, nor does one under
+// which equal values stay equal and different ones different.
 func (p *Pipeline) masks(column string) bool {
 	for _, spec := range p.Masks {
-		if spec.Params != nil && slices.Contains(spec.Params.Masks(), column) && !transform.LeavesAll(spec.Params) && !transform.Renames([]transform.Spec{spec}, column) {
+		if spec.Params != nil && slices.Contains(spec.Params.Masks(), column) && !transform.LeavesAll(spec.Params) &&
+			!transform.Renames([]transform.Spec{spec}, column) {
 			return true
 		}
 	}

@@ -46,8 +46,9 @@ func (l *loader) validate(p *Pipeline) {
 		p.Warnings = append(p.Warnings, "no masks are configured: what is released is what was read, without the identifiers")
 	}
 	if columns := transform.NeedsSD(p.Masks); len(p.Identity) > 0 && p.Profile == "" && len(columns) > 0 {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("the noise of %s is a percentage of a standard deviation that changes with the data: "+
-			"name a profile, or give sd in the column's unit, so that the same value of the same respondent is masked alike in every release", strings.Join(columns, ", ")))
+		p.Warnings = append(p.Warnings,
+			fmt.Sprintf("the noise of %s is a percentage of a standard deviation that changes with the data: "+
+				"name a profile, or give sd in the column's unit, so that the same value of the same respondent is masked alike in every release", strings.Join(columns, ", ")))
 	}
 }
 
@@ -120,8 +121,9 @@ func (l *loader) validateMaskList(p *Pipeline, list string, masks []transform.Sp
 		l.maskColumns(p, path, transform.ColumnsField(spec.Params), spec.Params.Masks(), "masked")
 		l.madeCodes(p, path, spec.Params)
 		if len(transform.NeedsCorrelations(spec.Params)) > 0 && len(p.Identity) > 0 {
-			l.Wrong(path, "must not have correlated: true together with identity: the noise of a value depends on the other values, so that a value that a respondent keeps "+
-				"would be released with new noise whenever another value changes, and the noise could be averaged out; remove one of the two")
+			l.Wrong(path,
+				"must not have correlated: true together with identity: the noise of a value depends on the other values, so that a value that a respondent keeps "+
+					"would be released with new noise whenever another value changes, and the noise could be averaged out; remove one of the two")
 		}
 		l.validateCalibration(p, path, spec.Params)
 		l.validateDisplaced(p, path, spec.Params)
@@ -182,7 +184,8 @@ func (l *loader) validateSource(p *Pipeline) {
 		l.Within("sink."+p.Sink.Kind, p.Sink.Config.Check())
 	}
 	if p.Sink.Shuffled() && (p.kafkaSink() != nil || p.kafkaSource() != nil) && l.Sound("sink.order") {
-		l.Wrong("sink.order", "must be source where a topic is read or written: a stream's records cannot wait for those that come last")
+		l.Wrong("sink.order",
+			"must be source where a topic is read or written: a stream's records cannot wait for those that come last")
 	}
 	switch {
 	case p.Source.Config == nil:
@@ -220,7 +223,8 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 		case !windowOnly:
 		case scope == transform.ScopeDataset:
 			if !transform.InParts(spec.Params) {
-				l.Wrong(path, "must not be used here: %s, and the mask looks at all records before it masks any; use %s", once, transform.InsteadOf(spec.Params))
+				l.Wrong(path, "must not be used here: %s, and the mask looks at all records before it masks any; use %s", once,
+					transform.InsteadOf(spec.Params))
 			} else {
 				l.Wrong(path+".scope", "must be window: %s, and dataset takes two passes", once)
 			}
@@ -228,23 +232,31 @@ func (l *loader) validateMasksOnce(p *Pipeline, list string, masks []transform.S
 			l.Wrong(path, "must not be used here: %s, and the mask does not say that one pass is enough", once)
 		}
 		if field := transform.NeedsFrequencies(spec.Params); field != "" {
-			l.Wrong(form.Join(path, field), "must not be used here without frequencies: %s, and categories cannot be counted first; give frequencies", once)
+			l.Wrong(form.Join(path, field),
+				"must not be used here without frequencies: %s, and categories cannot be counted first; give frequencies", once)
 		}
 		if transform.NeedsPeople(spec.Params) != nil {
-			l.Wrong(form.Join(path, "records"), "must not be used here: %s, and it takes the places of all records first; use %s", once, transform.InsteadOf(spec.Params))
+			l.Wrong(form.Join(path, "records"),
+				"must not be used here: %s, and it takes the places of all records first; use %s", once,
+				transform.InsteadOf(spec.Params))
 		}
 		if !transform.Computes(spec.Params) {
 			continue
 		}
 		if field := transform.NeedsValues(spec.Params); field != "" {
-			l.Wrong(form.Join(path, field), "must not be used here: %s, and it takes all values first; give a bound in the column's unit, and replace: bound or label", once)
+			l.Wrong(form.Join(path, field),
+				"must not be used here: %s, and it takes all values first; give a bound in the column's unit, and replace: bound or label", once)
 		}
 		if field, columns := transform.RelativeTo(spec.Params); len(columns) > 0 && p.Profile == "" {
-			l.Wrong(form.Join(path, field), "must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
+			l.Wrong(form.Join(path, field),
+				"must be a number in the column's unit: %s, and the standard deviation that a percentage refers to is not known then; or name a profile", once)
 		}
 		for k, name := range spec.Params.Masks() {
-			if c := p.Columns.Named(name); c != nil && c.Decimals == nil && p.Profile == "" && l.Sound(form.Join("columns", name)) {
-				l.Wrong(fmt.Sprintf("%s.columns[%d]", path, k), "must have decimals: %s, so they cannot be read off the data first; give columns.%s.decimals, or name a profile", once, name)
+			if c := p.Columns.Named(name); c != nil && c.Decimals == nil && p.Profile == "" &&
+				l.Sound(form.Join("columns", name)) {
+				l.Wrong(fmt.Sprintf("%s.columns[%d]", path, k),
+					"must have decimals: %s, so they cannot be read off the data first; give columns.%s.decimals, or name a profile",
+					once, name)
 			}
 		}
 	}
@@ -289,7 +301,8 @@ func (l *loader) validateGate(p *Pipeline) {
 		var ps check.Problems
 		ps.Between("max_quarantined", *p.Gate.MaxQuarantined, 0, 1)
 		if p.Streaming() {
-			ps.Addf("max_quarantined", "must be left out of a stream, because its share of quarantined records is known only at its end; watch sdlfilter_records_total{result=\"quarantined\"}")
+			ps.Addf("max_quarantined",
+				"must be left out of a stream, because its share of quarantined records is known only at its end; watch sdlfilter_records_total{result=\"quarantined\"}")
 		}
 		l.Within("gate", ps)
 	}
@@ -303,8 +316,10 @@ func (l *loader) validateGate(p *Pipeline) {
 		}
 		l.Within("gate", ps)
 	}
-	if p.Assess.Replicates == 0 && l.Known("assess") && l.Sound("assess.replicates") && slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() && !r.LimitsPrivacy() }) {
-		l.Wrong("assess.replicates", "must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
+	if p.Assess.Replicates == 0 && l.Known("assess") && l.Sound("assess.replicates") &&
+		slices.ContainsFunc(p.Gate.Rules, func(r assess.Rule) bool { return !r.Identity() && !r.LimitsPrivacy() }) {
+		l.Wrong("assess.replicates",
+			"must be at least 2 where the gate has rules about columns, got 0: they judge expectations over replicates")
 	}
 	masked := map[string]bool{}
 	for _, spec := range p.Masks {
@@ -333,12 +348,16 @@ func (l *loader) validateGate(p *Pipeline) {
 			switch {
 			case c == nil:
 			case c.Role == microdata.Identifier:
-				l.Wrong(path+".column", "must be a column that is released, got %q, an identifier: it never leaves, so there is nothing to judge", rule.Column)
+				l.Wrong(path+".column",
+					"must be a column that is released, got %q, an identifier: it never leaves, so there is nothing to judge",
+					rule.Column)
 			case c.Role != microdata.Sensitive && c.Role != "" && !masked[rule.Column] && l.Sound("masks"):
-				l.Wrong(path+".column", "must be a column that is sensitive or masked, got %q, whose role is %s", rule.Column, c.Role)
+				l.Wrong(path+".column", "must be a column that is sensitive or masked, got %q, whose role is %s", rule.Column,
+					c.Role)
 			}
 		}
-		if t := rule.Target; t != "" && t != assess.TargetTypical && !slices.Contains(p.Assess.Targets, t) && l.Known("assess") && l.Sound("assess.targets", path+".target") {
+		if t := rule.Target; t != "" && t != assess.TargetTypical && !slices.Contains(p.Assess.Targets, t) &&
+			l.Known("assess") && l.Sound("assess.targets", path+".target") {
 			words := append(slices.Clone(p.Assess.Targets), assess.TargetTypical)
 			l.Wrong(path+".target", "must be typical or one of assess.targets, got %q%s", t, form.Instead(t, words))
 		}

@@ -55,7 +55,8 @@ func (l *loader) validateCalibration(p *Pipeline, path string, m transform.Param
 		}
 		for k, rule := range p.Gate.Rules {
 			if rule.Column == name {
-				l.Wrong(fmt.Sprintf("gate.rules[%d].column", k), "must not be %q: no R and U is measured of calibrated weights", name)
+				l.Wrong(fmt.Sprintf("gate.rules[%d].column", k), "must not be %q: no R and U is measured of calibrated weights",
+					name)
 			}
 		}
 	}
@@ -67,7 +68,10 @@ func (l *loader) validateWeight(p *Pipeline) {
 	if c == nil || !l.Sound("weight", "masks", "assess") {
 		return
 	}
-	if c.Role != microdata.Identifier && c.Role != microdata.Key && !p.masks(c.Name) && !slices.Contains(p.Assess.Keys, c.Name) {
-		p.Warnings = append(p.Warnings, fmt.Sprintf("weight: %s leaves as it is, and no risk of it is measured: an exact weight is nearly a name for whoever knows the design or an earlier release; round it, calibrate it, or give it the role key", c.Name))
+	if c.Role != microdata.Identifier && c.Role != microdata.Key && !p.masks(c.Name) &&
+		!slices.Contains(p.Assess.Keys, c.Name) {
+		p.Warnings = append(p.Warnings,
+			fmt.Sprintf(
+				"weight: %s leaves as it is, and no risk of it is measured: an exact weight is nearly a name for whoever knows the design or an earlier release; round it, calibrate it, or give it the role key", c.Name))
 	}
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // The structs below say what a connector is able to do beyond its interface. A field that is not set is an ability
-// that it lacks, and what needs the ability is refused; where silence could disclose or destroy something, the answer is
-// an error (Unchanged, Spare, Hold). Unset fields are to be checked before they are called.
+// that it lacks, and what needs the ability is refused; where silence could disclose or destroy something, the answer
+// is an error (Unchanged, Spare, Hold). Unset fields are to be checked before they are called.
 //
 // A type that wraps a connector has a method Abilities of its own, which says what is true of the wrapper.
 
@@ -170,8 +170,10 @@ type Rearranged interface {
 }
 
 var (
-	errUnwatched = errors.New("the source does not say whether its data change while they are read, so a release from it cannot be guaranteed to be safe")
-	errUnlocated = errors.New("the source does not say which files it reads, so a release could take the place of one of them")
+	errUnwatched = errors.New(
+		"the source does not say whether its data change while they are read, so a release from it cannot be guaranteed to be safe")
+	errUnlocated = errors.New(
+		"the source does not say which files it reads, so a release could take the place of one of them")
 )
 
 // Unchanged returns an error if the data of a source have changed since it was opened, or if the source cannot detect

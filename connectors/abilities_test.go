@@ -26,10 +26,12 @@ func (mute) Abilities() (none connectors.SinkAbilities) { return none }
 // What nobody has declared is refused where silence could disclose or destroy something, and hidden otherwise.
 func TestUnableByDefault(t *testing.T) {
 	one, two := told{streams: []string{"a"}}, told{streams: []string{"a", "b"}}
-	if err := connectors.Unchanged(one); err == nil || !strings.Contains(err.Error(), "does not say whether its data change") {
+	if err := connectors.Unchanged(one); err == nil ||
+		!strings.Contains(err.Error(), "does not say whether its data change") {
 		t.Errorf("a source that detects no changes: %v", err)
 	}
-	if err := connectors.Spare(one, "out.csv"); err == nil || !strings.Contains(err.Error(), "does not say which files it reads") {
+	if err := connectors.Spare(one, "out.csv"); err == nil ||
+		!strings.Contains(err.Error(), "does not say which files it reads") {
 		t.Errorf("a source that does not say what it reads: %v", err)
 	}
 	if _, err := connectors.Hold(mute{}); !errors.Is(err, connectors.ErrIndivisible) {
@@ -49,8 +51,10 @@ func TestUnableByDefault(t *testing.T) {
 	}
 	for stream, want := range map[int]string{0: "a", 1: "b", 2: "the source", -1: "the source"} {
 		b := &microdata.Block{Stream: stream}
-		if got := connectors.StreamName(two, stream); got != want || connectors.NameOf(two, b) != want || connectors.StoredIn(two, b) != stream {
-			t.Errorf("stream %d: %q and %q, stored in %d, want %q", stream, got, connectors.NameOf(two, b), connectors.StoredIn(two, b), want)
+		if got := connectors.StreamName(two, stream); got != want || connectors.NameOf(two, b) != want ||
+			connectors.StoredIn(two, b) != stream {
+			t.Errorf("stream %d: %q and %q, stored in %d, want %q", stream, got, connectors.NameOf(two, b),
+				connectors.StoredIn(two, b), want)
 		}
 	}
 }
@@ -68,13 +72,15 @@ func TestDeclaredAbilities(t *testing.T) {
 	if err := connectors.Unchanged(src); !errors.Is(err, gone) {
 		t.Errorf("a source that has changed: %v", err)
 	}
-	for path, spared := range map[string]bool{"a.csv": false, "b.csv": true, "-": true} { // standard output overwrites nothing
+	// standard output overwrites nothing
+	for path, spared := range map[string]bool{"a.csv": false, "b.csv": true, "-": true} {
 		if err := connectors.Spare(src, path); (err == nil) != spared {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
 	keys, known := connectors.PartitionKeys(src)
-	if connectors.Folder(src) || keys != nil || !known || connectors.StreamName(src, 0) != "c" || connectors.NameOf(src, new(microdata.Block)) != "c" {
+	if connectors.Folder(src) || keys != nil || !known || connectors.StreamName(src, 0) != "c" ||
+		connectors.NameOf(src, new(microdata.Block)) != "c" {
 		t.Errorf("folder %v, keys %v, %v, stream %q", connectors.Folder(src), keys, known, connectors.StreamName(src, 0))
 	}
 }

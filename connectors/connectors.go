@@ -8,9 +8,9 @@
 // and the blocks are put back into order before Sink.Write. A sink mirrors this:
 // Encode by a worker, Write in order by one goroutine.
 //
-// What a connector is able to do beyond this, it says in one struct (abilities.go). A field that is not set is an ability
-// that it lacks, and a release that needs the ability is refused. A Format is all that the rest of
-// the program knows about a format.
+// What a connector is able to do beyond this, it says in one struct (abilities.go). A field that is not set is an
+// ability that it lacks, and a release that needs the ability is refused. A Format is all that the rest of the program
+// knows about a format.
 package connectors
 
 import (

@@ -46,7 +46,8 @@ var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (s Secret) Check() check.Problems {
 	var ps check.Problems
 	if s.Env != "" && !variable.MatchString(s.Env) {
-		ps.Addf("env", "must be the name of an environment variable; the password itself is never written into the configuration")
+		ps.Addf("env",
+			"must be the name of an environment variable; the password itself is never written into the configuration")
 	}
 	if s.Env != "" && s.File != "" {
 		ps.Addf("", "must have env or file, not both")

@@ -97,7 +97,8 @@ func (s *batches) decode(b *microdata.Block, rec arrow.RecordBatch, layout *micr
 
 // encode makes the batch that leaves: masked columns anew, others out of the memory of
 // the batch, without the rejected records.
-func (s *batches) encode(b *microdata.Block, rec arrow.RecordBatch, layout *microdata.Layout, schema *arrow.Schema) (arrow.RecordBatch, error) {
+func (s *batches) encode(b *microdata.Block, rec arrow.RecordBatch, layout *microdata.Layout, schema *arrow.Schema) (
+	arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, 0, len(layout.Release))
 	defer func() {
 		for _, c := range columns {

@@ -29,8 +29,11 @@ func TestDatesThatAreCodes(t *testing.T) {
 	defer rec.Release()
 	for _, as := range []string{"null", "keep"} {
 		dir, _ := configured(t, "[]", "{}")
-		p, err := config.ParseEmbedded("p.yaml", []byte("version: 1\nkey: {file: "+dir+"/k}\ncolumns: {born: {role: sensitive, missing: {codes: ['1900-01-01'], as: "+as+"}}}\n"+
-			"masks: [{noise: {columns: [born], sd: 30}}]\nassess: {replicates: 4, targets: [max]}\n"), config.Options{})
+		p,
+			err := config.ParseEmbedded("p.yaml",
+			[]byte("version: 1\nkey: {file: "+dir+"/k}\ncolumns: {born: {role: sensitive, missing: {codes: ['1900-01-01'], as: "+
+				as+"}}}\n"+
+				"masks: [{noise: {columns: [born], sd: 30}}]\nassess: {replicates: 4, targets: [max]}\n"), config.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,9 @@ gate:
 		return
 	}
 
-	schema := arrow.NewSchema([]arrow.Field{{Name: "name", Type: arrow.BinaryTypes.String}, {Name: "wage", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	schema := arrow.NewSchema(
+		[]arrow.Field{{Name: "name", Type: arrow.BinaryTypes.String}, {Name: "wage", Type: arrow.PrimitiveTypes.Float64}},
+		nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
 	var masked []arrow.RecordBatch // not released before the gate has passed

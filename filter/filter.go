@@ -65,7 +65,8 @@ func Open(p *config.Pipeline, options ...Options) (*Filter, error) {
 	}
 	switch {
 	case p.Source.Config != nil || p.Sink.Config != nil:
-		return nil, config.Errors{p.Errorf("source", "is the embedding program's: load the configuration with config.LoadEmbedded")}
+		return nil,
+			config.Errors{p.Errorf("source", "is the embedding program's: load the configuration with config.LoadEmbedded")}
 	case len(p.Assess.Emit) > 0:
 		return nil, config.Errors{p.Errorf("assess.emit", "is for runs of the command: the report comes with Close")}
 	}
@@ -131,7 +132,9 @@ func (f *Filter) batch(ctx context.Context, rec arrow.RecordBatch) (out arrow.Re
 	if err := f.masked.Mask(b); err != nil {
 		return nil, err
 	}
-	if out, err = pipeline.Restored(b, func() (arrow.RecordBatch, error) { return f.source.encode(b, rec, f.plan.Layout, f.release) }); err != nil {
+	if out, err = pipeline.Restored(b, func() (arrow.RecordBatch, error) {
+		return f.source.encode(b, rec, f.plan.Layout, f.release)
+	}); err != nil {
 		return nil, err
 	}
 	f.masked.Add(b)
@@ -145,7 +148,8 @@ func (f *Filter) begin(ctx context.Context, schema *arrow.Schema) error {
 	if err != nil {
 		return err
 	}
-	job := pipeline.Job{Config: f.config, Source: src, Carries: true, Key: f.key, Log: zerolog.Nop(), Progress: new(pipeline.Progress)}
+	job := pipeline.Job{Config: f.config, Source: src, Carries: true, Key: f.key, Log: zerolog.Nop(),
+		Progress: new(pipeline.Progress)}
 	if f.masked, err = job.Open(ctx); err != nil {
 		return err
 	}
@@ -164,7 +168,9 @@ func (f *Filter) window(n int) error {
 		return nil
 	}
 	if n > size || f.short {
-		return config.Errors{f.config.Errorf("window.records", "is %d, so every batch must have this number of records, and the last one at most this number: a mask swaps within windows", size)}
+		return config.Errors{
+			f.config.Errorf("window.records",
+				"is %d, so every batch must have this number of records, and the last one at most this number: a mask swaps within windows", size)}
 	}
 	f.short = n < size
 	return nil
@@ -203,5 +209,6 @@ func (f *Filter) CloseContext(ctx context.Context) (*report.Report, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return outcome.Judge(ctx, f.masked, account.ReporterOf(f.masked, f.options.Version, f.started), f.counts, nil, zerolog.Nop())
+	return outcome.Judge(ctx, f.masked, account.ReporterOf(f.masked, f.options.Version, f.started), f.counts, nil,
+		zerolog.Nop())
 }

@@ -72,7 +72,8 @@ const conditional = `[{noise: {columns: [wage], sd: 800, where: "kind >= 1 and r
 func configured(t testing.TB, masks, gate string) (dir, text string) {
 	t.Helper()
 	dir = t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "k"), []byte("MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "k"), []byte("MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir, strings.NewReplacer("DIR", dir, "MASKS", masks, "GATE", gate).Replace(body)
@@ -117,8 +118,10 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, text := configured(t, c.masks, "{max_quarantined: 5%, rules: [{column: wage, min_efficiency: 0.1}]}")
-			if name == "where" { // which records are left as they are is known, and what the others' masks can be undone to is not
-				text = strings.NewReplacer("max_quarantined: 5%,", "max_quarantined: 5%, allow_unchanged: 1,", "0.1}]}", "0.05}]}", "[p10, max]", "[p10, max], intruder: {inversion: false}").Replace(text)
+			// which records are left as they are is known, and what the others' masks can be undone to is not
+			if name == "where" {
+				text = strings.NewReplacer("max_quarantined: 5%,", "max_quarantined: 5%, allow_unchanged: 1,", "0.1}]}", "0.05}]}",
+					"[p10, max]", "[p10, max], intruder: {inversion: false}").Replace(text)
 			}
 			in := filepath.Join(dir, "in.arrow")
 			file, err := os.Create(in)
@@ -139,7 +142,9 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 			}
 			file.Close()
 			options := config.Options{Environ: func() []string { return nil }}
-			p, err := config.Parse("pipeline.yaml", []byte(text+fmt.Sprintf("source: {arrow: {path: %s}}\nsink: {arrow: {path: %s/out.arrow}}\n", in, dir)), options)
+			p,
+				err := config.Parse("pipeline.yaml",
+				[]byte(text+fmt.Sprintf("source: {arrow: {path: %s}}\nsink: {arrow: {path: %s/out.arrow}}\n", in, dir)), options)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +199,11 @@ func TestReleasesWhatARunReleases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rep.Records.Read != n || rep.Records.Released != int64(len(want)) || rep.Records.Counts != ran.Report.Records.Counts || !rep.Records.Valid() || name != "left" && name != "donut" && rep.Records.Quarantined != n/bad || int64(len(lost)) != rep.Records.Quarantined || name != "left" && name != "donut" && lost[0].Record != bad || // half a place is none
+			// half a place is none
+			if rep.Records.Read != n || rep.Records.Released != int64(len(want)) ||
+				rep.Records.Counts != ran.Report.Records.Counts || !rep.Records.Valid() || name != "left" && name != "donut" &&
+				rep.Records.Quarantined != n/bad || int64(len(lost)) != rep.Records.Quarantined || name != "left" &&
+				name != "donut" && lost[0].Record != bad ||
 				lost[0].Column != "wage" {
 				t.Errorf("records %+v, rejected %+v", rep.Records, lost)
 			}
@@ -224,7 +233,9 @@ func TestCloseRefuses(t *testing.T) {
 		bad  int
 		why  string
 	}{
-		"a rule":       {"{rules: [{column: wage, min_efficiency: 0.1}, {column: wage, target: max, knowledge: index, min_rmse: 100000}]}", 0, "RMSE of max"},
+		"a rule": {
+			"{rules: [{column: wage, min_efficiency: 0.1}, {column: wage, target: max, knowledge: index, min_rmse: 100000}]}", 0,
+			"RMSE of max"},
 		"lost records": {"{rules: [{column: wage, min_efficiency: 0.1}]}", 10, "quarantine"},
 		"all lost":     {"{max_quarantined: 100%}", 1, "at least one record"},
 	} {
@@ -248,16 +259,18 @@ func TestCloseRefuses(t *testing.T) {
 
 // After a refused batch there is no verdict, and no error or report contains a value.
 func TestErrorsHoldNoValue(t *testing.T) {
-	other := arrow.NewSchema([]arrow.Field{schema.Field(0), {Name: "wage", Type: arrow.BinaryTypes.String}, schema.Field(2), {Name: "kind", Type: arrow.BinaryTypes.String}}, nil)
+	other := arrow.NewSchema([]arrow.Field{schema.Field(0), {Name: "wage", Type: arrow.BinaryTypes.String},
+		schema.Field(2), {Name: "kind", Type: arrow.BinaryTypes.String}}, nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, other)
 	for i := range 4 {
 		b.Field(i).(*array.StringBuilder).Append("SECRET31415")
 	}
 	text := b.NewRecordBatch()
 	for name, batches := range map[string][]arrow.RecordBatch{
-		"text for numbers":  {text},
-		"another schema":    {batchOf(memory.DefaultAllocator, 0, 10, 0), text},
-		"fewer columns":     {batchOf(memory.DefaultAllocator, 0, 10, 0), array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 3)},
+		"text for numbers": {text},
+		"another schema":   {batchOf(memory.DefaultAllocator, 0, 10, 0), text},
+		"fewer columns": {batchOf(memory.DefaultAllocator, 0, 10, 0),
+			array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 3)},
 		"no column at all":  {array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 3)},
 		"a window too many": {batchOf(memory.DefaultAllocator, 0, 101, 0)},
 		"two short windows": {batchOf(memory.DefaultAllocator, 0, 10, 0), batchOf(memory.DefaultAllocator, 10, 20, 0)},
@@ -293,7 +306,8 @@ func TestErrorsHoldNoValue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := string(public) + rep.Withheld + strings.Join(rep.Warnings, " "); strings.Contains(s, "SECRET") || strings.Contains(s, "31415") {
+	if s := string(public) + rep.Withheld + strings.Join(rep.Warnings, " "); strings.Contains(s, "SECRET") ||
+		strings.Contains(s, "31415") {
 		t.Errorf("a value: %s", s)
 	}
 }
@@ -349,7 +363,8 @@ func TestNoConnectorsBeside(t *testing.T) {
 	if !strings.Contains(string(out), "sdlfilter/transform\n") {
 		t.Fatalf("not a list of packages: %s", out)
 	}
-	for _, name := range []string{"connectors/kafka", "connectors/parquet", "connectors/csv", "connectors/jsonl", "internal/formats", "franz-go", "parquet-go"} {
+	for _, name := range []string{"connectors/kafka", "connectors/parquet", "connectors/csv", "connectors/jsonl",
+		"internal/formats", "franz-go", "parquet-go"} {
 		if strings.Contains(string(out), name) {
 			t.Errorf("filter imports %s", name)
 		}
@@ -432,7 +447,8 @@ func TestContextEndsAssessment(t *testing.T) {
 // Under nulls there is nothing: what the source has there would tell its nulls from those of a mask.
 // What leaves has memory of its own.
 func TestNothingUnderNulls(t *testing.T) {
-	f := open(t, "[{noise: {columns: [wage], sd: 800}}, {swap: {keys: [wage], attribute: kind, columns: [region], rate: 0.5, scope: window, policy: random}}]", "{rules: [{column: wage, min_efficiency: 0.01}]}")
+	f := open(t,
+		"[{noise: {columns: [wage], sd: 800}}, {swap: {keys: [wage], attribute: kind, columns: [region], rate: 0.5, scope: window, policy: random}}]", "{rules: [{column: wage, min_efficiency: 0.01}]}")
 	rec := batchOf(memory.DefaultAllocator, 0, 100, 0)
 	d := rec.Column(2).Data()
 	valid := make([]byte, 13)
@@ -441,7 +457,9 @@ func TestNothingUnderNulls(t *testing.T) {
 			valid[i/8] |= 1 << (i % 8)
 		}
 	}
-	region := array.MakeFromData(array.NewData(d.DataType(), d.Len(), []*memory.Buffer{memory.NewBufferBytes(valid), d.Buffers()[1], d.Buffers()[2]}, nil, 10, 0))
+	region := array.MakeFromData(
+		array.NewData(d.DataType(), d.Len(), []*memory.Buffer{memory.NewBufferBytes(valid), d.Buffers()[1], d.Buffers()[2]},
+			nil, 10, 0))
 	in := array.NewRecordBatch(schema, []arrow.Array{rec.Column(0), rec.Column(1), region, rec.Column(3)}, 100)
 	out, err := f.Batch(in)
 	if err != nil {

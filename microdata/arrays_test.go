@@ -54,11 +54,13 @@ func TestArrayRoundTrip(t *testing.T) {
 		}
 		odd := func(i int) bool { return i%2 == 1 }
 		got := ToArray(c.Original, 6, f, odd)
-		if got.Len() != 3 || !got.IsNull(0) || got.IsNull(1) || got.IsNull(2) || got.ValueStr(1) != a.ValueStr(3) || got.ValueStr(2) != a.ValueStr(5) {
+		if got.Len() != 3 || !got.IsNull(0) || got.IsNull(1) || got.IsNull(2) || got.ValueStr(1) != a.ValueStr(3) ||
+			got.ValueStr(2) != a.ValueStr(5) {
 			t.Errorf("%s: kept rows 1, 3, 5 of %v: %v", dt, a, got)
 		}
 		// A slice is read from its own start.
-		if NumbersOf(array.NewSlice(a, 2, 4), &c); c.Original.Values[1] != 120 && c.Original.Values[1] != 12000 && c.Original.Values[1] != -120 && c.Original.Values[1] != -120.25 {
+		if NumbersOf(array.NewSlice(a, 2, 4), &c); c.Original.Values[1] != 120 && c.Original.Values[1] != 12000 &&
+			c.Original.Values[1] != -120 && c.Original.Values[1] != -120.25 {
 			t.Errorf("%s: slice read %v", dt, c.Original.Values)
 		}
 		if got := ToArray(c.Original, 0, f, nil); got.Len() != 0 {
@@ -73,13 +75,18 @@ func TestNotRepresentable(t *testing.T) {
 		json string
 		want []int
 	}{
-		{arrow.PrimitiveTypes.Int64, `[9007199254740992, -9007199254740992, 9007199254740993, null, -9223372036854775808]`, []int{2, 4}},
+		{arrow.PrimitiveTypes.Int64, `[9007199254740992, -9007199254740992, 9007199254740993, null, -9223372036854775808]`,
+			[]int{2, 4}},
 		{arrow.PrimitiveTypes.Uint64, `[9007199254740992, 18446744073709551615]`, []int{1}},
-		{&arrow.Decimal128Type{Precision: 38, Scale: 0}, `["99999999999999999999999999999999999999", null, "9007199254740993", "9007199254740992"]`, []int{0, 2}},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 0},
+			`["99999999999999999999999999999999999999", null, "9007199254740993", "9007199254740992"]`, []int{0, 2}},
 		// The neighbours of 85·10^12 are 2^-6 apart: not every cent there is a float64.
-		{&arrow.Decimal64Type{Precision: 16, Scale: 2}, `["85000000000000.01", "85000000000000.02", "12345678901234.56"]`, []int{0}},
-		{&arrow.Decimal256Type{Precision: 70, Scale: 2}, `["1.25", "99999999999999999999999999999999999999999999999999.01"]`, []int{1}},
-		{&arrow.Decimal128Type{Precision: 38, Scale: 18}, `["1234.567890000000000000", "1234.567890000000000001", "-0.000000000000000001"]`, []int{1}},
+		{&arrow.Decimal64Type{Precision: 16, Scale: 2}, `["85000000000000.01", "85000000000000.02", "12345678901234.56"]`,
+			[]int{0}},
+		{&arrow.Decimal256Type{Precision: 70, Scale: 2}, `["1.25", "99999999999999999999999999999999999999999999999999.01"]`,
+			[]int{1}},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 18},
+			`["1234.567890000000000000", "1234.567890000000000001", "-0.000000000000000001"]`, []int{1}},
 	} {
 		var col Column
 		got := NumbersOf(fromJSON(t, c.dt, c.json), &col)
@@ -145,11 +152,14 @@ func TestToArrayEnds(t *testing.T) {
 		in   []float64
 		want []string
 	}{
-		{arrow.PrimitiveTypes.Int8, []float64{300, -300, 1.5, 2.5, nan, inf, -inf}, []string{"127", "-128", "2", "2", "(null)", "127", "-128"}},
+		{arrow.PrimitiveTypes.Int8, []float64{300, -300, 1.5, 2.5, nan, inf, -inf},
+			[]string{"127", "-128", "2", "2", "(null)", "127", "-128"}},
 		{arrow.PrimitiveTypes.Uint16, []float64{-1, 70000}, []string{"0", "65535"}},
 		{arrow.PrimitiveTypes.Float32, []float64{1e300, -1e300, 0.5}, []string{"3.4028235e+38", "-3.4028235e+38", "0.5"}},
-		{&arrow.Decimal32Type{Precision: 4, Scale: 2}, []float64{1e9, -1e9, 1.005, nan, inf}, []string{"99.99", "-99.99", "1", "(null)", "99.99"}},
-		{&arrow.Decimal128Type{Precision: 38, Scale: 20}, []float64{1e300, 0.1}, []string{"999999999999999999.99999999999999999999", "0.1"}},
+		{&arrow.Decimal32Type{Precision: 4, Scale: 2}, []float64{1e9, -1e9, 1.005, nan, inf},
+			[]string{"99.99", "-99.99", "1", "(null)", "99.99"}},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 20}, []float64{1e300, 0.1},
+			[]string{"999999999999999999.99999999999999999999", "0.1"}},
 	} {
 		got := ToArray(Vector{Values: c.in}, len(c.in), Field{Type: c.dt}, nil)
 		for i, w := range c.want {

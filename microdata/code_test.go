@@ -24,7 +24,8 @@ func TestCodes(t *testing.T) {
 		{arrow.PrimitiveTypes.Float32, `[0.5]`, []float64{0.5}},
 		{arrow.BinaryTypes.String, `["a", null, ""]`, []float64{CategoryCode([]byte("a")), math.NaN(), CategoryCode(nil)}},
 		{arrow.FixedWidthTypes.Boolean, `[true]`, []float64{CategoryCode([]byte("true"))}},
-		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["b", null]`, []float64{CategoryCode([]byte("b")), math.NaN()}},
+		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["b", null]`,
+			[]float64{CategoryCode([]byte("b")), math.NaN()}},
 	} {
 		a, _, err := array.FromJSON(memory.DefaultAllocator, c.of, strings.NewReader(c.json))
 		if err != nil {
@@ -37,10 +38,13 @@ func TestCodes(t *testing.T) {
 			}
 		}
 	}
-	of := arrow.DenseUnionOf([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "n", Type: arrow.PrimitiveTypes.Float64}}, []arrow.UnionTypeCode{0, 1})
+	of := arrow.DenseUnionOf([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true},
+		{Name: "n", Type: arrow.PrimitiveTypes.Float64}}, []arrow.UnionTypeCode{0, 1})
 	u := array.NewDenseUnionBuilder(memory.DefaultAllocator, of)
 	texts, numbers := u.Child(0).(*array.StringBuilder), u.Child(1).(*array.Float64Builder)
-	for _, add := range []func(){func() { texts.Append("a") }, func() { numbers.Append(4) }, func() { texts.AppendNull() }, func() { numbers.Append(2.5) }} {
+	for _, add := range []func(){func() { texts.Append("a") }, func() { numbers.Append(4) }, func() {
+		texts.AppendNull()
+	}, func() { numbers.Append(2.5) }} {
 		u.Append(arrow.UnionTypeCode(u.Len() % 2))
 		add()
 	}

@@ -12,7 +12,8 @@ const (
 )
 
 // Counts are numbers of records by what became of them. Each record that was read has one fate: it is
-// released, in quarantine, left out (by a sample, or with records of another table), or held back by the gate of a stream.
+// released, in quarantine, left out (by a sample, or with records of another table), or held back by the gate of a
+// stream.
 type Counts struct {
 	Read        int64 `json:"read"`
 	Released    int64 `json:"released"`
@@ -23,17 +24,20 @@ type Counts struct {
 
 // Counts returns the fates of the block's records, of which no gate has judged.
 func (b *Block) Counts() Counts {
-	return Counts{Read: int64(b.N), Released: int64(b.Kept()), Quarantined: int64(len(b.Rejects)), LeftOut: int64(b.leftOut)}
+	return Counts{Read: int64(b.N), Released: int64(b.Kept()), Quarantined: int64(len(b.Rejects)),
+		LeftOut: int64(b.leftOut)}
 }
 
 // Plus returns the sum of two disjoint sets of records.
 func (c Counts) Plus(o Counts) Counts {
-	return Counts{c.Read + o.Read, c.Released + o.Released, c.Quarantined + o.Quarantined, c.LeftOut + o.LeftOut, c.Held + o.Held}
+	return Counts{c.Read + o.Read, c.Released + o.Released, c.Quarantined + o.Quarantined, c.LeftOut + o.LeftOut,
+		c.Held + o.Held}
 }
 
 // Minus returns the records of c without those of o, which are among them.
 func (c Counts) Minus(o Counts) Counts {
-	return Counts{c.Read - o.Read, c.Released - o.Released, c.Quarantined - o.Quarantined, c.LeftOut - o.LeftOut, c.Held - o.Held}
+	return Counts{c.Read - o.Read, c.Released - o.Released, c.Quarantined - o.Quarantined, c.LeftOut - o.LeftOut,
+		c.Held - o.Held}
 }
 
 // ByFate returns how many records have each fate.

@@ -21,7 +21,8 @@ func TestCounts(t *testing.T) {
 		t.Errorf("held back: %+v, want %+v", held, want)
 	}
 	both := c.Plus(held)
-	if want := (Counts{Read: 200, Released: 55, Quarantined: 60, LeftOut: 30, Held: 55}); both != want || both.HeldBack().Held != 110 {
+	if want := (Counts{Read: 200, Released: 55, Quarantined: 60, LeftOut: 30, Held: 55}); both != want ||
+		both.HeldBack().Held != 110 {
 		t.Errorf("the sum is %+v, want %+v", both, want)
 	}
 	if both.Minus(held) != c || both.Minus(c) != held {
@@ -29,7 +30,8 @@ func TestCounts(t *testing.T) {
 	}
 	for _, wrong := range []Counts{
 		{Read: 1}, {Released: 1}, {Quarantined: 1}, {LeftOut: 1}, {Held: 1}, {Read: 1, Released: 2, Quarantined: -1},
-		{Read: 1, Quarantined: 2, Released: -1}, {Read: 1, Held: 2, LeftOut: -1}, {Read: 1, LeftOut: 2, Held: -1}, {Read: -1, Released: -1},
+		{Read: 1, Quarantined: 2, Released: -1}, {Read: 1, Held: 2, LeftOut: -1}, {Read: 1, LeftOut: 2, Held: -1},
+		{Read: -1, Released: -1},
 	} {
 		if wrong.Valid() {
 			t.Errorf("%+v is valid", wrong)

@@ -62,8 +62,8 @@ func UnitsAt(a arrow.Array, i int) int64 {
 	return 0
 }
 
-// ReleaseDays sets ReleasedArray to the dates or moments of the released days. A moment that has moved by whole days keeps its
-// time to the last unit. Values beyond what the type holds become its ends.
+// ReleaseDays sets ReleasedArray to the dates or moments of the released days. A moment that has moved by whole days
+// keeps its time to the last unit. Values beyond what the type holds become its ends.
 func (c *Column) ReleaseDays() {
 	if c.Array == nil || c.Released.Values == nil {
 		return

@@ -70,7 +70,8 @@ type SaidOfCode struct {
 
 // Compare puts codes into order: numbers, tags, texts.
 func (c Code) Compare(d Code) int {
-	return cmp.Or(cmp.Compare(b2i(c.IsText), b2i(d.IsText)), cmp.Compare(c.Tag, d.Tag), cmp.Compare(c.Number, d.Number), cmp.Compare(c.Text, d.Text))
+	return cmp.Or(cmp.Compare(b2i(c.IsText), b2i(d.IsText)), cmp.Compare(c.Tag, d.Tag), cmp.Compare(c.Number, d.Number),
+		cmp.Compare(c.Text, d.Text))
 }
 
 func b2i(b bool) int {
@@ -118,7 +119,8 @@ func NewOccurring(d *Description) *Occurring {
 	if d == nil || len(d.Values)+len(d.Missing) == 0 {
 		return nil
 	}
-	o := &Occurring{of: d, numbers: map[float64]int{}, others: map[Code]int{}, values: make([]bool, len(d.Values)), missing: make([]bool, len(d.Missing))}
+	o := &Occurring{of: d, numbers: map[float64]int{}, others: map[Code]int{}, values: make([]bool, len(d.Values)),
+		missing: make([]bool, len(d.Missing))}
 	for i, v := range d.Values {
 		if v.Value.IsText || v.Value.Tag != 0 {
 			o.others[v.Value] = i

@@ -233,7 +233,8 @@ func (c *Column) note(row, n int, entry uint16, code float64) {
 		c.Coded.has = make(Bitmap, (n+63)/64)
 	}
 	c.Coded.has.Set(row)
-	c.Coded.Rows, c.Coded.Entry, c.Coded.codes = append(c.Coded.Rows, int32(row)), append(c.Coded.Entry, entry), append(c.Coded.codes, code)
+	c.Coded.Rows, c.Coded.Entry, c.Coded.codes = append(c.Coded.Rows, int32(row)), append(c.Coded.Entry, entry),
+		append(c.Coded.codes, code)
 }
 
 func (c *Column) clearNumbers(of *codes, n int) {
@@ -369,7 +370,8 @@ func withNulls(a arrow.Array, rows []int32) arrow.Array {
 	}
 	buffers := slices.Clone(d.Buffers())
 	buffers[0] = memory.NewBufferBytes(valid)
-	if f, ok := a.DataType().(arrow.FixedWidthDataType); ok && f.BitWidth()%8 == 0 && len(buffers) == 2 && buffers[1] != nil {
+	if f, ok := a.DataType().(arrow.FixedWidthDataType); ok && f.BitWidth()%8 == 0 && len(buffers) == 2 &&
+		buffers[1] != nil {
 		// What lies below a null could still be read.
 		width, values := f.BitWidth()/8, slices.Clone(buffers[1].Bytes())
 		for _, row := range rows {
@@ -380,7 +382,8 @@ func withNulls(a arrow.Array, rows []int32) arrow.Array {
 	}
 	nulls := a.NullN() + len(rows)
 	if dict, ok := a.(*array.Dictionary); ok {
-		return array.MakeFromData(array.NewDataWithDictionary(d.DataType(), n, buffers, nulls, offset, dict.Dictionary().Data().(*array.Data)))
+		return array.MakeFromData(
+			array.NewDataWithDictionary(d.DataType(), n, buffers, nulls, offset, dict.Dictionary().Data().(*array.Data)))
 	}
 	return array.MakeFromData(array.NewData(d.DataType(), n, buffers, d.Children(), nulls, offset))
 }

@@ -14,8 +14,8 @@ func layoutOf(f Field, as Form) *Layout {
 	return &Layout{Schema: &Schema{Fields: []Field{f}}, Read: []Want{{Field: 0, As: as}}}
 }
 
-// Declared codes of numbers become nulls that hold 0, beside the nulls that were there, in memory of the column's own; what
-// they were is noted by record.
+// Declared codes of numbers become nulls that hold 0, beside the nulls that were there, in memory of the column's own;
+// what they were is noted by record.
 func TestClearMissingNumbers(t *testing.T) {
 	source := []float64{5, -9, 97, 98.5, 0, 99, math.NaN(), -9, 100}
 	before := slices.Clone(source)
@@ -38,7 +38,8 @@ func TestClearMissingNumbers(t *testing.T) {
 			t.Fatalf("the memory of the source has changed at %d", i)
 		}
 	}
-	if !slices.Equal(c.Coded.Rows, []int32{1, 2, 3, 5}) || !slices.Equal(c.Coded.Entry, []uint16{0, 2, 2, 2}) || !slices.Equal(c.Coded.Values, []float64{-9, 97, 98.5, 99}) || !c.Coded.Keep {
+	if !slices.Equal(c.Coded.Rows, []int32{1, 2, 3, 5}) || !slices.Equal(c.Coded.Entry, []uint16{0, 2, 2, 2}) ||
+		!slices.Equal(c.Coded.Values, []float64{-9, 97, 98.5, 99}) || !c.Coded.Keep {
 		t.Errorf("noted %+v", c.Coded)
 	}
 	if texts := m.Texts(); !slices.Equal(texts, []string{"-9", "-8", "97 to 99"}) {
@@ -47,7 +48,8 @@ func TestClearMissingNumbers(t *testing.T) {
 	seen := map[float64]bool{}
 	for i := range source {
 		code, coded := MissingCode(c.Coded.Category(i))
-		if coded != c.Coded.Has(i) || coded && seen[code] || !coded && !math.IsNaN(c.Coded.Category(i)) || coded && c.Coded.Category(i) == c.Coded.Category(i) {
+		if coded != c.Coded.Has(i) || coded && seen[code] || !coded && !math.IsNaN(c.Coded.Category(i)) || coded &&
+			c.Coded.Category(i) == c.Coded.Category(i) {
 			t.Errorf("record %d: category %v, %v", i, code, coded)
 		}
 		seen[code] = true
@@ -58,7 +60,9 @@ func TestClearMissingNumbers(t *testing.T) {
 	var part Block
 	b.Part(&part, 2, 6)
 	p := &part.Columns[0].Coded
-	if !slices.Equal(p.Rows, []int32{0, 1, 3}) || !p.Has(0) || p.Has(2) || !slices.Equal(p.Values, []float64{97, 98.5, 99}) || math.Float64bits(p.Category(3)) != math.Float64bits(c.Coded.Category(5)) {
+	if !slices.Equal(p.Rows, []int32{0, 1, 3}) || !p.Has(0) || p.Has(2) ||
+		!slices.Equal(p.Values, []float64{97, 98.5, 99}) ||
+		math.Float64bits(p.Category(3)) != math.Float64bits(c.Coded.Category(5)) {
 		t.Errorf("the part has %+v", p)
 	}
 	c.Coded.Drop(3)
@@ -77,7 +81,8 @@ func TestClearMissingNumbers(t *testing.T) {
 	copy(v.Values, []float64{1, -9, 0, 7})
 	v.Valid.Clear(2)
 	b.N = 4
-	layoutOf(Field{Type: arrow.PrimitiveTypes.Float64, Missing: &Missing{Codes: []string{"-9"}, Null: true}}, Numbers).ClearMissing(&b)
+	layoutOf(Field{Type: arrow.PrimitiveTypes.Float64, Missing: &Missing{Codes: []string{"-9"}, Null: true}},
+		Numbers).ClearMissing(&b)
 	if c.Original.Valid.Has(1) || c.Original.Valid.Has(2) || !c.Original.Valid.Has(0) || c.Coded.Keep {
 		t.Errorf("nulls are %b, kept %v", c.Original.Valid, c.Coded.Keep)
 	}
@@ -90,18 +95,22 @@ func TestClearMissingNumbers(t *testing.T) {
 func TestClearMissingFloat32(t *testing.T) {
 	x := float64(float32(-9.1))
 	m := &Missing{Codes: []string{"-9.1"}}
-	if !m.Declares(Field{Type: arrow.PrimitiveTypes.Float32}, x) || m.Declares(Field{Type: arrow.PrimitiveTypes.Float64}, x) || !m.Declares(Field{Type: arrow.PrimitiveTypes.Float64}, -9.1) {
+	if !m.Declares(Field{Type: arrow.PrimitiveTypes.Float32}, x) ||
+		m.Declares(Field{Type: arrow.PrimitiveTypes.Float64}, x) ||
+		!m.Declares(Field{Type: arrow.PrimitiveTypes.Float64}, -9.1) {
 		t.Error("a code is not compared in the type of its column")
 	}
 }
 
-// Codes in arrays of every kind, also in a part of one, become nulls with nothing below them; the array that was read is left
-// as it is.
+// Codes in arrays of every kind, also in a part of one, become nulls with nothing below them; the array that was read
+// is left as it is.
 func TestClearMissingArrays(t *testing.T) {
 	mem := memory.DefaultAllocator
 	strings := array.NewStringBuilder(mem)
-	strings.AppendValues([]string{"x", "refused", "a", `"refused"`, "", "refused"}, []bool{true, true, true, true, false, true})
-	dict := array.NewDictionaryBuilder(mem, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
+	strings.AppendValues([]string{"x", "refused", "a", `"refused"`, "", "refused"},
+		[]bool{true, true, true, true, false, true})
+	dict := array.NewDictionaryBuilder(mem,
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
 	for _, s := range []string{"x", "refused", "a", `"refused"`, "", "refused"} {
 		if s == "" {
 			dict.AppendNull()
@@ -112,18 +121,22 @@ func TestClearMissingArrays(t *testing.T) {
 	ints := array.NewInt16Builder(mem)
 	ints.AppendValues([]int16{1, -9, 2, 3, 0, -9}, []bool{true, true, true, true, false, true})
 	dates := array.NewDate32Builder(mem)
-	dates.AppendValues([]arrow.Date32{1, 2932896, 2, 3, 0, 2932896}, []bool{true, true, true, true, false, true}) // 9999-12-31
+	// 9999-12-31
+	dates.AppendValues([]arrow.Date32{1, 2932896, 2, 3, 0, 2932896}, []bool{true, true, true, true, false, true})
 	for name, tt := range map[string]struct {
 		a    arrow.Array
 		json bool
 		code string
 		want []int32
 	}{
-		"texts": {strings.NewArray(), false, "refused", []int32{1, 5}}, "JSON": {nil, true, "refused", []int32{1, 3, 5}}, "dictionary": {dict.NewArray(), false, "refused", []int32{1, 5}},
-		"integers": {ints.NewArray(), false, "-9", []int32{1, 5}}, "dates": {dates.NewArray(), false, "9999-12-31", []int32{1, 5}},
+		"texts": {strings.NewArray(), false, "refused", []int32{1, 5}}, "JSON": {nil, true, "refused", []int32{1, 3, 5}},
+		"dictionary": {dict.NewArray(), false, "refused", []int32{1, 5}},
+		"integers":   {ints.NewArray(), false, "-9", []int32{1, 5}},
+		"dates":      {dates.NewArray(), false, "9999-12-31", []int32{1, 5}},
 	} {
 		if tt.a == nil {
-			strings.AppendValues([]string{"x", "refused", "a", `"refused"`, "", "refused"}, []bool{true, true, true, true, false, true})
+			strings.AppendValues([]string{"x", "refused", "a", `"refused"`, "", "refused"},
+				[]bool{true, true, true, true, false, true})
 			tt.a = strings.NewArray()
 		}
 		m := &Missing{Codes: []string{tt.code}, JSON: tt.json}
@@ -137,7 +150,8 @@ func TestClearMissingArrays(t *testing.T) {
 			for i := range a.Len() {
 				coded := slices.Contains(tt.want, int32(i+from))
 				if c.Coded.Has(i) != coded || c.Array.IsNull(i) != (coded || i+from == 4) || a.IsNull(i) != (i+from == 4) {
-					t.Errorf("%s from %d: record %d: code %v, null %v, was %v", name, from, i, c.Coded.Has(i), c.Array.IsNull(i), a.IsNull(i))
+					t.Errorf("%s from %d: record %d: code %v, null %v, was %v", name, from, i, c.Coded.Has(i), c.Array.IsNull(i),
+						a.IsNull(i))
 				}
 				if !c.Array.IsNull(i) && c.Array.ValueStr(i) != a.ValueStr(i) {
 					t.Errorf("%s from %d: record %d is %s, was %s", name, from, i, c.Array.ValueStr(i), a.ValueStr(i))

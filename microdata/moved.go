@@ -30,7 +30,8 @@ type Moved struct {
 // Displace gives Moved n elements of undefined content, from the column's own buffers;
 // Deviations are nil.
 func (c *Column) Displace(n int) *Moved {
-	for _, to := range []*[]float64{&c.moved.Stay, &c.moved.Square, &c.moved.Noise, &c.moved.Weight, &c.moved.Total, &c.moved.Likeliest, &c.moved.Mean} {
+	for _, to := range []*[]float64{&c.moved.Stay, &c.moved.Square, &c.moved.Noise, &c.moved.Weight, &c.moved.Total,
+		&c.moved.Likeliest, &c.moved.Mean} {
 		*to = slices.Grow((*to)[:0], n)[:n]
 	}
 	deviations := c.moved.Deviations
@@ -57,7 +58,8 @@ func (m *Moved) part(from, n int) Moved {
 	}
 	to := from + n
 	p := Moved{
-		Stay: m.Stay[from:to], Square: m.Square[from:to], Noise: m.Noise[from:to], Weight: m.Weight[from:to], Total: m.Total[from:to],
+		Stay: m.Stay[from:to], Square: m.Square[from:to], Noise: m.Noise[from:to], Weight: m.Weight[from:to],
+		Total:     m.Total[from:to],
 		Likeliest: m.Likeliest[from:to], Mean: m.Mean[from:to],
 	}
 	for _, d := range m.Deviations {

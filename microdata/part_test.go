@@ -48,7 +48,8 @@ func TestPart(t *testing.T) {
 			}
 			for i := range p.N {
 				row := from + i
-				if original.Valid.Has(i) != (row%7 != 3) || p.Rejected(i) != (row == 64 || row == 9) || codes.Value(i) != int64(row) || (released.Values[i] < 0) != (row == 65) {
+				if original.Valid.Has(i) != (row%7 != 3) || p.Rejected(i) != (row == 64 || row == 9) ||
+					codes.Value(i) != int64(row) || (released.Values[i] < 0) != (row == 65) {
 					t.Fatalf("part %d to %d: record %d is not that of the block", from, to, row)
 				}
 			}

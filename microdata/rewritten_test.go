@@ -16,14 +16,16 @@ func TestRewritten(t *testing.T) {
 		copy(v.Values, []float64{1, 2, 3})
 		v.Valid.Clear(1)
 		to, from := c.Rewritten()
-		if !slices.Equal(from, v.Values) || &to.Values[0] == &from[0] || to != &c.Released || to.Valid.Has(1) || !to.Valid.Has(2) {
+		if !slices.Equal(from, v.Values) || &to.Values[0] == &from[0] || to != &c.Released || to.Valid.Has(1) ||
+			!to.Valid.Has(2) {
 			t.Fatalf("rewrites %v of %v", to, from)
 		}
 		copy(to.Values, []float64{4, 5, 6})
 		if again, from := c.Rewritten(); !slices.Equal(from, []float64{4, 5, 6}) || again != to || &from[0] != &to.Values[0] {
 			t.Fatalf("the next mask rewrites %v", from)
 		}
-		if m := c.Mutable(); !slices.Equal(m.Values, []float64{4, 5, 6}) || !slices.Equal(c.Original.Values, []float64{1, 2, 3}) {
+		if m := c.Mutable(); !slices.Equal(m.Values, []float64{4, 5, 6}) ||
+			!slices.Equal(c.Original.Values, []float64{1, 2, 3}) {
 			t.Fatalf("%v of %v", m, c.Original)
 		}
 	}

@@ -152,7 +152,8 @@ type Want struct {
 	// ±MaxExact is then rounded to the nearest float64 (otherwise its record is rejected), and
 	// NaN and infinities count as nulls.
 	Measured bool
-	// Days: the column is one of dates or moments, in Array form, and its numbers of days since 1970-01-01 are in Column.Original as well.
+	// Days: the column is one of dates or moments, in Array form, and its numbers of days since 1970-01-01 are in
+	// Column.Original as well.
 	Days bool
 }
 

@@ -4,8 +4,8 @@ import "math"
 
 // Action is what a mask does to a value: Addition, Multiplication, Bounding, Rounding,
 // Exchange, Relocation, Aggregation, RankExchange, Shuffling, Synthesis, Recoding, Randomising, Suppression,
-// Renaming, Sampling, Displacing or Calibration. A new kind of mask needs an action of its own here, and support for it in the
-// packages that use actions; these treat an unknown action like a missing one.
+// Renaming, Sampling, Displacing or Calibration. A new kind of mask needs an action of its own here, and support for it
+// in the packages that use actions; these treat an unknown action like a missing one.
 type Action interface{ action() }
 
 // Addition adds noise of mean 0 that is symmetric about it: SD is λ in the column's

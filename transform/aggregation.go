@@ -92,7 +92,8 @@ func (p *aggregationPlan) tooFew(n int, column string) *decision.Refusal {
 	if p.strata {
 		of, change = "a stratum has", "name fewer columns in by, make their categories coarser, or lower k"
 	}
-	return &decision.Refusal{Path: "k", Text: fmt.Sprintf("must be at most the records with a value%s: %s %d, got %d; %s", column, of, n, p.k, change)}
+	return &decision.Refusal{Path: "k",
+		Text: fmt.Sprintf("must be at most the records with a value%s: %s %d, got %d; %s", column, of, n, p.k, change)}
 }
 
 // byColumn groups each column by itself.
@@ -288,8 +289,11 @@ func (p *aggregationPlan) join(row int32, columns []int, groups []aggregateGroup
 		}
 	}
 	if best < 0 {
-		return &decision.Refusal{Path: "columns", Text: fmt.Sprintf("must not leave records alone: fewer than k = %d records have values in just the columns of one, and no group has all of these; "+
-			"give columns that miss other values a mask of their own, or use method: univariate", p.k)}
+		return &decision.Refusal{
+			Path: "columns",
+			Text: fmt.Sprintf(
+				"must not leave records alone: fewer than k = %d records have values in just the columns of one, and no group has all of these; "+
+					"give columns that miss other values a mask of their own, or use method: univariate", p.k)}
 	}
 	p.joins = append(p.joins, joining{row, columns, best})
 	return nil

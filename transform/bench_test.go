@@ -28,7 +28,8 @@ func benchChain(tb testing.TB, columns int, p Params) *Chain {
 	setup := Setup{Key: testKey(tb, 1), Window: benchRecords}
 	for c := range columns {
 		name := fmt.Sprint("c", c)
-		setup.Columns = append(setup.Columns, ColumnInfo{name, c, microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, 2, 2900, 5000, false})
+		setup.Columns = append(setup.Columns,
+			ColumnInfo{name, c, microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, 2, 2900, 5000, false})
 	}
 	chain, err := NewChain([]Spec{{Params: p}}, setup)
 	if err != nil {
@@ -104,7 +105,8 @@ func BenchmarkSwap(b *testing.B) {
 				block.Columns[1].Original.Values[i] = float64(i % 3)
 				block.Columns[2].Original.Values[i] = float64(i % 4)
 			}
-			chain := benchChain(b, 4, &Swap{Keys: []string{"c0", "c1"}, Attribute: "c2", Columns: []string{"c3"}, Rate: ptr(0.1), Policy: policy})
+			chain := benchChain(b, 4,
+				&Swap{Keys: []string{"c0", "c1"}, Attribute: "c2", Columns: []string{"c3"}, Rate: ptr(0.1), Policy: policy})
 			benchApply(b, chain, block)
 		})
 	}

@@ -85,8 +85,9 @@ func (m *Bias) compileAll(c *Chain, i int) (step, error) {
 		// The bias moves a typical value by φ times its size, √(x̄² + S_x²).
 		g := col.grid(phi * math.Sqrt(float64(col.Mean*col.Mean)+float64(col.SD*col.SD)))
 		if g == (grid{}) && phi > 0 && (math.IsNaN(col.Mean) || math.IsNaN(col.SD)) {
-			return nil, fmt.Errorf("%s: column %s needs decimals, or its mean and standard deviation, for the grid of its released values",
-				c.at(i), strconv.Quote(name))
+			return nil,
+				fmt.Errorf("%s: column %s needs decimals, or its mean and standard deviation, for the grid of its released values",
+					c.at(i), strconv.Quote(name))
 		}
 		col.onGrid = col.decimals >= 0
 		c.addToHistory(i, col, part("bias", phi, g.mult))

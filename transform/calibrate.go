@@ -46,7 +46,8 @@ func (m *Calibrate) Check() check.Problems {
 	for _, list := range []struct {
 		field string
 		names []string
-	}{{"by", m.By}, {"on", m.On}, {"margins", slices.Sorted(maps.Keys(m.Margins))}, {"totals", slices.Sorted(maps.Keys(m.Totals))}} {
+	}{{"by", m.By}, {"on", m.On}, {"margins", slices.Sorted(maps.Keys(m.Margins))},
+		{"totals", slices.Sorted(maps.Keys(m.Totals))}} {
 		for i, name := range list.names {
 			at := fmt.Sprintf("%s[%d]", list.field, i)
 			if list.field == "margins" || list.field == "totals" {
@@ -99,11 +100,13 @@ func (m *Calibrate) checkAmong(masks []Spec, i int) check.Problems {
 			case slices.Contains(m.Columns, name):
 				ps.Addf(path+".columns", "must be changed by no other mask, and mask [%d], a %s, changes %q", j, other.Kind(), name)
 			case j > i && slices.Contains(m.Reads(), name):
-				ps.Addf(path, "must come after mask [%d], a %s, which changes %q: its weighted totals would be others", j, other.Kind(), name)
+				ps.Addf(path, "must come after mask [%d], a %s, which changes %q: its weighted totals would be others", j,
+					other.Kind(), name)
 			}
 		}
 		if j > i && declared(other.Params).rejects {
-			ps.Addf(path, "must come after mask [%d], a %s, which may send records to quarantine whose weights count here", j, other.Kind())
+			ps.Addf(path, "must come after mask [%d], a %s, which may send records to quarantine whose weights count here", j,
+				other.Kind())
 		}
 	}
 	return ps
@@ -158,7 +161,8 @@ func (m *Calibrate) bounds() (lower, upper float64) {
 func (m *Calibrate) description() string {
 	lower, upper := m.bounds()
 	demand := contributorsOf(m.Least, m.Share)
-	text := part("calibrate", lower, upper, float64(demand.least), demand.share) + digestOfTexts("by", m.By...) + digestOfTexts("on", m.On...)
+	text := part("calibrate", lower, upper, float64(demand.least), demand.share) + digestOfTexts("by", m.By...) +
+		digestOfTexts("on", m.On...)
 	for _, name := range slices.Sorted(maps.Keys(m.Margins)) {
 		for _, category := range slices.Sorted(maps.Keys(m.Margins[name])) {
 			text += digestOfTexts("margin", name, category) + part("total", m.Margins[name][category])
@@ -305,7 +309,8 @@ func (s *calibrateStep) addCategories(c *Chain, path, name string, given map[str
 		return nil
 	}
 	if !coding.Movable(col.Field.Type) {
-		return fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared", c.at(s.mask), path, strconv.Quote(name))
+		return fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared", c.at(s.mask), path,
+			strconv.Quote(name))
 	}
 	maps, moves := -1, -1
 	for j, other := range c.masks[:s.mask] {
@@ -318,7 +323,8 @@ func (s *calibrateStep) addCategories(c *Chain, path, name string, given map[str
 		}
 	}
 	if maps >= 0 && moves >= 0 {
-		return fmt.Errorf("%s.%s: the totals of column %s cannot be taken from the original, whose categories masks[%d] maps to others before or after masks[%d] draws them: give the totals (margins)", c.at(s.mask), path, strconv.Quote(name), maps, moves)
+		return fmt.Errorf(
+			"%s.%s: the totals of column %s cannot be taken from the original, whose categories masks[%d] maps to others before or after masks[%d] draws them: give the totals (margins)", c.at(s.mask), path, strconv.Quote(name), maps, moves)
 	}
 	k.drawn = moves >= 0
 	s.categories = append(s.categories, k)

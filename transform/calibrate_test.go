@@ -80,7 +80,8 @@ func TestRakingIsIterativeProportionalFitting(t *testing.T) {
 		f := v / columns[0].values[i] / scale
 		least, greatest = min(least, f), max(greatest, f)
 	}
-	if said.Records != 400 || said.Gap > 1e-9 || math.Abs(said.Least-least) > 1e-7 || math.Abs(said.Greatest-greatest) > 1e-7 || said.Alone != 400 || said.AtLower+said.AtUpper > 0 {
+	if said.Records != 400 || said.Gap > 1e-9 || math.Abs(said.Least-least) > 1e-7 ||
+		math.Abs(said.Greatest-greatest) > 1e-7 || said.Alone != 400 || said.AtLower+said.AtUpper > 0 {
 		t.Errorf("%+v, want factors of %v to %v", said, least, greatest)
 	}
 	var sum, square float64
@@ -140,7 +141,8 @@ func TestCalibrationWithinBounds(t *testing.T) {
 	if err := c.Survey(block(0, 400, columns...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.EndSurvey(); err == nil || !strings.Contains(err.Error(), "did not converge after") || !strings.Contains(err.Error(), "nothing is released") {
+	if err := c.EndSurvey(); err == nil || !strings.Contains(err.Error(), "did not converge after") ||
+		!strings.Contains(err.Error(), "nothing is released") {
 		t.Errorf("narrow bounds: %v", err)
 	}
 }
@@ -210,11 +212,14 @@ func TestCalibrationRefuses(t *testing.T) {
 		masks   []Spec
 		want    string
 	}{
-		"two records":    {rare(2, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})}, "calibrate.least: must be at most the number of records of a category of column \"e\""},
-		"three":          {rare(3, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})}, ""},
-		"four are asked": {rare(3, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}, Least: ptr(4)})}, "calibrate.least"},
-		"one rules":      {rare(3, 3000), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})}, "calibrate.share: is exceeded"},
-		"one may":        {rare(3, 3000), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}, Share: ptr(1.0)})}, ""},
+		"two records": {rare(2, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})},
+			"calibrate.least: must be at most the number of records of a category of column \"e\""},
+		"three": {rare(3, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})}, ""},
+		"four are asked": {rare(3, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}, Least: ptr(4)})},
+			"calibrate.least"},
+		"one rules": {rare(3, 3000), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})},
+			"calibrate.share: is exceeded"},
+		"one may": {rare(3, 3000), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}, Share: ptr(1.0)})}, ""},
 		"too coarse": {func() []testColumn {
 			columns := rare(0, 0)
 			columns[0].decimals = 0
@@ -222,17 +227,34 @@ func TestCalibrationRefuses(t *testing.T) {
 				columns[0].values[i] = 1 + float64(i%2)
 			}
 			return columns
-		}(), []Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 100, "1": 110, "2": 120, "3": 130}}})}, "they miss a margin by"},
-		"a number":      {rare(2, 0), []Spec{mask(&Calibrate{Columns: a, On: []string{"e"}})}, "calibrate.least"},
-		"negative":      {rare(3, -5), []Spec{mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""}, // in quarantine
-		"zero":          {rare(3, 0.0), []Spec{mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""},
-		"not listed":    {rare(3, 0), []Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"0": 9}}})}, "must have a total for each released category"},
-		"nobody":        {rare(3, 0), []Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"0": 9, "7": 1, "8": 1}}})}, "must have no total for a category that no released record"},
-		"unlike totals": {rare(3, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Margins: map[string]map[string]float64{"e": {"0": 9, "7": 1}}})}, "must have the same total over all categories"},
-		"mapped, left out": {rare(30, 0), []Spec{mask(&Sample{Rate: ptr(0.5)}), mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
-			mask(&Calibrate{Columns: a, By: []string{"b"}})}, "must have totals that are given (margins)"},
-		"mapped": {rare(30, 0), []Spec{mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
-			mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""},
+		}(),
+			[]Spec{
+				mask(
+					&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 100, "1": 110, "2": 120, "3": 130}}})},
+			"they miss a margin by"},
+		"a number": {rare(2, 0), []Spec{mask(&Calibrate{Columns: a, On: []string{"e"}})}, "calibrate.least"},
+		"negative": {rare(3, -5), []Spec{mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""}, // in quarantine
+		"zero":     {rare(3, 0.0), []Spec{mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""},
+		"not listed": {
+			rare(3, 0), []Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"0": 9}}})},
+			"must have a total for each released category"},
+		"nobody": {
+			rare(3, 0),
+			[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"0": 9, "7": 1, "8": 1}}})},
+			"must have no total for a category that no released record"},
+		"unlike totals": {
+			rare(3, 0),
+			[]Spec{
+				mask(&Calibrate{Columns: a, By: []string{"b"}, Margins: map[string]map[string]float64{"e": {"0": 9, "7": 1}}})},
+			"must have the same total over all categories"},
+		"mapped, left out": {
+			rare(30, 0),
+			[]Spec{mask(&Sample{Rate: ptr(0.5)}),
+				mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
+				mask(&Calibrate{Columns: a, By: []string{"b"}})}, "must have totals that are given (margins)"},
+		"mapped": {
+			rare(30, 0), []Spec{mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
+				mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""},
 	} {
 		ch := chain(t, testSetup(t, c.columns...), c.masks...)
 		if err := ch.Survey(block(0, 400, c.columns...)); err != nil {
@@ -248,25 +270,45 @@ func TestCalibrationRefuses(t *testing.T) {
 		masks []Spec
 		want  string
 	}{
-		"nothing":        {[]Spec{mask(&Calibrate{Columns: a})}, "there is nothing to calibrate to"},
-		"two weights":    {[]Spec{mask(&Calibrate{Columns: []string{"a", "d"}, By: []string{"b"}})}, "must be one column of weights"},
-		"itself":         {[]Spec{mask(&Calibrate{Columns: a, By: a})}, "must not be a column that columns names"},
-		"twice":          {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Totals: map[string]float64{"b": 1}})}, "must not be a column that by names"},
-		"lower":          {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(1.0)})}, "lower: must be at least 0 and below 1"},
-		"endless margin": {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": math.Inf(1)}}})}, "margins.b.0: must be a number above 0"},
-		"endless total":  {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.Inf(-1)}})}, "totals.d: must be a number other than 0"},
-		"no number":      {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.NaN()}})}, "totals.d: must be a number other than 0"},
-		"below 0":        {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(-0.1)})}, "lower: must be at least 0 and below 1"},
-		"no bound":       {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(math.Inf(1))})}, "upper: must be a number above 1"},
-		"upper":          {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(1.0)})}, "upper: must be a number above 1"},
-		"no total":       {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": 0}})}, "totals.d: must be a number other than 0"},
-		"margin of 0":    {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 0}}})}, "margins.b.0: must be a number above 0"},
-		"empty margin":   {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {}}})}, "at least one category"},
-		"noise on it":    {[]Spec{mask(&Noise{Columns: a, SD: amount(1)}), mask(&Calibrate{Columns: a, By: []string{"b"}})}, "must be changed by no other mask"},
-		"mask after":     {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Noise{Columns: []string{"d"}, SD: amount(1)})}, "must come after mask [1]"},
-		"rejects after":  {[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}})}, "which may send records to quarantine"},
-		"mapped and drawn": {[]Spec{mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}), mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}}),
-			mask(&Calibrate{Columns: a, By: []string{"b"}})}, "cannot be taken from the original"},
+		"nothing": {[]Spec{mask(&Calibrate{Columns: a})}, "there is nothing to calibrate to"},
+		"two weights": {[]Spec{mask(&Calibrate{Columns: []string{"a", "d"}, By: []string{"b"}})},
+			"must be one column of weights"},
+		"itself": {[]Spec{mask(&Calibrate{Columns: a, By: a})}, "must not be a column that columns names"},
+		"twice": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Totals: map[string]float64{"b": 1}})},
+			"must not be a column that by names"},
+		"lower": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(1.0)})},
+			"lower: must be at least 0 and below 1"},
+		"endless margin": {
+			[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": math.Inf(1)}}})},
+			"margins.b.0: must be a number above 0"},
+		"endless total": {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.Inf(-1)}})},
+			"totals.d: must be a number other than 0"},
+		"no number": {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.NaN()}})},
+			"totals.d: must be a number other than 0"},
+		"below 0": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(-0.1)})},
+			"lower: must be at least 0 and below 1"},
+		"no bound": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(math.Inf(1))})},
+			"upper: must be a number above 1"},
+		"upper": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(1.0)})},
+			"upper: must be a number above 1"},
+		"no total": {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": 0}})},
+			"totals.d: must be a number other than 0"},
+		"margin of 0": {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 0}}})},
+			"margins.b.0: must be a number above 0"},
+		"empty margin": {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {}}})},
+			"at least one category"},
+		"noise on it": {[]Spec{mask(&Noise{Columns: a, SD: amount(1)}), mask(&Calibrate{Columns: a, By: []string{"b"}})},
+			"must be changed by no other mask"},
+		"mask after": {
+			[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Noise{Columns: []string{"d"}, SD: amount(1)})},
+			"must come after mask [1]"},
+		"rejects after": {
+			[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}),
+				mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}})}, "which may send records to quarantine"},
+		"mapped and drawn": {
+			[]Spec{mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
+				mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}}),
+				mask(&Calibrate{Columns: a, By: []string{"b"}})}, "cannot be taken from the original"},
 	} {
 		if _, err := NewChain(c.masks, testSetup(t, columns...)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -282,7 +324,9 @@ func TestRoundedWeights(t *testing.T) {
 		columns[0].values[i] = math.Round(columns[0].values[i])
 	}
 	ofB := []float64{3000.5, 9000, 5000, 6000}
-	m := mask(&Calibrate{Columns: []string{"a"}, Margins: map[string]map[string]float64{"b": {"0": ofB[0], "1": ofB[1], "2": ofB[2], "3": ofB[3]}}})
+	m := mask(
+		&Calibrate{Columns: []string{"a"},
+			Margins: map[string]map[string]float64{"b": {"0": ofB[0], "1": ofB[1], "2": ofB[2], "3": ofB[3]}}})
 	got, said, _ := calibrated(t, columns, m)
 	gap := 0.0
 	for k := range ofB {
@@ -310,7 +354,8 @@ func TestRoundedWeights(t *testing.T) {
 func TestCalibrationOfManyColumns(t *testing.T) {
 	columns := weightsData(400)
 	ofB, ofC := []float64{5000, 6000, 5500, 6500}, []float64{8000, 7000, 8000}
-	m := &Calibrate{Columns: []string{"a"}, Margins: margins(ofB, ofC), Totals: map[string]float64{"d": 23000 * 33}, Upper: ptr(4.0)}
+	m := &Calibrate{Columns: []string{"a"}, Margins: margins(ofB, ofC), Totals: map[string]float64{"d": 23000 * 33},
+		Upper: ptr(4.0)}
 	got, said, _ := calibrated(t, columns, mask(m))
 	total := 0.0
 	for i, v := range got {
@@ -321,8 +366,9 @@ func TestCalibrationOfManyColumns(t *testing.T) {
 	}
 }
 
-// With a lower bound alone the factors are L + (1 − L) exp(u/(1 − L)), where u = x'λ: by a number alone u is a multiple of it, and by
-// categories a sum of a term for each. A factor is 1 and has the slope 1 at u = 0, so that Newton's steps end soon.
+// With a lower bound alone the factors are L + (1 − L) exp(u/(1 − L)), where u = x'λ: by a number alone u is a multiple
+// of it, and by categories a sum of a term for each. A factor is 1 and has the slope 1 at u = 0, so that Newton's steps
+// end soon.
 func TestCalibrationAboveALowerBound(t *testing.T) {
 	columns := weightsData(400)
 	total := 0.0
@@ -331,7 +377,9 @@ func TestCalibrationAboveALowerBound(t *testing.T) {
 	}
 	for _, lower := range []float64{0, 0.4, 0.9} {
 		for _, times := range []float64{0.97, 1.2, 2} {
-			got, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"d": times * total}, Lower: &lower}))
+			got, said,
+				_ := calibrated(t, columns,
+				mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"d": times * total}, Lower: &lower}))
 			sum, λ := 0.0, math.NaN()
 			for i, w := range got {
 				d := columns[3].values[i]
@@ -350,7 +398,8 @@ func TestCalibrationAboveALowerBound(t *testing.T) {
 		}
 	}
 	// Less than the lower bound leaves of the total.
-	c := chain(t, testSetup(t, columns...), mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"d": 0.89 * total}, Lower: ptr(0.9)}))
+	c := chain(t, testSetup(t, columns...),
+		mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"d": 0.89 * total}, Lower: ptr(0.9)}))
 	if err := c.Survey(block(0, 400, columns...)); err != nil {
 		t.Fatal(err)
 	}
@@ -359,7 +408,8 @@ func TestCalibrationAboveALowerBound(t *testing.T) {
 	}
 	ofB, ofC := []float64{4300, 7000, 5700, 6000}, []float64{9000, 6000, 8000}
 	const lower = 0.5
-	got, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: []string{"a"}, Margins: margins(ofB, ofC), Lower: ptr(lower)}))
+	got, said,
+		_ := calibrated(t, columns, mask(&Calibrate{Columns: []string{"a"}, Margins: margins(ofB, ofC), Lower: ptr(lower)}))
 	scale := 23000 / sumOf(columns[0].values)
 	u := [4][3]float64{}
 	sums := [4]float64{}
@@ -387,10 +437,11 @@ func TestCalibrationAboveALowerBound(t *testing.T) {
 	}
 }
 
-// F is 1 and has the slope 1 at 0, lies between its bounds, and its slope is that of a difference; it is at a bound within a hundredth of the way
-// from there to 1.
+// F is 1 and has the slope 1 at 0, lies between its bounds, and its slope is that of a difference; it is at a bound
+// within a hundredth of the way from there to 1.
 func TestFactorsOfCalibration(t *testing.T) {
-	for _, p := range []calibration{{lower: 0, upper: math.Inf(1)}, {lower: 0.4, upper: math.Inf(1)}, {lower: 0, upper: 1.5}, {lower: 0.4, upper: 3}, {lower: 0.9, upper: 1.01}} {
+	for _, p := range []calibration{{lower: 0, upper: math.Inf(1)}, {lower: 0.4, upper: math.Inf(1)},
+		{lower: 0, upper: 1.5}, {lower: 0.4, upper: 3}, {lower: 0.9, upper: 1.01}} {
 		if f, slope := p.factor(0); math.Abs(f-1) > 1e-12 || math.Abs(slope-1) > 1e-12 {
 			t.Errorf("%+v: F(0) is %v with the slope %v", p, f, slope)
 		}
@@ -406,7 +457,8 @@ func TestFactorsOfCalibration(t *testing.T) {
 		for _, c := range []struct {
 			f         float64
 			low, high bool
-		}{{p.lower + 0.0099*(1-p.lower), true, false}, {p.lower + 0.0101*(1-p.lower), false, false}, {1, false, false}, {p.upper - 0.0101*(p.upper-1), false, false}, {p.upper - 0.0099*(p.upper-1), false, true}} {
+		}{{p.lower + 0.0099*(1-p.lower), true, false}, {p.lower + 0.0101*(1-p.lower), false, false}, {1, false, false},
+			{p.upper - 0.0101*(p.upper-1), false, false}, {p.upper - 0.0099*(p.upper-1), false, true}} {
 			if math.IsNaN(c.f) || math.IsInf(c.f, 1) {
 				continue
 			}
@@ -417,7 +469,8 @@ func TestFactorsOfCalibration(t *testing.T) {
 	}
 }
 
-// Where limits lie: totals, what one record may have, what weights may miss or hold, how many categories there may be, and when the search ends.
+// Where limits lie: totals, what one record may have, what weights may miss or hold, how many categories there may be,
+// and when the search ends.
 func TestLimitsOfCalibration(t *testing.T) {
 	a := []string{"a"}
 	of := func(n int, change func(columns []testColumn)) []testColumn {
@@ -453,14 +506,22 @@ func TestLimitsOfCalibration(t *testing.T) {
 		mask    Spec
 		want    string
 	}{
-		"the share":        {of(400, few(80, 10, 10)), by, ""},
-		"more":             {of(400, few(81, 10, 10)), by, "calibrate.share"},
-		"a miss of 0.7 %":  {of(400, coarse), margin(30.2, 3970), ""},
-		"a miss of 3 %":    {of(400, coarse), margin(31, 3970), "they miss a margin by"},
-		"a total of 0":     {of(400, func(c []testColumn) { copy(c[4].values, []float64{1, 1, 1, -1, -1, -1}) }), on, "must have a weighted total other than 0"},
-		"an endless total": {of(400, func(c []testColumn) { copy(c[4].values, []float64{1e307, 1e307, 1e307, 1e307}) }), on, "must have a weighted total other than 0"},
-		"nothing":          {of(400, func([]testColumn) {}), mask(&Calibrate{Columns: a, Totals: map[string]float64{"e": 5}}), "must have released values other than 0"},
-		"unlike totals": {of(400, few(10, 10, 10)), mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"7": 30, "0": 3970}, "b": {"0": 1000, "1": 1000, "2": 1000, "3": 1002}}}),
+		"the share":       {of(400, few(80, 10, 10)), by, ""},
+		"more":            {of(400, few(81, 10, 10)), by, "calibrate.share"},
+		"a miss of 0.7 %": {of(400, coarse), margin(30.2, 3970), ""},
+		"a miss of 3 %":   {of(400, coarse), margin(31, 3970), "they miss a margin by"},
+		"a total of 0": {of(400, func(c []testColumn) { copy(c[4].values, []float64{1, 1, 1, -1, -1, -1}) }), on,
+			"must have a weighted total other than 0"},
+		"an endless total": {of(400, func(c []testColumn) { copy(c[4].values, []float64{1e307, 1e307, 1e307, 1e307}) }), on,
+			"must have a weighted total other than 0"},
+		"nothing": {of(400, func([]testColumn) {}), mask(&Calibrate{Columns: a, Totals: map[string]float64{"e": 5}}),
+			"must have released values other than 0"},
+		"unlike totals": {of(400, few(10, 10, 10)),
+			mask(
+				&Calibrate{
+					Columns: a,
+					Margins: map[string]map[string]float64{"e": {"7": 30, "0": 3970},
+						"b": {"0": 1000, "1": 1000, "2": 1000, "3": 1002}}}),
 			"must have the same total over all categories"},
 		"1000 categories": {many(1000), by, ""},
 		"1001":            {many(1001), by, "must have at most 1000 categories and numbers"},
@@ -495,7 +556,10 @@ func TestLimitsOfCalibration(t *testing.T) {
 		}
 		c[0].values[399] = 7777
 	})
-	if _, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 10000, "1": 12000, "2": 11000, "3": 12000}}})); said != nil && said.Alone != 2 {
+	if _, said, _ := calibrated(t, columns,
+		mask(
+			&Calibrate{
+				Columns: a, Margins: map[string]map[string]float64{"b": {"0": 10000, "1": 12000, "2": 11000, "3": 12000}}})); said != nil && said.Alone != 2 {
 		t.Errorf("%d weights are alone, want those of the last two", said.Alone)
 	}
 	// The search ends where no step helps, and nothing is released.
@@ -505,8 +569,10 @@ func TestLimitsOfCalibration(t *testing.T) {
 		total += w * columns[3].values[i]
 	}
 	for _, m := range []*Calibrate{
-		{Columns: a, Totals: map[string]float64{"d": 0.5 * total}, Lower: ptr(0.9)}, {Columns: a, Totals: map[string]float64{"d": 3 * total}, Upper: ptr(1.5)},
-		{Columns: a, Margins: margins([]float64{4300, 7000, 5700, 6000}, []float64{9000, 6000, 8000}), Lower: ptr(0.97), Upper: ptr(1.03)},
+		{Columns: a, Totals: map[string]float64{"d": 0.5 * total}, Lower: ptr(0.9)},
+		{Columns: a, Totals: map[string]float64{"d": 3 * total}, Upper: ptr(1.5)},
+		{Columns: a, Margins: margins([]float64{4300, 7000, 5700, 6000}, []float64{9000, 6000, 8000}), Lower: ptr(0.97),
+			Upper: ptr(1.03)},
 	} {
 		c := chain(t, testSetup(t, columns...), mask(m))
 		if err := c.Survey(block(0, 400, columns...)); err != nil {
@@ -517,7 +583,8 @@ func TestLimitsOfCalibration(t *testing.T) {
 			t.Fatalf("%+v: %v", m, err)
 		}
 	}
-	never := &calibration{units: []calibrationUnit{{weight: 1, at: []int32{0, 1}, x: []float64{1, 1}}}, totals: []float64{1, 2}, sizes: []float64{1, 2}, upper: math.Inf(1), scale: 1}
+	never := &calibration{units: []calibrationUnit{{weight: 1, at: []int32{0, 1}, x: []float64{1, 1}}},
+		totals: []float64{1, 2}, sizes: []float64{1, 2}, upper: math.Inf(1), scale: 1}
 	if never.solve(nil) || never.iterations != 1 {
 		t.Errorf("two totals of one number are met after %d iterations", never.iterations)
 	}

@@ -67,7 +67,8 @@ type Calibrated struct {
 func (idle) apply(*Chain, *work, *microdata.Block) error { return nil }
 func (idle) keeps(*keepingOf, int)                       {}
 
-// rejectWeights rejects the records whose sampling weight is none: negative, not finite or, unless those may be, missing.
+// rejectWeights rejects the records whose sampling weight is none: negative, not finite or, unless those may be,
+// missing.
 func rejectWeights(b *microdata.Block, weight *ColumnInfo, missing bool) {
 	v := b.Columns[weight.Index].Original
 	for i, w := range v.Values {
@@ -112,7 +113,8 @@ func (s *calibrateStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	g, from := &s.data, s.data.n
 	if (from+b.N)*(2+len(s.categories)+len(s.numbers)) > maxCells {
-		return s.error(c, "", "must not be used on so many records: it holds a weight and the margin columns of each in memory, at most %d in all; name fewer margins, or use %s", maxCells, InsteadOf(s.params))
+		return s.error(c, "",
+			"must not be used on so many records: it holds a weight and the margin columns of each in memory, at most %d in all; name fewer margins, or use %s", maxCells, InsteadOf(s.params))
 	}
 	if err := s.weight.inNumbers(b); err != nil {
 		return fmt.Errorf("%s: %w", c.at(s.mask), err)
@@ -212,7 +214,8 @@ func (s *calibrateStep) decide(c *Chain) error {
 		if g.stop.Now() {
 			return ErrCancelled
 		}
-		return s.error(c, "", "did not converge after %d iterations, and nothing is released: the greatest relative error of a margin is %.2g, and %d of %d factors are at their bounds; widen lower and upper, name fewer margins, or mask their columns less",
+		return s.error(c, "",
+			"did not converge after %d iterations, and nothing is released: the greatest relative error of a margin is %.2g, and %d of %d factors are at their bounds; widen lower and upper, name fewer margins, or mask their columns less",
 			p.iterations, p.gap(p.factors), s.atBounds(p.factors, p), len(rows))
 	}
 	return s.finish(c, p, rows)
@@ -261,7 +264,8 @@ func (s *calibrateStep) settle(c *Chain, k *categoryMargin, rows []int32) error 
 		there := make([]bool, len(k.totals))
 		for _, i := range rows {
 			if k.codes[i] < 0 {
-				return s.error(c, k.path, "must have a total for each released category of column %s, and for none of it to be missing", name)
+				return s.error(c, k.path,
+					"must have a total for each released category of column %s, and for none of it to be missing", name)
 			}
 			k.codes[i]--
 			there[k.codes[i]] = true
@@ -295,7 +299,8 @@ func (s *calibrateStep) settle(c *Chain, k *categoryMargin, rows []int32) error 
 		switch {
 		case !s.counts(int32(i)):
 		case s.dropped[i] && !k.drawn && !s.unmasked(c, k):
-			return s.error(c, k.path, "must have totals that are given (margins) where records are left out or sent to quarantine: what the masks of column %s make of these is not known", name)
+			return s.error(c, k.path,
+				"must have totals that are given (margins) where records are left out or sent to quarantine: what the masks of column %s make of these is not known", name)
 		default:
 			counted = append(counted, int32(i))
 		}
@@ -311,7 +316,8 @@ func (s *calibrateStep) settle(c *Chain, k *categoryMargin, rows []int32) error 
 		}
 		at := number[origin[counted[from]]]
 		if at == 0 {
-			return s.error(c, k.path, "must have a released record for each category of the original, and column %s has a category that only records without release have; recode it, or give the totals (margins)", name)
+			return s.error(c, k.path,
+				"must have a released record for each category of the original, and column %s has a category that only records without release have; recode it, or give the totals (margins)", name)
 		}
 		if err := s.judge(c, weights, "a category of column "+name); err != nil {
 			return err
@@ -320,7 +326,8 @@ func (s *calibrateStep) settle(c *Chain, k *categoryMargin, rows []int32) error 
 		from = to
 	}
 	if slices.Contains(k.totals, 0) {
-		return s.error(c, k.path, "must have a weighted total for each released category, and column %s has one that the original has not; give the totals (margins)", name)
+		return s.error(c, k.path,
+			"must have a weighted total for each released category, and column %s has one that the original has not; give the totals (margins)", name)
 	}
 	for _, i := range rows {
 		k.codes[i] = number[k.codes[i]] - 1
@@ -328,7 +335,8 @@ func (s *calibrateStep) settle(c *Chain, k *categoryMargin, rows []int32) error 
 	return nil
 }
 
-// unmasked reports whether the released category of a record that is not released is known all the same: no mask changes it.
+// unmasked reports whether the released category of a record that is not released is known all the same: no mask
+// changes it.
 func (s *calibrateStep) unmasked(c *Chain, k *categoryMargin) bool {
 	return !slices.ContainsFunc(c.masks[:s.mask], func(m Spec) bool { return slices.Contains(m.Params.Masks(), k.Name) })
 }
@@ -338,9 +346,11 @@ func (s *calibrateStep) judge(c *Chain, values []float64, of string) error {
 	demand := contributorsOf(s.params.Least, s.params.Share)
 	switch {
 	case len(values) < demand.least:
-		return s.error(c, tooFewValues, "must be at most the number of records of %s, which is less, got %d: the calibrated weights tell the total, which is about so few; recode the column, or leave it out", of, demand.least)
+		return s.error(c, tooFewValues,
+			"must be at most the number of records of %s, which is less, got %d: the calibrated weights tell the total, which is about so few; recode the column, or leave it out", of, demand.least)
 	case demand.dominated(values, 0):
-		return s.error(c, oneRules, "is exceeded: one record has more than %s %% of the weighted total of %s, which the calibrated weights tell; recode the column, or leave it out", shareText(demand.share), of)
+		return s.error(c, oneRules,
+			"is exceeded: one record has more than %s %% of the weighted total of %s, which the calibrated weights tell; recode the column, or leave it out", shareText(demand.share), of)
 	}
 	return nil
 }
@@ -396,7 +406,8 @@ func (s *calibrateStep) finish(c *Chain, p *calibration, rows []int32) error {
 			}
 			g.values[0][row] = s.onGrid(g.values[0][row] * p.scale * f)
 			if v := g.values[0][row]; v < s.weight.lo || v > s.weight.hi {
-				return s.error(c, "columns[0]", "must hold the calibrated weights, and the type of column %s does not", strconv.Quote(s.weight.Name))
+				return s.error(c, "columns[0]", "must hold the calibrated weights, and the type of column %s does not",
+					strconv.Quote(s.weight.Name))
 			}
 		}
 	}
@@ -419,7 +430,8 @@ func (s *calibrateStep) finish(c *Chain, p *calibration, rows []int32) error {
 		return sum
 	})
 	if r.Gap > greatestGap {
-		return s.error(c, "", "must release weights that meet the margins, and rounded to the decimals of column %s they miss a margin by %.2g %%: give it more decimals, or narrower bounds", strconv.Quote(s.weight.Name), 100*r.Gap)
+		return s.error(c, "",
+			"must release weights that meet the margins, and rounded to the decimals of column %s they miss a margin by %.2g %%: give it more decimals, or narrower bounds", strconv.Quote(s.weight.Name), 100*r.Gap)
 	}
 	s.before, s.dropped = nil, nil
 	for _, k := range s.categories {

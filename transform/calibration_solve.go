@@ -41,7 +41,9 @@ func (s *calibrateStep) problem(c *Chain, rows []int32) (*calibration, error) {
 		p.totals = append(p.totals, k.totals...)
 		sum := sumOf(k.totals)
 		if whole == whole && math.Abs(sum-whole) > 1e-6*whole {
-			return nil, s.error(c, k.path, "must have the same total over all categories as the other margins, and that of column %s differs; records without release, or given totals, are the usual reason", c.lookup(k.Name).Name)
+			return nil,
+				s.error(c, k.path,
+					"must have the same total over all categories as the other margins, and that of column %s differs; records without release, or given totals, are the usual reason", c.lookup(k.Name).Name)
 		}
 		if whole != whole {
 			whole = sum
@@ -49,7 +51,8 @@ func (s *calibrateStep) problem(c *Chain, rows []int32) (*calibration, error) {
 	}
 	p.sizes = append(p.sizes, p.totals...)
 	if len(p.totals)+len(s.numbers) > mostMargins {
-		return nil, s.error(c, "", "must have at most %d categories and numbers, got %d: recode the columns more coarsely", mostMargins, len(p.totals)+len(s.numbers))
+		return nil, s.error(c, "", "must have at most %d categories and numbers, got %d: recode the columns more coarsely",
+			mostMargins, len(p.totals)+len(s.numbers))
 	}
 	sum := 0.0
 	for _, i := range rows {
@@ -89,7 +92,8 @@ func (s *calibrateStep) problem(c *Chain, rows []int32) (*calibration, error) {
 	}
 	for j, k := range s.numbers {
 		if amounts[j] == 0 {
-			return nil, s.error(c, k.path, "must have released values other than 0, and column %s has none", c.lookup(k.Name).Name)
+			return nil,
+				s.error(c, k.path, "must have released values other than 0, and column %s has none", c.lookup(k.Name).Name)
 		}
 		amounts[j] /= sum * p.scale
 		p.totals = append(p.totals, k.total/amounts[j])

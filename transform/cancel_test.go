@@ -77,14 +77,16 @@ func cancellable() map[string]struct {
 		checks int
 	}
 	return map[string]of{
-		"mdav":       {mask(&Microaggregate{Columns: []string{"a", "b"}, By: []string{"d"}, K: ptr(5)}), 3000 / 5}, // once per two groups
+		// once per two groups
+		"mdav":       {mask(&Microaggregate{Columns: []string{"a", "b"}, By: []string{"d"}, K: ptr(5)}), 3000 / 5},
 		"univariate": {mask(univariate), 2 * 2},
 		"rankswap":   {mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.05)}), 2 * 3},
 		"shuffle":    {mask(&Shuffle{Columns: []string{"a", "b"}, On: []string{"c"}}), 3 * 3},
 		"parametric": {synthesise(Synthesise{Columns: []string{"a", "b"}, On: []string{"c"}, By: []string{"d"}}), 2 * 2 * 3},
 		"normal":     {synthesise(Synthesise{Columns: []string{"a", "b"}, Method: "normal"}), 2 * 3},
 		"cart":       {synthesise(Synthesise{Columns: []string{"a", "b"}, On: []string{"c"}, Method: "cart"}), 500},
-		"logistic":   {synthesise(Synthesise{Columns: []string{"d", "a"}, On: []string{"c"}, Categories: []string{"d"}}), 3 * 3},
+		"logistic": {synthesise(Synthesise{Columns: []string{"d", "a"}, On: []string{"c"}, Categories: []string{"d"}}),
+			3 * 3},
 	}
 }
 
@@ -195,7 +197,9 @@ func (m *cancelling) share(fits *allFits) {
 func TestSwapGivesUp(t *testing.T) {
 	columns := cancelData()
 	begun := func() (*Chain, *datasetSwap) {
-		c := chain(t, testSetup(t, columns...), mask(&Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(1.0), Policy: "random", Scope: "dataset"}))
+		c := chain(t, testSetup(t, columns...),
+			mask(&Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(1.0), Policy: "random",
+				Scope: "dataset"}))
 		if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,8 @@ type categoryColumn struct {
 // categorical returns the column for mask i to work on; nil if the chain does not have it.
 // from are the categories that it may have, to those that replace them, and after is the
 // field that is released.
-func (c *Chain) categorical(i int, name, field string, from, to []string, after microdata.Field) (*categoryColumn, error) {
+func (c *Chain) categorical(i int, name, field string, from, to []string, after microdata.Field) (*categoryColumn,
+	error) {
 	col := c.touch(name)
 	if col == nil {
 		return nil, nil
@@ -62,10 +63,12 @@ func (c *Chain) categorical(i int, name, field string, from, to []string, after 
 	for _, text := range to {
 		code, err := codeOf(text, numeric)
 		if err != nil {
-			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and %s is none", c.at(i), field, strconv.Quote(name), strconv.Quote(text))
+			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and %s is none", c.at(i), field, strconv.Quote(name),
+				strconv.Quote(text))
 		}
 		if numeric && !col.holds(code) {
-			return nil, fmt.Errorf("%s.%s: column %s cannot hold %s in its type and decimals", c.at(i), field, strconv.Quote(name), text)
+			return nil,
+				fmt.Errorf("%s.%s: column %s cannot hold %s in its type and decimals", c.at(i), field, strconv.Quote(name), text)
 		}
 		k.codes = append(k.codes, code)
 	}
@@ -77,19 +80,24 @@ func (c *Chain) categorical(i int, name, field string, from, to []string, after 
 func (c *Chain) categoriesOf(i int, col *column, named, field string, from []string) (*categoryColumn, error) {
 	name := col.Name
 	if !coding.Movable(col.Field.Type) {
-		return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s", c.at(i), named, strconv.Quote(name), microdata.TypeName(col.Field.Type))
+		return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s", c.at(i),
+			named, strconv.Quote(name), microdata.TypeName(col.Field.Type))
 	}
-	k := &categoryColumn{column: col, numeric: col.Field.Numeric(), numbers: make(map[float64]int32, len(from)), from: from}
+	k := &categoryColumn{column: col, numeric: col.Field.Numeric(), numbers: make(map[float64]int32, len(from)),
+		from: from}
 	if !k.numeric {
 		k.texts = make(map[string]int32, len(from))
 	}
 	for j, text := range from {
 		code, err := codeOf(text, k.numeric)
 		if err != nil {
-			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and %s is none", c.at(i), field, strconv.Quote(name), strconv.Quote(text))
+			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and %s is none", c.at(i), field, strconv.Quote(name),
+				strconv.Quote(text))
 		}
 		if before, again := k.numbers[code]; again && before != int32(j) {
-			return nil, fmt.Errorf("%s.%s: %s and %s are the same value of column %s", c.at(i), field, strconv.Quote(from[before]), strconv.Quote(text), strconv.Quote(name))
+			return nil,
+				fmt.Errorf("%s.%s: %s and %s are the same value of column %s", c.at(i), field, strconv.Quote(from[before]),
+					strconv.Quote(text), strconv.Quote(name))
 		}
 		k.numbers[code] = int32(j)
 		if k.texts != nil {
@@ -283,7 +291,9 @@ func (k *categoryColumn) array(places []int32) arrow.Array {
 		}
 		validity = memory.NewBufferBytes(bits)
 	}
-	d := array.NewData(arrow.BinaryTypes.String, n, []*memory.Buffer{validity, memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(text)}, nil, nulls, 0)
+	d := array.NewData(arrow.BinaryTypes.String, n,
+		[]*memory.Buffer{validity, memory.NewBufferBytes(arrow.GetBytes(offsets)), memory.NewBufferBytes(text)}, nil, nulls,
+		0)
 	defer d.Release()
 	return array.MakeFromData(d)
 }

@@ -32,11 +32,15 @@ func BenchmarkCategories(b *testing.B) {
 		{"noise", &Noise{Columns: []string{"a"}, SD: amount(5)}, arrow.PrimitiveTypes.Float64, true},
 		{"recode", &Recode{Columns: []string{"a"}, Map: up}, arrow.BinaryTypes.String, false},
 		{"pram", &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: list}, arrow.BinaryTypes.String, false},
-		{"midpoints", &Recode{Columns: []string{"a"}, Breaks: []float64{0, 1e4, 3e4, 7e4}, Midpoints: true}, arrow.PrimitiveTypes.Float64, true},
+		{"midpoints", &Recode{Columns: []string{"a"}, Breaks: []float64{0, 1e4, 3e4, 7e4}, Midpoints: true},
+			arrow.PrimitiveTypes.Float64, true},
 		{"topcode", &Topcode{Columns: []string{"a"}, Upper: ptr(6e4)}, arrow.PrimitiveTypes.Float64, true},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			chain, err := NewChain([]Spec{mask(c.m)}, Setup{Key: testKey(b, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: c.of}, Decimals: 2}}})
+			chain,
+				err := NewChain([]Spec{mask(c.m)},
+				Setup{Key: testKey(b, 5),
+					Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: c.of}, Decimals: 2}}})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -73,7 +77,8 @@ func BenchmarkStrata(b *testing.B) {
 		return text.NewArray()
 	}
 	coded := func(of []string, step int) arrow.Array {
-		text := array.NewDictionaryBuilder(memory.DefaultAllocator, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
+		text := array.NewDictionaryBuilder(memory.DefaultAllocator,
+			&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
 		for i := range n {
 			if err := text.AppendString(of[i*step%len(of)]); err != nil {
 				b.Fatal(err)
@@ -85,7 +90,8 @@ func BenchmarkStrata(b *testing.B) {
 	for name, of := range map[string]func([]string, int) arrow.Array{"flat": flat, "coded": coded} {
 		places, strata := of(list, 7), of(trades, 3)
 		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: list, Invariant: true, By: []string{"b"}}
-		columns := []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: places.DataType()}}, {Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: strata.DataType()}}}
+		columns := []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: places.DataType()}},
+			{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: strata.DataType()}}}
 		var block microdata.Block
 		filled := func() *microdata.Block {
 			block.Reset(0, 0, n, 2)

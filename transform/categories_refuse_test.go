@@ -38,7 +38,12 @@ func TestNumbersThatAreNone(t *testing.T) {
 				}
 			}
 			for _, of := range []arrow.Array{floats.NewArray(), whole.NewArray()} {
-				c, err := NewChain([]Spec{mask(m)}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: of.DataType(), Nullable: true}, Decimals: -1}}})
+				c,
+					err := NewChain([]Spec{mask(m)},
+					Setup{
+						Key: testKey(t, 5),
+						Columns: []ColumnInfo{
+							{Name: "a", Field: microdata.Field{Name: "a", Type: of.DataType(), Nullable: true}, Decimals: -1}}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -72,8 +77,13 @@ func TestNumbersThatAreNone(t *testing.T) {
 // Masks of categories, tails, groups and ranks refuse unsuitable columns and parameters, and the
 // error names the field.
 func TestMasksThatCannotBeMade(t *testing.T) {
-	text := Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.BinaryTypes.String}, Decimals: -1}}}
-	list := Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.ListOf(arrow.BinaryTypes.String)}, Decimals: -1}}}
+	text := Setup{
+		Key:     testKey(t, 5),
+		Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.BinaryTypes.String}, Decimals: -1}}}
+	list := Setup{
+		Key: testKey(t, 5),
+		Columns: []ColumnInfo{
+			{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.ListOf(arrow.BinaryTypes.String)}, Decimals: -1}}}
 	number := testSetup(t, testColumn{[]float64{1, 2}, nil, arrow.PrimitiveTypes.Int16, 0})
 	single := testSetup(t, testColumn{[]float64{1, 2}, nil, arrow.PrimitiveTypes.Float32, -1})
 	a := []string{"a"}
@@ -83,25 +93,34 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 		want  string
 	}{
 		{&Recode{Columns: a, File: "f"}, text, "masks[0].recode.file: has not been read"},
-		{&Recode{Columns: a, Breaks: []float64{1, 2}}, text, `masks[0].recode.columns: column "a" must be numeric, got type string`},
-		{&Recode{Columns: a, Map: map[string]string{"x": "y"}}, list, `column "a" must have a scalar type so that its values can be compared, got list<item: utf8, nullable>`},
-		{&Recode{Columns: a, Map: map[string]string{"x": "1"}}, number, `masks[0].recode.map: column "a" holds numbers, and "x" is none`},
-		{&Recode{Columns: a, Map: map[string]string{"1": "2", "1.0": "3"}}, number, `masks[0].recode.map: "1" and "1.0" are the same value of column "a"`},
-		{&Recode{Columns: a, File: "f", Table: map[string]string{"1": "32768"}}, number, `masks[0].recode.file: column "a" cannot hold 32768 in its type and decimals`},
+		{&Recode{Columns: a, Breaks: []float64{1, 2}}, text,
+			`masks[0].recode.columns: column "a" must be numeric, got type string`},
+		{&Recode{Columns: a, Map: map[string]string{"x": "y"}}, list,
+			`column "a" must have a scalar type so that its values can be compared, got list<item: utf8, nullable>`},
+		{&Recode{Columns: a, Map: map[string]string{"x": "1"}}, number,
+			`masks[0].recode.map: column "a" holds numbers, and "x" is none`},
+		{&Recode{Columns: a, Map: map[string]string{"1": "2", "1.0": "3"}}, number,
+			`masks[0].recode.map: "1" and "1.0" are the same value of column "a"`},
+		{&Recode{Columns: a, File: "f", Table: map[string]string{"1": "32768"}}, number,
+			`masks[0].recode.file: column "a" cannot hold 32768 in its type and decimals`},
 		{&Recode{Columns: a, Map: map[string]string{"1": "-32769"}}, number, `cannot hold -32769`},
 		{&Recode{Columns: a, Map: map[string]string{"1": "0.1"}}, single, `cannot hold 0.1 in its type and decimals`},
-		{&Recode{Columns: a, Breaks: []float64{0, 1}, Midpoints: true}, number, `masks[0].recode.breaks: column "a" cannot hold 0.5`},
+		{&Recode{Columns: a, Breaks: []float64{0, 1}, Midpoints: true}, number,
+			`masks[0].recode.breaks: column "a" cannot hold 0.5`},
 		{&PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y"}}, number, `"x" is none`},
 		{&PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"1", "Inf"}}, number, `"Inf" is none`},
 		{&Topcode{Columns: a, Upper: ptr(1.0)}, text, `column "a" must be numeric, got type string`},
-		{&Topcode{Columns: a, Upper: ptr(1.0), Replace: "mean"}, number, "masks[0].topcode.replace: needs the original values of column a"},
-		{&Topcode{Columns: a, LowerPercentile: ptr(1.0)}, number, "masks[0].topcode.lower_percentile: needs the original values"},
+		{&Topcode{Columns: a, Upper: ptr(1.0), Replace: "mean"}, number,
+			"masks[0].topcode.replace: needs the original values of column a"},
+		{&Topcode{Columns: a, LowerPercentile: ptr(1.0)}, number,
+			"masks[0].topcode.lower_percentile: needs the original values"},
 		{&Topcode{Columns: a, Lower: ptr(0.2), Upper: ptr(0.8)}, number, "topcode"},
 		{&Microaggregate{Columns: a, K: ptr(3)}, text, `column "a" must be numeric, got type string`},
 		{&RankSwap{Columns: a, P: ptr(0.3)}, text, `column "a" must be numeric, got type string`},
 	} {
 		_, err := NewChain([]Spec{mask(c.m)}, c.setup)
-		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `column "a", which`, `column a, which`), strings.ReplaceAll(c.want, "column a", "column ")) && !strings.Contains(err.Error(), c.want) {
+		if err == nil || !strings.Contains(strings.ReplaceAll(err.Error(), `column "a", which`, `column a, which`),
+			strings.ReplaceAll(c.want, "column a", "column ")) && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%T: %v, want %q", c.m, err, c.want)
 		}
 	}
@@ -124,8 +143,10 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 func TestTailsAndGroupsWithoutNumbers(t *testing.T) {
 	const want = `column "a": must be in Numbers form to be masked`
 	for name, m := range map[string]Params{
-		"bound": &Topcode{Columns: []string{"a"}, Upper: ptr(2.0)}, "mean": &Topcode{Columns: []string{"a"}, Upper: ptr(1.0), Replace: "mean", Least: ptr(2), Share: ptr(1.0)},
-		"groups": &Microaggregate{Columns: []string{"b", "a"}, K: ptr(3), Share: ptr(1.0)}, "ranks": &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.5)},
+		"bound":  &Topcode{Columns: []string{"a"}, Upper: ptr(2.0)},
+		"mean":   &Topcode{Columns: []string{"a"}, Upper: ptr(1.0), Replace: "mean", Least: ptr(2), Share: ptr(1.0)},
+		"groups": &Microaggregate{Columns: []string{"b", "a"}, K: ptr(3), Share: ptr(1.0)},
+		"ranks":  &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.5)},
 	} {
 		setup, blocks := absent(t, 0)
 		setup.Sorted = map[string][]float64{"a": {1, 2, 3}}
@@ -170,12 +191,19 @@ func TestKeepingOfCategories(t *testing.T) {
 		sorted bool
 		want   []float64 // of 0, 1, 2, 3, 4, 9 and 7
 	}{
-		{"a map", &Recode{Columns: a, Map: map[string]string{"0": "0", "1": "2", "2": "2", "3": "3"}, Other: ptr("4")}, false, []float64{1, 0, 1, 1, 0, 0, 0}},
-		{"midpoints", &Recode{Columns: a, Breaks: []float64{0, 2, 4, 10}, Midpoints: true}, false, []float64{0, 1, 0, 1, 0, 0, 1}},
-		{"a matrix", &PRAM{Columns: a, Matrix: map[string]map[string]float64{"0": {"0": 0.25, "1": 0.75}, "1": {"1": 1}, "2": {"0": 1}, "3": {"3": 0.5, "9": 0.5}, "4": {"4": 1}, "9": {"9": 1}}}, false, []float64{0.25, 1, 0, 0.5, 1, 1, 0}},
+		{"a map", &Recode{Columns: a, Map: map[string]string{"0": "0", "1": "2", "2": "2", "3": "3"}, Other: ptr("4")}, false,
+			[]float64{1, 0, 1, 1, 0, 0, 0}},
+		{"midpoints", &Recode{Columns: a, Breaks: []float64{0, 2, 4, 10}, Midpoints: true}, false,
+			[]float64{0, 1, 0, 1, 0, 0, 1}},
+		{
+			"a matrix",
+			&PRAM{
+				Columns: a, Matrix: map[string]map[string]float64{"0": {"0": 0.25, "1": 0.75}, "1": {"1": 1}, "2": {"0": 1},
+					"3": {"3": 0.5, "9": 0.5}, "4": {"4": 1}, "9": {"9": 1}}}, false, []float64{0.25, 1, 0, 0.5, 1, 1, 0}},
 		{"tails", &Topcode{Columns: a, Lower: ptr(1.0), Upper: ptr(3.0)}, false, []float64{1, 1, 1, 1, 1, 1, 1}},
 		{"tails of nobody", &Topcode{Columns: a, Lower: ptr(0.0), Upper: ptr(9.0)}, false, []float64{0, 0, 0, 0, 0, 0, 0}},
-		{"means", &Topcode{Columns: a, Lower: ptr(0.0), Upper: ptr(2.0), Replace: "mean"}, true, []float64{1, 1, 1, 1, 1, 1, 1}},
+		{"means", &Topcode{Columns: a, Lower: ptr(0.0), Upper: ptr(2.0), Replace: "mean"}, true,
+			[]float64{1, 1, 1, 1, 1, 1, 1}},
 	} {
 		if got := share(t, c.sorted, mask(c.m)); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
@@ -188,8 +216,11 @@ func TestKeepingOfCategories(t *testing.T) {
 func TestKeepingThatExplainsNothing(t *testing.T) {
 	of := testColumn{[]float64{0, 1, 2}, nil, arrow.PrimitiveTypes.Float64, 0}
 	setup := testSetup(t, of, of)
-	setup.Columns = append(setup.Columns, ColumnInfo{Name: "text", Index: 2, Field: microdata.Field{Name: "text", Type: arrow.BinaryTypes.String}, Decimals: -1})
-	c := chain(t, setup, mask(&PRAM{Columns: []string{"text"}, Keep: ptr(0.5), Categories: []string{"x", "y"}}), mask(&Noise{Columns: []string{"a"}, SD: amount(2)}))
+	setup.Columns = append(setup.Columns,
+		ColumnInfo{Name: "text", Index: 2, Field: microdata.Field{Name: "text", Type: arrow.BinaryTypes.String},
+			Decimals: -1})
+	c := chain(t, setup, mask(&PRAM{Columns: []string{"text"}, Keep: ptr(0.5), Categories: []string{"x", "y"}}),
+		mask(&Noise{Columns: []string{"a"}, SD: amount(2)}))
 	for _, name := range []string{"text", "b", "nobody"} {
 		if k := c.Keeping(name, 1, false); k.Share(1) != 0 || k.Most != 1 {
 			t.Errorf("%s: %v stay, at most %v", name, k.Share(1), k.Most)
@@ -206,7 +237,8 @@ func TestKeepingOfTailsBehindNoise(t *testing.T) {
 	setup := testSetup(t, of)
 	setup.Sorted = map[string][]float64{"a": {-2, -1, 0, 1, 2, 3, 4, 5, 9}}
 	for _, replace := range []string{"bound", "mean"} {
-		c := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Topcode{Columns: []string{"a"}, Lower: ptr(1.0), Upper: ptr(3.0), Replace: replace}))
+		c := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(2)}),
+			mask(&Topcode{Columns: []string{"a"}, Lower: ptr(1.0), Upper: ptr(3.0), Replace: replace}))
 		k := c.Keeping("a", 5, true)
 		p := math.Erf(0.5 / 2 / math.Sqrt2) // |ε| < ½ for an SD of 2
 		for x, want := range map[float64]float64{0: 0, 1: (1 + p) / 2, 2: p, 3: (1 + p) / 2, 4: 0, 9: 0} {
@@ -226,7 +258,8 @@ func TestMasksOfAllRecords(t *testing.T) {
 		masks              []Spec
 		computes, byNumber bool
 	}{
-		{nil, false, false}, {[]Spec{noise, swap}, false, false}, {[]Spec{ranks, noise}, true, false}, {[]Spec{swap, ranks}, true, false},
+		{nil, false, false}, {[]Spec{noise, swap}, false, false}, {[]Spec{ranks, noise}, true, false},
+		{[]Spec{swap, ranks}, true, false},
 		{[]Spec{groups, noise}, true, true}, {[]Spec{noise, groups}, true, true}, {[]Spec{ranks, groups}, true, true},
 	} {
 		if got := AnyComputesWithAll(c.masks); got != c.computes {

@@ -32,15 +32,15 @@ type Setup struct {
 	Columns    []ColumnInfo
 	Identity   []int // Block.Columns indexes of the identity columns; empty: place is the identity
 	Households Households
-	// Persons are the indexes of the identity columns for replicates: records of one respondent with the same value then share
-	// draws, as they do in a release. Empty: each record draws by itself.
+	// Persons are the indexes of the identity columns for replicates: records of one respondent with the same value then
+	// share draws, as they do in a release. Empty: each record draws by itself.
 	Persons []int
 	// SameAs names for a column another one, whose name is in its draws; Instead are by identity column the
 	// index of the column that identifies a record without it, −1 for none.
 	SameAs  map[string]string
 	Instead []int
-	// Weights are columns of sampling weights, in Numbers form, by which a measure estimates: a record without a finite weight
-	// of at least 0 is rejected.
+	// Weights are columns of sampling weights, in Numbers form, by which a measure estimates: a record without a finite
+	// weight of at least 0 is rejected.
 	Weights []ColumnInfo
 	// Sorted are the original values of columns in ascending order, for masks that need them
 	// (NeedsValues). A column without an entry is not known.
@@ -204,7 +204,8 @@ func (c *Chain) arithmetic(i int, name string) (*column, error) {
 		return nil, fmt.Errorf("%s.columns: there is no column %s", c.at(i), strconv.Quote(name))
 	}
 	if !col.Field.Numeric() {
-		return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
+		return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name),
+			microdata.TypeName(col.Field.Type))
 	}
 	return col, nil
 }

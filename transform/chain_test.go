@@ -57,7 +57,8 @@ func testSetup(tb testing.TB, columns ...testColumn) Setup {
 	for i, name := range names(len(columns)) {
 		c := columns[i]
 		mean, sd := meanSD(c.values)
-		s.Columns = append(s.Columns, ColumnInfo{name, i, microdata.Field{Name: name, Type: c.typ, Nullable: true}, c.decimals, sd, mean, false})
+		s.Columns = append(s.Columns,
+			ColumnInfo{name, i, microdata.Field{Name: name, Type: c.typ, Nullable: true}, c.decimals, sd, mean, false})
 	}
 	s.Correlations = Correlations{}
 	for i, a := range s.Columns {
@@ -156,7 +157,8 @@ func arithmeticMasks() []Spec {
 // their order.
 func TestIndependentOfBlocksAndWorkers(t *testing.T) {
 	const n = 20000
-	columns := []testColumn{floats(2, incomes(n, 1)...), floats(2, incomes(n, 2)...), floats(0, slices.Repeat([]float64{1, 2, 3, 4, 5}, n/5)...)}
+	columns := []testColumn{floats(2, incomes(n, 1)...), floats(2, incomes(n, 2)...),
+		floats(0, slices.Repeat([]float64{1, 2, 3, 4, 5}, n/5)...)}
 	columns[0].null = []int{0, 17, 4096, n - 1}
 	for _, identity := range [][]int{nil, {2}} {
 		setup := testSetup(t, columns...)
@@ -224,8 +226,9 @@ func TestTouchedWhereAnotherColumnIsMissing(t *testing.T) {
 	columns[0].null, columns[1].null = []int{1, 2, 3, 4}, []int{0, 2, 3, 4}
 	for _, names := range [][]string{{"a", "b"}, {"b", "a"}} {
 		for kind, masks := range map[string][]Spec{
-			"noise":    {mask(&Noise{Columns: names, SD: &Amount{1e6, false}})},
-			"redraw":   {mask(&Noise{Columns: names, SD: &Amount{1e6, false}}), mask(&Truncate{Columns: names, Lower: ptr(0.0), Upper: ptr(1e9), Mode: "redraw"})},
+			"noise": {mask(&Noise{Columns: names, SD: &Amount{1e6, false}})},
+			"redraw": {mask(&Noise{Columns: names, SD: &Amount{1e6, false}}),
+				mask(&Truncate{Columns: names, Lower: ptr(0.0), Upper: ptr(1e9), Mode: "redraw"})},
 			"bias":     {mask(&Bias{Columns: names, Phi: ptr(0.9)})},
 			"round":    {mask(&Round{Columns: names, Base: ptr(10.0)})},
 			"truncate": {mask(&Truncate{Columns: names, Upper: ptr(5.0)})},
@@ -256,7 +259,9 @@ func TestRejects(t *testing.T) {
 	if len(b.Rejects) != 4 || b.Kept() != 3 {
 		t.Fatalf("got rejects %v", b.Rejects)
 	}
-	for _, want := range []microdata.Reject{{Row: 1, Column: "a", Reason: "NaN"}, {Row: 3, Column: "a", Reason: "infinite"}, {Row: 4, Column: "a", Reason: "infinite"}, {Row: 2, Column: "b", Reason: "beyond"}} {
+	for _, want := range []microdata.Reject{{Row: 1, Column: "a", Reason: "NaN"},
+		{Row: 3, Column: "a", Reason: "infinite"}, {Row: 4, Column: "a", Reason: "infinite"},
+		{Row: 2, Column: "b", Reason: "beyond"}} {
 		if !slices.ContainsFunc(b.Rejects, func(r microdata.Reject) bool {
 			return r.Row == want.Row && r.Column == want.Column && strings.Contains(r.Reason, want.Reason)
 		}) {
@@ -280,7 +285,8 @@ func TestTypesAreKept(t *testing.T) {
 		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
 		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
 		arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
-		&arrow.Decimal128Type{Precision: 5, Scale: 2}, &arrow.Decimal128Type{Precision: 38, Scale: 20}, &arrow.Decimal128Type{Precision: 6, Scale: -2},
+		&arrow.Decimal128Type{Precision: 5, Scale: 2}, &arrow.Decimal128Type{Precision: 38, Scale: 20},
+		&arrow.Decimal128Type{Precision: 6, Scale: -2},
 	} {
 		t.Run(typ.String(), func(t *testing.T) {
 			field := microdata.Field{Type: typ}
@@ -400,7 +406,8 @@ func TestDrawsAreUncorrelated(t *testing.T) {
 		r := both.Replicate(m)
 		draws[fmt.Sprint("replicate ", m)] = apply(t, r, block(0, n, zero, zero)).Columns[0].Out().Values
 	}
-	for _, pair := range [][2]string{{"a", "b"}, {"a", "other mask"}, {"a", "replicate 1"}, {"a", "replicate 2"}, {"replicate 1", "replicate 2"}} {
+	for _, pair := range [][2]string{{"a", "b"}, {"a", "other mask"}, {"a", "replicate 1"}, {"a", "replicate 2"},
+		{"replicate 1", "replicate 2"}} {
 		if z := math.Sqrt(float64(n)) * correlation(draws[pair[0]], draws[pair[1]]); !(math.Abs(z) <= 5) {
 			t.Errorf("%v: correlation of %.1f standard errors", pair, z)
 		}
@@ -429,7 +436,8 @@ func TestNamesOfSinglePrecision(t *testing.T) {
 	for decimals, want := range map[int]string{-1: "", 0: part("decimals", 0), 2: part("decimals", 2)} {
 		for _, of := range []arrow.DataType{arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64} {
 			c := newColumn(ColumnInfo{Name: "a", Field: microdata.Field{Name: "a", Type: of}, Decimals: decimals})
-			if got := c.done.text; of == arrow.PrimitiveTypes.Float32 && got != want || of == arrow.PrimitiveTypes.Float64 && got != "" {
+			if got := c.done.text; of == arrow.PrimitiveTypes.Float32 && got != want || of == arrow.PrimitiveTypes.Float64 &&
+				got != "" {
 				t.Errorf("%s of %d decimals: %q, want %q", of, decimals, got, want)
 			}
 		}

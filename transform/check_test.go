@@ -28,38 +28,51 @@ func TestCheck(t *testing.T) {
 		{&Bias{Columns: a, Phi: ptr(-1.0)}, []string{"phi: must be at least 0, got -1"}},
 		{&Bias{Columns: a, Range: ptr(nan)}, []string{"range: must be at least 0, got NaN"}},
 		{&Bias{Columns: a, Range: ptr(inf)}, []string{"range: must be at least 0, got +Inf"}},
-		{&Bias{Columns: []string{"a", "b", "a"}, Phi: ptr(0.0)}, []string{`columns[2]: must not repeat a column, got "a" again`}},
+		{&Bias{Columns: []string{"a", "b", "a"}, Phi: ptr(0.0)},
+			[]string{`columns[2]: must not repeat a column, got "a" again`}},
 		{&Bias{Columns: []string{""}, Phi: ptr(0.0)}, []string{`columns[0]: must be the name of a column, got ""`}},
 
 		{&Noise{Columns: a, SD: amount(0)}, nil},
-		{&Noise{Columns: a, SD: percent(35), Distribution: "laplace", Tiers: []Tier{{ptr(1.0), ptr(0.0)}, {ptr(2.0), ptr(2.0)}}}, nil},
+		{
+			&Noise{Columns: a, SD: percent(35), Distribution: "laplace",
+				Tiers: []Tier{{ptr(1.0), ptr(0.0)}, {ptr(2.0), ptr(2.0)}}}, nil},
 		{&Noise{}, []string{"columns: must name at least one column", "sd: must be given"}},
 		{&Noise{Columns: a, SD: amount(-3)}, []string{"sd: must be at least 0, got -3"}},
 		{&Noise{Columns: a, SD: amount(nan)}, []string{"sd: must be at least 0, got NaN"}},
 		{&Noise{Columns: a, SD: percent(-5)}, []string{"sd: must be at least 0%, got -5%"}},
 		{&Noise{Columns: a, SD: percent(inf)}, []string{"sd: must be at least 0%, got +Inf%"}},
-		{&Noise{Columns: a, SD: amount(1), Distribution: "gaussian"}, []string{`distribution: must be one of normal, laplace, uniform, got "gaussian"`}},
-		{&Noise{Columns: a, SD: amount(1), Distribution: "uniforme"}, []string{`distribution: must be one of normal, laplace, uniform, got "uniforme" (did you mean "uniform"?)`}},
-		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{}}}, []string{"tiers[0].above: must be given", "tiers[0].variance_factor: must be given"}},
+		{&Noise{Columns: a, SD: amount(1), Distribution: "gaussian"},
+			[]string{`distribution: must be one of normal, laplace, uniform, got "gaussian"`}},
+		{&Noise{Columns: a, SD: amount(1), Distribution: "uniforme"},
+			[]string{`distribution: must be one of normal, laplace, uniform, got "uniforme" (did you mean "uniform"?)`}},
+		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{}}},
+			[]string{"tiers[0].above: must be given", "tiers[0].variance_factor: must be given"}},
 		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{ptr(5.0), ptr(-1.0)}, {ptr(5.0), ptr(1.0)}}},
-			[]string{"tiers[0].variance_factor: must be at least 0, got -1", "tiers[1].above: must be greater than 5, the bound of the tier before it, got 5"}},
-		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{ptr(inf), ptr(1.0)}}}, []string{"tiers[0].above: must be a finite number, got +Inf"}},
+			[]string{"tiers[0].variance_factor: must be at least 0, got -1",
+				"tiers[1].above: must be greater than 5, the bound of the tier before it, got 5"}},
+		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{ptr(inf), ptr(1.0)}}},
+			[]string{"tiers[0].above: must be a finite number, got +Inf"}},
 
 		{&PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y"}}, nil},
 		{&PRAM{Columns: a, Categories: []string{"x", "y"}}, []string{"must have matrix or keep, got neither"}},
-		{&PRAM{Columns: a, Keep: ptr(0.5), Matrix: map[string]map[string]float64{"x": {"x": 1}, "y": {"y": 1}}}, []string{"must have matrix or keep, got both"}},
+		{&PRAM{Columns: a, Keep: ptr(0.5), Matrix: map[string]map[string]float64{"x": {"x": 1}, "y": {"y": 1}}},
+			[]string{"must have matrix or keep, got both"}},
 
 		{&Recode{Columns: a, Breaks: []float64{1, 2, 3}, Labels: []string{"x", "y", "z"}},
 			[]string{"labels: must have 2 entries, or 4 with what lies below and above the breaks, got 3"}},
-		{&Recode{Columns: a, Breaks: []float64{1, 3, 2}}, []string{"breaks[2]: must be greater than the bound before it, which is 3, got 2"}},
+		{&Recode{Columns: a, Breaks: []float64{1, 3, 2}},
+			[]string{"breaks[2]: must be greater than the bound before it, which is 3, got 2"}},
 
 		{&Truncate{Columns: a, Lower: ptr(0.0)}, nil},
 		{&Truncate{Columns: a, Upper: ptr(0.0), Mode: "clip"}, nil},
 		{&Truncate{Columns: a, Lower: ptr(1.0), Upper: ptr(1.0)}, nil},
 		{&Truncate{Columns: a}, []string{"must have lower or upper, got neither"}},
-		{&Truncate{Columns: a, Lower: ptr(50.0), Upper: ptr(20.0)}, []string{"upper: must be at least 50, which is lower, got 20"}},
-		{&Truncate{Columns: a, Lower: ptr(nan), Upper: ptr(inf)}, []string{"lower: must be a finite number, got NaN", "upper: must be a finite number, got +Inf"}},
-		{&Truncate{Columns: a, Lower: ptr(0.0), Mode: "redrew"}, []string{`mode: must be one of clip, redraw, got "redrew" (did you mean "redraw"?)`}},
+		{&Truncate{Columns: a, Lower: ptr(50.0), Upper: ptr(20.0)},
+			[]string{"upper: must be at least 50, which is lower, got 20"}},
+		{&Truncate{Columns: a, Lower: ptr(nan), Upper: ptr(inf)},
+			[]string{"lower: must be a finite number, got NaN", "upper: must be a finite number, got +Inf"}},
+		{&Truncate{Columns: a, Lower: ptr(0.0), Mode: "redrew"},
+			[]string{`mode: must be one of clip, redraw, got "redrew" (did you mean "redraw"?)`}},
 
 		{&Round{Columns: a, Decimals: ptr(-3)}, nil},
 		{&Round{Columns: a, Base: ptr(0.5)}, nil},
@@ -70,15 +83,22 @@ func TestCheck(t *testing.T) {
 		{&Round{Columns: a, Decimals: ptr(16)}, []string{"decimals: must be between -15 and 15, got 16"}},
 
 		{&Swap{Keys: []string{"k"}, Attribute: "r", Columns: a, Rate: ptr(0.1)}, nil},
-		{&Swap{}, []string{"keys: must name at least one swapping key", "attribute: must be given", "columns: must name at least one protected column", "rate: must be given"}},
-		{&Swap{Keys: []string{"k", "r"}, Attribute: "r", Columns: a, Rate: ptr(0.1)}, []string{`attribute: must not be one of the keys, got "r", which is keys[1]`}},
+		{
+			&Swap{},
+			[]string{"keys: must name at least one swapping key", "attribute: must be given",
+				"columns: must name at least one protected column", "rate: must be given"}},
+		{&Swap{Keys: []string{"k", "r"}, Attribute: "r", Columns: a, Rate: ptr(0.1)},
+			[]string{`attribute: must not be one of the keys, got "r", which is keys[1]`}},
 		{&Swap{Keys: []string{"k"}, Attribute: "r", Columns: []string{"k", "r"}, Rate: ptr(0.1)},
-			[]string{`columns[0]: must not be one of the keys, got "k", which is keys[0]`, `columns[1]: must not be the attribute, got "r"`}},
+			[]string{`columns[0]: must not be one of the keys, got "k", which is keys[0]`,
+				`columns[1]: must not be the attribute, got "r"`}},
 		{&Swap{Keys: []string{"k", "k"}, Attribute: "r", Columns: a, Rate: ptr(1.5)},
 			[]string{`keys[1]: must not repeat a column, got "k" again`, "rate: must be between 0 and 1, got 1.5"}},
-		{&Swap{Keys: []string{"k"}, Attribute: "r", Columns: a, Rate: ptr(nan)}, []string{"rate: must be between 0 and 1, got NaN"}},
+		{&Swap{Keys: []string{"k"}, Attribute: "r", Columns: a, Rate: ptr(nan)},
+			[]string{"rate: must be between 0 and 1, got NaN"}},
 		{&Swap{Keys: []string{"k"}, Attribute: "r", Columns: a, Rate: ptr(1.0), Policy: "uniqe", Scope: "windows"},
-			[]string{`policy: must be one of unique, random, got "uniqe" (did you mean "unique"?)`, `scope: must be one of window, dataset, got "windows" (did you mean "window"?)`}},
+			[]string{`policy: must be one of unique, random, got "uniqe" (did you mean "unique"?)`,
+				`scope: must be one of window, dataset, got "windows" (did you mean "window"?)`}},
 	} {
 		ps := tt.params.Check()
 		if len(ps) != len(tt.want) {
@@ -111,19 +131,25 @@ func TestCheckSpecs(t *testing.T) {
 	}{
 		{"redraw after noise", []Spec{noise("a", "b"), redraw("a")}, nil},
 		{"another column's mask between", []Spec{noise("a"), round("b"), redraw("a")}, nil},
-		{"redraw alone", []Spec{redraw("a")}, []string{`[0].truncate.mode: redraw needs a noise mask just before it on "a", got no mask`}},
+		{"redraw alone", []Spec{redraw("a")},
+			[]string{`[0].truncate.mode: redraw needs a noise mask just before it on "a", got no mask`}},
 		{"redraw before noise", []Spec{redraw("a"), noise("a")}, []string{"[0].truncate.mode"}},
-		{"a mask between", []Spec{noise("a"), round("a"), redraw("a")}, []string{`[2].truncate.mode: redraw needs a noise mask just before it on "a", got round ([1])`}},
+		{"a mask between", []Spec{noise("a"), round("a"), redraw("a")},
+			[]string{`[2].truncate.mode: redraw needs a noise mask just before it on "a", got round ([1])`}},
 		{"a swap between", []Spec{noise("a"), swap("window", "k", "a"), redraw("a")}, []string{"[2].truncate.mode"}},
 		{"redraw twice", []Spec{noise("a"), redraw("a"), redraw("a")}, []string{"[2].truncate.mode"}},
-		{"one of two columns", []Spec{noise("a"), redraw("a", "b")}, []string{`[1].truncate.mode: redraw needs a noise mask just before it on "b"`}},
+		{"one of two columns", []Spec{noise("a"), redraw("a", "b")},
+			[]string{`[1].truncate.mode: redraw needs a noise mask just before it on "b"`}},
 		{"names", []Spec{named("x", noise("a")), named("y", noise("a")), noise("a"), noise("a")}, nil},
-		{"the same name", []Spec{named("x", noise("a")), named("x", round("a"))}, []string{`[1].name: must differ from the name of mask [0], got "x"`}},
+		{"the same name", []Spec{named("x", noise("a")), named("x", round("a"))},
+			[]string{`[1].name: must differ from the name of mask [0], got "x"`}},
 		{"a name that an unnamed mask has", []Spec{noise("a"), named("noise#1", round("a"))}, []string{"[1].name"}},
 		{"two swaps of scope dataset", []Spec{swap("dataset", "k", "a"), swap("dataset", "k", "b")}, nil},
-		{"on the same column", []Spec{swap("dataset", "k", "a"), swap("dataset", "j", "a")}, []string{`[1].swap.scope: must be window, got "dataset": "a" depends on mask [0]`}},
+		{"on the same column", []Spec{swap("dataset", "k", "a"), swap("dataset", "j", "a")},
+			[]string{`[1].swap.scope: must be window, got "dataset": "a" depends on mask [0]`}},
 		{"key of the second", []Spec{swap("dataset", "k", "a"), swap("dataset", "a", "b")}, []string{"[1].swap.scope"}},
-		{"by way of a window", []Spec{swap("dataset", "k", "a"), swap("window", "a", "b"), swap("dataset", "k", "b")}, []string{`[2].swap.scope: must be window, got "dataset": "b" depends on mask [0]`}},
+		{"by way of a window", []Spec{swap("dataset", "k", "a"), swap("window", "a", "b"), swap("dataset", "k", "b")},
+			[]string{`[2].swap.scope: must be window, got "dataset": "b" depends on mask [0]`}},
 	} {
 		ps := CheckSpecs(tt.masks)
 		if len(ps) != len(tt.want) {
@@ -175,14 +201,19 @@ func TestNewChainErrors(t *testing.T) {
 		params Params
 		want   string
 	}{
-		{&Noise{Columns: []string{"wage"}, SD: percent(35)}, `masks[0].noise.sd: the standard deviation of column "wage" is not known`},
+		{&Noise{Columns: []string{"wage"}, SD: percent(35)},
+			`masks[0].noise.sd: the standard deviation of column "wage" is not known`},
 		{&Noise{Columns: []string{"wages"}, SD: amount(1)}, `masks[0].noise.columns: there is no column "wages"`},
-		{&Noise{Columns: []string{"region"}, SD: amount(1)}, `masks[0].noise.columns: column "region" must be numeric, got type string`},
+		{&Noise{Columns: []string{"region"}, SD: amount(1)},
+			`masks[0].noise.columns: column "region" must be numeric, got type string`},
 		{&Noise{Columns: []string{"wage"}, SD: amount(-1)}, "masks[0].noise.sd: must be at least 0, got -1"},
 		{&Bias{Columns: []string{"free"}, Phi: ptr(0.1)}, `masks[0].bias: column "free" needs decimals`},
-		{&Truncate{Columns: []string{"wage"}, Lower: ptr(0.001), Upper: ptr(0.004)}, `masks[0].truncate: column "wage" has no value between the bounds`},
-		{&Truncate{Columns: []string{"age"}, Lower: ptr(300.0)}, `masks[0].truncate: column "age" has no value between the bounds`},
-		{&Round{Columns: []string{"wage"}, Base: ptr(0.125)}, `masks[0].round.base: must be a multiple of 0.01, the last decimal of column "wage", got 0.125`},
+		{&Truncate{Columns: []string{"wage"}, Lower: ptr(0.001), Upper: ptr(0.004)},
+			`masks[0].truncate: column "wage" has no value between the bounds`},
+		{&Truncate{Columns: []string{"age"}, Lower: ptr(300.0)},
+			`masks[0].truncate: column "age" has no value between the bounds`},
+		{&Round{Columns: []string{"wage"}, Base: ptr(0.125)},
+			`masks[0].round.base: must be a multiple of 0.01, the last decimal of column "wage", got 0.125`},
 		{&Round{Columns: []string{"age"}, Base: ptr(2.5)}, "masks[0].round.base: must be a multiple of 1"},
 		{swap("key", "region", "wage"), `masks[0].swap: there is no column "key"`},
 		{swap("list", "region", "wage"), `masks[0].swap: column "list" must have a scalar type to be compared`},
@@ -193,14 +224,17 @@ func TestNewChainErrors(t *testing.T) {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
 	}
-	if _, err := NewChain([]Spec{redraw("wage")}, setup); err == nil || !strings.HasPrefix(err.Error(), "masks[0].truncate.mode: redraw needs") {
+	if _, err := NewChain([]Spec{redraw("wage")}, setup); err == nil ||
+		!strings.HasPrefix(err.Error(), "masks[0].truncate.mode: redraw needs") {
 		t.Errorf("got %v", err)
 	}
 	setup.Window = 0
-	if _, err := NewChain([]Spec{mask(swap("age", "region", "wage"))}, setup); err == nil || !strings.HasPrefix(err.Error(), "window.records: must be at least 1") {
+	if _, err := NewChain([]Spec{mask(swap("age", "region", "wage"))}, setup); err == nil ||
+		!strings.HasPrefix(err.Error(), "window.records: must be at least 1") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := NewChain([]Spec{mask(swap("age", "region", "gone"))}, Setup{Key: setup.Key, Columns: setup.Columns, Window: 5}); err != nil {
+	if _, err := NewChain([]Spec{mask(swap("age", "region", "gone"))},
+		Setup{Key: setup.Key, Columns: setup.Columns, Window: 5}); err != nil {
 		t.Errorf("a protected column that is not there is skipped, got %v", err)
 	}
 }
@@ -209,7 +243,8 @@ func TestAmountText(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want Amount
-	}{{"12.5", Amount{12.5, false}}, {" 35 % ", Amount{0.35, true}}, {"1e3", Amount{1000, false}}, {"0%", Amount{0, true}}} {
+	}{{"12.5", Amount{12.5, false}}, {" 35 % ", Amount{0.35, true}}, {"1e3", Amount{1000, false}},
+		{"0%", Amount{0, true}}} {
 		var got Amount
 		if err := got.UnmarshalText([]byte(tt.text)); err != nil || got != tt.want {
 			t.Errorf("%q: got %v, %v", tt.text, got, err)

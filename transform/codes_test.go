@@ -11,9 +11,11 @@ import (
 // After a mask, a label stays if its code still means the same.
 func TestLabelsFollowMasks(t *testing.T) {
 	labels := map[float64]string{-9: "refused", 0: "none", 1: "one", 2: "two", 85: "eighty-five", 90: "ninety"}
-	field := microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64, Described: &microdata.Description{Label: "of the variable", Missing: []microdata.MissingCodes{{From: -9, To: -9}}}}
+	field := microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64,
+		Described: &microdata.Description{Label: "of the variable", Missing: []microdata.MissingCodes{{From: -9, To: -9}}}}
 	for x, label := range labels {
-		field.Described.Values = append(field.Described.Values, microdata.ValueLabel{Value: microdata.Code{Number: x}, Label: label})
+		field.Described.Values = append(field.Described.Values,
+			microdata.ValueLabel{Value: microdata.Code{Number: x}, Label: label})
 	}
 	tag := microdata.ValueLabel{Value: microdata.Code{Tag: 'a'}, Label: "tagged"}
 	field.Described.Values = append(field.Described.Values, tag)
@@ -23,18 +25,23 @@ func TestLabelsFollowMasks(t *testing.T) {
 		kept   []float64
 		tagged bool
 	}{
-		"noise":             {&Noise{Columns: columns, SD: new(Amount)}, nil, false},
-		"round":             {&Round{Columns: columns}, nil, false},
-		"swap":              {&Swap{Columns: columns}, []float64{-9, 0, 1, 2, 85, 90}, true},
-		"shuffle":           {&Shuffle{Columns: columns}, []float64{-9, 0, 1, 2, 85, 90}, true},
-		"suppress":          {&Suppress{Keys: columns}, []float64{-9, 0, 1, 2, 85, 90}, true},
-		"pram":              {&PRAM{Columns: columns, Keep: new(.9), Categories: []string{"1", "2"}}, []float64{-9, 0, 1, 2, 85, 90}, true},
-		"pram, other":       {&PRAM{Columns: columns, Keep: new(.9), Categories: []string{"1", "2"}, Other: new("2")}, []float64{-9, 0, 1, 85, 90}, true},
-		"topcode":           {&Topcode{Columns: columns, Upper: new(85.0), Lower: new(0.0)}, []float64{1, 2}, true},
-		"topcode, mean":     {&Topcode{Columns: columns, Upper: new(85.0), Replace: "mean"}, nil, false},
-		"topcode, data":     {&Topcode{Columns: columns, UpperPercentile: new(95.0)}, nil, false},
-		"recode":            {&Recode{Columns: columns, Map: map[string]string{"0": "0", "1": "2", "2": "2", "85": "90", "90": "85"}}, []float64{0}, true},
-		"recode, other":     {&Recode{Columns: columns, Map: map[string]string{"0": "0", "1": "1"}, Other: new("1")}, []float64{0}, true},
+		"noise":    {&Noise{Columns: columns, SD: new(Amount)}, nil, false},
+		"round":    {&Round{Columns: columns}, nil, false},
+		"swap":     {&Swap{Columns: columns}, []float64{-9, 0, 1, 2, 85, 90}, true},
+		"shuffle":  {&Shuffle{Columns: columns}, []float64{-9, 0, 1, 2, 85, 90}, true},
+		"suppress": {&Suppress{Keys: columns}, []float64{-9, 0, 1, 2, 85, 90}, true},
+		"pram": {&PRAM{Columns: columns, Keep: new(.9), Categories: []string{"1", "2"}},
+			[]float64{-9, 0, 1, 2, 85, 90}, true},
+		"pram, other": {&PRAM{Columns: columns, Keep: new(.9), Categories: []string{"1", "2"}, Other: new("2")},
+			[]float64{-9, 0, 1, 85, 90}, true},
+		"topcode":       {&Topcode{Columns: columns, Upper: new(85.0), Lower: new(0.0)}, []float64{1, 2}, true},
+		"topcode, mean": {&Topcode{Columns: columns, Upper: new(85.0), Replace: "mean"}, nil, false},
+		"topcode, data": {&Topcode{Columns: columns, UpperPercentile: new(95.0)}, nil, false},
+		"recode": {
+			&Recode{Columns: columns, Map: map[string]string{"0": "0", "1": "2", "2": "2", "85": "90", "90": "85"}},
+			[]float64{0}, true},
+		"recode, other": {&Recode{Columns: columns, Map: map[string]string{"0": "0", "1": "1"}, Other: new("1")},
+			[]float64{0}, true},
 		"recode to a class": {&Recode{Columns: columns, Breaks: []float64{0, 1, 90}, Labels: []string{"1", "2"}}, nil, true},
 	} {
 		f, _ := FieldAfter([]Spec{{Params: c.mask}}, field)
@@ -53,7 +60,8 @@ func TestLabelsFollowMasks(t *testing.T) {
 				t.Errorf("%s: %v is still called %q", name, v.Value.Number, v.Label)
 			}
 		}
-		if len(got) != len(want) || tagged != c.tagged || (len(f.Described.Missing) == 1) != want[-9] || f.Described.Label == "" {
+		if len(got) != len(want) || tagged != c.tagged || (len(f.Described.Missing) == 1) != want[-9] ||
+			f.Described.Label == "" {
 			t.Errorf("%s: kept %v, tagged %v, %v", name, got, tagged, f.Described.Missing)
 		}
 	}
@@ -62,7 +70,8 @@ func TestLabelsFollowMasks(t *testing.T) {
 		missing := field
 		missing.Missing = &microdata.Missing{Codes: []string{"-9"}, Null: null}
 		f, _ := FieldAfter([]Spec{{Params: &Noise{Columns: columns, SD: new(Amount)}}}, missing)
-		if got := f.Described.LabelOf(microdata.Code{Number: -9}); (got == "refused") == null || len(f.Described.Values) > 1 || (len(f.Described.Missing) == 1) == null {
+		if got := f.Described.LabelOf(microdata.Code{Number: -9}); (got == "refused") == null ||
+			len(f.Described.Values) > 1 || (len(f.Described.Missing) == 1) == null {
 			t.Errorf("a declared code, as null %v: %q of %v", null, got, f.Described.Values)
 		}
 	}

@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// The law of a topcode with means is the map that the mask applies, at the bounds, beside them and beyond; a column that is
-// permuted has the law of its other masks, a record of it has none; means of ends have none.
+// The law of a topcode with means is the map that the mask applies, at the bounds, beside them and beyond; a column
+// that is permuted has the law of its other masks, a record of it has none; means of ends have none.
 func TestLawOfMeansAndPermutations(t *testing.T) {
-	s := &tailStep{of: &Topcode{Replace: "mean"}, columns: []tail{{column: &column{ColumnInfo: ColumnInfo{Name: "x"}}, lower: 10, upper: 50, low: 4, high: 80}}}
+	s := &tailStep{of: &Topcode{Replace: "mean"},
+		columns: []tail{{column: &column{ColumnInfo: ColumnInfo{Name: "x"}}, lower: 10, upper: 50, low: 4, high: 80}}}
 	f := s.law("x")[0].level
 	for x, want := range map[float64]float64{-3: 4, 9.99: 4, 10: 10, 30: 30, 50: 50, 50.01: 80, 1000: 80} {
 		if got := f.apply(x); got != want {
@@ -17,7 +18,8 @@ func TestLawOfMeansAndPermutations(t *testing.T) {
 	}
 	for _, bound := range []float64{3.9, 4, 9, 10, 20, 50, 79, 80, 90} {
 		most := f.upTo(bound)
-		for _, x := range []float64{-1e9, 3, 9.999, math.Nextafter(10, 0), 10, 19, 20, 21, 50, math.Nextafter(50, 60), 79, 81, 1e9} {
+		for _, x := range []float64{-1e9, 3, 9.999, math.Nextafter(10, 0), 10, 19, 20, 21, 50, math.Nextafter(50, 60), 79, 81,
+			1e9} {
 			if (x <= most) != (f.apply(x) <= bound) {
 				t.Errorf("values that become at most %v end at %v, but %v becomes %v", bound, most, x, f.apply(x))
 			}
@@ -31,7 +33,8 @@ func TestLawOfMeansAndPermutations(t *testing.T) {
 	for name, c := range map[string]struct {
 		p    Params
 		want bool
-	}{"rankswap": {&RankSwap{}, true}, "with ends": {&RankSwap{Top: &ends}, false}, "shuffle": {&Shuffle{}, true}, "microaggregate": {&Microaggregate{}, false}} {
+	}{"rankswap": {&RankSwap{}, true}, "with ends": {&RankSwap{Top: &ends}, false}, "shuffle": {&Shuffle{}, true},
+		"microaggregate": {&Microaggregate{}, false}} {
 		if declared(c.p).Permutes != c.want {
 			t.Errorf("%s permutes: %v", name, !c.want)
 		}

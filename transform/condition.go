@@ -73,7 +73,8 @@ func (c condition) columns() (list []string) {
 	return list
 }
 
-var errCondition = errors.New(`must be comparisons of a column with a number or a text (quoted where it is not one word), such as wage > 0 and status = employed`)
+var errCondition = errors.New(
+	`must be comparisons of a column with a number or a text (quoted where it is not one word), such as wage > 0 and status = employed`)
 
 // parseCondition reads comparisons joined by "and". The name of a column that is not one word is quoted.
 func parseCondition(text string) (condition, error) {
@@ -120,7 +121,8 @@ func parseComparison(text string) (c comparison, rest string, err error) {
 		return c, rest, nil
 	}
 	c.number, err = strconv.ParseFloat(value, 64)
-	if word := err != nil && errors.Is(err, strconv.ErrSyntax) && !strings.EqualFold(value, "and"); word && (c.op == "=" || c.op == "!=") {
+	if word := err != nil && errors.Is(err, strconv.ErrSyntax) && !strings.EqualFold(value, "and"); word &&
+		(c.op == "=" || c.op == "!=") {
 		c.text, c.number, c.ofText = value, microdata.CategoryCode([]byte(value)), true // a text of one word
 		return c, rest, nil
 	}

@@ -57,7 +57,8 @@ func checkCopies(masks []Spec, i, own int) (ps check.Problems) {
 	}
 	for k, m := range masks[:i] {
 		if n := declared(m.Params).copies; n > 1 && n != own {
-			ps.Addf(fmt.Sprintf("[%d].%s.copies", i, masks[i].Kind()), "must be the same in each mask, got %d, and %d at mask [%d]", own, n, k)
+			ps.Addf(fmt.Sprintf("[%d].%s.copies", i, masks[i].Kind()),
+				"must be the same in each mask, got %d, and %d at mask [%d]", own, n, k)
 			break
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // columns of other masks are equal in all copies.
 func TestCopies(t *testing.T) {
 	columns := tiedData(600, 8)
-	masks := []Spec{mask(&Noise{Columns: []string{"c"}, SD: amount(1)}), synthesise(Synthesise{Columns: []string{"a", "b"}, Copies: ptr(3)})}
+	masks := []Spec{mask(&Noise{Columns: []string{"c"}, SD: amount(1)}),
+		synthesise(Synthesise{Columns: []string{"a", "b"}, Copies: ptr(3)})}
 	if got := Copies(masks); got != 3 || Copies(masks[:1]) != 1 || CopiesOf(masks, "b") != 3 || CopiesOf(masks, "c") != 1 {
 		t.Fatalf("%d copies", got)
 	}
@@ -52,12 +53,14 @@ func TestCopiesAreRefused(t *testing.T) {
 		}
 	}
 	two := func(first, second int) []Spec {
-		return []Spec{synthesise(Synthesise{Columns: []string{"a"}, Copies: ptr(first)}), synthesise(Synthesise{Columns: []string{"b"}}), synthesise(Synthesise{Columns: []string{"c"}, Copies: ptr(second)})}
+		return []Spec{synthesise(Synthesise{Columns: []string{"a"}, Copies: ptr(first)}),
+			synthesise(Synthesise{Columns: []string{"b"}}), synthesise(Synthesise{Columns: []string{"c"}, Copies: ptr(second)})}
 	}
 	if ps := CheckSpecs(two(3, 3)); len(ps) != 0 {
 		t.Error(ps)
 	}
-	if ps := CheckSpecs(two(3, 2)); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), "[2].synthesise.copies: must be the same in each mask, got 2, and 3 at mask [0]") {
+	if ps := CheckSpecs(two(3, 2)); len(ps) != 1 ||
+		!strings.HasPrefix(ps[0].Error(), "[2].synthesise.copies: must be the same in each mask, got 2, and 3 at mask [0]") {
 		t.Error(ps)
 	}
 }

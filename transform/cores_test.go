@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A release is the same whatever the number of cores, of each mask that computes with all values: of more records than one core
-// takes at a time, with values that many share, and missing ones.
+// A release is the same whatever the number of cores, of each mask that computes with all values: of more records than
+// one core takes at a time, with values that many share, and missing ones.
 func TestReleasesDoNotDependOnCores(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
@@ -28,15 +28,16 @@ func TestReleasesDoNotDependOnCores(t *testing.T) {
 	columns[1].null = []int{1, n / 2, n - 1}
 	setup := testSetup(t, columns...)
 	for name, m := range map[string]Params{
-		"rankswap":            &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.2), Top: ptr(0.01)},
-		"shuffle":             &Shuffle{Columns: []string{"a", "b"}, On: []string{"d"}},
-		"shuffle with gaps":   &Shuffle{Columns: []string{"a"}, On: []string{"b", "d"}},
-		"regressions":         &Synthesise{Columns: []string{"a", "b"}, On: []string{"d"}, By: []string{"c"}},
-		"normal regressions":  &Synthesise{Columns: []string{"a", "b"}, On: []string{"c", "d"}, Method: "normal"},
-		"trees":               &Synthesise{Columns: []string{"a", "b"}, On: []string{"d"}, Method: "cart"},
-		"trees of categories": &Synthesise{Columns: []string{"c", "a"}, On: []string{"d"}, Categories: []string{"c"}, Method: "cart"},
-		"groups in strata":    &Microaggregate{Columns: []string{"a", "d"}, K: ptr(50), By: []string{"c"}},
-		"groups of columns":   &Microaggregate{Columns: []string{"a", "b"}, K: ptr(4), Method: "univariate"},
+		"rankswap":           &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.2), Top: ptr(0.01)},
+		"shuffle":            &Shuffle{Columns: []string{"a", "b"}, On: []string{"d"}},
+		"shuffle with gaps":  &Shuffle{Columns: []string{"a"}, On: []string{"b", "d"}},
+		"regressions":        &Synthesise{Columns: []string{"a", "b"}, On: []string{"d"}, By: []string{"c"}},
+		"normal regressions": &Synthesise{Columns: []string{"a", "b"}, On: []string{"c", "d"}, Method: "normal"},
+		"trees":              &Synthesise{Columns: []string{"a", "b"}, On: []string{"d"}, Method: "cart"},
+		"trees of categories": &Synthesise{Columns: []string{"c", "a"}, On: []string{"d"}, Categories: []string{"c"},
+			Method: "cart"},
+		"groups in strata":  &Microaggregate{Columns: []string{"a", "d"}, K: ptr(50), By: []string{"c"}},
+		"groups of columns": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(4), Method: "univariate"},
 	} {
 		var want [][]float64
 		for _, cores := range []int{1, 2, 3, 16} {

@@ -51,10 +51,12 @@ func (m *Noise) checkCorrelated(ps *check.Problems) {
 		ps.Addf("columns", "must be 2 to %d columns with correlated: true, got %d", greatestColumns, len(m.Columns))
 	}
 	if m.SD != nil && !m.SD.Relative {
-		ps.Addf("sd", "must be a percentage with correlated: true, because the covariance of the noise is proportional to that of the data, got %v", m.SD.Value)
+		ps.Addf("sd",
+			"must be a percentage with correlated: true, because the covariance of the noise is proportional to that of the data, got %v", m.SD.Value)
 	}
 	if m.Distribution != "" && m.Distribution != "normal" {
-		ps.Addf("distribution", "must be normal with correlated: true: sums of %s draws have another distribution", m.Distribution)
+		ps.Addf("distribution", "must be normal with correlated: true: sums of %s draws have another distribution",
+			m.Distribution)
 	}
 	if len(m.Tiers) > 0 {
 		ps.Addf("tiers", "must be left out with correlated: true, whose noise has one covariance for all records")
@@ -96,7 +98,9 @@ type correlatedColumn struct {
 // correlations of all columns of among.
 func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
 	if len(c.setup.Identity) > 0 {
-		return nil, fmt.Errorf("%s: must not have correlated: true beside identity columns: a value that a respondent keeps would have new noise wherever another one changed, and could be averaged", c.at(i))
+		return nil,
+			fmt.Errorf(
+				"%s: must not have correlated: true beside identity columns: a value that a respondent keeps would have new noise wherever another one changed, and could be averaged", c.at(i))
 	}
 	s := &correlatedStep{mask: i}
 	before := c.digestOf("columns", among...)

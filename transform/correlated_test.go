@@ -232,7 +232,8 @@ func TestFactorOfCorrelations(t *testing.T) {
 				}
 			}
 		}
-		if sound := name == "sound" || name == "equal" || name == "opposite"; sound && shrunk > 1e-6 || !sound && shrunk < 0.01 {
+		if sound := name == "sound" || name == "equal" || name == "opposite"; sound && shrunk > 1e-6 || !sound &&
+			shrunk < 0.01 {
 			t.Errorf("%s: off by %v", name, shrunk)
 		}
 	}
@@ -240,10 +241,13 @@ func TestFactorOfCorrelations(t *testing.T) {
 
 func TestCorrelatedNoiseIsRefused(t *testing.T) {
 	for want, m := range map[string]*Noise{
-		"columns: must be 2 to 64 columns with correlated: true, got 1":                         correlatedNoise(10, "a"),
-		"sd: must be a percentage with correlated: true":                                        {Columns: []string{"a", "b"}, SD: amount(3), Correlated: true},
-		"distribution: must be normal with correlated: true: sums of laplace draws":             {Columns: []string{"a", "b"}, SD: percent(3), Distribution: "laplace", Correlated: true},
-		"tiers: must be left out with correlated: true, whose noise has one covariance for all": {Columns: []string{"a", "b"}, SD: percent(3), Tiers: []Tier{{ptr(1.0), ptr(2.0)}}, Correlated: true},
+		"columns: must be 2 to 64 columns with correlated: true, got 1": correlatedNoise(10, "a"),
+		"sd: must be a percentage with correlated: true": {Columns: []string{"a", "b"},
+			SD: amount(3), Correlated: true},
+		"distribution: must be normal with correlated: true: sums of laplace draws": {Columns: []string{"a", "b"},
+			SD: percent(3), Distribution: "laplace", Correlated: true},
+		"tiers: must be left out with correlated: true, whose noise has one covariance for all": {Columns: []string{"a", "b"},
+			SD: percent(3), Tiers: []Tier{{ptr(1.0), ptr(2.0)}}, Correlated: true},
 	} {
 		ps := m.Check()
 		if len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
@@ -253,12 +257,14 @@ func TestCorrelatedNoiseIsRefused(t *testing.T) {
 	columns := linkedData(10)[:3]
 	setup := testSetup(t, columns...)
 	noise := mask(correlatedNoise(30, "a", "b"))
-	if _, err := NewChain([]Spec{noise, mask(&Truncate{Columns: []string{"b"}, Lower: ptr(0.0), Mode: "redraw"})}, setup); err == nil || !strings.Contains(err.Error(), "correlated") {
+	if _, err := NewChain([]Spec{noise, mask(&Truncate{Columns: []string{"b"}, Lower: ptr(0.0), Mode: "redraw"})},
+		setup); err == nil || !strings.Contains(err.Error(), "correlated") {
 		t.Errorf("redraw after correlated noise: %v", err)
 	}
 	unknown := setup
 	unknown.Correlations = nil
-	if _, err := NewChain([]Spec{noise}, unknown); err == nil || !strings.Contains(err.Error(), `the correlation of "b" and "a" is not known`) {
+	if _, err := NewChain([]Spec{noise}, unknown); err == nil ||
+		!strings.Contains(err.Error(), `the correlation of "b" and "a" is not known`) {
 		t.Errorf("no correlations: %v", err)
 	}
 	setup.Identity = []int{2}

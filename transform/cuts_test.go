@@ -24,7 +24,10 @@ func TestCategoriesIndependentOfBlocks(t *testing.T) {
 	}
 	masks[1].Name = "second"
 	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String} {
-		c, err := NewChain(masks, Setup{Key: testKey(t, 9), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: typ}, Decimals: 0}}})
+		c,
+			err := NewChain(masks,
+			Setup{Key: testKey(t, 9),
+				Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: typ}, Decimals: 0}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,11 +81,17 @@ func TestCategoriesIndependentOfBlocks(t *testing.T) {
 func TestTextIsNoNumber(t *testing.T) {
 	code := microdata.CategoryCode([]byte("x"))
 	m := &Recode{Columns: []string{"a"}, Map: map[string]string{numberText(code): "x", "5": "5"}}
-	released, b := categories(t, []Spec{mask(m)}, arrow.PrimitiveTypes.Float64, "["+strconv.FormatFloat(code, 'f', -1, 64)+", 5]")
+	released,
+		b := categories(t, []Spec{mask(m)}, arrow.PrimitiveTypes.Float64, "["+strconv.FormatFloat(code, 'f', -1, 64)+", 5]")
 	if !slices.Equal(released, []string{"x", "5"}) || len(b.Rejects) > 0 {
 		t.Errorf("%q, %v", released, b.Rejects)
 	}
-	c, err := NewChain([]Spec{mask(m)}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64}, Decimals: -1}}})
+	c,
+		err := NewChain([]Spec{mask(m)},
+		Setup{
+			Key: testKey(t, 5),
+			Columns: []ColumnInfo{
+				{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64}, Decimals: -1}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +107,8 @@ func TestTextIsNoNumber(t *testing.T) {
 // Gathered values differ if any value of any column or stratum differs.
 func TestGatheredAreToldApart(t *testing.T) {
 	const n = 1<<13 + 3 // more than a part
-	g := &gatheredData{values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)}, strata: make([]int32, n)}
+	g := &gatheredData{values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)},
+		strata: make([]int32, n)}
 	seen := map[any]bool{g.sum(): true}
 	for _, at := range []int{0, 1, n/2 + 1, 1<<13 - 1, 1 << 13, n - 1} {
 		for k := range g.values {
@@ -128,7 +138,8 @@ func TestGatheredAreToldApart(t *testing.T) {
 	all := &aggregation{k: 2, univariate: true}
 	for range 2 {
 		for _, last := range []float64{9, 11} {
-			of := &gatheredData{values: [][]float64{slices.Clone(two.values[0]), slices.Clone(two.values[1])}, strata: two.strata,
+			of := &gatheredData{values: [][]float64{slices.Clone(two.values[0]), slices.Clone(two.values[1])},
+				strata:  two.strata,
 				columns: []*column{{decimals: -1}, {decimals: -1}}}
 			of.values[1][3] = last
 			if err := one.of(0, of, all); err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Date masks dates and moments: the middle of the week, month, quarter or year, one shift for all dates of a respondent (as in HIPAA's practice; Hripcsak
-// et al. 2016), or the age at a date. Noise in days is the mask noise.
+// Date masks dates and moments: the middle of the week, month, quarter or year, one shift for all dates of a respondent
+// (as in HIPAA's practice; Hripcsak et al. 2016), or the age at a date. Noise in days is the mask noise.
 type Date struct {
 	Columns []string  `yaml:"columns" doc:"the columns to mask"`
 	Round   string    `yaml:"round" doc:"release the middle of the week (Thursday), month, quarter or year" enum:"week,month,quarter,year"`
@@ -105,7 +105,8 @@ func (m *Date) zone(byDefault *time.Location) (*time.Location, error) {
 // Describe implements Params.
 func (m *Date) Describe() Description {
 	d := Description{
-		Scope: ScopeRecord, OnCategories: m.Shift == nil, OnDays: m.Age == nil, Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn,
+		Scope: ScopeRecord, OnCategories: m.Shift == nil, OnDays: m.Age == nil, Parameters: m.parameters, Action: m.action,
+		Published: m, OnColumn: m.onColumn,
 		among: m.checkAmong, rejects: true, // what is no date, and what has no identifier
 	}
 	if m.Age != nil {
@@ -114,7 +115,8 @@ func (m *Date) Describe() Description {
 	if m.Shift != nil {
 		d.Reads = []ReadColumn{{"by", m.By, "what says whose dates are shifted"}}
 		d.ReadsHidden = true
-		d.Warns = "all dates of a respondent are shifted alike: whoever knows one of them knows the others to the day (R is infinite); the figures are for a snooper who knows none"
+		d.Warns =
+			"all dates of a respondent are shifted alike: whoever knows one of them knows the others to the day (R is infinite); the figures are for a snooper who knows none"
 	}
 	return d
 }
@@ -134,7 +136,9 @@ func (m *Date) Reads() []string {
 func (m *Date) checkAmong(masks []Spec, i int) (ps check.Problems) {
 	for k, name := range m.Columns {
 		if j := lastMaskOn(masks[:i], name); j >= 0 && m.Shift != nil {
-			ps.Addf(fmt.Sprintf("[%d].date.columns[%d]", i, k), "must not be changed before the shift, which keeps the intervals of the original dates; mask [%d] (%s) changes %s", j, masks[j].Kind(), strconv.Quote(name))
+			ps.Addf(fmt.Sprintf("[%d].date.columns[%d]", i, k),
+				"must not be changed before the shift, which keeps the intervals of the original dates; mask [%d] (%s) changes %s",
+				j, masks[j].Kind(), strconv.Quote(name))
 		}
 	}
 	return ps
@@ -244,7 +248,9 @@ func (m *Date) column(col *column) (dateColumn, error) {
 	case col.Field.Numeric():
 		of.perDay, of.moment = unitsPerDay[m.Unit], m.Unit != "days"
 	case !textField(t) || m.Shift != nil:
-		return of, fmt.Errorf("must hold dates, moments or whole numbers with a unit%s, got %s", map[bool]string{true: "", false: ", or text"}[m.Shift != nil], microdata.TypeName(t))
+		return of,
+			fmt.Errorf("must hold dates, moments or whole numbers with a unit%s, got %s",
+				map[bool]string{true: "", false: ", or text"}[m.Shift != nil], microdata.TypeName(t))
 	}
 	return of, nil
 }

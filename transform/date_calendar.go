@@ -77,7 +77,8 @@ func dateOf(text string) (civil, bool) {
 	return c, ok && c.day > 0
 }
 
-// partialOf reads a date of which the day, or month and day, may be missing or 0: 1987-05-14, 1987-05, 1987-05-00, 1987, 1987-00-00.
+// partialOf reads a date of which the day, or month and day, may be missing or 0: 1987-05-14, 1987-05, 1987-05-00,
+// 1987, 1987-00-00.
 func partialOf(text string) (c civil, ok bool) {
 	parts := strings.Split(text, "-")
 	fields := []*int{&c.year, &c.month, &c.day}

@@ -25,16 +25,20 @@ func (s *dateStep) keeps(l *keepingOf, i int) {
 	l.changed(i)
 	for k := range s.columns {
 		if col := &s.columns[k]; col.Name == l.name && s.of.Age == nil {
-			l.fixed = append(l.fixed, func(x float64) bool { y, reason := s.number(col, x, nil, 0); return reason == "" && y == x })
+			l.fixed = append(l.fixed, func(x float64) bool {
+				y, reason := s.number(col, x, nil, 0)
+				return reason == "" && y == x
+			})
 		}
 	}
 }
 
-// RoundsDates reports whether some mask replaces dates by the middle of their interval: R then is that of a snooper who does not know how the dates
-// lie in it.
+// RoundsDates reports whether some mask replaces dates by the middle of their interval: R then is that of a snooper who
+// does not know how the dates lie in it.
 func RoundsDates(masks []Spec, column string) bool {
 	for _, m := range masks {
-		if a, ok := ActionOf(m.Params, column, 1).(Recoding); ok && a.Midpoints && declared(m.Params).OnDays && slices.Contains(m.Params.Masks(), column) {
+		if a, ok := ActionOf(m.Params, column, 1).(Recoding); ok && a.Midpoints && declared(m.Params).OnDays &&
+			slices.Contains(m.Params.Masks(), column) {
 			return true
 		}
 	}
@@ -43,7 +47,8 @@ func RoundsDates(masks []Spec, column string) bool {
 
 func (m *Date) parameters() []Parameter {
 	var list []Parameter
-	for name, word := range map[string]string{"round": m.Round, "by": m.By, "scope": m.Scope, "zone": m.Zone, "unit": m.Unit} {
+	for name, word := range map[string]string{"round": m.Round, "by": m.By, "scope": m.Scope, "zone": m.Zone,
+		"unit": m.Unit} {
 		if word != "" {
 			list = append(list, Parameter{name, word})
 		}
@@ -68,8 +73,8 @@ func (m *Date) parameters() []Parameter {
 	return list
 }
 
-// action: a date that is rounded or an age is a function of the value; a shift is noise that is uniform on whole days, and the same
-// for all dates of a respondent.
+// action: a date that is rounded or an age is a function of the value; a shift is noise that is uniform on whole days,
+// and the same for all dates of a respondent.
 func (m *Date) action(string, float64) Action {
 	switch {
 	case m.Shift != nil:
@@ -101,7 +106,8 @@ func (m *Date) PublishedAction(p Published, _ string) Action {
 func (m *Date) Words(p Published, _ string) string {
 	switch {
 	case p.Has("shift"):
-		words := "shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original"
+		words :=
+			"shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original"
 		if v, ok := p.number("shift"); ok {
 			words += "; by at most " + p.Number(v) + " days"
 		}

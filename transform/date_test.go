@@ -21,7 +21,10 @@ func dated(t *testing.T, m Params, of arrow.DataType, json, by string) []string 
 	masks := []Spec{mask(m)}
 	f := microdata.Field{Name: "a", Type: of, Nullable: true}
 	days := InDays(masks, f)
-	setup := Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: f, Decimals: -1, Days: days}, {Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: text64}}}}
+	setup := Setup{
+		Key: testKey(t, 5),
+		Columns: []ColumnInfo{{Name: "a", Field: f, Decimals: -1, Days: days},
+			{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: text64}}}}
 	if days {
 		setup.Columns[0].Decimals = DecimalsOfDays(of)
 	}
@@ -45,7 +48,8 @@ func dated(t *testing.T, m Params, of arrow.DataType, json, by string) []string 
 			t.Fatal(err)
 		}
 	}
-	microdata.FillDays(b, &microdata.Layout{Read: []microdata.Want{{As: microdata.Array, Days: days}, {Field: 1, As: microdata.Array}}})
+	microdata.FillDays(b,
+		&microdata.Layout{Read: []microdata.Want{{As: microdata.Array, Days: days}, {Field: 1, As: microdata.Array}}})
 	if err := c.Apply(b); err != nil {
 		t.Fatal(err)
 	}
@@ -76,19 +80,33 @@ func TestRoundingOfDates(t *testing.T) {
 		of       arrow.DataType
 		in, want string
 	}{
-		"months":       {toMiddle("month"), day, `["2024-02-01", "2024-02-29", "2023-02-28", "2023-04-30", "2023-12-31", null, "1969-12-31", "1900-02-28"]`, "2024-02-15 2024-02-15 2023-02-14 2023-04-15 2023-12-16 null 1969-12-16 1900-02-14"},
-		"weeks":        {toMiddle("week"), day, `["2024-02-26", "2024-03-03", "2024-03-04", "1970-01-01", "1969-12-28", "1969-12-29"]`, "2024-02-29 2024-02-29 2024-03-07 1970-01-01 1969-12-25 1970-01-01"},
-		"quarters":     {toMiddle("quarter"), day, `["2024-01-01", "2024-03-31", "2024-04-01", "2023-12-31"]`, "2024-02-15 2024-02-15 2024-05-16 2023-11-15"},
-		"years":        {toMiddle("year"), day, `["2024-01-01", "2023-12-31"]`, "2024-07-01 2023-07-02"},
-		"64 bits":      {toMiddle("year"), arrow.FixedWidthTypes.Date64, `["2023-12-31"]`, "2023-07-02"},
-		"moments":      {toMiddle("year"), moment, `["2023-12-31T23:59:59Z", "2024-01-01T00:00:00Z"]`, "2023-07-02T12:00:00Z 2024-07-02T00:00:00Z"},
-		"a zone":       {toMiddle("month"), vienna, `["2024-06-30T21:59:59Z", "2024-06-30T22:00:00Z"]`, "2024-06-16T00:00:00+02:00 2024-07-16T12:00:00+02:00"},
-		"another zone": {&Date{Columns: []string{"a"}, Round: "month", Zone: "America/New_York"}, moment, `["2024-07-01T03:59:59Z", "2024-07-01T04:00:00Z"]`, "2024-06-16T04:00:00Z 2024-07-16T16:00:00Z"},
-		"summer time":  {toMiddle("month"), vienna, `["2024-03-10T00:00:00Z"]`, "2024-03-16T11:30:00+01:00"},
-		"texts":        {toMiddle("month"), text64, `["2024-02-29", "2023-02-29", "2023-02-28", "1987-00-00", "1987", "1987-05-00", "1987-05", "", null, "14.5.1987", "1987-05-14T10:00", "1987-13-00", "1987-00-14"]`, "2024-02-15|is no date|2023-02-14|1987-00-00|1987|1987-05-16|1987-05-16|null|null|is no date|is no date|is no date|is no date"},
-		"years texts":  {toMiddle("year"), text64, `["1987-00-00", "1987", "1987-05-00", "1988-01-01"]`, "1987-07-02 1987-07-02 1987-07-02 1988-07-01"},
-		"seconds":      {&Date{Columns: []string{"a"}, Round: "year", Unit: "seconds"}, arrow.PrimitiveTypes.Int64, `[1704067199, 1704067200, null]`, fmt.Sprint(time.Date(2023, 7, 2, 12, 0, 0, 0, time.UTC).Unix(), " ", time.Date(2024, 7, 2, 0, 0, 0, 0, time.UTC).Unix(), " null")},
-		"days":         {&Date{Columns: []string{"a"}, Round: "week", Unit: "days"}, arrow.PrimitiveTypes.Int32, `[0, 3, 4, 9000000]`, "0|0|7|is no date"},
+		"months": {toMiddle("month"), day,
+			`["2024-02-01", "2024-02-29", "2023-02-28", "2023-04-30", "2023-12-31", null, "1969-12-31", "1900-02-28"]`,
+			"2024-02-15 2024-02-15 2023-02-14 2023-04-15 2023-12-16 null 1969-12-16 1900-02-14"},
+		"weeks": {toMiddle("week"), day,
+			`["2024-02-26", "2024-03-03", "2024-03-04", "1970-01-01", "1969-12-28", "1969-12-29"]`,
+			"2024-02-29 2024-02-29 2024-03-07 1970-01-01 1969-12-25 1970-01-01"},
+		"quarters": {toMiddle("quarter"), day, `["2024-01-01", "2024-03-31", "2024-04-01", "2023-12-31"]`,
+			"2024-02-15 2024-02-15 2024-05-16 2023-11-15"},
+		"years":   {toMiddle("year"), day, `["2024-01-01", "2023-12-31"]`, "2024-07-01 2023-07-02"},
+		"64 bits": {toMiddle("year"), arrow.FixedWidthTypes.Date64, `["2023-12-31"]`, "2023-07-02"},
+		"moments": {toMiddle("year"), moment, `["2023-12-31T23:59:59Z", "2024-01-01T00:00:00Z"]`,
+			"2023-07-02T12:00:00Z 2024-07-02T00:00:00Z"},
+		"a zone": {toMiddle("month"), vienna, `["2024-06-30T21:59:59Z", "2024-06-30T22:00:00Z"]`,
+			"2024-06-16T00:00:00+02:00 2024-07-16T12:00:00+02:00"},
+		"another zone": {&Date{Columns: []string{"a"}, Round: "month", Zone: "America/New_York"}, moment,
+			`["2024-07-01T03:59:59Z", "2024-07-01T04:00:00Z"]`, "2024-06-16T04:00:00Z 2024-07-16T16:00:00Z"},
+		"summer time": {toMiddle("month"), vienna, `["2024-03-10T00:00:00Z"]`, "2024-03-16T11:30:00+01:00"},
+		"texts": {toMiddle("month"), text64,
+			`["2024-02-29", "2023-02-29", "2023-02-28", "1987-00-00", "1987", "1987-05-00", "1987-05", "", null, "14.5.1987", "1987-05-14T10:00", "1987-13-00", "1987-00-14"]`, "2024-02-15|is no date|2023-02-14|1987-00-00|1987|1987-05-16|1987-05-16|null|null|is no date|is no date|is no date|is no date"},
+		"years texts": {toMiddle("year"), text64, `["1987-00-00", "1987", "1987-05-00", "1988-01-01"]`,
+			"1987-07-02 1987-07-02 1987-07-02 1988-07-01"},
+		"seconds": {&Date{Columns: []string{"a"}, Round: "year", Unit: "seconds"}, arrow.PrimitiveTypes.Int64,
+			`[1704067199, 1704067200, null]`,
+			fmt.Sprint(time.Date(2023, 7, 2, 12, 0, 0, 0, time.UTC).Unix(), " ",
+				time.Date(2024, 7, 2, 0, 0, 0, 0, time.UTC).Unix(), " null")},
+		"days": {&Date{Columns: []string{"a"}, Round: "week", Unit: "days"}, arrow.PrimitiveTypes.Int32,
+			`[0, 3, 4, 9000000]`, "0|0|7|is no date"},
 	} {
 		sep := " "
 		if strings.Contains(c.want, "|") {
@@ -149,16 +167,24 @@ func TestAges(t *testing.T) {
 		of       arrow.DataType
 		in, want string
 	}{
-		"years":              {young, day, `["2000-02-28", "2000-02-29", "2024-02-28", "1899-12-31", null, "2024-02-29"]`, "24|23|0|124|null|" + unborn},
-		"on 1 March":         {age("2023-03-01"), day, `["2000-02-29"]`, "23"},
-		"in a leap year":     {age("2024-02-29"), day, `["2000-02-29"]`, "24"},
-		"top":                {&Date{Columns: []string{"a"}, Age: young.Age, Top: &old}, day, `["1930-01-01", "1939-02-28", "1939-03-01"]`, "85|85|84"},
-		"classes":            {&Date{Columns: []string{"a"}, Age: young.Age, Breaks: []float64{0, 18, 65}}, day, `["2006-02-28", "2006-03-01", "1959-02-28", "1950-01-01"]`, "[18,65]|[0,18)|[18,65]|has an age beyond the breaks"},
-		"moments":            {&Date{Columns: []string{"a"}, Age: young.Age, Zone: "Asia/Tokyo"}, &arrow.TimestampType{Unit: arrow.Nanosecond}, `["2000-02-28T14:59:59", "2000-02-28T15:00:00"]`, "24|23"},
-		"texts":              {young, text64, `["2000-02-28", "2000-00-00", "1999-03-00", "", "x"]`, "24|" + partial + "|24|null|is no date"},
-		"texts in classes":   {&Date{Columns: []string{"a"}, Age: young.Age, Breaks: []float64{0, 18, 65}}, text64, `["2000-00-00", "2006-00-00"]`, "[18,65]|" + partial},
-		"days since 1970":    {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "days"}, arrow.PrimitiveTypes.Int64, `[0, 11015, -1]`, "54|24|54"},
-		"seconds since 1970": {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "seconds"}, arrow.PrimitiveTypes.Int64, `[951695999, 951696000]`, "24|24"},
+		"years": {young, day, `["2000-02-28", "2000-02-29", "2024-02-28", "1899-12-31", null, "2024-02-29"]`,
+			"24|23|0|124|null|" + unborn},
+		"on 1 March":     {age("2023-03-01"), day, `["2000-02-29"]`, "23"},
+		"in a leap year": {age("2024-02-29"), day, `["2000-02-29"]`, "24"},
+		"top": {&Date{Columns: []string{"a"}, Age: young.Age, Top: &old}, day,
+			`["1930-01-01", "1939-02-28", "1939-03-01"]`, "85|85|84"},
+		"classes": {&Date{Columns: []string{"a"}, Age: young.Age, Breaks: []float64{0, 18, 65}}, day,
+			`["2006-02-28", "2006-03-01", "1959-02-28", "1950-01-01"]`, "[18,65]|[0,18)|[18,65]|has an age beyond the breaks"},
+		"moments": {&Date{Columns: []string{"a"}, Age: young.Age, Zone: "Asia/Tokyo"},
+			&arrow.TimestampType{Unit: arrow.Nanosecond}, `["2000-02-28T14:59:59", "2000-02-28T15:00:00"]`, "24|23"},
+		"texts": {young, text64, `["2000-02-28", "2000-00-00", "1999-03-00", "", "x"]`,
+			"24|" + partial + "|24|null|is no date"},
+		"texts in classes": {&Date{Columns: []string{"a"}, Age: young.Age, Breaks: []float64{0, 18, 65}}, text64,
+			`["2000-00-00", "2006-00-00"]`, "[18,65]|" + partial},
+		"days since 1970": {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "days"}, arrow.PrimitiveTypes.Int64,
+			`[0, 11015, -1]`, "54|24|54"},
+		"seconds since 1970": {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "seconds"}, arrow.PrimitiveTypes.Int64,
+			`[951695999, 951696000]`, "24|24"},
 	} {
 		if got := strings.Join(dated(t, c.m, c.of, c.in, ""), "|"); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
@@ -166,8 +192,8 @@ func TestAges(t *testing.T) {
 	}
 }
 
-// A shift is uniform on the whole days from −b to b, the same for all dates of a respondent in every file, and others for other respondents,
-// bounds, scopes and keys. χ² with 20 degrees of freedom is beyond 60 less than once in 100,000.
+// A shift is uniform on the whole days from −b to b, the same for all dates of a respondent in every file, and others
+// for other respondents, bounds, scopes and keys. χ² with 20 degrees of freedom is beyond 60 less than once in 100,000.
 func TestShiftOfDates(t *testing.T) {
 	const bound, n = 10, 21_000
 	b := bound
@@ -194,9 +220,11 @@ func TestShiftOfDates(t *testing.T) {
 	if chi > 60 || chi < 3 {
 		t.Errorf("χ² = %v", chi)
 	}
-	// Intervals stay, over the end of February and the year, with the time of the day to the last nanosecond; 7 of one file is "7" of another.
+	// Intervals stay, over the end of February and the year, with the time of the day to the last nanosecond; 7 of one
+	// file is "7" of another.
 	from, to := "2023-12-31T23:59:59.123456789Z", "2024-03-01T10:00:00.000000001Z"
-	moments := dated(t, of, &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}, `["`+from+`", "`+to+`", "`+to+`"]`, `["p0", "p0", "q"]`)
+	moments := dated(t, of, &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"},
+		`["`+from+`", "`+to+`", "`+to+`"]`, `["p0", "p0", "q"]`)
 	between := func(a, b string) time.Duration {
 		x, err := time.Parse(time.RFC3339Nano, a)
 		y, other := time.Parse(time.RFC3339Nano, b)
@@ -212,7 +240,8 @@ func TestShiftOfDates(t *testing.T) {
 		t.Errorf("the same respondent has another shift in another file: %s and %s", day, got[0])
 	}
 	for name, other := range map[string]*Date{
-		"scope": {Columns: of.Columns, Shift: &b, By: "b", Scope: "patient"}, "bound": {Columns: of.Columns, Shift: intOf(11), By: "b", Scope: "person"},
+		"scope": {Columns: of.Columns, Shift: &b, By: "b", Scope: "patient"},
+		"bound": {Columns: of.Columns, Shift: intOf(11), By: "b", Scope: "person"},
 	} {
 		same := 0
 		for i, text := range dated(t, other, arrow.FixedWidthTypes.Date32, in.String()+"]", by.String()+"]") {
@@ -224,11 +253,13 @@ func TestShiftOfDates(t *testing.T) {
 			t.Errorf("another %s: %d of %d are the same", name, same, n)
 		}
 	}
-	if got := dated(t, of, arrow.FixedWidthTypes.Date32, `["2024-02-28", "2024-02-28", null]`, `[null, "", "p0"]`); got[0] != got[1] || !strings.Contains(got[0], "says whose dates") || got[2] != "null" {
+	if got := dated(t, of, arrow.FixedWidthTypes.Date32, `["2024-02-28", "2024-02-28", null]`,
+		`[null, "", "p0"]`); got[0] != got[1] || !strings.Contains(got[0], "says whose dates") || got[2] != "null" {
 		t.Errorf("without identifier: %q", got)
 	}
 	seconds := &Date{Columns: of.Columns, Shift: &b, By: "b", Scope: "person", Unit: "seconds"}
-	if x := dated(t, seconds, arrow.PrimitiveTypes.Int64, `[86399]`, `["p0"]`)[0]; x != fmt.Sprint(86399+float64(86400*(daysOfText(got[0])-civil{2024, 2, 28}.days()))) {
+	if x := dated(t, seconds, arrow.PrimitiveTypes.Int64, `[86399]`, `["p0"]`)[0]; x != fmt.Sprint(
+		86399+float64(86400*(daysOfText(got[0])-civil{2024, 2, 28}.days()))) {
 		t.Errorf("seconds: %s", x)
 	}
 }
@@ -271,11 +302,19 @@ func TestDatesThatAreRefused(t *testing.T) {
 		m    *Date
 		want string
 	}{
-		{&Date{}, "must have one of round, shift and age, got 0"}, {&Date{Round: "month", Age: &at}, "got 2 of them"}, {&Date{Round: "decade"}, "round"},
-		{&Date{Shift: intOf(0), By: "b", Scope: "p"}, "between 1 and 36525 days, got 0"}, {&Date{Shift: intOf(5), Scope: "p"}, "by: must be given"}, {&Date{Shift: intOf(5), By: "b"}, "scope: must be given"},
-		{&Date{Shift: intOf(5), By: "a", Scope: "p"}, "by: must be another column"}, {&Date{Round: "year", By: "b"}, "by: must be left out"}, {&Date{Round: "year", Top: intOf(80)}, "top: needs age"}, {&Date{Round: "year", Breaks: []float64{0, 1}}, "breaks: needs age"},
-		{&Date{Age: ptr("2023-02-29")}, "age: must be a date"}, {&Date{Age: ptr("2023-02")}, "age: must be a date"}, {&Date{Age: &at, Top: intOf(0)}, "top: must be between"}, {&Date{Age: &at, Top: intOf(80), Breaks: []float64{0, 1}}, "top: must be left out"},
-		{&Date{Age: &at, Breaks: []float64{1}}, "breaks: must have at least 2"}, {&Date{Round: "year", Zone: "Europe/Nowhere"}, "zone: must be the name"}, {&Date{Round: "year", Unit: "hours"}, "unit"},
+		{&Date{}, "must have one of round, shift and age, got 0"}, {&Date{Round: "month", Age: &at}, "got 2 of them"},
+		{&Date{Round: "decade"}, "round"},
+		{&Date{Shift: intOf(0), By: "b", Scope: "p"}, "between 1 and 36525 days, got 0"},
+		{&Date{Shift: intOf(5), Scope: "p"}, "by: must be given"}, {&Date{Shift: intOf(5), By: "b"}, "scope: must be given"},
+		{&Date{Shift: intOf(5), By: "a", Scope: "p"}, "by: must be another column"},
+		{&Date{Round: "year", By: "b"}, "by: must be left out"}, {&Date{Round: "year", Top: intOf(80)}, "top: needs age"},
+		{&Date{Round: "year", Breaks: []float64{0, 1}}, "breaks: needs age"},
+		{&Date{Age: ptr("2023-02-29")}, "age: must be a date"}, {&Date{Age: ptr("2023-02")}, "age: must be a date"},
+		{&Date{Age: &at, Top: intOf(0)}, "top: must be between"},
+		{&Date{Age: &at, Top: intOf(80), Breaks: []float64{0, 1}}, "top: must be left out"},
+		{&Date{Age: &at, Breaks: []float64{1}}, "breaks: must have at least 2"},
+		{&Date{Round: "year", Zone: "Europe/Nowhere"}, "zone: must be the name"},
+		{&Date{Round: "year", Unit: "hours"}, "unit"},
 	} {
 		c.m.Columns = []string{"a"}
 		var all []string
@@ -291,22 +330,31 @@ func TestDatesThatAreRefused(t *testing.T) {
 		of   arrow.DataType
 		want string
 	}{
-		{toMiddle("year"), arrow.PrimitiveTypes.Int64, "give their unit"}, {&Date{Round: "year", Unit: "days"}, arrow.FixedWidthTypes.Date32, "must have no unit"},
+		{toMiddle("year"), arrow.PrimitiveTypes.Int64, "give their unit"},
+		{&Date{Round: "year", Unit: "days"}, arrow.FixedWidthTypes.Date32, "must have no unit"},
 		{toMiddle("year"), arrow.FixedWidthTypes.Boolean, "must hold dates, moments or whole numbers with a unit, or text"},
-		{&Date{Shift: intOf(4), By: "b", Scope: "p"}, text64, "must hold dates, moments or whole numbers with a unit, got string"},
+		{&Date{Shift: intOf(4), By: "b", Scope: "p"}, text64,
+			"must hold dates, moments or whole numbers with a unit, got string"},
 	} {
 		c.m.Columns = []string{"a"}
 		f := microdata.Field{Name: "a", Type: c.of}
-		_, err := NewChain([]Spec{mask(c.m)}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: f, Days: InDays([]Spec{mask(c.m)}, f)}, {Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: text64}}}})
+		_,
+			err := NewChain([]Spec{mask(c.m)},
+			Setup{
+				Key: testKey(t, 5),
+				Columns: []ColumnInfo{{Name: "a", Field: f, Days: InDays([]Spec{mask(c.m)}, f)},
+					{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: text64}}}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v of %s: %v", c.m, c.of, err)
 		}
 	}
 	shift := &Date{Columns: []string{"a"}, Shift: intOf(4), By: "b", Scope: "p"}
-	if !ReadsHidden(shift) || Warnings([]Spec{mask(shift)}, "a") == nil || ReadsHidden(toMiddle("year")) || Warnings([]Spec{mask(toMiddle("year"))}, "a") != nil || Warnings([]Spec{mask(shift)}, "b") != nil {
+	if !ReadsHidden(shift) || Warnings([]Spec{mask(shift)}, "a") == nil || ReadsHidden(toMiddle("year")) ||
+		Warnings([]Spec{mask(toMiddle("year"))}, "a") != nil || Warnings([]Spec{mask(shift)}, "b") != nil {
 		t.Error("what a shift declares")
 	}
-	if ps := CheckSpecs([]Spec{mask(toMiddle("year")), mask(shift)}); len(ps) != 1 || !strings.Contains(ps[0].Text, "must not be changed before the shift") {
+	if ps := CheckSpecs([]Spec{mask(toMiddle("year")), mask(shift)}); len(ps) != 1 ||
+		!strings.Contains(ps[0].Text, "must not be changed before the shift") {
 		t.Errorf("rounded before: %v", ps)
 	}
 	if ps := CheckSpecs([]Spec{mask(shift), mask(toMiddle("year"))}); len(ps) != 0 {
@@ -314,7 +362,8 @@ func TestDatesThatAreRefused(t *testing.T) {
 	}
 	day := microdata.Field{Name: "a", Type: arrow.FixedWidthTypes.Date32}
 	recode := &Recode{Columns: []string{"a"}, Map: map[string]string{"x": "y"}}
-	if InDays([]Spec{mask(toMiddle("year")), mask(recode)}, day) || InDays(nil, day) || InDays([]Spec{mask(&Noise{Columns: []string{"a"}, SD: percent(5)})}, day) {
+	if InDays([]Spec{mask(toMiddle("year")), mask(recode)}, day) || InDays(nil, day) ||
+		InDays([]Spec{mask(&Noise{Columns: []string{"a"}, SD: percent(5)})}, day) {
 		t.Error("a mask that does not compute with dates takes them for days")
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Dates and moments are arrays, and masks that say so (Description.OnDays) compute with them as with numbers: days since 1970-01-01, the time of
-// the day as a fraction. The column is then measured like any other, in days.
+// Dates and moments are arrays, and masks that say so (Description.OnDays) compute with them as with numbers: days
+// since 1970-01-01, the time of the day as a fraction. The column is then measured like any other, in days.
 
 // InDays reports whether masks compute with a column of dates or moments in days: all masks on it do.
 func InDays(masks []Spec, f microdata.Field) bool {

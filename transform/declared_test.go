@@ -30,19 +30,30 @@ func TestWhatMasksDeclare(t *testing.T) {
 		property func(p Params) bool
 		of       map[string]bool
 	}{
-		"computes with all":     {func(p Params) bool { return AnyComputesWithAll([]Spec{mask(p)}) }, all},
-		"not in parts":          {func(p Params) bool { return !InParts(p) }, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "calibrate", "recordswap")},
-		"depends on the number": {func(p Params) bool { return AnyDependsOnNumber([]Spec{mask(p)}) }, in("microaggregate", "suppress", "calibrate", "recordswap")},
-		"on categories":         {OnCategories, in("sample", "pram", "suppress", "pseudonym", "date", "recordswap")}, // recode with intervals
-		"renames":               {func(p Params) bool { return Renames([]Spec{mask(p)}, "a") }, in("pseudonym")},
-		"only moves":            {func(p Params) bool { return p.Describe().MovesOnly }, in("swap", "recordswap")},
-		"leaves out":            {LeavesOut, in("sample")},
-		"synthetic":             {func(p Params) bool { return IsSynthetic([]Spec{mask(p)}, "a") }, in("synthesise")},
-		"correlates":            {func(p Params) bool { return NeedsCorrelations(p) != nil }, in()},
-		"counts first":          {func(p Params) bool { return NeedsFrequencies(p) != "" }, in()}, // pram with given values
-		"all values":            {func(p Params) bool { return NeedsValues(p) != "" }, in()},      // topcode with a given bound
-		"reads numbers":         {func(p Params) bool { _, list := NumbersReadBy(p); return list != nil }, in("synthesise", "shuffle")},
-		"says an alternative":   {func(p Params) bool { return InsteadOf(p) != InsteadOf(unnamed{}) }, in("donut", "rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap", "calibrate", "recordswap")},
+		"computes with all": {func(p Params) bool { return AnyComputesWithAll([]Spec{mask(p)}) }, all},
+		"not in parts": {func(p Params) bool {
+			return !InParts(p)
+		}, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "calibrate", "recordswap")},
+		"depends on the number": {func(p Params) bool {
+			return AnyDependsOnNumber([]Spec{mask(p)})
+		}, in("microaggregate", "suppress", "calibrate", "recordswap")},
+		// recode with intervals
+		"on categories": {OnCategories, in("sample", "pram", "suppress", "pseudonym", "date", "recordswap")},
+		"renames":       {func(p Params) bool { return Renames([]Spec{mask(p)}, "a") }, in("pseudonym")},
+		"only moves":    {func(p Params) bool { return p.Describe().MovesOnly }, in("swap", "recordswap")},
+		"leaves out":    {LeavesOut, in("sample")},
+		"synthetic":     {func(p Params) bool { return IsSynthetic([]Spec{mask(p)}, "a") }, in("synthesise")},
+		"correlates":    {func(p Params) bool { return NeedsCorrelations(p) != nil }, in()},
+		"counts first":  {func(p Params) bool { return NeedsFrequencies(p) != "" }, in()}, // pram with given values
+		// topcode with a given bound
+		"all values": {func(p Params) bool { return NeedsValues(p) != "" }, in()},
+		"reads numbers": {func(p Params) bool {
+			_, list := NumbersReadBy(p)
+			return list != nil
+		}, in("synthesise", "shuffle")},
+		"says an alternative": {func(p Params) bool {
+			return InsteadOf(p) != InsteadOf(unnamed{})
+		}, in("donut", "rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap", "calibrate", "recordswap")},
 	} {
 		for _, k := range Kinds {
 			if got := c.property(filled[k.Name]); got != c.of[k.Name] {
@@ -55,7 +66,8 @@ func TestWhatMasksDeclare(t *testing.T) {
 			t.Errorf("%s reads %v of %q", kind, list, field)
 		}
 	}
-	for _, p := range []Params{&Topcode{UpperPercentile: ptr(90.0)}, &Topcode{LowerPercentile: ptr(9.0)}, &Topcode{Upper: ptr(9.0), Replace: "mean"}} {
+	for _, p := range []Params{&Topcode{UpperPercentile: ptr(90.0)}, &Topcode{LowerPercentile: ptr(9.0)},
+		&Topcode{Upper: ptr(9.0), Replace: "mean"}} {
 		if NeedsValues(p) == "" {
 			t.Errorf("%+v needs no values", p)
 		}
@@ -65,10 +77,12 @@ func TestWhatMasksDeclare(t *testing.T) {
 		p    Params
 		want bool
 	}{
-		{&Sample{Rate: ptr(0.5)}, false}, {&Sample{By: "s", Rates: map[string]float64{"x": 1}}, true}, {&Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 1}}, false},
+		{&Sample{Rate: ptr(0.5)}, false}, {&Sample{By: "s", Rates: map[string]float64{"x": 1}}, true},
+		{&Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 1}}, false},
 		{&Pseudonym{}, true}, {&Date{}, true}, {&Donut{}, true},
 		{&Recode{}, true}, {&Recode{Other: ptr("x")}, false},
-		{&PRAM{}, true}, {&PRAM{Other: ptr("x")}, false}, {&PRAM{Other: ptr("x"), Invariant: true}, true}, {&PRAM{Other: ptr("x"), Invariant: true, Frequencies: map[string]float64{}}, false},
+		{&PRAM{}, true}, {&PRAM{Other: ptr("x")}, false}, {&PRAM{Other: ptr("x"), Invariant: true}, true},
+		{&PRAM{Other: ptr("x"), Invariant: true, Frequencies: map[string]float64{}}, false},
 	} {
 		if got := c.p.Describe().rejects; got != c.want {
 			t.Errorf("%+v rejects: %v", c.p, got)
@@ -108,7 +122,8 @@ func TestCorrelationsOfColumns(t *testing.T) {
 		a, b  string
 		want  float64
 		known bool
-	}{{"a", "b", 0.6, true}, {"b", "a", 0.6, true}, {"c", "b", -1, true}, {"a", "c", 0, false}, {"c", "a", 0, false}, {"a", "d", 0, false}} {
+	}{{"a", "b", 0.6, true}, {"b", "a", 0.6, true}, {"c", "b", -1, true}, {"a", "c", 0, false}, {"c", "a", 0, false},
+		{"a", "d", 0, false}} {
 		if r, ok := known.Of(c.a, c.b); ok != c.known || ok && r != c.want {
 			t.Errorf("%s and %s: %v, %v", c.a, c.b, r, ok)
 		}
@@ -121,7 +136,8 @@ func TestCorrelationsOfColumns(t *testing.T) {
 		column  string
 		want    float64
 	}{
-		{[]string{"a", "b"}, "a", 0.8}, {[]string{"a", "b"}, "b", 0.8}, {[]string{"a", "c"}, "c", 1}, {[]string{"a", "c"}, "a", 1},
+		{[]string{"a", "b"}, "a", 0.8}, {[]string{"a", "b"}, "b", 0.8}, {[]string{"a", "c"}, "c", 1},
+		{[]string{"a", "c"}, "a", 1},
 		{[]string{"b", "c"}, "b", 0}, {[]string{"b", "c"}, "c", 0}, {[]string{"a", "d"}, "a", 1}, {[]string{"a"}, "a", 1},
 	} {
 		columns := slices.Clone(c.columns)
@@ -151,10 +167,13 @@ func TestFieldsOfCategories(t *testing.T) {
 		retyped  bool
 		nullable bool
 	}{
-		"suppressed":          {&Suppress{Keys: []string{"a"}}, number, number, false, true},
-		"drawn as words":      {&PRAM{Columns: []string{"a"}, Categories: []string{"x", "y"}, Keep: ptr(0.5)}, number, text, true, false},
-		"drawn as numbers":    {&PRAM{Columns: []string{"a"}, Categories: []string{"1", "2"}, Keep: ptr(0.5)}, number, number, false, false},
-		"a word stays":        {&PRAM{Columns: []string{"a"}, Categories: []string{"1", "2"}, Keep: ptr(0.5)}, text, text, false, false},
+		"suppressed": {&Suppress{Keys: []string{"a"}}, number, number, false, true},
+		"drawn as words": {&PRAM{Columns: []string{"a"}, Categories: []string{"x", "y"}, Keep: ptr(0.5)}, number, text,
+			true, false},
+		"drawn as numbers": {&PRAM{Columns: []string{"a"}, Categories: []string{"1", "2"}, Keep: ptr(0.5)}, number, number,
+			false, false},
+		"a word stays": {&PRAM{Columns: []string{"a"}, Categories: []string{"1", "2"}, Keep: ptr(0.5)}, text, text,
+			false, false},
 		"synthetic numbers":   {&Synthesise{Columns: []string{"a"}}, number, number, false, false},
 		"numbers that are no": {&Synthesise{Columns: []string{"a"}, Categories: []string{"a"}}, number, number, false, false},
 		"synthetic words":     {&Synthesise{Columns: []string{"a"}, Categories: []string{"a"}}, text, text, false, false},
@@ -162,7 +181,8 @@ func TestFieldsOfCategories(t *testing.T) {
 		"of no category":      {&Synthesise{Columns: []string{"a"}}, words, words, false, false},
 	} {
 		after, by := FieldAfter([]Spec{mask(c.p)}, microdata.Field{Name: "a", Type: c.of})
-		if !arrow.TypeEqual(after.Type, c.want) || by != map[bool]int{false: -1, true: 0}[c.retyped] || after.Nullable != c.nullable {
+		if !arrow.TypeEqual(after.Type, c.want) || by != map[bool]int{false: -1, true: 0}[c.retyped] ||
+			after.Nullable != c.nullable {
 			t.Errorf("%s: %v, nullable %v, by %d", what, after.Type, after.Nullable, by)
 		}
 		if CanBeCategory(microdata.Field{Type: c.of}) != (c.of != number) {
@@ -176,7 +196,8 @@ func TestWordsOfMasks(t *testing.T) {
 	a := []string{"a", "b"}
 	const sampling = "sampling: each record was drawn by itself, with "
 	strata := &Sample{Rate: ptr(0.5), By: "s", Rates: map[string]float64{"x": 0.25, "y": 1}}
-	const noise, linked = "noise: draws of mean 0 and standard deviation λ = 5 were added", "; the noise of the mask's columns is correlated as their values are"
+	const noise, linked = "noise: draws of mean 0 and standard deviation λ = 5 were added",
+		"; the noise of the mask's columns is correlated as their values are"
 	const synthesis = "synthesis: all values were drawn from models of the data"
 	const moved = "record swapping: the areas of some records were exchanged, first of those whose keys are rare in their area; each area has as many as before"
 	const calibration = "calibration: the weights were multiplied by factors so that weighted totals of released columns are given ones"
@@ -190,42 +211,71 @@ func TestWordsOfMasks(t *testing.T) {
 		{&Sample{Rate: ptr(0.5)}, "rate", sampling + "probability 0.5"},
 		{strata, "", sampling + "probabilities that are not published and differ between strata"},
 		{strata, "rate", sampling + "probability 0.5 outside of strata whose probabilities are not published"},
-		{strata, "rates", sampling + "a probability by a stratum that is not published: x 0.25, y 1, and for others one that is not published"},
+		{
+			strata, "rates",
+			sampling +
+				"a probability by a stratum that is not published: x 0.25, y 1, and for others one that is not published"},
 		{strata, "rate,rates,by", sampling + "a probability by s: x 0.25, y 1, all others 0.5"},
-		{&Sample{By: "s", Rates: map[string]float64{"x": 0.25}}, "rates", sampling + "a probability by a stratum that is not published: x 0.25"},
-		{&Noise{Columns: a, SD: percent(25), Correlated: true}, "", "noise: an amount of mean 0 was added, whose standard deviation λ is not published" + linked},
+		{&Sample{By: "s", Rates: map[string]float64{"x": 0.25}}, "rates",
+			sampling + "a probability by a stratum that is not published: x 0.25"},
+		{&Noise{Columns: a, SD: percent(25), Correlated: true}, "",
+			"noise: an amount of mean 0 was added, whose standard deviation λ is not published" + linked},
 		{&Noise{Columns: a, SD: percent(25), Correlated: true}, "sd", noise + linked},
 		{&Noise{Columns: a, SD: percent(25)}, "sd", noise},
-		{&Bias{Columns: a, Phi: ptr(0.25)}, "", "bias: multiplied by a random factor of mean 1, whose standard deviation φ is not published"},
+		{&Bias{Columns: a, Phi: ptr(0.25)}, "",
+			"bias: multiplied by a random factor of mean 1, whose standard deviation φ is not published"},
 		{&Bias{Columns: a, Phi: ptr(0.25)}, "phi", "bias: multiplied by θ ~ N(1, φ²) with φ = 0.25"},
-		{&Truncate{Columns: a, Lower: ptr(1.0)}, "mode", "truncation: values outside of bounds that are not published were moved to the bound"},
-		{&Truncate{Columns: a, Lower: ptr(1.0), Upper: ptr(2.0)}, "mode,lower,upper", "truncation: values below 1 or above 2 were moved to the bound"},
-		{&Truncate{Columns: a, Lower: ptr(1.0), Mode: "redraw"}, "mode,lower", "truncation: the noise was drawn so that no value lies below 1"},
+		{&Truncate{Columns: a, Lower: ptr(1.0)}, "mode",
+			"truncation: values outside of bounds that are not published were moved to the bound"},
+		{&Truncate{Columns: a, Lower: ptr(1.0), Upper: ptr(2.0)}, "mode,lower,upper",
+			"truncation: values below 1 or above 2 were moved to the bound"},
+		{&Truncate{Columns: a, Lower: ptr(1.0), Mode: "redraw"}, "mode,lower",
+			"truncation: the noise was drawn so that no value lies below 1"},
 		{&Truncate{Columns: a, Upper: ptr(1.0)}, "upper", "truncation: no value lies above 1"},
-		{&PRAM{Columns: a, Keep: ptr(0.5), Invariant: true, By: []string{"s", "u"}}, "invariant,by", "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix; the matrix was made so that the expected frequencies are the original's, in each stratum by s, u"},
-		{&Shuffle{Columns: a}, "on", "shuffling: the values of the mask's columns were given to other records, in the order of draws from a model"},
-		{&Shuffle{Columns: a, On: []string{"k", "l"}}, "on", "shuffling: the values of the mask's columns were given to other records, in the order of draws from a model that goes by k, l"},
+		{&PRAM{Columns: a, Keep: ptr(0.5), Invariant: true, By: []string{"s", "u"}}, "invariant,by",
+			"post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix; the matrix was made so that the expected frequencies are the original's, in each stratum by s, u"},
+		{&Shuffle{Columns: a}, "on",
+			"shuffling: the values of the mask's columns were given to other records, in the order of draws from a model"},
+		{&Shuffle{Columns: a, On: []string{"k", "l"}}, "on",
+			"shuffling: the values of the mask's columns were given to other records, in the order of draws from a model that goes by k, l"},
 		{&Suppress{Keys: a, K: ptr(3)}, "", suppressed},
 		{&Suppress{Keys: a, K: ptr(3)}, "keys,missing", suppressed + "; the keys are a, b"},
-		{&Suppress{Keys: a, K: ptr(3)}, "k,missing", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those that lack no cell, or the same as the respondent's own"},
-		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k,missing", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those whose missing cells may be the same"},
-		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k", suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's"},
+		{&Suppress{Keys: a, K: ptr(3)}, "k,missing",
+			suppressed +
+				"; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those that lack no cell, or the same as the respondent's own"},
+		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k,missing",
+			suppressed +
+				"; for whoever knows the keys of a respondent at least 3 records can be the respondent's, counting those whose missing cells may be the same"},
+		{&Suppress{Keys: a, K: ptr(3), Missing: "any"}, "k",
+			suppressed + "; for whoever knows the keys of a respondent at least 3 records can be the respondent's"},
 		{filled["recordswap"], "", moved},
-		{filled["recordswap"], "hierarchy,risk,k,rate,similar", moved + "; the areas are a, b; the keys are k, l; rare are keys that fewer than 4 records of an area have; a share of 0.1 of each area was exchanged, or more where more were rare"},
-		{&RecordSwap{Hierarchy: a, Risk: a, Rate: ptr(0.1), household: true}, "k", "record swapping: the areas of some households, with all their members, were exchanged, first of those whose keys are rare in their area; each area has as many as before; rare are keys that fewer than 3 households of an area have"},
+		{filled["recordswap"], "hierarchy,risk,k,rate,similar",
+			moved +
+				"; the areas are a, b; the keys are k, l; rare are keys that fewer than 4 records of an area have; a share of 0.1 of each area was exchanged, or more where more were rare"},
+		{&RecordSwap{Hierarchy: a, Risk: a, Rate: ptr(0.1), household: true}, "k",
+			"record swapping: the areas of some households, with all their members, were exchanged, first of those whose keys are rare in their area; each area has as many as before; rare are keys that fewer than 3 households of an area have"},
 		{filled["calibrate"], "", calibration},
-		{filled["calibrate"], "by,on,margins,totals,lower,upper", calibration + ", those of k, l, m, n; each factor lies between 0.3 and 3"},
+		{filled["calibrate"], "by,on,margins,totals,lower,upper",
+			calibration + ", those of k, l, m, n; each factor lies between 0.3 and 3"},
 		{filled["calibrate"], "upper", calibration + "; each factor is less than 3"},
 		{filled["calibrate"], "on,lower", calibration + ", those of l; each factor is greater than 0.3"},
 		{&Synthesise{Columns: a}, "", synthesis},
 		{&Synthesise{Columns: a}, "method", synthesis + ", linear regressions with residuals like those of the data"},
-		{&Synthesise{Columns: a, Categories: []string{"b"}}, "method,categories", synthesis + ", linear regressions with residuals like those of the data; b as categories, by logistic regression where they were drawn"},
-		{&Synthesise{Columns: a, Method: "normal", Categories: []string{"b"}}, "method,categories", synthesis + ", linear regressions with normal residuals around a mean that was drawn as well; b as categories, by logistic regression where they were drawn"},
-		{&Synthesise{Columns: a, Method: "cart", Leaf: ptr(9)}, "method,leaf", synthesis + ", the leaves of trees, numbers with noise beside them, of at least 9 records a leaf"},
-		{&Synthesise{Columns: a, On: []string{"k"}, By: []string{"l", "m"}}, "on,by,copy", synthesis + ", given k, a model for each value of l, m; this is copy 1"},
-		{&Synthesise{Columns: a, Copies: ptr(5), HeldOut: ptr(0.125)}, "copies,copy,held_out", synthesis + "; models were fitted without 12.5 % of the records; in 5 copies, each with draws of its own"},
+		{&Synthesise{Columns: a, Categories: []string{"b"}}, "method,categories",
+			synthesis +
+				", linear regressions with residuals like those of the data; b as categories, by logistic regression where they were drawn"},
+		{&Synthesise{Columns: a, Method: "normal", Categories: []string{"b"}}, "method,categories",
+			synthesis +
+				", linear regressions with normal residuals around a mean that was drawn as well; b as categories, by logistic regression where they were drawn"},
+		{&Synthesise{Columns: a, Method: "cart", Leaf: ptr(9)}, "method,leaf",
+			synthesis + ", the leaves of trees, numbers with noise beside them, of at least 9 records a leaf"},
+		{&Synthesise{Columns: a, On: []string{"k"}, By: []string{"l", "m"}}, "on,by,copy",
+			synthesis + ", given k, a model for each value of l, m; this is copy 1"},
+		{&Synthesise{Columns: a, Copies: ptr(5), HeldOut: ptr(0.125)}, "copies,copy,held_out",
+			synthesis + "; models were fitted without 12.5 % of the records; in 5 copies, each with draws of its own"},
 	} {
-		if got := PublishingKind(Spec{Params: c.p}.Kind()).Words(published(c.p, 20, splitNames(c.named)...), "a"); got != c.want {
+		if got := PublishingKind(Spec{Params: c.p}.Kind()).Words(published(c.p, 20, splitNames(c.named)...), "a"); got !=
+			c.want {
 			t.Errorf("%T, published %q:\n%s, want\n%s", c.p, c.named, got, c.want)
 		}
 	}
@@ -275,7 +325,8 @@ func TestParametersOfMasks(t *testing.T) {
 			t.Errorf("with half a tier: %+v", got)
 		}
 	}
-	if axis, ok := MapAxis(&RankSwap{MinCorrelation: ptr(0.9)}); !ok || axis != (Axis{Rank: 4, Field: "min_correlation", From: Amount{Value: 0.8}, To: Amount{Value: 0.99}}) {
+	if axis, ok := MapAxis(&RankSwap{MinCorrelation: ptr(0.9)}); !ok ||
+		axis != (Axis{Rank: 4, Field: "min_correlation", From: Amount{Value: 0.8}, To: Amount{Value: 0.99}}) {
 		t.Errorf("a map of the least correlation: %+v", axis)
 	}
 	if axis, ok := MapAxis(&RankSwap{P: ptr(0.1), MinCorrelation: ptr(0.9)}); !ok || axis.Field != "p" {
@@ -324,7 +375,8 @@ func TestWhatIsDeclared(t *testing.T) {
 	}
 	v := reflect.TypeFor[Description]()
 	for i := range v.NumField() {
-		if name := v.Field(i).Name; declaredBy[name] == nil && !slices.Contains(words("Correlates NeedsValues NeedsFrequencies NeedsPeople Warns ReadsHidden"), name) {
+		if name := v.Field(i).Name; declaredBy[name] == nil &&
+			!slices.Contains(words("Correlates NeedsValues NeedsFrequencies NeedsPeople Warns ReadsHidden"), name) {
 			t.Errorf("no mask declares %s in this test", name)
 		}
 	}
@@ -352,20 +404,21 @@ var declaredBy = map[string][]string{
 	"NumbersRead":  words("shuffle synthesise"),
 	"OnCategories": words("sample pram suppress pseudonym date recordswap"),
 
-	"OnColumn":    words("bias noise truncate round recode topcode pram pseudonym date rankswap"),
-	"OnDays":      words("date"),
-	"Parameters":  words(everyKind),
-	"Permutes":    words("recordswap shuffle"),
-	"Places":      words("donut"),
-	"Published":   words(everyKind),
-	"Puts":        words("topcode"),
-	"Reads":       words("sample swap recordswap microaggregate shuffle synthesise calibrate"),
-	"Relative":    words("noise"),
-	"Renames":     words("pseudonym"),
-	"Retype":      words("recode topcode pram suppress pseudonym synthesise"),
-	"Scope":       words(everyKind),
-	"Weighs":      words("calibrate"),
-	"among":       words("sample bias noise truncate round topcode pram suppress pseudonym date donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"),
+	"OnColumn":   words("bias noise truncate round recode topcode pram pseudonym date rankswap"),
+	"OnDays":     words("date"),
+	"Parameters": words(everyKind),
+	"Permutes":   words("recordswap shuffle"),
+	"Places":     words("donut"),
+	"Published":  words(everyKind),
+	"Puts":       words("topcode"),
+	"Reads":      words("sample swap recordswap microaggregate shuffle synthesise calibrate"),
+	"Relative":   words("noise"),
+	"Renames":    words("pseudonym"),
+	"Retype":     words("recode topcode pram suppress pseudonym synthesise"),
+	"Scope":      words(everyKind),
+	"Weighs":     words("calibrate"),
+	"among": words(
+		"sample bias noise truncate round topcode pram suppress pseudonym date donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"),
 	"copies":      words("synthesise"),
 	"drawsWithin": words("noise"),
 	"exchanges":   words("swap"),

@@ -20,8 +20,8 @@ type Description struct {
 	// OnCategories: it compares values of any type, replaces them by other categories, and does not
 	// compute with them.
 	OnCategories bool
-	// Renames: it replaces identifiers by pseudonyms. Its columns are held as they are, whatever their type, and no amount of them is
-	// measured; and it does not protect what is sensitive, since equal values stay equal.
+	// Renames: it replaces identifiers by pseudonyms. Its columns are held as they are, whatever their type, and no amount
+	// of them is measured; and it does not protect what is sensitive, since equal values stay equal.
 	Renames bool
 	// Warns is what a snooper may know beyond what is measured of its columns, for the report.
 	Warns string
@@ -44,11 +44,12 @@ type Description struct {
 	// it is not known. The result is nil if it cannot be determined.
 	Action func(column string, sd float64) Action
 
-	// Mechanism returns what it does to a value of a column as differential privacy sees it. Without it, no ε is stated of its columns.
+	// Mechanism returns what it does to a value of a column as differential privacy sees it. Without it, no ε is stated of
+	// its columns.
 	Mechanism func(column string) Mechanism
 
-	// KeepsCode reports whether a code means in the release what it means in the source: its label then stays. A mask without
-	// it keeps codes if it only moves values; otherwise what it makes may look like a code without being one.
+	// KeepsCode reports whether a code means in the release what it means in the source: its label then stays. A mask
+	// without it keeps codes if it only moves values; otherwise what it makes may look like a code without being one.
 	KeepsCode func(c microdata.Code) bool
 
 	Reads        []ReadColumn // the columns that it reads but does not change
@@ -140,8 +141,8 @@ func Computes(p Params) bool {
 	return !d.MovesOnly && !d.OnCategories
 }
 
-// FieldAfter returns a column's field after the masks, with those of its labels that are still true, and the index of the first mask that
-// changes its type; -1 if none does.
+// FieldAfter returns a column's field after the masks, with those of its labels that are still true, and the index of
+// the first mask that changes its type; -1 if none does.
 func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int) {
 	by = -1
 	for i, m := range masks {
@@ -171,7 +172,8 @@ func (d *Description) describedAfter(f microdata.Field) *microdata.Description {
 	}
 	keeps := func(c microdata.Code) bool { return mask(c) || leavesMissing(f, c) }
 	return f.Described.Only(keeps, func(m microdata.MissingCodes) bool {
-		return keeps(microdata.Code{Number: m.From, Text: m.Text, IsText: m.IsText}) && (m.IsText || keeps(microdata.Code{Number: m.To}))
+		return keeps(microdata.Code{Number: m.From, Text: m.Text, IsText: m.IsText}) &&
+			(m.IsText || keeps(microdata.Code{Number: m.To}))
 	})
 }
 

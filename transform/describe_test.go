@@ -15,31 +15,46 @@ import (
 
 // filled contains one mask of each kind with all its parameters.
 var filled = map[string]Params{
-	"sample":         &Sample{Rate: ptr(0.25), By: "k", Rates: map[string]float64{"x": 0.5}},
-	"bias":           &Bias{Columns: []string{"a"}, Range: ptr(0.3)},
-	"noise":          &Noise{Columns: []string{"a"}, SD: percent(25), Distribution: "laplace", Tiers: []Tier{{ptr(50.0), ptr(4.0)}}},
-	"truncate":       &Truncate{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Mode: "redraw"},
-	"round":          &Round{Columns: []string{"a"}, Decimals: ptr(-1)},
-	"swap":           &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3), Policy: "random", Scope: "dataset"},
-	"rankswap":       &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.05), MinCorrelation: ptr(0.9), Bottom: ptr(0.03), Top: ptr(0.04), Least: ptr(4), Share: ptr(0.7)},
-	"synthesise":     &Synthesise{Columns: []string{"a", "b"}, On: []string{"k"}, By: []string{"l"}, Categories: []string{"b"}, Method: "cart", Leaf: ptr(15), Bounds: "none", Rules: []string{"a = 0 if k < 2"}, HeldOut: ptr(0.2), Copy: ptr(2)},
-	"shuffle":        &Shuffle{Columns: []string{"a", "b"}, On: []string{"k", "l"}},
-	"microaggregate": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(7), Method: "mdav", Aggregate: "median", By: []string{"k"}, Least: ptr(4), Share: ptr(0.7)},
-	"topcode":        &Topcode{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Replace: "bound", Least: ptr(4), Share: ptr(0.7)},
-	"recode":         &Recode{Columns: []string{"a"}, Breaks: []float64{0, 10, 50}, Midpoints: true, Other: ptr("0")},
-	"pseudonym":      &Pseudonym{Columns: []string{"a"}, Scope: "person", Form: "digits", Length: ptr(17)},
-	"date":           &Date{Columns: []string{"a"}, Round: "quarter", Zone: "Europe/Vienna", Unit: "seconds"},
-	"donut":          &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(100.0), Most: ptr(900.0), KLeast: ptr(5), KMost: ptr(20), File: "f.csv"},
-	"suppress":       &Suppress{Keys: []string{"a", "b"}, K: ptr(7), Combinations: ptr(2), Importance: map[string]float64{"b": 3}, Missing: "none", MaxShare: ptr(0.3)},
-	"recordswap":     &RecordSwap{Hierarchy: []string{"a", "b"}, Carry: []string{"c"}, Risk: []string{"k", "l"}, K: ptr(4), Rate: ptr(0.1), Similar: [][]string{{"m", "l"}, {"m"}}, MaxLeft: ptr(0.05)},
-	"calibrate":      &Calibrate{Columns: []string{"a"}, By: []string{"k"}, On: []string{"l"}, Margins: map[string]map[string]float64{"m": {"x": 2}}, Totals: map[string]float64{"n": 3}, Lower: ptr(0.3), Upper: ptr(3.0), Least: ptr(4), Share: ptr(0.7)},
-	"pram":           &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: []string{"1", "2"}, Invariant: true, Frequencies: map[string]float64{"1": 3, "2": 5}, Other: ptr("1")},
+	"sample": &Sample{Rate: ptr(0.25), By: "k", Rates: map[string]float64{"x": 0.5}},
+	"bias":   &Bias{Columns: []string{"a"}, Range: ptr(0.3)},
+	"noise": &Noise{Columns: []string{"a"}, SD: percent(25), Distribution: "laplace",
+		Tiers: []Tier{{ptr(50.0), ptr(4.0)}}},
+	"truncate": &Truncate{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Mode: "redraw"},
+	"round":    &Round{Columns: []string{"a"}, Decimals: ptr(-1)},
+	"swap": &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3),
+		Policy: "random", Scope: "dataset"},
+	"rankswap": &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.05), MinCorrelation: ptr(0.9), Bottom: ptr(0.03),
+		Top: ptr(0.04), Least: ptr(4), Share: ptr(0.7)},
+	"synthesise": &Synthesise{Columns: []string{"a", "b"}, On: []string{"k"}, By: []string{"l"},
+		Categories: []string{"b"}, Method: "cart", Leaf: ptr(15), Bounds: "none", Rules: []string{"a = 0 if k < 2"},
+		HeldOut: ptr(0.2), Copy: ptr(2)},
+	"shuffle": &Shuffle{Columns: []string{"a", "b"}, On: []string{"k", "l"}},
+	"microaggregate": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(7), Method: "mdav", Aggregate: "median",
+		By: []string{"k"}, Least: ptr(4), Share: ptr(0.7)},
+	"topcode": &Topcode{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Replace: "bound", Least: ptr(4),
+		Share: ptr(0.7)},
+	"recode":    &Recode{Columns: []string{"a"}, Breaks: []float64{0, 10, 50}, Midpoints: true, Other: ptr("0")},
+	"pseudonym": &Pseudonym{Columns: []string{"a"}, Scope: "person", Form: "digits", Length: ptr(17)},
+	"date":      &Date{Columns: []string{"a"}, Round: "quarter", Zone: "Europe/Vienna", Unit: "seconds"},
+	"donut": &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(100.0), Most: ptr(900.0),
+		KLeast: ptr(5), KMost: ptr(20), File: "f.csv"},
+	"suppress": &Suppress{Keys: []string{"a", "b"}, K: ptr(7), Combinations: ptr(2),
+		Importance: map[string]float64{"b": 3}, Missing: "none", MaxShare: ptr(0.3)},
+	"recordswap": &RecordSwap{Hierarchy: []string{"a", "b"}, Carry: []string{"c"}, Risk: []string{"k", "l"}, K: ptr(4),
+		Rate: ptr(0.1), Similar: [][]string{{"m", "l"}, {"m"}}, MaxLeft: ptr(0.05)},
+	"calibrate": &Calibrate{Columns: []string{"a"}, By: []string{"k"}, On: []string{"l"},
+		Margins: map[string]map[string]float64{"m": {"x": 2}}, Totals: map[string]float64{"n": 3}, Lower: ptr(0.3),
+		Upper: ptr(3.0), Least: ptr(4), Share: ptr(0.7)},
+	"pram": &PRAM{Columns: []string{"a"}, Keep: ptr(0.8), Categories: []string{"1", "2"}, Invariant: true,
+		Frequencies: map[string]float64{"1": 3, "2": 5}, Other: ptr("1")},
 }
 
 // TestEveryMaskSaysAllOfItself: each mask must implement all descriptions. If one is missing, the
 // program hides or refuses something, although the user's configuration is correct.
 func TestEveryMaskSaysAllOfItself(t *testing.T) {
-	noAxis := []string{"sample", "truncate", "round", "recode", "topcode", "shuffle", "pseudonym", "date", "donut", "calibrate"} // a map varies these only on request
+	// a map varies these only on request
+	noAxis := []string{"sample", "truncate", "round", "recode", "topcode", "shuffle", "pseudonym", "date", "donut",
+		"calibrate"}
 	for _, k := range Kinds {
 		p := filled[k.Name]
 		if p == nil {
@@ -113,8 +128,12 @@ func TestColumnsReadAreSaidWithTheirPlace(t *testing.T) {
 		{&Sample{By: "k"}, []ReadColumn{{"by", "k", "strata of a sample"}}},
 		{&Sample{}, nil},
 		{&Shuffle{On: two}, []ReadColumn{{"on[0]", "k", "what a shuffle goes by"}, {"on[1]", "l", "what a shuffle goes by"}}},
-		{&Swap{Keys: two, Attribute: "r"}, []ReadColumn{{"keys[0]", "k", "a swapping key"}, {"keys[1]", "l", "a swapping key"}, {"attribute", "r", "a swapping attribute"}}},
-		{&Synthesise{On: two, By: []string{"r", "s"}}, []ReadColumn{{"on[0]", "k", "what a model goes by"}, {"on[1]", "l", "what a model goes by"}, {"by[0]", "r", "a stratum"}, {"by[1]", "s", "a stratum"}}},
+		{&Swap{Keys: two, Attribute: "r"},
+			[]ReadColumn{{"keys[0]", "k", "a swapping key"}, {"keys[1]", "l", "a swapping key"},
+				{"attribute", "r", "a swapping attribute"}}},
+		{&Synthesise{On: two, By: []string{"r", "s"}},
+			[]ReadColumn{{"on[0]", "k", "what a model goes by"}, {"on[1]", "l", "what a model goes by"},
+				{"by[0]", "r", "a stratum"}, {"by[1]", "s", "a stratum"}}},
 		{&Noise{Columns: two}, nil},
 	} {
 		if got := ReadColumnsOf(m.mask); !slices.Equal(got, m.want) {
@@ -168,7 +187,8 @@ func TestPublishedActionIsTheAction(t *testing.T) {
 			a.Other = nil
 			want = a
 		}
-		if got := of.PublishedAction(published(p, 20, append(all, "base", "upper", "lower", "tiers")...), "a"); !reflect.DeepEqual(got, want) {
+		if got := of.PublishedAction(published(p, 20, append(all, "base", "upper", "lower", "tiers")...),
+			"a"); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v, want %+v", kind, got, want)
 		}
 		for _, name := range all {
@@ -183,8 +203,9 @@ func TestPublishedActionIsTheAction(t *testing.T) {
 			words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" ;,:", r) })
 			for _, hidden := range map[string][]string{
 				"sd": {"5"}, "tiers": {"50", "4"}, "phi": {"0.1"}, "range": {"0.1", "0.3"}, "lower": {"10"}, "upper": {"90"},
-				"decimals": {"10"}, "rate": {"0.3"}, "attribute": {"r"}, "keys": {"k", "l"}, "distribution": {"laplace"}, "mode": {"drawn"},
-				"p": {"5"}, "bottom": {"3", "lowest"}, "top": {"4", "highest"},
+				"decimals": {"10"}, "rate": {"0.3"}, "attribute": {"r"}, "keys": {"k", "l"}, "distribution": {"laplace"},
+				"mode": {"drawn"},
+				"p":    {"5"}, "bottom": {"3", "lowest"}, "top": {"4", "highest"},
 				"k": {"7"}, "round": {"quarter"}, "method": {"mdav", "(MDAV)"}, "aggregate": {"median"},
 			}[name] {
 				if slices.Contains(words, hidden) {
@@ -283,7 +304,8 @@ func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	for _, k := range Kinds {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
 	}
-	for _, s := range []step{&biasStep{}, &noiseStep{}, &correlatedStep{}, &clipStep{}, &roundStep{}, &windowSwap{}, &datasetSwap{}, &recodeStep{}, &tailStep{}, &pramStep{}, &wholeStep{}} {
+	for _, s := range []step{&biasStep{}, &noiseStep{}, &correlatedStep{}, &clipStep{}, &roundStep{}, &windowSwap{},
+		&datasetSwap{}, &recodeStep{}, &tailStep{}, &pramStep{}, &wholeStep{}} {
 		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}
 	files, err := filepath.Glob("*.go")

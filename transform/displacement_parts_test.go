@@ -14,7 +14,8 @@ import (
 
 // displacedInParts lets Displacers survey consecutive parts of the columns and one of them decide.
 // It returns the results of all parts under these decisions, concatenated.
-func displacedInParts(t *testing.T, of func() *displacement.Displacer, ends []int, columns ...testColumn) (all []microdata.Moved) {
+func displacedInParts(t *testing.T, of func() *displacement.Displacer, ends []int, columns ...testColumn) (
+	all []microdata.Moved) {
 	t.Helper()
 	whole, from, found := of(), 0, make([][]byte, len(ends))
 	for i, end := range ends {
@@ -47,7 +48,8 @@ func displacedInParts(t *testing.T, of func() *displacement.Displacer, ends []in
 }
 
 // displacedBy returns the results of a Displacer, record by record.
-func displacedBy(t *testing.T, d *displacement.Displacer, from, end int, columns ...testColumn) (all []microdata.Moved) {
+func displacedBy(t *testing.T, d *displacement.Displacer, from, end int, columns ...testColumn) (
+	all []microdata.Moved) {
 	t.Helper()
 	for ; from < end; from += 100 {
 		b := block(from, min(from+100, end), columns...)
@@ -56,7 +58,8 @@ func displacedBy(t *testing.T, d *displacement.Displacer, from, end int, columns
 		}
 		m := &b.Columns[0].Moved
 		for i := range b.N {
-			one := microdata.Moved{Stay: m.Stay[i : i+1], Square: m.Square[i : i+1], Noise: m.Noise[i : i+1], Weight: m.Weight[i : i+1], Total: m.Total[i : i+1],
+			one := microdata.Moved{Stay: m.Stay[i : i+1], Square: m.Square[i : i+1], Noise: m.Noise[i : i+1],
+				Weight: m.Weight[i : i+1], Total: m.Total[i : i+1],
 				Likeliest: m.Likeliest[i : i+1], Mean: m.Mean[i : i+1]}
 			for _, batch := range m.Deviations {
 				one.Deviations = append(one.Deviations, batch[i:i+1])
@@ -126,12 +129,15 @@ func sameMoved(a, b *microdata.Moved) bool {
 		return math.Abs(a[0]-b[0]) <= 1e-8*(1+math.Abs(b[0])) || a[0] != a[0] && b[0] != b[0]
 	}
 	for k := range b.Deviations {
-		if len(a.Deviations) != len(b.Deviations) || !(math.Abs(float64(a.Deviations[k][0]-b.Deviations[k][0])) <= 1e-4*(1+math.Abs(float64(b.Deviations[k][0])))) {
+		if len(a.Deviations) != len(b.Deviations) ||
+			!(math.Abs(float64(a.Deviations[k][0]-b.Deviations[k][0])) <= 1e-4*(1+math.Abs(float64(b.Deviations[k][0])))) {
 			return false
 		}
 	}
-	noise := math.Abs(a.Noise[0]-b.Noise[0]) <= 1e-8*b.Noise[0]+1e-14*b.Square[0]*b.Square[0] || a.Noise[0] != a.Noise[0] && b.Noise[0] != b.Noise[0]
-	return same(a.Stay, b.Stay) && same(a.Square, b.Square) && noise && same(a.Weight, b.Weight) && same(a.Total, b.Total) &&
+	noise := math.Abs(a.Noise[0]-b.Noise[0]) <= 1e-8*b.Noise[0]+1e-14*b.Square[0]*b.Square[0] ||
+		a.Noise[0] != a.Noise[0] && b.Noise[0] != b.Noise[0]
+	return same(a.Stay, b.Stay) && same(a.Square, b.Square) && noise && same(a.Weight, b.Weight) &&
+		same(a.Total, b.Total) &&
 		same(a.Likeliest, b.Likeliest) && same(a.Mean, b.Mean)
 }
 
@@ -140,7 +146,8 @@ func sameMoved(a, b *microdata.Moved) bool {
 func TestDisplacementInPartsThatAreNone(t *testing.T) {
 	columns := displacementData(60, 2, 0.5, true)
 	of := func() *displacement.Displacer {
-		return chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
+		return chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(3)}),
+			mask(swapMask("random", "dataset", 0.7))).Displacer()
 	}
 	surveyed := func(from, to int) []byte {
 		d := of()

@@ -182,7 +182,8 @@ func TestDisplacementOfRejectedRecordsAndFurtherColumns(t *testing.T) {
 	columns = append(columns, floats(0, columns[0].values...))
 	fewer := make([]testColumn, len(columns))
 	for k, c := range columns {
-		fewer[k] = testColumn{values: append(append([]float64{}, c.values[:rejected]...), c.values[rejected+1:]...), typ: c.typ}
+		fewer[k] = testColumn{values: append(append([]float64{}, c.values[:rejected]...), c.values[rejected+1:]...),
+			typ: c.typ}
 		for _, i := range c.null {
 			if i != rejected {
 				fewer[k].null = append(fewer[k].null, i-btoi(i > rejected))
@@ -208,13 +209,15 @@ func TestDisplacementOfRejectedRecordsAndFurtherColumns(t *testing.T) {
 				}
 				return b.Columns[0].Moved
 			}
-			with, two, without := of(columns, []string{"a"}, true), of(columns, []string{"e", "a"}, true), of(fewer, []string{"a"}, false)
+			with, two, without := of(columns, []string{"a"}, true), of(columns, []string{"e", "a"}, true),
+				of(fewer, []string{"a"}, false)
 			if with.Weight[rejected] != 0 || with.Total[rejected] != 0 || !math.IsNaN(with.Square[rejected]) {
 				t.Errorf("%s %s: a rejected record has weight %v", policy, scope, with.Weight[rejected])
 			}
 			for i := range n - 1 {
 				k := i + btoi(i >= rejected)
-				for _, pair := range [][2]float64{{with.Total[k], without.Total[i]}, {with.Weight[k], without.Weight[i]}, {with.Total[k], two.Total[k]}} {
+				for _, pair := range [][2]float64{{with.Total[k], without.Total[i]}, {with.Weight[k], without.Weight[i]},
+					{with.Total[k], two.Total[k]}} {
 					if !(math.Abs(pair[0]-pair[1]) <= 1e-9*math.Abs(pair[0])) {
 						t.Fatalf("%s %s: record %d: %v", policy, scope, i, pair)
 					}
@@ -273,13 +276,17 @@ func TestDisplacementOfWantedRecords(t *testing.T) {
 				same := func(a, b float64) bool { return math.Abs(a-b) <= 1e-9*(1+math.Abs(b)) || a != a && b != b }
 				for i := range b.N {
 					if !wanted(i) {
-						if scope == "dataset" && (got.Weight[i] != 0 || got.Total[i] != 0 || got.Stay[i] == got.Stay[i] || got.Square[i] == got.Square[i] || got.Noise[i] == got.Noise[i]) {
+						if scope == "dataset" &&
+							(got.Weight[i] != 0 || got.Total[i] != 0 || got.Stay[i] == got.Stay[i] || got.Square[i] == got.Square[i] ||
+								got.Noise[i] == got.Noise[i]) {
 							t.Errorf("%s: record %d, which is not wanted, has a result", policy, i)
 						}
 						continue
 					}
-					if !same(got.Stay[i], want.Stay[i]) || !same(got.Square[i], want.Square[i]) || !same(got.Weight[i], want.Weight[i]) || !same(got.Total[i], want.Total[i]) {
-						t.Fatalf("%s, %s: record %d stays with %v and %v, and with %v and %v where all are wanted", scope, policy, i, got.Stay[i], got.Total[i], want.Stay[i], want.Total[i])
+					if !same(got.Stay[i], want.Stay[i]) || !same(got.Square[i], want.Square[i]) ||
+						!same(got.Weight[i], want.Weight[i]) || !same(got.Total[i], want.Total[i]) {
+						t.Fatalf("%s, %s: record %d stays with %v and %v, and with %v and %v where all are wanted", scope, policy, i,
+							got.Stay[i], got.Total[i], want.Stay[i], want.Total[i])
 					}
 					if want.Stay[i] < 1 {
 						moving++
@@ -300,7 +307,8 @@ func TestDisplacementInPieces(t *testing.T) {
 	columns := displacementData(n, 4, 0.5, true)
 	setup := testSetup(t, columns...)
 	results := func(size int) (all []microdata.Moved) {
-		d := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
+		d := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}),
+			mask(swapMask("random", "dataset", 0.7))).Displacer()
 		if err := d.Survey(block(0, n, columns...)); err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +320,8 @@ func TestDisplacementInPieces(t *testing.T) {
 			}
 			for i := range b.N {
 				m := b.Columns[0].Moved
-				all = append(all, microdata.Moved{Stay: m.Stay[i : i+1], Square: m.Square[i : i+1], Weight: m.Weight[i : i+1], Total: m.Total[i : i+1]})
+				all = append(all, microdata.Moved{Stay: m.Stay[i : i+1], Square: m.Square[i : i+1], Weight: m.Weight[i : i+1],
+					Total: m.Total[i : i+1]})
 			}
 		}
 		return all
@@ -320,7 +329,8 @@ func TestDisplacementInPieces(t *testing.T) {
 	whole, parts := results(n), results(500)
 	for i := range whole {
 		a, b := whole[i], parts[i]
-		if math.Float64bits(a.Stay[0]) != math.Float64bits(b.Stay[0]) || math.Float64bits(a.Total[0]) != math.Float64bits(b.Total[0]) || a.Weight[0] != b.Weight[0] {
+		if math.Float64bits(a.Stay[0]) != math.Float64bits(b.Stay[0]) ||
+			math.Float64bits(a.Total[0]) != math.Float64bits(b.Total[0]) || a.Weight[0] != b.Weight[0] {
 			t.Fatalf("record %d: stays with %v, and with %v in blocks of 500", i, a.Stay[0], b.Stay[0])
 		}
 	}

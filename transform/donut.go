@@ -13,10 +13,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Donut displaces points by a distance and a direction that the key and the place decide, uniform in the area of a ring: between two
-// distances (donut masking: Hampton et al. 2010, Mapping health data: improved privacy protection with donut method geomasking, Am. J.
-// Epidemiol. 172), or between the radii within which so many people live (Allshouse et al. 2010, Geomasking sensitive health data and
-// privacy protection, Geocarto Int. 25).
+// Donut displaces points by a distance and a direction that the key and the place decide, uniform in the area of a
+// ring: between two distances (donut masking: Hampton et al. 2010, Mapping health data: improved privacy protection
+// with donut method geomasking, Am. J. Epidemiol. 172), or between the radii within which so many people live
+// (Allshouse et al. 2010, Geomasking sensitive health data and privacy protection, Geocarto Int. 25).
 type Donut struct {
 	Columns []string `yaml:"columns" doc:"latitude and longitude, or x and y: two columns, or several such pairs one after another"`
 	Unit    string   `yaml:"unit" doc:"degrees: latitude and longitude; metres: x and y in a plane" enum:"degrees,metres"`
@@ -94,15 +94,18 @@ func (m *Donut) checkPeople(ps *check.Problems) {
 		ps.Addf("k_most", "must be greater than k_least and at most %d, got %d", mostPeople, *m.KMost)
 	}
 	if m.File == "" && (m.Records == nil || !*m.Records) {
-		ps.Addf("file", "must be given with k_least: the places of the population; or records: true, for the source's own records")
+		ps.Addf("file",
+			"must be given with k_least: the places of the population; or records: true, for the source's own records")
 	}
 }
 
 // Describe implements Params.
 func (m *Donut) Describe() Description {
 	return Description{
-		Scope: ScopeRecord, File: &TableFile{Field: "file", Path: m.File, Read: m.readTable}, NeedsPeople: m.needsPeople(), Places: m.places(),
-		Parameters: m.parameters, Action: m.action, Published: m, among: m.checkAmong, rejects: true, // what is no place, or half of one
+		Scope: ScopeRecord, File: &TableFile{Field: "file", Path: m.File, Read: m.readTable}, NeedsPeople: m.needsPeople(),
+		Places: m.places(),
+		// what is no place, or half of one
+		Parameters: m.parameters, Action: m.action, Published: m, among: m.checkAmong, rejects: true,
 		Instead: "a file with the places of the population, or least and most",
 	}
 }
@@ -113,7 +116,8 @@ func (m *Donut) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Donut) Reads() []string { return nil }
 
-// NeedsPeople returns which of the source's places a mask needs before any record is masked (Setup.People); nil for none.
+// NeedsPeople returns which of the source's places a mask needs before any record is masked (Setup.People); nil for
+// none.
 func NeedsPeople(p Params) *PeopleOf { return declared(p).NeedsPeople }
 
 func (m *Donut) needsPeople() *PeopleOf {
@@ -126,8 +130,8 @@ func (m *Donut) needsPeople() *PeopleOf {
 // PeopleOf names the places of the source's records: the unit, the two columns, and that of their weights, "" for none.
 type PeopleOf struct{ Unit, A, B, Weight string }
 
-// checkAmong: the draw is bound to the true place, so that all records of a place are displaced alike; a mask that draws before it would make
-// other places of each. Behind it only rounding keeps what is verified.
+// checkAmong: the draw is bound to the true place, so that all records of a place are displaced alike; a mask that
+// draws before it would make other places of each. Behind it only rounding keeps what is verified.
 func (m *Donut) checkAmong(masks []Spec, i int) (ps check.Problems) {
 	for k, name := range m.Columns {
 		for j, other := range masks {
@@ -135,7 +139,9 @@ func (m *Donut) checkAmong(masks []Spec, i int) (ps check.Problems) {
 				continue
 			}
 			if _, rounds := ActionOf(other.Params, name, 1).(Rounding); j < i || !rounds {
-				ps.Addf(fmt.Sprintf("[%d].donut.columns[%d]", i, k), "must be changed by no other mask, except round behind it, and mask [%d] (%s) changes %s", j, other.Kind(), strconv.Quote(name))
+				ps.Addf(fmt.Sprintf("[%d].donut.columns[%d]", i, k),
+					"must be changed by no other mask, except round behind it, and mask [%d] (%s) changes %s", j, other.Kind(),
+					strconv.Quote(name))
 				break
 			}
 		}
@@ -143,8 +149,8 @@ func (m *Donut) checkAmong(masks []Spec, i int) (ps check.Problems) {
 	return ps
 }
 
-// unitOf returns the unit of that name, how many of them make a metre along a meridian, and the decimals of what is released of columns in
-// which no decimals are found: a centimetre.
+// unitOf returns the unit of that name, how many of them make a metre along a meridian, and the decimals of what is
+// released of columns in which no decimals are found: a centimetre.
 func unitOf(name string) (unit places.Unit, perMetre float64, finest int) {
 	if name == "metres" {
 		return places.Metres, 1, 2
@@ -206,7 +212,8 @@ func (m *Donut) compile(c *Chain, i int) (step, error) {
 		case s.people == nil:
 			return nil, fmt.Errorf("%s.file: is not read", c.at(i))
 		case s.people.Total() < float64(*m.KMost):
-			return nil, fmt.Errorf("%s.k_most: must be at most the number of people of the population, got %d, which is more", c.at(i), *m.KMost)
+			return nil, fmt.Errorf("%s.k_most: must be at most the number of people of the population, got %d, which is more",
+				c.at(i), *m.KMost)
 		}
 	}
 	done := m.description() + digestOfTexts("columns", m.Columns...)
@@ -218,14 +225,16 @@ func (m *Donut) compile(c *Chain, i int) (step, error) {
 				continue // of a replicate without the column
 			}
 			if !col.Field.Numeric() {
-				return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
+				return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name),
+					microdata.TypeName(col.Field.Type))
 			}
 			decimals := col.decimals
 			if decimals < 0 {
 				_, _, decimals = unitOf(m.Unit)
 			}
 			if step := math.Pow10(-decimals) / m.perMetre(); step > *m.Least {
-				return nil, fmt.Errorf("%s.least: must be at least %.3g metres, which is the last decimal of column %s, got %v", c.at(i), step, strconv.Quote(name), *m.Least)
+				return nil, fmt.Errorf("%s.least: must be at least %.3g metres, which is the last decimal of column %s, got %v",
+					c.at(i), step, strconv.Quote(name), *m.Least)
 			}
 			pair.columns[j], pair.grids[j] = col, decimalGrid(decimals)
 			col.onGrid = col.decimals >= 0
@@ -340,9 +349,11 @@ func (s *donutStep) displace(c *Chain, w *work, b *microdata.Block, pair *donutP
 	return nil
 }
 
-// draws returns a function that draws for record i at a place with its ring: two numbers in (0, 1) that depend on key, place and ring
-// alone, so that all records of a place are displaced alike, by whichever mask, column or file. In a replicate they depend on the place.
-func (s *donutStep) draws(w *work, at []places.Point) func(i int, p places.Point, inner, outer float64) (distance, turn float64) {
+// draws returns a function that draws for record i at a place with its ring: two numbers in (0, 1) that depend on key,
+// place and ring alone, so that all records of a place are displaced alike, by whichever mask, column or file. In a
+// replicate they depend on the place.
+func (s *donutStep) draws(w *work, at []places.Point) func(i int, p places.Point, inner, outer float64) (distance,
+	turn float64) {
 	if w.leaves {
 		return func(_ int, p places.Point, inner, outer float64) (distance, turn float64) {
 			var text []byte
@@ -378,8 +389,8 @@ func placeOf(p places.Point) int64 {
 	return int64(x >> 1)
 }
 
-// keeps: a coordinate stays if the displacement is within half a step of it across, at most with probability (2/π) asin(h/r) for a ring
-// from radius r on.
+// keeps: a coordinate stays if the displacement is within half a step of it across, at most with probability (2/π)
+// asin(h/r) for a ring from radius r on.
 func (s *donutStep) keeps(l *keepingOf, i int) {
 	least := *s.of.Least * s.of.perMetre()
 	l.moves = append(l.moves, moving{

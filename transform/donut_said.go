@@ -14,8 +14,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/places"
 )
 
-// readTable reads the places of the population: two coordinates and optionally how many people live there, behind a line of names, with
-// commas or semicolons between them. The error joins one for each line that is wrong, up to 20 of them.
+// readTable reads the places of the population: two coordinates and optionally how many people live there, behind a
+// line of names, with commas or semicolons between them. The error joins one for each line that is wrong, up to 20 of
+// them.
 func (m *Donut) readTable(content []byte) error {
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
 	r := csv.NewReader(bytes.NewReader(content))
@@ -61,7 +62,9 @@ func (m *Donut) readTable(content []byte) error {
 		case values[2] < 0:
 			faults = append(faults, fmt.Errorf("line %d: the number of people must be at least 0", line))
 		case !m.unit().Valid(at):
-			faults = append(faults, fmt.Errorf("line %d: is no place: a latitude from −90 to 90 and a longitude from −180 to 360, or metres up to 10⁹", line))
+			faults = append(faults,
+				fmt.Errorf("line %d: is no place: a latitude from −90 to 90 and a longitude from −180 to 360, or metres up to 10⁹",
+					line))
 		default:
 			points, people = append(points, at), append(people, values[2])
 		}
@@ -98,14 +101,14 @@ func (m *Donut) parameters() []Parameter {
 	return list
 }
 
-// Displacing moves the point of two columns by at least Least metres and at most Most, of which each column has PerMetre units along a
-// meridian; 0 where one of these is not known. See Noise for what it is to one column.
+// Displacing moves the point of two columns by at least Least metres and at most Most, of which each column has
+// PerMetre units along a meridian; 0 where one of these is not known. See Noise for what it is to one column.
 type Displacing struct{ Least, Most, PerMetre float64 }
 
 func (Displacing) action() {}
 
-// Noise is the noise of one column: of a ring from a to b it has the variance (a² + b²)/4, and where b is not known more than a²/2. Of a
-// longitude away from the equator it is greater.
+// Noise is the noise of one column: of a ring from a to b it has the variance (a² + b²)/4, and where b is not known
+// more than a²/2. Of a longitude away from the equator it is greater.
 func (d Displacing) Noise() Addition {
 	square := d.Least * d.Least / 2
 	if d.Most != 0 {

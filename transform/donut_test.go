@@ -21,7 +21,8 @@ func displaced(t *testing.T, setup Setup, m *Donut, columns ...testColumn) (x, y
 	return b.Columns[0].Out().Values, b.Columns[1].Out().Values, b
 }
 
-// sphere is the distance and the bearing from a point to another, by formulas of the sphere's triangle, the bearing as a share of a turn.
+// sphere is the distance and the bearing from a point to another, by formulas of the sphere's triangle, the bearing as
+// a share of a turn.
 func sphere(lat, lon, lat2, lon2 float64) (d, turn float64) {
 	rad := math.Pi / 180
 	sinA, cosA := math.Sincos(lat * rad)
@@ -33,9 +34,9 @@ func sphere(lat, lon, lat2, lon2 float64) (d, turn float64) {
 	return d, turn - math.Floor(turn)
 }
 
-// Points are spread evenly over the area of the ring: the share (d² − a²)/(b² − a²) and the direction are uniform (Kolmogorov-Smirnov, see
-// kolmogorov), and independent: of 10 × 10 cells, chi-square on 99 degrees of freedom exceeds 173 with probability 5e-6. A place that few
-// people share is drawn once, so each record has a place of its own.
+// Points are spread evenly over the area of the ring: the share (d² − a²)/(b² − a²) and the direction are uniform
+// (Kolmogorov-Smirnov, see kolmogorov), and independent: of 10 × 10 cells, chi-square on 99 degrees of freedom exceeds
+// 173 with probability 5e-6. A place that few people share is drawn once, so each record has a place of its own.
 func TestDonutIsUniformInArea(t *testing.T) {
 	n := thin(100_000)
 	for name, c := range map[string]struct {
@@ -44,9 +45,12 @@ func TestDonutIsUniformInArea(t *testing.T) {
 		lat, lon    float64 // of the first place
 		least, most float64
 	}{
-		"plane": {unit: "metres", a: 500_000, b: 5_300_000, least: 200, most: 900}, "Vienna": {unit: "degrees", lat: 48.2, lon: 16.37, least: 200, most: 900},
-		"date line": {unit: "degrees", lat: -17, lon: 179.9995, least: 200, most: 900}, "near the pole": {unit: "degrees", lat: 89.99, lon: -3, least: 200, most: 900},
-		"wide": {unit: "degrees", lat: 10, lon: 10, least: 1, most: 300}, "narrow": {unit: "degrees", lat: -33, lon: 0, least: 899, most: 900},
+		"plane":         {unit: "metres", a: 500_000, b: 5_300_000, least: 200, most: 900},
+		"Vienna":        {unit: "degrees", lat: 48.2, lon: 16.37, least: 200, most: 900},
+		"date line":     {unit: "degrees", lat: -17, lon: 179.9995, least: 200, most: 900},
+		"near the pole": {unit: "degrees", lat: 89.99, lon: -3, least: 200, most: 900},
+		"wide":          {unit: "degrees", lat: 10, lon: 10, least: 1, most: 300},
+		"narrow":        {unit: "degrees", lat: -33, lon: 0, least: 899, most: 900},
 	} {
 		x, y := floats(9, make([]float64, n)...), floats(9, make([]float64, n)...)
 		for i := range n { // some 0.1 mm apart
@@ -56,7 +60,9 @@ func TestDonutIsUniformInArea(t *testing.T) {
 				x.decimals, y.decimals = 4, 4
 			}
 		}
-		p, q, b := displaced(t, testSetup(t, x, y), &Donut{Columns: []string{"a", "b"}, Unit: c.unit, Least: &c.least, Most: &c.most}, x, y)
+		p, q,
+			b := displaced(t, testSetup(t, x, y),
+			&Donut{Columns: []string{"a", "b"}, Unit: c.unit, Least: &c.least, Most: &c.most}, x, y)
 		if b.Touched[0] != int64(n) {
 			t.Fatalf("%s: %d of %d points are displaced", name, b.Touched[0], n)
 		}
@@ -102,8 +108,8 @@ func TestDonutIsUniformInArea(t *testing.T) {
 	}
 }
 
-// All records of a place are displaced alike: in any block, order, column, stream, scope, respondent and household. Another place, key or ring is
-// displaced otherwise.
+// All records of a place are displaced alike: in any block, order, column, stream, scope, respondent and household.
+// Another place, key or ring is displaced otherwise.
 func TestDonutBindsThePlace(t *testing.T) {
 	lat, lon := floats(6, 48.1, 48.2, 48.1, 48.1, 48.2), floats(6, 16.1, 16.2, 16.1, 16.2, 16.2)
 	other, where := floats(6, 48.2, 48.1, 48.1, 48.1, 48.1), floats(6, 16.2, 16.1, 16.1, 16.1, 16.1)
@@ -116,7 +122,8 @@ func TestDonutBindsThePlace(t *testing.T) {
 	}
 	plain := apply(t, chain(t, setup, mask(m)), block(0, 5, columns...))
 	first, second, third := at(plain, 0, 0), at(plain, 1, 0), at(plain, 3, 0)
-	if at(plain, 2, 0) != first || at(plain, 4, 0) != second || at(plain, 0, 2) != second || at(plain, 1, 2) != first || at(plain, 4, 2) != first {
+	if at(plain, 2, 0) != first || at(plain, 4, 0) != second || at(plain, 0, 2) != second || at(plain, 1, 2) != first ||
+		at(plain, 4, 2) != first {
 		t.Error("records of one place differ")
 	}
 	if first == second || first == third || second == third || first.A-48.1 == second.A-48.2 {
@@ -126,7 +133,8 @@ func TestDonutBindsThePlace(t *testing.T) {
 		d, _ := sphere(lat, lon, p.A, p.B)
 		return d
 	}
-	if d := distance(48.1, 16.2, third); math.Abs(d-distance(48.1, 16.1, first)) < 0.01 || math.Abs(d-distance(48.2, 16.2, second)) < 0.01 {
+	if d := distance(48.1, 16.2, third); math.Abs(d-distance(48.1, 16.1, first)) < 0.01 ||
+		math.Abs(d-distance(48.2, 16.2, second)) < 0.01 {
 		t.Error("places with one coordinate in common are displaced as far")
 	}
 	identified, household, scoped := setup, setup, block(0, 5, columns...)
@@ -136,9 +144,11 @@ func TestDonutBindsThePlace(t *testing.T) {
 	swapped := *m
 	swapped.Columns = []string{"c", "d", "a", "b"}
 	for name, b := range map[string]*microdata.Block{
-		"identity": apply(t, chain(t, identified, mask(m)), block(0, 5, columns...)), "household": apply(t, chain(t, household, mask(m)), block(0, 5, columns...)),
-		"scope": apply(t, chain(t, setup, mask(m)), scoped), "pairs in another order": apply(t, chain(t, setup, mask(&swapped)), block(0, 5, columns...)),
-		"another name": apply(t, chain(t, setup, Spec{Name: "moved", Params: m}), block(0, 5, columns...)),
+		"identity":               apply(t, chain(t, identified, mask(m)), block(0, 5, columns...)),
+		"household":              apply(t, chain(t, household, mask(m)), block(0, 5, columns...)),
+		"scope":                  apply(t, chain(t, setup, mask(m)), scoped),
+		"pairs in another order": apply(t, chain(t, setup, mask(&swapped)), block(0, 5, columns...)),
+		"another name":           apply(t, chain(t, setup, Spec{Name: "moved", Params: m}), block(0, 5, columns...)),
 	} {
 		if at(b, 0, 0) != first || at(b, 1, 0) != second || at(b, 4, 2) != first {
 			t.Errorf("%s: a place is displaced otherwise", name)
@@ -149,7 +159,8 @@ func TestDonutBindsThePlace(t *testing.T) {
 	wider, farther := *m, *m
 	wider.Most, farther.Least = ptr(501.0), ptr(101.0)
 	for name, b := range map[string]*microdata.Block{
-		"key": apply(t, chain(t, keyed, mask(m)), block(0, 5, columns...)), "most": apply(t, chain(t, setup, mask(&wider)), block(0, 5, columns...)),
+		"key":   apply(t, chain(t, keyed, mask(m)), block(0, 5, columns...)),
+		"most":  apply(t, chain(t, setup, mask(&wider)), block(0, 5, columns...)),
 		"least": apply(t, chain(t, setup, mask(&farther)), block(0, 5, columns...)),
 	} {
 		d, turn := sphere(48.1, 16.1, first.A, first.B)
@@ -164,8 +175,12 @@ func TestDonutBindsThePlace(t *testing.T) {
 func TestDonutRejectsHalfPlaces(t *testing.T) {
 	lat, lon := floats(6, 48.1, 0, 48.1, 0, 91, 48.1, -90.5, 90, -90), floats(6, 16.1, 16.1, 0, 0, 16.1, 361, 3, 360, -180)
 	lat.null, lon.null = []int{1, 3}, []int{2, 3}
-	p, q, b := displaced(t, testSetup(t, lat, lon), &Donut{Columns: []string{"a", "b"}, Unit: "degrees", Least: ptr(100.0), Most: ptr(500.0)}, lat, lon)
-	want := map[int]microdata.Reject{1: {Row: 1, Column: "a", Reason: halfPlace}, 2: {Row: 2, Column: "b", Reason: halfPlace}, 4: {Row: 4, Column: "a", Reason: noPlace}, 5: {Row: 5, Column: "a", Reason: noPlace}, 6: {Row: 6, Column: "a", Reason: noPlace}}
+	p, q,
+		b := displaced(t, testSetup(t, lat, lon),
+		&Donut{Columns: []string{"a", "b"}, Unit: "degrees", Least: ptr(100.0), Most: ptr(500.0)}, lat, lon)
+	want := map[int]microdata.Reject{1: {Row: 1, Column: "a", Reason: halfPlace},
+		2: {Row: 2, Column: "b", Reason: halfPlace}, 4: {Row: 4, Column: "a", Reason: noPlace},
+		5: {Row: 5, Column: "a", Reason: noPlace}, 6: {Row: 6, Column: "a", Reason: noPlace}}
 	for i := range 9 {
 		r, rejected := want[i]
 		if b.Rejected(i) != rejected {
@@ -187,9 +202,13 @@ func TestDonutRejectsHalfPlaces(t *testing.T) {
 	setup := testSetup(t, lat, lon)
 	setup.Columns[0].Field.Missing = &microdata.Missing{Codes: []string{"48.1"}}
 	coded := block(0, 9, lat, lon)
-	layout := microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{setup.Columns[0].Field, setup.Columns[1].Field}}, Read: []microdata.Want{{Field: 0}, {Field: 1}}}
+	layout := microdata.Layout{
+		Schema: &microdata.Schema{Fields: []microdata.Field{setup.Columns[0].Field, setup.Columns[1].Field}},
+		Read:   []microdata.Want{{Field: 0}, {Field: 1}}}
 	layout.ClearMissing(coded)
-	apply(t, chain(t, setup, mask(&Donut{Columns: []string{"a", "b"}, Unit: "degrees", Least: ptr(100.0), Most: ptr(500.0)})), coded)
+	apply(t,
+		chain(t, setup, mask(&Donut{Columns: []string{"a", "b"}, Unit: "degrees", Least: ptr(100.0), Most: ptr(500.0)})),
+		coded)
 	if !coded.Rejected(0) || coded.Rejected(2) {
 		t.Errorf("a code beside a coordinate: %+v", coded.Rejects)
 	}
@@ -208,18 +227,20 @@ func town(n int, seed uint64) (points []places.Point, people []float64, x, y tes
 	return points, people, x, y
 }
 
-// With k_least and k_most so many people live within the displacement, by a loop over all of them; it is at least least, and rings are no
-// narrower than √2.
+// With k_least and k_most so many people live within the displacement, by a loop over all of them; it is at least
+// least, and rings are no narrower than √2.
 func TestDonutByPeople(t *testing.T) {
 	points, people, x, y := town(400, 1)
 	setup := testSetup(t, x, y)
-	setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", "w"}: places.NewPeople(places.Metres, points, people), {"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}
+	setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", "w"}: places.NewPeople(places.Metres, points, people),
+		{"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}
 	for _, c := range []struct {
 		weight string
 		least  float64
 		most   *float64
 	}{{"w", 0.5, nil}, {"", 0.5, nil}, {"w", 40, nil}, {"w", 0.5, ptr(60.0)}} {
-		m := &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: &c.least, Most: c.most, KLeast: ptr(8), KMost: ptr(40), Records: ptr(true), Weight: c.weight}
+		m := &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: &c.least, Most: c.most, KLeast: ptr(8),
+			KMost: ptr(40), Records: ptr(true), Weight: c.weight}
 		p, q, b := displaced(t, setup, m, x, y)
 		rejected := 0
 		for i, from := range points {
@@ -264,26 +285,34 @@ func TestDonutByPeople(t *testing.T) {
 	}
 	setup.People[PeopleOf{"metres", "a", "b", ""}] = places.NewPeople(places.Metres, points[:39], nil)
 	for n, want := range map[int]bool{39: true, 40: false} {
-		_, err := NewChain([]Spec{mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), KLeast: ptr(8), KMost: &n, Records: ptr(true)})}, setup)
+		_,
+			err := NewChain(
+			[]Spec{
+				mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), KLeast: ptr(8), KMost: &n,
+					Records: ptr(true)})}, setup)
 		if (err == nil) != want {
 			t.Errorf("39 people and k_most %d: %v", n, err)
 		}
 	}
 	delete(setup.People, PeopleOf{"metres", "a", "b", ""})
-	if _, err := NewChain([]Spec{mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: ptr(2.0), Records: ptr(true)})}, setup); err == nil {
+	if _, err := NewChain(
+		[]Spec{
+			mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: ptr(2.0), Records: ptr(true)})},
+		setup); err == nil {
 		t.Error("without the places of the records there is a chain")
 	}
 }
 
-// In replicates the places are displaced as in the release: by other draws in each, alike for the records of a place, with the mean square of
-// the ring. A block that lacks a coordinate stays as it is.
+// In replicates the places are displaced as in the release: by other draws in each, alike for the records of a place,
+// with the mean square of the ring. A block that lacks a coordinate stays as it is.
 func TestDonutReplicates(t *testing.T) {
 	n := thin(20_000)
 	x, y := floats(3, make([]float64, n)...), floats(3, make([]float64, n)...)
 	for i := range n {
 		x.values[i], y.values[i] = float64(i/2*10), -float64(i/2) // two records at each place
 	}
-	c := chain(t, testSetup(t, x, y), mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(100.0), Most: ptr(300.0)}))
+	c := chain(t, testSetup(t, x, y),
+		mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(100.0), Most: ptr(300.0)}))
 	var last float64
 	for m := 1; m <= 2; m++ {
 		b := block(0, n, x, y)
@@ -310,7 +339,8 @@ func TestDonutReplicates(t *testing.T) {
 		if math.Abs(square-5e4) > 5*8e4/math.Sqrt(6*float64(n)) {
 			t.Errorf("replicate %d: mean square %v", m, square)
 		}
-		// Distance and direction are independent: a quarter of the n/2 places is in each corner, with the standard error √(3n/8)/2 and two records for each.
+		// Distance and direction are independent: a quarter of the n/2 places is in each corner, with the standard error
+		// √(3n/8)/2 and two records for each.
 		for _, c := range []float64{corners[0][0], corners[0][1], corners[1][0], corners[1][1]} {
 			if math.Abs(c-float64(n)/4) > 5*math.Sqrt(3*float64(n)/8) {
 				t.Errorf("replicate %d: near and far, forth and back are %v", m, corners)
@@ -339,17 +369,21 @@ func TestDonutKeeps(t *testing.T) {
 	for i := range n {
 		x.values[i] = float64(i)
 	}
-	c := chain(t, testSetup(t, x, y), mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(5.0), Most: ptr(7.0)}))
+	c := chain(t, testSetup(t, x, y),
+		mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(5.0), Most: ptr(7.0)}))
 	b := apply(t, c, block(0, n, x, y))
 	for k, of := range []testColumn{x, y} {
 		same, share := countSame(of.values, b.Columns[k].Out().Values), c.Keeping(names(2)[k], 1, true).Share(3)
 		// Of a ring from 5 to 7 the mean of (2/π) asin(½/r) is between that at 7 and that at 5.
-		if got, low := same/float64(n), 2/math.Pi*math.Asin(0.5/7); got > share+5*math.Sqrt(share/float64(n)) || got < low-5*math.Sqrt(low/float64(n)) || share > 0.0638 {
+		if got, low := same/float64(n), 2/math.Pi*math.Asin(0.5/7); got > share+5*math.Sqrt(share/float64(n)) ||
+			got < low-5*math.Sqrt(low/float64(n)) || share > 0.0638 {
 			t.Errorf("%v of a coordinate stays, the law says %v at most", got, share)
 		}
 	}
 	// Rounded back to where it was, it explains nothing.
-	c = chain(t, testSetup(t, x, y), mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(5.0), Most: ptr(7.0)}), mask(&Round{Columns: []string{"a"}, Base: ptr(100.0)}))
+	c = chain(t, testSetup(t, x, y),
+		mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(5.0), Most: ptr(7.0)}),
+		mask(&Round{Columns: []string{"a"}, Base: ptr(100.0)}))
 	if share := c.Keeping("a", 1, true).Share(100); share != 0 {
 		t.Errorf("rounded to 100 metres: %v", share)
 	}
@@ -357,15 +391,36 @@ func TestDonutKeeps(t *testing.T) {
 
 func TestDonutParameters(t *testing.T) {
 	for want, change := range map[string]func(m *Donut){
-		"": func(*Donut) {}, "columns: must be pairs": func(m *Donut) { m.Columns = []string{"a", "b", "c"} }, "unit: must be one of degrees, metres": func(m *Donut) { m.Unit = "feet" },
-		"least: must be given": func(m *Donut) { m.Least = nil }, "least: must be above 0": func(m *Donut) { m.Least = ptr(0.0) }, "most: must be greater than 100": func(m *Donut) { m.Most = ptr(100.0) },
-		"most: must be above 0 and at most 5000000": func(m *Donut) { m.Most = ptr(5000001.0) }, "most: must be given": func(m *Donut) { m.Most = nil }, "least: must be above 0 and": func(m *Donut) { m.Least = ptr(math.NaN()) },
-		"k_least: must be given": func(m *Donut) { m.KMost, m.File = ptr(5), "f" }, "k_most: must be given": func(m *Donut) { m.KLeast, m.File = ptr(5), "f" },
-		"k_least: must be between 2": func(m *Donut) { m.KLeast, m.KMost, m.File = ptr(1), ptr(5), "f" }, "k_most: must be greater than k_least": func(m *Donut) { m.KLeast, m.KMost, m.File = ptr(5), ptr(5), "f" },
-		"k_most: must be greater than k_least and at most 10000": func(m *Donut) { m.KLeast, m.KMost, m.File = ptr(5), ptr(10001), "f" }, "k_least: must be between 2 and 10000": func(m *Donut) { m.KLeast, m.KMost, m.File = ptr(10001), ptr(10002), "f" },
-		"file: must be given with k_least": func(m *Donut) { m.KLeast, m.KMost = ptr(5), ptr(6) }, "file: must be given with": func(m *Donut) { m.KLeast, m.KMost, m.Records = ptr(5), ptr(6), ptr(false) },
-		"records: must be left out beside file": func(m *Donut) { m.Records, m.File = ptr(true), "f" }, "records: must be left out with more than one pair": func(m *Donut) { m.Records, m.Columns = ptr(true), []string{"a", "b", "c", "d"} },
-		"weight: must be left out without records": func(m *Donut) { m.Weight = "w" }, "weight: must be another column": func(m *Donut) { m.Records, m.Weight = ptr(true), "b" },
+		"": func(*Donut) {}, "columns: must be pairs": func(m *Donut) {
+			m.Columns = []string{"a", "b", "c"}
+		}, "unit: must be one of degrees, metres": func(m *Donut) { m.Unit = "feet" },
+		"least: must be given": func(m *Donut) { m.Least = nil }, "least: must be above 0": func(m *Donut) {
+			m.Least = ptr(0.0)
+		}, "most: must be greater than 100": func(m *Donut) { m.Most = ptr(100.0) },
+		"most: must be above 0 and at most 5000000": func(m *Donut) {
+			m.Most = ptr(5000001.0)
+		}, "most: must be given": func(m *Donut) { m.Most = nil }, "least: must be above 0 and": func(m *Donut) {
+			m.Least = ptr(math.NaN())
+		},
+		"k_least: must be given": func(m *Donut) { m.KMost, m.File = ptr(5), "f" }, "k_most: must be given": func(m *Donut) {
+			m.KLeast, m.File = ptr(5), "f"
+		},
+		"k_least: must be between 2":           func(m *Donut) { m.KLeast, m.KMost, m.File = ptr(1), ptr(5), "f" },
+		"k_most: must be greater than k_least": func(m *Donut) { m.KLeast, m.KMost, m.File = ptr(5), ptr(5), "f" },
+		"k_most: must be greater than k_least and at most 10000": func(m *Donut) {
+			m.KLeast, m.KMost, m.File = ptr(5), ptr(10001), "f"
+		}, "k_least: must be between 2 and 10000": func(m *Donut) { m.KLeast, m.KMost, m.File = ptr(10001), ptr(10002), "f" },
+		"file: must be given with k_least": func(m *Donut) {
+			m.KLeast, m.KMost = ptr(5), ptr(6)
+		}, "file: must be given with": func(m *Donut) { m.KLeast, m.KMost, m.Records = ptr(5), ptr(6), ptr(false) },
+		"records: must be left out beside file": func(m *Donut) {
+			m.Records, m.File = ptr(true), "f"
+		}, "records: must be left out with more than one pair": func(m *Donut) {
+			m.Records, m.Columns = ptr(true), []string{"a", "b", "c", "d"}
+		},
+		"weight: must be left out without records": func(m *Donut) {
+			m.Weight = "w"
+		}, "weight: must be another column": func(m *Donut) { m.Records, m.Weight = ptr(true), "b" },
 	} {
 		m := &Donut{Columns: []string{"a", "b"}, Unit: "degrees", Least: ptr(100.0), Most: ptr(500.0)}
 		change(m)
@@ -374,19 +429,24 @@ func TestDonutParameters(t *testing.T) {
 			t.Errorf("%s, want %q", ps, want)
 		}
 	}
-	for _, m := range []*Donut{{Least: ptr(2.0), KLeast: ptr(2), KMost: ptr(3), File: "f"}, {Least: ptr(1e-9), KLeast: ptr(9999), KMost: ptr(10000), Records: ptr(true), Weight: "w"}, {Least: ptr(1.0), Most: ptr(5e6), File: "f"}} {
+	for _, m := range []*Donut{{Least: ptr(2.0), KLeast: ptr(2), KMost: ptr(3), File: "f"},
+		{Least: ptr(1e-9), KLeast: ptr(9999), KMost: ptr(10000), Records: ptr(true), Weight: "w"},
+		{Least: ptr(1.0), Most: ptr(5e6), File: "f"}} {
 		if m.Columns, m.Unit = []string{"a", "b"}, "metres"; len(m.Check()) > 0 {
 			t.Errorf("%+v: %v", m, m.Check())
 		}
 	}
 	// Beside other masks: rounding behind it is all that keeps the place.
 	donut := mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: ptr(2.0)})
-	round, noise, elsewhere := mask(&Round{Columns: []string{"b"}, Decimals: ptr(0)}), mask(&Noise{Columns: []string{"b"}, SD: amount(1)}), mask(&Noise{Columns: []string{"c"}, SD: amount(1)})
+	round, noise, elsewhere := mask(&Round{Columns: []string{"b"}, Decimals: ptr(0)}),
+		mask(&Noise{Columns: []string{"b"}, SD: amount(1)}), mask(&Noise{Columns: []string{"c"}, SD: amount(1)})
 	for name, c := range map[string]struct {
 		masks   []Spec
 		refused bool
 	}{
-		"alone": {[]Spec{donut, elsewhere}, false}, "round behind": {[]Spec{elsewhere, donut, round}, false}, "round before": {[]Spec{round, donut}, true}, "noise behind": {[]Spec{donut, noise}, true}, "noise before": {[]Spec{noise, donut}, true},
+		"alone": {[]Spec{donut, elsewhere}, false}, "round behind": {[]Spec{elsewhere, donut, round}, false},
+		"round before": {[]Spec{round, donut}, true}, "noise behind": {[]Spec{donut, noise}, true},
+		"noise before": {[]Spec{noise, donut}, true},
 	} {
 		if ps := CheckSpecs(c.masks); (len(ps) > 0) != c.refused {
 			t.Errorf("%s: %v", name, ps)
@@ -395,7 +455,9 @@ func TestDonutParameters(t *testing.T) {
 	// Coordinates too coarse for the displacement.
 	for decimals, refused := range map[int]bool{2: true, 3: true, 4: false, -1: false} {
 		x := floats(decimals, 48, 49)
-		if _, err := NewChain([]Spec{mask(&Donut{Columns: []string{"a", "b"}, Unit: "degrees", Least: ptr(100.0), Most: ptr(500.0)})}, testSetup(t, x, x)); (err != nil) != refused {
+		if _, err := NewChain(
+			[]Spec{mask(&Donut{Columns: []string{"a", "b"}, Unit: "degrees", Least: ptr(100.0), Most: ptr(500.0)})},
+			testSetup(t, x, x)); (err != nil) != refused {
 			t.Errorf("%d decimals: %v", decimals, err)
 		}
 	}
@@ -410,7 +472,9 @@ func TestDonutParameters(t *testing.T) {
 func TestDonutDecimals(t *testing.T) {
 	for unit, step := range map[string]float64{"degrees": 1e7, "metres": 100} {
 		x, y := floats(-1, math.Pi, math.E), floats(-1, math.Sqrt2, 1)
-		p, q, _ := displaced(t, testSetup(t, x, y), &Donut{Columns: []string{"a", "b"}, Unit: unit, Least: ptr(100.0), Most: ptr(500.0)}, x, y)
+		p, q,
+			_ := displaced(t, testSetup(t, x, y),
+			&Donut{Columns: []string{"a", "b"}, Unit: unit, Least: ptr(100.0), Most: ptr(500.0)}, x, y)
 		for _, v := range append(p, q...) {
 			if math.Round(v*step)/step != v {
 				t.Errorf("%s: %v", unit, v)
@@ -421,21 +485,28 @@ func TestDonutDecimals(t *testing.T) {
 
 func TestDonutReadsPeople(t *testing.T) {
 	for text, want := range map[string]string{
-		"lat,lon,n\n48,16,3\n48.5,16,2.5\n": "", "\ufefflat;lon\n48;16\n": "", "lat,lon\n48,16": "", "lat\n48\n": "two or three columns", "a,b,c,d\n": "two or three columns", "48,16\n": "first line with the names",
-		"lat,lon,n\n48,x,1\n48,16,y\n": "line 2: field 2 must be a number\nline 3: field 3 must be a number", "lat,lon,n\n48,16,-1\n": "line 2: the number of people must be at least 0", "lat,lon\n91,16\n": "line 2: is no place",
-		"lat,lon\n48,16\n48\n": "line 3 is not valid CSV", "lat,lon,n\n48,16,0\n": "at least one place with people", "lat,lon\n": "at least one place", "": "at least one place", "lat,lon\n48,NaN\n": "line 2: field 2", "lat,lon\n\"4\n": "line 2 is not valid",
+		"lat,lon,n\n48,16,3\n48.5,16,2.5\n": "", "\ufefflat;lon\n48;16\n": "", "lat,lon\n48,16": "",
+		"lat\n48\n": "two or three columns", "a,b,c,d\n": "two or three columns", "48,16\n": "first line with the names",
+		"lat,lon,n\n48,x,1\n48,16,y\n": "line 2: field 2 must be a number\nline 3: field 3 must be a number",
+		"lat,lon,n\n48,16,-1\n":        "line 2: the number of people must be at least 0",
+		"lat,lon\n91,16\n":             "line 2: is no place",
+		"lat,lon\n48,16\n48\n":         "line 3 is not valid CSV", "lat,lon,n\n48,16,0\n": "at least one place with people",
+		"lat,lon\n": "at least one place", "": "at least one place", "lat,lon\n48,NaN\n": "line 2: field 2",
+		"lat,lon\n\"4\n": "line 2 is not valid",
 	} {
 		m := &Donut{Columns: []string{"a", "b"}, Unit: "degrees", File: "f"}
 		err := FileOf(m).Read([]byte(text))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
-		if err != nil && m.people != nil && m.people.Total() > 0 || err != nil && (strings.Contains(err.Error(), "x\"") || strings.Contains(err.Error(), "91")) {
+		if err != nil && m.people != nil && m.people.Total() > 0 || err != nil &&
+			(strings.Contains(err.Error(), "x\"") || strings.Contains(err.Error(), "91")) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	m := &Donut{Columns: []string{"a", "b"}, Unit: "degrees", File: "f"}
-	if err := FileOf(m).Read([]byte("lat,lon,n\n48,16,3\n48.5, 16 ,2.5\n")); err != nil || m.people.Total() != 5.5 || m.people.Len() != 2 || m.people.AsNear(places.Point{A: 48, B: 16}, places.Point{A: 48.1, B: 16}) != 3 {
+	if err := FileOf(m).Read([]byte("lat,lon,n\n48,16,3\n48.5, 16 ,2.5\n")); err != nil || m.people.Total() != 5.5 ||
+		m.people.Len() != 2 || m.people.AsNear(places.Point{A: 48, B: 16}, places.Point{A: 48.1, B: 16}) != 3 {
 		t.Errorf("%v: %+v", err, m.people)
 	}
 	digest := m.digest
@@ -466,14 +537,16 @@ func TestDonutSays(t *testing.T) {
 		{Donut{Unit: "metres", Least: ptr(30.0), Most: ptr(40.0)}, "least,most", ", by 30 to 40 metres", 25},
 		{Donut{Unit: "metres", Least: ptr(30.0), Most: ptr(40.0)}, "least", ", by at least 30 metres", 25},
 		{Donut{Unit: "metres", Least: ptr(30.0), Most: ptr(40.0)}, "most", ", by at most 40 metres", 25},
-		{Donut{Unit: "degrees", Least: ptr(30.0), KLeast: ptr(3), KMost: ptr(9)}, "k_least,k_most", "; between 3 and 9 people live within that distance", 30 / math.Sqrt2 / 111195.0797},
+		{Donut{Unit: "degrees", Least: ptr(30.0), KLeast: ptr(3), KMost: ptr(9)}, "k_least,k_most",
+			"; between 3 and 9 people live within that distance", 30 / math.Sqrt2 / 111195.0797},
 	} {
 		c.m.Columns = []string{"a", "b"}
 		const words = "displacement: points were moved in a random direction, all records of one place alike"
 		if got := c.m.Words(published(&c.m, 20, splitNames(c.named)...), "a"); got != words+c.want {
 			t.Errorf("%s: %s", c.named, got)
 		}
-		if got := ActionOf(&c.m, "a", 1).(Displacing).Noise(); math.Abs(got.SD/c.sd-1) > 1e-6 || got.Distribution != "normal" {
+		if got := ActionOf(&c.m, "a", 1).(Displacing).Noise(); math.Abs(got.SD/c.sd-1) > 1e-6 ||
+			got.Distribution != "normal" {
 			t.Errorf("%+v: noise %+v", c.m, got)
 		}
 	}
@@ -505,7 +578,10 @@ func TestDonutWithoutARing(t *testing.T) {
 		x.typ, y.typ, x.decimals, y.decimals = arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64, 2, 2
 		setup := testSetup(t, x, y)
 		setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}
-		_, _, b := displaced(t, setup, &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: c.most, KLeast: ptr(2), KMost: ptr(3), Records: ptr(true)}, x, y)
+		_, _,
+			b := displaced(t, setup,
+			&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: c.most, KLeast: ptr(2), KMost: ptr(3),
+				Records: ptr(true)}, x, y)
 		if b.Rejected(1) != c.rejected { // of the middle: two people within one step, and three
 			t.Errorf("%+v: rejected %v", c, b.Rejected(1))
 		}

@@ -10,7 +10,8 @@ import (
 )
 
 // verifiedByLoop verifies points by loops over all people, for a mask with the rings of each place.
-func verifiedByLoop(from, to, points []places.Point, people []float64, ring func(places.Point) (inner, outer float64), slack float64, far float64) (k, candidates []float64, square, guess float64) {
+func verifiedByLoop(from, to, points []places.Point, people []float64, ring func(places.Point) (inner, outer float64),
+	slack float64, far float64) (k, candidates []float64, square, guess float64) {
 	distance := func(p, q places.Point) float64 { return math.Hypot(p.A-q.A, p.B-q.B) }
 	for i, y := range to {
 		d := distance(from[i], y)
@@ -52,7 +53,8 @@ func counted3(list []float64) map[int64]int64 {
 	return counts
 }
 
-// The spatial k of each released point, who else comes into question and how far the best guess is from the true place, against loops.
+// The spatial k of each released point, who else comes into question and how far the best guess is from the true place,
+// against loops.
 func TestVerifiedPlaces(t *testing.T) {
 	points, people, x, y := town(500, 2)
 	for i := range people {
@@ -61,8 +63,10 @@ func TestVerifiedPlaces(t *testing.T) {
 	setup := testSetup(t, x, y)
 	setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", "w"}: places.NewPeople(places.Metres, points, people)}
 	for name, m := range map[string]*Donut{
-		"ring":      {Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(30.0), Most: ptr(150.0), Records: ptr(true), Weight: "w"},
-		"by people": {Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), KLeast: ptr(60), KMost: ptr(300), Records: ptr(true), Weight: "w"},
+		"ring": {Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(30.0), Most: ptr(150.0), Records: ptr(true),
+			Weight: "w"},
+		"by people": {Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), KLeast: ptr(60), KMost: ptr(300),
+			Records: ptr(true), Weight: "w"},
 	} {
 		c := chain(t, setup, mask(m))
 		var to []places.Point
@@ -96,7 +100,8 @@ func TestVerifiedPlaces(t *testing.T) {
 		if len(list) != 1 || of[0].Columns != [2]string{"a", "b"} || v.Records != 500 || !v.Guessed {
 			t.Fatalf("%s: %+v of %+v", name, list, of)
 		}
-		for what, got := range map[string][2]map[int64]int64{"k": {v.K, counted3(k)}, "candidates": {v.Candidates, counted3(there)}, "lesser": {v.Lesser, counted3(lesser)}} {
+		for what, got := range map[string][2]map[int64]int64{"k": {v.K, counted3(k)},
+			"candidates": {v.Candidates, counted3(there)}, "lesser": {v.Lesser, counted3(lesser)}} {
 			if fmt.Sprint(got[0]) != fmt.Sprint(got[1]) {
 				t.Errorf("%s: %s is\n%v, want\n%v", name, what, got[0], got[1])
 			}
@@ -119,14 +124,15 @@ func TestVerifiedPlaces(t *testing.T) {
 	}
 }
 
-// Points that are rounded are verified where the setup says so: how far they are, and their spatial k; where nobody knows the population, the
-// distance alone. A rounding behind a displacement widens what is possible.
+// Points that are rounded are verified where the setup says so: how far they are, and their spatial k; where nobody
+// knows the population, the distance alone. A rounding behind a displacement widens what is possible.
 func TestVerifiedRounding(t *testing.T) {
 	points, people, x, y := town(300, 3)
 	all := places.NewPeople(places.Metres, points, people)
 	setup := testSetup(t, x, y)
 	round := mask(&Round{Columns: []string{"a", "b"}, Base: ptr(200.0)})
-	setup.Places = []Place{{Columns: [2]string{"a", "b"}, Unit: "metres", People: all}, {Columns: [2]string{"a", "b"}, Unit: "metres"}, {Columns: [2]string{"a", "missing"}, Unit: "metres"}}
+	setup.Places = []Place{{Columns: [2]string{"a", "b"}, Unit: "metres", People: all},
+		{Columns: [2]string{"a", "b"}, Unit: "metres"}, {Columns: [2]string{"a", "missing"}, Unit: "metres"}}
 	c := chain(t, setup, round)
 	b := apply(t, c, block(0, 300, x, y))
 	var k []float64
@@ -155,10 +161,12 @@ func TestVerifiedRounding(t *testing.T) {
 		guess += (math.Pow(p.A-a/n, 2) + math.Pow(p.B-b/n, 2)) / 300
 	}
 	list, _ := c.Verified()
-	if fmt.Sprint(list[0].Candidates) != fmt.Sprint(counted3(cell)) || fmt.Sprint(list[0].Lesser) != fmt.Sprint(counted3(lesser)) || math.Abs(list[0].RMSE()-math.Sqrt(guess)) > 1e-3 {
+	if fmt.Sprint(list[0].Candidates) != fmt.Sprint(counted3(cell)) ||
+		fmt.Sprint(list[0].Lesser) != fmt.Sprint(counted3(lesser)) || math.Abs(list[0].RMSE()-math.Sqrt(guess)) > 1e-3 {
 		t.Errorf("cells of the grid: %+v, want %v and ±%v", list[0], counted3(cell), math.Sqrt(guess))
 	}
-	if len(list) != 2 || fmt.Sprint(list[0].K) != fmt.Sprint(counted3(k)) || list[1].K != nil || math.Abs(list[1].RMSE()-math.Sqrt(square)) > 1e-3 || math.Abs(list[1].Greatest-greatest) > 1e-9 {
+	if len(list) != 2 || fmt.Sprint(list[0].K) != fmt.Sprint(counted3(k)) || list[1].K != nil ||
+		math.Abs(list[1].RMSE()-math.Sqrt(square)) > 1e-3 || math.Abs(list[1].Greatest-greatest) > 1e-9 {
 		t.Errorf("%+v, want k %v, mean square %v, at most %v", list, counted3(k), square, greatest)
 	}
 	// Behind noise nobody knows which cell it was.
@@ -183,7 +191,8 @@ func TestVerifiedRounding(t *testing.T) {
 		candidates = append(candidates, n)
 	}
 	list, _ = c.Verified()
-	byPeople := &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), KLeast: ptr(9), KMost: ptr(30), Records: ptr(true)}
+	byPeople := &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), KLeast: ptr(9), KMost: ptr(30),
+		Records: ptr(true)}
 	c = chain(t, setup, mask(byPeople), round)
 	b = apply(t, c, block(0, 300, x, y))
 	var to []places.Point
@@ -219,7 +228,8 @@ func TestVerifiedNumbers(t *testing.T) {
 			t.Errorf("below %d: %v, want %v", limit, got, want)
 		}
 	}
-	for people, want := range map[float64]int64{0: 0, 2.9999999999: 3, 2.9: 2, 299.999: 299, 999: 999, 1000: 1000, 1009: 1000, 12399: 12300} {
+	for people, want := range map[float64]int64{0: 0, 2.9999999999: 3, 2.9: 2, 299.999: 299, 999: 999, 1000: 1000,
+		1009: 1000, 12399: 12300} {
 		if got := kept(people); got != want {
 			t.Errorf("%v people: %d, want %d", people, got, want)
 		}

@@ -26,7 +26,8 @@ type labelledArray struct{ array.ExtensionArrayBase }
 // The categories of an extension type are those of its storage type.
 func TestCategoriesOfAnExtension(t *testing.T) {
 	m := &Recode{Columns: []string{"a"}, Map: map[string]string{"Graz": "South", "Linz": "North"}}
-	got, _ := categories(t, []Spec{mask(m)}, &labelled{arrow.ExtensionBase{Storage: arrow.BinaryTypes.String}}, `["Graz", null, "Linz", "Wien"]`)
+	got, _ := categories(t, []Spec{mask(m)}, &labelled{arrow.ExtensionBase{Storage: arrow.BinaryTypes.String}},
+		`["Graz", null, "Linz", "Wien"]`)
 	if want := []string{"South", "null", "North", "rejected"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}

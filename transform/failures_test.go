@@ -39,7 +39,8 @@ func TestColumnsThatCannotBeMasked(t *testing.T) {
 	for _, columns := range [][]string{{"z"}, {"z", "a"}, {"a", "z"}, {"text", "a"}, {"a", "text"}} {
 		for name, masks := range computingMasks(columns...) {
 			setup := testSetup(t, floats(0, 1, 2, 3))
-			setup.Columns = append(setup.Columns, ColumnInfo{Name: "text", Index: 1, Field: microdata.Field{Name: "text", Type: arrow.BinaryTypes.String}})
+			setup.Columns = append(setup.Columns,
+				ColumnInfo{Name: "text", Index: 1, Field: microdata.Field{Name: "text", Type: arrow.BinaryTypes.String}})
 			want := `there is no column "z"`
 			if slices.Contains(columns, "text") {
 				want = `column "text" must be numeric, got type string`
@@ -99,7 +100,8 @@ func TestBlocksWithoutKeys(t *testing.T) {
 	const want = "the block does not hold a column that the swap reads"
 	for index := 1; index <= 3; index++ {
 		setup, blocks := absent(t, index)
-		window, dataset := chain(t, setup, mask(swapMask("random", "", 1))), chain(t, setup, mask(swapMask("random", "dataset", 1)))
+		window, dataset := chain(t, setup, mask(swapMask("random", "", 1))),
+			chain(t, setup, mask(swapMask("random", "dataset", 1)))
 		wants(t, "window", window.Apply(blocks()), "masks[0].swap: "+want)
 		wants(t, "survey", dataset.Survey(blocks()), "masks[0].swap: "+want)
 		wants(t, "displacement in windows", window.Displacer().Apply(blocks()), want)
@@ -132,7 +134,8 @@ func TestSurveysOutOfPlace(t *testing.T) {
 				b.Places[i]++
 			}
 		}
-		wants(t, "a record is gone", c.Apply(b), fmt.Sprintf("masks[0].swap: record %d of stream 0, which the first pass saw, is gone", row))
+		wants(t, "a record is gone", c.Apply(b),
+			fmt.Sprintf("masks[0].swap: record %d of stream 0, which the first pass saw, is gone", row))
 	}
 	// The expectation of exchanges refuses records with other keys than in the survey.
 	d := chain(t, setup, masks...).Displacer()
@@ -166,7 +169,8 @@ func TestWindowsStartAtMultiples(t *testing.T) {
 	setup := testSetup(t, columns...)
 	setup.Window = 10
 	c := chain(t, setup, mask(swapMask("random", "", 1)))
-	wants(t, "a file", c.Apply(block(5, 25, columns...)), "a block must start at a multiple of the window of 10 records, got record 5")
+	wants(t, "a file", c.Apply(block(5, 25, columns...)),
+		"a block must start at a multiple of the window of 10 records, got record 5")
 	b := block(5, 25, columns...)
 	b.Scope = "topic"
 	if err := c.Apply(b); err != nil {
@@ -209,7 +213,8 @@ func TestLawOfAnUntouchedColumn(t *testing.T) {
 // The numbers of changes of several chains of one run are added, mask by mask.
 func TestResumeAddsUp(t *testing.T) {
 	columns := swapData(3, 4, 2, 3)
-	c := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(200)}), mask(&Round{Columns: []string{"b"}, Base: ptr(1e6)}))
+	c := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(200)}),
+		mask(&Round{Columns: []string{"b"}, Base: ptr(1e6)}))
 	c.Resume([]int64{5, 7}, 3, nil)
 	c.Resume([]int64{10, 20}, 2, microdata.Bitmap{3})
 	if touched := c.Touched(); touched[0].Records != 15 || touched[1].Records != 27 || c.Unidentified() != 5 {
@@ -227,7 +232,8 @@ func TestMixingAnywhere(t *testing.T) {
 	for _, c := range []struct {
 		masks []Spec
 		want  bool
-	}{{nil, false}, {[]Spec{noise}, false}, {[]Spec{swap}, true}, {[]Spec{noise, swap}, true}, {[]Spec{swap, noise}, true}} {
+	}{{nil, false}, {[]Spec{noise}, false}, {[]Spec{swap}, true}, {[]Spec{noise, swap}, true},
+		{[]Spec{swap, noise}, true}} {
 		if got := AnyMixesRecords(c.masks); got != c.want {
 			t.Errorf("%v: %v", c.masks, got)
 		}
@@ -253,7 +259,8 @@ func TestWhatADisplacerSpeaksOf(t *testing.T) {
 	swap := swapMask("random", "", 1)
 	swap.Columns = []string{"a", "e"}
 	noise := mask(&Noise{Columns: []string{"b"}, SD: amount(2)})
-	other := Spec{Name: "other", Params: &Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(1.0)}}
+	other := Spec{
+		Name: "other", Params: &Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(1.0)}}
 	for _, c := range []struct {
 		masks                []Spec
 		columns, approximate []int

@@ -27,10 +27,12 @@ func (m *Topcode) contributors(c *Chain, i int, col *column, below, above []floa
 		e := &decision.Refusal{Path: missed}
 		switch of := strconv.Quote(col.Name); missed {
 		case tooFewValues:
-			e.Text = fmt.Sprintf("must be at most the number of values beyond the %s bound of column %s, which is %d, got %d: a mean of so few discloses them; %s",
+			e.Text = fmt.Sprintf(
+				"must be at most the number of values beyond the %s bound of column %s, which is %d, got %d: a mean of so few discloses them; %s",
 				side.name, of, len(side.values), demand.least, cure)
 		case oneRules:
-			e.Text = fmt.Sprintf("is exceeded beyond the %s bound of column %s: one record has more than %s %% of the sum of %d values, so that their mean discloses it; %s",
+			e.Text = fmt.Sprintf(
+				"is exceeded beyond the %s bound of column %s: one record has more than %s %% of the sum of %d values, so that their mean discloses it; %s",
 				side.name, of, shareText(demand.share), len(side.values), cure)
 		}
 		return c.refused(i, e)
@@ -82,11 +84,17 @@ func (r *rankExchange) ends(g *gatheredData, k int, order []int32, bottom, top i
 		of, cure := strconv.Quote(g.columns[k].Name), fmt.Sprintf("give a greater %s, or leave it out", end.field)
 		switch missed {
 		case tooFewValues:
-			return &decision.Refusal{Path: missed, Text: fmt.Sprintf("must be at most the number of records of %s, which is %d in column %s, got %d: a mean of so few discloses them; %s",
-				end.field, len(tail), of, r.demand.least, cure)}
+			return &decision.Refusal{
+				Path: missed,
+				Text: fmt.Sprintf(
+					"must be at most the number of records of %s, which is %d in column %s, got %d: a mean of so few discloses them; %s",
+					end.field, len(tail), of, r.demand.least, cure)}
 		case oneRules:
-			return &decision.Refusal{Path: missed, Text: fmt.Sprintf("is exceeded by the records of %s: one has more than %s %% of the sum of %d values of column %s, so that their mean discloses it; %s",
-				end.field, shareText(r.demand.share), len(tail), of, cure)}
+			return &decision.Refusal{
+				Path: missed,
+				Text: fmt.Sprintf(
+					"is exceeded by the records of %s: one has more than %s %% of the sum of %d values of column %s, so that their mean discloses it; %s",
+					end.field, shareText(r.demand.share), len(tail), of, cure)}
 		}
 	}
 	return nil
@@ -144,8 +152,11 @@ func (a *aggregation) ruled(column string) *decision.Refusal {
 	if a.univariate {
 		cure = "top-code the column in front of it (topcode, replace: bound)"
 	}
-	return &decision.Refusal{Path: oneRules, Text: fmt.Sprintf("is exceeded in column %s: one of the greatest values is more than %s %% of the sum of its group, so that the mean discloses it; %s",
-		strconv.Quote(column), shareText(a.demand.share), cure)}
+	return &decision.Refusal{
+		Path: oneRules,
+		Text: fmt.Sprintf(
+			"is exceeded in column %s: one of the greatest values is more than %s %% of the sum of its group, so that the mean discloses it; %s",
+			strconv.Quote(column), shareText(a.demand.share), cure)}
 }
 
 // sizeOfValue is the absolute value of a number, 0 for none.

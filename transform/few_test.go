@@ -111,7 +111,8 @@ func TestMeansOfTailsAgainstTheDefinition(t *testing.T) {
 			}
 		default:
 			at := map[string]string{"least": "least: ", "share": "share: "}[want]
-			if err == nil || !strings.HasPrefix(err.Error(), "masks[0].topcode."+at) || !strings.Contains(err.Error(), "the "+side+" bound") || !strings.Contains(err.Error(), "replace: bound") {
+			if err == nil || !strings.HasPrefix(err.Error(), "masks[0].topcode."+at) ||
+				!strings.Contains(err.Error(), "the "+side+" bound") || !strings.Contains(err.Error(), "replace: bound") {
 				t.Fatalf("trial %d: %v, want %s", trial, err, want)
 			}
 		}
@@ -139,7 +140,8 @@ func TestMeansOfFewByDefault(t *testing.T) {
 	} {
 		for _, tail := range tails {
 			err := above("mean", tail...)
-			if got := ""; want != got && (err == nil || !strings.Contains(err.Error(), "topcode."+want+": ")) || want == "" && err != nil {
+			if got := ""; want != got && (err == nil || !strings.Contains(err.Error(), "topcode."+want+": ")) || want == "" &&
+				err != nil {
 				t.Errorf("%d values beyond, want %q: %v", len(tail), want, err)
 			}
 			if err := above("bound", tail...); err != nil {
@@ -160,7 +162,8 @@ func TestPercentileOfFew(t *testing.T) {
 		upper, lower *float64
 		refused      string
 	}{
-		{ptr(99.0), nil, "upper"}, {ptr(95.5), nil, ""}, {ptr(96.7), nil, "upper"}, {nil, ptr(1.0), "lower"}, {nil, ptr(4.5), ""}, {ptr(95.0), ptr(1.0), "lower"}, {ptr(99.0), ptr(5.0), "upper"},
+		{ptr(99.0), nil, "upper"}, {ptr(95.5), nil, ""}, {ptr(96.7), nil, "upper"}, {nil, ptr(1.0), "lower"},
+		{nil, ptr(4.5), ""}, {ptr(95.0), ptr(1.0), "lower"}, {ptr(99.0), ptr(5.0), "upper"},
 	} {
 		for _, replace := range []string{"bound", "mean", "label"} {
 			m := &Topcode{Columns: []string{"a"}, UpperPercentile: c.upper, LowerPercentile: c.lower, Replace: replace}
@@ -173,7 +176,8 @@ func TestPercentileOfFew(t *testing.T) {
 				}
 			}
 			err := refusalOf(t, m, floats(2, values...))
-			if refused := c.refused != "" && replace != "label"; (err != nil) != refused || refused && !(strings.Contains(err.Error(), "topcode.least: ") && strings.Contains(err.Error(), "the "+c.refused+" ")) {
+			if refused := c.refused != "" && replace != "label"; (err != nil) != refused || refused &&
+				!(strings.Contains(err.Error(), "topcode.least: ") && strings.Contains(err.Error(), "the "+c.refused+" ")) {
 				t.Errorf("%s beyond %v, %v: %v", replace, c.upper, c.lower, err)
 			}
 		}
@@ -207,7 +211,8 @@ func TestRankSwapEndsOfFew(t *testing.T) {
 		"all the same":              {values(2000, 2000, 2000, 2000), 0.1, 0.1, ""},
 	} {
 		err := refusalOf(t, &RankSwap{Columns: []string{"a"}, P: ptr(0.2), Bottom: ptr(c.bottom), Top: ptr(c.top)}, c.of)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "masks[0].rankswap."+c.want)) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), "masks[0].rankswap."+c.want)) {
 			t.Errorf("%s: %v, want %q", what, err, c.want)
 		}
 	}
@@ -248,21 +253,27 @@ func TestGroupsThatOneRules(t *testing.T) {
 		m       *Microaggregate
 		refused bool
 	}{
-		"alike":                    {[]testColumn{wages(-1, 0)}, micro(3, "a"), false},
-		"by column":                {[]testColumn{wages(5, 9e6)}, &Microaggregate{Columns: []string{"a"}, K: ptr(3), Method: "univariate"}, true},
-		"the first record":         {[]testColumn{wages(0, 9e6)}, micro(5, "a"), true},
-		"the last record":          {[]testColumn{wages(59, 9e6)}, micro(5, "a"), true},
-		"below all":                {[]testColumn{wages(59, -9e6)}, micro(5, "a"), true},
-		"in the last column":       {[]testColumn{wages(-1, 0), wages(9, 9e6)}, micro(3, "a", "b"), true},
-		"in the first column":      {[]testColumn{wages(9, 9e6), wages(-1, 0)}, micro(3, "a", "b"), true},
-		"with a greater share":     {[]testColumn{wages(5, 9e6)}, &Microaggregate{Columns: []string{"a"}, K: ptr(3), Share: ptr(1.0)}, false},
-		"the median":               {[]testColumn{wages(5, 9e6)}, &Microaggregate{Columns: []string{"a"}, K: ptr(4), Aggregate: "median"}, false},
-		"many zeros":               {[]testColumn{gains}, &Microaggregate{Columns: []string{"a"}, K: ptr(3), Method: "univariate"}, false},
-		"above all of a stratum":   {[]testColumn{rich, regions}, &Microaggregate{Columns: []string{"a"}, K: ptr(3), By: []string{"b"}}, true},
+		"alike": {[]testColumn{wages(-1, 0)}, micro(3, "a"), false},
+		"by column": {[]testColumn{wages(5, 9e6)},
+			&Microaggregate{Columns: []string{"a"}, K: ptr(3), Method: "univariate"}, true},
+		"the first record":    {[]testColumn{wages(0, 9e6)}, micro(5, "a"), true},
+		"the last record":     {[]testColumn{wages(59, 9e6)}, micro(5, "a"), true},
+		"below all":           {[]testColumn{wages(59, -9e6)}, micro(5, "a"), true},
+		"in the last column":  {[]testColumn{wages(-1, 0), wages(9, 9e6)}, micro(3, "a", "b"), true},
+		"in the first column": {[]testColumn{wages(9, 9e6), wages(-1, 0)}, micro(3, "a", "b"), true},
+		"with a greater share": {[]testColumn{wages(5, 9e6)},
+			&Microaggregate{Columns: []string{"a"}, K: ptr(3), Share: ptr(1.0)}, false},
+		"the median": {[]testColumn{wages(5, 9e6)},
+			&Microaggregate{Columns: []string{"a"}, K: ptr(4), Aggregate: "median"}, false},
+		"many zeros": {[]testColumn{gains},
+			&Microaggregate{Columns: []string{"a"}, K: ptr(3), Method: "univariate"}, false},
+		"above all of a stratum": {[]testColumn{rich, regions},
+			&Microaggregate{Columns: []string{"a"}, K: ptr(3), By: []string{"b"}}, true},
 		"below others without one": {[]testColumn{rich, regions}, micro(3, "a"), false},
 	} {
 		err := refusalOf(t, c.m, c.columns...)
-		if (err != nil) != c.refused || c.refused && !strings.HasPrefix(err.Error(), "masks[0].microaggregate.share: is exceeded in column ") {
+		if (err != nil) != c.refused || c.refused &&
+			!strings.HasPrefix(err.Error(), "masks[0].microaggregate.share: is exceeded in column ") {
 			t.Errorf("%s: %v, must be refused: %v", what, err, c.refused)
 		}
 	}

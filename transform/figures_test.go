@@ -30,7 +30,8 @@ func (s *sums) add(row int, values ...float64) {
 
 // figureTypes are types with precisions of every kind.
 func figureTypes() []lawType {
-	return append(slices.Clone(lawTypes), lawType{"single precision", arrow.PrimitiveTypes.Float32, -1}, lawType{"tens", &arrow.Decimal128Type{Precision: 10, Scale: -1}, 0})
+	return append(slices.Clone(lawTypes), lawType{"single precision", arrow.PrimitiveTypes.Float32, -1},
+		lawType{"tens", &arrow.Decimal128Type{Precision: 10, Scale: -1}, 0})
 }
 
 // The law of a chain at single originals is compared with stored figures. TestLawIsThatOfTheChain
@@ -62,7 +63,8 @@ func TestFiguresOfLaws(t *testing.T) {
 				}
 			}
 			low, high, step := law.Support()
-			f.Add(fmt.Sprintf("%s of %s", name, typ.name), append(append(moments, below...), max(low, -1e300), min(high, 1e300), step)...)
+			f.Add(fmt.Sprintf("%s of %s", name, typ.name),
+				append(append(moments, below...), max(low, -1e300), min(high, 1e300), step)...)
 		}
 	}
 	f.Check(t, "testdata/laws.txt")
@@ -74,18 +76,23 @@ func displacementChains() map[string][]Spec {
 	swap := func(policy, scope string, rate float64) Spec { return mask(swapMask(policy, scope, rate)) }
 	second := func(scope string) Spec {
 		rate := 0.5
-		return Spec{Name: "second", Params: &Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: "random", Scope: scope}}
+		return Spec{
+			Name: "second",
+			Params: &Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: "random",
+				Scope: scope}}
 	}
 	upper, base := 9000.0, 1000.0
-	clip, round := mask(&Truncate{Columns: []string{"a"}, Upper: &upper}), mask(&Round{Columns: []string{"a"}, Base: &base})
+	clip, round := mask(&Truncate{Columns: []string{"a"}, Upper: &upper}),
+		mask(&Round{Columns: []string{"a"}, Base: &base})
 	chains := map[string][]Spec{
-		"noise, swap":                {noise(3000), swap("random", "", 0.4)},
-		"swap, clip":                 {swap("unique", "dataset", 1), clip},
-		"round, swap, noise, clip":   {round, swap("random", "dataset", 0.6), noise(2000), clip},
-		"swap, swap":                 {swap("random", "", 0.5), second("")},
-		"swap, swap of dataset":      {swap("unique", "", 0.8), second("dataset")},
-		"swap of dataset, swap":      {second("dataset"), noise(500), swap("random", "", 0.7)},
-		"bias, round, swap of pairs": {mask(&Bias{Columns: []string{"a"}, Phi: &[]float64{0.2}[0]}), round, noise(100), swap("random", "", 0.7)},
+		"noise, swap":              {noise(3000), swap("random", "", 0.4)},
+		"swap, clip":               {swap("unique", "dataset", 1), clip},
+		"round, swap, noise, clip": {round, swap("random", "dataset", 0.6), noise(2000), clip},
+		"swap, swap":               {swap("random", "", 0.5), second("")},
+		"swap, swap of dataset":    {swap("unique", "", 0.8), second("dataset")},
+		"swap of dataset, swap":    {second("dataset"), noise(500), swap("random", "", 0.7)},
+		"bias, round, swap of pairs": {mask(&Bias{Columns: []string{"a"}, Phi: &[]float64{0.2}[0]}), round, noise(100),
+			swap("random", "", 0.7)},
 	}
 	for _, policy := range []string{"unique", "random"} {
 		for _, scope := range []string{"", "dataset"} {
@@ -103,9 +110,12 @@ func TestFiguresOfDisplacements(t *testing.T) {
 	const n, window = 240, 80
 	var f pinned.Figures
 	chains := displacementChains()
-	for name, masks := range map[string][]Spec{"random, drawn": chains["random0.5"], "unique of dataset, drawn": chains["uniquedataset0.5"]} {
+	for name, masks := range map[string][]Spec{"random, drawn": chains["random0.5"],
+		"unique of dataset, drawn": chains["uniquedataset0.5"]} {
 		for i, distribution := range []string{"laplace", "uniform", "laplace"} { // three draws have no law
-			masks = append(slices.Clone(masks), Spec{Name: fmt.Sprint("noise ", i), Params: &Noise{Columns: []string{"a"}, SD: amount(400), Distribution: distribution}})
+			masks = append(slices.Clone(masks),
+				Spec{Name: fmt.Sprint("noise ", i),
+					Params: &Noise{Columns: []string{"a"}, SD: amount(400), Distribution: distribution}})
 		}
 		chains[name] = masks
 	}
@@ -139,7 +149,8 @@ func TestFiguresOfKeeping(t *testing.T) {
 	chains := lawChains()
 	for _, typ := range figureTypes() {
 		for _, name := range slices.Sorted(maps.Keys(chains)) {
-			column := testColumn{values: []float64{0, 3, 90, 95, 97, 99, 100, 101, 108, 110, 250}, typ: typ.of, decimals: typ.decimals}
+			column := testColumn{values: []float64{0, 3, 90, 95, 97, 99, 100, 101, 108, 110, 250}, typ: typ.of,
+				decimals: typ.decimals}
 			setup := testSetup(t, column)
 			setup.Columns[0].SD, setup.Columns[0].Mean = 20, 100
 			c := chain(t, setup, chains[name]...)
@@ -223,7 +234,10 @@ func TestFiguresOfReleases(t *testing.T) {
 		setup.Window = window
 		c := chain(t, setup, chains[name]...)
 		f.Add(name, sum(c)...)
-		for m, r := range Replicates([]*Chain{c, chain(t, setup, append(slices.Clone(chains[name]), mask(&Round{Columns: []string{"a"}, Base: ptr(2.0)}))...)}, 3) {
+		for m, r := range Replicates(
+			[]*Chain{
+				c, chain(t, setup, append(slices.Clone(chains[name]), mask(&Round{Columns: []string{"a"}, Base: ptr(2.0)}))...)},
+			3) {
 			f.Add(fmt.Sprintf("%s, replicate at %d", name, m), sum(r)...)
 		}
 	}

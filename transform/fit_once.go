@@ -6,8 +6,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// allFits caches what a mask of all records finds in their values before it draws: models, trees, ranks. A chain and its
-// replicates share it, since it depends on the data alone. Nobody writes to what is in it.
+// allFits caches what a mask of all records finds in their values before it draws: models, trees, ranks. A chain and
+// its replicates share it, since it depends on the data alone. Nobody writes to what is in it.
 type allFits struct {
 	mu     sync.Mutex
 	models map[fitKey]*oneFit
@@ -20,8 +20,8 @@ type fittedSet struct {
 	cells int
 }
 
-// cachedCells bounds the values of the sets of records that are kept beside the last one: replicates go through the parts of a
-// sample in turn, while those of another sample (a later snapshot) do not come back.
+// cachedCells bounds the values of the sets of records that are kept beside the last one: replicates go through the
+// parts of a sample in turn, while those of another sample (a later snapshot) do not come back.
 const cachedCells = 1 << 22
 
 // fitting is the arithmetic of a mask whose fitted models are shared with replicates.
@@ -91,8 +91,8 @@ func (f *allFits) begin(of digest, cells int) {
 	f.sets = append(f.sets, fittedSet{of, cells})
 }
 
-// fitOnce returns what find finds, found or taken over. Without a cache (nil) it is found. What is found after stop says so is
-// unfinished and is not kept.
+// fitOnce returns what find finds, found or taken over. Without a cache (nil) it is found. What is found after stop
+// says so is unfinished and is not kept.
 func fitOnce[T any](f *allFits, key fitKey, stop decision.Stop, find func() T) T {
 	if f == nil {
 		return find()

@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
-// Replicates that share what was found of the data release what each releases by itself: of the same data, of other data in
-// between, and in either order.
+// Replicates that share what was found of the data release what each releases by itself: of the same data, of other
+// data in between, and in either order.
 func TestReplicatesShareWhatWasFound(t *testing.T) {
 	data, other := codedData(400, 3), codedData(400, 4)
 	for _, of := range [][]testColumn{data, other} { // a spike in c, ties, and values that are missing
@@ -27,11 +27,13 @@ func TestReplicatesShareWhatWasFound(t *testing.T) {
 		of[2].null = []int{0, 7, 399}
 	}
 	for name, m := range map[string]Spec{
-		"parametric":  synthesise(Synthesise{Columns: []string{"c", "a"}, On: []string{"d"}, By: []string{"e"}}),
-		"normal":      synthesise(Synthesise{Columns: []string{"a", "c"}, Method: "normal", Bounds: "none"}),
-		"held out":    synthesise(Synthesise{Columns: []string{"a", "c"}, On: []string{"d"}, HeldOut: ptr(0.3)}),
-		"rules":       synthesise(Synthesise{Columns: []string{"a", "c"}, On: []string{"d"}, Rules: []string{"c = 0 if d > 1"}}),
-		"cart":        synthesise(Synthesise{Columns: []string{"c", "b", "a"}, On: []string{"d"}, Categories: []string{"b"}, Method: "cart"}),
+		"parametric": synthesise(Synthesise{Columns: []string{"c", "a"}, On: []string{"d"}, By: []string{"e"}}),
+		"normal":     synthesise(Synthesise{Columns: []string{"a", "c"}, Method: "normal", Bounds: "none"}),
+		"held out":   synthesise(Synthesise{Columns: []string{"a", "c"}, On: []string{"d"}, HeldOut: ptr(0.3)}),
+		"rules": synthesise(
+			Synthesise{Columns: []string{"a", "c"}, On: []string{"d"}, Rules: []string{"c = 0 if d > 1"}}),
+		"cart": synthesise(Synthesise{Columns: []string{"c", "b", "a"}, On: []string{"d"}, Categories: []string{"b"},
+			Method: "cart"}),
 		"rankswap":    mask(&RankSwap{Columns: []string{"a", "c"}, P: ptr(0.1), Top: ptr(0.05)}),
 		"correlation": mask(&RankSwap{Columns: []string{"a", "c"}, MinCorrelation: ptr(0.9)}),
 		"shuffle":     mask(&Shuffle{Columns: []string{"a", "c"}, On: []string{"d"}}),
@@ -65,7 +67,8 @@ func TestOldSetsAreForgotten(t *testing.T) {
 		set   byte
 		cells int
 		found int // in all
-	}{{1, cachedCells / 2, 1}, {2, cachedCells / 2, 2}, {1, cachedCells / 2, 2}, {3, 1, 3}, {1, cachedCells / 2, 3}, {4, 1, 4}, {2, cachedCells / 2, 4}, {1, cachedCells / 2, 5}} {
+	}{{1, cachedCells / 2, 1}, {2, cachedCells / 2, 2}, {1, cachedCells / 2, 2}, {3, 1, 3}, {1, cachedCells / 2, 3},
+		{4, 1, 4}, {2, cachedCells / 2, 4}, {1, cachedCells / 2, 5}} {
 		if of(turn.set, turn.cells); found != turn.found {
 			t.Errorf("after set %d %d sets were looked at, want %d", turn.set, found, turn.found)
 		}
@@ -79,7 +82,8 @@ func TestOldSetsAreForgotten(t *testing.T) {
 	}
 }
 
-// The k-th free rank is that of a list, and exchanges are those of a plain computation, for few and many ranks, and any reach.
+// The k-th free rank is that of a list, and exchanges are those of a plain computation, for few and many ranks, and any
+// reach.
 func TestRankExchangesAreThePlainOnes(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 37))
 	for _, n := range []int{1, 2, 3, 63, 64, 65, 1023, 1024, 1025, 5000} {
@@ -145,8 +149,8 @@ func TestFreeRanksAreFoundAcrossParts(t *testing.T) {
 	}
 }
 
-// A tree on columns that do not change knows the leaf of each record, missing predictors included; one on drawn columns does not,
-// nor does that of a small stratum.
+// A tree on columns that do not change knows the leaf of each record, missing predictors included; one on drawn columns
+// does not, nor does that of a small stratum.
 func TestLeavesOfUnchangedPredictorsAreKnown(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	const n = 600
@@ -180,7 +184,8 @@ func TestLeavesOfUnchangedPredictorsAreKnown(t *testing.T) {
 	}
 }
 
-// Rows of equal values are in the order of their words, those of equal words by their places, where words differ in few bits too.
+// Rows of equal values are in the order of their words, those of equal words by their places, where words differ in few
+// bits too.
 func TestEqualRowsAreInTheOrderOfTheirWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 3))
 	unmixing := uint64(1)
@@ -190,7 +195,9 @@ func TestEqualRowsAreInTheOrderOfTheirWords(t *testing.T) {
 	var order wordOrder
 	for _, n := range []int{0, 1, 2, 3000, 3, 12, 100} {
 		for kind, word := range map[string]func() uint64{
-			"any": r.Uint64, "few": func() uint64 { return r.Uint64N(uint64(n)/2 + 1) }, "last bits": func() uint64 { return (r.Uint64N(1<<20) + 7<<40) * unmixing },
+			"any": r.Uint64, "few": func() uint64 { return r.Uint64N(uint64(n)/2 + 1) }, "last bits": func() uint64 {
+				return (r.Uint64N(1<<20) + 7<<40) * unmixing
+			},
 			"ends": func() uint64 { return (r.Uint64N(2)*math.MaxUint64 ^ r.Uint64N(3)) * unmixing },
 		} {
 			rows, words := make([]int32, n), make([]uint64, n)
@@ -219,8 +226,8 @@ func TestEqualRowsAreInTheOrderOfTheirWords(t *testing.T) {
 	}
 }
 
-// The invariant matrix of many categories that keep makes is the product of two matrices, and keeps the frequencies; other matrices of
-// many categories are multiplied.
+// The invariant matrix of many categories that keep makes is the product of two matrices, and keeps the frequencies;
+// other matrices of many categories are multiplied.
 func TestInvariantMatrixOfManyCategories(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	n := manyCategories + 3
@@ -261,8 +268,8 @@ func TestInvariantMatrixOfManyCategories(t *testing.T) {
 	}
 }
 
-// Of more than 100 categories keep stands for the matrix: the report does not list it, the note knows it, and the names of draws are
-// those of the matrix.
+// Of more than 100 categories keep stands for the matrix: the report does not list it, the note knows it, and the names
+// of draws are those of the matrix.
 func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 	for _, n := range []int{manyCategories, manyCategories + 1} {
 		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7)}
@@ -314,8 +321,11 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 // Cells that are counted once have the ends and probabilities of cells by themselves: the law is the same to the bit.
 func TestCountedCellsAreTheSame(t *testing.T) {
 	c := floats(1, 100, 112.5, 250)
-	l, ok := chain(t, testSetup(t, c), mask(&Noise{Columns: []string{"a"}, SD: amount(20)}), mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}),
-		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(90.0)}), Spec{Name: "second", Params: &Noise{Columns: []string{"a"}, SD: amount(10), Distribution: "laplace"}}).Law("a")
+	l,
+		ok := chain(t, testSetup(t, c), mask(&Noise{Columns: []string{"a"}, SD: amount(20)}),
+		mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}),
+		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(90.0)}),
+		Spec{Name: "second", Params: &Noise{Columns: []string{"a"}, SD: amount(10), Distribution: "laplace"}}).Law("a")
 	if !ok {
 		t.Fatal("no law")
 	}
@@ -338,8 +348,8 @@ func TestCountedCellsAreTheSame(t *testing.T) {
 	}
 }
 
-// An exchange of sorted values is that of the records, one by one: with equal values, negative zeros among them, where all are
-// equal, and of two records.
+// An exchange of sorted values is that of the records, one by one: with equal values, negative zeros among them, where
+// all are equal, and of two records.
 func TestSortedValuesAreExchangedAsThoseOfRecords(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	for _, n := range []int{2, 3, 40, 700} {

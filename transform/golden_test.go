@@ -15,7 +15,8 @@ func TestReleasedBits(t *testing.T) {
 	const n = 5000
 	columns := []testColumn{
 		floats(2, make([]float64, n)...), floats(-1, make([]float64, n)...),
-		{values: make([]float64, n), typ: arrow.PrimitiveTypes.Float32, decimals: 1}, floats(0, make([]float64, n)...), floats(0, make([]float64, n)...),
+		{values: make([]float64, n), typ: arrow.PrimitiveTypes.Float32, decimals: 1}, floats(0, make([]float64, n)...),
+		floats(0, make([]float64, n)...),
 	}
 	for i := range n {
 		columns[0].values[i] = float64(i*7919%1000003) / 100
@@ -37,15 +38,38 @@ func TestReleasedBits(t *testing.T) {
 		want  uint64
 	}{
 		{"bias", []Spec{mask(&Bias{Columns: []string{"a", "b", "c"}, Range: ptr(0.05)})}, 0xd2d54fc086adab1b},
-		{"normal", []Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: percent(35), Tiers: []Tier{{ptr(1000.0), ptr(2.0)}}})}, 0x741031d1d920471e},
-		{"laplace", []Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: amount(35), Distribution: "laplace"})}, 0xa67d06942467c2d5},
-		{"uniform", []Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: amount(35), Distribution: "uniform"})}, 0x5137375d59c77937},
-		{"redraw, normal", []Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: amount(35)}), mask(&Truncate{Columns: []string{"a", "b", "c"}, Lower: ptr(50.0), Upper: ptr(9000.0), Mode: "redraw"})}, 0xea9e380bbc37e00f},
-		{"redraw, laplace", []Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: amount(35), Distribution: "laplace"}), mask(&Truncate{Columns: []string{"a", "b", "c"}, Lower: ptr(50.0), Mode: "redraw"})}, 0x6e63f1e2f7b8d23d},
-		{"swap, unique", []Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a", "b", "c"}, Rate: ptr(0.5)})}, 0x4f4f9d3dee19e974},
-		{"swap, random", []Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a", "b", "c"}, Rate: ptr(0.5), Policy: "random"})}, 0xb412030de73cf870},
-		{"swap, unique, dataset", []Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a", "b", "c"}, Rate: ptr(0.5), Scope: "dataset"})}, 0xbb61628ae9c5c6f8},
-		{"swap, random, dataset", []Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a", "b", "c"}, Rate: ptr(0.5), Scope: "dataset", Policy: "random"})}, 0xc5ff9ffc5e21304c},
+		{
+			"normal",
+			[]Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: percent(35), Tiers: []Tier{{ptr(1000.0), ptr(2.0)}}})},
+			0x741031d1d920471e},
+		{"laplace", []Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: amount(35), Distribution: "laplace"})},
+			0xa67d06942467c2d5},
+		{"uniform", []Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: amount(35), Distribution: "uniform"})},
+			0x5137375d59c77937},
+		{
+			"redraw, normal",
+			[]Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: amount(35)}),
+				mask(&Truncate{Columns: []string{"a", "b", "c"}, Lower: ptr(50.0), Upper: ptr(9000.0), Mode: "redraw"})},
+			0xea9e380bbc37e00f},
+		{"redraw, laplace", []Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: amount(35), Distribution: "laplace"}),
+			mask(&Truncate{Columns: []string{"a", "b", "c"}, Lower: ptr(50.0), Mode: "redraw"})}, 0x6e63f1e2f7b8d23d},
+		{
+			"swap, unique",
+			[]Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a", "b", "c"}, Rate: ptr(0.5)})},
+			0x4f4f9d3dee19e974},
+		{
+			"swap, random",
+			[]Spec{
+				mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a", "b", "c"}, Rate: ptr(0.5),
+					Policy: "random"})}, 0xb412030de73cf870},
+		{"swap, unique, dataset",
+			[]Spec{
+				mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a", "b", "c"}, Rate: ptr(0.5),
+					Scope: "dataset"})}, 0xbb61628ae9c5c6f8},
+		{"swap, random, dataset",
+			[]Spec{
+				mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a", "b", "c"}, Rate: ptr(0.5), Scope: "dataset",
+					Policy: "random"})}, 0xc5ff9ffc5e21304c},
 	} {
 		c := chain(t, setup, tt.masks...)
 		if c.NeedsSurvey() {

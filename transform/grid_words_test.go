@@ -44,7 +44,8 @@ func TestVectorsOfGrid(t *testing.T) {
 		}
 		in := slices.Clone(x)
 		if changed, slow := g.add(in, in, e, scale, limit); changed != wantChanged || slow != wantSlow || !same(in, want) {
-			t.Fatalf("round %d: add in place gives %x, %x, %v, want %x, %x, %v", round, changed, slow, in, wantChanged, wantSlow, want)
+			t.Fatalf("round %d: add in place gives %x, %x, %v, want %x, %x, %v", round, changed, slow, in, wantChanged, wantSlow,
+				want)
 		}
 		wantSlow = g.snapLoop(want, x, limit)
 		if slow := g.nearest(got, x, limit); slow != wantSlow || !same(got, want) {
@@ -82,7 +83,8 @@ func BenchmarkGrid(b *testing.B) {
 // among them, at every place.
 func TestSnapOfMany(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20261125, 5))
-	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, fast, -fast, fast + 1, 2.5, -2.5, 1 << 53, 1<<53 + 2}
+	special := []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300, -1e300, fast, -fast, fast + 1, 2.5, -2.5, 1 << 53,
+		1<<53 + 2}
 	for n := range 200 {
 		for _, g := range []grid{{1}, {100}, {1.0 / 8}} {
 			x := make([]float64, n)

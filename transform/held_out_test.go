@@ -55,7 +55,8 @@ func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 			return others, own
 		}
 		if others, own := differ(ptr(0.25)); others != 0 || own == 0 {
-			t.Errorf("%s: changing held-out values changed %d released values of other records and %d of these", name, others, own)
+			t.Errorf("%s: changing held-out values changed %d released values of other records and %d of these", name, others,
+				own)
 		}
 		if others, _ := differ(nil); others < n/20 {
 			t.Errorf("%s: without held-out records %d values change, so this tests nothing", name, others)
@@ -68,13 +69,17 @@ func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 // greater one.
 func TestHeldOutIsADrawByPlace(t *testing.T) {
 	columns := tiedData(200, 7)
-	masks := []Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}, HeldOut: ptr(0.2), Copies: ptr(2)}), mask(&Noise{Columns: []string{"d"}, SD: amount(1)}),
-		synthesise(Synthesise{Columns: []string{"b", "c"}, HeldOut: ptr(0.4)}), synthesise(Synthesise{Columns: []string{"d"}})}
+	masks := []Spec{
+		synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}, HeldOut: ptr(0.2), Copies: ptr(2)}),
+		mask(&Noise{Columns: []string{"d"}, SD: amount(1)}),
+		synthesise(Synthesise{Columns: []string{"b", "c"}, HeldOut: ptr(0.4)}),
+		synthesise(Synthesise{Columns: []string{"d"}})}
 	if got := HoldOut(masks); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("records are set aside for %v", got)
 	}
 	list := chain(t, testSetup(t, columns...), OfCopy(masks, 1)...).HeldOut()
-	if len(list) != 3 || list[0].Column != "a" || !list[0].Categories || list[1].Column != "b" || list[1].Categories || list[2].Share != 0.4 {
+	if len(list) != 3 || list[0].Column != "a" || !list[0].Categories || list[1].Column != "b" || list[1].Categories ||
+		list[2].Share != 0.4 {
 		t.Fatalf("got %+v", list)
 	}
 	second := chain(t, testSetup(t, columns...), OfCopy(masks, 2)...).Replicate(3).HeldOut()
@@ -106,7 +111,10 @@ func TestHeldOutIsADrawByPlace(t *testing.T) {
 // In a topic with gaps, records are set aside by their places, as without gaps.
 func TestHeldOutOfPlaces(t *testing.T) {
 	key := testSetup(t).Key
-	g := &gatheredData{n: 6, runs: []recordRun{{scope: "t", stream: 2, first: 10, n: 3, from: 0}, {scope: "t", stream: 2, first: 20, places: []int64{20, 25, 31}, from: 3, n: 3}}}
+	g := &gatheredData{
+		n: 6,
+		runs: []recordRun{{scope: "t", stream: 2, first: 10, n: 3, from: 0},
+			{scope: "t", stream: 2, first: 20, places: []int64{20, 25, 31}, from: 3, n: 3}}}
 	set := HeldOut{Share: 0.5, draw: newHeldDraw(key)}
 	held := g.heldOut(key, 0.5)
 	for i, place := range []int64{10, 11, 12, 20, 25, 31} {
@@ -130,13 +138,15 @@ func TestHeldOutOfPlaces(t *testing.T) {
 func TestHeldOutIsRefused(t *testing.T) {
 	for _, share := range []float64{0, 0.009, 0.51, math.NaN()} {
 		ps := (&Synthesise{Columns: []string{"a"}, HeldOut: &share}).Check()
-		if len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), "held_out: must be between 0.01 and 0.5") && !strings.HasPrefix(ps[0].Error(), "held_out: must be at least 0.01 and at most 0.5") {
+		if len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), "held_out: must be between 0.01 and 0.5") &&
+			!strings.HasPrefix(ps[0].Error(), "held_out: must be at least 0.01 and at most 0.5") {
 			t.Errorf("%v: %v", share, ps)
 		}
 	}
 	// 14 records are enough, but not if half of them are set aside.
 	columns := tiedData(14, 9)
-	for share, want := range map[float64]string{0.01: "", 0.5: "masks[0].synthesise.columns[0]: must have at least 11 records"} {
+	for share, want := range map[float64]string{
+		0.01: "", 0.5: "masks[0].synthesise.columns[0]: must have at least 11 records"} {
 		c := chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a"}, HeldOut: &share}))
 		if err := c.Survey(block(0, 14, columns...)); err != nil {
 			t.Fatal(err)

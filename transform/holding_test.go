@@ -65,7 +65,8 @@ func TestWhatIsHeldFitsInMemory(t *testing.T) {
 func TestWhatIsHeldGrows(t *testing.T) {
 	columns := swapData(400, 7, 2, 3)
 	k := 3
-	for _, m := range []Spec{mask(swapMask("random", "dataset", 1)), mask(&Suppress{Keys: names(2)[1:], K: &k}), mask(&Shuffle{Columns: names(1), On: names(2)[1:]})} {
+	for _, m := range []Spec{mask(swapMask("random", "dataset", 1)), mask(&Suppress{Keys: names(2)[1:], K: &k}),
+		mask(&Shuffle{Columns: names(1), On: names(2)[1:]})} {
 		c := roomy(t, 1<<40, -1, m)
 		h := c.steps[0].(surveying)
 		none := h.holds(0)

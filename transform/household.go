@@ -75,8 +75,8 @@ func (c *Chain) repeat(w *work, b *microdata.Block) {
 	c.tell(&w.persons, w, b, c.setup.Persons)
 }
 
-// repeated names records [from, from+n) of a replicate by their respondents and values: in a release an unchanged value of a
-// respondent leaves unchanged.
+// repeated names records [from, from+n) of a replicate by their respondents and values: in a release an unchanged value
+// of a respondent leaves unchanged.
 func (u *units) repeated(b *microdata.Block, from, n int, values []float64) keystream.Records {
 	u.places = u.places[:0]
 	for i, d := range u.digests[from : from+n] {

@@ -52,12 +52,17 @@ func householdSetup(t *testing.T, columns []testColumn, identity bool) Setup {
 // the same value have different noise.
 func TestMembersShareADraw(t *testing.T) {
 	for name, masks := range map[string][]Spec{
-		"noise":      {mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)})},
-		"laplace":    {mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50), Distribution: "laplace", Tiers: []Tier{{ptr(1000.0), ptr(4.0)}}})},
-		"redraw":     {mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)}), mask(&Truncate{Columns: []string{"a", "b"}, Lower: ptr(0.0), Mode: "redraw"})},
-		"bias":       {mask(&Bias{Columns: []string{"a", "b"}, Range: ptr(0.2)})},
-		"bias noise": {mask(&Bias{Columns: []string{"a", "b"}, Range: ptr(0.2)}), mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)})},
-		"pram":       {mask(&PRAM{Columns: []string{"d"}, Keep: ptr(0.5), Categories: []string{"1", "2", "3"}}), mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)})},
+		"noise": {mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)})},
+		"laplace": {
+			mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50), Distribution: "laplace",
+				Tiers: []Tier{{ptr(1000.0), ptr(4.0)}}})},
+		"redraw": {mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)}),
+			mask(&Truncate{Columns: []string{"a", "b"}, Lower: ptr(0.0), Mode: "redraw"})},
+		"bias": {mask(&Bias{Columns: []string{"a", "b"}, Range: ptr(0.2)})},
+		"bias noise": {mask(&Bias{Columns: []string{"a", "b"}, Range: ptr(0.2)}),
+			mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)})},
+		"pram": {mask(&PRAM{Columns: []string{"d"}, Keep: ptr(0.5), Categories: []string{"1", "2", "3"}}),
+			mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			columns := households(900, 5)
@@ -85,7 +90,8 @@ func TestMembersShareADraw(t *testing.T) {
 					}
 				}
 				if len(own) < 500 || len(alone) < 20 {
-					t.Errorf("%d values of persons, %d of records without a household: members share draws that are their own", len(own), len(alone))
+					t.Errorf("%d values of persons, %d of records without a household: members share draws that are their own",
+						len(own), len(alone))
 				}
 			}
 			// In the opposite order, under new places.
@@ -127,7 +133,8 @@ func TestHouseholdsHaveTheirOwnDraws(t *testing.T) {
 	}
 	// 3000 draws: the mean has SD 50/√3000 = 0.91, the variance 2500·√(2/3000) = 64.5, the share
 	// √(0.7·0.3/3000) = 0.0084; the limits are 5 of these.
-	if n := float64(len(noise)); n != 3000 || math.Abs(sum/n) > 4.6 || math.Abs(square/n-2500) > 323 || math.Abs(stay/n-0.7) > 0.042 {
+	if n := float64(len(noise)); n != 3000 || math.Abs(sum/n) > 4.6 || math.Abs(square/n-2500) > 323 ||
+		math.Abs(stay/n-0.7) > 0.042 {
 		t.Errorf("of %v households: mean %v, variance %v, kept %v", n, sum/n, square/n, stay/n)
 	}
 }
@@ -352,8 +359,8 @@ func TestRecordsWithoutAHouseholdKeepTheirIdentity(t *testing.T) {
 	}
 }
 
-// In a replicate that tells respondents apart, their records with the same value share a draw, as they do in the release, and
-// others do not: of one respondent with another value, of other respondents, and without an identity.
+// In a replicate that tells respondents apart, their records with the same value share a draw, as they do in the
+// release, and others do not: of one respondent with another value, of other respondents, and without an identity.
 func TestReplicatesOfRespondents(t *testing.T) {
 	value, person := floats(0), floats(0)
 	for p := range 400 {
@@ -387,5 +394,6 @@ func TestReplicatesOfRespondents(t *testing.T) {
 			t.Error("two replicates are the same")
 		}
 	}
-	apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(50)})).Replicate(1), block(0, 300, value)) // without the column
+	// without the column
+	apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(50)})).Replicate(1), block(0, 300, value))
 }

@@ -15,9 +15,10 @@ import (
 // it, because the sum is normal.
 type Law struct {
 	column *column
-	first  *Law      // the draw before this one, and the masks after it; nil if this is the first
-	sum    *Law      // both draws as one normal sum, which is exact where the tiers do not matter; may be nil
-	sides  []float64 // of two draws: bounds of the second draw's tiers, half a step of the first above its greatest result below each
+	first  *Law // the draw before this one, and the masks after it; nil if this is the first
+	sum    *Law // both draws as one normal sum, which is exact where the tiers do not matter; may be nil
+	// of two draws: bounds of the second draw's tiers, half a step of the first above its greatest result below each
+	sides  []float64
 	scales []float64 // scale of the second draw below the first of these bounds, and above each
 	before []level   // masks before the draw
 	random []spread
@@ -49,8 +50,8 @@ type level struct {
 	// upTo returns the greatest v whose image is at most t; −Inf if there is none.
 	upTo func(t float64) float64
 	step float64 // of what it rounds to, 0 where it does not round
-	// jumps says that it is neither: values near one another have images far apart. The moments of a draw before it are not
-	// in the closed forms.
+	// jumps says that it is neither: values near one another have images far apart. The moments of a draw before it are
+	// not in the closed forms.
 	jumps bool
 }
 
@@ -157,7 +158,9 @@ func (c *column) typed() []level {
 		list = append(list, rounding(1/decimalGrid(c.decimals).mult, decimalGrid(c.decimals).snap))
 	}
 	if c.coarse != 0 {
-		list = append(list, rounding(c.coarse, func(v float64) float64 { return float64(math.RoundToEven(v/c.coarse)*c.coarse) + 0 }))
+		list = append(list, rounding(c.coarse, func(v float64) float64 {
+			return float64(math.RoundToEven(v/c.coarse)*c.coarse) + 0
+		}))
 	}
 	list = append(list, clipping(c.lo, c.hi))
 	return list

@@ -78,7 +78,8 @@ func TestFormsAreIntegrals(t *testing.T) {
 		// The probability beyond reach is less than 1e-15; a tenth closer there is more, except for
 		// uniform draws.
 		r := d.reach()
-		if d.mass(r, inf) > 1e-15 || d != uniform && d.mass(0.9*r, inf) < 1e-15 || d == uniform && d.mass(0.9*r, inf) != 0.05*1 && math.Abs(d.mass(0.9*r, inf)-0.05) > 1e-12 {
+		if d.mass(r, inf) > 1e-15 || d != uniform && d.mass(0.9*r, inf) < 1e-15 || d == uniform &&
+			d.mass(0.9*r, inf) != 0.05*1 && math.Abs(d.mass(0.9*r, inf)-0.05) > 1e-12 {
 			t.Errorf("draw %d: the probability beyond %v is %v", d, r, d.mass(r, inf))
 		}
 	}

@@ -13,7 +13,8 @@ func TestStepOfLaw(t *testing.T) {
 		l := &Law{column: &column{float32: single}}
 		for _, mult := range mults {
 			r := &spread{grid: grid{mult: mult}}
-			for _, scale := range []float64{0, 1e-320, 0x1p-60, 1, 0x1p21, 0x1p22, 0x1p23, 0x1p24, 0x1p25, 0x1p51, 0x1p52, 0x1p53, 0x1p60, math.Inf(1)} {
+			for _, scale := range []float64{0, 1e-320, 0x1p-60, 1, 0x1p21, 0x1p22, 0x1p23, 0x1p24, 0x1p25, 0x1p51, 0x1p52,
+				0x1p53, 0x1p60, math.Inf(1)} {
 				edge := scale / mult
 				for _, v := range []float64{edge, -edge, math.Nextafter(edge, 0), math.Nextafter(edge, math.Inf(1)), 1.5 * edge} {
 					if got, want := r.step(l, v), max(1/mult, l.unit(v)); got != want && (got == got || want == want) {

@@ -52,8 +52,9 @@ func lawChains() map[string][]Spec {
 	chains := map[string][]Spec{
 		"bias": {bias(0.2)}, "bias, little": {bias(0.001)},
 		"bias, noise": {bias(0.1), noise(20, "")}, "noise, noise": {noise(0.6, ""), noise(0.5, "")},
-		"clip": {clip(90, 110, "")}, "round": {base(10)}, "clip, round": {clip(93, 112, ""), base(10)}, "round, clip": {base(10), clip(93, 112, "")},
-		"bias, clip": {bias(0.2), clip(60, 104, "")}, "bias, round": {bias(0.05), base(20)},
+		"clip": {clip(90, 110, "")}, "round": {base(10)}, "clip, round": {clip(93, 112, ""), base(10)},
+		"round, clip": {base(10), clip(93, 112, "")},
+		"bias, clip":  {bias(0.2), clip(60, 104, "")}, "bias, round": {bias(0.05), base(20)},
 		"clip, noise, clip": {clip(95, 105, ""), noise(9, ""), clip(90, 110, "")},
 		"round, noise":      {base(50), noise(9, "")},
 	}
@@ -77,10 +78,11 @@ func lawChains() map[string][]Spec {
 		"noise, one value, noise":   {clip(95, 108, ""), noise(0.3, "uniform"), clip(96, 102, ""), base(10), noise(2, "")},
 		"clip, far, noise":          {noise(0.3, "uniform"), clip(95, 102, ""), noise(2, "uniform")},
 		"redraw, noise":             {noise(9, ""), clip(95, 104, "redraw"), noise(2, "")},
-		"redraw, tiers, clip":       {noise(90, "laplace"), clip(95, 104, "redraw"), noise(2, "", tiers...), clip(96, 103, "")},
-		"far redraw, noise":         {noise(2, ""), clip(40, 60, "redraw"), noise(2, "")},
-		"little, noise":             {noise(1, "laplace"), noise(25, "", tiers...)},
-		"noise, little":             {noise(25, "laplace"), noise(0.1, "")},
+		"redraw, tiers, clip": {noise(90, "laplace"), clip(95, 104, "redraw"), noise(2, "", tiers...),
+			clip(96, 103, "")},
+		"far redraw, noise": {noise(2, ""), clip(40, 60, "redraw"), noise(2, "")},
+		"little, noise":     {noise(1, "laplace"), noise(25, "", tiers...)},
+		"noise, little":     {noise(25, "laplace"), noise(0.1, "")},
 	} {
 		chains["two draws: "+name] = chain
 	}
@@ -108,7 +110,8 @@ type lawType struct {
 
 var lawTypes = []lawType{
 	{"cents", arrow.PrimitiveTypes.Float64, 2}, {"no decimals", arrow.PrimitiveTypes.Float64, -1},
-	{"integers", arrow.PrimitiveTypes.Int32, 0}, {"single", arrow.PrimitiveTypes.Float32, 1}, {"bytes", arrow.PrimitiveTypes.Uint8, 0},
+	{"integers", arrow.PrimitiveTypes.Int32, 0}, {"single", arrow.PrimitiveTypes.Float32, 1},
+	{"bytes", arrow.PrimitiveTypes.Uint8, 0},
 }
 
 func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
@@ -128,7 +131,8 @@ func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
 	if e := 5*math.Sqrt(max(d2-d1*d1, v)/n) + 1e-9 + 1e-4*math.Sqrt(square) + 20*law.coarse/n; !(math.Abs(shift-d1) <= e) {
 		t.Errorf("%s: E(y−x) is %v, of draws %v ± %v", what, shift, d1, e/5)
 	}
-	if e := 5*math.Sqrt(max(d4-d2*d2, 4*shift*shift*v)/n) + 1e-9 + 2e-3*square + 20*law.coarse*law.coarse/n; !(math.Abs(square-d2) <= e) {
+	if e := 5*math.Sqrt(max(d4-d2*d2, 4*shift*shift*v)/n) + 1e-9 + 2e-3*square +
+		20*law.coarse*law.coarse/n; !(math.Abs(square-d2) <= e) {
 		t.Errorf("%s: E(y−x)² is %v, of draws %v ± %v", what, square, d2, e/5)
 	}
 	low, high := law.Reach(x)
@@ -186,7 +190,8 @@ func TestChainsWithoutLaw(t *testing.T) {
 		{[]Spec{bias, noise("a", ""), mask(&Truncate{Columns: []string{"a"}, Lower: ptr(1.0), Mode: "redraw"})}, false},
 		{[]Spec{top}, true},
 		{[]Spec{clip, top, noise("a", "laplace")}, true},
-		{[]Spec{noise("a", ""), top}, false}, // a jump from the bound to the mean behind it, which moments of a clip leave out
+		// a jump from the bound to the mean behind it, which moments of a clip leave out
+		{[]Spec{noise("a", ""), top}, false},
 		{[]Spec{noise("a", ""), clip, top, noise("a", "")}, false},
 	} {
 		for i := range tt.masks {

@@ -90,8 +90,8 @@ type cells struct {
 // end returns the k-th end, from 0.
 func (c *cells) end(k int) float64 { return c.ends[k] + c.offset }
 
-// count computes the cells once for many sums, if there are few. It returns what is kept of them for originals that lie alike;
-// nil if nothing is.
+// count computes the cells once for many sums, if there are few. It returns what is kept of them for originals that lie
+// alike; nil if nothing is.
 func (m *middle) count() *alikeCells {
 	if !m.countable() {
 		return nil
@@ -484,7 +484,9 @@ func (l *Law) momentsOfTwo(x float64) (shift, square float64) {
 	smooth := m.s*math.Sqrt(m.draw.variance()) >= m.draw.smooth()*step
 	if l.coarse > 1/l.random[0].grid.mult && !smooth && !l.smooth(step) {
 		low, high := l.reachOfTwo(x)
-		return l.lattice(x, low, high, math.Round(m.v/step)*step, step, func(y float64) float64 { return l.belowOfTwo(&m, l.upTo(y), nil) })
+		return l.lattice(x, low, high, math.Round(m.v/step)*step, step, func(y float64) float64 {
+			return l.belowOfTwo(&m, l.upTo(y), nil)
+		})
 	}
 	if alike != nil {
 		if variance, ok := l.evenly(&m.cells, m.cell); ok {

@@ -8,19 +8,20 @@ import (
 // Originals that are a multiple of two cells apart lie alike between the ends of the cells (two, because a half goes to
 // the even one), so that the first draw gives the cells about them the same probabilities.
 
-// alikes are the cells about originals of the first draw, of each place between the ends and of each scale. A law is used by
-// several goroutines.
+// alikes are the cells about originals of the first draw, of each place between the ends and of each scale. A law is
+// used by several goroutines.
 type alikes struct {
 	mu    sync.Mutex
 	of    map[likeness]*alikeCells
 	cells int // in of
 }
 
-// likeness is what originals have in common that the first draw treats alike: the place within two cells, in steps of the draw's
-// grid, and the draw's scale.
+// likeness is what originals have in common that the first draw treats alike: the place within two cells, in steps of
+// the draw's grid, and the draw's scale.
 type likeness struct{ place, scale float64 }
 
-// alikeCells is the cells about the least of alike originals that is not negative, and the moments of the values in them about it.
+// alikeCells is the cells about the least of alike originals that is not negative, and the moments of the values in
+// them about it.
 type alikeCells struct {
 	cells
 	whole, shift, squares float64 // Σp, Σpd and Σpd² of the distances d
@@ -29,8 +30,9 @@ type alikeCells struct {
 // mostAlike bounds the cells that are kept, and the places that they may be kept for.
 const mostAlike = 1 << 16
 
-// alike sets the cells of m to those of an original that lies alike, moved to where m is. It returns nil, and does nothing, if
-// the cells of m cannot be had so: bounds are near, or numbers so large that the cells have not all the same width.
+// alike sets the cells of m to those of an original that lies alike, moved to where m is. It returns nil, and does
+// nothing, if the cells of m cannot be had so: bounds are near, or numbers so large that the cells have not all the
+// same width.
 func (m *middle) alike() *alikeCells {
 	l := m.of
 	if l.alikes == nil || len(l.random) != 1 || l.random[0].phi > 0 || !(math.IsInf(m.low, -1) && math.IsInf(m.high, 1)) ||
@@ -40,7 +42,8 @@ func (m *middle) alike() *alikeCells {
 	mult := l.random[0].grid.mult
 	steps := math.Round(2 * m.cell * mult) // in two cells
 	index := math.Round(m.on * mult)
-	if m.h != 1/mult || m.v != m.on || !(steps >= 1 && steps <= mostAlike && exact(index)) || math.Abs(steps-2*m.cell*mult) > 1e-9 {
+	if m.h != 1/mult || m.v != m.on || !(steps >= 1 && steps <= mostAlike && exact(index)) ||
+		math.Abs(steps-2*m.cell*mult) > 1e-9 {
 		return nil
 	}
 	place := math.Mod(index, steps)
@@ -95,8 +98,8 @@ func (a *alikes) find(key likeness, count func() *alikeCells) *alikeCells {
 	return found
 }
 
-// evenly reports whether the second draw adds the same variance to all values of the counted cells, without any bound, and
-// returns it.
+// evenly reports whether the second draw adds the same variance to all values of the counted cells, without any bound,
+// and returns it.
 func (l *Law) evenly(c *cells, cell float64) (variance float64, ok bool) {
 	if len(l.scales) != 1 || l.random[0].phi > 0 {
 		return 0, false

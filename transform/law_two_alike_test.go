@@ -8,21 +8,29 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Originals that lie alike between the values that are rounded to share the cells of the first draw. The law of each is the sum
-// over all that the two draws can give, taken one by one, in any order of the originals, on both sides of 0, and where numbers are
-// so large that the grid is not exact. A base that is an odd and one that is an even multiple of the grid put halves to the grid
-// or between; with tiers some originals have another scale; with bounds some cells are cut.
+// Originals that lie alike between the values that are rounded to share the cells of the first draw. The law of each is
+// the sum over all that the two draws can give, taken one by one, in any order of the originals, on both sides of 0,
+// and where numbers are so large that the grid is not exact. A base that is an odd and one that is an even multiple of
+// the grid put halves to the grid or between; with tiers some originals have another scale; with bounds some cells are
+// cut.
 func TestOriginalsThatLieAlikeShareALaw(t *testing.T) {
 	above := 4.0
 	for name, masks := range map[string][]Spec{
-		"even":    {mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
-		"odd":     {mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.4)})},
-		"no":      {mask(&Noise{Columns: []string{"a"}, SD: amount(0.5)})},
-		"one":     {mask(&Noise{Columns: []string{"a"}, SD: amount(0.02)}), mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)})},
-		"two":     {mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.4)}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
-		"laplace": {mask(&Noise{Columns: []string{"a"}, SD: amount(1), Distribution: "laplace"}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
-		"tiers":   {mask(&Noise{Columns: []string{"a"}, SD: amount(1), Tiers: []Tier{{ptr(3.0), &above}}}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
-		"bounds":  {mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)}), mask(&Topcode{Columns: []string{"a"}, Upper: ptr(4.0)})},
+		"even": {mask(&Noise{Columns: []string{"a"}, SD: amount(2)}),
+			mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
+		"odd": {mask(&Noise{Columns: []string{"a"}, SD: amount(2)}),
+			mask(&Round{Columns: []string{"a"}, Base: ptr(0.4)})},
+		"no": {mask(&Noise{Columns: []string{"a"}, SD: amount(0.5)})},
+		"one": {mask(&Noise{Columns: []string{"a"}, SD: amount(0.02)}),
+			mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)})},
+		"two": {mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.4)}),
+			mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
+		"laplace": {mask(&Noise{Columns: []string{"a"}, SD: amount(1), Distribution: "laplace"}),
+			mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
+		"tiers": {mask(&Noise{Columns: []string{"a"}, SD: amount(1), Tiers: []Tier{{ptr(3.0), &above}}}),
+			mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
+		"bounds": {mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)}),
+			mask(&Topcode{Columns: []string{"a"}, Upper: ptr(4.0)})},
 	} {
 		masks = append(masks, mask(&Noise{Columns: []string{"a"}, SD: amount(1), Distribution: "laplace"}))
 		setup := testSetup(t, testColumn{values: []float64{0}, typ: arrow.PrimitiveTypes.Float64, decimals: 1})
@@ -55,7 +63,8 @@ func TestOriginalsThatLieAlikeShareALaw(t *testing.T) {
 		}
 		for _, v := range x {
 			a, b := shared.Moments(v)
-			if c, d := alone.Moments(v); !(math.Abs(a-c) <= 1e-11*math.Sqrt(d)+1e-13*math.Abs(v)) || !(math.Abs(b/d-1) <= 1e-10+1e-12*math.Abs(v)) {
+			if c, d := alone.Moments(v); !(math.Abs(a-c) <= 1e-11*math.Sqrt(d)+1e-13*math.Abs(v)) ||
+				!(math.Abs(b/d-1) <= 1e-10+1e-12*math.Abs(v)) {
 				t.Errorf("%s: moments of %v are %v and %v among others, %v and %v alone", name, v, a, b, c, d)
 			}
 		}
@@ -65,12 +74,14 @@ func TestOriginalsThatLieAlikeShareALaw(t *testing.T) {
 	}
 }
 
-// The moments after noise, rounding and Laplace noise are the sums over all results of the first draw: of v on the grid of 0.1, rounded
-// to multiples of 5, a half to the even one, and of the second draw on the same grid.
+// The moments after noise, rounding and Laplace noise are the sums over all results of the first draw: of v on the grid
+// of 0.1, rounded to multiples of 5, a half to the even one, and of the second draw on the same grid.
 func TestMomentsAfterRoundingAreTheSum(t *testing.T) {
 	setup := testSetup(t, testColumn{values: []float64{0}, typ: arrow.PrimitiveTypes.Float64, decimals: 1})
 	setup.Columns[0].SD, setup.Columns[0].Mean = 1, 0
-	law, _ := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(20)}), mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}),
+	law,
+		_ := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(20)}),
+		mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}),
 		mask(&Noise{Columns: []string{"a"}, SD: amount(10), Distribution: "laplace"})).Law("a")
 	below := func(z float64) float64 { return math.Erfc(-z/math.Sqrt2) / 2 }
 	laplace := func(z float64) float64 {

@@ -28,13 +28,19 @@ func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 	}
 	uniformCDF := func(z float64) float64 { return min(1, max(0, (z+1)/2)) }
 	noise := func(sd float64) draw {
-		return draw{"noise", func(float64) float64 { return sd }, normalCDF, 9, mask(&Noise{Columns: []string{"a"}, SD: amount(sd)})}
+		return draw{"noise", func(float64) float64 {
+			return sd
+		}, normalCDF, 9, mask(&Noise{Columns: []string{"a"}, SD: amount(sd)})}
 	}
 	bias := func(phi float64) draw {
-		return draw{"bias", func(v float64) float64 { return phi * math.Abs(v) }, normalCDF, 9, mask(&Bias{Columns: []string{"a"}, Phi: &phi})}
+		return draw{"bias", func(v float64) float64 {
+			return phi * math.Abs(v)
+		}, normalCDF, 9, mask(&Bias{Columns: []string{"a"}, Phi: &phi})}
 	}
 	other := func(d string, sd float64) draw {
-		n := draw{d, func(float64) float64 { return sd / math.Sqrt2 }, laplaceCDF, 40, mask(&Noise{Columns: []string{"a"}, SD: amount(sd), Distribution: d})}
+		n := draw{d, func(float64) float64 {
+			return sd / math.Sqrt2
+		}, laplaceCDF, 40, mask(&Noise{Columns: []string{"a"}, SD: amount(sd), Distribution: d})}
 		if d == "uniform" {
 			n.scale, n.cdf, n.reach = func(float64) float64 { return sd * math.Sqrt(3) }, uniformCDF, 1.01
 		}
@@ -50,7 +56,8 @@ func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 			}
 			return sd
 		}
-		return draw{"tiers", tiered, normalCDF, 9, mask(&Noise{Columns: []string{"a"}, SD: amount(sd), Tiers: []Tier{{ptr(0.0), &below}, {&at, &above}}})}
+		return draw{"tiers", tiered, normalCDF, 9,
+			mask(&Noise{Columns: []string{"a"}, SD: amount(sd), Tiers: []Tier{{ptr(0.0), &below}, {&at, &above}}})}
 	}
 	points := 60
 	if testing.Short() {
@@ -112,7 +119,8 @@ func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 			}
 		}
 		if !(worst < tt.accuracy) || !(tail < 1e-3) {
-			t.Errorf("%s, %s of %v: P(y ≤ t) is off by up to %.2g, relatively %.2g", tt.first.name, tt.second.name, tt.x, worst, tail)
+			t.Errorf("%s, %s of %v: P(y ≤ t) is off by up to %.2g, relatively %.2g", tt.first.name, tt.second.name, tt.x, worst,
+				tail)
 		}
 		var shift, square float64
 		of(func(v, p float64) {
@@ -122,7 +130,8 @@ func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 		})
 		a, b := law.Moments(tt.x)
 		if sd := math.Sqrt(square); !(math.Abs(a-shift) < 1e-6*sd) || !(math.Abs(b/square-1) < 1e-6) {
-			t.Errorf("%s, %s of %v: moments %v and %v, of the sum %v and %v", tt.first.name, tt.second.name, tt.x, a, b, shift, square)
+			t.Errorf("%s, %s of %v: moments %v and %v, of the sum %v and %v", tt.first.name, tt.second.name, tt.x, a, b, shift,
+				square)
 		}
 	}
 }

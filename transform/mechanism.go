@@ -5,9 +5,10 @@ import (
 	"math"
 )
 
-// Mechanism is what a mask does to a value as differential privacy sees it, by the parameters of the configuration alone.
-// A mask that does not declare it, and one of which Not says why nothing can be stated, leaves its columns without ε,
-// whatever other masks do to them: what they release may depend on other records, or on other values of the record.
+// Mechanism is what a mask does to a value as differential privacy sees it, by the parameters of the configuration
+// alone. A mask that does not declare it, and one of which Not says why nothing can be stated, leaves its columns
+// without ε, whatever other masks do to them: what they release may depend on other records, or on other values of the
+// record.
 type Mechanism struct {
 	Kind MechanismKind
 	Not  string // why nothing can be stated of a column that the mask changes; "" where something can

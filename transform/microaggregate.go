@@ -39,7 +39,8 @@ func (m *Microaggregate) Check() check.Problems {
 	}
 	checkContributors(&ps, m.Least, m.Share)
 	if few := contributorsOf(m.Least, nil); m.K != nil && *m.K >= 2 && *m.K < few.least {
-		ps.Addf("k", "must be at least %d, which is least, got %d: who knows all values of a group but one knows this one by their mean; raise k", few.least, *m.K)
+		ps.Addf("k",
+			"must be at least %d, which is least, got %d: who knows all values of a group but one knows this one by their mean; raise k", few.least, *m.K)
 	}
 	checkWord(&ps, "method", m.Method, "mdav", "univariate")
 	checkWord(&ps, "aggregate", m.Aggregate, "mean", "median")
@@ -58,7 +59,8 @@ func checkStrata(ps *check.Problems, by, columns []string) {
 	}
 	for i, name := range by {
 		if k := slices.Index(columns, name); k >= 0 && name != "" {
-			ps.Addf(fmt.Sprintf("by[%d]", i), "must not be one of the columns that are masked, got %q, which is columns[%d]", name, k)
+			ps.Addf(fmt.Sprintf("by[%d]", i), "must not be one of the columns that are masked, got %q, which is columns[%d]",
+				name, k)
 		}
 	}
 }
@@ -88,7 +90,9 @@ func (m *Microaggregate) median() bool { return m.Aggregate == "median" }
 
 func (m *Microaggregate) compile(c *Chain, i int) (step, error) {
 	done := part("microaggregate "+wordOr(m.Method, "mdav")+" "+wordOr(m.Aggregate, "mean"), float64(*m.K))
-	s, err := c.newWhole(i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0, demand: contributorsOf(m.Least, m.Share)}, done)
+	s,
+		err := c.newWhole(i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0,
+		demand: contributorsOf(m.Least, m.Share)}, done)
 	if err != nil {
 		return nil, err
 	}

@@ -75,7 +75,8 @@ func TestMicroaggregateGolden(t *testing.T) {
 // microData returns skewed columns and a column with two strata, with some missing values.
 func microData(n int, seed uint64) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 3))
-	columns := []testColumn{floats(-1, make([]float64, n)...), floats(-1, make([]float64, n)...), floats(-1, make([]float64, n)...), floats(0, make([]float64, n)...)}
+	columns := []testColumn{floats(-1, make([]float64, n)...), floats(-1, make([]float64, n)...),
+		floats(-1, make([]float64, n)...), floats(0, make([]float64, n)...)}
 	for i := range n {
 		columns[0].values[i] = math.Exp(2 * r.NormFloat64())
 		columns[1].values[i] = columns[0].values[i] + r.NormFloat64()
@@ -148,7 +149,9 @@ func TestMicroaggregateBlocks(t *testing.T) {
 	for _, size := range []int{1, 64, 333} {
 		got := whole(t, chain(t, testSetup(t, columns...), mask(m)), size, columns...)
 		for c := range first {
-			if !slices.EqualFunc(first[c], got[c], func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+			if !slices.EqualFunc(first[c], got[c], func(a, b float64) bool {
+				return math.Float64bits(a) == math.Float64bits(b)
+			}) {
 				t.Errorf("blocks of %d change column %d", size, c)
 			}
 		}
@@ -213,13 +216,20 @@ func TestMicroaggregateRefusals(t *testing.T) {
 		m       *Microaggregate
 		want    string
 	}{
-		{"fewer records than k", []testColumn{few}, micro(3, "a"), "masks[0].microaggregate.k: must be at most the records with a value in the same columns: the data have 2, got 3; lower k"},
-		{"likewise in a column", []testColumn{few}, both(micro(3, "a"), "univariate"), "masks[0].microaggregate.k: must be at most the records with a value in columns[0]: the data have 2, got 3; lower k"},
-		{"the last stratum", []testColumn{plain, strata}, both(micro(2, "a"), "", "b"), "masks[0].microaggregate.k: must be at most the records with a value in the same columns: a stratum has 1, got 2; name fewer columns in by"},
-		{"the last stratum, by column", []testColumn{plain, strata}, both(micro(2, "a"), "univariate", "b"), "masks[0].microaggregate.k: must be at most the records with a value in columns[0]: a stratum has 1, got 2"},
-		{"a constant column", []testColumn{plain, constant}, micro(2, "a", "b"), `masks[0].microaggregate.columns[1]: must have different values: those of "b" are all the same`},
-		{"no value", []testColumn{plain, missing}, micro(2, "a", "b"), `masks[0].microaggregate.columns[1]: must have values: all of "b" are missing`},
-		{"patterns that nobody else has", []testColumn{alone, rest}, micro(3, "a", "b"), "masks[0].microaggregate.k: must be at most"},
+		{"fewer records than k", []testColumn{few}, micro(3, "a"),
+			"masks[0].microaggregate.k: must be at most the records with a value in the same columns: the data have 2, got 3; lower k"},
+		{"likewise in a column", []testColumn{few}, both(micro(3, "a"), "univariate"),
+			"masks[0].microaggregate.k: must be at most the records with a value in columns[0]: the data have 2, got 3; lower k"},
+		{"the last stratum", []testColumn{plain, strata}, both(micro(2, "a"), "", "b"),
+			"masks[0].microaggregate.k: must be at most the records with a value in the same columns: a stratum has 1, got 2; name fewer columns in by"},
+		{"the last stratum, by column", []testColumn{plain, strata}, both(micro(2, "a"), "univariate", "b"),
+			"masks[0].microaggregate.k: must be at most the records with a value in columns[0]: a stratum has 1, got 2"},
+		{"a constant column", []testColumn{plain, constant}, micro(2, "a", "b"),
+			`masks[0].microaggregate.columns[1]: must have different values: those of "b" are all the same`},
+		{"no value", []testColumn{plain, missing}, micro(2, "a", "b"),
+			`masks[0].microaggregate.columns[1]: must have values: all of "b" are missing`},
+		{"patterns that nobody else has", []testColumn{alone, rest}, micro(3, "a", "b"),
+			"masks[0].microaggregate.k: must be at most"},
 	} {
 		c := chain(t, testSetup(t, tt.columns...), mask(tt.m))
 		if err := c.Survey(block(0, len(tt.columns[0].values), tt.columns...)); err != nil {
@@ -300,7 +310,8 @@ func TestMicroaggregateReplicates(t *testing.T) {
 	if got := whole(t, c.Replicate(4), 300, columns...); slices.Equal(got[0], want[0]) {
 		t.Error("a replicate on different values has the result for the first values")
 	}
-	noisy := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(5)}), mask(micro(4, "a", "b", "c")))
+	noisy := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(5)}),
+		mask(micro(4, "a", "b", "c")))
 	if slices.Equal(whole(t, noisy.Replicate(1), 300, columns...)[0], whole(t, noisy.Replicate(2), 300, columns...)[0]) {
 		t.Error("replicates of noise in front of groups are all the same")
 	}
@@ -346,10 +357,14 @@ func TestDatasetMasksInOrder(t *testing.T) {
 		{[]Spec{mask(swap), mask(of("e"))}, ""},
 		{[]Spec{mask(of("e")), mask(swap)}, ""},
 		{[]Spec{mask(of("a")), mask(window)}, ""},
-		{[]Spec{mask(swap), mask(of("a"))}, `[1].microaggregate.columns: "a" depends on mask [0], a swap, which looks at all records in the same pass`},
-		{[]Spec{mask(of("b")), mask(swap)}, `[1].swap.scope: must be window, got "dataset": "b" depends on mask [0], a microaggregate`},
-		{[]Spec{mask(of("a")), mask(by)}, `[1].microaggregate.columns: "a" depends on mask [0], a microaggregate of the same scope`},
-		{[]Spec{mask(of("d")), mask(window), mask(of("a"))}, `[2].microaggregate.columns: "a" depends on mask [0], a microaggregate of the same scope`},
+		{[]Spec{mask(swap), mask(of("a"))},
+			`[1].microaggregate.columns: "a" depends on mask [0], a swap, which looks at all records in the same pass`},
+		{[]Spec{mask(of("b")), mask(swap)},
+			`[1].swap.scope: must be window, got "dataset": "b" depends on mask [0], a microaggregate`},
+		{[]Spec{mask(of("a")), mask(by)},
+			`[1].microaggregate.columns: "a" depends on mask [0], a microaggregate of the same scope`},
+		{[]Spec{mask(of("d")), mask(window), mask(of("a"))},
+			`[2].microaggregate.columns: "a" depends on mask [0], a microaggregate of the same scope`},
 	} {
 		ps := CheckSpecs(tt.masks)
 		switch {
@@ -404,7 +419,8 @@ func TestMicroaggregateMemory(t *testing.T) {
 	c := chain(t, testSetup(t, columns...), mask(micro(3, "a", "b")))
 	c.steps[0].(*wholeStep).all = little{}
 	err := c.Survey(block(0, 50, columns...))
-	if err == nil || !strings.Contains(err.Error(), "masks[0].microaggregate: must not be used on so many records") || !strings.Contains(err.Error(), "noise, bias or round") {
+	if err == nil || !strings.Contains(err.Error(), "masks[0].microaggregate: must not be used on so many records") ||
+		!strings.Contains(err.Error(), "noise, bias or round") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -28,7 +28,8 @@ func codedBlock(t *testing.T, n int, m *microdata.Missing) (Setup, *microdata.Bl
 	setup := testSetup(t, column)
 	setup.Columns[0].Field.Missing = m
 	b := block(0, n, column)
-	layout := microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{setup.Columns[0].Field}}, Read: []microdata.Want{{Field: 0}}}
+	layout := microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{setup.Columns[0].Field}},
+		Read: []microdata.Want{{Field: 0}}}
 	layout.ClearMissing(b)
 	return setup, b
 }
@@ -50,7 +51,8 @@ func TestRestore(t *testing.T) {
 			out := b.Columns[0].Out()
 			for i := range b.N {
 				coded := i%7 == 3
-				if want := !null && coded; (out.Valid.Has(i) && out.Values[i] == -9) != want || out.Valid.Has(i) != (want || !coded && i != 5) {
+				if want := !null && coded; (out.Valid.Has(i) && out.Values[i] == -9) != want ||
+					out.Valid.Has(i) != (want || !coded && i != 5) {
 					t.Errorf("null %v, masked %v: record %d is released as %v, %v", null, masked, i, out.Valid.Has(i), out.Values[i])
 				}
 			}
@@ -65,7 +67,8 @@ func TestRestore(t *testing.T) {
 	values := floats(0, 1, -9, 2)
 	b := block(0, 3, values)
 	f := microdata.Field{Type: arrow.PrimitiveTypes.Float64, Missing: &microdata.Missing{Codes: []string{"-9"}}}
-	(&microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{}}}).ClearMissing(b)
+	(&microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{}}}).ClearMissing(
+		b)
 	undo, _ := Restore(b)
 	if b.Columns[0].Out().Valid != nil {
 		t.Error("a column without nulls has a bitmap")
@@ -78,7 +81,9 @@ func TestRestore(t *testing.T) {
 // A record whose value a mask makes a kept code is rejected, one whose code is kept is not.
 func TestCodesAreRejected(t *testing.T) {
 	for _, null := range []bool{false, true} {
-		setup, b := codedBlock(t, 700, &microdata.Missing{Codes: []string{"-9"}, Ranges: []microdata.MissingRange{{From: 149, To: 152}}, Null: null})
+		setup,
+			b := codedBlock(t, 700,
+			&microdata.Missing{Codes: []string{"-9"}, Ranges: []microdata.MissingRange{{From: 149, To: 152}}, Null: null})
 		sd := Amount{Value: 10}
 		apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: &sd})), b)
 		rejected, out := 0, b.Columns[0].Out()
@@ -102,8 +107,8 @@ func TestCodesAreRejected(t *testing.T) {
 	}
 }
 
-// Codes in arrays leave in every type, and as text where a mask makes texts of numbers; those that a suppression has chosen
-// do not leave.
+// Codes in arrays leave in every type, and as text where a mask makes texts of numbers; those that a suppression has
+// chosen do not leave.
 func TestRestoreArrays(t *testing.T) {
 	texts := array.NewStringBuilder(memory.DefaultAllocator)
 	texts.AppendValues([]string{"x", "refused", "y", "refused"}, nil)
@@ -117,8 +122,9 @@ func TestRestoreArrays(t *testing.T) {
 		code        string
 		want        []string
 	}{
-		"texts": {texts.NewArray(), nil, "refused", []string{"x", "refused", "y", "refused"}}, "integers": {ints.NewArray(), nil, "99", []string{"1", "99", "2", "99"}},
-		"labels": {nil, released, "99", []string{"low", "99", "high", "99"}},
+		"texts":    {texts.NewArray(), nil, "refused", []string{"x", "refused", "y", "refused"}},
+		"integers": {ints.NewArray(), nil, "99", []string{"1", "99", "2", "99"}},
+		"labels":   {nil, released, "99", []string{"low", "99", "high", "99"}},
 	} {
 		if tt.a == nil {
 			ints.AppendValues([]int64{1, 99, 2, 99}, nil)
@@ -129,7 +135,8 @@ func TestRestoreArrays(t *testing.T) {
 			b.Reset(0, 0, 4, 1)
 			b.Columns[0].Array = tt.a
 			f := microdata.Field{Type: tt.a.DataType(), Missing: &microdata.Missing{Codes: []string{tt.code}}}
-			(&microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{As: microdata.Array}}}).ClearMissing(&b)
+			(&microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}},
+				Read: []microdata.Want{{As: microdata.Array}}}).ClearMissing(&b)
 			b.Columns[0].ReleasedArray = tt.released
 			if drop {
 				b.Columns[0].Coded.Drop(3)
@@ -167,11 +174,15 @@ func TestCodesAreNotExchanged(t *testing.T) {
 	b := block(0, n, floats(0, key...), floats(0, attribute...), floats(0, x...))
 	layout := microdata.Layout{Schema: &microdata.Schema{}}
 	for i, c := range setup.Columns {
-		layout.Schema.Fields, layout.Read = append(layout.Schema.Fields, c.Field), append(layout.Read, microdata.Want{Field: i})
+		layout.Schema.Fields, layout.Read = append(layout.Schema.Fields, c.Field),
+			append(layout.Read, microdata.Want{Field: i})
 	}
 	layout.ClearMissing(b)
 	rate := 1.0
-	apply(t, chain(t, setup, mask(&Swap{Columns: []string{"c"}, Keys: []string{"a"}, Attribute: "b", Rate: &rate, Policy: "random", Scope: "window"})), b)
+	apply(t,
+		chain(t, setup,
+			mask(&Swap{Columns: []string{"c"}, Keys: []string{"a"}, Attribute: "b", Rate: &rate, Policy: "random",
+				Scope: "window"})), b)
 	moved, out := 0, b.Columns[2].Out()
 	for i := range x {
 		if coded := i%5 == 0; out.Valid.Has(i) == coded {
@@ -185,8 +196,8 @@ func TestCodesAreNotExchanged(t *testing.T) {
 	}
 }
 
-// A code that a mask has set missing does not leave, in a column of numbers that a mask has changed and in one that none has; undone,
-// nothing of the codes is below the nulls.
+// A code that a mask has set missing does not leave, in a column of numbers that a mask has changed and in one that
+// none has; undone, nothing of the codes is below the nulls.
 func TestDroppedCodesDoNotLeave(t *testing.T) {
 	for _, masked := range []bool{false, true} {
 		setup, b := codedBlock(t, 70, &microdata.Missing{Codes: []string{"-9"}})
@@ -202,7 +213,8 @@ func TestDroppedCodesDoNotLeave(t *testing.T) {
 		}
 		out := b.Columns[0].Out()
 		for i := 3; i < 70; i += 7 {
-			if left := out.Valid.Has(i); left != (i != 3 && i != 66) || left && out.Values[i] != -9 || !left && out.Values[i] != 0 {
+			if left := out.Valid.Has(i); left != (i != 3 && i != 66) || left && out.Values[i] != -9 || !left &&
+				out.Values[i] != 0 {
 				t.Errorf("masked %v: record %d leaves with %v, %v", masked, i, left, out.Values[i])
 			}
 		}
@@ -218,7 +230,8 @@ func TestDroppedCodesDoNotLeave(t *testing.T) {
 	}
 }
 
-// If the codes of a column cannot be put back, those of the columns before it are taken out again, and nothing has changed.
+// If the codes of a column cannot be put back, those of the columns before it are taken out again, and nothing has
+// changed.
 func TestCodesThatCannotBePutBack(t *testing.T) {
 	texts := func(values ...string) arrow.Array {
 		b := array.NewStringBuilder(memory.DefaultAllocator)
@@ -233,7 +246,8 @@ func TestCodesThatCannotBePutBack(t *testing.T) {
 	b.Reset(0, 0, 2, 2)
 	f := microdata.Field{Type: arrow.BinaryTypes.String, Missing: &microdata.Missing{Codes: []string{"refused"}}}
 	b.Columns[0].Array, b.Columns[1].Array = texts("x", "refused"), texts("refused", "y")
-	(&microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f, f}}, Read: []microdata.Want{{Field: 0, As: microdata.Array}, {Field: 1, As: microdata.Array}}}).ClearMissing(&b)
+	(&microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f, f}},
+		Read: []microdata.Want{{Field: 0, As: microdata.Array}, {Field: 1, As: microdata.Array}}}).ClearMissing(&b)
 	released, unfit := texts("z", ""), lists.NewArray()
 	b.Columns[0].ReleasedArray, b.Columns[1].ReleasedArray = released, unfit
 	if undo, err := Restore(&b); err == nil || undo != nil {
@@ -256,8 +270,10 @@ func TestNullsAreNoCodes(t *testing.T) {
 		null     bool
 		rejected int
 	}{{[]string{"gone"}, false, 0}, {[]string{"B"}, false, 1}, {[]string{"B"}, true, 0}, {[]string{"", "B"}, false, 1}} {
-		f := microdata.Field{Name: "a", Type: text64, Nullable: true, Missing: &microdata.Missing{Codes: c.codes, Null: c.null}}
-		made := chain(t, Setup{Key: testKey(t, 1), Columns: []ColumnInfo{{Name: "a", Field: f}}}, mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"x": "A", "y": "B"}}))
+		f := microdata.Field{Name: "a", Type: text64, Nullable: true,
+			Missing: &microdata.Missing{Codes: c.codes, Null: c.null}}
+		made := chain(t, Setup{Key: testKey(t, 1), Columns: []ColumnInfo{{Name: "a", Field: f}}},
+			mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"x": "A", "y": "B"}}))
 		b := new(microdata.Block)
 		b.Reset(0, 0, 3, 1)
 		b.Columns[0].Array = arraytest.FromJSON(t, text64, `["x", null, "y"]`)

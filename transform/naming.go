@@ -80,7 +80,8 @@ func (c *Chain) lookup(name string) *column {
 	}
 	if info := c.info(name); info != nil {
 		col := newColumn(*info)
-		col.shared, col.personal = slices.Contains(c.setup.Households.Shared, name), slices.Contains(c.setup.Households.Personal, name)
+		col.shared, col.personal = slices.Contains(c.setup.Households.Shared, name),
+			slices.Contains(c.setup.Households.Personal, name)
 		return col
 	}
 	return nil
@@ -122,7 +123,8 @@ func (c *Chain) settle(i int) error {
 			continue
 		}
 		if col.done.by != i+1 {
-			return fmt.Errorf("%s: does not name what it does to column %s, so that two releases could share draws", c.at(i), strconv.Quote(name))
+			return fmt.Errorf("%s: does not name what it does to column %s, so that two releases could share draws", c.at(i),
+				strconv.Quote(name))
 		}
 		for _, d := range c.draws {
 			if d.mask == i && d.column == name && d.done != col.done.text {
@@ -157,7 +159,8 @@ func (c *Chain) streamsOf(scope string) []*keystream.Stream {
 		label := c.labels[d.mask]
 		switch {
 		case c.replicate == 0:
-			streams[k] = c.setup.Key.Release(keystream.Name{Mask: label, Done: d.done, Column: c.drawnAs(d.column), Scope: scope})
+			streams[k] = c.setup.Key.Release(
+				keystream.Name{Mask: label, Done: d.done, Column: c.drawnAs(d.column), Scope: scope})
 		case c.shared != nil:
 			streams[k] = c.shared.stream(c.setup.Key, label, d.column, c.replicate)
 		default:

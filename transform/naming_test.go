@@ -27,7 +27,8 @@ var examples = map[string][]struct {
 	"sample": {{0, func() []Spec {
 		return []Spec{
 			mask(&Sample{Rate: ptr(0.25), By: "c", Rates: map[string]float64{"1": 0.4}}),
-			mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random", Scope: "window"}),
+			mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random",
+				Scope: "window"}),
 		}
 	}}, {0, func() []Spec {
 		return []Spec{
@@ -40,16 +41,20 @@ var examples = map[string][]struct {
 		{0, func() []Spec { return []Spec{mask(&Bias{Columns: []string{"a"}, Range: ptr(0.3)})} }},
 	},
 	"noise": {{0, func() []Spec {
-		return []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200), Distribution: "laplace", Tiers: []Tier{{ptr(300.0), ptr(2.0)}, {ptr(900.0), ptr(3.0)}}})}
+		return []Spec{
+			mask(&Noise{Columns: []string{"a"}, SD: amount(200), Distribution: "laplace",
+				Tiers: []Tier{{ptr(300.0), ptr(2.0)}, {ptr(900.0), ptr(3.0)}}})}
 	}}, {0, func() []Spec {
-		return []Spec{mask(&Noise{Columns: []string{"a", "c", "d"}, SD: percent(20), Distribution: "normal", Correlated: true})}
+		return []Spec{
+			mask(&Noise{Columns: []string{"a", "c", "d"}, SD: percent(20), Distribution: "normal", Correlated: true})}
 	}}},
 	"truncate": {
 		{0, func() []Spec {
 			return []Spec{mask(&Truncate{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Mode: "clip"})}
 		}},
 		{1, func() []Spec {
-			return []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200)}), mask(&Truncate{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Mode: "redraw"})}
+			return []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200)}),
+				mask(&Truncate{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Mode: "redraw"})}
 		}},
 	},
 	"round": {
@@ -57,95 +62,145 @@ var examples = map[string][]struct {
 		{0, func() []Spec { return []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)})} }},
 	},
 	"rankswap": {{0, func() []Spec {
-		return []Spec{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.1), Top: ptr(0.15), Least: ptr(5), Share: ptr(0.9)})}
+		return []Spec{
+			mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.1), Top: ptr(0.15), Least: ptr(5),
+				Share: ptr(0.9)})}
 	}}},
 	"date": {{0, func() []Spec {
 		return []Spec{mask(&Date{Columns: []string{"a"}, Round: "month", Zone: "Europe/Vienna", Unit: "days"})}
 	}}, {0, func() []Spec {
 		return []Spec{mask(&Date{Columns: []string{"a"}, Shift: ptr(20), By: "c", Scope: "p", Unit: "days"})}
 	}}, {0, func() []Spec {
-		return []Spec{mask(&Date{Columns: []string{"a"}, Age: ptr("2024-02-28"), Breaks: []float64{0, 30, 54, 60}, Unit: "days"})}
+		return []Spec{
+			mask(&Date{Columns: []string{"a"}, Age: ptr("2024-02-28"), Breaks: []float64{0, 30, 54, 60}, Unit: "days"})}
 	}}, {0, func() []Spec {
 		return []Spec{mask(&Date{Columns: []string{"a"}, Age: ptr("2024-02-28"), Top: ptr(53), Unit: "days"})}
 	}}},
 	"donut": {{0, func() []Spec {
 		return []Spec{mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(2000.0), Most: ptr(5000.0)})}
 	}}, {0, func() []Spec {
-		return []Spec{mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(20.0), KLeast: ptr(5), KMost: ptr(20), Records: ptr(true)})}
+		return []Spec{
+			mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(20.0), KLeast: ptr(5), KMost: ptr(20),
+				Records: ptr(true)})}
 	}}},
 	"pseudonym": {{0, func() []Spec {
 		return []Spec{mask(&Pseudonym{Columns: []string{"a"}, Scope: "person", Form: "hex", Length: ptr(20)})}
 	}}},
 	"suppress": {{1, func() []Spec {
-		return []Spec{hundreds, mask(&Suppress{Keys: []string{"a", "c"}, K: ptr(4), Combinations: ptr(1), Importance: map[string]float64{"a": 2}, Missing: "any", MaxShare: ptr(1.0)})}
+		return []Spec{
+			hundreds,
+			mask(&Suppress{Keys: []string{"a", "c"}, K: ptr(4), Combinations: ptr(1), Importance: map[string]float64{"a": 2},
+				Missing: "any", MaxShare: ptr(1.0)})}
 	}}},
 	"shuffle": {{0, func() []Spec {
 		return []Spec{mask(&Shuffle{Columns: []string{"a", "b"}, On: []string{"c", "d"}})}
 	}}},
 	"synthesise": {{1, func() []Spec {
-		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, By: []string{"e"}, Categories: []string{"c"}, Copy: ptr(3)})}
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}),
+			mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, By: []string{"e"}, Categories: []string{"c"},
+				Copy: ptr(3)})}
 	}}, {1, func() []Spec {
-		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, By: []string{"e"}, Categories: []string{"c"}, Copies: ptr(3)})}
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}),
+			mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, By: []string{"e"}, Categories: []string{"c"},
+				Copies: ptr(3)})}
 	}}, {1, func() []Spec {
-		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, HeldOut: ptr(0.25), Rules: []string{"a = 100 if c < 2", "b = 1000 if c = 5"}})}
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}),
+			mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, HeldOut: ptr(0.25),
+				Rules: []string{"a = 100 if c < 2", "b = 1000 if c = 5"}})}
 	}}, {1, func() []Spec {
-		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Method: "normal", Bounds: "none"})}
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}),
+			mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Method: "normal", Bounds: "none"})}
 	}}, {1, func() []Spec {
-		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, Method: "cart", Leaf: ptr(12)})}
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}),
+			mask(&Synthesise{Columns: []string{"b", "a"}, On: []string{"c"}, Categories: []string{"c"}, Method: "cart",
+				Leaf: ptr(12)})}
 	}}},
 	"microaggregate": {{0, func() []Spec {
-		return []Spec{mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(12), Method: "mdav", Aggregate: "mean", By: []string{"c"}, Least: ptr(4), Share: ptr(0.9)})}
+		return []Spec{
+			mask(&Microaggregate{Columns: []string{"a", "b"}, K: ptr(12), Method: "mdav", Aggregate: "mean", By: []string{"c"},
+				Least: ptr(4), Share: ptr(0.9)})}
 	}}},
 	"topcode": {
 		{0, func() []Spec {
 			return []Spec{mask(&Topcode{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Replace: "bound"})}
 		}},
 		{0, func() []Spec {
-			return []Spec{mask(&Topcode{Columns: []string{"a"}, LowerPercentile: ptr(10.0), UpperPercentile: ptr(60.0), Replace: "mean", Least: ptr(5), Share: ptr(0.6)})}
+			return []Spec{
+				mask(&Topcode{Columns: []string{"a"}, LowerPercentile: ptr(10.0), UpperPercentile: ptr(60.0), Replace: "mean",
+					Least: ptr(5), Share: ptr(0.6)})}
 		}},
 		{0, func() []Spec {
-			return []Spec{mask(&Topcode{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Replace: "label", LowerLabel: ptr("few"), UpperLabel: ptr("many")})}
+			return []Spec{
+				mask(&Topcode{Columns: []string{"a"}, Lower: ptr(100.0), Upper: ptr(500.0), Replace: "label",
+					LowerLabel: ptr("few"), UpperLabel: ptr("many")})}
 		}},
 	},
 	"recode": {{1, func() []Spec {
-		return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 300, 1e9}, Labels: []string{"less", "more"}}), mask(&Recode{Columns: []string{"a"}, Prefix: ptr(3)})}
+		return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 300, 1e9}, Labels: []string{"less", "more"}}),
+			mask(&Recode{Columns: []string{"a"}, Prefix: ptr(3)})}
 	}},
 		{0, func() []Spec {
-			return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 200, 400, 1000}, Midpoints: true, Other: ptr("5000")})}
+			return []Spec{
+				mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 200, 400, 1000}, Midpoints: true, Other: ptr("5000")})}
 		}},
 		{0, func() []Spec {
-			return []Spec{mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 200, 1000}, Labels: []string{"1", "2"}, Other: ptr("3")})}
+			return []Spec{
+				mask(&Recode{Columns: []string{"a"}, Breaks: []float64{0, 200, 1000}, Labels: []string{"1", "2"}, Other: ptr("3")})}
 		}},
 		{1, func() []Spec {
-			return []Spec{hundreds, mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"200": "300", "300": "400"}, Level: ptr(2), Other: ptr("5")})}
+			return []Spec{
+				hundreds,
+				mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"200": "300", "300": "400"}, Level: ptr(2),
+					Other: ptr("5")})}
 		}},
 		{1, func() []Spec {
-			return []Spec{hundreds, mask(&Recode{Columns: []string{"a"}, File: "f.csv", Table: map[string]string{"200": "300", "300": "400"}, Other: ptr("5")})}
+			return []Spec{
+				hundreds,
+				mask(&Recode{Columns: []string{"a"}, File: "f.csv", Table: map[string]string{"200": "300", "300": "400"},
+					Other: ptr("5")})}
 		}},
 	},
 	"pram": {
 		{1, func() []Spec {
-			return []Spec{hundreds, mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Frequencies: map[string]float64{"200": 1, "300": 2}, Invariant: true, Other: ptr("200")})}
+			return []Spec{
+				hundreds,
+				mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Frequencies: map[string]float64{"200": 1, "300": 2},
+					Invariant: true, Other: ptr("200")})}
 		}},
 		{1, func() []Spec {
-			return []Spec{hundreds, mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"200", "300"}, Other: ptr("300")})}
+			return []Spec{
+				hundreds,
+				mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"200", "300"}, Other: ptr("300")})}
 		}},
 		{1, func() []Spec {
-			return []Spec{hundreds, mask(&PRAM{Columns: []string{"a"}, Matrix: map[string]map[string]float64{"200": {"200": 0.5, "300": 0.5}, "300": {"300": 1}}, Other: ptr("300")})}
+			return []Spec{
+				hundreds,
+				mask(
+					&PRAM{Columns: []string{"a"},
+						Matrix: map[string]map[string]float64{"200": {"200": 0.5, "300": 0.5}, "300": {"300": 1}}, Other: ptr("300")})}
 		}},
 	},
 	"calibrate": {{1, func() []Spec {
-		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}), mask(&Calibrate{Columns: []string{"a"}, By: []string{"d"}, On: []string{"b"}, Lower: ptr(0.2), Upper: ptr(5.0), Least: ptr(4), Share: ptr(0.7)})}
+		return []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(1000.0)}),
+			mask(&Calibrate{Columns: []string{"a"}, By: []string{"d"}, On: []string{"b"}, Lower: ptr(0.2), Upper: ptr(5.0),
+				Least: ptr(4), Share: ptr(0.7)})}
 	}}, {1, func() []Spec {
-		return []Spec{mask(&Recode{Columns: []string{"c"}, Map: map[string]string{"0": "200", "1": "200"}, Other: ptr("300")}), mask(&Calibrate{Columns: []string{"a"}, Margins: map[string]map[string]float64{"c": {"200": 40_000, "300": 60_000}}})}
+		return []Spec{
+			mask(&Recode{Columns: []string{"c"}, Map: map[string]string{"0": "200", "1": "200"}, Other: ptr("300")}),
+			mask(
+				&Calibrate{Columns: []string{"a"}, Margins: map[string]map[string]float64{"c": {"200": 40_000, "300": 60_000}}})}
 	}}, {0, func() []Spec {
 		return []Spec{mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"b": 1e8}})}
 	}}},
 	"recordswap": {{0, func() []Spec {
-		return []Spec{mask(&RecordSwap{Hierarchy: []string{"a"}, Carry: []string{"e"}, Risk: []string{"c"}, K: ptr(2), Rate: ptr(0.4), Similar: [][]string{{"d"}}, MaxLeft: ptr(1.0)})}
+		return []Spec{
+			mask(&RecordSwap{Hierarchy: []string{"a"}, Carry: []string{"e"}, Risk: []string{"c"}, K: ptr(2), Rate: ptr(0.4),
+				Similar: [][]string{{"d"}}, MaxLeft: ptr(1.0)})}
 	}}},
 	"swap": {{0, func() []Spec {
-		return []Spec{mask(&Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random", Scope: "window"})}
+		return []Spec{
+			mask(&Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random",
+				Scope: "window"})}
 	}}},
 }
 
@@ -283,7 +338,9 @@ func probe(t *testing.T, setup Setup, columns []testColumn, masks []Spec) (p pro
 		}
 	}
 	p.values = slices.Clone(apply(t, c, block(0, len(columns[0].values), columns...)).Columns[0].Out().Values)
-	next, err := NewChain(append(slices.Clone(masks), Spec{Name: "probe", Params: &Noise{Columns: []string{"a"}, SD: amount(1)}}), setup)
+	next,
+		err := NewChain(
+		append(slices.Clone(masks), Spec{Name: "probe", Params: &Noise{Columns: []string{"a"}, SD: amount(1)}}), setup)
 	if err != nil {
 		p.next = c.lookup("a").done.text // released as text, so no noise can be added
 		return p, true
@@ -318,7 +375,8 @@ func TestKindsNameTheirParameters(t *testing.T) {
 	}
 	setup.People = map[PeopleOf]*places.People{}
 	for _, weight := range []string{"", "c", "e"} {
-		setup.People[PeopleOf{"metres", "a", "b", weight}] = places.NewPeople(places.Metres, points, map[string][]float64{"c": columns[2].values, "e": columns[4].values}[weight])
+		setup.People[PeopleOf{"metres", "a", "b", weight}] = places.NewPeople(places.Metres, points,
+			map[string][]float64{"c": columns[2].values, "e": columns[4].values}[weight])
 	}
 	for i := range setup.Columns {
 		setup.Sorted[setup.Columns[i].Name] = slices.Sorted(slices.Values(columns[i].values))
@@ -351,7 +409,8 @@ func TestKindsNameTheirParameters(t *testing.T) {
 						continue
 					}
 					if other.next == base.next {
-						t.Errorf("%s.%s = %v: the values differ, but the next draw has the same name: %q", kind.Name, f.Name, v, base.next)
+						t.Errorf("%s.%s = %v: the values differ, but the next draw has the same name: %q", kind.Name, f.Name, v,
+							base.next)
 					}
 					if len(base.own) > 0 && reflect.DeepEqual(base.own, other.own) {
 						t.Errorf("%s.%s = %v: the values differ, but the draws have the same name: %v", kind.Name, f.Name, v, base.own)
@@ -377,7 +436,8 @@ func TestNamesTellTheColumn(t *testing.T) {
 	noise := mask(&Noise{Columns: []string{"a"}, SD: percent(35)})
 	correlated := mask(&Noise{Columns: []string{"a", "b"}, SD: percent(35), Correlated: true})
 	swap := func(keys, attribute string) Spec {
-		return mask(&Swap{Keys: strings.Split(keys, ""), Attribute: attribute, Columns: []string{"a"}, Rate: ptr(0.4), Policy: "random"})
+		return mask(&Swap{Keys: strings.Split(keys, ""), Attribute: attribute, Columns: []string{"a"}, Rate: ptr(0.4),
+			Policy: "random"})
 	}
 	change := func(f func(s *Setup)) Setup {
 		s := base
@@ -397,30 +457,48 @@ func TestNamesTellTheColumn(t *testing.T) {
 		{"no decimals", base, change(func(s *Setup) { s.Columns[0].Decimals = -1 }), []Spec{noise}, []Spec{noise}, false},
 		{"SD", base, change(func(s *Setup) { s.Columns[0].SD *= 1.01 }), []Spec{noise}, []Spec{noise}, false},
 		{"float32", base, change(func(s *Setup) { s.Columns[0].Field.Type = arrow.PrimitiveTypes.Float32 }), nil, nil, false},
-		{"a correlation", base, change(func(s *Setup) { s.Correlations = Correlations{{"a", "b"}: 0.5} }), []Spec{correlated}, []Spec{correlated}, false},
-		{"correlated with a column that is masked", base, same, []Spec{correlated}, []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)}), correlated}, false},
+		{"a correlation", base, change(func(s *Setup) { s.Correlations = Correlations{{"a", "b"}: 0.5} }), []Spec{correlated},
+			[]Spec{correlated}, false},
+		{"correlated with a column that is masked", base, same, []Spec{correlated},
+			[]Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)}), correlated}, false},
 		{"window", base, change(func(s *Setup) { s.Window = 50 }), []Spec{swap("c", "d")}, []Spec{swap("c", "d")}, false},
 		{"window without a swap", base, change(func(s *Setup) { s.Window = 50 }), []Spec{noise}, []Spec{noise}, true},
 		{"order of keys", base, same, []Spec{swap("ce", "d")}, []Spec{swap("ec", "d")}, true},
 		{"key and attribute", base, same, []Spec{swap("c", "d")}, []Spec{swap("d", "c")}, false},
-		{"a key that is masked", base, same, []Spec{mask(&Round{Columns: []string{"c"}, Base: ptr(2.0)}), swap("c", "d")}, []Spec{swap("c", "d")}, false},
+		{"a key that is masked", base, same, []Spec{mask(&Round{Columns: []string{"c"}, Base: ptr(2.0)}), swap("c", "d")},
+			[]Spec{swap("c", "d")}, false},
 		{"a swap of the key", base, same,
-			[]Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"c"}, Rate: ptr(0.4), Policy: "random"}), {Name: "s", Params: swap("c", "d").Params}},
-			[]Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"c"}, Rate: ptr(0.5), Policy: "random"}), {Name: "s", Params: swap("c", "d").Params}}, false},
-		{"other draws before", base, same, []Spec{{Name: "p", Params: noise.Params}}, []Spec{{Name: "q", Params: noise.Params}}, false},
-		{"another column beside", base, same, []Spec{mask(&Noise{Columns: []string{"b", "a"}, SD: amount(5)})}, []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})}, true},
+			[]Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"c"}, Rate: ptr(0.4), Policy: "random"}),
+				{Name: "s", Params: swap("c", "d").Params}},
+			[]Spec{mask(&Swap{Keys: []string{"d"}, Attribute: "e", Columns: []string{"c"}, Rate: ptr(0.5), Policy: "random"}),
+				{Name: "s", Params: swap("c", "d").Params}}, false},
+		{"other draws before", base, same, []Spec{{Name: "p", Params: noise.Params}},
+			[]Spec{{Name: "q", Params: noise.Params}}, false},
+		{"another column beside", base, same, []Spec{mask(&Noise{Columns: []string{"b", "a"}, SD: amount(5)})},
+			[]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})}, true},
 		{"another column before", base, same, []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)})}, nil, true},
-		{"range and φ", base, same, []Spec{mask(&Bias{Columns: []string{"a"}, Range: ptr(0.375)})}, []Spec{mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.125)})}, true},
-		{"decimals and base", base, same, []Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(-1)})}, []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(10.0)})}, true},
-		{"decimals where there is no grid", change(func(s *Setup) { s.Columns[0].Decimals = -1 }), change(func(s *Setup) { s.Columns[0].Decimals = -1 }),
-			[]Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(1)})}, []Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})}, false},
-		{"the default distribution", base, same, []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})}, []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5), Distribution: "normal"})}, true},
-		{"clip outside and inside the grid", base, same, []Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(500.001)})}, []Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(500.0)})}, true},
-		{"order of masks", base, same, []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)}), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)})},
-			[]Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)}), mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)})}, false},
-		{"last of three", base, same, []Spec{noise, swap("c", "d"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)})},
+		{"range and φ", base, same, []Spec{mask(&Bias{Columns: []string{"a"}, Range: ptr(0.375)})},
+			[]Spec{mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.125)})}, true},
+		{"decimals and base", base, same, []Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(-1)})},
+			[]Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(10.0)})}, true},
+		{"decimals where there is no grid", change(func(s *Setup) { s.Columns[0].Decimals = -1 }),
+			change(func(s *Setup) { s.Columns[0].Decimals = -1 }),
+			[]Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(1)})},
+			[]Spec{mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})}, false},
+		{"the default distribution", base, same, []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})},
+			[]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5), Distribution: "normal"})}, true},
+		{"clip outside and inside the grid", base, same, []Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(500.001)})},
+			[]Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(500.0)})}, true},
+		{"order of masks", base, same,
+			[]Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)}),
+				mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)})},
+			[]Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)}),
+				mask(&Round{Columns: []string{"a"}, Base: ptr(50.0)})}, false},
+		{"last of three", base, same,
+			[]Spec{noise, swap("c", "d"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)})},
 			[]Spec{noise, swap("c", "d"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(490.0)})}, false},
-		{"first of three", base, same, []Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)}), noise, swap("c", "d")},
+		{"first of three", base, same,
+			[]Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(480.0)}), noise, swap("c", "d")},
 			[]Spec{mask(&Truncate{Columns: []string{"a"}, Upper: ptr(490.0)}), noise, swap("c", "d")}, false},
 	} {
 		left, _ := probe(t, c.a, columns, c.left)
@@ -464,7 +542,8 @@ func TestUnnamedKindsDoNotRun(t *testing.T) {
 	setup := testSetup(t, columns...)
 	noise := mask(&Noise{Columns: []string{"a"}, SD: amount(1)})
 	for name, u := range map[string]unnamed{"nothing": {}, "late": {late: true}} {
-		for _, masks := range [][]Spec{{mask(u)}, {noise, mask(u)}, {mask(u), noise}, {mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)}), mask(u)}} {
+		for _, masks := range [][]Spec{{mask(u)}, {noise, mask(u)}, {mask(u), noise},
+			{mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)}), mask(u)}} {
 			c := &Chain{masks: masks, setup: setup}
 			if _, err := newChain(masks, setup, 0, nil); err == nil || !strings.Contains(err.Error(), "draws") {
 				t.Errorf("%s: %d masks: chain %v, error %v", name, len(masks), c, err)

@@ -54,7 +54,8 @@ func (m *Noise) Describe() Description {
 		OnDays: m.Where == "" && !m.Correlated && (m.SD == nil || !m.SD.Relative),
 		Scope:  ScopeRecord, Reads: whereRead(m.Where, m.Columns), Correlates: m.correlates(), Relative: m.relative(),
 		// λ² in equal steps
-		Axis:       Axis{Rank: 0, Field: "sd", From: Amount{Value: 0.05, Relative: true}, To: Amount{Value: 1, Relative: true}, Variance: true},
+		Axis: Axis{Rank: 0, Field: "sd", From: Amount{Value: 0.05, Relative: true},
+			To: Amount{Value: 1, Relative: true}, Variance: true},
 		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn,
 		among: m.checkAmong, Mechanism: m.mechanism, drawsWithin: !m.Correlated && m.Where == "",
 	}
@@ -354,7 +355,8 @@ func (m *Noise) PublishedAction(p Published, column string) Action {
 	if p.Has("where") {
 		return nil
 	}
-	a := Addition{SD: math.NaN(), Distribution: p.word("distribution"), Tiers: publishedTiers(p), Correlated: p.Has("correlated")}
+	a := Addition{SD: math.NaN(), Distribution: p.word("distribution"), Tiers: publishedTiers(p),
+		Correlated: p.Has("correlated")}
 	if λ, ok := p.SD(column); ok && (p.Named("tiers") || !p.Has("tiers")) {
 		a.SD = λ
 	}

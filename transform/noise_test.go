@@ -57,7 +57,8 @@ func TestNoiseDistribution(t *testing.T) {
 	} {
 		for _, decimals := range []int{6, -1} {
 			x := floats(decimals, repeat(1000, n)...)
-			y := release(t, testSetup(t, x), []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(lambda), Distribution: tt.distribution}))
+			y := release(t, testSetup(t, x), []testColumn{x},
+				mask(&Noise{Columns: []string{"a"}, SD: amount(lambda), Distribution: tt.distribution}))
 			var sum, squares float64
 			for i := range y {
 				y[i] -= 1000
@@ -96,7 +97,8 @@ func TestBiasDistribution(t *testing.T) {
 		}
 	}
 	x := floats(2, 0, 5)
-	if y := release(t, testSetup(t, x), []testColumn{x}, mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.5)})); y[0] != 0 || math.Signbit(y[0]) {
+	if y := release(t, testSetup(t, x), []testColumn{x}, mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.5)})); y[0] != 0 ||
+		math.Signbit(y[0]) {
 		t.Errorf("0·θ: got %v", y[0])
 	}
 }
@@ -113,7 +115,8 @@ func TestTiers(t *testing.T) {
 		return b.Columns[0].Out().Values
 	}
 	plain := replicate(&Noise{Columns: []string{"a"}, SD: amount(10)})
-	tiered := replicate(&Noise{Columns: []string{"a"}, SD: amount(10), Tiers: []Tier{{ptr(1000.0), ptr(2.0)}, {ptr(2000.0), ptr(0.0)}}})
+	tiered := replicate(
+		&Noise{Columns: []string{"a"}, SD: amount(10), Tiers: []Tier{{ptr(1000.0), ptr(2.0)}, {ptr(2000.0), ptr(0.0)}}})
 	for i, v := range x.values {
 		want := math.Sqrt(factors[i]) * (plain[i] - v)
 		if got := tiered[i] - v; !(math.Abs(got-want) <= 5e-9) {
@@ -126,7 +129,8 @@ func TestPercentage(t *testing.T) {
 	x := floats(6, incomes(100, 4)...)
 	setup := testSetup(t, x)
 	relative := release(t, setup, []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: percent(35)}))
-	absolute := release(t, setup, []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(0.35 * setup.Columns[0].SD)}))
+	absolute := release(t, setup, []testColumn{x},
+		mask(&Noise{Columns: []string{"a"}, SD: amount(0.35 * setup.Columns[0].SD)}))
 	if !slices.Equal(relative, absolute) {
 		t.Error("35% of the SD is not λ = 0.35·SD")
 	}
@@ -165,7 +169,8 @@ func TestGrid(t *testing.T) {
 	}
 	for _, lambda := range []float64{1, 0.75, 1000, 1e-3} {
 		g := math.Exp2(math.Floor(math.Log2(lambda)) - 20)
-		for _, y := range release(t, testSetup(t, x), []testColumn{x}, mask(&Noise{Columns: []string{"a"}, SD: amount(lambda)})) {
+		for _, y := range release(t, testSetup(t, x), []testColumn{x},
+			mask(&Noise{Columns: []string{"a"}, SD: amount(lambda)})) {
 			if math.Mod(y, g) != 0 {
 				t.Fatalf("λ = %v: %v is no multiple of %v", lambda, y, g)
 			}
@@ -321,9 +326,11 @@ func upper(d draw, z float64) float64 {
 func TestRedrawOutOfReach(t *testing.T) {
 	x := floats(2, 0, 1e6, -1e6)
 	setup := testSetup(t, x)
-	for _, noise := range []*Noise{{SD: amount(1)}, {SD: amount(1), Distribution: "uniform"}, {SD: amount(1), Distribution: "laplace"}, {SD: amount(0)}} {
+	for _, noise := range []*Noise{{SD: amount(1)}, {SD: amount(1), Distribution: "uniform"},
+		{SD: amount(1), Distribution: "laplace"}, {SD: amount(0)}} {
 		noise.Columns = []string{"a"}
-		y := release(t, setup, []testColumn{x}, mask(noise), mask(&Truncate{Columns: []string{"a"}, Lower: ptr(5000.0), Upper: ptr(6000.0), Mode: "redraw"}))
+		y := release(t, setup, []testColumn{x}, mask(noise),
+			mask(&Truncate{Columns: []string{"a"}, Lower: ptr(5000.0), Upper: ptr(6000.0), Mode: "redraw"}))
 		if !slices.Equal(y, []float64{5000, 6000, 5000}) {
 			t.Errorf("%+v: got %v", noise, y)
 		}
@@ -411,7 +418,8 @@ func TestOtherParametersOtherDraws(t *testing.T) {
 		a, b   []Spec
 	}{
 		{"λ", values, []Spec{noise(10, nil)}, []Spec{noise(11, nil)}},
-		{"tiers", values, []Spec{noise(10, nil)}, []Spec{noise(10, func(m *Noise) { m.Tiers = []Tier{{ptr(100.0), ptr(2.0)}} })}},
+		{"tiers", values, []Spec{noise(10, nil)},
+			[]Spec{noise(10, func(m *Noise) { m.Tiers = []Tier{{ptr(100.0), ptr(2.0)}} })}},
 		{"distribution", values, []Spec{noise(10, nil)}, []Spec{noise(10, func(m *Noise) { m.Distribution = "laplace" })}},
 		{"bounds of a redraw", values, []Spec{noise(10, nil), redraw(20)}, []Spec{noise(10, nil), redraw(21)}},
 		{"φ", ones, []Spec{bias(0.1)}, []Spec{bias(0.2)}},

@@ -7,17 +7,19 @@ import "testing"
 func TestMasksOfAllValuesWithoutRecords(t *testing.T) {
 	columns := shuffleData(40, 3)
 	for name, m := range map[string]Params{
-		"shuffle":          &Shuffle{Columns: []string{"a", "b"}, On: []string{"c", "d"}},
-		"shuffle of all":   &Shuffle{Columns: []string{"a", "b"}},
-		"rankswap":         &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.1), Top: ptr(0.1)},
-		"mdav":             &Microaggregate{Columns: []string{"a", "b"}, K: ptr(3)},
-		"univariate":       &Microaggregate{Columns: []string{"a", "b"}, K: ptr(3), Method: "univariate", Aggregate: "median"},
-		"parametric":       &Synthesise{Columns: []string{"a", "b"}, On: []string{"c"}},
-		"normal":           &Synthesise{Columns: []string{"a", "b"}, Method: "normal"},
-		"cart":             &Synthesise{Columns: []string{"a", "b"}, Method: "cart"},
-		"suppress":         &Suppress{Keys: []string{"c", "d"}, K: ptr(3)},
-		"calibrate":        &Calibrate{Columns: []string{"a"}, By: []string{"c"}, On: []string{"d"}},
-		"recordswap":       &RecordSwap{Hierarchy: []string{"a", "b"}, Risk: []string{"c"}, Rate: ptr(0.5), Similar: [][]string{{"d"}, nil}},
+		"shuffle":        &Shuffle{Columns: []string{"a", "b"}, On: []string{"c", "d"}},
+		"shuffle of all": &Shuffle{Columns: []string{"a", "b"}},
+		"rankswap":       &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.1), Bottom: ptr(0.1), Top: ptr(0.1)},
+		"mdav":           &Microaggregate{Columns: []string{"a", "b"}, K: ptr(3)},
+		"univariate": &Microaggregate{Columns: []string{"a", "b"}, K: ptr(3), Method: "univariate",
+			Aggregate: "median"},
+		"parametric": &Synthesise{Columns: []string{"a", "b"}, On: []string{"c"}},
+		"normal":     &Synthesise{Columns: []string{"a", "b"}, Method: "normal"},
+		"cart":       &Synthesise{Columns: []string{"a", "b"}, Method: "cart"},
+		"suppress":   &Suppress{Keys: []string{"c", "d"}, K: ptr(3)},
+		"calibrate":  &Calibrate{Columns: []string{"a"}, By: []string{"c"}, On: []string{"d"}},
+		"recordswap": &RecordSwap{Hierarchy: []string{"a", "b"}, Risk: []string{"c"}, Rate: ptr(0.5),
+			Similar: [][]string{{"d"}, nil}},
 		"swap of all data": swapMask("random", "dataset", 0.5),
 	} {
 		for _, size := range []int{40, 7} {

@@ -35,7 +35,8 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 	two := map[string]func(columns []string) []Spec{ // of columns with decimals
 		"bias": func(c []string) []Spec { return []Spec{mask(&Bias{Columns: c, Phi: ptr(0.3)})} },
 		"pram": func(c []string) []Spec {
-			return []Spec{mask(&PRAM{Columns: c, Keep: ptr(0.7), Categories: []string{"2", "12", "4", "15", "31", "47"}, Other: ptr("2")})}
+			return []Spec{
+				mask(&PRAM{Columns: c, Keep: ptr(0.7), Categories: []string{"2", "12", "4", "15", "31", "47"}, Other: ptr("2")})}
 		},
 	}
 	describe := func(masks []Spec, column string, values []float64) string {
@@ -68,7 +69,8 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 				if kind == "pram" || kind == "redraw" {
 					continue // a mask of the same kind has another label, and a redraw another position
 				}
-				if got := strings.Replace(describe(masks, name, values), "true true", "true false", 1); got != strings.Replace(want, "true true", "true false", 1) {
+				if got := strings.Replace(describe(masks, name, values), "true true", "true false", 1); got != strings.Replace(want,
+					"true true", "true false", 1) {
 					t.Errorf("%s of %s with a mask of another column: %s, want %s", kind, name, got, want)
 				}
 			}
@@ -106,8 +108,10 @@ func TestAdmitIsWhatApplyRejects(t *testing.T) {
 			if err := chain(t, setup, masks...).Admit(admitted); err != nil {
 				t.Fatal(err)
 			}
-			if !slices.Equal(admitted.Rejects, applied.Rejects) || len(applied.Rejects) < 2 || admitted.LeftOut() != applied.LeftOut() {
-				t.Errorf("%s: %v rejected and %d left out, want %v and %d", name, admitted.Rejects, admitted.LeftOut(), applied.Rejects, applied.LeftOut())
+			if !slices.Equal(admitted.Rejects, applied.Rejects) || len(applied.Rejects) < 2 ||
+				admitted.LeftOut() != applied.LeftOut() {
+				t.Errorf("%s: %v rejected and %d left out, want %v and %d", name, admitted.Rejects, admitted.LeftOut(),
+					applied.Rejects, applied.LeftOut())
 			}
 			if (applied.LeftOut() > 0) != (name == "a sample") {
 				t.Errorf("%s: %d left out", name, applied.LeftOut())
@@ -128,7 +132,8 @@ func TestAdmitIsWhatApplyRejects(t *testing.T) {
 		for _, of := range []int{n - 1, n - 2} {
 			b := block(0, n, columns...)
 			b.Columns[0].Original.Values = b.Columns[0].Original.Values[:of]
-			wants(t, name, chain(t, testSetup(t, columns...), masks...).Admit(b), fmt.Sprintf("column a: block of %d records has %d numbers", n, of))
+			wants(t, name, chain(t, testSetup(t, columns...), masks...).Admit(b),
+				fmt.Sprintf("column a: block of %d records has %d numbers", n, of))
 		}
 	}
 }
@@ -174,7 +179,8 @@ func TestSwapsAndKeysOfAnExtension(t *testing.T) {
 	released := func(typ arrow.DataType, m Params) (out [][]string) {
 		setup := Setup{Key: testKey(t, 3), Window: 60}
 		for i, name := range names(3) {
-			setup.Columns = append(setup.Columns, ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: typ, Nullable: true}, Decimals: -1})
+			setup.Columns = append(setup.Columns,
+				ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: typ, Nullable: true}, Decimals: -1})
 		}
 		c := chain(t, setup, mask(m))
 		if c.NeedsSurvey() {
@@ -199,15 +205,18 @@ func TestSwapsAndKeysOfAnExtension(t *testing.T) {
 		return out
 	}
 	for name, m := range map[string]Params{
-		"within windows": &Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.9), Policy: "random"},
-		"of all records": &Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.9), Policy: "random", Scope: "dataset"},
-		"suppressed":     &Suppress{Keys: []string{"b", "c"}, K: ptr(18)},
+		"within windows": &Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.9),
+			Policy: "random"},
+		"of all records": &Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.9), Policy: "random",
+			Scope: "dataset"},
+		"suppressed": &Suppress{Keys: []string{"b", "c"}, K: ptr(18)},
 	} {
 		got, want := released(own, m), released(arrow.BinaryTypes.String, m)
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
-		if before := released(own, &Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.0), Policy: "random"}); fmt.Sprint(before) == fmt.Sprint(got) {
+		if before := released(own,
+			&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.0), Policy: "random"}); fmt.Sprint(before) == fmt.Sprint(got) {
 			t.Errorf("%s: nothing is masked", name)
 		}
 	}

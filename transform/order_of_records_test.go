@@ -49,21 +49,24 @@ func TestOrderOfRecordsChangesNothing(t *testing.T) {
 	setup.Identity = []int{5}
 	some := []string{"a", "b"}
 	for name, m := range map[string]Params{
-		"swap, unique":        &Swap{Keys: []string{"d"}, Attribute: "c", Columns: some, Rate: ptr(0.7), Scope: "dataset"},
-		"swap, random":        &Swap{Keys: []string{"d"}, Attribute: "e", Columns: some, Rate: ptr(0.7), Scope: "dataset", Policy: "random"},
-		"swap, all":           &Swap{Keys: []string{"d"}, Attribute: "c", Columns: some, Rate: ptr(1.0), Scope: "dataset", Policy: "random"},
+		"swap, unique": &Swap{Keys: []string{"d"}, Attribute: "c", Columns: some, Rate: ptr(0.7), Scope: "dataset"},
+		"swap, random": &Swap{Keys: []string{"d"}, Attribute: "e", Columns: some, Rate: ptr(0.7), Scope: "dataset",
+			Policy: "random"},
+		"swap, all": &Swap{Keys: []string{"d"}, Attribute: "c", Columns: some, Rate: ptr(1.0), Scope: "dataset",
+			Policy: "random"},
 		"rankswap":            &RankSwap{Columns: some, P: ptr(0.1), Bottom: ptr(0.05), Top: ptr(0.05)},
 		"microaggregate":      &Microaggregate{Columns: []string{"b", "c"}, K: ptr(3)},
 		"microaggregate, by":  &Microaggregate{Columns: []string{"a", "b"}, K: ptr(3), By: []string{"d"}},
 		"microaggregate, one": &Microaggregate{Columns: []string{"b"}, K: ptr(4), Method: "univariate"},
-		"recordswap":          &RecordSwap{Hierarchy: []string{"d", "e"}, Carry: []string{"b"}, Risk: []string{"c"}, Rate: ptr(0.3), Similar: [][]string{{"a"}, nil}},
-		"calibrate":           &Calibrate{Columns: []string{"b"}, By: []string{"d", "e"}, On: []string{"c"}},
-		"shuffle":             &Shuffle{Columns: []string{"b"}, On: []string{"c", "d"}},
-		"synthesise":          &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}},
-		"synthesise, normal":  &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}, Method: "normal"},
-		"synthesise, cart":    &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}, Method: "cart"},
-		"suppress":            &Suppress{Keys: []string{"b", "c", "d"}, K: ptr(3)},
-		"suppress, any":       &Suppress{Keys: []string{"b", "c", "d"}, K: ptr(3), Missing: "any"},
+		"recordswap": &RecordSwap{Hierarchy: []string{"d", "e"}, Carry: []string{"b"}, Risk: []string{"c"},
+			Rate: ptr(0.3), Similar: [][]string{{"a"}, nil}},
+		"calibrate":          &Calibrate{Columns: []string{"b"}, By: []string{"d", "e"}, On: []string{"c"}},
+		"shuffle":            &Shuffle{Columns: []string{"b"}, On: []string{"c", "d"}},
+		"synthesise":         &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}},
+		"synthesise, normal": &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}, Method: "normal"},
+		"synthesise, cart":   &Synthesise{Columns: []string{"b", "c"}, On: []string{"d"}, Method: "cart"},
+		"suppress":           &Suppress{Keys: []string{"b", "c", "d"}, K: ptr(3)},
+		"suppress, any":      &Suppress{Keys: []string{"b", "c", "d"}, K: ptr(3), Missing: "any"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := whole(t, chain(t, setup, mask(m)), n, columns...)
@@ -130,11 +133,13 @@ func TestOrderOfRecordsChoosesNoGroup(t *testing.T) {
 		setup.Identity = []int{2}
 		m := mask(&Suppress{Keys: []string{"a", "b"}, K: ptr(4), Importance: map[string]float64{"a": 2}})
 		want := whole(t, chain(t, setup, m), 10, columns...)
-		for _, order := range [][]int{{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, {4, 0, 8, 1, 5, 2, 6, 3, 7, 9}, {8, 9, 4, 5, 6, 7, 0, 1, 2, 3}} {
+		for _, order := range [][]int{{9, 8, 7, 6, 5, 4, 3, 2, 1, 0}, {4, 0, 8, 1, 5, 2, 6, 3, 7, 9},
+			{8, 9, 4, 5, 6, 7, 0, 1, 2, 3}} {
 			got := whole(t, chain(t, setup, m), 3, reordered(columns, order)...)
 			for at, i := range order {
 				if fmt.Sprint(want[0][i], want[1][i]) != fmt.Sprint(got[0][at], got[1][at]) {
-					t.Fatalf("order %v: record %d is released as %v %v, and as %v %v", order, i, want[0][i], want[1][i], got[0][at], got[1][at])
+					t.Fatalf("order %v: record %d is released as %v %v, and as %v %v", order, i, want[0][i], want[1][i], got[0][at],
+						got[1][at])
 				}
 			}
 		}

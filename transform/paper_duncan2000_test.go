@@ -19,7 +19,8 @@ func TestDuncan2000Swap(t *testing.T) {
 	const mu1, mu2, sigma = 56.0, 47.5, 1.0
 	n := sets * (n1 + n2)
 	r := rand.New(rand.NewPCG(2000, 1))
-	income, age, area := floats(-1, make([]float64, n)...), floats(0, make([]float64, n)...), floats(0, make([]float64, n)...)
+	income, age, area := floats(-1, make([]float64, n)...), floats(0, make([]float64, n)...),
+		floats(0, make([]float64, n)...)
 	for i := range n {
 		age.values[i] = []float64{37, 43, 43, 37, 37}[i%5]
 		area.values[i] = []float64{11, 11, 11, 12, 12}[i%5]

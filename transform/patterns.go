@@ -17,8 +17,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// pattern is a category of a list that stands for all texts that match it: * for any characters, ? for one. A text that is listed itself is
-// not looked for among the patterns, and of several that match, the one with the most other characters holds, then the first by its text.
+// pattern is a category of a list that stands for all texts that match it: * for any characters, ? for one. A text that
+// is listed itself is not looked for among the patterns, and of several that match, the one with the most other
+// characters holds, then the first by its text.
 type pattern struct {
 	text  string
 	place int32
@@ -80,8 +81,8 @@ func matches(pattern, text string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// list gives the categories of a recoding that it may have listed in vain their bits in Block.Listed: all that stand in the
-// configuration, and the patterns of a file, which may list more than the data have.
+// list gives the categories of a recoding that it may have listed in vain their bits in Block.Listed: all that stand in
+// the configuration, and the patterns of a file, which may list more than the data have.
 func (c *Chain) list(k *categoryColumn, m *Recode) {
 	if c.replicate != 0 || m.Breaks != nil {
 		return
@@ -140,7 +141,8 @@ func (c *Chain) addListed(listed microdata.Bitmap) {
 	}
 }
 
-// Unmatched returns what the chain's recodings have listed in vain, in records that have the categories in listed. Columns without any value are left out.
+// Unmatched returns what the chain's recodings have listed in vain, in records that have the categories in listed.
+// Columns without any value are left out.
 func (c *Chain) Unmatched(listed microdata.Bitmap) (list []Unmatched) {
 	has := func(bit int32) bool { return int(bit>>6) < len(listed) && listed.Has(int(bit)) }
 	for _, s := range c.steps {
@@ -163,7 +165,8 @@ func (s *recodeStep) unmatched(has func(bit int32) bool) (list []Unmatched) {
 		}
 		for j, bit := range col.listed {
 			if bit >= 0 && !has(bit) {
-				list = append(list, Unmatched{s.mask, col.Name, col.from[j], isPattern(col.from[j]) && !col.numeric, s.of.File != ""})
+				list = append(list,
+					Unmatched{s.mask, col.Name, col.from[j], isPattern(col.from[j]) && !col.numeric, s.of.File != ""})
 			}
 		}
 	}
@@ -184,7 +187,8 @@ func (m *Recode) readLevels(content []byte) error {
 		var wrong *csv.ParseError
 		switch {
 		case errors.As(err, &wrong):
-			return fmt.Errorf("line %d: must have a value and as many levels as the first line, separated by semicolons: %w", wrong.Line, wrong.Err)
+			return fmt.Errorf("line %d: must have a value and as many levels as the first line, separated by semicolons: %w",
+				wrong.Line, wrong.Err)
 		case err != nil:
 			return err
 		}
@@ -194,14 +198,16 @@ func (m *Recode) readLevels(content []byte) error {
 		}
 		for k, category := range row[1:] {
 			if was, again := levels[k][row[0]]; again && was != category {
-				return fmt.Errorf("line %d: %s has another category of level %d than in an earlier line", line, strconv.Quote(row[0]), k+1)
+				return fmt.Errorf("line %d: %s has another category of level %d than in an earlier line", line,
+					strconv.Quote(row[0]), k+1)
 			}
 			levels[k][row[0]] = category
 			if k == 0 {
 				continue
 			}
 			if was, again := above[k][row[k]]; again && was != category {
-				return fmt.Errorf("line %d: %s of level %d has two categories of level %d above it; a category has one", line, strconv.Quote(row[k]), k, k+1)
+				return fmt.Errorf("line %d: %s of level %d has two categories of level %d above it; a category has one", line,
+					strconv.Quote(row[k]), k, k+1)
 			}
 			above[k][row[k]] = category
 		}
@@ -228,7 +234,10 @@ func (m *Recode) compilePrefix(c *Chain, i int) (step, error) {
 			continue
 		}
 		if !textField(col.Field.Type) {
-			return nil, fmt.Errorf("%s.columns: column %s must be text to have first characters, got %s; the type string also keeps leading zeros", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
+			return nil,
+				fmt.Errorf(
+					"%s.columns: column %s must be text to have first characters, got %s; the type string also keeps leading zeros",
+					c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		c.addToHistory(i, col, part("recode prefix", float64(s.length)))
 		after, _ := categoryField(col.Field, []string{""})

@@ -38,7 +38,8 @@ func TestSwapMovesCellsToTheBit(t *testing.T) {
 				for i := range n {
 					j := int(order[i]) - 1
 					if order[j] != float64(i+1) {
-						t.Fatalf("%s, %s: record %d has the value of place %d, which has that of place %v", policy, scope, i, j, order[j]-1)
+						t.Fatalf("%s, %s: record %d has the value of place %d, which has that of place %v", policy, scope, i, j,
+							order[j]-1)
 					}
 					if x.Valid.Has(j) != y.Valid.Has(i) || math.Float64bits(x.Values[j]) != math.Float64bits(y.Values[i]) {
 						t.Fatalf("%s, %s: record %d must have the value of place %d: %v (%v), got %v (%v)",

@@ -43,7 +43,8 @@ func TestPlacesWithGaps(t *testing.T) {
 	for from := 0; from < n; from += 777 {
 		cut := apply(t, c, streamBlock("", 3, places, from, min(from+777, n), columns...))
 		for k := range columns {
-			if got, want := cut.Columns[k].Out().Values, whole.Columns[k].Out().Values[from:min(from+777, n)]; !slices.Equal(got, want) {
+			if got, want := cut.Columns[k].Out().Values, whole.Columns[k].Out().Values[from:min(from+777, n)]; !slices.Equal(got,
+				want) {
 				t.Fatalf("column %d, block from %d: values differ from those in one block", k, from)
 			}
 		}
@@ -96,7 +97,8 @@ func TestScopes(t *testing.T) {
 		for k := range got {
 			first := k % len(scopes)
 			if !slices.Equal(got[k], got[first]) {
-				t.Errorf("%s: scope %q is masked differently by a chain that has masked other scopes before", tt.name, scopes[first])
+				t.Errorf("%s: scope %q is masked differently by a chain that has masked other scopes before", tt.name,
+					scopes[first])
 			}
 			if first == 0 {
 				continue
@@ -200,7 +202,9 @@ func TestDatasetSwapOfStreams(t *testing.T) {
 		}
 		// A record that compaction removes between the passes would take its partner's value with
 		// it.
-		left := streamBlock("later", 2, slices.DeleteFunc(slices.Clone(places[:half]), func(p int64) bool { return p%2 == 1 && p > 710 }), 0, 500, columns...)
+		left := streamBlock("later", 2, slices.DeleteFunc(slices.Clone(places[:half]), func(p int64) bool {
+			return p%2 == 1 && p > 710
+		}), 0, 500, columns...)
 		if err := c.Apply(left); err == nil || !strings.Contains(err.Error(), "is gone") {
 			t.Errorf("missing records must be an error, got %v", err)
 		}

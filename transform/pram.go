@@ -80,7 +80,8 @@ func (m *PRAM) checkMatrix(ps *check.Problems) {
 				sound = false
 			}
 			if _, row := m.Matrix[to]; !row {
-				ps.Addf("matrix."+from+"."+to, "must be one of the categories that have a row, got %q%s", to, check.Suggest(to, slices.Sorted(maps.Keys(m.Matrix))))
+				ps.Addf("matrix."+from+"."+to, "must be one of the categories that have a row, got %q%s", to,
+					check.Suggest(to, slices.Sorted(maps.Keys(m.Matrix))))
 				sound = false
 			}
 			sum += v
@@ -112,7 +113,8 @@ func (m *PRAM) checkFrequencies(ps *check.Problems) {
 	}
 	for _, name := range list {
 		if !(m.Frequencies[name] > 0) {
-			ps.Addf("frequencies", "must be above 0 for each category, got none for %q: leave it out of the categories, or give it a frequency", name)
+			ps.Addf("frequencies",
+				"must be above 0 for each category, got none for %q: leave it out of the categories, or give it a frequency", name)
 			return
 		}
 	}
@@ -204,7 +206,8 @@ func InvariantMatrix(p [][]float64, frequencies []float64) [][]float64 {
 	return r
 }
 
-// manyCategories is the number of categories above which the matrix of keep is neither listed nor multiplied by others cell by cell.
+// manyCategories is the number of categories above which the matrix of keep is neither listed nor multiplied by others
+// cell by cell.
 const manyCategories = 100
 
 // evenMatrix reports whether a matrix is aI + bJ, as keep makes it, where J has 1 everywhere.
@@ -227,8 +230,8 @@ func evenMatrix(p [][]float64) (a, b float64, even bool) {
 	return kept - other, other, kept > other
 }
 
-// invariantEven writes the invariant matrix of P = aI + bJ with a > 0, π_j Σ_l P_il P_jl/t_l, where t_l are the totals Σ_m π_m P_ml:
-// Σ_l (aδ_il + b)(aδ_jl + b)/t_l = a²δ_ij/t_i + ab/t_i + ab/t_j + b² Σ_l 1/t_l.
+// invariantEven writes the invariant matrix of P = aI + bJ with a > 0, π_j Σ_l P_il P_jl/t_l, where t_l are the totals
+// Σ_m π_m P_ml: Σ_l (aδ_il + b)(aδ_jl + b)/t_l = a²δ_ij/t_i + ab/t_i + ab/t_j + b² Σ_l 1/t_l.
 func invariantEven(r [][]float64, a, b float64, totals, frequencies []float64) {
 	per, sum := make([]float64, len(totals)), 0.0
 	for l, total := range totals {
@@ -357,7 +360,8 @@ func (m *PRAM) action(string, float64) Action {
 func (m *PRAM) PublishedAction(p Published, _ string) Action {
 	v, _ := p.Parameters("matrix")
 	rows, _ := v.(map[string]any)
-	if keep, ok := p.number("keep"); ok && !p.Has("matrix") && !p.Has("invariant") && len(p.list("categories")) > manyCategories {
+	if keep, ok := p.number("keep"); ok && !p.Has("matrix") && !p.Has("invariant") &&
+		len(p.list("categories")) > manyCategories {
 		plain := &PRAM{Keep: &keep, Categories: p.list("categories")}
 		a := Randomising{}
 		a.Categories, a.Matrix = plain.matrix()

@@ -32,7 +32,8 @@ func (m *PRAM) checkStrata(ps *check.Problems) {
 	case !m.Invariant:
 		ps.Addf("by", "must be left out without invariant: the matrix is the same in all strata")
 	case m.Frequencies != nil:
-		ps.Addf("by", "must be left out with frequencies, which are those of all records; without frequencies they are counted in each stratum")
+		ps.Addf("by",
+			"must be left out with frequencies, which are those of all records; without frequencies they are counted in each stratum")
 	}
 }
 
@@ -49,11 +50,14 @@ func (m *PRAM) checkAmong(masks []Spec, i int) check.Problems {
 		}
 		at := fmt.Sprintf("[%d].pram", i)
 		if LeavesOut(before.Params) && len(before.Params.Reads()) > 0 {
-			ps.Addf(at, "must have frequencies after %s, whose rates differ between records: without them the frequencies of all records would be counted", describe(masks, k))
+			ps.Addf(at,
+				"must have frequencies after %s, whose rates differ between records: without them the frequencies of all records would be counted", describe(masks, k))
 		}
 		for _, name := range append(slices.Clone(m.Columns), m.By...) {
 			if slices.Contains(before.Params.Masks(), name) {
-				ps.Addf(at, "must come before %s, which changes column %q: the frequencies are counted in the original; or give frequencies", describe(masks, k), name)
+				ps.Addf(at,
+					"must come before %s, which changes column %q: the frequencies are counted in the original; or give frequencies",
+					describe(masks, k), name)
 			}
 		}
 	}
@@ -106,7 +110,8 @@ func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, er
 		for k, text := range m.categories() {
 			code, err := codeOf(text, of.Field.Numeric())
 			if err != nil {
-				return nil, fmt.Errorf("categories: column %s holds numbers, and %s is none", strconv.Quote(name), strconv.Quote(text))
+				return nil,
+					fmt.Errorf("categories: column %s holds numbers, and %s is none", strconv.Quote(name), strconv.Quote(text))
 			}
 			f.categories[code] = int32(k)
 			if m.Other != nil && text == *m.Other {
@@ -119,7 +124,8 @@ func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, er
 				return nil, fmt.Errorf("by[%d]: there is no column %s", i, strconv.Quote(name))
 			}
 			if !coding.Movable(by.Field.Type) {
-				return nil, fmt.Errorf("by[%d]: column %s must have a scalar type to be compared, got %s", i, strconv.Quote(name), microdata.TypeName(by.Field.Type))
+				return nil, fmt.Errorf("by[%d]: column %s must have a scalar type to be compared, got %s", i, strconv.Quote(name),
+					microdata.TypeName(by.Field.Type))
 			}
 			f.by = append(f.by, by.Index)
 		}
@@ -177,7 +183,8 @@ func (f *Frequencies) add(b *microdata.Block, i int, n float64) error {
 	s, known := f.strata[key]
 	if !known {
 		if (len(f.counts)+1)*len(f.categories)*len(f.categories) > mostStrata {
-			return fmt.Errorf("must not have so many strata: each has a matrix of its own, and with %d categories at most %d fit; leave a column of by out, or recode it more coarsely",
+			return fmt.Errorf(
+				"must not have so many strata: each has a matrix of its own, and with %d categories at most %d fit; leave a column of by out, or recode it more coarsely",
 				len(f.categories), mostStrata/len(f.categories)/len(f.categories))
 		}
 		s = int32(len(f.counts))
@@ -205,7 +212,8 @@ func (f *Frequencies) Check() error {
 			return nil
 		}
 	}
-	return fmt.Errorf("must have strata with at least two categories: in each stratum all values of %s are the same, and would leave as they are; leave a column of by out, or withhold the column (role identifier)", strconv.Quote(f.columnName))
+	return fmt.Errorf(
+		"must have strata with at least two categories: in each stratum all values of %s are the same, and would leave as they are; leave a column of by out, or withhold the column (role identifier)", strconv.Quote(f.columnName))
 }
 
 // codeAt returns the number that stands for a value of a column, NaN for one that is missing. It is

@@ -20,14 +20,16 @@ func strataColumns() []ColumnInfo {
 	info := func(i int, name string, t arrow.DataType) ColumnInfo {
 		return ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: t, Nullable: true}, Decimals: -1}
 	}
-	return []ColumnInfo{info(0, "a", arrow.BinaryTypes.String), info(1, "s", arrow.BinaryTypes.String), info(2, "t", arrow.PrimitiveTypes.Int64)}
+	return []ColumnInfo{info(0, "a", arrow.BinaryTypes.String), info(1, "s", arrow.BinaryTypes.String),
+		info(2, "t", arrow.PrimitiveTypes.Int64)}
 }
 
 // strataBlock returns a block of records: a category, a text ("" for null) and a number each.
 func strataBlock(first int64, records [][3]string) *microdata.Block {
 	b := new(microdata.Block)
 	b.Reset(0, first, len(records), 3)
-	a, s, n := array.NewStringBuilder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
+	a, s, n := array.NewStringBuilder(memory.DefaultAllocator), array.NewStringBuilder(memory.DefaultAllocator),
+		array.NewInt64Builder(memory.DefaultAllocator)
 	for _, r := range records {
 		a.Append(r[0])
 		if r[1] == "" {
@@ -105,7 +107,8 @@ func twoStages(keep float64, counts map[string]float64, from string) map[string]
 // them are exceeded less than once in a million, and there are about sixty figures.
 func TestInvariantInStrata(t *testing.T) {
 	records := strataRecords(150_000)
-	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true, By: []string{"s", "t"}}
+	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true,
+		By: []string{"s", "t"}}
 	if ps := m.Check(); len(ps) > 0 {
 		t.Fatal(ps)
 	}
@@ -119,7 +122,8 @@ func TestInvariantInStrata(t *testing.T) {
 		for i, r := range records[from : from+size] {
 			stratum := [2]string{r[1], r[2]}
 			if original[stratum] == nil {
-				original[stratum], released[stratum] = map[string]float64{}, map[string]map[string]float64{"x": {}, "y": {}, "z": {}}
+				original[stratum], released[stratum] = map[string]float64{},
+					map[string]map[string]float64{"x": {}, "y": {}, "z": {}}
 			}
 			original[stratum][r[0]]++
 			released[stratum][r[0]][out.Value(i)]++
@@ -150,7 +154,8 @@ func TestInvariantInStrata(t *testing.T) {
 			}
 		}
 		for to, n := range got {
-			if !(math.Abs(expected[to]-counts[to]) <= 1e-9*float64(len(records))) || !(math.Abs(n-counts[to]) <= 5*math.Sqrt(variance[to])) {
+			if !(math.Abs(expected[to]-counts[to]) <= 1e-9*float64(len(records))) ||
+				!(math.Abs(n-counts[to]) <= 5*math.Sqrt(variance[to])) {
 				t.Errorf("%q: %v of %s, %v expected, of %v", stratum, n, to, expected[to], counts[to])
 			}
 		}
@@ -161,9 +166,11 @@ func TestInvariantInStrata(t *testing.T) {
 // count gives different draws.
 func TestFrequenciesNameDraws(t *testing.T) {
 	records := strataRecords(2_000)
-	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true, By: []string{"s"}}
+	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true,
+		By: []string{"s"}}
 	done := func(m *PRAM, records [][3]string, size int) string {
-		return chain(t, Setup{Key: testKey(t, 3), Columns: strataColumns(), Frequencies: counted(t, m, records, size)}, mask(m)).Done()
+		return chain(t, Setup{Key: testKey(t, 3), Columns: strataColumns(), Frequencies: counted(t, m, records, size)},
+			mask(m)).Done()
 	}
 	want := done(m, records, 100)
 	turned := slices.Clone(records)
@@ -172,11 +179,14 @@ func TestFrequenciesNameDraws(t *testing.T) {
 		t.Error("the draws depend on the order of the records")
 	}
 	for name, other := range map[string]string{
-		"a record less":     done(m, records[1:], 100),
-		"without strata":    done(&PRAM{Columns: m.Columns, Keep: m.Keep, Categories: m.Categories, Invariant: true}, records, 100),
-		"another keep":      done(&PRAM{Columns: m.Columns, Keep: ptr(0.6), Categories: m.Categories, Invariant: true, By: m.By}, records, 100),
-		"not invariant":     done(&PRAM{Columns: m.Columns, Keep: m.Keep, Categories: m.Categories}, records, 100),
-		"by another column": done(&PRAM{Columns: m.Columns, Keep: m.Keep, Categories: m.Categories, Invariant: true, By: []string{"t"}}, records, 100),
+		"a record less": done(m, records[1:], 100),
+		"without strata": done(&PRAM{Columns: m.Columns, Keep: m.Keep, Categories: m.Categories, Invariant: true}, records,
+			100),
+		"another keep": done(&PRAM{Columns: m.Columns, Keep: ptr(0.6), Categories: m.Categories, Invariant: true,
+			By: m.By}, records, 100),
+		"not invariant": done(&PRAM{Columns: m.Columns, Keep: m.Keep, Categories: m.Categories}, records, 100),
+		"by another column": done(&PRAM{Columns: m.Columns, Keep: m.Keep, Categories: m.Categories, Invariant: true,
+			By: []string{"t"}}, records, 100),
 	} {
 		if other == want {
 			t.Errorf("%s: draws with different frequencies have the same name", name)
@@ -187,7 +197,8 @@ func TestFrequenciesNameDraws(t *testing.T) {
 // In replicates strata are codes, and each record stays in its stratum.
 func TestStrataOfCodes(t *testing.T) {
 	records := strataRecords(300)
-	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true, By: []string{"s", "t"}}
+	m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true,
+		By: []string{"s", "t"}}
 	arrays := strataBlock(0, records)
 	codes := new(microdata.Block)
 	codes.Reset(0, 0, len(records), 3)
@@ -224,10 +235,12 @@ func TestStrataOfCodes(t *testing.T) {
 // does a new stratum: nothing of the record is released unmasked.
 func TestCategoriesThatWereNotCounted(t *testing.T) {
 	for _, other := range []*string{nil, ptr("z")} {
-		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true, By: []string{"s"}, Other: other}
+		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y", "z"}, Invariant: true,
+			By: []string{"s"}, Other: other}
 		frequencies := counted(t, m, [][3]string{{"x", "n"}, {"y", "n"}, {"x", "s"}, {"w", "s"}}, 3)
 		c := chain(t, Setup{Key: testKey(t, 3), Columns: strataColumns(), Frequencies: frequencies}, mask(m))
-		b := apply(t, c, strataBlock(0, [][3]string{{"x", "n"}, {"z", "n"}, {"y", "s"}, {"x", "east"}, {"x", ""}, {"w", "s"}}))
+		b := apply(t, c,
+			strataBlock(0, [][3]string{{"x", "n"}, {"z", "n"}, {"y", "s"}, {"x", "east"}, {"x", ""}, {"w", "s"}}))
 		want := []bool{false, true, true, true, true, other == nil}
 		for i, rejected := range want {
 			if b.Rejected(i) != rejected {
@@ -266,27 +279,35 @@ func TestFrequenciesAreRefused(t *testing.T) {
 		masks []Spec
 		want  string // "": this order is allowed
 	}{
-		"behind a mask of a stratum":       {[]Spec{recode, mask(invariant("s"))}, `[1].pram: must come before recode ([0]), which changes column "s"`},
-		"behind one of another column":     {[]Spec{recode, mask(invariant("t"))}, ""},
-		"before it":                        {[]Spec{mask(invariant("s")), recode}, ""},
-		"with frequencies":                 {[]Spec{recode, mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Invariant: true, Frequencies: given.Frequencies})}, ""},
-		"behind a sample":                  {[]Spec{mask(&Sample{Rate: ptr(0.5)}), mask(invariant())}, ""},
-		"behind a sample of several rates": {[]Spec{rates, mask(invariant())}, "[1].pram: must have frequencies after sample ([0])"},
+		"behind a mask of a stratum": {[]Spec{recode, mask(invariant("s"))},
+			`[1].pram: must come before recode ([0]), which changes column "s"`},
+		"behind one of another column": {[]Spec{recode, mask(invariant("t"))}, ""},
+		"before it":                    {[]Spec{mask(invariant("s")), recode}, ""},
+		"with frequencies": {
+			[]Spec{recode, mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Invariant: true, Frequencies: given.Frequencies})},
+			""},
+		"behind a sample": {[]Spec{mask(&Sample{Rate: ptr(0.5)}), mask(invariant())}, ""},
+		"behind a sample of several rates": {[]Spec{rates, mask(invariant())},
+			"[1].pram: must have frequencies after sample ([0])"},
 	} {
 		at := slices.IndexFunc(c.masks, func(s Spec) bool { return s.Kind() == "pram" })
 		list := c.masks[at].Params.(*PRAM).checkAmong(c.masks, at)
-		if c.want == "" && len(list) > 0 || c.want != "" && (len(list) != 1 || !strings.HasPrefix(list[0].Path+": "+list[0].Text, c.want)) {
+		if c.want == "" && len(list) > 0 || c.want != "" &&
+			(len(list) != 1 || !strings.HasPrefix(list[0].Path+": "+list[0].Text, c.want)) {
 			t.Errorf("%s: %v", name, list)
 		}
 	}
 	columns := strataColumns()
-	if _, err := NewChain([]Spec{mask(invariant("s"))}, Setup{Key: testKey(t, 3), Columns: columns}); err == nil || !strings.Contains(err.Error(), `invariant: needs the frequencies of column "a", which are not known`) {
+	if _, err := NewChain([]Spec{mask(invariant("s"))}, Setup{Key: testKey(t, 3), Columns: columns}); err == nil ||
+		!strings.Contains(err.Error(), `invariant: needs the frequencies of column "a", which are not known`) {
 		t.Errorf("not counted: %v", err)
 	}
 	for want, m := range map[string]*PRAM{
-		`columns: there is no column "b"`:                       {Columns: []string{"b"}, Keep: ptr(0.7), Categories: []string{"x", "y"}, Invariant: true},
-		`by[0]: there is no column "u"`:                         invariant("u"),
-		`categories: column "t" holds numbers, and "x" is none`: {Columns: []string{"t"}, Keep: ptr(0.7), Categories: []string{"x", "1"}, Invariant: true},
+		`columns: there is no column "b"`: {Columns: []string{"b"}, Keep: ptr(0.7),
+			Categories: []string{"x", "y"}, Invariant: true},
+		`by[0]: there is no column "u"`: invariant("u"),
+		`categories: column "t" holds numbers, and "x" is none`: {Columns: []string{"t"}, Keep: ptr(0.7),
+			Categories: []string{"x", "1"}, Invariant: true},
 	} {
 		if _, err := NewFrequencies(m, columns); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
@@ -310,7 +331,8 @@ func TestFrequenciesAreRefused(t *testing.T) {
 		if err := f.Count(strataBlock(0, records)); err != nil {
 			t.Errorf("two strata: %v", err)
 		}
-		if err := f.Count(strataBlock(3, [][3]string{{"x", "", "ii"}})); err == nil || !strings.HasPrefix(err.Error(), "must not have so many strata") {
+		if err := f.Count(strataBlock(3, [][3]string{{"x", "", "ii"}})); err == nil ||
+			!strings.HasPrefix(err.Error(), "must not have so many strata") {
 			t.Errorf("three strata: %v", err)
 		}
 	}
@@ -336,7 +358,8 @@ func TestCategoriesStayInStrata(t *testing.T) {
 // an error.
 func TestNothingToCount(t *testing.T) {
 	for name, by := range map[string][]string{"by a column": {"s"}, "of all records": nil} {
-		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y"}, Invariant: true, By: by, Other: ptr("x")}
+		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7), Categories: []string{"x", "y"}, Invariant: true, By: by,
+			Other: ptr("x")}
 		empty := func() *microdata.Block {
 			b := strataBlock(0, strataRecords(50))
 			b.Columns[0].Array = array.MakeArrayOfNull(memory.DefaultAllocator, arrow.BinaryTypes.String, b.N)

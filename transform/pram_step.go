@@ -103,7 +103,8 @@ func (col *pramColumn) settle(c *Chain, i int, m *PRAM, p [][]float64) error {
 	}
 	col.frequencies = c.setup.Frequencies[frequenciesName(m, col.Name)]
 	if col.frequencies == nil {
-		return fmt.Errorf("%s.%s: needs the frequencies of column %s, which are not known", c.at(i), m.needsFrequencies(), strconv.Quote(col.Name))
+		return fmt.Errorf("%s.%s: needs the frequencies of column %s, which are not known", c.at(i), m.needsFrequencies(),
+			strconv.Quote(col.Name))
 	}
 	for k, name := range m.By {
 		info := c.info(name)

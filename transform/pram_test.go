@@ -25,7 +25,10 @@ func releasedShares(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 	if numbers {
 		typ = arrow.PrimitiveTypes.Float64
 	}
-	c, err := NewChain([]Spec{mask(m)}, Setup{Key: testKey(t, 9), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: typ}, Decimals: 0}}})
+	c,
+		err := NewChain([]Spec{mask(m)},
+		Setup{Key: testKey(t, 9),
+			Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: typ}, Decimals: 0}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +85,9 @@ func releasedShares(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 func TestPRAMDrawsTheMatrix(t *testing.T) {
 	const n = 150_000
 	for name, m := range map[string]*PRAM{
-		"rows":  {Matrix: map[string]map[string]float64{"1": {"1": 0.6, "2": 0.3, "7": 0.1}, "2": {"1": 0.02, "2": 0.98}, "7": {"1": 1}}},
+		"rows": {
+			Matrix: map[string]map[string]float64{"1": {"1": 0.6, "2": 0.3, "7": 0.1}, "2": {"1": 0.02, "2": 0.98},
+				"7": {"1": 1}}},
 		"keep":  {Keep: ptr(0.7), Categories: []string{"3", "1", "2", "10"}},
 		"none":  {Keep: ptr(0.0), Categories: []string{"1", "2", "3"}},
 		"all":   {Keep: ptr(1.0), Categories: []string{"1", "2", "3"}},
@@ -104,7 +109,8 @@ func TestPRAMDrawsTheMatrix(t *testing.T) {
 				for l, v := range row {
 					sd := math.Sqrt(p[k][l] * (1 - p[k][l]) / total)
 					if got := v / total; !(math.Abs(got-p[k][l]) <= 5*sd+1e-12) {
-						t.Errorf("%s, numbers %v: category %d is released as %d with share %v, want %v ± %v", name, numbers, k, l, got, p[k][l], sd)
+						t.Errorf("%s, numbers %v: category %d is released as %d with share %v, want %v ± %v", name, numbers, k, l, got,
+							p[k][l], sd)
 					}
 				}
 			}
@@ -116,10 +122,14 @@ func TestPRAMDrawsTheMatrix(t *testing.T) {
 // diagonal of a rare category is below keep, which is the cost of invariance.
 func TestInvariantPRAM(t *testing.T) {
 	for _, m := range []*PRAM{
-		{Keep: ptr(0.8), Frequencies: map[string]float64{"2": 814, "4": 3697, "5": 19, "6": 34, "9": 16}, Invariant: true}, // roof from sdcMicro's testdata
+		// roof from sdcMicro's testdata
+		{Keep: ptr(0.8), Frequencies: map[string]float64{"2": 814, "4": 3697, "5": 19, "6": 34, "9": 16}, Invariant: true},
 		{Keep: ptr(0.8), Frequencies: map[string]float64{"2": 1203, "3": 3327, "9": 50}, Invariant: true},
-		{Matrix: map[string]map[string]float64{"a": {"a": 0.5, "b": 0.5}, "b": {"a": 1}}, Frequencies: map[string]float64{"a": 1e-3, "b": 7}, Invariant: true},
-		{Matrix: map[string]map[string]float64{"a": {"b": 1}, "b": {"b": 1}}, Frequencies: map[string]float64{"a": 1, "b": 2}, Invariant: true}, // no first stage ends in a
+		{Matrix: map[string]map[string]float64{"a": {"a": 0.5, "b": 0.5}, "b": {"a": 1}},
+			Frequencies: map[string]float64{"a": 1e-3, "b": 7}, Invariant: true},
+		// no first stage ends in a
+		{Matrix: map[string]map[string]float64{"a": {"b": 1}, "b": {"b": 1}}, Frequencies: map[string]float64{"a": 1, "b": 2},
+			Invariant: true},
 	} {
 		m.Columns = []string{"a"}
 		if ps := m.Check(); len(ps) > 0 {
@@ -155,7 +165,9 @@ func TestPRAMDraws(t *testing.T) {
 	}
 	one, _ := categories(t, m(0.5), arrow.BinaryTypes.String, text)
 	again, _ := categories(t, m(0.5), arrow.BinaryTypes.String, text)
-	coded, _ := categories(t, m(0.5), &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, text)
+	coded,
+		_ := categories(t, m(0.5),
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, text)
 	if !slices.Equal(one, again) || !slices.Equal(one, coded) {
 		t.Error("the same file is released in two ways")
 	}
@@ -185,8 +197,10 @@ func TestPRAMChecks(t *testing.T) {
 		"categories":    {Keep: ptr(0.5), Categories: []string{"a"}},
 		"categories[1]": {Keep: ptr(0.5), Categories: []string{"a", "a", "b"}},
 		"keep":          {Keep: ptr(1.5), Categories: []string{"a", "b"}},
-		"frequencies":   {Keep: ptr(0.5), Categories: []string{"a", "b"}, Invariant: true, Frequencies: map[string]float64{"a": 1}},
-		"frequencies.c": {Keep: ptr(0.5), Categories: []string{"a", "b"}, Invariant: true, Frequencies: map[string]float64{"a": 1, "b": 1, "c": 1}},
+		"frequencies": {Keep: ptr(0.5), Categories: []string{"a", "b"}, Invariant: true,
+			Frequencies: map[string]float64{"a": 1}},
+		"frequencies.c": {Keep: ptr(0.5), Categories: []string{"a", "b"}, Invariant: true,
+			Frequencies: map[string]float64{"a": 1, "b": 1, "c": 1}},
 		"frequencies.b": {Matrix: map[string]map[string]float64{"a": row(0.5)}, Frequencies: map[string]float64{"b": 1}},
 		"other":         {Keep: ptr(0.5), Categories: []string{"a", "b"}, Other: ptr("c")},
 		"":              {Categories: []string{"a", "b"}},
@@ -197,8 +211,10 @@ func TestPRAMChecks(t *testing.T) {
 			t.Errorf("%s: %v", path, ps)
 		}
 	}
-	both := &PRAM{Columns: []string{"x"}, Matrix: map[string]map[string]float64{"a": row(0.5), "b": row(0.5)}, Categories: []string{"a", "b"}}
-	if ps := both.Check(); len(ps) != 1 || ps[0].Path != "categories" || !strings.HasPrefix(ps[0].Text, "must be left out with matrix") {
+	both := &PRAM{Columns: []string{"x"}, Matrix: map[string]map[string]float64{"a": row(0.5), "b": row(0.5)},
+		Categories: []string{"a", "b"}}
+	if ps := both.Check(); len(ps) != 1 || ps[0].Path != "categories" ||
+		!strings.HasPrefix(ps[0].Text, "must be left out with matrix") {
 		t.Errorf("a matrix and categories: %v", ps)
 	}
 	// Frequencies that are not used are refused: with a matrix, and with a list of categories.

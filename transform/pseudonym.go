@@ -19,9 +19,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Pseudonym replaces identifiers by keyed pseudonyms: equal ones under one key, scope, form and length, in every column, file, table, topic
-// and release, so that files join as before; unrelated ones under another. Which records belong to one respondent stays (ISO 25237:2017,
-// Pseudonymization).
+// Pseudonym replaces identifiers by keyed pseudonyms: equal ones under one key, scope, form and length, in every
+// column, file, table, topic and release, so that files join as before; unrelated ones under another. Which records
+// belong to one respondent stays (ISO 25237:2017, Pseudonymization).
 type Pseudonym struct {
 	Columns []string `yaml:"columns" doc:"the columns to mask"`
 	Scope   string   `yaml:"scope" doc:"what the identifiers name, such as person: columns of one scope, form and length have the same pseudonyms under one key, in every file and release, and those of another scope unrelated ones"`
@@ -29,7 +29,8 @@ type Pseudonym struct {
 	Length  *int     `yaml:"length" doc:"the number of characters of hex (16 to 32; default 32) or digits (12 to 30; default 18)"`
 }
 
-// What a length may be. Of n identifiers two have one pseudonym with a probability of n²/2N at most: 1e-7 for a million and 16 hexadecimal digits.
+// What a length may be. Of n identifiers two have one pseudonym with a probability of n²/2N at most: 1e-7 for a million
+// and 16 hexadecimal digits.
 const (
 	leastHex, mostHex             = 16, 2 * keystream.PseudonymSize
 	leastDigits, mostDigits       = 12, 30
@@ -64,7 +65,8 @@ func (m *Pseudonym) Check() check.Problems {
 // Describe implements Params.
 func (m *Pseudonym) Describe() Description {
 	return Description{
-		Scope: ScopeRecord, OnCategories: true, Renames: true, Retype: m.releasedField, Parameters: m.parameters, Action: m.action,
+		Scope: ScopeRecord, OnCategories: true, Renames: true, Retype: m.releasedField, Parameters: m.parameters,
+		Action:    m.action,
 		Published: m, OnColumn: m.onColumn, among: m.checkAmong, rejects: true, // what has no form, and NaN
 	}
 }
@@ -75,12 +77,14 @@ func (m *Pseudonym) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Pseudonym) Reads() []string { return nil }
 
-// checkAmong refuses other masks on the column: what they made of a value would not join, and what they made of a pseudonym would be none.
+// checkAmong refuses other masks on the column: what they made of a value would not join, and what they made of a
+// pseudonym would be none.
 func (m *Pseudonym) checkAmong(masks []Spec, i int) (ps check.Problems) {
 	for k, name := range m.Columns {
 		for j, other := range masks {
 			if j != i && other.Params != nil && slices.Contains(other.Params.Masks(), name) {
-				ps.Addf(fmt.Sprintf("[%d].pseudonym.columns[%d]", i, k), "must not be changed by another mask, and mask [%d] (%s) changes %s", j, other.Kind(), strconv.Quote(name))
+				ps.Addf(fmt.Sprintf("[%d].pseudonym.columns[%d]", i, k),
+					"must not be changed by another mask, and mask [%d] (%s) changes %s", j, other.Kind(), strconv.Quote(name))
 				break
 			}
 		}
@@ -103,7 +107,8 @@ func (m *Pseudonym) length() int {
 
 // releasedField: integers stay integers where the form keeps to the range of their type, and all else becomes text.
 func (m *Pseudonym) releasedField(f microdata.Field) (microdata.Field, bool) {
-	if f.Type.ID() == arrow.STRING || isInteger(f.Type) && (m.Form == "like" || m.Form == "digits" && m.length() <= mostDigitsOf64 && coding.Width(f.Type) == 8) {
+	if f.Type.ID() == arrow.STRING || isInteger(f.Type) &&
+		(m.Form == "like" || m.Form == "digits" && m.length() <= mostDigitsOf64 && coding.Width(f.Type) == 8) {
 		return f, false
 	}
 	f.Type = arrow.BinaryTypes.String
@@ -130,7 +135,9 @@ func (m *Pseudonym) compile(c *Chain, i int) (step, error) {
 			continue
 		}
 		if problem := m.unfit(col.Field); problem != "" {
-			return nil, fmt.Errorf("%s.columns: column %s %s, got %s", c.at(i), strconv.Quote(name), problem, microdata.TypeName(col.Field.Type))
+			return nil,
+				fmt.Errorf("%s.columns: column %s %s, got %s", c.at(i), strconv.Quote(name), problem,
+					microdata.TypeName(col.Field.Type))
 		}
 		c.addToHistory(i, col, digestOfTexts("pseudonym", m.form(), m.Scope)+part("length", float64(m.length())))
 		after, _ := m.releasedField(col.Field)
@@ -241,8 +248,9 @@ func appendText(to array.Builder, text string) error {
 	return nil
 }
 
-// textsOf returns a function that gives value i, which is not null, as the text by which it is known in every format: a whole number without
-// decimals or leading zeros, whatever its type, and text as it is. The reason says why a value has none.
+// textsOf returns a function that gives value i, which is not null, as the text by which it is known in every format: a
+// whole number without decimals or leading zeros, whatever its type, and text as it is. The reason says why a value has
+// none.
 func textsOf(a arrow.Array) (func(i int) (text, reason string), error) {
 	switch t := a.(type) {
 	case array.ExtensionArray:

@@ -8,9 +8,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// The form like: a permutation of all texts that have the shape of the value. Numbers, as integer columns hold them and as they are written without
-// leading zeros, are permuted among those of as many digits, and below a million all together; in a text of another shape each digit becomes a
-// digit, each letter from a to z and from A to Z one of its case, and all else stays. A value of one shape never becomes one of another.
+// The form like: a permutation of all texts that have the shape of the value. Numbers, as integer columns hold them and
+// as they are written without leading zeros, are permuted among those of as many digits, and below a million all
+// together; in a text of another shape each digit becomes a digit, each letter from a to z and from A to Z one of its
+// case, and all else stays. A value of one shape never becomes one of another.
 
 // noShape is why a text has no pseudonym of form like.
 const (
@@ -36,12 +37,14 @@ func allDigits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// classBounds are the least numbers of the classes of whole numbers: the powers of ten from 10^6 on, and the bounds of the types of integers and
-// of float64, so that a pseudonym is of the type that holds the value, whatever the type of the column.
+// classBounds are the least numbers of the classes of whole numbers: the powers of ten from 10^6 on, and the bounds of
+// the types of integers and of float64, so that a pseudonym is of the type that holds the value, whatever the type of
+// the column.
 var classBounds = func() (list []*big.Int) {
-	for _, text := range strings.Fields("0 1000000 10000000 100000000 1000000000 2147483648 4294967296 10000000000 100000000000 1000000000000 " +
-		"10000000000000 100000000000000 1000000000000000 9007199254740992 10000000000000000 100000000000000000 1000000000000000000 " +
-		"9223372036854775808 10000000000000000000 18446744073709551616") {
+	for _, text := range strings.Fields(
+		"0 1000000 10000000 100000000 1000000000 2147483648 4294967296 10000000000 100000000000 1000000000000 " +
+			"10000000000000 100000000000000 1000000000000000 9007199254740992 10000000000000000 100000000000000000 1000000000000000000 " +
+			"9223372036854775808 10000000000000000000 18446744073709551616") {
 		x, _ := new(big.Int).SetString(text, 10)
 		list = append(list, x)
 	}
@@ -56,13 +59,15 @@ func classOf(x *big.Int) (from, to *big.Int) {
 		}
 	}
 	from = classBounds[len(classBounds)-1]
-	for to = new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil); x.Cmp(to) >= 0; to = new(big.Int).Mul(to, big.NewInt(10)) {
+	for to = new(big.Int).Exp(big.NewInt(10), big.NewInt(20), nil); x.Cmp(to) >= 0; to = new(big.Int).Mul(to,
+		big.NewInt(10)) {
 		from = to
 	}
 	return from, to
 }
 
-// likeWhole is like of a whole number. Those below 0 are counted from −1 on: then the least number of a type has the class of the type, too.
+// likeWhole is like of a whole number. Those below 0 are counted from −1 on: then the least number of a type has the
+// class of the type, too.
 func (p *pseudonyms) likeWhole(digits string, negative bool) string {
 	x, _ := new(big.Int).SetString(digits, 10)
 	sign, first := "", big.NewInt(0)

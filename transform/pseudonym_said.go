@@ -37,7 +37,8 @@ func (*Pseudonym) PublishedAction(Published, string) Action { return Renaming{} 
 
 // Words implements Publishing.
 func (*Pseudonym) Words(p Published, _ string) string {
-	words := "pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones"
+	words :=
+		"pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones"
 	if form := p.word("form"); form == "like" {
 		words += ", each in the shape of the original"
 	}

@@ -35,17 +35,21 @@ func pseudonymsOf(t *testing.T, m *Pseudonym, of arrow.DataType, json string) []
 	return got
 }
 
-// One identifier has one pseudonym whatever the type that a file holds it in; a text with leading zeros is another one than the number.
+// One identifier has one pseudonym whatever the type that a file holds it in; a text with leading zeros is another one
+// than the number.
 func TestPseudonymIsThatOfTheValue(t *testing.T) {
 	const json, quoted = `[7123456, null, 40]`, `["7123456", null, "40"]`
-	for _, m := range []*Pseudonym{person("hex"), person("", 16), person("uuid"), person("digits"), person("digits", 25), person("like")} {
+	for _, m := range []*Pseudonym{person("hex"), person("", 16), person("uuid"), person("digits"), person("digits", 25),
+		person("like")} {
 		want := pseudonymsOf(t, m, text64, quoted)
 		if want[1] != "null" || want[0] == want[2] || want[0] == "7123456" {
 			t.Fatalf("%+v: %v", m, want)
 		}
 		for _, of := range []arrow.DataType{
-			arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float32,
-			&arrow.Decimal128Type{Precision: 12, Scale: 2}, &arrow.Decimal64Type{Precision: 12}, arrow.BinaryTypes.LargeString, arrow.BinaryTypes.StringView, coded64,
+			arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+			arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float32,
+			&arrow.Decimal128Type{Precision: 12, Scale: 2}, &arrow.Decimal64Type{Precision: 12}, arrow.BinaryTypes.LargeString,
+			arrow.BinaryTypes.StringView, coded64,
 			&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.PrimitiveTypes.Int64},
 		} {
 			f := microdata.Field{Name: "a", Type: of}
@@ -66,11 +70,13 @@ func TestPseudonymIsThatOfTheValue(t *testing.T) {
 				t.Errorf("%+v of %s: %v, want %v", m, of, got, want)
 			}
 			after, retyped := m.releasedField(f)
-			if integer := after.Type.ID() != arrow.STRING; integer != !retyped && of.ID() != arrow.STRING || integer && (!isInteger(of) || m.Form == "hex" || m.Form == "uuid" || *orNil(m.Length, 0) > 18) {
+			if integer := after.Type.ID() != arrow.STRING; integer != !retyped && of.ID() != arrow.STRING || integer &&
+				(!isInteger(of) || m.Form == "hex" || m.Form == "uuid" || *orNil(m.Length, 0) > 18) {
 				t.Errorf("%+v makes %s of %s", m, after.Type, of)
 			}
 		}
-		if got := pseudonymsOf(t, m, text64, `["07123456", "7123456 ", "7123456"]`); got[0] == got[2] || got[1] == got[2] || got[0] == got[1] {
+		if got := pseudonymsOf(t, m, text64, `["07123456", "7123456 ", "7123456"]`); got[0] == got[2] || got[1] == got[2] ||
+			got[0] == got[1] {
 			t.Errorf("%+v: leading zeros or blanks are lost: %v", m, got)
 		}
 	}
@@ -86,7 +92,9 @@ func orNil[T any](p *T, none T) *T {
 // The forms.
 func TestFormsOfPseudonyms(t *testing.T) {
 	for form, want := range map[string]string{
-		"hex": "^[0-9a-f]{32}$", "hex 16": "^[0-9a-f]{16}$", "uuid": "^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", "digits": "^[1-9][0-9]{17}$", "digits 30": "^[1-9][0-9]{29}$",
+		"hex": "^[0-9a-f]{32}$", "hex 16": "^[0-9a-f]{16}$",
+		"uuid": "^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$", "digits": "^[1-9][0-9]{17}$",
+		"digits 30": "^[1-9][0-9]{29}$",
 	} {
 		name, length, given := strings.Cut(form, " ")
 		m := person(name)
@@ -101,8 +109,10 @@ func TestFormsOfPseudonyms(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"AB-123456": "^[A-Z]{2}-[0-9]{6}$", "x9y8z7w6": "^[a-z][0-9][a-z][0-9][a-z][0-9][a-z][0-9]$", "7123456": "^[1-9][0-9]{6}$", "-7123456": "^-[1-9][0-9]{6}$",
-		"00000071": "^0[0-9]{7}$", "-012345": "rejected", "-01234567": "^-0[0-9]{7}$", "12": "^(0|[1-9][0-9]{0,5})$", "012": "rejected", "abcd": "rejected", "Mülleranna": "rejected", "12345678901234567890123": "^[1-9][0-9]{22}$",
+		"AB-123456": "^[A-Z]{2}-[0-9]{6}$", "x9y8z7w6": "^[a-z][0-9][a-z][0-9][a-z][0-9][a-z][0-9]$",
+		"7123456": "^[1-9][0-9]{6}$", "-7123456": "^-[1-9][0-9]{6}$",
+		"00000071": "^0[0-9]{7}$", "-012345": "rejected", "-01234567": "^-0[0-9]{7}$", "12": "^(0|[1-9][0-9]{0,5})$",
+		"012": "rejected", "abcd": "rejected", "Mülleranna": "rejected", "12345678901234567890123": "^[1-9][0-9]{22}$",
 		"٣٤٥٦٧٨٩abcde": "rejected", "1234-5678/90 x": "^[0-9]{4}-[0-9]{4}/[0-9]{2} [a-z]$", "": "^$",
 	} {
 		got := pseudonymsOf(t, person("like"), text64, `["`+text+`"]`)[0]
@@ -115,8 +125,8 @@ func TestFormsOfPseudonyms(t *testing.T) {
 	}
 }
 
-// Form like is a permutation of each class and each shape, which keeps to the types that hold the value: of 20,000 values below a million, a
-// function that is no permutation gives 200 pairs.
+// Form like is a permutation of each class and each shape, which keeps to the types that hold the value: of 20,000
+// values below a million, a function that is no permutation gives 200 pairs.
 func TestLikeIsAPermutation(t *testing.T) {
 	of := person("like").under(testKey(t, 5))
 	seen := map[string]bool{}
@@ -128,7 +138,8 @@ func TestLikeIsAPermutation(t *testing.T) {
 		seen[y] = true
 	}
 	for i := range 20_000 {
-		for _, text := range []string{strconv.Itoa(i), strconv.Itoa(-i - 1), fmt.Sprintf("0%06d", i), fmt.Sprintf("A%06d", i)} {
+		for _, text := range []string{strconv.Itoa(i), strconv.Itoa(-i - 1), fmt.Sprintf("0%06d", i),
+			fmt.Sprintf("A%06d", i)} {
 			y, reason := of.like(text)
 			if reason != "" {
 				t.Fatal(text, reason)
@@ -137,9 +148,11 @@ func TestLikeIsAPermutation(t *testing.T) {
 		}
 	}
 	for _, ends := range [][2]int64{
-		{0, 999_999}, {1_000_000, 9_999_999}, {1_000_000_000, math.MaxInt32}, {math.MaxInt32 + 1, math.MaxUint32}, {math.MaxUint32 + 1, 9_999_999_999},
+		{0, 999_999}, {1_000_000, 9_999_999}, {1_000_000_000, math.MaxInt32}, {math.MaxInt32 + 1, math.MaxUint32},
+		{math.MaxUint32 + 1, 9_999_999_999},
 		{1_000_000_000_000_000, 1<<53 - 1}, {1 << 53, 9_999_999_999_999_999}, {1_000_000_000_000_000_000, math.MaxInt64},
-		{-1_000_000, -1}, {-10_000_000, -1_000_001}, {math.MinInt32, -1_000_000_001}, {math.MinInt64, -1_000_000_000_000_000_001},
+		{-1_000_000, -1}, {-10_000_000, -1_000_001}, {math.MinInt32, -1_000_000_001},
+		{math.MinInt64, -1_000_000_000_000_000_001},
 	} {
 		for _, x := range []int64{ends[0], ends[1], ends[0]/2 + ends[1]/2} {
 			y, _ := of.like(strconv.FormatInt(x, 10))
@@ -156,7 +169,8 @@ func TestLikeIsAPermutation(t *testing.T) {
 			t.Errorf("%s becomes %s", text, y)
 		}
 	}
-	ends := pseudonymsOf(t, person("like"), arrow.PrimitiveTypes.Int32, fmt.Sprintf("[%d, %d, 5, -5]", math.MinInt32, math.MaxInt32))
+	ends := pseudonymsOf(t, person("like"), arrow.PrimitiveTypes.Int32,
+		fmt.Sprintf("[%d, %d, 5, -5]", math.MinInt32, math.MaxInt32))
 	if slices.Contains(ends, "rejected") {
 		t.Errorf("at the ends of a type: %v", ends)
 	}
@@ -166,8 +180,11 @@ func TestLikeIsAPermutation(t *testing.T) {
 func TestWhatPseudonymsDependOn(t *testing.T) {
 	seen := map[string]string{}
 	for name, m := range map[string]*Pseudonym{
-		"hex": person("hex"), "shorter": person("hex", 31), "uuid": person("uuid"), "other scope": {Columns: []string{"a"}, Scope: "persons"}, "like": person("like"), "like, other scope": {Columns: []string{"a"}, Scope: "x", Form: "like"},
-		"digits": person("digits"), "more digits": person("digits", 19), "digits, other scope": {Columns: []string{"a"}, Scope: "x", Form: "digits"},
+		"hex": person("hex"), "shorter": person("hex", 31), "uuid": person("uuid"),
+		"other scope": {Columns: []string{"a"}, Scope: "persons"}, "like": person("like"),
+		"like, other scope": {Columns: []string{"a"}, Scope: "x", Form: "like"},
+		"digits":            person("digits"), "more digits": person("digits", 19),
+		"digits, other scope": {Columns: []string{"a"}, Scope: "x", Form: "digits"},
 	} {
 		got := strings.ReplaceAll(pseudonymsOf(t, m, text64, `["71234567"]`)[0], "-", "")[:8]
 		if other, twice := seen[got]; twice {
@@ -184,16 +201,22 @@ func TestWhatPseudonymsDependOn(t *testing.T) {
 		}
 	}
 	two := &Pseudonym{Columns: []string{"a", "b"}, Scope: "person"}
-	c, err := NewChain([]Spec{mask(two)}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: text64}}, {Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Int64}}}})
+	c,
+		err := NewChain([]Spec{mask(two)},
+		Setup{
+			Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: text64}},
+				{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Int64}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := new(microdata.Block)
 	b.Reset(0, 0, 1, 2)
 	b.Columns[0].Array, _, _ = array.FromJSON(memory.DefaultAllocator, text64, strings.NewReader(`["77"]`))
-	b.Columns[1].Array, _, _ = array.FromJSON(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64, strings.NewReader(`[77]`))
+	b.Columns[1].Array, _,
+		_ = array.FromJSON(memory.DefaultAllocator, arrow.PrimitiveTypes.Int64, strings.NewReader(`[77]`))
 	apply(t, c, b)
-	if x, y := b.Columns[0].OutArray().ValueStr(0), b.Columns[1].OutArray().ValueStr(0); x != y || x != pseudonymsOf(t, person("hex"), text64, `["77"]`)[0] {
+	if x, y := b.Columns[0].OutArray().ValueStr(0), b.Columns[1].OutArray().ValueStr(0); x != y ||
+		x != pseudonymsOf(t, person("hex"), text64, `["77"]`)[0] {
 		t.Errorf("two columns of one scope: %s and %s", x, y)
 	}
 	if got := c.Touched()[0].Records; got != 1 {
@@ -210,7 +233,8 @@ func TestWhatHasNoPseudonym(t *testing.T) {
 		reason string
 	}{
 		{person("like"), text64, `["Q7"]`, tooShort}, {person("like"), text64, `["Åse0123456"]`, foreign},
-		{person("hex"), arrow.PrimitiveTypes.Float64, `[9007199254740993]`, "is beyond the whole numbers that its type tells apart"},
+		{person("hex"), arrow.PrimitiveTypes.Float64, `[9007199254740993]`,
+			"is beyond the whole numbers that its type tells apart"},
 		{person("hex"), arrow.PrimitiveTypes.Float32, `[16777217]`, "is beyond the whole numbers that its type tells apart"},
 	} {
 		got, b := categories(t, []Spec{mask(c.m)}, c.of, c.json)
@@ -232,11 +256,16 @@ func TestColumnsWithoutPseudonyms(t *testing.T) {
 		of   arrow.DataType
 		want string
 	}{
-		{person("like"), arrow.PrimitiveTypes.Int16, "must be text or an integer of 32 or 64 bits"}, {person("like"), arrow.PrimitiveTypes.Float64, "must be text or an integer"},
-		{person("like"), &arrow.Decimal128Type{Precision: 9}, "must be text or an integer"}, {person("hex"), arrow.FixedWidthTypes.Date32, "must be text or a number"},
-		{person("hex"), arrow.FixedWidthTypes.Boolean, "must be text or a number"}, {person("hex"), arrow.BinaryTypes.Binary, "must be text or a number"},
+		{person("like"), arrow.PrimitiveTypes.Int16, "must be text or an integer of 32 or 64 bits"},
+		{person("like"), arrow.PrimitiveTypes.Float64, "must be text or an integer"},
+		{person("like"), &arrow.Decimal128Type{Precision: 9}, "must be text or an integer"},
+		{person("hex"), arrow.FixedWidthTypes.Date32, "must be text or a number"},
+		{person("hex"), arrow.FixedWidthTypes.Boolean, "must be text or a number"},
+		{person("hex"), arrow.BinaryTypes.Binary, "must be text or a number"},
 	} {
-		_, err := NewChain([]Spec{mask(c.m)}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: c.of}}}})
+		_,
+			err := NewChain([]Spec{mask(c.m)},
+			Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: c.of}}}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s of %s: %v", c.m.Form, c.of, err)
 		}
@@ -245,14 +274,17 @@ func TestColumnsWithoutPseudonyms(t *testing.T) {
 		m    *Pseudonym
 		want string
 	}{
-		{&Pseudonym{Columns: []string{"a"}}, "scope: must name"}, {person("hex", 15), "between 16 and 32, got 15"}, {person("hex", 33), "between 16 and 32"}, {person("digits", 11), "between 12 and 30"},
-		{person("digits", 31), "between 12 and 30"}, {person("uuid", 20), "must be left out"}, {person("like", 20), "must be left out"}, {person("base64"), "form"},
+		{&Pseudonym{Columns: []string{"a"}}, "scope: must name"}, {person("hex", 15), "between 16 and 32, got 15"},
+		{person("hex", 33), "between 16 and 32"}, {person("digits", 11), "between 12 and 30"},
+		{person("digits", 31), "between 12 and 30"}, {person("uuid", 20), "must be left out"},
+		{person("like", 20), "must be left out"}, {person("base64"), "form"},
 	} {
 		if ps := c.m.Check(); len(ps) != 1 || !strings.Contains(ps[0].Path+": "+ps[0].Text, c.want) {
 			t.Errorf("%+v: %v", c.m, ps)
 		}
 	}
-	for _, masks := range [][]Spec{{mask(person("hex")), mask(&Noise{Columns: []string{"a"}, SD: amount(1)})}, {mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"x": "y"}}), mask(person("hex"))}} {
+	for _, masks := range [][]Spec{{mask(person("hex")), mask(&Noise{Columns: []string{"a"}, SD: amount(1)})},
+		{mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"x": "y"}}), mask(person("hex"))}} {
 		if ps := CheckSpecs(masks); len(ps) != 1 || !strings.Contains(ps[0].Text, "must not be changed by another mask") {
 			t.Errorf("%v: %v", masks, ps)
 		}
@@ -261,7 +293,9 @@ func TestColumnsWithoutPseudonyms(t *testing.T) {
 
 // In replicates a column of pseudonyms has the codes of its originals.
 func TestPseudonymsInReplicates(t *testing.T) {
-	c, err := NewChain([]Spec{mask(person("hex"))}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: text64}}}})
+	c,
+		err := NewChain([]Spec{mask(person("hex"))},
+		Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: text64}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

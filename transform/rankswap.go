@@ -35,7 +35,8 @@ func (m *RankSwap) Check() check.Problems {
 		ps.Addf("min_correlation", "must be above 0 and below 1, got %v", *r)
 	}
 	if m.P == nil && m.MinCorrelation == nil {
-		ps.Addf("p", "must be given: how far apart in rank values may be exchanged, as a share of the records; or min_correlation")
+		ps.Addf("p",
+			"must be given: how far apart in rank values may be exchanged, as a share of the records; or min_correlation")
 	} else if m.P != nil && !(*m.P > 0 && *m.P <= 1) {
 		ps.Addf("p", "must be above 0 and at most 1, a share of the records, got %v", *m.P)
 	}
@@ -87,7 +88,8 @@ func orZero(v *float64) float64 {
 }
 
 func (m *RankSwap) compile(c *Chain, i int) (step, error) {
-	r := &rankExchange{p: m.share(), correlation: orZero(m.MinCorrelation), bottom: orZero(m.Bottom), top: orZero(m.Top), demand: contributorsOf(m.Least, m.Share)}
+	r := &rankExchange{p: m.share(), correlation: orZero(m.MinCorrelation), bottom: orZero(m.Bottom), top: orZero(m.Top),
+		demand: contributorsOf(m.Least, m.Share)}
 	done := part("rankswap", r.p, r.bottom, r.top)
 	if r.correlation > 0 {
 		done = part("rankswap", r.p, r.bottom, r.top, r.correlation)
@@ -138,7 +140,9 @@ func (r *rankExchange) maskAll(g *gatheredData) *decision.Refusal {
 }
 
 func (r *rankExchange) maskColumn(g *gatheredData, of digest, k int) *decision.Refusal {
-	ranks := fitOnce(g.trials(r.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() columnRanks { return r.ranks(g, k) })
+	ranks := fitOnce(g.trials(r.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() columnRanks {
+		return r.ranks(g, k)
+	})
 	if g.stop.Now() {
 		return nil
 	}
@@ -155,8 +159,8 @@ func (r *rankExchange) maskColumn(g *gatheredData, of digest, k int) *decision.R
 	return nil
 }
 
-// columnRanks are the records of a column in the order of their values, equal ones by their places, or the reason why they cannot
-// be exchanged.
+// columnRanks are the records of a column in the order of their values, equal ones by their places, or the reason why
+// they cannot be exchanged.
 type columnRanks struct {
 	order              []int32
 	sorted             []float64 // their values
@@ -179,7 +183,11 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 	n := float64(len(order))
 	of.reach = int(math.Floor(r.p * n))
 	if of.reach < 1 && n > 0 {
-		of.err = &decision.Refusal{Path: "p", Text: fmt.Sprintf("must be at least 1 record of those with a value in columns[%d]: a share of %v of %d is less; give a greater p", k, r.p, len(order))}
+		of.err = &decision.Refusal{
+			Path: "p",
+			Text: fmt.Sprintf(
+				"must be at least 1 record of those with a value in columns[%d]: a share of %v of %d is less; give a greater p", k,
+				r.p, len(order))}
 		return of
 	}
 	if rank.Order(order, values, g.stop); g.stop.Now() {
@@ -192,7 +200,8 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 		}
 		at += len(equal)
 	}
-	of.order, of.sorted, of.bottom, of.top = order, make([]float64, len(order)), int(math.Floor(r.bottom*n)), int(math.Floor(r.top*n))
+	of.order, of.sorted, of.bottom, of.top = order, make([]float64, len(order)), int(math.Floor(r.bottom*n)),
+		int(math.Floor(r.top*n))
 	cores.Parts(len(order), inPart, func(from, to int) {
 		for i, row := range order[from:to] {
 			of.sorted[from+i] = values[row]
@@ -200,7 +209,9 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 	})
 	if r.correlation > 0 && n > 0 {
 		if of.reach = CorrelatedReach(of.sorted, of.bottom, of.top, of.reach, r.correlation); of.reach < 1 {
-			of.err = &decision.Refusal{Path: "min_correlation", Text: fmt.Sprintf("must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
+			of.err = &decision.Refusal{Path: "min_correlation",
+				Text: fmt.Sprintf(
+					"must allow exchanges between neighbours in rank, and those of columns[%d] differ too much for %v; give a smaller one", k, r.correlation)}
 			return of
 		}
 	}
@@ -325,7 +336,8 @@ const (
 // all makes n ranks free.
 func (f *freeRanks) all(n int) {
 	f.bits = zeros(f.bits, (n>>smallPart+1)<<(smallPart-6))
-	f.small, f.middle, f.large = zeros(f.small, n>>smallPart+1), zeros(f.middle, n>>middlePart+1), zeros(f.large, n>>largePart+1)
+	f.small, f.middle, f.large = zeros(f.small, n>>smallPart+1), zeros(f.middle, n>>middlePart+1),
+		zeros(f.large, n>>largePart+1)
 	for w := range f.bits[:n>>6+1] {
 		ones := min(64, n-64*w)
 		f.bits[w] = 1<<ones - 1
@@ -349,8 +361,8 @@ func (f *freeRanks) take(rank int) {
 	f.large[rank>>largePart]--
 }
 
-// find returns the k-th free rank, from 0, where none is free up to `from` and it is none behind `last`. Small parts and words are
-// counted to the end of the reach: the processor would guess wrong at which one to leave a loop.
+// find returns the k-th free rank, from 0, where none is free up to `from` and it is none behind `last`. Small parts
+// and words are counted to the end of the reach: the processor would guess wrong at which one to leave a loop.
 func (f *freeRanks) find(from, last, k int) int {
 	large, k := countedPart(f.large, from>>largePart, k)
 	middle, k := countedPart(f.middle, max(from>>middlePart, large<<(largePart-middlePart)), k)
@@ -385,8 +397,8 @@ func countedPart(counts []int32, at, k int) (part, rest int) {
 	return at, k
 }
 
-// nthOne returns the place of the k-th bit that is 1, from 0: its byte by the sums of ones up to the end of each, all at once
-// (Vigna 2008, Broadword implementation of rank/select queries, section 5), and its bit there by a table.
+// nthOne returns the place of the k-th bit that is 1, from 0: its byte by the sums of ones up to the end of each, all
+// at once (Vigna 2008, Broadword implementation of rank/select queries, section 5), and its bit there by a table.
 func nthOne(word uint64, k int) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	sums := word - word>>1&0x5555555555555555
@@ -429,7 +441,8 @@ func (m *RankSwap) mapAxis() Axis {
 }
 
 func (m *RankSwap) parameters() []Parameter {
-	list := withNumber(withNumber(withNumber(withNumber(nil, "p", m.P), "min_correlation", m.MinCorrelation), "bottom", m.Bottom), "top", m.Top)
+	list := withNumber(withNumber(withNumber(withNumber(nil, "p", m.P), "min_correlation", m.MinCorrelation), "bottom",
+		m.Bottom), "top", m.Top)
 	return withContributors(list, m.Least, m.Share)
 }
 

@@ -26,10 +26,10 @@ func CorrelatedReach(values []float64, bottom, top, most int, r float64) int {
 	return low
 }
 
-// squaredChanges returns the expected sum of (x − y)² over ascending values that exchanger.ranks exchanges within reach. For a
-// reach above exactReach it is an approximation: the ranks are taken in parts, each with the share of its records that are in
-// no pair yet, and these take partners among the parts within reach in proportion to the shares there. That makes the sum up
-// to 3 % too small, so 3 % are added.
+// squaredChanges returns the expected sum of (x − y)² over ascending values that exchanger.ranks exchanges within
+// reach. For a reach above exactReach it is an approximation: the ranks are taken in parts, each with the share of its
+// records that are in no pair yet, and these take partners among the parts within reach in proportion to the shares
+// there. That makes the sum up to 3 % too small, so 3 % are added.
 func squaredChanges(values []float64, reach int) float64 {
 	sum := 0.0
 	if reach == 1 { // neighbours, two by two
@@ -71,8 +71,8 @@ func squaredChanges(values []float64, reach int) float64 {
 	return sum
 }
 
-// exactReach is the reach up to which squaredChanges is the exact expectation, computed from the probability of each set
-// of ranks that may be in pairs already.
+// exactReach is the reach up to which squaredChanges is the exact expectation, computed from the probability of each
+// set of ranks that may be in pairs already.
 const exactReach = 8
 
 // exactSquaredChanges is squaredChanges for a reach of 2 to exactReach. A state is the set of those among a rank

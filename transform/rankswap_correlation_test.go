@@ -250,7 +250,8 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 		for i := range words {
 			words[i] = r.Uint64()
 		}
-		g := &gatheredData{n: n, values: [][]float64{slices.Clone(x)}, strata: make([]int32, n), words: [][]uint64{words}, columns: []*column{{decimals: -1}}}
+		g := &gatheredData{n: n, values: [][]float64{slices.Clone(x)}, strata: make([]int32, n), words: [][]uint64{words},
+			columns: []*column{{decimals: -1}}}
 		if err := m.maskAll(g); err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +276,8 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 	if c := swapped(&rankExchange{p: 1}); c > 0.3 {
 		t.Errorf("without a least correlation it is %v", c)
 	}
-	far := &gatheredData{n: 3, values: [][]float64{{1, 1000, 2000}}, strata: make([]int32, 3), words: [][]uint64{{1, 2, 3}}, columns: []*column{{decimals: -1}}}
+	far := &gatheredData{n: 3, values: [][]float64{{1, 1000, 2000}}, strata: make([]int32, 3),
+		words: [][]uint64{{1, 2, 3}}, columns: []*column{{decimals: -1}}}
 	if err := (&rankExchange{p: 1, correlation: 0.99}).maskAll(far); err == nil || err.Path != "min_correlation" {
 		t.Errorf("three values that are far apart: error %v, want one of min_correlation", err)
 	}
@@ -284,8 +286,10 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 // If every record is rejected, nothing is exchanged, whatever correlation is requested.
 func TestRanksOfNothing(t *testing.T) {
 	for _, correlation := range []float64{0, 0.5} {
-		g := &gatheredData{n: 3, values: [][]float64{{1, 2, 4}}, strata: []int32{-1, -1, -1}, words: [][]uint64{{1, 2, 3}}, columns: []*column{{decimals: -1}}}
-		if err := (&rankExchange{p: 0.5, correlation: correlation}).maskAll(g); err != nil || !slices.Equal(g.values[0], []float64{1, 2, 4}) {
+		g := &gatheredData{n: 3, values: [][]float64{{1, 2, 4}}, strata: []int32{-1, -1, -1}, words: [][]uint64{{1, 2, 3}},
+			columns: []*column{{decimals: -1}}}
+		if err := (&rankExchange{p: 0.5, correlation: correlation}).maskAll(g); err != nil ||
+			!slices.Equal(g.values[0], []float64{1, 2, 4}) {
 			t.Errorf("correlation %v: %v, %v", correlation, err, g.values[0])
 		}
 	}

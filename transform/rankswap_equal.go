@@ -19,16 +19,17 @@ type wordOrder struct {
 	drawn         []uint64
 }
 
-// sort puts rows, which ascend, in the order of their words, drawn, mixed, and of equal words in that of the rows. Words are as
-// good as random: each goes to the place where it is expected, and those that meet there are inserted one by one. Where they are so
-// far from random that this takes long they are compared with one another.
+// sort puts rows, which ascend, in the order of their words, drawn, mixed, and of equal words in that of the rows.
+// Words are as good as random: each goes to the place where it is expected, and those that meet there are inserted one
+// by one. Where they are so far from random that this takes long they are compared with one another.
 func (o *wordOrder) sort(rows []int32, drawn []uint64, stop decision.Stop) {
 	n := len(rows)
 	if n > mostPlaced {
 		byWords(rows, drawn, stop)
 		return
 	}
-	o.place, o.rows, o.drawn = slices.Grow(o.place[:0], n)[:n], slices.Grow(o.rows[:0], n)[:n], slices.Grow(o.drawn[:0], n)[:n]
+	o.place, o.rows, o.drawn = slices.Grow(o.place[:0], n)[:n], slices.Grow(o.rows[:0], n)[:n],
+		slices.Grow(o.drawn[:0], n)[:n]
 	o.counts = zeros(o.counts, n+1)
 	for i, word := range drawn {
 		at, _ := bits.Mul64(word*mixing, uint64(n))

@@ -144,7 +144,9 @@ func TestRankSwapRefusals(t *testing.T) {
 	}
 	err := c.EndSurvey()
 	var of *SurveyError
-	if !errors.As(err, &of) || !strings.HasPrefix(err.Error(), "masks[0].rankswap.p: must be at least 1 record of those with a value in columns[0]: a share of 0.1 of 4 is less") {
+	if !errors.As(err, &of) ||
+		!strings.HasPrefix(err.Error(),
+			"masks[0].rankswap.p: must be at least 1 record of those with a value in columns[0]: a share of 0.1 of 4 is less") {
 		t.Errorf("got %v", err)
 	}
 	for path, m := range map[string]*RankSwap{

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
-// trialExchanger exchanges the values of replicates with the probabilities of an exchanger, by other draws, which take less time:
-// nobody keeps them. Words are good for any rank, since those of a replicate are bound to no record.
+// trialExchanger exchanges the values of replicates with the probabilities of an exchanger, by other draws, which take
+// less time: nobody keeps them. Words are good for any rank, since those of a replicate are bound to no record.
 type trialExchanger struct {
 	order []int32
 	free  []uint64 // a bit for each rank that is in no pair
@@ -55,8 +55,9 @@ func another(word uint64) uint64 {
 // triedRanks is how many ranks are tried before those that are free are counted.
 const triedRanks = 16
 
-// pairs yields the pairs that exchanger.ranks exchanges: each rank that is in none takes one of the following ones within reach that
-// are in none. Any rank within reach is as likely to be tried, so one that is free is as likely as any other that is.
+// pairs yields the pairs that exchanger.ranks exchanges: each rank that is in none takes one of the following ones
+// within reach that are in none. Any rank within reach is as likely to be tried, so one that is free is as likely as
+// any other that is.
 func (e *trialExchanger) pairs(n, reach int, words []uint64, stop decision.Stop, yield func(a, b int)) {
 	e.free = zeros(e.free, n>>6+2) // one more: parts of 64 ranks reach into the next word
 	for w := range n >> 6 {

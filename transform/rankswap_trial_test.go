@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// outcomes adds the probability of each result of an exchange to those of releases, from the ranks that are free on: by the words of
-// the definition, with no draw. values are by rank and change places.
+// outcomes adds the probability of each result of an exchange to those of releases, from the ranks that are free on: by
+// the words of the definition, with no draw. values are by rank and change places.
 func outcomes(of map[string]float64, values []float64, records []int, free []bool, rank, reach int, p float64) {
 	for rank < len(values) && !free[rank] {
 		rank++
@@ -54,9 +54,10 @@ func permutations(list []int, at int, f func()) {
 	}
 }
 
-// The releases of replicates have the probabilities of the definition, and so have those of a run: for any reach, with equal values,
-// whose records are in a random order first, and with ends that get their mean. Of 40,000 draws a share has an SD of at most √(p/40,000),
-// and of a few hundred shares none departs by more than 5 of these, up to a probability of 10⁻⁴.
+// The releases of replicates have the probabilities of the definition, and so have those of a run: for any reach, with
+// equal values, whose records are in a random order first, and with ends that get their mean. Of 40,000 draws a share
+// has an SD of at most √(p/40,000), and of a few hundred shares none departs by more than 5 of these, up to a
+// probability of 10⁻⁴.
 func TestReplicatesExchangeAsReleasesDo(t *testing.T) {
 	const draws = 40_000
 	for name, c := range map[string]struct {
@@ -144,8 +145,8 @@ func TestReplicatesExchangeAsReleasesDo(t *testing.T) {
 	}
 }
 
-// A partner is any free rank within reach with the same probability, whether few or many are free, near or far, and none where none is.
-// χ² of k − 1 degrees of freedom is below k − 1 + 6√(2(k − 1)) up to a probability of 10⁻⁶ (k ≥ 9).
+// A partner is any free rank within reach with the same probability, whether few or many are free, near or far, and
+// none where none is. χ² of k − 1 degrees of freedom is below k − 1 + 6√(2(k − 1)) up to a probability of 10⁻⁶ (k ≥ 9).
 func TestPartnersAreAsLikely(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 37))
 	for _, span := range []int{10, 63, 64, 65, 127, 128, 129, 1000, 5000} {
@@ -189,9 +190,10 @@ func TestPartnersAreAsLikely(t *testing.T) {
 	}
 }
 
-// Far exchanges of replicates are those of releases: the share of records that keep their value, and the mean distance of ranks, by
-// the place of the record. Both have 2,000 × 40 draws in each of five parts; distances up to 600 have an SD of their mean of at most 1.6
-// each, shares one of at most 0.005 from one release to the next, and their means 0.0004.
+// Far exchanges of replicates are those of releases: the share of records that keep their value, and the mean distance
+// of ranks, by the place of the record. Both have 2,000 × 40 draws in each of five parts; distances up to 600 have an
+// SD of their mean of at most 1.6 each, shares one of at most 0.005 from one release to the next, and their means
+// 0.0004.
 func TestFarExchangesOfReplicatesAreThoseOfReleases(t *testing.T) {
 	const n, parts, times = 10_000, 5, 40
 	for _, reach := range []int{65, 100, 600} {

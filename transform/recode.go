@@ -34,8 +34,8 @@ type Recode struct {
 	Levels []map[string]string `yaml:"-"` // of a file with a column for each level: the category of each level, by value
 }
 
-// TableFile is the file that has a part of a mask's parameters. The code that reads the configuration reads the file, since a
-// mask does no I/O.
+// TableFile is the file that has a part of a mask's parameters. The code that reads the configuration reads the file,
+// since a mask does no I/O.
 type TableFile struct {
 	Field string // that names the file
 	Path  string // "" where there is none
@@ -53,7 +53,8 @@ const mostFaults = 20
 // line that is wrong, up to 20 of them.
 func (m *Recode) readTable(content []byte) error {
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
-	if line, _, _ := bytes.Cut(content, []byte("\n")); bytes.ContainsRune(line, ';') && !bytes.HasPrefix(line, []byte("from,to")) {
+	if line, _, _ := bytes.Cut(content, []byte("\n")); bytes.ContainsRune(line, ';') &&
+		!bytes.HasPrefix(line, []byte("from,to")) {
 		return m.readLevels(content)
 	}
 	r := csv.NewReader(bytes.NewReader(content))
@@ -78,7 +79,9 @@ func (m *Recode) readTable(content []byte) error {
 		}
 		line, _ := r.FieldPos(0)
 		if first, again := lines[row[0]]; again && table[row[0]] != row[1] {
-			faults = append(faults, fmt.Errorf("line %d: %s becomes %s here and %s in line %d; a category has one above it", line, strconv.Quote(row[0]), strconv.Quote(row[1]), strconv.Quote(table[row[0]]), first))
+			faults = append(faults,
+				fmt.Errorf("line %d: %s becomes %s here and %s in line %d; a category has one above it", line,
+					strconv.Quote(row[0]), strconv.Quote(row[1]), strconv.Quote(table[row[0]]), first))
 		} else if !again {
 			lines[row[0]], table[row[0]] = line, row[1]
 		}
@@ -187,7 +190,8 @@ func (m *Recode) checkBreaks(ps *check.Problems) {
 	case m.Labels != nil && m.Midpoints:
 		ps.Addf("midpoints", "must be left out where labels are given")
 	case m.Labels != nil && len(m.Labels) != n-1 && len(m.Labels) != n+1:
-		ps.Addf("labels", "must have %d entries, or %d with what lies below and above the breaks, got %d", n-1, n+1, len(m.Labels))
+		ps.Addf("labels", "must have %d entries, or %d with what lies below and above the breaks, got %d", n-1, n+1,
+			len(m.Labels))
 	}
 	if m.Midpoints && m.Other != nil {
 		if _, err := codeOf(*m.Other, true); err != nil {
@@ -287,7 +291,8 @@ func (m *Recode) Describe() Description {
 	return Description{
 		Scope: ScopeRecord, OnCategories: m.Breaks == nil, LeavesAll: m.leavesAll, Retype: m.releasedField,
 		File: &TableFile{Field: "file", Path: m.File, Read: m.readTable}, Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn, rejects: m.Other == nil && m.Prefix == nil, // values that are not listed
+		// values that are not listed
+		Action: m.action, Published: m, OnColumn: m.onColumn, rejects: m.Other == nil && m.Prefix == nil,
 		KeepsCode: m.keepsCode, Mechanism: m.mechanism,
 	}
 }
@@ -359,10 +364,13 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 	}
 	for _, name := range m.Columns {
 		if col := c.lookup(name); col != nil && m.Breaks != nil && !col.Field.Numeric() {
-			return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
+			return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name),
+				microdata.TypeName(col.Field.Type))
 		}
 		if col := c.lookup(name); col != nil && col.Field.Numeric() && slices.ContainsFunc(from, isPattern) {
-			return nil, fmt.Errorf("%s.%s: column %s holds numbers, and a pattern is of texts: give the column the type string, which also keeps leading zeros", c.at(i), field, strconv.Quote(name))
+			return nil,
+				fmt.Errorf(
+					"%s.%s: column %s holds numbers, and a pattern is of texts: give the column the type string, which also keeps leading zeros", c.at(i), field, strconv.Quote(name))
 		}
 		after := microdata.Field{}
 		if col := c.lookup(name); col != nil {
@@ -379,7 +387,8 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 		c.list(col, m)
 		same := make([]bool, len(to))
 		for j := range from {
-			same[j] = from[j] == to[j] || col.numeric && after.Numeric() && col.numbers[col.codes[j]] == int32(j) && hasNumber(col.numbers, col.codes[j])
+			same[j] = from[j] == to[j] || col.numeric && after.Numeric() && col.numbers[col.codes[j]] == int32(j) &&
+				hasNumber(col.numbers, col.codes[j])
 		}
 		text := part("recode", m.Breaks...) + digestOfTexts("from", from...) + digestOfTexts("to", to...)
 		if m.Other != nil {

@@ -13,11 +13,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/relocation"
 )
 
-// RecordSwap exchanges the places where households live: targeted record swapping (Shlomo, Tudor and Groom 2010, Data Swapping for
-// Protecting Census Tables; the method of the European census, as in sdcMicro's recordSwap). A household is at risk where fewer
-// than K households of its area, at some level of the hierarchy, have a member with the risk keys of one of its members. Each
-// moves to another area, in exchange with a household of the same composition, and further households until a share Rate of each
-// finest area has moved. All members of a household move together, with the columns of Carry; whatever else is known of them stays.
+// RecordSwap exchanges the places where households live: targeted record swapping (Shlomo, Tudor and Groom 2010, Data
+// Swapping for Protecting Census Tables; the method of the European census, as in sdcMicro's recordSwap). A household
+// is at risk where fewer than K households of its area, at some level of the hierarchy, have a member with the risk
+// keys of one of its members. Each moves to another area, in exchange with a household of the same composition, and
+// further households until a share Rate of each finest area has moved. All members of a household move together, with
+// the columns of Carry; whatever else is known of them stays.
 //
 // Without the configuration's household each record is a household of its own.
 type RecordSwap struct {
@@ -79,9 +80,11 @@ func (m *RecordSwap) Check() check.Problems {
 // Describe implements Params.
 func (m *RecordSwap) Describe() Description {
 	return Description{
-		Scope: ScopeDataset, ColumnsField: "hierarchy", Reads: m.readColumns(), MovesOnly: true, Permutes: true, OnCategories: true,
-		Axis:       Axis{Rank: 3, Field: "rate", From: Amount{Value: 0.01}, To: Amount{Value: 0.5}},
-		Parameters: m.parameters, Action: m.action, Published: m, Instead: "pram or recode, which take each record by itself",
+		Scope: ScopeDataset, ColumnsField: "hierarchy", Reads: m.readColumns(), MovesOnly: true, Permutes: true,
+		OnCategories: true,
+		Axis:         Axis{Rank: 3, Field: "rate", From: Amount{Value: 0.01}, To: Amount{Value: 0.5}},
+		Parameters:   m.parameters, Action: m.action, Published: m,
+		Instead:   "pram or recode, which take each record by itself",
 		LeavesAll: func() bool { return m.least() == 1 && m.Rate != nil && *m.Rate == 0 },
 		among:     m.checkAmong, byHousehold: true, ofNumber: true, // households are rarer in a sample
 		KeepsCode: func(microdata.Code) bool { return true },
@@ -111,7 +114,8 @@ func (m *RecordSwap) readColumns() (list []ReadColumn) {
 	for i, similar := range m.Similar {
 		for j, name := range similar {
 			if !slices.ContainsFunc(list, func(c ReadColumn) bool { return c.Name == name }) {
-				list = append(list, ReadColumn{fmt.Sprintf("similar[%d][%d]", i, j), name, "what partners of a record swap agree in"})
+				list = append(list,
+					ReadColumn{fmt.Sprintf("similar[%d][%d]", i, j), name, "what partners of a record swap agree in"})
 			}
 		}
 	}
@@ -123,7 +127,8 @@ func (m *RecordSwap) checkAmong(masks []Spec, i int) check.Problems {
 	ps := checkDataset(masks, i, "hierarchy", "")
 	for j := i + 1; j < len(masks); j++ {
 		if declared(masks[j].Params).rejects {
-			ps.Addf(fmt.Sprintf("[%d].%s", i, masks[i].Kind()), "must come after mask [%d], a %s, which may send records to quarantine that are counted here", j, masks[j].Kind())
+			ps.Addf(fmt.Sprintf("[%d].%s", i, masks[i].Kind()),
+				"must come after mask [%d], a %s, which may send records to quarantine that are counted here", j, masks[j].Kind())
 		}
 	}
 	return ps
@@ -157,8 +162,9 @@ func inAll(lists [][]string) (in []string) {
 	return in
 }
 
-// Relocation exchanges the values of its columns, all together, between whole households that agree in the columns Keys of their
-// members, in any order, and in their number. Rate is the least share of the households of an area that are exchanged; NaN where it is not known.
+// Relocation exchanges the values of its columns, all together, between whole households that agree in the columns Keys
+// of their members, in any order, and in their number. Rate is the least share of the households of an area that are
+// exchanged; NaN where it is not known.
 type Relocation struct {
 	Keys []string
 	Rate float64
@@ -213,7 +219,8 @@ func (m *RecordSwap) Words(p Published, _ string) string {
 	if p.Has("household") {
 		what, whose = "households, with all their members,", "households"
 	}
-	s := "record swapping: the areas of some " + what + " were exchanged, first of those whose keys are rare in their area; each area has as many as before"
+	s := "record swapping: the areas of some " + what +
+		" were exchanged, first of those whose keys are rare in their area; each area has as many as before"
 	if hierarchy := p.list("hierarchy"); hierarchy != nil {
 		s += "; the areas are " + strings.Join(hierarchy, ", ")
 	}
@@ -262,7 +269,8 @@ type recordSwapStep struct {
 type Relocated = relocation.Result
 
 func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
-	s := &recordSwapStep{mask: i, params: m, levels: len(m.Hierarchy), coders: map[int]*coding.Coder{}, codes: map[int][]int32{}}
+	s := &recordSwapStep{mask: i, params: m, levels: len(m.Hierarchy), coders: map[int]*coding.Coder{},
+		codes: map[int][]int32{}}
 	word := "recordswap"
 	if len(c.setup.Households.Index) > 0 {
 		word += " household"
@@ -279,7 +287,8 @@ func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
 			return 0, fmt.Errorf("%s.%s: there is no column %s", c.at(i), at, strconv.Quote(name))
 		}
 		if !coding.Movable(info.Field.Type) {
-			return 0, fmt.Errorf("%s.%s: column %s must have a scalar type to be compared, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(info.Field.Type))
+			return 0, fmt.Errorf("%s.%s: column %s must have a scalar type to be compared, got %s", c.at(i), at,
+				strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 		s.coders[info.Index] = new(coding.Coder)
 		return info.Index, nil
@@ -332,7 +341,10 @@ func (s *recordSwapStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	from := s.data.n
 	if (from+b.N)*len(s.coders) > 2*maxCells {
-		return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*maxCells)})
+		return c.refused(s.mask,
+			&decision.Refusal{
+				Text: fmt.Sprintf(
+					"must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*maxCells)})
 	}
 	for k, of := range s.coders {
 		undo, err := restore(&b.Columns[k]) // a code for a missing value is a category like any other
@@ -359,8 +371,8 @@ func (s *recordSwapStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// draw draws for the households of a block, and notes where they live. Draws are those of the household, and bound to what it has
-// in the columns that are exchanged.
+// draw draws for the households of a block, and notes where they live. Draws are those of the household, and bound to
+// what it has in the columns that are exchanged.
 func (s *recordSwapStep) draw(c *Chain, w *work, b *microdata.Block, from int) {
 	var bound []float64
 	if w.leaves {
@@ -374,7 +386,8 @@ func (s *recordSwapStep) draw(c *Chain, w *work, b *microdata.Block, from int) {
 	for i := range b.N {
 		h := int(s.members.of[from+i])
 		for len(s.seen) <= h { // households are numbered in the order of their first records
-			s.seen, s.torn, s.out, s.drawn = append(s.seen, false), append(s.torn, false), append(s.out, false), append(s.drawn, 0)
+			s.seen, s.torn, s.out, s.drawn = append(s.seen, false), append(s.torn, false), append(s.out, false),
+				append(s.drawn, 0)
 			for k := range s.moved {
 				s.values[k].append(i)
 				s.first[k] = append(s.first[k], 0)
@@ -409,9 +422,14 @@ func (s *recordSwapStep) decide(c *Chain) error {
 		}
 	}
 	if torn > 0 {
-		return c.refused(s.mask, &decision.Refusal{Path: "hierarchy", Text: fmt.Sprintf("must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
+		return c.refused(s.mask,
+			&decision.Refusal{
+				Path: "hierarchy",
+				Text: fmt.Sprintf(
+					"must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
 	}
-	r := relocation.Search{K: s.params.least(), Rate: *s.params.Rate, Households: len(s.seen), Of: s.members.of, Rejected: s.rejected, Out: s.out, Drawn: s.drawn, Stop: c.cancelled.Load}
+	r := relocation.Search{K: s.params.least(), Rate: *s.params.Rate, Households: len(s.seen), Of: s.members.of,
+		Rejected: s.rejected, Out: s.out, Drawn: s.drawn, Stop: c.cancelled.Load}
 	r.Keys = s.tuples(s.keys)
 	for _, columns := range s.similar {
 		r.Tuples = append(r.Tuples, s.tuples(columns))
@@ -426,8 +444,13 @@ func (s *recordSwapStep) decide(c *Chain) error {
 	s.codes, s.coders, s.first, s.drawn, s.out, s.torn = nil, nil, nil, nil, nil, nil
 	s.partner, s.result = partner, &result
 	if left := float64(result.Left) / float64(max(result.AtRisk, 1)); left > orZero(s.params.MaxLeft) {
-		return c.refused(s.mask, &decision.Refusal{Path: "similar", Text: fmt.Sprintf("leaves %d of the %d households at risk where they are, and nothing is released: no household of another area is similar; "+
-			"add a coarser list of columns, or an empty one, recode the keys of risk in front of this mask, or allow max_left", result.Left, result.AtRisk)})
+		return c.refused(s.mask,
+			&decision.Refusal{
+				Path: "similar",
+				Text: fmt.Sprintf(
+					"leaves %d of the %d households at risk where they are, and nothing is released: no household of another area is similar; "+
+						"add a coarser list of columns, or an empty one, recode the keys of risk in front of this mask, or allow max_left",
+					result.Left, result.AtRisk)})
 	}
 	return nil
 }

@@ -38,7 +38,9 @@ func population(r *rand.Rand, n int) []testColumn {
 		district := 10*region + math.Floor(3*r.Float64())
 		tenure := math.Floor(2 * r.Float64())
 		for range 1 + r.IntN(5)*r.IntN(2) {
-			all = append(all, [populationColumns]float64{region, district, 100 + district*7, math.Floor(6 * r.Float64() * r.Float64()), float64(r.IntN(2)), tenure, float64(h)})
+			all = append(all,
+				[populationColumns]float64{region, district, 100 + district*7, math.Floor(6 * r.Float64() * r.Float64()),
+					float64(r.IntN(2)), tenure, float64(h)})
 		}
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
@@ -79,7 +81,8 @@ func familiesOf(t *testing.T, columns []testColumn, out [][]float64, k int) map[
 		from := fmt.Sprint(columns[0].values[i], columns[1].values[i], columns[2].values[i])
 		to := fmt.Sprint(out[0][i], out[1][i], out[2][i])
 		if f == nil {
-			f = &family{from: from, to: to, areas: [2]float64{columns[0].values[i], columns[1].values[i]}, now: [2]float64{out[0][i], out[1][i]}}
+			f = &family{from: from, to: to, areas: [2]float64{columns[0].values[i], columns[1].values[i]},
+				now: [2]float64{out[0][i], out[1][i]}}
 			of[h] = f
 		}
 		if f.to != to {
@@ -179,17 +182,19 @@ func profileOf(columns []testColumn, rows, which []int) string {
 	return strings.Join(list, "|")
 }
 
-// What the method promises, by brute force: households stay whole; each that moves gets the area of one that gets its own, with as
-// many members, alike in a list of similar columns; so each area keeps its households, its persons and what all lists have; each
-// at risk at a level has left its area there, or is counted; and the share that moved of each district is at least the rate, and not
-// much more than that and those at risk with their partners.
+// What the method promises, by brute force: households stay whole; each that moves gets the area of one that gets its
+// own, with as many members, alike in a list of similar columns; so each area keeps its households, its persons and
+// what all lists have; each at risk at a level has left its area there, or is counted; and the share that moved of each
+// district is at least the rate, and not much more than that and those at risk with their partners.
 func TestRecordSwapKeepsItsPromises(t *testing.T) {
 	for trial := range 12 {
 		r := rand.New(rand.NewPCG(uint64(trial), 51))
 		columns := population(r, []int{60, 250, 600}[trial%3])
 		k, rate := 2+trial%3, []float64{0, 0.1, 0.4, 1}[trial%4]
-		similar := [][][]int{{{ofAge, ofSex, ofTenure}, {ofAge, ofTenure}, {ofTenure}}, {{ofTenure}, {}}, nil, {{ofTenure, ofAge}}}[trial%4]
-		m := &RecordSwap{Hierarchy: []string{"a", "b"}, Carry: []string{"c"}, Risk: []string{"d", "e"}, K: &k, Rate: &rate, MaxLeft: ptr(1.0)}
+		similar := [][][]int{{{ofAge, ofSex, ofTenure}, {ofAge, ofTenure}, {ofTenure}}, {{ofTenure}, {}}, nil,
+			{{ofTenure, ofAge}}}[trial%4]
+		m := &RecordSwap{Hierarchy: []string{"a", "b"}, Carry: []string{"c"}, Risk: []string{"d", "e"}, K: &k, Rate: &rate,
+			MaxLeft: ptr(1.0)}
 		for _, list := range similar {
 			names := []string{}
 			for _, c := range list {
@@ -284,7 +289,8 @@ func TestRecordSwapKeepsItsPromises(t *testing.T) {
 // Order and blocks of the records change nothing; another key moves others.
 func TestRecordSwapInAnyOrder(t *testing.T) {
 	columns := population(rand.New(rand.NewPCG(3, 52)), 400)
-	m := &RecordSwap{Hierarchy: []string{"a", "b"}, Carry: []string{"c"}, Risk: []string{"d", "e"}, Rate: ptr(0.3), Similar: [][]string{{"f"}, nil}}
+	m := &RecordSwap{Hierarchy: []string{"a", "b"}, Carry: []string{"c"}, Risk: []string{"d", "e"}, Rate: ptr(0.3),
+		Similar: [][]string{{"f"}, nil}}
 	n := len(columns[0].values)
 	order := make([]int, n)
 	for i := range order {
@@ -309,8 +315,8 @@ func TestRecordSwapInAnyOrder(t *testing.T) {
 	}
 }
 
-// Households are drawn with a probability proportional to their risk. Half of them have keys of their own, half share them with
-// three others of their area, so four in five that are drawn first are of the first half.
+// Households are drawn with a probability proportional to their risk. Half of them have keys of their own, half share
+// them with three others of their area, so four in five that are drawn first are of the first half.
 func TestRecordSwapDrawsByRisk(t *testing.T) {
 	const n, keys = 2000, 40
 	columns := make([]testColumn, populationColumns)
@@ -326,7 +332,9 @@ func TestRecordSwapDrawsByRisk(t *testing.T) {
 	}
 	one, all := 0.0, 0.0
 	for key := range keys {
-		out, result := recordSwap(t, key+1, &RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, K: ptr(1), Rate: ptr(0.02)}, n, columns)
+		out,
+			result := recordSwap(t, key+1,
+			&RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, K: ptr(1), Rate: ptr(0.02)}, n, columns)
 		if result.Swapped != 40 || result.AtRisk != 0 {
 			t.Fatalf("%+v", *result)
 		}
@@ -339,14 +347,15 @@ func TestRecordSwapDrawsByRisk(t *testing.T) {
 			}
 		}
 	}
-	// 1,600 draws: SD √(0.8·0.2/1600) = 0.01; the rarer ones run out by 3 % meanwhile, which takes 0.003. The limit is 5 SD.
+	// 1,600 draws: SD √(0.8·0.2/1600) = 0.01; the rarer ones run out by 3 % meanwhile, which takes 0.003. The limit is 5
+	// SD.
 	if share := one / all; math.Abs(share-0.8) > 0.053 {
 		t.Errorf("a share of %v of %v that moved are rarer, want 0.8", share, all)
 	}
 }
 
-// Where a household is rare in its district only, it stays in its region if it can, and finds partners by the first list that has
-// one; those that are rare in the region leave it.
+// Where a household is rare in its district only, it stays in its region if it can, and finds partners by the first
+// list that has one; those that are rare in the region leave it.
 func TestRecordSwapMovesNoFurtherThanNeeded(t *testing.T) {
 	row := func(region, district, age, tenure, household float64) [populationColumns]float64 {
 		return [populationColumns]float64{region, district, 0, age, 0, tenure, household}
@@ -368,12 +377,16 @@ func TestRecordSwapMovesNoFurtherThanNeeded(t *testing.T) {
 		}
 	}
 	for key := range 20 {
-		out, result := recordSwap(t, key+1, &RecordSwap{Hierarchy: []string{"a", "b"}, Risk: []string{"d"}, K: ptr(2), Rate: ptr(0.0), Similar: [][]string{{"f"}, nil}}, 4, columns)
+		out,
+			result := recordSwap(t, key+1,
+			&RecordSwap{Hierarchy: []string{"a", "b"}, Risk: []string{"d"}, K: ptr(2), Rate: ptr(0.0),
+				Similar: [][]string{{"f"}, nil}}, 4, columns)
 		if result.AtRisk != 2 || result.Swapped != 4 || result.Left != 0 || result.Exposed != 1 {
 			t.Fatalf("%+v", *result)
 		}
 		if out[ofDistrict][0] != 12 || out[ofDistrict][3] != 11 && out[ofDistrict][4] != 11 {
-			t.Errorf("household 1 goes to %v, not in exchange with one of tenure 1 in district 12: %v", out[ofDistrict][0], out[ofDistrict])
+			t.Errorf("household 1 goes to %v, not in exchange with one of tenure 1 in district 12: %v", out[ofDistrict][0],
+				out[ofDistrict])
 		}
 		if out[ofDistrict][7] != 11 || out[ofRegion][8] != 2 && out[ofRegion][9] != 2 {
 			t.Errorf("household 8 goes to %v, not to district 11", out[ofDistrict][7])
@@ -389,10 +402,13 @@ func TestRecordSwapRefuses(t *testing.T) {
 	}
 	columns[ofHousehold] = floats(0, 1, 2, 3, 4)
 	columns[ofTenure] = floats(0, 5, 6, 7, 8)
-	for left, want := range map[float64]string{0: "similar: leaves 4 of the 4 households at risk", 0.99: "similar: leaves 4 of the 4", 1: ""} {
+	for left, want := range map[float64]string{0: "similar: leaves 4 of the 4 households at risk",
+		0.99: "similar: leaves 4 of the 4", 1: ""} {
 		setup := testSetup(t, columns...)
 		setup.Households = Households{Index: []int{ofHousehold}}
-		c := chain(t, setup, mask(&RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, Rate: ptr(0.5), Similar: [][]string{{"f"}}, MaxLeft: ptr(left)}))
+		c := chain(t, setup,
+			mask(&RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, Rate: ptr(0.5), Similar: [][]string{{"f"}},
+				MaxLeft: ptr(left)}))
 		if err := c.Survey(block(0, 4, columns...)); err != nil {
 			t.Fatal(err)
 		}
@@ -440,12 +456,14 @@ func TestRecordSwapOfRejectedRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Without the second record household 1 has one member, who alone has these keys in area 1.
-	if got := *c.Relocated(0); got != (Relocated{Households: 4, AtRisk: 1, Swapped: 2, Found: 1 / 3.0, MostFound: 1 / 3.0}) {
+	if got := *c.Relocated(0); got !=
+		(Relocated{Households: 4, AtRisk: 1, Swapped: 2, Found: 1 / 3.0, MostFound: 1 / 3.0}) {
 		t.Errorf("%+v", got)
 	}
 }
 
-// Households of one area that are left when all others are in pairs take these apart: none at risk stays if all can move.
+// Households of one area that are left when all others are in pairs take these apart: none at risk stays if all can
+// move.
 func TestRecordSwapMendsPairs(t *testing.T) {
 	for _, c := range []struct {
 		areas, tenures []float64 // of households that are all at risk, unless their age is shared
@@ -455,9 +473,10 @@ func TestRecordSwapMendsPairs(t *testing.T) {
 		{[]float64{1, 1, 2, 3}, nil, 0, 0, 4},
 		{[]float64{1, 1, 1, 2, 2, 3}, nil, 0, 0, 6},
 		{[]float64{1, 1, 1, 2, 3, 3, 3, 4, 4, 4}, nil, 0, 0, 10},
-		{[]float64{1, 1, 1, 2, 2}, nil, 0, 1, 4},                                              // an odd number
-		{[]float64{1, 1, 1, 1, 2, 3}, nil, 0, 2, 4},                                           // too many in one area
-		{[]float64{1, 1, 2, 3}, []float64{5, 5, 5, 6}, 0, 2, 2},                               // those of tenure 6 are like no other
+		{[]float64{1, 1, 1, 2, 2}, nil, 0, 1, 4},    // an odd number
+		{[]float64{1, 1, 1, 1, 2, 3}, nil, 0, 2, 4}, // too many in one area
+		// those of tenure 6 are like no other
+		{[]float64{1, 1, 2, 3}, []float64{5, 5, 5, 6}, 0, 2, 2},
 		{[]float64{1, 2, 2, 2, 3, 3, 3}, []float64{5, 5, 5, 5, 5, 5, 5}, 6, 0, 2},             // one at risk
 		{[]float64{1, 1, 2, 2, 2, 2, 3, 3, 3}, []float64{5, 5, 5, 5, 5, 5, 5, 5, 5}, 7, 0, 4}, // two
 	} {
@@ -467,7 +486,8 @@ func TestRecordSwapMendsPairs(t *testing.T) {
 			columns[k] = floats(0, make([]float64, n)...)
 		}
 		for i := range n {
-			columns[ofRegion].values[i], columns[ofHousehold].values[i], columns[ofAge].values[i] = c.areas[i], float64(i), float64(i)
+			columns[ofRegion].values[i], columns[ofHousehold].values[i], columns[ofAge].values[i] = c.areas[i], float64(i),
+				float64(i)
 			if i >= n-c.shared {
 				columns[ofAge].values[i] = 99
 			}
@@ -476,7 +496,10 @@ func TestRecordSwapMendsPairs(t *testing.T) {
 			}
 		}
 		for key := range 30 {
-			out, got := recordSwap(t, key+1, &RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, K: ptr(2), Rate: ptr(0.0), Similar: [][]string{{"f"}}, MaxLeft: ptr(1.0)}, n, columns)
+			out,
+				got := recordSwap(t, key+1,
+				&RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, K: ptr(2), Rate: ptr(0.0), Similar: [][]string{{"f"}},
+					MaxLeft: ptr(1.0)}, n, columns)
 			moved := 0
 			for i, y := range out[ofRegion] {
 				if y != c.areas[i] {
@@ -510,7 +533,8 @@ func TestRecordSwapOfTheRarest(t *testing.T) {
 	rarest := of(row(1, 2, 5, 1), row(1, 2, 5, 2), row(1, 1, 5, 3), row(2, 7, 5, 4), row(2, 7, 9, 5), row(2, 7, 9, 6))
 	members := of(row(1, 1, 5, 1), row(1, 2, 5, 1), row(2, 2, 5, 2), row(2, 1, 5, 2))
 	for key := range 20 {
-		m := &RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, K: ptr(3), Rate: ptr(0.0), Similar: [][]string{{"f"}}, MaxLeft: ptr(1.0)}
+		m := &RecordSwap{Hierarchy: []string{"a"}, Risk: []string{"d"}, K: ptr(3), Rate: ptr(0.0), Similar: [][]string{{"f"}},
+			MaxLeft: ptr(1.0)}
 		out, got := recordSwap(t, key+1, m, 6, rarest)
 		if got.AtRisk != 3 || got.Left != 2 || out[ofRegion][2] != 2 || out[ofRegion][3] != 1 {
 			t.Errorf("key %d: the household that is alone with its age stays: %v, %+v", key+1, out[ofRegion], *got)

@@ -92,8 +92,11 @@ func TestBiasNeedsAGrid(t *testing.T) {
 		{"no SD", -1, nan, 10, 0.1, true},
 		{"nothing, and no bias", -1, nan, nan, 0, false},
 	} {
-		column := ColumnInfo{"wage", 0, microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, c.decimals, c.sd, c.mean, false}
-		_, err := NewChain([]Spec{mask(&Bias{Columns: []string{"wage"}, Phi: &c.phi})}, Setup{Key: testKey(t, 1), Columns: []ColumnInfo{column}})
+		column := ColumnInfo{"wage", 0, microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, c.decimals, c.sd,
+			c.mean, false}
+		_,
+			err := NewChain([]Spec{mask(&Bias{Columns: []string{"wage"}, Phi: &c.phi})},
+			Setup{Key: testKey(t, 1), Columns: []ColumnInfo{column}})
 		if (err != nil) != c.refused || err != nil && !strings.Contains(err.Error(), `column "wage" needs decimals`) {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -73,11 +73,14 @@ func Alone(masks []Spec, column string) ([]Spec, bool) {
 // depends on the survey of its own chain.
 func inCommon(a, b *Chain) int {
 	same := func(x, y ColumnInfo) bool {
-		return x.Name == y.Name && x.Index == y.Index && x.Decimals == y.Decimals && math.Float64bits(x.SD) == math.Float64bits(y.SD) &&
+		return x.Name == y.Name && x.Index == y.Index && x.Decimals == y.Decimals &&
+			math.Float64bits(x.SD) == math.Float64bits(y.SD) &&
 			math.Float64bits(x.Mean) == math.Float64bits(y.Mean) && x.Field == y.Field
 	}
 	if !slices.EqualFunc(a.setup.Columns, b.setup.Columns, same) || a.setup.Window != b.setup.Window ||
-		!maps.EqualFunc(a.setup.Correlations, b.setup.Correlations, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) }) {
+		!maps.EqualFunc(a.setup.Correlations, b.setup.Correlations, func(x, y float64) bool {
+			return math.Float64bits(x) == math.Float64bits(y)
+		}) {
 		return 0
 	}
 	n := 0

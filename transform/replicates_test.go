@@ -27,18 +27,23 @@ func TestReplicatesShareDraws(t *testing.T) {
 	setup := testSetup(t, columns...)
 	setup.Window = 9000
 	noise := func(sd float64, distribution string, tiers ...Tier) Spec {
-		return Spec{Params: &Noise{Columns: []string{"a", "b"}, SD: &Amount{Value: sd}, Distribution: distribution, Tiers: tiers}}
+		return Spec{
+			Params: &Noise{Columns: []string{"a", "b"}, SD: &Amount{Value: sd}, Distribution: distribution, Tiers: tiers}}
 	}
 	bias := Spec{Params: &Bias{Columns: []string{"a"}, Phi: ptr(0.1)}}
 	redraw := Spec{Params: &Truncate{Columns: []string{"a", "b"}, Lower: ptr(-90.0), Mode: "redraw"}}
 	clip := Spec{Params: &Truncate{Columns: []string{"a", "b"}, Lower: ptr(-90.0)}}
-	everywhere := Spec{Params: &Swap{Keys: []string{"c"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random", Scope: "dataset"}}
-	swap := Spec{Params: &Swap{Keys: []string{"c"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random"}}
+	everywhere := Spec{
+		Params: &Swap{Keys: []string{"c"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random",
+			Scope: "dataset"}}
+	swap := Spec{
+		Params: &Swap{Keys: []string{"c"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random"}}
 	lists := [][]Spec{
 		{noise(5, "")}, {noise(50, "")}, {noise(50, "laplace")}, {noise(50, "uniform")},
 		{noise(50, "", Tier{ptr(0.0), ptr(2.0)})}, {noise(5, "uniform", Tier{ptr(0.0), ptr(2.0)})},
 		{bias, noise(5, "")}, {noise(50, ""), redraw}, {noise(5, "uniform"), redraw}, {swap, noise(5, "")}, {noise(0, "")},
-		{swap, bias, noise(5, "")}, {swap, bias, noise(50, "")}, {swap, bias, noise(50, ""), redraw}, {swap, noise(50, ""), redraw}, {swap, noise(50, ""), clip},
+		{swap, bias, noise(5, "")}, {swap, bias, noise(50, "")}, {swap, bias, noise(50, ""), redraw},
+		{swap, noise(50, ""), redraw}, {swap, noise(50, ""), clip},
 		{bias, swap}, {bias, everywhere, noise(5, "")}, {bias, everywhere, noise(50, "")},
 	}
 	chains := make([]*Chain, len(lists))
@@ -65,17 +70,20 @@ func TestReplicatesShareDraws(t *testing.T) {
 					}
 					for k := range columns {
 						if !slices.Equal(got.Columns[k].Out().Values, want.Columns[k].Out().Values) {
-							t.Errorf("masks %d, replicate %d, records from %d of stream %d, column %d: differs from the column alone", i, m, first, stream, k)
+							t.Errorf("masks %d, replicate %d, records from %d of stream %d, column %d: differs from the column alone", i, m,
+								first, stream, k)
 						}
 					}
 				}
 			}
 		}
 	}
-	if shared := Replicates(chains, 1); shared[6].common != 0 || shared[11].common != 2 || shared[12].first != shared[11] || shared[12].first == shared[14].first {
+	if shared := Replicates(chains, 1); shared[6].common != 0 || shared[11].common != 2 ||
+		shared[12].first != shared[11] || shared[12].first == shared[14].first {
 		t.Error("the number of shared masks is not that of the leading masks in common")
 	}
-	if a, b := fmt.Sprint(released(t, Replicates(chains[:1], 1)[0], columns)), fmt.Sprint(released(t, Replicates(chains[:1], 2)[0], columns)); a == b {
+	if a, b := fmt.Sprint(released(t, Replicates(chains[:1], 1)[0], columns)), fmt.Sprint(
+		released(t, Replicates(chains[:1], 2)[0], columns)); a == b {
 		t.Error("two replicates are the same")
 	}
 }

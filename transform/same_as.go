@@ -34,16 +34,20 @@ func (c *Chain) checkSame() error {
 			one, two := slices.Contains(m.Params.Masks(), name), slices.Contains(m.Params.Masks(), other)
 			switch masked = masked || one; {
 			case one != two:
-				return fmt.Errorf("columns.%s.same_as: %s changes only one of %s and %s: a value that leaves in both would tell what became of it; mask both alike", name, describe(c.masks, i), strconv.Quote(name), strconv.Quote(other))
+				return fmt.Errorf(
+					"columns.%s.same_as: %s changes only one of %s and %s: a value that leaves in both would tell what became of it; mask both alike", name, describe(c.masks, i), strconv.Quote(name), strconv.Quote(other))
 			case one && ScopeOf(m.Params) != ScopeRecord:
-				return fmt.Errorf("columns.%s.same_as: %s moves values between records, so that a value would leave in two ways; use masks that take each record by itself", name, describe(c.masks, i))
+				return fmt.Errorf(
+					"columns.%s.same_as: %s moves values between records, so that a value would leave in two ways; use masks that take each record by itself", name, describe(c.masks, i))
 			case one && len(DependsOn(m.Params)) > 0:
-				return fmt.Errorf("columns.%s.same_as: %s depends on %s, which may differ between two changes, and then a value would leave in two ways; use masks that depend on the value alone", name, describe(c.masks, i), strconv.Quote(DependsOn(m.Params)[0]))
+				return fmt.Errorf(
+					"columns.%s.same_as: %s depends on %s, which may differ between two changes, and then a value would leave in two ways; use masks that depend on the value alone", name, describe(c.masks, i), strconv.Quote(DependsOn(m.Params)[0]))
 			}
 		}
 		a, b := c.lookup(name), c.lookup(other)
 		if masked && a != nil && b != nil && (a.done.text != b.done.text || a.shared != b.shared) {
-			return fmt.Errorf("columns.%s.same_as: is not masked exactly as %s is (parameters, decimals, level, columns that are compared or correlated; an amount in percent has another SD for each column: give it in the unit)", name, strconv.Quote(other))
+			return fmt.Errorf(
+				"columns.%s.same_as: is not masked exactly as %s is (parameters, decimals, level, columns that are compared or correlated; an amount in percent has another SD for each column: give it in the unit)", name, strconv.Quote(other))
 		}
 	}
 	return nil

@@ -57,8 +57,10 @@ func TestBeforeDrawsAsAfter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			setup := testSetup(t, columns...)
-			setup.Identity, setup.Instead, setup.Households, setup.SameAs = tt.identity, tt.instead, tt.households, map[string]string{"b": "a"}
-			masks := []Spec{mask(&Bias{Columns: []string{"a", "b"}, Range: ptr(0.1)}), mask(&Noise{Columns: []string{"a", "b"}, SD: amount(100)})}
+			setup.Identity, setup.Instead, setup.Households, setup.SameAs = tt.identity, tt.instead, tt.households,
+				map[string]string{"b": "a"}
+			masks := []Spec{mask(&Bias{Columns: []string{"a", "b"}, Range: ptr(0.1)}),
+				mask(&Noise{Columns: []string{"a", "b"}, SD: amount(100)})}
 			out := whole(t, chain(t, setup, masks...), 301, columns...)
 			order := make([]int, ends)
 			for i := range order {
@@ -119,9 +121,11 @@ func TestSameAsIsRefused(t *testing.T) {
 		masks []Spec
 		want  string
 	}{
-		"one only":     {[]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})}, "changes only one"},
-		"the other":    {[]Spec{mask(&Noise{Columns: []string{"b"}, SD: amount(5)})}, "changes only one"},
-		"two masks":    {[]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)}), mask(&Noise{Columns: []string{"b"}, SD: amount(5)})}, "changes only one"},
+		"one only":  {[]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})}, "changes only one"},
+		"the other": {[]Spec{mask(&Noise{Columns: []string{"b"}, SD: amount(5)})}, "changes only one"},
+		"two masks": {
+			[]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(5)}), mask(&Noise{Columns: []string{"b"}, SD: amount(5)})},
+			"changes only one"},
 		"a percentage": {[]Spec{mask(&Noise{Columns: both, SD: percent(5)})}, "not masked exactly"},
 		"correlated":   {[]Spec{mask(&Noise{Columns: both, SD: percent(5), Correlated: true})}, "depends on"},
 		"rank swap":    {[]Spec{mask(&RankSwap{Columns: both, P: ptr(0.1)})}, "moves values between records"},
@@ -131,7 +135,8 @@ func TestSameAsIsRefused(t *testing.T) {
 		setup := testSetup(t, columns...)
 		setup.SameAs = map[string]string{"b": "a"}
 		_, err := NewChain(tt.masks, setup)
-		if (err == nil) != (tt.want == "") || err != nil && !(strings.Contains(err.Error(), tt.want) && strings.HasPrefix(err.Error(), "columns.b.same_as: ")) {
+		if (err == nil) != (tt.want == "") || err != nil &&
+			!(strings.Contains(err.Error(), tt.want) && strings.HasPrefix(err.Error(), "columns.b.same_as: ")) {
 			t.Errorf("%s: %v, want %q", name, err, tt.want)
 		}
 	}
@@ -178,7 +183,8 @@ func TestWavesShareDraws(t *testing.T) {
 		for i := range places {
 			places[i] = at + int64(i)
 		}
-		b := apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a", "b"}, SD: amount(100)})), streamBlock(scope, int(at), places, 0, len(list), columns...))
+		b := apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a", "b"}, SD: amount(100)})),
+			streamBlock(scope, int(at), places, 0, len(list), columns...))
 		noise := map[float64][2]float64{}
 		for i, p := range list {
 			noise[p.id] = [2]float64{b.Columns[0].Out().Values[i] - p.wage, b.Columns[1].Out().Values[i] - p.rent}

@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
 
-// Values are the same by their bytes, whatever array holds them: also in a dictionary, and null is null alone. What cannot be
-// compared is taken for changed.
+// Values are the same by their bytes, whatever array holds them: also in a dictionary, and null is null alone. What
+// cannot be compared is taken for changed.
 func TestSameValues(t *testing.T) {
 	text := arrow.BinaryTypes.String
 	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: text}
@@ -20,11 +20,14 @@ func TestSameValues(t *testing.T) {
 		a, b arrow.DataType
 		want []bool
 	}{
-		"texts":           {`["x", "y", null, null, "z", ""]`, `["x", "z", null, "x", null, null]`, text, text, []bool{true, false, true, false, false, false}},
+		"texts": {`["x", "y", null, null, "z", ""]`, `["x", "z", null, "x", null, null]`, text, text,
+			[]bool{true, false, true, false, false, false}},
 		"of a dictionary": {`["x", "y", null]`, `["x", "x", null]`, dictionary, dictionary, []bool{true, false, true}},
 		"of two kinds":    {`["x", "y", null]`, `["x", "x", null]`, dictionary, text, []bool{true, false, true}},
-		"numbers":         {`[1, 2, null]`, `[1, 3, null]`, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int64, []bool{true, false, true}},
-		"dates":           {`["2020-01-01", "2020-02-01"]`, `["2020-01-01", "2020-01-01"]`, arrow.FixedWidthTypes.Date32, arrow.FixedWidthTypes.Date32, []bool{true, false}},
+		"numbers": {`[1, 2, null]`, `[1, 3, null]`, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int64,
+			[]bool{true, false, true}},
+		"dates": {`["2020-01-01", "2020-02-01"]`, `["2020-01-01", "2020-01-01"]`, arrow.FixedWidthTypes.Date32,
+			arrow.FixedWidthTypes.Date32, []bool{true, false}},
 		"of another type": {`[1]`, `["1"]`, arrow.PrimitiveTypes.Int64, text, []bool{false}},
 		"lists":           {`[[1]]`, `[[1]]`, arrow.ListOf(text), arrow.ListOf(text), []bool{false}},
 	} {
@@ -46,7 +49,8 @@ func TestSameValues(t *testing.T) {
 	for _, c := range []struct {
 		m    Params
 		want bool
-	}{{toMiddle("year"), true}, {&Date{Columns: []string{"a"}, Shift: ptr(3)}, false}, {&Round{Columns: []string{"a"}, Base: ptr(7.0)}, false}, {&Noise{Columns: []string{"a"}, SD: amount(1)}, false}} {
+	}{{toMiddle("year"), true}, {&Date{Columns: []string{"a"}, Shift: ptr(3)}, false},
+		{&Round{Columns: []string{"a"}, Base: ptr(7.0)}, false}, {&Noise{Columns: []string{"a"}, SD: amount(1)}, false}} {
 		if RoundsDates([]Spec{mask(c.m)}, "a") != c.want || RoundsDates([]Spec{mask(c.m)}, "b") {
 			t.Errorf("%T: rounds dates is not %v of its column alone", c.m, c.want)
 		}
@@ -56,10 +60,12 @@ func TestSameValues(t *testing.T) {
 // Which categories occur is noted by block, and the bits of several chains are put together.
 func TestListedCategoriesOfParts(t *testing.T) {
 	m := &Recode{Columns: []string{"a"}, Map: map[string]string{"01*": "x", "02*": "y", "03": "z"}, Other: ptr("rest")}
-	file := &Recode{Columns: []string{"b"}, File: "f", Table: map[string]string{"p": "q", "r*": "q", "s": "q"}, Other: ptr("rest")}
+	file := &Recode{Columns: []string{"b"}, File: "f", Table: map[string]string{"p": "q", "r*": "q", "s": "q"},
+		Other: ptr("rest")}
 	made := func() *Chain {
 		c, err := NewChain([]Spec{mask(m), mask(file)}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{
-			{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: text64}}, {Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: text64}},
+			{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: text64}},
+			{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: text64}},
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +101,8 @@ func TestListedCategoriesOfParts(t *testing.T) {
 	if got := names(all, all.Listed()); got != "a:02* b:r* " {
 		t.Errorf("of both: %s", got)
 	}
-	if again := one.Again(); masked(again, `["02"]`, `["r"]`) == nil || names(again, again.Listed()) != "a:01* a:03 " || names(one, one.Listed()) != "a:02* a:03 b:r* " {
+	if again := one.Again(); masked(again, `["02"]`, `["r"]`) == nil || names(again, again.Listed()) != "a:01* a:03 " ||
+		names(one, one.Listed()) != "a:02* a:03 b:r* " {
 		t.Errorf("masked once more: %s, and the first is %s", names(again, again.Listed()), names(one, one.Listed()))
 	}
 	if r := one.Replicate(1); r.Listing() != 0 {

@@ -11,10 +11,9 @@ import (
 )
 
 // Sample releases a keyed share of the records and leaves the others out: each record by
-// itself (or each household, if households are known), with the probability Rate or that of its stratum (Bernoulli or Poisson sampling;
-// Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 3.2). It is the
-// first mask of a list, so that all others, and all measures, refer to the records that are
-// released.
+// itself (or each household, if households are known), with the probability Rate or that of its stratum (Bernoulli or
+// Poisson sampling; Särndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 3.2). It is the first
+// mask of a list, so that all others, and all measures, refer to the records that are released.
 //
 // Whether a record is drawn depends on the key, the mask's name and the record's identity
 // (or place) alone, not on the rate or on its values: a sample of a smaller rate is part of
@@ -63,7 +62,8 @@ func (m *Sample) Check() check.Problems {
 func (m *Sample) checkAmong(masks []Spec, i int) check.Problems {
 	var ps check.Problems
 	if i > 0 {
-		ps.Addf(fmt.Sprintf("[%d].sample", i), "must be the first mask, so that the other masks and all measures use only the records that are released, got it after %s", describe(masks, i-1))
+		ps.Addf(fmt.Sprintf("[%d].sample", i),
+			"must be the first mask, so that the other masks and all measures use only the records that are released, got it after %s", describe(masks, i-1))
 	}
 	return ps
 }
@@ -71,8 +71,10 @@ func (m *Sample) checkAmong(masks []Spec, i int) check.Problems {
 // Describe implements Params.
 func (m *Sample) Describe() Description {
 	return Description{
-		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: m.By != "", LeavesOut: true, byHousehold: true, Parameters: m.parameters,
-		Action: m.action, Published: m, among: m.checkAmong, Mechanism: m.mechanism, rejects: m.Rate == nil, // records of strata that are not listed
+		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: m.By != "", LeavesOut: true, byHousehold: true,
+		Parameters: m.parameters,
+		// records of strata that are not listed
+		Action: m.action, Published: m, among: m.checkAmong, Mechanism: m.mechanism, rejects: m.Rate == nil,
 	}
 }
 

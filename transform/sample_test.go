@@ -78,7 +78,8 @@ func TestSampleDrawsTheRates(t *testing.T) {
 	}
 	for _, size := range []int{1, 777, 4096, 50_000} {
 		if size == 1 {
-			if got := drawnBy(t, setup, m, size, floats(2, other.values[:300]...), floats(0, strata.values[:300]...)); !slices.Equal(got, kept[:300]) {
+			if got := drawnBy(t, setup, m, size, floats(2, other.values[:300]...),
+				floats(0, strata.values[:300]...)); !slices.Equal(got, kept[:300]) {
 				t.Error("single records: another sample")
 			}
 		} else if got := drawnBy(t, setup, m, size, other, strata); !slices.Equal(got, kept) {
@@ -184,7 +185,8 @@ func TestSampleLeavesTheDrawsOfOtherMasks(t *testing.T) {
 	if r.Kept() != n {
 		t.Errorf("a replicate leaves out %d of %d records", n-r.Kept(), n)
 	}
-	if !c.Draws() || chain(t, setup, mask(&Sample{Rate: ptr(0.5)}), mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})).Draws() {
+	if !c.Draws() ||
+		chain(t, setup, mask(&Sample{Rate: ptr(0.5)}), mask(&Round{Columns: []string{"a"}, Decimals: ptr(0)})).Draws() {
 		t.Error("the drawn records are reported wrongly")
 	}
 }
@@ -237,7 +239,8 @@ func TestSampleStrata(t *testing.T) {
 		}
 		return b.NewArray()
 	}
-	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}} {
+	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String,
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}} {
 		setup := Setup{Key: testKey(t, 1), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: typ}}}}
 		c := chain(t, setup, mask(&Sample{By: "a", Rates: map[string]float64{"x": 1, "y": 1e-300}}))
 		b := new(microdata.Block)

@@ -29,8 +29,10 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"a map", &Recode{Columns: a, Map: map[string]string{"x": "y"}, Level: ptr(2), Other: ptr("z")},
 			`[{"Name":"map","Value":{"x":"y"}},{"Name":"level","Value":2},{"Name":"other","Value":"z"}]`,
-			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false, From:[]string{"x"}, To:[]string{"y", "z"}, Other:given}`, true,
-			map[string]string{"": "recoding: categories were joined to coarser ones", "map,level": "recoding: categories were joined to coarser ones"},
+			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false, From:[]string{"x"}, To:[]string{"y", "z"}, Other:given}`,
+			true,
+			map[string]string{"": "recoding: categories were joined to coarser ones",
+				"map,level": "recoding: categories were joined to coarser ones"},
 		},
 		{
 			"a file", &Recode{Columns: a, File: "f.csv", Table: map[string]string{"u": "v"}},
@@ -57,23 +59,33 @@ func TestWhatMasksSay(t *testing.T) {
 			},
 		},
 		{
-			"months", &Date{Columns: a, Round: "month", Zone: "Asia/Tokyo"}, `[{"Name":"round","Value":"month"},{"Name":"zone","Value":"Asia/Tokyo"}]`, "transform.Recoding{Breaks:[]float64(nil), Midpoints:true}", true,
-			map[string]string{"": "rounding: a date was replaced by the middle of its interval", "round": "rounding: a date was replaced by the middle of its month"},
+			"months", &Date{Columns: a, Round: "month", Zone: "Asia/Tokyo"},
+			`[{"Name":"round","Value":"month"},{"Name":"zone","Value":"Asia/Tokyo"}]`,
+			"transform.Recoding{Breaks:[]float64(nil), Midpoints:true}", true,
+			map[string]string{"": "rounding: a date was replaced by the middle of its interval",
+				"round": "rounding: a date was replaced by the middle of its month"},
 		},
 		{
-			"ages", &Date{Columns: a, Age: ptr("2024-01-01"), Breaks: []float64{0, 18}, Unit: "days"}, `[{"Name":"unit","Value":"days"},{"Name":"age","Value":"2024-01-01"},{"Name":"breaks","Value":[0,18]}]`, "transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", true,
+			"ages", &Date{Columns: a, Age: ptr("2024-01-01"), Breaks: []float64{0, 18}, Unit: "days"},
+			`[{"Name":"unit","Value":"days"},{"Name":"age","Value":"2024-01-01"},{"Name":"breaks","Value":[0,18]}]`,
+			"transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", true,
 			map[string]string{"": "age: a date was replaced by the age in completed years, or its class"},
 		},
 		{
-			"oldest", &Date{Columns: a, Age: ptr("2024-01-01"), Top: ptr(80)}, `[{"Name":"age","Value":"2024-01-01"},{"Name":"top","Value":80}]`, "transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", true, nil,
+			"oldest", &Date{Columns: a, Age: ptr("2024-01-01"), Top: ptr(80)},
+			`[{"Name":"age","Value":"2024-01-01"},{"Name":"top","Value":80}]`,
+			"transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", true, nil,
 		},
 		{
-			"a shift", &Date{Columns: a, Shift: ptr(1), By: "b", Scope: "p", Unit: "seconds"}, `[{"Name":"by","Value":"b"},{"Name":"scope","Value":"p"},{"Name":"unit","Value":"seconds"},{"Name":"shift","Value":1}]`,
+			"a shift", &Date{Columns: a, Shift: ptr(1), By: "b", Scope: "p", Unit: "seconds"},
+			`[{"Name":"by","Value":"b"},{"Name":"scope","Value":"p"},{"Name":"unit","Value":"seconds"},{"Name":"shift","Value":1}]`,
 			`transform.Addition{SD:70545.30459215553, Distribution:"uniform", Tiers:[]transform.ActionTier(nil), Correlated:true}`, false,
-			map[string]string{"": "shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original", "shift": "shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original; by at most 1 days"},
+			map[string]string{
+				"": "shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original", "shift": "shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original; by at most 1 days"},
 		},
 		{
-			"pseudonyms", &Pseudonym{Columns: a, Scope: "person", Form: "like"}, `[{"Name":"scope","Value":"person"},{"Name":"form","Value":"like"}]`, "transform.Renaming{}", true,
+			"pseudonyms", &Pseudonym{Columns: a, Scope: "person", Form: "like"},
+			`[{"Name":"scope","Value":"person"},{"Name":"form","Value":"like"}]`, "transform.Renaming{}", true,
 			map[string]string{
 				"":     "pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones",
 				"form": "pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones, each in the shape of the original",
@@ -168,7 +180,8 @@ func TestWhatMasksSay(t *testing.T) {
 			},
 		},
 		{
-			"groups in strata", &Microaggregate{Columns: a, K: ptr(4), Method: "univariate", Aggregate: "median", By: []string{"r", "s"}},
+			"groups in strata",
+			&Microaggregate{Columns: a, K: ptr(4), Method: "univariate", Aggregate: "median", By: []string{"r", "s"}},
 			`[{"Name":"k","Value":4},{"Name":"method","Value":"univariate"},{"Name":"aggregate","Value":"median"},{"Name":"by","Value":["r","s"]}]`,
 			`transform.Aggregation{K:4, Aggregate:"median"}`, false,
 			map[string]string{
@@ -222,23 +235,35 @@ func TestWhatIsKnownOfMasks(t *testing.T) {
 		{&Topcode{Upper: ptr(9.0)}, "upper,lower,replace", `transform.Bounding{Lower:-Inf, Upper:9, Mode:"clip"}`},
 		{&Topcode{Lower: ptr(1.0)}, "upper,lower,replace", `transform.Bounding{Lower:1, Upper:+Inf, Mode:"clip"}`},
 		{&Topcode{Upper: ptr(9.0)}, "upper", `transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
-		{&Topcode{Upper: ptr(9.0), LowerPercentile: ptr(2.0)}, "upper,lower,replace", `transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
-		{&Topcode{UpperPercentile: ptr(98.0)}, "upper,lower,replace,upper_percentile", `transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
-		{&Topcode{Upper: ptr(9.0), Replace: "mean"}, "upper,lower,replace", `transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
-		{&Recode{Breaks: []float64{1, 2}, Midpoints: true}, "midpoints", `transform.Recoding{Breaks:[]float64(nil), Midpoints:true}`},
-		{&Recode{Breaks: []float64{1, 2}, Midpoints: true}, "breaks", `transform.Recoding{Breaks:[]float64{1, 2}, Midpoints:false}`},
-		{&PRAM{Keep: ptr(0.75), Categories: []string{"x", "y"}}, "keep", `transform.Randomising{Categories:[]string(nil), Matrix:[][]float64(nil), Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
-		{&PRAM{Columns: []string{"a"}, Keep: ptr(0.75), Categories: []string{"x", "y"}}, "matrix", `transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.75, 0.25}, []float64{0.25, 0.75}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
+		{&Topcode{Upper: ptr(9.0), LowerPercentile: ptr(2.0)}, "upper,lower,replace",
+			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
+		{&Topcode{UpperPercentile: ptr(98.0)}, "upper,lower,replace,upper_percentile",
+			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
+		{&Topcode{Upper: ptr(9.0), Replace: "mean"}, "upper,lower,replace",
+			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
+		{&Recode{Breaks: []float64{1, 2}, Midpoints: true}, "midpoints",
+			`transform.Recoding{Breaks:[]float64(nil), Midpoints:true}`},
+		{&Recode{Breaks: []float64{1, 2}, Midpoints: true}, "breaks",
+			`transform.Recoding{Breaks:[]float64{1, 2}, Midpoints:false}`},
+		{&PRAM{Keep: ptr(0.75), Categories: []string{"x", "y"}}, "keep",
+			`transform.Randomising{Categories:[]string(nil), Matrix:[][]float64(nil), Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
+		{&PRAM{Columns: []string{"a"}, Keep: ptr(0.75), Categories: []string{"x", "y"}}, "matrix",
+			`transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.75, 0.25}, []float64{0.25, 0.75}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
 		{&RankSwap{P: ptr(0.1)}, "p", `transform.RankExchange{P:0.1, Correlation:0, Bottom:NaN, Top:NaN}`},
 		{&RankSwap{P: ptr(0.1)}, "bottom,top", `transform.RankExchange{P:NaN, Correlation:0, Bottom:0, Top:0}`},
-		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom,top", `transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0.2}`},
-		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom", `transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:NaN}`},
-		{&RankSwap{MinCorrelation: ptr(0.9)}, "p,min_correlation,bottom,top", `transform.RankExchange{P:1, Correlation:0.9, Bottom:0, Top:0}`},
-		{&RankSwap{P: ptr(0.1), MinCorrelation: ptr(0.9)}, "p,bottom,top", `transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0}`},
+		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom,top",
+			`transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0.2}`},
+		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom",
+			`transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:NaN}`},
+		{&RankSwap{MinCorrelation: ptr(0.9)}, "p,min_correlation,bottom,top",
+			`transform.RankExchange{P:1, Correlation:0.9, Bottom:0, Top:0}`},
+		{&RankSwap{P: ptr(0.1), MinCorrelation: ptr(0.9)}, "p,bottom,top",
+			`transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0}`},
 		{&Microaggregate{K: ptr(3)}, "aggregate", `transform.Aggregation{K:NaN, Aggregate:"mean"}`},
 		{&Microaggregate{K: ptr(3)}, "k", `transform.Aggregation{K:3, Aggregate:""}`},
 	} {
-		if got := sayAction(PublishingKind(Spec{Params: c.p}.Kind()).PublishedAction(published(c.p, 20, splitNames(c.named)...), "a")); got != c.want {
+		if got := sayAction(
+			PublishingKind(Spec{Params: c.p}.Kind()).PublishedAction(published(c.p, 20, splitNames(c.named)...), "a")); got != c.want {
 			t.Errorf("%T, published %s: %s, want %s", c.p, c.named, got, c.want)
 		}
 	}
@@ -268,13 +293,18 @@ func TestEfficiencyOfCategories(t *testing.T) {
 		kind, has, named string
 		want             bool
 	}{
-		{"recode", "breaks", "", false}, {"recode", "breaks", "breaks", true}, {"recode", "breaks,midpoints", "midpoints", false},
+		{"recode", "breaks", "", false}, {"recode", "breaks", "breaks", true},
+		{"recode", "breaks,midpoints", "midpoints", false},
 		{"recode", "map", "", false}, {"recode", "map", "map", true}, {"recode", "map", "breaks", false},
-		{"recode", "map,breaks", "map", false}, {"recode", "map,breaks", "breaks", false}, {"recode", "map,breaks", "map,breaks", true},
+		{"recode", "map,breaks", "map", false}, {"recode", "map,breaks", "breaks", false},
+		{"recode", "map,breaks", "map,breaks", true},
 		{"pram", "matrix,keep", "keep", false}, {"pram", "matrix,keep", "matrix", true},
-		{"topcode", "upper,replace", "upper", false}, {"topcode", "upper,replace", "replace", false}, {"topcode", "upper,replace", "upper,replace", true},
-		{"topcode", "lower,replace", "replace", false}, {"topcode", "upper_percentile,replace", "replace", false}, {"topcode", "lower_percentile,replace", "replace", false},
-		{"topcode", "upper,lower_percentile,replace", "upper,replace", false}, {"topcode", "upper,lower_percentile,replace", "upper,replace,lower_percentile", true},
+		{"topcode", "upper,replace", "upper", false}, {"topcode", "upper,replace", "replace", false},
+		{"topcode", "upper,replace", "upper,replace", true},
+		{"topcode", "lower,replace", "replace", false}, {"topcode", "upper_percentile,replace", "replace", false},
+		{"topcode", "lower_percentile,replace", "replace", false},
+		{"topcode", "upper,lower_percentile,replace", "upper,replace", false},
+		{"topcode", "upper,lower_percentile,replace", "upper,replace,lower_percentile", true},
 	} {
 		in := func(list string) func(string) bool {
 			return func(name string) bool { return slices.Contains(splitNames(list), name) }

@@ -39,7 +39,8 @@ func (m *Shuffle) Check() check.Problems {
 	}
 	for i, name := range m.On {
 		if k := slices.Index(m.Columns, name); k >= 0 && name != "" {
-			ps.Addf(fmt.Sprintf("on[%d]", i), "must not be one of the columns that are masked, got %q, which is columns[%d]", name, k)
+			ps.Addf(fmt.Sprintf("on[%d]", i), "must not be one of the columns that are masked, got %q, which is columns[%d]",
+				name, k)
 		}
 	}
 	return ps
@@ -52,8 +53,10 @@ func (m *Shuffle) checkAmong(masks []Spec, i int) check.Problems {
 // Describe implements Params.
 func (m *Shuffle) Describe() Description {
 	return Description{
-		Scope: ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, Permutes: true, Parameters: m.parameters,
-		Action: m.action, Published: m, Instead: "a swap of scope window, or noise, which takes each record by itself", among: m.checkAmong,
+		Scope: ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, Permutes: true,
+		Parameters: m.parameters,
+		Action:     m.action, Published: m, Instead: "a swap of scope window, or noise, which takes each record by itself",
+		among: m.checkAmong,
 	}
 }
 
@@ -148,7 +151,9 @@ func (s *shuffling) maskAll(g *gatheredData) *decision.Refusal {
 		if g.stop.Now() {
 			return nil
 		}
-		order := fitOnce(g.trials(s.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() valuesInOrder { return byValueOf(values, g.strata, g.stop) })
+		order := fitOnce(g.trials(s.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() valuesInOrder {
+			return byValueOf(values, g.strata, g.stop)
+		})
 		own.give(&order, values, draws[k], g.stop)
 	}
 	return nil
@@ -170,7 +175,8 @@ func fitShuffle(g *gatheredData) (fit shuffleFit) {
 	}
 	for k := range g.on {
 		if scores[k].scores == nil {
-			fit.err = &decision.Refusal{Path: "on[" + strconv.Itoa(k) + "]", Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
+			fit.err = &decision.Refusal{Path: "on[" + strconv.Itoa(k) + "]",
+				Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
 			return fit
 		}
 	}
@@ -368,8 +374,8 @@ type shuffler struct {
 
 var shuffleScratch = sync.Pool{New: func() any { return new(shuffler) }}
 
-// draw draws for each record the normal variables underlying the columns, given those underlying on: Bu + Cz with standard
-// normal z, see conditionalMeans.
+// draw draws for each record the normal variables underlying the columns, given those underlying on: Bu + Cz with
+// standard normal z, see conditionalMeans.
 func (s *shuffler) draw(g *gatheredData, f *shuffleFit) [][]float64 {
 	for len(s.draws) < len(g.values) {
 		s.draws = append(s.draws, nil)

@@ -83,7 +83,8 @@ func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 		// The partial correlation of a value and its release, given the conditioning columns, is 0:
 		// SE 1/√n on normal scores.
 		residual := func(v []float64) []float64 { return residuals(v, x(2), x(3)) }
-		if r := stat.Correlation(residual(scoresOf(x(k))), residual(scoresOf(out[k])), nil); !(math.Abs(r) <= 5/math.Sqrt(float64(n))) {
+		if r := stat.Correlation(residual(scoresOf(x(k))), residual(scoresOf(out[k])),
+			nil); !(math.Abs(r) <= 5/math.Sqrt(float64(n))) {
 			t.Errorf("column %d: the partial correlation of release and original is %v", k, r)
 		}
 	}
@@ -163,7 +164,9 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 	}
 	// Y | S is normal with mean ρ_XS s and covariance ρ_XX − ρ_XS ρ_SX.
 	var f mat.Cholesky
-	if !f.Factorize(mat.NewSymDense(2, []float64{1 - ρ(0, 2)*ρ(0, 2), ρ(0, 1) - ρ(0, 2)*ρ(1, 2), ρ(0, 1) - ρ(0, 2)*ρ(1, 2), 1 - ρ(1, 2)*ρ(1, 2)})) {
+	if !f.Factorize(
+		mat.NewSymDense(2,
+			[]float64{1 - ρ(0, 2)*ρ(0, 2), ρ(0, 1) - ρ(0, 2)*ρ(1, 2), ρ(0, 1) - ρ(0, 2)*ρ(1, 2), 1 - ρ(1, 2)*ρ(1, 2)})) {
 		t.Fatal("not positive definite")
 	}
 	var l mat.TriDense
@@ -238,8 +241,10 @@ func TestShuffleOfMissingValues(t *testing.T) {
 func TestShuffleIsRefused(t *testing.T) {
 	for want, m := range map[string]*Shuffle{
 		"columns: must": {},
-		`on[0]: must not be one of the columns that are masked, got "a", which is columns[0]`: {Columns: []string{"a"}, On: []string{"a"}},
-		`on[1]: must not repeat a column, got "b" again`:                                      {Columns: []string{"a"}, On: []string{"b", "b"}},
+		`on[0]: must not be one of the columns that are masked, got "a", which is columns[0]`: {Columns: []string{"a"},
+			On: []string{"a"}},
+		`on[1]: must not repeat a column, got "b" again`: {Columns: []string{"a"},
+			On: []string{"b", "b"}},
 	} {
 		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
 			t.Errorf("got %v, want %s", ps, want)
@@ -251,7 +256,8 @@ func TestShuffleIsRefused(t *testing.T) {
 	if err := c.Survey(block(0, 50, columns...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.EndSurvey(); err == nil || !strings.Contains(err.Error(), "masks[0].shuffle.on[1]: must have different values") {
+	if err := c.EndSurvey(); err == nil ||
+		!strings.Contains(err.Error(), "masks[0].shuffle.on[1]: must have different values") {
 		t.Errorf("a constant column to go by: %v", err)
 	}
 }

@@ -12,7 +12,9 @@ import (
 func TestKeepingOfColumnsThatStay(t *testing.T) {
 	n := 2000
 	r := rand.New(rand.NewPCG(5, 5))
-	columns := []testColumn{floats(2, incomes(n, 3)...), floats(2, make([]float64, n)...), floats(2, make([]float64, n)...), floats(4, make([]float64, n)...), floats(0, make([]float64, n)...), floats(2, make([]float64, n)...)}
+	columns := []testColumn{floats(2, incomes(n, 3)...), floats(2, make([]float64, n)...),
+		floats(2, make([]float64, n)...), floats(4, make([]float64, n)...), floats(0, make([]float64, n)...),
+		floats(2, make([]float64, n)...)}
 	for i, x := range columns[0].values {
 		columns[1].values[i] = math.Round(100*(50+9*r.NormFloat64())) / 100
 		columns[2].values[i] = 2*x + 1                                                      // c: determined by a
@@ -25,18 +27,22 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 		column  string
 		explain bool
 	}{
-		"goes by itself":         {[]Spec{shuffled("a", "c")}, "a", false},
-		"beside one that moves":  {[]Spec{shuffled("ab", "c")}, "a", false},
-		"before one that moves":  {[]Spec{shuffled("ba", "c")}, "a", false},
-		"the one that moves":     {[]Spec{shuffled("ab", "c")}, "b", true},
-		"nearly by itself":       {[]Spec{shuffled("ab", "d")}, "a", false},
-		"by a predictor":         {[]Spec{shuffled("b", "f")}, "b", true},
-		"few values":             {[]Spec{shuffled("e", "f")}, "e", true},
-		"then bounded":           {[]Spec{shuffled("ab", "c"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(columns[0].values[0])})}, "a", false},
-		"bounded before":         {[]Spec{mask(&Truncate{Columns: []string{"b"}, Upper: ptr(50.0)}), mask(micro(2, "a", "b"))}, "b", true},
-		"groups of equal values": {[]Spec{mask(&Microaggregate{Columns: []string{"e", "a"}, K: ptr(5), Method: "univariate"})}, "e", true},
-		"median":                 {[]Spec{mask(&Microaggregate{Columns: []string{"a"}, K: ptr(3), Aggregate: "median"})}, "a", true},
-		"ranks":                  {[]Spec{mask(ranked(0.01, "a"))}, "a", true},
+		"goes by itself":        {[]Spec{shuffled("a", "c")}, "a", false},
+		"beside one that moves": {[]Spec{shuffled("ab", "c")}, "a", false},
+		"before one that moves": {[]Spec{shuffled("ba", "c")}, "a", false},
+		"the one that moves":    {[]Spec{shuffled("ab", "c")}, "b", true},
+		"nearly by itself":      {[]Spec{shuffled("ab", "d")}, "a", false},
+		"by a predictor":        {[]Spec{shuffled("b", "f")}, "b", true},
+		"few values":            {[]Spec{shuffled("e", "f")}, "e", true},
+		"then bounded": {
+			[]Spec{shuffled("ab", "c"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(columns[0].values[0])})}, "a", false},
+		"bounded before": {
+			[]Spec{mask(&Truncate{Columns: []string{"b"}, Upper: ptr(50.0)}), mask(micro(2, "a", "b"))}, "b", true},
+		"groups of equal values": {
+			[]Spec{mask(&Microaggregate{Columns: []string{"e", "a"}, K: ptr(5), Method: "univariate"})}, "e", true},
+		"median": {[]Spec{mask(&Microaggregate{Columns: []string{"a"}, K: ptr(3), Aggregate: "median"})}, "a",
+			true},
+		"ranks": {[]Spec{mask(ranked(0.01, "a"))}, "a", true},
 	} {
 		c := chain(t, testSetup(t, columns...), tt.masks...)
 		whole(t, c, 500, columns...)

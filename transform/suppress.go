@@ -74,11 +74,14 @@ func (m *Suppress) checkAmong(masks []Spec, i int) check.Problems {
 	for j := i + 1; j < len(masks); j++ {
 		for _, name := range masks[j].Params.Masks() {
 			if slices.Contains(m.Keys, name) {
-				ps.Addf(path+".keys", "must not be changed after this mask, but mask [%d], a %s, changes %q: put it before this mask", j, masks[j].Kind(), name)
+				ps.Addf(path+".keys",
+					"must not be changed after this mask, but mask [%d], a %s, changes %q: put it before this mask", j,
+					masks[j].Kind(), name)
 			}
 		}
 		if declared(masks[j].Params).rejects {
-			ps.Addf(path, "must come after mask [%d], a %s, which may send records to quarantine that are counted here", j, masks[j].Kind())
+			ps.Addf(path, "must come after mask [%d], a %s, which may send records to quarantine that are counted here", j,
+				masks[j].Kind())
 		}
 	}
 	return ps
@@ -152,7 +155,8 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 			continue // as in the assessment's replicates, which have only the columns that are measured
 		}
 		if !coding.Movable(col.Field.Type) {
-			return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s", c.at(i), at, strconv.Quote(name), microdata.TypeName(col.Field.Type))
+			return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s",
+				c.at(i), at, strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		s.columns, s.paths = append(s.columns, col), append(s.paths, at)
 		weights = append(weights, m.weight(name))
@@ -160,7 +164,9 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 	s.suppress.Weights = weights
 	if len(c.setup.Households.Index) > 0 {
 		if s.suppress.Known > 0 {
-			return nil, fmt.Errorf("%s.combinations: must not be given with household: each combination of all keys then is that of at least k households", c.at(i))
+			return nil,
+				fmt.Errorf(
+					"%s.combinations: must not be given with household: each combination of all keys then is that of at least k households", c.at(i))
 		}
 		word += " household"
 	}
@@ -190,8 +196,11 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	from := s.data.n
 	if (from+b.N)*len(s.columns) > 2*maxCells {
-		return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it holds a number for each cell of its keys in memory, at most %d; name fewer keys, or %s",
-			2*maxCells, instead)})
+		return c.refused(s.mask,
+			&decision.Refusal{
+				Text: fmt.Sprintf(
+					"must not be used on so many records: it holds a number for each cell of its keys in memory, at most %d; name fewer keys, or %s",
+					2*maxCells, instead)})
 	}
 	for k, col := range s.columns {
 		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
@@ -302,8 +311,12 @@ func (s *suppressStep) checkShare(hidden []uint16) *decision.Refusal {
 			}
 		}
 		if share := float64(lost) / float64(values); share > *s.params.MaxShare {
-			return &decision.Refusal{Path: "max_share", Text: fmt.Sprintf("is exceeded, and nothing is released: k = %d takes %s %% of the values of %s, at most %s %% may be set missing; "+
-				"recode the keys more coarsely in front of it, or ask for a smaller k", s.suppress.K, shareText(share), strconv.Quote(col.Name), shareText(*s.params.MaxShare))}
+			return &decision.Refusal{
+				Path: "max_share",
+				Text: fmt.Sprintf(
+					"is exceeded, and nothing is released: k = %d takes %s %% of the values of %s, at most %s %% may be set missing; "+
+						"recode the keys more coarsely in front of it, or ask for a smaller k", s.suppress.K, shareText(share),
+					strconv.Quote(col.Name), shareText(*s.params.MaxShare))}
 		}
 	}
 	return nil
@@ -398,7 +411,8 @@ func (m *Suppress) PublishedAction(p Published, _ string) Action {
 
 // Words implements Publishing.
 func (m *Suppress) Words(p Published, _ string) string {
-	s := "local suppression: cells of the keys were set missing where the combination of a record was rare, in that record or in others"
+	s :=
+		"local suppression: cells of the keys were set missing where the combination of a record was rare, in that record or in others"
 	if keys := p.list("keys"); keys != nil {
 		s += "; the keys are " + strings.Join(keys, ", ")
 	}
@@ -408,9 +422,12 @@ func (m *Suppress) Words(p Published, _ string) string {
 			of = p.Number(n) + " of the keys"
 		}
 		if p.Has("household") {
-			return s + fmt.Sprintf("; records that agree in all keys, a missing one being one like any other, are of at least %s households, and a key that is the same for all members of a household is missing for all or for none of them", p.Number(k))
+			return s +
+				fmt.Sprintf(
+					"; records that agree in all keys, a missing one being one like any other, are of at least %s households, and a key that is the same for all members of a household is missing for all or for none of them", p.Number(k))
 		}
-		s += fmt.Sprintf("; for whoever knows %s of a respondent at least %s records can be the respondent's", of, p.Number(k))
+		s += fmt.Sprintf("; for whoever knows %s of a respondent at least %s records can be the respondent's", of,
+			p.Number(k))
 		switch p.word("missing") {
 		case "any":
 			s += ", counting those whose missing cells may be the same"

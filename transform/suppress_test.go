@@ -189,7 +189,8 @@ func TestSuppressReachesK(t *testing.T) {
 				}
 			}
 			if got := fewest(in, out, known, strict); got < k {
-				t.Fatalf("trial %d, %s, k = %d by %d of %d keys: a respondent has %d candidates", trial, word, k, known, len(cards), got)
+				t.Fatalf("trial %d, %s, k = %d by %d of %d keys: a respondent has %d candidates", trial, word, k, known, len(cards),
+					got)
 			}
 			if got := c.Touched()[0].Records; got != int64(touched) {
 				t.Fatalf("trial %d: %d records changed, and %d counted", trial, touched, got)
@@ -255,7 +256,8 @@ func TestSuppressRefusals(t *testing.T) {
 		want string
 	}{
 		{&Suppress{K: ptr(6)}, "masks[0].suppress.k: must be at most the number of records, got 6"},
-		{&Suppress{K: ptr(3), MaxShare: ptr(0.1)}, "masks[0].suppress.max_share: is exceeded, and nothing is released: k = 3 takes 100 % of the values of \"a\", at most 10 %"},
+		{&Suppress{K: ptr(3), MaxShare: ptr(0.1)},
+			"masks[0].suppress.max_share: is exceeded, and nothing is released: k = 3 takes 100 % of the values of \"a\", at most 10 %"},
 	} {
 		tt.m.Keys = []string{"a", "b"}
 		c := chain(t, testSetup(t, columns...), mask(tt.m))
@@ -272,9 +274,13 @@ func TestSuppressRefusals(t *testing.T) {
 		}
 	}
 	for path, m := range map[string]*Suppress{
-		"keys": {K: ptr(3)}, "k": {Keys: []string{"a"}}, "importance.b": {Keys: []string{"a"}, K: ptr(2), Importance: map[string]float64{"b": 1}},
-		"importance.a": {Keys: []string{"a"}, K: ptr(2), Importance: map[string]float64{"a": 0}}, "max_share": {Keys: []string{"a"}, K: ptr(2), MaxShare: ptr(1.5)},
-		"missing": {Keys: []string{"a"}, K: ptr(2), Missing: "some"}, "combinations": {Keys: []string{"a", "b"}, K: ptr(2), Combinations: ptr(3)}, "keys[1]": {Keys: []string{"a", "a"}, K: ptr(2)},
+		"keys": {K: ptr(3)}, "k": {Keys: []string{"a"}},
+		"importance.b": {Keys: []string{"a"}, K: ptr(2), Importance: map[string]float64{"b": 1}},
+		"importance.a": {Keys: []string{"a"}, K: ptr(2), Importance: map[string]float64{"a": 0}},
+		"max_share":    {Keys: []string{"a"}, K: ptr(2), MaxShare: ptr(1.5)},
+		"missing":      {Keys: []string{"a"}, K: ptr(2), Missing: "some"},
+		"combinations": {Keys: []string{"a", "b"}, K: ptr(2), Combinations: ptr(3)},
+		"keys[1]":      {Keys: []string{"a", "a"}, K: ptr(2)},
 	} {
 		if ps := m.Check(); len(ps) != 1 || ps[0].Path != path {
 			t.Errorf("%s: %v", path, ps)
@@ -282,15 +288,19 @@ func TestSuppressRefusals(t *testing.T) {
 	}
 	k2 := &Suppress{Keys: []string{"a"}, K: ptr(2)}
 	for want, masks := range map[string][]Spec{
-		"[0].suppress.keys: must not be changed after this mask": {mask(k2), mask(&Noise{Columns: []string{"a"}, SD: amount(1)})},
-		"[0].suppress: must come after mask [2], a pram":         {mask(k2), mask(&Noise{Columns: []string{"b"}, SD: amount(1)}), mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})},
-		"[1].suppress.keys: \"a\" depends on mask [0]":           {mask(micro(2, "a", "b")), mask(k2)},
+		"[0].suppress.keys: must not be changed after this mask": {
+			mask(k2), mask(&Noise{Columns: []string{"a"}, SD: amount(1)})},
+		"[0].suppress: must come after mask [2], a pram": {
+			mask(k2), mask(&Noise{Columns: []string{"b"}, SD: amount(1)}),
+			mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})},
+		"[1].suppress.keys: \"a\" depends on mask [0]": {mask(micro(2, "a", "b")), mask(k2)},
 	} {
 		if ps := CheckSpecs(masks); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
 			t.Errorf("%v, want %s", ps, want)
 		}
 	}
-	for _, before := range []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(1)}), mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})} {
+	for _, before := range []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(1)}),
+		mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})} {
 		if ps := CheckSpecs([]Spec{before, mask(k2)}); len(ps) != 0 {
 			t.Errorf("in front of it: %v", ps)
 		}
@@ -332,7 +342,8 @@ func TestSuppressAtTheEdges(t *testing.T) {
 			t.Errorf("%s: a rejected record counts", word)
 		}
 	}
-	empty := chain(t, testSetup(t, testColumn{typ: arrow.PrimitiveTypes.Int64}), mask(&Suppress{Keys: []string{"a"}, K: &k}))
+	empty := chain(t, testSetup(t, testColumn{typ: arrow.PrimitiveTypes.Int64}),
+		mask(&Suppress{Keys: []string{"a"}, K: &k}))
 	if err := empty.EndSurvey(); err != nil {
 		t.Error(err)
 	}
@@ -343,16 +354,21 @@ func TestSuppressOfEveryType(t *testing.T) {
 	const n = 70
 	k := 3
 	build := map[arrow.DataType]func(b array.Builder, i int){
-		arrow.BinaryTypes.String:      func(b array.Builder, i int) { b.(*array.StringBuilder).Append(fmt.Sprint("category ", i)) },
+		arrow.BinaryTypes.String: func(b array.Builder, i int) {
+			b.(*array.StringBuilder).Append(fmt.Sprint("category ", i))
+		},
 		arrow.FixedWidthTypes.Boolean: func(b array.Builder, i int) { b.(*array.BooleanBuilder).Append(i%2 == 0) },
 		arrow.PrimitiveTypes.Date32:   func(b array.Builder, i int) { b.(*array.Date32Builder).Append(arrow.Date32(i)) },
-		arrow.BinaryTypes.StringView:  func(b array.Builder, i int) { b.(*array.StringViewBuilder).Append(fmt.Sprint("a longer category ", i)) },
+		arrow.BinaryTypes.StringView: func(b array.Builder, i int) {
+			b.(*array.StringViewBuilder).Append(fmt.Sprint("a longer category ", i))
+		},
 		&arrow.Decimal128Type{Precision: 9, Scale: 2}: func(b array.Builder, i int) {
 			if err := b.(*array.Decimal128Builder).AppendValueFromString(fmt.Sprint(i, ".50")); err != nil {
 				t.Fatal(err)
 			}
 		},
-		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}: func(b array.Builder, i int) {
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}: func(
+			b array.Builder, i int) {
 			if err := b.(*array.BinaryDictionaryBuilder).AppendString(fmt.Sprint(i)); err != nil {
 				t.Fatal(err)
 			}
@@ -363,7 +379,8 @@ func TestSuppressOfEveryType(t *testing.T) {
 		in[n-1][0], in[64][1] = 3, 3 // rare ones, in the last place and across a word of bits
 		setup := Setup{Key: testKey(t, 1), Window: 1}
 		for c, name := range names(2) {
-			setup.Columns = append(setup.Columns, ColumnInfo{Name: name, Index: c, Field: microdata.Field{Name: name, Type: typ}, Decimals: -1})
+			setup.Columns = append(setup.Columns,
+				ColumnInfo{Name: name, Index: c, Field: microdata.Field{Name: name, Type: typ}, Decimals: -1})
 		}
 		in.arrays(t, typ, put, setup, k)
 	}

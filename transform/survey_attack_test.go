@@ -47,30 +47,62 @@ func TestSurveysThatSayWhatCannotBe(t *testing.T) {
 	}
 	any := func(s *datasetSwap) *combo { return some(s, func(m *combo) bool { return len(m.heads) > 1 }) }
 	sampled := func(s *datasetSwap) *combo { return some(s, func(m *combo) bool { return len(m.records) > 0 }) }
-	all, half, unique := mask(swapMask("random", "dataset", 1)), mask(swapMask("random", "dataset", 0.5)), mask(swapMask("unique", "dataset", 0.9))
+	all, half, unique := mask(swapMask("random", "dataset", 1)), mask(swapMask("random", "dataset", 0.5)),
+		mask(swapMask("unique", "dataset", 0.9))
 	for name, c := range map[string]struct {
 		swap   Spec
 		change func(s *datasetSwap)
 		want   error
 	}{
-		"nothing":                 {swap: all, change: func(*datasetSwap) {}},
-		"nothing of unique":       {swap: unique, change: func(*datasetSwap) {}},
-		"a record before":         {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = 19 }, want: decision.ErrOtherRecords},
-		"a record behind":         {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = 60 }, want: decision.ErrOtherRecords},
-		"a record below 0":        {swap: all, change: func(s *datasetSwap) { any(s).heads[0].row = -5 }, want: decision.ErrOtherRecords},
-		"a sampled record behind": {swap: half, change: func(s *datasetSwap) { sampled(s).records[0].row = 60 }, want: decision.ErrOtherRecords},
-		"another file":            {swap: all, change: func(s *datasetSwap) { s.sources.list[0].stream = 7 }, want: decision.ErrOtherRecords},
-		"a scope":                 {swap: all, change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: decision.ErrOtherRecords},
-		"a record twice":          {swap: all, change: func(s *datasetSwap) { m := any(s); m.heads[1] = m.heads[0] }, want: errRecordTwice},
-		"a record in two places":  {swap: half, change: func(s *datasetSwap) { r := any(s).heads[0]; sampled(s).records[0].row = r.row }, want: errRecordTwice},
-		"more than are kept":      {swap: all, change: func(s *datasetSwap) { any(s).count++ }, want: decision.ErrDamaged},
-		"fewer than are kept":     {swap: all, change: func(s *datasetSwap) { any(s).count = 1 }, want: decision.ErrDamaged},
-		"more than there are":     {swap: unique, change: func(s *datasetSwap) { some(s, func(m *combo) bool { return m.count >= matching.Reserves }).count = 41 }, want: decision.ErrOtherRecords},
-		"2^63 records":            {swap: unique, change: func(s *datasetSwap) { s.combos[0].count = -1 << 63 }, want: decision.ErrOtherRecords},
-		"other keys":              {swap: all, change: func(s *datasetSwap) { m := any(s); m.group = (m.group + 1) % 2 }, want: decision.ErrDamaged},
-		"no keys":                 {swap: all, change: func(s *datasetSwap) { any(s).group = 1 << 30 }, want: decision.ErrDamaged},
-		"tails":                   {swap: half, change: func(s *datasetSwap) { any(s).heads[0].coin = ^uint64(0) }, want: decision.ErrDamaged},
-		"heads":                   {swap: half, change: func(s *datasetSwap) { sampled(s).records[0].coin = 0 }, want: decision.ErrDamaged},
+		"nothing":           {swap: all, change: func(*datasetSwap) {}},
+		"nothing of unique": {swap: unique, change: func(*datasetSwap) {}},
+		"a record before": {swap: all, change: func(s *datasetSwap) {
+			any(s).heads[0].row = 19
+		}, want: decision.ErrOtherRecords},
+		"a record behind": {swap: all, change: func(s *datasetSwap) {
+			any(s).heads[0].row = 60
+		}, want: decision.ErrOtherRecords},
+		"a record below 0": {swap: all, change: func(s *datasetSwap) {
+			any(s).heads[0].row = -5
+		}, want: decision.ErrOtherRecords},
+		"a sampled record behind": {swap: half, change: func(s *datasetSwap) {
+			sampled(s).records[0].row = 60
+		}, want: decision.ErrOtherRecords},
+		"another file": {swap: all, change: func(s *datasetSwap) {
+			s.sources.list[0].stream = 7
+		}, want: decision.ErrOtherRecords},
+		"a scope": {swap: all, change: func(s *datasetSwap) {
+			s.sources.list[0].scope = "canary"
+		}, want: decision.ErrOtherRecords},
+		"a record twice": {swap: all, change: func(s *datasetSwap) {
+			m := any(s)
+			m.heads[1] = m.heads[0]
+		}, want: errRecordTwice},
+		"a record in two places": {swap: half, change: func(s *datasetSwap) {
+			r := any(s).heads[0]
+			sampled(s).records[0].row = r.row
+		}, want: errRecordTwice},
+		"more than are kept":  {swap: all, change: func(s *datasetSwap) { any(s).count++ }, want: decision.ErrDamaged},
+		"fewer than are kept": {swap: all, change: func(s *datasetSwap) { any(s).count = 1 }, want: decision.ErrDamaged},
+		"more than there are": {swap: unique, change: func(s *datasetSwap) {
+			some(s, func(m *combo) bool { return m.count >= matching.Reserves }).count = 41
+		}, want: decision.ErrOtherRecords},
+		"2^63 records": {swap: unique, change: func(s *datasetSwap) {
+			s.combos[0].count = -1 << 63
+		}, want: decision.ErrOtherRecords},
+		"other keys": {swap: all, change: func(s *datasetSwap) {
+			m := any(s)
+			m.group = (m.group + 1) % 2
+		}, want: decision.ErrDamaged},
+		"no keys": {swap: all, change: func(s *datasetSwap) {
+			any(s).group = 1 << 30
+		}, want: decision.ErrDamaged},
+		"tails": {swap: half, change: func(s *datasetSwap) {
+			any(s).heads[0].coin = ^uint64(0)
+		}, want: decision.ErrDamaged},
+		"heads": {swap: half, change: func(s *datasetSwap) {
+			sampled(s).records[0].coin = 0
+		}, want: decision.ErrDamaged},
 		"heads of unique": {swap: unique, change: func(s *datasetSwap) {
 			m := some(s, func(m *combo) bool { return m.count > matching.Reserves })
 			m.heads, m.records = m.records[:1], m.records[1:]
@@ -102,13 +134,25 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 		want   error
 		late   bool // when they are applied
 	}{
-		"nothing":                   {change: func(*datasetSwap) {}},
-		"a record behind":           {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = 60 }, stream: Stretch{0, 0, 99}, want: decision.ErrOtherRecords},
-		"a record before":           {change: func(s *datasetSwap) { s.moves[0][0].row = 3 }, stream: Stretch{0, 0, 99}, want: decision.ErrOtherRecords},
-		"a record twice":            {change: func(s *datasetSwap) { s.moves[0][1].row = s.moves[0][0].row }, want: errRecordTwice},
-		"not in order":              {change: func(s *datasetSwap) { s.moves[0][2].row = s.moves[0][0].row }, want: decision.ErrDamaged},
-		"the last one not in order": {change: func(s *datasetSwap) { s.moves[0][len(s.moves[0])-1].row = s.moves[0][0].row }, want: decision.ErrDamaged},
-		"a scope":                   {change: func(s *datasetSwap) { s.sources.list[0].scope = "canary" }, want: decision.ErrOtherRecords},
+		"nothing": {change: func(*datasetSwap) {}},
+		"a record behind": {change: func(s *datasetSwap) {
+			s.moves[0][len(s.moves[0])-1].row = 60
+		}, stream: Stretch{0, 0, 99}, want: decision.ErrOtherRecords},
+		"a record before": {change: func(s *datasetSwap) {
+			s.moves[0][0].row = 3
+		}, stream: Stretch{0, 0, 99}, want: decision.ErrOtherRecords},
+		"a record twice": {change: func(s *datasetSwap) {
+			s.moves[0][1].row = s.moves[0][0].row
+		}, want: errRecordTwice},
+		"not in order": {change: func(s *datasetSwap) {
+			s.moves[0][2].row = s.moves[0][0].row
+		}, want: decision.ErrDamaged},
+		"the last one not in order": {change: func(s *datasetSwap) {
+			s.moves[0][len(s.moves[0])-1].row = s.moves[0][0].row
+		}, want: decision.ErrDamaged},
+		"a scope": {change: func(s *datasetSwap) {
+			s.sources.list[0].scope = "canary"
+		}, want: decision.ErrOtherRecords},
 		"a source twice": {change: func(s *datasetSwap) {
 			s.sources.list, s.moves = append(s.sources.list, s.sources.list[0]), append(s.moves, s.moves[0])
 		}, want: decision.ErrDamaged},
@@ -166,7 +210,8 @@ func TestWhatIsPlausible(t *testing.T) {
 		want                  bool
 	}{
 		{false, 9, 3, 4, true}, {false, 9, 6, 3, true}, {false, 9, 9, 0, true}, {true, 9, 0, 4, true}, {true, 2, 0, 2, true},
-		{false, 9, 10, 4, false}, {false, 9, 3, 3, false}, {false, 9, 6, 4, false}, {true, 9, 1, 4, false}, {true, 9, 9, 0, false}, {true, 2, 0, 3, false},
+		{false, 9, 10, 4, false}, {false, 9, 3, 3, false}, {false, 9, 6, 4, false}, {true, 9, 1, 4, false},
+		{true, 9, 9, 0, false}, {true, 2, 0, 3, false},
 	} {
 		s := newDatasetSwap(swapColumns{Policy: matching.Policy{Unique: c.unique}})
 		if got := s.plausible(c.count, c.heads, c.records); got != c.want {
@@ -193,22 +238,33 @@ func TestValuesOfAnotherForm(t *testing.T) {
 		value swapColumn
 		want  error
 	}{
-		"a text":              {microdata.Column{Array: texts}, swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: []byte("abc")}, nil},
-		"a number for a text": {microdata.Column{Array: texts}, swapColumn{numbers: []float64{1}, nulls: []bool{false}}, decision.ErrDamaged},
-		"4 bytes":             {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{4}, nulls: []bool{false}, bytes: make([]byte, 4)}, nil},
-		"a null":              {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{0}, nulls: []bool{true}}, nil},
-		"3 bytes":             {microdata.Column{Array: integers}, swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: make([]byte, 3)}, decision.ErrDamaged},
-		"a truth":             {microdata.Column{Array: truths}, swapColumn{starts: []uint64{0}, lengths: []uint32{1}, nulls: []bool{false}, bytes: make([]byte, 1)}, nil},
-		"two truths":          {microdata.Column{Array: truths}, swapColumn{starts: []uint64{0}, lengths: []uint32{2}, nulls: []bool{false}, bytes: make([]byte, 2)}, decision.ErrDamaged},
+		"a text": {microdata.Column{Array: texts},
+			swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: []byte("abc")}, nil},
+		"a number for a text": {microdata.Column{Array: texts}, swapColumn{numbers: []float64{1}, nulls: []bool{false}},
+			decision.ErrDamaged},
+		"4 bytes": {microdata.Column{Array: integers},
+			swapColumn{starts: []uint64{0}, lengths: []uint32{4}, nulls: []bool{false}, bytes: make([]byte, 4)}, nil},
+		"a null": {microdata.Column{Array: integers},
+			swapColumn{starts: []uint64{0}, lengths: []uint32{0}, nulls: []bool{true}}, nil},
+		"3 bytes": {microdata.Column{Array: integers},
+			swapColumn{starts: []uint64{0}, lengths: []uint32{3}, nulls: []bool{false}, bytes: make([]byte, 3)},
+			decision.ErrDamaged},
+		"a truth": {microdata.Column{Array: truths},
+			swapColumn{starts: []uint64{0}, lengths: []uint32{1}, nulls: []bool{false}, bytes: make([]byte, 1)}, nil},
+		"two truths": {microdata.Column{Array: truths},
+			swapColumn{starts: []uint64{0}, lengths: []uint32{2}, nulls: []bool{false}, bytes: make([]byte, 2)},
+			decision.ErrDamaged},
 	} {
 		if err := c.value.fits(&c.col, []move{{}}); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
 	for want, of := range map[int][]arrow.DataType{
-		0: {arrow.BinaryTypes.String, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}},
+		0: {arrow.BinaryTypes.String,
+			&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}},
 		1: {arrow.FixedWidthTypes.Boolean, arrow.PrimitiveTypes.Int8},
-		8: {arrow.PrimitiveTypes.Float64, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.PrimitiveTypes.Int64}},
+		8: {arrow.PrimitiveTypes.Float64,
+			&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.PrimitiveTypes.Int64}},
 	} {
 		for _, typ := range of {
 			if got := cellWidth(typ); got != want {
@@ -233,7 +289,8 @@ func FuzzSurveysInParts(f *testing.F) {
 		f.Fatal(err)
 	}
 	found, err := part.MarshalSurvey()
-	if err = errors.Join(err, whole.MergeSurvey(found, of), d.MergeSurvey(displaced.MarshalSurvey(), 30), whole.EndSurvey()); err != nil {
+	if err = errors.Join(err, whole.MergeSurvey(found, of), d.MergeSurvey(displaced.MarshalSurvey(), 30),
+		whole.EndSurvey()); err != nil {
 		f.Fatal(err)
 	}
 	d.EndSurvey()

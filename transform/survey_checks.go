@@ -130,8 +130,11 @@ func (s *datasetSwap) bounded(c *Chain) error {
 	if s.kept <= s.most {
 		return nil
 	}
-	return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
-		s.most, InsteadOf(c.masks[s.mask].Params))})
+	return c.refused(s.mask,
+		&decision.Refusal{
+			Text: fmt.Sprintf(
+				"must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
+				s.most, InsteadOf(c.masks[s.mask].Params))})
 }
 
 func (s *datasetSwap) of() int { return s.mask }

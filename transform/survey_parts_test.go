@@ -37,7 +37,9 @@ func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, column
 	for i, end := range ends {
 		var err error
 		half := int64(end-from) / 2
-		decided[i], err = whole.MarshalDecisions([]Stretch{{0, int64(from), half}, {1, 0, int64(end)}, {0, int64(from) + half, int64(end-from) - half}})
+		decided[i],
+			err = whole.MarshalDecisions(
+			[]Stretch{{0, int64(from), half}, {1, 0, int64(end)}, {0, int64(from) + half, int64(end-from) - half}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +57,8 @@ func TestSurveysInParts(t *testing.T) {
 	columns[3].null = []int{9, 10, 2999} // of the attribute
 	setup := testSetup(t, columns...)
 	noise := mask(&Noise{Columns: []string{"f"}, SD: &Amount{Value: 2}})
-	other := mask(&Swap{Keys: []string{"e"}, Attribute: "b", Columns: []string{"f"}, Rate: ptr(0.2), Policy: "random", Scope: "dataset"})
+	other := mask(&Swap{Keys: []string{"e"}, Attribute: "b", Columns: []string{"f"}, Rate: ptr(0.2), Policy: "random",
+		Scope: "dataset"})
 	for name, masks := range map[string][]Spec{
 		"random":     {mask(swapMask("random", "dataset", 0.7))},
 		"unique":     {mask(swapMask("unique", "dataset", 0.9))},
@@ -159,7 +162,8 @@ func TestSurveysInPartsThatAreNone(t *testing.T) {
 	if _, err := whole.MarshalDecisions(nil); err == nil {
 		t.Error("decided before the end")
 	}
-	for name, mask := range map[string]Spec{"no survey": mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}), "ranks": mask(&RankSwap{Columns: []string{"a"}, P: ptr(0.1)})} {
+	for name, mask := range map[string]Spec{"no survey": mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}),
+		"ranks": mask(&RankSwap{Columns: []string{"a"}, P: ptr(0.1)})} {
 		c := chain(t, setup, mask)
 		_, err := c.MarshalSurvey()
 		if err == nil || c.MergeSurvey(found, nil) == nil || c.UseDecisions(decided, nil) == nil || c.SurveysInParts() {

@@ -61,7 +61,8 @@ func (list textRecords) block(from, to int, odd func(i int) bool) *microdata.Blo
 func textSetup(t *testing.T) Setup {
 	setup := Setup{Key: testKey(t, 1), Window: 1 << 20}
 	for i, name := range names(4) {
-		setup.Columns = append(setup.Columns, ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}})
+		setup.Columns = append(setup.Columns,
+			ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}})
 	}
 	return setup
 }
@@ -161,7 +162,9 @@ func TestDisplacementOfTextsInParts(t *testing.T) {
 	}
 	odd := func(i int) bool { return list[i][2] == "rejected key" || i%29 == 0 }
 	setup := textSetup(t)
-	setup.Columns[0] = ColumnInfo{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, Decimals: 2, SD: 120, Mean: 200}
+	setup.Columns[0] = ColumnInfo{Name: "a", Index: 0,
+		Field: microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, Decimals: 2, SD: 120,
+		Mean: 200}
 	blocks := func(from, to int) *microdata.Block {
 		b := list.block(from, to, odd)
 		v := b.Columns[0].Alloc(to-from, false)
@@ -172,7 +175,8 @@ func TestDisplacementOfTextsInParts(t *testing.T) {
 		return b
 	}
 	of := func() *displacement.Displacer {
-		return chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))).Displacer()
+		return chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(3)}),
+			mask(swapMask("random", "dataset", 0.7))).Displacer()
 	}
 	tell := func(d *displacement.Displacer, from, to int) (all []microdata.Moved) {
 		b := blocks(from, to)
@@ -181,7 +185,8 @@ func TestDisplacementOfTextsInParts(t *testing.T) {
 		}
 		m := &b.Columns[0].Moved
 		for i := range b.N {
-			all = append(all, microdata.Moved{Stay: m.Stay[i : i+1], Square: m.Square[i : i+1], Noise: m.Noise[i : i+1], Weight: m.Weight[i : i+1], Total: m.Total[i : i+1],
+			all = append(all, microdata.Moved{Stay: m.Stay[i : i+1], Square: m.Square[i : i+1], Noise: m.Noise[i : i+1],
+				Weight: m.Weight[i : i+1], Total: m.Total[i : i+1],
 				Likeliest: m.Likeliest[i : i+1], Mean: m.Mean[i : i+1]})
 		}
 		return all

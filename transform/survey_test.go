@@ -56,12 +56,14 @@ func TestPreparedSurveysReleaseTheSame(t *testing.T) {
 		return m
 	}
 	for name, masks := range map[string][]Spec{
-		"noise on what is moved":        {noise("a", "a"), mask(swapMask("random", "dataset", 0.7))},
-		"and on a column that is not":   {noise("a", "e"), noise("b", "a"), mask(swapMask("random", "dataset", 0.7))},
-		"on that one behind it too":     {noise("b", "e"), mask(swapMask("unique", "dataset", 1)), noise("c", "e")},
-		"on a key, which it looks at":   {noise("k", "b"), mask(swapMask("random", "dataset", 0.7))},
-		"on the attribute and a clip":   {noise("k", "d"), mask(&Round{Columns: []string{"d"}, Base: ptr(2.0)}), mask(swapMask("random", "dataset", 0.7))},
-		"one that reads what is masked": {mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}), mask(swapMask("random", "dataset", 0.7))},
+		"noise on what is moved":      {noise("a", "a"), mask(swapMask("random", "dataset", 0.7))},
+		"and on a column that is not": {noise("a", "e"), noise("b", "a"), mask(swapMask("random", "dataset", 0.7))},
+		"on that one behind it too":   {noise("b", "e"), mask(swapMask("unique", "dataset", 1)), noise("c", "e")},
+		"on a key, which it looks at": {noise("k", "b"), mask(swapMask("random", "dataset", 0.7))},
+		"on the attribute and a clip": {noise("k", "d"), mask(&Round{Columns: []string{"d"}, Base: ptr(2.0)}),
+			mask(swapMask("random", "dataset", 0.7))},
+		"one that reads what is masked": {mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}),
+			mask(swapMask("random", "dataset", 0.7))},
 	} {
 		one, parts := chain(t, setup, masks...), chain(t, setup, masks...)
 		surveyed(t, one, 4000, columns...)
@@ -114,7 +116,8 @@ func TestWhatASurveyNeedNotSee(t *testing.T) {
 		masks []Spec
 		want  []bool
 	}{
-		{[]Spec{noise("1", "e"), noise("2", "a"), noise("3", "b"), noise("4", "d"), swap, noise("5", "e")}, []bool{true, false, false, false, false}},
+		{[]Spec{noise("1", "e"), noise("2", "a"), noise("3", "b"), noise("4", "d"), swap, noise("5", "e")},
+			[]bool{true, false, false, false, false}},
 		{[]Spec{noise("1", "a"), noise("2", "e"), noise("3", "e"), swap}, []bool{false, true, true, false}},
 		{[]Spec{noise("1", "e"), noise("2", "e", "a"), swap}, []bool{false, false, false}}, // all columns of one mask count
 		{[]Spec{noise("1", "e"), noise("2", "a")}, []bool{}},
@@ -139,7 +142,8 @@ func TestSwapsFitInMemory(t *testing.T) {
 		}
 		whole, first, second := of(), of(), of()
 		one := whole.Survey(block(0, 400, columns...))
-		if err := errors.Join(first.Survey(block(0, 200, columns...)), second.Survey(block(200, 400, columns...))); err != nil {
+		if err := errors.Join(first.Survey(block(0, 200, columns...)), second.Survey(block(200, 400, columns...))); err !=
+			nil {
 			t.Fatal(err)
 		}
 		found, err := second.MarshalSurvey()

@@ -44,7 +44,9 @@ func (m *Swap) Check() check.Problems {
 // Describe implements Params.
 func (m *Swap) Describe() Description {
 	return Description{
-		Scope: m.reach(), Reads: m.readColumns(), MovesOnly: true, LeavesAll: func() bool { return m.Rate != nil && *m.Rate == 0 },
+		Scope: m.reach(), Reads: m.readColumns(), MovesOnly: true, LeavesAll: func() bool {
+			return m.Rate != nil && *m.Rate == 0
+		},
 		Axis:       Axis{Rank: 2, Field: "rate", From: Amount{Value: 0.05}, To: Amount{Value: 1}},
 		Parameters: m.parameters, Action: m.action, Published: m, Instead: "scope window",
 		among: m.checkAmong, exchanges: m.exchanges, inParts: true,
@@ -99,18 +101,21 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 		window = 0
 	}
 	done := part("swap "+policy, *m.Rate, window) +
-		c.digestOf("keys", sorted(m.Keys)...) + c.digestOf("attribute", m.Attribute) + c.digestOf("columns", sorted(m.Columns)...)
+		c.digestOf("keys", sorted(m.Keys)...) + c.digestOf("attribute", m.Attribute) +
+		c.digestOf("columns", sorted(m.Columns)...)
 	if m.dataset() {
 		done += part("ordered")
 	}
-	s.order, s.partner, s.coin = c.streamNamed(i, "order", done), c.streamNamed(i, "partner", done), c.streamNamed(i, "coin", done)
+	s.order, s.partner, s.coin = c.streamNamed(i, "order", done), c.streamNamed(i, "partner", done),
+		c.streamNamed(i, "coin", done)
 	for _, name := range m.Reads() {
 		info := c.info(name)
 		if info == nil {
 			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
 		}
 		if !coding.Movable(info.Field.Type) {
-			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(info.Field.Type))
+			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name),
+				microdata.TypeName(info.Field.Type))
 		}
 		s.keys = append(s.keys, info.Index)
 	}
@@ -120,7 +125,8 @@ func (m *Swap) compile(c *Chain, i int) (step, error) {
 			continue
 		}
 		if !coding.Movable(col.Field.Type) {
-			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
+			return nil, fmt.Errorf("%s.columns: column %s must have a scalar type to be exchanged, got %s", c.at(i),
+				strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		c.addToHistory(i, col, done)
 		s.protected, s.exchanged = append(s.protected, col), append(s.exchanged, col.Index)
@@ -153,7 +159,8 @@ func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 	// A block of a stream is one window or several. Where it starts depends on the
 	// records that were there when a transaction began, so only a file's is checked.
 	if file := b.Scope == "" && b.Places == nil; file && b.First%int64(window) != 0 {
-		return fmt.Errorf("%s: a block must start at a multiple of the window of %d records, got record %d", c.at(s.mask), window, b.First)
+		return fmt.Errorf("%s: a block must start at a multiple of the window of %d records, got record %d", c.at(s.mask),
+			window, b.First)
 	}
 	sw := &w.swap
 	sw.pairs = sw.pairs[:0]
@@ -258,7 +265,8 @@ func (m *Swap) action(string, float64) Action {
 	if m.Rate == nil {
 		return nil
 	}
-	return Exchange{Keys: m.Keys, Attribute: m.Attribute, Columns: m.Columns, Rate: *m.Rate, Unique: m.unique(), Dataset: m.dataset()}
+	return Exchange{Keys: m.Keys, Attribute: m.Attribute, Columns: m.Columns, Rate: *m.Rate, Unique: m.unique(),
+		Dataset: m.dataset()}
 }
 
 // PublishedAction implements Publishing. Which columns are exchanged together is

@@ -111,7 +111,8 @@ func TestPairingOfHeads(t *testing.T) {
 			words = 9 // ties
 		}
 		share := []float64{0.1, 0.5, 1}[round%3]
-		s := &datasetSwap{swapColumns: swapColumns{Policy: matching.Policy{Rate: 0.5}}, combos: make([]combo, combos), values: make([]swapColumn, 1)}
+		s := &datasetSwap{swapColumns: swapColumns{Policy: matching.Policy{Rate: 0.5}}, combos: make([]combo, combos),
+			values: make([]swapColumn, 1)}
 		counts := make([]int, combos)
 		byGroup := make([][]*keptRecord, groups)
 		skewed := r.IntN(2) == 0
@@ -121,7 +122,8 @@ func TestPairingOfHeads(t *testing.T) {
 				code = min(code, r.IntN(combos), r.IntN(combos))
 			}
 			k := &keptRecord{combo: code, heads: r.Float64() < share, place: place{stream: r.IntN(1 + round%3), row: int64(i)}}
-			k.swapRecord = swapRecord{order: r.Uint64N(words), partner: r.Uint64(), coin: r.Uint64(), row: int64(i), value: uint32(s.kept)}
+			k.swapRecord = swapRecord{order: r.Uint64N(words), partner: r.Uint64(), coin: r.Uint64(), row: int64(i),
+				value: uint32(s.kept)}
 			k.source = s.sources.numbered(place{stream: k.place.stream})
 			m := &s.combos[code]
 			m.group = int32(code % groups)

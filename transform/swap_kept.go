@@ -81,7 +81,8 @@ type swapColumn struct {
 	bytes   []byte
 	nulls   []bool
 
-	vector microdata.Vector                   // of the block that is read; empty if it does not have the column, as in replicates
+	// of the block that is read; empty if it does not have the column, as in replicates
+	vector microdata.Vector
 	text   func(i int) (v []byte, valid bool) // instead of vector, if the column is an array
 }
 

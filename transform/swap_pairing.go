@@ -98,7 +98,8 @@ func (s *datasetSwap) inOrder(group []int32, least func(m *combo) swapRecord) []
 
 // pairUp takes for each candidate, which is in the pool, a partner from the pool. If exchange is true
 // for the candidate's coin, the two are exchanged: the values that they receive are appended to moves.
-func pairUp(moves []move, candidates []candidate, all *pool, exchange func(coin uint64) bool, stop decision.Stop) []move {
+func pairUp(moves []move, candidates []candidate, all *pool, exchange func(coin uint64) bool,
+	stop decision.Stop) []move {
 	all.start()
 	for i, c := range candidates {
 		if stop.At(i) {

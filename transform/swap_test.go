@@ -16,7 +16,8 @@ import (
 // attribute.
 func swapData(n int, seed uint64, keys, regions int) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 2))
-	columns := []testColumn{floats(0, make([]float64, n)...), floats(0, make([]float64, n)...), floats(0, make([]float64, n)...), floats(0, make([]float64, n)...)}
+	columns := []testColumn{floats(0, make([]float64, n)...), floats(0, make([]float64, n)...),
+		floats(0, make([]float64, n)...), floats(0, make([]float64, n)...)}
 	for i := range n {
 		columns[0].values[i] = float64(i + 1)
 		columns[1].values[i] = float64(r.IntN(keys))
@@ -27,7 +28,8 @@ func swapData(n int, seed uint64, keys, regions int) []testColumn {
 }
 
 func swapMask(policy, scope string, rate float64) *Swap {
-	return &Swap{Keys: []string{"b", "c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: policy, Scope: scope}
+	return &Swap{Keys: []string{"b", "c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: policy,
+		Scope: scope}
 }
 
 // surveyed returns the chain after a first pass over the columns in blocks.
@@ -146,7 +148,8 @@ func TestSwapWindowsInBlocks(t *testing.T) {
 // a free record of its group that it could have been exchanged with.
 func TestSwapRateOneIsExhaustive(t *testing.T) {
 	columns := swapData(3000, 4, 100, 3)
-	for _, tt := range []struct{ policy, scope string }{{"unique", ""}, {"random", ""}, {"unique", "dataset"}, {"random", "dataset"}} {
+	for _, tt := range []struct{ policy, scope string }{{"unique", ""}, {"random", ""}, {"unique", "dataset"},
+		{"random", "dataset"}} {
 		c := chain(t, testSetup(t, columns...), mask(swapMask(tt.policy, tt.scope, 1)))
 		if tt.scope == "dataset" {
 			surveyed(t, c, 700, columns...)
@@ -319,7 +322,8 @@ func TestSwapReplicates(t *testing.T) {
 		m := swapMask("unique", scope, 0.5)
 		m.Columns = []string{"a", "e"}
 		setup := testSetup(t, columns...)
-		setup.Columns = append(setup.Columns, ColumnInfo{Name: "e", Index: 4, Field: microdata.Field{Name: "e", Type: arrow.BinaryTypes.String}})
+		setup.Columns = append(setup.Columns,
+			ColumnInfo{Name: "e", Index: 4, Field: microdata.Field{Name: "e", Type: arrow.BinaryTypes.String}})
 		c := chain(t, setup, mask(m))
 		var releases [][]float64
 		for _, r := range []*Chain{c.Replicate(1), c.Replicate(2), c.Replicate(1)} {

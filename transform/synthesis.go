@@ -50,7 +50,10 @@ func (s *synthesis) maskAll(g *gatheredData) *decision.Refusal {
 		return err
 	}
 	s.shape = fitOnce(g.trials(s.fits), fitKey{of: s.of, what: fitShapes}, g.stop, func() []shape { return s.shapes(g) })
-	if !g.trial && s.leaf == 0 && (slices.Contains(s.categories, true) || slices.ContainsFunc(s.shape, func(of shape) bool { return of.spikes != nil })) {
+	if !g.trial && s.leaf == 0 &&
+		(slices.Contains(s.categories, true) || slices.ContainsFunc(s.shape, func(of shape) bool {
+			return of.spikes != nil
+		})) {
 		s.identify(g) // models of categories are cached
 	}
 	original := make([][]float64, len(g.values))
@@ -81,9 +84,9 @@ func (s *synthesis) identify(g *gatheredData) {
 }
 
 // column draws column k for the records of a stratum. A missing value stays missing. The model
-// is fitted to the original values of the records that are not held out, meet no rule for the column, and have values in all
-// columns of on, the columns before k, and k. It is applied to on and to the released values of
-// the columns before k, in which a missing value counts as the mean.
+// is fitted to the original values of the records that are not held out, meet no rule for the column, and have values
+// in all columns of on, the columns before k, and k. It is applied to on and to the released values of the columns
+// before k, in which a missing value counts as the mean.
 func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, k int) *decision.Refusal {
 	if len(rows) == 0 {
 		return nil
@@ -114,7 +117,8 @@ func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, 
 }
 
 // drawNumbers draws a column of numbers: which records have a spike, and then the values of the others.
-func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *decision.Refusal {
+func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fitted []int32, k int,
+	by modelled) *decision.Refusal {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
@@ -171,7 +175,8 @@ type numbersFit struct {
 	determined     bool
 }
 
-func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds extent, stop decision.Stop) (fit numbersFit) {
+func (s *synthesis) fitNumbers(y []float64, fitted []int32, by modelled, bounds extent, stop decision.Stop) (
+	fit numbersFit) {
 	var free, sd float64
 	cores.Each(3, func(part int) {
 		switch part {
@@ -224,16 +229,17 @@ func residualsOf(model *models.Linear, spread float64) residualDraw {
 	}
 }
 
-// Numbers of records, and of draws for each of them, from which recentredFor computes: the mean of so many is known to 1/100 of an
-// SD, and the difference that bounds make to it far better.
+// Numbers of records, and of draws for each of them, from which recentredFor computes: the mean of so many is known to
+// 1/100 of an SD, and the difference that bounds make to it far better.
 const (
 	recentredRecords = 1000
 	recentredDraws   = 16
 )
 
-// recentredFor is recentred for the draws of a model, for some of the records that it is fitted to, evenly from first to last, with
-// residuals and noise of all sizes.
-func (e extent) recentredFor(model *models.Linear, x []models.Predictor, fitted []int32, draw residualDraw, stop decision.Stop) float64 {
+// recentredFor is recentred for the draws of a model, for some of the records that it is fitted to, evenly from first
+// to last, with residuals and noise of all sizes.
+func (e extent) recentredFor(model *models.Linear, x []models.Predictor, fitted []int32, draw residualDraw,
+	stop decision.Stop) float64 {
 	if e == everywhere {
 		return 0
 	}
@@ -246,7 +252,8 @@ func (e extent) recentredFor(model *models.Linear, x []models.Predictor, fitted 
 	for i := 0; i < len(fitted); i += every {
 		m := model.At(x, fitted[i])
 		for _, z := range normals {
-			_, u := math.Modf(float64(len(draws)) * 0.6180339887498949) // the golden section spreads them evenly, and not in step with z
+			// the golden section spreads them evenly, and not in step with z
+			_, u := math.Modf(float64(len(draws)) * 0.6180339887498949)
 			draws = append(draws, m+draw(uint64(u*(1<<53))<<11, z))
 		}
 	}
@@ -264,7 +271,9 @@ func (s *synthesis) need(by modelled) int {
 // completeOf returns the records of rows that have the explained value and all predictors.
 func completeOf(rows []int32, explained []float64, by []models.Predictor) (complete []int32) {
 	for _, r := range rows {
-		if y := explained[r]; y == y && !slices.ContainsFunc(by, func(x models.Predictor) bool { return x.At(r) != x.At(r) }) {
+		if y := explained[r]; y == y && !slices.ContainsFunc(by, func(x models.Predictor) bool {
+			return x.At(r) != x.At(r)
+		}) {
 			complete = append(complete, r)
 		}
 	}
@@ -277,8 +286,11 @@ func normalOf(word uint64) float64 {
 }
 
 func tooFewFor(at, name string, need, got int) *decision.Refusal {
-	return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
-		"name fewer columns in by or on, or leave it out", need, name, got)}
+	return &decision.Refusal{
+		Path: at,
+		Text: fmt.Sprintf(
+			"must have at least %d records, in each stratum, with values in it, in those before it and in on: %s has %d; "+
+				"name fewer columns in by or on, or leave it out", need, name, got)}
 }
 
 // oneValue reports whether all records of rows have the same value. Their SD might not be 0,
@@ -288,7 +300,10 @@ func oneValue(values []float64, rows []int32) bool {
 }
 
 func determined(at, name string) *decision.Refusal {
-	return &decision.Refusal{Path: at, Text: fmt.Sprintf("must not be determined by on, nor be one value alone in a stratum, or one category alone of as many records as a leaf has (5 by regressions): %s would leave as it is; leave it out, or name other columns in on or by", name)}
+	return &decision.Refusal{
+		Path: at,
+		Text: fmt.Sprintf(
+			"must not be determined by on, nor be one value alone in a stratum, or one category alone of as many records as a leaf has (5 by regressions): %s would leave as it is; leave it out, or name other columns in on or by", name)}
 }
 
 // bandwidth returns the bandwidth of Silverman's rule for n values, in units of their SD.
@@ -308,7 +323,8 @@ type modelled struct {
 // predictors returns the predictors of the model of column k in a stratum. A column of categories has one
 // indicator for each category except the first, and a column of
 // numbers that is drawn has one for each of its spikes too.
-func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int32, k int) (by modelled, err *decision.Refusal) {
+func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int32, k int) (by modelled,
+	err *decision.Refusal) {
 	add := func(path string, was, is []float64, categories bool) {
 		if !categories {
 			by.before, by.now = append(by.before, models.Predictor{Values: was}), append(by.now, models.Predictor{Values: is})
@@ -320,7 +336,8 @@ func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int
 			return
 		}
 		for i := 1; i < len(list); i++ {
-			by.before, by.now = append(by.before, models.Predictor{Values: was, Of: &list[i]}), append(by.now, models.Predictor{Values: is, Of: &list[i]})
+			by.before, by.now = append(by.before, models.Predictor{Values: was, Of: &list[i]}),
+				append(by.now, models.Predictor{Values: is, Of: &list[i]})
 		}
 	}
 	for i, values := range g.on {
@@ -331,12 +348,14 @@ func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int
 		add(fmt.Sprintf("columns[%d]", i), original[i], g.values[i], s.categories[i])
 		for j := range s.shape[i].spikes {
 			of := &s.shape[i].spikes[j]
-			by.before, by.now = append(by.before, models.Predictor{Values: original[i], Of: of}), append(by.now, models.Predictor{Values: g.values[i], Of: of})
+			by.before, by.now = append(by.before, models.Predictor{Values: original[i], Of: of}),
+				append(by.now, models.Predictor{Values: g.values[i], Of: of})
 		}
 	}
 	return by, err
 }
 
 func tooMany(path string) *decision.Refusal {
-	return &decision.Refusal{Path: path, Text: "must have at most " + strconv.Itoa(models.GreatestCategories) + " categories in a stratum: recode it more coarsely, or do not name it in categories"}
+	return &decision.Refusal{Path: path, Text: "must have at most " + strconv.Itoa(models.GreatestCategories) +
+		" categories in a stratum: recode it more coarsely, or do not name it in categories"}
 }

@@ -16,7 +16,8 @@ const greatestCoefficients = 200
 // regression. It is fitted to those of them that have all predictors, without categories of fewer
 // than leastLeaf records, which are not released. A column without predictors is drawn from the
 // frequencies of the categories.
-func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) *decision.Refusal {
+func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int,
+	by modelled) *decision.Refusal {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	categories := models.CategoriesIn(original[k], fitted)
 	if len(categories) > models.GreatestCategories {
@@ -30,8 +31,11 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 		return determined(at, name)
 	}
 	if n := (len(categories) - 1) * (len(by.before) + 1); n > greatestCoefficients {
-		return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
-			"recode categories more coarsely, or name fewer columns", greatestCoefficients, name, n)}
+		return &decision.Refusal{
+			Path: at,
+			Text: fmt.Sprintf(
+				"must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
+					"recode categories more coarsely, or name fewer columns", greatestCoefficients, name, n)}
 	}
 	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitCategories}, g.stop, original[k], categories, fitted, by)
 	if g.stop.Now() {
@@ -58,7 +62,8 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 
 // logisticFor returns the model of the categories y, fitted or taken over, and how free its draws are
 // given on alone.
-func (s *synthesis) logisticFor(key fitKey, stop decision.Stop, y, categories []float64, fitted []int32, by modelled) (*models.Logistic, float64) {
+func (s *synthesis) logisticFor(key fitKey, stop decision.Stop, y, categories []float64, fitted []int32,
+	by modelled) (*models.Logistic, float64) {
 	of := fitOnce(s.fits, key, stop, func() (of logisticFit) {
 		of.model = models.FitLogistic(by.before, y, categories, fitted, stop)
 		alone := of.model

@@ -174,7 +174,10 @@ func TestSynthesisedCategoriesOfFewAndMissing(t *testing.T) {
 	for i := range columns[1].values {
 		columns[1].values[i] += 10 * float64(i%2) // strata with other categories
 	}
-	out := whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"b", "c"}, Categories: []string{"b", "d"}, On: []string{"d", "a"}, By: []string{"e"}})), 100, columns...)
+	out := whole(t,
+		chain(t, testSetup(t, columns...),
+			synthesise(Synthesise{Columns: []string{"b", "c"}, Categories: []string{"b", "d"}, On: []string{"d", "a"},
+				By: []string{"e"}})), 100, columns...)
 	for i, v := range out[1] {
 		if missing := slices.Contains(columns[1].null, i); (v != v) != missing {
 			t.Fatalf("record %d: %v", i, v)
@@ -189,8 +192,10 @@ func TestSynthesisedCategoriesOfFewAndMissing(t *testing.T) {
 
 func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 	for want, m := range map[string]*Synthesise{
-		`categories[1]: must be one of columns or on, got "aa" (did you mean "a"?)`: {Columns: []string{"b"}, Categories: []string{"b", "aa"}, On: []string{"a"}},
-		`categories[1]: must not repeat a column, got "b" again`:                    {Columns: []string{"b"}, Categories: []string{"b", "b"}},
+		`categories[1]: must be one of columns or on, got "aa" (did you mean "a"?)`: {Columns: []string{"b"},
+			Categories: []string{"b", "aa"}, On: []string{"a"}},
+		`categories[1]: must not repeat a column, got "b" again`: {Columns: []string{"b"},
+			Categories: []string{"b", "b"}},
 	} {
 		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
 			t.Errorf("got %v, want %s", ps, want)
@@ -203,14 +208,22 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 		columns[3].values[i] = 3 - 2*columns[4].values[i] // determined by e
 	}
 	for want, m := range map[string]Synthesise{
-		"columns[0]: must have at most 50 categories":                       {Columns: []string{"c"}, Categories: []string{"c"}},
-		"columns[0]: must have at most 50 categories in":                    {Columns: []string{"c", "b"}, Categories: []string{"b", "c"}},
-		"on[0]: must have at most 50 categories":                            {Columns: []string{"b"}, Categories: []string{"b", "c"}, On: []string{"c"}},
-		"columns[0]: must not be determined by on":                          {Columns: []string{"d"}, Categories: []string{"d"}, On: []string{"a", "e"}},
-		"columns[1]: must not be determined by on":                          {Columns: []string{"b", "d"}, Categories: []string{"d", "e"}, On: []string{"e"}},
-		"columns[0]: must not be determined by on, nor be one value":        {Columns: []string{"d", "b"}, Categories: []string{"d"}, By: []string{"b", "d2"}},
-		"columns[0]: must have at least 11 records, in each stratum":        {Columns: []string{"b"}, Categories: []string{"b"}, By: []string{"c"}},
-		"columns[0]: must have at least 12 records, in each stratum, with ": {Columns: []string{"b"}, Categories: []string{"b"}, On: []string{"a"}, By: []string{"c"}},
+		"columns[0]: must have at most 50 categories": {Columns: []string{"c"},
+			Categories: []string{"c"}},
+		"columns[0]: must have at most 50 categories in": {Columns: []string{"c", "b"},
+			Categories: []string{"b", "c"}},
+		"on[0]: must have at most 50 categories": {Columns: []string{"b"},
+			Categories: []string{"b", "c"}, On: []string{"c"}},
+		"columns[0]: must not be determined by on": {Columns: []string{"d"},
+			Categories: []string{"d"}, On: []string{"a", "e"}},
+		"columns[1]: must not be determined by on": {Columns: []string{"b", "d"},
+			Categories: []string{"d", "e"}, On: []string{"e"}},
+		"columns[0]: must not be determined by on, nor be one value": {Columns: []string{"d", "b"},
+			Categories: []string{"d"}, By: []string{"b", "d2"}},
+		"columns[0]: must have at least 11 records, in each stratum": {Columns: []string{"b"},
+			Categories: []string{"b"}, By: []string{"c"}},
+		"columns[0]: must have at least 12 records, in each stratum, with ": {Columns: []string{"b"},
+			Categories: []string{"b"}, On: []string{"a"}, By: []string{"c"}},
 	} {
 		columns := slices.Clone(columns)
 		if len(m.By) == 2 { // strata in which d has only one value
@@ -227,14 +240,17 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 	}
 	text := testColumn{values: make([]float64, 3), typ: arrow.BinaryTypes.String}
 	setup := testSetup(t, text)
-	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}})}, setup); err == nil || !strings.Contains(err.Error(), "must be numeric") {
+	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}})}, setup); err == nil ||
+		!strings.Contains(err.Error(), "must be numeric") {
 		t.Errorf("text that is no category: %v", err)
 	}
-	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"b"}, On: []string{"a"}})}, testSetup(t, text, floats(0, 1, 2, 3))); err == nil || !strings.Contains(err.Error(), "on[0]: column \"a\" must be numeric") {
+	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"b"}, On: []string{"a"}})},
+		testSetup(t, text, floats(0, 1, 2, 3))); err == nil || !strings.Contains(err.Error(), "on[0]: column \"a\" must be numeric") {
 		t.Errorf("text that is no category, in on: %v", err)
 	}
 	setup = testSetup(t, testColumn{values: make([]float64, 3), typ: arrow.FixedWidthTypes.Boolean})
-	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}})}, setup); err == nil || !strings.Contains(err.Error(), "must hold numbers or text") {
+	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}})}, setup); err ==
+		nil || !strings.Contains(err.Error(), "must hold numbers or text") {
 		t.Errorf("neither: %v", err)
 	}
 }

@@ -24,7 +24,8 @@ type comparedIn struct {
 	at   int
 }
 
-var errRule = errors.New(`must be a value of one of columns and a condition on columns of on, or of columns before it, such as "income = 0 if age < 16"`)
+var errRule = errors.New(
+	`must be a value of one of columns and a condition on columns of on, or of columns before it, such as "income = 0 if age < 16"`)
 
 // parseRule reads "income = 0 if age < 16".
 func parseRule(text string) (r synthesisRule, err error) {
@@ -55,12 +56,14 @@ func (m *Synthesise) checkRules(ps *check.Problems) {
 		}
 		k := slices.Index(m.Columns, r.column)
 		if k < 0 {
-			ps.Addf(at, "must set one of the columns that are synthesised, got %q%s", r.column, check.Suggest(r.column, m.Columns))
+			ps.Addf(at, "must set one of the columns that are synthesised, got %q%s", r.column,
+				check.Suggest(r.column, m.Columns))
 			continue
 		}
 		for _, name := range r.when.columns() {
 			if !slices.Contains(m.On, name) && !slices.Contains(m.Columns[:k], name) {
-				ps.Addf(at, "must compare columns of on, or of columns before %q, got %q%s", r.column, name, check.Suggest(name, slices.Concat(m.On, m.Columns[:k])))
+				ps.Addf(at, "must compare columns of on, or of columns before %q, got %q%s", r.column, name,
+					check.Suggest(name, slices.Concat(m.On, m.Columns[:k])))
 			}
 		}
 	}
@@ -100,7 +103,8 @@ func (s *wholeStep) settleRules(c *Chain, rules []synthesisRule) error {
 		}
 		for _, one := range r.when {
 			if text := of(one.column); c.replicate == 0 && text != one.ofText {
-				return fmt.Errorf("%s.rules[%d]: must compare %s with %s", c.at(s.mask), i, strconv.Quote(one.column), kindOfValue(text))
+				return fmt.Errorf("%s.rules[%d]: must compare %s with %s", c.at(s.mask), i, strconv.Quote(one.column),
+					kindOfValue(text))
 			}
 		}
 	}

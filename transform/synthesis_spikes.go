@@ -77,8 +77,8 @@ func (e extent) within(v float64) float64 {
 	return min(max(e.low+d, e.low), e.high)
 }
 
-// about returns a value moved by a draw of mean 0, which is reflected at the same distance on either side if it would lead beyond a
-// bound: the mean stays the value, which lies within.
+// about returns a value moved by a draw of mean 0, which is reflected at the same distance on either side if it would
+// lead beyond a bound: the mean stays the value, which lies within.
 func (e extent) about(v, draw float64) float64 {
 	if room := min(v-e.low, e.high-v); !math.IsInf(room, 0) {
 		draw = extent{-room, room}.within(draw)
@@ -86,8 +86,8 @@ func (e extent) about(v, draw float64) float64 {
 	return v + draw
 }
 
-// recentred returns what must be added to draws that are reflected at the bounds for them to have the mean that they have without
-// bounds, or come as near to it as they can.
+// recentred returns what must be added to draws that are reflected at the bounds for them to have the mean that they
+// have without bounds, or come as near to it as they can.
 func (e extent) recentred(draws []float64, stop decision.Stop) float64 {
 	best, least, shift := 0.0, math.Inf(1), 0.0
 	for range 20 {
@@ -153,7 +153,8 @@ func (s *shape) has(v float64) bool { return slices.Contains(s.spikes, v) }
 // for which the first words are made anew from what the draw has left of them, the records that
 // the model of their values is fitted to, and the bounds of it. If these are too few, or all of one value, or no spike
 // has enough records, all are modelled together.
-func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) (left, rest []int32, bounds extent, err *decision.Refusal) {
+func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) (left,
+	rest []int32, bounds extent, err *decision.Refusal) {
 	of := &s.shape[k]
 	if len(of.spikes) == 0 {
 		return rows, fitted, of.all, nil
@@ -199,7 +200,8 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 
 // picker returns a function that draws the class of a record by a word, and the word that is left, which
 // is as good as a new one.
-func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []int32, k int, by modelled) (func(r int32, word uint64) (float64, uint64), *decision.Refusal) {
+func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []int32, k int,
+	by modelled) (func(r int32, word uint64) (float64, uint64), *decision.Refusal) {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if s.leaf > 0 {
 		t := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitSpikes}, g.stop, func() *models.Tree {
@@ -215,12 +217,20 @@ func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []i
 		return nil, tooFewFor(at, name, need, len(fitted))
 	}
 	if n := (len(classes) - 1) * (len(by.before) + 1); n > greatestCoefficients {
-		return nil, &decision.Refusal{Path: at, Text: fmt.Sprintf("must have a model of at most %d coefficients for the values that many records of %s share, got %d; name fewer columns", greatestCoefficients, name, n)}
+		return nil,
+			&decision.Refusal{
+				Path: at,
+				Text: fmt.Sprintf(
+					"must have a model of at most %d coefficients for the values that many records of %s share, got %d; name fewer columns", greatestCoefficients, name, n)}
 	}
 	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitSpikes}, g.stop, class, classes, fitted, by)
 	if !g.stop.Now() && !(free > models.LeastFree) {
-		return nil, &decision.Refusal{Path: at, Text: fmt.Sprintf("must not be determined by on where many records share a value: which of them have it would leave as it is for %s; "+
-			"say it in rules, such as %q, name other columns in on, or use method: cart", name, "income = 0 if age < 16")}
+		return nil,
+			&decision.Refusal{
+				Path: at,
+				Text: fmt.Sprintf(
+					"must not be determined by on where many records share a value: which of them have it would leave as it is for %s; "+
+						"say it in rules, such as %q, name other columns in on, or use method: cart", name, "income = 0 if age < 16")}
 	}
 	u, share := make([]float64, len(by.now)+1), make([]float64, len(classes))
 	return func(r int32, word uint64) (float64, uint64) {

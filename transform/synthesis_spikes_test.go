@@ -11,7 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// zeroIncomes returns 3,000 incomes, of which 1,506 are 0, that grow with a second column, an age; the young have 0 more often.
+// zeroIncomes returns 3,000 incomes, of which 1,506 are 0, that grow with a second column, an age; the young have 0
+// more often.
 func zeroIncomes(seed uint64) []testColumn {
 	const n, zeros = 3000, 1506
 	r := rand.New(rand.NewPCG(seed, 37))
@@ -40,10 +41,10 @@ func zeroIncomes(seed uint64) []testColumn {
 
 // Incomes of which half are 0 come out with as many zeros, none negative and none beyond the data, by each method.
 // The number of zeros is a sum of draws of each record: its SD is at most √(n/4) = 27.4, so that 20 keys have a mean
-// within 4·27.4/√20 = 24.5 and one key is within 5·27.4 = 137 of the expected number, which is that of the data: exactly with a
-// model without predictors, by the likelihood's equations with a regression, and in each leaf of a tree.
-// The mean of the other values is within 4 standard errors: their SD over √(20·1,494), for both means, where the
-// model is not a normal one, which bounds fold.
+// within 4·27.4/√20 = 24.5 and one key is within 5·27.4 = 137 of the expected number, which is that of the data:
+// exactly with a model without predictors, by the likelihood's equations with a regression, and in each leaf of a tree.
+// The mean of the other values is within 4 standard errors: their SD over √(20·1,494), for both means, where the model
+// is not a normal one, which bounds fold.
 func TestSpikesAreKept(t *testing.T) {
 	const keys, zeros = 20, 1506
 	columns := zeroIncomes(1)
@@ -62,7 +63,8 @@ func TestSpikesAreKept(t *testing.T) {
 			for key := range keys {
 				setup := testSetup(t, columns...)
 				setup.Key = testKey(t, byte(key))
-				out := whole(t, chain(t, setup, synthesise(Synthesise{Columns: []string{"a"}, On: on, Method: method})), 700, columns...)[0]
+				out := whole(t, chain(t, setup, synthesise(Synthesise{Columns: []string{"a"}, On: on, Method: method})), 700,
+					columns...)[0]
 				got := 0
 				for _, v := range out {
 					switch {
@@ -83,18 +85,23 @@ func TestSpikesAreKept(t *testing.T) {
 				}
 			}
 			average := float64(sum) / keys
-			t.Logf("%s on %v: %.1f zeros on average, within 5 %% of %d with %d of %d keys; mean of the others %.3f of the data's", method, on, average, zeros, within, keys, total/float64(values)/mean)
+			t.Logf(
+				"%s on %v: %.1f zeros on average, within 5 %% of %d with %d of %d keys; mean of the others %.3f of the data's",
+				method, on, average, zeros, within, keys, total/float64(values)/mean)
 			if math.Abs(average-zeros) > 24.5 {
 				t.Errorf("%s on %v: %v zeros on average, want %d ± 24.5", method, on, average, zeros)
 			}
-			if tolerance := 4*sd*math.Sqrt(2/float64(values)) + 0.02*mean; method != "normal" && math.Abs(total/float64(values)-mean) > tolerance { // 2 %: by the bounds
+			// 2 %: by the bounds
+			if tolerance := 4*sd*math.Sqrt(2/float64(values)) + 0.02*mean; method != "normal" &&
+				math.Abs(total/float64(values)-mean) > tolerance {
 				t.Errorf("%s on %v: the mean of the others is %v, want %v ± %v", method, on, total/float64(values), mean, tolerance)
 			}
 		}
 	}
 }
 
-// With identity the release of a spiked column, with a rule, does not depend on the order of the records, nor on where blocks are cut.
+// With identity the release of a spiked column, with a rule, does not depend on the order of the records, nor on where
+// blocks are cut.
 func TestSpikesInAnyOrder(t *testing.T) {
 	columns := zeroIncomes(5)
 	id := make([]float64, len(columns[0].values))
@@ -106,7 +113,8 @@ func TestSpikesInAnyOrder(t *testing.T) {
 	setup.Identity = []int{2}
 	order := rand.New(rand.NewPCG(2, 37)).Perm(len(id))
 	for _, method := range []string{"parametric", "normal", "cart"} {
-		m := synthesise(Synthesise{Columns: []string{"a"}, On: []string{"b"}, Method: method, Rules: []string{"a = 1 if b = 30"}})
+		m := synthesise(
+			Synthesise{Columns: []string{"a"}, On: []string{"b"}, Method: method, Rules: []string{"a = 1 if b = 30"}})
 		want := whole(t, chain(t, setup, m), 1000, columns...)[0]
 		got := whole(t, chain(t, setup, m), 97, reordered(columns, order)...)[0]
 		for at, i := range order {
@@ -133,7 +141,8 @@ func TestRestOfAWordIsUniform(t *testing.T) {
 		}
 		slices.Sort(list)
 		for i, v := range list {
-			if d := math.Abs(v - float64(i)/float64(len(list))); !(d <= 2.23/math.Sqrt(float64(len(list)))) || !(v >= 0 && v < 1) {
+			if d := math.Abs(v - float64(i)/float64(len(list))); !(d <= 2.23/math.Sqrt(float64(len(list)))) ||
+				!(v >= 0 && v < 1) {
 				t.Fatalf("class %d: the distance from uniform is %v", c, d)
 			}
 		}
@@ -189,8 +198,8 @@ func TestDrawsAboutAValueKeepItsMean(t *testing.T) {
 	}
 }
 
-// The shift brings the mean of reflected draws to that of the draws: for exponential draws about values some of which lie beyond
-// a bound. Where no draw lies beyond, there is none.
+// The shift brings the mean of reflected draws to that of the draws: for exponential draws about values some of which
+// lie beyond a bound. Where no draw lies beyond, there is none.
 func TestRecentredDrawsKeepTheMean(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 37))
 	draws := make([]float64, 5000)
@@ -285,9 +294,12 @@ func TestRulesOfASynthesis(t *testing.T) {
 				values = append(values, c)
 			}
 		}
-		// If those without work were among the values that a model has learnt, the mean would be far below 1,000 and the SD above 400.
+		// If those without work were among the values that a model has learnt, the mean would be far below 1,000 and the SD
+		// above 400.
 		mean, sd := meanSD(values)
-		if root := math.Sqrt(float64(len(values))); math.Abs(mean-1000) > 5*200*math.Sqrt2/root || math.Abs(sd-200) > 5*200/root+4 { // 4: by the bounds
+		// 4: by the bounds
+		if root := math.Sqrt(float64(len(values))); math.Abs(mean-1000) > 5*200*math.Sqrt2/root ||
+			math.Abs(sd-200) > 5*200/root+4 {
 			t.Errorf("%s: mean %v and SD %v of %d values, want 1000 and 200", method, mean, sd, len(values))
 		}
 	}
@@ -345,7 +357,11 @@ func TestRulesAreRefused(t *testing.T) {
 		`c = 1 if b = 1`:                  `rules[0]: must compare "b" with a text in quotes`,
 		`c = 1 if b = "kind b" and a="1"`: `rules[0]: must compare "a" with a number`,
 	} {
-		_, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"d", "c"}, On: []string{"a", "b"}, Categories: []string{"b", "d"}, Rules: []string{rule}})}, testSetup(t, columns...))
+		_,
+			err := NewChain(
+			[]Spec{
+				synthesise(Synthesise{Columns: []string{"d", "c"}, On: []string{"a", "b"}, Categories: []string{"b", "d"},
+					Rules: []string{rule}})}, testSetup(t, columns...))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", rule, err, want)
 		}
@@ -368,7 +384,9 @@ func TestConditionsAreRead(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
 		}
 	}
-	for op, want := range map[string][3]bool{"<": {true, false, false}, "<=": {true, true, false}, ">": {false, false, true}, ">=": {false, true, true}, "=": {false, true, false}, "==": {false, true, false}, "!=": {true, false, true}} {
+	for op, want := range map[string][3]bool{"<": {true, false, false}, "<=": {true, true, false},
+		">": {false, false, true}, ">=": {false, true, true}, "=": {false, true, false}, "==": {false, true, false},
+		"!=": {true, false, true}} {
 		c, err := parseCondition("a " + op + " 5")
 		if err != nil {
 			t.Fatal(err)
@@ -379,7 +397,8 @@ func TestConditionsAreRead(t *testing.T) {
 	}
 }
 
-// If what stays determines who has a spike, the release would have all spikes where they were: it is refused, with the cure.
+// If what stays determines who has a spike, the release would have all spikes where they were: it is refused, with the
+// cure.
 func TestSpikesThatOnDeterminesAreRefused(t *testing.T) {
 	columns := zeroIncomes(3)
 	for i, v := range columns[0].values {
@@ -396,7 +415,9 @@ func TestSpikesThatOnDeterminesAreRefused(t *testing.T) {
 		}
 		return c.EndSurvey()
 	}
-	if err := of(Synthesise{}); err == nil || !strings.Contains(err.Error(), "masks[0].synthesise.columns[0]: must not be determined by on where many records share a value") {
+	if err := of(Synthesise{}); err == nil ||
+		!strings.Contains(err.Error(),
+			"masks[0].synthesise.columns[0]: must not be determined by on where many records share a value") {
 		t.Errorf("got %v", err)
 	}
 	if err := of(Synthesise{Rules: []string{"a = 0 if b = 2"}}); err != nil {
@@ -407,8 +428,8 @@ func TestSpikesThatOnDeterminesAreRefused(t *testing.T) {
 	}
 }
 
-// A column that is drawn given one with a spike has its own mean where that has the spike: no line through the other values leads there.
-// The mean over some 2,000 records has a standard error of 1/√2000 = 0.022, the data's as much.
+// A column that is drawn given one with a spike has its own mean where that has the spike: no line through the other
+// values leads there. The mean over some 2,000 records has a standard error of 1/√2000 = 0.022, the data's as much.
 func TestLaterColumnsFollowSpikes(t *testing.T) {
 	const n = 4000
 	r := rand.New(rand.NewPCG(9, 37))
@@ -421,14 +442,17 @@ func TestLaterColumnsFollowSpikes(t *testing.T) {
 	}
 	columns := []testColumn{floats(2, a...), floats(-1, b...)}
 	for _, method := range []string{"parametric", "normal", "cart"} {
-		out := whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a", "b"}, Method: method})), n, columns...)
+		out := whole(t,
+			chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a", "b"}, Method: method})), n,
+			columns...)
 		var with []float64
 		for i, v := range out[0] {
 			if v == 0 {
 				with = append(with, out[1][i])
 			}
 		}
-		if mean, _ := meanSD(with); math.Abs(mean-50) > 5*0.022*math.Sqrt2+map[bool]float64{true: 3}[method == "cart"] { // no leaf is pure
+		// no leaf is pure
+		if mean, _ := meanSD(with); math.Abs(mean-50) > 5*0.022*math.Sqrt2+map[bool]float64{true: 3}[method == "cart"] {
 			t.Errorf("%s: mean %v of %d records with the spike, want 50", method, mean, len(with))
 		}
 	}
@@ -437,7 +461,9 @@ func TestLaterColumnsFollowSpikes(t *testing.T) {
 // Spikes and bounds are those of the records that models are fitted to. Bounds can be lifted.
 func TestShapeIsOfTheFittedRecords(t *testing.T) {
 	values := []float64{7, 0, 0, 0, 0, 0, 3, 5, 9, 11, 50}
-	g := &gatheredData{n: len(values), values: [][]float64{values, values}, on: [][]float64{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, strata: make([]int32, len(values)), columns: []*column{{ColumnInfo: ColumnInfo{Name: "a"}}, {ColumnInfo: ColumnInfo{Name: "b"}}}}
+	g := &gatheredData{n: len(values), values: [][]float64{values, values},
+		on: [][]float64{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, strata: make([]int32, len(values)),
+		columns: []*column{{ColumnInfo: ColumnInfo{Name: "a"}}, {ColumnInfo: ColumnInfo{Name: "b"}}}}
 	s := &synthesis{categories: []bool{false, false}}
 	of := func() string { return fmt.Sprint(s.shapes(g)[0]) }
 	if got, want := of(), fmt.Sprint(shape{[]float64{0}, extent{0, 50}, extent{3, 50}}); got != want {
@@ -447,7 +473,8 @@ func TestShapeIsOfTheFittedRecords(t *testing.T) {
 	if got, want := of(), fmt.Sprint(shape{[]float64{0}, extent{0, 11}, extent{3, 11}}); got != want {
 		t.Errorf("with a rule: %s, want %s", got, want)
 	}
-	if got, want := fmt.Sprint(s.shapes(g)[1]), fmt.Sprint(shape{[]float64{0}, extent{0, 50}, extent{3, 50}}); got != want {
+	if got, want := fmt.Sprint(s.shapes(g)[1]), fmt.Sprint(shape{[]float64{0}, extent{0, 50}, extent{3, 50}}); got !=
+		want {
 		t.Errorf("the other column: %s, want %s", got, want)
 	}
 	s.held = make([]bool, len(values))
@@ -469,8 +496,8 @@ func TestShapeIsOfTheFittedRecords(t *testing.T) {
 	}
 }
 
-// In a stratum where a spike has too few other values beside it, all are modelled together, and within the bounds of all; where
-// too few have the spike, it is not drawn there.
+// In a stratum where a spike has too few other values beside it, all are modelled together, and within the bounds of
+// all; where too few have the spike, it is not drawn there.
 func TestSpikesInStrata(t *testing.T) {
 	const n = 3000
 	r := rand.New(rand.NewPCG(8, 37))
@@ -484,9 +511,12 @@ func TestSpikesInStrata(t *testing.T) {
 	for i := range 4 { // four in their stratum
 		a[2+300*i] = 0
 	}
-	columns := []testColumn{floats(-1, a...), floats(0, make([]float64, n)...), floats(0, make([]float64, n)...), floats(0, d...)}
+	columns := []testColumn{floats(-1, a...), floats(0, make([]float64, n)...), floats(0, make([]float64, n)...),
+		floats(0, d...)}
 	for _, method := range []string{"parametric", "normal", "cart"} {
-		out := whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a"}, By: []string{"d"}, Method: method})), n, columns...)[0]
+		out := whole(t,
+			chain(t, testSetup(t, columns...),
+				synthesise(Synthesise{Columns: []string{"a"}, By: []string{"d"}, Method: method})), n, columns...)[0]
 		zeros, low := map[float64]int{}, slices.Min(a)
 		var few []float64
 		for i, v := range out {
@@ -500,7 +530,8 @@ func TestSpikesInStrata(t *testing.T) {
 				few = append(few, v)
 			}
 		}
-		// With the four zeros among them the SD would be √(100 + 40) = 11.8; it has a standard error of 10/√2000 = 0.22 in the data and the draws each.
+		// With the four zeros among them the SD would be √(100 + 40) = 11.8; it has a standard error of 10/√2000 = 0.22 in
+		// the data and the draws each.
 		if _, sd := meanSD(few); math.Abs(sd-10) > 1.2 {
 			t.Errorf("%s: the SD beside four zeros is %v, want 10 ± 1.2", method, sd)
 		}

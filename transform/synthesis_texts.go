@@ -40,7 +40,9 @@ func (c *Chain) synthesisColumn(i int, name string) (*column, bool, error) {
 	}
 	col := c.touch(name)
 	if col.Field.Type.ID() != arrow.STRING && !textField(col.Field.Type) {
-		return nil, false, fmt.Errorf("%s.columns: column %s must hold numbers or text, got type %s", c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
+		return nil, false,
+			fmt.Errorf("%s.columns: column %s must hold numbers or text, got type %s", c.at(i), strconv.Quote(name),
+				microdata.TypeName(col.Field.Type))
 	}
 	col.decimals = -1
 	return col, true, nil

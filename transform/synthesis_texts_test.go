@@ -87,7 +87,8 @@ func wordedData(n int, seed uint64, typ arrow.DataType) []testColumn {
 func TestSynthesiseTexts(t *testing.T) {
 	n := thin(40_000)
 	root := math.Sqrt(float64(n))
-	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}} {
+	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, arrow.BinaryTypes.LargeString,
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}} {
 		for _, m := range []Synthesise{
 			{Columns: []string{"b", "c", "d"}, By: []string{"e"}, Categories: []string{"b", "d"}},
 			{Columns: []string{"d", "c"}, On: []string{"b", "a"}, Categories: []string{"b", "d"}},
@@ -122,8 +123,10 @@ func TestSynthesiseTexts(t *testing.T) {
 					t.Errorf("%v: %v records have %q, had %v", m.Columns, is.n, category(b), was.n)
 				}
 				// SDs of c and d within a category: below 2 and ½.
-				if tolerance := 5 * 2 * math.Sqrt2 / math.Sqrt(was.n); !(math.Abs(was.c/was.n-is.c/is.n) <= tolerance+0.05) || !(math.Abs(was.d/was.n-is.d/is.n) <= tolerance/4+0.03) {
-					t.Errorf("%v, %q: means %v and %v, were %v and %v", m.Columns, category(b), is.c/is.n, is.d/is.n, was.c/was.n, was.d/was.n)
+				if tolerance := 5 * 2 * math.Sqrt2 / math.Sqrt(was.n); !(math.Abs(was.c/was.n-is.c/is.n) <= tolerance+0.05) ||
+					!(math.Abs(was.d/was.n-is.d/is.n) <= tolerance/4+0.03) {
+					t.Errorf("%v, %q: means %v and %v, were %v and %v", m.Columns, category(b), is.c/is.n, is.d/is.n, was.c/was.n,
+						was.d/was.n)
 				}
 			}
 			if len(m.On) == 0 {
@@ -150,7 +153,8 @@ func TestSynthesiseTexts(t *testing.T) {
 func TestSynthesiseHidesRareCategories(t *testing.T) {
 	const n = 900
 	for _, m := range []Synthesise{
-		{Columns: []string{"b", "a"}, Categories: []string{"b"}}, {Columns: []string{"b"}, On: []string{"a"}, Categories: []string{"b"}},
+		{Columns: []string{"b", "a"}, Categories: []string{"b"}},
+		{Columns: []string{"b"}, On: []string{"a"}, Categories: []string{"b"}},
 		{Columns: []string{"a", "b"}, Categories: []string{"b"}, Method: "cart", Leaf: ptr(7)},
 	} {
 		least := 5

@@ -24,13 +24,16 @@ const (
 // normal noise, so that mean and variance of the leaf stay and no original value is released. A
 // category is that of a random record of the leaf; categories of fewer records than a leaf must have
 // are not released.
-func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled, bounds extent) *decision.Refusal {
+func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled,
+	bounds extent) *decision.Refusal {
 	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
 	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
 	}
 	y := original[k]
-	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitTree}, g.stop, func() treeFit { return s.fitTree(y, fitted, k, by, g.stop) })
+	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitTree}, g.stop, func() treeFit {
+		return s.fitTree(y, fitted, k, by, g.stop)
+	})
 	switch {
 	case g.stop.Now():
 		return nil
@@ -59,8 +62,8 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 	return nil
 }
 
-// treeFit is the tree of a column; nil if there is none to draw from, because its values are all the same or (many) because it has
-// too many categories.
+// treeFit is the tree of a column; nil if there is none to draw from, because its values are all the same or (many)
+// because it has too many categories.
 type treeFit struct {
 	of     *models.Tree
 	y      []float64   // by the tree's rows
@@ -76,8 +79,8 @@ func (f *treeFit) leafOf(x []models.Predictor, r int32) int {
 	return f.of.NodeOf(x, r)
 }
 
-// findLeaves notes the values of the tree's rows, and the leaves of all records if they are the same for each draw. At most
-// two strata can have half of the records, so that not every one has as many leaves as there are records.
+// findLeaves notes the values of the tree's rows, and the leaves of all records if they are the same for each draw. At
+// most two strata can have half of the records, so that not every one has as many leaves as there are records.
 func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop decision.Stop) {
 	f.y = make([]float64, len(f.of.Rows))
 	cores.Parts(len(f.y), decision.Every, func(from, to int) {
@@ -85,7 +88,9 @@ func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop deci
 			f.y[from+i] = y[r]
 		}
 	})
-	drawn := slices.ContainsFunc(f.of.Nodes, func(n models.TreeNode) bool { return n.Right != 0 && int(n.Predictor) >= by.on })
+	drawn := slices.ContainsFunc(f.of.Nodes, func(n models.TreeNode) bool {
+		return n.Right != 0 && int(n.Predictor) >= by.on
+	})
 	if drawn || 2*len(fitted) < len(y) {
 		return
 	}

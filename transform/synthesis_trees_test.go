@@ -142,9 +142,13 @@ func TestTreesRevealNoValueThatIsDetermined(t *testing.T) {
 			c[i], b[i] = 2, 1000+a[i]
 		}
 	}
-	// 1010 among other values in a leaf is not released as 1010. Whether a record has a 0, which half of all have, is drawn as a category is.
+	// 1010 among other values in a leaf is not released as 1010. Whether a record has a 0, which half of all have, is
+	// drawn as a category is.
 	columns := []testColumn{floats(0, a...), floats(-1, b...), floats(0, c...)}
-	out := whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"b", "c"}, On: []string{"a"}, Categories: []string{"c"}, Method: "cart", Leaf: ptr(5)})), 100, columns...)
+	out := whole(t,
+		chain(t, testSetup(t, columns...),
+			synthesise(Synthesise{Columns: []string{"b", "c"}, On: []string{"a"}, Categories: []string{"c"}, Method: "cart",
+				Leaf: ptr(5)})), 100, columns...)
 	changed, moved := 0, 0
 	for i := range n {
 		if b[i] != 0 && out[1][i] == b[i] {
@@ -157,7 +161,8 @@ func TestTreesRevealNoValueThatIsDetermined(t *testing.T) {
 			moved++
 		}
 	}
-	if changed < n/50 || moved < n/50 { // each side keeps 5 % of the index .5, so at least about 1.3 % of a leaf change; here .5 of all
+	// each side keeps 5 % of the index .5, so at least about 1.3 % of a leaf change; here .5 of all
+	if changed < n/50 || moved < n/50 {
 		t.Errorf("of %d records %d categories and %d zeros have changed", n, changed, moved)
 	}
 }
@@ -166,7 +171,8 @@ func TestSynthesiseByTreesIsRefused(t *testing.T) {
 	for want, m := range map[string]*Synthesise{
 		`method: must be one of parametric, normal, cart, got "forest"`: {Columns: []string{"a"}, Method: "forest"},
 		"leaf: must be given with method: cart only":                    {Columns: []string{"a"}, Leaf: ptr(10)},
-		"leaf: must be at least 5 and at most 1000000, got":             {Columns: []string{"a"}, Leaf: ptr(4), Method: "cart"},
+		"leaf: must be at least 5 and at most 1000000, got": {Columns: []string{"a"}, Leaf: ptr(4),
+			Method: "cart"},
 	} {
 		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
 			t.Errorf("got %v, want %s", ps, want)
@@ -177,11 +183,16 @@ func TestSynthesiseByTreesIsRefused(t *testing.T) {
 		columns[1].values[2*i+1], columns[2].values[2*i+1] = 0.1, 2
 	}
 	for want, m := range map[string]Synthesise{
-		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone":     {Columns: []string{"b"}, By: []string{"d"}, Method: "cart"},
-		"masks[0].synthesise.columns[1]: must not be determined by on, nor be one value alone":     {Columns: []string{"a", "c"}, By: []string{"d"}, Categories: []string{"c"}, Method: "cart"},
-		"masks[0].synthesise.columns[0]: must have at least 101 records, in each stratum":          {Columns: []string{"a"}, By: []string{"d"}, Method: "cart", Leaf: ptr(101)},
-		"masks[0].synthesise.columns[0]: must have at most 50 categories":                          {Columns: []string{"a"}, Categories: []string{"a"}, Method: "cart"},
-		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone in ": {Columns: []string{"b"}, By: []string{"d"}},
+		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone": {Columns: []string{"b"},
+			By: []string{"d"}, Method: "cart"},
+		"masks[0].synthesise.columns[1]: must not be determined by on, nor be one value alone": {
+			Columns: []string{"a", "c"}, By: []string{"d"}, Categories: []string{"c"}, Method: "cart"},
+		"masks[0].synthesise.columns[0]: must have at least 101 records, in each stratum": {Columns: []string{"a"},
+			By: []string{"d"}, Method: "cart", Leaf: ptr(101)},
+		"masks[0].synthesise.columns[0]: must have at most 50 categories": {Columns: []string{"a"},
+			Categories: []string{"a"}, Method: "cart"},
+		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone in ": {Columns: []string{"b"},
+			By: []string{"d"}},
 	} {
 		c := chain(t, testSetup(t, columns...), synthesise(m))
 		if err := c.Survey(block(0, 200, columns...)); err != nil {

@@ -53,7 +53,8 @@ func (m *Synthesise) Check() check.Problems {
 	}
 	for i, name := range m.On {
 		if k := slices.Index(m.Columns, name); k >= 0 && name != "" {
-			ps.Addf(fmt.Sprintf("on[%d]", i), "must not be one of the columns that are synthesised, got %q, which is columns[%d]", name, k)
+			ps.Addf(fmt.Sprintf("on[%d]", i),
+				"must not be one of the columns that are synthesised, got %q, which is columns[%d]", name, k)
 		}
 		if k := slices.Index(m.By, name); k >= 0 && name != "" {
 			ps.Addf(fmt.Sprintf("on[%d]", i), "must not be a stratum too, got %q, which is by[%d]", name, k)
@@ -65,7 +66,8 @@ func (m *Synthesise) Check() check.Problems {
 	}
 	for i, name := range m.Categories {
 		if name != "" && !slices.Contains(m.Columns, name) && !slices.Contains(m.On, name) {
-			ps.Addf(fmt.Sprintf("categories[%d]", i), "must be one of columns or on, got %q%s", name, check.Suggest(name, slices.Concat(m.Columns, m.On)))
+			ps.Addf(fmt.Sprintf("categories[%d]", i), "must be one of columns or on, got %q%s", name,
+				check.Suggest(name, slices.Concat(m.Columns, m.On)))
 		}
 	}
 	checkWord(&ps, "method", m.Method, "parametric", "normal", "cart")
@@ -76,7 +78,8 @@ func (m *Synthesise) Check() check.Problems {
 	case !m.trees():
 		ps.Addf("leaf", "must be given with method: cart only; regressions have no leaves")
 	case *m.Leaf < leastLeaf || *m.Leaf > greatestK:
-		ps.Addf("leaf", "must be at least %d and at most %d, got %d: values drawn from fewer records disclose these records", leastLeaf, greatestK, *m.Leaf)
+		ps.Addf("leaf", "must be at least %d and at most %d, got %d: values drawn from fewer records disclose these records",
+			leastLeaf, greatestK, *m.Leaf)
 	}
 	if m.HeldOut != nil {
 		ps.Between("held_out", *m.HeldOut, 0.01, 0.5)
@@ -139,9 +142,11 @@ func (m *Synthesise) checkAmong(masks []Spec, i int) check.Problems {
 // Describe implements Params.
 func (m *Synthesise) Describe() Description {
 	return Description{
-		Scope: ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, FitsData: true, Retype: m.releasedField,
-		Axis: m.mapAxis(), Parameters: m.parameters, Action: m.action, Published: m, Instead: "noise, which takes each record by itself",
-		among: m.checkAmong, copies: m.copies(), ofCopy: m.ofCopy, heldOut: m.heldOut(), texts: m.Categories,
+		Scope: ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, FitsData: true,
+		Retype: m.releasedField,
+		Axis:   m.mapAxis(), Parameters: m.parameters, Action: m.action, Published: m,
+		Instead: "noise, which takes each record by itself",
+		among:   m.checkAmong, copies: m.copies(), ofCopy: m.ofCopy, heldOut: m.heldOut(), texts: m.Categories,
 	}
 }
 
@@ -168,7 +173,8 @@ func (m *Synthesise) releasedField(f microdata.Field) (microdata.Field, bool) {
 }
 
 func (m *Synthesise) compile(c *Chain, i int) (step, error) {
-	done := part("synthesise", float64(m.copyNumber()), float64(len(m.On))) + c.digestOf("on", m.On...) + c.digestOf("by", m.By...)
+	done := part("synthesise", float64(m.copyNumber()), float64(len(m.On))) + c.digestOf("on", m.On...) +
+		c.digestOf("by", m.By...)
 	if len(m.Categories) > 0 {
 		done += digestOfTexts("categories", sorted(m.Categories)...)
 	}
@@ -267,12 +273,14 @@ func (m *Synthesise) action(string, float64) Action {
 	if m.Columns == nil {
 		return nil
 	}
-	return Synthesis{On: m.On, By: m.By, Method: wordOr(m.Method, "parametric"), HeldOut: m.heldOut(), Bounded: m.Bounds != "none", Ruled: m.Rules != nil}
+	return Synthesis{On: m.On, By: m.By, Method: wordOr(m.Method, "parametric"), HeldOut: m.heldOut(),
+		Bounded: m.Bounds != "none", Ruled: m.Rules != nil}
 }
 
 // PublishedAction implements Publishing.
 func (m *Synthesise) PublishedAction(p Published, _ string) Action {
-	s := Synthesis{On: p.list("on"), By: p.list("by"), Method: p.word("method"), Bounded: p.word("bounds") != "none", Ruled: p.Has("rules")}
+	s := Synthesis{On: p.list("on"), By: p.list("by"), Method: p.word("method"), Bounded: p.word("bounds") != "none",
+		Ruled: p.Has("rules")}
 	if p.Has("held_out") {
 		s.HeldOut = p.numberOr("held_out", math.NaN())
 	}

@@ -105,7 +105,8 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 			for k := range before {
 				// SE of a coefficient: .7/√(n/2)/SD of the column's part that the others do not
 				// explain, above .5; that of the constant is 12 times as large.
-				if tolerance := 5 * 2 * 0.7 * math.Sqrt2 / root * map[bool]float64{true: 12, false: 1}[k == 0]; !(math.Abs(before[k]-after[k]) <= tolerance) {
+				if tolerance := 5 * 2 * 0.7 * math.Sqrt2 / root * map[bool]float64{
+					true: 12, false: 1}[k == 0]; !(math.Abs(before[k]-after[k]) <= tolerance) {
 					t.Errorf("%v, stratum %d: coefficient %d is %v, want %v ± %v", m.Columns, s, k, after[k], before[k], tolerance)
 				}
 			}
@@ -155,7 +156,9 @@ func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
 	var one, grand, index, spread, third float64
 	var chains []*Chain
 	for number := 1; number <= copies; number++ {
-		chains = append(chains, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a"}, Method: "normal", Bounds: "none", Copy: ptr(number)})))
+		chains = append(chains,
+			chain(t, testSetup(t, columns...),
+				synthesise(Synthesise{Columns: []string{"a"}, Method: "normal", Bounds: "none", Copy: ptr(number)})))
 	}
 	for m := 1; m <= replicates; m++ {
 		together := 0.0
@@ -198,7 +201,9 @@ func TestSynthesiseCopiesAndMissingValues(t *testing.T) {
 	columns[0].null = []int{3, 900}
 	columns[2].null = []int{3, 77, 1999}
 	of := func(number int) [][]float64 {
-		return whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"b", "c"}, On: []string{"a"}, Copy: &number})), 300, columns...)
+		return whole(t,
+			chain(t, testSetup(t, columns...),
+				synthesise(Synthesise{Columns: []string{"b", "c"}, On: []string{"a"}, Copy: &number})), 300, columns...)
 	}
 	first, again, second := of(1), of(1), of(2)
 	for k := 1; k < 3; k++ {
@@ -228,8 +233,9 @@ func TestSynthesiseIsRefused(t *testing.T) {
 		"columns: must": {},
 		`on[0]: must not be one of the columns that are synthesised, got "a"`: {Columns: []string{"a"}, On: []string{"a"}},
 		`by[0]: must not be one of the columns that are masked, got "a"`:      {Columns: []string{"a"}, By: []string{"a"}},
-		`on[0]: must not be a stratum too, got "b", which is by[0]`:           {Columns: []string{"a"}, On: []string{"b"}, By: []string{"b"}},
-		"copy: must be at least 1 and at most 100, got 0":                     {Columns: []string{"a"}, Copy: ptr(0)},
+		`on[0]: must not be a stratum too, got "b", which is by[0]`: {Columns: []string{"a"}, On: []string{"b"},
+			By: []string{"b"}},
+		"copy: must be at least 1 and at most 100, got 0": {Columns: []string{"a"}, Copy: ptr(0)},
 	} {
 		if ps := m.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
 			t.Errorf("got %v, want %s", ps, want)
@@ -245,9 +251,12 @@ func TestSynthesiseIsRefused(t *testing.T) {
 		}
 	}
 	for want, m := range map[string]Synthesise{
-		"masks[0].synthesise.columns[1]: must not be determined by on":                         {Columns: []string{"c", "b"}, On: []string{"a"}},
-		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone": {Columns: []string{"c"}, By: []string{"d"}},
-		"masks[0].synthesise.columns[0]: must have at least 11 records, in each stratum":       {Columns: []string{"c"}, By: []string{"a"}},
+		"masks[0].synthesise.columns[1]: must not be determined by on": {Columns: []string{"c", "b"},
+			On: []string{"a"}},
+		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone": {Columns: []string{"c"},
+			By: []string{"d"}},
+		"masks[0].synthesise.columns[0]: must have at least 11 records, in each stratum": {Columns: []string{"c"},
+			By: []string{"a"}},
 	} {
 		c := chain(t, testSetup(t, columns...), synthesise(m))
 		if err := c.Survey(block(0, 200, columns...)); err != nil {
@@ -265,7 +274,8 @@ func TestSynthesiseIsRefused(t *testing.T) {
 func TestSynthesiseByNormalsFollowsTheDraws(t *testing.T) {
 	const n = 40
 	r := rand.New(rand.NewPCG(5, 15))
-	g := &gatheredData{n: n, values: [][]float64{make([]float64, n)}, words: [][]uint64{make([]uint64, n)}, normals: [][]float64{make([]float64, n)}, strata: make([]int32, n), columns: []*column{{}}}
+	g := &gatheredData{n: n, values: [][]float64{make([]float64, n)}, words: [][]uint64{make([]uint64, n)},
+		normals: [][]float64{make([]float64, n)}, strata: make([]int32, n), columns: []*column{{}}}
 	for i := range n {
 		g.values[0][i] = 50 + 7*r.NormFloat64()
 		g.words[0][i], g.normals[0][i] = r.Uint64(), r.NormFloat64()

@@ -44,7 +44,8 @@ func (m *Topcode) Check() check.Problems {
 		percentile *float64
 		lo, hi     float64
 		label      *string
-	}{{"upper", m.Upper, m.UpperPercentile, 50, 100, m.UpperLabel}, {"lower", m.Lower, m.LowerPercentile, 0, 50, m.LowerLabel}} {
+	}{{"upper", m.Upper, m.UpperPercentile, 50, 100, m.UpperLabel},
+		{"lower", m.Lower, m.LowerPercentile, 0, 50, m.LowerLabel}} {
 		if side.bound != nil {
 			checkFinite(&ps, side.field, *side.bound)
 		}
@@ -70,8 +71,10 @@ func (m *Topcode) Check() check.Problems {
 	checkWord(&ps, "replace", m.Replace, "bound", "mean", "label")
 	checkContributors(&ps, m.Least, m.Share)
 	checkWhere(&ps, m.Where, m.Columns)
-	if m.Where != "" && (m.UpperPercentile != nil || m.LowerPercentile != nil || m.Replace == "mean" || m.Replace == "label") {
-		ps.Addf("where", "must not be given with percentiles, means or labels, which are of all records; give upper and lower, and replace: bound")
+	if m.Where != "" &&
+		(m.UpperPercentile != nil || m.LowerPercentile != nil || m.Replace == "mean" || m.Replace == "label") {
+		ps.Addf("where",
+			"must not be given with percentiles, means or labels, which are of all records; give upper and lower, and replace: bound")
 	}
 	return ps
 }
@@ -176,7 +179,8 @@ func (m *Topcode) bounds(c *Chain, i int, col *column) (lower, upper float64, er
 	sorted, known := c.setup.Sorted[col.Name]
 	if m.needsValues() != "" && len(sorted) == 0 {
 		if !known {
-			return 0, 0, fmt.Errorf("%s.%s: needs the original values of column %s, which are not known", c.at(i), m.needsValues(), strconv.Quote(col.Name))
+			return 0, 0, fmt.Errorf("%s.%s: needs the original values of column %s, which are not known", c.at(i),
+				m.needsValues(), strconv.Quote(col.Name))
 		}
 		return lower, upper, nil // no value, so none is beyond a bound
 	}

@@ -43,14 +43,18 @@ func TestTopcode(t *testing.T) {
 		m    *Topcode
 		want []float64
 	}{
-		"above":         {&Topcode{Upper: ptr(20.0)}, []float64{5, 0, 10, 20, null, 20, 20}},
-		"below":         {&Topcode{Lower: ptr(5.0)}, []float64{5, 5, 10, 20, null, 100, 60}},
-		"both":          {&Topcode{Lower: ptr(5.0), Upper: ptr(60.0), Replace: "bound"}, []float64{5, 5, 10, 20, null, 60, 60}},
-		"means":         {&Topcode{Lower: ptr(9.0), Upper: ptr(20.0), Replace: "mean", Least: pairs, Share: all}, []float64{2.5, 2.5, 10, 20, null, 80, 80}},
+		"above": {&Topcode{Upper: ptr(20.0)}, []float64{5, 0, 10, 20, null, 20, 20}},
+		"below": {&Topcode{Lower: ptr(5.0)}, []float64{5, 5, 10, 20, null, 100, 60}},
+		"both": {&Topcode{Lower: ptr(5.0), Upper: ptr(60.0), Replace: "bound"},
+			[]float64{5, 5, 10, 20, null, 60, 60}},
+		"means": {&Topcode{Lower: ptr(9.0), Upper: ptr(20.0), Replace: "mean", Least: pairs, Share: all},
+			[]float64{2.5, 2.5, 10, 20, null, 80, 80}},
 		"nobody beyond": {&Topcode{Upper: ptr(100.0), Replace: "mean"}, []float64{5, 0, 10, 20, null, 100, 60}},
 		// For 0 5 10 20 60 100: h = 5·0.7 + 1 = 4.5; h = 5·0.3 + 1 = 2.5.
-		"percentiles":   {&Topcode{UpperPercentile: ptr(70.0), LowerPercentile: ptr(30.0), Least: pairs}, []float64{7.5, 7.5, 10, 20, null, 40, 40}},
-		"with the mean": {&Topcode{UpperPercentile: ptr(60.0), Replace: "mean", Least: pairs, Share: all}, []float64{5, 0, 10, 20, null, 80, 80}},
+		"percentiles": {&Topcode{UpperPercentile: ptr(70.0), LowerPercentile: ptr(30.0), Least: pairs},
+			[]float64{7.5, 7.5, 10, 20, null, 40, 40}},
+		"with the mean": {&Topcode{UpperPercentile: ptr(60.0), Replace: "mean", Least: pairs, Share: all},
+			[]float64{5, 0, 10, 20, null, 80, 80}},
 	} {
 		got := coded(t, c.m, of)
 		for i, want := range c.want {
@@ -60,7 +64,8 @@ func TestTopcode(t *testing.T) {
 			}
 		}
 	}
-	if _, err := NewChain([]Spec{mask(&Topcode{Columns: []string{"a"}, UpperPercentile: ptr(90.0)})}, testSetup(t, of)); err == nil || !strings.Contains(err.Error(), "masks[0].topcode.upper_percentile") {
+	if _, err := NewChain([]Spec{mask(&Topcode{Columns: []string{"a"}, UpperPercentile: ptr(90.0)})},
+		testSetup(t, of)); err == nil || !strings.Contains(err.Error(), "masks[0].topcode.upper_percentile") {
 		t.Errorf("a percentile of unknown values: %v", err)
 	}
 	empty := testColumn{[]float64{0}, []int{0}, arrow.PrimitiveTypes.Float64, 1}
@@ -84,21 +89,26 @@ func TestTopcodeMeanKeepsTheMean(t *testing.T) {
 }
 
 func TestTopcodeLabels(t *testing.T) {
-	m := &Topcode{Columns: []string{"a"}, Lower: ptr(18.0), Upper: ptr(80.0), Replace: "label", LowerLabel: ptr("<18"), UpperLabel: ptr("80+")}
+	m := &Topcode{Columns: []string{"a"}, Lower: ptr(18.0), Upper: ptr(80.0), Replace: "label", LowerLabel: ptr("<18"),
+		UpperLabel: ptr("80+")}
 	for name, c := range map[string]struct {
 		of   arrow.DataType
 		json string
 		want []string
 	}{
-		"ages":     {arrow.PrimitiveTypes.Int8, `[3, 18, null, 80, 81]`, []string{"<18", "18", "null", "80", "80+"}},
-		"decimals": {&arrow.Decimal128Type{Precision: 9, Scale: 1}, `["17.9", "18.5", "80.1"]`, []string{"<18", "18.5", "80+"}},
+		"ages": {arrow.PrimitiveTypes.Int8, `[3, 18, null, 80, 81]`, []string{"<18", "18", "null", "80", "80+"}},
+		"decimals": {&arrow.Decimal128Type{Precision: 9, Scale: 1}, `["17.9", "18.5", "80.1"]`,
+			[]string{"<18", "18.5", "80+"}},
 	} {
 		got, b := categories(t, []Spec{mask(m)}, c.of, c.json)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 		original := b.Columns[0].Array
-		full, err := NewChain([]Spec{mask(m)}, Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: c.of}, Decimals: -1}}})
+		full,
+			err := NewChain([]Spec{mask(m)},
+			Setup{Key: testKey(t, 5),
+				Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: c.of}, Decimals: -1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +154,8 @@ func TestTopcodeChecks(t *testing.T) {
 func TestTopcodeGolden(t *testing.T) {
 	names, original := golden.Columns(t, "golden", "p13_testdata_topbottom_orig.csv")
 	_, masked := golden.Columns(t, "golden", "p13_testdata_topbottom_masked.csv")
-	for name, m := range map[string]*Topcode{"income": {UpperPercentile: ptr(99.0)}, "savings": {LowerPercentile: ptr(5.0)}} {
+	for name, m := range map[string]*Topcode{"income": {UpperPercentile: ptr(99.0)},
+		"savings": {LowerPercentile: ptr(5.0)}} {
 		got := coded(t, m, testColumn{original[slices.Index(names, name)], nil, arrow.PrimitiveTypes.Float64, -1})
 		for i, want := range masked[slices.Index(names, name)] {
 			if !(math.Abs(got[i]-want) <= 1e-9*math.Abs(want)) {
@@ -157,7 +168,10 @@ func TestTopcodeGolden(t *testing.T) {
 // A column that a label turns into text is absent in a chain of replicates. Every other column
 // named by a mask must be present.
 func TestTopcodeOfAnAbsentColumn(t *testing.T) {
-	only := Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "b", Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}, Decimals: -1}}}
+	only := Setup{
+		Key: testKey(t, 5),
+		Columns: []ColumnInfo{
+			{Name: "b", Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}, Decimals: -1}}}
 	label := &Topcode{Columns: []string{"a", "b"}, Upper: ptr(80.0), Replace: "label", UpperLabel: ptr("80+")}
 	if _, err := NewChain([]Spec{mask(label)}, only); err != nil {
 		t.Errorf("a label: %v", err)

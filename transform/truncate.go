@@ -56,8 +56,8 @@ func (m *Truncate) Reads() []string { return whereReads(m.Where, m.Columns) }
 // redraws reports whether the noise before the mask is drawn within its bounds.
 func (m *Truncate) redraws() bool { return m.Mode == "redraw" }
 
-// checkAmong requires, besides what a condition does, in mode redraw, that the mask before this one on each column can draw
-// within bounds.
+// checkAmong requires, besides what a condition does, in mode redraw, that the mask before this one on each column can
+// draw within bounds.
 func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
 	ps := checkWhereAmong(masks, i, m.Where)
 	if !m.redraws() {
@@ -66,7 +66,8 @@ func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
 	for k, name := range m.Columns {
 		if j := lastMaskOn(masks[:i], name); j < 0 || !declared(masks[j].Params).drawsWithin {
 			ps.Addf(fmt.Sprintf("[%d].truncate.mode", i),
-				"redraw needs a noise mask%s just before it on %s, got %s (columns[%d])", requirement(masks, j), strconv.Quote(name), describe(masks, j), k)
+				"redraw needs a noise mask%s just before it on %s, got %s (columns[%d])", requirement(masks, j),
+				strconv.Quote(name), describe(masks, j), k)
 		}
 	}
 	return ps
@@ -103,7 +104,8 @@ func (m *Truncate) bounds(c *Chain, i int, col *column, g grid) (lo, hi float64,
 	lower, upper := m.interval()
 	lo, hi = g.inward(lower, upper)
 	if lo > hi || lower > col.hi || upper < col.lo {
-		return 0, 0, fmt.Errorf("%s: column %s has no value between the bounds in its type and decimals", c.at(i), strconv.Quote(col.Name))
+		return 0, 0, fmt.Errorf("%s: column %s has no value between the bounds in its type and decimals", c.at(i),
+			strconv.Quote(col.Name))
 	}
 	return lo, hi, nil
 }

@@ -48,7 +48,8 @@ func TestDifferenceOfTwoReleases(t *testing.T) {
 		return mask(&Truncate{Columns: []string{"a"}, Lower: lower, Upper: upper})
 	}
 	swap := func(key, attribute string) Spec {
-		return mask(&Swap{Keys: []string{key}, Attribute: attribute, Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random"})
+		return mask(&Swap{Keys: []string{key}, Attribute: attribute, Columns: []string{"a"}, Rate: ptr(0.5),
+			Policy: "random"})
 	}
 	for _, c := range []struct {
 		name  string
@@ -56,18 +57,34 @@ func TestDifferenceOfTwoReleases(t *testing.T) {
 		sd    func(x float64) float64
 		known func(x float64) (float64, bool) // the value before the noise in the second release, if the intruder knows it
 	}{
-		{"upper", []Spec{noise()}, []Spec{truncate(nil, ptr(500.0)), noise()}, nil, func(x float64) (float64, bool) { return 500, x > 500 }},
-		{"lower", []Spec{noise()}, []Spec{truncate(ptr(500.0), nil), noise()}, nil, func(x float64) (float64, bool) { return 500, x < 500 }},
-		{"two bounds", []Spec{truncate(nil, ptr(2000.0)), noise()}, []Spec{truncate(nil, ptr(500.0)), noise()}, nil, func(x float64) (float64, bool) { return 500, x > 500 && x < 2000 }},
-		{"round", []Spec{noise()}, []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(1000.0)}), noise()}, nil, func(x float64) (float64, bool) { return math.RoundToEven(x/1000) * 1000, true }},
-		{"round of other bases", []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(1.0)}), noise()}, []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(1000.0)}), noise()},
+		{"upper", []Spec{noise()}, []Spec{truncate(nil, ptr(500.0)), noise()}, nil, func(x float64) (float64, bool) {
+			return 500, x > 500
+		}},
+		{"lower", []Spec{noise()}, []Spec{truncate(ptr(500.0), nil), noise()}, nil, func(x float64) (float64, bool) {
+			return 500, x < 500
+		}},
+		{"two bounds", []Spec{truncate(nil, ptr(2000.0)), noise()}, []Spec{truncate(nil, ptr(500.0)), noise()}, nil,
+			func(x float64) (float64, bool) { return 500, x > 500 && x < 2000 }},
+		{"round", []Spec{noise()}, []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(1000.0)}), noise()}, nil,
+			func(x float64) (float64, bool) { return math.RoundToEven(x/1000) * 1000, true }},
+		{"round of other bases", []Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(1.0)}), noise()},
+			[]Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(1000.0)}), noise()},
 			nil, func(x float64) (float64, bool) { return math.RoundToEven(x/1000) * 1000, true }},
-		{"bias behind a clip", []Spec{mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.2)})}, []Spec{truncate(nil, ptr(500.0)), mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.2)})},
-			func(x float64) float64 { return 0.2 * math.Hypot(x, 500) / math.Sqrt2 }, func(x float64) (float64, bool) { return 500, x > 500 && x < 600 }},
-		{"noise of two standard deviations", []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(100)})}, []Spec{noise()}, nil, nil},
-		{"tiers", []Spec{noise()}, []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200), Tiers: []Tier{{ptr(500.0), ptr(4.0)}}})}, nil, nil},
-		{"swaps over other keys", []Spec{swap("c", "d"), noise()}, []Spec{swap("d", "c"), truncate(nil, ptr(500.0)), noise()}, nil, func(x float64) (float64, bool) { return 500, x > 500 }},
-		{"a swap of the attribute", []Spec{swap("c", "d"), noise()}, []Spec{swap("c", "e"), truncate(nil, ptr(500.0)), noise()}, nil, func(x float64) (float64, bool) { return 500, x > 500 }},
+		{"bias behind a clip", []Spec{mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.2)})},
+			[]Spec{truncate(nil, ptr(500.0)), mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.2)})},
+			func(x float64) float64 { return 0.2 * math.Hypot(x, 500) / math.Sqrt2 }, func(x float64) (float64, bool) {
+				return 500, x > 500 && x < 600
+			}},
+		{"noise of two standard deviations", []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(100)})}, []Spec{noise()},
+			nil, nil},
+		{"tiers", []Spec{noise()},
+			[]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200), Tiers: []Tier{{ptr(500.0), ptr(4.0)}}})}, nil, nil},
+		{"swaps over other keys", []Spec{swap("c", "d"), noise()}, []Spec{swap("d", "c"), truncate(nil, ptr(500.0)), noise()},
+			nil, func(x float64) (float64, bool) { return 500, x > 500 }},
+		{"a swap of the attribute", []Spec{swap("c", "d"), noise()},
+			[]Spec{swap("c", "e"), truncate(nil, ptr(500.0)), noise()}, nil, func(x float64) (float64, bool) {
+				return 500, x > 500
+			}},
 	} {
 		for _, identity := range [][]int{nil, {5}} {
 			setup.Identity = identity
@@ -114,7 +131,8 @@ func TestTwoFilesByPlace(t *testing.T) {
 		other[0].values[i] = columns[0].values[i]
 	}
 	for name, m := range map[string]Spec{
-		"noise": mask(&Noise{Columns: []string{"a"}, SD: amount(200)}), "laplace": mask(&Noise{Columns: []string{"a"}, SD: amount(200), Distribution: "laplace"}),
+		"noise":   mask(&Noise{Columns: []string{"a"}, SD: amount(200)}),
+		"laplace": mask(&Noise{Columns: []string{"a"}, SD: amount(200), Distribution: "laplace"}),
 		"uniform": mask(&Noise{Columns: []string{"a"}, SD: amount(200), Distribution: "uniform"}),
 	} {
 		y, z := releaseOf(t, setup, columns, []Spec{m}), releaseOf(t, setup, other, []Spec{m})
@@ -150,7 +168,9 @@ func TestTwoFilesByPlace(t *testing.T) {
 				}
 				return columns
 			}
-			swap := []Spec{mask(&Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: ptr(0.5), Policy: policy, Scope: scope})}
+			swap := []Spec{
+				mask(&Swap{Keys: []string{"c"}, Attribute: "d", Columns: []string{"a"}, Rate: ptr(0.5), Policy: policy,
+					Scope: scope})}
 			one, two := wide(columns), wide(other)
 			y, z := releaseOf(t, setup, one, swap), releaseOf(t, setup, two, swap)
 			var first, second, both float64
@@ -172,7 +192,8 @@ func TestTwoFilesByPlace(t *testing.T) {
 			// Records without a partner are exchanged in neither file, so the sets are similar to
 			// some degree; with shared draws they would be equal.
 			if overlap := both / min(first, second); overlap > 0.85 {
-				t.Errorf("%s, %s: %.0f %% of the records exchanged in one file are exchanged in the other", policy, scope, 100*overlap)
+				t.Errorf("%s, %s: %.0f %% of the records exchanged in one file are exchanged in the other", policy, scope,
+					100*overlap)
 			}
 		}
 	}
@@ -249,9 +270,11 @@ func TestOneDecimalNumberOneDraw(t *testing.T) {
 		{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})},
 		{mask(&Noise{Columns: []string{"a"}, SD: amount(5), Tiers: []Tier{{ptr(0.3), ptr(100.0)}}})},
 		{mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.5)})},
-		{mask(&Noise{Columns: []string{"a"}, SD: amount(5)}), mask(&Truncate{Columns: []string{"a"}, Lower: ptr(0.0), Mode: "redraw"})},
+		{mask(&Noise{Columns: []string{"a"}, SD: amount(5)}),
+			mask(&Truncate{Columns: []string{"a"}, Lower: ptr(0.0), Mode: "redraw"})},
 	} {
-		if a, b := releaseOf(t, setup, []testColumn{x}, masks), releaseOf(t, setup, []testColumn{y}, masks); !slices.Equal(a, b) {
+		if a, b := releaseOf(t, setup, []testColumn{x}, masks), releaseOf(t, setup, []testColumn{y}, masks); !slices.Equal(a,
+			b) {
 			t.Errorf("%s: %v and %v", masks[0].Kind(), a, b)
 		}
 	}
@@ -265,7 +288,9 @@ func randomChain(r *rand.Rand, setup Setup) (masks []Spec, bounds []float64) {
 		for range 1 + r.IntN(1+r.IntN(3)) { // short chains reveal most
 			masks = append(masks, randomMask(r, &bounds))
 		}
-		draws := slices.ContainsFunc(masks, func(m Spec) bool { return m.Kind() == "noise" || m.Kind() == "bias" || m.Kind() == "swap" })
+		draws := slices.ContainsFunc(masks, func(m Spec) bool {
+			return m.Kind() == "noise" || m.Kind() == "bias" || m.Kind() == "swap"
+		})
 		if _, err := NewChain(masks, setup); err == nil && draws {
 			return masks, bounds
 		}
@@ -448,7 +473,8 @@ func nearer(x, y, z, bounds []float64, cell cellOf) string {
 				continue
 			}
 			if rms, share := best(p, q); rms < 0.46*alone || share > hit+0.125 {
-				return fmt.Sprintf("%v A %+v B + c of %d records is within ± %.4g (one release ± %.4g), hits %.3f (%.3f), bounds %v",
+				return fmt.Sprintf(
+					"%v A %+v B + c of %d records is within ± %.4g (one release ± %.4g), hits %.3f (%.3f), bounds %v",
 					p, q, len(cell.records), rms, alone, share, hit, bounds)
 			}
 		}

@@ -33,17 +33,26 @@ func TestKeepingGivesWhatStays(t *testing.T) {
 		column testColumn
 		masks  []Spec
 	}{
-		"one step":          {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
-		"laplace":           {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(3), Distribution: "laplace"})}},
-		"uniform":           {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(2), Distribution: "uniform"})}},
-		"tiers":             {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(2), Tiers: []Tier{{ptr(40.0), ptr(9.0)}}})}},
-		"rounded behind":    {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(2)}), mask(&Round{Columns: a, Base: ptr(1.0)})}},
-		"two":               {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(40)}), mask(&Truncate{Columns: a, Lower: ptr(30.0)})}},
-		"redraw":            {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(15)}), mask(&Truncate{Columns: a, Lower: ptr(18.0), Upper: ptr(80.0), Mode: "redraw"})}},
-		"ends of the type":  {testColumn{bytes, nil, uint8s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(9)})}},
-		"bias":              {testColumn{wages, nil, arrow.PrimitiveTypes.Float64, 2}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.001)})}},
-		"bias with zeros":   {testColumn{bytes, nil, int64s, 0}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.1)})}},
-		"continuous values": {testColumn{wages, nil, arrow.PrimitiveTypes.Float64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(0.5)})}},
+		"one step": {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
+		"laplace": {testColumn{ages, nil, int64s, 0},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(3), Distribution: "laplace"})}},
+		"uniform": {testColumn{ages, nil, int64s, 0},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Distribution: "uniform"})}},
+		"tiers": {testColumn{ages, nil, int64s, 0},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Tiers: []Tier{{ptr(40.0), ptr(9.0)}}})}},
+		"rounded behind": {testColumn{ages, nil, int64s, 0},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(2)}), mask(&Round{Columns: a, Base: ptr(1.0)})}},
+		"two": {testColumn{ages, nil, int64s, 0},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(40)}), mask(&Truncate{Columns: a, Lower: ptr(30.0)})}},
+		"redraw": {testColumn{ages, nil, int64s, 0},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(15)}),
+				mask(&Truncate{Columns: a, Lower: ptr(18.0), Upper: ptr(80.0), Mode: "redraw"})}},
+		"ends of the type": {testColumn{bytes, nil, uint8s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(9)})}},
+		"bias": {testColumn{wages, nil, arrow.PrimitiveTypes.Float64, 2},
+			[]Spec{mask(&Bias{Columns: a, Phi: ptr(0.001)})}},
+		"bias with zeros": {testColumn{bytes, nil, int64s, 0}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.1)})}},
+		"continuous values": {testColumn{wages, nil, arrow.PrimitiveTypes.Float64, -1},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(0.5)})}},
 	} {
 		setup := testSetup(t, tt.column)
 		c := chain(t, setup, tt.masks...)
@@ -74,21 +83,25 @@ func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
 		column testColumn
 		masks  []Spec
 	}{
-		"sd 0":                {testColumn{ages, nil, f64, 2}, []Spec{idle}},
-		"sd 1e-300":           {testColumn{ages, nil, f64, 2}, []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
-		"no decimals":         {testColumn{ages, nil, f64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
-		"integers":            {testColumn{ages, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(0.1)})}},
-		"great values":        {testColumn{repeat(1e20, 5), nil, f64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
-		"ends of float32":     {testColumn{[]float64{math.MaxFloat32, -math.MaxFloat32}, nil, f32, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
-		"laplace":             {testColumn{ages, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(0.1), Distribution: "laplace"})}},
-		"rounded away":        {testColumn{[]float64{100, 200, 300}, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(5)}), mask(&Round{Columns: a, Base: ptr(100.0)})}},
+		"sd 0":         {testColumn{ages, nil, f64, 2}, []Spec{idle}},
+		"sd 1e-300":    {testColumn{ages, nil, f64, 2}, []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
+		"no decimals":  {testColumn{ages, nil, f64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
+		"integers":     {testColumn{ages, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(0.1)})}},
+		"great values": {testColumn{repeat(1e20, 5), nil, f64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
+		"ends of float32": {testColumn{[]float64{math.MaxFloat32, -math.MaxFloat32}, nil, f32, -1},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
+		"laplace": {testColumn{ages, nil, i32, 0},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(0.1), Distribution: "laplace"})}},
+		"rounded away": {testColumn{[]float64{100, 200, 300}, nil, i32, 0},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(5)}), mask(&Round{Columns: a, Base: ptr(100.0)})}},
 		"behind a truncation": {testColumn{ages, nil, i32, 0}, []Spec{mask(&Truncate{Columns: a, Upper: ptr(60.0)}), idle}},
 		"before one":          {testColumn{ages, nil, i32, 0}, []Spec{idle, mask(&Truncate{Columns: a, Upper: ptr(60.0)})}},
 		"bias 0":              {testColumn{ages, nil, f64, 2}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.0)})}},
 		"bias of integers":    {testColumn{ages, nil, i32, 0}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.001)})}},
 		"rounding to what is": {testColumn{ages, nil, i32, 0}, []Spec{mask(&Round{Columns: a, Decimals: ptr(0)})}},
 		"bounds of nothing":   {testColumn{ages, nil, i32, 0}, []Spec{mask(&Truncate{Columns: a, Upper: ptr(100.0)})}},
-		"tier without noise":  {testColumn{ages, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(5), Tiers: []Tier{{ptr(0.0), ptr(0.0)}}})}},
+		"tier without noise": {testColumn{ages, nil, i32, 0},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(5), Tiers: []Tier{{ptr(0.0), ptr(0.0)}}})}},
 	} {
 		c := chain(t, testSetup(t, tt.column), tt.masks...)
 		y := apply(t, c, block(0, len(tt.column.values), tt.column)).Columns[0].Out().Values
@@ -133,7 +146,8 @@ func exampleSpecs(kind string) [][]Spec {
 	case "sample":
 		return [][]Spec{{mask(&Sample{Rate: ptr(0.5)})}}
 	case "noise":
-		return [][]Spec{{mask(&Noise{Columns: a, SD: amount(1)})}, {mask(&Noise{Columns: []string{"a", "b"}, SD: percent(10), Correlated: true})}}
+		return [][]Spec{{mask(&Noise{Columns: a, SD: amount(1)})},
+			{mask(&Noise{Columns: []string{"a", "b"}, SD: percent(10), Correlated: true})}}
 	case "bias":
 		return [][]Spec{{mask(&Bias{Columns: a, Phi: ptr(1.0)})}}
 	case "truncate":
@@ -155,13 +169,17 @@ func exampleSpecs(kind string) [][]Spec {
 	case "microaggregate":
 		return [][]Spec{{mask(micro(2, "a"))}}
 	case "topcode":
-		return [][]Spec{{mask(&Topcode{Columns: a, Upper: ptr(2.0)})}, {mask(&Topcode{Columns: a, Upper: ptr(2.0), Replace: "label", UpperLabel: ptr("more")})}}
+		return [][]Spec{{mask(&Topcode{Columns: a, Upper: ptr(2.0)})},
+			{mask(&Topcode{Columns: a, Upper: ptr(2.0), Replace: "label", UpperLabel: ptr("more")})}}
 	case "recode":
-		return [][]Spec{{mask(&Recode{Columns: a, Breaks: []float64{0, 2, 4}, Midpoints: true})}, {mask(&Recode{Columns: a, Map: map[string]string{"1": "2"}, Other: ptr("3")})}}
+		return [][]Spec{{mask(&Recode{Columns: a, Breaks: []float64{0, 2, 4}, Midpoints: true})},
+			{mask(&Recode{Columns: a, Map: map[string]string{"1": "2"}, Other: ptr("3")})}}
 	case "pram":
 		return [][]Spec{{mask(&PRAM{Columns: a, Keep: ptr(0.7), Categories: []string{"1", "2", "3", "4"}})}}
 	case "date":
-		return [][]Spec{{mask(&Date{Columns: a, Round: "month", Unit: "days"})}, {mask(&Date{Columns: a, Shift: ptr(4), By: "b", Scope: "p", Unit: "days"})}, {mask(&Date{Columns: a, Age: ptr("2024-02-28"), Unit: "days"})}}
+		return [][]Spec{{mask(&Date{Columns: a, Round: "month", Unit: "days"})},
+			{mask(&Date{Columns: a, Shift: ptr(4), By: "b", Scope: "p", Unit: "days"})},
+			{mask(&Date{Columns: a, Age: ptr("2024-02-28"), Unit: "days"})}}
 	case "donut":
 		return [][]Spec{{mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(3.0), Most: ptr(9.0)})}}
 	case "pseudonym":

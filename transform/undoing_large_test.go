@@ -13,7 +13,8 @@ import (
 // The error must not be overstated. 2 %, and for a single record 5 % of the mean over the records are allowed,
 // which is three standard errors and more; the lower bounds follow from the 2/n by which it is lowered, and 10 %.
 func TestUndoingInLargerGroups(t *testing.T) {
-	for _, sizes := range [][]int{{5, 4}, {5, 5}, {3, 3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {8, 2}, {8, 1}, {10, 10}, {20, 20}, {1, 12}, {3, 17}} {
+	for _, sizes := range [][]int{{5, 4}, {5, 5}, {3, 3, 3}, {1, 1, 1, 1, 1, 1, 1, 1, 1}, {8, 2}, {8, 1}, {10, 10},
+		{20, 20}, {1, 12}, {3, 17}} {
 		for _, policy := range []string{"unique", "random"} {
 			if policy == "unique" && sizes[0] != 1 && sizes[len(sizes)-1] != 1 {
 				continue // nobody is a candidate
@@ -23,7 +24,9 @@ func TestUndoingInLargerGroups(t *testing.T) {
 					if testing.Short() && (scope == "window") != (rate == 1) {
 						continue // each rate with one scope
 					}
-					t.Run(fmt.Sprint(policy, scope, rate, sizes), func(t *testing.T) { compareLargeUndoing(t, policy, scope, rate, sizes) })
+					t.Run(fmt.Sprint(policy, scope, rate, sizes), func(t *testing.T) {
+						compareLargeUndoing(t, policy, scope, rate, sizes)
+					})
 				}
 			}
 		}
@@ -67,7 +70,8 @@ func compareLargeUndoing(t *testing.T, policy, scope string, rate float64, sizes
 		for j := range size {
 			if combo[j] != combo[i] {
 				for _, rates := range of.Rates {
-					at[j] += rates[of.Class(int32(sizes[combo[i]]))*len(of.Sizes)+of.Class(int32(sizes[combo[j]]))] / float64(len(of.Rates))
+					at[j] += rates[of.Class(int32(sizes[combo[i]]))*len(of.Sizes)+of.Class(int32(sizes[combo[j]]))] /
+						float64(len(of.Rates))
 				}
 				at[i] -= at[j]
 			}

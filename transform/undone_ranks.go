@@ -83,8 +83,8 @@ type rankBlock struct {
 	mean              float64
 }
 
-// NewRankOrigins returns the origins for a reach of at most 8 (exactReach) ranks; nil for a greater one. Values within tolerance of
-// one another count as equal.
+// NewRankOrigins returns the origins for a reach of at most 8 (exactReach) ranks; nil for a greater one. Values within
+// tolerance of one another count as equal.
 func NewRankOrigins(ascending []float64, reach int, tolerance float64) *RankOrigins {
 	n := len(ascending)
 	reach = min(reach, max(1, n-1))

@@ -44,7 +44,8 @@ func enumeratedRanks(n, reach int, visit func(from []int, p float64)) {
 // reach, equal values at the ends and in the middle, and means at the ends.
 func TestUndoneRanksAreThoseOfTheEnumeration(t *testing.T) {
 	for _, values := range [][]float64{
-		{1, 5}, {1, 5, 6}, {1, 2, 4, 8}, {0, 0, 3, 7, 20}, {1, 2, 3, 3, 3, 9}, {1, 2, 4, 8, 16, 32, 64}, {1, 3, 4, 4, 9, 11, 11, 11}, {2, 2, 5, 6, 7, 8, 30, 31, 90},
+		{1, 5}, {1, 5, 6}, {1, 2, 4, 8}, {0, 0, 3, 7, 20}, {1, 2, 3, 3, 3, 9}, {1, 2, 4, 8, 16, 32, 64},
+		{1, 3, 4, 4, 9, 11, 11, 11}, {2, 2, 5, 6, 7, 8, 30, 31, 90},
 	} {
 		n := len(values)
 		for reach := 1; reach <= min(n, 8); reach++ {
@@ -52,8 +53,11 @@ func TestUndoneRanksAreThoseOfTheEnumeration(t *testing.T) {
 				if ends[0]+ends[1] >= n {
 					continue
 				}
-				r := RankExchange{P: (float64(reach) + 0.5) / float64(n), Bottom: (float64(ends[0]) + 0.5) / float64(n), Top: (float64(ends[1]) + 0.5) / float64(n)}
-				t.Run(fmt.Sprint(values, reach, ends), func(t *testing.T) { compareUndoneRanks(t, r, values, reach, ends[0], ends[1]) })
+				r := RankExchange{P: (float64(reach) + 0.5) / float64(n), Bottom: (float64(ends[0]) + 0.5) / float64(n),
+					Top: (float64(ends[1]) + 0.5) / float64(n)}
+				t.Run(fmt.Sprint(values, reach, ends), func(t *testing.T) {
+					compareUndoneRanks(t, r, values, reach, ends[0], ends[1])
+				})
 			}
 		}
 	}

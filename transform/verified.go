@@ -13,15 +13,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Place is a pair of columns that hold a point of each record, which is verified after all masks: how far the released point is from the true
-// one, and how many people a snooper cannot tell apart there.
+// Place is a pair of columns that hold a point of each record, which is verified after all masks: how far the released
+// point is from the true one, and how many people a snooper cannot tell apart there.
 type Place struct {
 	Columns [2]string
 	Unit    string         // degrees or metres
 	People  *places.People // nil if Of says whose places, or the population is not known
 	Of      *PeopleOf
 	K       int // the number of people that the mask asks for; 0: none
-	// Ring returns where, about a true place, the released point may lie; Same: the radii are those of every place. nil: anywhere.
+	// Ring returns where, about a true place, the released point may lie; Same: the radii are those of every place. nil:
+	// anywhere.
 	Ring func(people *places.People, at places.Point) (inner, outer float64, ok bool)
 	Same bool
 }
@@ -39,7 +40,8 @@ func Displaces(masks []Spec, column string) bool {
 // Counts reports whether the population about the points is known.
 func (p Place) Counts() bool { return p.People != nil || p.Of != nil }
 
-// Reading returns the parameters whose table is a file with the places of a population, for points that another mask changes.
+// Reading returns the parameters whose table is a file with the places of a population, for points that another mask
+// changes.
 func Reading(columns []string, unit, file string) Params {
 	return &reading{Donut{Columns: columns, Unit: unit, File: file}}
 }
@@ -57,13 +59,16 @@ func (m *reading) Describe() Description {
 
 // Verified is what is released of a pair of columns, over the records that have both coordinates.
 //
-// The spatial k of a released point is the number of people who live as near to it as the true place is, or nearer (Allshouse et al. 2010). A
-// snooper who knows the mask knows as well from where it can have come: Candidates is the number of people in such places. Whoever
-// has the population and the mask may take, in place of the released point, the mean of these places: SquareGuess is for that.
+// The spatial k of a released point is the number of people who live as near to it as the true place is, or nearer
+// (Allshouse et al. 2010). A snooper who knows the mask knows as well from where it can have come: Candidates is the
+// number of people in such places. Whoever has the population and the mask may take, in place of the released point,
+// the mean of these places: SquareGuess is for that.
 type Verified struct {
-	Records     int64           `json:"records"`
-	Square      Squares         `json:"square"`       // Σ d², d the distance in metres of the released point and the true one
-	SquareGuess Squares         `json:"square_guess"` // of the mean of the candidates, or the released point where there are none
+	Records int64 `json:"records"`
+	// Σ d², d the distance in metres of the released point and the true one
+	Square Squares `json:"square"`
+	// of the mean of the candidates, or the released point where there are none
+	SquareGuess Squares         `json:"square_guess"`
 	Guessed     bool            `json:"guessed,omitempty"`
 	Least       float64         `json:"least"` // the least and greatest distance
 	Greatest    float64         `json:"greatest"`
@@ -90,7 +95,8 @@ func (s Squares) Mean(n int64) float64 {
 	return (math.Ldexp(float64(s[0]), 64) + float64(s[1])) / 1e4 / float64(n)
 }
 
-// RMSE is the root mean squared distance, in metres, of the best guess of the true place: the released point, or the mean of the candidates.
+// RMSE is the root mean squared distance, in metres, of the best guess of the true place: the released point, or the
+// mean of the candidates.
 func (v *Verified) RMSE() float64 {
 	square := v.Square.Mean(v.Records)
 	if v.Guessed {
@@ -299,12 +305,12 @@ func (w *verifying) judge(from, to places.Point) verdict {
 	return v
 }
 
-// fartherOut is how many of its outer radii about a released point are searched for candidates: of places where few people live the rings are
-// wide, and those that lie farther away are left out, which counts fewer candidates.
+// fartherOut is how many of its outer radii about a released point are searched for candidates: of places where few
+// people live the rings are wide, and those that lie farther away are left out, which counts fewer candidates.
 const fartherOut = 2
 
-// candidates returns how many people live where a released point can have come from, and the mean of their places, each weighted by the
-// density with which the mask would have put the point there.
+// candidates returns how many people live where a released point can have come from, and the mean of their places, each
+// weighted by the density with which the mask would have put the point there.
 func (w *verifying) candidates(to places.Point) (people float64, guess places.Point) {
 	switch {
 	case w.cell != nil:
@@ -368,8 +374,8 @@ type crowd struct {
 	mean   places.Point
 }
 
-// inCell returns how many people live in the cell of the grid that a released point stands for, and the mean of their places: whoever knows
-// the grid looks there, however near others live.
+// inCell returns how many people live in the cell of the grid that a released point stands for, and the mean of their
+// places: whoever knows the grid looks there, however near others live.
 func (w *verifying) inCell(to places.Point) (people float64, mean places.Point) {
 	if known, ok := w.cells.Load(to); ok {
 		return known.(crowd).people, known.(crowd).mean
@@ -380,7 +386,8 @@ func (w *verifying) inCell(to places.Point) (people float64, mean places.Point) 
 		in := func(v, released float64, k int) bool {
 			return math.RoundToEven(v/w.cell[k]) == math.RoundToEven(released/w.cell[k])
 		}
-		if in(p.A, to.A, 0) && (in(p.B, to.B, 1) || w.unit == places.Degrees && (in(p.B+360, to.B, 1) || in(p.B-360, to.B, 1))) {
+		if in(p.A, to.A, 0) &&
+			(in(p.B, to.B, 1) || w.unit == places.Degrees && (in(p.B+360, to.B, 1) || in(p.B-360, to.B, 1))) {
 			people += n
 			sum.Add(p, n)
 		}

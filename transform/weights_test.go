@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A record whose sampling weight is negative, not finite or missing is rejected with its place and without the value, where a measure
-// estimates by it; where it is only calibrated, a missing one stays. A weight of 0 is one. Of what is never released nothing is rejected.
+// A record whose sampling weight is negative, not finite or missing is rejected with its place and without the value,
+// where a measure estimates by it; where it is only calibrated, a missing one stays. A weight of 0 is one. Of what is
+// never released nothing is rejected.
 func TestWeightsThatAreNone(t *testing.T) {
 	values := []float64{-1, 2, 0, math.Inf(1), math.NaN(), 5, math.Inf(-1), -1e-300, 3}
 	null := 5

@@ -87,10 +87,10 @@ func whereRead(where string, columns []string) (list []ReadColumn) {
 	return list
 }
 
-// checkWhereAmong refuses mask i with a condition behind a mask that gives its column the values of other records: U, and R by position, of
-// masks that exchange values are those without them, and the condition is on a record's own original value, which these values do
-// not have. It refuses a condition on another column that is masked, too: who knows a record's value sees whether it has changed, and so
-// what its original value in the compared column is.
+// checkWhereAmong refuses mask i with a condition behind a mask that gives its column the values of other records: U,
+// and R by position, of masks that exchange values are those without them, and the condition is on a record's own
+// original value, which these values do not have. It refuses a condition on another column that is masked, too: who
+// knows a record's value sees whether it has changed, and so what its original value in the compared column is.
 func checkWhereAmong(masks []Spec, i int, where string) check.Problems {
 	var ps check.Problems
 	if where == "" {
@@ -99,7 +99,8 @@ func checkWhereAmong(masks []Spec, i int, where string) check.Problems {
 	for _, name := range whereReads(where, masks[i].Params.Masks()) {
 		for k, m := range masks {
 			if slices.Contains(m.Params.Masks(), name) {
-				ps.Addf(fmt.Sprintf("[%d].%s.where", i, masks[i].Kind()), "must not compare %s, which mask [%d] (%s) changes: which records have changed would tell their original value in it; compare columns that no mask changes",
+				ps.Addf(fmt.Sprintf("[%d].%s.where", i, masks[i].Kind()),
+					"must not compare %s, which mask [%d] (%s) changes: which records have changed would tell their original value in it; compare columns that no mask changes",
 					strconv.Quote(name), k, m.Kind())
 				break
 			}
@@ -108,7 +109,9 @@ func checkWhereAmong(masks []Spec, i int, where string) check.Problems {
 	for _, name := range masks[i].Params.Masks() {
 		for k, before := range masks[:i] {
 			if slices.Contains(before.Params.Masks(), name) && MixesRecords(before.Params) {
-				ps.Addf(fmt.Sprintf("[%d].%s.where", i, masks[i].Kind()), "must not be given behind mask [%d], a %s, which gives %s values of other records; put the mask before that", k, before.Kind(), strconv.Quote(name))
+				ps.Addf(fmt.Sprintf("[%d].%s.where", i, masks[i].Kind()),
+					"must not be given behind mask [%d], a %s, which gives %s values of other records; put the mask before that", k,
+					before.Kind(), strconv.Quote(name))
 			}
 		}
 	}
@@ -125,7 +128,8 @@ type whereStep struct {
 }
 
 // compileWhere compiles mask i with a condition; compile makes its step without one.
-func (c *Chain) compileWhere(i int, where string, columns []string, compile func(*Chain, int) (step, error)) (step, error) {
+func (c *Chain) compileWhere(i int, where string, columns []string, compile func(*Chain, int) (step, error)) (step,
+	error) {
 	if where == "" {
 		return compile(c, i)
 	}
@@ -166,7 +170,8 @@ func (c *Chain) comparedWhere(i int, masked string, of condition) (other []int, 
 		switch {
 		case c.replicate != 0: // the release has been checked
 		case !numeric && !text:
-			return nil, fmt.Errorf("%s.where: must compare a column of numbers or texts, and %s is of type %s", c.at(i), strconv.Quote(one.column), microdata.TypeName(info.Field.Type))
+			return nil, fmt.Errorf("%s.where: must compare a column of numbers or texts, and %s is of type %s", c.at(i),
+				strconv.Quote(one.column), microdata.TypeName(info.Field.Type))
 		case text != one.ofText:
 			return nil, fmt.Errorf("%s.where: must compare %s with %s", c.at(i), strconv.Quote(one.column), kindOfValue(text))
 		}
@@ -201,7 +206,8 @@ func (s *whereStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// meets reports whether the original values of a record meet the condition; a missing one never does, nor one that no float64 holds.
+// meets reports whether the original values of a record meet the condition; a missing one never does, nor one that no
+// float64 holds.
 func (s *whereStep) meets(b *microdata.Block, i int) bool {
 	for k := range s.where {
 		at := s.other[k]

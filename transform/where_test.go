@@ -15,7 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// conditional are masks that can have a condition, with a function that gives their result for a value, or nil if that is drawn.
+// conditional are masks that can have a condition, with a function that gives their result for a value, or nil if that
+// is drawn.
 func conditional(where string) map[string]struct {
 	mask  Spec
 	fixed func(v float64) float64
@@ -25,12 +26,16 @@ func conditional(where string) map[string]struct {
 		fixed func(v float64) float64
 	}
 	return map[string]of{
-		"noise":    {mask(&Noise{Columns: []string{"a"}, SD: amount(20), Where: where}), nil},
-		"laplace":  {mask(&Noise{Columns: []string{"a"}, SD: amount(20), Distribution: "laplace", Where: where}), nil},
-		"bias":     {mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.2), Where: where}), nil},
-		"round":    {mask(&Round{Columns: []string{"a"}, Base: ptr(50.0), Where: where}), func(v float64) float64 { return 50 * math.RoundToEven(v/50) }},
-		"topcode":  {mask(&Topcode{Columns: []string{"a"}, Lower: ptr(80.0), Upper: ptr(130.0), Where: where}), func(v float64) float64 { return max(80, min(130, v)) }},
-		"truncate": {mask(&Truncate{Columns: []string{"a"}, Lower: ptr(80.0), Upper: ptr(130.0), Where: where}), func(v float64) float64 { return max(80, min(130, v)) }},
+		"noise":   {mask(&Noise{Columns: []string{"a"}, SD: amount(20), Where: where}), nil},
+		"laplace": {mask(&Noise{Columns: []string{"a"}, SD: amount(20), Distribution: "laplace", Where: where}), nil},
+		"bias":    {mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.2), Where: where}), nil},
+		"round": {mask(&Round{Columns: []string{"a"}, Base: ptr(50.0), Where: where}), func(v float64) float64 {
+			return 50 * math.RoundToEven(v/50)
+		}},
+		"topcode": {mask(&Topcode{Columns: []string{"a"}, Lower: ptr(80.0), Upper: ptr(130.0), Where: where}),
+			func(v float64) float64 { return max(80, min(130, v)) }},
+		"truncate": {mask(&Truncate{Columns: []string{"a"}, Lower: ptr(80.0), Upper: ptr(130.0), Where: where}),
+			func(v float64) float64 { return max(80, min(130, v)) }},
 	}
 }
 
@@ -47,8 +52,8 @@ func conditionalData(n int) testColumn {
 	return c
 }
 
-// Records whose original value does not meet the condition are released unchanged, the others as the mask has them, for any
-// mask before it and in blocks of any size; a replicate does the same. The count is of the changed records.
+// Records whose original value does not meet the condition are released unchanged, the others as the mask has them, for
+// any mask before it and in blocks of any size; a replicate does the same. The count is of the changed records.
 func TestConditionsChooseTheRecords(t *testing.T) {
 	const n = 3000
 	c := conditionalData(n)
@@ -96,7 +101,8 @@ func TestConditionsChooseTheRecords(t *testing.T) {
 // Noise of the records that meet the condition has mean 0 and the SD of the mask, to five standard errors.
 func TestConditionalNoiseIsTheNoise(t *testing.T) {
 	c := conditionalData(20_000)
-	v := apply(t, chain(t, testSetup(t, c), conditional("a > 0")["noise"].mask), block(0, len(c.values), c)).Columns[0].Out()
+	v := apply(t, chain(t, testSetup(t, c), conditional("a > 0")["noise"].mask),
+		block(0, len(c.values), c)).Columns[0].Out()
 	var e []float64
 	for i, x := range c.values {
 		if x > 0 && v.Valid.Has(i) {
@@ -129,10 +135,12 @@ func TestConditionalMasksDescribeNothing(t *testing.T) {
 			t.Errorf("%s: has an action", name)
 		}
 		kind := PublishingKind(m.mask.Kind())
-		if p := published(m.mask.Params, 50, "where", "sd", "phi", "base", "lower", "upper", "mode", "distribution", "replace"); kind.PublishedAction(p, "a") != nil || !strings.HasSuffix(kind.Words(p, "a"), "; only where a > 0") {
+		if p := published(m.mask.Params, 50, "where", "sd", "phi", "base", "lower", "upper", "mode", "distribution",
+			"replace"); kind.PublishedAction(p, "a") != nil || !strings.HasSuffix(kind.Words(p, "a"), "; only where a > 0") {
 			t.Errorf("%s: %+v, %q", name, kind.PublishedAction(p, "a"), kind.Words(p, "a"))
 		}
-		if p := published(m.mask.Params, 50); kind.PublishedAction(p, "a") != nil || !strings.Contains(kind.Words(p, "a"), "not published") || strings.Contains(kind.Words(p, "a"), "> 0") {
+		if p := published(m.mask.Params, 50); kind.PublishedAction(p, "a") != nil ||
+			!strings.Contains(kind.Words(p, "a"), "not published") || strings.Contains(kind.Words(p, "a"), "> 0") {
 			t.Errorf("%s, nothing published: %q", name, kind.Words(p, "a"))
 		}
 		if kind.EfficiencyFollows(all, all) {
@@ -154,23 +162,31 @@ func TestConditionsAreRefused(t *testing.T) {
 		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "b = and"}, "where: must be comparisons"},
 		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "b = x y"}, "where: must be comparisons"},
 		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: "b = 1 and a = x"}, `where: must compare "a" with a number`},
-		{&Topcode{Columns: []string{"a"}, Upper: ptr(5.0), Lower: ptr(1.0), Replace: "mean", Where: "a > 0"}, "where: must not be given with percentiles, means or labels"},
-		{&Topcode{Columns: []string{"a"}, Lower: ptr(5.0), LowerLabel: ptr("few"), Replace: "label", Where: "b > 0"}, "where: must not be given with percentiles, means or labels"},
-		{&Topcode{Columns: []string{"a"}, UpperPercentile: ptr(95.0), Where: "b > 0"}, "where: must not be given with percentiles, means or labels"},
-		{&Topcode{Columns: []string{"a"}, LowerPercentile: ptr(5.0), Where: "b > 0"}, "where: must not be given with percentiles, means or labels"},
+		{&Topcode{Columns: []string{"a"}, Upper: ptr(5.0), Lower: ptr(1.0), Replace: "mean", Where: "a > 0"},
+			"where: must not be given with percentiles, means or labels"},
+		{&Topcode{Columns: []string{"a"}, Lower: ptr(5.0), LowerLabel: ptr("few"), Replace: "label", Where: "b > 0"},
+			"where: must not be given with percentiles, means or labels"},
+		{&Topcode{Columns: []string{"a"}, UpperPercentile: ptr(95.0), Where: "b > 0"},
+			"where: must not be given with percentiles, means or labels"},
+		{&Topcode{Columns: []string{"a"}, LowerPercentile: ptr(5.0), Where: "b > 0"},
+			"where: must not be given with percentiles, means or labels"},
 		{&Noise{Columns: []string{"a"}, SD: amount(1), Where: `a = "x"`}, `where: must compare "a" with a number`},
 		{&Noise{Columns: []string{"a", "b"}, SD: amount(1), Where: "a > 0"}, "where: must be of a mask of one column, got 2"},
 		{&Bias{Columns: []string{"a", "b"}, Phi: ptr(0.1), Where: "b > 0"}, "where: must be of a mask of one column, got 2"},
 		{&Round{Columns: []string{"a"}, Base: ptr(5.0), Where: "a >"}, "where: must be comparisons"},
-		{&Truncate{Columns: []string{"a"}, Upper: ptr(5.0), Mode: "redraw", Where: "a > 0"}, "where: must not be given with mode redraw"},
+		{&Truncate{Columns: []string{"a"}, Upper: ptr(5.0), Mode: "redraw", Where: "a > 0"},
+			"where: must not be given with mode redraw"},
 	} {
 		if ps := c.mask.Check(); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), c.want) {
 			t.Errorf("%+v: %v, want %s", c.mask, ps, c.want)
 		}
 	}
 	for name, m := range conditional("a > 0") {
-		for _, before := range []Params{&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"d", "a"}, Rate: ptr(0.5)}, &RankSwap{Columns: []string{"a"}, P: ptr(0.1)}, &Synthesise{Columns: []string{"a"}}} {
-			ps := CheckSpecs([]Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(2.0)}), {Name: "before", Params: before}, {Name: "last", Params: m.mask.Params}})
+		for _, before := range []Params{
+			&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"d", "a"}, Rate: ptr(0.5)},
+			&RankSwap{Columns: []string{"a"}, P: ptr(0.1)}, &Synthesise{Columns: []string{"a"}}} {
+			ps := CheckSpecs([]Spec{mask(&Round{Columns: []string{"a"}, Base: ptr(2.0)}), {Name: "before", Params: before},
+				{Name: "last", Params: m.mask.Params}})
 			if len(ps) != 1 || !strings.Contains(ps[0].Error(), ".where: must not be given behind mask [1]") {
 				t.Errorf("%s behind %T: %v", name, before, ps)
 			}
@@ -178,11 +194,13 @@ func TestConditionsAreRefused(t *testing.T) {
 				t.Errorf("%s before %T: %v", name, before, ps)
 			}
 		}
-		if ps := CheckSpecs([]Spec{mask(&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"d"}, Rate: ptr(0.5)}), m.mask}); len(ps) != 0 {
+		if ps := CheckSpecs([]Spec{mask(&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"d"}, Rate: ptr(0.5)}),
+			m.mask}); len(ps) != 0 {
 			t.Errorf("%s behind a swap of another column: %v", name, ps)
 		}
 	}
-	ps := CheckSpecs([]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(1), Where: "a > 0"}), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(5.0), Mode: "redraw"})})
+	ps := CheckSpecs([]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(1), Where: "a > 0"}),
+		mask(&Truncate{Columns: []string{"a"}, Upper: ptr(5.0), Mode: "redraw"})})
 	if len(ps) != 1 || !strings.Contains(ps[0].Error(), "redraw needs a noise mask without where just before it") {
 		t.Errorf("a redraw of noise with a condition: %v", ps)
 	}
@@ -191,7 +209,8 @@ func TestConditionsAreRefused(t *testing.T) {
 // elsewhere are columns that conditions compare: b holds numbers and c texts, some missing.
 func elsewhere(n int) (b, c testColumn, texts []string) {
 	r := rand.New(rand.NewPCG(8, 1))
-	b, c, texts = floats(0, make([]float64, n)...), testColumn{typ: arrow.BinaryTypes.String, decimals: -1}, make([]string, n)
+	b, c, texts = floats(0, make([]float64, n)...), testColumn{typ: arrow.BinaryTypes.String, decimals: -1},
+		make([]string, n)
 	for i := range n {
 		b.values[i] = float64(r.IntN(30))
 		texts[i] = []string{"employed", "looks for work", "16", ""}[r.IntN(4)]
@@ -215,19 +234,25 @@ func textsIn(texts []string, null []int, from, to int) arrow.Array {
 	return b.NewArray()
 }
 
-// A condition compares numbers and texts of the record's other columns; a missing one meets none. So it does in a replicate, which has the
-// codes of texts, and for records in blocks of any size.
+// A condition compares numbers and texts of the record's other columns; a missing one meets none. So it does in a
+// replicate, which has the codes of texts, and for records in blocks of any size.
 func TestConditionsOnOtherColumns(t *testing.T) {
 	const n = 2000
 	a := conditionalData(n)
 	b, c, texts := elsewhere(n)
 	for where, met := range map[string]func(a, b float64, c string) bool{
-		"b >= 16":                                func(_, b float64, _ string) bool { return b >= 16 },
-		"c = employed":                           func(_, _ float64, c string) bool { return c == "employed" },
-		`c != 'looks for work' and "b" < 16`:     func(_, b float64, c string) bool { return c != "looks for work" && c != "none" && b < 16 },
-		`a > 0 and c = "16" and b != 3`:          func(a, b float64, c string) bool { return a > 0 && c == "16" && b == b && b != 3 },
-		`b = 7 and a != 100 and c = ""`:          func(a, b float64, c string) bool { return b == 7 && a != 100 && c == "" },
-		`c != employed and c != "16" and b >= 0`: func(_, b float64, c string) bool { return c != "employed" && c != "16" && c != "none" && b >= 0 },
+		"b >= 16":      func(_, b float64, _ string) bool { return b >= 16 },
+		"c = employed": func(_, _ float64, c string) bool { return c == "employed" },
+		`c != 'looks for work' and "b" < 16`: func(_, b float64, c string) bool {
+			return c != "looks for work" && c != "none" && b < 16
+		},
+		`a > 0 and c = "16" and b != 3`: func(a, b float64, c string) bool {
+			return a > 0 && c == "16" && b == b && b != 3
+		},
+		`b = 7 and a != 100 and c = ""`: func(a, b float64, c string) bool { return b == 7 && a != 100 && c == "" },
+		`c != employed and c != "16" and b >= 0`: func(_, b float64, c string) bool {
+			return c != "employed" && c != "16" && c != "none" && b >= 0
+		},
 	} {
 		for name, m := range conditional(where) {
 			release := chain(t, testSetup(t, a, b, c), m.mask)
@@ -273,8 +298,8 @@ func TestConditionsOnOtherColumns(t *testing.T) {
 	}
 }
 
-// What a record is released with does not depend on other records' meeting the condition, nor on how the condition is written; another
-// condition has other draws.
+// What a record is released with does not depend on other records' meeting the condition, nor on how the condition is
+// written; another condition has other draws.
 func TestConditionsDoNotMoveDraws(t *testing.T) {
 	const n = 500
 	a := conditionalData(n)
@@ -309,8 +334,8 @@ func TestConditionsDoNotMoveDraws(t *testing.T) {
 	}
 }
 
-// Columns that a condition compares are read by the mask: sources hand them over, and they are part of the names of draws. They must not
-// be masked anywhere, must be there, and be compared with what they hold.
+// Columns that a condition compares are read by the mask: sources hand them over, and they are part of the names of
+// draws. They must not be masked anywhere, must be there, and be compared with what they hold.
 func TestComparedColumnsAreRead(t *testing.T) {
 	a, b := conditionalData(300), conditionalData(300)
 	_, c, _ := elsewhere(300)
@@ -324,15 +349,19 @@ func TestComparedColumnsAreRead(t *testing.T) {
 		if ActionOf(m.mask.Params, "a", 50) != nil || ScopeOf(m.mask.Params) != ScopeRecord {
 			t.Errorf("%s: describes itself as if it changed all records, or looked at others", name)
 		}
-		for _, other := range []Params{&Round{Columns: []string{"b"}, Base: ptr(5.0)}, &Suppress{Keys: []string{"b", "c"}, K: ptr(3)}} {
+		for _, other := range []Params{&Round{Columns: []string{"b"}, Base: ptr(5.0)},
+			&Suppress{Keys: []string{"b", "c"}, K: ptr(3)}} {
 			for at, masks := range [][]Spec{{m.mask, mask(other)}, {mask(other), m.mask}} {
 				ps := CheckSpecs(masks)
-				if len(ps) == 0 || !strings.Contains(ps[0].Error(), fmt.Sprintf("[%d].%s.where: must not compare \"b\", which mask [%d]", at, m.mask.Kind(), 1-at)) {
+				if len(ps) == 0 ||
+					!strings.Contains(ps[0].Error(),
+						fmt.Sprintf("[%d].%s.where: must not compare \"b\", which mask [%d]", at, m.mask.Kind(), 1-at)) {
 					t.Errorf("%s with a mask of what it compares: %v", name, ps)
 				}
 			}
 		}
-		if _, err := NewChain([]Spec{m.mask}, testSetup(t, a, b)); err == nil || !strings.Contains(err.Error(), `where: there is no column "c"`) {
+		if _, err := NewChain([]Spec{m.mask}, testSetup(t, a, b)); err == nil ||
+			!strings.Contains(err.Error(), `where: there is no column "c"`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -343,7 +372,8 @@ func TestComparedColumnsAreRead(t *testing.T) {
 		"c > 3": `where: must compare "c" with a text`,
 		"d > 3": `where: must compare a column of numbers or texts, and "d" is of type`,
 	} {
-		if _, err := NewChain([]Spec{conditional(where)["noise"].mask}, testSetup(t, a, b, c, date)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewChain([]Spec{conditional(where)["noise"].mask}, testSetup(t, a, b, c, date)); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", where, err)
 		}
 	}

@@ -89,13 +89,16 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
 		}
 		if !coding.Movable(info.Field.Type) {
-			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name), microdata.TypeName(info.Field.Type))
+			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name),
+				microdata.TypeName(info.Field.Type))
 		}
 		s.bound = append(s.bound, info.Index)
 		if k := slices.Index(on, name); k < 0 {
 			s.by = append(s.by, info.Index)
-		} else if s.on = append(s.on, info.Index); c.replicate == 0 && !info.Field.Numeric() && !(TakesTexts(p, name) && textField(info.Field.Type)) {
-			return nil, fmt.Errorf("%s.on[%d]: column %s must be numeric, got type %s; recode it to numbers, or leave it out", c.at(i), k, strconv.Quote(name), microdata.TypeName(info.Field.Type))
+		} else if s.on = append(s.on, info.Index); c.replicate == 0 && !info.Field.Numeric() &&
+			!(TakesTexts(p, name) && textField(info.Field.Type)) {
+			return nil, fmt.Errorf("%s.on[%d]: column %s must be numeric, got type %s; recode it to numbers, or leave it out",
+				c.at(i), k, strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 	}
 	// The result for one column depends on all of them.
@@ -147,8 +150,10 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	}
 	g := &s.data
 	if most := min(maxCells, s.all.most()); (g.n+b.N)*(len(s.columns)+len(s.on)) > most {
-		return c.refused(s.mask, &decision.Refusal{Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
-			"mask fewer columns at a time, or %s", most, InsteadOf(c.masks[s.mask].Params))})
+		return c.refused(s.mask,
+			&decision.Refusal{
+				Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
+					"mask fewer columns at a time, or %s", most, InsteadOf(c.masks[s.mask].Params))})
 	}
 	from := g.n
 	if c.replicate != 0 && g.own == nil {
@@ -192,7 +197,8 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// prepare makes the draws for a block of a release. Those of replicates, of which each is on one core, go where they stay.
+// prepare makes the draws for a block of a release. Those of replicates, of which each is on one core, go where they
+// stay.
 func (s *wholeStep) prepare(c *Chain, w *work, b *microdata.Block) error {
 	if c.replicate != 0 || b.N == 0 {
 		return nil
@@ -221,7 +227,8 @@ func addAll[T any](to, lists [][]T) {
 	}
 }
 
-// draw appends the draws for the records of a block. Normal draws of replicates, which nobody keeps, are made the faster way.
+// draw appends the draws for the records of a block. Normal draws of replicates, which nobody keeps, are made the
+// faster way.
 func (s *wholeStep) draw(c *Chain, w *work, b *microdata.Block, toWords [][]uint64, toNormals [][]float64) {
 	if !s.draws() {
 		return
@@ -452,7 +459,9 @@ func (s *wholeStep) applyTexts(c *Chain, b *microdata.Block, changed microdata.B
 		if missed {
 			return fmt.Errorf("%s: a value that the first pass did not see is there now", c.at(s.mask))
 		}
-		b.Columns[col.Index].ReleasedArray = s.texts[k].put(b.N, func(i int) bool { return !a.IsNull(i) && !b.Rejected(i) }, func(i int) float64 { return values[i] })
+		b.Columns[col.Index].ReleasedArray = s.texts[k].put(b.N, func(i int) bool {
+			return !a.IsNull(i) && !b.Rejected(i)
+		}, func(i int) float64 { return values[i] })
 	}
 	return nil
 }

@@ -110,7 +110,9 @@ func (g *gatheredData) find(scope string, stream int, place int64, near *int) in
 				}
 			}
 		}
-		at, there := slices.BinarySearchFunc(g.runs, place, func(r recordRun, place int64) int { return r.compare(scope, stream, place) })
+		at, there := slices.BinarySearchFunc(g.runs, place, func(r recordRun, place int64) int {
+			return r.compare(scope, stream, place)
+		})
 		if !there {
 			at--
 		}
@@ -121,8 +123,8 @@ func (g *gatheredData) find(scope string, stream int, place int64, near *int) in
 	}
 }
 
-// follows returns the index of record i of a block, where the one before it is the at-th in g and in the run near, if that of i
-// is the next one there; −1 if it must be sought.
+// follows returns the index of record i of a block, where the one before it is the at-th in g and in the run near, if
+// that of i is the next one there; −1 if it must be sought.
 func (g *gatheredData) follows(at, near int, b *microdata.Block, i int) int {
 	if at < 0 {
 		return -1
@@ -234,9 +236,13 @@ func (g *gatheredData) checkedColumns() *decision.Refusal {
 		case records == 0:
 			return nil
 		case low > high:
-			return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have values: all of %s are missing; leave the column out of the mask", name)}
+			return &decision.Refusal{
+				Path: at, Text: fmt.Sprintf("must have values: all of %s are missing; leave the column out of the mask", name)}
 		case low == high:
-			return &decision.Refusal{Path: at, Text: fmt.Sprintf("must have different values: those of %s are all the same, and would leave as they are; withhold the column (role identifier), or leave it out of the mask", name)}
+			return &decision.Refusal{
+				Path: at,
+				Text: fmt.Sprintf(
+					"must have different values: those of %s are all the same, and would leave as they are; withhold the column (role identifier), or leave it out of the mask", name)}
 		}
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// lists is memory for what replicates gather and compute, for which they take turns: each has as much as the one before. Those of a
-// release (nil) are made anew.
+// lists is memory for what replicates gather and compute, for which they take turns: each has as much as the one
+// before. Those of a release (nil) are made anew.
 type lists struct {
 	floats [][]float64
 	words  [][]uint64
@@ -125,8 +125,8 @@ type discarding interface{ discard() }
 
 func (s *wholeStep) discard() { s.data.discard(!s.draws()) }
 
-// Discard gives the memory that a replicate has gathered to others. The chain must not be used any more; masks of scope dataset
-// would refuse it.
+// Discard gives the memory that a replicate has gathered to others. The chain must not be used any more; masks of scope
+// dataset would refuse it.
 func (c *Chain) Discard() {
 	if c.replicate == 0 {
 		return

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Replicates that take turns in memory, many at a time, of other masks, numbers of records and blocks, are those of chains that have
-// memory of their own; and what one mask keeps for others (microaggregation draws nothing) is not overwritten.
+// Replicates that take turns in memory, many at a time, of other masks, numbers of records and blocks, are those of
+// chains that have memory of their own; and what one mask keeps for others (microaggregation draws nothing) is not
+// overwritten.
 func TestReplicatesTakeTurnsInMemory(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 91))
 	type trial struct {
@@ -69,7 +70,8 @@ func TestReplicatesTakeTurnsInMemory(t *testing.T) {
 			c := chain(t, setup, masks...)
 			for _, size := range []int{n, 128} {
 				for m := 1; m <= 2; m++ {
-					trials = append(trials, &trial{of: c, columns: columns, size: size, want: run(c.Replicate(m), columns, size), m: m})
+					trials = append(trials,
+						&trial{of: c, columns: columns, size: size, want: run(c.Replicate(m), columns, size), m: m})
 				}
 			}
 		}
@@ -83,7 +85,9 @@ func TestReplicatesTakeTurnsInMemory(t *testing.T) {
 				got := run(c, of.columns, of.size)
 				c.Discard()
 				for col := range of.want {
-					if !slices.EqualFunc(got[col], of.want[col], func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }) {
+					if !slices.EqualFunc(got[col], of.want[col], func(a, b float64) bool {
+						return math.Float64bits(a) == math.Float64bits(b)
+					}) {
 						t.Errorf("%s of %d records in blocks of %d: other values in column %d", of.of.labels, len(got[col]), of.size, col)
 						return
 					}
@@ -104,8 +108,9 @@ func TestReplicatesTakeTurnsInMemory(t *testing.T) {
 	apply(t, last.of, block(0, 10, last.columns...))
 }
 
-// A block whose records all have values is released as one whose records are taken one by one: where the survey had other blocks, in
-// several runs, and where it begins within one. A value that the survey did not see is an error in both, as is a record.
+// A block whose records all have values is released as one whose records are taken one by one: where the survey had
+// other blocks, in several runs, and where it begins within one. A value that the survey did not see is an error in
+// both, as is a record.
 func TestBlocksAreReleasedAsRecordsAre(t *testing.T) {
 	const n = 700
 	x, other := make([]float64, n), make([]float64, n)
@@ -151,7 +156,8 @@ func TestBlocksAreReleasedAsRecordsAre(t *testing.T) {
 		t.Error(err) // other values, but as many
 	}
 	s.data.values[1][40] = math.NaN()
-	if err := c.Apply(block(0, n, columns...)); err == nil || !strings.Contains(err.Error(), "a value that the first pass did not see") {
+	if err := c.Apply(block(0, n, columns...)); err == nil ||
+		!strings.Contains(err.Error(), "a value that the first pass did not see") {
 		t.Errorf("a value that was missing in the survey: %v", err)
 	}
 	late := block(0, 100, columns...)

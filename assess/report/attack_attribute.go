@@ -14,21 +14,25 @@ type attributeView struct {
 }
 
 type attributeRow struct {
-	Name  string
-	Cells []cell // share of right guesses for records fitted to, for those set aside, difference, its standard error, upper bound
+	Name string
+	// share of right guesses for records fitted to, for those set aside, difference, its standard error, upper bound
+	Cells []cell
 	Words string
 }
 
 func viewAttribute(d *attack.Disclosure, sampled bool, path string) *attributeView {
-	v := &attributeView{About: fmt.Sprintf("The value at the nearest released record is taken for the target’s: right where a category is the same, or a number within %s SDs. "+
-		"Of records that models were not fitted to the release tells what it tells of anybody; what it tells of the others beyond that is disclosed.", trimmed(d.Within))}
+	v := &attributeView{
+		About: fmt.Sprintf(
+			"The value at the nearest released record is taken for the target’s: right where a category is the same, or a number within %s SDs. "+
+				"Of records that models were not fitted to the release tells what it tells of anybody; what it tells of the others beyond that is disclosed.", trimmed(d.Within))}
 	if sampled {
 		v.About += " Among the records of a sample the nearest is farther than in the whole release, which may tell more."
 	}
 	for i, c := range d.Columns {
 		at := fmt.Sprintf("%s/columns/%d", path, i)
 		v.Rows = append(v.Rows, attributeRow{Name: c.Name, Words: attributeWords(&c), Cells: []cell{
-			rightCell(c.Learnt), rightCell(c.HeldOut), shareCell(at+"/excess", c.Excess), shareCell(at+"/std_error", c.StdError), shareCell(at+"/most", c.Most)}})
+			rightCell(c.Learnt), rightCell(c.HeldOut), shareCell(at+"/excess", c.Excess), shareCell(at+"/std_error", c.StdError),
+			shareCell(at+"/most", c.Most)}})
 	}
 	return v
 }
@@ -58,7 +62,8 @@ func (t *attackTable) attribute(v *attributeView) {
 	}
 	t.title("What synthetic values tell of those they were learnt from")
 	eachColumn(t, v.Rows, func(r attributeRow) {
-		t.row(r.Name, r.Cells[4].Text, "is the upper bound of the difference of right guesses: "+r.Cells[0].Text+" for records learnt from, "+r.Cells[1].Text+" for those set aside; "+r.Words)
+		t.row(r.Name, r.Cells[4].Text, "is the upper bound of the difference of right guesses: "+r.Cells[0].Text+
+			" for records learnt from, "+r.Cells[1].Text+" for those set aside; "+r.Words)
 	})
 	t.text(v.About)
 	t.Line("")

@@ -19,10 +19,14 @@ func viewCategories(c *loss.Categories, r *uniqueness.Replicated, path string) *
 		return nil
 	}
 	v := &categoriesView{Tiles: []labelled{{"pMSE of the masked keys", riskCell(path+"/pmse", c.PMSE),
-		"0: combinations are as frequent as they were; ¼: none of them is on both sides; fresh draws give " + pretty(c.Expected, riskDigits)}}}
+		"0: combinations are as frequent as they were; ¼: none of them is on both sides; fresh draws give " +
+			pretty(c.Expected, riskDigits)}}}
 	if r != nil {
-		v.Tiles = append(v.Tiles, labelled{"replicated uniques", shareCell(strings.TrimSuffix(path, "categories")+"replicated_uniques/share", r.Share),
-			fmt.Sprintf("%s of %s combinations of keys that one record alone has stand in the release", count(int64(r.Standing)), count(int64(r.Uniques)))})
+		v.Tiles = append(v.Tiles,
+			labelled{"replicated uniques", shareCell(strings.TrimSuffix(path, "categories")+"replicated_uniques/share", r.Share),
+				fmt.Sprintf("%s of %s combinations of keys that one record alone has stand in the release",
+					count(int64(r.Standing)),
+					count(int64(r.Uniques)))})
 	}
 	for i, l := range c.Columns {
 		at := fmt.Sprintf("%s/columns/%d", path, i)
@@ -40,7 +44,8 @@ func (t *attackTable) categories(v *categoriesView) {
 	}
 	t.title("What masking has taken from the categories")
 	eachColumn(t, v.Rows, func(r uniqueRow) {
-		t.row(r.Name, r.Cells[0].Text, "records changed, "+r.Cells[1].Text+" of them to missing; of "+r.Cells[2].Text+" bits "+r.Cells[4].Text+" are lost; shares moved by "+r.Cells[5].Text)
+		t.row(r.Name, r.Cells[0].Text, "records changed, "+r.Cells[1].Text+" of them to missing; of "+r.Cells[2].Text+
+			" bits "+r.Cells[4].Text+" are lost; shares moved by "+r.Cells[5].Text)
 	})
 	t.tiles(v.Tiles)
 	t.Line("")

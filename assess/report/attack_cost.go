@@ -38,27 +38,32 @@ func viewCost(u *loss.Utility, path string) *costView {
 		{"relative change", riskCell(path+"/change/relative", c.Relative), "mean |x − y|/max(|x|, |y|), zeros among them"},
 	}}
 	if s.Correlation.Entries > 0 {
-		v.Tiles = append(v.Tiles, labelled{"correlations differ by", riskCell(path+"/structure/correlation/max", s.Correlation.Max),
-			"at most; mean " + pretty(s.Correlation.Mean, 2)})
+		v.Tiles = append(v.Tiles,
+			labelled{"correlations differ by", riskCell(path+"/structure/correlation/max", s.Correlation.Max),
+				"at most; mean " + pretty(s.Correlation.Mean, 2)})
 	}
 	if s.Covariance.Entries > 0 {
-		v.Tiles = append(v.Tiles, labelled{"covariances differ by", riskCell(path+"/structure/covariance/max", s.Covariance.Max),
-			"at most, in products of SDs; mean " + pretty(s.Covariance.Mean, 2)})
+		v.Tiles = append(v.Tiles,
+			labelled{"covariances differ by", riskCell(path+"/structure/covariance/max", s.Covariance.Max),
+				"at most, in products of SDs; mean " + pretty(s.Covariance.Mean, 2)})
 	}
 	eigen := labelled{"eigenvalues differ by", optionalCell(path+"/eigen", u.Eigen), "sum of |e − f|/e"}
 	if s.EigenLeftOut > 0 {
-		eigen.Note += "; without " + plural(int64(s.EigenLeftOut), "direction", "directions") + " in which the original does not vary"
+		eigen.Note += "; without " + plural(int64(s.EigenLeftOut), "direction", "directions") +
+			" in which the original does not vary"
 	}
 	v.Tiles = append(v.Tiles, eigen)
 	if u.PMSE != nil {
-		t := labelled{"pMSE", optionalCell(path+"/pmse", u.PMSE), "0: a regression on the values tells no released record from an original; ¼: each; it sees shifts of means, no change of spread"}
+		t := labelled{"pMSE", optionalCell(path+"/pmse", u.PMSE),
+			"0: a regression on the values tells no released record from an original; ¼: each; it sees shifts of means, no change of spread"}
 		if p := u.Propensity; p != nil && p.Ratio != nil {
 			t.Note += "; " + pretty(*p.Ratio, riskDigits) + " times that of fresh draws"
 		}
 		v.Tiles = append(v.Tiles, t)
 	}
 	if lost := c.Cells.Lost + c.Cells.Gained; lost > 0 {
-		v.Tiles = append(v.Tiles, labelled{"values lost", whole(path+"/change/cells/lost", c.Cells.Lost), "gained: " + count(c.Cells.Gained)})
+		v.Tiles = append(v.Tiles,
+			labelled{"values lost", whole(path+"/change/cells/lost", c.Cells.Lost), "gained: " + count(c.Cells.Gained)})
 	}
 	v.Columns = costColumns(path, u)
 	for i, r := range u.Regressions {
@@ -93,7 +98,8 @@ func costColumns(path string, u *loss.Utility) []uniqueRow {
 	}
 	var rows []uniqueRow
 	for _, name := range order {
-		row := uniqueRow{Name: name, Cells: []cell{distance("ks", u.KS, name), distance("wasserstein", u.Wasserstein, name), {Text: "–"}, {Text: "–"}}}
+		row := uniqueRow{Name: name,
+			Cells: []cell{distance("ks", u.KS, name), distance("wasserstein", u.Wasserstein, name), {Text: "–"}, {Text: "–"}}}
 		if i, ok := change[name]; ok {
 			at := fmt.Sprintf("%s/columns/%d/change", path, i)
 			row.Cells[2] = riskCell(at+"/il1s_per_compared_cell", u.Columns[i].Change.PerComparedCell)
@@ -109,10 +115,12 @@ func viewRegression(path string, r loss.Overlap) regressionView {
 	if r.Formula != "" {
 		of = r.Formula
 	}
-	v := regressionView{Title: fmt.Sprintf("%s: intervals of %s overlap by %s", of, trimmed(100*r.Level)+"\u00a0%", figure.LeftOf(r.Mean))}
+	v := regressionView{
+		Title: fmt.Sprintf("%s: intervals of %s overlap by %s", of, trimmed(100*r.Level)+"\u00a0%", figure.LeftOf(r.Mean))}
 	switch {
 	case len(r.LeftOut) > 0 && r.Formula != "":
-		v.Left = "Left out, as combinations of others or because fewer than 10 records have them: " + strings.Join(r.LeftOut, ", ") + "."
+		v.Left = "Left out, as combinations of others or because fewer than 10 records have them: " +
+			strings.Join(r.LeftOut, ", ") + "."
 	case len(r.LeftOut) > 0:
 		v.Left = "Left out as combinations of others: " + strings.Join(r.LeftOut, ", ") + "."
 	}

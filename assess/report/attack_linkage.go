@@ -34,14 +34,16 @@ func pictures(draw func(width int) []byte) *twoSizes {
 func viewLinkage(a *attack.Result, path string) *linkageView {
 	l := a.Linkage
 	v := &linkageView{Tiles: []labelled{
-		{"found by the nearest record", amountCell(path+"/expected_correct", l.ExpectedCorrect), "of " + plural(int64(a.Targets), "respondent", "respondents") + " sought, " + distanceWords(l.Distance)},
+		{"found by the nearest record", amountCell(path+"/expected_correct", l.ExpectedCorrect),
+			"of " + plural(int64(a.Targets), "respondent", "respondents") + " sought, " + distanceWords(l.Distance)},
 		{"share found", shareCell(path+"/correct_share", l.CorrectShare), "of those sought"},
 	}}
 	if l.OneToOneCorrect != nil {
 		v.Tiles = append(v.Tiles, labelled{"found one to one", amountCell(path+"/one_to_one_correct", *l.OneToOneCorrect),
 			"the worst case: every target is given a record of its own, at the least total distance"})
 	}
-	v.Tiles = append(v.Tiles, labelled{"found by guessing", cell{Text: amount(guessed(a))}, "by picking a record at random"})
+	v.Tiles = append(v.Tiles,
+		labelled{"found by guessing", cell{Text: amount(guessed(a))}, "by picking a record at random"})
 	if keys := slices.Concat(a.Keys, a.Categorical); len(l.Constant) > 0 {
 		var constant []string
 		for _, j := range l.Constant {
@@ -77,11 +79,15 @@ func (v *linkageView) draw(l *linkage.Result) {
 			label = "beyond"
 		}
 		found := c.Sum / float64(c.Records)
-		bars = append(bars, figure.Bar{Label: label, Length: figure.Part(found, most), Text: share(found) + " of " + count(int64(c.Records)), Strong: true})
-		v.Rows = append(v.Rows, uniqueRow{label, []cell{{Text: count(int64(c.Records))}, {Text: amount(c.Sum)}, {Text: share(found)}}})
+		bars = append(bars,
+			figure.Bar{Label: label, Length: figure.Part(found, most), Text: share(found) + " of " + count(int64(c.Records)),
+				Strong: true})
+		v.Rows = append(v.Rows,
+			uniqueRow{label, []cell{{Text: count(int64(c.Records))}, {Text: amount(c.Sum)}, {Text: share(found)}}})
 	}
 	v.ByOwn = pictures(func(width int) []byte {
-		return figure.BarsSVG("Share of the targets that are found, by the distance of their own released record. The table holds the same numbers.", "distance", "found", bars, width)
+		return figure.BarsSVG(
+			"Share of the targets that are found, by the distance of their own released record. The table holds the same numbers.", "distance", "found", bars, width)
 	})
 }
 

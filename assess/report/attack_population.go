@@ -24,16 +24,20 @@ func viewPopulation(a *attack.Result, path string) *populationView {
 	}
 	v := &populationView{Keys: names(r.Keys), About: aboutPopulation(a)}
 	v.Tiles = []labelled{
-		{"sample uniques", whole(path+"/sample_uniques", int64(r.SampleUniques)), "combinations that one record has; the model expects " + amount(r.ModelUniques)},
-		{"unique in the population", amountCell(path+"/tau1", r.Tau1), "of them expected to be, ± " + amount(r.Tau1SE) + " (tau1)"},
-		{"correct matches", amountCell(path+"/tau2", r.Tau2), "expected, if each is matched with one of the population, ± " + amount(r.Tau2SE) + " (tau2)"},
+		{"sample uniques", whole(path+"/sample_uniques", int64(r.SampleUniques)),
+			"combinations that one record has; the model expects " + amount(r.ModelUniques)},
+		{"unique in the population", amountCell(path+"/tau1", r.Tau1),
+			"of them expected to be, ± " + amount(r.Tau1SE) + " (tau1)"},
+		{"correct matches", amountCell(path+"/tau2", r.Tau2), "expected, if each is matched with one of the population, ± " +
+			amount(r.Tau2SE) + " (tau2)"},
 	}
 	return v
 }
 
 func aboutPopulation(a *attack.Result) string {
 	r := a.Population
-	s := fmt.Sprintf("A log-linear model (%s) of %s in %s cells, of a population of %s: %s.", r.Model, plural(int64(r.Records), "record", "records"), count(r.Cells), amount(r.Size), r.Formula)
+	s := fmt.Sprintf("A log-linear model (%s) of %s in %s cells, of a population of %s: %s.", r.Model,
+		plural(int64(r.Records), "record", "records"), count(r.Cells), amount(r.Size), r.Formula)
 	if r.Missing > 0 {
 		s += fmt.Sprintf(" %s without one of the keys, and left out.", isAreOf(int64(r.Missing), int64(r.Missing+r.Records)))
 	}
@@ -49,7 +53,8 @@ func aboutPopulation(a *attack.Result) string {
 // uniqueInPopulation is the sentence about population uniques.
 func uniqueInPopulation(r *population.Result) string {
 	return fmt.Sprintf("Of %s of %s, %s expected to be unique in the population (± %s).",
-		plural(int64(r.SampleUniques), "unique combination", "unique combinations"), names(r.Keys), isAre(r.Tau1), amount(r.Tau1SE))
+		plural(int64(r.SampleUniques), "unique combination", "unique combinations"), names(r.Keys), isAre(r.Tau1),
+		amount(r.Tau1SE))
 }
 
 func (t *attackTable) population(v *populationView) {

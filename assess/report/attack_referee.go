@@ -39,10 +39,13 @@ type likenessView struct {
 
 func viewReferee(r *referee.Result, path string) *refereeView {
 	v := &refereeView{Actor: r.Framework.Actor, Warnings: r.Warnings, Clauses: r.Framework.Clauses}
-	v.About = fmt.Sprintf("%s each, over %s; %s original, %s released and %s control records; intervals of %s.", plural(int64(r.Attempts), "attack", "attacks"),
-		plural(int64(len(r.Columns)), "column", "columns"), count(int64(r.Records.Original)), count(int64(r.Records.Released)), count(int64(r.Records.Control)), share(r.Level))
+	v.About = fmt.Sprintf("%s each, over %s; %s original, %s released and %s control records; intervals of %s.",
+		plural(int64(r.Attempts), "attack", "attacks"),
+		plural(int64(len(r.Columns)), "column", "columns"), count(int64(r.Records.Original)),
+		count(int64(r.Records.Released)), count(int64(r.Records.Control)), share(r.Level))
 	for _, c := range r.Framework.Criteria {
-		v.Criteria = append(v.Criteria, criterionView{Name: capital(c.Criterion), Words: capital(c.Measured), Found: c.Found != nil && *c.Found})
+		v.Criteria = append(v.Criteria,
+			criterionView{Name: capital(c.Criterion), Words: capital(c.Measured), Found: c.Found != nil && *c.Found})
 	}
 	if s := r.SinglingOut; s != nil {
 		v.attack("singling out by one column", path+"/singling_out/univariate", s.Univariate)
@@ -53,7 +56,8 @@ func viewReferee(r *referee.Result, path string) *refereeView {
 		v.attack("inference of "+r.Inference[i].Column, fmt.Sprintf("%s/inference/%d", path, i), &r.Inference[i].Outcome)
 	}
 	for i := range r.Rarest {
-		v.attack(r.Rarest[i].Column+" by a combination that occurs once", fmt.Sprintf("%s/rarest/%d", path, i), &r.Rarest[i].Outcome)
+		v.attack(r.Rarest[i].Column+" by a combination that occurs once", fmt.Sprintf("%s/rarest/%d", path, i),
+			&r.Rarest[i].Outcome)
 	}
 	v.closest(r.Closest, path+"/closest")
 	v.membership(r.Membership, path+"/membership")
@@ -73,9 +77,11 @@ func (v *refereeView) attack(name, path string, o *referee.Outcome) {
 		}
 		return shareCell(path+"/"+member+"/share", r.Share)
 	}
-	row.Cells = []cell{rate("attack", o.Attack), rate("baseline", o.Baseline), rate("control", o.Control), {Text: "–"}, {Text: "–"}, {Text: "–"}}
+	row.Cells = []cell{rate("attack", o.Attack), rate("baseline", o.Baseline), rate("control", o.Control), {Text: "–"},
+		{Text: "–"}, {Text: "–"}}
 	if k := o.Risk; k != nil {
-		row.Cells[3], row.Cells[4], row.Cells[5] = riskCell(path+"/risk/value", k.Value), riskCell(path+"/risk/lower", k.Lower), riskCell(path+"/risk/upper", k.Upper)
+		row.Cells[3], row.Cells[4], row.Cells[5] = riskCell(path+"/risk/value", k.Value),
+			riskCell(path+"/risk/lower", k.Lower), riskCell(path+"/risk/upper", k.Upper)
 	}
 	v.Attacks = append(v.Attacks, row)
 }
@@ -91,14 +97,16 @@ func (v *refereeView) closest(c *referee.Closest, path string) {
 	}
 	if c.Share != nil {
 		v.Tiles = append(v.Tiles, labelled{"nearest to an original record", shareCell(path+"/share/share", c.Share.Share),
-			fmt.Sprintf("of the released records (%s to %s); %s if nothing is memorised", share(c.Share.Lower), share(c.Share.Upper), share(*c.Expected))})
+			fmt.Sprintf("of the released records (%s to %s); %s if nothing is memorised", share(c.Share.Lower),
+				share(c.Share.Upper), share(*c.Expected))})
 	}
 	if c.Original.Same != nil {
 		note := "of the released records, in all columns compared"
 		if c.Control.Same != nil {
 			note += "; to a control record: " + share(c.Control.Same.Share)
 		}
-		v.Tiles = append(v.Tiles, labelled{"equal to an original record", shareCell(path+"/original/same/share", c.Original.Same.Share), note})
+		v.Tiles = append(v.Tiles,
+			labelled{"equal to an original record", shareCell(path+"/original/same/share", c.Original.Same.Share), note})
 	}
 	if c.Original.Ratio != nil {
 		note := "median of nearest by second nearest distance to original records"
@@ -114,7 +122,8 @@ func (v *refereeView) membership(m *referee.Membership, path string) {
 		return
 	}
 	v.Tiles = append(v.Tiles, labelled{"membership, AUC", riskCell(path+"/auc/value", m.AUC.Value),
-		"probability that an original record is nearer to the release than a control record; 0.5: nothing is told; " + between(m.AUC)})
+		"probability that an original record is nearer to the release than a control record; 0.5: nothing is told; " +
+			between(m.AUC)})
 	v.Tiles = append(v.Tiles, labelled{"membership, advantage", riskCell(path+"/advantage/value", m.Advantage.Value),
 		"original less control records that are called members; " + between(m.Advantage)})
 }
@@ -131,13 +140,17 @@ func viewLikeness(l *referee.Likeness, path string) *likenessView {
 		v.LeftOut = "Not compared, with more than 1,000 categories: " + names(l.LeftOut) + "."
 	}
 	if l.Marginal != nil {
-		v.Tiles = append(v.Tiles, labelled{"likeness of the columns", riskCell(path+"/marginal", *l.Marginal), "mean of 1 − KS or 1 − total variation distance"})
+		v.Tiles = append(v.Tiles,
+			labelled{"likeness of the columns", riskCell(path+"/marginal", *l.Marginal),
+				"mean of 1 − KS or 1 − total variation distance"})
 	}
 	if l.Pairwise != nil {
-		v.Tiles = append(v.Tiles, labelled{"likeness of pairs", riskCell(path+"/pairwise", *l.Pairwise), "mean over the pairs of columns"})
+		v.Tiles = append(v.Tiles,
+			labelled{"likeness of pairs", riskCell(path+"/pairwise", *l.Pairwise), "mean over the pairs of columns"})
 	}
 	if p := l.Propensity; p != nil {
-		t := labelled{"pMSE", riskCell(path+"/propensity/pmse", p.PMSE), "0: a regression tells no released record from an original; ¼: each"}
+		t := labelled{"pMSE", riskCell(path+"/propensity/pmse", p.PMSE),
+			"0: a regression tells no released record from an original; ¼: each"}
 		if p.Ratio != nil {
 			t.Note += "; " + pretty(*p.Ratio, riskDigits) + " times that of fresh draws"
 		}
@@ -145,19 +158,23 @@ func viewLikeness(l *referee.Likeness, path string) *likenessView {
 	}
 	for i, m := range l.Marginals {
 		at := fmt.Sprintf("%s/marginals/%d", path, i)
-		v.Marginals = append(v.Marginals, uniqueRow{Name: m.Column, Cells: []cell{optionalCell(at+"/similarity", m.Similarity),
-			shareCell(at+"/missing/0", m.Missing[0]), shareCell(at+"/missing/1", m.Missing[1])}})
+		v.Marginals = append(v.Marginals,
+			uniqueRow{Name: m.Column, Cells: []cell{optionalCell(at+"/similarity", m.Similarity),
+				shareCell(at+"/missing/0", m.Missing[0]), shareCell(at+"/missing/1", m.Missing[1])}})
 	}
 	for i, p := range l.Pairs {
 		at := fmt.Sprintf("%s/pairs/%d", path, i)
-		v.Pairs = append(v.Pairs, uniqueRow{Name: p.Columns[0] + ", " + p.Columns[1], Cells: []cell{{Text: measureWords[p.Measure]},
-			optionalCell(at+"/original", p.Original), optionalCell(at+"/released", p.Released), optionalCell(at+"/similarity", p.Similarity)}})
+		v.Pairs = append(v.Pairs,
+			uniqueRow{Name: p.Columns[0] + ", " + p.Columns[1], Cells: []cell{{Text: measureWords[p.Measure]},
+				optionalCell(at+"/original", p.Original), optionalCell(at+"/released", p.Released),
+				optionalCell(at+"/similarity", p.Similarity)}})
 	}
 	return v
 }
 
 // measureWords are the measures of pairs in words.
-var measureWords = map[string]string{"correlation": "correlation", "correlation_ratio": "correlation ratio", "cramers_v": "Cramér’s V"}
+var measureWords = map[string]string{"correlation": "correlation", "correlation_ratio": "correlation ratio",
+	"cramers_v": "Cramér’s V"}
 
 // refereeLine says in one sentence what the referee found.
 func refereeLine(r *referee.Result) string {
@@ -175,7 +192,8 @@ func refereeLine(r *referee.Result) string {
 	case r.Controlled:
 		return "The release tells more of its own records than of others: " + names(found) + "."
 	}
-	return "The release tells more than chance, by " + names(found) + "; without control records it is not known how much of this it tells of anybody."
+	return "The release tells more than chance, by " + names(found) +
+		"; without control records it is not known how much of this it tells of anybody."
 }
 
 func (t *attackTable) referee(v *refereeView) {
@@ -191,7 +209,9 @@ func (t *attackTable) referee(v *refereeView) {
 		if r.Cells[0].Text == "–" {
 			continue
 		}
-		t.row("risk, "+r.Name, r.Cells[3].Text, fmt.Sprintf("%s to %s; right: %s of original, %s of control records, %s at random", r.Cells[4].Text, r.Cells[5].Text, r.Cells[0].Text, r.Cells[2].Text, r.Cells[1].Text)+after("; ", r.Not))
+		t.row("risk, "+r.Name, r.Cells[3].Text,
+			fmt.Sprintf("%s to %s; right: %s of original, %s of control records, %s at random", r.Cells[4].Text, r.Cells[5].Text,
+				r.Cells[0].Text, r.Cells[2].Text, r.Cells[1].Text)+after("; ", r.Not))
 	}
 	t.tiles(v.Tiles)
 	if l := v.Likeness; l != nil {

@@ -16,7 +16,8 @@ func (a *Attack) Summary(w io.Writer, color bool, width int) {
 	t := attackTable{summary{figure.NewTerminal(color, width), true}}
 	v, h := viewAttack(a.Result, ""), a.Headline()
 	t.Line("")
-	t.Line(t.Paint(colours[h.Tone], strings.TrimSpace(t.signOf(h.Tone))) + " " + t.Paint("1", h.Word) + "  " + t.bold(t.short(a.Name, t.Width-16)))
+	t.Line(t.Paint(colours[h.Tone], strings.TrimSpace(t.signOf(h.Tone))) + " " + t.Paint("1", h.Word) + "  " +
+		t.bold(t.short(a.Name, t.Width-16)))
 	t.text(h.Line)
 	for _, l := range v.Lines {
 		t.text(l)
@@ -167,7 +168,8 @@ func (t *attackTable) interval(v *intervalView) {
 	for _, r := range v.Rows {
 		t.row("within "+r.Name+" SD", r.Cells[0].Text, "of the records; in SDs of the original "+r.Cells[1].Text)
 	}
-	t.text("A record counts only where all of its columns lie in their intervals: a small share is no sign of safety." + after(" ", v.Compare))
+	t.text("A record counts only where all of its columns lie in their intervals: a small share is no sign of safety." +
+		after(" ", v.Compare))
 	t.Line("")
 }
 

@@ -39,7 +39,8 @@ func section(t *testing.T, page []byte) (text string, below []*pagecheck.Element
 var shownFindings = regexp.MustCompile(`^/attack/(` + strings.Join([]string{
 	`linkage/(expected_correct|correct_share|one_to_one_correct)`,
 	`bayes/(links|correct|expected_correct|expected_outside|posterior_of_correct/mean)`,
-	`bayes/ranks/\d+/(number|cumulative|posterior/(mean|sd)|top_ten/mean)`, `bayes/curve/\d+/.*`, `bayes/worst/\d+/(record|rank|posterior)`,
+	`bayes/ranks/\d+/(number|cumulative|posterior/(mean|sd)|top_ten/mean)`, `bayes/curve/\d+/.*`,
+	`bayes/worst/\d+/(record|rank|posterior)`,
 	`uniqueness/(min_k|sample_uniques|violations/.*|expected_reidentifications|max_individual_risk|household/.*)`,
 	`uniqueness/(suda2/(max|mean|msus_by_size/\d+|contribution/.*)|l_diversity.*|combinations/.*)`,
 	`interval(_sound)?/.*`, `averaging/columns/\d+/(compared|R/[02])`,
@@ -107,7 +108,9 @@ func TestPartsOfAnAttackThatAreAbsent(t *testing.T) {
 		page := must(t)(r.HTML())
 		text, below := section(t, page)
 		for heading := range parts {
-			if has := slices.ContainsFunc(below, func(e *pagecheck.Element) bool { return e.Name == "h3" && strings.HasPrefix(e.Text, heading) }); has != (heading == want) {
+			if has := slices.ContainsFunc(below, func(e *pagecheck.Element) bool {
+				return e.Name == "h3" && strings.HasPrefix(e.Text, heading)
+			}); has != (heading == want) {
 				t.Errorf("only %q was asked for: %q is there: %v", want, heading, has)
 			}
 		}
@@ -120,7 +123,8 @@ func TestPartsOfAnAttackThatAreAbsent(t *testing.T) {
 	r := example.Released()
 	r.Attack = nil
 	page := must(t)(r.HTML())
-	if text, _ := section(t, page); text != "" || bytes.Contains(page, []byte("intruder\"")) || bytes.Contains(page, []byte(".intruder")) {
+	if text, _ := section(t, page); text != "" || bytes.Contains(page, []byte("intruder\"")) ||
+		bytes.Contains(page, []byte(".intruder")) {
 		t.Error("a report without an attack speaks of intruders")
 	}
 	if bytes.Contains(must(t)(r.JSON()), []byte(`"attack"`)) {
@@ -134,20 +138,38 @@ func TestWorstFindingFirst(t *testing.T) {
 		change func(a *attack.Result)
 		want   []string // in this order
 	}{
-		"one to one":     {func(*attack.Result) {}, []string{"Of 1,000 respondents sought, 41 are found (4.1~%) by assigning", "1,903 of 28,152 records are alone", "Nothing is computed back"}},
-		"bayes":          {func(a *attack.Result) { a.Bayes.Correct = 300 }, []string{"300 are found (30.0~%) by the Bayesian intruder", "1,903 of"}},
-		"averaging":      {func(a *attack.Result) { a.Averaging.Linkage.Averaged.ExpectedCorrect = 900 }, []string{"900 are found (90.0~%) by taking the nearest mean of 3 releases"}},
-		"computed back":  {func(a *attack.Result) { *a = *example.Broken() }, []string{"Whoever knows the list of masks computes 20,110 values of hours back.", "1,210.3 are found (24.3~%)", "871 of 5,000 records"}},
-		"nobody found":   {func(a *attack.Result) { setResults(a, 0) }, []string{"1,903 of 28,152 records are alone", "Of 1,000 respondents none is found."}},
-		"hardly anybody": {func(a *attack.Result) { setResults(a, 0.5) }, []string{"1,903 of 28,152 records are alone", "0.5 are found (0.050~%)"}},
-		"nobody alone": {func(a *attack.Result) { setResults(a, 0); a.Uniqueness.SampleUniques, a.Uniqueness.MinFrequency = 0, 7 },
-			[]string{"Of 1,000 respondents none is found.", "Whoever knows region, education, ethnicity and experience of a respondent finds at least 7 records that can be theirs"}},
+		"one to one": {func(*attack.Result) {
+		}, []string{"Of 1,000 respondents sought, 41 are found (4.1~%) by assigning", "1,903 of 28,152 records are alone",
+			"Nothing is computed back"}},
+		"bayes": {func(a *attack.Result) {
+			a.Bayes.Correct = 300
+		}, []string{"300 are found (30.0~%) by the Bayesian intruder", "1,903 of"}},
+		"averaging": {func(a *attack.Result) { a.Averaging.Linkage.Averaged.ExpectedCorrect = 900 },
+			[]string{"900 are found (90.0~%) by taking the nearest mean of 3 releases"}},
+		"computed back": {func(a *attack.Result) {
+			*a = *example.Broken()
+		}, []string{"Whoever knows the list of masks computes 20,110 values of hours back.", "1,210.3 are found (24.3~%)",
+			"871 of 5,000 records"}},
+		"nobody found": {func(a *attack.Result) {
+			setResults(a, 0)
+		}, []string{"1,903 of 28,152 records are alone", "Of 1,000 respondents none is found."}},
+		"hardly anybody": {func(a *attack.Result) {
+			setResults(a, 0.5)
+		}, []string{"1,903 of 28,152 records are alone", "0.5 are found (0.050~%)"}},
+		"nobody alone": {func(a *attack.Result) {
+			setResults(a, 0)
+			a.Uniqueness.SampleUniques, a.Uniqueness.MinFrequency = 0, 7
+		},
+			[]string{"Of 1,000 respondents none is found.",
+				"Whoever knows region, education, ethnicity and experience of a respondent finds at least 7 records that can be theirs"}},
 		"as others count": {func(a *attack.Result) {
 			setResults(a, 0)
 			a.Uniqueness.SampleUniques, a.Uniqueness.MinFrequency, a.Uniqueness.Count = 0, 7, uniqueness.CountReleased
 		}, []string{"Of 1,000 respondents none is found.", "is shared by at least 7 records"}},
-		"one alone":         {func(a *attack.Result) { setResults(a, 0); a.Uniqueness.SampleUniques = 1 }, []string{"1 of 28,152 records is alone with its combination of region, education, ethnicity and experience"}},
-		"nothing but costs": {func(a *attack.Result) { *a = attack.Result{Records: 10, Utility: a.Utility} }, []string{"No respondent was sought; what was measured is below.", "An attack on 10 records."}},
+		"one alone": {func(a *attack.Result) { setResults(a, 0); a.Uniqueness.SampleUniques = 1 },
+			[]string{"1 of 28,152 records is alone with its combination of region, education, ethnicity and experience"}},
+		"nothing but costs": {func(a *attack.Result) { *a = attack.Result{Records: 10, Utility: a.Utility} },
+			[]string{"No respondent was sought; what was measured is below.", "An attack on 10 records."}},
 	} {
 		r := example.Released()
 		c.change(r.Attack)
@@ -226,7 +248,8 @@ func TestRulesAboutRespondentsReadWell(t *testing.T) {
 			t.Errorf("the page does not say %q in %s", want, page)
 		}
 		found, _, _ := strings.Cut(want[1], "; limit")
-		if line := want[0] + "; " + strings.ReplaceAll(found, "~", " "); !strings.Contains(strings.Join(strings.Fields(terminal.String()), " "), line) {
+		if line := want[0] + "; " + strings.ReplaceAll(found, "~", " "); !strings.Contains(
+			strings.Join(strings.Fields(terminal.String()), " "), line) {
 			t.Errorf("the terminal does not say %q", line)
 		}
 	}
@@ -235,10 +258,12 @@ func TestRulesAboutRespondentsReadWell(t *testing.T) {
 // TestSummaryOfAnAttackFitsATerminal: for any names, no line is too long and nothing controls the
 // terminal.
 func TestSummaryOfAnAttackFitsATerminal(t *testing.T) {
-	for _, long := range []string{strings.Repeat("列名 of a very long column ", 12), strings.Repeat("x", 300), "x\x1b]0;owned\x07\r\n\u202e\x9b31m"} {
+	for _, long := range []string{strings.Repeat("列名 of a very long column ", 12), strings.Repeat("x", 300),
+		"x\x1b]0;owned\x07\r\n\u202e\x9b31m"} {
 		r := &report.Report{Attack: example.Broken()}
 		r.Attack.Bayes = example.Attack().Bayes
-		r.Attack.Keys, r.Attack.Uniqueness.Keys, r.Attack.Inversion.Columns[1].Name = []string{long, long}, []string{long}, long
+		r.Attack.Keys, r.Attack.Uniqueness.Keys, r.Attack.Inversion.Columns[1].Name = []string{long, long}, []string{long},
+			long
 		var b bytes.Buffer
 		r.Summary(&b, false, 0, nil)
 		for _, line := range strings.Split(b.String(), "\n") {

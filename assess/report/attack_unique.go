@@ -48,14 +48,18 @@ func viewUniqueness(u *uniqueness.Result, path string) *uniqueView {
 	v := &uniqueView{Keys: names(u.Keys), of: u.Records}
 	v.Tiles = []labelled{
 		{"k", amountCell(path+"/min_k", u.MinFrequency), meaningOfK(u)},
-		{"records alone", whole(path+"/sample_uniques", int64(u.SampleUniques)), v.share(u.SampleUniques).Text + " of " + count(int64(u.Records))},
-		{"greatest individual risk", riskCell(path+"/max_individual_risk", u.MaxIndividualRisk), "E(1/F | f), " + u.Estimator},
-		{"re-identifications expected", amountCell(path+"/expected_reidentifications", u.ExpectedReidentifications), "sum of the individual risks"},
+		{"records alone", whole(path+"/sample_uniques", int64(u.SampleUniques)),
+			v.share(u.SampleUniques).Text + " of " + count(int64(u.Records))},
+		{"greatest individual risk", riskCell(path+"/max_individual_risk", u.MaxIndividualRisk),
+			"E(1/F | f), " + u.Estimator},
+		{"re-identifications expected", amountCell(path+"/expected_reidentifications", u.ExpectedReidentifications),
+			"sum of the individual risks"},
 	}
 	if h := u.Household; h != nil {
 		v.Tiles = append(v.Tiles,
 			labelled{"greatest household risk", riskCell(path+"/household/max_risk", h.MaxRisk), "that some member is found"},
-			labelled{"by households", amountCell(path+"/household/expected_reidentifications", h.ExpectedReidentifications), "respondents expected to be found or to live with one who is"})
+			labelled{"by households", amountCell(path+"/household/expected_reidentifications", h.ExpectedReidentifications),
+				"respondents expected to be found or to live with one who is"})
 	}
 	v.persons(u.Persons, path+"/persons")
 	if s := u.SUDA2; s != nil {
@@ -66,7 +70,8 @@ func viewUniqueness(u *uniqueness.Result, path string) *uniqueView {
 	v.special(u.SUDA2, path+"/suda2")
 	for _, k := range slices.Sorted(maps.Keys(u.Violations)) {
 		at := below(path+"/violations", strconv.Itoa(k))
-		v.Violations = append(v.Violations, uniqueRow{count(int64(k)), []cell{whole(at, int64(u.Violations[k])), v.share(u.Violations[k])}})
+		v.Violations = append(v.Violations,
+			uniqueRow{count(int64(k)), []cell{whole(at, int64(u.Violations[k])), v.share(u.Violations[k])}})
 	}
 	v.diversity(u, path)
 	v.combinations(u.Combinations, path+"/combinations")
@@ -82,11 +87,14 @@ func (v *uniqueView) persons(p *uniqueness.Persons, path string) {
 	share := func(n int) cell { return cell{Text: share(float64(n) / float64(max(p.Persons, 1)))} }
 	v.Tiles = append(v.Tiles,
 		labelled{"joined k", amountCell(path+"/min_k", p.MinFrequency), meaningOfJoinedK(p)},
-		labelled{"persons alone", whole(path+"/uniques", int64(p.Uniques)), share(p.Uniques).Text + " of " + count(int64(p.Persons)) + ", by all of their records together"},
-		labelled{"greatest joined risk", riskCell(path+"/max_individual_risk", p.MaxIndividualRisk), "that a person is found by all records together"})
+		labelled{"persons alone", whole(path+"/uniques", int64(p.Uniques)),
+			share(p.Uniques).Text + " of " + count(int64(p.Persons)) + ", by all of their records together"},
+		labelled{"greatest joined risk", riskCell(path+"/max_individual_risk", p.MaxIndividualRisk),
+			"that a person is found by all records together"})
 	for _, k := range slices.Sorted(maps.Keys(p.Violations)) {
 		at := below(path+"/violations", strconv.Itoa(k))
-		v.Persons = append(v.Persons, uniqueRow{count(int64(k)), []cell{whole(at, int64(p.Violations[k])), share(p.Violations[k])}})
+		v.Persons = append(v.Persons,
+			uniqueRow{count(int64(k)), []cell{whole(at, int64(p.Violations[k])), share(p.Violations[k])}})
 	}
 }
 
@@ -113,10 +121,12 @@ func (v *uniqueView) special(s *uniqueness.SUDA2, path string) {
 		return
 	}
 	for i, n := range s.Sizes {
-		v.Sizes = append(v.Sizes, uniqueRow{strconv.Itoa(i + 1), []cell{whole(fmt.Sprintf("%s/msus_by_size/%d", path, i), n)}})
+		v.Sizes = append(v.Sizes,
+			uniqueRow{strconv.Itoa(i + 1), []cell{whole(fmt.Sprintf("%s/msus_by_size/%d", path, i), n)}})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Contribution)) {
-		v.Contribution = append(v.Contribution, uniqueRow{name, []cell{shareCell(below(path+"/contribution", name), s.Contribution[name])}})
+		v.Contribution = append(v.Contribution,
+			uniqueRow{name, []cell{shareCell(below(path+"/contribution", name), s.Contribution[name])}})
 	}
 }
 
@@ -143,8 +153,9 @@ func (v *uniqueView) combinations(list []uniqueness.Combination, path string) {
 	slices.SortStableFunc(order, func(i, j int) int { return list[j].Uniques - list[i].Uniques })
 	for _, i := range order[:min(len(order), mostCombinations)] {
 		c := list[i]
-		v.Combinations = append(v.Combinations, uniqueRow{strings.Join(c.Keys, " × "), []cell{{Text: strconv.Itoa(len(c.Keys))},
-			whole(fmt.Sprintf("%s/%d/uniques", path, i), int64(c.Uniques)), v.share(c.Uniques)}})
+		v.Combinations = append(v.Combinations,
+			uniqueRow{strings.Join(c.Keys, " × "), []cell{{Text: strconv.Itoa(len(c.Keys))},
+				whole(fmt.Sprintf("%s/%d/uniques", path, i), int64(c.Uniques)), v.share(c.Uniques)}})
 	}
 	v.Left = int64(len(order) - len(v.Combinations))
 }
@@ -166,6 +177,8 @@ func (v *uniqueView) draw(risk []float64) {
 			Text: count(int64(c.Records)) + "  " + share(float64(c.Records)/float64(len(risk))), Strong: c.From >= 0.1})
 	}
 	v.Risks = pictures(func(width int) []byte {
-		return figure.BarsSVG("Records by the probability that they are found by their keys; the numbers stand beside the bars.", "risk", "records", bars, width)
+		return figure.BarsSVG(
+			"Records by the probability that they are found by their keys; the numbers stand beside the bars.", "risk",
+			"records", bars, width)
 	})
 }

@@ -108,7 +108,8 @@ func viewAttack(a *attack.Result, at string) *attackView {
 	lines := findings(a)
 	v := &attackView{Headline: lines[0], Lines: lines[1:], Basis: capital(targetsText(a)) + "."}
 	if a.Sampled > 0 {
-		v.Sampled = "The intruder of a sample seeks among its records only: in the whole release, linkage and posterior find at most that share. Frequencies are the sample’s own, by which more records stand out; how much one record does that is not among them it does not tell."
+		v.Sampled =
+			"The intruder of a sample seeks among its records only: in the whole release, linkage and posterior find at most that share. Frequencies are the sample’s own, by which more records stand out; how much one record does that is not among them it does not tell."
 	}
 	if a.Linkage != nil {
 		v.Linkage = viewLinkage(a, at+"/linkage")
@@ -191,7 +192,8 @@ func viewInterval(a *attack.Result, at string) *intervalView {
 		v.Rows = append(v.Rows, row)
 	}
 	if f, ok := worstFinding(a); ok && f.share() > least {
-		v.Compare = fmt.Sprintf("So it is here: it goes down to %s, and %s of the respondents sought are found.", share(least), share(f.share()))
+		v.Compare = fmt.Sprintf("So it is here: it goes down to %s, and %s of the respondents sought are found.",
+			share(least), share(f.share()))
 	}
 	return v
 }
@@ -213,7 +215,8 @@ func viewInversion(r *inversion.Result, path string) *inversionView {
 		for k, n := range c.Inversions {
 			at := fmt.Sprintf("%s/inversions/%d", at, k)
 			v.All = append(v.All, inversionAttempt{Column: c.Name, Words: inversionWords(n.Kind), Mask: n.Mask, Fails: n.Fails,
-				Cells: []cell{whole(at+"/claims", int64(n.Claims)), whole(at+"/recovered", int64(n.Recovered)), shareCell(at+"/chance", n.Chance)}})
+				Cells: []cell{whole(at+"/claims", int64(n.Claims)), whole(at+"/recovered", int64(n.Recovered)),
+					shareCell(at+"/chance", n.Chance)}})
 		}
 	}
 	return v
@@ -237,7 +240,8 @@ func viewAveraging(a *attack.Result, path string) *averagingView {
 		v.Rows = append(v.Rows, row)
 	}
 	if l := a.Averaging.Linkage; l != nil && l.Single != nil && l.Averaged != nil {
-		v.Linkage = fmt.Sprintf("Linked to the means, %s found; linked to this release alone, %s.", isAre(l.Averaged.ExpectedCorrect), isAre(l.Single.ExpectedCorrect))
+		v.Linkage = fmt.Sprintf("Linked to the means, %s found; linked to this release alone, %s.",
+			isAre(l.Averaged.ExpectedCorrect), isAre(l.Single.ExpectedCorrect))
 	}
 	return v
 }

@@ -68,7 +68,8 @@ func worstFinding(a *attack.Result) (worst finding, ok bool) {
 		see(b.Correct, b.WithRecord, "by the Bayesian intruder’s links")
 	}
 	if v := a.Averaging; v != nil && v.Linkage != nil && v.Linkage.Averaged != nil {
-		see(v.Linkage.Averaged.ExpectedCorrect, a.Targets, "by taking the nearest mean of "+count(int64(v.Releases))+" releases")
+		see(v.Linkage.Averaged.ExpectedCorrect, a.Targets,
+			"by taking the nearest mean of "+count(int64(v.Releases))+" releases")
 	}
 	return worst, ok
 }
@@ -103,7 +104,8 @@ func surestCategory(r *inversion.Result) string {
 	if most == nil {
 		return ""
 	}
-	s := "Whoever knows the list of masks tells the original category of " + names([]string{most.Name}) + " with probability " + pretty(*most.Posterior, riskDigits) + " at most"
+	s := "Whoever knows the list of masks tells the original category of " + names([]string{most.Name}) +
+		" with probability " + pretty(*most.Posterior, riskDigits) + " at most"
 	if most.Rarest != nil {
 		s += ", and that of the rarest one where it is released with " + pretty(*most.Rarest, riskDigits)
 	}
@@ -140,7 +142,8 @@ func findings(a *attack.Result) []string {
 		}
 	}
 	if u := a.Uniqueness; u != nil {
-		most := fmt.Sprintf("; whoever stands out most is found with probability %s.", pretty(u.MaxIndividualRisk, riskDigits))
+		most := fmt.Sprintf("; whoever stands out most is found with probability %s.",
+			pretty(u.MaxIndividualRisk, riskDigits))
 		if a.Sampled > 0 {
 			most = " in the sample." // the record that stands out most need not be in it
 		}
@@ -149,14 +152,17 @@ func findings(a *attack.Result) []string {
 			unique = fmt.Sprintf("%s alone with %s combination of %s",
 				isAreOf(int64(u.SampleUniques), int64(u.Records)), theirs(int64(u.SampleUniques)), names(u.Keys)) + most
 		case u.Count == uniqueness.CountReleased:
-			unique = fmt.Sprintf("Every combination of %s is shared by at least %s records", names(u.Keys), amount(u.MinFrequency)) + most
+			unique = fmt.Sprintf("Every combination of %s is shared by at least %s records", names(u.Keys),
+				amount(u.MinFrequency)) + most
 		default:
-			unique = fmt.Sprintf("Whoever knows %s of a respondent finds at least %s records that can be theirs", names(u.Keys), amount(u.MinFrequency)) + most
+			unique = fmt.Sprintf("Whoever knows %s of a respondent finds at least %s records that can be theirs", names(u.Keys),
+				amount(u.MinFrequency)) + most
 		}
 	}
 	household := ""
 	if u := a.Uniqueness; u != nil && u.Household != nil && a.Sampled == 0 {
-		household = fmt.Sprintf("Of one household somebody is found with probability %s; %s are expected to be in a household of which somebody is found.",
+		household = fmt.Sprintf(
+			"Of one household somebody is found with probability %s; %s are expected to be in a household of which somebody is found.",
 			pretty(u.Household.MaxRisk, riskDigits), pretty(u.Household.ExpectedReidentifications, riskDigits)+" respondents")
 	}
 	persons := joinedWords(a)
@@ -171,7 +177,8 @@ func findings(a *attack.Result) []string {
 	if a.Population != nil && a.Unfitted == "" {
 		lines = append(lines, uniqueInPopulation(a.Population))
 	}
-	if a.Inversion != nil && a.Inversion.Passed && !slices.ContainsFunc(a.Inversion.Columns, func(c inversion.ColumnResult) bool { return !c.Passed }) {
+	if a.Inversion != nil && a.Inversion.Passed &&
+		!slices.ContainsFunc(a.Inversion.Columns, func(c inversion.ColumnResult) bool { return !c.Passed }) {
 		lines = append(lines, "Nothing is computed back from the list of masks.")
 	}
 	if a.Inversion != nil {
@@ -202,9 +209,12 @@ func joinedWords(a *attack.Result) string {
 		if p.Uniques == 1 {
 			verb = "is"
 		}
-		return fmt.Sprintf("By all records together %s of %s %s alone (%s).", count(int64(p.Uniques)), plural(int64(p.Persons), "person", "persons"), verb, share(p.UniqueShare))
+		return fmt.Sprintf("By all records together %s of %s %s alone (%s).", count(int64(p.Uniques)),
+			plural(int64(p.Persons), "person", "persons"), verb, share(p.UniqueShare))
 	}
-	return fmt.Sprintf("Whoever knows these keys of all records of a person finds at least %s whose records can be theirs.", plural(int64(math.Floor(p.MinFrequency)), "person", "persons"))
+	return fmt.Sprintf(
+		"Whoever knows these keys of all records of a person finds at least %s whose records can be theirs.",
+		plural(int64(math.Floor(p.MinFrequency)), "person", "persons"))
 }
 
 func plural(n int64, one, many string) string {

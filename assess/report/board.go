@@ -94,7 +94,8 @@ func (b *board) more(left int, one, many string) {
 // the JSON. The following ones are single rules, which are also in the list of rules.
 func (b *board) figures(list []headline.Figure) {
 	for _, f := range list[:min(len(list), boardFigures)] {
-		f.Label, f.Unit, f.Note, f.Rule = cut(f.Label, boardName), cut(f.Unit, boardName/2), cut(f.Note, boardLine), cut(f.Rule, boardName)
+		f.Label, f.Unit, f.Note, f.Rule = cut(f.Label, boardName), cut(f.Unit, boardName/2), cut(f.Note, boardLine),
+			cut(f.Rule, boardName)
 		b.Figures = append(b.Figures, f)
 	}
 }

@@ -41,7 +41,8 @@ func lines(text string, width int) float64 {
 func (b *board) height() float64 {
 	figures := 0.0
 	for _, f := range b.Figures {
-		most := max(lines(f.Label, figureLabel), lines(f.Text+" "+f.Unit, figureValue), lines("rule: "+f.Rule, figureRule), lines(f.Note, figureNote))
+		most := max(lines(f.Label, figureLabel), lines(f.Text+" "+f.Unit, figureValue), lines("rule: "+f.Rule, figureRule),
+			lines(f.Note, figureNote))
 		figures += most*boardHeight + boardPad
 	}
 	list := func(texts []string) (h float64) {
@@ -56,7 +57,8 @@ func (b *board) height() float64 {
 	}
 	const facts = 9 // lines that identify the release, in addition to its name
 	name := lines(b.Name, boardName) - 1
-	return 18*name + figures + max(list(rules)+list(b.Remains), list(b.Masks)+facts*boardHeight+lines(b.File, halfLine)*boardHeight)
+	return 18*name + figures +
+		max(list(rules)+list(b.Remains), list(b.Masks)+facts*boardHeight+lines(b.File, halfLine)*boardHeight)
 }
 
 // fit leaves out what the sheet has no room for, the least important first: rules that

@@ -56,8 +56,10 @@ type BriefColumn struct {
 func (r *Report) Brief(status int, files []string) Brief {
 	b := Brief{
 		Schema: BriefSchemaName, Name: r.Name, Verdict: "released", Status: status,
-		Started: r.Started.UTC().Format("2006-01-02T15:04:05.000Z07:00"), Seconds: math.Round(r.Finished.Sub(r.Started).Seconds()*1000) / 1000,
-		ConfigSHA256: r.ConfigSHA256, Records: r.Records, Rules: []BriefRule{}, Columns: Ordered[BriefColumn]{}, Release: r.Release, Files: files,
+		Started:      r.Started.UTC().Format("2006-01-02T15:04:05.000Z07:00"),
+		Seconds:      math.Round(r.Finished.Sub(r.Started).Seconds()*1000) / 1000,
+		ConfigSHA256: r.ConfigSHA256, Records: r.Records, Rules: []BriefRule{}, Columns: Ordered[BriefColumn]{},
+		Release: r.Release, Files: files,
 	}
 	switch {
 	case r.Withheld != "":

@@ -54,7 +54,8 @@ func TestBrief(t *testing.T) {
 			i := slices.IndexFunc(r.Columns, func(c assess.ColumnMeasures) bool { return c.Name == col.Name })
 			for _, k := range r.Columns[i].Risk {
 				if k.Knowledge != assess.KnowledgeMean && float64(k.RMSE) < float64(col.Value.RMSE)*0.94 {
-					t.Errorf("%s: %s: %v is not the least, %s by %s is known to ± %v", name, col.Name, col.Value.RMSE, k.Target, k.Knowledge, k.RMSE)
+					t.Errorf("%s: %s: %v is not the least, %s by %s is known to ± %v", name, col.Name, col.Value.RMSE, k.Target,
+						k.Knowledge, k.RMSE)
 				}
 			}
 		}
@@ -65,7 +66,8 @@ func TestBrief(t *testing.T) {
 func TestBriefFindsTheLeast(t *testing.T) {
 	nan := assess.Float(math.NaN())
 	for _, rows := range [][]assess.Float{{3, 2, 1}, {1, 2, 3}, {2, 1, 3}, {nan, 1, 3}, {3, 1, nan}, {1, nan, 3}} {
-		c := assess.ColumnMeasures{Name: "x", Masked: true, Risk: []assess.Risk{{Target: "typical", Knowledge: assess.KnowledgeMean, RMSE: 0.1}}}
+		c := assess.ColumnMeasures{Name: "x", Masked: true,
+			Risk: []assess.Risk{{Target: "typical", Knowledge: assess.KnowledgeMean, RMSE: 0.1}}}
 		for _, v := range rows {
 			c.Risk = append(c.Risk, assess.Risk{Target: "max", Knowledge: assess.KnowledgeIndex, RMSE: v})
 		}

@@ -25,10 +25,12 @@ type CopyColumn struct {
 
 // CopyOf returns the entry for a copy, from the report of that copy.
 func (r *Report) CopyOf(number int) Copy {
-	c := Copy{Number: number, Records: r.Records.Released, Passed: r.Gate.Passed, Withheld: r.Withheld, Columns: []CopyColumn{}}
+	c := Copy{Number: number, Records: r.Records.Released, Passed: r.Gate.Passed, Withheld: r.Withheld,
+		Columns: []CopyColumn{}}
 	for _, m := range r.Columns {
 		c.Columns = append(c.Columns, CopyColumn{
-			m.Name, PublicMoments{N: m.Released.N, Nulls: m.Released.Nulls, Mean: m.Released.Mean, SD: m.Released.SD}, m.Utility.RealisedU,
+			m.Name, PublicMoments{N: m.Released.N, Nulls: m.Released.Nulls, Mean: m.Released.Mean, SD: m.Released.SD},
+			m.Utility.RealisedU,
 		})
 	}
 	return c
@@ -43,6 +45,8 @@ func (r *Release) copiesWords() string {
 	for _, c := range r.Copies {
 		names = append(names, c.Path)
 	}
-	return fmt.Sprintf("The release is %d copies of the same records, each with draws of its own in the synthetic columns: %s. Analyse each as if it were the data and put the results together as said at these columns; never one below the other, as if the records were more. "+
-		"Means and SDs of the released columns, where they are listed here, are those of the first copy.", len(names), strings.Join(names, ", "))
+	return fmt.Sprintf(
+		"The release is %d copies of the same records, each with draws of its own in the synthetic columns: %s. Analyse each as if it were the data and put the results together as said at these columns; never one below the other, as if the records were more. "+
+			"Means and SDs of the released columns, where they are listed here, are those of the first copy.", len(names),
+		strings.Join(names, ", "))
 }

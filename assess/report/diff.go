@@ -18,8 +18,8 @@ import (
 // DifferenceSchemaName is the value of a difference's "schema" member.
 const DifferenceSchemaName = "sdlfilter.diff/1"
 
-// Difference is what has changed between two reports for those who decide about a release, or between two data files. It is
-// as confidential as they are.
+// Difference is what has changed between two reports for those who decide about a release, or between two data files.
+// It is as confidential as they are.
 type Difference struct {
 	Schema  string   `json:"schema"`
 	Before  Compared `json:"before"`
@@ -37,18 +37,20 @@ type Compared struct {
 
 // Change is one thing that is not the same in two reports.
 type Change struct {
-	About  string        `json:"about"` // verdict, rule, figure, column, mask, records, setting or warning
-	Name   string        `json:"name"`
-	Before string        `json:"before"` // "" where it was not there
-	After  string        `json:"after"`  // "" where it is there no more
-	Tone   headline.Tone `json:"tone"`   // bad: riskier or less useful, or a rule does not hold; good: the contrary; neutral: neither, or it is not known
+	About  string `json:"about"` // verdict, rule, figure, column, mask, records, setting or warning
+	Name   string `json:"name"`
+	Before string `json:"before"` // "" where it was not there
+	After  string `json:"after"`  // "" where it is there no more
+	// bad: riskier or less useful, or a rule does not hold; good: the contrary; neutral: neither, or it is not known
+	Tone headline.Tone `json:"tone"`
 }
 
 // Compare returns what has changed from one report to another. Figures count as changed where the
 // texts are that people read.
 func Compare(before, after *Report) *Difference {
 	a, b := before.Headline(), after.Headline()
-	d := &Difference{Schema: DifferenceSchemaName, Before: compared(before, a), After: compared(after, b), Changes: []Change{}}
+	d := &Difference{Schema: DifferenceSchemaName, Before: compared(before, a), After: compared(after, b),
+		Changes: []Change{}}
 	d.add("verdict", "verdict", a.Word, b.Word, turned(a.Tone, b.Tone))
 	d.rules(before, after)
 	d.figures(a.Figures, b.Figures)
@@ -228,7 +230,8 @@ func (d *Difference) columns(before, after *Report) {
 		case b == nil:
 			d.add("column", name, a.masked, "", headline.Neutral)
 		case a.masked != b.masked:
-			d.add("column", name, a.masked, b.masked, map[string]headline.Tone{"masked": headline.Good, "not masked": headline.Bad}[b.masked])
+			d.add("column", name, a.masked, b.masked,
+				map[string]headline.Tone{"masked": headline.Good, "not masked": headline.Bad}[b.masked])
 		default:
 			d.add("column", name+", best known to", a.known, b.known, direction("known", a.rmse, b.rmse))
 			d.add("column", name+", efficiency", a.efficiency, b.efficiency, direction("precision", a.useful, b.useful))
@@ -261,7 +264,9 @@ func (d *Difference) masks(before, after []Mask) {
 		case b == nil:
 			d.add("mask", name, "there", "", headline.Bad)
 		default:
-			both(parameters(a), parameters(b), func(p Member[string]) string { return p.Name }, func(field string, p, q *Member[string]) {
+			both(parameters(a), parameters(b), func(p Member[string]) string {
+				return p.Name
+			}, func(field string, p, q *Member[string]) {
 				x, y := "", ""
 				if p != nil {
 					x = p.Value
@@ -288,7 +293,9 @@ func (d *Difference) masks(before, after []Mask) {
 
 // records compares the numbers of records and why some are in quarantine.
 func (d *Difference) records(before, after *Report) {
-	both(before.recordCells(), after.recordCells(), func(l labelled) string { return l.Label }, func(name string, a, b *labelled) {
+	both(before.recordCells(), after.recordCells(), func(l labelled) string {
+		return l.Label
+	}, func(name string, a, b *labelled) {
 		x, y := "", ""
 		if a != nil {
 			x = plainOf(a.Text)

@@ -31,8 +31,8 @@ type ColumnContents struct {
 // said of persons.
 const fewest = 10
 
-// CompareContents returns what has changed from one data file to another, as those see it who use them. Nothing is judged:
-// all changes are neutral.
+// CompareContents returns what has changed from one data file to another, as those see it who use them. Nothing is
+// judged: all changes are neutral.
 func CompareContents(before, after *Contents) *Difference {
 	d := &Difference{
 		Schema: DifferenceSchemaName, Before: Compared{Name: before.Name, Verdict: records(before.Records)},
@@ -50,7 +50,8 @@ func CompareContents(before, after *Contents) *Difference {
 			d.column(name, a, b, before.Records, after.Records)
 		}
 	})
-	if !slices.EqualFunc(before.Columns, after.Columns, func(a, b ColumnContents) bool { return a.Name == b.Name }) && sameNames(before, after) {
+	if !slices.EqualFunc(before.Columns, after.Columns, func(a, b ColumnContents) bool { return a.Name == b.Name }) &&
+		sameNames(before, after) {
 		d.neutral("columns", "order", "as before", "another")
 	}
 	return d

@@ -9,11 +9,15 @@ func (r *Report) GapWarnings() (list []string) {
 			list = append(list, count(n)+" "+text)
 		}
 	}
-	say(r.Records.Lost, "offsets of the source were never read: their records were removed before (retention), or skipped. They are in no release")
-	say(r.Records.Repeated, "offsets of the source were read again after the group's offset was set back: readers see the records twice, and the figures count each once")
-	say(r.Records.Unassessed, "offsets hold records that were released and are in no figure, as the state topic was lost or a topic was made again")
+	say(r.Records.Lost,
+		"offsets of the source were never read: their records were removed before (retention), or skipped. They are in no release")
+	say(r.Records.Repeated,
+		"offsets of the source were read again after the group's offset was set back: readers see the records twice, and the figures count each once")
+	say(r.Records.Unassessed,
+		"offsets hold records that were released and are in no figure, as the state topic was lost or a topic was made again")
 	if len(r.Recreated) > 0 {
-		list = append(list, "a new assessment has begun, because the topic was deleted and made again: "+strings.Join(r.Recreated, ", ")+". The figures are of the records since then")
+		list = append(list, "a new assessment has begun, because the topic was deleted and made again: "+
+			strings.Join(r.Recreated, ", ")+". The figures are of the records since then")
 	}
 	return list
 }

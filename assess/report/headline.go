@@ -54,7 +54,8 @@ func unshown(rules []assess.RuleVerdict, shown []headline.Figure) (figures []hea
 		if about[rule.Measure] {
 			continue
 		}
-		f := headline.Figure{Measure: rule.Measure, Column: rule.Column, Label: shortOf(rule), Value: rule.Found, Text: pretty(float64(rule.Found), digits)}
+		f := headline.Figure{Measure: rule.Measure, Column: rule.Column, Label: shortOf(rule), Value: rule.Found,
+			Text: pretty(float64(rule.Found), digits)}
 		f.Hold([]assess.RuleVerdict{rule}, "", func(assess.RuleVerdict) string {
 			return f.Beside(float64(rule.Found), float64(rule.Limit), figure.Estimated(digits), figure.Estimated(digits))
 		})
@@ -146,7 +147,8 @@ func (w *worstOf) figure() headline.Figure {
 // SDs of the original. A risk beyond a limit of the gate goes first. Knowledge of the mean is
 // left out: its R is the same for every release of the data.
 func (r *Report) knownBest(c *assess.ColumnMeasures) (headline.Figure, float64) {
-	f := headline.Figure{Measure: "known", Column: c.Name, Label: "known best to", Value: assess.Float(math.NaN()), Text: "–"}
+	f := headline.Figure{Measure: "known", Column: c.Name, Label: "known best to", Value: assess.Float(math.NaN()),
+		Text: "–"}
 	rules := r.rulesOn(c.Name, "max_risk", "min_rmse")
 	var worst *assess.Risk
 	broken := false
@@ -161,7 +163,9 @@ func (r *Report) knownBest(c *assess.ColumnMeasures) (headline.Figure, float64) 
 		}
 	}
 	if worst == nil {
-		f.Hold(rules, "nothing is known of the risk", func(rule assess.RuleVerdict) string { return r.limitOfRisk(&f, rule, nil) })
+		f.Hold(rules, "nothing is known of the risk", func(rule assess.RuleVerdict) string {
+			return r.limitOfRisk(&f, rule, nil)
+		})
 		return f, math.NaN()
 	}
 	rmse := float64(worst.RMSE)
@@ -245,7 +249,8 @@ func (r *Report) rulesOn(column string, measures ...string) (list []assess.RuleV
 // meaningful. No rule is about it.
 func biasOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
 	b, mean := float64(c.Utility.Bias), math.Abs(float64(c.Original.Mean))
-	f := headline.Figure{Measure: "bias", Column: c.Name, Label: "bias of the mean", Value: assess.Float(math.NaN()), Text: "–"}
+	f := headline.Figure{Measure: "bias", Column: c.Name, Label: "bias of the mean", Value: assess.Float(math.NaN()),
+		Text: "–"}
 	doubt := unsure(c.Utility.Approximate, c.Utility.Errs)
 	if math.IsNaN(b) {
 		doubt = "it could not be computed"
@@ -263,7 +268,8 @@ func biasOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
 // which the gate judges.
 func (r *Report) precisionOf(c *assess.ColumnMeasures) (headline.Figure, float64) {
 	e := c.Utility.EfficiencyGate
-	f := headline.Figure{Measure: "precision", Column: c.Name, Label: "precision of the mean", Value: e, Text: figure.LeftOf(float64(e)), Note: "of that of the unmasked data"}
+	f := headline.Figure{Measure: "precision", Column: c.Name, Label: "precision of the mean", Value: e,
+		Text: figure.LeftOf(float64(e)), Note: "of that of the unmasked data"}
 	doubt := unsure(c.Utility.Approximate, c.Utility.Errs)
 	if math.IsNaN(float64(e)) {
 		f.Text, doubt = "–", "it could not be computed"

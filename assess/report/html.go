@@ -40,7 +40,8 @@ var (
 	publicPage = page("public", publicTemplate)
 )
 
-// page parses a page with the parts that all pages have in common, when it is first asked for: most commands write none.
+// page parses a page with the parts that all pages have in common, when it is first asked for: most commands write
+// none.
 func page(name, text string) func() *template.Template {
 	return sync.OnceValue(func() *template.Template { return parsed(name, text) })
 }
@@ -195,7 +196,8 @@ func (r *Report) columnViews() (masked []columnView, plain []plainView) {
 		v.Label = labelOf(r.Labels, c.Name)
 		if len(ranked) > wholeColumns && i >= foldedMost {
 			known, _ := r.knownBest(c)
-			v.Folded = "known best to " + known.Text + after(" ", c.Unit) + ", efficiency " + percent(float64(c.Utility.Efficiency))
+			v.Folded = "known best to " + known.Text + after(" ", c.Unit) + ", efficiency " +
+				percent(float64(c.Utility.Efficiency))
 			v.First = i == foldedMost
 		}
 		masked = append(masked, v)
@@ -218,17 +220,19 @@ func (p *Public) HTML() ([]byte, error) {
 		Privacy  []privacyRow
 		Said     []string
 		Citation citation
-	}{Release: Identified{p.Release, false}.attribute(), Public: p, Headline: headlineView{p.Headline(), "/verdict"}, Notes: p.noteViews(), Records: p.recordCells(), Finished: p.Finished, Labelled: codeViews(p.Labels)}
+	}{Release: Identified{p.Release, false}.attribute(), Public: p, Headline: headlineView{p.Headline(), "/verdict"},
+		Notes: p.noteViews(), Records: p.recordCells(), Finished: p.Finished, Labelled: codeViews(p.Labels)}
 	if day, err := time.Parse(time.DateOnly, p.Finished); err == nil {
 		view.Finished = day.Format("2 January 2006")
 	}
 	view.Citation = citation{p.Name, view.Finished, p.Version}
 	for _, c := range p.Columns {
 		path := below("/columns", c.Name)
-		row := publicColumnView{Name: c.Name, Label: labelOf(p.Labels, c.Name), Unit: c.Value.Unit, Masked: c.Value.Masked, Cells: []cell{
-			whole(path+"/released/n", c.Value.Released.N), whole(path+"/released/nulls", c.Value.Released.Nulls),
-			number(path+"/released/mean", c.Value.Released.Mean), number(path+"/released/sd", c.Value.Released.SD),
-		}}
+		row := publicColumnView{Name: c.Name, Label: labelOf(p.Labels, c.Name), Unit: c.Value.Unit, Masked: c.Value.Masked,
+			Cells: []cell{
+				whole(path+"/released/n", c.Value.Released.N), whole(path+"/released/nulls", c.Value.Released.Nulls),
+				number(path+"/released/mean", c.Value.Released.Mean), number(path+"/released/sd", c.Value.Released.SD),
+			}}
 		if c.Value.Utility != nil {
 			e := c.Value.Utility.Efficiency
 			row.Efficiency = shown(path+"/utility/efficiency", e, percent(float64(e)))
@@ -287,7 +291,8 @@ func (r *Report) recordCells() []labelled {
 		{Label: released, cell: whole("/records/released", r.Records.Released)},
 	}
 	if r.Foreign != nil {
-		return append(list, labelled{Label: "without a released record", cell: whole("/foreign/unmatched", r.Foreign.Unmatched)})
+		return append(list,
+			labelled{Label: "without a released record", cell: whole("/foreign/unmatched", r.Foreign.Unmatched)})
 	}
 	if r.Records.LeftOut > 0 {
 		list = append(list, labelled{Label: "left out", cell: whole("/records/left_out", r.Records.LeftOut)})
@@ -351,8 +356,10 @@ func matrices(c assess.Correlation) []matrixView {
 		for j := range c.Columns {
 			x, y := value(c.Original, i, j), value(c.Released, i, j)
 			at := fmt.Sprintf("/%d/%d", i, j)
-			rows[0].Cells = append(rows[0].Cells, matrixCell{shown("/correlation/original"+at, assess.Float(x), fixed(x)), shade(x, 1)})
-			rows[1].Cells = append(rows[1].Cells, matrixCell{shown("/correlation/released"+at, assess.Float(y), fixed(y)), shade(y, 1)})
+			rows[0].Cells = append(rows[0].Cells,
+				matrixCell{shown("/correlation/original"+at, assess.Float(x), fixed(x)), shade(x, 1)})
+			rows[1].Cells = append(rows[1].Cells,
+				matrixCell{shown("/correlation/released"+at, assess.Float(y), fixed(y)), shade(y, 1)})
 			// Differences are shaded on a scale of their own: 0.2 is already much.
 			rows[2].Cells = append(rows[2].Cells, matrixCell{cell{Text: signed(y - x)}, shade(y-x, 0.2)})
 		}

@@ -17,10 +17,12 @@ func labelled() *report.Report {
 	r := example.Released()
 	first := r.Columns[0].Name
 	r.Labels = []microdata.Said{
-		{Name: first, Label: "Label of the first & greatest", Values: []microdata.SaidOfCode{{Code: "-9", Label: "Refused <twice>"}, {Code: "-8", Label: "Not asked"}}},
+		{Name: first, Label: "Label of the first & greatest",
+			Values: []microdata.SaidOfCode{{Code: "-9", Label: "Refused <twice>"}, {Code: "-8", Label: "Not asked"}}},
 		{Name: "region", Values: []microdata.SaidOfCode{{Code: "N", Label: "The north"}}},
 	}
-	r.MissingCodes = []assess.MissingCodes{{Column: first, As: "keep", Codes: []assess.MissingCode{{Code: "-9", Records: 7}, {Code: "-7", Records: 0}}}}
+	r.MissingCodes = []assess.MissingCodes{
+		{Column: first, As: "keep", Codes: []assess.MissingCode{{Code: "-9", Records: 7}, {Code: "-7", Records: 0}}}}
 	r.Pictures = []picture.Pair{{Column: first}}
 	return r
 }
@@ -93,7 +95,8 @@ func TestLabelsOfAWithheldRelease(t *testing.T) {
 		r := labelled()
 		r.Withheld, r.Gate.Passed = c.withheld, c.passed
 		public := r.Public(nil)
-		if want := c.withheld == "" && c.passed; (public.Labels != nil) != want || strings.Contains(strings.Join(public.Note.General, " "), "Refused") != want {
+		if want := c.withheld == "" && c.passed; (public.Labels != nil) != want ||
+			strings.Contains(strings.Join(public.Note.General, " "), "Refused") != want {
 			t.Errorf("%+v: %v", c, public.Labels)
 		}
 	}
@@ -112,7 +115,8 @@ func TestManyCodes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := strings.Count(string(page), "meaning "); got != min(n, 300) || strings.Contains(string(page), fmt.Sprintf("<p>%d others", n-300)) != (n > 300) {
+		if got := strings.Count(string(page), "meaning "); got != min(n, 300) ||
+			strings.Contains(string(page), fmt.Sprintf("<p>%d others", n-300)) != (n > 300) {
 			t.Errorf("%d codes: %d are shown", n, got)
 		}
 	}

@@ -41,7 +41,8 @@ func (r *Report) ledgerWords() (lines []string) {
 	if len(l.Releases) == 0 {
 		lines = append(lines, "No earlier release is in the ledger.")
 	} else {
-		lines = append(lines, fmt.Sprintf("%s in the ledger; the risk by all_releases is that of a snooper who has them too.", releases(len(l.Releases))))
+		lines = append(lines, fmt.Sprintf("%s in the ledger; the risk by all_releases is that of a snooper who has them too.",
+			releases(len(l.Releases))))
 	}
 	for _, e := range l.Releases {
 		text := fmt.Sprintf("release %d (%s): ", e.Number, e.Name)
@@ -64,14 +65,17 @@ func (r *Report) ledgerWords() (lines []string) {
 	for i := range r.Columns {
 		all, alone := typicalOf(&r.Columns[i], assess.KnowledgeAllReleases), typicalOf(&r.Columns[i], assess.KnowledgeRecord)
 		if all != nil && alone != nil && all.R == all.R && len(l.Releases) > 0 {
-			lines = append(lines, fmt.Sprintf("%s: a typical value is known to ± %.3g%s by all releases, and to ± %.3g%s by this one alone",
-				r.Columns[i].Name, float64(all.RMSE), unitAfter(r.Columns[i].Unit), float64(alone.RMSE), unitAfter(r.Columns[i].Unit)))
+			lines = append(lines,
+				fmt.Sprintf("%s: a typical value is known to ± %.3g%s by all releases, and to ± %.3g%s by this one alone",
+					r.Columns[i].Name, float64(all.RMSE), unitAfter(r.Columns[i].Unit), float64(alone.RMSE),
+					unitAfter(r.Columns[i].Unit)))
 		}
 	}
 	if l.Privacy != nil {
 		lines = append(lines, lossWords("all releases together, all records of a "+l.Privacy.Unit, l.Privacy.Person))
 		for i := range l.Privacy.Columns {
-			lines = append(lines, lossWords("all releases together, "+l.Privacy.Columns[i].Column, l.Privacy.Columns[i].PrivacyLoss))
+			lines = append(lines,
+				lossWords("all releases together, "+l.Privacy.Columns[i].Column, l.Privacy.Columns[i].PrivacyLoss))
 		}
 	}
 	return lines

@@ -4,11 +4,13 @@ import "github.com/sdlfilter/sdlfilter/assess"
 
 // Mask describes one mask of the pipeline and how many records it changed.
 type Mask struct {
-	Mask       string                `json:"mask"`           // kind: noise, bias, …
-	Name       string                `json:"name,omitempty"` // as configured
-	Columns    []string              `json:"columns"`
-	Records    int64                 `json:"records" doc:"number of records that the mask changed"` // records that it changed
-	Parameters Ordered[any]          `json:"parameters,omitempty"`                                  // by their names in the configuration
+	Mask    string   `json:"mask"`           // kind: noise, bias, …
+	Name    string   `json:"name,omitempty"` // as configured
+	Columns []string `json:"columns"`
+	// records that it changed
+	Records int64 `json:"records" doc:"number of records that the mask changed"`
+	// by their names in the configuration
+	Parameters Ordered[any]          `json:"parameters,omitempty"`
 	NoiseSD    Ordered[assess.Float] `json:"noise_sd,omitempty" doc:"λ of each column, in the column's unit"`
 	// Calibration is nil but for calibrate.
 	Calibration *Calibration `json:"calibration,omitempty" doc:"of calibrate: how the weights were calibrated"`

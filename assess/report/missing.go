@@ -21,7 +21,9 @@ func (r *Report) missingViews() (list []missingView) {
 			as = "as a missing value"
 		}
 		for k, c := range m.Codes {
-			list = append(list, missingView{m.Column, c.Code, meaning(r.Labels, m.Column, c.Code), as, whole(fmt.Sprintf("/missing_codes/%d/codes/%d/records", i, k), c.Records)})
+			list = append(list,
+				missingView{m.Column, c.Code, meaning(r.Labels, m.Column, c.Code), as,
+					whole(fmt.Sprintf("/missing_codes/%d/codes/%d/records", i, k), c.Records)})
 		}
 	}
 	return list
@@ -44,8 +46,8 @@ func (r *Report) missingLines() (lines []string) {
 	return lines
 }
 
-// missingWords says to users of the data which values mean that there is none; "" if no code is kept. It does not say how
-// often they occur. said are the labels of the release.
+// missingWords says to users of the data which values mean that there is none; "" if no code is kept. It does not say
+// how often they occur. said are the labels of the release.
 func (r *Report) missingWords(said []microdata.Said) string {
 	var kept []string
 	for _, m := range r.MissingCodes {
@@ -60,5 +62,6 @@ func (r *Report) missingWords(said []microdata.Said) string {
 	if kept == nil {
 		return ""
 	}
-	return "These values mean that there is none; they were not masked, and no figure counts them. " + strings.Join(kept, "; ") + "."
+	return "These values mean that there is none; they were not masked, and no figure counts them. " +
+		strings.Join(kept, "; ") + "."
 }

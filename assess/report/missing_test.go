@@ -14,7 +14,8 @@ import (
 func TestDeclaredCodesAreShown(t *testing.T) {
 	r := example.Released()
 	r.MissingCodes = []assess.MissingCodes{
-		{Column: "wage", As: "keep", Codes: []assess.MissingCode{{Code: "-9", Records: 4713}, {Code: "97 to 99", Records: 0}}},
+		{Column: "wage", As: "keep",
+			Codes: []assess.MissingCode{{Code: "-9", Records: 4713}, {Code: "97 to 99", Records: 0}}},
 		{Column: "age", As: "null", Codes: []assess.MissingCode{{Code: "-8888", Records: 5291}}},
 	}
 	page, err := r.HTML()
@@ -50,7 +51,8 @@ func TestDeclaredCodesAreShown(t *testing.T) {
 			}
 		}
 	}
-	if public = example.Released().Public(nil); strings.Contains(strings.Join(public.Note.General, " "), "mean that there is none") {
+	if public = example.Released().Public(nil); strings.Contains(strings.Join(public.Note.General, " "),
+		"mean that there is none") {
 		t.Error("a release without codes speaks of them")
 	}
 }

@@ -23,10 +23,11 @@ type Note struct {
 
 // What can be done about a column's masks.
 const (
-	CorrectionUnneeded    = "not needed"    // the released moments are those of the respondents
-	CorrectionFormula     = "formula"       // all parameters needed are published
-	CorrectionBounds      = "within bounds" // the effect of the masks depends on values that users do not have; limits are known
-	CorrectionLeast       = "lower bound"   // a truncation or groups hide a part of the variance; a lower bound is known
+	CorrectionUnneeded = "not needed" // the released moments are those of the respondents
+	CorrectionFormula  = "formula"    // all parameters needed are published
+	// the effect of the masks depends on values that users do not have; limits are known
+	CorrectionBounds      = "within bounds"
+	CorrectionLeast       = "lower bound" // a truncation or groups hide a part of the variance; a lower bound is known
 	CorrectionUnpublished = "not published"
 	CorrectionNone        = "none known"
 )
@@ -328,7 +329,8 @@ func (c *publishedColumn) reckon() {
 // nothing of its variance, or too little is published.
 func (c *publishedColumn) corrected(sd float64) *Corrected {
 	v := c.moments.Variance
-	if c.hidden || c.unknown || !c.added && !c.truncated && !c.grouped() && c.coarse == 0 || !(v.Greatest > 0) || !(sd > 0) {
+	if c.hidden || c.unknown || !c.added && !c.truncated && !c.grouped() && c.coarse == 0 || !(v.Greatest > 0) ||
+		!(sd > 0) {
 		return nil
 	}
 	bounded := !math.IsInf(v.Greatest, 1)

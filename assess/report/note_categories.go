@@ -16,7 +16,8 @@ import (
 func (c *publishedColumn) categories() (list []StatisticNote, correction string) {
 	if c.renamed() {
 		return []StatisticNote{
-			{"counts and shares", "", "Pseudonymised, not anonymised: counts of units and of records for each unit need no correction. The pseudonyms themselves mean nothing."},
+			{"counts and shares", "",
+				"Pseudonymised, not anonymised: counts of units and of records for each unit need no correction. The pseudonyms themselves mean nothing."},
 			{ties, "", "Files of one scope join by it as the originals do."},
 		}, CorrectionUnneeded
 	}
@@ -26,13 +27,17 @@ func (c *publishedColumn) categories() (list []StatisticNote, correction string)
 	}
 	if suppressed {
 		return []StatisticNote{
-			{"counts and shares", "", "Values are missing where they are rare together with those of the other keys, not at random: shares among the values that are there are too great for frequent categories. Count what is missing beside them; no formula corrects it."},
-			{ties, "", "Weakened among the keys, whose rare combinations are gone. Do not fill in missing cells by what is frequent, nor leave out their records: report how many are missing."},
+			{"counts and shares", "",
+				"Values are missing where they are rare together with those of the other keys, not at random: shares among the values that are there are too great for frequent categories. Count what is missing beside them; no formula corrects it."},
+			{
+				ties, "",
+				"Weakened among the keys, whose rare combinations are gone. Do not fill in missing cells by what is frequent, nor leave out their records: report how many are missing."},
 		}, CorrectionNone
 	}
 	if drawn == nil {
 		return []StatisticNote{
-			{"counts and shares", "", "Those of the released categories need no correction; what was joined cannot be told apart."},
+			{"counts and shares", "",
+				"Those of the released categories need no correction; what was joined cannot be told apart."},
 			{ties, "", "Those of the released categories need no correction."},
 		}, CorrectionUnneeded
 	}
@@ -42,8 +47,11 @@ func (c *publishedColumn) categories() (list []StatisticNote, correction string)
 			where = " in each stratum by " + strings.Join(drawn.By, ", ")
 		}
 		return []StatisticNote{
-			{"counts and shares", "", "Their expectation is that of the original" + where + ": they need no correction, but vary more than those of the original."},
-			{ties, "", "Weakened, since categories were replaced at random, by a matrix that is not published: this cannot be corrected. Say so beside them."},
+			{"counts and shares", "", "Their expectation is that of the original" + where +
+				": they need no correction, but vary more than those of the original."},
+			{
+				ties, "",
+				"Weakened, since categories were replaced at random, by a matrix that is not published: this cannot be corrected. Say so beside them."},
 		}, CorrectionUnpublished
 	}
 	if drawn.Matrix == nil {
@@ -104,8 +112,11 @@ func correctedBy(drawn *transform.Randomising) (list []StatisticNote, correction
 	}
 	q := "P⁻¹, by rows, columns in the same order: " + strings.Join(rows, "; ") + "."
 	return []StatisticNote{
-		{"counts and shares", "n(x) = n(y) · P⁻¹", "n(y) are the counts of the released categories in this order, as a row, and P is the published matrix. " + q + " An estimate below 0 stands for few records; bootstrap it for its error."},
-		{ties, "N(x, w) = (P⁻¹)ᵀ · N(y, w)", "N(y, w) is the table of the column by w, a row for each category of the column: correct it so, column by column, and compute means, shares and tests of independence from the corrected table."},
+		{"counts and shares", "n(x) = n(y) · P⁻¹",
+			"n(y) are the counts of the released categories in this order, as a row, and P is the published matrix. " + q +
+				" An estimate below 0 stands for few records; bootstrap it for its error."},
+		{ties, "N(x, w) = (P⁻¹)ᵀ · N(y, w)",
+			"N(y, w) is the table of the column by w, a row for each category of the column: correct it so, column by column, and compute means, shares and tests of independence from the corrected table."},
 	}, CorrectionFormula
 }
 

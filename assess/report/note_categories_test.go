@@ -40,12 +40,19 @@ func TestNoteOfPRAM(t *testing.T) {
 		correction string
 		want       string
 	}{
-		"pram":             {publishedColumn{actions: []transform.Action{pram}}, CorrectionFormula, "a: 1."},
-		"pram of numbers":  {publishedColumn{measured: true, actions: []transform.Action{pram}}, CorrectionFormula, "P⁻¹"},
-		"not published":    {publishedColumn{actions: []transform.Action{transform.Randomising{}}}, CorrectionUnpublished, "not published"},
-		"recode, then":     {publishedColumn{actions: []transform.Action{transform.Recoding{}, pram}}, CorrectionFormula, "P⁻¹"},
-		"recode":           {publishedColumn{actions: []transform.Action{transform.Recoding{}}}, CorrectionUnneeded, "cannot be told apart"},
-		"no way back":      {publishedColumn{actions: []transform.Action{transform.Randomising{Categories: []string{"a", "b"}, Matrix: [][]float64{{1, 0}, {1, 0}}}}}, CorrectionNone, "no inverse"},
+		"pram":            {publishedColumn{actions: []transform.Action{pram}}, CorrectionFormula, "a: 1."},
+		"pram of numbers": {publishedColumn{measured: true, actions: []transform.Action{pram}}, CorrectionFormula, "P⁻¹"},
+		"not published": {publishedColumn{actions: []transform.Action{transform.Randomising{}}}, CorrectionUnpublished,
+			"not published"},
+		"recode, then": {publishedColumn{actions: []transform.Action{transform.Recoding{}, pram}}, CorrectionFormula,
+			"P⁻¹"},
+		"recode": {publishedColumn{actions: []transform.Action{transform.Recoding{}}}, CorrectionUnneeded,
+			"cannot be told apart"},
+		"no way back": {
+			publishedColumn{
+				actions: []transform.Action{
+					transform.Randomising{Categories: []string{"a", "b"}, Matrix: [][]float64{{1, 0}, {1, 0}}}}}, CorrectionNone,
+			"no inverse"},
 		"pram, then":       {publishedColumn{actions: []transform.Action{pram, transform.Recoding{}}}, "", ""},
 		"twice":            {publishedColumn{actions: []transform.Action{pram, pram}}, "", ""},
 		"with a swap":      {publishedColumn{actions: []transform.Action{pram, transform.Exchange{}}}, "", ""},

@@ -22,22 +22,26 @@ func described(m masksim.Mask) (report.Mask, correct.Step) {
 		if law == "" {
 			law = m.Kind
 		}
-		mask := report.Mask{Mask: "noise", Columns: []string{"a"}, Parameters: report.Ordered[any]{member("sd", m.SD), member("distribution", law)},
-			NoiseSD: report.Ordered[assess.Float]{{Name: "a", Value: assess.Float(m.SD)}}}
+		mask := report.Mask{Mask: "noise", Columns: []string{"a"},
+			Parameters: report.Ordered[any]{member("sd", m.SD), member("distribution", law)},
+			NoiseSD:    report.Ordered[assess.Float]{{Name: "a", Value: assess.Float(m.SD)}}}
 		step := correct.Added{SD: m.SD, Normal: law == "normal"}
 		if m.Kind == "tiers" {
-			mask.Parameters = append(mask.Parameters, member("tiers", []any{map[string]any{"above": m.Above, "variance_factor": m.Factor}}))
+			mask.Parameters = append(mask.Parameters,
+				member("tiers", []any{map[string]any{"above": m.Above, "variance_factor": m.Factor}}))
 			step.Tiers = []correct.Tier{{Above: m.Above, Factor: m.Factor}}
 		}
 		return mask, step
 	case "bias":
 		return parameters("bias", member("phi", m.SD)), correct.Multiplied{Phi: m.SD}
 	case "clip", "redraw":
-		return parameters("truncate", member("lower", m.Lower), member("upper", m.Upper), member("mode", m.Kind)), correct.Truncated{Lower: true, Upper: true, Redraw: m.Kind == "redraw"}
+		return parameters("truncate", member("lower", m.Lower), member("upper", m.Upper), member("mode", m.Kind)),
+			correct.Truncated{Lower: true, Upper: true, Redraw: m.Kind == "redraw"}
 	case "round":
 		return parameters("round", member("base", m.Step)), correct.Rounded{Step: m.Step}
 	case "swap":
-		return parameters("swap", member("keys", []any{"k"}), member("rate", m.Rate)), correct.Exchanged{With: []string{"k", "a"}}
+		return parameters("swap", member("keys", []any{"k"}), member("rate", m.Rate)),
+			correct.Exchanged{With: []string{"k", "a"}}
 	}
 	return parameters(m.Kind), correct.Unknown{}
 }
@@ -47,13 +51,17 @@ func described(m masksim.Mask) (report.Mask, correct.Step) {
 // have the limits that follow from everything known about the masks.
 func TestNoteClaimsNoMoreThanIsKnown(t *testing.T) {
 	menu := []masksim.Mask{
-		{Kind: "noise", SD: 6}, {Kind: "laplace", SD: 6}, {Kind: "bias", SD: 0.05}, {Kind: "tiers", SD: 6, Above: 110, Factor: 4},
-		{Kind: "clip", Lower: 70, Upper: 130}, {Kind: "redraw", Lower: 70, Upper: 130}, {Kind: "round", Step: 10}, {Kind: "swap", Rate: 0.6}, {Kind: "blur"},
+		{Kind: "noise", SD: 6}, {Kind: "laplace", SD: 6}, {Kind: "bias", SD: 0.05},
+		{Kind: "tiers", SD: 6, Above: 110, Factor: 4},
+		{Kind: "clip", Lower: 70, Upper: 130}, {Kind: "redraw", Lower: 70, Upper: 130}, {Kind: "round", Step: 10},
+		{Kind: "swap", Rate: 0.6}, {Kind: "blur"},
 	}
 	all := []string{"sd", "distribution", "tiers", "phi", "lower", "upper", "mode", "base", "keys", "rate"}
 	publishes := [][]string{all, nil}
 	for _, name := range all {
-		publishes = append(publishes, []string{name}, slices.DeleteFunc(slices.Clone(all), func(s string) bool { return s == name }))
+		publishes = append(publishes, []string{name}, slices.DeleteFunc(slices.Clone(all), func(s string) bool {
+			return s == name
+		}))
 	}
 	claims := 0
 	for _, masks := range masksim.Chains(menu, 3) {
@@ -90,7 +98,8 @@ func TestNoteClaimsNoMoreThanIsKnown(t *testing.T) {
 				case s.Statistic == "variance":
 					right = known.Variance == correct.Interval{Least: 900, Greatest: 900}
 				case swapped:
-					right = right && (strings.Contains(text, "no correction is known") || strings.Contains(text, "for all others see below"))
+					right = right &&
+						(strings.Contains(text, "no correction is known") || strings.Contains(text, "for all others see below"))
 				}
 				if !right {
 					t.Errorf("%s, publish %v: %s: %q", label, publish, s.Statistic, s.Text)

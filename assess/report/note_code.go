@@ -52,7 +52,8 @@ func (c *publishedColumn) programs(found *Corrected, released PublicMoments) []P
 			none, na = literal(s), literal(s)
 		}
 		python = append(python, "("+variance+", ["+strings.Join(tiers, ", ")+"], "+none+")")
-		r = append(r, "list(variance = "+variance+", above = c("+strings.Join(above, ", ")+"), factor = c("+strings.Join(factors, ", ")+"), spread = "+na+")")
+		r = append(r, "list(variance = "+variance+", above = c("+strings.Join(above, ", ")+"), factor = c("+
+			strings.Join(factors, ", ")+"), spread = "+na+")")
 	}
 	middle := math.Sqrt(float64(found.SD.Least * found.SD.Greatest))
 	fill := func(program string, noise []string) string {
@@ -124,7 +125,8 @@ func (c *publishedColumn) copiesPrograms(copies int, released PublicMoments) []P
 		return nil
 	}
 	fill := func(program string) string {
-		return c.fill(program, released, float64(released.SD), "@COPIES@", strconv.Itoa(copies), "@FITTED@", literal(1-c.setAside()))
+		return c.fill(program, released, float64(released.SD), "@COPIES@", strconv.Itoa(copies), "@FITTED@",
+			literal(1-c.setAside()))
 	}
 	return []Program{{"Python", c.name, fill(pythonCopies)}, {"R", c.name, fill(rCopies)}}
 }
@@ -132,16 +134,20 @@ func (c *publishedColumn) copiesPrograms(copies int, released PublicMoments) []P
 func (c *publishedColumn) clippedPrograms(bounds []float64, released PublicMoments) []Program {
 	sd := math.Sqrt(max(float64(released.SD*released.SD)-c.least.Noise, 0))
 	infinite := strings.NewReplacer("+Inf", "math.inf", "-Inf", "-math.inf")
-	python := c.fill(pythonClipped, released, sd, "@LOWER@", infinite.Replace(literal(bounds[0])), "@UPPER@", infinite.Replace(literal(bounds[1])), "@LAMBDA2@", literal(c.least.Noise))
+	python := c.fill(pythonClipped, released, sd, "@LOWER@", infinite.Replace(literal(bounds[0])), "@UPPER@",
+		infinite.Replace(literal(bounds[1])), "@LAMBDA2@", literal(c.least.Noise))
 	infinite = strings.NewReplacer("+Inf", "Inf")
-	r := c.fill(rClipped, released, sd, "@LOWER@", infinite.Replace(literal(bounds[0])), "@UPPER@", infinite.Replace(literal(bounds[1])), "@LAMBDA2@", literal(c.least.Noise))
+	r := c.fill(rClipped, released, sd, "@LOWER@", infinite.Replace(literal(bounds[0])), "@UPPER@",
+		infinite.Replace(literal(bounds[1])), "@LAMBDA2@", literal(c.least.Noise))
 	return []Program{{"Python", c.name, python}, {"R", c.name, r}}
 }
 
 // fill puts the published numbers into a program. The column's name is in a comment, so
 // characters that could end the comment are escaped.
 func (c *publishedColumn) fill(program string, released PublicMoments, sd float64, words ...string) string {
-	words = append([]string{"@NAME@", strconv.QuoteToGraphic(cut(c.name, 40)), "@MEAN@", literal(rounded(float64(released.Mean))), "@SD@", literal(rounded(sd))}, words...)
+	words = append(
+		[]string{"@NAME@", strconv.QuoteToGraphic(cut(c.name, 40)), "@MEAN@", literal(rounded(float64(released.Mean))),
+			"@SD@", literal(rounded(sd))}, words...)
 	return strings.NewReplacer(words...).Replace(program)
 }
 

@@ -49,7 +49,8 @@ func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 		if err := file.Close(); err != nil {
 			t.Fatal(err)
 		}
-		paths, copies = append(paths, path), append(copies, report.Release{Path: filepath.Base(path), SHA256: strconv.Itoa(number)})
+		paths, copies = append(paths, path),
+			append(copies, report.Release{Path: filepath.Base(path), SHA256: strconv.Itoa(number)})
 		mean, variance := stat.MeanVariance(y, nil)
 		q[0], u[0] = append(q[0], mean), append(u[0], variance/float64(len(y)))
 		a, b := stat.LinearRegression(x, y, nil, false)
@@ -63,7 +64,8 @@ func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 	r := noteReport(parameters("synthesise"))
 	r.Release = report.ReleaseOfCopies("release-{copy}.csv", copies)
 	public := r.Public(nil)
-	if general := strings.Join(public.Note.General, " "); !strings.Contains(general, "4 copies of the same records") || !strings.Contains(general, "release-4.csv") {
+	if general := strings.Join(public.Note.General, " "); !strings.Contains(general, "4 copies of the same records") ||
+		!strings.Contains(general, "release-4.csv") {
 		t.Errorf("the note does not mention copies: %s", general)
 	}
 	if len(public.Note.Programs) != 2 {
@@ -81,7 +83,8 @@ func TestNoteProgramsPutCopiesTogether(t *testing.T) {
 		publish []string
 		fitted  float64
 		want    string
-	}{{r, nil, 1, ""}, {aside, []string{"held_out"}, 0.8, "u/0.8: Models were fitted without 20 % of the records,"}, {aside, nil, 0.5, "u/0.5: Models were fitted without a share of the records that is not published"}} {
+	}{{r, nil, 1, ""}, {aside, []string{"held_out"}, 0.8, "u/0.8: Models were fitted without 20 % of the records,"},
+		{aside, nil, 0.5, "u/0.5: Models were fitted without a share of the records that is not published"}} {
 		note := c.Public(c.publish).Note
 		for _, p := range note.Programs {
 			programs = append(programs, program{p, c.fitted})

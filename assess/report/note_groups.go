@@ -39,7 +39,8 @@ func (c *publishedColumn) groupLimits() string {
 	if c.medians {
 		return s + " Groups show a median, or it is not published whether they do, so that not even the mean is kept."
 	}
-	return s + " The standard error of a mean is that of the respondents’ values, and so larger than SD(y)/√n; medians of groups of records, least and greatest values, quantiles and tests of normality are those of means of groups, closer together than those of respondents." +
+	return s +
+		" The standard error of a mean is that of the respondents’ values, and so larger than SD(y)/√n; medians of groups of records, least and greatest values, quantiles and tests of normality are those of means of groups, closer together than those of respondents." +
 		" A record with values missing as few others miss them may have taken the values of a group that it is not in."
 }
 
@@ -52,9 +53,11 @@ func (c *publishedColumn) groupNotes(found *Corrected) []StatisticNote {
 	case c.truncated || c.coarse > 0:
 		mean = c.meanNote()
 	}
-	variance := StatisticNote{"variance", "", "No correction is known: the masks take from it, or add to it, by amounts that the release does not tell."}
+	variance := StatisticNote{"variance", "",
+		"No correction is known: the masks take from it, or add to it, by amounts that the release does not tell."}
 	if found != nil && c.coarse == 0 && !c.tiers {
-		variance = StatisticNote{"variance", "Var(x) ≥ " + c.varianceFormula(), "What values spread within groups is gone from it, by an amount that the release does not tell."}
+		variance = StatisticNote{"variance", "Var(x) ≥ " + c.varianceFormula(),
+			"What values spread within groups is gone from it, by an amount that the release does not tell."}
 	}
 	ties := groupTies
 	if !c.averaged {

@@ -18,8 +18,9 @@ import (
 )
 
 func noise(λ float64, more ...report.Member[any]) report.Mask {
-	return report.Mask{Mask: "noise", Columns: []string{"a"}, Parameters: append(report.Ordered[any]{{Name: "sd", Value: λ}, {Name: "distribution", Value: "normal"}}, more...),
-		NoiseSD: report.Ordered[assess.Float]{{Name: "a", Value: assess.Float(λ)}}}
+	return report.Mask{Mask: "noise", Columns: []string{"a"},
+		Parameters: append(report.Ordered[any]{{Name: "sd", Value: λ}, {Name: "distribution", Value: "normal"}}, more...),
+		NoiseSD:    report.Ordered[assess.Float]{{Name: "a", Value: assess.Float(λ)}}}
 }
 
 func parameters(kind string, list ...report.Member[any]) report.Mask {
@@ -33,16 +34,20 @@ func tiered() report.Member[any] {
 // noteReport returns a report of one column with mean 100 and a released variance of 900.
 func noteReport(masks ...report.Mask) *report.Report {
 	m := assess.Moments{N: 1000, Mean: 100, SD: 30}
-	return &report.Report{Name: "note", Masks: masks, Columns: report.Columns{{Name: "a", Masked: true, Original: m, Released: m}}}
+	return &report.Report{Name: "note", Masks: masks,
+		Columns: report.Columns{{Name: "a", Masked: true, Original: m, Released: m}}}
 }
 
 // TestNoteSaysWhatCanBeCorrected: according to the published masks, with the numbers of package
 // correct.
 func TestNoteSaysWhatCanBeCorrected(t *testing.T) {
 	bias := parameters("bias", report.Member[any]{Name: "range", Value: 0.3}, report.Member[any]{Name: "phi", Value: 0.1})
-	clip := parameters("truncate", report.Member[any]{Name: "lower", Value: 0.0}, report.Member[any]{Name: "mode", Value: "clip"})
-	redraw := parameters("truncate", report.Member[any]{Name: "lower", Value: 0.0}, report.Member[any]{Name: "mode", Value: "redraw"})
-	swap := parameters("swap", report.Member[any]{Name: "keys", Value: []any{"k"}}, report.Member[any]{Name: "rate", Value: 0.1})
+	clip := parameters("truncate", report.Member[any]{Name: "lower", Value: 0.0},
+		report.Member[any]{Name: "mode", Value: "clip"})
+	redraw := parameters("truncate", report.Member[any]{Name: "lower", Value: 0.0},
+		report.Member[any]{Name: "mode", Value: "redraw"})
+	swap := parameters("swap", report.Member[any]{Name: "keys", Value: []any{"k"}},
+		report.Member[any]{Name: "rate", Value: 0.1})
 	round := parameters("round", report.Member[any]{Name: "base", Value: 5.0})
 	inf := math.Inf(1)
 	none := correct.Interval{Least: -1}
@@ -60,26 +65,42 @@ func TestNoteSaysWhatCanBeCorrected(t *testing.T) {
 		{"noise, nothing published", []report.Mask{noise(10)}, nil, report.CorrectionUnpublished, none, 0},
 		{"bias by φ", []report.Mask{bias}, []string{"phi"}, report.CorrectionFormula, at(800 / 1.01), 2},
 		{"bias by range", []report.Mask{bias}, []string{"range"}, report.CorrectionFormula, at(800 / 1.01), 2},
-		{"bias and noise", []report.Mask{bias, noise(10)}, []string{"phi", "sd"}, report.CorrectionFormula, at(700 / 1.01), 2},
-		{"noise and bias", []report.Mask{noise(10), bias}, []string{"phi", "sd"}, report.CorrectionFormula, at(800/1.01 - 100), 2},
-		{"bias and noise, half published", []report.Mask{bias, noise(10)}, []string{"sd"}, report.CorrectionUnpublished, none, 0},
-		{"tiers", []report.Mask{noise(10, tiered())}, []string{"sd", "tiers"}, report.CorrectionBounds, correct.Interval{Least: 500, Greatest: 800}, 2},
+		{"bias and noise", []report.Mask{bias, noise(10)}, []string{"phi", "sd"}, report.CorrectionFormula, at(700 / 1.01),
+			2},
+		{"noise and bias", []report.Mask{noise(10), bias}, []string{"phi", "sd"}, report.CorrectionFormula,
+			at(800/1.01 - 100), 2},
+		{"bias and noise, half published", []report.Mask{bias, noise(10)}, []string{"sd"}, report.CorrectionUnpublished, none,
+			0},
+		{"tiers", []report.Mask{noise(10, tiered())}, []string{"sd", "tiers"}, report.CorrectionBounds,
+			correct.Interval{Least: 500, Greatest: 800}, 2},
 		{"tiers not published", []report.Mask{noise(10, tiered())}, []string{"sd"}, report.CorrectionUnpublished, none, 0},
-		{"clip", []report.Mask{noise(10), clip}, clipped, report.CorrectionLeast, correct.Interval{Least: 800, Greatest: inf}, 0},
-		{"clip of normal noise", []report.Mask{noise(10), clip}, append(clipped, "distribution"), report.CorrectionLeast, correct.Interval{Least: 800, Greatest: inf}, 2},
-		{"clip, bounds not published", []report.Mask{noise(10), clip}, []string{"sd"}, report.CorrectionLeast, correct.Interval{Least: 800, Greatest: inf}, 0},
-		{"clip alone", []report.Mask{clip}, []string{"lower"}, report.CorrectionLeast, correct.Interval{Least: 900, Greatest: inf}, 0},
-		{"clip of what is not published", []report.Mask{noise(10), clip}, []string{"lower"}, report.CorrectionUnpublished, none, 0},
+		{"clip", []report.Mask{noise(10), clip}, clipped, report.CorrectionLeast, correct.Interval{Least: 800, Greatest: inf},
+			0},
+		{"clip of normal noise", []report.Mask{noise(10), clip}, append(clipped, "distribution"), report.CorrectionLeast,
+			correct.Interval{Least: 800, Greatest: inf}, 2},
+		{"clip, bounds not published", []report.Mask{noise(10), clip}, []string{"sd"}, report.CorrectionLeast,
+			correct.Interval{Least: 800, Greatest: inf}, 0},
+		{"clip alone", []report.Mask{clip}, []string{"lower"}, report.CorrectionLeast,
+			correct.Interval{Least: 900, Greatest: inf}, 0},
+		{"clip of what is not published", []report.Mask{noise(10), clip}, []string{"lower"}, report.CorrectionUnpublished,
+			none, 0},
 		{"bias and clip", []report.Mask{bias, clip}, []string{"phi", "lower"}, report.CorrectionNone, none, 0},
-		{"redraw of tiers", []report.Mask{noise(10, tiered()), redraw}, append(clipped, "tiers"), report.CorrectionNone, none, 0},
-		{"redraw", []report.Mask{noise(10), redraw}, append(clipped, "distribution"), report.CorrectionLeast, correct.Interval{Least: 800, Greatest: inf}, 0},
-		{"round, smooth", []report.Mask{noise(10), round}, []string{"sd", "base", "distribution"}, report.CorrectionFormula, at(800 - 25./12), 2},
-		{"round, with noise of a distribution that is not published", []report.Mask{noise(8), round}, []string{"sd", "base"}, report.CorrectionBounds, correct.Interval{Least: 27.5*27.5 - 64, Greatest: 32.5*32.5 - 64}, 0},
-		{"round alone", []report.Mask{round}, []string{"base"}, report.CorrectionBounds, correct.Interval{Least: 27.5 * 27.5, Greatest: 32.5 * 32.5}, 0},
+		{"redraw of tiers", []report.Mask{noise(10, tiered()), redraw}, append(clipped, "tiers"), report.CorrectionNone, none,
+			0},
+		{"redraw", []report.Mask{noise(10), redraw}, append(clipped, "distribution"), report.CorrectionLeast,
+			correct.Interval{Least: 800, Greatest: inf}, 0},
+		{"round, smooth", []report.Mask{noise(10), round}, []string{"sd", "base", "distribution"}, report.CorrectionFormula,
+			at(800 - 25./12), 2},
+		{"round, with noise of a distribution that is not published", []report.Mask{noise(8), round}, []string{"sd", "base"},
+			report.CorrectionBounds, correct.Interval{Least: 27.5*27.5 - 64, Greatest: 32.5*32.5 - 64}, 0},
+		{"round alone", []report.Mask{round}, []string{"base"}, report.CorrectionBounds,
+			correct.Interval{Least: 27.5 * 27.5, Greatest: 32.5 * 32.5}, 0},
 		{"round, not published", []report.Mask{noise(10), round}, []string{"sd"}, report.CorrectionNone, none, 0},
 		{"swap", []report.Mask{swap}, nil, report.CorrectionUnneeded, none, 0},
-		{"a mask that nobody knows, first", []report.Mask{parameters("blur"), noise(10)}, []string{"sd"}, report.CorrectionNone, none, 0},
-		{"a mask that nobody knows, last", []report.Mask{noise(10), parameters("blur")}, []string{"sd"}, report.CorrectionNone, none, 0},
+		{"a mask that nobody knows, first", []report.Mask{parameters("blur"), noise(10)}, []string{"sd"},
+			report.CorrectionNone, none, 0},
+		{"a mask that nobody knows, last", []report.Mask{noise(10), parameters("blur")}, []string{"sd"},
+			report.CorrectionNone, none, 0},
 		{"noise of everything", []report.Mask{noise(40)}, []string{"sd"}, report.CorrectionFormula, none, 0},
 	} {
 		public := noteReport(c.masks...).Public(c.publish)
@@ -93,18 +114,21 @@ func TestNoteSaysWhatCanBeCorrected(t *testing.T) {
 		}
 		found := none
 		if note.Corrected != nil {
-			found = correct.Interval{Least: math.Pow(float64(note.Corrected.SD.Least), 2), Greatest: math.Pow(float64(note.Corrected.SD.Greatest), 2)}
+			found = correct.Interval{Least: math.Pow(float64(note.Corrected.SD.Least), 2),
+				Greatest: math.Pow(float64(note.Corrected.SD.Greatest), 2)}
 		}
 		close := func(a, b float64) bool { return a == b || math.Abs(a-b) < 1e-9 }
 		if !close(found.Least, c.variance.Least) || !close(found.Greatest, c.variance.Greatest) {
 			t.Errorf("%s: variance %v, want %v", c.name, found, c.variance)
 		}
-		if c.want != report.CorrectionUnneeded && c.want != report.CorrectionFormula && c.want != report.CorrectionUnpublished {
+		if c.want != report.CorrectionUnneeded && c.want != report.CorrectionFormula &&
+			c.want != report.CorrectionUnpublished {
 			for _, s := range note.Statistics {
 				if c.want == report.CorrectionBounds && len(c.masks) == 1 && c.masks[0].Mask == "noise" {
 					continue // tiers do not change mean and covariance
 				}
-				if strings.Contains(strings.ToLower(s.Text), "needs no correction") || strings.Contains(strings.ToLower(s.Text), "need no correction") {
+				if strings.Contains(strings.ToLower(s.Text), "needs no correction") ||
+					strings.Contains(strings.ToLower(s.Text), "need no correction") {
 					t.Errorf("%s: %s: %q", c.name, s.Statistic, s.Text)
 				}
 			}
@@ -118,7 +142,8 @@ func TestNoteSaysWhatCanBeCorrected(t *testing.T) {
 // TestNoteTellsNothingMore: the public report is the same, byte for byte, whatever unpublished
 // values a report contains.
 func TestNoteTellsNothingMore(t *testing.T) {
-	for _, publish := range [][]string{nil, {"sd"}, {"phi"}, {"range"}, {"rate", "keys"}, {"tiers"}, {"lower", "mode"}, {"sd", "tiers", "rate"}} {
+	for _, publish := range [][]string{nil, {"sd"}, {"phi"}, {"range"}, {"rate", "keys"}, {"tiers"}, {"lower", "mode"},
+		{"sd", "tiers", "rate"}} {
 		var texts [2]string
 		for k := range texts {
 			r, _ := canariesFrom(t, 100_000*(k+1), publish)
@@ -195,20 +220,27 @@ func TestProgramsRun(t *testing.T) {
 	if least == 1 || greatest == 4 {
 		t.Fatalf("limits %v to %v, which any program would find", least, greatest)
 	}
-	clip := parameters("truncate", report.Member[any]{Name: "lower", Value: 60.0}, report.Member[any]{Name: "upper", Value: 150.0}, report.Member[any]{Name: "mode", Value: "clip"})
+	clip := parameters("truncate", report.Member[any]{Name: "lower", Value: 60.0},
+		report.Member[any]{Name: "upper", Value: 150.0}, report.Member[any]{Name: "mode", Value: "clip"})
 	for _, c := range []struct {
 		name  string
 		masks []report.Mask
 		want  [2]float64 // of corrected_variance(y)
 	}{
 		{"noise", []report.Mask{noise(15)}, [2]float64{one, one}},
-		{"bias, noise in tiers", []report.Mask{parameters("bias", report.Member[any]{Name: "phi", Value: 0.1}), noise(8, tiered())},
-			[2]float64{correct.Masking{}.WithBias(0.1).WithNoise(8, greatest).Variance(mean, variance), correct.Masking{}.WithBias(0.1).WithNoise(8, least).Variance(mean, variance)}},
-		{"noise in tiers, bias, rounding", []report.Mask{noise(8, tiered()), parameters("bias", report.Member[any]{Name: "phi", Value: 0.1}), parameters("round", report.Member[any]{Name: "base", Value: 5.0})},
-			[2]float64{correct.Masking{}.WithNoise(8, 4).WithBias(0.1).WithRounding(5).Variance(mean, variance), correct.Masking{}.WithNoise(8, 1).WithBias(0.1).WithRounding(5).Variance(mean, variance)}},
+		{"bias, noise in tiers",
+			[]report.Mask{parameters("bias", report.Member[any]{Name: "phi", Value: 0.1}), noise(8, tiered())},
+			[2]float64{correct.Masking{}.WithBias(0.1).WithNoise(8, greatest).Variance(mean, variance),
+				correct.Masking{}.WithBias(0.1).WithNoise(8, least).Variance(mean, variance)}},
+		{"noise in tiers, bias, rounding",
+			[]report.Mask{noise(8, tiered()), parameters("bias", report.Member[any]{Name: "phi", Value: 0.1}),
+				parameters("round", report.Member[any]{Name: "base", Value: 5.0})},
+			[2]float64{correct.Masking{}.WithNoise(8, 4).WithBias(0.1).WithRounding(5).Variance(mean, variance),
+				correct.Masking{}.WithNoise(8, 1).WithBias(0.1).WithRounding(5).Variance(mean, variance)}},
 		{"clip", []report.Mask{noise(15), clip}, [2]float64{}},
 	} {
-		programs := noteReport(c.masks...).Public([]string{"sd", "phi", "tiers", "base", "distribution", "lower", "upper", "mode"}).Note.Programs
+		programs := noteReport(c.masks...).Public(
+			[]string{"sd", "phi", "tiers", "base", "distribution", "lower", "upper", "mode"}).Note.Programs
 		if len(programs) != 2 {
 			t.Errorf("%s: %d programs", c.name, len(programs))
 		}
@@ -222,7 +254,8 @@ func TestProgramsRun(t *testing.T) {
 					check = ""
 				}
 				got := tableOf(t, p, check)
-				if check != "" && !(math.Abs(got["check"][0]-c.want[0]) < 1e-8*c.want[0] && math.Abs(got["check"][1]-c.want[1]) < 1e-8*c.want[1]) {
+				if check != "" &&
+					!(math.Abs(got["check"][0]-c.want[0]) < 1e-8*c.want[0] && math.Abs(got["check"][1]-c.want[1]) < 1e-8*c.want[1]) {
 					t.Errorf("corrected variance %v, want %v", got["check"], c.want)
 				}
 				for _, row := range []string{"mean", "standard deviation", "correlation with w", "slope of w on it"} {
@@ -289,7 +322,9 @@ func TestProgramsKeepNamesInComments(t *testing.T) {
 		t.Fatalf("%d programs, want 2", len(programs))
 	}
 	for _, p := range programs {
-		for i, line := range strings.FieldsFunc(p.Code, func(r rune) bool { return strings.ContainsRune("\n\r\u2028\u0085", r) }) {
+		for i, line := range strings.FieldsFunc(p.Code, func(r rune) bool {
+			return strings.ContainsRune("\n\r\u2028\u0085", r)
+		}) {
 			if strings.Contains(line, "import os") && (i > 0 || !strings.HasPrefix(line, "#")) {
 				t.Errorf("%s: the column's name is in line %d", p.Language, i+1)
 			}

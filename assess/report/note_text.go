@@ -20,7 +20,8 @@ func general(spread, linked bool) []string {
 		list[0] += " Noise that is said to be correlated is drawn for its columns together."
 	}
 	if spread {
-		list = append(list, "Noise and bias are rounded to the decimals of the column. Where these are coarse beside the noise, add d²/12 for each of the two to the variance that is taken off, d being a unit of the last decimal. Where the standard deviation of the noise is below a quarter of d, it moves few values at all: take nothing off.")
+		list = append(list,
+			"Noise and bias are rounded to the decimals of the column. Where these are coarse beside the noise, add d²/12 for each of the two to the variance that is taken off, d being a unit of the last decimal. Where the standard deviation of the noise is below a quarter of d, it moves few values at all: take nothing off.")
 	}
 	return list
 }
@@ -32,7 +33,8 @@ func (c *publishedColumn) limits() []string {
 		list = append(list, syntheticLimits(c.method))
 	}
 	if c.truncated {
-		s := "Truncation: how far the values outside the bounds lay is not released. Covariances, correlations, slopes and graphs of the column are disturbed, by an amount for which no correction is known."
+		s :=
+			"Truncation: how far the values outside the bounds lay is not released. Covariances, correlations, slopes and graphs of the column are disturbed, by an amount for which no correction is known."
 		if c.normal() != nil {
 			s += " Where the values within the bounds look normal, the program for clipped columns below, with this column’s bounds, fits the normal column that was there before; it refuses where they do not."
 		} else {
@@ -66,13 +68,17 @@ func (c *publishedColumn) limits() []string {
 			". Its correlations and slopes with all other columns, and its means by them, are changed, mostly weakened, by an amount that depends on the data: no correction is known.")
 	}
 	if c.smooth && !c.unknown && !c.hidden {
-		list = append(list, "Rounding of noised values is taken as step²/12 of variance (Sheppard); the noise before it is wide enough for that.")
+		list = append(list,
+			"Rounding of noised values is taken as step²/12 of variance (Sheppard); the noise before it is wide enough for that.")
 	}
 	if c.coarse > 0 {
-		list = append(list, fmt.Sprintf("Rounding moved values by up to %s%s. No noise before it is wide enough, and known to be, that it could be taken as variance; the limits here hold whatever the values are.", trimmed(c.coarse), unitAfter(c.unit)))
+		list = append(list,
+			fmt.Sprintf(
+				"Rounding moved values by up to %s%s. No noise before it is wide enough, and known to be, that it could be taken as variance; the limits here hold whatever the values are.", trimmed(c.coarse), unitAfter(c.unit)))
 	}
 	if c.tiers && !c.hidden && !c.unknown {
-		list = append(list, "Tiers: which noise a record got was decided by a value that is not released. The limits hold whatever the tiers did, but for the chance of the draws.")
+		list = append(list,
+			"Tiers: which noise a record got was decided by a value that is not released. The limits hold whatever the tiers did, but for the chance of the draws.")
 	}
 	return list
 }
@@ -101,7 +107,8 @@ func (c *publishedColumn) statistics(found *Corrected) []StatisticNote {
 		if c.swaps != nil {
 			ties = "Those with columns that moved along need no correction; for all others see below."
 		}
-		return []StatisticNote{{"counts and shares", "", "Those of the column alone need no correction."}, {"ties to other columns", "", ties}}
+		return []StatisticNote{{"counts and shares", "", "Those of the column alone need no correction."},
+			{"ties to other columns", "", ties}}
 	}
 	if c.grouped() {
 		return c.groupNotes(found)
@@ -138,11 +145,13 @@ func (c *publishedColumn) meanNote() StatisticNote {
 	}
 	switch {
 	case c.coarse > 0:
-		return StatisticNote{"mean", "mean(x) = mean(y) ± " + about, "Rounding moves it by half a step at most; no closer correction is known."}
+		return StatisticNote{"mean", "mean(x) = mean(y) ± " + about,
+			"Rounding moves it by half a step at most; no closer correction is known."}
 	case c.added:
 		return StatisticNote{"mean", "mean(x) = mean(y)", "Needs no correction: what the masks add is 0 on average."}
 	}
-	return StatisticNote{"mean", "mean(x) = mean(y)", "The released values are the respondents’, some of them at other records."}
+	return StatisticNote{"mean", "mean(x) = mean(y)",
+		"The released values are the respondents’, some of them at other records."}
 }
 
 func after(sign, text string) string {
@@ -154,7 +163,8 @@ func after(sign, text string) string {
 
 func (c *publishedColumn) varianceNote(found *Corrected) StatisticNote {
 	if c.hidden && !c.truncated && c.coarse == 0 {
-		return StatisticNote{"variance", "", "Var(y) is larger than Var(x), by an amount that is not published. It cannot be corrected: say so beside it."}
+		return StatisticNote{"variance", "",
+			"Var(y) is larger than Var(x), by an amount that is not published. It cannot be corrected: say so beside it."}
 	}
 	n := StatisticNote{Statistic: "variance"}
 	switch {
@@ -181,7 +191,8 @@ func (c *publishedColumn) varianceNote(found *Corrected) StatisticNote {
 		n.Formula = "Var(x) = " + c.varianceFormula()
 		switch {
 		case c.tiers:
-			n.Text = "N is the variance of the noise, which depends on values that are not released: between " + trimmed(c.least.Noise) + " and " + trimmed(c.greatest.Noise) +
+			n.Text = "N is the variance of the noise, which depends on values that are not released: between " +
+				trimmed(c.least.Noise) + " and " + trimmed(c.greatest.Noise) +
 				". The program below, with this column’s numbers, narrows that down by how many released values lie near the bounds of the tiers."
 		case math.IsNaN(c.moments.Variance.Greatest):
 			n.Text = "Var(y) is the variance of the released values, which is not listed here: they are few, or all the same."
@@ -202,15 +213,21 @@ func (c *publishedColumn) tiesNotes(found *Corrected) []StatisticNote {
 	if c.coarse > 0 {
 		half := trimmed(c.coarse)
 		return []StatisticNote{
-			{"covariance", "Cov(x, w) = Cov(y, w) ± " + half + "·SD(w)", "Rounding changes it by that at most; no closer correction is known." + moved},
+			{"covariance", "Cov(x, w) = Cov(y, w) ± " + half + "·SD(w)",
+				"Rounding changes it by that at most; no closer correction is known." + moved},
 			{"correlation and slope", "", "From the limits of covariance and variance; no closer correction is known." + moved},
 		}
 	}
-	response := StatisticNote{"slope, as the response", "b(x on w) = b(y on w)", "Needs no correction; its standard error is larger than without masks." + moved}
+	response := StatisticNote{"slope, as the response", "b(x on w) = b(y on w)",
+		"Needs no correction; its standard error is larger than without masks." + moved}
 	if c.hidden {
 		return []StatisticNote{
-			{"correlation", "", "Nearer to 0 than among respondents, by a factor that is not published. Covariances with other columns need no correction." + moved},
-			{"slope, as a regressor", "", "Flatter than among respondents, by a factor that is not published: treat the column as measured with error." + moved},
+			{
+				"correlation", "",
+				"Nearer to 0 than among respondents, by a factor that is not published. Covariances with other columns need no correction." + moved},
+			{"slope, as a regressor", "",
+				"Flatter than among respondents, by a factor that is not published: treat the column as measured with error." +
+					moved},
 			response,
 		}
 	}

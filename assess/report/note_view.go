@@ -21,20 +21,24 @@ func (p *Public) noteViews() []noteView {
 	}
 	var views []noteView
 	for i, c := range p.Note.Columns {
-		v := noteView{ColumnNote: c.Value, ID: "note-" + strconv.Itoa(i+1), Name: c.Name, Heading: headings[c.Value.Correction]}
+		v := noteView{ColumnNote: c.Value, ID: "note-" + strconv.Itoa(i+1), Name: c.Name,
+			Heading: headings[c.Value.Correction]}
 		if found := c.Value.Corrected; found != nil {
 			column, _ := p.Columns.Get(c.Name)
 			path := below("/note/columns", c.Name, "corrected")
 			v.Figures = []figureView{
-				{"SD of y, released", "the standard deviation that the column shows" + inUnit(column.Unit), []cell{number(below("/columns", c.Name, "released", "sd"), column.Released.SD)}},
+				{"SD of y, released", "the standard deviation that the column shows" + inUnit(column.Unit),
+					[]cell{number(below("/columns", c.Name, "released", "sd"), column.Released.SD)}},
 			}
 			if found.Reliability != nil {
 				v.Figures = append(v.Figures,
 					figureView{"SD of x, corrected", "what the masks leave of it" + inUnit(column.Unit), found.SD.cells(path + "/sd")},
-					figureView{"reliability ρ", "Var(x)/Var(y), the share of the variance that is the respondents’", found.Reliability.cells(path + "/reliability")})
+					figureView{"reliability ρ", "Var(x)/Var(y), the share of the variance that is the respondents’",
+						found.Reliability.cells(path + "/reliability")})
 			} else {
 				v.Figures = append(v.Figures,
-					figureView{"SD of x, at least", "what truncation took is not known" + inUnit(column.Unit), []cell{number(path+"/sd/least", found.SD.Least)}})
+					figureView{"SD of x, at least", "what truncation took is not known" + inUnit(column.Unit),
+						[]cell{number(path+"/sd/least", found.SD.Least)}})
 			}
 		}
 		views = append(views, v)

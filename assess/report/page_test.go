@@ -104,7 +104,8 @@ func TestPagesAreAccessible(t *testing.T) {
 					t.Errorf("%s: an empty title", name)
 				}
 			}
-			if class := e.Attr["class"]; (class == "pt" || strings.HasPrefix(class, "pt ")) && (e.Attr["tabindex"] != "0" || e.Attr["aria-label"] == "") {
+			if class := e.Attr["class"]; (class == "pt" || strings.HasPrefix(class, "pt ")) &&
+				(e.Attr["tabindex"] != "0" || e.Attr["aria-label"] == "") {
 				t.Errorf("%s: a mark of the map that no keyboard reaches", name)
 			}
 		}
@@ -126,7 +127,8 @@ func TestPagesAskForNothing(t *testing.T) {
 		}
 		for _, e := range list {
 			switch e.Name {
-			case "script", "link", "iframe", "img", "image", "object", "embed", "video", "audio", "source", "base", "form", "use", "foreignObject", "input":
+			case "script", "link", "iframe", "img", "image", "object", "embed", "video", "audio", "source", "base", "form",
+				"use", "foreignObject", "input":
 				t.Errorf("%s: <%s>", name, e.Name)
 			case "style":
 				for _, bad := range []string{"url(", "@import", "//", "expression"} {

@@ -28,9 +28,12 @@ type pairView struct {
 func pairViews(pairs []picture.Pair, said []microdata.Said) (views []pairView) {
 	for _, p := range pairs[:min(len(pairs), mostPairs)] {
 		// The SVG is written by package figure, which escapes every string.
-		v := pairView{Column: p.Column, Unit: p.Unit, Label: labelOf(said, p.Column), Density: template.HTML(figure.DensitySVG(p, pictureWidth)), Distribution: template.HTML(figure.DistributionSVG(p, pictureWidth))}
+		v := pairView{Column: p.Column, Unit: p.Unit, Label: labelOf(said, p.Column),
+			Density:      template.HTML(figure.DensitySVG(p, pictureWidth)),
+			Distribution: template.HTML(figure.DistributionSVG(p, pictureWidth))}
 		if d := p.Density; d != nil && d.Left > 0 {
-			v.Left = plural(int64(d.Left), "pair", "pairs") + " in cells of few or at the ends " + isOrAre(int64(d.Left)) + " not drawn."
+			v.Left = plural(int64(d.Left), "pair", "pairs") + " in cells of few or at the ends " + isOrAre(int64(d.Left)) +
+				" not drawn."
 		}
 		v.Shares = shares(p.Distribution)
 		views = append(views, v)
@@ -64,7 +67,8 @@ func shares(d *picture.Distribution) (rows []binRow) {
 		if d.Original[i] < next && i < len(d.At)-1 {
 			continue
 		}
-		rows = append(rows, binRow{To: trimmed(v), Before: figure.Portion(d.Original[i]), After: figure.Portion(d.Released[i])})
+		rows = append(rows,
+			binRow{To: trimmed(v), Before: figure.Portion(d.Original[i]), After: figure.Portion(d.Released[i])})
 		next = d.Original[i] + 1.0/mostShares
 	}
 	return rows

@@ -40,7 +40,8 @@ func viewPrivacy(p *assess.Privacy) *privacyView {
 			v.Sentences = append(v.Sentences, words)
 		}
 	}
-	v.Rows = append(v.Rows, lossRow("columns with a figure together", "/privacy/masked", p.Masked), lossRow("all columns of a record", "/privacy/record", p.Record))
+	v.Rows = append(v.Rows, lossRow("columns with a figure together", "/privacy/masked", p.Masked),
+		lossRow("all columns of a record", "/privacy/record", p.Record))
 	if p.Records > 1 || p.Members > 0 {
 		v.Rows = append(v.Rows, lossRow(personWords(p), "/privacy/person", p.Person))
 	}
@@ -48,7 +49,8 @@ func viewPrivacy(p *assess.Privacy) *privacyView {
 }
 
 func lossRow(name, path string, l assess.PrivacyLoss) privacyRow {
-	return privacyRow{Name: name, Epsilon: number(path+"/epsilon", l.Epsilon), Delta: number(path+"/delta", l.Delta), Rho: number(path+"/rho", l.Rho), Why: l.Not}
+	return privacyRow{Name: name, Epsilon: number(path+"/epsilon", l.Epsilon), Delta: number(path+"/delta", l.Delta),
+		Rho: number(path+"/rho", l.Rho), Why: l.Not}
 }
 
 func personWords(p *assess.Privacy) string {
@@ -68,8 +70,10 @@ func metricWords(c *assess.ColumnPrivacy) string {
 		return ""
 	}
 	epsilon := float64(c.Metric) * float64(c.Distance)
-	return fmt.Sprintf("%s: of two values that are %s apart, whatever may be released is at most e^%.2f = %.1f times as likely for one as for the other.",
-		c.Column, trimmed(float64(c.Distance))+unitAfter(c.Unit), math.Ceil(epsilon*100)/100, math.Ceil(math.Exp(epsilon)*10)/10)
+	return fmt.Sprintf(
+		"%s: of two values that are %s apart, whatever may be released is at most e^%.2f = %.1f times as likely for one as for the other.",
+		c.Column, trimmed(float64(c.Distance))+unitAfter(c.Unit), math.Ceil(epsilon*100)/100,
+		math.Ceil(math.Exp(epsilon)*10)/10)
 }
 
 // privacyWords says ε of the columns that have one, of a record and of a person in a sentence; "" if there is none.

@@ -18,11 +18,16 @@ func stated() *assess.Privacy {
 	return &assess.Privacy{
 		Delta: &delta, Records: 3, Unit: "person",
 		Columns: []assess.ColumnPrivacy{
-			{Column: "wage", Unit: "USD/week", PrivacyLoss: assess.PrivacyLoss{Epsilon: 1.2345678, Delta: 1e-7, Rho: 0.76208}, Metric: 0.0157134, Distance: 60},
-			{Column: "hours", PrivacyLoss: assess.NoLoss("masks[1].noise: λ is a percentage"), Metric: none, MetricNot: "masks[1].noise: λ is a percentage", Distance: none},
-			{Column: "region", PrivacyLoss: assess.PrivacyLoss{Epsilon: assess.Float(math.Inf(1)), Delta: none, Rho: none, Not: "leaves as it is"}, Metric: none, MetricNot: "leaves as it is", Distance: none},
+			{Column: "wage", Unit: "USD/week", PrivacyLoss: assess.PrivacyLoss{Epsilon: 1.2345678, Delta: 1e-7, Rho: 0.76208},
+				Metric: 0.0157134, Distance: 60},
+			{Column: "hours", PrivacyLoss: assess.NoLoss("masks[1].noise: λ is a percentage"), Metric: none,
+				MetricNot: "masks[1].noise: λ is a percentage", Distance: none},
+			{
+				Column: "region", PrivacyLoss: assess.PrivacyLoss{Epsilon: assess.Float(math.Inf(1)), Delta: none, Rho: none,
+					Not: "leaves as it is"}, Metric: none, MetricNot: "leaves as it is", Distance: none},
 		},
-		Masked: assess.PrivacyLoss{Epsilon: 1.2345678, Delta: 1e-7, Rho: 0.76208}, Record: assess.NoLoss("region leaves as it is"), Person: assess.NoLoss("region leaves as it is"),
+		Masked: assess.PrivacyLoss{Epsilon: 1.2345678, Delta: 1e-7, Rho: 0.76208},
+		Record: assess.NoLoss("region leaves as it is"), Person: assess.NoLoss("region leaves as it is"),
 		NotCounted: []string{"the order of the records"},
 	}
 }
@@ -52,7 +57,8 @@ func TestPrivacyIsShown(t *testing.T) {
 	// ε·60 = 0.9428 is rounded up, and e to it, 2.567, too.
 	const sentence = "wage: of two values that are 60 USD/week apart, whatever may be released is at most e^0.95 = 2.6 times as likely for one as for the other."
 	joined := strings.Join(strings.Fields(narrow.String()), " ")
-	for _, want := range []string{"1.235", "0.7621", "0.01571", "masks[1].noise: λ is a percentage", "leaves as it is", "all records of a person, up to 3 records of each", sentence} {
+	for _, want := range []string{"1.235", "0.7621", "0.01571", "masks[1].noise: λ is a percentage", "leaves as it is",
+		"all records of a person, up to 3 records of each", sentence} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -60,7 +66,8 @@ func TestPrivacyIsShown(t *testing.T) {
 			t.Errorf("the summary lacks %q:\n%s", want, narrow.String())
 		}
 	}
-	if !strings.Contains(string(page), "Not counted: the order of the records.") || !strings.Contains(joined, "hours: no ε;") || !strings.Contains(joined, "region: ε infinite;") {
+	if !strings.Contains(string(page), "Not counted: the order of the records.") ||
+		!strings.Contains(joined, "hours: no ε;") || !strings.Contains(joined, "region: ε infinite;") {
 		t.Errorf("missing:\n%s", narrow.String())
 	}
 	board, err := r.Board()

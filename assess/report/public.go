@@ -100,7 +100,9 @@ func (r *Report) Public(publish []string) *Public {
 	p := &Public{
 		Schema: PublicSchemaName, Name: r.Name, Version: r.Version,
 		Started: r.Started.UTC().Format(time.DateOnly), Finished: r.Finished.UTC().Format(time.DateOnly),
-		Records: Records{Counts: microdata.Counts{Read: r.Records.Read, Released: r.Records.Released, Quarantined: r.Records.Quarantined, LeftOut: r.Records.LeftOut}},
+		Records: Records{
+			Counts: microdata.Counts{Read: r.Records.Read, Released: r.Records.Released, Quarantined: r.Records.Quarantined,
+				LeftOut: r.Records.LeftOut}},
 		Columns: Ordered[PublicColumn]{}, Masks: []PublicMask{},
 		Published: full(slices.Clone(publish)),
 		Gate:      PublicGate{Passed: r.Gate.Passed && r.Withheld == "", Demanded: len(r.Gate.Rules) > 0},
@@ -161,7 +163,10 @@ func (r *Report) efficiencyFollows(column string, publish []string) bool {
 			continue
 		}
 		kind := transform.PublishingKind(m.Mask)
-		if kind == nil || !kind.EfficiencyFollows(func(name string) bool { _, ok := m.Parameters.Get(name); return ok }, named) {
+		if kind == nil || !kind.EfficiencyFollows(func(name string) bool {
+			_, ok := m.Parameters.Get(name)
+			return ok
+		}, named) {
 			return false
 		}
 	}

@@ -101,12 +101,14 @@ func allowed(path string) bool {
 		return strings.HasSuffix(path, ".Schema") || strings.HasSuffix(path, ".Distance")
 	}
 	for _, suffix := range []string{
-		".Name", ".Version", ".Unit", ".Schema", ".Mask", ".Masked", ".Passed", ".Target", ".Knowledge", ".Measure", ".Column",
+		".Name", ".Version", ".Unit", ".Schema", ".Mask", ".Masked", ".Passed", ".Target", ".Knowledge", ".Measure",
+		".Column",
 		".Records.Counts.Read", ".Records.Counts.Released", ".Records.Counts.Quarantined", ".Records.Counts.LeftOut",
 		".Released.N", ".Released.Nulls", ".Released.Mean", ".Released.SD",
 	} {
 		// A mask's name is chosen by the steward, and may reveal a parameter.
-		if strings.HasSuffix(path, suffix) && !(suffix == ".Name" && strings.Contains(path, "Masks")) && !strings.Contains(path, ".Window.") {
+		if strings.HasSuffix(path, suffix) && !(suffix == ".Name" && strings.Contains(path, "Masks")) &&
+			!strings.Contains(path, ".Window.") {
 			return true
 		}
 	}
@@ -193,7 +195,9 @@ func TestPublicShowsWhatIsPublished(t *testing.T) {
 		publish []string
 		in, out []string
 	}{
-		{nil, []string{`"mean": 606.91`, `"sd": 482.37`, `"read": 28155`}, []string{"158.7", "35%", "0.05", "variance_factor", "efficiency", "603.73", "18601", "noise_sd", "k-5d41402a", "9f2c1de0"}},
+		{nil, []string{`"mean": 606.91`, `"sd": 482.37`, `"read": 28155`},
+			[]string{"158.7", "35%", "0.05", "variance_factor", "efficiency", "603.73", "18601", "noise_sd", "k-5d41402a",
+				"9f2c1de0"}},
 		{[]string{"sd"}, []string{"158.7"}, []string{"35%", "variance_factor", `"efficiency": 0.8722`}},
 		{[]string{"phi"}, []string{"0.01666"}, []string{`"range"`, "158.7"}},
 		{[]string{"rate", "keys"}, []string{`"rate": 0.1`, "experience"}, []string{"158.7", "attribute"}},
@@ -214,7 +218,8 @@ func TestPublicShowsWhatIsPublished(t *testing.T) {
 			}
 		}
 	}
-	if page := html("sd"); !strings.Contains(page, "158.7 USD/week") || strings.Contains(page, "18,777") || strings.Contains(page, "known to") {
+	if page := html("sd"); !strings.Contains(page, "158.7 USD/week") || strings.Contains(page, "18,777") ||
+		strings.Contains(page, "known to") {
 		t.Error("the public page must show λ in its unit, and neither maximum nor risk")
 	}
 }
@@ -226,7 +231,8 @@ func TestPublicMomentsAreOfManyValues(t *testing.T) {
 		n    int64
 		sd   assess.Float
 		want bool
-	}{{1, assess.Float(math.NaN()), false}, {2, 7, false}, {9, 7, false}, {10, 7, true}, {10, 0, false}, {28155, 0, false}} {
+	}{{1, assess.Float(math.NaN()), false}, {2, 7, false}, {9, 7, false}, {10, 7, true}, {10, 0, false},
+		{28155, 0, false}} {
 		r := example.Released()
 		r.Columns[0].Released.N, r.Columns[0].Released.SD = c.n, c.sd
 		text, page := string(must(t)(r.Public([]string{"sd"}).JSON())), string(must(t)(r.Public([]string{"sd"}).HTML()))

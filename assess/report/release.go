@@ -16,11 +16,12 @@ import (
 // leaves such a pair. If the release was withheld, these are the files that must not be
 // found under the path.
 type Release struct {
-	Path   string        `json:"path,omitempty"`   // from the report's folder; empty: standard output, a device or a pipe
-	Folder bool          `json:"folder,omitempty"` // the release is a folder of files
-	Bytes  int64         `json:"bytes"`            // of all files
-	SHA256 string        `json:"sha256"`           // in hex; of a folder that of the lines "digest  name" of its files, by name
-	Files  []ReleaseFile `json:"files,omitempty"`  // of a folder, by name
+	Path   string `json:"path,omitempty"`   // from the report's folder; empty: standard output, a device or a pipe
+	Folder bool   `json:"folder,omitempty"` // the release is a folder of files
+	Bytes  int64  `json:"bytes"`            // of all files
+	// in hex; of a folder that of the lines "digest  name" of its files, by name
+	SHA256 string        `json:"sha256"`
+	Files  []ReleaseFile `json:"files,omitempty"` // of a folder, by name
 
 	// Copies are the releases of one run that are copies of one another, by number; the
 	// digest is then that of the lines "digest  number" of each, and the path the one that

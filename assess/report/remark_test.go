@@ -26,7 +26,8 @@ func TestRemark(t *testing.T) {
 	}
 	var terminal bytes.Buffer
 	r.Summary(&terminal, false, 0, nil)
-	for name, shown := range map[string]string{"page": string(page), "JSON": string(text), "terminal": strings.Join(strings.Fields(terminal.String()), " ")} {
+	for name, shown := range map[string]string{"page": string(page), "JSON": string(text),
+		"terminal": strings.Join(strings.Fields(terminal.String()), " ")} {
 		if strings.Count(shown, words) != 1 {
 			t.Errorf("the %s contains it %d times", name, strings.Count(shown, words))
 		}

@@ -21,14 +21,15 @@ const SchemaName = "sdlfilter.report/1"
 // Report describes one run, or a stream so far. It is confidential: it contains extremes
 // and moments of the original data. Public returns the report that may be handed on.
 type Report struct {
-	Schema       string                `json:"schema" doc:"identifies the kind of this object and the version of its format"`
-	Name         string                `json:"name" doc:"name of the pipeline"`
-	Version      string                `json:"version" doc:"version of the program"`
-	Started      time.Time             `json:"started"`
-	Finished     time.Time             `json:"finished"`
-	ConfigSHA256 string                `json:"config_sha256" doc:"SHA-256 of the configuration"`
-	KeyID        string                `json:"key_id" doc:"identifies the key that made the release; it is not the key"`
-	Snapshot     int64                 `json:"snapshot,omitempty" doc:"number of the snapshot; absent from the report of a whole run"` // k ≥ 1 of a snapshot; 0: the report of a whole run
+	Schema       string    `json:"schema" doc:"identifies the kind of this object and the version of its format"`
+	Name         string    `json:"name" doc:"name of the pipeline"`
+	Version      string    `json:"version" doc:"version of the program"`
+	Started      time.Time `json:"started"`
+	Finished     time.Time `json:"finished"`
+	ConfigSHA256 string    `json:"config_sha256" doc:"SHA-256 of the configuration"`
+	KeyID        string    `json:"key_id" doc:"identifies the key that made the release; it is not the key"`
+	// k ≥ 1 of a snapshot; 0: the report of a whole run
+	Snapshot     int64                 `json:"snapshot,omitempty" doc:"number of the snapshot; absent from the report of a whole run"`
 	Window       *Window               `json:"window,omitempty" doc:"in a snapshot: the measures of the records since the last snapshot"`
 	Records      Records               `json:"records"`
 	Columns      Columns               `json:"columns"`
@@ -41,14 +42,19 @@ type Report struct {
 	Privacy      *assess.Privacy       `json:"privacy,omitempty" doc:"what differential privacy says of the masks, by the configuration alone; absent if neither assess.privacy nor a rule asks for it"`
 	Ledger       *Ledger               `json:"ledger,omitempty" doc:"the earlier releases of the ledger that the configuration names; absent without one"`
 	Gate         assess.Verdict        `json:"gate"`
-	Attack       *attack.Result        `json:"attack,omitempty" doc:"whether respondents can be found again; absent if this was not measured"` // whether respondents can be found again
-	Sampled      *Sampling             `json:"sampled,omitempty" doc:"what is exact and what is sampled"`
-	Recreated    []string              `json:"recreated,omitempty" doc:"in a stream: partitions whose assessment has begun anew because their topic was deleted and made again, or has lost its last records"`
-	Warnings     []string              `json:"warnings,omitempty" doc:"what the steward should know before the release is used"`
-	Withheld     string                `json:"withheld,omitempty" doc:"why the release was withheld; absent if it was not"` // why the release was withheld; empty: it was not
-	Loosened     []Loosened            `json:"loosened,omitempty"`                                                          // settings that disclose more than the configuration file does
-	Stopped      *Stopped              `json:"stopped,omitempty"`                                                           // of a stream that its gate has stopped: what was released and what was not
-	Release      *Release              `json:"release,omitempty"`                                                           // the files that this is about
+	// whether respondents can be found again
+	Attack    *attack.Result `json:"attack,omitempty" doc:"whether respondents can be found again; absent if this was not measured"`
+	Sampled   *Sampling      `json:"sampled,omitempty" doc:"what is exact and what is sampled"`
+	Recreated []string       `json:"recreated,omitempty" doc:"in a stream: partitions whose assessment has begun anew because their topic was deleted and made again, or has lost its last records"`
+	Warnings  []string       `json:"warnings,omitempty" doc:"what the steward should know before the release is used"`
+	// why the release was withheld; empty: it was not
+	Withheld string `json:"withheld,omitempty" doc:"why the release was withheld; absent if it was not"`
+	// settings that disclose more than the configuration file does
+	Loosened []Loosened `json:"loosened,omitempty"`
+	// of a stream that its gate has stopped: what was released and what was not
+	Stopped *Stopped `json:"stopped,omitempty"`
+	// the files that this is about
+	Release *Release `json:"release,omitempty"`
 
 	// Copies has an entry for each copy if a run has made several releases, each with draws of
 	// its own; everything else is about the first, or the first that was refused.
@@ -100,7 +106,8 @@ type Foreign struct {
 // Stopped counts what a stream that its gate has stopped had released before. What was
 // committed cannot be taken back.
 type Stopped struct {
-	Left    int64 `json:"left"`     // records that had been released before, by this run and the runs that it continues; they stay released
+	// records that had been released before, by this run and the runs that it continues; they stay released
+	Left    int64 `json:"left"`
 	NotLeft int64 `json:"not_left"` // masked records of the open transaction, which was aborted
 }
 
@@ -177,7 +184,8 @@ func (r *Report) SetMeasures(m *assess.Measures) {
 			"R, known to ±, U, efficiency and bias are expectations over M = %d masked replicates of %s. For noise near normal the Monte-Carlo standard error of R is about %.0f %%, √(2/M); it stands beside each R and U.",
 			s.Replicates, basis, 100*math.Sqrt(2/float64(s.Replicates))))
 	} else {
-		s.FromSample = append(s.FromSample, "There were no replicates: R, U, efficiency and bias are those of this one release.")
+		s.FromSample = append(s.FromSample,
+			"There were no replicates: R, U, efficiency and bias are those of this one release.")
 	}
 	s.FromSample = append(s.FromSample,
 		"Percentile targets and distributions: from "+basis+". No bin shows fewer than 10 respondents.")

@@ -196,8 +196,10 @@ func TestColumnsKeepTheirOrder(t *testing.T) {
 }
 
 func TestEmptyListsAreLists(t *testing.T) {
-	text := string(must(t)(json.Marshal(&report.Report{Columns: report.Columns{{Name: "x"}}, Masks: []report.Mask{{Mask: "noise"}}})))
-	for _, want := range []string{`"rules":[]`, `"risk":[]`, `"masks":[{"mask":"noise","columns":[]`, `"correlation":{"columns":[],"original":[],"released":[]}`} {
+	text := string(
+		must(t)(json.Marshal(&report.Report{Columns: report.Columns{{Name: "x"}}, Masks: []report.Mask{{Mask: "noise"}}})))
+	for _, want := range []string{`"rules":[]`, `"risk":[]`, `"masks":[{"mask":"noise","columns":[]`,
+		`"correlation":{"columns":[],"original":[],"released":[]}`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing from %s", want, text)
 		}
@@ -231,7 +233,9 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(text)
 	}
-	f.Add([]byte(`{"schema":"sdlfilter.report/1","columns":{"a":{"risk":[{"R":"Infinity"}]}},"masks":[{"parameters":{"x":[1,{"above":2}]}}]}`))
+	f.Add(
+		[]byte(
+			`{"schema":"sdlfilter.report/1","columns":{"a":{"risk":[{"R":"Infinity"}]}},"masks":[{"parameters":{"x":[1,{"above":2}]}}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, err := report.Parse(text)
 		if err != nil {
@@ -290,7 +294,8 @@ func TestSetMeasuresSaysWhatIsSampled(t *testing.T) {
 		}
 	}
 	r.SetMeasures(&assess.Measures{Records: 500, Sample: 500, Columns: []assess.ColumnMeasures{{Name: "x"}}})
-	if text := strings.Join(r.Sampled.FromSample, " "); !strings.Contains(text, "no replicates") || strings.Contains(text, "keyed sample") {
+	if text := strings.Join(r.Sampled.FromSample, " "); !strings.Contains(text, "no replicates") ||
+		strings.Contains(text, "keyed sample") {
 		t.Errorf("a release without replicates and without sampling has the text: %s", text)
 	}
 	if r.SetMeasures(&assess.Measures{Records: 500}); r.Sampled != nil {

@@ -111,14 +111,17 @@ func viewMap(m *rumap.Map) *mapView {
 	v := &mapView{Map: m, Basis: rumap.Basis(m), Citation: citation{Version: m.Version}}
 	ru := m.Pictures()
 	v.Wide = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 1136, Height: 660, ID: "map-wide"}))
-	v.Slim = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 328, Height: 520 + 14*len(ru[0].Key), ID: "map-slim"}))
+	v.Slim = template.HTML(
+		figure.RUMapsSVG(ru, figure.SVGOptions{Width: 328, Height: 520 + 14*len(ru[0].Key), ID: "map-slim"}))
 	v.Paper = template.HTML(figure.RUMapsSVG(ru, figure.SVGOptions{Width: 720, Height: 480, ID: "map-paper", Still: true}))
 	if e, ok := m.EpsilonPicture(); ok {
 		of := []figure.RUMap{e}
 		v.Epsilon = &mapPictures{
-			Wide:  template.HTML(figure.RUMapsSVG(of, figure.SVGOptions{Width: 1136, Height: 440, ID: "epsilon-wide"})),
-			Slim:  template.HTML(figure.RUMapsSVG(of, figure.SVGOptions{Width: 328, Height: 400 + 14*len(e.Key), ID: "epsilon-slim"})),
-			Paper: template.HTML(figure.RUMapsSVG(of, figure.SVGOptions{Width: 720, Height: 360, ID: "epsilon-paper", Still: true})),
+			Wide: template.HTML(figure.RUMapsSVG(of, figure.SVGOptions{Width: 1136, Height: 440, ID: "epsilon-wide"})),
+			Slim: template.HTML(
+				figure.RUMapsSVG(of, figure.SVGOptions{Width: 328, Height: 400 + 14*len(e.Key), ID: "epsilon-slim"})),
+			Paper: template.HTML(
+				figure.RUMapsSVG(of, figure.SVGOptions{Width: 720, Height: 360, ID: "epsilon-paper", Still: true})),
 		}
 	}
 	at := -1
@@ -145,7 +148,9 @@ func viewMap(m *rumap.Map) *mapView {
 		{Label: "points", cell: cell{Text: count(int64(len(m.Points)))}},
 	}
 	if m.Sampled > 0 {
-		v.Facts = append(v.Facts, labelled{Label: "records of the keyed sample that replicates were made on", cell: whole("/sampled", int64(m.Sampled))})
+		v.Facts = append(v.Facts,
+			labelled{Label: "records of the keyed sample that replicates were made on",
+				cell: whole("/sampled", int64(m.Sampled))})
 	}
 	for _, a := range m.Axes {
 		in := "in its own unit"
@@ -176,7 +181,8 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 	}
 	p := &m.Points[at]
 	v.Tone, v.Word = "good", "Recommended"
-	v.Line = fmt.Sprintf("%s: %s of the utility of the unmasked data is left, and every rule of the gate holds.", m.Choice(p, "the masks as they are configured"), percent(float64(p.Efficiency)))
+	v.Line = fmt.Sprintf("%s: %s of the utility of the unmasked data is left, and every rule of the gate holds.",
+		m.Choice(p, "the masks as they are configured"), percent(float64(p.Efficiency)))
 	v.Unlimited = m.RiskUnlimited()
 	for _, b := range m.Binding() {
 		v.Binding = append(v.Binding, figure.Raised(b))
@@ -202,17 +208,20 @@ func (v *mapView) verdict(m *rumap.Map, at int) {
 	k, ok := m.Worst(p.Risk, m.Protected())
 	switch risk := riskView(path, p.Risk, k); {
 	case len(m.Categories) > 0 && ok:
-		v.Tiles = append(v.Tiles[:1], labelled{Label: "greatest probability of re-identification", cell: risk.R, Note: "by the categorical keys"})
+		v.Tiles = append(v.Tiles[:1],
+			labelled{Label: "greatest probability of re-identification", cell: risk.R, Note: "by the categorical keys"})
 	case ok:
 		v.Tiles = append(v.Tiles,
-			labelled{Label: "worst protected, known to", cell: risk.Known, Note: strings.TrimPrefix(m.Unit+"; ", "; ") + risk.Subject},
+			labelled{Label: "worst protected, known to", cell: risk.Known,
+				Note: strings.TrimPrefix(m.Unit+"; ", "; ") + risk.Subject},
 			labelled{Label: "its disclosure risk R", cell: risk.R, Note: riskUnit(m.Unit)})
 	}
 }
 
 // unjudgedRule is a rule that could not be judged on the map.
 func unjudgedRule(words string) mapRule {
-	return mapRule{Rule: words, Sign: "?", Class: "unsure", AltText: "Could not be judged:", Found: "not judged on the map; a run judges it"}
+	return mapRule{Rule: words, Sign: "?", Class: "unsure", AltText: "Could not be judged:",
+		Found: "not judged on the map; a run judges it"}
 }
 
 // riskView returns the view of risk k, one of the risks of a point or of a group; path is the
@@ -344,7 +353,8 @@ func groupsView(m *rumap.Map, chosen int) *mapGroups {
 					path = fmt.Sprintf("/points/%d/groups/%d", i, k)
 				}
 			}
-			view.Rows = append(view.Rows, row(strings.Trim(p.Strategy+", "+m.Setting(p), ", ")+": "+m.GroupName(g), g, risk, path))
+			view.Rows = append(view.Rows,
+				row(strings.Trim(p.Strategy+", "+m.Setting(p), ", ")+": "+m.GroupName(g), g, risk, path))
 		}
 		view.Line = "The worst group at each point."
 	}

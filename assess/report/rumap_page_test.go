@@ -42,7 +42,8 @@ func TestMapPageNumbersAreTheJSONs(t *testing.T) {
 
 func TestMapPageSaysTheVerdictFirst(t *testing.T) {
 	for name, want := range map[string][]string{
-		"noise":  {"Recommended", "noise.sd 40\u00a0% of SD", "86.2\u00a0%", "What binds: R of max at most 4×10⁻⁵ (max, index)"},
+		"noise": {"Recommended", "noise.sd 40\u00a0% of SD", "86.2\u00a0%",
+			"What binds: R of max at most 4×10⁻⁵ (max, index)"},
 		"none":   {"No recommendation", "Nowhere on the map holds"},
 		"free":   {"No recommendation", "no rule"},
 		"groups": {"Recommended", "region = west"},
@@ -147,7 +148,8 @@ func TestMapPageShowsWhatCouldNotBeJudged(t *testing.T) {
 	}
 	m.Points, m.Unjudged = nil, nil
 	b.Reset()
-	if err := report.WriteMapHTML(&b, m); err != nil || strings.Contains(b.String(), `point amber`) || strings.Contains(b.String(), "could not be judged</text>") {
+	if err := report.WriteMapHTML(&b, m); err != nil || strings.Contains(b.String(), `point amber`) ||
+		strings.Contains(b.String(), "could not be judged</text>") {
 		t.Errorf("a map without such a rule is amber: %v", err)
 	}
 }

@@ -48,7 +48,8 @@ func TestAdditiveNoiseCurve(t *testing.T) {
 	if !(lo <= 165.3 && 165.3 <= hi && hi-lo < 5) {
 		t.Errorf("at R = 4.76, U lies between %v and %v, want 165", lo, hi)
 	}
-	for _, bad := range []assess.ColumnMeasures{{}, {Original: assess.Moments{N: 5}, Utility: assess.Utility{U0: assess.Float(math.Inf(1))}},
+	for _, bad := range []assess.ColumnMeasures{
+		{}, {Original: assess.Moments{N: 5}, Utility: assess.Utility{U0: assess.Float(math.Inf(1))}},
 		{Original: assess.Moments{N: 5}, Utility: assess.Utility{U0: assess.Float(math.NaN())}}} {
 		if _, ok := additiveNoise(&bad); ok {
 			t.Errorf("a curve for U0 = %v", bad.Utility.U0)

@@ -87,7 +87,8 @@ func mapType(t reflect.Type) *jsonschema.Schema {
 	case reflect.TypeFor[Ordered[any]]():
 		return &jsonschema.Schema{Type: "object", Description: "parameters by their names in the configuration"}
 	case reflect.TypeFor[Ordered[assess.Float]]():
-		return &jsonschema.Schema{Type: "object", Description: "in the column's unit", AdditionalProperties: schemadoc.Number()}
+		return &jsonschema.Schema{Type: "object", Description: "in the column's unit",
+			AdditionalProperties: schemadoc.Number()}
 	}
 	return nil
 }

@@ -95,7 +95,9 @@ func (s *summary) head(r *Report) {
 // ReasonsByNumber returns the reasons of the quarantine, the most frequent first.
 func (r Records) ReasonsByNumber() []string {
 	of := r.Reasons
-	return slices.SortedFunc(maps.Keys(of), func(a, b string) int { return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b)) })
+	return slices.SortedFunc(maps.Keys(of), func(a, b string) int {
+		return cmp.Or(cmp.Compare(of[b], of[a]), cmp.Compare(a, b))
+	})
 }
 
 // reasons writes why records are in quarantine, the most frequent reasons first.
@@ -123,7 +125,8 @@ func (r *Report) recordsLine() string {
 }
 
 // colours are those of the tones.
-var colours = map[headline.Tone]string{headline.Good: "32", headline.Bad: "31", headline.Amber: "33", headline.Neutral: "2"}
+var colours = map[headline.Tone]string{headline.Good: "32", headline.Bad: "31", headline.Amber: "33",
+	headline.Neutral: "2"}
 
 // figures writes a headline's figures: sign, words, number, and remarks, which continue on the
 // next line, and begin there if the terminal is narrow.
@@ -146,7 +149,8 @@ func (s *summary) figures(h *headline.Headline) {
 			more = unit + after("; ", more)
 		}
 		more = strings.TrimPrefix(more, "; ") + after("; ", f.Note)
-		head := "  " + s.Paint(colours[f.Tone], s.signOf(f.Tone)) + " " + pad(s.short(f.Label, label-3), label-2) + pad(s.short(text, value-1), value)
+		head := "  " + s.Paint(colours[f.Tone], s.signOf(f.Tone)) + " " + pad(s.short(f.Label, label-3), label-2) +
+			pad(s.short(text, value-1), value)
 		if s.Width < besideFrom {
 			s.Line(head)
 			head = indent
@@ -271,7 +275,8 @@ func (s *summary) column(c *assess.ColumnMeasures, label string) {
 		"   U0 " + plain(float64(u.U0), digits) + "   bias " + plain(float64(u.Bias), 3))
 	if percent(float64(u.EfficiencyGate)) != percent(float64(u.Efficiency)) {
 		gate := figure.LeftOf(float64(u.EfficiencyGate))
-		s.wrapped("precision of the mean " + strings.ReplaceAll(gate, "\u00a0", " ") + ", by which the gate judges: a lower variance is no utility")
+		s.wrapped("precision of the mean " + strings.ReplaceAll(gate, "\u00a0", " ") +
+			", by which the gate judges: a lower variance is no utility")
 	}
 	s.wrapped("mean " + plain(float64(o.Mean), digits) + " -> " + plain(float64(y.Mean), digits) +
 		"   SD " + plain(float64(o.SD), digits) + " -> " + plain(float64(y.SD), digits) +
@@ -310,8 +315,8 @@ func (s *summary) wrapped(text string) {
 	s.block("  ", "    ", text, s.Width-4)
 }
 
-// spikes writes the parts of a column of which many records share a value. A value that is not 0 stands in the report alone: it
-// is a respondent's, and a terminal may be a log.
+// spikes writes the parts of a column of which many records share a value. A value that is not 0 stands in the report
+// alone: it is a respondent's, and a terminal may be a log.
 func (s *summary) spikes(of *assess.Spikes) {
 	if of == nil {
 		return
@@ -321,14 +326,16 @@ func (s *summary) spikes(of *assess.Spikes) {
 		if k.Value == 0 {
 			at = "0"
 		}
-		s.wrapped("spike at " + at + ": " + plainPercent(k.Share) + " -> " + plainPercent(k.Released) + " of the values; kept for " + plainPercent(k.Kept) + " of those who have it")
+		s.wrapped("spike at " + at + ": " + plainPercent(k.Share) + " -> " + plainPercent(k.Released) +
+			" of the values; kept for " + plainPercent(k.Kept) + " of those who have it")
 	}
 	const few = 10 // their mean and SD would tell single values
 	r := of.Rest
 	if r.N < few {
 		return
 	}
-	s.wrapped("the others: known to ± " + plain(float64(r.RMSE), riskDigits) + " by index in this release   mean " + plain(float64(r.Original.Mean), digits) + " -> " + plain(float64(r.Released.Mean), digits) +
+	s.wrapped("the others: known to ± " + plain(float64(r.RMSE), riskDigits) + " by index in this release   mean " +
+		plain(float64(r.Original.Mean), digits) + " -> " + plain(float64(r.Released.Mean), digits) +
 		"   SD " + plain(float64(r.Original.SD), digits) + " -> " + plain(float64(r.Released.SD), digits))
 }
 
@@ -410,7 +417,8 @@ func (s *summary) tells(c *assess.ColumnMeasures) {
 func (s *summary) order(c *assess.ColumnMeasures) {
 	for _, k := range c.Risk {
 		if k.Knowledge == assess.KnowledgeOrder && c.Order != nil {
-			s.wrapped("by the order of the records: known to ± " + plain(float64(k.RMSE), riskDigits) + "   R " + plain(float64(k.R), riskDigits) +
+			s.wrapped("by the order of the records: known to ± " + plain(float64(k.RMSE), riskDigits) + "   R " +
+				plain(float64(k.R), riskDigits) +
 				"   (" + printable(c.Order.Fit) + ")")
 		}
 	}

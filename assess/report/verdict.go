@@ -91,9 +91,11 @@ func (r *Report) judged() verdict {
 		v.Word, v.Line = "Withheld", "Nothing was published."
 	case !r.Gate.Passed || failed > 0:
 		v.Word = "Gate failed"
-		v.Line = fmt.Sprintf("%s %s not hold, and the configuration lets the output go on.", ofRules(failed, n), doOrDoes(failed))
+		v.Line = fmt.Sprintf("%s %s not hold, and the configuration lets the output go on.", ofRules(failed, n),
+			doOrDoes(failed))
 	case n == 0:
-		v.Good, v.Word, v.Line = true, "Released, nothing was demanded", "No gate rule was set: what a snooper can infer was measured, and nobody judged it."
+		v.Good, v.Word, v.Line = true, "Released, nothing was demanded",
+			"No gate rule was set: what a snooper can infer was measured, and nobody judged it."
 	case n == 1:
 		v.Good, v.Word, v.Line = true, "Released", "The gate’s one rule holds."
 	default:

@@ -79,9 +79,10 @@ func (r *Report) unit(column string) string {
 // columnView is everything that the page shows of a column.
 type columnView struct {
 	*assess.ColumnMeasures
-	ID         string
-	Label      string        // of the variable, as the release has it
-	Folded     string        // what stands beside the name of a column that is not shown before it is asked for; "": it is shown
+	ID    string
+	Label string // of the variable, as the release has it
+	// what stands beside the name of a column that is not shown before it is asked for; "": it is shown
+	Folded     string
 	First      bool          // of the folded columns
 	Wide, Slim template.HTML // the R-U map in two sizes
 	// The dot plot of its marks, in two sizes; empty where there is none.
@@ -143,8 +144,10 @@ func (r *Report) columnView(c *assess.ColumnMeasures) columnView {
 		}
 	}
 	// The SVG is written by package figure, which escapes every string.
-	v.Wide = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 580, Height: 500, ID: v.ID + "-wide", Beside: true}))
-	v.Slim = template.HTML(figure.RUMapSVG(m, figure.SVGOptions{Width: 328, Height: 460, ID: v.ID + "-slim", Beside: true}))
+	v.Wide = template.HTML(
+		figure.RUMapSVG(m, figure.SVGOptions{Width: 580, Height: 500, ID: v.ID + "-wide", Beside: true}))
+	v.Slim = template.HTML(
+		figure.RUMapSVG(m, figure.SVGOptions{Width: 328, Height: 460, ID: v.ID + "-slim", Beside: true}))
 	v.Dots = template.HTML(figure.RiskDotsSVG(m, figure.SVGOptions{Width: 520}))
 	v.SlimDots = template.HTML(figure.RiskDotsSVG(m, figure.SVGOptions{Width: 328}))
 	u, expected := c.Utility, "expected over the masks’ draws"
@@ -152,14 +155,19 @@ func (r *Report) columnView(c *assess.ColumnMeasures) columnView {
 		expected = "of this very release: its masks are not known"
 	}
 	v.Utility = []labelled{
-		{"precision of the mean", shown(path+"/utility/efficiency_gate", u.EfficiencyGate, figure.LeftOf(float64(u.EfficiencyGate))), "share of the unmasked data’s precision that is left for estimating the mean, by which the gate judges: a variance that masking lowers does not count as utility" + after("; ", unsure(u.Approximate, u.Errs))},
-		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))), "U/U₀ as it is defined, with the released variance"},
+		{"precision of the mean",
+			shown(path+"/utility/efficiency_gate", u.EfficiencyGate, figure.LeftOf(float64(u.EfficiencyGate))),
+			"share of the unmasked data’s precision that is left for estimating the mean, by which the gate judges: a variance that masking lowers does not count as utility" + after("; ", unsure(u.Approximate, u.Errs))},
+		{"efficiency", shown(path+"/utility/efficiency", u.Efficiency, percent(float64(u.Efficiency))),
+			"U/U₀ as it is defined, with the released variance"},
 		{"U", number(path+"/utility/U", u.U), expected},
 		{"SE of U", shown(path+"/utility/U_se", u.SE, pretty(float64(u.SE), 2)), "standard error of U"},
 		{"U realised", number(path+"/utility/realised_U", u.RealisedU), "of this very release"},
 		{"U₀", number(path+"/utility/U0", u.U0), "of the unmasked data, n/S²"},
-		{"bias", shown(path+"/utility/bias", u.Bias, pretty(float64(u.Bias), 3)), "expected shift of the mean" + after(", in percent of it: ", inPercent(float64(u.Bias), float64(c.Original.Mean)))},
-		{"mean (x − y)²", number(path+"/mean_squared_difference", c.MeanSquaredDifference), "mean squared difference of original and released values"},
+		{"bias", shown(path+"/utility/bias", u.Bias, pretty(float64(u.Bias), 3)),
+			"expected shift of the mean" + after(", in percent of it: ", inPercent(float64(u.Bias), float64(c.Original.Mean)))},
+		{"mean (x − y)²", number(path+"/mean_squared_difference", c.MeanSquaredDifference),
+			"mean squared difference of original and released values"},
 	}
 	if c.Unchanged != nil {
 		note := "released values equal to the original"
@@ -196,11 +204,15 @@ func spikeTiles(path string, of *assess.Spikes) (list []labelled) {
 		where += ", in the sample"
 	}
 	for i, k := range of.Values {
-		list = append(list, labelled{"kept at " + trimmed(float64(k.Value)), shown(below(path, "values", strconv.Itoa(i), "kept"), k.Kept, percent(float64(k.Kept))),
-			"share of the records with this value, which many have, that are released with it, " + where})
+		list = append(list,
+			labelled{"kept at " + trimmed(float64(k.Value)),
+				shown(below(path, "values", strconv.Itoa(i), "kept"), k.Kept, percent(float64(k.Kept))),
+				"share of the records with this value, which many have, that are released with it, " + where})
 	}
-	return append(list, labelled{"the others known to", shown(below(path, "rest", "rmse"), of.Rest.RMSE, "± "+pretty(float64(of.Rest.RMSE), riskDigits)),
-		"by index, for a typical record without a value that many have, " + where})
+	return append(list,
+		labelled{"the others known to",
+			shown(below(path, "rest", "rmse"), of.Rest.RMSE, "± "+pretty(float64(of.Rest.RMSE), riskDigits)),
+			"by index, for a typical record without a value that many have, " + where})
 }
 
 // unsure describes the uncertainty of a figure; "" if its standard error is all.
@@ -224,7 +236,8 @@ func inPercent(v, of float64) string {
 
 func (r *Report) riskRow(column, path string, k assess.Risk) riskRow {
 	row := riskRow{
-		Target: k.Target, Knowledge: k.Knowledge, Class: figure.KnowledgeClass(k.Knowledge), Sampled: k.Sampled, Unsure: unsure(k.Approximate, k.Errs),
+		Target: k.Target, Knowledge: k.Knowledge, Class: figure.KnowledgeClass(k.Knowledge), Sampled: k.Sampled,
+		Unsure:   unsure(k.Approximate, k.Errs),
 		R:        shown(path+"/R", k.R, pretty(float64(k.R), riskDigits)),
 		SE:       number(path+"/R_se", k.SE),
 		Known:    shown(path+"/rmse", k.RMSE, "± "+pretty(float64(k.RMSE), riskDigits)),
@@ -286,13 +299,16 @@ func momentRows(path string, c *assess.ColumnMeasures) []momentRow {
 	for i, k := range c.Spikes.Values {
 		at := below(path, "spikes", "values", strconv.Itoa(i))
 		share := func(name string, x, y figureAt) momentRow {
-			return momentRow{Name: name, Before: shown(at+x.member, x.v, percent(float64(x.v))), After: shown(at+y.member, y.v, percent(float64(y.v))), Change: plus(percent(float64(y.v-x.v)), y.v > x.v)}
+			return momentRow{Name: name, Before: shown(at+x.member, x.v, percent(float64(x.v))),
+				After: shown(at+y.member, y.v, percent(float64(y.v))), Change: plus(percent(float64(y.v-x.v)), y.v > x.v)}
 		}
-		rows = append(rows, share("share of "+trimmed(float64(k.Value)), figureAt{"/share", k.Share}, figureAt{"/released_share", k.Released}))
+		rows = append(rows,
+			share("share of "+trimmed(float64(k.Value)), figureAt{"/share", k.Share}, figureAt{"/released_share", k.Released}))
 	}
 	before, after = below(path, "spikes", "rest", "original"), below(path, "spikes", "rest", "released")
 	rest := c.Spikes.Rest
-	return append(rows, numbers("mean of the others", "mean", rest.Original.Mean, rest.Released.Mean), numbers("SD of the others", "sd", rest.Original.SD, rest.Released.SD))
+	return append(rows, numbers("mean of the others", "mean", rest.Original.Mean, rest.Released.Mean),
+		numbers("SD of the others", "sd", rest.Original.SD, rest.Released.SD))
 }
 
 // figureAt is a figure with the member of the report that has it.
@@ -438,9 +454,17 @@ type paper struct {
 }
 
 var papers = []paper{
-	{"Duncan, G. T. and Keller-McNulty, S.", "2000", "Bayesian Insights on Disclosure Limitation: Mask or Impute?", "Los Alamos National Laboratory"},
-	{"Fienberg, S. E., Makov, U. E. and Sanil, A. P.", "1997", "A Bayesian Approach to Data Disclosure: Optimal Intruder Behavior for Continuous Data", "Journal of Official Statistics 13, 75–89"},
-	{"Duncan, G. T., Keller-McNulty, S. A. and Stokes, S. L.", "2004", "Disclosure Risk vs. Data Utility: The R-U Confidentiality Map", "Task force report, National Institute of Statistical Sciences"},
-	{"Trottini, M., Fienberg, S. E., Makov, U. E. and Meyer, M. M.", "2004", "Additive noise and multiplicative bias as disclosure limitation techniques for continuous microdata: A simulation study", "Journal of Computational Methods in Sciences and Engineering 4, 5–16"},
-	{"Duncan, G. T., Fienberg, S. E., Krishnan, R., Padman, R. and Roehrig, S. F.", "2001", "Disclosure Limitation Methods and Information Loss for Tabular Data", "in Confidentiality, Disclosure and Data Access: Theory and Practical Applications for Statistical Agencies"},
+	{"Duncan, G. T. and Keller-McNulty, S.", "2000", "Bayesian Insights on Disclosure Limitation: Mask or Impute?",
+		"Los Alamos National Laboratory"},
+	{"Fienberg, S. E., Makov, U. E. and Sanil, A. P.", "1997",
+		"A Bayesian Approach to Data Disclosure: Optimal Intruder Behavior for Continuous Data",
+		"Journal of Official Statistics 13, 75–89"},
+	{"Duncan, G. T., Keller-McNulty, S. A. and Stokes, S. L.", "2004",
+		"Disclosure Risk vs. Data Utility: The R-U Confidentiality Map",
+		"Task force report, National Institute of Statistical Sciences"},
+	{"Trottini, M., Fienberg, S. E., Makov, U. E. and Meyer, M. M.", "2004",
+		"Additive noise and multiplicative bias as disclosure limitation techniques for continuous microdata: A simulation study", "Journal of Computational Methods in Sciences and Engineering 4, 5–16"},
+	{"Duncan, G. T., Fienberg, S. E., Krishnan, R., Padman, R. and Roehrig, S. F.", "2001",
+		"Disclosure Limitation Methods and Information Loss for Tabular Data",
+		"in Confidentiality, Disclosure and Data Access: Theory and Practical Applications for Statistical Agencies"},
 }

@@ -65,9 +65,12 @@ that --config names. Nothing of the stream itself is read.`,
 	flags := cmd.Flags()
 	flags.StringVar(&original, "original", "", "the original records: a file, a folder or a glob")
 	flags.StringVar(&released, "released", "", "the released records")
-	flags.StringVar(&pair.ID, "id", "", "the column that identifies a record in both files; by position where none is given")
-	flags.StringSliceVar(&pair.Columns, "columns", nil, "the numeric columns to measure; all that both files have where none is given")
-	flags.StringSliceVar(&pair.Targets, "targets", []string{"min", "p01", "p10", "p90", "p99", "max"}, "percentile targets")
+	flags.StringVar(&pair.ID, "id", "",
+		"the column that identifies a record in both files; by position where none is given")
+	flags.StringSliceVar(&pair.Columns, "columns", nil,
+		"the numeric columns to measure; all that both files have where none is given")
+	flags.StringSliceVar(&pair.Targets, "targets", []string{"min", "p01", "p10", "p90", "p99", "max"},
+		"percentile targets")
 	format.add(flags)
 	missing.add(flags)
 	out.add(flags)
@@ -108,7 +111,9 @@ func (s *state) assessForeign(ctx context.Context, pair foreign.Release, out *me
 // assessGroup prints the assessment that the members of a group have kept.
 func (s *state) assessGroup(ctx context.Context, group, file string, out *measuredFlags) error {
 	if group == "" || file == "" {
-		return usageError{fmt.Errorf("--group and --config are both needed: the configuration says where the brokers are and what was masked how")}
+		return usageError{
+			fmt.Errorf(
+				"--group and --config are both needed: the configuration says where the brokers are and what was masked how")}
 	}
 	if err := out.spare(file); err != nil {
 		return usageError{err}

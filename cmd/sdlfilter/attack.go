@@ -92,15 +92,20 @@ same population that the release was not made of. --models compares regressions.
 	a.flags = f
 	f.StringVar(&a.original, "original", "", "the original records: a file, a folder or a glob")
 	f.StringVar(&a.released, "released", "", "the released records")
-	f.StringSliceVar(&a.earlier, "earlier", nil, "earlier releases of the same respondents: what does the mean of them all give away?")
-	f.StringVar(&a.foreign.ID, "id", "", "the column that identifies a record in all files; by position where none is given")
+	f.StringSliceVar(&a.earlier, "earlier", nil,
+		"earlier releases of the same respondents: what does the mean of them all give away?")
+	f.StringVar(&a.foreign.ID, "id", "",
+		"the column that identifies a record in all files; by position where none is given")
 	f.StringSliceVar(&a.foreign.Keys, "keys", nil, "numeric columns that the intruder knows, which are linked")
-	f.StringSliceVar(&a.foreign.Categorical, "categorical", nil, "columns that the intruder knows, whose combinations are counted")
+	f.StringSliceVar(&a.foreign.Categorical, "categorical", nil,
+		"columns that the intruder knows, whose combinations are counted")
 	f.StringSliceVar(&a.foreign.Sensitive, "sensitive", nil, "columns whose l-diversity is measured")
 	f.StringVar(&a.foreign.Weight, "weight", "", "the column of sampling weights; without it the file is the population")
 	f.StringVar(&a.foreign.Household, "household", "", "the column that tells households apart")
-	f.StringSliceVar(&a.foreign.Person, "person", nil, "the columns that tell whose each record is: all records of a person are also counted together")
-	f.StringVar(&a.distance, "distance", "standardised", "standardised, mahalanobis, gower (with categorical keys) or ranks")
+	f.StringSliceVar(&a.foreign.Person, "person", nil,
+		"the columns that tell whose each record is: all records of a person are also counted together")
+	f.StringVar(&a.distance, "distance", "standardised",
+		"standardised, mahalanobis, gower (with categorical keys) or ranks")
 	f.BoolVar(&a.oneToOne, "one-to-one", false, "also the best assignment of all targets at once, at most 5,000 records")
 	f.IntVar(&a.targets, "targets", 0, "respondents that are sought, evenly over the file; all where 0")
 	f.StringVar(&a.knowledge, "knowledge", "", "the Bayesian intruder's: d1 or d2")
@@ -109,12 +114,16 @@ same population that the release was not made of. --models compares regressions.
 	f.StringVar(&a.phiPrior, "phi-prior", "", "d2: shape,scale of the inverse gamma prior of the bias' variance")
 	f.StringVar(&a.sigmaPrior, "sigma-prior", "", "d2: shape,scale of the inverse gamma prior of the noise's variance")
 	f.Float64Var(&a.threshold, "threshold", 0, "a link is made where the greatest posterior exceeds it")
-	f.IntVar(&a.population, "population", 0, "size of the population that the released records are of; they are all of it where 0")
+	f.IntVar(&a.population, "population", 0,
+		"size of the population that the released records are of; they are all of it where 0")
 	f.Float64Var(&a.alpha, "alpha", 1, "the weight with which a missing categorical value matches, 0 to 1")
-	f.StringVar(&a.count, "count", uniqueness.CountSnooper, "how k is counted: snooper, the released records that can be a respondent's by the original keys, or released, those with equal released keys, as other tools do")
-	f.StringVar(&a.estimator, "estimator", "approx", "of the individual risk: approx, the formula of other tools, or exact")
+	f.StringVar(&a.count, "count", uniqueness.CountSnooper,
+		"how k is counted: snooper, the released records that can be a respondent's by the original keys, or released, those with equal released keys, as other tools do")
+	f.StringVar(&a.estimator, "estimator", "approx",
+		"of the individual risk: approx, the formula of other tools, or exact")
 	f.Float64SliceVar(&a.intervals, "interval", []float64{0.05}, "widths of interval disclosure, in standard deviations")
-	f.StringVar(&a.records, "records", "", "a file for one row per record: frequencies, risks, scores, linked share; readable by its owner alone")
+	f.StringVar(&a.records, "records", "",
+		"a file for one row per record: frequencies, risks, scores, linked share; readable by its owner alone")
 	a.referee.add(f)
 	a.out.add(f)
 	a.format.add(f)
@@ -137,7 +146,9 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 		}
 	})
 	if len(misplaced) > 0 {
-		return usageError{fmt.Errorf("%s: with a configuration, assess.keys and assess.intruder say what the intruder knows and does", strings.Join(misplaced, ", "))}
+		return usageError{
+			fmt.Errorf("%s: with a configuration, assess.keys and assess.intruder say what the intruder knows and does",
+				strings.Join(misplaced, ", "))}
 	}
 	p, err := s.loadToMeasure(path)
 	if err != nil {
@@ -155,7 +166,8 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 	if err != nil {
 		return err
 	}
-	result, data, err := attackjob.Run(cmd.Context(), p, pipeline.Options{Version: version(), Log: s.logger(), Progress: watch})
+	result, data,
+		err := attackjob.Run(cmd.Context(), p, pipeline.Options{Version: version(), Log: s.logger(), Progress: watch})
 	stop()
 	if err != nil {
 		return err
@@ -232,13 +244,15 @@ func (a *attackFlags) resolve() error {
 	if a.original == "" {
 		return errors.New("--original is needed, or a configuration; see `sdlfilter attack --help`")
 	}
-	for _, step := range []func() error{a.sources, a.refereed, a.validate, a.checkValues, a.spareInputs, a.linkage, a.uniqueness} {
+	for _, step := range []func() error{a.sources, a.refereed, a.validate, a.checkValues, a.spareInputs, a.linkage,
+		a.uniqueness} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	if a.knowledge == "" {
-		return a.refuse("is about the Bayesian intruder, who is asked for by --knowledge d1 or d2", "phi", "sigma", "phi-prior", "sigma-prior", "threshold", "population")
+		return a.refuse("is about the Bayesian intruder, who is asked for by --knowledge d1 or d2", "phi", "sigma",
+			"phi-prior", "sigma-prior", "threshold", "population")
 	}
 	var err error
 	a.foreign.Options.Bayes, err = a.bayes()
@@ -283,7 +297,8 @@ func (a *attackFlags) validate() error {
 	case len(f.Keys) == 0 && len(f.Categorical) == 0 && f.Referee == nil && len(f.Models) == 0:
 		return errors.New("--keys or --categorical must say what the intruder knows")
 	case f.Unmatched && (a.records != "" || a.knowledge != "" || len(f.Earlier) > 0 || f.ID != ""):
-		return errors.New("--records, --knowledge, --earlier and --id need released records that correspond to original ones, and --unmatched says that they do not")
+		return errors.New(
+			"--records, --knowledge, --earlier and --id need released records that correspond to original ones, and --unmatched says that they do not")
 	case len(f.Keys) == 0 && len(f.Categorical) == 0 && a.records != "":
 		return errors.New("--records has a row for each record that is sought, and needs --keys or --categorical")
 	case len(f.Keys) == 0 && (a.knowledge != "" || len(f.Earlier) > 0):
@@ -312,7 +327,9 @@ func (a *attackFlags) linkage() error {
 	}
 	if len(f.Keys) > 0 || f.Released != nil && link.Distance == linkage.Gower {
 		o.Linkage = link
-	} else if err := a.refuse("is about linkage, which needs --released and numeric --keys, or categorical ones with --distance gower", "distance", "one-to-one", "targets"); err != nil {
+	} else if err := a.refuse(
+		"is about linkage, which needs --released and numeric --keys, or categorical ones with --distance gower", "distance",
+		"one-to-one", "targets"); err != nil {
 		return err
 	}
 	if len(f.Keys) == 0 {
@@ -326,7 +343,8 @@ func (a *attackFlags) linkage() error {
 // uniqueness asks for what is about categorical keys.
 func (a *attackFlags) uniqueness() error {
 	if len(a.foreign.Categorical) == 0 {
-		return a.refuse("is about combinations of categories, and needs --categorical", "sensitive", "weight", "household", "person", "alpha", "estimator", "count")
+		return a.refuse("is about combinations of categories, and needs --categorical", "sensitive", "weight", "household",
+			"person", "alpha", "estimator", "count")
 	}
 	u := uniqueness.DefaultOptions()
 	u.Alpha = a.alpha
@@ -364,7 +382,8 @@ func (a *attackFlags) checkValues() error {
 	for _, list := range []struct {
 		flag  string
 		names []string
-	}{{"keys", a.foreign.Keys}, {"categorical", a.foreign.Categorical}, {"sensitive", a.foreign.Sensitive}, {"person", a.foreign.Person}} {
+	}{{"keys", a.foreign.Keys}, {"categorical", a.foreign.Categorical}, {"sensitive", a.foreign.Sensitive},
+		{"person", a.foreign.Person}} {
 		if err := distinct(list.flag, list.names); err != nil {
 			return err
 		}

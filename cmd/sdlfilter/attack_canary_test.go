@@ -16,21 +16,35 @@ func TestAttackCanary(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			canaryInputs(t, dir)
-			if err := os.Mkdir(filepath.Join(dir, "out"), 0o700); err != nil { // a trace begins before there is a folder for other outputs
+			// a trace begins before there is a folder for other outputs
+			if err := os.Mkdir(filepath.Join(dir, "out"), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			in, broken, truncated := "in."+format, "broken."+format, "truncated."+format
-			knowledge := []string{"--keys", "wage", "--categorical", "kind,name", "--sensitive", "note", "--household", "note", "--person", "note,kind"}
+			knowledge := []string{"--keys", "wage", "--categorical", "kind,name", "--sensitive", "note", "--household", "note",
+				"--person", "note,kind"}
 			for k, c := range []struct {
 				status int
 				args   []string
 			}{
-				{0, append([]string{"--original", in, "--released", in, "--earlier", in, "--one-to-one", "--knowledge", "d1", "--sigma", "5000", "--distance", "gower"}, knowledge...)},
-				{0, append([]string{"--original", in, "--released", in, "--id", "name", "--knowledge", "d2", "--sigma-prior", "400,1e9"}, knowledge...)},
+				{
+					0,
+					append([]string{"--original", in, "--released", in, "--earlier", in, "--one-to-one", "--knowledge", "d1",
+						"--sigma", "5000", "--distance", "gower"}, knowledge...)},
+				{
+					0,
+					append([]string{"--original", in, "--released", in, "--id", "name", "--knowledge", "d2", "--sigma-prior",
+						"400,1e9"}, knowledge...)},
 				{0, []string{"--original", in, "--categorical", "name,wage", "--sensitive", "note"}},
-				{0, append([]string{"--original", in, "--released", in, "--control", in, "--aux", "wage,kind", "--aux", "name,note", "--models", "wage ~ kind + note"}, knowledge...)},
-				{exitUsage, []string{"--original", in, "--released", in, "--referee", "--attempts", "50", "--models", "log(wage) ~ name"}}, // --records has no rows
-				{exitUsage, []string{"--original", in, "--released", in, "--control", in, "--models", "kind ~ wage", "--keys", "wage"}},
+				{
+					0,
+					append([]string{"--original", in, "--released", in, "--control", in, "--aux", "wage,kind", "--aux", "name,note",
+						"--models", "wage ~ kind + note"}, knowledge...)},
+				// --records has no rows
+				{exitUsage,
+					[]string{"--original", in, "--released", in, "--referee", "--attempts", "50", "--models", "log(wage) ~ name"}},
+				{exitUsage,
+					[]string{"--original", in, "--released", in, "--control", in, "--models", "kind ~ wage", "--keys", "wage"}},
 				{-1, []string{"--original", in, "--released", broken, "--control", truncated, "--keys", "wage"}},
 				{-1, []string{"--original", broken, "--released", in, "--keys", "wage", "--categorical", "name"}},
 				{-1, []string{"--original", broken, "--released", in, "--id", "note", "--keys", "wage"}},
@@ -40,13 +54,15 @@ func TestAttackCanary(t *testing.T) {
 				{exitFailed, []string{"--original", in, "--released", in, "--id", "kind", "--keys", "wage"}}, // repetitions
 				{exitUsage, []string{"--original", in, "--released", in, "--keys", "name"}},
 				{exitUsage, []string{"--original", in, "--categorical", "kind", "--weight", "note"}},
-				{exitUsage, []string{"--original", in, "--released", in, "--keys", "wage", "--knowledge", "d1", "--sigma", "1", "--population", "5"}},
+				{exitUsage, []string{"--original", in, "--released", in, "--keys", "wage", "--knowledge", "d1", "--sigma", "1",
+					"--population", "5"}},
 			} {
 				if !takesPart(k, i, len(canaryFormats)) {
 					continue
 				}
 				for _, json := range []bool{false, true} {
-					args := append([]string{"attack", "--verbose", "--progress", "json", "--records", "out/rows.csv", "--html", "out/page.html", "--trace", "out/trace"}, c.args...)
+					args := append([]string{"attack", "--verbose", "--progress", "json", "--records", "out/rows.csv", "--html",
+						"out/page.html", "--trace", "out/trace"}, c.args...)
 					if json {
 						args = append(args, "--json")
 					}

@@ -116,7 +116,8 @@ func TestAttackGoldenPairs(t *testing.T) {
 			for _, name := range at(t, want, "columns").([]any) {
 				keys = append(keys, name.(string))
 			}
-			got := attacked(t, folder, "--original", id+"_orig.csv", "--released", id+"_masked.csv", "--keys", strings.Join(keys, ","),
+			got := attacked(t, folder, "--original", id+"_orig.csv", "--released", id+"_masked.csv", "--keys",
+				strings.Join(keys, ","),
 				"--interval", "0.01,0.05,0.1,0.2,0.5,1", "--targets", "50")
 			n := figure(t, want, "n")
 			if s := at(t, got, "schema"); s != "sdlfilter.attack/1" {
@@ -133,7 +134,8 @@ func TestAttackGoldenPairs(t *testing.T) {
 			agrees(t, "il1s", figure(t, got, "utility", "il1s"), figure(t, want, "IL1s"))
 			agrees(t, "il1s per cell", figure(t, got, "utility", "il1s_per_cell"), figure(t, want, "IL1s_per_cell"))
 			agrees(t, "il1", figure(t, got, "utility", "change", "il1"), figure(t, want, "IL1"))
-			if !strings.HasPrefix(id, "p01") && !strings.HasPrefix(id, "p04") { // those of the reference are only rounding errors there
+			// those of the reference are only rounding errors there
+			if !strings.HasPrefix(id, "p01") && !strings.HasPrefix(id, "p04") {
 				agrees(t, "eigen", figure(t, got, "utility", "eigen"), figure(t, want, "eigen"))
 			}
 			figure(t, got, "utility", "pmse")
@@ -149,8 +151,10 @@ func TestAttackGoldenPairs(t *testing.T) {
 func TestAttackGoldenLinkage(t *testing.T) {
 	folder := golden.Path(t, "golden")
 	keys := "AGI,EMCONTRB,FEDTAX,PTOTVAL,STATETAX,TAXINC,POTHVAL,INTVAL,PEARNVAL,FICA,WSALVAL,ERNVAL"
-	for distance, want := range map[string][2]float64{"gower": {978, 1057}, "standardised": {1007, 1069}, "mahalanobis": {1012, 1064}} {
-		got := attacked(t, folder, "--original", "p01_casc_additive10_orig.csv", "--released", "p01_casc_additive10_masked.csv", "--keys", keys,
+	for distance, want := range map[string][2]float64{"gower": {978, 1057}, "standardised": {1007, 1069},
+		"mahalanobis": {1012, 1064}} {
+		got := attacked(t, folder, "--original", "p01_casc_additive10_orig.csv", "--released",
+			"p01_casc_additive10_masked.csv", "--keys", keys,
 			"--distance", distance, "--one-to-one")
 		if d := at(t, got, "linkage", "distance"); d != distance {
 			t.Errorf("distance %v, want %v", d, distance)
@@ -164,7 +168,8 @@ func TestAttackGoldenLinkage(t *testing.T) {
 	}
 	// For 704 records of the microaggregated data (k01), the own record is one of the three equal
 	// nearest ones; ties share the credit.
-	got := attacked(t, folder, "--original", "p05_tarragona_mdav3_orig.csv", "--released", "p05_tarragona_mdav3_masked.csv",
+	got := attacked(t, folder, "--original", "p05_tarragona_mdav3_orig.csv", "--released",
+		"p05_tarragona_mdav3_masked.csv",
 		"--keys", "PAID.UP.CAPITAL,SHORT.TERM.DEBT,SALES", "--distance", "gower")
 	agrees(t, "k01", figure(t, got, "linkage", "expected_correct"), 704./3)
 }
@@ -184,7 +189,8 @@ func TestAttackGoldenUniqueness(t *testing.T) {
 		t.Run(c.id, func(t *testing.T) {
 			want := readObject(t, filepath.Join(folder, c.id+".json"))
 			rows := filepath.Join(t.TempDir(), "rows.csv")
-			got := attacked(t, dir, "--original", c.input, "--categorical", c.keys, "--weight", c.weight, "--alpha", c.alpha, "--count", "released", "--records", rows)
+			got := attacked(t, dir, "--original", c.input, "--categorical", c.keys, "--weight", c.weight, "--alpha", c.alpha,
+				"--count", "released", "--records", rows)
 			for k, name := range map[string]string{"2": "viol_2anon", "3": "viol_3anon", "5": "viol_5anon"} {
 				agrees(t, "violations of "+k, figure(t, got, "uniqueness", "violations", k), figure(t, want, name))
 			}
@@ -192,36 +198,46 @@ func TestAttackGoldenUniqueness(t *testing.T) {
 			// The reference assigns the risk 0 to frequencies between 1 and 2.
 			if c.alpha != "0.5" {
 				columns["risk"] = "risk_approx"
-				agrees(t, "expected", figure(t, got, "uniqueness", "expected_reidentifications"), figure(t, want, "sum_risk_approx"))
+				agrees(t, "expected", figure(t, got, "uniqueness", "expected_reidentifications"),
+					figure(t, want, "sum_risk_approx"))
 			}
 			agrees(t, "greatest risk", figure(t, got, "uniqueness", "max_individual_risk"), figure(t, want, "max_risk_approx"))
 			sameColumns(t, table(t, rows), table(t, filepath.Join(folder, c.id+".csv")), columns)
 		})
 	}
 	rows := filepath.Join(t.TempDir(), "rows.csv")
-	got := attacked(t, dir, "--original", "data/testdata.csv", "--categorical", k7, "--weight", "sampling_weight", "--household", "ori_hid", "--records", rows)
+	got := attacked(t, dir, "--original", "data/testdata.csv", "--categorical", k7, "--weight", "sampling_weight",
+		"--household", "ori_hid", "--records", rows)
 	want := readObject(t, filepath.Join(folder, "f06_measure_risk_household.json"))
 	agrees(t, "expected", figure(t, got, "uniqueness", "expected_reidentifications"), figure(t, want, "global_risk_ER"))
-	agrees(t, "households", figure(t, got, "uniqueness", "household", "expected_reidentifications"), figure(t, want, "hier_risk_ER"))
-	sameColumns(t, table(t, rows), table(t, filepath.Join(folder, "f06_measure_risk_household.csv")), map[string]string{"risk": "risk", "household_risk": "hier_risk"})
+	agrees(t, "households", figure(t, got, "uniqueness", "household", "expected_reidentifications"),
+		figure(t, want, "hier_risk_ER"))
+	sameColumns(t, table(t, rows), table(t, filepath.Join(folder, "f06_measure_risk_household.csv")),
+		map[string]string{"risk": "risk", "household_risk": "hier_risk"})
 	want = readObject(t, filepath.Join(folder, "s01_suda2_testdata_k7_orig.json"))
 	agrees(t, "SUDA2", figure(t, got, "uniqueness", "suda2", "max"), figure(t, want, "max_score"))
 	agrees(t, "SUDA2, mean", figure(t, got, "uniqueness", "suda2", "mean"), figure(t, want, "sum_score")/4580)
-	sameColumns(t, table(t, rows), table(t, filepath.Join(folder, "s01_suda2_testdata_k7_orig.csv")), map[string]string{"suda2": "score"})
+	sameColumns(t, table(t, rows), table(t, filepath.Join(folder, "s01_suda2_testdata_k7_orig.csv")),
+		map[string]string{"suda2": "score"})
 
-	got = attacked(t, dir, "--original", "data/testdata.csv", "--categorical", "urbrur,roof,walls,water,sex", "--sensitive", "electcon,relat")
+	got = attacked(t, dir, "--original", "data/testdata.csv", "--categorical", "urbrur,roof,walls,water,sex",
+		"--sensitive", "electcon,relat")
 	want = readObject(t, filepath.Join(folder, "l01_ldiversity_testdata.json"))
 	for _, name := range []string{"electcon", "relat"} {
-		agrees(t, "distinct l of "+name, figure(t, got, "uniqueness", "l_diversity", name, "distinct_min"), figure(t, want, "min", name+"_Distinct_Ldiversity"))
-		agrees(t, "entropy l of "+name, figure(t, got, "uniqueness", "l_diversity", name, "entropy_min"), figure(t, want, "min", name+"_Entropy_Ldiversity"))
+		agrees(t, "distinct l of "+name, figure(t, got, "uniqueness", "l_diversity", name, "distinct_min"),
+			figure(t, want, "min", name+"_Distinct_Ldiversity"))
+		agrees(t, "entropy l of "+name, figure(t, got, "uniqueness", "l_diversity", name, "entropy_min"),
+			figure(t, want, "min", name+"_Entropy_Ldiversity"))
 	}
 
 	// Counted from the released record, as the reference does, its suppression leaves nobody below
 	// 3. For a snooper who knows the original keys 25 persons have fewer candidates (by all pairs).
-	got = attacked(t, folder, "--original", "c01_localSuppression_testdata2_k3_input.csv", "--released", "c01_localSuppression_testdata2_k3_masked.csv",
+	got = attacked(t, folder, "--original", "c01_localSuppression_testdata2_k3_input.csv", "--released",
+		"c01_localSuppression_testdata2_k3_masked.csv",
 		"--categorical", "urbrur,roof,walls,water,sex", "--count", "released")
 	agrees(t, "violations after suppression", figure(t, got, "uniqueness", "violations", "3"), 0)
-	got = attacked(t, folder, "--original", "c01_localSuppression_testdata2_k3_input.csv", "--released", "c01_localSuppression_testdata2_k3_masked.csv",
+	got = attacked(t, folder, "--original", "c01_localSuppression_testdata2_k3_input.csv", "--released",
+		"c01_localSuppression_testdata2_k3_masked.csv",
 		"--categorical", "urbrur,roof,walls,water,sex")
 	agrees(t, "violations for a snooper", figure(t, got, "uniqueness", "violations", "3"), 25)
 }

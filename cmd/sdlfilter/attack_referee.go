@@ -28,17 +28,24 @@ type refereeFlags struct {
 }
 
 func (r *refereeFlags) add(f *pflag.FlagSet) {
-	f.StringVar(&r.control, "control", "", "records of the same population that the release was not made of: asks for the referee")
+	f.StringVar(&r.control, "control", "",
+		"records of the same population that the release was not made of: asks for the referee")
 	f.BoolVar(&r.asked, "referee", false, "the referee without control records: success rates, which are upper bounds")
-	f.BoolVar(&r.unmatched, "unmatched", false, "released records correspond to no original ones: --keys and --categorical are what the referee's intruder knows, and the other attacks are not made")
-	f.StringSliceVar(&r.columns, "columns", nil, "columns that the referee compares; all that the files share where none is given")
-	f.StringSliceVar(&r.secrets, "secrets", nil, "columns that the referee infers, each from the other known ones; all that are known where none is given")
-	f.StringArrayVar(&r.aux, "aux", nil, "columns of one data set of an intruder, given twice: does the release link the two?")
+	f.BoolVar(&r.unmatched, "unmatched", false,
+		"released records correspond to no original ones: --keys and --categorical are what the referee's intruder knows, and the other attacks are not made")
+	f.StringSliceVar(&r.columns, "columns", nil,
+		"columns that the referee compares; all that the files share where none is given")
+	f.StringSliceVar(&r.secrets, "secrets", nil,
+		"columns that the referee infers, each from the other known ones; all that are known where none is given")
+	f.StringArrayVar(&r.aux, "aux", nil,
+		"columns of one data set of an intruder, given twice: does the release link the two?")
 	f.IntVar(&r.attempts, "attempts", referee.DefaultAttempts, "attacks of each kind")
 	f.Uint64Var(&r.seed, "seed", 1, "of the referee's draws")
-	f.StringArrayVar(&r.models, "models", nil, "a regression to compare, as \"log(wage) ~ education + experience\"; may be repeated")
+	f.StringArrayVar(&r.models, "models", nil,
+		"a regression to compare, as \"log(wage) ~ education + experience\"; may be repeated")
 	f.StringVar(&r.actor, "actor", "", "who is judged, for the report: recipient, public, …")
-	f.StringArrayVar(&r.state, "state", nil, "clause=text: what you state of a clause of ISO/IEC 27559 ("+strings.Join(referee.ClauseNames, ", ")+"), for the report")
+	f.StringArrayVar(&r.state, "state", nil, "clause=text: what you state of a clause of ISO/IEC 27559 ("+
+		strings.Join(referee.ClauseNames, ", ")+"), for the report")
 }
 
 // mostStated is the greatest length of a statement, in bytes.
@@ -55,14 +62,16 @@ func (a *attackFlags) refereed() (err error) {
 		f.Models = append(f.Models, m)
 	}
 	if r.control == "" && !r.asked {
-		return a.refuse("is about the referee, who is asked for by --control or --referee", "unmatched", "columns", "secrets", "aux", "attempts", "seed", "actor", "state")
+		return a.refuse("is about the referee, who is asked for by --control or --referee", "unmatched", "columns", "secrets",
+			"aux", "attempts", "seed", "actor", "state")
 	}
 	if r.control != "" {
 		if f.Control, err = a.format.source(r.control); err != nil {
 			return err
 		}
 	}
-	o := &referee.Options{Attempts: r.attempts, Seed: r.seed, Level: 0.95, Secrets: r.secrets, Actor: r.actor, Stated: map[string]string{}}
+	o := &referee.Options{Attempts: r.attempts, Seed: r.seed, Level: 0.95, Secrets: r.secrets, Actor: r.actor,
+		Stated: map[string]string{}}
 	f.Referee, f.Columns, f.Unmatched = o, r.columns, r.unmatched
 	if r.attempts < 1 || r.attempts > mostAttempts {
 		return fmt.Errorf("--attempts must be from 1 to %d, got %d", mostAttempts, r.attempts)
@@ -77,7 +86,8 @@ func (a *attackFlags) refereed() (err error) {
 	if n := len(o.Aux); n != 0 && n != 2 {
 		return fmt.Errorf("--aux must be given twice, with the columns of two data sets, got %d", n)
 	}
-	return errors.Join(r.statements(o), distinct("columns", r.columns), distinct("secrets", r.secrets), distinct("aux", slices.Concat(o.Aux...)))
+	return errors.Join(r.statements(o), distinct("columns", r.columns), distinct("secrets", r.secrets),
+		distinct("aux", slices.Concat(o.Aux...)))
 }
 
 // mostAttempts bounds the memory of the attacks.

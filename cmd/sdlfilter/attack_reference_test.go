@@ -45,7 +45,8 @@ func TestAttackReferencePair(t *testing.T) {
 	}
 	referenceFile(t, dir, "original.csv", names, original...)
 	referenceFile(t, dir, "masked.csv", names, masked...)
-	got := attacked(t, dir, "--original", "original.csv", "--released", "masked.csv", "--keys", strings.Join(names, ","), "--interval", "0.05,0.1,0.2,0.5,1")
+	got := attacked(t, dir, "--original", "original.csv", "--released", "masked.csv", "--keys", strings.Join(names, ","),
+		"--interval", "0.05,0.1,0.2,0.5,1")
 	want := ref.Utility
 	agrees(t, "records", figure(t, got, "records"), float64(len(original[0])))
 	agrees(t, "il1", figure(t, got, "utility", "change", "il1"), want.IL1)
@@ -59,8 +60,10 @@ func TestAttackReferencePair(t *testing.T) {
 		agrees(t, "interval "+width, figure(t, got, "interval", width), risk)
 	}
 	whole := strings.Join(ref.Linkage.Columns, ",")
-	for distance, found := range map[string]float64{"standardised": ref.Linkage.Standardised, "gower": ref.Linkage.Gower, "mahalanobis": ref.Linkage.Mahalanobis} {
-		got := attacked(t, dir, "--original", "original.csv", "--released", "masked.csv", "--keys", whole, "--distance", distance, "--one-to-one")
+	for distance, found := range map[string]float64{"standardised": ref.Linkage.Standardised, "gower": ref.Linkage.Gower,
+		"mahalanobis": ref.Linkage.Mahalanobis} {
+		got := attacked(t, dir, "--original", "original.csv", "--released", "masked.csv", "--keys", whole, "--distance",
+			distance, "--one-to-one")
 		if d := at(t, got, "linkage", "distance"); d != distance {
 			t.Errorf("distance %v, want %v", d, distance)
 		}
@@ -81,14 +84,17 @@ func TestAttackReferenceUniqueness(t *testing.T) {
 		for _, name := range keys {
 			columns = append(columns, of[name])
 		}
-		referenceFile(t, dir, file, append(slices.Clone(keys), "illness", "weight", "household"), append(columns, ref.Sensitive["illness"], ref.Weights, ref.Household)...)
+		referenceFile(t, dir, file, append(slices.Clone(keys), "illness", "weight", "household"),
+			append(columns, ref.Sensitive["illness"], ref.Weights, ref.Household)...)
 	}
 	write("whole.csv", ref.Keys)
 	write("gaps.csv", ref.KeysWithGaps)
 	rows := filepath.Join(dir, "rows.csv")
 	search := func(file string, alpha float64, more ...string) map[string]any {
 		t.Helper()
-		return attacked(t, dir, append([]string{"--original", file, "--categorical", strings.Join(keys, ","), "--weight", "weight", "--alpha", fmt.Sprint(alpha), "--records", rows}, more...)...)
+		return attacked(t, dir,
+			append([]string{"--original", file, "--categorical", strings.Join(keys, ","), "--weight", "weight", "--alpha",
+				fmt.Sprint(alpha), "--records", rows}, more...)...)
 	}
 	check := func(what string, got map[string]any, want golden.Frequencies) {
 		t.Helper()
@@ -104,7 +110,8 @@ func TestAttackReferenceUniqueness(t *testing.T) {
 		}
 		agrees(t, what+", expected", figure(t, got, "uniqueness", "expected_reidentifications"), expected)
 		agrees(t, what+", greatest", figure(t, got, "uniqueness", "max_individual_risk"), slices.Max(want.Exact))
-		sameColumns(t, table(t, rows), map[string][]float64{"f": want.SampleF, "F": want.PopulationF, "risk": want.Exact}, map[string]string{"f_k": "f", "F_k": "F", "risk": "risk"})
+		sameColumns(t, table(t, rows), map[string][]float64{"f": want.SampleF, "F": want.PopulationF, "risk": want.Exact},
+			map[string]string{"f_k": "f", "F_k": "F", "risk": "risk"})
 	}
 	check("whole", search("whole.csv", 1, "--estimator", "exact"), ref.Frequencies)
 	if len(ref.WithGaps) != 3 {
@@ -114,9 +121,13 @@ func TestAttackReferenceUniqueness(t *testing.T) {
 		check(fmt.Sprint("α = ", want.Alpha), search("gaps.csv", want.Alpha, "--estimator", "exact"), want)
 	}
 	got := search("whole.csv", 1, "--estimator", "exact", "--household", "household", "--sensitive", "illness")
-	sameColumns(t, table(t, rows), map[string][]float64{"household": ref.HouseholdRisk, "suda": ref.SUDA2["elliot"].Score}, map[string]string{"household_risk": "household", "suda2": "suda"})
+	sameColumns(t, table(t, rows), map[string][]float64{"household": ref.HouseholdRisk, "suda": ref.SUDA2["elliot"].Score},
+		map[string]string{"household_risk": "household", "suda2": "suda"})
 	agrees(t, "SUDA2", figure(t, got, "uniqueness", "suda2", "max"), slices.Max(ref.SUDA2["elliot"].Score))
-	agrees(t, "distinct l", figure(t, got, "uniqueness", "l_diversity", "illness", "distinct_min"), slices.Min(ref.Diversity.Distinct))
-	agrees(t, "entropy l", figure(t, got, "uniqueness", "l_diversity", "illness", "entropy_min"), slices.Min(ref.Diversity.Entropy))
-	agrees(t, "recursive l", figure(t, got, "uniqueness", "l_diversity", "illness", "recursive_min"), slices.Min(ref.Diversity.Recursive))
+	agrees(t, "distinct l", figure(t, got, "uniqueness", "l_diversity", "illness", "distinct_min"),
+		slices.Min(ref.Diversity.Distinct))
+	agrees(t, "entropy l", figure(t, got, "uniqueness", "l_diversity", "illness", "entropy_min"),
+		slices.Min(ref.Diversity.Entropy))
+	agrees(t, "recursive l", figure(t, got, "uniqueness", "l_diversity", "illness", "recursive_min"),
+		slices.Min(ref.Diversity.Recursive))
 }

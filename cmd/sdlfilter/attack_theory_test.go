@@ -89,7 +89,8 @@ func TestAttackFindsWhatTheoryExpects(t *testing.T) {
 	x, z := normalKeys(rng, n, sigma)
 	writeKeys(t, filepath.Join(dir, "x.csv"), x)
 	writeKeys(t, filepath.Join(dir, "z.csv"), z)
-	got := attacked(t, dir, "--original", "x.csv", "--released", "z.csv", "--keys", "k0,k1,k2", "--knowledge", "d1", "--sigma", "k0=0.2,k1=0.3,k2=0.5")
+	got := attacked(t, dir, "--original", "x.csv", "--released", "z.csv", "--keys", "k0,k1,k2", "--knowledge", "d1",
+		"--sigma", "k0=0.2,k1=0.3,k2=0.5")
 	correct, expected := figure(t, got, "bayes", "correct"), figure(t, got, "bayes", "expected_correct")
 	if own := nearest(x, z, sigma); correct != own {
 		t.Errorf("%v correct links, brute force finds %v", correct, own)
@@ -148,7 +149,8 @@ masks: [noise: {columns: [wage], sd: 40}]
 sink: {csv: {path: %[1]s.csv}}
 assess: {replicates: 0}
 `, name, same)
-	for file, text := range map[string]string{".in.csv": b.String(), ".yaml": config, ".key": base64.StdEncoding.EncodeToString([]byte((key + strings.Repeat("-", 32))[:32]))} {
+	for file, text := range map[string]string{".in.csv": b.String(), ".yaml": config,
+		".key": base64.StdEncoding.EncodeToString([]byte((key + strings.Repeat("-", 32))[:32]))} {
 		if err := os.WriteFile(filepath.Join(dir, name+file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -171,10 +173,12 @@ func TestAttackAveraging(t *testing.T) {
 	if at(t, column, "equal") != true || len(mse) != 2 || mse[0] != mse[1] {
 		t.Errorf("two releases with identity: %v", column)
 	}
-	if one, all := figure(t, got, "averaging", "linkage", "single", "expected_correct"), figure(t, got, "averaging", "linkage", "averaged", "expected_correct"); one != all {
+	if one, all := figure(t, got, "averaging", "linkage", "single", "expected_correct"), figure(t, got, "averaging",
+		"linkage", "averaged", "expected_correct"); one != all {
 		t.Errorf("linkage finds %v by one release and %v by two that are alike", one, all)
 	}
-	words, err := program(t, dir, append(append([]string{"attack"}, args...), "--earlier", "same2.csv")...).CombinedOutput()
+	words,
+		err := program(t, dir, append(append([]string{"attack"}, args...), "--earlier", "same2.csv")...).CombinedOutput()
 	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(words)), " "), "nothing more") {
 		t.Errorf("in words: %v\n%s", err, words)
 	}
@@ -184,7 +188,8 @@ func TestAttackAveraging(t *testing.T) {
 	averagingRun(t, dir, "new2", "one key", true, false)
 	averagingRun(t, dir, "new3", "another", false, true)
 	averagingRun(t, dir, "new4", "a third", false, false)
-	got = attacked(t, dir, "--original", "new1.in.csv", "--released", "new1.csv", "--id", "no", "--keys", "wage", "--earlier", "new2.csv,new3.csv,new4.csv")
+	got = attacked(t, dir, "--original", "new1.in.csv", "--released", "new1.csv", "--id", "no", "--keys", "wage",
+		"--earlier", "new2.csv,new3.csv,new4.csv")
 	column = at(t, got, "averaging", "columns").([]any)[0]
 	if column.(map[string]any)["equal"] == true {
 		t.Error("releases with fresh noise are called equal")
@@ -208,7 +213,8 @@ func TestInversionRefusesTheRelease(t *testing.T) {
 		{"rounding to what is there", "{round: {columns: [wage], decimals: 2}}", "wage, by identity"},
 		{"clipping alone", "{truncate: {columns: [wage], lower: 300, mode: clip}}", "wage, by inside bounds (truncate#1)"},
 		{"bias below the grid", "{bias: {columns: [wage], phi: 0.000001}}", "wage, by small bias (bias#1)"},
-		{"a tier without noise", "{noise: {columns: [wage], sd: 100, tiers: [{above: 500, variance_factor: 0}]}}", "wage, by tier (noise#1)"},
+		{"a tier without noise", "{noise: {columns: [wage], sd: 100, tiers: [{above: 500, variance_factor: 0}]}}",
+			"wage, by tier (noise#1)"},
 		{"noise", "{noise: {columns: [wage], sd: 20}}", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -219,8 +225,10 @@ func TestInversionRefusesTheRelease(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			config := strings.NewReplacer("{noise: {columns: [wage], sd: 40}}", c.masks, "[noise: {columns: [wage], sd: 40}]", "["+c.masks+"]",
-				"replicates: 0", "replicates: 0, keys: [wage], intruder: {inversion: true}", "r.csv", "second.csv").Replace(string(text))
+			config := strings.NewReplacer("{noise: {columns: [wage], sd: 40}}", c.masks, "[noise: {columns: [wage], sd: 40}]",
+				"["+c.masks+"]",
+				"replicates: 0", "replicates: 0, keys: [wage], intruder: {inversion: true}", "r.csv", "second.csv").Replace(
+				string(text))
 			if err := os.WriteFile(filepath.Join(dir, "second.yaml"), []byte(config), 0o600); err != nil {
 				t.Fatal(err)
 			}

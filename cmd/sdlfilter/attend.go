@@ -18,7 +18,8 @@ import (
 // attend is what goes on beside a stream: SIGHUP reads the configuration again,
 // and where an address is given, metrics, health and the live page are served.
 // The function it returns ends both.
-func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, listen string, o *pipeline.Options) (end func(), err error) {
+func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, listen string, o *pipeline.Options) (
+	end func(), err error) {
 	s.streaming = true
 	// A stream keeps little and makes garbage as fast as records come, so it is
 	// collected less early than in a file job.
@@ -37,7 +38,8 @@ func (s *state) attend(ctx context.Context, path string, p *config.Pipeline, lis
 			return nil, fmt.Errorf("--listen: %w", err)
 		}
 		if monitor.Exposed(listen) {
-			o.Log.Warn().Str("address", address).Msg("--listen is no loopback address: whoever reaches it sees the confidential measures of the stream")
+			o.Log.Warn().Str("address",
+				address).Msg("--listen is no loopback address: whoever reaches it sees the confidential measures of the stream")
 		}
 		o.Log.Info().Str("address", "http://"+address).Msg("serving metrics, health and the live page")
 	}

@@ -58,7 +58,8 @@ allows. What is printed names unsafe cells and is confidential. Nothing is writt
 		},
 	}
 	cmd.Flags().StringVar(&table.Path, "table", "", "the published tables, CSV, SDMX-CSV or JJ")
-	cmd.Flags().StringArrayVar(&table.HeldBack, "held-back", nil, "a further mark of a cell that is held back, in the place of its value; can be repeated")
+	cmd.Flags().StringArrayVar(&table.HeldBack, "held-back", nil,
+		"a further mark of a cell that is held back, in the place of its value; can be repeated")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "the report as JSON on stdout")
 	s.configFlags(cmd)
 	return cmd
@@ -67,11 +68,13 @@ allows. What is printed names unsafe cells and is confidential. Nothing is writt
 // printAudit says what was found, with the codes of cells and no value.
 func printAudit(rep *tabling.Report) {
 	for _, t := range rep.Tables {
-		fmt.Printf("%s: %d cells, %d published, %d unsafe, %d others held back\n", t.Name, t.Cells, t.Published, t.Primary, t.Secondary)
+		fmt.Printf("%s: %d cells, %d published, %d unsafe, %d others held back\n", t.Name, t.Cells, t.Published, t.Primary,
+			t.Secondary)
 		for _, l := range []struct {
 			words string
 			cells []string
-		}{{"can be computed", t.Disclosed}, {"inferred too closely", t.Narrow}, {"inferred too closely by a respondent", t.Respondent}} {
+		}{{"can be computed", t.Disclosed}, {"inferred too closely", t.Narrow},
+			{"inferred too closely by a respondent", t.Respondent}} {
 			for _, cell := range l.cells {
 				fmt.Printf("  %s: %s\n", l.words, cell)
 			}

@@ -20,7 +20,9 @@ func (*slip) Check() check.Problems { panic("canary 4711") }
 
 func init() {
 	if os.Getenv("SDLFILTER_TEST_SLIP") == "1" {
-		transform.Kinds = append(transform.Kinds, transform.Kind{Name: "slip", Doc: "panics", New: func() transform.Params { return new(slip) }})
+		transform.Kinds = append(transform.Kinds, transform.Kind{Name: "slip", Doc: "panics", New: func() transform.Params {
+			return new(slip)
+		}})
 	}
 }
 
@@ -45,7 +47,8 @@ func TestMistakeInTheProgram(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	said := stderr.String()
-	if !strings.Contains(said, "sdlfilter: internal error: string at ") || !strings.Contains(said, "slip).Check:") || strings.Contains(said, "4711") || strings.Count(said, "\n") != 1 {
+	if !strings.Contains(said, "sdlfilter: internal error: string at ") || !strings.Contains(said, "slip).Check:") ||
+		strings.Contains(said, "4711") || strings.Count(said, "\n") != 1 {
 		t.Errorf("said:\n%s", said)
 	}
 }

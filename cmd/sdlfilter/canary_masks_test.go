@@ -58,30 +58,46 @@ func canaryCategories(value func(k int) string) string {
 // the values that the mask removes.
 func TestCanaryOfMasks(t *testing.T) {
 	const noise = "noise: {columns: [wage], sd: 5000}"
-	coarse := "recode: {columns: [kind], map: {" + canaryCategories(func(k int) string { return fmt.Sprintf(": group%d", k%3) }) + "}"
+	coarse := "recode: {columns: [kind], map: {" + canaryCategories(func(k int) string {
+		return fmt.Sprintf(": group%d", k%3)
+	}) + "}"
 	for k, c := range []struct {
 		name, masks, rule string
 		leaves            string // the content of the release: wages, kinds or both
 		status            int
 	}{
 		{name: "recode", masks: noise + "}, {" + coarse + "}", status: exitQuarantined},
-		{name: "sample", masks: "sample: {rate: 0.5, by: kind, rates: {" + canaryCategories(func(k int) string { return fmt.Sprint(": 0.", k%3+2) }) + "}}}, {" + noise + "}, {" + coarse + ", other: group0}"},
-		{name: "sample of listed strata", masks: "sample: {by: kind, rates: {" + canaryCategories(func(k int) string { return fmt.Sprint(": 0.", k%3+2) }) + "}}}, {" + noise, leaves: "kinds", status: exitQuarantined},
+		{name: "sample", masks: "sample: {rate: 0.5, by: kind, rates: {" + canaryCategories(func(k int) string {
+			return fmt.Sprint(": 0.", k%3+2)
+		}) + "}}}, {" + noise + "}, {" + coarse + ", other: group0}"},
+		{name: "sample of listed strata", masks: "sample: {by: kind, rates: {" + canaryCategories(func(k int) string {
+			return fmt.Sprint(": 0.", k%3+2)
+		}) + "}}}, {" + noise, leaves: "kinds", status: exitQuarantined},
 		{name: "recode other", masks: noise + "}, {" + coarse + ", other: group0}"},
-		{name: "intervals", masks: "recode: {columns: [wage], breaks: [73000000, 73300000, 74000000], labels: [some, more]}}, {" + coarse + ", other: group0}"},
-		{name: "midpoints", masks: "recode: {columns: [wage], breaks: [73000000, 73300000, 74000000], midpoints: true}}, {" + coarse + ", other: group0}"},
-		{name: "topcode", masks: noise + "}, {topcode: {columns: [wage], upper_percentile: 60, replace: mean}}, {" + coarse + ", other: group0}"},
-		{name: "pram", masks: noise + "}, {pram: {columns: [kind], keep: 0.7, categories: [" + canaryCategories(func(int) string { return "" }) + "]}", leaves: "kinds", status: exitQuarantined},
+		{
+			name: "intervals",
+			masks: "recode: {columns: [wage], breaks: [73000000, 73300000, 74000000], labels: [some, more]}}, {" + coarse +
+				", other: group0}"},
+		{name: "midpoints", masks: "recode: {columns: [wage], breaks: [73000000, 73300000, 74000000], midpoints: true}}, {" +
+			coarse + ", other: group0}"},
+		{name: "topcode", masks: noise + "}, {topcode: {columns: [wage], upper_percentile: 60, replace: mean}}, {" + coarse +
+			", other: group0}"},
+		{name: "pram", masks: noise + "}, {pram: {columns: [kind], keep: 0.7, categories: [" +
+			canaryCategories(func(int) string { return "" }) + "]}", leaves: "kinds", status: exitQuarantined},
 		{name: "microaggregate", masks: "microaggregate: {columns: [wage], k: 4}}, {" + coarse + ", other: group0}"},
 		{name: "rankswap", masks: "rankswap: {columns: [wage], p: 10%}}, {" + coarse + ", other: group0}", leaves: "wages"},
 		{name: "pseudonym", masks: noise + "}, {pseudonym: {columns: [kind], scope: kind, form: uuid}"},
 		{name: "pseudonym like", masks: noise + "}, {pseudonym: {columns: [kind], scope: kind, form: like}"},
-		{name: "recordswap", masks: noise + "}, {" + coarse + ", other: group0}}, {recordswap: {hierarchy: [kind], risk: [wage], rate: 0.5}"},
-		{name: "none is similar", masks: noise + "}, {recordswap: {hierarchy: [kind], risk: [wage], rate: 0.5, similar: [[wage]]}", status: exitUsage},
+		{name: "recordswap",
+			masks: noise + "}, {" + coarse + ", other: group0}}, {recordswap: {hierarchy: [kind], risk: [wage], rate: 0.5}"},
+		{name: "none is similar",
+			masks: noise + "}, {recordswap: {hierarchy: [kind], risk: [wage], rate: 0.5, similar: [[wage]]}", status: exitUsage},
 		{name: "suppress", masks: noise + "}, {suppress: {keys: [kind], k: 3}", leaves: "kinds"},
-		{name: "too much suppressed", masks: noise + "}, {suppress: {keys: [kind], k: 300, max_share: 5%}", status: exitUsage},
+		{name: "too much suppressed", masks: noise + "}, {suppress: {keys: [kind], k: 300, max_share: 5%}",
+			status: exitUsage},
 		{name: "k beyond", masks: noise + "}, {suppress: {keys: [kind], k: 401}", status: exitUsage},
-		{name: "refused", masks: noise + "}, {suppress: {keys: [kind], k: 2}", rule: "{min_k: 300}", leaves: "kinds", status: exitRefused},
+		{name: "refused", masks: noise + "}, {suppress: {keys: [kind], k: 2}", rule: "{min_k: 300}", leaves: "kinds",
+			status: exitRefused},
 	} {
 		pairs := [][2]string{{"csv", "csv"}, {"jsonl", "jsonl"}, {"parquet", "parquet"}, {"parquet", "arrow"}}
 		for i, pair := range pairs {
@@ -101,7 +117,8 @@ func TestCanaryOfMasks(t *testing.T) {
 				text := canaryConfig(pair[0], "in."+pair[0], c.rule)
 				text = strings.Replace(text, "kind: {role: other}", "kind: {role: key}", 1)
 				text = strings.Replace(text, "masks:\n  - noise: {columns: [wage], sd: 5000}", "masks: [{"+c.masks+"}]", 1)
-				text = strings.Replace(text, "sink: {"+pair[0]+": {path: out/release."+pair[0], "sink: {"+pair[1]+": {path: out/release."+pair[1], 1)
+				text = strings.Replace(text, "sink: {"+pair[0]+": {path: out/release."+pair[0],
+					"sink: {"+pair[1]+": {path: out/release."+pair[1], 1)
 				if err := os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -123,7 +140,8 @@ func TestCanaryOfMasks(t *testing.T) {
 						if c.leaves != "kinds" && bytes.Contains(data, []byte(canaryKind)) {
 							t.Errorf("%s holds a category that is recoded", name)
 						}
-					case name == "report.json" || name == "report.html" || name == "snapshots.jsonl": // confidential: extremes, parameters
+					// confidential: extremes, parameters
+					case name == "report.json" || name == "report.html" || name == "snapshots.jsonl":
 						checkCanaries(t, name, data, false)
 					default:
 						checkKinds(t, name, data)

@@ -85,7 +85,8 @@ func canaryInputs(t *testing.T, dir string) {
 	files := map[string][]byte{
 		"in.csv": csv.Bytes(), "in.jsonl": jsonl.Bytes(), "in.parquet": pq.Bytes(),
 		"broken.csv": []byte(brokenCSV), "broken.jsonl": []byte(brokenJSON), "broken.parquet": pqNaN.Bytes(),
-		"truncated.csv": append(csv.Bytes()[:csv.Len()/2:csv.Len()/2], `"`+canaryNote...), "truncated.jsonl": jsonl.Bytes()[:jsonl.Len()/2],
+		"truncated.csv":     append(csv.Bytes()[:csv.Len()/2:csv.Len()/2], `"`+canaryNote...),
+		"truncated.jsonl":   jsonl.Bytes()[:jsonl.Len()/2],
 		"truncated.parquet": pq.Bytes()[:pq.Len()/2],
 		// A fixed key: with a random key, about one run in fifty would by chance release a value
 		// equal to another record's original.
@@ -158,7 +159,8 @@ func TestCanary(t *testing.T) {
 				config: func(s string) string { return strings.Replace(s, "unlisted: drop", "unlisted: fail", 1) }},
 			{name: "table", input: "in." + format, rule: passes,
 				config: func(s string) string {
-					return regexp.MustCompile(`(?m)^sink: .*$`).ReplaceAllString(s, "sink: {iceberg: {path: out/table, compression: none}}")
+					return regexp.MustCompile(`(?m)^sink: .*$`).ReplaceAllString(s,
+						"sink: {iceberg: {path: out/table, compression: none}}")
 				}},
 		} {
 			if !takesPart(k, i, len(canaryFormats)) {
@@ -258,7 +260,8 @@ func checkFiles(t *testing.T, dir string) {
 			return err
 		}
 		// The confidential reports contain the extremes of the original column.
-		confidential := strings.HasPrefix(e.Name(), "report.") && !strings.Contains(e.Name(), "public") || e.Name() == "snapshots.jsonl"
+		confidential := strings.HasPrefix(e.Name(), "report.") && !strings.Contains(e.Name(), "public") ||
+			e.Name() == "snapshots.jsonl"
 		// The page for the board contains figures only.
 		checkCanaries(t, e.Name(), data, !confidential || e.Name() == "report.board.html")
 		if confidential || e.Name() == "quarantine.jsonl" || e.Name() == "lineage.ndjson" {
@@ -290,7 +293,8 @@ func checkCanaries(t *testing.T, where string, data []byte, values bool) {
 		var le, be [8]byte
 		binary.LittleEndian.PutUint64(le[:], math.Float64bits(x))
 		binary.BigEndian.PutUint64(be[:], math.Float64bits(x))
-		for _, enc := range [][]byte{[]byte(strconv.FormatFloat(x, 'f', 2, 64)), []byte(strconv.FormatFloat(x, 'g', -1, 64)), le[:], be[:]} {
+		for _, enc := range [][]byte{[]byte(strconv.FormatFloat(x, 'f', 2, 64)), []byte(strconv.FormatFloat(x, 'g', -1, 64)),
+			le[:], be[:]} {
 			if bytes.Contains(data, enc) {
 				t.Errorf("%s holds the original value of record %d", where, i+1)
 				return

@@ -43,7 +43,8 @@ assess: {replicates: 2}
 report: {json: out/report.json}
 map: {column: a, vary: {masks.0.microaggregate.k: {from: 3, to: 6, steps: 2}}}
 `
-	for name, data := range map[string][]byte{"in.csv": in.Bytes(), "pipeline.yaml": []byte(config), "k": []byte(keytest.Key(1).Text())} {
+	for name, data := range map[string][]byte{"in.csv": in.Bytes(), "pipeline.yaml": []byte(config),
+		"k": []byte(keytest.Key(1).Text())} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -12,9 +12,12 @@ import (
 // TestCanaryOfCategories: no category of a respondent appears in a map of categories, or in
 // messages about an intruder who recovers categories, with or without success.
 func TestCanaryOfCategories(t *testing.T) {
-	coarse := "recode: {columns: [kind], map: {" + canaryCategories(func(k int) string { return fmt.Sprintf(": group%d", k%3) }) + "}, other: group0}"
+	coarse := "recode: {columns: [kind], map: {" + canaryCategories(func(k int) string {
+		return fmt.Sprintf(": group%d", k%3)
+	}) + "}, other: group0}"
 	pram := func(keep string) string {
-		return "pram: {columns: [kind], categories: [" + canaryCategories(func(int) string { return "" }) + "], keep: " + keep + ", other: " + canaryKind + "0}"
+		return "pram: {columns: [kind], categories: [" + canaryCategories(func(int) string { return "" }) + "], keep: " +
+			keep + ", other: " + canaryKind + "0}"
 	}
 	for _, c := range []struct {
 		name, mask, vary string
@@ -31,7 +34,8 @@ func TestCanaryOfCategories(t *testing.T) {
 			canaryInputs(t, dir)
 			canaryKinds(t, dir)
 			text := canaryConfig("csv", "in.csv", "{max_entropy_lost: 1}, {max_changed: 1}")
-			text = strings.Replace(text, "masks:\n  - noise: {columns: [wage], sd: 5000}\n", "masks: [{noise: {columns: [wage], sd: 5000}}, {"+c.mask+"}]\n", 1)
+			text = strings.Replace(text, "masks:\n  - noise: {columns: [wage], sd: 5000}\n",
+				"masks: [{noise: {columns: [wage], sd: 5000}}, {"+c.mask+"}]\n", 1)
 			text = strings.Replace(text, "kind: {role: other}", "kind: {role: key}", 1)
 			text = strings.Replace(text, "assess: {", "assess: {intruder: {uniqueness: {}, inversion: true}, ", 1)
 			text += "map: {categories: [kind], vary: {" + c.vary + "}}\n"

@@ -18,7 +18,8 @@ func completeWords(cmd *cobra.Command) {
 			continue
 		}
 		// It fails for a flag that is not there, or is registered twice.
-		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		if err := cmd.RegisterFlagCompletionFunc(name,
+			cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 			panic("sdlfilter: " + err.Error())
 		}
 	}

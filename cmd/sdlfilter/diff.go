@@ -63,7 +63,8 @@ Exit status: 0 also if something has changed; 2 a report or a file cannot be use
 }
 
 // difference compares two reports, which end in .json, or two data files.
-func (s *state) difference(ctx context.Context, paths []string, format *sourceFlags, missing missingFlags) (*report.Difference, error) {
+func (s *state) difference(ctx context.Context, paths []string, format *sourceFlags, missing missingFlags) (
+	*report.Difference, error) {
 	declared, err := missing.declared()
 	if err != nil {
 		return nil, err
@@ -74,7 +75,10 @@ func (s *state) difference(ctx context.Context, paths []string, format *sourceFl
 	var reports [2]*report.Report
 	for i, path := range paths {
 		if reports[i], err = readReport(path); err != nil {
-			return nil, usageError{fmt.Errorf("%s: %w (diff takes the confidential reports of two releases, report.json, or two data files)", path, err)}
+			return nil,
+				usageError{
+					fmt.Errorf("%s: %w (diff takes the confidential reports of two releases, report.json, or two data files)", path,
+						err)}
 		}
 	}
 	return report.Compare(reports[0], reports[1]), nil
@@ -93,7 +97,8 @@ func readReport(path string) (*report.Report, error) {
 }
 
 // dataDifference compares two data files.
-func (s *state) dataDifference(ctx context.Context, paths []string, format *sourceFlags, missing map[string]*microdata.Missing) (*report.Difference, error) {
+func (s *state) dataDifference(ctx context.Context, paths []string, format *sourceFlags,
+	missing map[string]*microdata.Missing) (*report.Difference, error) {
 	watch := &pipeline.Progress{}
 	stop, err := s.watch(watch)
 	if err != nil {

@@ -12,7 +12,8 @@ func TestInitLooksAtATopic(t *testing.T) {
 	s := newStand(t)
 	s.persons(0, 100)
 	stdout, _ := s.run(exitDone, "init", "--brokers", s.broker, "in")
-	mustContain(t, stdout, "format: {json: {}}", "topics: [in]", "topic: in-masked", "all 100 records of the topic", "decimals: 2")
+	mustContain(t, stdout, "format: {json: {}}", "topics: [in]", "topic: in-masked", "all 100 records of the topic",
+		"decimals: 2")
 	s.file("drafted.yaml", stdout)
 	stdout, _ = s.run(exitDone, "validate", "drafted.yaml")
 	mustContain(t, stdout, "drafted.yaml: valid")

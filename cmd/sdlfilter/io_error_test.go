@@ -15,8 +15,8 @@ import (
 // ioErrors is how many disks fail: go test -run IOError -io-errors 60.
 var ioErrors = flag.Int("io-errors", 12, "how many disks fail below a file system")
 
-// disk is an ext4 on a loop device whose file lies in a folder with too little room: what does not fit there is an I/O error of the device, which
-// the file system learns late, when it writes back what it has taken.
+// disk is an ext4 on a loop device whose file lies in a folder with too little room: what does not fit there is an I/O
+// error of the device, which the file system learns late, when it writes back what it has taken.
 type disk struct {
 	t          *testing.T
 	dir        string
@@ -73,8 +73,9 @@ func (d *disk) mended() {
 	}
 }
 
-// Disks fail below the file system at every stage of a run. With status 0 the release and its report are there, also after the file system was
-// mounted anew; with 1 there is no release, with 5 one without its report; and once the disk has room the same run gives the same release.
+// Disks fail below the file system at every stage of a run. With status 0 the release and its report are there, also
+// after the file system was mounted anew; with 1 there is no release, with 5 one without its report; and once the disk
+// has room the same run gives the same release.
 func TestIOErrorBelowTheFileSystem(t *testing.T) {
 	if os.Getuid() != 0 || testing.Short() {
 		t.Skip("mounts loop devices")
@@ -96,7 +97,8 @@ func TestIOErrorBelowTheFileSystem(t *testing.T) {
 	for n := range *ioErrors {
 		room := 600 + n*3400 / *ioErrors
 		d := newDisk(t, room)
-		if err := os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte(strings.NewReplacer("out/", d.root+"/", "ledger: releases\n", "").Replace(string(text))), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "pipeline.yaml"),
+			[]byte(strings.NewReplacer("out/", d.root+"/", "ledger: releases\n", "").Replace(string(text))), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		run := func() (int, string) {
@@ -114,13 +116,16 @@ func TestIOErrorBelowTheFileSystem(t *testing.T) {
 		there := func(when string) (released bool) {
 			got, err := os.ReadFile(filepath.Join(d.root, "release.csv"))
 			_, unreported := os.Stat(filepath.Join(d.root, "report.json"))
-			what := fmt.Sprintf("%d KB, %s: status %d, a release of %d bytes (%v), a report (%v)\n%s", room, when, status, len(got), err, unreported, words)
+			what := fmt.Sprintf("%d KB, %s: status %d, a release of %d bytes (%v), a report (%v)\n%s", room, when, status,
+				len(got), err, unreported, words)
 			switch {
 			case err == nil && string(got) != string(release):
 				t.Errorf("%sthe release is not whole", what)
-			case err != nil && !errors.Is(err, fs.ErrNotExist) && when != "at once": // a file system with errors may not let itself be read
+			// a file system with errors may not let itself be read
+			case err != nil && !errors.Is(err, fs.ErrNotExist) && when != "at once":
 				t.Error(what)
-			case status == 0 && (err != nil || unreported != nil), status == exitFailed && err == nil, status == exitUnreported && err != nil:
+			case status == 0 && (err != nil || unreported != nil), status == exitFailed && err == nil,
+				status == exitUnreported && err != nil:
 				t.Error(what)
 			case status != 0 && status != exitFailed && status != exitUnreported:
 				t.Error(what)

@@ -69,11 +69,11 @@ report: {json: out/report.json, html: out/report.html}
 	}
 }
 
-// TestKilledAtAnyMoment kills a run with SIGKILL at 50 random moments, and at a few with formats whose files are written when all
-// records are known. A file that has its final name is always the whole file: runs with one key are
-// identical to the byte, so the release is compared with that of an undisturbed
-// run, and the ledger has what has its final name. The next run succeeds over what is left behind. Every third run is
-// killed as soon as it has entered its release, and another third as soon as this has its name.
+// TestKilledAtAnyMoment kills a run with SIGKILL at 50 random moments, and at a few with formats whose files are
+// written when all records are known. A file that has its final name is always the whole file: runs with one key are
+// identical to the byte, so the release is compared with that of an undisturbed run, and the ledger has what has its
+// final name. The next run succeeds over what is left behind. Every third run is killed as soon as it has entered its
+// release, and another third as soon as this has its name.
 func TestKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs the program about 100 times")
@@ -81,7 +81,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	for _, c := range []struct {
 		format, name string
 		runs         int
-	}{{"csv", "release.csv", 50}, {"spss", "release.sav", 8}, {"spss", "release.zsav", 8}, {"stata", "release.dta", 8}, {"xlsx", "release.xlsx", 8}} {
+	}{{"csv", "release.csv", 50}, {"spss", "release.sav", 8}, {"spss", "release.zsav", 8}, {"stata", "release.dta", 8},
+		{"xlsx", "release.xlsx", 8}} {
 		t.Run(c.name, func(t *testing.T) { killed(t, c.format, c.name, c.runs) })
 	}
 }
@@ -94,7 +95,8 @@ func killed(t *testing.T, format, name string, runs int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = bytes.Replace(text, []byte("sink: {csv: {path: out/release.csv}}"), []byte("sink: {"+format+": {path: out/"+name+"}}"), 1)
+	text = bytes.Replace(text, []byte("sink: {csv: {path: out/release.csv}}"),
+		[]byte("sink: {"+format+": {path: out/"+name+"}}"), 1)
 	if err := os.WriteFile(config, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +164,8 @@ func killed(t *testing.T, format, name string, runs int) {
 		t.Errorf("only %d of %d runs were killed before they ended: the test shows little", ended, runs)
 	}
 	if runs >= 50 && between == 0 {
-		t.Error("no run was killed between the entry of its release and that of its outcome: the test shows little of the ledger")
+		t.Error(
+			"no run was killed between the entry of its release and that of its outcome: the test shows little of the ledger")
 	}
 	if out, err := command().CombinedOutput(); err != nil {
 		t.Fatalf("the run after: %v\n%s", err, out)
@@ -230,13 +233,16 @@ func checkWhole(t *testing.T, dir, name string, want []byte) {
 // TestSignalPublishesNothing interrupts a run: no file remains, it says so without a stack trace,
 // and exits with 128 plus the signal's number.
 func TestSignalPublishesNothing(t *testing.T) {
-	for name, end := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM, "SIGQUIT": syscall.SIGQUIT, "SIGABRT": syscall.SIGABRT} {
+	for name, end := range map[string]syscall.Signal{"SIGINT": syscall.SIGINT, "SIGTERM": syscall.SIGTERM,
+		"SIGQUIT": syscall.SIGQUIT, "SIGABRT": syscall.SIGABRT} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			killPipeline(t, dir)
 			status, stderr := interrupted(t, dir, end)
-			if status != exitSignal+int(end) || !strings.HasSuffix(stderr, "\nsdlfilter: ended by "+name+": nothing was published\n") || strings.Contains(stderr, "goroutine") {
+			if status != exitSignal+int(end) ||
+				!strings.HasSuffix(stderr, "\nsdlfilter: ended by "+name+": nothing was published\n") ||
+				strings.Contains(stderr, "goroutine") {
 				t.Errorf("exit status %d\n%s", status, stderr)
 			}
 			if entries, err := os.ReadDir(filepath.Join(dir, "out")); err == nil && len(entries) > 0 {

@@ -12,8 +12,9 @@ import (
 	"testing"
 )
 
-// TestLabelledFilesCanary releases files of SPSS, Stata and SAS that say more than leaves: "canary" is in their file labels, notes, names of
-// tables, identifiers, labels of variables and labels of codes that no record has. It is in no output, of whatever format.
+// TestLabelledFilesCanary releases files of SPSS, Stata and SAS that say more than leaves: "canary" is in their file
+// labels, notes, names of tables, identifiers, labels of variables and labels of codes that no record has. It is in no
+// output, of whatever format.
 func TestLabelledFilesCanary(t *testing.T) {
 	const config = `version: 1
 name: labelled
@@ -33,10 +34,12 @@ report: {json: out/report.json, html: out/report.html, board: out/report.board.h
 `
 	sinks := []string{
 		"spss: {path: out/r.sav, compression: none}", "stata: {path: out/r.dta}", "xlsx: {path: out/r.xlsx}",
-		"csv: {path: out/r.csv, codebook: out/book.csv}", "parquet: {path: out/r.parquet, compression: none}", "jsonl: {path: out/r.jsonl}",
+		"csv: {path: out/r.csv, codebook: out/book.csv}", "parquet: {path: out/r.parquet, compression: none}",
+		"jsonl: {path: out/r.jsonl}",
 	}
 	k := 0
-	for _, in := range []struct{ program, file string }{{"spss", "made.sav"}, {"spss", "made.zsav"}, {"stata", "made.dta"}, {"sas", "made5.xpt"}} {
+	for _, in := range []struct{ program, file string }{{"spss", "made.sav"}, {"spss", "made.zsav"}, {"stata", "made.dta"},
+		{"sas", "made5.xpt"}} {
 		for i, sink := range sinks {
 			if k++; !takesPart(k, i, len(sinks)) && in.file != "made.sav" {
 				continue

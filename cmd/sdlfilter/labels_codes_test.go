@@ -16,8 +16,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
 )
 
-// labelledFile writes n records of two labelled columns, q with codes 1 to 8 and 99, s with a to e, of which 8 and e are each in
-// one record, and code 7 and d are rare. The label of code c of column v says "label-v-c.". income has the record's number times 10.
+// labelledFile writes n records of two labelled columns, q with codes 1 to 8 and 99, s with a to e, of which 8 and e
+// are each in one record, and code 7 and d are rare. The label of code c of column v says "label-v-c.". income has the
+// record's number times 10.
 func labelledFile(t *testing.T, kind readstat.Kind, path string, n int) {
 	t.Helper()
 	var q, income, id readstat.Column
@@ -33,23 +34,29 @@ func labelledFile(t *testing.T, kind readstat.Kind, path string, n int) {
 		case i%31 == 3:
 			code = 99
 		}
-		q.Numbers, income.Numbers, id.Numbers = append(q.Numbers, code), append(income.Numbers, float64(1000+10*i)), append(id.Numbers, float64(i))
+		q.Numbers, income.Numbers, id.Numbers = append(q.Numbers, code), append(income.Numbers, float64(1000+10*i)),
+			append(id.Numbers, float64(i))
 		s.Bytes = append(append(s.Bytes, text...), 0)
 		s.Offsets = append(s.Offsets, uint32(len(s.Bytes)))
 	}
 	q.States, income.States, id.States = make([]byte, n), make([]byte, n), make([]byte, n)
 	format := map[readstat.Kind]string{readstat.SAV: "F8.2", readstat.DTA: "%9.0g"}[kind]
 	number := func(i int, name string) readstat.Variable {
-		return readstat.Variable{Index: i, Name: name, Type: readstat.Double, Format: format, Set: name, Label: "variable-" + name + "."}
+		return readstat.Variable{Index: i, Name: name, Type: readstat.Double, Format: format, Set: name,
+			Label: "variable-" + name + "."}
 	}
-	columns := []readstat.Out{{Variable: number(0, "id")}, {Variable: number(1, "q")}, {Variable: readstat.Variable{Index: 2, Name: "s", Type: readstat.String, Width: 4, Set: "s"}}, {Variable: number(3, "income")}}
+	columns := []readstat.Out{{Variable: number(0, "id")}, {Variable: number(1, "q")},
+		{Variable: readstat.Variable{Index: 2, Name: "s", Type: readstat.String, Width: 4, Set: "s"}},
+		{Variable: number(3, "income")}}
 	for _, code := range []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 99} {
-		columns[1].Labels = append(columns[1].Labels, readstat.Label{Number: float64(code), Label: fmt.Sprintf("label-q-%d.", code)})
+		columns[1].Labels = append(columns[1].Labels,
+			readstat.Label{Number: float64(code), Label: fmt.Sprintf("label-q-%d.", code)})
 	}
 	if kind == readstat.SAV {
 		columns[1].Missing = []readstat.Range{{From: 99, To: 99}}
 		for _, code := range []string{"a", "b", "c", "d", "e", "f"} {
-			columns[2].Labels = append(columns[2].Labels, readstat.Label{IsText: true, Text: code, Label: "label-s-" + code + "."})
+			columns[2].Labels = append(columns[2].Labels,
+				readstat.Label{IsText: true, Text: code, Label: "label-s-" + code + "."})
 		}
 	}
 	var file bytes.Buffer
@@ -69,8 +76,8 @@ func labelledFile(t *testing.T, kind readstat.Kind, path string, n int) {
 	}
 }
 
-// TestLabelsOfReleasedCodes: whatever masks do, and in whatever format, a release, its reports and all that a run prints have the
-// labels of codes that released records have and that still mean the same, and no others.
+// TestLabelsOfReleasedCodes: whatever masks do, and in whatever format, a release, its reports and all that a run
+// prints have the labels of codes that released records have and that still mean the same, and no others.
 func TestLabelsOfReleasedCodes(t *testing.T) {
 	const config = `version: 1
 name: labelled
@@ -94,8 +101,10 @@ report: {json: out/report.json, html: out/report.html, board: out/board.html, xl
 `
 	all := []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "99"}
 	sinks := []string{
-		"csv: {path: out/r.csv, codebook: out/book.csv}", "spss: {path: out/r.sav, compression: none}", "spss: {path: out/r.zsav}", "stata: {path: out/r.dta}",
-		"stata: {path: out/r.dta, version: 117}", "xlsx: {path: out/r.xlsx}", "parquet: {path: out/r.parquet, compression: none}", "jsonl: {path: out/r.jsonl}",
+		"csv: {path: out/r.csv, codebook: out/book.csv}", "spss: {path: out/r.sav, compression: none}",
+		"spss: {path: out/r.zsav}", "stata: {path: out/r.dta}",
+		"stata: {path: out/r.dta, version: 117}", "xlsx: {path: out/r.xlsx}",
+		"parquet: {path: out/r.parquet, compression: none}", "jsonl: {path: out/r.jsonl}",
 	}
 	tests := []struct {
 		name, masks, missing string
@@ -103,9 +112,14 @@ report: {json: out/report.json, html: out/report.html, board: out/board.html, xl
 		shuffled, withheld   bool
 	}{
 		{name: "nothing"},
-		{name: "recode", masks: "  - recode: {columns: [q], map: {\"1\": \"1\", \"2\": \"2\", \"3\": \"3\", \"4\": \"4\", \"5\": \"4\", \"6\": \"4\", \"7\": \"1\", \"8\": \"8\"}}", changed: []string{"1", "4"}},
-		{name: "quarantine", masks: "  - recode: {columns: [q], map: {\"1\": \"1\", \"2\": \"3\", \"3\": \"3\"}}", changed: []string{"3"}},
-		{name: "pram", masks: "  - pram: {columns: [q], keep: 0.8, categories: [\"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", \"8\"]}"},
+		{
+			name:  "recode",
+			masks: "  - recode: {columns: [q], map: {\"1\": \"1\", \"2\": \"2\", \"3\": \"3\", \"4\": \"4\", \"5\": \"4\", \"6\": \"4\", \"7\": \"1\", \"8\": \"8\"}}", changed: []string{"1", "4"}},
+		{name: "quarantine", masks: "  - recode: {columns: [q], map: {\"1\": \"1\", \"2\": \"3\", \"3\": \"3\"}}",
+			changed: []string{"3"}},
+		{
+			name:  "pram",
+			masks: "  - pram: {columns: [q], keep: 0.8, categories: [\"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", \"8\"]}"},
 		{name: "topcode", masks: "  - topcode: {columns: [q], upper: 5}", changed: []string{"5"}},
 		{name: "sample", masks: "  - sample: {rate: 0.2}"},
 		{name: "suppress", masks: "  - suppress: {keys: [q, s], k: 12, max_share: 1}"},
@@ -166,7 +180,8 @@ report: {json: out/report.json, html: out/report.html, board: out/board.html, xl
 						}
 					}
 					for _, path := range []string{"report.public.json", "report.public.html"} {
-						if text, err := os.ReadFile(filepath.Join(dir, "out", path)); err == nil && bytes.Contains(text, []byte("label-")) {
+						if text, err := os.ReadFile(filepath.Join(dir, "out", path)); err == nil &&
+							bytes.Contains(text, []byte("label-")) {
 							t.Errorf("%s: %s has labels of a release that there is not", name, path)
 						}
 					}
@@ -183,7 +198,8 @@ report: {json: out/report.json, html: out/report.html, board: out/board.html, xl
 				}
 				check := func(column, code string, changed bool) {
 					has := bytes.Contains(said.Bytes(), []byte("label-"+column+"-"+code+"."))
-					should := released[column][code] && !changed && !strings.HasPrefix(sink, "jsonl") && (column == "q" || in.program == "spss")
+					should := released[column][code] && !changed && !strings.HasPrefix(sink, "jsonl") &&
+						(column == "q" || in.program == "spss")
 					if column == "s" && strings.HasPrefix(sink, "stata") { // whose texts have no labels
 						should = false
 					}
@@ -212,7 +228,8 @@ report: {json: out/report.json, html: out/report.html, board: out/board.html, xl
 	}
 }
 
-// Of a folder of files, a release of files has in each the labels of its own codes, and one of a single file those of all.
+// Of a folder of files, a release of files has in each the labels of its own codes, and one of a single file those of
+// all.
 func TestLabelsOfFolders(t *testing.T) {
 	dir := t.TempDir()
 	if program(t, dir, "keygen", "--out", "k").Run() != nil {
@@ -227,11 +244,13 @@ func TestLabelsOfFolders(t *testing.T) {
 		sink  string
 		files map[string]string // the greatest code below 9 that each has a label of
 	}{
-		{"parquet: {path: out/r/, compression: none}", map[string]string{"r/part-00000.parquet": "7", "r/part-00001.parquet": "8"}},
+		{"parquet: {path: out/r/, compression: none}",
+			map[string]string{"r/part-00000.parquet": "7", "r/part-00001.parquet": "8"}},
 		{"spss: {path: out/r.sav, compression: none}", map[string]string{"r.sav": "8"}},
 		{"csv: {path: out/c/, codebook: out/book.csv}", map[string]string{"book.csv": "8"}},
 	} {
-		config := "version: 1\nname: p\nkey: {file: k}\nsource: {spss: {path: in/}}\ncolumns:\n  q: {role: other}\n  s: {role: other}\nunlisted: drop\nsink: {" + c.sink + "}\n"
+		config :=
+			"version: 1\nname: p\nkey: {file: k}\nsource: {spss: {path: in/}}\ncolumns:\n  q: {role: other}\n  s: {role: other}\nunlisted: drop\nsink: {" + c.sink + "}\n"
 		if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -318,13 +337,17 @@ func TestLabelOfAMap(t *testing.T) {
 		sink  string
 		shows bool
 	}{
-		{"spss: {path: r.sav, labels: [variables]}", true}, {"spss: {path: r.sav}", false}, {"stata: {path: r.dta, labels: [variables]}", true},
+		{"spss: {path: r.sav, labels: [variables]}", true}, {"spss: {path: r.sav}", false},
+		{"stata: {path: r.dta, labels: [variables]}", true},
 		{"xlsx: {path: r.xlsx, labels: [values, variables]}", true}, {"xlsx: {path: r.xlsx, labels: []}", false},
 		{"parquet: {path: r.parquet, labels: [variables]}", true}, {"parquet: {path: r.parquet}", false},
-		{"csv: {path: r.csv, codebook: b.csv, labels: [variables]}", true}, {"csv: {path: r.csv}", false}, {"jsonl: {path: r.jsonl}", false},
+		{"csv: {path: r.csv, codebook: b.csv, labels: [variables]}", true}, {"csv: {path: r.csv}", false},
+		{"jsonl: {path: r.jsonl}", false},
 	} {
-		config := "version: 1\nname: p\nkey: {file: k}\nsource: {spss: {path: in.sav}}\ncolumns:\n  income: {role: sensitive}\nunlisted: drop\n" +
-			"masks:\n  - noise: {columns: [income], sd: 50}\nsink: {" + c.sink + "}\nmap: {vary: {masks.0.noise.sd: {from: 10, to: 50, steps: 2}}}\n"
+		config :=
+			"version: 1\nname: p\nkey: {file: k}\nsource: {spss: {path: in.sav}}\ncolumns:\n  income: {role: sensitive}\nunlisted: drop\n" +
+				"masks:\n  - noise: {columns: [income], sd: 50}\nsink: {" + c.sink +
+				"}\nmap: {vary: {masks.0.noise.sd: {from: 10, to: 50, steps: 2}}}\n"
 		if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -338,7 +361,8 @@ func TestLabelOfAMap(t *testing.T) {
 		var said bytes.Buffer
 		said.Write(printed)
 		contents(t, &said, filepath.Join(dir, "m"))
-		if bytes.Contains(said.Bytes(), []byte("variable-income.")) != c.shows || bytes.Contains(said.Bytes(), []byte("label-")) {
+		if bytes.Contains(said.Bytes(), []byte("variable-income.")) != c.shows ||
+			bytes.Contains(said.Bytes(), []byte("label-")) {
 			t.Errorf("%s: the label is shown: %v", c.sink, !c.shows)
 		}
 	}

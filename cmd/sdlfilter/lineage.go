@@ -10,9 +10,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/lineage"
 )
 
-// recorded makes a release, and sends the events of its lineage where the configuration wants them. The last one is sent
-// whatever ends the run, when it is decided what was published.
-func (s *state) recorded(ctx context.Context, p *config.Pipeline, release func() (*account.Result, error)) (result *account.Result, err error) {
+// recorded makes a release, and sends the events of its lineage where the configuration wants them. The last one is
+// sent whatever ends the run, when it is decided what was published.
+func (s *state) recorded(ctx context.Context, p *config.Pipeline, release func() (*account.Result, error)) (
+	result *account.Result, err error) {
 	events := lineage.Start(p, version(), s.logger())
 	defer func() { events.End(endingOf(ctx, result, err)) }()
 	return release()

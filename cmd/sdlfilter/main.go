@@ -26,12 +26,14 @@ import (
 // Exit statuses, fixed by the program's contract.
 const (
 	exitDone        = 0
-	exitFailed      = 1   // failed at run time, nothing published
-	exitUsage       = 2   // the command line or the configuration is wrong
-	exitQuarantined = 3   // done, but some records are in quarantine
-	exitRefused     = 4   // the gate refused the release, the output is withheld
-	exitUnreported  = 5   // published, but the report, or something else that belongs to the release, is not; or perhaps published, as the words say
-	exitSignal      = 128 // plus the signal's number
+	exitFailed      = 1 // failed at run time, nothing published
+	exitUsage       = 2 // the command line or the configuration is wrong
+	exitQuarantined = 3 // done, but some records are in quarantine
+	exitRefused     = 4 // the gate refused the release, the output is withheld
+	// published, but the report, or something else that belongs to the release, is not; or perhaps published, as the words
+	// say
+	exitUnreported = 5
+	exitSignal     = 128 // plus the signal's number
 )
 
 func main() {
@@ -64,7 +66,8 @@ func execute(args []string) (status int) {
 	)
 	switch signalled := errors.As(context.Cause(ctx), &ended); {
 	case err == nil && signalled && state.cut:
-		fmt.Fprintf(os.Stderr, "sdlfilter: %v before the end: what was read until then is released, and the next run goes on from there\n", ended)
+		fmt.Fprintf(os.Stderr,
+			"sdlfilter: %v before the end: what was read until then is released, and the next run goes on from there\n", ended)
 		return exitSignal + int(ended.signal)
 	case err == nil:
 		return state.status // a signal that came too late has changed nothing

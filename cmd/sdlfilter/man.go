@@ -25,7 +25,9 @@ func manCommand(root *cobra.Command) *cobra.Command {
 			// The pages of a version are the same whenever they are written.
 			date := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 			root.DisableAutoGenTag = true
-			return doc.GenManTree(root, &doc.GenManHeader{Title: "SDLFILTER", Section: "1", Source: "sdlfilter " + version(), Manual: "sdlfilter", Date: &date}, args[0])
+			return doc.GenManTree(root,
+				&doc.GenManHeader{Title: "SDLFILTER", Section: "1", Source: "sdlfilter " + version(), Manual: "sdlfilter",
+					Date: &date}, args[0])
 		},
 	}
 }

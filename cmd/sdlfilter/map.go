@@ -74,9 +74,11 @@ The map is confidential: R tells what original values are like.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&o.out, "out", "o", "", "a folder for map.json, map.csv, map.svg, map.png and map.html, readable by their owner alone; without it a table goes to stdout")
+	flags.StringVarP(&o.out, "out", "o", "",
+		"a folder for map.json, map.csv, map.svg, map.png and map.html, readable by their owner alone; without it a table goes to stdout")
 	flags.BoolVar(&o.asJSON, "json", false, "the map as JSON on stdout")
-	flags.StringVar(&o.apply, "apply", "", "write the recommended parameters into the configuration, or into another file: --apply=FILE, - for stdout")
+	flags.StringVar(&o.apply, "apply", "",
+		"write the recommended parameters into the configuration, or into another file: --apply=FILE, - for stdout")
 	flags.Lookup("apply").NoOptDefVal = inPlace
 	flags.BoolVar(&o.dryRun, "dry-run", false, "with --apply: print the configuration that would be written")
 	o.analytic.add(flags)
@@ -146,11 +148,12 @@ func (s *state) makeMap(cmd *cobra.Command, path string, o *mapOptions) error {
 
 // madeMap is a map of records or of tables, with what the command does with either.
 type madeMap struct {
-	files   []mapFile                      // of the folder, beside map.json
-	json    func(io.Writer) error          // writes it whole
-	summary func(to *os.File) error        // writes it for people
-	applied func() ([]byte, string, error) // the configuration's text with what is recommended, and that in words; nil: nothing is
-	reason  string                         // why nothing is recommended
+	files   []mapFile               // of the folder, beside map.json
+	json    func(io.Writer) error   // writes it whole
+	summary func(to *os.File) error // writes it for people
+	// the configuration's text with what is recommended, and that in words; nil: nothing is
+	applied func() ([]byte, string, error)
+	reason  string // why nothing is recommended
 }
 
 // mapFile is a file of a map's folder.
@@ -211,7 +214,9 @@ func (o *mapOptions) check(path string, set bool) error {
 	case o.out == "-":
 		return usageError{errors.New("--out names a folder; the map goes to stdout without it")}
 	case o.apply != "" && set:
-		return usageError{errors.New("--apply keeps the configuration's text, which --set would not be in: write the setting into the file, or map without --apply")}
+		return usageError{
+			errors.New(
+				"--apply keeps the configuration's text, which --set would not be in: write the setting into the file, or map without --apply")}
 	}
 	if info, err := os.Stat(o.out); o.out != "" && err == nil && !info.IsDir() {
 		return usageError{fmt.Errorf("--out names a folder, and %s is a file", o.out)}

@@ -30,7 +30,8 @@ func (a *analyticFlags) add(flags *pflag.FlagSet) {
 	flags.Float64Var(&a.distance, "mean-distance", 0, "analytic: how far off the mean the target lies, eq. 1")
 	flags.Float64Var(&a.square, "mean-square", 0, "analytic: the mean of (x-mean)² over the sample, eq. 3")
 	flags.Float64Var(&a.p, "percentile", 0, "analytic: a percentile as a share, 0.99, eq. 8")
-	flags.Float64Var(&a.extreme, "extreme", 0, "analytic: how far off the mean the extreme lies, eq. 9; without it the expected one, eq. 10")
+	flags.Float64Var(&a.extreme, "extreme", 0,
+		"analytic: how far off the mean the extreme lies, eq. 9; without it the expected one, eq. 10")
 	flags.Float64Var(&a.from, "from", 0, "analytic: least λ²/σ² of the grid")
 	flags.Float64Var(&a.to, "to", 1, "analytic: greatest λ²/σ²")
 	flags.IntVar(&a.steps, "steps", 21, "analytic: points of the grid, equal steps of the variance")
@@ -61,9 +62,12 @@ func (a *analyticFlags) print(asJSON bool) error {
 // analyticTable writes a row for each λ²/σ² and a column for each equation.
 func analyticTable(m *rumap.AnalyticMap) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "R-U map of additive noise by closed forms (Duncan, Keller-McNulty and Stokes 2004), n = %d, SD = %s\n",
+	fmt.Fprintf(&b,
+		"R-U map of additive noise by closed forms (Duncan, Keller-McNulty and Stokes 2004), n = %d, SD = %s\n",
 		m.Parameters.N, number(m.Parameters.SD))
-	fmt.Fprintf(&b, "U0 = n/SD^2 = %s; from noise variance %s on, the mean serves a snooper better than the linked record\n\n", number(float64(m.U0)), number(float64(m.SwitchOver)))
+	fmt.Fprintf(&b,
+		"U0 = n/SD^2 = %s; from noise variance %s on, the mean serves a snooper better than the linked record\n\n",
+		number(float64(m.U0)), number(float64(m.SwitchOver)))
 	header := []string{"var/SD^2", "noise sd", "U", "efficiency"}
 	for i, c := range m.Curves {
 		header = append(header, fmt.Sprintf("R(%d)", c.Equation))
@@ -79,7 +83,8 @@ func analyticTable(m *rumap.AnalyticMap) string {
 	}
 	row(header)
 	for i := range m.Ratios {
-		cells := []string{number(float64(m.Ratios[i])), number(math.Sqrt(float64(m.Variance[i]))), number(float64(m.U[i])), number(float64(m.Efficiency[i]))}
+		cells := []string{number(float64(m.Ratios[i])), number(math.Sqrt(float64(m.Variance[i]))), number(float64(m.U[i])),
+			number(float64(m.Efficiency[i]))}
 		for _, c := range m.Curves {
 			cells = append(cells, number(float64(c.R[i])))
 		}

@@ -27,12 +27,16 @@ func TestMapCanary(t *testing.T) {
 				change: func(s string) string { return strings.Replace(s, "by: [kind]", "search: true", 1) }},
 			{name: "swap", input: "in." + format, rule: "{column: wage, min_efficiency: 0.1}",
 				change: func(s string) string {
-					return strings.NewReplacer("noise: {columns: [wage], sd: 5000}", "swap: {keys: [kind], attribute: note, columns: [wage], rate: 0.5, policy: random}",
-						"noise.sd: {from: 1000, to: 9000", "swap.rate: {from: 0.1, to: 0.9", "assess: {", "assess: {intruder: {inversion: false}, ", "kind: {role: other}", "kind: {role: key}\n  note: {role: key}").Replace(s)
+					return strings.NewReplacer("noise: {columns: [wage], sd: 5000}",
+						"swap: {keys: [kind], attribute: note, columns: [wage], rate: 0.5, policy: random}",
+						"noise.sd: {from: 1000, to: 9000", "swap.rate: {from: 0.1, to: 0.9", "assess: {",
+						"assess: {intruder: {inversion: false}, ", "kind: {role: other}",
+						"kind: {role: key}\n  note: {role: key}").Replace(s)
 				}},
 			{name: "losses", input: "in." + format, rule: admits,
 				change: func(s string) string {
-					return strings.NewReplacer("wage: {role: sensitive", "wage: {role: key", "assess: {", "assess: {intruder: {utility: {propensity: true}}, ").Replace(s)
+					return strings.NewReplacer("wage: {role: sensitive", "wage: {role: key", "assess: {",
+						"assess: {intruder: {utility: {propensity: true}}, ").Replace(s)
 				}},
 			{name: "truncated", input: "truncated." + format, rule: admits, status: -1},
 			{name: "missing column", input: "in." + format, rule: admits, status: exitUsage,
@@ -78,7 +82,8 @@ func TestMapCanaryOfGroups(t *testing.T) {
 	dir := t.TempDir()
 	canaryInputs(t, dir)
 	for name, by := range map[string]string{"groups": "note", "too many groups": "note, wide"} {
-		text := strings.Replace(canaryConfig("csv", "in.csv", "{column: wage, min_rmse: 2000, knowledge: index}"), "kind: {role: other}", "kind: {role: other}\n  note: {role: other}", 1) +
+		text := strings.Replace(canaryConfig("csv", "in.csv", "{column: wage, min_rmse: 2000, knowledge: index}"),
+			"kind: {role: other}", "kind: {role: other}\n  note: {role: other}", 1) +
 			"map: {vary: {masks.0.noise.sd: {from: 1000, to: 9000, steps: 3}}, by: [" + by + "]}\n"
 		status := exitDone
 		if name != "groups" {

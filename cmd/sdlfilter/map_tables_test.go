@@ -24,20 +24,26 @@ func TestTableMapCanary(t *testing.T) {
 		status                 int
 	}{
 		{name: "values", source: "csv: {path: in.csv}", settings: gate + "map: {table: turnover}\n"},
-		{name: "counts", source: "csv: {path: in.csv}", settings: gate + "key: {file: key}\nidentity: [firm]\nmap: {table: firms}\n"},
+		{name: "counts", source: "csv: {path: in.csv}",
+			settings: gate + "key: {file: key}\nidentity: [firm]\nmap: {table: firms}\n"},
 		{name: "not said of which", source: "csv: {path: in.csv}", settings: gate, status: exitUsage},
-		{name: "nothing is recommended", source: "csv: {path: in.csv}", settings: "map: {table: firms}\n", status: exitRefused},
+		{name: "nothing is recommended", source: "csv: {path: in.csv}", settings: "map: {table: firms}\n",
+			status: exitRefused},
 		{name: "broken", source: "csv: {path: broken.csv}", settings: gate + "map: {table: firms}\n", status: exitUsage},
-		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}", settings: "unknown: drop\n" + gate + "map: {table: turnover}\n"},
-		{name: "too large", source: "csv: {path: in.csv}", settings: gate + "map: {table: firms}\n", change: []string{"value: turnover", "value: turnover, decimals: 9"}, status: exitUsage},
+		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}",
+			settings: "unknown: drop\n" + gate + "map: {table: turnover}\n"},
+		{name: "too large", source: "csv: {path: in.csv}", settings: gate + "map: {table: firms}\n",
+			change: []string{"value: turnover", "value: turnover, decimals: 9"}, status: exitUsage},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			config := strings.NewReplacer(c.change...).Replace(fmt.Sprintf(canaryTables, c.source, "suppress: {}", "csv: {path: out/tables.csv}")) + c.settings
+			config := strings.NewReplacer(c.change...).Replace(
+				fmt.Sprintf(canaryTables, c.source, "suppress: {}", "csv: {path: out/tables.csv}")) + c.settings
 			broken := strings.Replace(text, "trade", "Canarycode", 1)
 			broken = strings.Replace(broken, "\n", "\nCanaryfirm0,south,farms,73184Canarybad\n", 1)
-			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "tables.yaml": config, "key": canaryTableKey + "\n"} {
+			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "tables.yaml": config,
+				"key": canaryTableKey + "\n"} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -100,7 +106,8 @@ func TestTableMapOfStandardInput(t *testing.T) {
 	printed, err := cmd.Output()
 	checkStatus(t, err, 0, printed)
 	m := new(tabling.Mapped)
-	if err := json.Unmarshal(printed, m); err != nil || m.Schema != tabling.MapSchema || len(m.Points) != 2 || !m.Points[0].Configured || !slices.Equal(m.Tables, []string{"firms"}) {
+	if err := json.Unmarshal(printed, m); err != nil || m.Schema != tabling.MapSchema || len(m.Points) != 2 ||
+		!m.Points[0].Configured || !slices.Equal(m.Tables, []string{"firms"}) {
 		t.Fatalf("%v: %s", err, printed)
 	}
 	cmd = program(t, dir, "map", "--apply", "--dry-run", "-")

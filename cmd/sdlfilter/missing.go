@@ -19,7 +19,8 @@ import (
 type missingFlags []string
 
 func (m *missingFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar((*[]string)(m), "missing", nil, "values of a column that mean that there is none, COLUMN=CODE,FROM..TO; may be repeated")
+	flags.StringArrayVar((*[]string)(m), "missing", nil,
+		"values of a column that mean that there is none, COLUMN=CODE,FROM..TO; may be repeated")
 }
 
 // declared returns the declarations by column.
@@ -52,8 +53,8 @@ func (m missingFlags) declared() (map[string]*microdata.Missing, error) {
 	return list, nil
 }
 
-// propose says on standard error which values of a source look like codes for missing values, in columns without declared
-// ones. A source that can be read only once is left alone.
+// propose says on standard error which values of a source look like codes for missing values, in columns without
+// declared ones. A source that can be read only once is left alone.
 func propose(ctx context.Context, source connectors.SourceConfig, declared func(column string) bool) error {
 	src, err := source.Open(ctx)
 	if err != nil {

@@ -21,7 +21,8 @@ func TestObjectsReal(t *testing.T) {
 	}{
 		{"s3://release/whole", url, objecttest.Environment(t, url, access, secret)},
 		{"gs://release/whole", os.Getenv("SDLFILTER_TEST_GS"), nil},
-		{"az://release/whole", os.Getenv("SDLFILTER_TEST_AZ"), map[string]string{"AZURE_STORAGE_CONNECTION_STRING": os.Getenv("SDLFILTER_TEST_AZ")}},
+		{"az://release/whole", os.Getenv("SDLFILTER_TEST_AZ"),
+			map[string]string{"AZURE_STORAGE_CONNECTION_STRING": os.Getenv("SDLFILTER_TEST_AZ")}},
 	} {
 		t.Run(c.root[:2], func(t *testing.T) {
 			if c.server == "" {
@@ -49,7 +50,8 @@ func releaseOnServer(t *testing.T, format, root string, env map[string]string) {
 	types := map[string]string{"csv": ", types: {wage: float64}", "jsonl": ", types: {wage: float64}"}[format]
 	// copied copies inputs or releases to the server and back.
 	copied := func(from, to string, columns string) []byte {
-		config := fmt.Sprintf("version: 1\nkey: {file: k}\nsource: {%[1]s: {path: %[2]q%[4]s}}\ncolumns: {%[5]s}\nmasks: []\nsink: {%[1]s: {path: %[3]q}}\n", format, from, to, types, columns)
+		config := fmt.Sprintf(
+			"version: 1\nkey: {file: k}\nsource: {%[1]s: {path: %[2]q%[4]s}}\ncolumns: {%[5]s}\nmasks: []\nsink: {%[1]s: {path: %[3]q}}\n", format, from, to, types, columns)
 		if err := os.WriteFile(filepath.Join(s.dir, "copy.yaml"), []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +82,8 @@ func releaseOnServer(t *testing.T, format, root string, env map[string]string) {
 		s.must(exitDone, "", "shard", "commit", plan, "--states", states) // and again
 	}
 	copied(root+"/folder", "parts/", released)
-	if got, err := os.ReadFile(filepath.Join(s.dir, "parts", "part-00000."+format)); err != nil || !bytes.Equal(got, want) {
+	if got, err := os.ReadFile(filepath.Join(s.dir, "parts", "part-00000."+format)); err != nil ||
+		!bytes.Equal(got, want) {
 		t.Errorf("the release in shards is not that of files: %d bytes, and %d, %v", len(got), len(want), err)
 	}
 

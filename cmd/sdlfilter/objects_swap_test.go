@@ -53,7 +53,8 @@ sink: {csv: {path: "s3://data/%s"}}
 			write("whole/")
 			s.must(exitDone, "", "run", "c.yaml")
 			write("out/")
-			const plan, surveys, pairs, states = "s3://data/work/plan.json", "s3://data/work/surveys", "s3://data/work/pairs", "s3://data/work/states"
+			const plan, surveys, pairs, states = "s3://data/work/plan.json", "s3://data/work/surveys", "s3://data/work/pairs",
+				"s3://data/work/states"
 			s.must(exitDone, "", "shard", "plan", "c.yaml", "--shards", "2", "--out", plan)
 			s.must(exitUsage, "--pairs must name the folder", "shard", "run", plan, "--shard", "0", "--state", states+"/0")
 			s.must(exitFailed, "2 of 2 shards have no survey: 0, 1", "shard", "pair", plan, "--states", surveys, "--out", pairs)

@@ -87,7 +87,8 @@ func (s *store) run(args ...string) (status int, words string) {
 		s.t.Fatal(err)
 	}
 	s.clean("what the program says", out)
-	for _, never := range []string{objecttest.AccessKey, objecttest.SecretKey, s.server.URL, "X-Amz-", "SDK 20", "upload_id", "session-"} {
+	for _, never := range []string{objecttest.AccessKey, objecttest.SecretKey, s.server.URL, "X-Amz-", "SDK 20",
+		"upload_id", "session-"} {
 		if bytes.Contains(out, []byte(never)) {
 			s.t.Errorf("%q: prints %q:\n%s", args, never, out)
 		}
@@ -194,10 +195,12 @@ func TestObjectsAsFiles(t *testing.T) {
 			if got := s.server.Get("data", "out/release."+format); got == nil || !bytes.Equal(got.Data, want) {
 				t.Fatalf("the release is not that of files")
 			}
-			if status, words := s.runNaming("verify", "s3://data/out/report.json"); status != exitDone || !strings.Contains(words, "belong together") {
+			if status, words := s.runNaming("verify", "s3://data/out/report.json"); status != exitDone ||
+				!strings.Contains(words, "belong together") {
 				t.Errorf("verify: status %d: %s", status, words)
 			}
-			s.mustHaveOnly("out/quarantine.jsonl", "out/release."+format, "out/report.html", "out/report.json", "out/report.public.html", "out/report.public.json")
+			s.mustHaveOnly("out/quarantine.jsonl", "out/release."+format, "out/report.html", "out/report.json",
+				"out/report.public.html", "out/report.public.json")
 			s.clean("the release", want)
 
 			s.folders(format, want)
@@ -274,7 +277,8 @@ func objectsRefused(s *store) {
 	t := s.t
 	s.upload("in.csv", "in/in.csv")
 	s.server.Set("data", "out/release.csv", []byte("earlier"))
-	s.config("csv", "s3://data/in/in.csv", "s3://data/out/release.csv", "s3://data/out/", "{column: wage, min_rmse: 1000000000}")
+	s.config("csv", "s3://data/in/in.csv", "s3://data/out/release.csv", "s3://data/out/",
+		"{column: wage, min_rmse: 1000000000}")
 	if status, words := s.run("run", "c.yaml"); status != exitRefused || !strings.Contains(words, "earlier release") {
 		t.Fatalf("status %d: %s", status, words)
 	}
@@ -313,7 +317,8 @@ func TestObjectsChange(t *testing.T) {
 			var reads atomic.Int64
 			s.server.Failing(func(r *http.Request) *objecttest.Fault {
 				// The report is requested when everything else is open.
-				if (r.Method == http.MethodHead || scheme == "gs") && strings.HasSuffix(r.URL.Path, "/report.public.json") && reads.Add(1) == 1 {
+				if (r.Method == http.MethodHead || scheme == "gs") && strings.HasSuffix(r.URL.Path, "/report.public.json") &&
+					reads.Add(1) == 1 {
 					change(s)
 				}
 				return nil
@@ -379,14 +384,17 @@ func TestObjectsBadInput(t *testing.T) {
 		status           int
 		words            string
 	}{
-		{"ftp://data/in.csv", out, "", exitUsage, "source.csv.path: must be a path of this machine or begin with one of az://, gs://, s3://; ftp:// is not known (c.yaml:4:"},
+		{"ftp://data/in.csv", out, "", exitUsage,
+			"source.csv.path: must be a path of this machine or begin with one of az://, gs://, s3://; ftp:// is not known (c.yaml:4:"},
 		{in, "gs://data", "", exitUsage, "sink.csv.path: must name an object or a folder"},
-		{in, "gs://data/out.csv", "", exitFailed, "gs://data: access denied: no credentials were found, or they could not be renewed: see GOOGLE_APPLICATION_CREDENTIALS"},
+		{in, "gs://data/out.csv", "", exitFailed,
+			"gs://data: access denied: no credentials were found, or they could not be renewed: see GOOGLE_APPLICATION_CREDENTIALS"},
 		{in, "az://data", "", exitUsage, "sink.csv.path: must name an object or a folder"},
 		{"az://data/in.csv", out, "", exitFailed, "az://data: access denied: no account was found"},
 		{"s3:///in.csv", out, "", exitUsage, "source.csv.path: must name a bucket"},
 		{in, "s3://data", "", exitUsage, "sink.csv.path: must name an object or a folder"},
-		{"s3://" + objecttest.AccessKey + ":" + objecttest.SecretKey + "@data/in.csv", out, "", exitUsage, "source.csv.path: must hold no credentials"},
+		{"s3://" + objecttest.AccessKey + ":" + objecttest.SecretKey + "@data/in.csv", out, "", exitUsage,
+			"source.csv.path: must hold no credentials"},
 		{"s3://data/in//in.csv", out, "", exitUsage, "source.csv.path: must have no empty name"},
 		{in, in, "", exitUsage, "must not be the source itself"},
 		{"s3://data/in/*.csv", "s3://data/in/x.csv", "", exitUsage, "must not lie where the source is read from"},
@@ -407,7 +415,8 @@ func TestObjectsBadInput(t *testing.T) {
 		t.Errorf("wrong credentials: status %d: %s", status, words)
 	}
 	s.lead("", "")
-	if status, words := s.run("run", "c.yaml"); status != exitFailed || !strings.Contains(words, "no credentials were found") {
+	if status, words := s.run("run", "c.yaml"); status != exitFailed ||
+		!strings.Contains(words, "no credentials were found") {
 		t.Errorf("no credentials: status %d: %s", status, words)
 	}
 	s.mustHaveOnly()
@@ -496,7 +505,8 @@ func objectsKilled(s *store) {
 	begun := make(chan struct{})
 	var once atomic.Bool
 	s.server.Failing(func(r *http.Request) *objecttest.Fault {
-		if q := r.URL.Query(); r.Method == http.MethodPut && (q.Has("partNumber") || q.Has("upload_id")) && once.CompareAndSwap(false, true) {
+		if q := r.URL.Query(); r.Method == http.MethodPut && (q.Has("partNumber") || q.Has("upload_id")) &&
+			once.CompareAndSwap(false, true) {
 			close(begun)
 			return &objecttest.Fault{Wait: time.Hour}
 		}

@@ -70,8 +70,8 @@ func (w *wire) fail(at int, how string) {
 	w.asked, w.at, w.how, w.gone, w.log, w.kills = 0, at, how, false, nil, nil
 }
 
-// kill has a function called, once, when the server is about to have the message, which it gets after a pause: backend is the
-// process that serves its connection.
+// kill has a function called, once, when the server is about to have the message, which it gets after a pause: backend
+// is the process that serves its connection.
 func (w *wire) kill(at int, pause time.Duration, kills func(backend func() int)) {
 	w.fail(at, "kill")
 	w.mu.Lock()
@@ -254,14 +254,16 @@ func (w *wire) serve(client net.Conn) {
 // the status and the words agree with what a reader of the table sees.
 func TestPostgresStatusIsWhatReadersSee(t *testing.T) {
 	b := newBase(t)
-	b.do("CREATE TABLE survey AS SELECT i AS id, i * 1.25::float8 AS wage FROM generate_series(1, 40) i; ALTER TABLE survey ADD PRIMARY KEY (id); ANALYZE survey")
+	b.do(
+		"CREATE TABLE survey AS SELECT i AS id, i * 1.25::float8 AS wage FROM generate_series(1, 40) i; ALTER TABLE survey ADD PRIMARY KEY (id); ANALYZE survey")
 	address, err := url.Parse(os.Getenv("SDLFILTER_TEST_POSTGRES"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := newWire(t, address.Host)
 	t.Setenv("SDLFILTER_TEST_POSTGRES", strings.Replace(address.String(), address.Host, w.listen.Addr().String(), 1))
-	b.write("pipeline.yaml", "version: 1\nkey: {file: k}\nsource: {"+b.connector("table: S.survey")+"}\nsink: {"+b.connector("table: S.released")+
+	b.write("pipeline.yaml", "version: 1\nkey: {file: k}\nsource: {"+b.connector("table: S.survey")+"}\nsink: {"+
+		b.connector("table: S.released")+
 		"}\ncolumns: {id: {role: other}, wage: {role: sensitive, decimals: 2}}\nmasks: [{noise: {columns: [wage], sd: 5}}]\nassess: {replicates: 0}\nreport: {json: r.json}\n")
 	before := func() {
 		b.do("DROP TABLE IF EXISTS released; CREATE TABLE released (earlier int); INSERT INTO released VALUES (7)")
@@ -283,7 +285,8 @@ func TestPostgresStatusIsWhatReadersSee(t *testing.T) {
 			there := b.settled() != "earlier\n7\n"
 			_, err := os.Stat(b.dir + "/r.json")
 			perhaps := strings.Contains(words, "the release may be published (table "+b.schema+".released)")
-			what := fmt.Sprintf("%s, message %d of %d (%s): status %d, there %v, report %v\n%s", how, at, all, w.said(), status, there, err == nil, words)
+			what := fmt.Sprintf("%s, message %d of %d (%s): status %d, there %v, report %v\n%s", how, at, all, w.said(), status,
+				there, err == nil, words)
 			switch {
 			case status == 0 && there && err == nil:
 			case status == exitFailed && !there && err != nil && !perhaps:
@@ -310,7 +313,8 @@ func TestPostgresStatusIsWhatReadersSee(t *testing.T) {
 func (b *base) settled() string {
 	b.t.Helper()
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if b.csv("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'sdlfilter%' AND state <> 'idle'") == "count\n0\n" {
+		if b.csv("SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'sdlfilter%' AND state <> 'idle'") ==
+			"count\n0\n" {
 			return b.csv("SELECT * FROM released")
 		}
 	}

@@ -67,7 +67,8 @@ func newMortal(t *testing.T) *mortal {
 	if m.log, err = os.Create(dir + "/log"); err != nil {
 		t.Fatal(err)
 	}
-	initdb := exec.Command(m.bin+"/initdb", "-D", dir+"/data", "-U", "admin", "-A", "scram-sha-256", "--pwfile="+dir+"/password", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+	initdb := exec.Command(m.bin+"/initdb", "-D", dir+"/data", "-U", "admin", "-A", "scram-sha-256",
+		"--pwfile="+dir+"/password", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
 	initdb.Dir, initdb.SysProcAttr = dir, m.as
 	if out, err := initdb.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -86,7 +87,8 @@ func newMortal(t *testing.T) *mortal {
 func (m *mortal) start() {
 	m.t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
-		m.process = exec.Command(m.bin+"/postgres", "-D", m.dir+"/data", "-h", "127.0.0.1", "-p", m.port, "-c", "unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=50")
+		m.process = exec.Command(m.bin+"/postgres", "-D", m.dir+"/data", "-h", "127.0.0.1", "-p", m.port, "-c",
+			"unix_socket_directories=", "-c", "fsync=off", "-c", "max_connections=50")
 		m.process.Dir, m.process.SysProcAttr, m.process.Stdout, m.process.Stderr = m.dir, m.as, m.log, m.log
 		if err := m.process.Start(); err != nil {
 			m.t.Fatal(err)
@@ -172,15 +174,16 @@ func (m *mortal) do(sql string) {
 	}
 }
 
-// A server is killed with SIGKILL while a release is copied into it, while it is committed, and at other moments: one of
-// its processes, which ends all connections, or the whole server, which is away for a while. Status, words and
-// table agree each time, and the next run releases.
+// A server is killed with SIGKILL while a release is copied into it, while it is committed, and at other moments: one
+// of its processes, which ends all connections, or the whole server, which is away for a while. Status, words and table
+// agree each time, and the next run releases.
 func TestPostgresServerKilled(t *testing.T) {
 	if os.Getenv("SDLFILTER_TEST_POSTGRES") == "" {
 		t.Skip("needs Debian's PostgreSQL: make test-postgres")
 	}
 	m := newMortal(t)
-	m.do("CREATE TABLE survey AS SELECT i AS id, i * 1.25::float8 AS wage, repeat('x', 100) AS name FROM generate_series(1, 20000) i; ALTER TABLE survey ADD PRIMARY KEY (id); ANALYZE survey")
+	m.do(
+		"CREATE TABLE survey AS SELECT i AS id, i * 1.25::float8 AS wage, repeat('x', 100) AS name FROM generate_series(1, 20000) i; ALTER TABLE survey ADD PRIMARY KEY (id); ANALYZE survey")
 	w := newWire(t, "127.0.0.1:"+m.port)
 	b := &base{t: t, dir: t.TempDir(), schema: "public"}
 	u, err := url.Parse(m.address())
@@ -190,7 +193,8 @@ func TestPostgresServerKilled(t *testing.T) {
 	u.Host = w.listen.Addr().String()
 	t.Setenv("SDLFILTER_TEST_POSTGRES", u.String())
 	b.write("k", "c2RsZmlsdGVyOiBhIGtleSBmb3IgdGVzdHMgb25seSE=\n")
-	b.write("pipeline.yaml", "version: 1\nkey: {file: k}\nsource: {"+b.connector("table: S.survey")+"}\nsink: {"+b.connector("table: S.released")+
+	b.write("pipeline.yaml", "version: 1\nkey: {file: k}\nsource: {"+b.connector("table: S.survey")+"}\nsink: {"+
+		b.connector("table: S.released")+
 		"}\ncolumns: {id: {role: other}, name: {role: other}, wage: {role: sensitive, decimals: 2}}\nmasks: [{noise: {columns: [wage], sd: 5}}]\nassess: {replicates: 0}\nreport: {json: r.json}\n")
 	before := func() {
 		m.do("DROP TABLE IF EXISTS released; CREATE TABLE released (earlier int); INSERT INTO released VALUES (7)")
@@ -254,10 +258,13 @@ func TestPostgresServerKilled(t *testing.T) {
 			t.Fatalf("the server was not killed at message %d of %d", at, all)
 		}
 		// What a killed server leaves of a transaction it rolls back when it starts.
-		there := m.csv("SELECT count(*) FROM pg_attribute WHERE attrelid = 'released'::regclass AND attname = 'wage'") == "1\n"
+		there := m.csv("SELECT count(*) FROM pg_attribute WHERE attrelid = 'released'::regclass AND attname = 'wage'") ==
+			"1\n"
 		_, err := os.Stat(b.dir + "/r.json")
 		perhaps := strings.Contains(words, "the release may be published (table public.released)")
-		told := fmt.Sprintf("kill %d of the %s in %s (message %d of %d after %v, %v later, away for %v): status %d, there %v, report %v\n%s", n, what, where, at, all, pause, delay, away, status, there, err == nil, words)
+		told := fmt.Sprintf(
+			"kill %d of the %s in %s (message %d of %d after %v, %v later, away for %v): status %d, there %v, report %v\n%s", n,
+			what, where, at, all, pause, delay, away, status, there, err == nil, words)
 		switch {
 		case there && m.csv("SELECT count(*), sum(wage) FROM released") != want:
 			t.Errorf("%sthe release is another one", told)
@@ -267,13 +274,15 @@ func TestPostgresServerKilled(t *testing.T) {
 		default:
 			t.Error(told)
 		}
-		if left := m.csv("SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"); left != "released survey\n" {
+		if left := m.csv(
+			"SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace"); left != "released survey\n" {
 			t.Errorf("%sthere are the tables %s", told, left)
 		}
 		seen[fmt.Sprintf("%s in %s: status %d, there %v", what, where, status, there)]++
 	}
 	w.fail(0, "")
-	if status, words := b.run("run", "--quiet", "pipeline.yaml"); status != 0 || m.csv("SELECT count(*), sum(wage) FROM released") != want {
+	if status, words := b.run("run", "--quiet", "pipeline.yaml"); status != 0 ||
+		m.csv("SELECT count(*), sum(wage) FROM released") != want {
 		t.Errorf("the next run: status %d\n%s", status, words)
 	}
 	for outcome, n := range seen {

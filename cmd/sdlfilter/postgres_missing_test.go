@@ -9,7 +9,8 @@ import (
 )
 
 // What stands in place of a value that is missing, by column and of each type that declares codes.
-var postgresCodes = map[string][]string{"income": {"-9", "9999999"}, "debt": {"-8"}, "age": {"97", "98", "99"}, "region": {"refused"}, "score": {"-1.5"}}
+var postgresCodes = map[string][]string{"income": {"-9", "9999999"}, "debt": {"-8"}, "age": {"97", "98", "99"},
+	"region": {"refused"}, "score": {"-1.5"}}
 
 // codedSurvey makes two tables of the same records: coded has declared codes, and nulled has nothing in their place.
 func (b *base) codedSurvey(records int) {
@@ -17,7 +18,8 @@ func (b *base) codedSurvey(records int) {
 	var coded, nulled strings.Builder
 	for i := range records {
 		values := map[string]string{
-			"income": fmt.Sprintf("%.2f", 500+2000*r.ExpFloat64()), "debt": fmt.Sprint(r.IntN(10_000)), "age": fmt.Sprint(18 + r.IntN(70)),
+			"income": fmt.Sprintf("%.2f", 500+2000*r.ExpFloat64()), "debt": fmt.Sprint(r.IntN(10_000)),
+			"age":    fmt.Sprint(18 + r.IntN(70)),
 			"region": []string{"north", "south", "east"}[r.IntN(3)], "score": fmt.Sprint(float64(r.IntN(4000)) / 8),
 		}
 		for k, out := range []*strings.Builder{&coded, &nulled} {
@@ -39,12 +41,15 @@ func (b *base) codedSurvey(records int) {
 		}
 	}
 	for name, rows := range map[string]string{"coded": coded.String(), "nulled": nulled.String()} {
-		b.do("CREATE TABLE " + name + " (id integer PRIMARY KEY, income numeric(12,2), debt bigint, age smallint, region varchar(20), score double precision); INSERT INTO " + name + " VALUES " + rows[1:])
+		b.do(
+			"CREATE TABLE " + name +
+				" (id integer PRIMARY KEY, income numeric(12,2), debt bigint, age smallint, region varchar(20), score double precision); INSERT INTO " + name + " VALUES " + rows[1:])
 	}
 }
 
-// Declared codes of a table are missing values: the figures and the released values are those of the same table with nulls in
-// their place, from a table and from a file, into a table and into a file. The codes leave as they are, or as null.
+// Declared codes of a table are missing values: the figures and the released values are those of the same table with
+// nulls in their place, from a table and from a file, into a table and into a file. The codes leave as they are, or as
+// null.
 func TestPostgresDeclaredCodes(t *testing.T) {
 	b := newBase(t)
 	b.codedSurvey(1500)
@@ -56,8 +61,10 @@ func TestPostgresDeclaredCodes(t *testing.T) {
 			}
 			return ", missing: {codes: [" + codes + "], as: " + as + "}"
 		}
-		return "columns:\n  id: {role: other}\n  income: {role: sensitive" + missing("-9, 9999999") + "}\n  debt: {role: sensitive" + missing("-8") + "}\n  age: {role: key" + missing("{from: 97, to: 99}") +
-			"}\n  region: {role: key" + missing("refused") + "}\n  score: {role: sensitive, decimals: 3" + missing("-1.5") + "}\n"
+		return "columns:\n  id: {role: other}\n  income: {role: sensitive" + missing("-9, 9999999") +
+			"}\n  debt: {role: sensitive" + missing("-8") + "}\n  age: {role: key" + missing("{from: 97, to: 99}") +
+			"}\n  region: {role: key" + missing("refused") + "}\n  score: {role: sensitive, decimals: 3" + missing("-1.5") +
+			"}\n"
 	}
 	const masks = "masks:\n  - noise: {columns: [income, score], sd: 20%}\n  - microaggregate: {columns: [debt], k: 3}\n  - recode: {columns: [region], map: {north: n, south: s, east: n}}\n" +
 		"assess: {replicates: 5, sample: all, keys: [age, region]}\n"
@@ -94,7 +101,8 @@ func TestPostgresDeclaredCodes(t *testing.T) {
 	}
 	run := func(name, source, sink, as string) {
 		t.Helper()
-		b.write(name+".yaml", "version: 1\nkey: {file: k}\nidentity: [id]\nsource: {"+source+"}\nsink: {"+sink+"}\n"+columns(as)+masks+"report: {json: "+name+".json}\n")
+		b.write(name+".yaml", "version: 1\nkey: {file: k}\nidentity: [id]\nsource: {"+source+"}\nsink: {"+sink+"}\n"+
+			columns(as)+masks+"report: {json: "+name+".json}\n")
 		if status, words := b.run("run", "--quiet", name+".yaml"); status != 0 {
 			t.Fatalf("%s: status %d\n%s", name, status, words)
 		}
@@ -106,7 +114,8 @@ func TestPostgresDeclaredCodes(t *testing.T) {
 	if strings.Count(want, `""`) < 500 {
 		t.Fatalf("the table has %d missing values", strings.Count(want, `""`))
 	}
-	for name, source := range map[string]string{"a_table": table("coded"), "a_file": "csv: {path: coded.csv, types: {income: 'decimal(12,2)', debt: int64, age: int64, region: string, score: float64}}"} {
+	for name, source := range map[string]string{"a_table": table("coded"),
+		"a_file": "csv: {path: coded.csv, types: {income: 'decimal(12,2)', debt: int64, age: int64, region: string, score: float64}}"} {
 		run(name+"_null", source, b.connector("table: S."+name+"_null"), "'null'")
 		if got := of(name + "_null"); got != want {
 			t.Errorf("%s, as null: the release differs from that of missing values: %s", name, firstDifference(got, want))
@@ -120,7 +129,8 @@ func TestPostgresDeclaredCodes(t *testing.T) {
 					continue
 				}
 				code := strings.Trim(with[j], `"[]`)
-				if column := []string{"id", "income", "debt", "age", "region", "score"}[j]; strings.Trim(cells[j], `"[]`) != "" || !strings.Contains(" "+strings.Join(postgresCodes[column], " ")+" ", " "+shortest(t, code)+" ") {
+				if column := []string{"id", "income", "debt", "age", "region", "score"}[j]; strings.Trim(cells[j], `"[]`) != "" ||
+					!strings.Contains(" "+strings.Join(postgresCodes[column], " ")+" ", " "+shortest(t, code)+" ") {
 					t.Fatalf("%s, kept: row %d is %s, want %s", name, i, kept[i], row)
 				}
 				codes++

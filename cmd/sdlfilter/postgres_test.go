@@ -90,12 +90,16 @@ func (b *base) csv(query string) string {
 // tables returns the tables in the schema.
 func (b *base) tables() string {
 	b.t.Helper()
-	return strings.Join(strings.Fields(b.csv("SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = '" + b.schema + "'::regnamespace ORDER BY 1"))[1:], " ")
+	return strings.Join(
+		strings.Fields(
+			b.csv("SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = '" + b.schema +
+				"'::regnamespace ORDER BY 1"))[1:], " ")
 }
 
 // connector returns a source or sink of the server with further fields.
 func (b *base) connector(fields string) string {
-	return fmt.Sprintf("postgres: {url: '%s', password: {env: SDLFILTER_TEST_POSTGRES_PASSWORD}, %s}", os.Getenv("SDLFILTER_TEST_POSTGRES"), strings.ReplaceAll(fields, "S.", b.schema+"."))
+	return fmt.Sprintf("postgres: {url: '%s', password: {env: SDLFILTER_TEST_POSTGRES_PASSWORD}, %s}",
+		os.Getenv("SDLFILTER_TEST_POSTGRES"), strings.ReplaceAll(fields, "S.", b.schema+"."))
 }
 
 // run runs the program and checks that its output contains neither the password nor anything about a
@@ -131,12 +135,16 @@ func (b *base) survey(records int) {
 		if r.IntN(5) > 0 {
 			debt = fmt.Sprint(r.IntN(10_000))
 		}
-		fmt.Fprintf(&rows, ",(%d,'p%d',%.2f,%s,%d,'%s',%v,date '1950-01-01' + %d,%g)", (i*7919)%records, i/3, 500+2000*r.ExpFloat64(), debt, 18+r.IntN(70),
+		fmt.Fprintf(&rows, ",(%d,'p%d',%.2f,%s,%d,'%s',%v,date '1950-01-01' + %d,%g)", (i*7919)%records, i/3,
+			500+2000*r.ExpFloat64(), debt, 18+r.IntN(70),
 			[]string{"north", "south", "east, far", `we"st`}[r.IntN(4)], r.IntN(2) > 0, r.IntN(20_000), r.NormFloat64())
 	}
-	b.do(`CREATE TABLE survey (id integer PRIMARY KEY, person text, income numeric(12,2), debt bigint, age smallint, region varchar(20), owner boolean, born date, score double precision);
+	b.do(
+		`CREATE TABLE survey (id integer PRIMARY KEY, person text, income numeric(12,2), debt bigint, age smallint, region varchar(20), owner boolean, born date, score double precision);
 INSERT INTO survey VALUES ` + rows.String()[1:])
-	b.write("survey.csv", b.csv("SELECT id, person, income, debt, age, region, CASE WHEN owner THEN 'true' ELSE 'false' END AS owner, born, score FROM survey ORDER BY id"))
+	b.write("survey.csv",
+		b.csv(
+			"SELECT id, person, income, debt, age, region, CASE WHEN owner THEN 'true' ELSE 'false' END AS owner, born, score FROM survey ORDER BY id"))
 }
 
 // The release of a table or a query equals that of a file with the same rows, bit by bit, also with
@@ -159,13 +167,16 @@ func TestPostgresEqualsCSV(t *testing.T) {
 			return column + ": {role: other}, "
 		}
 		text := func(source, sink, report string) string {
-			return "version: 1\nkey: {file: k}\nsource: {" + source + "}\nsink: {" + sink + "}\ncolumns: {" + role("income") + role("debt") + role("score") +
+			return "version: 1\nkey: {file: k}\nsource: {" + source + "}\nsink: {" + sink + "}\ncolumns: {" + role("income") +
+				role("debt") + role("score") +
 				"id: {role: other}, person: {role: identifier}, age: {role: key}, region: {role: key}, owner: {role: other}, born: {role: other}}\nmasks:\n  " +
 				masks + "\nassess: {replicates: 5}\nreport: {json: " + report + "}\n"
 		}
 		b.write("a.yaml", text("csv: {path: survey.csv}", "csv: {path: a.csv}", "a.json"))
 		b.write("b.yaml", text(b.connector("table: S.survey"), "csv: {path: b.csv}", "b.json"))
-		b.write("c.yaml", text(b.connector("query: 'SELECT * FROM S.survey WHERE id >= 0;', order: [id]"), b.connector("table: S.out"), "c.json"))
+		b.write("c.yaml",
+			text(b.connector("query: 'SELECT * FROM S.survey WHERE id >= 0;', order: [id]"), b.connector("table: S.out"),
+				"c.json"))
 		for _, c := range []string{"a", "b", "c"} {
 			if status, words := b.run("run", "--quiet", c+".yaml"); status != 0 {
 				t.Fatalf("%s, %s: status %d\n%s", name, c, status, words)
@@ -175,7 +186,8 @@ func TestPostgresEqualsCSV(t *testing.T) {
 		if want, got := numbered(t, b.read("a.csv")), numbered(t, b.read("b.csv")); want != got {
 			t.Errorf("%s: the releases from the table and from the file differ: %s", name, firstDifference(got, want))
 		}
-		if want, got := numbered(t, b.read("a.csv")), numbered(t, b.csv("SELECT id, income, debt, age, region, owner, born, score FROM out")); want != got {
+		if want, got := numbered(t, b.read("a.csv")), numbered(t,
+			b.csv("SELECT id, income, debt, age, region, owner, born, score FROM out")); want != got {
 			t.Errorf("%s: the released table differs: %s", name, firstDifference(got, want))
 		}
 		for _, other := range []string{"b.json", "c.json"} {
@@ -242,7 +254,8 @@ func (b *base) canaryTable() {
 	for _, r := range canaryRecords() {
 		fmt.Fprintf(&rows, ",('%s','%s',%v,'%s')", r.Name, r.Note, r.Wage, r.Kind)
 	}
-	b.do("CREATE TABLE survey (name text PRIMARY KEY, note text, wage float8, kind text); INSERT INTO survey VALUES " + rows.String()[1:])
+	b.do("CREATE TABLE survey (name text PRIMARY KEY, note text, wage float8, kind text); INSERT INTO survey VALUES " +
+		rows.String()[1:])
 }
 
 // canaryPipeline masks that table, with every possible output.
@@ -272,14 +285,23 @@ CREATE VIEW late AS SELECT name, note, CASE WHEN name = (SELECT max(name COLLATE
 		{"refused", b.connector("table: S.survey"), into, "{column: wage, max_risk: 1e-30}", 4, ""},
 		{"a value that is none", b.connector("table: S.broken, order: [name]"), into, passes, 1, "SQLSTATE 22P02"},
 		{"the last value is none", b.connector("table: S.late, order: [name]"), into, passes, 1, "SQLSTATE 22P02"},
-		{"records share a place", b.connector("table: S.survey, order: [kind]"), into, passes, 1, "record 2 has the same values"},
+		{"records share a place", b.connector("table: S.survey, order: [kind]"), into, passes, 1,
+			"record 2 has the same values"},
 		{"no table", b.connector("table: S.none"), into, passes, 1, "there is no such table"},
-		{"no column", b.connector("query: 'SELECT name, wage FROM S.survey', order: [name]"), into, passes, 2, "columns.kind"},
-		{"a wrong password", strings.Replace(b.connector("table: S.survey"), "SDLFILTER_TEST_POSTGRES_PASSWORD", "HOME", 1), into, passes, 1, "the password is wrong"},
-		{"no variable", strings.Replace(b.connector("table: S.survey"), "SDLFILTER_TEST_POSTGRES_PASSWORD", "SDLFILTER_NOT_SET", 1), into, passes, 1, "which must hold a password, is not set"},
-		{"a password in the address", "postgres: {url: '" + strings.Replace(url, "@", ":"+canaryName+"@", 1) + "', table: x}", into, passes, 2, "must not hold a password"},
-		{"its own source", b.connector("query: 'SELECT * FROM S.odd', order: [name]"), b.connector("table: S.odd"), passes, 1, "of its own source"},
-		{"no schema", b.connector("table: S.survey"), b.connector("table: nowhere.released"), passes, 1, "there is no such schema"},
+		{"no column", b.connector("query: 'SELECT name, wage FROM S.survey', order: [name]"), into, passes, 2,
+			"columns.kind"},
+		{"a wrong password", strings.Replace(b.connector("table: S.survey"), "SDLFILTER_TEST_POSTGRES_PASSWORD", "HOME", 1),
+			into, passes, 1, "the password is wrong"},
+		{
+			"no variable",
+			strings.Replace(b.connector("table: S.survey"), "SDLFILTER_TEST_POSTGRES_PASSWORD", "SDLFILTER_NOT_SET", 1), into,
+			passes, 1, "which must hold a password, is not set"},
+		{"a password in the address", "postgres: {url: '" + strings.Replace(url, "@", ":"+canaryName+"@", 1) + "', table: x}",
+			into, passes, 2, "must not hold a password"},
+		{"its own source", b.connector("query: 'SELECT * FROM S.odd', order: [name]"), b.connector("table: S.odd"), passes, 1,
+			"of its own source"},
+		{"no schema", b.connector("table: S.survey"), b.connector("table: nowhere.released"), passes, 1,
+			"there is no such schema"},
 	} {
 		b.write("pipeline.yaml", b.canaryPipeline(c.source, c.sink, c.gate))
 		if err := os.MkdirAll(filepath.Join(b.dir, "out"), 0o700); err != nil {
@@ -294,15 +316,19 @@ CREATE VIEW late AS SELECT name, note, CASE WHEN name = (SELECT max(name COLLATE
 			t.Errorf("%s: left is %s, of it %q", c.name, b.tables(), got)
 		}
 	}
-	b.write("pipeline.yaml", strings.Replace(b.canaryPipeline(b.connector("table: S.odd"), into, passes), "gate: {", "gate: {max_quarantined: 0.2, ", 1))
+	b.write("pipeline.yaml",
+		strings.Replace(b.canaryPipeline(b.connector("table: S.odd"), into, passes), "gate: {",
+			"gate: {max_quarantined: 0.2, ", 1))
 	status, words := b.run("run", "pipeline.yaml")
 	if status != exitQuarantined {
 		t.Fatalf("status %d\n%s", status, words)
 	}
 	checkFiles(t, filepath.Join(b.dir, "out"))
-	for _, name := range []string{"report.json", "report.html", "report.public.json", "report.public.html", "report.board.html", "snapshots.jsonl"} {
+	for _, name := range []string{"report.json", "report.html", "report.public.json", "report.public.html",
+		"report.board.html", "snapshots.jsonl"} {
 		text := b.read(filepath.Join("out", name))
-		if strings.Contains(text, os.Getenv("SDLFILTER_TEST_POSTGRES_PASSWORD")) || strings.Contains(text, "postgres://") || strings.Contains(name, "public") && strings.Contains(text, b.schema) {
+		if strings.Contains(text, os.Getenv("SDLFILTER_TEST_POSTGRES_PASSWORD")) || strings.Contains(text, "postgres://") ||
+			strings.Contains(name, "public") && strings.Contains(text, b.schema) {
 			t.Errorf("%s holds the password, the address or, for the public, the table", name)
 		}
 	}
@@ -322,12 +348,17 @@ func TestPostgresKilled(t *testing.T) {
 	b := newBase(t)
 	// The record in the middle waits for a lock, so that the rest is not read before the kill.
 	const lock = 73184
-	b.do(fmt.Sprintf(`CREATE TABLE survey AS SELECT i AS id, i * 1.25::float8 AS wage, repeat('x', 300) AS name FROM generate_series(1, 40000) i; ALTER TABLE survey ADD PRIMARY KEY (id); ANALYZE survey;
+	b.do(
+		fmt.Sprintf(
+			`CREATE TABLE survey AS SELECT i AS id, i * 1.25::float8 AS wage, repeat('x', 300) AS name FROM generate_series(1, 40000) i; ALTER TABLE survey ADD PRIMARY KEY (id); ANALYZE survey;
 CREATE TABLE released (earlier int); INSERT INTO released VALUES (7);
 CREATE FUNCTION held(i int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF i = 30000 THEN PERFORM pg_advisory_xact_lock_shared(%d); END IF; RETURN i; END $$;
 SELECT pg_advisory_lock(%[1]d)`, lock))
-	b.write("pipeline.yaml", "version: 1\nkey: {file: k}\nsource: {"+b.connector("query: 'SELECT id, wage, name, S.held(id) AS waited FROM S.survey s ORDER BY id', order: [id]")+"}\nsink: {"+b.connector("table: S.released")+
-		"}\ncolumns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}, waited: {role: other}, name: {role: other}}\nmasks: [{noise: {columns: [wage], sd: 5}}]\nassess: {replicates: 0}\nreport: {json: r.json}\n")
+	b.write("pipeline.yaml",
+		"version: 1\nkey: {file: k}\nsource: {"+
+			b.connector("query: 'SELECT id, wage, name, S.held(id) AS waited FROM S.survey s ORDER BY id', order: [id]")+
+			"}\nsink: {"+b.connector("table: S.released")+
+			"}\ncolumns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}, waited: {role: other}, name: {role: other}}\nmasks: [{noise: {columns: [wage], sd: 5}}]\nassess: {replicates: 0}\nreport: {json: r.json}\n")
 	others := "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'sdlfilter%'"
 	cmd := program(t, b.dir, "run", "--quiet", "pipeline.yaml")
 	if err := cmd.Start(); err != nil {
@@ -342,7 +373,9 @@ SELECT pg_advisory_lock(%[1]d)`, lock))
 			t.Fatal("the run has ended before it was killed")
 		default:
 		}
-		return b.csv("SELECT count(*) > 0 AS c FROM pg_stat_progress_copy WHERE command = 'COPY FROM' AND tuples_processed > 0") == "c\nt\n"
+		return b.csv(
+			"SELECT count(*) > 0 AS c FROM pg_stat_progress_copy WHERE command = 'COPY FROM' AND tuples_processed > 0") ==
+			"c\nt\n"
 	})
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -365,7 +398,8 @@ SELECT pg_advisory_lock(%[1]d)`, lock))
 func TestPostgresElsewhere(t *testing.T) {
 	b := newBase(t)
 	b.survey(100)
-	text := "version: 1\nkey: {file: k}\nsource: {" + b.connector("table: S.survey") + "}\nsink: {csv: {path: out.csv}}\nunlisted: drop\ncolumns: {income: {role: sensitive}}\nmasks: [{noise: {columns: [income], sd: 10%}}]\n"
+	text := "version: 1\nkey: {file: k}\nsource: {" + b.connector("table: S.survey") +
+		"}\nsink: {csv: {path: out.csv}}\nunlisted: drop\ncolumns: {income: {role: sensitive}}\nmasks: [{noise: {columns: [income], sd: 10%}}]\n"
 	b.write("pipeline.yaml", text)
 	for _, c := range []struct {
 		args   []string
@@ -383,7 +417,9 @@ func TestPostgresElsewhere(t *testing.T) {
 	}
 	// With order: shuffled, nothing of the source's order remains.
 	for _, order := range []string{"source", "shuffled"} {
-		b.write("pipeline.yaml", strings.Replace(text, "sink: {csv: {path: out.csv}}", "sink: {order: "+order+", "+b.connector("table: S."+order)+"}", 1))
+		b.write("pipeline.yaml",
+			strings.Replace(text, "sink: {csv: {path: out.csv}}", "sink: {order: "+order+", "+b.connector("table: S."+order)+"}",
+				1))
 		if status, words := b.run("run", "pipeline.yaml"); status != 0 {
 			t.Errorf("%s: status %d\n%s", order, status, words)
 		}

@@ -43,8 +43,10 @@ func (s *state) previewCommand() *cobra.Command {
 			return printPreview(os.Stdout, view, showOriginal)
 		},
 	}
-	cmd.Flags().IntVarP(&rows, "rows", "n", 10, "how many rows; at most 100, unless the last run of this configuration has passed its gate")
-	cmd.Flags().BoolVar(&showOriginal, "show-original", false, "beside each masked value show the original one: confidential")
+	cmd.Flags().IntVarP(&rows, "rows", "n", 10,
+		"how many rows; at most 100, unless the last run of this configuration has passed its gate")
+	cmd.Flags().BoolVar(&showOriginal, "show-original", false,
+		"beside each masked value show the original one: confidential")
 	s.releaseFlags(cmd)
 	return cmd
 }
@@ -81,7 +83,8 @@ func printPreview(w io.Writer, v *filejob.Preview, showOriginal bool) error {
 		if v.Copies > 1 {
 			of = fmt.Sprintf(", here in the first of %d copies", v.Copies)
 		}
-		_, err = fmt.Fprintf(w, "; synthetic: %s (drawn from a model%s, no value is that of its record)", strings.Join(v.Synthetic, ", "), of)
+		_, err = fmt.Fprintf(w, "; synthetic: %s (drawn from a model%s, no value is that of its record)",
+			strings.Join(v.Synthetic, ", "), of)
 	}
 	if err == nil && v.Rejected > 0 {
 		_, err = fmt.Fprintf(w, "; %d records before the last row shown would go to quarantine", v.Rejected)

@@ -54,7 +54,8 @@ those that are declared (--missing, or columns.X.missing of a configuration) are
 	return cmd
 }
 
-func (s *state) profile(cmd *cobra.Command, path string, format *sourceFlags, missing missingFlags, watch *pipeline.Progress) (*assess.Profile, error) {
+func (s *state) profile(cmd *cobra.Command, path string, format *sourceFlags, missing missingFlags,
+	watch *pipeline.Progress) (*assess.Profile, error) {
 	if ext := filepath.Ext(path); ext == ".yaml" || ext == ".yml" {
 		p, err := s.loadToMeasure(path)
 		if err != nil {

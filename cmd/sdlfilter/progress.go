@@ -77,7 +77,8 @@ type progressLine struct {
 
 func writeProgress(p *pipeline.Progress, since time.Time) {
 	elapsed := time.Since(since).Seconds()
-	line := progressLine{Phase: p.Phase(), Records: p.Records(), PerSecond: rounded(p.Rate()), SecondsElapsed: rounded(elapsed)}
+	line := progressLine{Phase: p.Phase(), Records: p.Records(), PerSecond: rounded(p.Rate()),
+		SecondsElapsed: rounded(elapsed)}
 	if total := p.Total(); total > 0 {
 		share := min(float64(line.Records)/float64(total), 1)
 		line.Share = &share

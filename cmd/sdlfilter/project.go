@@ -11,7 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/project"
 )
 
-// loadAny reads a configuration that records are released by: of one pipeline, or of a project of several tables; the other one is nil.
+// loadAny reads a configuration that records are released by: of one pipeline, or of a project of several tables; the
+// other one is nil.
 func (s *state) loadAny(path string) (*config.Pipeline, *project.Config, error) {
 	opts := config.Options{Set: s.set}
 	name, text, err := config.ReadFile(path, opts)
@@ -45,14 +46,17 @@ func (s *state) loadAny(path string) (*config.Pipeline, *project.Config, error) 
 // runProject releases the tables of a project, sets the exit status and says how it ended.
 func (s *state) runProject(ctx context.Context, c *project.Config, o *runOptions) error {
 	if o.listen != "" || o.metrics != "" {
-		return usageError{errors.New("--listen and --metrics-file are of one pipeline, and this is a project of several tables: its report is in the file that report.json names")}
+		return usageError{
+			errors.New(
+				"--listen and --metrics-file are of one pipeline, and this is a project of several tables: its report is in the file that report.json names")}
 	}
 	stopProfile, err := profileCPU(o.cpuProfile)
 	if err != nil {
 		return err
 	}
 	defer stopProfile()
-	options := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
+	options := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{},
+		AllowLoosening: s.loosen}
 	stop, err := s.watch(options.Progress)
 	if err != nil {
 		return err

@@ -14,7 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 )
 
-// projectOf writes a project of persons and events: identifiers and notes are canaries. change changes any of the files.
+// projectOf writes a project of persons and events: identifiers and notes are canaries. change changes any of the
+// files.
 func projectOf(t *testing.T, persons int, change func(files map[string]string)) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -64,7 +65,8 @@ report: {json: out/%[1]s.json, html: out/%[1]s.html, board: out/%[1]s.board.html
 	return dir
 }
 
-// TestProjectCanary: no identifier, no note and no broken value of any table appears in what a project writes or prints, however it ends.
+// TestProjectCanary: no identifier, no note and no broken value of any table appears in what a project writes or
+// prints, however it ends.
 func TestProjectCanary(t *testing.T) {
 	replaced := func(file, old, text string) func(map[string]string) {
 		return func(files map[string]string) { files[file] = strings.Replace(files[file], old, text, 1) }
@@ -110,7 +112,8 @@ func TestProjectCanary(t *testing.T) {
 				if inRelease {
 					where = "release"
 				}
-				checkCanaries(t, where, text, where == "report.json" || where == "report.public.json" || strings.Contains(where, "quarantine"))
+				checkCanaries(t, where, text, where == "report.json" || where == "report.public.json" ||
+					strings.Contains(where, "quarantine"))
 				if released := c.status == exitDone || c.status == exitQuarantined; public && !released {
 					t.Errorf("there is %s", path)
 				}
@@ -126,8 +129,8 @@ func TestProjectCanary(t *testing.T) {
 	}
 }
 
-// TestProjectKilledAtAnyMoment kills runs that replace an earlier release: the folder always holds all tables of one run. The next run
-// succeeds over what is left behind.
+// TestProjectKilledAtAnyMoment kills runs that replace an earlier release: the folder always holds all tables of one
+// run. The next run succeeds over what is left behind.
 func TestProjectKilledAtAnyMoment(t *testing.T) {
 	persons, kills, leastKilled, leastReplaced := 20_000, 50, 10, 3
 	if testing.Short() {

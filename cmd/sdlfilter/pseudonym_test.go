@@ -13,12 +13,14 @@ import (
 	"testing"
 )
 
-// Five tables in five formats, whose identifiers are texts, integers and floats, join as before after each table has been masked by a run of its
-// own, or as a shard: each pair of tables has as many pairs of records with one identifier, and each identifier has one pseudonym in all of them.
+// Five tables in five formats, whose identifiers are texts, integers and floats, join as before after each table has
+// been masked by a run of its own, or as a shard: each pair of tables has as many pairs of records with one identifier,
+// and each identifier has one pseudonym in all of them.
 func TestFiveTablesJoinAsBefore(t *testing.T) {
 	t.Parallel()
 	tables := []struct{ name, format, types string }{
-		{"persons", "csv", "{id: string}"}, {"visits", "parquet", "{id: int64}"}, {"labs", "jsonl", "{id: int64}"}, {"drugs", "arrow", "{id: float64}"}, {"claims", "csv", "{id: int64}"},
+		{"persons", "csv", "{id: string}"}, {"visits", "parquet", "{id: int64}"}, {"labs", "jsonl", "{id: int64}"},
+		{"drugs", "arrow", "{id: float64}"}, {"claims", "csv", "{id: int64}"},
 	}
 	for _, form := range []string{"hex", "digits", "like"} {
 		t.Run(form, func(t *testing.T) {
@@ -38,7 +40,9 @@ func TestFiveTablesJoinAsBefore(t *testing.T) {
 			}
 			run := func(source, sink, columns, masks string, shards bool) {
 				t.Helper()
-				put("p.yaml", fmt.Sprintf("version: 1\nkey: {file: k}\nsource: %s\nsink: %s\ncolumns: {id: {role: other}, n: {role: other}%s}\nmasks: [%s]\n", source, sink, columns, masks))
+				put("p.yaml",
+					fmt.Sprintf(
+						"version: 1\nkey: {file: k}\nsource: %s\nsink: %s\ncolumns: {id: {role: other}, n: {role: other}%s}\nmasks: [%s]\n", source, sink, columns, masks))
 				if !shards {
 					do("run", "p.yaml")
 					return
@@ -78,7 +82,8 @@ func TestFiveTablesJoinAsBefore(t *testing.T) {
 				if table.format == "csv" || table.format == "jsonl" {
 					source = table.format + ": {path: in." + table.format + ", types: " + types + "}"
 				}
-				run("{"+source+"}", "{"+table.format+": {path: "+out+"}}", "", "{pseudonym: {columns: [id], scope: person, form: "+form+"}}", out == "out/")
+				run("{"+source+"}", "{"+table.format+": {path: "+out+"}}", "",
+					"{pseudonym: {columns: [id], scope: person, form: "+form+"}}", out == "out/")
 				switch {
 				case table.format == "jsonl" && form != "hex":
 					source = "{jsonl: {path: out.jsonl, types: {id: int64}}}"
@@ -88,7 +93,8 @@ func TestFiveTablesJoinAsBefore(t *testing.T) {
 					source = "{" + table.format + ": {path: " + out + "}}"
 				}
 				run(source, "{csv: {path: back.csv}}", "", "", false)
-				before[table.name], after[table.name] = idsOf(t, filepath.Join(dir, "table.csv")), idsOf(t, filepath.Join(dir, "back.csv"))
+				before[table.name], after[table.name] = idsOf(t, filepath.Join(dir, "table.csv")),
+					idsOf(t, filepath.Join(dir, "back.csv"))
 				for i, id := range before[table.name] {
 					got := after[table.name][i]
 					if was, again := pseudonym[id]; again && was != got || got == id && id != "" {
@@ -154,7 +160,9 @@ func TestPseudonymsOfTopics(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				s, f := canaryStand(t, format)
-				s.file("pipeline.yaml", s.canaryText(f, ", until: latest", `{kafka: {brokers: ["BROKER"], topic: out}}`, `masks: [{noise: {columns: [wage], sd: 5000}}, {pseudonym: {columns: [kind], scope: kind}}]`))
+				s.file("pipeline.yaml",
+					s.canaryText(f, ", until: latest", `{kafka: {brokers: ["BROKER"], topic: out}}`,
+						`masks: [{noise: {columns: [wage], sd: 5000}}, {pseudonym: {columns: [kind], scope: kind}}]`))
 				stdout, stderr := s.run(exitQuarantined, "run", "-v", "--progress", "json", "pipeline.yaml")
 				checkStreamCanaries(t, "stdout", []byte(stdout), true)
 				checkStreamCanaries(t, "stderr", []byte(stderr), true)

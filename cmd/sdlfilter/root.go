@@ -77,7 +77,8 @@ its gate stopped it (4), has left; the gate says how many records that are.`,
 			for _, c := range cmd.Commands() {
 				names = append(names, c.Name())
 			}
-			return usageError{fmt.Errorf("there is no command %q%s; see `sdlfilter --help`", args[0], check.Suggest(args[0], names))}
+			return usageError{
+				fmt.Errorf("there is no command %q%s; see `sdlfilter --help`", args[0], check.Suggest(args[0], names))}
 		},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
@@ -96,16 +97,20 @@ its gate stopped it (4), has left; the gate says how many records that are.`,
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.progress, "progress", "auto", "progress on stderr: auto (when it is a terminal), json, none")
-	flags.StringVar(&s.logFormat, "log-format", "auto", "the log on stderr: console, json, or auto (console when it is a terminal)")
+	flags.StringVar(&s.logFormat, "log-format", "auto",
+		"the log on stderr: console, json, or auto (console when it is a terminal)")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "log what is being done")
 	flags.BoolVarP(&s.quiet, "quiet", "q", false, "print nothing but errors")
-	flags.Var(&sizeFlag{&s.memory}, "memory", "how much memory the process may use, such as 500MB; default: what the machine or its container allows")
+	flags.Var(&sizeFlag{&s.memory}, "memory",
+		"how much memory the process may use, such as 500MB; default: what the machine or its container allows")
 	flags.StringVar(&s.trace.path, "trace", "", "write an execution trace, for go tool trace")
 	flags.Lookup("trace").Hidden = true // of `make bench-span`
 	root.Version = version()
 	root.SetVersionTemplate("sdlfilter {{.Version}}\n")
-	root.AddCommand(s.runCommand(), s.shardCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(), s.initCommand(),
-		s.tablesCommand(), s.auditTablesCommand(), s.assessCommand(), s.mapCommand(), s.attackCommand(), s.verifyCommand(), s.diffCommand(), s.ledgerCommand(), keygenCommand(), schemaCommand(), versionCommand())
+	root.AddCommand(s.runCommand(), s.shardCommand(), s.validateCommand(), s.previewCommand(), s.profileCommand(),
+		s.initCommand(),
+		s.tablesCommand(), s.auditTablesCommand(), s.assessCommand(), s.mapCommand(), s.attackCommand(), s.verifyCommand(),
+		s.diffCommand(), s.ledgerCommand(), keygenCommand(), schemaCommand(), versionCommand())
 	root.AddCommand(manCommand(root))
 	checkCompletion(root)
 	return root, s
@@ -130,20 +135,24 @@ func checkCompletion(root *cobra.Command) {
 			if len(args) == 0 {
 				return usageError{fmt.Errorf("completion takes one argument, the shell: %s", strings.Join(shells, ", "))}
 			}
-			return usageError{fmt.Errorf("there is no completion for %q%s; there is for %s", args[0], check.Suggest(args[0], shells), strings.Join(shells, ", "))}
+			return usageError{
+				fmt.Errorf("there is no completion for %q%s; there is for %s", args[0], check.Suggest(args[0], shells),
+					strings.Join(shells, ", "))}
 		}
 	}
 }
 
 // configFlags adds what every command has that reads a configuration.
 func (s *state) configFlags(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&s.set, "set", nil, "set a scalar of the configuration: path.to.field=value (may be repeated)")
+	cmd.Flags().StringArrayVar(&s.set, "set", nil,
+		"set a scalar of the configuration: path.to.field=value (may be repeated)")
 }
 
 // releaseFlags adds what every command has that shows or releases records.
 func (s *state) releaseFlags(cmd *cobra.Command) {
 	s.configFlags(cmd)
-	cmd.Flags().BoolVar(&s.loosen, "allow-loosening", false, "let --set and SDLFILTER_… let out more than the configuration file does: a role, a mask or the gate weakened")
+	cmd.Flags().BoolVar(&s.loosen, "allow-loosening", false,
+		"let --set and SDLFILTER_… let out more than the configuration file does: a role, a mask or the gate weakened")
 }
 
 // load reads a configuration that records are released by: settings that loosen it
@@ -168,7 +177,10 @@ func (s *state) parsedToMeasure(p *config.Pipeline, err error) (*config.Pipeline
 		return nil, err
 	}
 	if n := memory.Limit(); n < memory.Least {
-		return nil, usageError{fmt.Errorf("this process may use %d MB of memory, and records take at least %d MB: give it more (--memory, or the limit of its container)", n/1e6, memory.Least/1_000_000)}
+		return nil,
+			usageError{
+				fmt.Errorf(
+					"this process may use %d MB of memory, and records take at least %d MB: give it more (--memory, or the limit of its container)", n/1e6, memory.Least/1_000_000)}
 	}
 	log := s.logger()
 	for _, w := range p.Warnings {
@@ -212,7 +224,8 @@ func colored(f *os.File) bool {
 func oneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) != 1 {
-			return usageError{fmt.Errorf("%s takes one argument, %s, got %d; see `%s --help`", cmd.Name(), what, len(args), cmd.CommandPath())}
+			return usageError{
+				fmt.Errorf("%s takes one argument, %s, got %d; see `%s --help`", cmd.Name(), what, len(args), cmd.CommandPath())}
 		}
 		return nil
 	}
@@ -222,7 +235,9 @@ func oneArg(what string) cobra.PositionalArgs {
 func atMostOneArg(what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 {
-			return usageError{fmt.Errorf("%s takes at most one argument, %s, got %d; see `%s --help`", cmd.Name(), what, len(args), cmd.CommandPath())}
+			return usageError{
+				fmt.Errorf("%s takes at most one argument, %s, got %d; see `%s --help`", cmd.Name(), what, len(args),
+					cmd.CommandPath())}
 		}
 		return nil
 	}
@@ -231,7 +246,8 @@ func atMostOneArg(what string) cobra.PositionalArgs {
 // noArgs refuses arguments.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usageError{fmt.Errorf("%s takes no arguments, got %d; see `%s --help`", cmd.Name(), len(args), cmd.CommandPath())}
+		return usageError{
+			fmt.Errorf("%s takes no arguments, got %d; see `%s --help`", cmd.Name(), len(args), cmd.CommandPath())}
 	}
 	return nil
 }

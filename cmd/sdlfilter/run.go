@@ -44,11 +44,14 @@ be a project of several tables, which are judged together and published all or n
 			if tables != nil {
 				return s.runProject(cmd.Context(), tables, &o)
 			}
-			job.Info = monitor.Info{Name: p.Name, Version: version(), Source: pipeline.DescribeSource(p.Source), Sink: pipeline.DescribeSink(p.Sink)}
+			job.Info = monitor.Info{Name: p.Name, Version: version(), Source: pipeline.DescribeSource(p.Source),
+				Sink: pipeline.DescribeSink(p.Sink)}
 			if err := o.check(p); err != nil {
 				return err
 			}
-			result, err := s.recorded(cmd.Context(), p, func() (*account.Result, error) { return s.release(cmd.Context(), args[0], p, &o) })
+			result, err := s.recorded(cmd.Context(), p, func() (*account.Result, error) {
+				return s.release(cmd.Context(), args[0], p, &o)
+			})
 			if err != nil || result == nil {
 				return err
 			}
@@ -58,9 +61,11 @@ be a project of several tables, which are judged together and published all or n
 		},
 	}
 	s.releaseFlags(cmd)
-	cmd.Flags().StringVar(&o.listen, "listen", "", "on a stream: serve metrics, health and a live page at this address, such as 127.0.0.1:9464")
+	cmd.Flags().StringVar(&o.listen, "listen", "",
+		"on a stream: serve metrics, health and a live page at this address, such as 127.0.0.1:9464")
 	cmd.Flags().StringVar(&o.summary, "summary", "text", "what is printed at the end: text, or json, one line for scripts")
-	cmd.Flags().StringVar(&o.metrics, "metrics-file", "", "of a file job: metrics for the textfile collector of Prometheus' node exporter, such as /var/lib/node_exporter/sdlfilter.prom")
+	cmd.Flags().StringVar(&o.metrics, "metrics-file", "",
+		"of a file job: metrics for the textfile collector of Prometheus' node exporter, such as /var/lib/node_exporter/sdlfilter.prom")
 	cmd.Flags().StringVar(&o.cpuProfile, "cpuprofile", "", "write where the time goes, for go tool pprof")
 	return cmd
 }
@@ -73,7 +78,9 @@ func (o *runOptions) check(p *config.Pipeline) error {
 	case o.summary == "json" && pipeline.WritesStdout(p):
 		return usageError{fmt.Errorf("--summary json writes to standard output, and so does the sink: give the sink a path")}
 	case o.listen != "" && !p.Streaming():
-		return usageError{fmt.Errorf("--listen shows a stream while it runs, and this is a file job: its report is in the file that report.json names")}
+		return usageError{
+			fmt.Errorf(
+				"--listen shows a stream while it runs, and this is a file job: its report is in the file that report.json names")}
 	}
 	return nil
 }
@@ -86,7 +93,8 @@ func (s *state) release(ctx context.Context, path string, p *config.Pipeline, o 
 		return nil, err
 	}
 	defer stopProfile()
-	options := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{}, AllowLoosening: s.loosen}
+	options := pipeline.Options{Version: version(), Log: s.logger(), Progress: &pipeline.Progress{},
+		AllowLoosening: s.loosen}
 	if p.Streaming() {
 		end, err := s.attend(ctx, path, p, o.listen, &options)
 		if err != nil {
@@ -114,7 +122,8 @@ func (s *state) settle(result *account.Result) {
 	}
 	s.cut = result.Cut
 	if result.Lost != "" {
-		fmt.Fprintf(os.Stderr, "sdlfilter: records are lost: %s; what was released stays, and the report is written\n", result.Lost)
+		fmt.Fprintf(os.Stderr, "sdlfilter: records are lost: %s; what was released stays, and the report is written\n",
+			result.Lost)
 	}
 	switch {
 	case result.Refused():

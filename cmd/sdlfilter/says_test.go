@@ -18,9 +18,11 @@ func saying(t *testing.T, sink, masks, rest string) (dir string) {
 	for i := range 300 {
 		fmt.Fprintf(&in, "%d.25,%d\n", 9000+i*i%977, 20+i*7%50)
 	}
-	config := "version: 1\nname: saying\nkey: {file: k}\nsource: {csv: {path: in.csv}}\ncolumns:\n  wage: {role: sensitive, decimals: 2}\n  age: {role: key}\n" +
-		"masks:\n  - " + masks + "\nsink: {csv: {path: " + sink + "}}\nassess: {replicates: 10}\n" + rest
-	for name, data := range map[string][]byte{"in.csv": in.Bytes(), "pipeline.yaml": []byte(config), "k": []byte(strings.Repeat("QUJD", 10) + "QUI=")} {
+	config :=
+		"version: 1\nname: saying\nkey: {file: k}\nsource: {csv: {path: in.csv}}\ncolumns:\n  wage: {role: sensitive, decimals: 2}\n  age: {role: key}\n" +
+			"masks:\n  - " + masks + "\nsink: {csv: {path: " + sink + "}}\nassess: {replicates: 10}\n" + rest
+	for name, data := range map[string][]byte{"in.csv": in.Bytes(), "pipeline.yaml": []byte(config),
+		"k": []byte(strings.Repeat("QUJD", 10) + "QUI=")} {
 		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -37,8 +39,10 @@ func TestQuietRunsSayWhyTheyAreRefused(t *testing.T) {
 		status            int
 	}{
 		{"noise: {columns: [wage], sd: 400}", "", "", 0},
-		{"noise: {columns: [wage], sd: 400}", "gate: {rules: [{column: wage, min_efficiency: 0.999}]}\n", "sdlfilter: withheld: does not hold: wage: efficiency at least 0.999\n", exitRefused},
-		{"topcode: {columns: [wage], upper: 1e6}", "gate: {rules: [{column: wage, min_efficiency: 0.1}]}\n", "sdlfilter: withheld: does not hold: no value is computed back from the list of masks; wage: no more released values equal to the original than the masks explain; wage: no more values stated within 0.5 than noise of one step of its usual values leaves\n", exitRefused},
+		{"noise: {columns: [wage], sd: 400}", "gate: {rules: [{column: wage, min_efficiency: 0.999}]}\n",
+			"sdlfilter: withheld: does not hold: wage: efficiency at least 0.999\n", exitRefused},
+		{"topcode: {columns: [wage], upper: 1e6}", "gate: {rules: [{column: wage, min_efficiency: 0.1}]}\n",
+			"sdlfilter: withheld: does not hold: no value is computed back from the list of masks; wage: no more released values equal to the original than the masks explain; wage: no more values stated within 0.5 than noise of one step of its usual values leaves\n", exitRefused},
 	} {
 		cmd := program(t, saying(t, "out.csv", c.masks, c.rest), "run", "--quiet", "pipeline.yaml")
 		var out, words bytes.Buffer
@@ -74,7 +78,8 @@ func TestPreviewSaysWhatIsSynthetic(t *testing.T) {
 	dir = saying(t, "out.csv", "synthesise: {columns: [wage], on: [age]}\n  - round: {columns: [age], base: 10}", "")
 	printed, err = program(t, dir, "preview", "pipeline.yaml").CombinedOutput()
 	checkStatus(t, err, 0, printed)
-	if want := "synthetic: wage (drawn from a model, no value is that of its record)"; !bytes.Contains(printed, []byte(want)) {
+	if want := "synthetic: wage (drawn from a model, no value is that of its record)"; !bytes.Contains(printed,
+		[]byte(want)) {
 		t.Errorf("printed %s, want %q", printed, want)
 	}
 	dir = saying(t, "out.csv", "noise: {columns: [wage], sd: 400}", "")

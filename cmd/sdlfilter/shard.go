@@ -38,7 +38,8 @@ confidential as the data.`,
 			return usageError{fmt.Errorf("shard takes one of plan, survey, pair, run and commit; see `sdlfilter shard --help`")}
 		},
 	}
-	cmd.AddCommand(s.shardPlanCommand(), s.shardSurveyCommand(), s.shardPairCommand(), s.shardRunCommand(), s.shardCommitCommand())
+	cmd.AddCommand(s.shardPlanCommand(), s.shardSurveyCommand(), s.shardPairCommand(), s.shardRunCommand(),
+		s.shardCommitCommand())
 	return cmd
 }
 
@@ -83,21 +84,26 @@ func (s *state) shardPlanCommand() *cobra.Command {
 
 func (s *state) shardRunCommand() *cobra.Command {
 	var pairs string
-	cmd := s.oneShardCommand("run", "Mask one shard into hidden parts, and leave its state", "its state, in a folder for the states of all shards",
-		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (shardOutput, error) {
+	cmd := s.oneShardCommand("run", "Mask one shard into hidden parts, and leave its state",
+		"its state, in a folder for the states of all shards",
+		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (shardOutput,
+			error) {
 			found, err := m.ReadPairs(ctx, pairs, number)
 			if err != nil {
 				return nil, err
 			}
 			return shard.Run(ctx, p, m, number, found, o)
 		})
-	cmd.Flags().StringVar(&pairs, "pairs", "", "the folder that `shard pair` has written, where a swap is of scope dataset or exchanges numbers")
+	cmd.Flags().StringVar(&pairs, "pairs", "",
+		"the folder that `shard pair` has written, where a swap is of scope dataset or exchanges numbers")
 	return cmd
 }
 
 func (s *state) shardSurveyCommand() *cobra.Command {
-	return s.oneShardCommand("survey", "Let swaps of scope dataset, or of numbers, see one shard", "what is found, in a folder for the surveys of all shards",
-		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (shardOutput, error) {
+	return s.oneShardCommand("survey", "Let swaps of scope dataset, or of numbers, see one shard",
+		"what is found, in a folder for the surveys of all shards",
+		func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (shardOutput,
+			error) {
 			return shard.Survey(ctx, p, m, number, o)
 		})
 }
@@ -108,7 +114,8 @@ type shardOutput interface{ Write(path string) error }
 // oneShardCommand is a command that works on one shard, and writes what is left of it once
 // that is complete. what says what the file of --state holds.
 func (s *state) oneShardCommand(name, short, what string,
-	work func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (shardOutput, error),
+	work func(ctx context.Context, p *config.Pipeline, m *shard.Manifest, number int, o pipeline.Options) (shardOutput,
+		error),
 ) *cobra.Command {
 	number := -1
 	var to string
@@ -182,7 +189,9 @@ func (s *state) shardCommitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			result, err := s.recorded(cmd.Context(), p, func() (*account.Result, error) { return shard.Commit(cmd.Context(), p, m, states, o) })
+			result, err := s.recorded(cmd.Context(), p, func() (*account.Result, error) {
+				return shard.Commit(cmd.Context(), p, m, states, o)
+			})
 			if err != nil {
 				return err
 			}

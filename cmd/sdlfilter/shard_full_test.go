@@ -16,7 +16,8 @@ func within(t *testing.T, dir string, limit int, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := program(t, dir, args...)
 	// Shells count in blocks of 512 bytes.
-	cmd.Args = append([]string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -f %d && exec "$0" "$@"`, limit/512), cmd.Path}, args...)
+	cmd.Args = append([]string{"/bin/sh", "-c", fmt.Sprintf(`ulimit -f %d && exec "$0" "$@"`, limit/512), cmd.Path},
+		args...)
 	cmd.Path = "/bin/sh"
 	return cmd
 }
@@ -48,7 +49,8 @@ func TestShardsOnAFullDisk(t *testing.T) {
 	const shards = 2
 	dir := shardJob(t, shards)
 	runShards(t, dir, shards)
-	part, state := longest(t, filepath.Join(dir, "out", ".*.shards-*", "part-00000*")), longest(t, filepath.Join(dir, "states", "0.state"))
+	part, state := longest(t, filepath.Join(dir, "out", ".*.shards-*", "part-00000*")),
+		longest(t, filepath.Join(dir, "states", "0.state"))
 	if out, err := commitShards(t, dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -95,7 +97,8 @@ func TestShardsOnAFullDisk(t *testing.T) {
 			t.Errorf("remaining files: %s", e.Name())
 		}
 	}
-	out, err := within(t, dir, 512, "shard", "plan", "pipeline.yaml", "--set", "sink.csv.path=out/release/", "--shards", "2", "--out", "other.json").CombinedOutput()
+	out, err := within(t, dir, 512, "shard", "plan", "pipeline.yaml", "--set", "sink.csv.path=out/release/", "--shards",
+		"2", "--out", "other.json").CombinedOutput()
 	if _, there := os.Stat(filepath.Join(dir, "other.json")); err == nil || there == nil {
 		t.Errorf("a manifest of more than 512 bytes: %v, %s", err, out)
 	}

@@ -24,7 +24,8 @@ func swapJob(t *testing.T) string {
 	for i := range 100_000 {
 		fmt.Fprintf(&in, "%.2f,%c,%d\n", 100+900*draw.Float64(), 'a'+rune(i%5), draw.IntN(4))
 	}
-	for name, text := range map[string]string{"in.csv": in.String(), "k": "c2RsZmlsdGVyOiBhIGtleSBmb3IgdGVzdHMgb25seSE=\n", "pipeline.yaml": `version: 1
+	for name, text := range map[string]string{"in.csv": in.String(), "k": "c2RsZmlsdGVyOiBhIGtleSBmb3IgdGVzdHMgb25seSE=\n",
+		"pipeline.yaml": `version: 1
 key: {file: k}
 source: {csv: {path: in.csv}}
 columns: {wage: {role: sensitive, decimals: 2}, kind: {role: other}, region: {role: other}}
@@ -53,13 +54,15 @@ func mustRun(t *testing.T, cmd *exec.Cmd) {
 // surveying and pairing are the steps before the shards run; running is a shard that uses their
 // output.
 func surveying(i int) []string {
-	return []string{"shard", "survey", "-q", "plan.json", "--shard", fmt.Sprint(i), "--state", fmt.Sprintf("surveys/%d", i)}
+	return []string{"shard", "survey", "-q", "plan.json", "--shard", fmt.Sprint(i), "--state",
+		fmt.Sprintf("surveys/%d", i)}
 }
 
 var pairing = []string{"shard", "pair", "-q", "plan.json", "--states", "surveys", "--out", "pairs"}
 
 func running(i int) []string {
-	return []string{"shard", "run", "-q", "plan.json", "--shard", fmt.Sprint(i), "--pairs", "pairs", "--state", fmt.Sprintf("states/%d", i)}
+	return []string{"shard", "run", "-q", "plan.json", "--shard", fmt.Sprint(i), "--pairs", "pairs", "--state",
+		fmt.Sprintf("states/%d", i)}
 }
 
 // filesBelow returns the named files of a folder, by name. Hidden files were being written when the
@@ -102,7 +105,8 @@ func TestSurveysAndPairsKilled(t *testing.T) {
 	start = time.Now()
 	mustRun(t, program(t, dir, pairing...))
 	pairs := time.Since(start)
-	whole := map[string]map[string]string{"surveys": filesBelow(t, filepath.Join(dir, "surveys")), "pairs": filesBelow(t, filepath.Join(dir, "pairs"))}
+	whole := map[string]map[string]string{"surveys": filesBelow(t, filepath.Join(dir, "surveys")),
+		"pairs": filesBelow(t, filepath.Join(dir, "pairs"))}
 	if len(whole["surveys"]) != 2 || len(whole["pairs"]) != 2 {
 		t.Fatalf("%d surveys, %d pairs", len(whole["surveys"]), len(whole["pairs"]))
 	}
@@ -149,14 +153,17 @@ func TestSurveysAndPairsKilled(t *testing.T) {
 	for _, c := range []struct {
 		limit int
 		args  []string
-	}{{longest(t, filepath.Join(dir, "surveys", "1")) - 512, []string{"shard", "survey", "-q", "plan.json", "--shard", "1", "--state", "surveys/again"}}, {512, pairing}} {
+	}{
+		{longest(t, filepath.Join(dir, "surveys", "1")) - 512,
+			[]string{"shard", "survey", "-q", "plan.json", "--shard", "1", "--state", "surveys/again"}}, {512, pairing}} {
 		out, err := within(t, dir, c.limit, c.args...).CombinedOutput()
 		checkStatus(t, err, exitFailed, out)
 		if !bytes.Contains(out, []byte("file too large")) {
 			t.Errorf("%v at %d bytes printed %s", c.args, c.limit, out)
 		}
 	}
-	if got := filesBelow(t, filepath.Join(dir, "surveys")); !maps.Equal(got, whole["surveys"]) || len(filesBelow(t, filepath.Join(dir, "pairs"))) > 0 {
+	if got := filesBelow(t, filepath.Join(dir, "surveys")); !maps.Equal(got, whole["surveys"]) ||
+		len(filesBelow(t, filepath.Join(dir, "pairs"))) > 0 {
 		t.Error("an incomplete file has its final name")
 	}
 	mustRun(t, program(t, dir, pairing...))
@@ -167,7 +174,8 @@ func TestSurveysAndPairsKilled(t *testing.T) {
 		mustRun(t, program(t, dir, running(i)...))
 	}
 	mustRun(t, commitShards(t, dir))
-	mustRun(t, program(t, dir, "run", "-q", "pipeline.yaml", "--set", "sink.csv.path=out/one.csv", "--set", "report.json=out/one.json"))
+	mustRun(t, program(t, dir, "run", "-q", "pipeline.yaml", "--set", "sink.csv.path=out/one.csv", "--set",
+		"report.json=out/one.json"))
 	want, err := os.ReadFile(filepath.Join(dir, "out", "one.csv"))
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +206,9 @@ func TestShardSwapCanary(t *testing.T) {
 				text := canaryConfig(format, input+format, "{column: wage, min_efficiency: 0.001}")
 				text = strings.Replace(text, ", emit: [{jsonl: out/snapshots.jsonl}], every: {records: 100}", "", 1)
 				text = strings.Replace(text, "out/release."+format, "out/release/", 1)
-				text = strings.Replace(text, "masks:\n", "masks:\n  - swap: {keys: [kind], attribute: note, columns: [wage], scope: dataset, rate: 0.5, policy: random}\n", 1)
+				text = strings.Replace(text, "masks:\n",
+					"masks:\n  - swap: {keys: [kind], attribute: note, columns: [wage], scope: dataset, rate: 0.5, policy: random}\n",
+					1)
 				text = strings.Replace(text, "  kind: {role: other}\n", "  kind: {role: other}\n  note: {role: other}\n", 1)
 				if err := os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte(text), 0o600); err != nil {
 					t.Fatal(err)
@@ -227,7 +237,8 @@ func TestShardSwapCanary(t *testing.T) {
 					if err != nil {
 						continue // for an unreadable input
 					}
-					for _, text := range [][]byte{whole[:len(whole)/2], append(bytes.Clone(whole), '0'), bytes.Replace(whole, []byte(`"shard":0`), []byte(`"shard":"x`), 1)} {
+					for _, text := range [][]byte{whole[:len(whole)/2], append(bytes.Clone(whole), '0'),
+						bytes.Replace(whole, []byte(`"shard":0`), []byte(`"shard":"x`), 1)} {
 						if err := os.WriteFile(filepath.Join(dir, path), text, 0o600); err != nil {
 							t.Fatal(err)
 						}

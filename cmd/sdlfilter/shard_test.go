@@ -28,7 +28,8 @@ func shardJob(t *testing.T, shards int) string {
 func runShards(t *testing.T, dir string, shards int) {
 	t.Helper()
 	for i := range shards {
-		if out, err := program(t, dir, "shard", "run", "plan.json", "--shard", fmt.Sprint(i), "--state", fmt.Sprintf("states/%d.state", i)).CombinedOutput(); err != nil {
+		if out, err := program(t, dir, "shard", "run", "plan.json", "--shard", fmt.Sprint(i), "--state",
+			fmt.Sprintf("states/%d.state", i)).CombinedOutput(); err != nil {
 			t.Fatalf("shard %d: %v\n%s", i, err, out)
 		}
 	}
@@ -109,7 +110,8 @@ func TestShardsKilledAtAnyMoment(t *testing.T) {
 	clean()
 	for killed := 0; killed < 30; {
 		i := draw.IntN(shards)
-		if !attempt(program(t, dir, "shard", "run", "-q", "plan.json", "--shard", fmt.Sprint(i), "--state", fmt.Sprintf("states/%d.state", i)), one) {
+		if !attempt(program(t, dir, "shard", "run", "-q", "plan.json", "--shard", fmt.Sprint(i), "--state",
+			fmt.Sprintf("states/%d.state", i)), one) {
 			killed++
 		}
 		if len(parts(t, dir)) > 0 {
@@ -200,7 +202,8 @@ func checkModes(t *testing.T, dir string) {
 func TestShardOfAnotherPlan(t *testing.T) {
 	dir := shardJob(t, 3)
 	runShards(t, dir, 1)
-	if out, err := program(t, dir, "shard", "plan", "pipeline.yaml", "--set", "sink.csv.path=out/release/", "--shards", "2", "--out", "plan.json").CombinedOutput(); err != nil {
+	if out, err := program(t, dir, "shard", "plan", "pipeline.yaml", "--set", "sink.csv.path=out/release/", "--shards",
+		"2", "--out", "plan.json").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	out, err := commitShards(t, dir).CombinedOutput()

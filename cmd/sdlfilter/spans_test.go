@@ -79,9 +79,9 @@ func attributes(list []*common.KeyValue) map[string]string {
 	return m
 }
 
-// A collector gets one span of the command with the exit status, in the trace that the environment names, and below it one
-// of each phase with its records; nothing of the command line or the machine. One that is not there, or refuses, is a
-// warning, and the run ends as without it.
+// A collector gets one span of the command with the exit status, in the trace that the environment names, and below it
+// one of each phase with its records; nothing of the command line or the machine. One that is not there, or refuses, is
+// a warning, and the run ends as without it.
 func TestSpans(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -89,11 +89,13 @@ func TestSpans(t *testing.T) {
 	const parent, of = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 	run := func(rule, endpoint string, more ...string) (printed []byte, status int) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte(canaryConfig("csv", "in.csv", rule)), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "pipeline.yaml"), []byte(canaryConfig("csv", "in.csv", rule)),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		cmd := program(t, dir, "run", "pipeline.yaml")
-		cmd.Env = slices.Concat(cmd.Env, []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "TRACEPARENT=00-" + parent + "-" + of + "-01"}, more)
+		cmd.Env = slices.Concat(cmd.Env,
+			[]string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + endpoint, "TRACEPARENT=00-" + parent + "-" + of + "-01"}, more)
 		printed, _ = cmd.CombinedOutput() // the status says it
 		return printed, cmd.ProcessState.ExitCode()
 	}
@@ -106,7 +108,8 @@ func TestSpans(t *testing.T) {
 			t.Errorf("status %d, want %d\n%s", status, want, printed)
 		}
 		all, about := c.spans(t)
-		if about["service.name"] != `string_value:"sdlfilter"` || about["deployment.environment"] != `string_value:"nightly"` {
+		if about["service.name"] != `string_value:"sdlfilter"` ||
+			about["deployment.environment"] != `string_value:"nightly"` {
 			t.Errorf("the resource is %v", about)
 		}
 		for key := range about {
@@ -119,13 +122,15 @@ func TestSpans(t *testing.T) {
 			t.Fatalf("no span of the command among %v", all)
 		}
 		failed := all[root].Status.GetCode() == trace.Status_STATUS_CODE_ERROR
-		if got := attributes(all[root].Attributes)["process.exit.code"]; hex.EncodeToString(all[root].ParentSpanId) != of || failed != (want != 0) ||
+		if got := attributes(all[root].Attributes)["process.exit.code"]; hex.EncodeToString(all[root].ParentSpanId) != of ||
+			failed != (want != 0) ||
 			!strings.HasSuffix(got, ":"+string(rune('0'+want))) {
 			t.Errorf("the command's span: %v", all[root])
 		}
 		phases := map[string]string{}
 		for i, s := range all {
-			if hex.EncodeToString(s.TraceId) != parent || s.EndTimeUnixNano < s.StartTimeUnixNano || i != root && !bytes.Equal(s.ParentSpanId, all[root].SpanId) {
+			if hex.EncodeToString(s.TraceId) != parent || s.EndTimeUnixNano < s.StartTimeUnixNano || i != root &&
+				!bytes.Equal(s.ParentSpanId, all[root].SpanId) {
 				t.Errorf("%v is not below the command's span", s)
 			}
 			phases[s.Name] = attributes(s.Attributes)["sdlfilter.records"]
@@ -140,7 +145,8 @@ func TestSpans(t *testing.T) {
 	gone.Close()
 	for _, endpoint := range []string{refusing.URL, gone.URL} {
 		printed, status := run(passes, endpoint)
-		if status != 0 || bytes.Count(printed, []byte("OpenTelemetry: not all spans")) != 1 || bytes.Contains(printed, []byte("what-the-collector-says")) {
+		if status != 0 || bytes.Count(printed, []byte("OpenTelemetry: not all spans")) != 1 ||
+			bytes.Contains(printed, []byte("what-the-collector-says")) {
 			t.Errorf("%s: status %d\n%s", endpoint, status, printed)
 		}
 	}

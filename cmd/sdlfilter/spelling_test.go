@@ -88,8 +88,10 @@ func spelled(t *testing.T, path, job, missing string) {
 // writeArrow writes a file in which the bytes under nulls are not empty, as Arrow allows.
 func writeArrow(t *testing.T, out *bytes.Buffer, rows []spelledPerson) {
 	t.Helper()
-	schema := arrow.NewSchema([]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "region", Type: arrow.BinaryTypes.String},
-		{Name: "job", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "inc", Type: arrow.PrimitiveTypes.Float64}}, nil)
+	schema := arrow.NewSchema(
+		[]arrow.Field{{Name: "id", Type: arrow.PrimitiveTypes.Int64}, {Name: "region", Type: arrow.BinaryTypes.String},
+			{Name: "job", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "inc", Type: arrow.PrimitiveTypes.Float64}},
+		nil)
 	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
 	defer b.Release()
 	valid := make([]byte, (len(rows)+7)/8)
@@ -108,12 +110,15 @@ func writeArrow(t *testing.T, out *bytes.Buffer, rows []spelledPerson) {
 	}
 	rec := b.NewRecordBatch()
 	d := rec.Column(2).Data()
-	job := array.MakeFromData(array.NewData(d.DataType(), d.Len(), []*memory.Buffer{memory.NewBufferBytes(valid), d.Buffers()[1], d.Buffers()[2]}, nil, nulls, 0))
+	job := array.MakeFromData(
+		array.NewData(d.DataType(), d.Len(), []*memory.Buffer{memory.NewBufferBytes(valid), d.Buffers()[1], d.Buffers()[2]},
+			nil, nulls, 0))
 	w, err := ipc.NewFileWriter(out, ipc.WithSchema(schema))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{rec.Column(0), rec.Column(1), job, rec.Column(3)}, int64(len(rows)))); err != nil {
+	if err := w.Write(array.NewRecordBatch(schema, []arrow.Array{rec.Column(0), rec.Column(1), job, rec.Column(3)},
+		int64(len(rows)))); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -207,7 +212,8 @@ func TestMissingValuesLeaveAlike(t *testing.T) {
 		job, missing string // how CSV and JSON Lines spell a job, and a missing one
 		out          []string
 	}{
-		"na":          {in: "in.csv", options: `, na: ["-9"]`, job: "%s", missing: "-9", out: []string{"csv", "jsonl", "parquet", "arrow"}},
+		"na": {in: "in.csv", options: `, na: ["-9"]`, job: "%s", missing: "-9",
+			out: []string{"csv", "jsonl", "parquet", "arrow"}},
 		"nulls":       {in: "in.csv", options: `, nulls: [".", "-9"]`, job: "%s", missing: "-9", out: []string{"csv"}},
 		"empty":       {in: "in.csv", job: `"%s"`, missing: ``, out: []string{"csv", "jsonl"}},
 		"absent":      {in: "in.jsonl", job: `, "job": "%s"`, missing: "", out: []string{"csv", "jsonl"}},

@@ -108,7 +108,8 @@ func personWage(i int) float64 { return float64(10000+i*7919%90000) / 100 }
 // for a moment.
 func (s *stand) messages(topic string, n int) []*kgo.Record {
 	s.t.Helper()
-	c := s.newClient(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
+	c := s.newClient(kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
 	defer c.Close()
 	var all []*kgo.Record
 	for wait := 10 * time.Second; ; {

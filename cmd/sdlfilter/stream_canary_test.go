@@ -46,7 +46,8 @@ const (
 func checkStreamCanaries(t *testing.T, where string, data []byte, values bool) {
 	t.Helper()
 	checkCanaries(t, where, data, values)
-	for _, canary := range []string{canaryKey, canaryHeader, canaryMember, canaryPassword, canaryName, canaryNote, canaryBroken} {
+	for _, canary := range []string{canaryKey, canaryHeader, canaryMember, canaryPassword, canaryName, canaryNote,
+		canaryBroken} {
 		for encoding, text := range map[string]string{
 			"itself": canary, "in hexadecimal": hex.EncodeToString([]byte(canary)),
 			"in base64": base64.RawStdEncoding.EncodeToString([]byte(canary[:len(canary)/3*3])),
@@ -71,14 +72,20 @@ type canaryFormat struct {
 func canaryJSON(*testing.T, *stand) *canaryFormat {
 	f := &canaryFormat{name: "json", format: "{json: {}}", records: 1}
 	for i, r := range canaryRecords() {
-		f.good = append(f.good, fmt.Appendf(nil, `{"name":%q,"note":%q,"wage":%.2f,%q:%q,"kind":%q}`, r.Name, r.Note, r.Wage, canaryMember+strconv.Itoa(i), canaryNote, r.Kind))
+		f.good = append(f.good, fmt.Appendf(nil, `{"name":%q,"note":%q,"wage":%.2f,%q:%q,"kind":%q}`, r.Name, r.Note, r.Wage,
+			canaryMember+strconv.Itoa(i), canaryNote, r.Kind))
 	}
 	for _, value := range []string{
-		"", canaryBroken, `"` + canaryBroken + `"`, `["` + canaryBroken + `"]`, `{"wage":` + canaryBroken, `{"wage":"` + canaryBroken + `","kind":"a"}`,
-		`{"wage":73184000.25e400,"kind":"` + canaryBroken + `"}`, `{"wage":73184000.25,"wage":73185000.25,"kind":"a","name":"` + canaryBroken + `"}`,
-		`{"` + canaryMember + `":1,"wage":73184000.25,"kind":"a","kind":"` + canaryBroken + `"}`, `{"wage":73184000.25,"kind":"` + canaryBroken + "\xff\"}",
-		`{"wage":73184000.25,"kind":"a"}` + canaryBroken, `{"wage":73184000.25,` + canaryMember + `:1}`, `{"wage":{"` + canaryMember + `":73184000.25},"kind":"a"}`,
-		`{"wage":73184000.25,"kind":"\ud800` + canaryBroken + `\q"}`, `{"wage":` + strings.Repeat("[", 20_000) + canaryBroken, `{"wage":true,"kind":"` + canaryBroken + `"}`,
+		"", canaryBroken, `"` + canaryBroken + `"`, `["` + canaryBroken + `"]`, `{"wage":` + canaryBroken,
+		`{"wage":"` + canaryBroken + `","kind":"a"}`,
+		`{"wage":73184000.25e400,"kind":"` + canaryBroken + `"}`,
+		`{"wage":73184000.25,"wage":73185000.25,"kind":"a","name":"` + canaryBroken + `"}`,
+		`{"` + canaryMember + `":1,"wage":73184000.25,"kind":"a","kind":"` + canaryBroken + `"}`,
+		`{"wage":73184000.25,"kind":"` + canaryBroken + "\xff\"}",
+		`{"wage":73184000.25,"kind":"a"}` + canaryBroken, `{"wage":73184000.25,` + canaryMember + `:1}`,
+		`{"wage":{"` + canaryMember + `":73184000.25},"kind":"a"}`,
+		`{"wage":73184000.25,"kind":"\ud800` + canaryBroken + `\q"}`, `{"wage":` + strings.Repeat("[", 20_000) + canaryBroken,
+		`{"wage":true,"kind":"` + canaryBroken + `"}`,
 		`{"` + canaryMember + "\\ud800" + `":1,"wage":7318400025e-2,"kind":"a","` + canaryMember + "\xfe" + `":1}`,
 	} {
 		f.bad = append(f.bad, []byte(value))
@@ -88,10 +95,13 @@ func canaryJSON(*testing.T, *stand) *canaryFormat {
 
 func canaryAvro(t *testing.T, s *stand) *canaryFormat {
 	f := withRegistry(t, s, "avro")
-	text := `{"type":"record","name":"Person","fields":[{"name":"name","type":"string"},{"name":"note","type":"string"},{"name":"wage","type":"double"},{"name":"kind","type":"string"}]}`
+	text :=
+		`{"type":"record","name":"Person","fields":[{"name":"name","type":"string"},{"name":"note","type":"string"},{"name":"wage","type":"double"},{"name":"kind","type":"string"}]}`
 	schema, id := avro.MustParse(text), f.registry.Register(t, "in-value", registry.Avro, text)
 	for _, r := range canaryRecords() {
-		value, err := schema.AppendEncode(registry.AppendHeader(nil, id), map[string]any{"name": r.Name, "note": r.Note, "wage": r.Wage, "kind": r.Kind})
+		value,
+			err := schema.AppendEncode(registry.AppendHeader(nil, id),
+			map[string]any{"name": r.Name, "note": r.Note, "wage": r.Wage, "kind": r.Kind})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,35 +109,45 @@ func canaryAvro(t *testing.T, s *stand) *canaryFormat {
 	}
 	// Written with a schema in which the wage is a text and a further member has a recognisable
 	// name.
-	other := strings.NewReplacer(`"name":"wage","type":"double"`, `"name":"wage","type":"string"`, `"name":"note"`, `"name":"`+canaryMember+`"`).Replace(text)
+	other := strings.NewReplacer(`"name":"wage","type":"double"`, `"name":"wage","type":"string"`, `"name":"note"`,
+		`"name":"`+canaryMember+`"`).Replace(text)
 	foreign := f.registry.Register(t, canaryMember, registry.Avro, other)
-	value, err := avro.MustParse(other).AppendEncode(registry.AppendHeader(nil, foreign), map[string]any{"name": canaryBroken, canaryMember: "", "wage": "73184000.25", "kind": canaryBroken})
+	value,
+		err := avro.MustParse(other).AppendEncode(registry.AppendHeader(nil, foreign),
+		map[string]any{"name": canaryBroken, canaryMember: "", "wage": "73184000.25", "kind": canaryBroken})
 	if err != nil {
 		t.Fatal(err)
 	}
 	whole := f.good[0]
 	f.bad = [][]byte{
-		[]byte(canaryBroken), whole[:len(whole)-8], append(bytes.Clone(whole), canaryBroken...), registry.AppendHeader(nil, id), value,
-		append(registry.AppendHeader(nil, 999), canaryBroken...), append(registry.AppendHeader(nil, id), 0xff, 0xff, 0xff, 0xff, 0x0f),
+		[]byte(canaryBroken), whole[:len(whole)-8], append(bytes.Clone(whole), canaryBroken...),
+		registry.AppendHeader(nil, id), value,
+		append(registry.AppendHeader(nil, 999), canaryBroken...),
+		append(registry.AppendHeader(nil, id), 0xff, 0xff, 0xff, 0xff, 0x0f),
 	}
 	return f
 }
 
 func canaryProtobuf(t *testing.T, s *stand) *canaryFormat {
 	f := withRegistry(t, s, "protobuf")
-	id := f.registry.Register(t, "in-value", registry.Protobuf, "syntax = \"proto3\";\n// "+canaryMember+"\nmessage Person { double wage = 1; string note = 2; string name = 3; string kind = 4; }\n")
+	id := f.registry.Register(t, "in-value", registry.Protobuf,
+		"syntax = \"proto3\";\n// "+canaryMember+
+			"\nmessage Person { double wage = 1; string note = 2; string name = 3; string kind = 4; }\n")
 	head := registry.AppendIndexes(registry.AppendHeader(nil, id), []int{0})
 	text := func(b []byte, n protowire.Number, v string) []byte {
 		return protowire.AppendString(protowire.AppendTag(b, n, protowire.BytesType), v)
 	}
 	for _, r := range canaryRecords() {
-		b := protowire.AppendFixed64(protowire.AppendTag(bytes.Clone(head), 1, protowire.Fixed64Type), math.Float64bits(r.Wage))
+		b := protowire.AppendFixed64(protowire.AppendTag(bytes.Clone(head), 1, protowire.Fixed64Type),
+			math.Float64bits(r.Wage))
 		f.good = append(f.good, text(text(text(b, 2, r.Note), 3, r.Name), 4, r.Kind))
 	}
 	whole := f.good[0]
 	f.bad = [][]byte{
-		[]byte(canaryBroken), whole[:len(whole)-4], append(bytes.Clone(whole), 0xff), text(bytes.Clone(head), 1, canaryBroken), text(bytes.Clone(head), 4, canaryBroken+"\xff"),
-		append(registry.AppendIndexes(registry.AppendHeader(nil, 999), []int{0}), canaryBroken...), append(registry.AppendIndexes(registry.AppendHeader(nil, id), []int{7}), canaryBroken...),
+		[]byte(canaryBroken), whole[:len(whole)-4], append(bytes.Clone(whole), 0xff),
+		text(bytes.Clone(head), 1, canaryBroken), text(bytes.Clone(head), 4, canaryBroken+"\xff"),
+		append(registry.AppendIndexes(registry.AppendHeader(nil, 999), []int{0}), canaryBroken...),
+		append(registry.AppendIndexes(registry.AppendHeader(nil, id), []int{7}), canaryBroken...),
 	}
 	return f
 }
@@ -175,7 +195,8 @@ func withRegistry(t *testing.T, s *stand, name string) *canaryFormat {
 	s.file("password", canaryPassword)
 	return &canaryFormat{
 		name: name, registry: r, records: 1,
-		format: fmt.Sprintf(`{%s: {}}, registry: {url: "%s", username: user, password: {file: password}, patience: 1s}`, name, r.URL),
+		format: fmt.Sprintf(`{%s: {}}, registry: {url: "%s", username: user, password: {file: password}, patience: 1s}`, name,
+			r.URL),
 	}
 }
 
@@ -192,7 +213,8 @@ func canaryStand(t *testing.T, format func(*testing.T, *stand) *canaryFormat) (*
 			Headers: []kgo.RecordHeader{{Key: canaryHeader + number, Value: []byte(canaryHeader + number)}},
 		})
 	}
-	records = append(records, &kgo.Record{Topic: "in", Key: []byte(canaryKey + "gone"), Headers: []kgo.RecordHeader{{Key: canaryHeader}}})
+	records = append(records,
+		&kgo.Record{Topic: "in", Key: []byte(canaryKey + "gone"), Headers: []kgo.RecordHeader{{Key: canaryHeader}}})
 	s.produce(records...)
 	return s, f
 }
@@ -258,7 +280,8 @@ func TestStreamCanary(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, f := canaryStand(t, format)
-			s.file("pipeline.yaml", s.canaryText(f, "", `{kafka: {brokers: ["BROKER"], topic: out, commit: {interval: 200ms, records: 100}}}`))
+			s.file("pipeline.yaml",
+				s.canaryText(f, "", `{kafka: {brokers: ["BROKER"], topic: out, commit: {interval: 200ms, records: 100}}}`))
 			p := s.start("run", "-v", "--progress", "json", "--listen", "127.0.0.1:0", "pipeline.yaml")
 			p.until("serving metrics")
 			address := regexp.MustCompile(`"address":"(http://[^"]+)"`).FindStringSubmatch(p.log())[1]
@@ -278,7 +301,9 @@ func TestStreamCanary(t *testing.T) {
 				checkStreamCanaries(t, path, body, true)
 			}
 			// A changed configuration that is accepted, and one that is refused.
-			for _, text := range []string{s.text(), s.canaryText(f, "", `{kafka: {brokers: ["BROKER"], topic: out, commit: {interval: 200ms, records: 100}}}`, `masks: []`)} {
+			for _, text := range []string{
+				s.text(), s.canaryText(f, "", `{kafka: {brokers: ["BROKER"], topic: out, commit: {interval: 200ms, records: 100}}}`,
+					`masks: []`)} {
 				before := strings.Count(p.log(), "configuration is")
 				s.file("pipeline.yaml", text)
 				p.signal(syscall.SIGHUP)
@@ -343,14 +368,21 @@ func TestStreamCanaryEnds(t *testing.T) {
 		status     int
 		released   map[string]int // by topic, as shares of the valid messages
 	}{
-		{name: "keys are hashed", sink: sink, status: exitQuarantined, released: map[string]int{"out": 1, "held": 0}, lines: []string{`quarantine: {jsonl: out/quarantine.jsonl}`}},
-		{name: "held", sink: sink, status: exitRefused, released: map[string]int{"held": 1}, lines: []string{fmt.Sprintf(never, "hold, hold: {topic: held}")}},
+		{name: "keys are hashed", sink: sink, status: exitQuarantined, released: map[string]int{"out": 1, "held": 0},
+			lines: []string{`quarantine: {jsonl: out/quarantine.jsonl}`}},
+		{name: "held", sink: sink, status: exitRefused, released: map[string]int{"held": 1},
+			lines: []string{fmt.Sprintf(never, "hold, hold: {topic: held}")}},
 		{name: "stopped", sink: sink, status: exitRefused, lines: []string{fmt.Sprintf(never, "stop")}},
-		{name: "at least once", sink: strings.Replace(sink, "out", "out, delivery: at_least_once", 1), status: exitQuarantined, released: map[string]int{"out": 1}},
+		{name: "at least once", sink: strings.Replace(sink, "out", "out, delivery: at_least_once", 1),
+			status: exitQuarantined, released: map[string]int{"out": 1}},
 		{name: "unlisted", sink: sink, status: exitFailed, lines: []string{"unlisted: fail"}},
-		{name: "file", sink: `{csv: {path: out/release.csv}}`, status: exitQuarantined, lines: []string{"gate: {max_quarantined: 100%}"}},
-		{name: "file withheld", sink: `{jsonl: {path: out/release.jsonl}}`, status: exitRefused, lines: []string{fmt.Sprintf(never, "withhold")}},
-		{name: "rolling files", sink: `{parquet: {path: out/release.parquet, compression: none, roll: {records: 100, interval: 300ms}}}`, source: ", instance: a"},
+		{name: "file", sink: `{csv: {path: out/release.csv}}`, status: exitQuarantined,
+			lines: []string{"gate: {max_quarantined: 100%}"}},
+		{name: "file withheld", sink: `{jsonl: {path: out/release.jsonl}}`, status: exitRefused,
+			lines: []string{fmt.Sprintf(never, "withhold")}},
+		{name: "rolling files",
+			sink:   `{parquet: {path: out/release.parquet, compression: none, roll: {records: 100, interval: 300ms}}}`,
+			source: ", instance: a"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -365,7 +397,8 @@ func TestStreamCanaryEnds(t *testing.T) {
 				p.signal(syscall.SIGTERM)
 			}
 			stdout, stderr := p.wait(c.status)
-			if c.name == "unlisted" && !regexp.MustCompile(`fields that are not listed: member \d+, member \d+;`).MatchString(stderr) {
+			if c.name == "unlisted" &&
+				!regexp.MustCompile(`fields that are not listed: member \d+, member \d+;`).MatchString(stderr) {
 				t.Errorf("unlisted members are not told by their places: %s", stderr)
 			}
 			checkStreamCanaries(t, "stdout", []byte(stdout), true)
@@ -385,7 +418,8 @@ func TestStreamCanaryEnds(t *testing.T) {
 			s.checkTopic("bad", 0, true)
 			s.checkTopic("snaps", 0, false)
 			if c.name == "rolling files" {
-				if files, err := filepath.Glob(filepath.Join(s.dir, "out/release.parquet/in/date=*/part-*.parquet")); err != nil || len(files) == 0 {
+				if files, err := filepath.Glob(filepath.Join(s.dir, "out/release.parquet/in/date=*/part-*.parquet")); err != nil ||
+					len(files) == 0 {
 					t.Errorf("%v: no files", err)
 				}
 			}
@@ -425,8 +459,10 @@ func TestStreamCanaryFailures(t *testing.T) {
 		s := newStand(t, kfake.EnableSASL(), kfake.Superuser("SCRAM-SHA-256", "user", "another"))
 		s.file("password", canaryPassword)
 		f := canaryJSON(t, s)
-		s.file("pipeline.yaml", s.canaryText(f, `, sasl: {mechanism: scram-sha-256, username: user, password: {file: password}}`, sink))
-		mustContain(t, fails(t, s, exitFailed, "run", "-v", "pipeline.yaml"), "the password wrong") // these brokers close the connection, others return an error
+		s.file("pipeline.yaml",
+			s.canaryText(f, `, sasl: {mechanism: scram-sha-256, username: user, password: {file: password}}`, sink))
+		// these brokers close the connection, others return an error
+		mustContain(t, fails(t, s, exitFailed, "run", "-v", "pipeline.yaml"), "the password wrong")
 	})
 	t.Run("registry", func(t *testing.T) {
 		t.Parallel()
@@ -440,7 +476,9 @@ func TestStreamCanaryFailures(t *testing.T) {
 		f.registry.Fail(0, 0)
 		f.registry.Authenticate("user", "another")
 		fails(t, s, exitFailed, "run", "-v", "pipeline.yaml")
-		for _, url := range []string{"http://user:" + canaryPassword + "@127.0.0.1:1", "user:" + canaryPassword + "@127.0.0.1:1", "//user:" + canaryPassword + "@h", "http://user:" + canaryPassword + "@[::1"} {
+		for _, url := range []string{"http://user:" + canaryPassword + "@127.0.0.1:1",
+			"user:" + canaryPassword + "@127.0.0.1:1", "//user:" + canaryPassword + "@h",
+			"http://user:" + canaryPassword + "@[::1"} {
 			s.file("pipeline.yaml", strings.ReplaceAll(text, f.registry.URL, url))
 			fails(t, s, exitUsage, "run", "-v", "pipeline.yaml")
 		}

@@ -36,22 +36,28 @@ func TestStreamCommands(t *testing.T) {
 	if err != nil || err2 != nil {
 		t.Fatal(err, err2)
 	}
-	if names := topics.Names(); slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "sdlfilter") }) || len(groups) > 0 {
+	if names := topics.Names(); slices.ContainsFunc(names, func(name string) bool {
+		return strings.HasPrefix(name, "sdlfilter")
+	}) || len(groups) > 0 {
 		t.Errorf("validate has left topics or groups: %v, %v", names, groups)
 	}
 	for what, c := range map[string]struct{ line, want string }{
-		"source":    {`source: {kafka: {brokers: ["BROKER"], topics: [in, missing]}}`, `the topic "missing" does not exist`},
-		"sink":      {`sink: {kafka: {brokers: ["BROKER"], topic: missing}}`, `the topic "missing" does not exist`},
-		"snapshots": {`assess: {every: {records: 10}, emit: [{kafka: {topic: missing}}]}`, `the topic "missing" does not exist`},
-		"hold":      {strings.Replace(farFromMean, "on_fail: stop", "on_fail: hold, hold: {topic: missing}", 1), `gate.hold: the topic "missing" does not exist`},
-		"narrow":    {`sink: {kafka: {brokers: ["BROKER"], topic: narrow}}`, `the topic "narrow" has 1 partitions and must have at least the 2 of "in"`},
+		"source": {`source: {kafka: {brokers: ["BROKER"], topics: [in, missing]}}`, `the topic "missing" does not exist`},
+		"sink":   {`sink: {kafka: {brokers: ["BROKER"], topic: missing}}`, `the topic "missing" does not exist`},
+		"snapshots": {`assess: {every: {records: 10}, emit: [{kafka: {topic: missing}}]}`,
+			`the topic "missing" does not exist`},
+		"hold": {strings.Replace(farFromMean, "on_fail: stop", "on_fail: hold, hold: {topic: missing}", 1),
+			`gate.hold: the topic "missing" does not exist`},
+		"narrow": {`sink: {kafka: {brokers: ["BROKER"], topic: narrow}}`,
+			`the topic "narrow" has 1 partitions and must have at least the 2 of "in"`},
 	} {
 		if what == "narrow" {
 			if _, err := admin.CreateTopic(t.Context(), 1, 1, nil, "narrow"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.file("wrong.yaml", strings.ReplaceAll(s.text(endless, c.line), "kafka: {brokers:", "kafka: {startup_patience: 1ms, brokers:"))
+		s.file("wrong.yaml",
+			strings.ReplaceAll(s.text(endless, c.line), "kafka: {brokers:", "kafka: {startup_patience: 1ms, brokers:"))
 		for _, args := range [][]string{{"validate", "--connect", "wrong.yaml"}, {"run", "wrong.yaml"}} {
 			_, log := s.run(exitFailed, args...)
 			mustContain(t, log, c.want)
@@ -69,7 +75,8 @@ func TestStreamCommands(t *testing.T) {
 	s.file("relative.yaml", s.text(endless, `profile: wages.yaml`, `masks: [{noise: {columns: [wage], sd: 20%}}]`,
 		`columns: {id: {role: other}, name: {role: identifier}, wage: {role: sensitive}, region: {role: other}}`))
 	s.run(exitDone, "profile", "relative.yaml", "-o", "wages.yaml")
-	s.run(exitDone, "run", "--allow-loosening", "-q", "relative.yaml", "--set", "source.kafka.until=latest", "--set", "sink.kafka.topic=again", "--set", "source.kafka.group=relative")
+	s.run(exitDone, "run", "--allow-loosening", "-q", "relative.yaml", "--set", "source.kafka.until=latest", "--set",
+		"sink.kafka.topic=again", "--set", "source.kafka.group=relative")
 	s.released("again", 100)
 
 	s.run(exitDone, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest")
@@ -80,7 +87,8 @@ func TestStreamCommands(t *testing.T) {
 		Records struct{ Read, Released int }
 		Columns map[string]struct{ Released struct{ N int } }
 	}
-	if err := json.Unmarshal([]byte(stdout), &rep); err != nil || rep.Schema != "sdlfilter.report/1" || rep.Records.Released != 100 || rep.Columns["wage"].Released.N != 100 {
+	if err := json.Unmarshal([]byte(stdout), &rep); err != nil || rep.Schema != "sdlfilter.report/1" ||
+		rep.Records.Released != 100 || rep.Columns["wage"].Released.N != 100 {
 		t.Errorf("%v: assess reports %+v", err, rep)
 	}
 	stdout, _ = s.run(exitDone, "assess", "--group", "sdlfilter-stand", "--config", "pipeline.yaml")
@@ -127,17 +135,23 @@ func TestStreamRights(t *testing.T) {
 	}
 	const topic, group, id = kmsg.ACLResourceTypeTopic, kmsg.ACLResourceTypeGroup, kmsg.ACLResourceTypeTransactionalId
 	all := []kfake.ACL{
-		right(topic, "in", kmsg.ACLOperationRead), right(topic, "out", kmsg.ACLOperationWrite), right(group, "sdlfilter-", kmsg.ACLOperationRead),
-		right(id, "sdlfilter-", kmsg.ACLOperationWrite), right(topic, "sdlfilter-", kmsg.ACLOperationRead), right(topic, "sdlfilter-", kmsg.ACLOperationWrite),
+		right(topic, "in", kmsg.ACLOperationRead), right(topic, "out", kmsg.ACLOperationWrite),
+		right(group, "sdlfilter-", kmsg.ACLOperationRead),
+		right(id, "sdlfilter-", kmsg.ACLOperationWrite), right(topic, "sdlfilter-", kmsg.ACLOperationRead),
+		right(topic, "sdlfilter-", kmsg.ACLOperationWrite),
 		right(topic, "sdlfilter-", kmsg.ACLOperationCreate), right(topic, "sdlfilter-", kmsg.ACLOperationDescribeConfigs),
 	}
-	users := []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"), kfake.User("PLAIN", "all", "secret", all...)}
+	users := []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"),
+		kfake.User("PLAIN", "all", "secret", all...)}
 	missing := []string{
-		`the user may not Describe topic "in"`, `the user may not Describe topic "out"`, `the user may not Read consumer group "sdlfilter-stand"; the rights`,
-		`the user may not Write with transactional id`, `the user may not Read topic "sdlfilter-stand-state"`, `the user may not Write to topic "sdlfilter-stand-state"`,
+		`the user may not Describe topic "in"`, `the user may not Describe topic "out"`,
+		`the user may not Read consumer group "sdlfilter-stand"; the rights`,
+		`the user may not Write with transactional id`, `the user may not Read topic "sdlfilter-stand-state"`,
+		`the user may not Write to topic "sdlfilter-stand-state"`,
 	}
 	for i := range missing {
-		users = append(users, kfake.User("PLAIN", fmt.Sprintf("lacks-%d", i), "secret", slices.Delete(slices.Clone(all), i, i+1)...))
+		users = append(users,
+			kfake.User("PLAIN", fmt.Sprintf("lacks-%d", i), "secret", slices.Delete(slices.Clone(all), i, i+1)...))
 	}
 	s := newStand(t, users...)
 	asAdmin := kgo.SASL(plain.Auth{User: "admin", Pass: "admin"}.AsMechanism())
@@ -147,11 +161,14 @@ func TestStreamRights(t *testing.T) {
 	as := func(user string) {
 		t.Helper()
 		s.file("pipeline.yaml", s.text(
-			fmt.Sprintf(`source: {kafka: {brokers: ["BROKER"], topics: [in], sasl: {mechanism: plain, username: %s, password: {file: password}}}}`, user),
-			fmt.Sprintf(`sink: {kafka: {brokers: ["BROKER"], topic: out, sasl: {mechanism: plain, username: %s, password: {file: password}}}}`, user)))
+			fmt.Sprintf(
+				`source: {kafka: {brokers: ["BROKER"], topics: [in], sasl: {mechanism: plain, username: %s, password: {file: password}}}}`, user),
+			fmt.Sprintf(
+				`sink: {kafka: {brokers: ["BROKER"], topic: out, sasl: {mechanism: plain, username: %s, password: {file: password}}}}`, user)))
 	}
 	as("all")
-	s.run(exitDone, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest") // so that the state topic is not empty
+	// so that the state topic is not empty
+	s.run(exitDone, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "source.kafka.until=latest")
 	s.persons(10, 20)
 	for i, want := range missing {
 		as(fmt.Sprintf("lacks-%d", i))

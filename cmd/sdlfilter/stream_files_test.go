@@ -106,12 +106,14 @@ func TestTopicIntoFile(t *testing.T) {
 	s.config(`sink: {csv: {path: out/parts/}}`)
 	s.run(exitQuarantined, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "source.kafka.group=parts")
 	parts, err := os.ReadDir(filepath.Join(s.dir, "out/parts"))
-	if err != nil || len(parts) != 2 || len(s.filedIn("out/parts/"+parts[0].Name())) != 150 || len(s.filedIn("out/parts/"+parts[1].Name())) != 150 {
+	if err != nil || len(parts) != 2 || len(s.filedIn("out/parts/"+parts[0].Name())) != 150 ||
+		len(s.filedIn("out/parts/"+parts[1].Name())) != 150 {
 		t.Errorf("%v: %d files in the folder, want 2 of 150 records", err, len(parts))
 	}
 	// The next run contains only new records; a release that the gate withholds is read again.
 	s.persons(300, 340)
-	s.config(`sink: {csv: {path: out/csv.csv}}`, strings.NewReplacer("on_fail: stop, ", "", "300", "100000").Replace(farFromMean))
+	s.config(`sink: {csv: {path: out/csv.csv}}`,
+		strings.NewReplacer("on_fail: stop, ", "", "300", "100000").Replace(farFromMean))
 	s.run(exitRefused, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "source.kafka.group=csv")
 	if got := s.filedIn("out/csv.csv"); len(got) != 300 {
 		t.Errorf("a release that was refused is there: %d records", len(got))
@@ -136,7 +138,9 @@ func TestTopicIntoFile(t *testing.T) {
 func TestTopicIntoJSONLines(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	s.produce(&kgo.Record{Topic: "in", Value: []byte(`{"id":9007199254740993,"name":"N","wage":10.50,"region":{"a":[1, "ü\u00e9"],"b":null}}`)})
+	s.produce(
+		&kgo.Record{Topic: "in",
+			Value: []byte(`{"id":9007199254740993,"name":"N","wage":10.50,"region":{"a":[1, "ü\u00e9"],"b":null}}`)})
 	s.config(`sink: {jsonl: {path: out/release.jsonl}}`, `masks: []`,
 		`columns: {id: {role: other}, name: {role: identifier}, wage: {role: sensitive, decimals: 2, unmasked: true}, region: {role: other}}`)
 	s.run(exitDone, "run", "-q", "pipeline.yaml")
@@ -177,7 +181,8 @@ func TestFileJobNotesInTopics(t *testing.T) {
 		if n := len(s.messages("out", c.release)); n != c.release {
 			t.Errorf("%s: %d messages in the topic, want %d", c.gate, n, c.release)
 		}
-		if bad := s.messages("bad", 2+i); len(bad) != 2+i || !strings.Contains(string(bad[1+i].Value), `"stream":"in.jsonl","record":302`) {
+		if bad := s.messages("bad", 2+i); len(bad) != 2+i ||
+			!strings.Contains(string(bad[1+i].Value), `"stream":"in.jsonl","record":302`) {
 			t.Errorf("%s: %d entries in the quarantine, want %d", c.gate, len(bad), 2+i)
 		}
 		if n := len(s.messages("snaps", 6+3*i)); n < 6+3*i {
@@ -204,7 +209,8 @@ func TestFileIntoTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := func(gate string) {
-		s.config(`source: {parquet: {path: in.parquet}}`, `columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}, region: {role: other}}`,
+		s.config(`source: {parquet: {path: in.parquet}}`,
+			`columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}, region: {role: other}}`,
 			`sink: {kafka: {brokers: ["BROKER"], topic: out, key: id}}`, gate)
 	}
 	config(strings.NewReplacer("on_fail: stop, ", "", "300", "100000").Replace(farFromMean))

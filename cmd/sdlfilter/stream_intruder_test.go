@@ -16,7 +16,8 @@ func TestIntruderOfTopics(t *testing.T) {
 		`intruder: {linkage: {distance: gower}, bayes: {}, uniqueness: {}, inversion: true}}`
 	file := []string{`sink: {csv: {path: out/release.csv}}`, assessSection, `report: {json: out/report.json}`}
 
-	for _, rule := range []string{"{max_linked: 0}", "{min_k: 101}", "{max_individual_risk: 0.001}", "{max_correct_links: 0.5}"} {
+	for _, rule := range []string{"{max_linked: 0}", "{min_k: 101}", "{max_individual_risk: 0.001}",
+		"{max_correct_links: 0.5}"} {
 		s.config(append(file, `gate: {rules: [`+rule+`]}`)...)
 		stdout, _ := s.run(exitRefused, "run", "pipeline.yaml")
 		mustContain(t, stdout, "Intruder", "✗")

@@ -102,7 +102,8 @@ func TestKilledStreamKeepsItsPage(t *testing.T) {
 		t.Errorf("%d records were dropped, want %d: %+v", dropped, rounds, now.Dropped)
 	}
 	var column struct{ History []struct{ Snapshot int64 } }
-	if err := json.Unmarshal(pageOf(fetch(t, address+"/column?name=wage")), &column); err != nil || len(column.History) < 2 {
+	if err := json.Unmarshal(pageOf(fetch(t, address+"/column?name=wage")), &column); err != nil ||
+		len(column.History) < 2 {
 		t.Fatalf("a history of %d snapshots, %v", len(column.History), err)
 	}
 	for i, h := range column.History[1:] { // the newest comes first

@@ -34,7 +34,8 @@ func TestStreamOfCategories(t *testing.T) {
 				// Messages of these formats keep the types of their schema.
 				s.file("pipeline.yaml", s.canaryText(f, ", until: latest", sink, masks))
 				_, stderr := s.run(exitFailed, "run", "pipeline.yaml")
-				mustContain(t, stderr, "column wage becomes string, and messages of this format keep the types of the source's schema, here float64")
+				mustContain(t, stderr,
+					"column wage becomes string, and messages of this format keep the types of the source's schema, here float64")
 				checkStreamCanaries(t, "stderr", []byte(stderr), true)
 				s.checkTopic("out", 0, true)
 				to = other
@@ -73,7 +74,9 @@ func TestStreamOfCategories(t *testing.T) {
 			t.Parallel()
 			s, f := canaryStand(t, format)
 			// Kinds are a, b and c in turn; no record of b is drawn.
-			s.file("pipeline.yaml", s.canaryText(f, ", until: latest", sink, `masks: [{sample: {rate: 1, by: kind, rates: {b: 1e-300}}}, {noise: {columns: [wage], sd: 5000}}]`))
+			s.file("pipeline.yaml",
+				s.canaryText(f, ", until: latest", sink,
+					`masks: [{sample: {rate: 1, by: kind, rates: {b: 1e-300}}}, {noise: {columns: [wage], sd: 5000}}]`))
 			stdout, stderr := s.run(exitQuarantined, "run", "-v", "--progress", "json", "pipeline.yaml")
 			checkStreamCanaries(t, "stdout", []byte(stdout), true)
 			checkStreamCanaries(t, "stderr", []byte(stderr), true)
@@ -90,7 +93,8 @@ func TestStreamOfCategories(t *testing.T) {
 			// 133 of 400 good records have kind b. The good records of an Arrow message that also has
 			// broken ones are kept.
 			r := report.Records
-			if r.Left_out < 133 || r.Left_out > 136 || r.Released < 267 || r.Released > 270 || r.Read != r.Released+r.Quarantined+r.Left_out {
+			if r.Left_out < 133 || r.Left_out > 136 || r.Released < 267 || r.Released > 270 ||
+				r.Read != r.Released+r.Quarantined+r.Left_out {
 				t.Errorf("the report counts %+v", r)
 			}
 			out := s.checkTopic("out", r.Released/f.records, true)
@@ -115,9 +119,9 @@ func TestStreamOfCategories(t *testing.T) {
 	})
 }
 
-// Masks with conditions on their column, and on numbers and texts that are not masked, release from a topic what they release from a file of
-// the same records, byte by byte: draws go by identity, as a record has another place in a topic. A record that lacks a compared value is
-// left as it is, and one that is not meant too.
+// Masks with conditions on their column, and on numbers and texts that are not masked, release from a topic what they
+// release from a file of the same records, byte by byte: draws go by identity, as a record has another place in a
+// topic. A record that lacks a compared value is left as it is, and one that is not meant too.
 func TestStreamMasksWhere(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -135,7 +139,8 @@ func TestStreamMasksWhere(t *testing.T) {
 		s.produce(&kgo.Record{Topic: "in", Partition: int32(i % 2), Value: []byte(lines[i])})
 	}
 	s.file("in.jsonl", strings.Join(lines, "\n")+"\n")
-	columns := []string{`identity: [id]`, `columns: {id: {role: other}, age: {role: other}, status: {role: other}, wage: {role: sensitive, decimals: 2}}`,
+	columns := []string{`identity: [id]`,
+		`columns: {id: {role: other}, age: {role: other}, status: {role: other}, wage: {role: sensitive, decimals: 2}}`,
 		`masks: [{noise: {columns: [wage], sd: 50, where: "age >= 16 and status != s1"}}, {bias: {columns: [wage], phi: 0.1, where: "wage > 300"}},` +
 			` {topcode: {columns: [wage], upper: 900, where: "status = s2"}}, {truncate: {columns: [wage], lower: 250, where: "age < 30 and wage < 500"}}]`}
 	s.config(columns...)
@@ -148,7 +153,8 @@ func TestStreamMasksWhere(t *testing.T) {
 		streamed = append(streamed, string(m.Value))
 	}
 	if slices.Sort(streamed); !slices.Equal(streamed, slices.Sorted(slices.Values(want))) {
-		t.Fatalf("%d streamed records are not the %d of a run, such as %s and %s", len(streamed), len(want), streamed[0], slices.Min(want))
+		t.Fatalf("%d streamed records are not the %d of a run, such as %s and %s", len(streamed), len(want), streamed[0],
+			slices.Min(want))
 	}
 	changed := 0
 	for i, line := range want { // in the order of the file
@@ -168,7 +174,8 @@ func TestStreamMasksWhere(t *testing.T) {
 			changed++
 		}
 	}
-	// Of 400 records 67 are below 300 and half of those are meant; a draw leaves a wage as it is with a probability below 1/1,000.
+	// Of 400 records 67 are below 300 and half of those are meant; a draw leaves a wage as it is with a probability below
+	// 1/1,000.
 	if changed < 340 {
 		t.Errorf("%d records have changed", changed)
 	}

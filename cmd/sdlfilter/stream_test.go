@@ -45,12 +45,14 @@ func TestStreamUntilLatest(t *testing.T) {
 		Partition, Offset int
 		Reason            string
 	}
-	if err := json.Unmarshal(bad[0].Value, &entry); err != nil || entry.Topic != "in" || entry.Partition != 1 || entry.Offset != 750 || entry.Reason == "" {
+	if err := json.Unmarshal(bad[0].Value, &entry); err != nil || entry.Topic != "in" || entry.Partition != 1 ||
+		entry.Offset != 750 || entry.Reason == "" {
 		t.Errorf("quarantine entry %s, want in, partition 1, offset 750", bad[0].Value)
 	}
 
 	// The same with another group and into another topic: the same values.
-	s.run(exitQuarantined, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "source.kafka.group=other", "--set", "sink.kafka.topic=again")
+	s.run(exitQuarantined, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "source.kafka.group=other", "--set",
+		"sink.kafka.topic=again")
 	for i, y := range s.released("again", 1500) {
 		if i < 1000 && y != first[i] {
 			t.Fatalf("person %d has another value in the second release", i)
@@ -149,7 +151,8 @@ func TestStreamGateStops(t *testing.T) {
 	s.released("out", 500)
 	s.paid(500, 3500, nearMean)
 	printed, log := p.wait(exitRefused)
-	mustContain(t, log, "the stream stops, and nothing of the open transaction is released; 500 records had been released before and stay released; ",
+	mustContain(t, log,
+		"the stream stops, and nothing of the open transaction is released; 500 records had been released before and stay released; ",
 		`"left":500`, "sdlfilter: the gate has stopped the stream: 500 records had been released before")
 	mustContain(t, printed, "Stopped", "500 released")
 	if strings.Contains(printed+log, "Nothing was published") || strings.Contains(printed, "withheld") {
@@ -164,7 +167,8 @@ func TestStreamGateStops(t *testing.T) {
 			NotLeft int `json:"not_left"`
 		}
 	}
-	if err := json.Unmarshal([]byte(s.read("out/report.json")), &rep); err != nil || rep.Records.Released != 500 || rep.Gate.Passed ||
+	if err := json.Unmarshal([]byte(s.read("out/report.json")), &rep); err != nil || rep.Records.Released != 500 ||
+		rep.Gate.Passed ||
 		rep.Stopped.Left != 500 || rep.Stopped.NotLeft < 1 || rep.Stopped.NotLeft > 3000 {
 		t.Errorf("%v: the report contains %+v, want 500 released and a gate that has refused", err, rep)
 	}
@@ -249,7 +253,8 @@ func TestStreamReload(t *testing.T) {
 	mustContain(t, p.log(), "sink has changed, which takes a restart")
 	change(refused, `assess: {replicates: 20, targets: [max], every: {records: 10}, emit: [{kafka: {topic: missing}}]}`)
 	mustContain(t, p.log(), `the topic \"missing\" does not exist`)
-	change(refused, `columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}, region: {role: other}}`, "unlisted: nothing")
+	change(refused, `columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}, region: {role: other}}`,
+		"unlisted: nothing")
 	s.persons(1000, 2000)
 	before := s.released("out", 2000)
 
@@ -285,8 +290,10 @@ func TestStreamPolicies(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_000)
 	for i := range 20 {
 		s.produce(&kgo.Record{
-			Topic: "in", Partition: int32(i % 2), Timestamp: at.Add(time.Duration(i) * time.Second), Key: fmt.Appendf(nil, "key %d", i/2%5),
-			Headers: []kgo.RecordHeader{{Key: "from", Value: []byte("a person")}}, Value: fmt.Appendf(nil, `{"id":%d,"wage":10.00,"region":"r%d"}`, i, i%4),
+			Topic: "in", Partition: int32(i % 2), Timestamp: at.Add(time.Duration(i) * time.Second),
+			Key:     fmt.Appendf(nil, "key %d", i/2%5),
+			Headers: []kgo.RecordHeader{{Key: "from", Value: []byte("a person")}},
+			Value:   fmt.Appendf(nil, `{"id":%d,"wage":10.00,"region":"r%d"}`, i, i%4),
 		})
 	}
 	s.produce(&kgo.Record{Topic: "in", Key: []byte("gone"), Timestamp: at}) // a tombstone
@@ -294,7 +301,8 @@ func TestStreamPolicies(t *testing.T) {
 	released := func(n int, settings ...string) (all []*kgo.Record) {
 		t.Helper()
 		s.config(`columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}, region: {role: other}}`)
-		args := []string{"run", "-q", "pipeline.yaml", "--set", "source.kafka.group=" + strings.Join(settings, ""), "--set", "sink.kafka.topic=out", "--allow-loosening"}
+		args := []string{"run", "-q", "pipeline.yaml", "--set", "source.kafka.group=" + strings.Join(settings, ""), "--set",
+			"sink.kafka.topic=out", "--allow-loosening"}
 		for _, set := range settings {
 			args = append(args, "--set", "sink.kafka."+set)
 		}
@@ -309,7 +317,9 @@ func TestStreamPolicies(t *testing.T) {
 			status = exitQuarantined // a tombstone needs its key
 		}
 		s.run(status, args...)
-		all = slices.DeleteFunc(s.messages("out", len(before)+n), func(r *kgo.Record) bool { return r.Offset <= ends[r.Partition] })
+		all = slices.DeleteFunc(s.messages("out", len(before)+n), func(r *kgo.Record) bool {
+			return r.Offset <= ends[r.Partition]
+		})
 		if len(all) != n {
 			t.Fatalf("%v: %d messages, want %d", settings, len(all), n)
 		}
@@ -333,7 +343,8 @@ func TestStreamPolicies(t *testing.T) {
 		}
 	}
 	for _, r := range released(21, "key=pass", "headers=pass") {
-		if i := idOf(r); i >= 0 && (string(r.Key) != fmt.Sprintf("key %d", i/2%5) || len(r.Headers) != 1 || string(r.Headers[0].Value) != "a person") ||
+		if i := idOf(r); i >= 0 &&
+			(string(r.Key) != fmt.Sprintf("key %d", i/2%5) || len(r.Headers) != 1 || string(r.Headers[0].Value) != "a person") ||
 			i < 0 && (string(r.Key) != "gone" || r.Value != nil) {
 			t.Errorf("person %d: key %q, headers %v", i, r.Key, r.Headers)
 		}
@@ -362,7 +373,8 @@ func TestStreamTopics(t *testing.T) {
 	for _, r := range s.messages("in", 100) {
 		s.produce(&kgo.Record{Topic: "in-2", Partition: r.Partition, Value: r.Value})
 	}
-	s.config(`source: {kafka: {brokers: ["BROKER"], pattern: "^in(-2)?$", until: latest}}`, `sink: {kafka: {brokers: ["BROKER"], topic: "{topic}-masked"}}`)
+	s.config(`source: {kafka: {brokers: ["BROKER"], pattern: "^in(-2)?$", until: latest}}`,
+		`sink: {kafka: {brokers: ["BROKER"], topic: "{topic}-masked"}}`)
 	s.run(exitDone, "run", "-q", "pipeline.yaml")
 	one, two := s.released("in-masked", 100), s.released("in-2-masked", 100)
 	same := 0
@@ -387,7 +399,8 @@ func TestStreamAtLeastOnce(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	s.persons(0, 1000)
-	s.config(`sink: {kafka: {brokers: ["BROKER"], topic: out, delivery: at_least_once, commit: {interval: 100ms}}}`, `quarantine: {kafka: {topic: bad}}`)
+	s.config(`sink: {kafka: {brokers: ["BROKER"], topic: out, delivery: at_least_once, commit: {interval: 100ms}}}`,
+		`quarantine: {kafka: {topic: bad}}`)
 	s.produce(&kgo.Record{Topic: "in", Value: []byte(`{"wage":`)})
 	s.run(exitQuarantined, "run", "pipeline.yaml")
 	first := s.released("out", 1000)
@@ -402,7 +415,8 @@ func TestStreamAtLeastOnce(t *testing.T) {
 		}
 	}
 	// The same values as with transactions.
-	s.run(exitQuarantined, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "sink.kafka.delivery=exactly_once", "--set", "source.kafka.group=g", "--set", "sink.kafka.topic=again")
+	s.run(exitQuarantined, "run", "--allow-loosening", "-q", "pipeline.yaml", "--set", "sink.kafka.delivery=exactly_once",
+		"--set", "source.kafka.group=g", "--set", "sink.kafka.topic=again")
 	if again := s.released("again", 1200); !maps.Equal(again, s.released("out", 1200)) {
 		t.Error("at_least_once has released other values than exactly_once")
 	}
@@ -438,7 +452,8 @@ func TestStreamSwaps(t *testing.T) {
 				slices.Sort(before)
 				slices.Sort(after)
 				if !slices.Equal(before, after) {
-					t.Fatalf("partition %d, records %d to %d: the released values are no permutation of the original ones", partition, from, min(from+100, end))
+					t.Fatalf("partition %d, records %d to %d: the released values are no permutation of the original ones", partition,
+						from, min(from+100, end))
 				}
 			}
 		}

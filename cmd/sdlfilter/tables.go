@@ -84,10 +84,13 @@ tables.yaml, in a new folder, with the data that it names in a form to be read.`
 		},
 	}
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of the configuration, for editors")
-	cmd.Flags().StringVar(&batch, "from-batch", "", "a batch file of τ-ARGUS (.arb): write its configuration into the folder that is named, and end")
+	cmd.Flags().StringVar(&batch, "from-batch", "",
+		"a batch file of τ-ARGUS (.arb): write its configuration into the folder that is named, and end")
 	cmd.Flags().BoolVar(&check, "check", false, "check the configuration without touching any data")
-	cmd.Flags().StringVar(&watched.metrics, "metrics-file", "", "metrics for the textfile collector of Prometheus' node exporter, written after each window and at the end")
-	cmd.Flags().StringVar(&watched.listen, "listen", "", "with windows: serve metrics and health at this address, such as 127.0.0.1:9464")
+	cmd.Flags().StringVar(&watched.metrics, "metrics-file", "",
+		"metrics for the textfile collector of Prometheus' node exporter, written after each window and at the end")
+	cmd.Flags().StringVar(&watched.listen, "listen", "",
+		"with windows: serve metrics and health at this address, such as 127.0.0.1:9464")
 	s.releaseFlags(cmd)
 	return cmd
 }
@@ -148,7 +151,8 @@ func summariseTables(out io.Writer, result *tabling.Result) {
 			fmt.Fprintf(out, "%s: %d cells published by %s, %d of them unsafe\n", t.Name, t.Published, t.Method, t.Primary)
 			continue
 		}
-		fmt.Fprintf(out, "%s: %d cells, %d published, %d held back (%d of them unsafe), %d empty\n", t.Name, t.Cells, t.Published, t.Primary+t.Secondary, t.Primary, t.Empty)
+		fmt.Fprintf(out, "%s: %d cells, %d published, %d held back (%d of them unsafe), %d empty\n", t.Name, t.Cells,
+			t.Published, t.Primary+t.Secondary, t.Primary, t.Empty)
 	}
 	for _, o := range rep.Loosened {
 		fmt.Fprintf(out, "loosened: %s by %s\n", o.Path, o.Origin)
@@ -165,12 +169,15 @@ func summariseTables(out io.Writer, result *tabling.Result) {
 		} else if o != nil && o.Proven { // no cost: those of values are values
 			fmt.Fprintf(out, "%s: no cheaper cells to hold back protect as well\n", strings.Join(f.Tables, ", "))
 		} else if o != nil {
-			fmt.Fprintf(out, "%s: other cells to hold back might cost less, by %.0f %% at most\n", strings.Join(f.Tables, ", "), math.Ceil(100*float64(o.Gap)))
+			fmt.Fprintf(out, "%s: other cells to hold back might cost less, by %.0f %% at most\n", strings.Join(f.Tables, ", "),
+				math.Ceil(100*float64(o.Gap)))
 		}
 		if f.CutShort && f.Rounding != nil {
-			fmt.Fprintf(out, "%s: the search was cut short (patience); there may be a rounding with smaller changes\n", strings.Join(f.Tables, ", "))
+			fmt.Fprintf(out, "%s: the search was cut short (patience); there may be a rounding with smaller changes\n",
+				strings.Join(f.Tables, ", "))
 		} else if f.CutShort {
-			fmt.Fprintf(out, "%s: the search was cut short (patience); some of the cells held back may need not be\n", strings.Join(f.Tables, ", "))
+			fmt.Fprintf(out, "%s: the search was cut short (patience); some of the cells held back may need not be\n",
+				strings.Join(f.Tables, ", "))
 		}
 	}
 	if rep.Withheld != "" {

@@ -48,7 +48,8 @@ func (s *state) fromBatch(batch, folder string) error {
 		log.Warn().Msg(w)
 	}
 	if !s.quiet {
-		fmt.Printf("Written: %s\nThe next command makes the tables: sdlfilter tables %s\n", strings.Join(done.Files, ", "), done.Config)
+		fmt.Printf("Written: %s\nThe next command makes the tables: sdlfilter tables %s\n", strings.Join(done.Files, ", "),
+			done.Config)
 	}
 	return nil
 }

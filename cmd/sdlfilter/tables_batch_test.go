@@ -57,8 +57,8 @@ const batchFile = `// made by hand
 <WRITETABLE>    (1,3,AS+,"C:\out\safe.txt")
 `
 
-// A batch file becomes a configuration whose tables are those of a configuration written by hand: the same rules with the same
-// parameters, holdings, requests, weights, hierarchies, codes of missing values, and a-priori list.
+// A batch file becomes a configuration whose tables are those of a configuration written by hand: the same rules with
+// the same parameters, holdings, requests, weights, hierarchies, codes of missing values, and a-priori list.
 func TestBatchFileOfTauArgus(t *testing.T) {
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(38, 2))
@@ -82,8 +82,10 @@ func TestBatchFileOfTauArgus(t *testing.T) {
 		fmt.Fprintf(&csv, "%s,%s,%s,%d,%v,g%d\n", n, r, v, w, asked == 1 || asked == 2, group)
 	}
 	writeAll(t, dir, map[string]string{
-		"firms.asc": fixed.String(), "firms.rda": batchMetadata, "job.arb": batchFile, "firms.csv": csv.String(), "free.asc": free.String(),
-		"free.rda":   strings.NewReplacer("Nace 1 4", "<SEPARATOR> \";\"\nNace 4", "Region 6 2", "Region 2", "Turnover 9 9", "Turnover 9", "Weight 19 3", "Weight 3", "Asked 23 1", "Asked 1", "Group 25 4", "Group 4").Replace(batchMetadata),
+		"firms.asc": fixed.String(), "firms.rda": batchMetadata, "job.arb": batchFile, "firms.csv": csv.String(),
+		"free.asc": free.String(),
+		"free.rda": strings.NewReplacer("Nace 1 4", "<SEPARATOR> \";\"\nNace 4", "Region 6 2", "Region 2", "Turnover 9 9",
+			"Turnover 9", "Weight 19 3", "Weight 3", "Asked 23 1", "Asked 1", "Group 25 4", "Group 4").Replace(batchMetadata),
 		"free.arb":   strings.NewReplacer("firms.asc", "free.asc", "firms.rda", "free.rda").Replace(batchFile),
 		"region.hrc": "North\n--1\n--2\nSouth\n--3\n--4\n", "region2.hrc": "North\n@1\n@2\nSouth\n@3\n@4\n99\n",
 		"known.hst": "1011;3;u\n2011;1;c;9\n",
@@ -166,15 +168,19 @@ Up
 		"1;;100;6;40;30;S;0;0\n1;x;40,0;1;40;0;X;8;9,5\n1;y;60;5;30;10;S;0;0\n" +
 		"2;;100;6;25;25;S;0;0\n2;x;50;4;20;15;S;0;0\n2;y;50;2;25;25;P;0;0\n"
 	const job = "<OPENTABLEDATA> \"cells.tab\"\n<OPENMETADATA> \"cells.rda\"\n<SPECIFYTABLE> \"A\"\"B\"|\"Value\"\n%s<READTABLE> 0\n<SUPPRESS> GH(1,100,0,1)\n<WRITETABLE> (1,1,,\"out.csv\")\n"
-	writeAll(t, dir, map[string]string{"cells.rda": metadata, "cells.tab": cells, "status.arb": fmt.Sprintf(job, "<SAFETYRULE>\n"), "rule.arb": fmt.Sprintf(job, "<SAFETYRULE> FREQ(3,20)\n"),
-		"bad.arb": strings.Replace(fmt.Sprintf(job, ""), "cells.tab", "bad.tab", 1), "bad.tab": strings.Replace(cells, "40,0;1;40;0;X", "40,0;1;40;0;Canary", 1)})
+	writeAll(t, dir,
+		map[string]string{"cells.rda": metadata, "cells.tab": cells, "status.arb": fmt.Sprintf(job, "<SAFETYRULE>\n"),
+			"rule.arb": fmt.Sprintf(job, "<SAFETYRULE> FREQ(3,20)\n"),
+			"bad.arb":  strings.Replace(fmt.Sprintf(job, ""), "cells.tab", "bad.tab", 1),
+			"bad.tab":  strings.Replace(cells, "40,0;1;40;0;X", "40,0;1;40;0;Canary", 1)})
 	rows := func(name string) (held []string) {
 		out, err := program(t, dir, "tables", "--from-batch", name+".arb", name).CombinedOutput()
 		checkStatus(t, err, exitDone, out)
 		out, err = program(t, dir, "tables", name+"/tables.yaml").CombinedOutput()
 		checkStatus(t, err, exitDone, out)
 		for line := range strings.Lines(string(readFile(t, filepath.Join(dir, name, "cells-report.csv")))) {
-			if f := strings.Split(line, ","); slices.Contains(f, "unsafe") || slices.Contains(f, "primary") || strings.Contains(line, "threshold") || strings.Contains(line, "apriori") {
+			if f := strings.Split(line, ","); slices.Contains(f, "unsafe") || slices.Contains(f, "primary") ||
+				strings.Contains(line, "threshold") || strings.Contains(line, "apriori") {
 				held = append(held, strings.TrimSpace(line))
 			}
 		}
@@ -183,7 +189,8 @@ Up
 	if got := rows("status"); len(got) != 1 || !strings.Contains(got[0], "1,x,") {
 		t.Errorf("by the status alone: %q", got)
 	}
-	if got := rows("rule"); len(got) != 2 || !strings.Contains(got[1], "2,y,") { // a P of the file makes no cell safe that breaks a rule
+	// a P of the file makes no cell safe that breaks a rule
+	if got := rows("rule"); len(got) != 2 || !strings.Contains(got[1], "2,y,") {
 		t.Errorf("by the rule and the status: %q", got)
 	}
 	out, err := program(t, dir, "tables", "--from-batch", "bad.arb", "bad").CombinedOutput()

@@ -69,49 +69,81 @@ func TestTablesCanary(t *testing.T) {
 		status                      int
 	}{
 		{name: "csv", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}"},
-		{name: "jsonl", source: "csv: {path: in.csv}", protect: "suppress: {cost: value}", sink: "jsonl: {path: out/tables.jsonl}"},
-		{name: "parquet", source: "csv: {path: in.csv}", protect: "suppress: {cost: log, respondents: ignore}", sink: "parquet: {path: out/tables.parquet, compression: none}"},
+		{name: "jsonl", source: "csv: {path: in.csv}", protect: "suppress: {cost: value}",
+			sink: "jsonl: {path: out/tables.jsonl}"},
+		{name: "parquet", source: "csv: {path: in.csv}", protect: "suppress: {cost: log, respondents: ignore}",
+			sink: "parquet: {path: out/tables.parquet, compression: none}"},
 		{name: "workbook", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "xlsx: {path: out/tables.xlsx}"},
-		{name: "optimal", source: "csv: {path: in.csv}", protect: "suppress: {cost: value, effort: optimal}", sink: "csv: {path: out/tables.csv}"},
-		{name: "cell key", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
-			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {cell_key: {}}}\nsink", 1)
-		}},
-		{name: "values by cell key", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
-			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "protect: {suppress: {}}}\n  - {name: firms", "protect: {cell_key: {values: {most: 0.9}}}}\n  - {name: firms", 1)
-		}},
-		{name: "rounded", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}", change: func(s string) string {
-			return strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {round: {base: 5, mode: small}}}\nsink", 1)
-		}},
+		{name: "optimal", source: "csv: {path: in.csv}", protect: "suppress: {cost: value, effort: optimal}",
+			sink: "csv: {path: out/tables.csv}"},
+		{name: "cell key", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}",
+			change: func(s string) string {
+				return "key: {file: key}\nidentity: [firm]\n" +
+					strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink",
+						"unsafe: [{threshold: 2}], protect: {cell_key: {}}}\nsink", 1)
+			}},
+		{name: "values by cell key", source: "csv: {path: in.csv}", protect: "suppress: {}",
+			sink: "csv: {path: out/tables.csv}", change: func(s string) string {
+				return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "protect: {suppress: {}}}\n  - {name: firms",
+					"protect: {cell_key: {values: {most: 0.9}}}}\n  - {name: firms", 1)
+			}},
+		{name: "rounded", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}",
+			change: func(s string) string {
+				return strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink",
+					"unsafe: [{threshold: 2}], protect: {round: {base: 5, mode: small}}}\nsink", 1)
+			}},
 		{name: "adjusted", source: "csv: {path: in.csv}", protect: "adjust: {}", sink: "csv: {path: out/tables.csv}"},
-		{name: "simulated", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
-			return strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {simulate: {}}}\nsink", 1)
-		}},
-		{name: "markov", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}", change: func(s string) string {
-			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {markov: {theta: 1}}}\nsink", 1)
-		}},
-		{name: "swapped", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "parquet: {path: out/tables.parquet, compression: none}", change: func(s string) string {
-			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {swap: {rate: 0.5}}}\nsink", 1)
-		}},
-		{name: "sampled", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}", change: func(s string) string {
-			return "key: {file: key}\nidentity: [firm]\n" + strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink", "unsafe: [{threshold: 2}], protect: {sample: {one_in: 2}}}\nsink", 1)
-		}},
-		{name: "jj", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
-			counts := s[strings.Index(s, "  - {name: firms"):strings.Index(s, "sink:")]
-			return strings.Replace(strings.Replace(s, counts, "", 1), "cells: out/cells.csv", "cells: out/cells.csv, jj: out/cells.jj", 1)
-		}},
-		{name: "sdmx", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: func(s string) string {
-			return "sdmx: {structure: 'NSO:DF_FIRMS(1.0)'}\n" + s
-		}},
-		{name: "finished", source: "csv: {path: finished.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: finishedCells},
-		{name: "finished and contradictory", source: "csv: {path: contradictory.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", change: finishedCells, status: exitUsage},
-		{name: "withheld", source: "csv: {path: in.csv}", protect: "none: {}", sink: "csv: {path: out/tables.csv}", status: exitRefused},
-		{name: "broken", source: "csv: {path: broken.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage},
-		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitQuarantined,
+		{name: "simulated", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}",
+			change: func(s string) string {
+				return strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink",
+					"unsafe: [{threshold: 2}], protect: {simulate: {}}}\nsink", 1)
+			}},
+		{name: "markov", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}",
+			change: func(s string) string {
+				return "key: {file: key}\nidentity: [firm]\n" +
+					strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink",
+						"unsafe: [{threshold: 2}], protect: {markov: {theta: 1}}}\nsink", 1)
+			}},
+		{name: "swapped", source: "csv: {path: in.csv}", protect: "suppress: {}",
+			sink: "parquet: {path: out/tables.parquet, compression: none}", change: func(s string) string {
+				return "key: {file: key}\nidentity: [firm]\n" +
+					strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink",
+						"unsafe: [{threshold: 2}], protect: {swap: {rate: 0.5}}}\nsink", 1)
+			}},
+		{name: "sampled", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "jsonl: {path: out/tables.jsonl}",
+			change: func(s string) string {
+				return "key: {file: key}\nidentity: [firm]\n" +
+					strings.Replace(s, "unsafe: [{threshold: 2}], protect: {suppress: {}}}\nsink",
+						"unsafe: [{threshold: 2}], protect: {sample: {one_in: 2}}}\nsink", 1)
+			}},
+		{name: "jj", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}",
+			change: func(s string) string {
+				counts := s[strings.Index(s, "  - {name: firms"):strings.Index(s, "sink:")]
+				return strings.Replace(strings.Replace(s, counts, "", 1), "cells: out/cells.csv",
+					"cells: out/cells.csv, jj: out/cells.jj", 1)
+			}},
+		{name: "sdmx", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}",
+			change: func(s string) string {
+				return "sdmx: {structure: 'NSO:DF_FIRMS(1.0)'}\n" + s
+			}},
+		{name: "finished", source: "csv: {path: finished.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}",
+			change: finishedCells},
+		{name: "finished and contradictory", source: "csv: {path: contradictory.csv}", protect: "suppress: {}",
+			sink: "csv: {path: out/tables.csv}", change: finishedCells, status: exitUsage},
+		{name: "withheld", source: "csv: {path: in.csv}", protect: "none: {}", sink: "csv: {path: out/tables.csv}",
+			status: exitRefused},
+		{name: "broken", source: "csv: {path: broken.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}",
+			status: exitUsage},
+		{name: "broken left out", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}",
+			sink: "csv: {path: out/tables.csv}", status: exitQuarantined,
 			change: func(s string) string { return "unknown: drop\n" + s }},
-		{name: "broken and typed", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage},
-		{name: "a name for a value", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage,
+		{name: "broken and typed", source: "csv: {path: broken.csv, types: {turnover: int64}}", protect: "suppress: {}",
+			sink: "csv: {path: out/tables.csv}", status: exitUsage},
+		{name: "a name for a value", source: "csv: {path: in.csv}", protect: "suppress: {}",
+			sink: "csv: {path: out/tables.csv}", status: exitUsage,
 			change: func(s string) string { return strings.ReplaceAll(s, "value: turnover", "value: firm") }},
-		{name: "too large", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}", status: exitUsage,
+		{name: "too large", source: "csv: {path: in.csv}", protect: "suppress: {}", sink: "csv: {path: out/tables.csv}",
+			status: exitUsage,
 			change: func(s string) string { return strings.ReplaceAll(s, "value: turnover", "value: turnover, decimals: 9") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -123,7 +155,9 @@ func TestTablesCanary(t *testing.T) {
 			}
 			broken := strings.Replace(text, "trade", "Canarycode", 1)
 			broken = strings.Replace(broken, "\n", "\nCanaryfirm0,south,farms,73184Canarybad\n", 1)
-			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken, "finished.csv": finishedFirms(text, ""), "contradictory.csv": finishedFirms(text, "3"), "tables.yaml": config, "key": canaryTableKey + "\n"} {
+			for name, content := range map[string]string{"in.csv": text, "broken.csv": broken,
+				"finished.csv": finishedFirms(text, ""), "contradictory.csv": finishedFirms(text, "3"), "tables.yaml": config,
+				"key": canaryTableKey + "\n"} {
 				if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 					t.Fatal(err)
 				}
@@ -132,10 +166,12 @@ func TestTablesCanary(t *testing.T) {
 			checkStatus(t, err, c.status, printed)
 			checkTableCanaries(t, "what is printed", string(printed), values, nil)
 			if c.name == "csv" {
-				printed, err := program(t, dir, "audit-tables", "--verbose", "tables.yaml", "--table", "out/tables.csv").CombinedOutput()
+				printed,
+					err := program(t, dir, "audit-tables", "--verbose", "tables.yaml", "--table", "out/tables.csv").CombinedOutput()
 				checkStatus(t, err, 0, printed)
 				checkTableCanaries(t, "what the audit prints", string(printed), values, nil)
-				printed, err = program(t, dir, "audit-tables", "--verbose", "tables.yaml", "--table", "out/cells.csv").CombinedOutput()
+				printed,
+					err = program(t, dir, "audit-tables", "--verbose", "tables.yaml", "--table", "out/cells.csv").CombinedOutput()
 				checkStatus(t, err, exitRefused, printed)
 				checkTableCanaries(t, "what the audit of true values prints", string(printed), values, nil)
 			}
@@ -146,7 +182,8 @@ func TestTablesCanary(t *testing.T) {
 			}
 			hidden := hiddenCells(t, filepath.Join(dir, "out", "cells.csv"))
 			least := 4
-			if c.name == "values by cell key" || c.name == "adjusted" { // nothing is held back beside the unsafe cells, whose true values are not published
+			// nothing is held back beside the unsafe cells, whose true values are not published
+			if c.name == "values by cell key" || c.name == "adjusted" {
 				least = 2
 			}
 			if c.status == 0 && len(hidden) < least {
@@ -193,7 +230,8 @@ func finishedCells(s string) string {
 	return "finished: {count: n, largest: [x, y], who: [v, w]}\n" + strings.Replace(s, counts, "", 1)
 }
 
-// finishedFirms returns the finished cells of the firms, with two contributors each. more is put before the values of some of them.
+// finishedFirms returns the finished cells of the firms, with two contributors each. more is put before the values of
+// some of them.
 func finishedFirms(text, more string) string {
 	type cell struct {
 		sum, n int64
@@ -262,8 +300,8 @@ func unzipped(t *testing.T, file []byte) (all []byte) {
 	return all
 }
 
-// TestEarlierReleasesCanary: tables that are held against an earlier release say nothing of the values of those who have come or
-// left, whether the release fits its records or not.
+// TestEarlierReleasesCanary: tables that are held against an earlier release say nothing of the values of those who
+// have come or left, whether the release fits its records or not.
 func TestEarlierReleasesCanary(t *testing.T) {
 	t.Parallel()
 	text, values := canaryFirms()
@@ -281,12 +319,14 @@ func TestEarlierReleasesCanary(t *testing.T) {
 		}
 	}
 	form := func(time, name string, head ...string) string {
-		return strings.Join(head, "\n") + "\n" + fmt.Sprintf(strings.ReplaceAll(canaryTables, "out/", name+"/"), "csv: {path: "+time+".csv}", "suppress: {}", "csv: {path: "+name+"/tables.csv}")
+		return strings.Join(head, "\n") + "\n" + fmt.Sprintf(strings.ReplaceAll(canaryTables, "out/", name+"/"),
+			"csv: {path: "+time+".csv}", "suppress: {}", "csv: {path: "+name+"/tables.csv}")
 	}
 	for name, content := range map[string]string{
 		"in.csv": text, "today.csv": without,
 		"first.yaml": form("in", "first"),
-		"with.yaml":  form("today", "with", "identity: [firm]", "releases: [{report: first/report.json, source: {csv: {path: in.csv}}}]"),
+		"with.yaml": form("today", "with", "identity: [firm]",
+			"releases: [{report: first/report.json, source: {csv: {path: in.csv}}}]"),
 		"other.yaml": form("today", "other", "releases: [{report: first/report.json}]"),
 		"alone.yaml": form("today", "alone"),
 	} {
@@ -350,7 +390,8 @@ func holdsNumber(text string, v int64) bool {
 	var whole, double [8]byte
 	binary.LittleEndian.PutUint64(whole[:], uint64(v))
 	binary.LittleEndian.PutUint64(double[:], math.Float64bits(float64(v)))
-	return strings.Contains(text, strconv.FormatInt(v, 10)) || strings.Contains(text, string(whole[:])) || strings.Contains(text, string(double[:]))
+	return strings.Contains(text, strconv.FormatInt(v, 10)) || strings.Contains(text, string(whole[:])) ||
+		strings.Contains(text, string(double[:]))
 }
 
 // checkTableCanaries searches for names and for the given totals.

@@ -50,8 +50,10 @@ report: {json: %s.json}
 		s.run(0, "tables", name+"-tables.yaml")
 		published[name] = s.read(name + ".csv")
 	}
-	if published["topic"] != published["file"] || published["json"] != published["file"] || strings.Count(published["file"], "suppressed") != 2 {
-		t.Errorf("of the topic:\n%s\nreleased as JSON:\n%s\nof the file:\n%s", published["topic"], published["json"], published["file"])
+	if published["topic"] != published["file"] || published["json"] != published["file"] ||
+		strings.Count(published["file"], "suppressed") != 2 {
+		t.Errorf("of the topic:\n%s\nreleased as JSON:\n%s\nof the file:\n%s", published["topic"], published["json"],
+			published["file"])
 	}
 }
 
@@ -68,8 +70,10 @@ func TestTablesOfAGrowingTopic(t *testing.T) {
 		}
 		s.produce(records...)
 	}
-	s.file("p.yaml", s.text(bounded, "identity: [id]", "columns: {id: {role: identifier}, name: {role: identifier}, wage: {role: sensitive, decimals: 2}, region: {role: other}}",
-		"sink: {csv: {path: released.csv}}"))
+	s.file("p.yaml",
+		s.text(bounded, "identity: [id]",
+			"columns: {id: {role: identifier}, name: {role: identifier}, wage: {role: sensitive, decimals: 2}, region: {role: other}}",
+			"sink: {csv: {path: released.csv}}"))
 	s.file("file.yaml", s.text("source: {csv: {path: in.csv}}", "sink: {csv: {path: released.csv}}"))
 	s.file("in.csv", "id,name,wage,region\n"+strings.Repeat("1,Name 1,700.00,r1\n", 20))
 	tables := func(name, pipeline, protect, sink string) string {

@@ -28,13 +28,17 @@ func (w *watchedTables) prepare(path string) {
 // begin holds the flags against the configuration, and begins to serve.
 func (w *watchedTables) begin(ctx context.Context, s *state, t *tabling.Config) error {
 	if w.listen != "" && t.Window == nil {
-		return usageError{fmt.Errorf("--listen shows the windows of a topic while they are made, and this configuration has no window: --metrics-file tells how a run ended")}
+		return usageError{
+			fmt.Errorf(
+				"--listen shows the windows of a topic while they are made, and this configuration has no window: --metrics-file tells how a run ended")}
 	}
 	source := t.Pipeline
 	if source == "" {
 		source = pipeline.DescribeSource(t.Source)
 	}
-	w.state.Loaded(monitor.Info{Name: t.Name, Version: version(), Source: source, Sink: pipeline.DescribeSink(config.Sink(t.Sink))}, t.Window != nil)
+	w.state.Loaded(
+		monitor.Info{Name: t.Name, Version: version(), Source: source, Sink: pipeline.DescribeSink(config.Sink(t.Sink))},
+		t.Window != nil)
 	if w.listen == "" {
 		return nil
 	}
@@ -44,7 +48,9 @@ func (w *watchedTables) begin(ctx context.Context, s *state, t *tabling.Config) 
 	}
 	log := s.logger()
 	if monitor.Exposed(w.listen) {
-		log.Warn().Str("address", address).Msg("--listen is no loopback address: whoever reaches it sees how many windows were withheld and how many cells were held back")
+		log.Warn().Str("address",
+			address).Msg(
+			"--listen is no loopback address: whoever reaches it sees how many windows were withheld and how many cells were held back")
 	}
 	log.Info().Str("address", "http://"+address).Msg("serving metrics and health")
 	return nil

@@ -19,13 +19,15 @@ func TestStatusIsWhatReadersSee(t *testing.T) {
 	t.Parallel()
 	config := func(s *store, report, quarantine string) {
 		t.Helper()
-		text := "version: 1\nname: objects\nkey: {file: k}\nsource: {csv: {path: small.csv, types: {wage: float64}}}\nsink: {csv: {path: \"s3://data/out.csv\"}}\n" +
-			"columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}}\nmasks: [{noise: {columns: [wage], sd: 50}}]\ngate: {max_quarantined: 0.9}\n" +
-			"report: {json: \"" + report + "\", html: \"s3://data/r.html\"}\nquarantine: {jsonl: \"" + quarantine + "\"}\n"
+		text :=
+			"version: 1\nname: objects\nkey: {file: k}\nsource: {csv: {path: small.csv, types: {wage: float64}}}\nsink: {csv: {path: \"s3://data/out.csv\"}}\n" +
+				"columns: {id: {role: other}, wage: {role: sensitive, decimals: 2}}\nmasks: [{noise: {columns: [wage], sd: 50}}]\ngate: {max_quarantined: 0.9}\n" +
+				"report: {json: \"" + report + "\", html: \"s3://data/r.html\"}\nquarantine: {jsonl: \"" + quarantine + "\"}\n"
 		if err := os.WriteFile(filepath.Join(s.dir, "small.yaml"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(s.dir, "small.csv"), []byte("id,wage\n1,2.5\n2,7.25\n3,x\n4,11\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(s.dir, "small.csv"), []byte("id,wage\n1,2.5\n2,7.25\n3,x\n4,11\n"),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -38,7 +40,8 @@ func TestStatusIsWhatReadersSee(t *testing.T) {
 			quarantine = "s3://missing/q.jsonl"
 		}
 		config(s, report, quarantine)
-		if status, words := s.run("run", "small.yaml"); status != exitFailed || len(s.server.Keys("data")) != 0 || !strings.Contains(words, "s3://missing/") {
+		if status, words := s.run("run", "small.yaml"); status != exitFailed || len(s.server.Keys("data")) != 0 ||
+			!strings.Contains(words, "s3://missing/") {
 			t.Errorf("the bucket of the %s is missing: status %d, %v\n%s", missing, status, s.server.Keys("data"), words)
 		}
 	}

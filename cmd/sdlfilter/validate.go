@@ -45,13 +45,15 @@ func (s *state) validateCommand() *cobra.Command {
 					fmt.Fprintln(os.Stdout, keys)
 				}
 				if p.Sink.Shuffled() {
-					fmt.Fprintln(os.Stdout, "sink.order: shuffled costs the splice: all released columns are decoded, and records are written twice, by way of temporary files beside the release, of about its size before compression; a 256th of it is in memory at a time, and a folder becomes one file")
+					fmt.Fprintln(os.Stdout,
+						"sink.order: shuffled costs the splice: all released columns are decoded, and records are written twice, by way of temporary files beside the release, of about its size before compression; a 256th of it is in memory at a time, and a folder becomes one file")
 				}
 			}
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&connect, "connect", false, "also read the key, open the source, hold the configuration against its columns, and see that the outputs can be written")
+	cmd.Flags().BoolVar(&connect, "connect", false,
+		"also read the key, open the source, hold the configuration against its columns, and see that the outputs can be written")
 	s.releaseFlags(cmd)
 	return cmd
 }

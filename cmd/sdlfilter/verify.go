@@ -31,7 +31,8 @@ there; 1 they do not; 2 the report or the release cannot be used.`,
 		Args: oneArg("the report"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if repair && release != "" {
-				return usageError{errors.New("--repair takes the release under the path that the report names: leave --release out")}
+				return usageError{
+					errors.New("--repair takes the release under the path that the report names: leave --release out")}
 			}
 			if repair {
 				completed, err := filejob.Repair(cmd.Context(), args[0])
@@ -67,7 +68,8 @@ there; 1 they do not; 2 the report or the release cannot be used.`,
 		},
 	}
 	cmd.Flags().StringVar(&release, "release", "", "the release, where it is not under the path that the report names")
-	cmd.Flags().BoolVar(&repair, "repair", false, "first give the report, and its public twin, the name that a run could not give it")
+	cmd.Flags().BoolVar(&repair, "repair", false,
+		"first give the report, and its public twin, the name that a run could not give it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one JSON object instead of a sentence")
 	return cmd
 }

@@ -43,9 +43,11 @@ func (s *state) makeWindows(ctx context.Context, t *tabling.Config, watched *wat
 		fmt.Printf("%d windows published, %d withheld\n", result.Windows, result.Withheld)
 		switch {
 		case result.Left > 0 && t.Window.Every > 0:
-			fmt.Printf("Offsets after the last window: %d; their records are in no table until their window has ended\n", result.Left)
+			fmt.Printf("Offsets after the last window: %d; their records are in no table until their window has ended\n",
+				result.Left)
 		case result.Left > 0:
-			fmt.Printf("Offsets after the last window: %d, fewer than the %d of a window; their records are in no table until it is complete\n", result.Left, t.Window.Records)
+			fmt.Printf(
+				"Offsets after the last window: %d, fewer than the %d of a window; their records are in no table until it is complete\n", result.Left, t.Window.Records)
 		}
 	}
 	return nil

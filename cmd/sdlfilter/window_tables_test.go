@@ -46,8 +46,11 @@ func (s *stand) tablesOfFile(from, to int) string {
 		lines += fmt.Sprintf("%d,Name %d,%.2f,%s\n", i, i, personWage(i), windowRegion(i))
 	}
 	s.file(name+"-in.csv", lines)
-	s.file(name+".yaml", s.text("source: {csv: {path: "+name+"-in.csv}}", windowColumns, "masks: [{topcode: {columns: [wage], upper: 900}}]", "sink: {csv: {path: "+name+"-out.csv}}"))
-	s.file(name+"-tables.yaml", fmt.Sprintf(windowTables, name+".yaml", "", name+"-tables.csv", name+"-tables.json", name+"-tables.html"))
+	s.file(name+".yaml",
+		s.text("source: {csv: {path: "+name+"-in.csv}}", windowColumns, "masks: [{topcode: {columns: [wage], upper: 900}}]",
+			"sink: {csv: {path: "+name+"-out.csv}}"))
+	s.file(name+"-tables.yaml",
+		fmt.Sprintf(windowTables, name+".yaml", "", name+"-tables.csv", name+"-tables.json", name+"-tables.html"))
 	s.run(exitDone, "tables", name+"-tables.yaml")
 	return s.read(name + "-tables.csv")
 }
@@ -57,8 +60,10 @@ const windowColumns = "columns: {id: {role: identifier}, name: {role: identifier
 // windowed writes the configuration of tables of windows of a topic.
 func (s *stand) windowed(name, topic, more, window string) string {
 	s.t.Helper()
-	s.file(name+"-p.yaml", s.text(fmt.Sprintf(`source: {kafka: {brokers: ["BROKER"], topics: [%s]%s}}`, topic, more), windowColumns, "masks: [{topcode: {columns: [wage], upper: 900}}]"))
-	s.file(name+".yaml", fmt.Sprintf(windowTables, name+"-p.yaml", "window: "+window+"\n", "tables.csv", "report.json", "report.html"))
+	s.file(name+"-p.yaml", s.text(fmt.Sprintf(`source: {kafka: {brokers: ["BROKER"], topics: [%s]%s}}`, topic, more),
+		windowColumns, "masks: [{topcode: {columns: [wage], upper: 900}}]"))
+	s.file(name+".yaml",
+		fmt.Sprintf(windowTables, name+"-p.yaml", "window: "+window+"\n", "tables.csv", "report.json", "report.html"))
 	return name + ".yaml"
 }
 
@@ -88,7 +93,8 @@ func TestTablesOfWindows(t *testing.T) {
 			s.people("people", partitions, 0, 150)
 			tables := s.windowed("t", "people", ", until: latest", "{records: 60, folder: out}")
 			stdout, _ := s.run(exitDone, "tables", tables)
-			mustContain(t, stdout, "Window 1\n", "Window 2\n", "2 windows published, 0 withheld", "Offsets after the last window: 30, fewer than the 60 of a window")
+			mustContain(t, stdout, "Window 1\n", "Window 2\n", "2 windows published, 0 withheld",
+				"Offsets after the last window: 30, fewer than the 60 of a window")
 			if got := s.windowsIn("out"); got != "window-000001 window-000002" {
 				t.Errorf("in the folder: %s", got)
 			}
@@ -148,8 +154,10 @@ func TestTablesOfWindowsWithoutEnd(t *testing.T) {
 	p.once("tells of the second window", func() bool {
 		return strings.Contains(string(fetch(t, address+"/metrics")), "\nsdlfilter_last_window 2\n")
 	})
-	mustContain(t, string(fetch(t, address+"/metrics")), `sdlfilter_windows_total{result="published"} 2`, `sdlfilter_windows_total{result="withheld"} 0`, "sdlfilter_gate_passed 1",
-		`sdlfilter_table_cells{status="held_back",table="persons"} `, `sdlfilter_info{name="wages",sink="tables.csv",source="t-p.yaml"`)
+	mustContain(t, string(fetch(t, address+"/metrics")), `sdlfilter_windows_total{result="published"} 2`,
+		`sdlfilter_windows_total{result="withheld"} 0`, "sdlfilter_gate_passed 1",
+		`sdlfilter_table_cells{status="held_back",table="persons"} `,
+		`sdlfilter_info{name="wages",sink="tables.csv",source="t-p.yaml"`)
 	for _, path := range []string{"/livez", "/readyz"} {
 		if got := string(fetch(t, address+path)); !strings.HasPrefix(got, "ok\n") {
 			t.Errorf("%s: %s", path, got)
@@ -180,7 +188,8 @@ func TestTablesOfWindowsKilled(t *testing.T) {
 		p := s.start("--progress", "none", "tables", tables)
 		next := fmt.Sprintf("window-%06d", k+1)
 		p.once("comes so far", func() bool {
-			return there(next) || k%4 == 1 && there(".next.json") || k%4 == 2 && there(".making") || k%4 == 3 && there(".making/tables.csv")
+			return there(next) || k%4 == 1 && there(".next.json") || k%4 == 2 && there(".making") || k%4 == 3 &&
+				there(".making/tables.csv")
 		})
 		p.signal(syscall.SIGKILL)
 		p.wait(-1)
@@ -223,12 +232,18 @@ func TestTablesOfWindowsCanary(t *testing.T) {
 				if i == 3 && c.more != "" {
 					f[2] = c.more
 				}
-				records = append(records, &kgo.Record{Topic: "in", Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"firm":%q,"region":%q,"branch":%q,"turnover":%s}`, f[0], f[1], f[2], f[3])})
+				records = append(records,
+					&kgo.Record{Topic: "in", Partition: int32(i % 2),
+						Value: fmt.Appendf(nil, `{"firm":%q,"region":%q,"branch":%q,"turnover":%s}`, f[0], f[1], f[2], f[3])})
 			}
 			s.produce(records...)
-			s.file("p.yaml", s.text("columns: {firm: {role: identifier}, region: {role: other}, branch: {role: other}, turnover: {role: sensitive, decimals: 0}}", "masks: [{topcode: {columns: [turnover], upper: 9007199254740991}}]"))
+			s.file("p.yaml",
+				s.text(
+					"columns: {firm: {role: identifier}, region: {role: other}, branch: {role: other}, turnover: {role: sensitive, decimals: 0}}", "masks: [{topcode: {columns: [turnover], upper: 9007199254740991}}]"))
 			config := strings.ReplaceAll(fmt.Sprintf(canaryTables, "GONE", c.protect, "csv: {path: tables.csv}"), "out/", "")
-			s.file("t.yaml", strings.Replace(config, "source: {GONE}", fmt.Sprintf("pipeline: p.yaml\nwindow: {records: %d, folder: out}", len(records)), 1))
+			s.file("t.yaml",
+				strings.Replace(config, "source: {GONE}",
+					fmt.Sprintf("pipeline: p.yaml\nwindow: {records: %d, folder: out}", len(records)), 1))
 			printed, log := s.run(c.status, "tables", "--verbose", "--progress", "json", "--metrics-file", "t.prom", "t.yaml")
 			checkTableCanaries(t, "what is printed", printed+log, values, nil)
 			metrics := s.read("t.prom")

@@ -211,7 +211,8 @@ func TestDictionaries(t *testing.T) {
 		want    string
 	}{
 		{"replaced in a stream", "in.arrows", replaced, nil, "[north (null) north south south]"},
-		{"grown in a stream", "in.arrows", grown, []ipc.Option{ipc.WithDictionaryDeltas(true)}, "[north (null) south north north]"},
+		{"grown in a stream", "in.arrows", grown, []ipc.Option{ipc.WithDictionaryDeltas(true)},
+			"[north (null) south north north]"},
 		{"one in a file", "in.arrow", same, nil, "[north (null) south (null) north]"},
 		{"one in a stream", "in.arrows", same, []ipc.Option{ipc.WithZstd()}, "[north (null) south (null) north]"},
 	} {
@@ -221,7 +222,8 @@ func TestDictionaries(t *testing.T) {
 			for _, decode := range []bool{false, true} {
 				for _, cut := range []connectors.Cut{{}, {Records: 2}, {Records: 100, Exact: true}, {Records: 5, Exact: true}} {
 					out := filepath.Join(t.TempDir(), out)
-					r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: "none"}, decode: decode, cut: cut,
+					r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: "none"}, decode: decode,
+						cut:    cut,
 						reject: func(i int64) bool { return i == 1 || i == 3 }} // the records with canary1
 					if err := r.run(t.Context()); err != nil {
 						t.Fatalf("%s, %v: %v", c.name, cut, err)
@@ -269,14 +271,20 @@ func under(a arrow.Array, rows ...int) arrow.Array {
 // The output contains no bytes of values under nulls, of rejected records, of neighbouring records
 // in a batch, of withheld columns or of metadata.
 func TestCanaries(t *testing.T) {
-	text := `["canary-0000000000000000", "kept-1-long-enough-to-be-out-of-line", "canary-2222222222222222", "kept-3", "canary-4444444444444444", "kept-5"]`
+	text :=
+		`["canary-0000000000000000", "kept-1-long-enough-to-be-out-of-line", "canary-2222222222222222", "kept-3", "canary-4444444444444444", "kept-5"]`
 	words := jsonArray(t, arrow.BinaryTypes.String, text)
-	fixed := jsonArray(t, &arrow.FixedSizeBinaryType{ByteWidth: 6}, `["Y2FuYXJ5", "a2VwdDEx", "Y2FuYXJ5", "a2VwdDMz", "Y2FuYXJ5", "a2VwdDU1"]`)
+	fixed := jsonArray(t, &arrow.FixedSizeBinaryType{ByteWidth: 6},
+		`["Y2FuYXJ5", "a2VwdDEx", "Y2FuYXJ5", "a2VwdDMz", "Y2FuYXJ5", "a2VwdDU1"]`)
 	list := array.MakeFromData(array.NewData(arrow.ListOf(arrow.BinaryTypes.String), 6,
-		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, 1, 2, 3, 4, 5, 6}))}, []arrow.ArrayData{words.Data()}, 0, 0))
-	structs := array.MakeFromData(array.NewData(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.BinaryTypes.String}, arrow.Field{Name: "y", Type: fixed.DataType()}), 6,
-		[]*memory.Buffer{nil}, []arrow.ArrayData{words.Data(), fixed.Data()}, 0, 0))
-	sized := array.MakeFromData(array.NewData(arrow.FixedSizeListOf(1, arrow.BinaryTypes.String), 6, []*memory.Buffer{nil}, []arrow.ArrayData{words.Data()}, 0, 0))
+		[]*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes([]int32{0, 1, 2, 3, 4, 5, 6}))},
+		[]arrow.ArrayData{words.Data()}, 0, 0))
+	structs := array.MakeFromData(
+		array.NewData(arrow.StructOf(arrow.Field{Name: "x", Type: arrow.BinaryTypes.String},
+			arrow.Field{Name: "y", Type: fixed.DataType()}), 6,
+			[]*memory.Buffer{nil}, []arrow.ArrayData{words.Data(), fixed.Data()}, 0, 0))
+	sized := array.MakeFromData(array.NewData(arrow.FixedSizeListOf(1, arrow.BinaryTypes.String), 6, []*memory.Buffer{nil},
+		[]arrow.ArrayData{words.Data()}, 0, 0))
 	columns := []arrow.Array{words, fixed, list, structs, sized,
 		jsonArray(t, arrow.BinaryTypes.LargeString, text), jsonArray(t, arrow.BinaryTypes.StringView, text),
 		dictionary(t, arrow.PrimitiveTypes.Int8, `[0, 1, 2, 3, 4, 5]`, text)}
@@ -292,15 +300,19 @@ func TestCanaries(t *testing.T) {
 			{"rejected", a, isBad},
 			{"both", under(a, 0, 2), func(i int64) bool { return i == 4 }},
 		} {
-			meta := arrow.MetadataFrom(map[string]string{"pandas": "canary", "note": "canary", "ARROW:extension:name": "canary.type", "ARROW:extension:metadata": "canary"})
+			meta := arrow.MetadataFrom(
+				map[string]string{"pandas": "canary", "note": "canary", "ARROW:extension:name": "canary.type",
+					"ARROW:extension:metadata": "canary"})
 			withheld := jsonArray(t, arrow.BinaryTypes.String, text)
-			schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: c.a.DataType(), Nullable: true, Metadata: meta}, {Name: "secret", Type: arrow.BinaryTypes.String}}, &meta)
+			schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: c.a.DataType(), Nullable: true, Metadata: meta},
+				{Name: "secret", Type: arrow.BinaryTypes.String}}, &meta)
 			in := filepath.Join(t.TempDir(), "in.arrow")
 			store(t, in, []arrow.RecordBatch{array.NewRecordBatch(schema, []arrow.Array{c.a, withheld}, 6)})
 			for _, out := range []string{"out.arrow", "out.arrows"} {
 				for _, cut := range []connectors.Cut{{}, {Records: 1}, {Records: 4, Exact: true}} {
 					out := filepath.Join(t.TempDir(), out)
-					r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: "none"}, cut: cut, reject: c.reject, drop: []string{"secret"}}
+					r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: "none"}, cut: cut,
+						reject: c.reject, drop: []string{"secret"}}
 					if err := r.run(t.Context()); err != nil {
 						t.Fatalf("column %d, %s: %v", i, c.what, err)
 					}
@@ -335,7 +347,8 @@ func TestCompression(t *testing.T) {
 				dir := t.TempDir()
 				in, out := filepath.Join(dir, names[0]), filepath.Join(dir, names[1])
 				store(t, in, []arrow.RecordBatch{rec, rec}, option...)
-				r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: compression}, cut: connectors.Cut{Records: 3000, Exact: true}}
+				r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: compression},
+					cut: connectors.Cut{Records: 3000, Exact: true}}
 				if err := r.run(t.Context()); err != nil {
 					t.Fatal(err)
 				}

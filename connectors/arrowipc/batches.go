@@ -123,7 +123,8 @@ var errCut = errors.New("the file does not end as an Arrow file does: it is cut 
 
 // messageAt reads and checks the metadata of a message.
 func messageAt(in io.ReaderAt, b fileBlock, size int64) ([]byte, error) {
-	if b.offset < 0 || b.meta < 16 || b.body < 0 || b.offset > size || int64(b.meta) > size-b.offset || b.body > size-b.offset-int64(b.meta) {
+	if b.offset < 0 || b.meta < 16 || b.body < 0 || b.offset > size || int64(b.meta) > size-b.offset ||
+		b.body > size-b.offset-int64(b.meta) {
 		return nil, errors.New("it is said to lie outside of the file")
 	}
 	meta := make([]byte, b.meta)

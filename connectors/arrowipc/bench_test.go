@@ -32,7 +32,8 @@ func BenchmarkCopy(b *testing.B) {
 		ext, compression string
 		options          []ipc.Option
 	}{
-		{".arrow", "none", nil}, {".arrow", "zstd", []ipc.Option{ipc.WithZstd()}}, {".arrows", "none", nil}, {".arrows", "lz4", []ipc.Option{ipc.WithLZ4()}},
+		{".arrow", "none", nil}, {".arrow", "zstd", []ipc.Option{ipc.WithZstd()}}, {".arrows", "none", nil},
+		{".arrows", "lz4", []ipc.Option{ipc.WithLZ4()}},
 	} {
 		for _, decode := range []bool{false, true} {
 			b.Run(fmt.Sprint(c.ext[1:], "/", c.compression, "/decoded=", decode), func(b *testing.B) {
@@ -41,7 +42,8 @@ func BenchmarkCopy(b *testing.B) {
 				store(b, in, []arrow.RecordBatch{rec, rec, rec, rec}, c.options...)
 				b.ReportAllocs()
 				for b.Loop() {
-					r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: filepath.Join(dir, "out"+c.ext), Compression: c.compression}, decode: decode}
+					r := release{from: &SourceConfig{Path: in},
+						to: &SinkConfig{Path: filepath.Join(dir, "out"+c.ext), Compression: c.compression}, decode: decode}
 					if err := r.run(b.Context()); err != nil {
 						b.Fatal(err)
 					}

@@ -19,7 +19,8 @@ import (
 
 // marked returns metadata in which an attacker has put a canary under every key.
 func marked(name, description string) arrow.Metadata {
-	return arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "pandas", "canary"}, []string{name, description, "canary", "canary"})
+	return arrow.NewMetadata([]string{"ARROW:extension:name", "ARROW:extension:metadata", "pandas", "canary"},
+		[]string{name, description, "canary", "canary"})
 }
 
 // hostile returns columns of six records with canaries everywhere a schema, a type or a dictionary
@@ -32,13 +33,16 @@ func hostile(t *testing.T) []arrow.Field {
 	coded := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: words}
 	return []arrow.Field{
 		{Name: "text", Type: words, Nullable: true, Metadata: marked("canary.type", "canary")},
-		{Name: "uuid", Type: &arrow.FixedSizeBinaryType{ByteWidth: 16}, Nullable: true, Metadata: marked("arrow.uuid", "canary")},
+		{Name: "uuid", Type: &arrow.FixedSizeBinaryType{ByteWidth: 16}, Nullable: true,
+			Metadata: marked("arrow.uuid", "canary")},
 		{Name: "json", Type: words, Nullable: true, Metadata: marked("arrow.json", `{"canary":1}`)},
 		{Name: "list", Type: arrow.ListOfField(field("canary", words)), Nullable: true},
 		{Name: "large", Type: arrow.LargeListOfField(field("canary", words)), Nullable: true},
 		{Name: "sized", Type: arrow.FixedSizeListOfField(1, field("canary", words)), Nullable: true},
-		{Name: "map", Type: arrow.MapOfFields(arrow.Field{Name: "canary", Type: words, Metadata: marked("canary", "canary")}, field("canary", words)), Nullable: true},
-		{Name: "struct", Type: arrow.StructOf(field("x", words), field("y", arrow.ListOfField(field("canary", words)))), Nullable: true},
+		{Name: "map", Type: arrow.MapOfFields(arrow.Field{Name: "canary", Type: words, Metadata: marked("canary", "canary")},
+			field("canary", words)), Nullable: true},
+		{Name: "struct", Type: arrow.StructOf(field("x", words), field("y", arrow.ListOfField(field("canary", words)))),
+			Nullable: true},
 		{Name: "coded", Type: coded, Nullable: true, Metadata: marked("canary.type", "canary")},
 		{Name: "coded list", Type: arrow.ListOfField(field("canary", coded)), Nullable: true},
 		{Name: "coded struct", Type: arrow.StructOf(field("x", coded)), Nullable: true},
@@ -59,7 +63,8 @@ func hold(t *testing.T, typ arrow.DataType, keep func(i int) bool) arrow.Array {
 			}
 			indexes += fmt.Sprint(k, ",")
 		}
-		return dictionary(t, typ.IndexType, strings.TrimSuffix(indexes, ",")+"]", `["canary-before", "canary-of-a-record", "kept", "canary-behind", "canary-long-enough-to-be-out-of-line"]`)
+		return dictionary(t, typ.IndexType, strings.TrimSuffix(indexes, ",")+"]",
+			`["canary-before", "canary-of-a-record", "kept", "canary-behind", "canary-long-enough-to-be-out-of-line"]`)
 	case *arrow.StructType:
 		var children []arrow.ArrayData
 		for _, f := range typ.Fields() {
@@ -67,18 +72,25 @@ func hold(t *testing.T, typ arrow.DataType, keep func(i int) bool) arrow.Array {
 		}
 		return array.MakeFromData(array.NewData(typ, n, []*memory.Buffer{nil}, children, 0, 0))
 	case *arrow.FixedSizeListType:
-		return array.MakeFromData(array.NewData(typ, n, []*memory.Buffer{nil}, []arrow.ArrayData{hold(t, typ.Elem(), keep).Data()}, 0, 0))
+		return array.MakeFromData(
+			array.NewData(typ, n, []*memory.Buffer{nil}, []arrow.ArrayData{hold(t, typ.Elem(), keep).Data()}, 0, 0))
 	case *arrow.MapType:
-		entries := array.NewData(typ.Elem(), n, []*memory.Buffer{nil}, []arrow.ArrayData{hold(t, typ.KeyType(), keep).Data(), hold(t, typ.ItemType(), keep).Data()}, 0, 0)
-		return array.MakeFromData(array.NewData(typ, n, []*memory.Buffer{nil, offsets32(keep)}, []arrow.ArrayData{entries}, 0, 0))
+		entries := array.NewData(typ.Elem(), n, []*memory.Buffer{nil},
+			[]arrow.ArrayData{hold(t, typ.KeyType(), keep).Data(), hold(t, typ.ItemType(), keep).Data()}, 0, 0)
+		return array.MakeFromData(array.NewData(typ, n, []*memory.Buffer{nil, offsets32(keep)}, []arrow.ArrayData{entries}, 0,
+			0))
 	case *arrow.ListType:
-		return array.MakeFromData(array.NewData(typ, n, []*memory.Buffer{nil, offsets32(keep)}, []arrow.ArrayData{hold(t, typ.Elem(), keep).Data()}, 0, 0))
+		return array.MakeFromData(
+			array.NewData(typ, n, []*memory.Buffer{nil, offsets32(keep)}, []arrow.ArrayData{hold(t, typ.Elem(), keep).Data()}, 0,
+				0))
 	case *arrow.LargeListType:
 		var at []int64
 		for i := range n + 1 {
 			at = append(at, int64(i))
 		}
-		return array.MakeFromData(array.NewData(typ, n, []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(at))}, []arrow.ArrayData{hold(t, typ.Elem(), keep).Data()}, 0, 0))
+		return array.MakeFromData(
+			array.NewData(typ, n, []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int64Traits.CastToBytes(at))},
+				[]arrow.ArrayData{hold(t, typ.Elem(), keep).Data()}, 0, 0))
 	case *arrow.FixedSizeBinaryType:
 		b := array.NewFixedSizeBinaryBuilder(memory.DefaultAllocator, typ)
 		for i := range n {
@@ -111,7 +123,9 @@ func offsets32(func(int) bool) *memory.Buffer {
 func TestHostileSchemas(t *testing.T) {
 	for _, f := range hostile(t) {
 		for name, keep := range map[string]func(int) bool{
-			"all": func(int) bool { return true }, "some": func(i int) bool { return i%2 == 1 }, "the last": func(i int) bool { return i == 5 },
+			"all": func(int) bool { return true }, "some": func(i int) bool { return i%2 == 1 }, "the last": func(i int) bool {
+				return i == 5
+			},
 		} {
 			a := hold(t, f.Type, keep)
 			meta := marked("canary", "canary")
@@ -148,7 +162,8 @@ func TestHostileSchemas(t *testing.T) {
 func TestKnownExtensions(t *testing.T) {
 	for name, descriptions := range harmless {
 		for _, d := range descriptions {
-			got := cleanMetadata(arrow.MetadataFrom(map[string]string{extensionName: name, extensionMetadata: d, "more": "canary"})).ToMap()
+			got := cleanMetadata(
+				arrow.MetadataFrom(map[string]string{extensionName: name, extensionMetadata: d, "more": "canary"})).ToMap()
 			if want := map[string]string{extensionName: name, extensionMetadata: d}; !maps.Equal(got, want) {
 				t.Errorf("%s, %q: %v", name, d, got)
 			}
@@ -164,7 +179,8 @@ func TestKnownExtensions(t *testing.T) {
 func TestTimeZones(t *testing.T) {
 	zone := func(name string) arrow.DataType { return &arrow.TimestampType{Unit: arrow.Second, TimeZone: name} }
 	for _, typ := range []arrow.DataType{
-		zone("the canary"), zone("canary@home"), zone(strings.Repeat("canary", 8)), arrow.ListOf(zone("canary!")), arrow.StructOf(arrow.Field{Name: "a", Type: zone("canary,")}),
+		zone("the canary"), zone("canary@home"), zone(strings.Repeat("canary", 8)), arrow.ListOf(zone("canary!")),
+		arrow.StructOf(arrow.Field{Name: "a", Type: zone("canary,")}),
 	} {
 		for _, name := range []string{"in.arrow", "in.arrows"} {
 			path := filepath.Join(t.TempDir(), name)
@@ -192,7 +208,8 @@ func TestTimeZones(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if _, err := FieldsOf("topic", arrow.NewSchema([]arrow.Field{{Name: "a", Type: typ}}, nil)); err == nil || strings.Contains(err.Error(), "canary") {
+		if _, err := FieldsOf("topic", arrow.NewSchema([]arrow.Field{{Name: "a", Type: typ}}, nil)); err == nil ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("a message: %v", err)
 		}
 	}

@@ -21,7 +21,8 @@ var (
 		arrow.MapOf(arrow.BinaryTypes.String, arrow.FixedWidthTypes.Boolean),
 	}
 	moreTypes = []arrow.DataType{
-		arrow.BinaryTypes.LargeString, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.StringView, arrow.BinaryTypes.BinaryView,
+		arrow.BinaryTypes.LargeString, arrow.BinaryTypes.LargeBinary, arrow.BinaryTypes.StringView,
+		arrow.BinaryTypes.BinaryView,
 		&arrow.FixedSizeBinaryType{ByteWidth: 5}, arrow.FixedWidthTypes.Date64, arrow.FixedWidthTypes.Float16,
 		&arrow.Decimal32Type{Precision: 7, Scale: 2}, &arrow.Decimal256Type{Precision: 50, Scale: 10},
 	}

@@ -205,7 +205,8 @@ func indexed(t *arrow.DictionaryType, numbers []int32, dict arrow.Array) (arrow.
 			continue
 		}
 		if uint64(k) > limit {
-			return nil, fmt.Errorf("more than %d different values, which is what its index type %s can tell apart", limit, t.IndexType)
+			return nil,
+				fmt.Errorf("more than %d different values, which is what its index type %s can tell apart", limit, t.IndexType)
 		}
 		valid[i>>3] |= 1 << (i & 7)
 		for b := range w {

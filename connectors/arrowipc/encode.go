@@ -196,7 +196,8 @@ func (s *sink) released(b *microdata.Block, c column) (arrow.Array, error) {
 		a = plain(a)
 	}
 	if got := plainType(a.DataType()); !arrow.TypeEqual(got, plainType(c.Field.Type)) || a.Len() != b.N {
-		return nil, fmt.Errorf("column %s: %d values of type %s came for %d records of type %s", c.Field.Name, a.Len(), got, b.N, c.Field.Type)
+		return nil, fmt.Errorf("column %s: %d values of type %s came for %d records of type %s", c.Field.Name, a.Len(), got,
+			b.N, c.Field.Type)
 	}
 	return a, nil
 }

@@ -22,7 +22,8 @@ func seeds(f *testing.F) (inputs [][]byte) {
 		text,
 		jsonArray(f, arrow.BinaryTypes.StringView, `["a view that is long", null, "short"]`),
 		jsonArray(f, arrow.ListOf(arrow.PrimitiveTypes.Int16), `[[1, 2], null, []]`),
-		jsonArray(f, arrow.StructOf(arrow.Field{Name: "x", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}), `[{"x": true}, null, {"x": null}]`),
+		jsonArray(f, arrow.StructOf(arrow.Field{Name: "x", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}),
+			`[{"x": true}, null, {"x": null}]`),
 		jsonArray(f, &arrow.Decimal128Type{Precision: 9, Scale: 2}, `["1.25", null, "-7"]`),
 		dictionary(f, arrow.PrimitiveTypes.Int8, `[0, null, 1]`, `["a", "b"]`),
 	}
@@ -67,7 +68,8 @@ func FuzzRead(f *testing.F) {
 		// Columns of nulls can have any length without any bytes of data.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: "none"}, decode: decode, cut: connectors.Cut{Records: 2, Exact: true},
+		r := release{from: &SourceConfig{Path: in}, to: &SinkConfig{Path: out, Compression: "none"}, decode: decode,
+			cut:    connectors.Cut{Records: 2, Exact: true},
 			reject: func(i int64) bool { return i == 1 }}
 		if r.run(ctx) != nil {
 			return

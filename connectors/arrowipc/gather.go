@@ -24,7 +24,8 @@ func extend(list []stretch, from, n int) []stretch {
 	if n == 0 {
 		return list
 	}
-	if k := len(list) - 1; k >= 0 && (from < 0 && list[k].from == from || from >= 0 && list[k].from >= 0 && list[k].from+list[k].n == from) {
+	if k := len(list) - 1; k >= 0 &&
+		(from < 0 && list[k].from == from || from >= 0 && list[k].from >= 0 && list[k].from+list[k].n == from) {
 		list[k].n += n
 		return list
 	}

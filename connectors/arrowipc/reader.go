@@ -261,7 +261,8 @@ func (r *run) column(field int) (arrow.Array, error) {
 	}
 	a, err := join(parts)
 	if err != nil {
-		return nil, fmt.Errorf("%s: column %s, records %d to %d: blocks this large cannot be put together: %v", st.file.Label, r.reader.source.schema.Fields[field].Name, r.first+1, r.first+int64(r.n), err)
+		return nil, fmt.Errorf("%s: column %s, records %d to %d: blocks this large cannot be put together: %v", st.file.Label,
+			r.reader.source.schema.Fields[field].Name, r.first+1, r.first+int64(r.n), err)
 	}
 	return a, nil
 }

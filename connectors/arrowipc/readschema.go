@@ -16,7 +16,9 @@ const maxSchema = 16 << 20
 
 // ErrSchemaBound is the error of a schema that is larger than real schemas, and would take
 // too much memory.
-var ErrSchemaBound = fmt.Errorf("a schema of more than %d MB, or whose fields share texts that together have more than %d times its length", maxSchema>>20, sharing)
+var ErrSchemaBound = fmt.Errorf(
+	"a schema of more than %d MB, or whose fields share texts that together have more than %d times its length",
+	maxSchema>>20, sharing)
 
 // ReadSchema reads the schema at the start of a stream, as Parquet files keep it
 // in their metadata (ARROW:schema), without trusting it.
@@ -37,7 +39,9 @@ func ReadSchema(stream []byte) (s *arrow.Schema, err error) {
 	if ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(nil)).Type() != ipc.MessageSchema {
 		return nil, errors.New("does not begin with a schema")
 	}
-	r, err := ipc.NewReaderFromMessageReader(&replay{[]*ipc.Message{ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(nil))}})
+	r,
+		err := ipc.NewReaderFromMessageReader(
+		&replay{[]*ipc.Message{ipc.NewMessage(memory.NewBufferBytes(meta), memory.NewBufferBytes(nil))}})
 	if err != nil {
 		return nil, errFlat
 	}

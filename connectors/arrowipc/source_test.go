@@ -23,7 +23,8 @@ import (
 )
 
 func numbersBatch(t testing.TB, values string) arrow.RecordBatch {
-	return batchOf(jsonArray(t, arrow.PrimitiveTypes.Int64, values), jsonArray(t, arrow.BinaryTypes.String, strings.NewReplacer("[", `["w`, ",", `","w`, "]", `"]`).Replace(values)))
+	return batchOf(jsonArray(t, arrow.PrimitiveTypes.Int64, values),
+		jsonArray(t, arrow.BinaryTypes.String, strings.NewReplacer("[", `["w`, ",", `","w`, "]", `"]`).Replace(values)))
 }
 
 // From a pipe to a pipe: the output is written when the release is committed, and otherwise not at
@@ -42,7 +43,8 @@ func TestPipe(t *testing.T) {
 	}
 	stored := in.Bytes()
 	var out bytes.Buffer
-	r := release{from: &SourceConfig{Path: "-", stdin: bytes.NewReader(stored)}, to: &SinkConfig{Path: "-", stdout: &out}, cut: connectors.Cut{Records: 2, Exact: true}}
+	r := release{from: &SourceConfig{Path: "-", stdin: bytes.NewReader(stored)}, to: &SinkConfig{Path: "-", stdout: &out},
+		cut: connectors.Cut{Records: 2, Exact: true}}
 	if err := r.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +57,8 @@ func TestPipe(t *testing.T) {
 	}
 
 	out.Reset()
-	r = release{from: &SourceConfig{Path: "-", stdin: bytes.NewReader(stored[:len(stored)-20])}, to: &SinkConfig{Path: "-", stdout: &out}}
+	r = release{from: &SourceConfig{Path: "-", stdin: bytes.NewReader(stored[:len(stored)-20])},
+		to: &SinkConfig{Path: "-", stdout: &out}}
 	if err := r.run(t.Context()); err == nil || !strings.Contains(err.Error(), "standard input") {
 		t.Errorf("a stream that is cut off: %v", err)
 	}
@@ -78,7 +81,8 @@ func TestPipeOnce(t *testing.T) {
 		t.Errorf("rewindable %v, records %d; want a pipe", src.Rewindable(), src.Records())
 	}
 	for pass := range 2 {
-		if _, err := src.Read(t.Context(), &microdata.Layout{Schema: src.Schema()}, connectors.Cut{}); (err == nil) != (pass == 0) {
+		if _, err := src.Read(t.Context(), &microdata.Layout{Schema: src.Schema()}, connectors.Cut{}); (err == nil) !=
+			(pass == 0) {
 			t.Errorf("pass %d: %v", pass, err)
 		}
 	}
@@ -120,7 +124,8 @@ func TestPartitions(t *testing.T) {
 		t.Errorf("the streams' names hold values: %s", s)
 	}
 	withheld := filepath.Join(dir, "withheld")
-	if err := (release{from: from, to: &SinkConfig{Path: withheld, Compression: "none"}, drop: []string{"region"}}).run(t.Context()); err != nil {
+	if err := (release{from: from, to: &SinkConfig{Path: withheld, Compression: "none"}, drop: []string{"region"}}).run(
+		t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	err = filepath.WalkDir(withheld, func(p string, d os.DirEntry, err error) error {
@@ -142,7 +147,8 @@ func TestPartitions(t *testing.T) {
 	}
 	store(t, filepath.Join(two, "person=canary3", "year=2024", "p.arrow"), []arrow.RecordBatch{numbersBatch(t, "[1,2]")})
 	flat := filepath.Join(dir, "flat")
-	if err := (release{from: &SourceConfig{Path: two}, to: &SinkConfig{Path: flat, Compression: "none"}, drop: []string{"person"}}).run(t.Context()); err != nil {
+	if err := (release{from: &SourceConfig{Path: two}, to: &SinkConfig{Path: flat, Compression: "none"},
+		drop: []string{"person"}}).run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	_, batches := load(t, filepath.Join(flat, "part-00000.arrow"))
@@ -152,7 +158,8 @@ func TestPartitions(t *testing.T) {
 	expectNo(t, filepath.Join(flat, "part-00000.arrow"), "canary")
 	// If a single file of a folder is opened, it has no partitions.
 	one := filepath.Join(dir, "one.arrow")
-	r := release{from: &SourceConfig{Path: filepath.Join(dir, "in", "region=canary1", "p.arrow")}, to: &SinkConfig{Path: one}}
+	r := release{from: &SourceConfig{Path: filepath.Join(dir, "in", "region=canary1", "p.arrow")},
+		to: &SinkConfig{Path: one}}
 	if err := r.run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -174,8 +181,12 @@ func TestOpenErrors(t *testing.T) {
 		return p
 	}
 	store(t, put("mixed/a.arrow", ""), []arrow.RecordBatch{numbersBatch(t, "[1]")})
-	store(t, put("mixed/b.arrow", ""), []arrow.RecordBatch{batchOf(jsonArray(t, arrow.BinaryTypes.String, `["x"]`), jsonArray(t, arrow.BinaryTypes.String, `["x"]`))})
-	twice := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}, {Name: "a", Type: arrow.BinaryTypes.String}}, nil),
+	store(t, put("mixed/b.arrow", ""),
+		[]arrow.RecordBatch{
+			batchOf(jsonArray(t, arrow.BinaryTypes.String, `["x"]`), jsonArray(t, arrow.BinaryTypes.String, `["x"]`))})
+	twice := array.NewRecordBatch(
+		arrow.NewSchema(
+			[]arrow.Field{{Name: "a", Type: arrow.BinaryTypes.String}, {Name: "a", Type: arrow.BinaryTypes.String}}, nil),
 		[]arrow.Array{jsonArray(t, arrow.BinaryTypes.String, `["x"]`), jsonArray(t, arrow.BinaryTypes.String, `["x"]`)}, 1)
 	store(t, put("twice.arrow", ""), []arrow.RecordBatch{twice})
 	for _, c := range []struct{ path, want string }{
@@ -246,7 +257,10 @@ func TestWideIntegers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	pass, err := src.Read(t.Context(), &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: 0, As: microdata.Numbers}, {Field: 0, As: microdata.Array}}}, connectors.Cut{})
+	pass,
+		err := src.Read(t.Context(),
+		&microdata.Layout{Schema: src.Schema(),
+			Read: []microdata.Want{{Field: 0, As: microdata.Numbers}, {Field: 0, As: microdata.Array}}}, connectors.Cut{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +272,8 @@ func TestWideIntegers(t *testing.T) {
 	if err := errors.Join(raw.Decode(&b), pass.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.Rejects) != 1 || b.Rejects[0].Row != 1 || b.Rejects[0].Column != "a" || strings.Contains(b.Rejects[0].Reason, "9007") {
+	if len(b.Rejects) != 1 || b.Rejects[0].Row != 1 || b.Rejects[0].Column != "a" ||
+		strings.Contains(b.Rejects[0].Reason, "9007") {
 		t.Errorf("rejects %+v", b.Rejects)
 	}
 	if b.Columns[0].Original.Valid.Has(2) || b.Columns[1].Array.ValueStr(1) != "9007199254740993" {

@@ -32,7 +32,8 @@ func newStreamBatches(st *stream, in io.Reader, check func(arrow.RecordBatch) er
 	if st.stamp.Size() > 0 {
 		size = st.stamp.Size()
 	}
-	s := &streamBatches{st: st, source: &messages{r: bufio.NewReaderSize(in, 1<<18)}, mem: allocatorFor(size), check: check}
+	s := &streamBatches{st: st, source: &messages{r: bufio.NewReaderSize(in, 1<<18)}, mem: allocatorFor(size),
+		check: check}
 	var err error
 	if s.reader, err = ipc.NewReaderFromMessageReader(s.source, ipc.WithAllocator(s.mem)); err != nil {
 		return nil, corrupt(st.file.Label, err)

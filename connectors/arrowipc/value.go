@@ -240,7 +240,8 @@ func soundFrames(p []byte) bool {
 	limit := max(maxWindow, valueBase+valueRatio*uint64(len(p)))
 	for len(p) > 0 {
 		var h zstd.Header
-		if h.Decode(p) != nil || h.Skippable || h.WindowSize > limit || h.HasFCS && h.FrameContentSize > limit || h.HeaderSize > len(p) {
+		if h.Decode(p) != nil || h.Skippable || h.WindowSize > limit || h.HasFCS && h.FrameContentSize > limit ||
+			h.HeaderSize > len(p) {
 			return false
 		}
 		p = p[h.HeaderSize:]

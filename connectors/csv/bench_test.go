@@ -27,7 +27,8 @@ func microdataCSV(n int, quotes bool) []byte {
 		if quotes {
 			region = `"` + region + `"`
 		}
-		fmt.Fprintf(&b, "%d,%.2f,%.2f,%d,%.4f,%s,s%d,%.1f\n", i, rng.ExpFloat64()*30000, rng.NormFloat64()*200+600, rng.IntN(80)+18, rng.Float64()*3, region, rng.IntN(20), rng.NormFloat64()*10+170)
+		fmt.Fprintf(&b, "%d,%.2f,%.2f,%d,%.4f,%s,s%d,%.1f\n", i, rng.ExpFloat64()*30000, rng.NormFloat64()*200+600,
+			rng.IntN(80)+18, rng.Float64()*3, region, rng.IntN(20), rng.NormFloat64()*10+170)
 	}
 	return b.Bytes()
 }
@@ -85,7 +86,9 @@ func BenchmarkCarry(b *testing.B) {
 			}
 			defer src.Close()
 			layout := layoutOf(src.Schema(), "income", "wage")
-			snk, err := (&SinkConfig{Path: filepath.Join(b.TempDir(), "out.csv")}).Create(ctx, connectors.Plan{Source: src, Layout: layout})
+			snk,
+				err := (&SinkConfig{Path: filepath.Join(b.TempDir(), "out.csv")}).Create(ctx,
+				connectors.Plan{Source: src, Layout: layout})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -71,7 +71,9 @@ func TestEveryChoiceOfColumns(t *testing.T) {
 // releasedOf returns the text of all blocks, with 1 added to masked columns.
 func releasedOf(t *testing.T, src connectors.Source, l *microdata.Layout) string {
 	t.Helper()
-	snk, err := (&SinkConfig{Path: filepath.Join(t.TempDir(), "out.csv")}).Create(t.Context(), connectors.Plan{Source: src, Layout: l})
+	snk,
+		err := (&SinkConfig{Path: filepath.Join(t.TempDir(), "out.csv")}).Create(t.Context(),
+		connectors.Plan{Source: src, Layout: l})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 // header shows the change.
 func TestHeaderIsHeldAgainstThatOfThePlan(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "in.csv")
-	for _, now := range []string{"wage,id\n2,1\n", "id,wage,more\n1,2,3\n", "\"id\",wage\n1,2\n", "id,wagf\n1,2\n", "id\n1\n"} {
+	for _, now := range []string{"wage,id\n2,1\n", "id,wage,more\n1,2,3\n", "\"id\",wage\n1,2\n", "id,wagf\n1,2\n",
+		"id\n1\n"} {
 		if err := os.WriteFile(path, []byte("id,wage\n1,2\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -233,7 +233,8 @@ func (c *SinkConfig) namesMissing(src connectors.SourceConfig) string {
 	if others == nil {
 		return ""
 	}
-	return fmt.Sprintf("missing values of masked columns are written as %s, also those that are %s in the source", named(chosen), strings.Join(others, " or "))
+	return fmt.Sprintf("missing values of masked columns are written as %s, also those that are %s in the source",
+		named(chosen), strings.Join(others, " or "))
 }
 
 // named returns a text for a missing value as messages show it.
@@ -266,7 +267,8 @@ func (c *SinkConfig) codec() compress.Codec {
 // Abilities implements connectors.SinkConfig.
 func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
 	return connectors.SinkConfigAbilities{
-		ColumnsAlone: true, NamesMissing: c.namesMissing, VariableLabels: c.Codebook != "" && labels.Choice(c.Labels).Has(labels.Variables),
+		ColumnsAlone: true, NamesMissing: c.namesMissing, VariableLabels: c.Codebook != "" &&
+			labels.Choice(c.Labels).Has(labels.Variables),
 		Placed: c, Rearranged: c.createRearranged,
 	}
 }

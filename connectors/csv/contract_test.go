@@ -31,12 +31,15 @@ func TestOneSpelling(t *testing.T) {
 		sink   SinkConfig
 		nulls  []string
 	}{
-		"empty":        {nulls: []string{""}},
-		"nulls":        {source: SourceConfig{Nulls: []string{"-999", "NA"}}, nulls: []string{"-999", "NA"}},
-		"na":           {source: SourceConfig{NA: []string{"-999", "NA"}}, nulls: []string{"-999", "", "NA"}},
-		"sink's nulls": {source: SourceConfig{NA: []string{"-999"}}, sink: SinkConfig{Nulls: new(".")}, nulls: []string{"-999", ""}},
-		"all quoted":   {source: SourceConfig{NA: []string{"-999"}}, sink: SinkConfig{Quoting: "all"}, nulls: []string{"-999", ""}},
-		"comma":        {source: SourceConfig{Delimiter: ";", NA: []string{"-999"}}, sink: SinkConfig{Decimal: ","}, nulls: []string{"-999", ""}},
+		"empty": {nulls: []string{""}},
+		"nulls": {source: SourceConfig{Nulls: []string{"-999", "NA"}}, nulls: []string{"-999", "NA"}},
+		"na":    {source: SourceConfig{NA: []string{"-999", "NA"}}, nulls: []string{"-999", "", "NA"}},
+		"sink's nulls": {source: SourceConfig{NA: []string{"-999"}}, sink: SinkConfig{Nulls: new(".")},
+			nulls: []string{"-999", ""}},
+		"all quoted": {source: SourceConfig{NA: []string{"-999"}}, sink: SinkConfig{Quoting: "all"},
+			nulls: []string{"-999", ""}},
+		"comma": {source: SourceConfig{Delimiter: ";", NA: []string{"-999"}}, sink: SinkConfig{Decimal: ","},
+			nulls: []string{"-999", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			connectortest.Spelling(t, connectortest.Contract{

@@ -26,7 +26,8 @@ func TestCarriedBytes(t *testing.T) {
 	}{
 		{name: "plain", in: "a,b,c\n1,x,2.50\n3,y,4.10\n"},
 		{name: "masked", in: "a,b,c\n1,x,2.50\n3,y,4.10\n", mask: []string{"a"}, want: "a,b,c\n2,x,2.50\n4,y,4.10\n"},
-		{name: "masked first and last", in: "a,b,c\n1,x,2.50\n3,y,4.10\n", mask: []string{"a", "c"}, want: "a,b,c\n2,x,3.5\n4,y,5.1\n"},
+		{name: "masked first and last", in: "a,b,c\n1,x,2.50\n3,y,4.10\n", mask: []string{"a", "c"},
+			want: "a,b,c\n2,x,3.5\n4,y,5.1\n"},
 		{name: "masked neighbours", in: "a,b,c\n1,2,x\n3,4,y\n", mask: []string{"a", "b"}, want: "a,b,c\n2,3,x\n4,5,y\n"},
 		{name: "CRLF", in: "a,b\r\n1,x\r\n2,y\r\n", mask: []string{"a"}, want: "a,b\r\n2,x\r\n3,y\r\n"},
 		{name: "CRLF last masked", in: "b,a\r\nx,1\r\ny,2\r\n", mask: []string{"a"}, want: "b,a\r\nx,2\r\ny,3\r\n"},
@@ -36,26 +37,34 @@ func TestCarriedBytes(t *testing.T) {
 		{name: "BOM", in: "\xef\xbb\xbfa,b\n1,x\n", mask: []string{"a"}, want: "\xef\xbb\xbfa,b\n2,x\n"},
 		{name: "BOM before a quoted name", in: "\xef\xbb\xbf\"a\nb\",c\n1,x\n"},
 		{name: "quotes", in: "\"a\",b\n\"1\",\"x, \"\"y\"\"\n\"\n\"\n2\n\",z\n"},
-		{name: "quotes and mask", in: "a,b\n1,\"x, \"\"y\"\"\nz\"\n\"2\",\"\"\n", mask: []string{"a"}, want: "a,b\n2,\"x, \"\"y\"\"\nz\"\n3,\"\"\n"},
+		{name: "quotes and mask", in: "a,b\n1,\"x, \"\"y\"\"\nz\"\n\"2\",\"\"\n", mask: []string{"a"},
+			want: "a,b\n2,\"x, \"\"y\"\"\nz\"\n3,\"\"\n"},
 		{name: "quoted CRLF", in: "a,b\r\n1,\"x\r\ny\"\r\n", mask: []string{"a"}, want: "a,b\r\n2,\"x\r\ny\"\r\n"},
 		{name: "quoted last", in: "a,b\n1,\"x\"\n2,\"y\"", mask: []string{"a"}, want: "a,b\n2,\"x\"\n3,\"y\"\n"},
 		{name: "blank lines", in: "a,b\n\n1,x\n\r\n\n2,y\n\n", mask: []string{"a"}, want: "a,b\n2,x\n3,y\n"},
 		{name: "blank line and half records", in: "a,b\n1\n\n2,y\n", want: "a,b\n2,y\n"},
 		{name: "one column", in: "a\n1\n\n3\n", mask: []string{"a"}, want: "a\n2\n\n4\n"},
 		{name: "nulls", in: "a,b\n,x\n2,\n,\n", mask: []string{"a"}, want: "a,b\n,x\n3,\n,\n"},
-		{name: "all in quotes", in: "\"a\",\"b\"\n\"1\",\"\"\n\"\",\"x\"\n", mask: []string{"a"}, want: "\"a\",\"b\"\n2,\"\"\n,\"x\"\n"},
-		{name: "null words", in: "a,b\nNA,x\n2,NA\n.,.\n", source: SourceConfig{Nulls: []string{"NA", "."}}, mask: []string{"a"}, want: "a,b\nNA,x\n3,NA\nNA,.\n"},
-		{name: "masked onto a null word", in: "a,b\n-10,x\n-9,y\n", source: SourceConfig{Nulls: []string{"-9"}}, mask: []string{"a"}, want: "a,b\n\"-9\",x\n-9,y\n"},
-		{name: "tabs", in: "a\tb\n1\tx,y\n", source: SourceConfig{Delimiter: "\t"}, mask: []string{"a"}, want: "a\tb\n2\tx,y\n"},
+		{name: "all in quotes", in: "\"a\",\"b\"\n\"1\",\"\"\n\"\",\"x\"\n", mask: []string{"a"},
+			want: "\"a\",\"b\"\n2,\"\"\n,\"x\"\n"},
+		{name: "null words", in: "a,b\nNA,x\n2,NA\n.,.\n", source: SourceConfig{Nulls: []string{"NA", "."}},
+			mask: []string{"a"}, want: "a,b\nNA,x\n3,NA\nNA,.\n"},
+		{name: "masked onto a null word", in: "a,b\n-10,x\n-9,y\n", source: SourceConfig{Nulls: []string{"-9"}},
+			mask: []string{"a"}, want: "a,b\n\"-9\",x\n-9,y\n"},
+		{name: "tabs", in: "a\tb\n1\tx,y\n", source: SourceConfig{Delimiter: "\t"}, mask: []string{"a"},
+			want: "a\tb\n2\tx,y\n"},
 		{name: "semicolons", in: "a;b\n1;x\n", source: SourceConfig{Delimiter: ";"}, mask: []string{"a"}, want: "a;b\n2;x\n"},
-		{name: "no header", in: "1,x\n2,y\n", source: SourceConfig{Header: yes(false)}, mask: []string{"c1"}, want: "2,x\n3,y\n"},
-		{name: "names", in: "1,x\n2,y\n", source: SourceConfig{Header: yes(false), Names: []string{"n", "s"}}, mask: []string{"n"}, want: "2,x\n3,y\n"},
+		{name: "no header", in: "1,x\n2,y\n", source: SourceConfig{Header: yes(false)}, mask: []string{"c1"},
+			want: "2,x\n3,y\n"},
+		{name: "names", in: "1,x\n2,y\n", source: SourceConfig{Header: yes(false), Names: []string{"n", "s"}},
+			mask: []string{"n"}, want: "2,x\n3,y\n"},
 		{name: "header only", in: "a,b\n"},
 		{name: "header without line end", in: "a,b", want: "a,b\n"},
 		{name: "latin-1 untouched", in: "a,b\n1,Z\xfcrich\n", mask: []string{"a"}, want: "a,b\n2,Z\xfcrich\n"},
 		{name: "lone carriage returns", in: "a,b\n1,x\ry\n"},
 		{name: "name that is missing", in: ",b\n1,x\n", mask: []string{"c1"}, want: ",b\n2,x\n"},
-		{name: "wide", in: strings.Repeat("abcdefgh,", 30) + "n\n" + strings.Repeat("x,", 30) + "1\n", source: SourceConfig{Header: yes(false)}},
+		{name: "wide", in: strings.Repeat("abcdefgh,", 30) + "n\n" + strings.Repeat("x,", 30) + "1\n",
+			source: SourceConfig{Header: yes(false)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.want
@@ -118,7 +127,8 @@ func TestSinkDialects(t *testing.T) {
 func TestTypes(t *testing.T) {
 	res, err := job{source: SourceConfig{Types: map[string]string{"zip": "int64", "d": "decimal(6,2)"}}}.run(t,
 		"i,f,b,d,day,time,s,plz,big,zip,n\n1,1,true,1.5,2024-01-01,2024-01-01T10:00:00,1,01234,9223372036854775808,7,\n-5,2.5,false,2,2024-02-01,2024-01-01 10:00:00.5,x,12345,1,8,\n")
-	want := []string{"int64", "float64", "bool", "decimal(6, 2)", "date32", "timestamp[us]", "utf8", "utf8", "utf8", "int64", "utf8"}
+	want := []string{"int64", "float64", "bool", "decimal(6, 2)", "date32", "timestamp[us]", "utf8", "utf8", "utf8",
+		"int64", "utf8"}
 	if err != nil || !slices.Equal(res.types, want) {
 		t.Errorf("got %q, %v", res.types, err)
 	}
@@ -148,16 +158,26 @@ func TestMalformed(t *testing.T) {
 		rejects  []string
 		want     string
 	}{
-		{"too few fields", "a,b\n1,x\n2\n3,z\n", SourceConfig{}, []string{"2 : must have 2 fields, got 1"}, "a,b\n2,x\n4,z\n"},
-		{"too many fields", "a,b\n1,x,canary\n3,z\n", SourceConfig{}, []string{"1 : must have 2 fields, got 3"}, "a,b\n4,z\n"},
-		{"bare quote", "a,b\n1,can\"ary\n3,\"z\n\"\n", SourceConfig{}, []string{"1 : a quote within a field that is not in quotes"}, "a,b\n4,\"z\n\"\n"},
-		{"text after a quote", "a,b\n1,\"can\"ary\n3,z\n", SourceConfig{}, []string{"1 : text after a closing quote"}, "a,b\n4,z\n"},
-		{"bare quote, then a quoted line end", "a,b\nx\"y,\"p\nq\",1\n3,z\n", SourceConfig{Types: map[string]string{"a": "int64"}},
-			[]string{"1 : a quote within a field that is not in quotes", "2 : a quote within a field that is not in quotes"}, "a,b\n4,z\n"},
-		{"not of its type", "a,b\n1,x\ncanary,y\n3,z\n", SourceConfig{Types: map[string]string{"a": "int64"}}, []string{"2 a: not a value of type int64"}, "a,b\n2,x\n4,z\n"},
-		{"beyond 2^53", "a,b\n1,x\n9007199254740993,y\n", SourceConfig{}, []string{"2 a: integer beyond 2^53, which a float64 would change"}, "a,b\n2,x\n"},
+		{"too few fields", "a,b\n1,x\n2\n3,z\n", SourceConfig{}, []string{"2 : must have 2 fields, got 1"},
+			"a,b\n2,x\n4,z\n"},
+		{"too many fields", "a,b\n1,x,canary\n3,z\n", SourceConfig{}, []string{"1 : must have 2 fields, got 3"},
+			"a,b\n4,z\n"},
+		{"bare quote", "a,b\n1,can\"ary\n3,\"z\n\"\n", SourceConfig{},
+			[]string{"1 : a quote within a field that is not in quotes"}, "a,b\n4,\"z\n\"\n"},
+		{"text after a quote", "a,b\n1,\"can\"ary\n3,z\n", SourceConfig{}, []string{"1 : text after a closing quote"},
+			"a,b\n4,z\n"},
+		{"bare quote, then a quoted line end", "a,b\nx\"y,\"p\nq\",1\n3,z\n",
+			SourceConfig{Types: map[string]string{"a": "int64"}},
+			[]string{"1 : a quote within a field that is not in quotes", "2 : a quote within a field that is not in quotes"},
+			"a,b\n4,z\n"},
+		{"not of its type", "a,b\n1,x\ncanary,y\n3,z\n", SourceConfig{Types: map[string]string{"a": "int64"}},
+			[]string{"2 a: not a value of type int64"}, "a,b\n2,x\n4,z\n"},
+		{"beyond 2^53", "a,b\n1,x\n9007199254740993,y\n", SourceConfig{},
+			[]string{"2 a: integer beyond 2^53, which a float64 would change"}, "a,b\n2,x\n"},
 		{"first and last", "a,b\nx\n1,x\n\"y\n", SourceConfig{Types: map[string]string{"a": "int64"}}, nil, ""},
-		{"all", "a,b\n1\n2\n3\n", SourceConfig{Types: map[string]string{"a": "int64"}}, []string{"1 : must have 2 fields, got 1", "2 : must have 2 fields, got 1", "3 : must have 2 fields, got 1"}, "a,b\n"},
+		{"all", "a,b\n1\n2\n3\n", SourceConfig{Types: map[string]string{"a": "int64"}},
+			[]string{"1 : must have 2 fields, got 1", "2 : must have 2 fields, got 1", "3 : must have 2 fields, got 1"},
+			"a,b\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, cut := range []connectors.Cut{{}, {Records: 1, Exact: true}} {
@@ -195,8 +215,10 @@ func TestOpenErrors(t *testing.T) {
 		{"\n\n", "the file is empty", SourceConfig{}},
 		{"\xef\xbb\xbf", "the file is empty", SourceConfig{}},
 		{"", "names no columns", SourceConfig{Header: yes(false)}},
-		{"a,b,a\n", "columns 1 and 3 are the same, and every name must be there once: the file seems to have no header", SourceConfig{}},
-		{"Canaryname,4711.50\nb,1\n", "no header: the first record has values in the place of names (column 2)", SourceConfig{}},
+		{"a,b,a\n", "columns 1 and 3 are the same, and every name must be there once: the file seems to have no header",
+			SourceConfig{}},
+		{"Canaryname,4711.50\nb,1\n", "no header: the first record has values in the place of names (column 2)",
+			SourceConfig{}},
 		{"1;2,5;canary\n", "(column 1, column 2)", SourceConfig{Delimiter: ";"}},
 		{"1,2,3,4,5,6,7\n", "(column 1, column 2, column 3, column 4, column 5 and 2 more)", SourceConfig{}},
 		{"canary,NA\n", "(column 2)", SourceConfig{NA: []string{"NA"}}},
@@ -247,7 +269,8 @@ func TestNamesAreNotValues(t *testing.T) {
 
 // A second file without header shows nothing of its first record.
 func TestSecondFileWithoutHeader(t *testing.T) {
-	for second, want := range map[string]string{"3,4711.50,Canary\n4,5,z\n": "seems to have no header", "Canary,Canaries,x\n": "column 1 has another name", "id\n": "it must have 3 columns, got 1"} {
+	for second, want := range map[string]string{"3,4711.50,Canary\n4,5,z\n": "seems to have no header",
+		"Canary,Canaries,x\n": "column 1 has another name", "id\n": "it must have 3 columns, got 1"} {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"a.csv": "id,wage,name\n1,2.5,x\n", "b.csv": second} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -255,7 +278,8 @@ func TestSecondFileWithoutHeader(t *testing.T) {
 			}
 		}
 		_, err := (&SourceConfig{Path: dir}).Open(t.Context())
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "anar") || strings.Contains(err.Error(), "4711") {
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "anar") ||
+			strings.Contains(err.Error(), "4711") {
 			t.Errorf("%q: got %v, want %q", second, err, want)
 		}
 	}
@@ -318,7 +342,8 @@ func TestCompressed(t *testing.T) {
 
 func TestStdinAndStdout(t *testing.T) {
 	var out bytes.Buffer
-	j := job{source: SourceConfig{Path: "-", Stdin: trickle("a,b\n1,x\n2,y\n")}, sink: SinkConfig{Path: "-", Stdout: &out}, mask: []string{"a"}}
+	j := job{source: SourceConfig{Path: "-", Stdin: trickle("a,b\n1,x\n2,y\n")}, sink: SinkConfig{Path: "-", Stdout: &out},
+		mask: []string{"a"}}
 	res, err := j.run(t, "")
 	if err != nil || out.String() != "a,b\n2,x\n3,y\n" || res.n != 2 {
 		t.Errorf("got %q, %v", out.String(), err)
@@ -326,7 +351,8 @@ func TestStdinAndStdout(t *testing.T) {
 	// A later value that does not fit the types detected at the start is malformed.
 	in := "a,b\n" + strings.Repeat("1,2\n", peek/4) + "canary,2\n1,3\n"
 	res, err = job{source: SourceConfig{Path: "-", Stdin: strings.NewReader(in)}, mask: []string{"a"}}.run(t, "")
-	if err != nil || len(res.rejects) != 1 || strings.Contains(res.rejects[0], "canary") || !strings.HasSuffix(res.out, "2,2\n2,3\n") {
+	if err != nil || len(res.rejects) != 1 || strings.Contains(res.rejects[0], "canary") ||
+		!strings.HasSuffix(res.out, "2,2\n2,3\n") {
 		t.Errorf("got %q, %v", res.rejects, err)
 	}
 	src, err := (&SourceConfig{Path: "-", Stdin: strings.NewReader("a\n1\n")}).Open(context.Background())
@@ -375,17 +401,20 @@ func TestStdoutWithheld(t *testing.T) {
 func TestFolder(t *testing.T) {
 	dir := t.TempDir()
 	in := filepath.Join(dir, "in")
-	for name, data := range map[string]string{"canary1.csv": "a,b\n1,x\n", "canary2.csv": "a,b\n", "sub/canary3.csv": "a,b\r\n3,z\r\n"} {
+	for name, data := range map[string]string{"canary1.csv": "a,b\n1,x\n", "canary2.csv": "a,b\n",
+		"sub/canary3.csv": "a,b\r\n3,z\r\n"} {
 		os.MkdirAll(filepath.Dir(filepath.Join(in, name)), 0o777)
 		if err := os.WriteFile(filepath.Join(in, name), []byte(data), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	out := filepath.Join(dir, "out")
-	if _, err := (job{source: SourceConfig{Path: in}, sink: SinkConfig{Path: out, Compression: "none"}, mask: []string{"a"}}).run(t, ""); err != nil {
+	if _, err := (job{source: SourceConfig{Path: in}, sink: SinkConfig{Path: out, Compression: "none"},
+		mask: []string{"a"}}).run(t, ""); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"part-00000.csv": "a,b\n2,x\n", "part-00001.csv": "a,b\n", "part-00002.csv": "a,b\r\n4,z\r\n"} {
+	for name, want := range map[string]string{"part-00000.csv": "a,b\n2,x\n", "part-00001.csv": "a,b\n",
+		"part-00002.csv": "a,b\r\n4,z\r\n"} {
 		if p, err := os.ReadFile(filepath.Join(out, name)); err != nil || string(p) != want {
 			t.Errorf("%s: %q, %v", name, p, err)
 		}
@@ -399,7 +428,8 @@ func TestFolder(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(in, "canary2.csv"), []byte("a,c\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (job{source: SourceConfig{Path: in}}).run(t, ""); err == nil || !strings.Contains(err.Error(), "column 2 has another name") {
+	if _, err := (job{source: SourceConfig{Path: in}}).run(t, ""); err == nil ||
+		!strings.Contains(err.Error(), "column 2 has another name") {
 		t.Errorf("files of different headers: %v", err)
 	}
 }

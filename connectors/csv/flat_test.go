@@ -13,7 +13,8 @@ import (
 func TestFlatIsWalk(t *testing.T) {
 	rng := rand.New(rand.NewPCG(64, 8))
 	d := dialect{delimiter: ',', quote: '"', fields: 3}
-	contents := []string{"", "-", "1", "12.5", "\xac\x8a", "north", "a longer field than a word of eight bytes", "\x2d\x0b", "\r"}
+	contents := []string{"", "-", "1", "12.5", "\xac\x8a", "north", "a longer field than a word of eight bytes",
+		"\x2d\x0b", "\r"}
 	flat := 0
 	for range 30_000 {
 		var p []byte

@@ -117,8 +117,8 @@ func guessDecimal(head []byte, delimiter byte) (decimal, thousands string) {
 	return decimal, thousands
 }
 
-// firstFields cuts text into the fields, without quotes, of at most 100 records. The last record, which may be incomplete,
-// is left out if there are others.
+// firstFields cuts text into the fields, without quotes, of at most 100 records. The last record, which may be
+// incomplete, is left out if there are others.
 func firstFields(head []byte, delimiter byte) (records [][]string) {
 	var fields []string
 	var b strings.Builder

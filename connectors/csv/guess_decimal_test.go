@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// The decimal mark is that of a column of numbers alone, in quotes and without: where the comma also separates fields, of numbers that it
-// cannot group. A number with a point, in whatever column, speaks against it, and broken records for nothing.
+// The decimal mark is that of a column of numbers alone, in quotes and without: where the comma also separates fields,
+// of numbers that it cannot group. A number with a point, in whatever column, speaks against it, and broken records for
+// nothing.
 func TestDecimalMarks(t *testing.T) {
 	for _, c := range []struct {
 		name, text         string
@@ -43,8 +44,10 @@ func TestDecimalMarks(t *testing.T) {
 		name, text string
 		want       string // records of fields
 	}{
-		{"two", "a;b\nc;d\n", "a|b/c|d"}, {"the last one may be cut", "a;b\nc;d\ne;", "a|b/c|d"}, {"one alone", "a;b", "a|b"}, {"empty lines", "\na;b\n\n\nc;d\n", "a|b/c|d"},
-		{"carriage returns", "a;b\r\nc;d\r\n\r\n", "a|b/c|d"}, {"in quotes", "\"a\";\"b;c\"\n\"d\ne\";\"\"\n", "a|b;c/d\ne|"}, {"empty fields", ";\na;\n;b\n", "|/a|/|b"},
+		{"two", "a;b\nc;d\n", "a|b/c|d"}, {"the last one may be cut", "a;b\nc;d\ne;", "a|b/c|d"}, {"one alone", "a;b", "a|b"},
+		{"empty lines", "\na;b\n\n\nc;d\n", "a|b/c|d"},
+		{"carriage returns", "a;b\r\nc;d\r\n\r\n", "a|b/c|d"}, {"in quotes", "\"a\";\"b;c\"\n\"d\ne\";\"\"\n", "a|b;c/d\ne|"},
+		{"empty fields", ";\na;\n;b\n", "|/a|/|b"},
 		{"an empty field in quotes", "\"\"\nx\n", "/x"}, {"nothing", "", ""}, {"a line end", "\n", ""},
 	} {
 		var got []string

@@ -63,7 +63,8 @@ func (s *source) lookFlat(kinds []text.Kinds, declared []arrow.DataType, c *text
 
 // lookAt adds the kinds of the values of records from to to. bad begins with the first of
 // those records that is malformed.
-func (s *source) lookAt(kinds []text.Kinds, declared []arrow.DataType, data []byte, b *bounds, bad []malformed, from, to int) {
+func (s *source) lookAt(kinds []text.Kinds, declared []arrow.DataType, data []byte, b *bounds, bad []malformed, from,
+	to int) {
 	for f := range kinds {
 		if declared[f] == nil && kinds[f]&text.SeenString == 0 {
 			kinds[f] |= s.lookDown(data, b, bad, f, from, to)

@@ -13,7 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// na means missing values in quotes and without them, in columns of every type and in every notation; nulls only without.
+// na means missing values in quotes and without them, in columns of every type and in every notation; nulls only
+// without.
 func TestNAInQuotesAndWithout(t *testing.T) {
 	const plain = "id;income;edu;day\n1;-9;NA;2020-01-02\n2;1.234,5;a;NA\n3;;b;2021-03-04\n4;7;NA;2022-05-06\n"
 	var quoted string
@@ -60,7 +61,8 @@ func TestNAInQuotesAndWithout(t *testing.T) {
 			if numbers {
 				income.As = microdata.Numbers
 			}
-			layout := &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{income, {Field: 2, As: microdata.Array}, {Field: 3, As: microdata.Array}}}
+			layout := &microdata.Layout{Schema: src.Schema(),
+				Read: []microdata.Want{income, {Field: 2, As: microdata.Array}, {Field: 3, As: microdata.Array}}}
 			r, err := src.Read(context.Background(), layout, connectors.Cut{})
 			if err != nil {
 				t.Fatal(err)
@@ -81,7 +83,8 @@ func TestNAInQuotesAndWithout(t *testing.T) {
 					got = b.N - b.Columns[k].Original.Valid.Count(b.N)
 				}
 				if got != tt.nulls[k] || len(b.Rejects) > 0 {
-					t.Errorf("%s: column %d has %d missing values, want %d; %d records are rejected", tt.name, k+1, got, tt.nulls[k], len(b.Rejects))
+					t.Errorf("%s: column %d has %d missing values, want %d; %d records are rejected", tt.name, k+1, got, tt.nulls[k],
+						len(b.Rejects))
 				}
 			}
 			r.Close()

@@ -22,32 +22,41 @@ func TestNotation(t *testing.T) {
 		types    []string
 		want     string
 	}{
-		{name: "comma", in: "a;b;s\n1,5;2,25;x\n-3;0,5;1.5\n", source: SourceConfig{Delimiter: ";", Decimal: ","}, mask: []string{"a"},
+		{name: "comma", in: "a;b;s\n1,5;2,25;x\n-3;0,5;1.5\n", source: SourceConfig{Delimiter: ";", Decimal: ","},
+			mask:  []string{"a"},
 			types: []string{"float64", "float64", "utf8"}, want: "a;b;s\n2,5;2,25;x\n-2;0,5;1.5\n"},
 		{name: "comma among commas", in: "a,b\n\"1,5\",x\n2,y\n", source: SourceConfig{Decimal: ","}, mask: []string{"a"},
 			types: []string{"float64", "utf8"}, want: "a,b\n\"2,5\",x\n3,y\n"},
-		{name: "groups", in: "a;b\n1.234.567,5;1.000\n12;999\n", source: SourceConfig{Delimiter: ";", Decimal: ",", Thousands: "."}, mask: []string{"a"},
+		{name: "groups", in: "a;b\n1.234.567,5;1.000\n12;999\n",
+			source: SourceConfig{Delimiter: ";", Decimal: ",", Thousands: "."}, mask: []string{"a"},
 			types: []string{"float64", "int64"}, want: "a;b\n1234568,5;1.000\n13;999\n"},
-		{name: "groups of blanks", in: "a;b\n1\u00a0234,5;x\n999;y\n", source: SourceConfig{Delimiter: ";", Decimal: ",", Thousands: "\u00a0"}, mask: []string{"a"},
+		{name: "groups of blanks", in: "a;b\n1\u00a0234,5;x\n999;y\n",
+			source: SourceConfig{Delimiter: ";", Decimal: ",", Thousands: "\u00a0"}, mask: []string{"a"},
 			types: []string{"float64", "utf8"}, want: "a;b\n1235,5;x\n1000;y\n"},
-		{name: "groups that are none", in: "a;b\n1.23;1.2345\n.123;1234.567\n", source: SourceConfig{Delimiter: ";", Decimal: ",", Thousands: "."},
-			types: []string{"utf8", "utf8"}, want: "a;b\n1.23;1.2345\n.123;1234.567\n"},
-		{name: "points where commas are", in: "a;b\n1.5;1\n2;2\n", source: SourceConfig{Delimiter: ";", Decimal: ","}, mask: []string{"b"},
+		{name: "groups that are none", in: "a;b\n1.23;1.2345\n.123;1234.567\n",
+			source: SourceConfig{Delimiter: ";", Decimal: ",", Thousands: "."},
+			types:  []string{"utf8", "utf8"}, want: "a;b\n1.23;1.2345\n.123;1234.567\n"},
+		{name: "points where commas are", in: "a;b\n1.5;1\n2;2\n", source: SourceConfig{Delimiter: ";", Decimal: ","},
+			mask:  []string{"b"},
 			types: []string{"utf8", "int64"}, want: "a;b\n1.5;2\n2;3\n"},
-		{name: "to points", in: "a;b\n1,5;2,25\n", source: SourceConfig{Delimiter: ";", Decimal: ","}, sink: SinkConfig{Decimal: "."}, mask: []string{"a"},
+		{name: "to points", in: "a;b\n1,5;2,25\n", source: SourceConfig{Delimiter: ";", Decimal: ","},
+			sink: SinkConfig{Decimal: "."}, mask: []string{"a"},
 			types: []string{"float64", "float64"}, want: "a;b\n2.5;2.25\n"},
 		{name: "to commas", in: "a,b\n1.5,2.25\n", sink: SinkConfig{Decimal: ","}, mask: []string{"a"},
 			types: []string{"float64", "float64"}, want: "a,b\n\"2,5\",\"2,25\"\n"},
-		{name: "exponents", in: "a;b\n1,5e3;2E-1\n", source: SourceConfig{Delimiter: ";", Decimal: ","}, mask: []string{"a", "b"},
+		{name: "exponents", in: "a;b\n1,5e3;2E-1\n", source: SourceConfig{Delimiter: ";", Decimal: ","},
+			mask:  []string{"a", "b"},
 			types: []string{"float64", "float64"}, want: "a;b\n1501;1,2\n"},
-		{name: "na", in: "a;b\nNA;x\n;y\n1,5;NA\n", source: SourceConfig{Delimiter: ";", Decimal: ",", NA: []string{"NA", "-"}}, mask: []string{"a"},
+		{name: "na", in: "a;b\nNA;x\n;y\n1,5;NA\n",
+			source: SourceConfig{Delimiter: ";", Decimal: ",", NA: []string{"NA", "-"}}, mask: []string{"a"},
 			types: []string{"float64", "utf8"}, want: "a;b\n;x\n;y\n2,5;NA\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, cut := range []connectors.Cut{{}, {Records: 1, Exact: true}} {
 				res, err := job{source: c.source, sink: c.sink, mask: c.mask, cut: cut, decimal: 2}.run(t, c.in)
 				if err != nil || res.out != c.want || !slices.Equal(res.types, c.types) || len(res.rejects) > 0 {
-					t.Errorf("%v: got %q of types %v, %v, rejects %v; want %q of %v", cut, res.out, res.types, err, res.rejects, c.want, c.types)
+					t.Errorf("%v: got %q of types %v, %v, rejects %v; want %q of %v", cut, res.out, res.types, err, res.rejects,
+						c.want, c.types)
 				}
 			}
 		})
@@ -58,7 +67,8 @@ func TestNotation(t *testing.T) {
 func TestNotationRejects(t *testing.T) {
 	source := SourceConfig{Delimiter: ";", Decimal: ",", Types: map[string]string{"a": "float64"}}
 	res, err := job{source: source, mask: []string{"a"}, decimal: 2}.run(t, "a;b\n1.5;x\n2,5;y\n1,2,3;z\n1e5,5;w\n")
-	want := []string{"1 a: not a value of type float64", "3 a: not a value of type float64", "4 a: not a value of type float64"}
+	want := []string{"1 a: not a value of type float64", "3 a: not a value of type float64",
+		"4 a: not a value of type float64"}
 	if err != nil || !slices.Equal(res.rejects, want) || res.out != "a;b\n3,5;y\n" {
 		t.Errorf("got %q, %v, rejects %q", res.out, err, res.rejects)
 	}
@@ -79,7 +89,8 @@ func TestEncodings(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", c.name, res.out, err, want)
 		}
 		// The same through a pipe, where the first bytes are examined before the rest.
-		pipe := job{source: SourceConfig{Encoding: c.encoding, Path: "-", Stdin: strings.NewReader(c.in)}, mask: []string{"v"}, decimal: 2}
+		pipe := job{source: SourceConfig{Encoding: c.encoding, Path: "-", Stdin: strings.NewReader(c.in)},
+			mask: []string{"v"}, decimal: 2}
 		if res, err := pipe.run(t, ""); err != nil || strings.TrimPrefix(res.out, "\ufeff") != "näme,v\nZürich €,2\n" {
 			t.Errorf("%s from stdin: got %q, %v", c.name, res.out, err)
 		}
@@ -111,8 +122,10 @@ func TestCheckNotation(t *testing.T) {
 		{SourceConfig{Path: "a", Thousands: ".."}, `thousands: must be one character that is no part of a number, got ".."`},
 		{SourceConfig{Path: "a", Thousands: "."}, `thousands: must not be the decimal sign, got "."`},
 		{SourceConfig{Path: "a", Decimal: ",", Thousands: ","}, `thousands: must not be the decimal sign, got ","`},
-		{SourceConfig{Path: "a", Encoding: "klingon"}, `encoding: must be the name of a character encoding, such as utf-8, windows-1252, iso-8859-15 or utf-16, got "klingon"`},
-		{SourceConfig{Path: "a", Nulls: []string{"x"}, NA: []string{"y"}}, `na: must be left out where nulls is given: they say the same`},
+		{SourceConfig{Path: "a", Encoding: "klingon"},
+			`encoding: must be the name of a character encoding, such as utf-8, windows-1252, iso-8859-15 or utf-16, got "klingon"`},
+		{SourceConfig{Path: "a", Nulls: []string{"x"}, NA: []string{"y"}},
+			`na: must be left out where nulls is given: they say the same`},
 		{SourceConfig{Path: "a", NA: []string{"a,b"}}, `na[0]: must not hold the delimiter, a quote or a line end`},
 		{SourceConfig{Path: "a", Delimiter: "tab"}, ""},
 	} {

@@ -104,7 +104,8 @@ func (j job) pass(t testing.TB, to *SinkConfig) (res result, err error) {
 		}
 		res.n += b.N
 		for _, x := range b.Rejects {
-			res.rejects = append(res.rejects, strings.TrimSpace(fmt.Sprintf("%d %s: %s", b.First+int64(x.Row)+1, x.Column, x.Reason)))
+			res.rejects = append(res.rejects,
+				strings.TrimSpace(fmt.Sprintf("%d %s: %s", b.First+int64(x.Row)+1, x.Column, x.Reason)))
 		}
 		for _, at := range j.reject {
 			if i := at - int(b.First); i >= 0 && i < b.N {

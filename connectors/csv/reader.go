@@ -48,7 +48,8 @@ func (r *reader) Close() error { return r.pass.Close() }
 
 // pass goes through the records: the chunks of a stream begin after its header.
 func (s *source) pass(cut connectors.Cut) *text.Pass {
-	p := &text.Pass{Input: s.Input, Part: s.part, Split: s.dialect.split, Cut: cut, TooLong: "a quoted field is not closed"}
+	p := &text.Pass{Input: s.Input, Part: s.part, Split: s.dialect.split, Cut: cut,
+		TooLong: "a quoted field is not closed"}
 	if s.config.header() {
 		p.Head = func(chunks *text.Chunks, index int) error {
 			if err := s.readHeader(chunks, index); err != nil {
@@ -143,7 +144,8 @@ func (w *raw) Decode(b *microdata.Block) error {
 }
 
 // numbers decodes a field of every record to float64.
-func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, want microdata.Want, field microdata.Field) {
+func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, want microdata.Want,
+	field microdata.Field) {
 	f := want.Field
 	v := col.Alloc(b.N, false)
 	data, values := c.chunk.Data, v.Values

@@ -25,10 +25,16 @@ func TestRejectedRecordsAreNotWritten(t *testing.T) {
 		{"as it came", job{}, record},
 		{"patched", job{mask: []string{"a"}}, func(i int) string { return fmt.Sprintf("%d,\"k, %d\",w%d\n", i+1, i, i) }},
 		{"picked", job{release: []string{"c", "a"}}, func(i int) string { return fmt.Sprintf("w%d,%d\n", i, i) }},
-		{"picked and masked", job{release: []string{"c", "a"}, mask: []string{"a"}}, func(i int) string { return fmt.Sprintf("w%d,%d\n", i, i+1) }},
+		{"picked and masked", job{release: []string{"c", "a"}, mask: []string{"a"}}, func(i int) string {
+			return fmt.Sprintf("w%d,%d\n", i, i+1)
+		}},
 		{"made anew", job{decode: true}, record},
-		{"in another dialect", job{sink: SinkConfig{Delimiter: ";"}}, func(i int) string { return fmt.Sprintf("%d;k, %d;w%d\n", i, i, i) }},
-		{"made anew and masked", job{decode: true, mask: []string{"a"}}, func(i int) string { return fmt.Sprintf("%d,\"k, %d\",w%d\n", i+1, i, i) }},
+		{"in another dialect", job{sink: SinkConfig{Delimiter: ";"}}, func(i int) string {
+			return fmt.Sprintf("%d;k, %d;w%d\n", i, i, i)
+		}},
+		{"made anew and masked", job{decode: true, mask: []string{"a"}}, func(i int) string {
+			return fmt.Sprintf("%d,\"k, %d\",w%d\n", i+1, i, i)
+		}},
 	} {
 		for _, reject := range [][]int{{0}, {n - 1}, {2}, {0, 1}, {2, 3}, {0, 2, 4}, {n - 2, n - 1}, {0, 1, 2, 3, 4, 5}} {
 			for _, cut := range []connectors.Cut{{}, {Records: 2, Exact: true}} {

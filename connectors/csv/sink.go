@@ -126,7 +126,8 @@ func (c *SinkConfig) create(ctx context.Context, plan connectors.Plan, order *re
 	s.plan()
 	for _, o := range s.ops {
 		if o.output < 0 && s.src == nil {
-			return nil, fmt.Errorf("column %s: is not decoded, and this output cannot carry it", plan.Layout.Schema.Fields[o.first].Name)
+			return nil,
+				fmt.Errorf("column %s: is not decoded, and this output cannot carry it", plan.Layout.Schema.Fields[o.first].Name)
 		}
 	}
 	if order != nil {

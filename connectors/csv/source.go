@@ -50,7 +50,8 @@ func open(ctx context.Context, c *SourceConfig) (_ connectors.Source, err error)
 	if err != nil {
 		return nil, err
 	}
-	s := &source{config: c, Input: in, dialect: c.dialect(), numbers: c.notation(), nulls: newNulls(c.nulls(), c.quotedNulls()), records: -1}
+	s := &source{config: c, Input: in, dialect: c.dialect(), numbers: c.notation(),
+		nulls: newNulls(c.nulls(), c.quotedNulls()), records: -1}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, in.Close())
@@ -147,7 +148,8 @@ func (s *source) readHead(ctx context.Context, i int) (h head, err error) {
 	chunk, err := chunks.Next()
 	if err == io.EOF {
 		if s.config.header() {
-			return h, errors.New("the file is empty; its first record must name the columns (header: false where there is no header)")
+			return h,
+				errors.New("the file is empty; its first record must name the columns (header: false where there is no header)")
 		}
 		return head{bom: skipped > 0}, nil
 	}
@@ -213,7 +215,8 @@ func (s *source) names() ([]string, error) {
 func difference(want, got []string) string {
 	for i := range min(len(want), len(got)) {
 		if want[i] != got[i] {
-			return fmt.Sprintf("column %d has another name; if the file has no header, give it one, or all of them none (header: false)", i+1)
+			return fmt.Sprintf(
+				"column %d has another name; if the file has no header, give it one, or all of them none (header: false)", i+1)
 		}
 	}
 	return fmt.Sprintf("it must have %d columns, got %d", len(want), len(got))
@@ -225,14 +228,19 @@ func (d *dialect) decodeNames(fields [][]byte) ([]string, error) {
 	for i, f := range fields {
 		content, _ := d.bare(f, nil)
 		if !utf8.Valid(content) {
-			return nil, fmt.Errorf("the name of column %d is not valid UTF-8: say which encoding the text has (encoding: windows-1252, for example)", i+1)
+			return nil,
+				fmt.Errorf(
+					"the name of column %d is not valid UTF-8: say which encoding the text has (encoding: windows-1252, for example)",
+					i+1)
 		}
 		names[i] = string(content)
 		if names[i] == "" {
 			names[i] = fmt.Sprintf("c%d", i+1) // an empty name, as R writes for row names
 		}
 		if j, ok := seen[names[i]]; ok {
-			return nil, fmt.Errorf("columns %d and %d are the same, and every name must be there once: the file seems to have no header (header: false, and names)", j, i+1)
+			return nil,
+				fmt.Errorf(
+					"columns %d and %d are the same, and every name must be there once: the file seems to have no header (header: false, and names)", j, i+1)
 		}
 		seen[names[i]] = i + 1
 	}
@@ -271,7 +279,8 @@ func (s *source) setSchema(ctx context.Context, names []string) error {
 	for _, name := range slices.Sorted(maps.Keys(s.config.Types)) {
 		i := slices.Index(names, name)
 		if i < 0 {
-			return fmt.Errorf("%s: types.%s: the file has no such column%s", s.Streams()[0], name, check.SuggestPlace(name, names))
+			return fmt.Errorf("%s: types.%s: the file has no such column%s", s.Streams()[0], name,
+				check.SuggestPlace(name, names))
 		}
 		t, err := text.ParseType(s.config.Types[name])
 		if err != nil {

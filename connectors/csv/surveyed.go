@@ -41,7 +41,8 @@ func (s *source) found() (json.RawMessage, error) {
 // recall uses the survey of another process instead of making one.
 func (s *source) recall(names []string, kinds []text.Kinds) error {
 	var found surveyed
-	if err := json.Unmarshal(s.config.survey, &found); err != nil || !slices.Equal(found.Names, names) || len(found.Kinds) != len(kinds) || found.Records < 0 {
+	if err := json.Unmarshal(s.config.survey, &found); err != nil || !slices.Equal(found.Names, names) ||
+		len(found.Kinds) != len(kinds) || found.Records < 0 {
 		return errSurvey
 	}
 	copy(kinds, found.Kinds)

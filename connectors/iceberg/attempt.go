@@ -33,7 +33,8 @@ var markLength = len(markPrefix) + len(uuid.Nil.String())
 // markOf is the mark of the run that has written a file of metadata, "" if it is none of a run's.
 func markOf(location string) string {
 	base := location[strings.LastIndexByte(location, '/')+1:]
-	if len(base) < markLength || !strings.HasPrefix(base, markPrefix) || uuid.Validate(base[len(markPrefix):markLength]) != nil {
+	if len(base) < markLength || !strings.HasPrefix(base, markPrefix) ||
+		uuid.Validate(base[len(markPrefix):markLength]) != nil {
 		return ""
 	}
 	return base[:markLength]
@@ -110,7 +111,8 @@ func (a *attempt) forget(try int) error {
 // remove removes what a run has put into the table's folder, but its claim.
 func remove(root, mark string) error {
 	at := filepath.Join(root, dataFolder, mark)
-	errs := []error{os.RemoveAll(at), os.RemoveAll(publish.TempName(at)), removed(publish.TempName(at + ".lock")), removed(pendingMetadata(root, mark))}
+	errs := []error{os.RemoveAll(at), os.RemoveAll(publish.TempName(at)), removed(publish.TempName(at + ".lock")),
+		removed(pendingMetadata(root, mark))}
 	return errors.Join(append(errs, removeNamed(filepath.Join(root, metadataFolder), mark))...)
 }
 

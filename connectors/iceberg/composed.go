@@ -59,7 +59,8 @@ func (c *composedOf) open(ctx context.Context) (_ connectors.Source, err error) 
 	for _, f := range c.schema.Fields {
 		t, err := arrowType(f.Type)
 		if err != nil {
-			return nil, fmt.Errorf("column %s: %w, where files were written with other columns or have deleted records", f.Name, err)
+			return nil, fmt.Errorf("column %s: %w, where files were written with other columns or have deleted records", f.Name,
+				err)
 		}
 		columns = append(columns, parquet.Column{ID: int32(f.ID), Name: f.Name, Optional: true})
 		s.schema.Fields = append(s.schema.Fields, microdata.Field{Name: f.Name, Type: t, Nullable: !f.Required})

@@ -67,11 +67,13 @@ func (p *Place) check(ps *check.Problems) {
 		return
 	case p.Path != "":
 		if objectpath.Is(p.Path) {
-			ps.Addf("path", "must be a folder of this machine: in object storage nothing but a catalog keeps two commits apart; name the catalog")
+			ps.Addf("path",
+				"must be a folder of this machine: in object storage nothing but a catalog keeps two commits apart; name the catalog")
 		}
 		return
 	}
-	if u, err := url.Parse(p.Catalog); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+	if u, err := url.Parse(p.Catalog); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" ||
+		u.RawQuery != "" || u.Fragment != "" {
 		ps.Addf("catalog", "must be the URL of a REST catalog: https://HOST/PATH")
 	} else if u.User != nil {
 		ps.Addf("catalog", "must not hold a password; say where the token is kept: token: {env: NAME}")

@@ -21,8 +21,10 @@ var contract = connectortest.Contract{
 	},
 	Types: []arrow.DataType{
 		arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
-		&arrow.Decimal128Type{Precision: 12, Scale: 3}, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary, arrow.FixedWidthTypes.Boolean,
-		arrow.FixedWidthTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, &arrow.TimestampType{Unit: arrow.Microsecond},
+		&arrow.Decimal128Type{Precision: 12, Scale: 3}, arrow.BinaryTypes.String, arrow.BinaryTypes.Binary,
+		arrow.FixedWidthTypes.Boolean,
+		arrow.FixedWidthTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+		&arrow.TimestampType{Unit: arrow.Microsecond},
 		&arrow.FixedSizeBinaryType{ByteWidth: 5},
 	},
 	Typed: true, Nulls: true, Table: true, Few: true,

@@ -68,22 +68,23 @@ func normal(location string) string {
 // byPosition marks the rows that a file lists: by the location of their data file and their place in it. It is of files
 // that are as old as it or older.
 func (c *composedOf) byPosition(ctx context.Context, e meta.Entry, s *composed, at map[string]int) error {
-	return c.each(ctx, e, []parquet.Column{{ID: deletedPathID, Name: "file_path"}, {ID: deletedPosID, Name: "pos"}}, func(columns []arrow.Array, row int) error {
-		paths, ok1 := columns[0].(*array.String)
-		places, ok2 := columns[1].(*array.Int64)
-		if !ok1 || !ok2 || paths.IsNull(row) || places.IsNull(row) {
-			return errors.New("is not what the format's specification says")
-		}
-		i, known := at[normal(paths.Value(row))]
-		if !known || c.data[i].Sequence > e.Sequence {
-			return nil // of a file that is no more, or was written later under the same name
-		}
-		if n := places.Value(row); n < 0 || n >= s.parts[i].rows {
-			return errors.New("deletes a record that its data file does not have")
-		}
-		s.parts[i].gone = append(s.parts[i].gone, places.Value(row))
-		return nil
-	})
+	return c.each(ctx, e, []parquet.Column{{ID: deletedPathID, Name: "file_path"}, {ID: deletedPosID, Name: "pos"}},
+		func(columns []arrow.Array, row int) error {
+			paths, ok1 := columns[0].(*array.String)
+			places, ok2 := columns[1].(*array.Int64)
+			if !ok1 || !ok2 || paths.IsNull(row) || places.IsNull(row) {
+				return errors.New("is not what the format's specification says")
+			}
+			i, known := at[normal(paths.Value(row))]
+			if !known || c.data[i].Sequence > e.Sequence {
+				return nil // of a file that is no more, or was written later under the same name
+			}
+			if n := places.Value(row); n < 0 || n >= s.parts[i].rows {
+				return errors.New("deletes a record that its data file does not have")
+			}
+			s.parts[i].gone = append(s.parts[i].gone, places.Value(row))
+			return nil
+		})
 }
 
 // byValues marks the rows that have the values of one of a file's records in its columns, in data files of its
@@ -98,7 +99,8 @@ func (c *composedOf) byValues(ctx context.Context, e meta.Entry, s *composed) er
 			return errors.New("deletes by a column that the table has no more")
 		}
 		if field.Type == meta.Float || field.Type == meta.Double || field.Type.Nested() {
-			return fmt.Errorf("deletes by the values of %s, which is %s: what is equal there is not defined", field.Name, field.Type)
+			return fmt.Errorf("deletes by the values of %s, which is %s: what is equal there is not defined", field.Name,
+				field.Type)
 		}
 		if s.schema.Index(field.Name) < 0 {
 			return errors.New("deletes by a column within another one")
@@ -185,7 +187,8 @@ func rowKey(columns []arrow.Array, row int) string {
 }
 
 // each reads the records of a file of deleted ones.
-func (c *composedOf) each(ctx context.Context, e meta.Entry, columns []parquet.Column, take func(columns []arrow.Array, row int) error) error {
+func (c *composedOf) each(ctx context.Context, e meta.Entry, columns []parquet.Column,
+	take func(columns []arrow.Array, row int) error) error {
 	set, err := listed(ctx, c.root, []meta.Entry{e})
 	if err != nil {
 		return err
@@ -213,7 +216,8 @@ func (c *composedOf) each(ctx context.Context, e meta.Entry, columns []parquet.C
 }
 
 // eachRow reads a file block by block.
-func eachRow(ctx context.Context, src connectors.Source, layout *microdata.Layout, take func(columns []arrow.Array, n int, first int64) error) error {
+func eachRow(ctx context.Context, src connectors.Source, layout *microdata.Layout,
+	take func(columns []arrow.Array, n int, first int64) error) error {
 	pass, err := src.Read(ctx, layout, connectors.Cut{})
 	if err != nil {
 		return err

@@ -55,7 +55,8 @@ func deleting(t *testing.T, path string, all ...deletion) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := meta.File{Content: meta.DeletesPositions, Path: name + "/part-00000.parquet", Format: meta.Parquet, Records: int64(rows), Bytes: info.Size()}
+		f := meta.File{Content: meta.DeletesPositions, Path: name + "/part-00000.parquet", Format: meta.Parquet,
+			Records: int64(rows), Bytes: info.Size()}
 		if d.equality != nil {
 			f.Content, f.Equality = meta.DeletesValues, d.equality
 		}
@@ -69,7 +70,9 @@ func deleting(t *testing.T, path string, all ...deletion) {
 		t.Fatal(err)
 	}
 	m.Path = fmt.Sprintf("%s/metadata/d-%d.avro", path, id)
-	s := &snapshot{ID: id, Parent: &before.ID, Sequence: sequence, Timestamp: tab.stamp(time.Now()), Manifests: fmt.Sprintf("%s/metadata/l-%d.avro", path, id), Schema: &tab.CurrentSchema, Summary: map[string]string{"operation": "delete"}}
+	s := &snapshot{ID: id, Parent: &before.ID, Sequence: sequence, Timestamp: tab.stamp(time.Now()),
+		Manifests: fmt.Sprintf("%s/metadata/l-%d.avro", path, id), Schema: &tab.CurrentSchema,
+		Summary: map[string]string{"operation": "delete"}}
 	names, err := meta.WriteList(id, s.Parent, sequence, append(list, m))
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +119,8 @@ func fileOf(t *testing.T, path string, columns []column) (rows int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within := (&parquet.SinkConfig{Path: path}).Within(&parquet.Table{Dir: dir, IDs: ids, Written: func(parquet.Written) {}})
+	within := (&parquet.SinkConfig{Path: path}).Within(
+		&parquet.Table{Dir: dir, IDs: ids, Written: func(parquet.Written) {}})
 	src, err := tab.Config(0).Open(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -215,10 +219,12 @@ func TestDeletedByPosition(t *testing.T) {
 	late := gone([]any{b, b}, []any{5, 6})
 	late.sequence = 1 // is older than the file of 20 records
 	deleting(t, path, gone([]any{a, a, a, "file://" + a, "file:" + a}, []any{0, 49, 7, 7, 8}), late)
-	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(50, 0, 7, 8, 49)...), masked(upTo(20)...), masked(upTo(4)...))
+	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(50, 0, 7, 8, 49)...), masked(upTo(20)...),
+		masked(upTo(4)...))
 	deleting(t, path, gone([]any{c, c, c, c, "/elsewhere"}, []any{3, 2, 1, 0, 0}), gone([]any{b}, []any{19}))
 	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(50, 0, 7, 8, 49)...), masked(upTo(19)...))
-	expectRows(t, &SourceConfig{Place: at(path), Snapshot: before}, masked(upTo(50)...), masked(upTo(20)...), masked(upTo(4)...))
+	expectRows(t, &SourceConfig{Place: at(path), Snapshot: before}, masked(upTo(50)...), masked(upTo(20)...),
+		masked(upTo(4)...))
 	blocks(t, path)
 
 	// Released, no more of them is in a file.
@@ -252,8 +258,10 @@ func blocks(t *testing.T, path string) {
 		t.Errorf("says that it has %d records, and has %d", src.Records(), len(want))
 	}
 	field := src.Schema().Index("masked")
-	layout := &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: field, As: microdata.Numbers}, {Field: field, As: microdata.Array}}}
-	for _, cut := range []connectors.Cut{{}, {Records: 1}, {Records: 1, Exact: true}, {Records: 7}, {Records: 7, Exact: true}, {Records: 19, Exact: true}, {Records: 46, Exact: true}, {Records: 500, Exact: true}} {
+	layout := &microdata.Layout{Schema: src.Schema(),
+		Read: []microdata.Want{{Field: field, As: microdata.Numbers}, {Field: field, As: microdata.Array}}}
+	for _, cut := range []connectors.Cut{{}, {Records: 1}, {Records: 1, Exact: true}, {Records: 7},
+		{Records: 7, Exact: true}, {Records: 19, Exact: true}, {Records: 46, Exact: true}, {Records: 500, Exact: true}} {
 		pass, err := src.Read(t.Context(), layout, cut)
 		if err != nil {
 			t.Fatal(err)
@@ -276,7 +284,8 @@ func blocks(t *testing.T, path string) {
 				stream, next, open = b.Stream, 0, false
 			}
 			if b.First != next || b.N < 1 || cut.Records > 0 && b.N > cut.Records || open {
-				t.Errorf("cut %+v: a block of %d records from %d on, want the one from %d on; an earlier one was short: %v", cut, b.N, b.First, next, open)
+				t.Errorf("cut %+v: a block of %d records from %d on, want the one from %d on; an earlier one was short: %v", cut,
+					b.N, b.First, next, open)
 			}
 			next += int64(b.N)
 			open = cut.Exact && b.N < cut.Records
@@ -307,8 +316,10 @@ func TestDeletedByValues(t *testing.T) {
 	texts := values(t, &SourceConfig{Place: at(path)}, "c1")
 	deleting(t, path,
 		deletion{columns: []column{{"c0", int32(c0.ID), []any{-100, -98, nil, 7}}}, equality: []int{c0.ID}},
-		deletion{columns: []column{{"c0", int32(c0.ID), []any{-51, -60}}, {"c1", int32(c1.ID), []any{texts[49], "other"}}}, equality: []int{c0.ID, c1.ID}},
-		deletion{columns: []column{{"c0", int32(c0.ID), []any{-90}}}, equality: []int{c0.ID}, sequence: 1}) // is not newer than the file
+		deletion{columns: []column{{"c0", int32(c0.ID), []any{-51, -60}}, {"c1", int32(c1.ID), []any{texts[49], "other"}}},
+			equality: []int{c0.ID, c1.ID}},
+		// is not newer than the file
+		deletion{columns: []column{{"c0", int32(c0.ID), []any{-90}}}, equality: []int{c0.ID}, sequence: 1})
 	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(50, 0, 2, 49)...))
 	release(t, records(t, 3), &SinkConfig{Place: at(path), Mode: "append"})
 	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(50, 0, 2, 49)...), masked(0, 1, 2))
@@ -340,7 +351,8 @@ func TestDeletesRefused(t *testing.T) {
 		"of no column":      {columns: []column{{"c0", 3, []any{1}}}, equality: []int{}},
 		"what the format's": {columns: []column{{"file_path", deletedPathID, []any{1}}, {"pos", deletedPosID, []any{1}}}},
 		"had other columns": {columns: []column{{"c0", 3, []any{1}}}, equality: []int{4}},
-		"does not have":     {columns: []column{{"file_path", deletedPathID, []any{"SELF"}}, {"pos", deletedPosID, []any{-1}}}},
+		"does not have": {
+			columns: []column{{"file_path", deletedPathID, []any{"SELF"}}, {"pos", deletedPosID, []any{-1}}}},
 	} {
 		path := filepath.Join(t.TempDir(), "table")
 		release(t, records(t, 5), &SinkConfig{Place: at(path)})
@@ -353,7 +365,9 @@ func TestDeletesRefused(t *testing.T) {
 	// A delete file that is not there, and data files that are not those of the metadata.
 	path := filepath.Join(t.TempDir(), "table")
 	release(t, records(t, 5), &SinkConfig{Place: at(path)})
-	deleting(t, path, deletion{columns: []column{{"file_path", deletedPathID, []any{dataPath(t, path, 5)}}, {"pos", deletedPosID, []any{1}}}})
+	deleting(t, path,
+		deletion{
+			columns: []column{{"file_path", deletedPathID, []any{dataPath(t, path, 5)}}, {"pos", deletedPosID, []any{1}}}})
 	if err := os.RemoveAll(fmt.Sprintf("%s/data/deletes-%d-0", path, present(t, path).current().ID)); err != nil {
 		t.Fatal(err)
 	}

@@ -33,8 +33,9 @@ func evolved(t *testing.T, change func(fields []any) []any) string {
 // Columns are those with the ids of the table's present ones, whatever they were called and wherever they stood.
 func TestColumnsByID(t *testing.T) {
 	path := evolved(t, func(fields []any) []any {
-		fields[0].(map[string]any)["name"], fields[2].(map[string]any)["name"] = "c0", "masked" // each has the name of the other
-		return []any{fields[2], fields[0]}                                                      // secret and c1 are dropped
+		// each has the name of the other
+		fields[0].(map[string]any)["name"], fields[2].(map[string]any)["name"] = "c0", "masked"
+		return []any{fields[2], fields[0]} // secret and c1 are dropped
 	})
 	src, err := (&SourceConfig{Place: at(path)}).Open(t.Context())
 	if err != nil {
@@ -45,7 +46,8 @@ func TestColumnsByID(t *testing.T) {
 	for _, f := range src.Schema().Fields {
 		names = append(names, f.Name+" "+f.Type.String())
 	}
-	if !slices.Equal(names, []string{"masked int64", "c0 double"}) && !slices.Equal(names, []string{"masked int64", "c0 float64"}) {
+	if !slices.Equal(names, []string{"masked int64", "c0 double"}) &&
+		!slices.Equal(names, []string{"masked int64", "c0 float64"}) {
 		t.Errorf("columns %q", names)
 	}
 	if got := values(t, &SourceConfig{Place: at(path)}, "c0")[1]; got != "1007.5" {
@@ -59,7 +61,8 @@ func TestColumnsByID(t *testing.T) {
 	// A release of it by splice has the new names and the ids of its own table.
 	to := filepath.Join(t.TempDir(), "released")
 	release(t, &SourceConfig{Place: at(path)}, &SinkConfig{Place: at(to)})
-	if got, want := values(t, &SourceConfig{Place: at(to)}, "masked"), values(t, &SourceConfig{Place: at(path)}, "masked"); !slices.Equal(got, want) {
+	if got, want := values(t, &SourceConfig{Place: at(to)}, "masked"), values(t, &SourceConfig{Place: at(path)},
+		"masked"); !slices.Equal(got, want) {
 		t.Errorf("released %q, want %q", got, want)
 	}
 }
@@ -76,7 +79,8 @@ func TestFilesOfEarlierColumns(t *testing.T) {
 		t.Errorf("a column that was added later has %q", got)
 	}
 	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(50)...))
-	newer := connectortest.NewTable(t, connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}}, 3)
+	newer := connectortest.NewTable(t,
+		connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}}, 3)
 	newer.Schema.Fields[3].Name = "added"
 	release(t, newer.Config(0), &SinkConfig{Place: at(path), Mode: "append"}, "secret")
 	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(50)...), masked(0, 1, 2))
@@ -94,7 +98,9 @@ func TestFilesOfEarlierColumns(t *testing.T) {
 
 func TestPromotedColumns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "table")
-	narrow := connectortest.NewTable(t, connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float32}, Nulls: true}, 20)
+	narrow := connectortest.NewTable(t,
+		connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float32},
+			Nulls: true}, 20)
 	release(t, narrow.Config(0), &SinkConfig{Place: at(path)})
 	want, wantFloat := values(t, &SourceConfig{Place: at(path)}, "c0"), values(t, &SourceConfig{Place: at(path)}, "c1")
 	retype := func(to map[string]string) {
@@ -112,7 +118,8 @@ func TestPromotedColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	for name, typ := range map[string]arrow.DataType{"c0": arrow.PrimitiveTypes.Int64, "c1": arrow.PrimitiveTypes.Float64} {
+	for name, typ := range map[string]arrow.DataType{"c0": arrow.PrimitiveTypes.Int64,
+		"c1": arrow.PrimitiveTypes.Float64} {
 		if f := src.Schema().Fields[src.Schema().Index(name)]; !arrow.TypeEqual(f.Type, typ) || !f.Nullable {
 			t.Errorf("column %s is %s", name, f.Type)
 		}
@@ -146,8 +153,10 @@ func TestTablesRefused(t *testing.T) {
 		"is not known": func(m map[string]any) {
 			m["snapshots"].([]any)[0].(map[string]any)["manifest-list"] = "hdfs://a/snap.avro"
 		},
-		"no absolute path":      func(m map[string]any) { m["location"] = "table" },
-		"is damaged":            func(m map[string]any) { m["snapshots"].([]any)[0].(map[string]any)["manifest-list"] = m["damaged"] },
+		"no absolute path": func(m map[string]any) { m["location"] = "table" },
+		"is damaged": func(m map[string]any) {
+			m["snapshots"].([]any)[0].(map[string]any)["manifest-list"] = m["damaged"]
+		},
 		"of another machine":    func(m map[string]any) { m["location"] = "file://host/table" },
 		"no list of manifests":  func(m map[string]any) { m["snapshots"].([]any)[0].(map[string]any)["manifest-list"] = "" },
 		"lies at another place": func(m map[string]any) { m["location"] = "/elsewhere" },

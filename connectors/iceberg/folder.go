@@ -37,7 +37,9 @@ func (f *folder) version() (int, error) {
 	n := 0
 	if text, err := os.ReadFile(filepath.Join(f.path, metadataFolder, hint)); err == nil {
 		if n, err = strconv.Atoi(strings.TrimSpace(string(text))); err != nil || n < 1 {
-			return 0, fmt.Errorf("%s: its %s is no number: the table is of a catalog, or was written by another kind of program; name the catalog, or, to read it, the file of its metadata", f.path, hint)
+			return 0,
+				fmt.Errorf(
+					"%s: its %s is no number: the table is of a catalog, or was written by another kind of program; name the catalog, or, to read it, the file of its metadata", f.path, hint)
 		}
 		if !exists(f.numbered(n)) {
 			return 0, fmt.Errorf("%s: its %s names metadata that are not there", f.path, hint)
@@ -64,7 +66,9 @@ func (f *folder) greatest() (n int, err error) {
 		if k, err := strconv.Atoi(middle); ok && err == nil && e.Name() == fmt.Sprintf("v%d.metadata.json", k) {
 			n = max(n, k)
 		} else if ok && !publish.IsTemp(e.Name()) {
-			return 0, fmt.Errorf("%s: its metadata are those of a catalog, which knows the present ones; name the catalog, or, to read it, the file of its metadata", f.path)
+			return 0,
+				fmt.Errorf(
+					"%s: its metadata are those of a catalog, which knows the present ones; name the catalog, or, to read it, the file of its metadata", f.path)
 		}
 	}
 	return n, err
@@ -100,7 +104,10 @@ func (f *folder) load(ctx context.Context) (*table, error) {
 	}
 	// The metadata of a table that was moved or copied name the files of the other one.
 	if at, err := pathOf(t.Location); err != nil || resolved(at) != resolved(f.path) {
-		return nil, errors.Join(fmt.Errorf("%s: by its metadata the table lies at another place, and its files are there; tables cannot be moved", f.path), err)
+		return nil,
+			errors.Join(
+				fmt.Errorf("%s: by its metadata the table lies at another place, and its files are there; tables cannot be moved",
+					f.path), err)
 	}
 	return t, nil
 }
@@ -158,7 +165,8 @@ func (f *folder) commit(_ context.Context, t *table, s *snapshot) error {
 		return &doubt{err, true}
 	}
 	// Another run may write its own at this moment: either does, as readers look further.
-	if told := publish.WriteFile(filepath.Join(f.path, metadataFolder, hint), publish.Public, []byte(strconv.Itoa(n+1))); told != nil && !errors.Is(told, publish.ErrLive) {
+	if told := publish.WriteFile(filepath.Join(f.path, metadataFolder, hint), publish.Public,
+		[]byte(strconv.Itoa(n+1))); told != nil && !errors.Is(told, publish.ErrLive) {
 		return &doubt{told, true}
 	}
 	return err

@@ -74,7 +74,8 @@ func TestKilled(t *testing.T) {
 		if strings.HasPrefix(name, dataFolder) {
 			mark = markOf(strings.TrimPrefix(strings.Split(name, "/")[1], "."))
 		}
-		if mark != "" && !parts[mark] || publish.IsTemp(filepath.Base(name)) && filepath.Base(name) != "."+hint+".sdlfilter-tmp" {
+		if mark != "" && !parts[mark] || publish.IsTemp(filepath.Base(name)) &&
+			filepath.Base(name) != "."+hint+".sdlfilter-tmp" {
 			t.Errorf("%s is left of a run that was killed", name)
 		}
 	}
@@ -177,7 +178,8 @@ func TestDeadRuns(t *testing.T) {
 			release(t, records(t, 2), &SinkConfig{Place: at(path), Mode: "append"})
 			expectRows(t, &SourceConfig{Place: at(path)}, want, masked(0), masked(0, 1))
 			for _, name := range everything(t, path) {
-				if strings.Contains(name, sink.run.mark) != (steps == 4 && strings.Contains(name, sink.run.mark)) || strings.Contains(name, "/.") {
+				if strings.Contains(name, sink.run.mark) != (steps == 4 && strings.Contains(name, sink.run.mark)) ||
+					strings.Contains(name, "/.") {
 					t.Errorf("step %d, new table %v: %s is left", steps, fresh, name)
 				}
 			}

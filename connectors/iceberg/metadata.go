@@ -69,7 +69,8 @@ func parseTable(text []byte, location string) (*table, error) {
 		return nil, errors.New("the table's metadata are not the JSON that they should be")
 	}
 	if version.FormatVersion != 1 && version.FormatVersion != 2 {
-		return nil, fmt.Errorf("the table is of version %d of the format, and this program reads 1 and 2", version.FormatVersion)
+		return nil,
+			fmt.Errorf("the table is of version %d of the format, and this program reads 1 and 2", version.FormatVersion)
 	}
 	if json.Unmarshal(text, &t.metadata) != nil || json.Unmarshal(text, &t.raw) != nil {
 		return nil, errors.New("the table's metadata are not what the format's specification says")
@@ -200,11 +201,14 @@ func highest(schema *meta.Schema) (id int) {
 // begin is the metadata of a table that has no snapshot yet.
 func begin(uuid, location string, schema *meta.Schema, now time.Time) (*table, error) {
 	text, err := json.Marshal(map[string]any{
-		"format-version": 2, "table-uuid": uuid, "location": location, "last-sequence-number": 0, "last-updated-ms": now.UnixMilli(),
-		"last-column-id": highest(schema), "current-schema-id": schema.ID, "schemas": []any{schema},
-		"default-spec-id": 0, "partition-specs": []any{map[string]any{"spec-id": 0, "fields": []any{}}}, "last-partition-id": 999,
+		"format-version": 2, "table-uuid": uuid, "location": location, "last-sequence-number": 0,
+		"last-updated-ms": now.UnixMilli(),
+		"last-column-id":  highest(schema), "current-schema-id": schema.ID, "schemas": []any{schema},
+		"default-spec-id": 0, "partition-specs": []any{map[string]any{"spec-id": 0, "fields": []any{}}},
+		"last-partition-id":     999,
 		"default-sort-order-id": 0, "sort-orders": []any{map[string]any{"order-id": 0, "fields": []any{}}},
-		"properties": map[string]string{}, "snapshots": []any{}, "snapshot-log": []any{}, "metadata-log": []any{}, "refs": map[string]any{},
+		"properties": map[string]string{}, "snapshots": []any{}, "snapshot-log": []any{}, "metadata-log": []any{},
+		"refs": map[string]any{},
 	})
 	if err != nil {
 		return nil, err

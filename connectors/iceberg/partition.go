@@ -104,7 +104,8 @@ func (p *partitioned) Encode(b *microdata.Block) (connectors.Encoded, error) {
 		for i, c := range p.columns {
 			v, err := c.field.Transform.Apply(valueOf(arrays[i], row), c.of)
 			if err != nil {
-				return nil, &connectors.RecordError{Stream: p.sink.label, Record: b.Place(row) + 1, Column: c.output.Field.Name, Reason: err.Error()}
+				return nil, &connectors.RecordError{Stream: p.sink.label, Record: b.Place(row) + 1, Column: c.output.Field.Name,
+					Reason: err.Error()}
 			}
 			values[c.field.ID] = v
 		}

@@ -81,15 +81,18 @@ func TestPartitionsAreReplaced(t *testing.T) {
 	release(t, records(t, 40), &SinkConfig{Place: at(path), Mode: "append"})
 	first := present(t, path).current().ID
 	release(t, records(t, 3), &SinkConfig{Place: at(path), Mode: "partitions"})
-	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(40, 0, 1, 2)...), masked(upTo(40, 0, 1, 2)...), masked(0, 1, 2))
+	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(40, 0, 1, 2)...), masked(upTo(40, 0, 1, 2)...),
+		masked(0, 1, 2))
 	expectRows(t, &SourceConfig{Place: at(path), Snapshot: first}, masked(upTo(40)...), masked(upTo(40)...))
 	s := present(t, path).current().Summary
-	if s["deleted-records"] != "6" || s["added-records"] != "3" || s["total-records"] != "77" || s["operation"] != "overwrite" {
+	if s["deleted-records"] != "6" || s["added-records"] != "3" || s["total-records"] != "77" ||
+		s["operation"] != "overwrite" {
 		t.Errorf("the summary says %v", s)
 	}
 	// A second time, manifests with kept and removed entries are divided again.
 	release(t, records(t, 5), &SinkConfig{Place: at(path), Mode: "partitions"})
-	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(40, 0, 1, 2, 3, 4)...), masked(upTo(40, 0, 1, 2, 3, 4)...), masked(upTo(5)...))
+	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(40, 0, 1, 2, 3, 4)...), masked(upTo(40, 0, 1, 2, 3, 4)...),
+		masked(upTo(5)...))
 	release(t, records(t, 2), &SinkConfig{Place: at(path)})
 	expectRows(t, &SourceConfig{Place: at(path)}, masked(0, 1))
 	// Into a partitioned table a table is released too, decoded.
@@ -121,7 +124,8 @@ func TestSinkRefused(t *testing.T) {
 	if err := os.MkdirAll(cataloged+"/metadata", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(cataloged+"/metadata/00000-0b7e0a3c-0000-4000-8000-000000000000.metadata.json", []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(cataloged+"/metadata/00000-0b7e0a3c-0000-4000-8000-000000000000.metadata.json", []byte("{}"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	text := connectortest.NewTable(t, connectortest.Contract{}, 3)
@@ -134,11 +138,13 @@ func TestSinkRefused(t *testing.T) {
 	}{
 		{"has no partitions", records(t, 3), &SinkConfig{Place: at(whole), Mode: "partitions"}, nil},
 		{"has 4 columns, and the release 3", records(t, 3), &SinkConfig{Place: at(whole)}, []string{"c0"}},
-		{"is double in the table and string in the release", text.Config(0), &SinkConfig{Place: at(whole)}, []string{"secret"}},
+		{"is double in the table and string in the release", text.Config(0), &SinkConfig{Place: at(whole)},
+			[]string{"secret"}},
 		{"is of version 1", records(t, 3), &SinkConfig{Place: at(three)}, nil},
 		{"is encrypted", records(t, 3), &SinkConfig{Place: at(locked)}, nil},
 		{"of a catalog", records(t, 3), &SinkConfig{Place: at(cataloged)}, nil},
-		{"is no more in use", records(t, 3), &SinkConfig{Place: at(divided(t, by(3, 1000, "v", "void"), by(4, 1001, "c1", "identity")))}, nil},
+		{"is no more in use", records(t, 3),
+			&SinkConfig{Place: at(divided(t, by(3, 1000, "v", "void"), by(4, 1001, "c1", "identity")))}, nil},
 	} {
 		_, _, _, err := started(t, c.from, c.to, c.drop...)
 		if err == nil || !strings.Contains(err.Error(), c.words) {
@@ -154,13 +160,16 @@ func TestSinkRefused(t *testing.T) {
 		}
 	})
 	release(t, records(t, 3), &SinkConfig{Place: at(required), Mode: "append"})
-	lacks := connectortest.NewTable(t, connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}}, 3)
+	lacks := connectortest.NewTable(t,
+		connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}}, 3)
 	lacks.Schema.Fields[3].Nullable = true
-	if _, _, _, err := started(t, lacks.Config(0), &SinkConfig{Place: at(required)}); err == nil || !strings.Contains(err.Error(), "must not be missing") {
+	if _, _, _, err := started(t, lacks.Config(0), &SinkConfig{Place: at(required)}); err == nil ||
+		!strings.Contains(err.Error(), "must not be missing") {
 		t.Errorf("a column that must not be missing: %v", err)
 	}
 	wide := connectortest.NewTable(t, connectortest.Contract{Types: connectortest.AllTypes}, 1)
-	if _, _, _, err := started(t, wide.Config(0), &SinkConfig{Place: at(filepath.Join(t.TempDir(), "wide"))}); err == nil || !strings.Contains(err.Error(), "column c0 is of type int8") {
+	if _, _, _, err := started(t, wide.Config(0), &SinkConfig{Place: at(filepath.Join(t.TempDir(), "wide"))}); err ==
+		nil || !strings.Contains(err.Error(), "column c0 is of type int8") {
 		t.Errorf("a type that the format lacks: %v", err)
 	}
 	for _, path := range []string{whole, locked} {
@@ -189,7 +198,10 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	for _, c := range []connectors.SourceConfig{
-		&SourceConfig{Place: at("a"), Snapshot: 1}, &SourceConfig{Place: Place{Catalog: "https://x/y", Table: "a.b.c", Warehouse: "w", Token: connectors.Secret{Env: "T"}}, AsOf: "2026-01-01T00:00:00+01:00"},
+		&SourceConfig{Place: at("a"), Snapshot: 1},
+		&SourceConfig{
+			Place: Place{Catalog: "https://x/y", Table: "a.b.c", Warehouse: "w", Token: connectors.Secret{Env: "T"}},
+			AsOf:  "2026-01-01T00:00:00+01:00"},
 	} {
 		if ps := c.Check(); len(ps) > 0 {
 			t.Error(ps)

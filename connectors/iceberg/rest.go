@@ -36,8 +36,10 @@ const mostAnswer = 1 << 30
 func newREST(p *Place) (*rest, error) {
 	names := strings.Split(p.Table, ".")
 	r := &rest{
-		base: strings.TrimRight(p.Catalog, "/") + "/v1", warehouse: p.Warehouse, namespace: names[:len(names)-1], name: names[len(names)-1],
-		client: &http.Client{Timeout: restTimeout, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}},
+		base: strings.TrimRight(p.Catalog, "/") + "/v1", warehouse: p.Warehouse, namespace: names[:len(names)-1],
+		name: names[len(names)-1],
+		client: &http.Client{Timeout: restTimeout,
+			Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}},
 	}
 	if p.Token.Given() {
 		var err error
@@ -195,7 +197,8 @@ func (r *rest) load(ctx context.Context) (*table, error) {
 // prepare asks the catalog where the table is to lie; it is made by the commit.
 func (r *rest) prepare(ctx context.Context, schema *meta.Schema) (*table, error) {
 	var l loaded
-	err := r.do(ctx, http.MethodPost, r.tables(), map[string]any{"name": r.name, "schema": schema, "stage-create": true}, &l)
+	err := r.do(ctx, http.MethodPost, r.tables(), map[string]any{"name": r.name, "schema": schema, "stage-create": true},
+		&l)
 	var said *restError
 	if errors.As(err, &said) && said.status == http.StatusNotFound {
 		return nil, fmt.Errorf("the catalog has no namespace %s", strings.Join(r.namespace, "."))

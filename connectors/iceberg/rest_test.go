@@ -84,14 +84,17 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Authorization") != "Bearer "+restToken:
 		fails(http.StatusUnauthorized, "NotAuthorizedException")
 	case path == "/v1/config" && r.URL.Query().Get("warehouse") == "a b":
-		say(http.StatusOK, map[string]any{"defaults": map[string]string{}, "overrides": map[string]string{"prefix": "w/spring"}})
+		say(http.StatusOK,
+			map[string]any{"defaults": map[string]string{}, "overrides": map[string]string{"prefix": "w/spring"}})
 	case path == restTable && r.Method == http.MethodGet && s.table == nil:
 		fails(http.StatusNotFound, "NoSuchTableException")
 	case path == restTable && r.Method == http.MethodGet:
 		shown(s.table)
-	case path == strings.TrimSuffix(restTable, "/income") && r.Method == http.MethodPost && body.Stage && body.Name == "income":
+	case path == strings.TrimSuffix(restTable, "/income") && r.Method == http.MethodPost && body.Stage &&
+		body.Name == "income":
 		var err error
-		if s.staged, err = begin("11111111-0000-4000-8000-000000000000", "file://"+s.dir+"/income", body.Schema, time.Now()); err != nil {
+		if s.staged, err = begin("11111111-0000-4000-8000-000000000000", "file://"+s.dir+"/income", body.Schema,
+			time.Now()); err != nil {
 			s.t.Error(err)
 		}
 		shown(s.staged)
@@ -111,7 +114,8 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 					id = q["snapshot-id"].(json.Number)
 				}
 				n, _ := id.Int64()
-				ok = base != nil && q["ref"] == "main" && (base.current() == nil && id == "" || base.current() != nil && n == base.current().ID)
+				ok = base != nil && q["ref"] == "main" &&
+					(base.current() == nil && id == "" || base.current() != nil && n == base.current().ID)
 			case "assert-current-schema-id", "assert-default-spec-id":
 				ok = base != nil
 			}
@@ -132,7 +136,8 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				base = s.staged
 			}
 			n := len(body.Updates)
-			if add, set := body.Updates[n-2], body.Updates[n-1]; add.Action != "add-snapshot" || set.Action != "set-snapshot-ref" || set.Ref != "main" || set.ID != add.Snapshot.ID {
+			if add, set := body.Updates[n-2], body.Updates[n-1]; add.Action != "add-snapshot" ||
+				set.Action != "set-snapshot-ref" || set.Ref != "main" || set.ID != add.Snapshot.ID {
 				s.t.Errorf("updates %+v", body.Updates)
 			}
 			text, err := base.with(body.Updates[n-2].Snapshot)
@@ -227,7 +232,8 @@ func TestRESTDoubts(t *testing.T) {
 				}
 				continue
 			}
-			if got, want := len(values(t, &SourceConfig{Place: place}, "masked")), map[bool]int{true: 5, false: 3}[c.there]; got != want {
+			if got, want := len(values(t, &SourceConfig{Place: place}, "masked")), map[bool]int{
+				true: 5, false: 3}[c.there]; got != want {
 				t.Errorf("%s: %d records, want %d", c.name, got, want)
 			}
 		}
@@ -259,9 +265,11 @@ func TestRESTRefused(t *testing.T) {
 	server, place := newRESTServer(t)
 	wrong := place
 	wrong.Token.Lookup = func(string) (string, bool) { return "other", true }
-	for name, p := range map[string]Place{"the token": wrong, "another warehouse": {Catalog: place.Catalog, Table: "a.b", Token: place.Token}} {
+	for name, p := range map[string]Place{
+		"the token": wrong, "another warehouse": {Catalog: place.Catalog, Table: "a.b", Token: place.Token}} {
 		_, err := (&SourceConfig{Place: p}).Open(t.Context())
-		if err == nil || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), server.dir) || !strings.Contains(err.Error(), "the catalog answered 40") {
+		if err == nil || strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), server.dir) ||
+			!strings.Contains(err.Error(), "the catalog answered 40") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -89,12 +89,15 @@ func (s *sink) create(ctx context.Context, c *SinkConfig, plan connectors.Plan) 
 		return err
 	}
 	if objectpath.Is(root) {
-		return errors.New("lies in object storage, which releases into tables are not written to yet; write Parquet files there and have a catalog add them")
+		return errors.New(
+			"lies in object storage, which releases into tables are not written to yet; write Parquet files there and have a catalog add them")
 	}
 	if s.run, err = begun(ctx, root, s.table); err != nil {
 		return err
 	}
-	if !s.spec.Unpartitioned() && slices.ContainsFunc(plan.Layout.Release, func(o microdata.Output) bool { return o.Column < 0 }) {
+	if !s.spec.Unpartitioned() && slices.ContainsFunc(plan.Layout.Release, func(o microdata.Output) bool {
+		return o.Column < 0
+	}) {
 		return errConflict // Carries has seen it unpartitioned
 	}
 	files := c.files()
@@ -132,7 +135,8 @@ func schemaOf(layout *microdata.Layout) (*meta.Schema, error) {
 // be read with that too.
 func (s *sink) takes(layout *microdata.Layout) (map[string]int32, error) {
 	if s.table.FormatVersion != 2 {
-		return nil, fmt.Errorf("is of version %d of the format, and releases are written into tables of version 2", s.table.FormatVersion)
+		return nil, fmt.Errorf("is of version %d of the format, and releases are written into tables of version 2",
+			s.table.FormatVersion)
 	}
 	for key := range s.table.Properties {
 		if strings.HasPrefix(key, "encryption.") {
@@ -160,7 +164,8 @@ func (s *sink) takes(layout *microdata.Layout) (map[string]int32, error) {
 		}
 	}
 	if n := len(s.schema.Fields); n != len(layout.Release) {
-		return nil, fmt.Errorf("has %d columns, and the release %d; a release has all columns of its table", n, len(layout.Release))
+		return nil,
+			fmt.Errorf("has %d columns, and the release %d; a release has all columns of its table", n, len(layout.Release))
 	}
 	return ids, nil
 }
@@ -177,7 +182,8 @@ func (s *sink) spares(ctx context.Context, from connectors.Source, root string) 
 		for i := range manifests {
 			m := &manifests[i]
 			if m.Deletes && s.mode != appendMode {
-				return errors.New("has records that were deleted by separate files (merge-on-read), so that its files cannot be replaced here; rewrite them first (rewrite_data_files, rewrite_position_delete_files), or append")
+				return errors.New(
+					"has records that were deleted by separate files (merge-on-read), so that its files cannot be replaced here; rewrite them first (rewrite_data_files, rewrite_position_delete_files), or append")
 			}
 			entries, err := liveEntries(ctx, m)
 			if err != nil {
@@ -195,7 +201,8 @@ func (s *sink) spares(ctx context.Context, from connectors.Source, root string) 
 	slices.Sort(folders)
 	for _, folder := range slices.Compact(folders) {
 		if connectors.Spare(from, folder) != nil {
-			return errors.New("the release would go into the table that it is made of, whose earlier snapshots keep the original values; name another table")
+			return errors.New(
+				"the release would go into the table that it is made of, whose earlier snapshots keep the original values; name another table")
 		}
 	}
 	return nil
@@ -300,10 +307,12 @@ func (s *sink) still(t *table) error {
 	switch {
 	case t == nil || t.UUID != s.table.UUID:
 		return fmt.Errorf("%w: another table has its name", errConflict)
-	case t.CurrentSchema != s.table.CurrentSchema || t.DefaultSpec != s.table.DefaultSpec || t.FormatVersion != s.table.FormatVersion:
+	case t.CurrentSchema != s.table.CurrentSchema || t.DefaultSpec != s.table.DefaultSpec ||
+		t.FormatVersion != s.table.FormatVersion:
 		return fmt.Errorf("%w: its columns or partitions are others", errConflict)
 	case s.mode != appendMode && idOf(t.current()) != idOf(s.table.current()):
-		return fmt.Errorf("%w: it has another snapshot, whose records the release would have replaced unseen; run again", errConflict)
+		return fmt.Errorf("%w: it has another snapshot, whose records the release would have replaced unseen; run again",
+			errConflict)
 	}
 	return nil
 }

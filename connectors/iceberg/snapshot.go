@@ -17,7 +17,8 @@ import (
 // snapshot writes the manifests of the release, and of what stays of the table, and their list. A try has files of its
 // own.
 func (s *sink) snapshot(ctx context.Context, t *table, try int) (*snapshot, error) {
-	next := &snapshot{ID: s.number(t), Sequence: t.LastSequenceNumber + 1, Timestamp: t.stamp(time.Now()), Schema: &t.CurrentSchema}
+	next := &snapshot{ID: s.number(t), Sequence: t.LastSequenceNumber + 1, Timestamp: t.stamp(time.Now()),
+		Schema: &t.CurrentSchema}
 	m := &manifests{sink: s, table: t, try: try, next: next, keys: map[string]bool{}}
 	for _, v := range s.values {
 		m.keys[s.spec.Key(v)] = true
@@ -107,7 +108,8 @@ func (m *manifests) file(i int) meta.File {
 	f := meta.File{
 		Path:   m.table.Location + "/" + dataFolder + "/" + m.run.mark + "/" + filepath.ToSlash(of.Name),
 		Format: meta.Parquet, Spec: m.spec.ID, Partition: m.values[i], Records: of.Records, Bytes: of.Bytes,
-		Sizes: map[int]int64{}, Values: map[int]int64{}, Nulls: map[int]int64{}, Lower: map[int][]byte{}, Upper: map[int][]byte{},
+		Sizes: map[int]int64{}, Values: map[int]int64{}, Nulls: map[int]int64{}, Lower: map[int][]byte{},
+		Upper: map[int][]byte{},
 	}
 	for id, c := range of.Columns {
 		id := int(id)
@@ -121,7 +123,8 @@ func (m *manifests) file(i int) meta.File {
 
 // storedAlike are the types of which bounds are stored as Parquet stores its values.
 var storedAlike = map[meta.Type]bool{
-	meta.Int: true, meta.Long: true, meta.Float: true, meta.Double: true, meta.Date: true, meta.Time: true, meta.Timestamp: true, meta.TimestampTZ: true, meta.String: true,
+	meta.Int: true, meta.Long: true, meta.Float: true, meta.Double: true, meta.Date: true, meta.Time: true,
+	meta.Timestamp: true, meta.TimestampTZ: true, meta.String: true,
 }
 
 // carried adds the manifests of what stays in the table. Files that the release takes the place of are marked as
@@ -174,7 +177,9 @@ func (m *manifests) specOf(id int) (*meta.PartitionSpec, error) {
 			return spec, nil
 		}
 	}
-	return nil, errors.New("has files of another partitioning than its present one, so that partitions cannot be told apart; rewrite them first (rewrite_data_files)")
+	return nil,
+		errors.New(
+			"has files of another partitioning than its present one, so that partitions cannot be told apart; rewrite them first (rewrite_data_files)")
 }
 
 // replaces reports whether the release takes the place of a file.
@@ -186,13 +191,15 @@ func (m *manifests) replaces(f *meta.File) bool {
 func (m *manifests) summary(before *snapshot) map[string]string {
 	text := func(n int64) string { return strconv.FormatInt(n, 10) }
 	summary := map[string]string{
-		"operation": "append", "added-data-files": text(m.count.files), "added-records": text(m.count.records), "added-files-size": text(m.count.bytes),
+		"operation": "append", "added-data-files": text(m.count.files), "added-records": text(m.count.records),
+		"added-files-size": text(m.count.bytes),
 	}
 	if m.mode != appendMode {
 		summary["operation"] = "overwrite"
 		summary["deleted-data-files"], summary["deleted-records"] = text(m.count.removed), text(m.count.removedRecords)
 	}
-	for total, change := range map[string]int64{"total-data-files": m.count.files - m.count.removed, "total-records": m.count.records - m.count.removedRecords} {
+	for total, change := range map[string]int64{"total-data-files": m.count.files - m.count.removed,
+		"total-records": m.count.records - m.count.removedRecords} {
 		last := int64(0)
 		if before != nil {
 			var err error

@@ -69,7 +69,8 @@ func (c *SourceConfig) read(ctx context.Context, t *table) (connectors.Source, e
 		return nil, err
 	}
 	schema := t.schema()
-	if (c.Snapshot != 0 || c.AsOf != "") && s.Schema != nil { // what an earlier time is read with is the schema of that time
+	// what an earlier time is read with is the schema of that time
+	if (c.Snapshot != 0 || c.AsOf != "") && s.Schema != nil {
 		if schema = t.schemaOf(*s.Schema); schema == nil {
 			return nil, errors.New("the schema of the snapshot is not in the table's metadata")
 		}
@@ -108,7 +109,8 @@ func (c *SourceConfig) read(ctx context.Context, t *table) (connectors.Source, e
 		return nil, err
 	}
 	if n := rowsOf(data); src.Records() != n {
-		return nil, errors.Join(errors.New("the data files have another number of records than the table's metadata say"), src.Close())
+		return nil, errors.Join(errors.New("the data files have another number of records than the table's metadata say"),
+			src.Close())
 	}
 	same, err := sameTypes(src, schema, len(t.Schemas) > 1)
 	if err != nil {
@@ -128,7 +130,9 @@ func sameTypes(src connectors.Source, schema *meta.Schema, evolved bool) (bool, 
 		of := schema.Fields[i]
 		if of.Type.Nested() {
 			if evolved {
-				return false, fmt.Errorf("column %s consists of several, and the table's columns were changed: such columns are not followed", f.Name)
+				return false,
+					fmt.Errorf("column %s consists of several, and the table's columns were changed: such columns are not followed",
+						f.Name)
 			}
 			continue
 		}
@@ -191,7 +195,9 @@ func listed(ctx context.Context, root string, entries []meta.Entry) (*files.Set,
 // manifestsOf reads the list of a snapshot's manifests.
 func manifestsOf(ctx context.Context, s *snapshot) ([]meta.Manifest, error) {
 	if s.Manifests == "" {
-		return nil, errors.New("the snapshot has no list of manifests, as early tables of version 1; rewrite its manifests (rewrite_manifests)")
+		return nil,
+			errors.New(
+				"the snapshot has no list of manifests, as early tables of version 1; rewrite its manifests (rewrite_manifests)")
 	}
 	text, err := readAll(ctx, s.Manifests, "the list of the snapshot's manifests")
 	if err != nil {
@@ -285,10 +291,14 @@ func resolved(path string) string {
 
 // arrowTypes are the types in which columns of a table are read, of those without parameters.
 var arrowTypes = map[meta.Type]arrow.DataType{
-	meta.Boolean: arrow.FixedWidthTypes.Boolean, meta.Int: arrow.PrimitiveTypes.Int32, meta.Long: arrow.PrimitiveTypes.Int64,
-	meta.Float: arrow.PrimitiveTypes.Float32, meta.Double: arrow.PrimitiveTypes.Float64, meta.Date: arrow.FixedWidthTypes.Date32,
-	meta.Time: arrow.FixedWidthTypes.Time64us, meta.Timestamp: &arrow.TimestampType{Unit: arrow.Microsecond}, meta.TimestampTZ: arrow.FixedWidthTypes.Timestamp_us,
-	meta.String: arrow.BinaryTypes.String, meta.Binary: arrow.BinaryTypes.Binary, meta.UUID: &arrow.FixedSizeBinaryType{ByteWidth: 16},
+	meta.Boolean: arrow.FixedWidthTypes.Boolean, meta.Int: arrow.PrimitiveTypes.Int32,
+	meta.Long:  arrow.PrimitiveTypes.Int64,
+	meta.Float: arrow.PrimitiveTypes.Float32, meta.Double: arrow.PrimitiveTypes.Float64,
+	meta.Date: arrow.FixedWidthTypes.Date32,
+	meta.Time: arrow.FixedWidthTypes.Time64us, meta.Timestamp: &arrow.TimestampType{Unit: arrow.Microsecond},
+	meta.TimestampTZ: arrow.FixedWidthTypes.Timestamp_us,
+	meta.String:      arrow.BinaryTypes.String, meta.Binary: arrow.BinaryTypes.Binary,
+	meta.UUID: &arrow.FixedSizeBinaryType{ByteWidth: 16},
 }
 
 // arrowType is the type in which a column of a table is read.
@@ -330,7 +340,10 @@ func tableType(t arrow.DataType) (meta.Type, error) {
 			return name, nil
 		}
 	}
-	return "", fmt.Errorf("is of type %s, which a table of Iceberg does not have; withhold it (role: identifier), or read it as another type", t)
+	return "",
+		fmt.Errorf(
+			"is of type %s, which a table of Iceberg does not have; withhold it (role: identifier), or read it as another type",
+			t)
 }
 
 // alike reports whether two types are the same, decimals of any width included.

@@ -21,7 +21,8 @@ func TestPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	for location, want := range map[string]string{
-		"/a/b": "/a/b", "/a//b/": "/a/b", "file:/a/b": "/a/b", "file:///a/b": "/a/b", "file:///a/b%20c": "/a/b c", "file://" + odd: odd, "/a:b": "/a:b",
+		"/a/b": "/a/b", "/a//b/": "/a/b", "file:/a/b": "/a/b", "file:///a/b": "/a/b", "file:///a/b%20c": "/a/b c",
+		"file://" + odd: odd, "/a:b": "/a:b",
 		"a/b": "", "": "", "file://host/a": "", "file:a": "",
 	} {
 		got, err := pathOf(location)
@@ -34,8 +35,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// A table in object storage, by a REST catalog, is read with its deletes, under both names that the storage has; no release goes into it, nor
-// into its place.
+// A table in object storage, by a REST catalog, is read with its deletes, under both names that the storage has; no
+// release goes into it, nor into its place.
 func TestTableOfObjects(t *testing.T) {
 	server := objecttest.New(t, "lake")
 	objecttest.Use(t, server.URL, objecttest.AccessKey, objecttest.SecretKey)
@@ -97,7 +98,8 @@ func TestTableOfObjects(t *testing.T) {
 	}
 	defer src.Close()
 	for to, taken := range map[string]bool{
-		"s3://lake/there/x.parquet": true, "s3://lake/there": true, "s3://lake/therefore": false, "s3://other/there/x": false, "/there/x": false,
+		"s3://lake/there/x.parquet": true, "s3://lake/there": true, "s3://lake/therefore": false, "s3://other/there/x": false,
+		"/there/x": false,
 	} {
 		if err := connectors.Spare(src, to); (err != nil) != taken {
 			t.Errorf("a release at %s: %v, want an error: %v", to, err, taken)
@@ -108,7 +110,8 @@ func TestTableOfObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	expectRows(t, &SourceConfig{Place: place}, masked(upTo(50, 3)...))
-	if _, _, _, err := started(t, records(t, 1), &SinkConfig{Place: place, Mode: "append"}); err == nil || !strings.Contains(err.Error(), "lies in object storage") {
+	if _, _, _, err := started(t, records(t, 1), &SinkConfig{Place: place, Mode: "append"}); err == nil ||
+		!strings.Contains(err.Error(), "lies in object storage") {
 		t.Errorf("a release into it: %v", err)
 	}
 }

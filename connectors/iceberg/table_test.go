@@ -29,13 +29,15 @@ import (
 // (integers i%200 − 100) and c1 (text with 8 beginnings).
 func records(t testing.TB, n int) connectors.SourceConfig {
 	t.Helper()
-	return connectortest.NewTable(t, connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}}, n).Config(0)
+	return connectortest.NewTable(t,
+		connectortest.Contract{Types: []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}}, n).Config(0)
 }
 
 func at(path string) Place { return Place{Path: path} }
 
 // begin opens a source and a sink for it, without the columns that are dropped.
-func started(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...string) (connectors.Source, connectors.Sink, *microdata.Layout, error) {
+func started(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...string) (connectors.Source,
+	connectors.Sink, *microdata.Layout, error) {
 	t.Helper()
 	src, err := from.Open(t.Context())
 	if err != nil {
@@ -110,7 +112,9 @@ func values(t testing.TB, from *SourceConfig, column string) []string {
 	if i < 0 {
 		t.Fatalf("no column %s among %v", column, src.Schema().Fields)
 	}
-	pass, err := src.Read(t.Context(), &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: i, As: microdata.Array}}}, connectors.Cut{})
+	pass,
+		err := src.Read(t.Context(),
+		&microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: i, As: microdata.Array}}}, connectors.Cut{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,8 +324,9 @@ func TestSourceIsSpared(t *testing.T) {
 	for name, from := range map[string]connectors.SourceConfig{
 		"the table": &SourceConfig{Place: at(path)}, "a link to it": &SourceConfig{Place: at(link)},
 		"an earlier snapshot": &SourceConfig{Place: at(path), Snapshot: present(t, path).Snapshots[0].ID},
-		"its files":           &parquet.SourceConfig{Path: path}, "one file": &parquet.SourceConfig{Path: filepath.Join(data, "part-00000.parquet")},
-		"a glob": &parquet.SourceConfig{Path: data + "/*.parquet"},
+		"its files":           &parquet.SourceConfig{Path: path},
+		"one file":            &parquet.SourceConfig{Path: filepath.Join(data, "part-00000.parquet")},
+		"a glob":              &parquet.SourceConfig{Path: data + "/*.parquet"},
 	} {
 		for _, mode := range []string{"append", "overwrite"} {
 			_, _, _, err := started(t, from, &SinkConfig{Place: at(path), Mode: mode})
@@ -338,7 +343,8 @@ func TestSourceIsSpared(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	for to, taken := range map[string]bool{path: true, path + "/data": true, path + "/new/x.csv": true, path + "2": false, dir: false, filepath.Join(link, "x"): true} {
+	for to, taken := range map[string]bool{path: true, path + "/data": true, path + "/new/x.csv": true, path + "2": false,
+		dir: false, filepath.Join(link, "x"): true} {
 		if err := connectors.Spare(src, to); (err != nil) != taken {
 			t.Errorf("a release at %s: %v, want an error: %v", strings.TrimPrefix(to, dir), err, taken)
 		}
@@ -437,7 +443,8 @@ func TestHint(t *testing.T) {
 	for range 11 {
 		release(t, records(t, 1), &SinkConfig{Place: at(path), Mode: "append"})
 	}
-	for said, words := range map[string]string{"1": "", "9\n": "", "11": "", "": "", "12": "not there", "x": "no number", "0": "no number"} {
+	for said, words := range map[string]string{"1": "", "9\n": "", "11": "", "": "", "12": "not there", "x": "no number",
+		"0": "no number"} {
 		file := filepath.Join(path, metadataFolder, hint)
 		if err := os.WriteFile(file, []byte(said), 0o600); err != nil {
 			t.Fatal(err)
@@ -448,7 +455,8 @@ func TestHint(t *testing.T) {
 			}
 		}
 		tab, err := (&folder{path: path}).load(t.Context())
-		if words == "" && (err != nil || len(tab.Snapshots) != 11) || words != "" && (err == nil || !strings.Contains(err.Error(), words)) {
+		if words == "" && (err != nil || len(tab.Snapshots) != 11) || words != "" &&
+			(err == nil || !strings.Contains(err.Error(), words)) {
 			t.Errorf("hint %q: %v, want an error with %q", said, err, words)
 		}
 	}

@@ -18,7 +18,8 @@ func benchmarkFile(b *testing.B) (string, int64) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	var data bytes.Buffer
 	for i := range 100_000 {
-		fmt.Fprintf(&data, `{"id":%d,"name":"respondent %d","person":{"income":%.2f,"age":%d},"wage":%.2f,"region":"r%d","weight":%.4f,"tags":["a","b"]}`+"\n",
+		fmt.Fprintf(&data,
+			`{"id":%d,"name":"respondent %d","person":{"income":%.2f,"age":%d},"wage":%.2f,"region":"r%d","weight":%.4f,"tags":["a","b"]}`+"\n",
 			i, i, rng.ExpFloat64()*30000, rng.IntN(80)+18, rng.NormFloat64()*200+600, rng.IntN(4), rng.Float64()*3)
 	}
 	path := filepath.Join(b.TempDir(), "in.jsonl")
@@ -38,7 +39,8 @@ func BenchmarkCarry(b *testing.B) {
 	}
 	defer src.Close()
 	to := &SinkConfig{Path: filepath.Join(b.TempDir(), "out.jsonl")}
-	j := job{mask: []string{"person.income", "wage"}, release: []string{"id", "person.income", "person.age", "wage", "region", "weight", "tags"}}
+	j := job{mask: []string{"person.income", "wage"},
+		release: []string{"id", "person.income", "person.age", "wage", "region", "weight", "tags"}}
 	layout := j.layout(src, to)
 	snk, err := to.Create(ctx, connectors.Plan{Source: src, Layout: layout})
 	if err != nil {

@@ -65,7 +65,8 @@ func writeOddly(t testing.TB, path string, tab *connectortest.Table) {
 					t.Fatal(err)
 				}
 				if s = string(quoted); f.Nullable && row%3 == 1 {
-					s = fmt.Sprintf(`"\u%04x%s`, []rune(a.ValueStr(row))[0], strings.TrimPrefix(s[1:], `\`)[len(string([]rune(a.ValueStr(row))[:1])):])
+					s = fmt.Sprintf(`"\u%04x%s`, []rune(a.ValueStr(row))[0],
+						strings.TrimPrefix(s[1:], `\`)[len(string([]rune(a.ValueStr(row))[:1])):])
 				}
 			}
 			if f.Nullable && row%4 == 2 {

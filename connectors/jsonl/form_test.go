@@ -72,7 +72,8 @@ func TestOtherFormsOfJSON(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		for at, config := range map[string]*SourceConfig{path: {Path: path}, "stdin": {Path: "-", Stdin: strings.NewReader(text)}} {
+		for at, config := range map[string]*SourceConfig{
+			path: {Path: path}, "stdin": {Path: "-", Stdin: strings.NewReader(text)}} {
 			src, err := config.Open(t.Context())
 			if err == nil {
 				err = src.Close()

@@ -18,8 +18,10 @@ import (
 // valid and contains released members only.
 func FuzzJSONL(f *testing.F) {
 	for _, s := range []string{
-		`{"a":1,"id":"x","p":{"x":2,"y":3}}`, `{"a":1.5e3,"b":[1,{"c":null}],"d":"\u00e9\n\ud83d\ude00"}`, `{}`, ` { "a" : null } `, `[]`, `{"a":1,"a":2}`,
-		`{"p":null}`, `{"p":1}`, `{"a":{"b":1}}`, `{"a":-0.0,"":{}}`, `{"id":{"a":[[]]},"a":tru}`, "{\"a\":\"\xff\"}", `{"\u0061":1}`, `{"i":1,"j":2}`, `{"p":{"y":1},"q":[]}`,
+		`{"a":1,"id":"x","p":{"x":2,"y":3}}`, `{"a":1.5e3,"b":[1,{"c":null}],"d":"\u00e9\n\ud83d\ude00"}`, `{}`,
+		` { "a" : null } `, `[]`, `{"a":1,"a":2}`,
+		`{"p":null}`, `{"p":1}`, `{"a":{"b":1}}`, `{"a":-0.0,"":{}}`, `{"id":{"a":[[]]},"a":tru}`, "{\"a\":\"\xff\"}",
+		`{"\u0061":1}`, `{"i":1,"j":2}`, `{"p":{"y":1},"q":[]}`,
 	} {
 		f.Add([]byte(s))
 	}
@@ -33,10 +35,11 @@ func FuzzJSONL(f *testing.F) {
 		f.Fatal(err)
 	}
 	src := &source{tree: tr, schema: schema}
-	layout := &microdata.Layout{Schema: schema, Read: []microdata.Want{{Field: 0, As: microdata.Numbers}}, Release: []microdata.Output{
-		{Field: schema.Fields[0], Source: 0, Column: 0, Masked: true, Decimals: 2},
-		{Field: schema.Fields[3], Source: 3, Column: -1},
-	}}
+	layout := &microdata.Layout{Schema: schema, Read: []microdata.Want{{Field: 0, As: microdata.Numbers}},
+		Release: []microdata.Output{
+			{Field: schema.Fields[0], Source: 0, Column: 0, Masked: true, Decimals: 2},
+			{Field: schema.Fields[3], Source: 3, Column: -1},
+		}}
 	plan := tr.Plan(layout, true, false)
 	writer, err := members.NewWriter(layout, tr, nil)
 	if err != nil {

@@ -29,28 +29,47 @@ func TestCarriedBytes(t *testing.T) {
 		fill          bool
 		want          string // "": as in the input
 	}{
-		{name: "untouched", in: `{"a": 1.50,  "b":"x\u00e9\/", "c":[1, {"d":null}]}` + "\n" + ` { "b" : "y" , "a" : -0.0 } ` + "\n", want: `{"a":1.50,"b":"x\u00e9\/","c":[1, {"d":null}]}` + "\n" + `{"a":-0.0,"b":"y"}` + "\n"},
-		{name: "masked", in: `{"a": 1.5 ,"b":2}` + "\n" + `{"b":4,"a":3e0}` + "\n", mask: []string{"a"}, want: `{"a":2.5,"b":2}` + "\n" + `{"a":4,"b":4}` + "\n"},
-		{name: "null and missing", in: `{"a":1,"b":2}` + "\n" + `{"a": null ,"b":2}` + "\n" + `{"b":2}` + "\n" + "{}\n", mask: []string{"a"}, want: `{"a":2,"b":2}` + "\n" + `{"a":null,"b":2}` + "\n" + `{"a":null,"b":2}` + "\n" + `{"a":null}` + "\n"},
-		{name: "null and missing, not masked", in: `{"a":1, "b":null}` + "\n" + `{ "a":1 }` + "\n", mask: []string{"a"}, want: `{"a":2,"b":null}` + "\n" + `{"a":2}` + "\n"},
+		{name: "untouched", in: `{"a": 1.50,  "b":"x\u00e9\/", "c":[1, {"d":null}]}` + "\n" + ` { "b" : "y" , "a" : -0.0 } ` +
+			"\n", want: `{"a":1.50,"b":"x\u00e9\/","c":[1, {"d":null}]}` + "\n" + `{"a":-0.0,"b":"y"}` + "\n"},
+		{name: "masked", in: `{"a": 1.5 ,"b":2}` + "\n" + `{"b":4,"a":3e0}` + "\n", mask: []string{"a"},
+			want: `{"a":2.5,"b":2}` + "\n" + `{"a":4,"b":4}` + "\n"},
+		{name: "null and missing", in: `{"a":1,"b":2}` + "\n" + `{"a": null ,"b":2}` + "\n" + `{"b":2}` + "\n" + "{}\n",
+			mask: []string{"a"}, want: `{"a":2,"b":2}` + "\n" + `{"a":null,"b":2}` + "\n" + `{"a":null,"b":2}` + "\n" +
+				`{"a":null}` + "\n"},
+		{name: "null and missing, not masked", in: `{"a":1, "b":null}` + "\n" + `{ "a":1 }` + "\n", mask: []string{"a"},
+			want: `{"a":2,"b":null}` + "\n" + `{"a":2}` + "\n"},
 		{name: "CRLF and no line end", in: "{\"a\":1}\r\n{\"a\":2}", mask: []string{"a"}, want: "{\"a\":2}\r\n{\"a\":3}\n"},
 		{name: "BOM and blank lines", in: "\xef\xbb\xbf{\"a\":1}\n\n  \n{\"a\":2}\n\r\n", want: "{\"a\":1}\n{\"a\":2}\n"},
-		{name: "nested", in: `{"p":{"n":"canary","x":1},"q":{"x":2}}` + "\n", mask: []string{"p.x"}, release: []string{"p.x", "q.x"}, want: `{"p":{"x":2},"q":{"x":2}}` + "\n"},
-		{name: "nested and null", in: `{"p":{"x":1}}` + "\n" + `{"p": null}` + "\n", mask: []string{"p.x"}, want: `{"p":{"x":2}}` + "\n" + `{"p":{"x":null}}` + "\n"},
-		{name: "in turn", in: `{"p":{"x":1},"b":1,"p2":{"x":1}}` + "\n" + `{"p2":{},"p":{"x":1}}` + "\n" + `{}` + "\n", mask: []string{"p.x", "p2.x"},
-			want: `{"p":{"x":2},"b":1,"p2":{"x":2}}` + "\n" + `{"p":{"x":2},"p2":{"x":null}}` + "\n" + `{"p":{"x":null},"p2":{"x":null}}` + "\n"},
+		{name: "nested", in: `{"p":{"n":"canary","x":1},"q":{"x":2}}` + "\n", mask: []string{"p.x"},
+			release: []string{"p.x", "q.x"}, want: `{"p":{"x":2},"q":{"x":2}}` + "\n"},
+		{name: "nested and null", in: `{"p":{"x":1}}` + "\n" + `{"p": null}` + "\n", mask: []string{"p.x"},
+			want: `{"p":{"x":2}}` + "\n" + `{"p":{"x":null}}` + "\n"},
+		{name: "in turn", in: `{"p":{"x":1},"b":1,"p2":{"x":1}}` + "\n" + `{"p2":{},"p":{"x":1}}` + "\n" + `{}` + "\n",
+			mask: []string{"p.x", "p2.x"},
+			want: `{"p":{"x":2},"b":1,"p2":{"x":2}}` + "\n" + `{"p":{"x":2},"p2":{"x":null}}` + "\n" +
+				`{"p":{"x":null},"p2":{"x":null}}` + "\n"},
 		{name: "dropped first", in: `{ "id":"canary" , "a":1 }` + "\n", release: []string{"a"}, want: `{"a":1}` + "\n"},
 		{name: "dropped last", in: `{"a":1 , "id":"canary" }` + "\n", release: []string{"a"}, want: `{"a":1}` + "\n"},
-		{name: "dropped around", in: `{"i":"canary","j":[{"canary":1}],"a":1,"k":{"canary":2},"b":2,"l":"canary"}` + "\n", release: []string{"a", "b"}, want: `{"a":1,"b":2}` + "\n"},
-		{name: "dropped all", in: `{"i":"canary"}` + "\n" + `{"a":1}` + "\n", release: []string{"a"}, want: `{}` + "\n" + `{"a":1}` + "\n"},
-		{name: "dropped object", in: `{"p":{"i":"canary","j":2},"a":1}` + "\n", release: []string{"a"}, want: `{"a":1}` + "\n"},
-		{name: "kept object", in: `{"p":{"i":"canary","j":2},"a":1}` + "\n", release: []string{"p.j"}, want: `{"p":{"j":2}}` + "\n"},
+		{name: "dropped around", in: `{"i":"canary","j":[{"canary":1}],"a":1,"k":{"canary":2},"b":2,"l":"canary"}` + "\n",
+			release: []string{"a", "b"}, want: `{"a":1,"b":2}` + "\n"},
+		{name: "dropped all", in: `{"i":"canary"}` + "\n" + `{"a":1}` + "\n", release: []string{"a"},
+			want: `{}` + "\n" + `{"a":1}` + "\n"},
+		{name: "dropped object", in: `{"p":{"i":"canary","j":2},"a":1}` + "\n", release: []string{"a"},
+			want: `{"a":1}` + "\n"},
+		{name: "kept object", in: `{"p":{"i":"canary","j":2},"a":1}` + "\n", release: []string{"p.j"},
+			want: `{"p":{"j":2}}` + "\n"},
 		{name: "escaped name", in: `{"\u0061":1,"b\"":2}` + "\n", mask: []string{"a"}, want: `{"a":2,"b\"":2}` + "\n"},
-		{name: "json", in: `{"p":{"x":1},"a":1}` + "\n" + `{"p":[1],"a":2}` + "\n", types: map[string]string{"p": "json"}, mask: []string{"a"}, want: `{"p":{"x":1},"a":2}` + "\n" + `{"p":[1],"a":3}` + "\n"},
-		{name: "filled", in: `{"a":1,"b":2}` + "\n" + `{"b":2}` + "\n" + `{"a":null}` + "\n" + `{}` + "\n", mask: []string{"a"}, fill: true, want: `{"a":2,"b":2}` + "\n" + `{"a":7,"b":2}` + "\n" + `{"a":7}` + "\n" + `{"a":7}` + "\n"},
-		{name: "filled nested", in: `{"p":{"x":1,"y":{"z":1}},"b":2}` + "\n" + `{"b":2}` + "\n" + `{"p":{}}` + "\n" + `{"p":null}` + "\n" + `{"p":{"x":1}}` + "\n", mask: []string{"p.x", "p.y.z"}, fill: true,
-			want: `{"p":{"x":2,"y":{"z":2}},"b":2}` + "\n" + `{"p":{"x":7,"y":{"z":7}},"b":2}` + "\n" + `{"p":{"x":7,"y":{"z":7}}}` + "\n" + `{"p":{"x":7,"y":{"z":7}}}` + "\n" + `{"p":{"x":2,"y":{"z":7}}}` + "\n"},
-		{name: "filled where something is dropped", in: `{"a":1,"i":"canary"}` + "\n" + `{"i":"canary"}` + "\n", mask: []string{"a"}, release: []string{"a"}, fill: true, want: `{"a":2}` + "\n" + `{"a":7}` + "\n"},
+		{name: "json", in: `{"p":{"x":1},"a":1}` + "\n" + `{"p":[1],"a":2}` + "\n", types: map[string]string{"p": "json"},
+			mask: []string{"a"}, want: `{"p":{"x":1},"a":2}` + "\n" + `{"p":[1],"a":3}` + "\n"},
+		{name: "filled", in: `{"a":1,"b":2}` + "\n" + `{"b":2}` + "\n" + `{"a":null}` + "\n" + `{}` + "\n",
+			mask: []string{"a"}, fill: true, want: `{"a":2,"b":2}` + "\n" + `{"a":7,"b":2}` + "\n" + `{"a":7}` + "\n" +
+				`{"a":7}` + "\n"},
+		{name: "filled nested", in: `{"p":{"x":1,"y":{"z":1}},"b":2}` + "\n" + `{"b":2}` + "\n" + `{"p":{}}` + "\n" +
+			`{"p":null}` + "\n" + `{"p":{"x":1}}` + "\n", mask: []string{"p.x", "p.y.z"}, fill: true,
+			want: `{"p":{"x":2,"y":{"z":2}},"b":2}` + "\n" + `{"p":{"x":7,"y":{"z":7}},"b":2}` + "\n" +
+				`{"p":{"x":7,"y":{"z":7}}}` + "\n" + `{"p":{"x":7,"y":{"z":7}}}` + "\n" + `{"p":{"x":2,"y":{"z":7}}}` + "\n"},
+		{name: "filled where something is dropped", in: `{"a":1,"i":"canary"}` + "\n" + `{"i":"canary"}` + "\n",
+			mask: []string{"a"}, release: []string{"a"}, fill: true, want: `{"a":2}` + "\n" + `{"a":7}` + "\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.want
@@ -58,7 +77,8 @@ func TestCarriedBytes(t *testing.T) {
 				want = c.in
 			}
 			for _, cut := range []connectors.Cut{{}, {Records: 1, Exact: true}} {
-				res, err := job{source: SourceConfig{Types: c.types}, mask: c.mask, release: c.release, fill: c.fill, cut: cut}.run(t, c.in)
+				res, err := job{source: SourceConfig{Types: c.types}, mask: c.mask, release: c.release, fill: c.fill,
+					cut: cut}.run(t, c.in)
 				if err != nil || res.out != want {
 					t.Errorf("%v: got %q, %v; want %q", cut, res.out, err, want)
 				}
@@ -76,7 +96,8 @@ func TestColumns(t *testing.T) {
 	res, err := job{source: SourceConfig{Types: map[string]string{"day": "date", "zip": "string"}}}.run(t,
 		`{"i":1,"f":1,"s":"x","b":true,"l":[1],"mixed":1,"big":9223372036854775808,"day":"2024-01-01","zip":"01","n":null,"p":{"x":1,"q":{"y":"z"}}}`+"\n"+
 			`{"late":1,"f":2.5,"mixed":"x"}`+"\n")
-	want := []string{"i int64", "f float64", "s utf8", "b bool", "l utf8", "mixed utf8", "big utf8", "day date32", "zip utf8", "n utf8", "p.x int64", "p.q.y utf8", "late int64"}
+	want := []string{"i int64", "f float64", "s utf8", "b bool", "l utf8", "mixed utf8", "big utf8", "day date32",
+		"zip utf8", "n utf8", "p.x int64", "p.q.y utf8", "late int64"}
 	if err != nil || !slices.Equal(res.columns, want) {
 		t.Errorf("got %q, %v", res.columns, err)
 	}
@@ -93,7 +114,8 @@ func TestColumnOrder(t *testing.T) {
 	for range 3 {
 		res, err := job{}.run(t, in.String())
 		out := strings.ReplaceAll(in.String(), `"m":1,"z":1`, `"z":1,"m":1`)
-		if want := []string{"z int64", "y int64", "m int64", "a int64", "b int64"}; err != nil || !slices.Equal(res.columns, want) || res.out != out {
+		if want := []string{"z int64", "y int64", "m int64", "a int64", "b int64"}; err != nil ||
+			!slices.Equal(res.columns, want) || res.out != out {
 			t.Fatalf("got %q, %v", res.columns, err)
 		}
 	}
@@ -103,20 +125,28 @@ func TestMalformed(t *testing.T) {
 	types := map[string]string{"a": "float64", "p.x": "int64", "s": "string", "d": "date"}
 	good := `{"a":1,"p":{"x":1},"s":"t","d":"2024-01-01"}`
 	for _, c := range []struct{ line, reject string }{
-		{`{"a":1`, members.NotJSON}, {`{"a":canary}`, members.NotJSON}, {`{"a":1,}`, members.NotJSON}, {`{"a":01}`, members.NotJSON}, {`{"a":1} x`, members.NotJSON}, {`{a:1}`, members.NotJSON},
-		{`{"a":"\x"}`, members.NotJSON}, {"{\"a\":\"\t\"}", members.NotJSON}, {`{"a":tru}`, members.NotJSON}, {`{"a":1}}`, members.NotJSON}, {`{"a":.5}`, members.NotJSON}, {`canary`, members.NotJSON},
+		{`{"a":1`, members.NotJSON}, {`{"a":canary}`, members.NotJSON}, {`{"a":1,}`, members.NotJSON},
+		{`{"a":01}`, members.NotJSON}, {`{"a":1} x`, members.NotJSON}, {`{a:1}`, members.NotJSON},
+		{`{"a":"\x"}`, members.NotJSON}, {"{\"a\":\"\t\"}", members.NotJSON}, {`{"a":tru}`, members.NotJSON},
+		{`{"a":1}}`, members.NotJSON}, {`{"a":.5}`, members.NotJSON}, {`canary`, members.NotJSON},
 		{`[1]`, members.NotObject}, {`"canary"`, members.NotObject}, {`1`, members.NotObject}, {`null`, members.NotObject},
-		{`{"a":1,"a":2}`, "a: " + members.Twice}, {`{"a":1,"\u0061":2}`, "a: " + members.Twice}, {`{"p":{"x":1,"x":2}}`, "p.x: " + members.Twice}, {`{"p":{},"p":{}}`, "p: " + members.Twice},
-		{`{"a":{"canary":1}}`, "a: " + members.Nested}, {`{"a":[1]}`, "a: " + members.Nested}, {`{"p":1}`, "p: " + members.NotNested}, {`{"p":"canary"}`, "p: " + members.NotNested},
-		{`{"a":"canary"}`, "a: not a value of type float64"}, {`{"a":true}`, "a: not a value of type float64"}, {`{"a":1e999}`, "a: not a value of type float64"},
-		{`{"p":{"x":1.5}}`, "p.x: not a value of type int64"}, {`{"p":{"x":9007199254740993}}`, "p.x: integer beyond 2^53, which a float64 would change"},
+		{`{"a":1,"a":2}`, "a: " + members.Twice}, {`{"a":1,"\u0061":2}`, "a: " + members.Twice},
+		{`{"p":{"x":1,"x":2}}`, "p.x: " + members.Twice}, {`{"p":{},"p":{}}`, "p: " + members.Twice},
+		{`{"a":{"canary":1}}`, "a: " + members.Nested}, {`{"a":[1]}`, "a: " + members.Nested},
+		{`{"p":1}`, "p: " + members.NotNested}, {`{"p":"canary"}`, "p: " + members.NotNested},
+		{`{"a":"canary"}`, "a: not a value of type float64"}, {`{"a":true}`, "a: not a value of type float64"},
+		{`{"a":1e999}`, "a: not a value of type float64"},
+		{`{"p":{"x":1.5}}`, "p.x: not a value of type int64"},
+		{`{"p":{"x":9007199254740993}}`, "p.x: integer beyond 2^53, which a float64 would change"},
 		{"{\"s\":\"\xff\"}", "invalid UTF-8"},
 	} {
 		in := good + "\n" + c.line + "\n" + good + "\n"
 		res, err := job{source: SourceConfig{Types: types}, mask: []string{"a", "p.x"}}.run(t, in)
 		masked := strings.ReplaceAll(good, ":1", ":2") + "\n"
 		masked = strings.ReplaceAll(masked, `"2024-02-02"`, `"2024-01-01"`)
-		if err != nil || res.n != 3 || len(res.rejects) != 1 || strings.TrimPrefix(res.rejects[0], "2 ") != strings.TrimPrefix(": "+c.reject, map[bool]string{true: ": "}[strings.Contains(c.reject, ": ")]) {
+		if err != nil || res.n != 3 || len(res.rejects) != 1 ||
+			strings.TrimPrefix(res.rejects[0], "2 ") != strings.TrimPrefix(": "+c.reject,
+				map[bool]string{true: ": "}[strings.Contains(c.reject, ": ")]) {
 			t.Errorf("%s: got %d records, %q, %v; want %q", c.line, res.n, res.rejects, err, c.reject)
 			continue
 		}
@@ -144,9 +174,11 @@ func TestOpenErrors(t *testing.T) {
 		{"{\"a\":1}\n{\"a\":{\"b\":1}}\n", "member 1 is an object in some records and not in others", nil},
 		{"{\"a.b\":1,\"a\":{\"b\":1}}\n", "two members have the same path", nil},
 		{"{\"a\":1}\n", "types.b: no record has such a member", map[string]string{"b": "int64"}},
-		{"{\"a\":{\"b\":1}}\n", "types: a is declared, and so is a member that lies within it", map[string]string{"a": "json", "a.b": "int64"}},
+		{"{\"a\":{\"b\":1}}\n", "types: a is declared, and so is a member that lies within it",
+			map[string]string{"a": "json", "a.b": "int64"}},
 	} {
-		if _, err := (job{source: SourceConfig{Types: c.types}}).run(t, c.in); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (job{source: SourceConfig{Types: c.types}}).run(t, c.in); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: got %v", c.in, err)
 		}
 	}
@@ -170,9 +202,11 @@ func TestEmpty(t *testing.T) {
 // A member that was not present when the columns were detected is never released, and neither is
 // data nested in a column of single values.
 func TestStdin(t *testing.T) {
-	in := strings.Repeat(`{"a":1,"b":"x"}`+"\n", 1<<16+5) + `{"a":1,"new":"canary"}` + "\n" + `{"b":{"new":"canary"}}` + "\n" + `{"b":["canary"]}` + "\n"
+	in := strings.Repeat(`{"a":1,"b":"x"}`+"\n", 1<<16+5) + `{"a":1,"new":"canary"}` + "\n" + `{"b":{"new":"canary"}}` +
+		"\n" + `{"b":["canary"]}` + "\n"
 	res, err := job{source: SourceConfig{Path: "-", Stdin: strings.NewReader(in)}, mask: []string{"a"}}.run(t, "")
-	if err != nil || strings.Contains(res.out, "canary") || !strings.HasSuffix(res.out, "{\"a\":2}\n") || len(res.rejects) != 2 {
+	if err != nil || strings.Contains(res.out, "canary") || !strings.HasSuffix(res.out, "{\"a\":2}\n") ||
+		len(res.rejects) != 2 {
 		t.Errorf("got %q, %v, … %q", res.rejects, err, res.out[max(0, len(res.out)-100):])
 	}
 }
@@ -217,10 +251,12 @@ func TestFromArrow(t *testing.T) {
 		{arrow.BinaryTypes.Binary, `["AAH/", null]`, `"AAH/" null`},
 		{arrow.FixedWidthTypes.Boolean, `[true, false]`, `true false`},
 		{arrow.FixedWidthTypes.Date32, `["2024-02-29", "1969-12-31"]`, `"2024-02-29" "1969-12-31"`},
-		{&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"}, `["2024-02-29T10:00:00.5Z", null]`, `"2024-02-29T10:00:00.5Z" null`},
+		{&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"}, `["2024-02-29T10:00:00.5Z", null]`,
+			`"2024-02-29T10:00:00.5Z" null`},
 		{&arrow.Decimal128Type{Precision: 6, Scale: 2}, `["1.50", "-0.05"]`, `1.50 -0.05`},
 		{arrow.ListOf(arrow.PrimitiveTypes.Int64), `[[1,2], null]`, `[1,2] null`},
-		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["x", "x"]`, `"x" "x"`},
+		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["x", "x"]`,
+			`"x" "x"`},
 	}
 	layout := &microdata.Layout{Schema: &microdata.Schema{}}
 	var b microdata.Block
@@ -240,7 +276,8 @@ func TestFromArrow(t *testing.T) {
 			want[r] = append(want[r], `"`+name+`":`+v)
 		}
 	}
-	snk, err := (&SinkConfig{Path: filepath.Join(t.TempDir(), "x.jsonl")}).Create(context.Background(), connectors.Plan{Source: other{}, Layout: layout})
+	snk, err := (&SinkConfig{Path: filepath.Join(t.TempDir(), "x.jsonl")}).Create(context.Background(),
+		connectors.Plan{Source: other{}, Layout: layout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,9 +316,11 @@ func TestFromJSONText(t *testing.T) {
 	b.Columns[0].Array = a
 	layout := &microdata.Layout{Schema: &microdata.Schema{}}
 	for i, name := range []string{"json", "text"} {
-		layout.Release = append(layout.Release, microdata.Output{Field: microdata.Field{Name: name, Type: arrow.BinaryTypes.String}, Source: i})
+		layout.Release = append(layout.Release,
+			microdata.Output{Field: microdata.Field{Name: name, Type: arrow.BinaryTypes.String}, Source: i})
 	}
-	snk, err := (&SinkConfig{Path: filepath.Join(t.TempDir(), "x.jsonl")}).Create(context.Background(), connectors.Plan{Source: texts{}, Layout: layout})
+	snk, err := (&SinkConfig{Path: filepath.Join(t.TempDir(), "x.jsonl")}).Create(context.Background(),
+		connectors.Plan{Source: texts{}, Layout: layout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +329,8 @@ func TestFromJSONText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(e.(*encoded).Buf), `{"json":[1, 2],"text":"[1, 2]"}`+"\n"+`{"json":null,"text":null}`+"\n"; got != want {
+	if got, want := string(e.(*encoded).Buf), `{"json":[1, 2],"text":"[1, 2]"}`+"\n"+`{"json":null,"text":null}`+
+		"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

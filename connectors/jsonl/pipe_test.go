@@ -86,7 +86,8 @@ func (j job) run(t testing.TB, input string) (res result, err error) {
 		}
 		res.n += b.N
 		for _, x := range b.Rejects {
-			res.rejects = append(res.rejects, strings.TrimSpace(fmt.Sprintf("%d %s: %s", b.First+int64(x.Row)+1, x.Column, x.Reason)))
+			res.rejects = append(res.rejects,
+				strings.TrimSpace(fmt.Sprintf("%d %s: %s", b.First+int64(x.Row)+1, x.Column, x.Reason)))
 		}
 		j.apply(&b, layout)
 		e, err := snk.Encode(&b)
@@ -135,7 +136,8 @@ func (j job) layout(src connectors.Source, to *SinkConfig) *microdata.Layout {
 	}
 	for _, name := range names {
 		i := src.Schema().Index(name)
-		o := microdata.Output{Field: src.Schema().Fields[i], Source: i, Column: -1, Decimals: 2, Masked: slices.Contains(j.mask, name)}
+		o := microdata.Output{Field: src.Schema().Fields[i], Source: i, Column: -1, Decimals: 2,
+			Masked: slices.Contains(j.mask, name)}
 		if o.Masked || !to.Carries(src) {
 			o.Column = len(l.Read)
 			form := microdata.Array

@@ -235,7 +235,8 @@ func (s *settling) members(n *node, id int) error {
 		case len(k.kids) > 0 && k.expected:
 			return fmt.Errorf("types: %s is declared, and so is a member that lies within it", k.path())
 		case scalar != 0 && (k.kinds&text.SeenObject != 0 || len(k.kids) > 0) && !k.holdsDeclared():
-			return fmt.Errorf("%s is an object in some records and not in others; declare it under types as json to keep it as it is", k.place())
+			return fmt.Errorf(
+				"%s is an object in some records and not in others; declare it under types as json to keep it as it is", k.place())
 		case k.kinds&text.SeenObject == 0 && len(k.kids) == 0:
 			if err := s.column(k, id); err != nil {
 				return err
@@ -255,7 +256,8 @@ func (s *settling) column(n *node, in int) error {
 		return fmt.Errorf("%s: two members have the same path, one of them with a dot in its name", n.place())
 	}
 	if s.seen[name] = true; len(s.seen) > maxColumns {
-		return fmt.Errorf("the records have more than %d members; if names of members are data, declare the member that holds them as json under types", maxColumns)
+		return fmt.Errorf(
+			"the records have more than %d members; if names of members are data, declare the member that holds them as json under types", maxColumns)
 	}
 	t, json := n.settleType()
 	s.tree.Column(in, n.name, json)

@@ -55,7 +55,8 @@ func openReader(ctx context.Context, c *SourceConfig, log zerolog.Logger) (_ *op
 		}
 	}
 	o.reader, err = c.format().Reader(ctx, message.Request{
-		Topics: o.names(), Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Plain: c.declared.plain, Registry: o.registry,
+		Topics: o.names(), Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Plain: c.declared.plain,
+		Registry: o.registry,
 	})
 	if err != nil {
 		return nil, err
@@ -99,7 +100,8 @@ func (c *SourceConfig) resolve(ctx context.Context, admin *kadm.Client, log zero
 			return all[name].IsInternal || !pattern.MatchString(name)
 		})
 		if err == nil && len(names) == 0 {
-			err = &FinalError{Text: fmt.Sprintf("no topic that the user may Describe matches the pattern %q", c.Pattern), Err: kerr.UnknownTopicOrPartition}
+			err = &FinalError{Text: fmt.Sprintf("no topic that the user may Describe matches the pattern %q", c.Pattern),
+				Err: kerr.UnknownTopicOrPartition}
 		}
 		return err
 	})
@@ -130,7 +132,9 @@ func describe(ctx context.Context, admin *kadm.Client, log zerolog.Logger, names
 			case t.Err != nil:
 				return t.Err
 			case len(t.Partitions) > maxPartitions:
-				return &FinalError{Text: fmt.Sprintf("the topic %q has %d partitions, and at most %d are supported", name, len(t.Partitions), maxPartitions)}
+				return &FinalError{
+					Text: fmt.Sprintf("the topic %q has %d partitions, and at most %d are supported", name, len(t.Partitions),
+						maxPartitions)}
 			}
 			topics[i] = topic{name, int32(len(t.Partitions))}
 		}
@@ -140,7 +144,8 @@ func describe(ctx context.Context, admin *kadm.Client, log zerolog.Logger, names
 		case 1:
 			return &FinalError{Text: "the topic " + missing[0] + " does not exist", Err: kerr.UnknownTopicOrPartition}
 		}
-		return &FinalError{Text: "the topics " + strings.Join(missing, ", ") + " do not exist", Err: kerr.UnknownTopicOrPartition}
+		return &FinalError{Text: "the topics " + strings.Join(missing, ", ") + " do not exist",
+			Err: kerr.UnknownTopicOrPartition}
 	})
 	return topics, err
 }
@@ -158,7 +163,8 @@ func hidden(ctx context.Context, admin *kadm.Client, names []string, err error) 
 
 // checkTopics returns the topics that the sources' releases go to, by the source's name. It is
 // an error if one has fewer partitions than one of its sources: a record keeps its partition.
-func (c *SinkConfig) checkTopics(ctx context.Context, admin *kadm.Client, log zerolog.Logger, sources []topic) (map[string]topic, error) {
+func (c *SinkConfig) checkTopics(ctx context.Context, admin *kadm.Client, log zerolog.Logger,
+	sources []topic) (map[string]topic, error) {
 	var names []string
 	for _, s := range sources {
 		names = append(names, c.topicFor(s.name))
@@ -173,10 +179,15 @@ func (c *SinkConfig) checkTopics(ctx context.Context, admin *kadm.Client, log ze
 		name := c.topicFor(s.name)
 		sink := sinks[slices.IndexFunc(sinks, func(t topic) bool { return t.name == name })]
 		if sink.partitions < s.partitions {
-			return nil, &FinalError{Text: fmt.Sprintf("the topic %q has %d partitions and must have at least the %d of %q: a record keeps its partition", name, sink.partitions, s.partitions, s.name)}
+			return nil,
+				&FinalError{
+					Text: fmt.Sprintf(
+						"the topic %q has %d partitions and must have at least the %d of %q: a record keeps its partition", name,
+						sink.partitions, s.partitions, s.name)}
 		}
 		if name == s.name {
-			return nil, &FinalError{Text: fmt.Sprintf("the topic %q is that of the source: its own release would be read again", name)}
+			return nil,
+				&FinalError{Text: fmt.Sprintf("the topic %q is that of the source: its own release would be read again", name)}
 		}
 		to[s.name] = sink
 	}
@@ -252,8 +263,9 @@ func uncreated(err error, name string, partitions int32) error {
 		fmt.Fprintf(&settings, " --config %s=%s", key, *all[key])
 	}
 	return &FinalError{
-		Text: fmt.Sprintf("the state topic %q is needed, and %s; who may can make it: kafka-topics.sh --create --topic %s --partitions %d%s; the user needs Read, Write and Describe on it", name, why, name, partitions, settings.String()),
-		Err:  err,
+		Text: fmt.Sprintf(
+			"the state topic %q is needed, and %s; who may can make it: kafka-topics.sh --create --topic %s --partitions %d%s; the user needs Read, Write and Describe on it", name, why, name, partitions, settings.String()),
+		Err: err,
 	}
 }
 
@@ -267,14 +279,17 @@ func checkStateTopic(ctx context.Context, admin *kadm.Client, log zerolog.Logger
 		if err == nil {
 			for _, setting := range c.Configs {
 				if policy := setting.MaybeValue(); setting.Key == "cleanup.policy" && policy != "compact" {
-					return &FinalError{Text: fmt.Sprintf("the topic %q is for states and must have cleanup.policy=compact, got %s: kafka-configs.sh --alter --topic %s --add-config cleanup.policy=compact", name, policy, name)}
+					return &FinalError{
+						Text: fmt.Sprintf(
+							"the topic %q is for states and must have cleanup.policy=compact, got %s: kafka-configs.sh --alter --topic %s --add-config cleanup.policy=compact", name, policy, name)}
 				}
 			}
 			return nil
 		}
 	}
 	if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) {
-		log.Warn().Str("topic", name).Msg("the user may not DescribeConfigs of the state topic, so that it is not known to be compacted")
+		log.Warn().Str("topic",
+			name).Msg("the user may not DescribeConfigs of the state topic, so that it is not known to be compacted")
 		return nil
 	}
 	return err
@@ -284,7 +299,8 @@ func checkStateTopic(ctx context.Context, admin *kadm.Client, log zerolog.Logger
 type listing func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error)
 
 // offsets asks for an offset of every partition of the topics.
-func offsets(ctx context.Context, log zerolog.Logger, what string, topics []string, ask listing) (map[Partition]int64, error) {
+func offsets(ctx context.Context, log zerolog.Logger, what string, topics []string, ask listing) (map[Partition]int64,
+	error) {
 	at := map[Partition]int64{}
 	err := persist(ctx, log, what, func(ctx context.Context) error {
 		listed, err := ask(ctx, topics...)
@@ -305,7 +321,8 @@ func offsets(ctx context.Context, log zerolog.Logger, what string, topics []stri
 }
 
 // startOffsets returns where reading begins, by `start`.
-func (c *SourceConfig) startOffsets(ctx context.Context, admin *kadm.Client, log zerolog.Logger, topics []string) (map[Partition]int64, error) {
+func (c *SourceConfig) startOffsets(ctx context.Context, admin *kadm.Client, log zerolog.Logger,
+	topics []string) (map[Partition]int64, error) {
 	milli, err := c.start()
 	if err != nil {
 		return nil, &FinalError{Text: "start: " + err.Error(), Err: err}
@@ -324,7 +341,8 @@ func (c *SourceConfig) startOffsets(ctx context.Context, admin *kadm.Client, log
 
 // laterStarts returns where reading begins in partitions that have appeared since the group's first
 // start: no later than `start` says, and where that is `latest`, with their first record.
-func (c *SourceConfig) laterStarts(ctx context.Context, admin *kadm.Client, log zerolog.Logger, topics []string) (map[Partition]int64, error) {
+func (c *SourceConfig) laterStarts(ctx context.Context, admin *kadm.Client, log zerolog.Logger,
+	topics []string) (map[Partition]int64, error) {
 	if milli, err := c.start(); err == nil && milli == atEnd {
 		return offsets(ctx, log, "asking for the offsets to start at", topics, admin.ListStartOffsets)
 	}

@@ -63,7 +63,8 @@ func TestCheckTopics(t *testing.T) {
 		got, err := (&SinkConfig{Topic: to}).checkTopics(limited(t), admin, zerolog.Nop(), sources)
 		switch {
 		case want == "":
-			if err != nil || got["a"].name != strings.ReplaceAll(to, placeholder, "a") || got["b"].name != strings.ReplaceAll(to, placeholder, "b") {
+			if err != nil || got["a"].name != strings.ReplaceAll(to, placeholder, "a") ||
+				got["b"].name != strings.ReplaceAll(to, placeholder, "b") {
 				t.Errorf("%s: %v, %v", to, got, err)
 			}
 		case !Final(err) || err.Error() != want:
@@ -107,7 +108,8 @@ func TestStateTopic(t *testing.T) {
 		}
 	}
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.PolicyViolation, Count: -1})
-	if err := ensureStateTopic(limited(t), admin, "refused", 1); !Final(err) || !strings.Contains(err.Error(), "the brokers refuse to create it") {
+	if err := ensureStateTopic(limited(t), admin, "refused", 1); !Final(err) ||
+		!strings.Contains(err.Error(), "the brokers refuse to create it") {
 		t.Errorf("got %v", err)
 	}
 }

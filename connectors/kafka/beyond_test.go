@@ -27,7 +27,8 @@ import (
 // emptied returns a batch without records, as compaction leaves it: it covers n offsets starting at
 // from.
 func emptied(from int64, n int32) []byte {
-	b := kmsg.RecordBatch{FirstOffset: from, Magic: 2, LastOffsetDelta: n - 1, ProducerID: -1, ProducerEpoch: -1, FirstSequence: -1}
+	b := kmsg.RecordBatch{FirstOffset: from, Magic: 2, LastOffsetDelta: n - 1, ProducerID: -1, ProducerEpoch: -1,
+		FirstSequence: -1}
 	data := b.AppendTo(nil)
 	binary.BigEndian.PutUint32(data[8:], uint32(len(data)-12))
 	binary.BigEndian.PutUint32(data[17:], crc32.Checksum(data[21:], crc32.MakeTable(crc32.Castagnoli)))
@@ -36,7 +37,8 @@ func emptied(from int64, n int32) []byte {
 
 // answering makes a leader answer every fetch of in/0 with the batch for its offset, and records
 // the requests.
-func answering(t *testing.T, c *kfake.Cluster, id [16]byte, stable int64, batches map[int64][]byte) *[]kmsg.FetchRequest {
+func answering(t *testing.T, c *kfake.Cluster, id [16]byte, stable int64,
+	batches map[int64][]byte) *[]kmsg.FetchRequest {
 	t.Helper()
 	requests := new([]kmsg.FetchRequest)
 	c.ControlKey(int16(kmsg.Fetch), func(r kmsg.Request) (kmsg.Response, error, bool) {
@@ -112,7 +114,8 @@ func TestQuestionOfATail(t *testing.T) {
 	}
 	q := (*requests)[0]
 	p := q.Topics[0].Partitions[0]
-	if q.IsolationLevel != 1 || q.MaxBytes != 1<<20 || q.MaxWaitMillis != 100 || q.SessionEpoch != -1 || p.Partition != 0 || p.FetchOffset != 7 || p.PartitionMaxBytes != 1<<20 {
+	if q.IsolationLevel != 1 || q.MaxBytes != 1<<20 || q.MaxWaitMillis != 100 || q.SessionEpoch != -1 ||
+		p.Partition != 0 || p.FetchOffset != 7 || p.PartitionMaxBytes != 1<<20 {
 		t.Errorf("%+v", q)
 	}
 }
@@ -137,13 +140,15 @@ func TestWordsOfKeys(t *testing.T) {
 		{arrow.PrimitiveTypes.Int32, "2147483647"}, {arrow.PrimitiveTypes.Int32, "-12"}, {arrow.PrimitiveTypes.Int16, "29"},
 		{arrow.FixedWidthTypes.Boolean, "true"}, {arrow.FixedWidthTypes.Boolean, "false"},
 		{arrow.PrimitiveTypes.Float64, "0.1"}, {arrow.PrimitiveTypes.Float32, "0.1"},
-		{arrow.BinaryTypes.LargeString, "großer Text"}, {arrow.BinaryTypes.StringView, "ein Text, länger als zwölf"}, {arrow.BinaryTypes.String, "Text"},
+		{arrow.BinaryTypes.LargeString, "großer Text"}, {arrow.BinaryTypes.StringView, "ein Text, länger als zwölf"},
+		{arrow.BinaryTypes.String, "Text"},
 	} {
 		got, ok := (&policy{}).appendValue([]byte("before "), arrayOf(t, c.of, "null!", c.text), 1)
 		if !ok || string(got) != "before "+c.text {
 			t.Errorf("%s of %s: %q, %v", c.text, c.of, got, ok)
 		}
-		if got, ok := (&policy{}).appendValue([]byte("before "), arrayOf(t, c.of, c.text, "null!"), 1); ok || string(got) != "before " {
+		if got, ok := (&policy{}).appendValue([]byte("before "), arrayOf(t, c.of, c.text, "null!"), 1); ok ||
+			string(got) != "before " {
 			t.Errorf("null of %s: %q, %v", c.of, got, ok)
 		}
 	}
@@ -177,7 +182,8 @@ func configured(c *kfake.Cluster, settings func(name string) ([][2]string, error
 // default applies.
 func TestLimitBeyondAnyMessage(t *testing.T) {
 	t.Parallel()
-	for value, want := range map[string]int32{"2147483647": 64 << 20, "2147483648": 1_000_012, "4294967297": 1_000_012, "many": 1_000_012} {
+	for value, want := range map[string]int32{"2147483647": 64 << 20, "2147483648": 1_000_012, "4294967297": 1_000_012,
+		"many": 1_000_012} {
 		c := newCluster(t, kfake.SeedTopics(1, "in"))
 		s := asking(t, c)
 		configured(c, func(string) ([][2]string, error) {
@@ -229,7 +235,8 @@ func TestPartitionOfABlock(t *testing.T) {
 	for _, n := range []int32{0, 1, 2, 5, maxPartitions - 1} {
 		for _, topic := range []int{0, 1, 6} {
 			b := &microdata.Block{Scope: "in", Stream: topic*maxPartitions + int(n)}
-			for name, got := range map[string]Partition{"a source": (&Source{}).PartitionOf(b), "a stream": (&StreamSource{}).PartitionOf(b)} {
+			for name, got := range map[string]Partition{"a source": (&Source{}).PartitionOf(b),
+				"a stream": (&StreamSource{}).PartitionOf(b)} {
 				if got != (Partition{Topic: "in", Number: n}) {
 					t.Errorf("%s: partition %d of topic %d: %v", name, n, topic, got)
 				}
@@ -261,7 +268,8 @@ func TestStatesThatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "g-state"))
 	of := StateOf{"p", in0}
-	if err := newClient(t, c).ProduceSync(limited(t), &kgo.Record{Topic: "g-state", Key: of.key("e"), Value: []byte("v")}).FirstErr(); err != nil {
+	if err := newClient(t, c).ProduceSync(limited(t), &kgo.Record{Topic: "g-state", Key: of.key("e"), Value: []byte("v")}).
+		FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	source := &SourceConfig{Connection: connection(c), Group: "g"}
@@ -271,7 +279,8 @@ func TestStatesThatMayNotBeRead(t *testing.T) {
 	}
 	passing.Remove()
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	if _, err := ReadStates(limited(t), source, "p", zerolog.Nop()); !Final(err) || !strings.HasPrefix(err.Error(), "reading g-state: ") {
+	if _, err := ReadStates(limited(t), source, "p", zerolog.Nop()); !Final(err) ||
+		!strings.HasPrefix(err.Error(), "reading g-state: ") {
 		t.Errorf("states that may not be read: %v", err)
 	}
 }
@@ -302,14 +311,16 @@ func TestWhatInterruptsReading(t *testing.T) {
 		s, watch := asking(t, newCluster(t, kfake.SeedTopics(1, "in"))), new(errorObserver)
 		s.config.Watch = watch
 		err := s.interrupted(kgo.FetchError{Topic: "in", Partition: 0, Err: c.err})
-		if (err != nil) != (c.fails != "") || err != nil && !strings.HasPrefix(err.Error(), c.fails) || (len(watch.errs) == 1) != c.reported {
+		if (err != nil) != (c.fails != "") || err != nil && !strings.HasPrefix(err.Error(), c.fails) ||
+			(len(watch.errs) == 1) != c.reported {
 			t.Errorf("%v: %v, reported %v", c.err, err, watch.errs)
 		}
 	}
 	// A partition that was assigned and cannot be read is an error.
 	s := asking(t, newCluster(t, kfake.SeedTopics(2, "in")))
 	s.owned = map[Partition]int{in1: 1}
-	if err := s.interrupted(kgo.FetchError{Topic: "in", Partition: 1, Err: kerr.NotLeaderForPartition}); err == nil || err.Error() != "asking where to begin in in/1: "+kerr.NotLeaderForPartition.Error() {
+	if err := s.interrupted(kgo.FetchError{Topic: "in", Partition: 1, Err: kerr.NotLeaderForPartition}); err == nil ||
+		err.Error() != "asking where to begin in in/1: "+kerr.NotLeaderForPartition.Error() {
 		t.Errorf("a partition that is not read: %v", err)
 	}
 }
@@ -352,10 +363,12 @@ func TestReleaseIntoAClosedTopic(t *testing.T) {
 	r := &Release{stream: s}
 	run := newRaw(numbered(in0, 0, 1), nil, false)
 	run.split()
-	if err := r.Write(limited(t), run, &microdata.Block{Scope: "in"}, message.Released{}, false); err != nil || s.failure() != nil {
+	if err := r.Write(limited(t), run, &microdata.Block{Scope: "in"}, message.Released{}, false); err != nil ||
+		s.failure() != nil {
 		t.Errorf("nothing to write: %v, %v", err, s.failure())
 	}
-	err := r.Write(limited(t), run, &microdata.Block{Scope: "in"}, message.Released{Values: [][]byte{nil}, Source: []int32{0}}, false)
+	err := r.Write(limited(t), run, &microdata.Block{Scope: "in"},
+		message.Released{Values: [][]byte{nil}, Source: []int32{0}}, false)
 	if !Final(err) || !strings.HasPrefix(err.Error(), "writing to out: ") || s.failure() == nil {
 		t.Errorf("a topic that may not be written to: %v, %v", err, s.failure())
 	}
@@ -385,7 +398,9 @@ func TestAssignedBeforeLag(t *testing.T) {
 	if err := m.transaction(t, false); err != nil {
 		t.Fatal(err)
 	}
-	assigned := slices.IndexFunc(watch.calls, func(call string) bool { return strings.HasPrefix(call, "assigned map[in:[") })
+	assigned := slices.IndexFunc(watch.calls, func(call string) bool {
+		return strings.HasPrefix(call, "assigned map[in:[")
+	})
 	lag := slices.IndexFunc(watch.calls, func(call string) bool { return strings.HasPrefix(call, "lag of in") })
 	if assigned < 0 || lag < assigned {
 		t.Errorf("calls %q", watch.calls)

@@ -120,7 +120,8 @@ func (c *SourceConfig) Check() check.Problems {
 func (c *SinkConfig) Check() check.Problems {
 	ps := c.Connection.Check()
 	if !validTopic(strings.ReplaceAll(c.Topic, placeholder, "t")) {
-		ps.Addf("topic", "must be a topic's name, of letters, digits, dots, underscores and hyphens, or have %s in it for the name of the source's, got %q", placeholder, c.Topic)
+		ps.Addf("topic",
+			"must be a topic's name, of letters, digits, dots, underscores and hyphens, or have %s in it for the name of the source's, got %q", placeholder, c.Topic)
 	}
 	word := func(path, v string, words ...string) {
 		if v != "" {

@@ -24,7 +24,9 @@ func TestSourceConfigCheck(t *testing.T) {
 		{func(*SourceConfig) {}, ""},
 		{func(c *SourceConfig) { c.Brokers = []string{"kafka", "[::1]:9092", "10.0.0.1:9092"} }, ""},
 		{func(c *SourceConfig) { c.Brokers = nil }, "brokers: must name at least one broker"},
-		{func(c *SourceConfig) { c.Brokers = []string{"kafka:9092", "kafka://x:9092"} }, "brokers[1]: must be an address host:port"},
+		{func(c *SourceConfig) {
+			c.Brokers = []string{"kafka:9092", "kafka://x:9092"}
+		}, "brokers[1]: must be an address host:port"},
 		{func(c *SourceConfig) { c.Brokers = []string{"kafka:0"} }, "brokers[0]: must be an address"},
 		{func(c *SourceConfig) { c.Brokers = []string{"kafka:1", "kafka:65535"} }, ""},
 		{func(c *SourceConfig) { c.Brokers = []string{"kafka:1", "kafka:65536"} }, "brokers[1]: must be an address"},
@@ -40,7 +42,8 @@ func TestSourceConfigCheck(t *testing.T) {
 		{func(c *SourceConfig) {
 			c.SASL = sasl(SASL{Mechanism: "SCRAM", Username: "u", Password: Password{Env: "PW"}})
 		}, "sasl.mechanism: must be one of plain"},
-		{func(c *SourceConfig) { c.SASL = sasl(SASL{Mechanism: "plain", Password: Password{Env: "PW"}}) }, "sasl.username: must be given"},
+		{func(c *SourceConfig) { c.SASL = sasl(SASL{Mechanism: "plain", Password: Password{Env: "PW"}}) },
+			"sasl.username: must be given"},
 		{func(c *SourceConfig) { c.SASL = sasl(SASL{Mechanism: "plain", Username: "u"}) }, "sasl.password: must say where"},
 		{func(c *SourceConfig) {
 			c.SASL = sasl(SASL{Mechanism: "plain", Username: "u", Password: Password{Env: canary}})
@@ -56,7 +59,8 @@ func TestSourceConfigCheck(t *testing.T) {
 		{func(c *SourceConfig) { c.Start = "yesterday" }, "start: must be earliest, latest or a time"},
 		{func(c *SourceConfig) { c.Start = "1969-12-31" }, "start: must be"},
 		{func(c *SourceConfig) { c.Until = "tomorrow" }, "until: must be one of latest"},
-		{func(c *SourceConfig) { c.Format = Format{JSON: &json.Config{}, Arrow: &arrow.Config{}} }, "format: must be one format, got 2"},
+		{func(c *SourceConfig) { c.Format = Format{JSON: &json.Config{}, Arrow: &arrow.Config{}} },
+			"format: must be one format, got 2"},
 		{func(c *SourceConfig) { c.Format = Format{Arrow: &arrow.Config{}} }, ""},
 		{func(c *SourceConfig) { c.Registry = &registry.Config{} }, "registry.url: "},
 	} {
@@ -95,7 +99,8 @@ func TestSinkConfigCheck(t *testing.T) {
 		{func(c *SinkConfig) { c.Commit.Records = 1 }, ""},
 		{func(c *SinkConfig) { c.Brokers = nil }, "brokers: "},
 		{func(c *SinkConfig) { c.Format = Format{JSON: &json.Config{}} }, ""},
-		{func(c *SinkConfig) { c.Format = Format{JSON: &json.Config{}, Arrow: &arrow.Config{}} }, "format: must be one format, got 2"},
+		{func(c *SinkConfig) { c.Format = Format{JSON: &json.Config{}, Arrow: &arrow.Config{}} },
+			"format: must be one format, got 2"},
 		{func(c *SinkConfig) { c.Registry = &registry.Config{} }, "registry.url: "},
 	} {
 		c := &SinkConfig{Connection: Connection{Brokers: []string{"127.0.0.1:9092"}}, Topic: "out"}
@@ -144,17 +149,22 @@ func TestExplainError(t *testing.T) {
 		want  string // the beginning of the error
 	}{
 		{kerr.TopicAuthorizationFailed, "reading survey", true, `reading survey: the user may not Read topic "survey"`},
-		{kerr.TopicAuthorizationFailed, "writing to survey-masked", true, `writing to survey-masked: the user may not Write to topic "survey-masked"`},
-		{fmt.Errorf("wrapped: %w", kerr.GroupAuthorizationFailed), "committing offsets", true, "committing offsets: the user may not Read the consumer group"},
-		{kerr.TransactionalIDAuthorizationFailed, "ending a transaction", true, "ending a transaction: the user may not Write with the transactional id"},
+		{kerr.TopicAuthorizationFailed, "writing to survey-masked", true,
+			`writing to survey-masked: the user may not Write to topic "survey-masked"`},
+		{fmt.Errorf("wrapped: %w", kerr.GroupAuthorizationFailed), "committing offsets", true,
+			"committing offsets: the user may not Read the consumer group"},
+		{kerr.TransactionalIDAuthorizationFailed, "ending a transaction", true,
+			"ending a transaction: the user may not Write with the transactional id"},
 		{kerr.ClusterAuthorizationFailed, "x", true, "x: the user lacks a right on the cluster"},
 		{kerr.SaslAuthenticationFailed, "x", true, "x: authentication failed"},
 		{kerr.UnknownTopicOrPartition, "reading survey", true, `reading survey: the topic "survey" does not exist`},
 		{kerr.MessageTooLarge, "writing to a", true, "writing to a: a message is larger"},
-		{kerr.InvalidRecord, "writing to a", true, "writing to a: the topic refuses the messages; a compacted topic needs keys"},
+		{kerr.InvalidRecord, "writing to a", true,
+			"writing to a: the topic refuses the messages; a compacted topic needs keys"},
 		{kerr.UnsupportedVersion, "x", true, "x: the brokers do not support"},
 		{kerr.FencedInstanceID, "x", true, "x: another process has joined"},
-		{&kgo.ErrDecompressTooLarge{Topic: "a", Partition: 1, Offset: 7}, "reading a", true, "reading a: the batch at offset 7 of partition 1"},
+		{&kgo.ErrDecompressTooLarge{Topic: "a", Partition: 1, Offset: 7}, "reading a", true,
+			"reading a: the batch at offset 7 of partition 1"},
 		{kerr.NotLeaderForPartition, "reading a", false, "reading a: NOT_LEADER_FOR_PARTITION"},
 		{kerr.CoordinatorNotAvailable, "x", false, "x: COORDINATOR_NOT_AVAILABLE"},
 		{kerr.RequestTimedOut, "x", false, "x: REQUEST_TIMED_OUT"},
@@ -163,7 +173,8 @@ func TestExplainError(t *testing.T) {
 		{kgo.ErrClientClosed, "x", false, "x: client closed"},
 	} {
 		got := explainError(test.err, test.what)
-		if Final(test.err) != test.final || Final(got) != test.final || !strings.HasPrefix(got.Error(), test.want) || !errors.Is(got, test.err) {
+		if Final(test.err) != test.final || Final(got) != test.final || !strings.HasPrefix(got.Error(), test.want) ||
+			!errors.Is(got, test.err) {
 			t.Errorf("%v: %v (final %v), want %s", test.err, got, Final(got), test.want)
 		}
 		if again := explainError(got, "outer"); test.final && again != got {

@@ -179,7 +179,9 @@ func repeat(ctx context.Context, log zerolog.Logger, what string, rebuffs int, f
 			closed = 0
 		}
 		if rebuffs > 0 && closed >= rebuffs {
-			return &FinalError{Text: what + ": brokers close the connection at once: is tls or sasl missing, given where brokers have none, or the password wrong?", Err: err}
+			return &FinalError{
+				Text: what +
+					": brokers close the connection at once: is tls or sasl missing, given where brokers have none, or the password wrong?", Err: err}
 		}
 		last = err
 		if !errors.Is(err, errNotYet) && (try == 1 || patience <= 0) { // the end of patience says the rest

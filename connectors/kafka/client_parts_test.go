@@ -22,7 +22,8 @@ import (
 
 // The delay before a retry doubles from 100 ms to 10 s, with a jitter of ±20 %.
 func TestBackoff(t *testing.T) {
-	for n, want := range map[int]time.Duration{-1: 100, 0: 100, 1: 100, 2: 200, 3: 400, 7: 6400, 8: 10_000, 11: 10_000, 90: 10_000} {
+	for n, want := range map[int]time.Duration{-1: 100, 0: 100, 1: 100, 2: 200, 3: 400, 7: 6400, 8: 10_000, 11: 10_000,
+		90: 10_000} {
 		want *= time.Millisecond
 		low, high := time.Duration(1<<62), time.Duration(0)
 		for range 400 {
@@ -30,7 +31,8 @@ func TestBackoff(t *testing.T) {
 			low, high = min(low, d), max(high, d)
 		}
 		// The probability that none of 400 draws lies in an outer tenth of the range is 10⁻¹⁸.
-		if f := float64(want); float64(low) < 0.8*f || float64(low) > 0.84*f || float64(high) > 1.2*f || float64(high) < 1.16*f {
+		if f := float64(want); float64(low) < 0.8*f || float64(low) > 0.84*f || float64(high) > 1.2*f ||
+			float64(high) < 1.16*f {
 			t.Errorf("try %d: %v to %v, want a fifth about %v", n, low, high, want)
 		}
 	}
@@ -41,8 +43,10 @@ func TestBackoff(t *testing.T) {
 // are returned to the caller, who repeats them and logs it.
 func TestTimesOfRequests(t *testing.T) {
 	for key, want := range map[kmsg.Key]time.Duration{
-		kmsg.JoinGroup: sessionTimeout, kmsg.SyncGroup: sessionTimeout, kmsg.Heartbeat: sessionTimeout, kmsg.ConsumerGroupHeartbeat: sessionTimeout,
-		kmsg.InitProducerID: 0, kmsg.AddPartitionsToTxn: 0, kmsg.AddOffsetsToTxn: 0, kmsg.TxnOffsetCommit: 0, kmsg.EndTxn: 0,
+		kmsg.JoinGroup: sessionTimeout, kmsg.SyncGroup: sessionTimeout, kmsg.Heartbeat: sessionTimeout,
+		kmsg.ConsumerGroupHeartbeat: sessionTimeout,
+		kmsg.InitProducerID:         0, kmsg.AddPartitionsToTxn: 0, kmsg.AddOffsetsToTxn: 0, kmsg.TxnOffsetCommit: 0,
+		kmsg.EndTxn:   0,
 		kmsg.Metadata: 10 * time.Second, kmsg.ListOffsets: 10 * time.Second, kmsg.OffsetCommit: 10 * time.Second,
 	} {
 		if got := retryFor(int16(key)); got != want {
@@ -53,12 +57,14 @@ func TestTimesOfRequests(t *testing.T) {
 
 // The size of a run is the size of its keys and values, including the keys of tombstones.
 func TestBytesOfARun(t *testing.T) {
-	r := newRaw([]*kgo.Record{{Key: []byte("abc"), Value: []byte("de")}, {Key: []byte("f")}, {Value: []byte("ghij")}}, nil, true)
+	r := newRaw([]*kgo.Record{{Key: []byte("abc"), Value: []byte("de")}, {Key: []byte("f")}, {Value: []byte("ghij")}}, nil,
+		true)
 	if got := r.Bytes(); got != 3+2+1+4 {
 		t.Errorf("%d bytes", got)
 	}
 	r.split()
-	if len(r.Messages()) != 2 || len(r.Tombstones()) != 1 || r.Messages()[1] != r.records[2] || r.Tombstones()[0] != r.records[1] {
+	if len(r.Messages()) != 2 || len(r.Tombstones()) != 1 || r.Messages()[1] != r.records[2] ||
+		r.Tombstones()[0] != r.records[1] {
 		t.Errorf("%d messages and %d tombstones", len(r.Messages()), len(r.Tombstones()))
 	}
 }
@@ -70,10 +76,14 @@ func TestKeysOfEveryType(t *testing.T) {
 		in   string
 		want string
 	}{
-		{arrow.BinaryTypes.String, "Ü", "Ü"}, {arrow.BinaryTypes.LargeString, "x", "x"}, {arrow.BinaryTypes.StringView, "a view that is longer than twelve", "a view that is longer than twelve"},
-		{arrow.BinaryTypes.Binary, "aGk=", "hi"}, {arrow.BinaryTypes.LargeBinary, "aGk=", "hi"}, {arrow.BinaryTypes.BinaryView, "aGk=", "hi"}, {&arrow.FixedSizeBinaryType{ByteWidth: 2}, "aGk=", "hi"},
-		{arrow.PrimitiveTypes.Float64, "0.1", "0.1"}, {arrow.PrimitiveTypes.Float32, "0.1", "0.1"}, {arrow.PrimitiveTypes.Int64, "-9007199254740993", "-9007199254740993"},
-		{arrow.PrimitiveTypes.Int32, "-7", "-7"}, {arrow.PrimitiveTypes.Uint16, "7", "7"}, {arrow.FixedWidthTypes.Boolean, "true", "true"}, {arrow.FixedWidthTypes.Boolean, "false", "false"},
+		{arrow.BinaryTypes.String, "Ü", "Ü"}, {arrow.BinaryTypes.LargeString, "x", "x"},
+		{arrow.BinaryTypes.StringView, "a view that is longer than twelve", "a view that is longer than twelve"},
+		{arrow.BinaryTypes.Binary, "aGk=", "hi"}, {arrow.BinaryTypes.LargeBinary, "aGk=", "hi"},
+		{arrow.BinaryTypes.BinaryView, "aGk=", "hi"}, {&arrow.FixedSizeBinaryType{ByteWidth: 2}, "aGk=", "hi"},
+		{arrow.PrimitiveTypes.Float64, "0.1", "0.1"}, {arrow.PrimitiveTypes.Float32, "0.1", "0.1"},
+		{arrow.PrimitiveTypes.Int64, "-9007199254740993", "-9007199254740993"},
+		{arrow.PrimitiveTypes.Int32, "-7", "-7"}, {arrow.PrimitiveTypes.Uint16, "7", "7"},
+		{arrow.FixedWidthTypes.Boolean, "true", "true"}, {arrow.FixedWidthTypes.Boolean, "false", "false"},
 	} {
 		p := &policy{}
 		values := arrayOf(t, c.dt, c.in, "null!")
@@ -93,9 +103,12 @@ func TestKeysOfEveryType(t *testing.T) {
 	}{
 		{microdata.Output{Masked: true, Decimals: 2, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 0.5, "0.5"},
 		{microdata.Output{Masked: true, Decimals: 0, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 3, "3"},
-		{microdata.Output{Masked: true, Decimals: -1, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 0.5, "0.5"},
-		{microdata.Output{Masked: false, Decimals: 2, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 0.125, "0.125"},
-		{microdata.Output{Decimals: -1, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float32}}, float64(float32(0.1)), "0.1"},
+		{microdata.Output{Masked: true, Decimals: -1, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 0.5,
+			"0.5"},
+		{microdata.Output{Masked: false, Decimals: 2, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float64}}, 0.125,
+			"0.125"},
+		{microdata.Output{Decimals: -1, Field: microdata.Field{Type: arrow.PrimitiveTypes.Float32}}, float64(float32(0.1)),
+			"0.1"},
 	} {
 		if got := string((&policy{output: c.out}).appendNumber(nil, c.x)); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.out, got, c.want)
@@ -110,7 +123,8 @@ func TestWhatMessagesPassOn(t *testing.T) {
 		want string
 	}{
 		{SinkConfig{}, ""}, {SinkConfig{Key: drop, Headers: drop, Timestamp: pass}, ""}, {SinkConfig{Key: "id"}, ""},
-		{SinkConfig{Key: pass}, "the messages' key (key: pass)"}, {SinkConfig{Key: hash, Headers: pass}, "the messages' key (key: hash)"},
+		{SinkConfig{Key: pass}, "the messages' key (key: pass)"},
+		{SinkConfig{Key: hash, Headers: pass}, "the messages' key (key: hash)"},
 		{SinkConfig{Key: drop, Headers: pass}, "the messages' headers (headers: pass)"},
 	} {
 		if got := c.of.passesMore(); got != c.want {
@@ -132,11 +146,13 @@ func TestKeyColumn(t *testing.T) {
 // stands in the list of settings.
 func TestLongestTransaction(t *testing.T) {
 	t.Parallel()
-	for limit, want := range map[string]time.Duration{"1": time.Millisecond, "2000": 2 * time.Second, "899999": 899_999 * time.Millisecond, "900000": 0, "0": 0, "-5": 0, "x": 0} {
+	for limit, want := range map[string]time.Duration{"1": time.Millisecond, "2000": 2 * time.Second,
+		"899999": 899_999 * time.Millisecond, "900000": 0, "0": 0, "-5": 0, "x": 0} {
 		c := newCluster(t, kfake.BrokerConfigs(map[string]string{"transaction.max.timeout.ms": limit}))
 		s := &sink{client: newClient(t, c)}
 		got, err := s.allowed(limited(t), errors.New("refused"))
-		if got != want || (want == 0) != (err != nil) || err != nil && (!Final(err) || !strings.Contains(err.Error(), "raise transaction.max.timeout.ms to 900000")) {
+		if got != want || (want == 0) != (err != nil) || err != nil &&
+			(!Final(err) || !strings.Contains(err.Error(), "raise transaction.max.timeout.ms to 900000")) {
 			t.Errorf("%s ms: %v, %v", limit, got, err)
 		}
 	}
@@ -195,7 +211,8 @@ func TestPeekTakesOfEachPartition(t *testing.T) {
 	fill(t, cl, "in", 0, 0, 9)
 	transaction(t, c, "in", 1, 50, 2, kgo.TryAbort)
 	fill(t, cl, "in", 1, 100, 1)
-	for n, want := range map[int]string{1: "0 100", 3: "0 100", 6: "0 1 100", 12: "0 1 2 3 100", 60: "0 1 2 3 4 5 6 7 8 100"} {
+	for n, want := range map[int]string{1: "0 100", 3: "0 100", 6: "0 1 100", 12: "0 1 2 3 100",
+		60: "0 1 2 3 4 5 6 7 8 100"} {
 		var got []string
 		if err := sourceOf(c, "in").Peek(limited(t), n, func(value []byte) {
 			var wage float64
@@ -232,13 +249,17 @@ func TestFieldsOfTheClientsLog(t *testing.T) {
 	var out bytes.Buffer
 	l := newLogger(zerolog.New(&out))
 	record := kgo.Record{Value: []byte("canary")}
-	l.Log(kgo.LogLevelWarn, "said", "a", 1, "b", errors.New("broken"), "c", "word", "d", 2*time.Second, "e", []byte("canary"),
+	l.Log(kgo.LogLevelWarn, "said", "a", 1, "b", errors.New("broken"), "c", "word", "d", 2*time.Second, "e",
+		[]byte("canary"),
 		"f", record, "g", &record, "h", []*kgo.Record{&record}, 7, true, "odd")
-	if got, want := strings.TrimSpace(out.String()), `{"level":"warn","a":"1","b":"broken","c":"word","d":"2s","7":"true","from":"kafka client","message":"said"}`; got != want {
+	if got, want := strings.TrimSpace(
+		out.String()),
+		`{"level":"warn","a":"1","b":"broken","c":"word","d":"2s","7":"true","from":"kafka client","message":"said"}`; got != want {
 		t.Errorf("logged is %s, want %s", got, want)
 	}
 	out.Reset()
-	if l.Log(kgo.LogLevelInfo, "told"); !strings.Contains(out.String(), `"level":"debug"`) || l.Level() != kgo.LogLevelDebug {
+	if l.Log(kgo.LogLevelInfo, "told"); !strings.Contains(out.String(), `"level":"debug"`) ||
+		l.Level() != kgo.LogLevelDebug {
 		t.Errorf("logged is %s, at %v", &out, l.Level())
 	}
 	if quiet := newLogger(zerolog.New(&out).Level(zerolog.InfoLevel)); quiet.Level() != kgo.LogLevelWarn {
@@ -263,9 +284,13 @@ func TestSettingsOfAMember(t *testing.T) {
 	}
 	defer client.Close()
 	for _, c := range []struct{ option, want any }{
-		{kgo.SessionTimeout, 15 * time.Second}, {kgo.HeartbeatInterval, 3 * time.Second}, {kgo.RebalanceTimeout, 44 * time.Second},
-		{kgo.FetchMaxWait, 500 * time.Millisecond}, {kgo.FetchMaxBytes, int32(2 << 20)}, {kgo.FetchMaxPartitionBytes, int32(2 << 20)}, {kgo.MaxBufferedRecords, int64(200_000)}, {kgo.ProducerLinger, 5 * time.Millisecond},
-		{kgo.ConsumerGroup, "g"}, {kgo.KeepControlRecords, true}, {kgo.DisableAutoCommit, true}, {kgo.BlockRebalanceOnPoll, true}, {kgo.FetchIsolationLevel, int8(1)}, {kgo.InstanceID, "i"},
+		{kgo.SessionTimeout, 15 * time.Second}, {kgo.HeartbeatInterval, 3 * time.Second},
+		{kgo.RebalanceTimeout, 44 * time.Second},
+		{kgo.FetchMaxWait, 500 * time.Millisecond}, {kgo.FetchMaxBytes, int32(2 << 20)},
+		{kgo.FetchMaxPartitionBytes, int32(2 << 20)}, {kgo.MaxBufferedRecords, int64(200_000)},
+		{kgo.ProducerLinger, 5 * time.Millisecond},
+		{kgo.ConsumerGroup, "g"}, {kgo.KeepControlRecords, true}, {kgo.DisableAutoCommit, true},
+		{kgo.BlockRebalanceOnPoll, true}, {kgo.FetchIsolationLevel, int8(1)}, {kgo.InstanceID, "i"},
 	} {
 		if got := client.OptValue(c.option); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%T: %v, want %v", c.option, got, c.want)
@@ -285,7 +310,8 @@ func TestSettingsOfAMember(t *testing.T) {
 		regex  bool
 		topic  string
 	}{{client, false, "in"}, {pattern, true, "^survey-"}} {
-		if regex, topics := c.client.OptValue(kgo.ConsumeRegex), fmt.Sprint(c.client.OptValue(kgo.ConsumeTopics)); regex != c.regex || !strings.Contains(topics, c.topic) {
+		if regex, topics := c.client.OptValue(kgo.ConsumeRegex), fmt.Sprint(c.client.OptValue(kgo.ConsumeTopics)); regex !=
+			c.regex || !strings.Contains(topics, c.topic) {
 			t.Errorf("topics %s, a pattern %v; want %s, %v", topics, regex, c.topic, c.regex)
 		}
 	}

@@ -42,7 +42,8 @@ type decompressor struct {
 }
 
 func newDecompressor() *decompressor {
-	return &decompressor{other: kgo.DefaultDecompressor(), most: longest, buffers: sync.Pool{New: func() any { return new([]byte) }}}
+	return &decompressor{other: kgo.DefaultDecompressor(), most: longest,
+		buffers: sync.Pool{New: func() any { return new([]byte) }}}
 }
 
 // mostKept bounds the memory that is kept for the next batch.

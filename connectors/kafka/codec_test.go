@@ -115,7 +115,8 @@ func TestPolicyLeavesNothingOfAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := kgo.Record{
-		Key: []byte("k"), Value: []byte("v"), Headers: []kgo.RecordHeader{{Key: "h"}}, Timestamp: time.Unix(1, 2), Topic: "t", Partition: 3,
+		Key: []byte("k"), Value: []byte("v"), Headers: []kgo.RecordHeader{{Key: "h"}}, Timestamp: time.Unix(1, 2), Topic: "t",
+		Partition:     3,
 		ProducerEpoch: 4, ProducerID: 5, LeaderEpoch: 6, Offset: 7, Context: t.Context(),
 	}
 	v := reflect.ValueOf(&m).Elem()

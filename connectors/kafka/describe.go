@@ -9,7 +9,8 @@ import (
 // configuration gives none.
 func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
 	return connectors.SourceConfigAbilities{
-		ConfigAbilities: abilities(c.topics(), &c.pipeline, &c.Connection, c.Registry), Declare: c.declare, WithSpans: c.withSpans,
+		ConfigAbilities: abilities(c.topics(), &c.pipeline, &c.Connection, c.Registry), Declare: c.declare,
+		WithSpans: c.withSpans,
 	}
 }
 
@@ -53,7 +54,8 @@ func (c *Connection) describe(f *Format) *connectors.Topics {
 			connectors.NamedFile{Field: "tls.key", Path: s.Key, Words: "a private key"})
 	}
 	if c.SASL != nil {
-		t.Files = append(t.Files, connectors.NamedFile{Field: "sasl.password.file", Path: c.SASL.Password.File, Words: "a password"})
+		t.Files = append(t.Files,
+			connectors.NamedFile{Field: "sasl.password.file", Path: c.SASL.Password.File, Words: "a password"})
 		t.PlainPassword = c.SASL.Mechanism == "plain" && c.TLS == nil
 	}
 	switch {

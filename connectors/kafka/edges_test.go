@@ -50,9 +50,12 @@ func TestLagIsTold(t *testing.T) {
 	s.config.Watch = watch
 	in2, too := Partition{Topic: "in", Number: 2}, Partition{Topic: "too"}
 	s.at[in0], s.at[in1], s.at[in2], s.at[too] = 6, 5, 0, 1
-	questions := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
-		return slices.ContainsFunc(r.(*kmsg.ListOffsetsRequest).Topics, func(t kmsg.ListOffsetsRequestTopic) bool { return t.Topic != "in" && t.Topic != "too" })
-	}})
+	questions := c.Fault(
+		kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
+			return slices.ContainsFunc(r.(*kmsg.ListOffsetsRequest).Topics, func(t kmsg.ListOffsetsRequestTopic) bool {
+				return t.Topic != "in" && t.Topic != "too"
+			})
+		}})
 	s.watchLag(limited(t), []Partition{in0, in1, too})
 	if want := (map[Partition]int64{in0: 4, in1: 0, too: 2}); !maps.Equal(watch.lag, want) {
 		t.Errorf("reported %v, want %v", watch.lag, want)
@@ -94,9 +97,13 @@ func TestFetchOfATail(t *testing.T) {
 		records, last int64
 	}{{0, 0, 0, 5, 7}, {0, 3, 3, 2, 7}, {0, 4, 6, 1, 7}, {0, 6, 6, 1, 7}, {0, 7, 7, 0, 7}, {1, 0, 0, 0, 0}} {
 		p := Partition{Topic: "a", Number: test.partition}
-		next, got, err := tails{s.client, admin, zerolog.Nop()}.fetch(limited(t), p, details["a"].Partitions[test.partition].Leader, details["a"].ID, test.at)
-		if err != nil || got.Err != nil || next != test.next || int64(len(got.Records)) != test.records || got.LastStableOffset != test.last {
-			t.Errorf("%s from %d: next %d, %d records, stable to %d, %v, %v; want %d, %d, %d", p, test.at, next, len(got.Records), got.LastStableOffset, err, got.Err, test.next, test.records, test.last)
+		next, got,
+			err := tails{s.client, admin, zerolog.Nop()}.fetch(limited(t), p, details["a"].Partitions[test.partition].Leader,
+			details["a"].ID, test.at)
+		if err != nil || got.Err != nil || next != test.next || int64(len(got.Records)) != test.records ||
+			got.LastStableOffset != test.last {
+			t.Errorf("%s from %d: next %d, %d records, stable to %d, %v, %v; want %d, %d, %d", p, test.at, next,
+				len(got.Records), got.LastStableOffset, err, got.Err, test.next, test.records, test.last)
 		}
 	}
 }
@@ -120,7 +127,8 @@ func TestRebuffsAreCounted(t *testing.T) {
 				calls++
 				return test.answers[min(calls, len(test.answers))-1]
 			})
-			if calls != test.calls || !Final(err) || !errors.Is(err, io.EOF) || !strings.HasPrefix(err.Error(), "asking: brokers close the connection at once") {
+			if calls != test.calls || !Final(err) || !errors.Is(err, io.EOF) ||
+				!strings.HasPrefix(err.Error(), "asking: brokers close the connection at once") {
 				t.Errorf("%s: after %d calls: %v; want %d", name, calls, err, test.calls)
 			}
 		})
@@ -132,11 +140,14 @@ func TestRebuffsAreCounted(t *testing.T) {
 func TestRegistriesOfAStream(t *testing.T) {
 	t.Parallel()
 	s := offline()
-	if _, err := s.Source(t.Context(), &SourceConfig{Registry: &registry.Config{URL: "http://localhost:1", CA: "/gone"}}); err == nil || s.registry != nil {
+	if _, err := s.Source(t.Context(),
+		&SourceConfig{Registry: &registry.Config{URL: "http://localhost:1", CA: "/gone"}}); err == nil || s.registry != nil {
 		t.Errorf("a registry without its certificate: %v", err)
 	}
 	var closed atomic.Int64
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNotFound)
+	}))
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateClosed {
 			closed.Add(1)
@@ -197,7 +208,8 @@ func TestRivalAtTheEnd(t *testing.T) {
 		}
 		refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.ProducerFenced})
 		committed, err := m.End(limited(t), true)
-		if committed || !errors.Is(err, kerr.ProducerFenced) || Final(err) != final || final && !strings.Contains(err.Error(), "same `instance`") || refused.Hits() == 0 {
+		if committed || !errors.Is(err, kerr.ProducerFenced) || Final(err) != final || final &&
+			!strings.Contains(err.Error(), "same `instance`") || refused.Hits() == 0 {
 			t.Errorf("after %d: committed %v, %v", n, committed, err)
 		}
 	}
@@ -213,7 +225,8 @@ func TestSinkIsNotFinished(t *testing.T) {
 	<-seen
 	cancelled, cancel := context.WithCancel(limited(t))
 	cancel()
-	if err := sink.Finish(cancelled); !errors.Is(err, context.Canceled) || Final(err) || !strings.HasPrefix(err.Error(), "writing to out: ") {
+	if err := sink.Finish(cancelled); !errors.Is(err, context.Canceled) || Final(err) ||
+		!strings.HasPrefix(err.Error(), "writing to out: ") {
 		t.Errorf("cancelled: %v", err)
 	}
 	if err := sink.Finish(WithPatience(limited(t), 50*time.Millisecond)); !errors.Is(err, errImpatient) {
@@ -287,7 +300,8 @@ func TestWidestTopic(t *testing.T) {
 		switch {
 		case fits && (err != nil || len(topics) != 1 || topics[0].partitions != int32(n)):
 			t.Errorf("%d partitions: %v, %v", n, topics, err)
-		case !fits && (!Final(err) || err.Error() != `the topic "wide" has 65537 partitions, and at most 65536 are supported`):
+		case !fits &&
+			(!Final(err) || err.Error() != `the topic "wide" has 65537 partitions, and at most 65536 are supported`):
 			t.Errorf("%d partitions: %v", n, err)
 		}
 	}

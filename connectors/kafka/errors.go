@@ -81,7 +81,8 @@ func explain(err error, what string, s subject) error {
 
 // reason says why an error is final; "" where it is not.
 func reason(err error, s subject) string {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, kgo.ErrClientClosed) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, kgo.ErrClientClosed) {
 		return ""
 	}
 	var code *kerr.Error
@@ -90,7 +91,8 @@ func reason(err error, s subject) string {
 	}
 	var large *kgo.ErrDecompressTooLarge
 	if errors.As(err, &large) {
-		return fmt.Sprintf("the batch at offset %d of partition %d is larger, decompressed, than the client takes", large.Offset, large.Partition)
+		return fmt.Sprintf("the batch at offset %d of partition %d is larger, decompressed, than the client takes",
+			large.Offset, large.Partition)
 	}
 	if strings.Contains(err.Error(), "broker is too old") {
 		return "the brokers are too old: they do not know a request that is needed (Apache Kafka 2.5 or later is)"
@@ -132,15 +134,20 @@ func rightReason(code *kerr.Error, s subject) string {
 		if right == "" {
 			right = "use"
 		}
-		return fmt.Sprintf("the user may not %s %s; reading needs the rights Read and Describe on a topic, writing Write and Describe", right, of("topic", s.topic))
+		return fmt.Sprintf(
+			"the user may not %s %s; reading needs the rights Read and Describe on a topic, writing Write and Describe", right,
+			of("topic", s.topic))
 	case kerr.GroupAuthorizationFailed:
 		right := s.groupRight
 		if right == "" {
 			right = "Read"
 		}
-		return fmt.Sprintf("the user may not %s %s; the rights Read and Describe on the group are needed", right, of("consumer group", s.group))
+		return fmt.Sprintf("the user may not %s %s; the rights Read and Describe on the group are needed", right,
+			of("consumer group", s.group))
 	case kerr.TransactionalIDAuthorizationFailed:
-		return fmt.Sprintf("the user may not Write with %s; the rights Write and Describe on transactional ids with that beginning are needed", of("transactional id", s.transactional))
+		return fmt.Sprintf(
+			"the user may not Write with %s; the rights Write and Describe on transactional ids with that beginning are needed",
+			of("transactional id", s.transactional))
 	}
 	return ""
 }
@@ -192,9 +199,11 @@ func tlsReason(err error) string {
 	case errors.As(err, &operation) && operation.Op == "remote error":
 		// The alert's own type is hidden; its texts are those of the TLS standard.
 		alert := operation.Err.Error()
-		for _, word := range []string{"certificate", "unknown authority", "access denied", "protocol version", "handshake failure", "unrecognized name"} {
+		for _, word := range []string{"certificate", "unknown authority", "access denied", "protocol version",
+			"handshake failure", "unrecognized name"} {
 			if strings.Contains(alert, word) {
-				return "the brokers refuse the TLS connection: " + strings.TrimPrefix(alert, "tls: ") + "; tls.cert and tls.key are the client's certificate"
+				return "the brokers refuse the TLS connection: " + strings.TrimPrefix(alert, "tls: ") +
+					"; tls.cert and tls.key are the client's certificate"
 			}
 		}
 	}

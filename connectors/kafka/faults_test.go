@@ -138,8 +138,10 @@ var jobs = map[string]func(ctx context.Context, c *kfake.Cluster) ([]string, err
 // streamed runs a bounded stream, transaction by transaction, and stops at the first error.
 func streamed(ctx context.Context, c *kfake.Cluster) error {
 	config := StreamConfig{
-		Name: "p", Source: unhurried(sourceOf(c, "in")), Sink: unhurriedSink(c), Commit: Commit{Interval: connectors.Duration(time.Second), Records: 20}, Due: func() bool { return false },
-		Enter: func(Partition, Arrival, map[string][]byte) error { return nil }, Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
+		Name: "p", Source: unhurried(sourceOf(c, "in")), Sink: unhurriedSink(c),
+		Commit: Commit{Interval: connectors.Duration(time.Second), Records: 20}, Due: func() bool { return false },
+		Enter: func(Partition, Arrival, map[string][]byte) error { return nil }, Watch: &observer{lag: map[Partition]int64{}},
+		Log: zerolog.Nop(),
 	}
 	s, err := OpenStream(ctx, config)
 	if err != nil {
@@ -201,7 +203,8 @@ func streamed(ctx context.Context, c *kfake.Cluster) error {
 // reads up to the last stable offsets, without a time limit.
 func visible(t *testing.T, c *kfake.Cluster, topic string) []string {
 	t.Helper()
-	client := newClient(t, c, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(50*time.Millisecond))
+	client := newClient(t, c, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(), kgo.FetchMaxWait(50*time.Millisecond))
 	defer client.Close()
 	ends, err := kadm.NewClient(client).ListCommittedOffsets(t.Context(), topic)
 	if err != nil || ends.Error() != nil {
@@ -285,7 +288,8 @@ func TestEveryQuestionIsRefusedOnce(t *testing.T) {
 							}
 						}
 					case !slices.Equal(append(got, released...), right):
-						t.Errorf("%s refused, the %dth: the job reports success with %q, want %q", question, n, append(got, released...), right)
+						t.Errorf("%s refused, the %dth: the job reports success with %q, want %q", question, n, append(got, released...),
+							right)
 					}
 				}
 			}

@@ -48,7 +48,8 @@ func limited(t *testing.T) context.Context {
 func newClient(t *testing.T, c *kfake.Cluster, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append(append([]kgo.Opt{
-		kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(100 * time.Millisecond),
+		kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MetadataMinAge(100 * time.Millisecond),
 	}, quick...), opts...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +79,8 @@ func fill(t *testing.T, cl *kgo.Client, topic string, partition int32, from, n i
 }
 
 // transaction writes n messages to a partition in one transaction.
-func transaction(t *testing.T, c *kfake.Cluster, topic string, partition int32, from, n int, end kgo.TransactionEndTry) {
+func transaction(t *testing.T, c *kfake.Cluster, topic string, partition int32, from, n int,
+	end kgo.TransactionEndTry) {
 	t.Helper()
 	cl := newClient(t, c, kgo.TransactionalID(fmt.Sprintf("test-%s-%d-%d", topic, partition, from)))
 	if err := cl.BeginTransaction(); err != nil {
@@ -168,7 +170,8 @@ func readAll(t *testing.T, s *Source, cut connectors.Cut) (places []place, sizes
 func committedValues(t *testing.T, c *kfake.Cluster, topic string) []*kgo.Record {
 	t.Helper()
 	ctx := limited(t)
-	cl := newClient(t, c, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(50*time.Millisecond),
+	cl := newClient(t, c, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxWait(50*time.Millisecond),
 		kgo.KeepControlRecords())
 	ends, err := kadm.NewClient(cl).ListCommittedOffsets(ctx, topic)
 	if err != nil {

@@ -30,7 +30,8 @@ func (c *Connection) OpenNotes(ctx context.Context, topics []string) (*Notes, er
 	if err != nil {
 		return nil, err
 	}
-	if _, err := describe(ctx, kadm.NewClient(client), log, slices.Compact(slices.Sorted(slices.Values(topics)))); err != nil {
+	if _, err := describe(ctx, kadm.NewClient(client), log, slices.Compact(slices.Sorted(slices.Values(topics)))); err !=
+		nil {
 		client.Close()
 		return nil, err
 	}
@@ -51,7 +52,9 @@ func (n *Notes) Add(ctx context.Context, topic string, value []byte) error {
 
 // Flush waits until the brokers have everything, or ctx ends.
 func (n *Notes) Flush(ctx context.Context) error {
-	if err := await(ctx, "writing quarantine and snapshots", func(ctx context.Context) error { return flushed(ctx, n.client, n.failure) }); err != nil {
+	if err := await(ctx, "writing quarantine and snapshots", func(ctx context.Context) error {
+		return flushed(ctx, n.client, n.failure)
+	}); err != nil {
 		return explainError(err, "writing notes")
 	}
 	return n.failure()

@@ -20,7 +20,8 @@ import (
 // time of the patience, produce stops waiting. The records in the buffer stay with the client.
 func TestFullOutboxIsBounded(t *testing.T) {
 	const patience = 200 * time.Millisecond
-	for name, limit := range map[string]kgo.Opt{"records": kgo.MaxBufferedRecords(3), "bytes": kgo.MaxBufferedBytes(3*11 + 10)} {
+	for name, limit := range map[string]kgo.Opt{"records": kgo.MaxBufferedRecords(3),
+		"bytes": kgo.MaxBufferedBytes(3*11 + 10)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, kfake.SeedTopics(1, "a"))
@@ -32,7 +33,8 @@ func TestFullOutboxIsBounded(t *testing.T) {
 			box, ctx := newOutbox(client), WithPatience(context.Background(), patience)
 			var ended atomic.Int64
 			record := func() *kgo.Record {
-				return &kgo.Record{Topic: "a", Key: []byte("k"), Value: []byte("value"), Headers: []kgo.RecordHeader{{Key: "head", Value: []byte("1")}}}
+				return &kgo.Record{Topic: "a", Key: []byte("k"), Value: []byte("value"),
+					Headers: []kgo.RecordHeader{{Key: "head", Value: []byte("1")}}}
 			}
 			for range 3 { // 11 bytes each
 				box.produce(ctx, record(), func(*kgo.Record, error) { ended.Add(1) })
@@ -44,7 +46,8 @@ func TestFullOutboxIsBounded(t *testing.T) {
 			begin := time.Now()
 			box.produce(ctx, record(), func(_ *kgo.Record, err error) { got = err })
 			var final *FinalError
-			if !errors.As(got, &final) || !strings.HasPrefix(got.Error(), "writing to a: no broker has answered for 200ms; are") {
+			if !errors.As(got, &final) ||
+				!strings.HasPrefix(got.Error(), "writing to a: no broker has answered for 200ms; are") {
 				t.Errorf("the fourth record: %v", got)
 			}
 			if took := time.Since(begin); took < patience {
@@ -112,7 +115,8 @@ func TestStagnation(t *testing.T) {
 		after int
 		want  int
 	}{
-		{10, 1, 1}, {10, 5, 5}, {9, 6, 0}, {9, 8, 2}, {9, 9, 3}, {10, 11, 5}, {9, 12, 0}, {8, 13, 0}, {8, 20, 7}, {11, 21, 8}, {11, 25, 12},
+		{10, 1, 1}, {10, 5, 5}, {9, 6, 0}, {9, 8, 2}, {9, 9, 3}, {10, 11, 5}, {9, 12, 0}, {8, 13, 0}, {8, 20, 7}, {11, 21, 8},
+		{11, 25, 12},
 	} {
 		if got := s.lasts(c.held, begin.Add(time.Duration(c.after)*time.Second)); got != time.Duration(c.want)*time.Second {
 			t.Errorf("look %d, %d in the buffer: for %v, want %d s", i, c.held, got, c.want)
@@ -125,7 +129,8 @@ func TestOutboxOfOneLargeRecord(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	client := newClient(t, c, kgo.MaxBufferedBytes(10))
 	got := make(chan error, 1)
-	newOutbox(client).produce(WithPatience(t.Context(), time.Hour), &kgo.Record{Topic: "a", Value: make([]byte, 11)}, func(_ *kgo.Record, err error) { got <- err })
+	newOutbox(client).produce(WithPatience(t.Context(), time.Hour), &kgo.Record{Topic: "a", Value: make([]byte, 11)},
+		func(_ *kgo.Record, err error) { got <- err })
 	if err := <-got; !Final(err) {
 		t.Error(err)
 	}
@@ -135,7 +140,8 @@ func TestOutboxOfOneLargeRecord(t *testing.T) {
 func TestSizeOfAPoll(t *testing.T) {
 	for _, c := range []struct{ records, polled, want int }{
 		{5, 0, 5}, {5, 3, 2}, {5, 4, 1}, {5, 5, 1}, {5, 9, 1}, {1, 0, 1}, {100_000, 0, 60_000},
-		{pollRecords, 0, pollRecords}, {pollRecords + 1, 0, pollRecords}, {pollRecords + 1, 1, pollRecords}, {pollRecords + 1, 2, pollRecords - 1},
+		{pollRecords, 0, pollRecords}, {pollRecords + 1, 0, pollRecords}, {pollRecords + 1, 1, pollRecords},
+		{pollRecords + 1, 2, pollRecords - 1},
 	} {
 		s := &Stream{polled: c.polled}
 		s.config.Commit.Records = c.records

@@ -84,7 +84,9 @@ func impatient(ctx context.Context, what string, last error) error {
 	if last != nil && !errors.Is(last, context.DeadlineExceeded) && !errors.Is(last, errImpatient) {
 		text += ": " + last.Error()
 	}
-	return &FinalError{Text: text + "; are source.kafka.brokers and sink.kafka.brokers right, and can they be reached? (patience says how long they are waited for)", Err: errImpatient}
+	return &FinalError{
+		Text: text +
+			"; are source.kafka.brokers and sink.kafka.brokers right, and can they be reached? (patience says how long they are waited for)", Err: errImpatient}
 }
 
 // await is one wait for the brokers during which the client itself repeats its requests.

@@ -58,7 +58,8 @@ func TestWaitsAreBounded(t *testing.T) {
 	ctx := WithPatience(context.Background(), 50*time.Millisecond)
 	never := func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
 	var final *FinalError
-	if err := await(ctx, "writing", never); !errors.As(err, &final) || !strings.HasPrefix(err.Error(), "writing: no broker has answered for 50ms; are") {
+	if err := await(ctx, "writing", never); !errors.As(err, &final) ||
+		!strings.HasPrefix(err.Error(), "writing: no broker has answered for 50ms; are") {
 		t.Error(err)
 	}
 	// Other errors and success are returned unchanged.
@@ -84,8 +85,10 @@ func TestWaitsAreBounded(t *testing.T) {
 	// A wait that the network interrupts again and again ends too, and its error contains the last
 	// network error.
 	tries := 0
-	err := persist(WithPatience(context.Background(), 300*time.Millisecond), zerolog.Nop(), "asking", func(context.Context) error { tries++; return broken })
-	if !errors.As(err, &final) || !strings.HasPrefix(err.Error(), "asking: no broker has answered for 300ms: broken; are") || tries < 2 {
+	err := persist(WithPatience(context.Background(), 300*time.Millisecond), zerolog.Nop(), "asking",
+		func(context.Context) error { tries++; return broken })
+	if !errors.As(err, &final) ||
+		!strings.HasPrefix(err.Error(), "asking: no broker has answered for 300ms: broken; are") || tries < 2 {
 		t.Errorf("%v after %d tries", err, tries)
 	}
 }

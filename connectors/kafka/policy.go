@@ -57,7 +57,8 @@ func (c *SinkConfig) passesMore() string {
 
 // newPolicy prepares the policy of a run. texts, which may be nil, says which
 // columns of the source hold JSON text. The release key is needed for hash alone.
-func newPolicy(c *SinkConfig, layout *microdata.Layout, texts func(column int) bool, key keystream.Key) (*policy, error) {
+func newPolicy(c *SinkConfig, layout *microdata.Layout, texts func(column int) bool, key keystream.Key) (*policy,
+	error) {
 	p := &policy{key: c.Key, headers: c.Headers == pass, timestamp: c.Timestamp != drop}
 	p.arenas.New = func() any { return new(arena) }
 	switch c.Key {
@@ -72,7 +73,8 @@ func newPolicy(c *SinkConfig, layout *microdata.Layout, texts func(column int) b
 	default:
 		i := slices.IndexFunc(layout.Release, func(o microdata.Output) bool { return o.Field.Name == c.Key })
 		if i < 0 {
-			return nil, &FinalError{Text: fmt.Sprintf("key: must be drop, pass, hash or a column that is released, got %q", c.Key)}
+			return nil,
+				&FinalError{Text: fmt.Sprintf("key: must be drop, pass, hash or a column that is released, got %q", c.Key)}
 		}
 		p.key, p.output = "", layout.Release[i]
 		if p.output.Column < 0 {
@@ -115,7 +117,8 @@ func (p *policy) apply(dst, src *kgo.Record, b *microdata.Block, row int) {
 	}
 	// One field after the other: a record is large, and a stream makes millions a second.
 	dst.Key, dst.Headers, dst.Timestamp = key, headers, timestamp
-	dst.Attrs, dst.ProducerEpoch, dst.ProducerID, dst.LeaderEpoch, dst.Offset, dst.Context = kgo.RecordAttrs{}, 0, 0, 0, 0, nil
+	dst.Attrs, dst.ProducerEpoch, dst.ProducerID, dst.LeaderEpoch, dst.Offset, dst.Context = kgo.RecordAttrs{}, 0, 0, 0, 0,
+		nil
 }
 
 // tombstone makes dst the released tombstone of src.

@@ -41,7 +41,8 @@ func keyBlock(t *testing.T) (*microdata.Block, *microdata.Layout) {
 		{Name: "number", Type: arrow.BinaryTypes.String},
 		{Name: "union", Type: arrow.DenseUnionOf(nil, nil)},
 		{Name: "day", Type: arrow.FixedWidthTypes.Date32},
-		{Name: "word", Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}},
+		{Name: "word",
+			Type: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}},
 		{Name: "carried", Type: arrow.BinaryTypes.String},
 	}
 	var b microdata.Block
@@ -103,7 +104,9 @@ func TestPolicyOfKeys(t *testing.T) {
 		{"day", none, "2026-01-31", none},
 		{"word", none, "north", none},
 	} {
-		p, err := newPolicy(&SinkConfig{Key: test.word}, layout, func(column int) bool { return column == 3 || column == 4 }, key)
+		p, err := newPolicy(&SinkConfig{Key: test.word}, layout, func(column int) bool {
+			return column == 3 || column == 4
+		}, key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -127,7 +130,8 @@ func TestPolicyOfKeys(t *testing.T) {
 		}
 	}
 	for word, want := range map[string]string{"nowhere": "a column that is released", "carried": "not decoded"} {
-		if _, err := newPolicy(&SinkConfig{Key: word}, layout, nil, key); !Final(err) || !strings.Contains(err.Error(), want) {
+		if _, err := newPolicy(&SinkConfig{Key: word}, layout, nil, key); !Final(err) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", word, err)
 		}
 	}
@@ -152,14 +156,18 @@ func TestPolicyOfHeadersAndTimestamps(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := &kgo.Record{
-			Key: []byte("k"), Value: []byte("v"), Topic: "in", Partition: 3, Offset: 17, ProducerID: 4, LeaderEpoch: 2, Timestamp: at, Context: t.Context(),
-			Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("x")}}, Attrs: kgo.NewRecordAttrs(kgo.RecordAttrsOpts{Transactional: true}),
+			Key: []byte("k"), Value: []byte("v"), Topic: "in", Partition: 3, Offset: 17, ProducerID: 4, LeaderEpoch: 2,
+			Timestamp: at, Context: t.Context(),
+			Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("x")}},
+			Attrs:   kgo.NewRecordAttrs(kgo.RecordAttrsOpts{Transactional: true}),
 		}
 		p.apply(m, m, nil, 0)
-		if m.Key != nil || (len(m.Headers) > 0) != test.headers || m.Timestamp.Equal(at) != test.timestamp || !test.timestamp && !m.Timestamp.IsZero() {
+		if m.Key != nil || (len(m.Headers) > 0) != test.headers || m.Timestamp.Equal(at) != test.timestamp ||
+			!test.timestamp && !m.Timestamp.IsZero() {
 			t.Errorf("%+v: %+v", test.config, m)
 		}
-		if m.Topic != "in" || m.Partition != 3 || m.Offset != 0 || m.ProducerID != 0 || m.Context != nil || m.Attrs.IsTransactional() {
+		if m.Topic != "in" || m.Partition != 3 || m.Offset != 0 || m.ProducerID != 0 || m.Context != nil ||
+			m.Attrs.IsTransactional() {
 			t.Errorf("%+v: left over: %+v", test.config, m)
 		}
 	}
@@ -197,7 +205,8 @@ func TestPolicyOfTombstones(t *testing.T) {
 		t.Errorf("released %+v", m)
 	}
 	other := &kgo.Record{Key: []byte("other"), Value: []byte("v"), Topic: "to", Partition: 2}
-	if p.tombstone(other, r.Tombstones()[1]); string(other.Key) != "k4" || other.Value != nil || other.Topic != "to" || other.Partition != 2 || string(r.Tombstones()[1].Key) != "k4" {
+	if p.tombstone(other, r.Tombstones()[1]); string(other.Key) != "k4" || other.Value != nil || other.Topic != "to" ||
+		other.Partition != 2 || string(r.Tombstones()[1].Key) != "k4" {
 		t.Errorf("released into a reused record %+v", other)
 	}
 }

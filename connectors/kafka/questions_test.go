@@ -40,13 +40,15 @@ func TestTopicsThatBrokersRefuse(t *testing.T) {
 		c := newCluster(t, kfake.SeedTopics(2, "a", "b", "c"))
 		admin := kadm.NewClient(newClient(t, c))
 		c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "b", Err: test.err, Count: -1})
-		if _, err := describe(hurried(t), admin, zerolog.Nop(), []string{"c", "b", "a"}); !Final(err) || !strings.HasPrefix(err.Error(), test.want) {
+		if _, err := describe(hurried(t), admin, zerolog.Nop(), []string{"c", "b", "a"}); !Final(err) ||
+			!strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %s", test.err, err, test.want)
 		}
 	}
 	// If the unauthorised topic cannot be determined, the error names none.
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
-	err := hidden(limited(t), kadm.NewClient(newClient(t, c)), []string{"a"}, fmt.Errorf("within: %w", kerr.TopicAuthorizationFailed))
+	err := hidden(limited(t), kadm.NewClient(newClient(t, c)), []string{"a"},
+		fmt.Errorf("within: %w", kerr.TopicAuthorizationFailed))
 	if !Final(err) || !strings.HasPrefix(err.Error(), "asking for topics: the user may not Describe the topic; ") {
 		t.Errorf("hidden: %v", err)
 	}
@@ -62,17 +64,20 @@ func TestStateTopicIsNotCreated(t *testing.T) {
 		err  error
 		want string // "": the error is returned unchanged
 	}{
-		{kerr.TopicAuthorizationFailed, mayNot}, {kerr.ClusterAuthorizationFailed, mayNot}, {kerr.PolicyViolation, refuse}, {kerr.InvalidReplicationFactor, refuse},
+		{kerr.TopicAuthorizationFailed, mayNot}, {kerr.ClusterAuthorizationFailed, mayNot}, {kerr.PolicyViolation, refuse},
+		{kerr.InvalidReplicationFactor, refuse},
 		{kerr.NotController, ""}, {io.EOF, ""},
 	} {
 		for _, err := range []error{test.err, fmt.Errorf("within: %w", test.err)} {
 			got := uncreated(err, "s", 4)
-			if test.want == "" && got != err || test.want != "" && (!Final(got) || got.Error() != test.want || !errors.Is(got, test.err)) {
+			if test.want == "" && got != err || test.want != "" &&
+				(!Final(got) || got.Error() != test.want || !errors.Is(got, test.err)) {
 				t.Errorf("%v: %v, want %s", err, got, test.want)
 			}
 		}
 	}
-	if err := errors.Join(uncreated(kerr.TopicAlreadyExists, "s", 4), uncreated(fmt.Errorf("within: %w", kerr.TopicAlreadyExists), "s", 4), uncreated(nil, "s", 4)); err != nil {
+	if err := errors.Join(uncreated(kerr.TopicAlreadyExists, "s", 4),
+		uncreated(fmt.Errorf("within: %w", kerr.TopicAlreadyExists), "s", 4), uncreated(nil, "s", 4)); err != nil {
 		t.Errorf("it is there: %v", err)
 	}
 }
@@ -86,20 +91,25 @@ func TestStateTopicIsMadeOnce(t *testing.T) {
 		creates int64
 		want    string // "": the topic exists
 	}{
-		"made":                   {nil, 1, ""},
-		"made and not yet known": {[]*kerr.Error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicOrPartition, kerr.UnknownTopicOrPartition}, 1, ""},
-		"made and hidden":        {[]*kerr.Error{kerr.TopicAuthorizationFailed, kerr.TopicAuthorizationFailed}, 1, `preparing the state topic "s": the user may not Describe topic "s"`},
-		"refused":                {[]*kerr.Error{kerr.InvalidTopicException}, 0, `preparing the state topic "s": the brokers do not take this as a topic's name`},
+		"made": {nil, 1, ""},
+		"made and not yet known": {
+			[]*kerr.Error{kerr.UnknownTopicOrPartition, kerr.UnknownTopicOrPartition, kerr.UnknownTopicOrPartition}, 1, ""},
+		"made and hidden": {[]*kerr.Error{kerr.TopicAuthorizationFailed, kerr.TopicAuthorizationFailed}, 1,
+			`preparing the state topic "s": the user may not Describe topic "s"`},
+		"refused": {[]*kerr.Error{kerr.InvalidTopicException}, 0,
+			`preparing the state topic "s": the brokers do not take this as a topic's name`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t)
-			creates := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
-				if asked := r.(*kmsg.CreateTopicsRequest).Topics; len(asked) != 1 || asked[0].Topic != "s" || asked[0].NumPartitions != 2 || asked[0].ReplicationFactor != -1 {
-					t.Errorf("to be made are %+v, want s of 2 partitions, with as many copies as the brokers make by default", asked)
-				}
-				return true
-			}})
+			creates := c.Fault(
+				kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Observe: true, Count: -1, When: func(r kmsg.Request) bool {
+					if asked := r.(*kmsg.CreateTopicsRequest).Topics; len(asked) != 1 || asked[0].Topic != "s" ||
+						asked[0].NumPartitions != 2 || asked[0].ReplicationFactor != -1 {
+						t.Errorf("to be made are %+v, want s of 2 partitions, with as many copies as the brokers make by default", asked)
+					}
+					return true
+				}})
 			for _, err := range test.answers {
 				c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Topic: "s", Err: err, When: asksFor("s")})
 			}
@@ -126,7 +136,8 @@ func TestSettingsOfTheStateTopicAreHidden(t *testing.T) {
 	for _, test := range []struct {
 		err    *kerr.Error // nil: the question is answered
 		warned bool
-	}{{nil, false}, {kerr.TopicAuthorizationFailed, true}, {kerr.ClusterAuthorizationFailed, true}, {kerr.PolicyViolation, false}} {
+	}{{nil, false}, {kerr.TopicAuthorizationFailed, true}, {kerr.ClusterAuthorizationFailed, true},
+		{kerr.PolicyViolation, false}} {
 		var log bytes.Buffer
 		fault := new(kfake.FaultHandle)
 		if test.err != nil {
@@ -141,7 +152,8 @@ func TestSettingsOfTheStateTopicAreHidden(t *testing.T) {
 		}
 		want := ""
 		if test.warned {
-			want = `{"level":"warn","topic":"s","message":"the user may not DescribeConfigs of the state topic, so that it is not known to be compacted"}` + "\n"
+			want =
+				`{"level":"warn","topic":"s","message":"the user may not DescribeConfigs of the state topic, so that it is not known to be compacted"}` + "\n"
 		}
 		if log.String() != want {
 			t.Errorf("%v: logged is %s", test.err, &log)
@@ -164,17 +176,37 @@ func TestStreamIsNotOpened(t *testing.T) {
 		fault  kfake.Fault
 		want   string // "": the stream opens
 	}{
-		"nothing":                  {},
-		"no brokers":               {change: func(c *StreamConfig) { c.Source.Brokers = nil }, want: "brokers: "},
-		"no source":                {change: func(c *StreamConfig) { c.Source.Topics = []string{"gone"} }, want: `the topic "gone" does not exist`},
-		"no sink":                  {change: func(c *StreamConfig) { c.Sink.Topic = "gone" }, want: `the topic "gone" does not exist`},
-		"another cluster":          {change: func(c *StreamConfig) { c.Sink.Connection = connection(newCluster(t, kfake.ClusterID("two"))) }, want: "source and sink are topics of two clusters"},
-		"no state":                 {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.TopicAuthorizationFailed}, want: `the state topic "g-state" is needed`},
-		"no ends":                  {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(1, -1)}, want: "asking for the offsets to end at: the user may not Describe"},
-		"no ends, without until":   {change: func(c *StreamConfig) { c.Source.Until = "" }, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(1, -1)}},
-		"no starts":                {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(0, -2)}, want: "asking for the offsets to start at: the user may not Describe"},
-		"no starts, without until": {change: func(c *StreamConfig) { c.Source.Until = "" }, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(0, -2)}},
-		"no group":                 {fault: kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed}, want: `asking for the offsets of the consumer group "g": the user may not Describe consumer group "g"`},
+		"nothing":    {},
+		"no brokers": {change: func(c *StreamConfig) { c.Source.Brokers = nil }, want: "brokers: "},
+		"no source": {change: func(c *StreamConfig) {
+			c.Source.Topics = []string{"gone"}
+		}, want: `the topic "gone" does not exist`},
+		"no sink": {change: func(c *StreamConfig) {
+			c.Sink.Topic = "gone"
+		}, want: `the topic "gone" does not exist`},
+		"another cluster": {change: func(c *StreamConfig) {
+			c.Sink.Connection = connection(newCluster(t, kfake.ClusterID("two")))
+		}, want: "source and sink are topics of two clusters"},
+		"no state": {
+			fault: kfake.Fault{Keys: []kmsg.Key{kmsg.CreateTopics}, Err: kerr.TopicAuthorizationFailed},
+			want:  `the state topic "g-state" is needed`},
+		"no ends": {
+			fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(1, -1)},
+			want:  "asking for the offsets to end at: the user may not Describe"},
+		"no ends, without until": {change: func(c *StreamConfig) {
+			c.Source.Until = ""
+		}, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed,
+			When: listOffsets(1, -1)}},
+		"no starts": {
+			fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, When: listOffsets(0, -2)},
+			want:  "asking for the offsets to start at: the user may not Describe"},
+		"no starts, without until": {change: func(c *StreamConfig) {
+			c.Source.Until = ""
+		}, fault: kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed,
+			When: listOffsets(0, -2)}},
+		"no group": {
+			fault: kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed},
+			want:  `asking for the offsets of the consumer group "g": the user may not Describe consumer group "g"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -188,7 +220,8 @@ func TestStreamIsNotOpened(t *testing.T) {
 				c.Fault(test.fault)
 			}
 			s, err := OpenStream(limited(t), config)
-			if (err == nil) != (test.want == "") || err != nil && (!Final(err) || !strings.HasPrefix(err.Error(), test.want)) || err == nil && s == nil {
+			if (err == nil) != (test.want == "") || err != nil && (!Final(err) || !strings.HasPrefix(err.Error(), test.want)) ||
+				err == nil && s == nil {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})
@@ -324,30 +357,37 @@ func TestOffsetsOfEveryPartition(t *testing.T) {
 		want    string               // "": the offsets are returned
 	}{
 		{[]kadm.ListedOffsets{answer(nil, nil)}, ""},
-		{[]kadm.ListedOffsets{answer(nil, kerr.OffsetNotAvailable), answer(kerr.NotLeaderForPartition, nil), answer(nil, nil)}, ""},
+		{
+			[]kadm.ListedOffsets{answer(nil, kerr.OffsetNotAvailable), answer(kerr.NotLeaderForPartition, nil),
+				answer(nil, nil)}, ""},
 		{[]kadm.ListedOffsets{answer(nil, kerr.TopicAuthorizationFailed)}, what + `: the user may not Describe topic "in"; `},
-		{[]kadm.ListedOffsets{answer(kerr.UnknownTopicOrPartition, nil)}, what + `: the topic "in" does not exist, or lacks the partition`},
+		{[]kadm.ListedOffsets{answer(kerr.UnknownTopicOrPartition, nil)},
+			what + `: the topic "in" does not exist, or lacks the partition`},
 	} {
 		calls := 0
-		got, err := offsets(limited(t), zerolog.Nop(), what, []string{"in", "too"}, func(_ context.Context, topics ...string) (kadm.ListedOffsets, error) {
-			calls++
-			if len(topics) != 2 {
-				t.Errorf("asked for %v", topics)
-			}
-			return test.answers[min(calls, len(test.answers))-1], nil
-		})
+		got,
+			err := offsets(limited(t), zerolog.Nop(), what, []string{"in", "too"},
+			func(_ context.Context, topics ...string) (kadm.ListedOffsets, error) {
+				calls++
+				if len(topics) != 2 {
+					t.Errorf("asked for %v", topics)
+				}
+				return test.answers[min(calls, len(test.answers))-1], nil
+			})
 		switch {
 		case test.want != "":
 			if !Final(err) || !strings.HasPrefix(err.Error(), test.want) {
 				t.Errorf("%v, want %s", err, test.want)
 			}
-		case err != nil || calls != len(test.answers) || !maps.Equal(got, map[Partition]int64{in0: 10, in1: 11, {Topic: "too", Number: 7}: 3}):
+		case err != nil || calls != len(test.answers) ||
+			!maps.Equal(got, map[Partition]int64{in0: 10, in1: 11, {Topic: "too", Number: 7}: 3}):
 			t.Errorf("after %d questions: %v, %v", calls, got, err)
 		}
 	}
-	if _, err := offsets(limited(t), zerolog.Nop(), what, nil, func(context.Context, ...string) (kadm.ListedOffsets, error) {
-		return nil, fmt.Errorf("within: %w", kerr.TopicAuthorizationFailed)
-	}); !Final(err) || !strings.HasPrefix(err.Error(), what+": the user may not Describe the topic; ") {
+	if _, err := offsets(limited(t), zerolog.Nop(), what, nil,
+		func(context.Context, ...string) (kadm.ListedOffsets, error) {
+			return nil, fmt.Errorf("within: %w", kerr.TopicAuthorizationFailed)
+		}); !Final(err) || !strings.HasPrefix(err.Error(), what+": the user may not Describe the topic; ") {
 		t.Errorf("refused as a whole: %v", err)
 	}
 }
@@ -360,7 +400,8 @@ func TestEndIsNotFound(t *testing.T) {
 	s := asking(t, c)
 	s.ends = map[Partition]int64{in0: 4}
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
-	if raw, err := s.Next(limited(t)); raw != nil || !Final(err) || !strings.HasPrefix(err.Error(), "asking for the group's offsets: ") {
+	if raw, err := s.Next(limited(t)); raw != nil || !Final(err) ||
+		!strings.HasPrefix(err.Error(), "asking for the group's offsets: ") {
 		t.Errorf("the group may not be asked: %v, %v", raw, err)
 	}
 	fault.Remove()
@@ -368,7 +409,8 @@ func TestEndIsNotFound(t *testing.T) {
 		t.Errorf("nothing has come: %v, %v", raw, err)
 	}
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-	if raw, err := s.Next(limited(t)); raw != nil || !Final(err) || !strings.HasPrefix(err.Error(), "reading the end of in/0: ") {
+	if raw, err := s.Next(limited(t)); raw != nil || !Final(err) ||
+		!strings.HasPrefix(err.Error(), "reading the end of in/0: ") {
 		t.Errorf("the partition may not be read: %v, %v", raw, err)
 	}
 }
@@ -377,7 +419,8 @@ func TestEndIsNotFound(t *testing.T) {
 // repeated for the time of the patience. The end offset itself does not change.
 func TestTailIsRefused(t *testing.T) {
 	t.Parallel()
-	const refused, silent = "reading the end of in/0: the user may not %s topic \"in\"; ", "reading the end of in/0: no broker has answered for 300ms"
+	const refused, silent = "reading the end of in/0: the user may not %s topic \"in\"; ",
+		"reading the end of in/0: no broker has answered for 300ms"
 	for name, test := range map[string]struct {
 		p    Partition
 		key  kmsg.Key
@@ -385,12 +428,18 @@ func TestTailIsRefused(t *testing.T) {
 		top  bool
 		want string
 	}{
-		"the topic":                     {in0, kmsg.Metadata, kerr.TopicAuthorizationFailed, false, fmt.Sprintf(refused, "Describe")},
-		"the topic, for a while":        {in0, kmsg.Metadata, kerr.LeaderNotAvailable, false, silent + ": reading the end of in/0: LEADER_NOT_AVAILABLE"},
-		"no such partition":             {in1, 0, nil, false, "reading the end of in/1: no broker has answered for 300ms: LEADER_NOT_AVAILABLE"},
-		"its records":                   {in0, kmsg.Fetch, kerr.TopicAuthorizationFailed, false, fmt.Sprintf(refused, "Read")},
-		"its records, for a while":      {in0, kmsg.Fetch, kerr.NotLeaderForPartition, false, silent + ": reading the end of in/0: NOT_LEADER_FOR_PARTITION"},
-		"the whole answer, for a while": {in0, kmsg.Fetch, kerr.FetchSessionIDNotFound, true, silent + ": FETCH_SESSION_ID_NOT_FOUND"},
+		"the topic": {in0, kmsg.Metadata, kerr.TopicAuthorizationFailed, false,
+			fmt.Sprintf(refused, "Describe")},
+		"the topic, for a while": {in0, kmsg.Metadata, kerr.LeaderNotAvailable, false,
+			silent + ": reading the end of in/0: LEADER_NOT_AVAILABLE"},
+		"no such partition": {
+			in1, 0, nil, false, "reading the end of in/1: no broker has answered for 300ms: LEADER_NOT_AVAILABLE"},
+		"its records": {in0, kmsg.Fetch, kerr.TopicAuthorizationFailed, false,
+			fmt.Sprintf(refused, "Read")},
+		"its records, for a while": {in0, kmsg.Fetch, kerr.NotLeaderForPartition, false,
+			silent + ": reading the end of in/0: NOT_LEADER_FOR_PARTITION"},
+		"the whole answer, for a while": {in0, kmsg.Fetch, kerr.FetchSessionIDNotFound, true,
+			silent + ": FETCH_SESSION_ID_NOT_FOUND"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -412,7 +461,8 @@ func TestTailIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Close()
-	if at, err := (tails{s.client, kadm.NewClient(s.client), zerolog.Nop()}).beyond(hurried(t), in0, 2, 5); at != 2 || !errors.Is(err, errImpatient) {
+	if at, err := (tails{s.client, kadm.NewClient(s.client), zerolog.Nop()}).beyond(hurried(t), in0, 2, 5); at != 2 ||
+		!errors.Is(err, errImpatient) {
 		t.Errorf("no broker is reachable: to %d, %v", at, err)
 	}
 }
@@ -433,7 +483,8 @@ func TestWaitsThatAreBrokenOff(t *testing.T) {
 		is   error
 	}{
 		{cancelled, nil, "asking: stopped", stopped}, {cancelled, last, "asking: stopped", stopped},
-		{late, nil, "asking: context deadline exceeded", context.DeadlineExceeded}, {late, last, "asking: context deadline exceeded; before that: refused", context.DeadlineExceeded},
+		{late, nil, "asking: context deadline exceeded", context.DeadlineExceeded},
+		{late, last, "asking: context deadline exceeded; before that: refused", context.DeadlineExceeded},
 	} {
 		if err := interrupted(c.ctx, "asking", c.last); err.Error() != c.want || !errors.Is(err, c.is) {
 			t.Errorf("%v, want %s", err, c.want)
@@ -467,7 +518,8 @@ func TestQuestionsAreRepeated(t *testing.T) {
 				}
 				return test.err
 			})
-			if lines := strings.Count(log.String(), `"message":"asking is interrupted; it is tried again"`); err != nil || calls != 4 || lines != test.lines {
+			if lines := strings.Count(log.String(), `"message":"asking is interrupted; it is tried again"`); err != nil ||
+				calls != 4 || lines != test.lines {
 				t.Errorf("%v: %v after %d calls, %d lines of log, want %d", test.err, err, calls, lines, test.lines)
 			}
 			if test.lines > 0 && !strings.Contains(log.String(), `"error":"EOF","try":1`) {
@@ -494,7 +546,8 @@ func TestTopicsAreLearntOnce(t *testing.T) {
 	}
 	// A topic whose metadata cannot be read is asked for again.
 	for want := int64(3); want < 5; want++ {
-		if err := box.introduce(limited(t), "out", "missing"); err != nil || ended.n.Load() != want || box.hasLearnt("missing") || box.strange.Load() {
+		if err := box.introduce(limited(t), "out", "missing"); err != nil || ended.n.Load() != want ||
+			box.hasLearnt("missing") || box.strange.Load() {
 			t.Errorf("with a missing topic: %d records, %v, strange %v", ended.n.Load(), err, box.strange.Load())
 		}
 	}

@@ -62,7 +62,8 @@ func TestErrorsOfAPoll(t *testing.T) {
 		log  int   // number of lines
 	}{
 		{nil, nil, 0},
-		{[]error{within(context.DeadlineExceeded), context.DeadlineExceeded, within(context.Canceled), context.Canceled}, nil, 0},
+		{[]error{within(context.DeadlineExceeded), context.DeadlineExceeded, within(context.Canceled), context.Canceled}, nil,
+			0},
 		{[]error{passing, context.Canceled, passing}, nil, 2},
 		{[]error{passing, within(kerr.TopicAuthorizationFailed)}, kerr.TopicAuthorizationFailed, 1},
 		{[]error{context.DeadlineExceeded, within(kgo.ErrClientClosed)}, kgo.ErrClientClosed, 0},
@@ -94,7 +95,9 @@ func TestBlocksOfASource(t *testing.T) {
 	fill(t, cl, "many", 1, 0, 3)
 	var long []*kgo.Record
 	for range 13 {
-		long = append(long, &kgo.Record{Topic: "long", Value: []byte(`{"wage":1,"region":"` + strings.Repeat("x", 1<<18-22) + `"}`)}) // 256 KiB each
+		// 256 KiB each
+		long = append(long,
+			&kgo.Record{Topic: "long", Value: []byte(`{"wage":1,"region":"` + strings.Repeat("x", 1<<18-22) + `"}`)})
 	}
 	if err := cl.ProduceSync(t.Context(), long...).FirstErr(); err != nil {
 		t.Fatal(err)
@@ -200,14 +203,17 @@ func TestSettingsOfAPass(t *testing.T) {
 	}
 	defer r.Close()
 	for _, want := range []struct{ option, value any }{
-		{kgo.FetchIsolationLevel, int8(1)}, {kgo.KeepControlRecords, true}, {kgo.FetchMaxPartitionBytes, int32(4 << 20)}, {kgo.FetchMaxWait, 250 * time.Millisecond},
-		{kgo.ConsumeResetOffset, kgo.NoResetOffset()}, {kgo.ClientID, "sdlfilter"}, {kgo.RequestRetries, int64(1<<31 - 1)}, {kgo.DisableClientMetrics, true},
+		{kgo.FetchIsolationLevel, int8(1)}, {kgo.KeepControlRecords, true}, {kgo.FetchMaxPartitionBytes, int32(4 << 20)},
+		{kgo.FetchMaxWait, 250 * time.Millisecond},
+		{kgo.ConsumeResetOffset, kgo.NoResetOffset()}, {kgo.ClientID, "sdlfilter"}, {kgo.RequestRetries, int64(1<<31 - 1)},
+		{kgo.DisableClientMetrics, true},
 	} {
 		if got := r.(*reader).client.OptValue(want.option); fmt.Sprint(got) != fmt.Sprint(want.value) {
 			t.Errorf("%v, want %v", got, want.value)
 		}
 	}
-	for number, want := range map[int]string{streamNumber("in", 1): "in/1", streamNumber("in", 7): "partition 7", streamNumber("x", 65535): "partition 65535", 0: "partition 0"} {
+	for number, want := range map[int]string{streamNumber("in", 1): "in/1", streamNumber("in", 7): "partition 7",
+		streamNumber("x", 65535): "partition 65535", 0: "partition 0"} {
 		if got := s.streamName(number); got != want {
 			t.Errorf("%d is called %s, want %s", number, got, want)
 		}

@@ -88,9 +88,10 @@ type refusals struct {
 	clock  ownClock
 }
 
-// ownClock is whether this machine's clock tells what the brokers refuse by theirs. At first it does not: with a clock that is some
-// hours slow all records would be left out. It is believed when the brokers have refused enough messages, each alone in its batch, and
-// taken none that it would refuse; as long as nobody sets it; and from time to time it must prove itself anew, more and more seldom.
+// ownClock is whether this machine's clock tells what the brokers refuse by theirs. At first it does not: with a clock
+// that is some hours slow all records would be left out. It is believed when the brokers have refused enough messages,
+// each alone in its batch, and taken none that it would refuse; as long as nobody sets it; and from time to time it
+// must prove itself anew, more and more seldom.
 type ownClock struct {
 	believed time.Time   // since; zero: it is not
 	alone    int         // messages that were refused alone for their timestamps
@@ -111,7 +112,8 @@ func (c *ownClock) tells(now time.Time) bool {
 	if c.believed.IsZero() {
 		return false
 	}
-	passed, shown := now.Sub(c.believed), now.Round(0).Sub(c.believed.Round(0)) // by the monotonic clock, and by that of the calendar
+	// by the monotonic clock, and by that of the calendar
+	passed, shown := now.Sub(c.believed), now.Round(0).Sub(c.believed.Round(0))
 	if drift := shown - passed; drift > jump || drift < -jump {
 		c.believed, c.alone, c.proof = time.Time{}, 0, 0
 		return false
@@ -151,7 +153,8 @@ func (f *refusals) anew() *refusals {
 		out: map[Partition]map[int64]string{}, narrow: map[Partition][]*narrowing{}, last: map[Partition]*narrowing{}}
 	if f.out != nil {
 		g.out, g.narrow, g.tries = f.out, f.narrow, f.tries
-		g.clock.believed, g.clock.alone, g.clock.told, g.clock.proof = f.clock.believed, f.clock.alone, f.clock.told, f.clock.proof
+		g.clock.believed, g.clock.alone, g.clock.told, g.clock.proof = f.clock.believed, f.clock.alone, f.clock.told,
+			f.clock.proof
 		g.clock.taken.Store(f.clock.taken.Load())
 	}
 	return g
@@ -259,7 +262,10 @@ func (f *refusals) learn() ([]string, error) {
 	clear(f.heard)
 	clear(f.topics)
 	if f.tries++; f.tries > maxRefusedTries {
-		return nil, &FinalError{Text: fmt.Sprintf("the sink's topic refuses records, and %d tries have not found all of them; with the right DescribeConfigs on the topic its limits are known before: %s; %s", maxRefusedTries, tooLarge, badTime)}
+		return nil,
+			&FinalError{
+				Text: fmt.Sprintf(
+					"the sink's topic refuses records, and %d tries have not found all of them; with the right DescribeConfigs on the topic its limits are known before: %s; %s", maxRefusedTries, tooLarge, badTime)}
 	}
 	return topics, nil
 }
@@ -293,7 +299,8 @@ func (f *refusals) learnOf(heard map[fromPlace]string) error {
 		if of.in != nil {
 			group = min(group, of.in.group)
 		}
-		f.narrow[of.Partition] = append(f.narrow[of.Partition], &narrowing{from: slices.Min(offsets), to: slices.Max(offsets), group: max(1, group/narrowBy)})
+		f.narrow[of.Partition] = append(f.narrow[of.Partition],
+			&narrowing{from: slices.Min(offsets), to: slices.Max(offsets), group: max(1, group/narrowBy)})
 	}
 	return nil
 }

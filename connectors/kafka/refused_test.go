@@ -32,7 +32,8 @@ type choosy struct {
 func (c choosy) try(f *refusals, n int) bool {
 	r, messages := &raw{scope: "in"}, []*kgo.Record(nil)
 	for i := range n {
-		messages, r.offsets = append(messages, &kgo.Record{Topic: "out", Partition: 3, Context: &origin{raw: r}}), append(r.offsets, int64(i))
+		messages, r.offsets = append(messages, &kgo.Record{Topic: "out", Partition: 3, Context: &origin{raw: r}}),
+			append(r.offsets, int64(i))
 	}
 	r.messages = messages
 	taken, left := true, c.open
@@ -134,10 +135,12 @@ func TestRefusedTogether(t *testing.T) {
 		}
 		return m
 	}
-	if f.hear(of("a", 1, false), kerr.TopicAuthorizationFailed) || f.hear(&kgo.Record{Topic: "out"}, kerr.InvalidTimestamp) {
+	if f.hear(of("a", 1, false), kerr.TopicAuthorizationFailed) ||
+		f.hear(&kgo.Record{Topic: "out"}, kerr.InvalidTimestamp) {
 		t.Error("heard what is not refused")
 	}
-	if !f.hear(of("a", 7, false), kerr.RecordListTooLarge) || !f.hear(of("b", 9, false), fmt.Errorf("%w (bytes)", kerr.MessageTooLarge)) {
+	if !f.hear(of("a", 7, false), kerr.RecordListTooLarge) ||
+		!f.hear(of("b", 9, false), fmt.Errorf("%w (bytes)", kerr.MessageTooLarge)) {
 		t.Error("not heard")
 	}
 	topics, err := f.learn()
@@ -175,12 +178,19 @@ func TestLimitsOfTopics(t *testing.T) {
 		want     topicLimits
 	}{
 		"size": {[][2]string{{"max.message.bytes", "2000"}}, topicLimits{bytes: 2000}},
-		"as by default": {[][2]string{{"message.timestamp.type", "CreateTime"}, {"message.timestamp.before.max.ms", none}, {"message.timestamp.after.max.ms", "3600000"}},
+		"as by default": {
+			[][2]string{{"message.timestamp.type", "CreateTime"}, {"message.timestamp.before.max.ms", none},
+				{"message.timestamp.after.max.ms", "3600000"}},
 			topicLimits{new: time.Hour}},
-		"old brokers": {[][2]string{{"message.timestamp.difference.max.ms", "5000"}, {"message.timestamp.type", "CreateTime"}}, topicLimits{old: 5 * time.Second, new: 5 * time.Second}},
-		"the nearer": {[][2]string{{"message.timestamp.type", "CreateTime"}, {"message.timestamp.before.max.ms", "1000"}, {"message.timestamp.difference.max.ms", "5000"}},
+		"old brokers": {
+			[][2]string{{"message.timestamp.difference.max.ms", "5000"}, {"message.timestamp.type", "CreateTime"}},
+			topicLimits{old: 5 * time.Second, new: 5 * time.Second}},
+		"the nearer": {
+			[][2]string{{"message.timestamp.type", "CreateTime"}, {"message.timestamp.before.max.ms", "1000"},
+				{"message.timestamp.difference.max.ms", "5000"}},
 			topicLimits{old: time.Second, new: 5 * time.Second}},
-		"the broker's clock": {[][2]string{{"message.timestamp.type", "LogAppendTime"}, {"message.timestamp.after.max.ms", "1"}}, topicLimits{}},
+		"the broker's clock": {
+			[][2]string{{"message.timestamp.type", "LogAppendTime"}, {"message.timestamp.after.max.ms", "1"}}, topicLimits{}},
 	} {
 		c2 := newCluster(t, kfake.SeedTopics(1, "out"))
 		configured(c2, func(string) ([][2]string, error) { return c.settings, nil })
@@ -191,8 +201,9 @@ func TestLimitsOfTopics(t *testing.T) {
 	now := time.UnixMilli(1e12)
 	l := topicLimits{bytes: 200, old: time.Minute, new: time.Hour}
 	for at, want := range map[time.Time]string{
-		now: "", now.Add(-time.Minute): "", now.Add(-time.Minute - 1): badTime, now.Add(time.Hour): "", now.Add(time.Hour + 1): badTime,
-		time.UnixMilli(-1): "", {}: "", time.UnixMilli(0): badTime,
+		now: "", now.Add(-time.Minute): "", now.Add(-time.Minute - 1): badTime, now.Add(time.Hour): "",
+		now.Add(time.Hour + 1): badTime,
+		time.UnixMilli(-1):     "", {}: "", time.UnixMilli(0): badTime,
 	} {
 		if got := l.refuses(&kgo.Record{Timestamp: at}, nil, now); got != want {
 			t.Errorf("%v: %q, want %q", at, got, want)
@@ -272,10 +283,12 @@ func TestReleaseOfFilesLeavesOutWhatIsTooLarge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(made.Write(limited(t), e), made.Finish(limited(t))); (err != nil) != stop || stop && !strings.Contains(err.Error(), "larger than the topic takes") {
+		if err := errors.Join(made.Write(limited(t), e), made.Finish(limited(t))); (err != nil) != stop || stop &&
+			!strings.Contains(err.Error(), "larger than the topic takes") {
 			t.Errorf("stop %v: %v", stop, err)
 		}
-		if !stop && (len(b.Rejects) != 1 || b.Place(b.Rejects[0].Row) != 100 || b.Rejects[0].Reason != tooLarge || b.Kept() != 101) {
+		if !stop &&
+			(len(b.Rejects) != 1 || b.Place(b.Rejects[0].Row) != 100 || b.Rejects[0].Reason != tooLarge || b.Kept() != 101) {
 			t.Errorf("rejected %v", b.Rejects)
 		}
 		if stop && len(b.Rejects) > 0 {
@@ -284,17 +297,19 @@ func TestReleaseOfFilesLeavesOutWhatIsTooLarge(t *testing.T) {
 	}
 }
 
-// set returns a moment at which the clock was set forward by d since it was read before: by the monotonic clock it is the same.
+// set returns a moment at which the clock was set forward by d since it was read before: by the monotonic clock it is
+// the same.
 func set(at time.Time, d time.Duration) time.Time {
 	*(*uint64)(unsafe.Pointer(&at)) += uint64(d/time.Second) << 30 // the seconds of the calendar (see the type)
 	return at
 }
 
-// The machine's clock is believed once brokers have refused enough messages alone and taken none that it would refuse, until it is
-// set or has to prove itself anew.
+// The machine's clock is believed once brokers have refused enough messages alone and taken none that it would refuse,
+// until it is set or has to prove itself anew.
 func TestOwnClock(t *testing.T) {
 	now := time.Now()
-	if jumped := set(now, time.Hour); jumped.Sub(now) != 0 || jumped.Round(0).Sub(now.Round(0)) != time.Hour || set(now, -time.Hour).Round(0).Sub(now.Round(0)) != -time.Hour {
+	if jumped := set(now, time.Hour); jumped.Sub(now) != 0 || jumped.Round(0).Sub(now.Round(0)) != time.Hour ||
+		set(now, -time.Hour).Round(0).Sub(now.Round(0)) != -time.Hour {
 		t.Fatal("the test does not set the clock")
 	}
 	proven := func() *ownClock {
@@ -307,7 +322,8 @@ func TestOwnClock(t *testing.T) {
 		}
 		return c
 	}
-	for by, want := range map[time.Duration]bool{0: true, time.Minute: true, -time.Minute: true, time.Minute + time.Second: false, -time.Minute - time.Second: false, 72 * time.Hour: false, -5 * time.Hour: false} {
+	for by, want := range map[time.Duration]bool{0: true, time.Minute: true, -time.Minute: true,
+		time.Minute + time.Second: false, -time.Minute - time.Second: false, 72 * time.Hour: false, -5 * time.Hour: false} {
 		c := proven()
 		later := set(now.Add(10*time.Hour), by)
 		for range 2 {

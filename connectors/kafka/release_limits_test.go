@@ -25,8 +25,10 @@ func TestSettingsOfARelease(t *testing.T) {
 	config.Abilities().SetPipeline("nightly")
 	client := newRelease(t, config, 1).sink.(*sink).client
 	for _, want := range []struct{ option, value any }{
-		{kgo.TransactionalID, "sdlfilter-out-nightly"}, {kgo.TransactionTimeout, 15 * time.Minute}, {kgo.ProducerLinger, 5 * time.Millisecond},
-		{kgo.MaxBufferedRecords, int64(200_000)}, {kgo.MaxBufferedBytes, int64(64 << 20)}, {kgo.ProducerBatchCompression, []kgo.CompressionCodec{kgo.NoCompression()}},
+		{kgo.TransactionalID, "sdlfilter-out-nightly"}, {kgo.TransactionTimeout, 15 * time.Minute},
+		{kgo.ProducerLinger, 5 * time.Millisecond},
+		{kgo.MaxBufferedRecords, int64(200_000)}, {kgo.MaxBufferedBytes, int64(64 << 20)},
+		{kgo.ProducerBatchCompression, []kgo.CompressionCodec{kgo.NoCompression()}},
 	} {
 		if got := client.OptValue(want.option); fmt.Sprint(got) != fmt.Sprint(want.value) {
 			t.Errorf("%v, want %v", got, want.value)
@@ -81,7 +83,8 @@ func TestReleaseEndsWithWhatIsLost(t *testing.T) {
 	made := writeHeld(t, c)
 	lost := func() bool { return made.(*sink).failure() != nil }
 	eventually.True(t, "the brokers have refused a record", lost)
-	for what, err := range map[string]error{"write": made.Write(limited(t), []kgo.Record{}), "finish": made.Finish(limited(t)), "commit": made.Commit(), "note": made.Abilities().Note(limited(t), "out", nil)} {
+	for what, err := range map[string]error{"write": made.Write(limited(t), []kgo.Record{}),
+		"finish": made.Finish(limited(t)), "commit": made.Commit(), "note": made.Abilities().Note(limited(t), "out", nil)} {
 		if !Final(err) || !strings.HasPrefix(err.Error(), `writing to out: the user may not Write to topic "out"`) {
 			t.Errorf("%s: %v", what, err)
 		}

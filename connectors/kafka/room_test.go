@@ -33,7 +33,8 @@ func TestRoomOfAnOutbox(t *testing.T) {
 		return client
 	}
 	record := func() *kgo.Record { // 13 bytes
-		return &kgo.Record{Topic: "a", Key: []byte("k"), Value: []byte("val"), Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("1234")}, {Key: "i", Value: []byte("123")}}}
+		return &kgo.Record{Topic: "a", Key: []byte("k"), Value: []byte("val"),
+			Headers: []kgo.RecordHeader{{Key: "h", Value: []byte("1234")}, {Key: "i", Value: []byte("123")}}}
 	}
 	for _, test := range []struct {
 		held, records, bytes int
@@ -56,7 +57,8 @@ func TestRoomOfAnOutbox(t *testing.T) {
 			}
 		})
 	}
-	if box := newOutbox(clientOf(t, kgo.MaxBufferedRecords(7), kgo.MaxBufferedBytes(99))); box.records != 7 || box.bytes != 99 {
+	if box := newOutbox(clientOf(t, kgo.MaxBufferedRecords(7), kgo.MaxBufferedBytes(99))); box.records != 7 ||
+		box.bytes != 99 {
 		t.Errorf("a client of 7 records and 99 bytes: %d and %d", box.records, box.bytes)
 	}
 }
@@ -69,7 +71,8 @@ func TestTopicsThatAreWritten(t *testing.T) {
 		s.sinks.Store(topic, true)
 	}
 	s.notePartitions = map[string]int32{"d": 1, "e": 2}
-	if got, want := slices.Sorted(slices.Values(s.written())), []string{"a", "b", "c", "d", "e", "g-state"}; !slices.Equal(got, want) {
+	if got, want := slices.Sorted(slices.Values(s.written())), []string{"a", "b", "c", "d", "e", "g-state"}; !slices.Equal(
+		got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -78,7 +81,8 @@ func TestTopicsThatAreWritten(t *testing.T) {
 // sink.
 func TestFormatsAreCheckedThemselves(t *testing.T) {
 	wrong := Format{Protobuf: &protobuf.Config{Message: "no name"}}
-	source := &SourceConfig{Connection: Connection{Brokers: []string{"127.0.0.1:9092"}}, Topics: []string{"a"}, Format: wrong}
+	source := &SourceConfig{Connection: Connection{Brokers: []string{"127.0.0.1:9092"}}, Topics: []string{"a"},
+		Format: wrong}
 	sink := &SinkConfig{Connection: source.Connection, Topic: "out", Format: wrong}
 	for name, got := range map[string]string{"source": fmt.Sprint(source.Check()), "sink": fmt.Sprint(sink.Check())} {
 		if !strings.Contains(got, "format.protobuf.message: must be a message type's full name") {
@@ -103,7 +107,8 @@ func TestPeekIsRefused(t *testing.T) {
 func TestLastFieldOfTheClientsLog(t *testing.T) {
 	var out bytes.Buffer
 	newLogger(zerolog.New(&out)).Log(kgo.LogLevelWarn, "said", "a", 1, "b", 2)
-	if got, want := strings.TrimSpace(out.String()), `{"level":"warn","a":"1","b":"2","from":"kafka client","message":"said"}`; got != want {
+	if got, want := strings.TrimSpace(
+		out.String()), `{"level":"warn","a":"1","b":"2","from":"kafka client","message":"said"}`; got != want {
 		t.Errorf("logged is %s, want %s", got, want)
 	}
 }

@@ -81,7 +81,10 @@ type authority struct {
 func newAuthority(t *testing.T) *authority {
 	t.Helper()
 	a := &authority{pool: x509.NewCertPool()}
-	der, key := sign(t, &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour)}, nil, nil)
+	der,
+		key := sign(t,
+		&x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true,
+			KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour)}, nil, nil)
 	var err error
 	if a.cert, err = x509.ParseCertificate(der); err != nil {
 		t.Fatal(err)
@@ -121,8 +124,9 @@ func writePEM(t *testing.T, kind string, der []byte) string {
 func (a *authority) issue(t *testing.T, name string, expires time.Duration) (pair tls.Certificate, cert, key string) {
 	t.Helper()
 	der, private := sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(expires),
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(expires),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}, a.cert, a.key)
 	bytes, err := x509.MarshalECPrivateKey(private)
@@ -144,7 +148,8 @@ func TestTLS(t *testing.T) {
 	_, cert, key := ca.issue(t, "client", time.Hour)
 	_, strangeCert, strangeKey := other.issue(t, "client", time.Hour)
 	plain := &tls.Config{Certificates: []tls.Certificate{server}}
-	mutual := &tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool}
+	mutual := &tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: ca.pool}
 	for _, test := range []struct {
 		name   string
 		server *tls.Config
@@ -153,14 +158,17 @@ func TestTLS(t *testing.T) {
 	}{
 		{"trusted", plain, &TLS{CA: ca.file}, ""},
 		{"server name", plain, &TLS{CA: ca.file, ServerName: "broker"}, ""},
-		{"wrong server name", plain, &TLS{CA: ca.file, ServerName: "elsewhere"}, "the brokers' certificate is for another name"},
+		{"wrong server name", plain, &TLS{CA: ca.file, ServerName: "elsewhere"},
+			"the brokers' certificate is for another name"},
 		{"unknown authority", plain, &TLS{CA: other.file}, "signed by an authority that is not trusted; name it in tls.ca"},
 		{"system's authorities", plain, &TLS{}, "signed by an authority that is not trusted"},
-		{"expired", &tls.Config{Certificates: []tls.Certificate{expired}}, &TLS{CA: ca.file}, "the brokers' certificate is not valid"},
+		{"expired", &tls.Config{Certificates: []tls.Certificate{expired}}, &TLS{CA: ca.file},
+			"the brokers' certificate is not valid"},
 		{"no TLS here", plain, nil, "brokers close the connection at once: is tls or sasl missing"},
 		{"mutual", mutual, &TLS{CA: ca.file, Cert: cert, Key: key}, ""},
 		{"mutual, no certificate", mutual, &TLS{CA: ca.file}, "the brokers refuse the TLS connection: certificate required"},
-		{"mutual, strange certificate", mutual, &TLS{CA: ca.file, Cert: strangeCert, Key: strangeKey}, "the brokers refuse the TLS connection"},
+		{"mutual, strange certificate", mutual, &TLS{CA: ca.file, Cert: strangeCert, Key: strangeKey},
+			"the brokers refuse the TLS connection"},
 		{"missing CA", plain, &TLS{CA: "nowhere.pem"}, "tls.ca: open nowhere.pem"},
 		{"CA without certificate", plain, &TLS{CA: key}, "holds no certificate in PEM"},
 		{"certificate and key swapped", plain, &TLS{Cert: key, Key: cert}, "tls.cert: "},
@@ -201,7 +209,9 @@ func TestTLSWhereThereIsNone(t *testing.T) {
 			c.Close()
 		}
 	})
-	config := &SourceConfig{Connection: Connection{Brokers: []string{listener.Addr().String()}, TLS: &TLS{}, tuning: quick}, Topics: []string{"a"}}
+	config := &SourceConfig{
+		Connection: Connection{Brokers: []string{listener.Addr().String()}, TLS: &TLS{}, tuning: quick},
+		Topics:     []string{"a"}}
 	if _, err := config.Open(limited(t)); !Final(err) || !strings.Contains(err.Error(), "given where brokers have none") {
 		t.Errorf("got %v", err)
 	}
@@ -220,7 +230,8 @@ func TestSASL(t *testing.T) {
 		for _, variable := range []string{"RIGHT", "WRONG", "UNSET"} {
 			t.Run(mechanism+" "+variable, func(t *testing.T) {
 				t.Parallel()
-				c := newCluster(t, kfake.SeedTopics(1, "a"), kfake.EnableSASL(), kfake.Superuser(strings.ToUpper(mechanism), "filter", canary))
+				c := newCluster(t, kfake.SeedTopics(1, "a"), kfake.EnableSASL(),
+					kfake.Superuser(strings.ToUpper(mechanism), "filter", canary))
 				config := sourceOf(c, "a")
 				config.SASL = &SASL{Mechanism: mechanism, Username: "filter", Password: Password{Env: variable}}
 				config.Abilities().SetLookup(lookup)
@@ -266,7 +277,9 @@ func TestSASLRefused(t *testing.T) {
 		config.SASL = &SASL{Mechanism: mechanism, Username: "filter", Password: Password{Env: "WRONG"}}
 		config.Abilities().SetLookup(lookup)
 		_, err := config.Open(limited(t))
-		if !Final(err) || !strings.Contains(err.Error(), "authentication failed: the brokers refuse the user or the password") || strings.Contains(err.Error(), canary) {
+		if !Final(err) ||
+			!strings.Contains(err.Error(), "authentication failed: the brokers refuse the user or the password") ||
+			strings.Contains(err.Error(), canary) {
 			t.Errorf("%s: got %v", mechanism, err)
 		}
 	}
@@ -286,7 +299,8 @@ func TestSASLMechanismNotOffered(t *testing.T) {
 func TestPasswordIsNeverPrinted(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), canary)
-	config := SourceConfig{Connection: Connection{SASL: &SASL{Username: "filter", Password: Password{File: file, Env: canary, Lookup: lookup}}}}
+	config := SourceConfig{
+		Connection: Connection{SASL: &SASL{Username: "filter", Password: Password{File: file, Env: canary, Lookup: lookup}}}}
 	text, err := json.Marshal(config.SASL)
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +309,9 @@ func TestPasswordIsNeverPrinted(t *testing.T) {
 	l := zerolog.New(&log)
 	l.Info().Interface("sasl", config.SASL).Any("password", config.SASL.Password).Msg("")
 	for _, s := range []string{
-		string(text), log.text(), fmt.Sprintf("%v %+v %#v %s %q %x", config.SASL.Password, config.SASL.Password, config.SASL.Password, config.SASL.Password, config.SASL.Password, config.SASL.Password),
+		string(text), log.text(),
+		fmt.Sprintf("%v %+v %#v %s %q %x", config.SASL.Password, config.SASL.Password, config.SASL.Password,
+			config.SASL.Password, config.SASL.Password, config.SASL.Password),
 		fmt.Sprintf("%v %+v", *config.SASL, *config.SASL),
 	} {
 		if strings.Contains(s, canary) || !strings.Contains(s, "[secret]") {
@@ -318,7 +334,8 @@ func allow(rights ...right) kfake.Opt {
 		if strings.HasSuffix(r.name, "*") {
 			pattern, r.name = kmsg.ACLResourcePatternTypePrefixed, strings.TrimSuffix(r.name, "*")
 		}
-		acls = append(acls, kfake.ACL{Resource: r.resource, Name: r.name, Pattern: pattern, Operation: r.operation, Allow: true})
+		acls = append(acls,
+			kfake.ACL{Resource: r.resource, Name: r.name, Pattern: pattern, Operation: r.operation, Allow: true})
 	}
 	return kfake.User("PLAIN", "filter", canary, acls...)
 }
@@ -398,19 +415,24 @@ func TestRights(t *testing.T) {
 		{"no Describe of the topic", []right{describeGroup, readGroup}, read, `the user may not Describe topic "a"`},
 		{"no Read of the topic", []right{describeTopic, describeGroup, readGroup}, read, `the user may not Read topic "a"`},
 		{"no Describe of the group", []right{describeTopic, readTopic}, read, `the user may not Describe consumer group "g"`},
-		{"no Read of the group", []right{describeTopic, readTopic, describeGroup}, read, `the user may not Read consumer group "g"`},
+		{"no Read of the group", []right{describeTopic, readTopic, describeGroup}, read,
+			`the user may not Read consumer group "g"`},
 		{"write", []right{describeTopic, writeTopic, writeID, describeID}, write, ""},
 		{"no Write to the topic", []right{describeTopic, writeID, describeID}, write, `the user may not Write to topic "a"`},
-		{"no transactional id", []right{describeTopic, writeTopic}, write, `the user may not Write with transactional id "sdlfilter-a-`},
+		{"no transactional id", []right{describeTopic, writeTopic}, write,
+			`the user may not Write with transactional id "sdlfilter-a-`},
 		{"create", []right{createTopic, seeState}, state, ""},
 		{"no Create", []right{seeState}, state, `the state topic "state" is needed, and the user may not Create`},
-		{"nothing", nil, state, "kafka-topics.sh --create --topic state --partitions 2 --config cleanup.policy=compact --config min.cleanable.dirty.ratio=0.1"},
+		{"nothing", nil, state,
+			"kafka-topics.sh --create --topic state --partitions 2 --config cleanup.policy=compact --config min.cleanable.dirty.ratio=0.1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			c := newCluster(t, kfake.SeedTopics(1, "a"), kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "admin", "admin"), allow(test.rights...))
+			c := newCluster(t, kfake.SeedTopics(1, "a"), kfake.EnableSASL(), kfake.EnableACLs(),
+				kfake.Superuser("PLAIN", "admin", "admin"), allow(test.rights...))
 			seed := sinkOf(c, "a")
-			seed.SASL = &SASL{Mechanism: "plain", Username: "admin", Password: Password{Env: "A", Lookup: func(string) (string, bool) { return "admin", true }}}
+			seed.SASL = &SASL{Mechanism: "plain", Username: "admin",
+				Password: Password{Env: "A", Lookup: func(string) (string, bool) { return "admin", true }}}
 			client, err := seed.connect(zerolog.Nop())
 			if err != nil {
 				t.Fatal(err)

@@ -92,7 +92,8 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 		return nil, err
 	}
 	if several(c.format(from)) && c.keyColumn() != "" {
-		return nil, &FinalError{Text: "key: a column needs a format of one record a message, and in arrow a message holds many"}
+		return nil,
+			&FinalError{Text: "key: a column needs a format of one record a message, and in arrow a message holds many"}
 	}
 	if carried && s.writer.Carries() {
 		src.carried.Store(true)
@@ -183,9 +184,13 @@ func (s *sink) allowed(ctx context.Context, refused error) (time.Duration, error
 		}
 	}
 	if limit == 0 || limit >= releaseTimeout {
-		return 0, &FinalError{Text: fmt.Sprintf("preparing a transaction: the brokers do not allow one of %v, and the user may not ask how long one may be (DescribeConfigs on the cluster); raise %s to %d", releaseTimeout, setting, releaseTimeout.Milliseconds()), Err: refused}
+		return 0,
+			&FinalError{
+				Text: fmt.Sprintf(
+					"preparing a transaction: the brokers do not allow one of %v, and the user may not ask how long one may be (DescribeConfigs on the cluster); raise %s to %d", releaseTimeout, setting, releaseTimeout.Milliseconds()), Err: refused}
 	}
-	s.log.Warn().Str("limit", limit.String()).Msg("the brokers allow no longer transaction; a release that takes longer fails (" + setting + ")")
+	s.log.Warn().Str("limit", limit.String()).Msg(
+		"the brokers allow no longer transaction; a release that takes longer fails (" + setting + ")")
 	return limit, nil
 }
 
@@ -278,9 +283,12 @@ func (s *sink) failure() error {
 
 // explain says of a transaction that was lost why it was.
 func (s *sink) explain(err error, what string) error {
-	for _, lost := range []error{kerr.InvalidProducerEpoch, kerr.ProducerFenced, kerr.InvalidTxnState, kerr.InvalidProducerIDMapping, kerr.TransactionAbortable} {
+	for _, lost := range []error{kerr.InvalidProducerEpoch, kerr.ProducerFenced, kerr.InvalidTxnState,
+		kerr.InvalidProducerIDMapping, kerr.TransactionAbortable} {
 		if errors.Is(err, lost) {
-			return &FinalError{Text: fmt.Sprintf("%s: the brokers have ended the transaction, because it took longer than %v (transaction.max.timeout.ms) or another run of this pipeline has begun; nothing is released", what, s.timeout), Err: err}
+			return &FinalError{
+				Text: fmt.Sprintf(
+					"%s: the brokers have ended the transaction, because it took longer than %v (transaction.max.timeout.ms) or another run of this pipeline has begun; nothing is released", what, s.timeout), Err: err}
 		}
 	}
 	return explain(err, what, subject{right: "Write to", topic: s.topic, transactional: s.id})
@@ -288,7 +296,9 @@ func (s *sink) explain(err error, what string) error {
 
 // Finish implements connectors.Sink: the brokers have everything.
 func (s *sink) Finish(ctx context.Context) error {
-	if err := await(ctx, "writing to "+s.topic, func(ctx context.Context) error { return flushed(ctx, s.client, s.failure) }); err != nil {
+	if err := await(ctx, "writing to "+s.topic, func(ctx context.Context) error {
+		return flushed(ctx, s.client, s.failure)
+	}); err != nil {
 		return s.explain(err, "writing to "+s.topic)
 	}
 	return s.failure()
@@ -335,7 +345,8 @@ func (s *sink) Abort() error {
 		err = s.client.EndTransaction(ctx, kgo.TryAbort)
 	}
 	if err != nil {
-		s.log.Warn().Str("error", err.Error()).Str("after", s.timeout.String()).Msg("the brokers could not be told to abort the release; they do it by themselves")
+		s.log.Warn().Str("error", err.Error()).Str("after", s.timeout.String()).Msg(
+			"the brokers could not be told to abort the release; they do it by themselves")
 	}
 	return nil
 }

@@ -235,7 +235,8 @@ func TestSinkPartitionsByKey(t *testing.T) {
 
 func TestSinkTakesTheLongestTransactionAllowed(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, kfake.SeedTopics(1, "out"), kfake.BrokerConfigs(map[string]string{"transaction.max.timeout.ms": "60000"}))
+	c := newCluster(t, kfake.SeedTopics(1, "out"),
+		kfake.BrokerConfigs(map[string]string{"transaction.max.timeout.ms": "60000"}))
 	r := newRelease(t, sinkOf(c, "out"), 10)
 	if got := r.sink.(*sink).timeout; got != time.Minute {
 		t.Errorf("timeout %v, want 1m", got)

@@ -95,9 +95,12 @@ func (s *Source) bound(ctx context.Context) error {
 			case !resumed:
 				from = starts[p]
 			case from > highs[p]:
-				return &FinalError{Text: fmt.Sprintf("%s: the consumer group %q has read up to offset %d, and the partition ends at %d: the topic has been made anew or has lost records; reset the group's offsets or name another group", p, s.group, from, highs[p])}
+				return &FinalError{
+					Text: fmt.Sprintf(
+						"%s: the consumer group %q has read up to offset %d, and the partition ends at %d: the topic has been made anew or has lost records; reset the group's offsets or name another group", p, s.group, from, highs[p])}
 			case from < firsts[p]:
-				s.log.Warn().Str("partition", p.String()).Int64("records", firsts[p]-from).Msg("records that the group has not read have been deleted (retention)")
+				s.log.Warn().Str("partition", p.String()).Int64("records", firsts[p]-from).Msg(
+					"records that the group has not read have been deleted (retention)")
 			}
 			s.spans = append(s.spans, span{p, max(from, firsts[p]), ends[p]})
 		}
@@ -108,8 +111,8 @@ func (s *Source) bound(ctx context.Context) error {
 // Schema implements connectors.Source.
 func (s *Source) Schema() *microdata.Schema { return s.reader.Schema() }
 
-// Abilities implements connectors.Source. When what a topic holds changed is not known; to sinks of files all partitions
-// go into one file, and a partition holds the records of many keys, by a hash of them.
+// Abilities implements connectors.Source. When what a topic holds changed is not known; to sinks of files all
+// partitions go into one file, and a partition holds the records of many keys, by a hash of them.
 func (s *Source) Abilities() connectors.SourceAbilities {
 	return connectors.SourceAbilities{
 		Unchanged: s.unchanged, At: connectors.NoFiles, PartitionKeys: noKeys, Folder: func() bool { return false },
@@ -124,7 +127,8 @@ func noKeys() []string { return nil }
 // anew, so that numbers of schemas mean others.
 func (s *Source) unchanged() error { return sameSchemas(s.registry) }
 
-// sameWithin is how long the registry may take to show its schemas again. Without an answer the schemas are those that it showed.
+// sameWithin is how long the registry may take to show its schemas again. Without an answer the schemas are those that
+// it showed.
 const sameWithin = 2 * time.Second
 
 // sameSchemas returns an error if a registry has other schemas by now under the numbers that were asked for.
@@ -177,7 +181,8 @@ func (s *Source) Close() error {
 // Read implements connectors.Source.
 func (s *Source) Read(_ context.Context, layout *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
 	if cut.Exact && several(s.config.format()) {
-		return nil, &FinalError{Text: "windows for swapping need a format of one record a message, and in arrow a message holds many"}
+		return nil,
+			&FinalError{Text: "windows for swapping need a format of one record a message, and in arrow a message holds many"}
 	}
 	carry := s.carried.Load() || slices.ContainsFunc(layout.Release, func(o microdata.Output) bool { return o.Column < 0 })
 	decoder, err := s.reader.Decoder(layout, carry)
@@ -220,9 +225,12 @@ func (s *Source) acknowledge(ctx context.Context) error {
 	}
 	return persist(ctx, s.log, what, func(ctx context.Context) error {
 		err := s.admin.CommitAllOffsets(ctx, s.group, to)
-		for _, busy := range []error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress, kerr.FencedMemberEpoch, kerr.StaleMemberEpoch} {
+		for _, busy := range []error{kerr.UnknownMemberID, kerr.IllegalGeneration, kerr.RebalanceInProgress,
+			kerr.FencedMemberEpoch, kerr.StaleMemberEpoch} {
 			if errors.Is(err, busy) {
-				return &FinalError{Text: what + ": the group has active members; a run with an end needs a group of its own, or one whose members have stopped. The release is published, and the next run reads the same records again", Err: err}
+				return &FinalError{
+					Text: what +
+						": the group has active members; a run with an end needs a group of its own, or one whose members have stopped. The release is published, and the next run reads the same records again", Err: err}
 			}
 		}
 		return explain(err, what, subject{group: s.group, right: "Read"})

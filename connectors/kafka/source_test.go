@@ -140,7 +140,8 @@ func TestSourceEndsInAGap(t *testing.T) {
 func TestSourceReadsCompactedTopics(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	if err := c.CreateTopic("a", 1, map[string]string{"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}); err != nil {
+	if err := c.CreateTopic("a", 1,
+		map[string]string{"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}); err != nil {
 		t.Fatal(err)
 	}
 	cl := newClient(t, c)
@@ -263,7 +264,8 @@ func TestAcknowledgeNeedsTheGroupAlone(t *testing.T) {
 	}
 	nameless := sourceOf(c, "a")
 	nameless.Group = ""
-	if err := open(t, nameless).acknowledge(limited(t)); !Final(err) || err.Error() != "there is no consumer group to commit offsets to" {
+	if err := open(t, nameless).acknowledge(limited(t)); !Final(err) ||
+		err.Error() != "there is no consumer group to commit offsets to" {
 		t.Errorf("without a group: %v", err)
 	}
 	named := sourceOf(c, "a")
@@ -290,7 +292,8 @@ func TestSourceStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for start, want := range map[string]int{"": 4, earliest: 4, latest: 0, "2026-01-31T00:00:00Z": 2, "2026-01-31": 2, "2026-02-01": 0, "2026-01-31T01:00:00+02:00": 3} {
+	for start, want := range map[string]int{"": 4, earliest: 4, latest: 0, "2026-01-31T00:00:00Z": 2, "2026-01-31": 2,
+		"2026-02-01": 0, "2026-01-31T01:00:00+02:00": 3} {
 		config := sourceOf(c, "a")
 		config.Start = start
 		if places, _ := readAll(t, open(t, config), connectors.Cut{}); len(places) != want {
@@ -310,7 +313,8 @@ func TestSourceRefusesOffsetsBeyondTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := sourceOf(c, "a").Open(limited(t))
-	if !Final(err) || !strings.Contains(err.Error(), `a/0: the consumer group "g" has read up to offset 50, and the partition ends at 3`) {
+	if !Final(err) ||
+		!strings.Contains(err.Error(), `a/0: the consumer group "g" has read up to offset 50, and the partition ends at 3`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -72,7 +72,9 @@ func (s *Source) Held(ctx context.Context) ([]connectors.HeldPartition, error) {
 			if !known {
 				continue // a partition that was made in between
 			}
-			list = append(list, connectors.HeldPartition{Partition: p, TopicID: ids[t.name], First: firsts[p], Start: min(max(starts[p], firsts[p]), end), End: end})
+			list = append(list,
+				connectors.HeldPartition{Partition: p, TopicID: ids[t.name], First: firsts[p],
+					Start: min(max(starts[p], firsts[p]), end), End: end})
 		}
 	}
 	return list, nil
@@ -85,9 +87,10 @@ func (s *Source) Since(ctx context.Context, at time.Time) (map[Partition]int64, 
 		return nil, err
 	}
 	now := opened{topics: topics}
-	return offsets(ctx, s.log, "asking for the offsets at a time", now.names(), func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
-		return s.admin.ListOffsetsAfterMilli(ctx, at.UnixMilli(), topics...)
-	})
+	return offsets(ctx, s.log, "asking for the offsets at a time", now.names(),
+		func(ctx context.Context, topics ...string) (kadm.ListedOffsets, error) {
+			return s.admin.ListOffsetsAfterMilli(ctx, at.UnixMilli(), topics...)
+		})
 }
 
 // stretch takes up the stretches that are to be read. All of what they hold must still be
@@ -108,12 +111,18 @@ func (s *Source) stretch(ctx context.Context, of *spans) error {
 		h, ok := at[w.Partition]
 		switch {
 		case !ok:
-			return &FinalError{Text: fmt.Sprintf("%s: is not there any more, and offsets %d to %d of it are to be read", w.Partition, w.From, w.End)}
+			return &FinalError{
+				Text: fmt.Sprintf("%s: is not there any more, and offsets %d to %d of it are to be read", w.Partition, w.From,
+					w.End)}
 		case w.From == w.End:
 		case h.First > w.From:
-			return &FinalError{Text: fmt.Sprintf("%s: records from offset %d on are to be read, and those below %d have been deleted (retention)", w.Partition, w.From, h.First)}
+			return &FinalError{
+				Text: fmt.Sprintf("%s: records from offset %d on are to be read, and those below %d have been deleted (retention)",
+					w.Partition, w.From, h.First)}
 		case h.End < w.End:
-			return &FinalError{Text: fmt.Sprintf("%s: records up to offset %d are to be read, and the partition ends at %d: the topic has been made anew or has lost records", w.Partition, w.End, h.End)}
+			return &FinalError{
+				Text: fmt.Sprintf(
+					"%s: records up to offset %d are to be read, and the partition ends at %d: the topic has been made anew or has lost records", w.Partition, w.End, h.End)}
 		}
 		s.spans = append(s.spans, span{w.Partition, w.From, w.End})
 	}

@@ -33,7 +33,9 @@ func TestSpans(t *testing.T) {
 	fill(t, cl, "a", 1, 110, 5)
 	for range 2 {
 		places, _ := readAll(t, s, connectors.Cut{})
-		if got, want := fmt.Sprint(places), fmt.Sprint([]place{{"a", streamNumber("a", 0), 5, 5.5}, {"a", streamNumber("a", 0), 6, 6.5}, {"a", streamNumber("a", 0), 7, 7.5}, {"a", streamNumber("a", 1), 9, 109.5}}); got != want {
+		if got, want := fmt.Sprint(places), fmt.Sprint(
+			[]place{{"a", streamNumber("a", 0), 5, 5.5}, {"a", streamNumber("a", 0), 6, 6.5},
+				{"a", streamNumber("a", 0), 7, 7.5}, {"a", streamNumber("a", 1), 9, 109.5}}); got != want {
 			t.Errorf("read %s, want %s", got, want)
 		}
 	}
@@ -58,9 +60,11 @@ func TestSpans(t *testing.T) {
 	}{
 		{spans[0], "a/0: records from offset 5 on are to be read, and those below 6 have been deleted"},
 		{connectors.Span{Partition: part(2), End: 3}, "a/2: is not there any more"},
-		{connectors.Span{Partition: part(1), From: 3, End: 16}, "records up to offset 16 are to be read, and the partition ends at 15"},
+		{connectors.Span{Partition: part(1), From: 3, End: 16},
+			"records up to offset 16 are to be read, and the partition ends at 15"},
 	} {
-		if _, err := from.withSpans([]connectors.Span{test.span}).Open(limited(t)); err == nil || !strings.Contains(err.Error(), test.want) {
+		if _, err := from.withSpans([]connectors.Span{test.span}).Open(limited(t)); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %q", test.span, err, test.want)
 		}
 	}
@@ -74,7 +78,8 @@ func TestSince(t *testing.T) {
 	cl := newClient(t, c)
 	begin := time.Date(2026, 3, 1, 7, 0, 0, 0, time.UTC)
 	for _, minute := range []int{0, 30, 10, 90, 20, 60} {
-		r := &kgo.Record{Topic: "a", Partition: 0, Timestamp: begin.Add(time.Duration(minute) * time.Minute), Value: []byte("{}")}
+		r := &kgo.Record{Topic: "a", Partition: 0, Timestamp: begin.Add(time.Duration(minute) * time.Minute),
+			Value: []byte("{}")}
 		if err := cl.ProduceSync(limited(t), r).FirstErr(); err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,10 @@ func (s *Stream) states(ctx context.Context, of []Partition) (States, error) {
 func ReadStates(ctx context.Context, c *SourceConfig, pipeline string, log zerolog.Logger) (States, error) {
 	states, err := readStates(ctx, c, pipeline, nil, log)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return nil, &FinalError{Text: fmt.Sprintf("the consumer group %q has kept no assessment: the topic %q does not exist", c.groupName(pipeline), c.StateTopic(pipeline)), Err: err}
+		return nil,
+			&FinalError{
+				Text: fmt.Sprintf("the consumer group %q has kept no assessment: the topic %q does not exist",
+					c.groupName(pipeline), c.StateTopic(pipeline)), Err: err}
 	}
 	return states, err
 }
@@ -91,13 +94,15 @@ func ReadStates(ctx context.Context, c *SourceConfig, pipeline string, log zerol
 // readStates reads partitions of the state topic; all if none is given. The last transaction
 // may still be open and belong to a member that has just lost its partitions. As
 // read_committed, it waits for the end of that transaction.
-func readStates(ctx context.Context, c *SourceConfig, pipeline string, partitions []int32, log zerolog.Logger) (States, error) {
+func readStates(ctx context.Context, c *SourceConfig, pipeline string, partitions []int32, log zerolog.Logger) (States,
+	error) {
 	topic := c.StateTopic(pipeline)
 	options, err := c.options(log)
 	if err != nil {
 		return nil, err
 	}
-	client, err := kgo.NewClient(append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())...)
+	client,
+		err := kgo.NewClient(append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords())...)
 	if err != nil {
 		return nil, err
 	}

@@ -33,12 +33,14 @@ func TestStatesOfManyAnswers(t *testing.T) {
 		return true
 	}})
 	// The end of the last transaction is asked for only if the state topic ends in a gap.
-	gaps := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Observe: true, Count: -1, When: func(r kmsg.Request) bool { return r.(*kmsg.ListOffsetsRequest).IsolationLevel > 0 }})
+	gaps := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Observe: true, Count: -1,
+		When: func(r kmsg.Request) bool { return r.(*kmsg.ListOffsetsRequest).IsolationLevel > 0 }})
 	value := bytes.Repeat([]byte("x"), 1000) // two records do not fit into one answer
 	for n := range int32(2) {
 		for i := range 5 {
 			of := StateOf{"p", Partition{Topic: "in", Number: n}}
-			if err := cl.ProduceSync(limited(t), &kgo.Record{Topic: "g-state", Partition: n, Key: of.key(fmt.Sprint(i)), Value: value}).FirstErr(); err != nil {
+			if err := cl.ProduceSync(limited(t),
+				&kgo.Record{Topic: "g-state", Partition: n, Key: of.key(fmt.Sprint(i)), Value: value}).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -62,7 +64,8 @@ func TestStatesOfManyAnswers(t *testing.T) {
 // gap makes a state topic with one partition, records at offsets 0 to 3, and end offset 9. For
 // later offsets the brokers answer with the given batches. The last transaction ends after its
 // offset was asked for often enough.
-func gap(t *testing.T, c *kfake.Cluster, id [16]byte, open int, batches map[int64][]byte, refused bool) (questions *atomic.Int32) {
+func gap(t *testing.T, c *kfake.Cluster, id [16]byte, open int, batches map[int64][]byte,
+	refused bool) (questions *atomic.Int32) {
 	t.Helper()
 	const end = 9
 	questions = new(atomic.Int32)
@@ -133,7 +136,8 @@ func TestStatesEndInAGap(t *testing.T) {
 			cl := newClient(t, c)
 			of := StateOf{"p", in0}
 			for i := range 4 {
-				if err := cl.ProduceSync(limited(t), &kgo.Record{Topic: "g-state", Key: of.key("a"), Value: fmt.Append(nil, i)}).FirstErr(); err != nil {
+				if err := cl.ProduceSync(limited(t), &kgo.Record{Topic: "g-state", Key: of.key("a"), Value: fmt.Append(nil, i)}).
+					FirstErr(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -143,7 +147,8 @@ func TestStatesEndInAGap(t *testing.T) {
 			}
 			questions := gap(t, c, details["g-state"].ID, test.open, test.batches, test.refused)
 			source := &SourceConfig{Connection: connection(c), Group: "g"}
-			source.tuning = append(slices.Clone(source.tuning), kgo.DisableFetchSessions(), kgo.FetchMaxWait(50*time.Millisecond))
+			source.tuning = append(slices.Clone(source.tuning), kgo.DisableFetchSessions(),
+				kgo.FetchMaxWait(50*time.Millisecond))
 			got, err := ReadStates(limited(t), source, "p", zerolog.Nop())
 			if test.refused {
 				if got != nil || !Final(err) {
@@ -151,7 +156,8 @@ func TestStatesEndInAGap(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || len(got) != 1 || string(got[of]["a"]) != "3" || len(got[of]) != 1 || int(questions.Load()) <= test.open {
+			if err != nil || len(got) != 1 || string(got[of]["a"]) != "3" || len(got[of]) != 1 ||
+				int(questions.Load()) <= test.open {
 				t.Errorf("states %q, %v; transactions asked for %d times", got, err, questions.Load())
 			}
 		})
@@ -162,7 +168,8 @@ func TestStatesEndInAGap(t *testing.T) {
 func TestStatesThatAreNotRead(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "g-state"))
-	if err := newClient(t, c).ProduceSync(limited(t), &kgo.Record{Topic: "g-state", Key: StateOf{"p", in0}.key("a"), Value: []byte("v")}).FirstErr(); err != nil {
+	if err := newClient(t, c).ProduceSync(limited(t),
+		&kgo.Record{Topic: "g-state", Key: StateOf{"p", in0}.key("a"), Value: []byte("v")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	source := &SourceConfig{Connection: connection(c), Group: "g"}

@@ -77,36 +77,40 @@ type Stream struct {
 	decoder        message.Decoder
 	keepTombstones bool // tombstones pass
 
-	mu         sync.Mutex
-	owned      map[Partition]int // how often the partition has been assigned
-	assigned   int               // counter behind owned
-	assignedAt time.Time         // when it was last told of partitions, or of none; zero: not yet, or it was thrown out since
+	mu       sync.Mutex
+	owned    map[Partition]int // how often the partition has been assigned
+	assigned int               // counter behind owned
+	// when it was last told of partitions, or of none; zero: not yet, or it was thrown out since
+	assignedAt time.Time
 	entered    map[Partition]int // what owned was when the partition was last entered
 	reported   map[Partition]int // what the observer was last told of
 	blocked    atomic.Bool       // a rebalance waits for the open transaction
 
 	pending     map[Partition][]*kgo.Record // polled and not yet handed out, where windows are cut
 	queue       []connectors.Raw
-	polled      int                      // records of the open transaction
-	lastContact time.Time                // when records last came, or brokers last answered, where there is a patience
-	touched     bool                     // the open transaction has read something, markers included
-	deadline    time.Time                // of the open transaction; zero before its first record
-	failed      *atomic.Pointer[error]   // of the client's messages; what one that was left still says of its own goes unheard
-	promise     func(*kgo.Record, error) // of the client's messages: see onWritten
-	refused     *refusals                // of the client's messages
-	begunAt     atomic.Int64             // when the open transaction began, by elapsed
-	rivalries   []time.Time              // when another process of the same instance has ended a transaction, the last few; under mu
-	draining    context.Context          // ends with Drain
-	drain       context.CancelFunc       // of draining
-	drainedAt   atomic.Int64             // when Drain was first called, by elapsed; 0: not yet
-	ends        map[Partition]int64      // where a bounded stream ends; nil: it does not
-	at          map[Partition]int64      // the next offset of each partition that has been polled
-	committed   map[Partition]int64      // the same as of the last commit
-	lastLook    map[Partition]int64      // what at was when the rest of a bounded stream was last looked at
+	polled      int       // records of the open transaction
+	lastContact time.Time // when records last came, or brokers last answered, where there is a patience
+	touched     bool      // the open transaction has read something, markers included
+	deadline    time.Time // of the open transaction; zero before its first record
+	// of the client's messages; what one that was left still says of its own goes unheard
+	failed  *atomic.Pointer[error]
+	promise func(*kgo.Record, error) // of the client's messages: see onWritten
+	refused *refusals                // of the client's messages
+	begunAt atomic.Int64             // when the open transaction began, by elapsed
+	// when another process of the same instance has ended a transaction, the last few; under mu
+	rivalries []time.Time
+	draining  context.Context     // ends with Drain
+	drain     context.CancelFunc  // of draining
+	drainedAt atomic.Int64        // when Drain was first called, by elapsed; 0: not yet
+	ends      map[Partition]int64 // where a bounded stream ends; nil: it does not
+	at        map[Partition]int64 // the next offset of each partition that has been polled
+	committed map[Partition]int64 // the same as of the last commit
+	lastLook  map[Partition]int64 // what at was when the rest of a bounded stream was last looked at
 
-	ids        map[string]string   // of the topics, when their partitions were entered
-	gone       map[Partition]int64 // the records before this offset were removed, and some of them not read
-	lost       map[Partition]int64 // offsets that reading has passed over since the partition was entered, as they were removed
+	ids  map[string]string   // of the topics, when their partitions were entered
+	gone map[Partition]int64 // the records before this offset were removed, and some of them not read
+	// offsets that reading has passed over since the partition was entered, as they were removed
+	lost       map[Partition]int64
 	lostBefore map[Partition]int64 // the same as of the last commit
 	epochs     map[Partition]int32 // leader epoch of the last record of each partition that has been polled
 	lookedAt   time.Time
@@ -332,7 +336,8 @@ func (s *Stream) Next(ctx context.Context) (connectors.Raw, error) {
 
 // over reports whether the open transaction takes no further records.
 func (s *Stream) over() bool {
-	return s.Drained() || s.touched && s.Draining() || s.touched && s.blocked.Load() || s.config.Due() || s.polled >= s.config.Commit.Records ||
+	return s.Drained() || s.touched && s.Draining() || s.touched && s.blocked.Load() || s.config.Due() ||
+		s.polled >= s.config.Commit.Records ||
 		!s.deadline.IsZero() && !time.Now().Before(s.deadline) || s.Finished()
 }
 
@@ -389,7 +394,8 @@ func (s *Stream) poll(ctx context.Context) error {
 		}
 		s.passOver(Partition{Topic: f.Topic, Number: f.Partition}, f.Records[0].Offset, f.LogStartOffset)
 		s.take(Partition{Topic: f.Topic, Number: f.Partition}, f.Records)
-		s.config.Watch.Lag(f.Topic, f.Partition, max(0, f.LastStableOffset-s.at[Partition{Topic: f.Topic, Number: f.Partition}]))
+		s.config.Watch.Lag(f.Topic, f.Partition,
+			max(0, f.LastStableOffset-s.at[Partition{Topic: f.Topic, Number: f.Partition}]))
 	})
 	if s.touched && s.deadline.IsZero() {
 		s.deadline = time.Now().Add(s.interval())
@@ -463,7 +469,9 @@ func (s *Stream) ready(ctx context.Context, topic string) bool {
 	if failed.Load() != nil {
 		return false
 	}
-	err := await(ctx, "writing to "+topic, func(ctx context.Context) error { return s.outbox.introduce(ctx, topic, s.written()...) })
+	err := await(ctx, "writing to "+topic, func(ctx context.Context) error {
+		return s.outbox.introduce(ctx, topic, s.written()...)
+	})
 	if err != nil {
 		s.noteLost(topic, err, failed)
 	}
@@ -496,7 +504,10 @@ func (s *Stream) onWritten(failed *atomic.Pointer[error]) func(*kgo.Record, erro
 // noteLost notes the first record that was lost, in words. An error about a rival is always noted.
 func (s *Stream) noteLost(topic string, err error, failed *atomic.Pointer[error]) {
 	if strings.Contains(err.Error(), noPartition) {
-		err = &FinalError{Text: fmt.Sprintf("writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", topic), Err: err}
+		err = &FinalError{
+			Text: fmt.Sprintf(
+				"writing to %s: the topic has fewer partitions than the source has now, and a record keeps its partition", topic),
+			Err: err}
 	}
 	err = explainError(err, "writing to "+topic)
 	if failed.CompareAndSwap(nil, &err) {
@@ -513,7 +524,8 @@ func (s *Stream) noteLost(topic string, err error, failed *atomic.Pointer[error]
 // broker's mistake; after so many times in a short while the two are taking turns,
 // and this one gives way.
 func (s *Stream) rival(err error) error {
-	if s.config.Source.Instance == "" || !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) ||
+	if s.config.Source.Instance == "" || !errors.Is(err, kerr.InvalidProducerEpoch) &&
+		!errors.Is(err, kerr.ProducerFenced) ||
 		elapsed()-s.begunAt.Load() >= int64(s.transactionTimeout()) {
 		return nil
 	}

@@ -45,7 +45,8 @@ func (s *Stream) arrivals(ctx context.Context, of []Partition, at map[Partition]
 
 // GroupArrivals is what is known now of the partitions for which a group has an offset and that the
 // configuration reads. Next is that offset.
-func GroupArrivals(ctx context.Context, c *SourceConfig, pipeline string, log zerolog.Logger) (map[Partition]Arrival, error) {
+func GroupArrivals(ctx context.Context, c *SourceConfig, pipeline string, log zerolog.Logger) (map[Partition]Arrival,
+	error) {
 	client, err := c.connect(log)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,8 @@ func GroupArrivals(ctx context.Context, c *SourceConfig, pipeline string, log ze
 	return all, err
 }
 
-func arrivals(ctx context.Context, client *kgo.Client, log zerolog.Logger, group string, of []Partition, at map[Partition]int64) (map[Partition]Arrival, error) {
+func arrivals(ctx context.Context, client *kgo.Client, log zerolog.Logger, group string, of []Partition,
+	at map[Partition]int64) (map[Partition]Arrival, error) {
 	admin, topics := kadm.NewClient(client), topicsOf(of)
 	if len(topics) == 0 {
 		return nil, nil

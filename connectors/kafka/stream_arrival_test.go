@@ -105,7 +105,8 @@ func TestTopicsAreLookedAt(t *testing.T) {
 	}
 	m.watch.lag = map[Partition]int64{}
 	fillWith(t, cl, 1, 0, 4)
-	if err := look(); err != nil || m.watch.lag[Partition{Topic: "in", Number: 1}] != 4-m.at[Partition{Topic: "in", Number: 1}] {
+	if err := look(); err != nil ||
+		m.watch.lag[Partition{Topic: "in", Number: 1}] != 4-m.at[Partition{Topic: "in", Number: 1}] {
 		t.Errorf("%v, lag %v", err, m.watch.lag)
 	}
 	admin := kadm.NewClient(cl)

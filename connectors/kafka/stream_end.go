@@ -12,7 +12,9 @@ import (
 // Flush waits until everything produced has been taken by the brokers, or something was
 // not.
 func (s *Stream) Flush(ctx context.Context) error {
-	if err := await(ctx, "writing", func(ctx context.Context) error { return flushed(ctx, s.client, s.failure) }); err != nil {
+	if err := await(ctx, "writing", func(ctx context.Context) error {
+		return flushed(ctx, s.client, s.failure)
+	}); err != nil {
 		return err
 	}
 	return s.failure()

@@ -234,7 +234,8 @@ func TestEndIsRefused(t *testing.T) {
 	}
 	refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.TransactionalIDAuthorizationFailed})
 	committed, err := m.End(limited(t), true)
-	if committed || !errors.Is(err, kerr.TransactionalIDAuthorizationFailed) || errors.Is(err, errStuck) || !strings.HasPrefix(err.Error(), "ending a transaction: ") || refused.Hits() == 0 {
+	if committed || !errors.Is(err, kerr.TransactionalIDAuthorizationFailed) || errors.Is(err, errStuck) ||
+		!strings.HasPrefix(err.Error(), "ending a transaction: ") || refused.Hits() == 0 {
 		t.Errorf("committed %v, %v, with %d refusals", committed, err, refused.Hits())
 	}
 	m.Leave()
@@ -258,7 +259,8 @@ func TestOffsetsAreNotCommitted(t *testing.T) {
 		committed, err := m.End(limited(t), true)
 		fault.Remove()
 		final := refusal == kerr.GroupAuthorizationFailed
-		if committed || final != (err != nil) || final && (!Final(err) || !strings.HasPrefix(err.Error(), "committing offsets: ")) {
+		if committed || final != (err != nil) || final &&
+			(!Final(err) || !strings.HasPrefix(err.Error(), "committing offsets: ")) {
 			t.Errorf("%v: committed %v, %v", refusal, committed, err)
 		}
 		if fault.Hits() == 0 {
@@ -306,15 +308,18 @@ func TestReadingIsRefused(t *testing.T) {
 		err  *kerr.Error
 		want string
 	}{
-		{kmsg.JoinGroup, kerr.GroupAuthorizationFailed, `reading as the consumer group "g": the user may not Read consumer group "g"`},
-		{kmsg.JoinGroup, kerr.GroupMaxSizeReached, `reading as the consumer group "g": the consumer group has as many members`},
+		{kmsg.JoinGroup, kerr.GroupAuthorizationFailed,
+			`reading as the consumer group "g": the user may not Read consumer group "g"`},
+		{kmsg.JoinGroup, kerr.GroupMaxSizeReached,
+			`reading as the consumer group "g": the consumer group has as many members`},
 		{kmsg.Fetch, kerr.TopicAuthorizationFailed, `reading in: the user may not Read topic "in"`},
 	} {
 		c, cl := streamCluster(t)
 		fill(t, cl, "in", 0, 20, 5)
 		c.Fault(kfake.Fault{Keys: []kmsg.Key{test.key}, Err: test.err, Count: -1})
 		m := newMember(t, c, nil)
-		if err := m.transaction(t, false); !Final(err) || !errors.Is(err, test.err) || !strings.HasPrefix(err.Error(), test.want) {
+		if err := m.transaction(t, false); !Final(err) || !errors.Is(err, test.err) ||
+			!strings.HasPrefix(err.Error(), test.want) {
 			t.Errorf("%v: %v, want %s", test.err, err, test.want)
 		}
 		m.Leave()
@@ -342,7 +347,8 @@ func TestTakingUpFails(t *testing.T) {
 	})
 	err := m.transaction(t, false)
 	var enter *EnterError
-	if !errors.As(err, &enter) || enter.Partition != in1 || !errors.Is(err, broken) || err.Error() != "taking up in/1: no room" {
+	if !errors.As(err, &enter) || enter.Partition != in1 || !errors.Is(err, broken) ||
+		err.Error() != "taking up in/1: no room" {
 		t.Errorf("the error is %v", err)
 	}
 	if !slices.Equal(entered, []Partition{in0, in1}) || m.Settled() {

@@ -23,7 +23,8 @@ import (
 // hold delays the answer to the next request of a kind for which one returns true, until release is
 // called. seen is closed when the request has arrived. The connection of the request gets no other
 // answer meanwhile.
-func hold(t *testing.T, c *kfake.Cluster, key kmsg.Key, one func(kmsg.Request) bool) (seen <-chan struct{}, release func()) {
+func hold(t *testing.T, c *kfake.Cluster, key kmsg.Key, one func(kmsg.Request) bool) (seen <-chan struct{},
+	release func()) {
 	t.Helper()
 	arrived, over, awake := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var done atomic.Bool
@@ -54,7 +55,9 @@ func hold(t *testing.T, c *kfake.Cluster, key kmsg.Key, one func(kmsg.Request) b
 // asksFor returns a condition that is true for metadata requests about a topic.
 func asksFor(topic string) func(kmsg.Request) bool {
 	return func(r kmsg.Request) bool {
-		return slices.ContainsFunc(r.(*kmsg.MetadataRequest).Topics, func(t kmsg.MetadataRequestTopic) bool { return t.Topic != nil && *t.Topic == topic })
+		return slices.ContainsFunc(r.(*kmsg.MetadataRequest).Topics, func(t kmsg.MetadataRequestTopic) bool {
+			return t.Topic != nil && *t.Topic == topic
+		})
 	}
 }
 
@@ -63,7 +66,8 @@ func asksFor(topic string) func(kmsg.Request) bool {
 // Without introduce the last record of "beside" never ends.
 func TestNoRecordIsForgotten(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, kfake.SeedTopics(2, "out", "beside"), kfake.MaxVersions(kversion.V3_7_0())) // brokers with AddPartitionsToTxn
+	// brokers with AddPartitionsToTxn
+	c := newCluster(t, kfake.SeedTopics(2, "out", "beside"), kfake.MaxVersions(kversion.V3_7_0()))
 	client := newClient(t, c, kgo.TransactionalID("x"))
 	if err := client.BeginTransaction(); err != nil {
 		t.Fatal(err)
@@ -71,7 +75,9 @@ func TestNoRecordIsForgotten(t *testing.T) {
 	box, ctx := newOutbox(client), limited(t)
 	ended := make(chan error, 1)
 	produce := func(topic string, partition int32) {
-		box.produce(ctx, &kgo.Record{Topic: topic, Partition: partition, Value: []byte("v")}, func(_ *kgo.Record, err error) { ended <- err })
+		box.produce(ctx, &kgo.Record{Topic: topic, Partition: partition, Value: []byte("v")}, func(_ *kgo.Record, err error) {
+			ended <- err
+		})
 	}
 	wait := func() error {
 		select {
@@ -82,8 +88,10 @@ func TestNoRecordIsForgotten(t *testing.T) {
 		}
 		return nil
 	}
-	if err := box.introduce(ctx, "out", "beside", "missing"); err != nil || !box.hasLearnt("out") || !box.hasLearnt("beside") || box.hasLearnt("missing") || box.strange.Load() {
-		t.Fatalf("introduced: %v, out %v, beside %v, missing %v, strange %v", err, box.hasLearnt("out"), box.hasLearnt("beside"), box.hasLearnt("missing"), box.strange.Load())
+	if err := box.introduce(ctx, "out", "beside", "missing"); err != nil || !box.hasLearnt("out") ||
+		!box.hasLearnt("beside") || box.hasLearnt("missing") || box.strange.Load() {
+		t.Fatalf("introduced: %v, out %v, beside %v, missing %v, strange %v", err, box.hasLearnt("out"),
+			box.hasLearnt("beside"), box.hasLearnt("missing"), box.strange.Load())
 	}
 	produce("out", 0)
 	if err := wait(); err != nil {
@@ -154,7 +162,8 @@ func TestStreamWithAStrangeTopic(t *testing.T) {
 		m.Leave()
 		m.join(t)
 		m.all(t)
-		if got, want := lines(t, c, "out", 0), wantedLines(20, 5); !slices.Equal(got[len(got)-5:], want) || delivery == "" && len(got) != 5 {
+		if got, want := lines(t, c, "out", 0), wantedLines(20, 5); !slices.Equal(got[len(got)-5:], want) || delivery == "" &&
+			len(got) != 5 {
 			t.Errorf("delivery %q: released %v", delivery, got)
 		}
 	}
@@ -298,7 +307,8 @@ func TestNothingIsLearntAfterAFailure(t *testing.T) {
 		s.Produce(limited(t), &kgo.Record{Topic: "missing"})
 	}
 	if s.failure() != lost || questions.Hits() > 0 || s.client.BufferedProduceRecords() > 0 {
-		t.Errorf("%v, %d questions, %d records are in the buffer", s.failure(), questions.Hits(), s.client.BufferedProduceRecords())
+		t.Errorf("%v, %d questions, %d records are in the buffer", s.failure(), questions.Hits(),
+			s.client.BufferedProduceRecords())
 	}
 }
 
@@ -330,7 +340,8 @@ func TestThrownOutAtTheEnd(t *testing.T) {
 			if len(after) != 2 || after[in0] == before[in0] || after[in1] == before[in1] || !m.Settled() {
 				t.Errorf("it had %v and has %v, settled %v", before, after, m.Settled())
 			}
-			same(t, "released", append(lines(t, c, "out", 0), lines(t, c, "out", 1)...), append(wantedLines(20, 5), wantedLines(40, 5)...))
+			same(t, "released", append(lines(t, c, "out", 0), lines(t, c, "out", 1)...),
+				append(wantedLines(20, 5), wantedLines(40, 5)...))
 		})
 	}
 }

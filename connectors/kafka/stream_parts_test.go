@@ -34,7 +34,8 @@ func offline() *Stream {
 			Watch: &observer{lag: map[Partition]int64{}}, Log: zerolog.Nop(),
 		},
 		owned: map[Partition]int{}, entered: map[Partition]int{}, at: map[Partition]int64{}, committed: map[Partition]int64{},
-		failed: new(atomic.Pointer[error]), refused: new(refusals).anew(), pending: map[Partition][]*kgo.Record{}, lastLook: map[Partition]int64{}, notePartitions: map[string]int32{},
+		failed: new(atomic.Pointer[error]), refused: new(refusals).anew(), pending: map[Partition][]*kgo.Record{},
+		lastLook: map[Partition]int64{}, notePartitions: map[string]int32{},
 	}
 	s.arriving()
 	s.draining, s.drain = context.WithCancel(context.Background())
@@ -45,7 +46,8 @@ func offline() *Stream {
 // times that plus one session.
 func TestTimesOfATransaction(t *testing.T) {
 	for _, c := range []struct{ interval, linger, want time.Duration }{
-		{time.Second, 0, time.Second}, {time.Second, 4 * time.Second, 4 * time.Second}, {6 * time.Second, 4 * time.Second, 6 * time.Second},
+		{time.Second, 0, time.Second}, {time.Second, 4 * time.Second, 4 * time.Second},
+		{6 * time.Second, 4 * time.Second, 6 * time.Second},
 	} {
 		s := offline()
 		s.config.Commit.Interval, s.config.Linger = connectors.Duration(c.interval), c.linger
@@ -75,7 +77,8 @@ func TestTransactionIsOver(t *testing.T) {
 		want   bool
 	}{
 		{"nothing", func(*Stream) {}, false},
-		{"records have come", func(s *Stream) { s.touched, s.polled, s.deadline = true, 99, time.Now().Add(time.Hour) }, false},
+		{"records have come", func(s *Stream) { s.touched, s.polled, s.deadline = true, 99, time.Now().Add(time.Hour) },
+			false},
 		{"enough records", func(s *Stream) { s.touched, s.polled = true, 100 }, true},
 		{"its time is up", func(s *Stream) { s.touched, s.deadline = true, time.Now().Add(-time.Second) }, true},
 		{"the caller wants it", func(s *Stream) { s.config.Due = func() bool { return true } }, true},
@@ -98,7 +101,9 @@ func TestTransactionIsOver(t *testing.T) {
 			settled(s)
 			s.ends, s.at = map[Partition]int64{in0: 5, in1: 3}, map[Partition]int64{in0: 4, in1: 3}
 		}, false},
-		{"the end, before the group has said what this member has", func(s *Stream) { s.ends = map[Partition]int64{} }, false},
+		{"the end, before the group has said what this member has", func(s *Stream) {
+			s.ends = map[Partition]int64{}
+		}, false},
 	} {
 		s := offline()
 		c.change(s)
@@ -129,8 +134,10 @@ func TestResetForgets(t *testing.T) {
 	s.failed.Store(&err)
 	before := elapsed()
 	s.reset()
-	if s.Polled() != 0 || s.Touched() || !s.deadline.IsZero() || s.blocked.Load() || len(s.pending) > 0 || len(s.queue) > 0 || s.failure() != nil || s.begunAt.Load() < before {
-		t.Errorf("left of it: %d records, touched %v, deadline %v, blocked %v, %d pending, %d queued, %v, begun at %d", s.Polled(), s.Touched(), s.deadline, s.blocked.Load(), len(s.pending), len(s.queue), s.failure(), s.begunAt.Load())
+	if s.Polled() != 0 || s.Touched() || !s.deadline.IsZero() || s.blocked.Load() || len(s.pending) > 0 ||
+		len(s.queue) > 0 || s.failure() != nil || s.begunAt.Load() < before {
+		t.Errorf("left of it: %d records, touched %v, deadline %v, blocked %v, %d pending, %d queued, %v, begun at %d",
+			s.Polled(), s.Touched(), s.deadline, s.blocked.Load(), len(s.pending), len(s.queue), s.failure(), s.begunAt.Load())
 	}
 }
 
@@ -163,7 +170,8 @@ func TestTakeCutsRuns(t *testing.T) {
 	s.take(in1, numbered(in1, 0, 2*runRecords+1))
 	s.take(in0, numbered(in0, 13, 4, 13, 16))
 	s.take(in0, numbered(in0, 17, 1, 17))
-	want := fmt.Sprintf("0:10-12(3) 1:0-%d(%d) 1:%d-%d(%[2]d) 1:%[5]d-%[5]d(1) 0:14-15(2)", runRecords-1, runRecords, runRecords, 2*runRecords-1, 2*runRecords)
+	want := fmt.Sprintf("0:10-12(3) 1:0-%d(%d) 1:%d-%d(%[2]d) 1:%[5]d-%[5]d(1) 0:14-15(2)", runRecords-1, runRecords,
+		runRecords, 2*runRecords-1, 2*runRecords)
 	if got := s.runs(); got != want {
 		t.Errorf("runs %s, want %s", got, want)
 	}
@@ -276,7 +284,8 @@ func TestRivals(t *testing.T) {
 		}
 		s.begunAt.Store(elapsed() - int64(c.begun))
 		err := s.rival(c.err)
-		if got := err != nil; got != c.want || got && (!Final(err) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), "the same `instance`")) {
+		if got := err != nil; got != c.want || got &&
+			(!Final(err) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), "the same `instance`")) {
 			t.Errorf("%s: %v", c.what, err)
 		}
 	}
@@ -309,7 +318,9 @@ func TestLostMessagesFailATransaction(t *testing.T) {
 	}
 	s.onWritten(s.failed)(r, errors.New("invalid record partitioning choice of 3 from 2"))
 	s.onWritten(s.failed)(r, kerr.TopicAuthorizationFailed)
-	if err := s.failure(); !Final(err) || err.Error() != "writing to out: the topic has fewer partitions than the source has now, and a record keeps its partition" {
+	if err := s.failure(); !Final(err) ||
+		err.Error() !=
+			"writing to out: the topic has fewer partitions than the source has now, and a record keeps its partition" {
 		t.Errorf("the error is %v", err)
 	}
 	s = offline()
@@ -401,7 +412,8 @@ func TestObserverIsToldOfChanges(t *testing.T) {
 		{map[Partition]int{}, 1, "map[]"}, {map[Partition]int{}, 1, "map[]"},
 		{map[Partition]int{in1: 2, in0: 1, {Topic: "a", Number: 7}: 3}, 2, "map[a:[7] in:[0 1]]"},
 		{map[Partition]int{in1: 2, in0: 1, {Topic: "a", Number: 7}: 3}, 2, "map[a:[7] in:[0 1]]"},
-		{map[Partition]int{in1: 4}, 3, "map[in:[1]]"}, {map[Partition]int{in1: 5}, 4, "map[in:[1]]"}, {map[Partition]int{}, 5, "map[]"},
+		{map[Partition]int{in1: 4}, 3, "map[in:[1]]"}, {map[Partition]int{in1: 5}, 4, "map[in:[1]]"},
+		{map[Partition]int{}, 5, "map[]"},
 	} {
 		s.show(c.owned)
 		if got := fmt.Sprint(o.assigned); got != c.want || o.times != c.times {
@@ -467,7 +479,8 @@ func TestKeysOfState(t *testing.T) {
 	}
 	states := States{}
 	for _, r := range []kgo.Record{
-		{Key: of.key("a"), Value: []byte("1")}, {Key: of.key("b"), Value: []byte("2")}, {Key: []byte("no key"), Value: []byte("x")},
+		{Key: of.key("a"), Value: []byte("1")}, {Key: of.key("b"), Value: []byte("2")},
+		{Key: []byte("no key"), Value: []byte("x")},
 		{Key: of.key("a"), Value: []byte("3")}, {Key: of.key("b")}, {Key: of.key("c"), Value: []byte{}},
 	} {
 		states.put(&r)
@@ -475,7 +488,8 @@ func TestKeysOfState(t *testing.T) {
 	if got := fmt.Sprintf("%q", states); got != `map["in/12":map["a":"3" "c":""]]` {
 		t.Errorf("states %s", got)
 	}
-	if got := (&SourceConfig{}).StateTopic("p") + " " + (&SourceConfig{Group: "g"}).StateTopic("p"); got != "sdlfilter-p-state g-state" {
+	if got := (&SourceConfig{}).StateTopic("p") + " " + (&SourceConfig{Group: "g"}).StateTopic("p"); got !=
+		"sdlfilter-p-state g-state" {
 		t.Errorf("topics %s", got)
 	}
 }

@@ -96,7 +96,8 @@ func TestPlacesToStartAtAreCommitted(t *testing.T) {
 		}
 		four := kgo.NewOffset().At(4)
 		got, err := s.pin(start)(limited(t), map[string]map[int32]kgo.Offset{"in": {0: start, 1: four}, "also": {1: start}})
-		want := map[string]map[int32]kgo.Offset{"in": {0: kgo.NewOffset().At(test.want[0]), 1: four}, "also": {1: kgo.NewOffset().At(test.want[1])}}
+		want := map[string]map[int32]kgo.Offset{"in": {0: kgo.NewOffset().At(test.want[0]), 1: four},
+			"also": {1: kgo.NewOffset().At(test.want[1])}}
 		if err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("start %q: %v, %v, want %v", test.start, got, err, want)
 		}
@@ -137,10 +138,13 @@ func TestPlacesToStartAtAreRefused(t *testing.T) {
 		err  *kerr.Error
 		want string
 	}{
-		{kmsg.OffsetCommit, kerr.GroupAuthorizationFailed, `committing the offsets to start at: the user may not Read consumer group "g"`},
-		{kmsg.OffsetCommit, kerr.TopicAuthorizationFailed, "committing the offsets to start at: the user may not Read the topic"},
+		{kmsg.OffsetCommit, kerr.GroupAuthorizationFailed,
+			`committing the offsets to start at: the user may not Read consumer group "g"`},
+		{kmsg.OffsetCommit, kerr.TopicAuthorizationFailed,
+			"committing the offsets to start at: the user may not Read the topic"},
 		{kmsg.OffsetCommit, kerr.UnknownMemberID, "committing the offsets to start at: UNKNOWN_MEMBER_ID"},
-		{kmsg.ListOffsets, kerr.TopicAuthorizationFailed, "asking for the offsets to start at: the user may not Describe the topic"},
+		{kmsg.ListOffsets, kerr.TopicAuthorizationFailed,
+			"asking for the offsets to start at: the user may not Describe the topic"},
 	} {
 		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{test.key}, Err: test.err, Count: -1})
 		if err := ask(0); err == nil || !strings.HasPrefix(err.Error(), test.want) || !errors.Is(err, test.err) {
@@ -232,7 +236,8 @@ func TestOffsetsOfOthersAreRefused(t *testing.T) {
 	s := asking(t, c)
 	s.ends = map[Partition]int64{in0: 4}
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
-	if err := s.learn(limited(t), nil); !Final(err) || !strings.HasPrefix(err.Error(), "asking for the group's offsets: ") || s.lookAhead(limited(t)) == nil {
+	if err := s.learn(limited(t), nil); !Final(err) ||
+		!strings.HasPrefix(err.Error(), "asking for the group's offsets: ") || s.lookAhead(limited(t)) == nil {
 		t.Errorf("the user may not: %v", err)
 	}
 	fault.Remove()
@@ -267,10 +272,15 @@ func TestAbortedTransactionsAreVerified(t *testing.T) {
 		want     string
 	}{
 		{"nothing is read", map[Partition]int64{in0: 5}, map[Partition]int64{in0: 5}, map[Partition]int64{in0: 9}, ""},
-		{"as before", map[Partition]int64{in0: 7, too0: 2}, map[Partition]int64{in0: 5, too0: 1}, map[Partition]int64{in0: 5, too0: 1, in1: 3}, ""},
-		{"committed", map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}, map[Partition]int64{in0: 7}, "the group is at offset 7 of in/0"},
-		{"committed in the last one", map[Partition]int64{in0: 7, in1: 4, too0: 2}, map[Partition]int64{in0: 5, in1: 4, too0: 1}, map[Partition]int64{in0: 5, in1: 2, too0: 2}, "the group is at offset 2 of too/0"},
-		{"another one has committed what was not read", map[Partition]int64{in0: 7, in1: 4}, map[Partition]int64{in0: 5, in1: 4}, map[Partition]int64{in0: 5, in1: 2}, ""},
+		{"as before", map[Partition]int64{in0: 7, too0: 2}, map[Partition]int64{in0: 5, too0: 1},
+			map[Partition]int64{in0: 5, too0: 1, in1: 3}, ""},
+		{"committed", map[Partition]int64{in0: 7}, map[Partition]int64{in0: 5}, map[Partition]int64{in0: 7},
+			"the group is at offset 7 of in/0"},
+		{"committed in the last one", map[Partition]int64{in0: 7, in1: 4, too0: 2},
+			map[Partition]int64{in0: 5, in1: 4, too0: 1}, map[Partition]int64{in0: 5, in1: 2, too0: 2},
+			"the group is at offset 2 of too/0"},
+		{"another one has committed what was not read", map[Partition]int64{in0: 7, in1: 4},
+			map[Partition]int64{in0: 5, in1: 4}, map[Partition]int64{in0: 5, in1: 2}, ""},
 	} {
 		s := asking(t, c)
 		s.at, s.committed = test.at, test.done
@@ -314,12 +324,14 @@ func TestPartitionsThatComeLaterMustFit(t *testing.T) {
 	}{
 		{"out", []Partition{in0}, "", []topic{{"a", 2}, {"in", 1}}},
 		{"narrow", []Partition{in0}, "", []topic{{"a", 2}, {"in", 1}}}, // as at the opening of the stream
-		{"narrow", []Partition{in0, in1}, `the topic "narrow" has 1 partitions and must have at least the 2 of "in"`, []topic{{"a", 2}, {"in", 1}}},
+		{"narrow", []Partition{in0, in1}, `the topic "narrow" has 1 partitions and must have at least the 2 of "in"`,
+			[]topic{{"a", 2}, {"in", 1}}},
 		{"missing", []Partition{in1}, `the topic "missing" does not exist`, []topic{{"a", 2}, {"in", 1}}},
 		{"out", []Partition{{Topic: "in", Number: 3}}, `must have at least the 4 of "in"`, []topic{{"a", 2}, {"in", 1}}},
 		{"out", []Partition{in0, {Topic: "in", Number: 2}}, "", []topic{{"a", 2}, {"in", 3}}},
 		{"{topic}-out", []Partition{in1, {Topic: "new", Number: 1}}, "", []topic{{"a", 2}, {"in", 3}, {"new", 2}}},
-		{"{topic}-out", []Partition{{Topic: "newer"}}, `the topic "newer-out" does not exist`, []topic{{"a", 2}, {"in", 3}, {"new", 2}}},
+		{"{topic}-out", []Partition{{Topic: "newer"}}, `the topic "newer-out" does not exist`,
+			[]topic{{"a", 2}, {"in", 3}, {"new", 2}}},
 	} {
 		s.config.Sink.Topic = test.sink
 		err := s.fit(limited(t), test.of)
@@ -340,7 +352,8 @@ func TestSourceAndSinkAreOfOneCluster(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, kfake.NumBrokers(2), kfake.ClusterID("one"))
 	other := newCluster(t, kfake.ClusterID("two"))
-	config := StreamConfig{Source: &SourceConfig{Connection: connection(c)}, Sink: &SinkConfig{Connection: connection(c)}, Log: zerolog.Nop()}
+	config := StreamConfig{Source: &SourceConfig{Connection: connection(c)}, Sink: &SinkConfig{Connection: connection(c)},
+		Log: zerolog.Nop()}
 	admin := kadm.NewClient(newClient(t, c))
 	if err := config.sameCluster(t.Context(), nil); err != nil {
 		t.Errorf("the same addresses: %v", err)
@@ -350,7 +363,8 @@ func TestSourceAndSinkAreOfOneCluster(t *testing.T) {
 		t.Errorf("two brokers of one cluster: %v", err)
 	}
 	config.Sink.Connection = connection(other)
-	if err := config.sameCluster(limited(t), admin); !Final(err) || !strings.Contains(err.Error(), "topics of two clusters") {
+	if err := config.sameCluster(limited(t), admin); !Final(err) ||
+		!strings.Contains(err.Error(), "topics of two clusters") {
 		t.Errorf("two clusters: %v", err)
 	}
 	config.Sink.Brokers = nil
@@ -381,11 +395,13 @@ func TestTopicsBesideTheRelease(t *testing.T) {
 		hold  string
 		want  string
 	}{
-		{[]string{"notes", "missing"}, "", `the topic "missing" does not exist`}, {nil, "missing", `the topic "missing" does not exist`},
+		{[]string{"notes", "missing"}, "", `the topic "missing" does not exist`},
+		{nil, "missing", `the topic "missing" does not exist`},
 		{nil, "narrow", "must have at least the 2"}, {nil, "in", `the topic "in" does not exist`},
 		{nil, "held", ""}, {[]string{"narrow", "notes"}, "held", ""}, {[]string{"notes", "narrow"}, "", ""},
 	} {
-		if err := s.Beside(limited(t), test.notes, test.hold); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+		if err := s.Beside(limited(t), test.notes, test.hold); (err == nil) != (test.want == "") || err != nil &&
+			!strings.Contains(err.Error(), test.want) {
 			t.Errorf("%v, held in %q: %v, want %q", test.notes, test.hold, err, test.want)
 		}
 	}
@@ -414,7 +430,8 @@ func TestLimitsOfBatches(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	s := asking(t, c)
-	for size, want := range map[string]int32{"1000": 1000, "5": 512, "512": 512, "70000000": 64 << 20, "67108863": 64<<20 - 1} {
+	for size, want := range map[string]int32{"1000": 1000, "5": 512, "512": 512, "70000000": 64 << 20,
+		"67108863": 64<<20 - 1} {
 		if err := c.CreateTopic("t"+size, 1, map[string]string{"max.message.bytes": size}); err != nil {
 			t.Fatal(err)
 		}

@@ -272,7 +272,8 @@ func (s *Stream) askAhead(ctx context.Context) error {
 		if errors.Is(err, kerr.OffsetOutOfRange) {
 			// What was to be read there has been deleted.
 			var first map[Partition]int64
-			first, err = offsets(ctx, s.config.Log, "asking for the first offsets", []string{p.Topic}, rest.admin.ListStartOffsets)
+			first,
+				err = offsets(ctx, s.config.Log, "asking for the first offsets", []string{p.Topic}, rest.admin.ListStartOffsets)
 			next = min(max(at, first[p]), end)
 			if _, mine := owned[p]; mine && err == nil {
 				s.removed(p, first[p])
@@ -300,7 +301,8 @@ func (s *Stream) learn(ctx context.Context, owned map[Partition]int) error {
 	if len(topics) == 0 {
 		return nil
 	}
-	offsets, err := kadm.NewClient(s.client).FetchOffsetsForTopics(ctx, s.config.Source.groupName(s.config.Name), topics...)
+	offsets, err := kadm.NewClient(s.client).FetchOffsetsForTopics(ctx, s.config.Source.groupName(s.config.Name),
+		topics...)
 	if err != nil {
 		if Final(err) {
 			return explainError(err, "asking for the group's offsets")
@@ -319,7 +321,8 @@ func (s *Stream) learn(ctx context.Context, owned map[Partition]int) error {
 // pin commits the starting offset of a partition for which the group has none, before anything
 // is read. A moment later `start` may mean another offset, after an abort or a crash, and the
 // client itself would begin at offset 0.
-func (s *Stream) pin(start kgo.Offset) func(context.Context, map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
+func (s *Stream) pin(start kgo.Offset) func(context.Context, map[string]map[int32]kgo.Offset) (
+	map[string]map[int32]kgo.Offset, error) {
 	return func(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 		var topics []string
 		for name, partitions := range offsets {
@@ -374,7 +377,8 @@ func (s *Stream) pinLatest(ctx context.Context, client *kgo.Client, admin *kadm.
 	}
 	return persist(ctx, log, "committing the offsets to start at", func(ctx context.Context) error {
 		err := s.commitAs(ctx, client, nil, ends)
-		if errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.RebalanceInProgress) {
+		if errors.Is(err, kerr.UnknownMemberID) || errors.Is(err, kerr.IllegalGeneration) ||
+			errors.Is(err, kerr.RebalanceInProgress) {
 			return nil // it has members
 		}
 		return err
@@ -453,7 +457,9 @@ func (s *Stream) verifyAborted(ctx context.Context) error {
 		if try > 1 { // the markers of the abort are being written
 			time.Sleep(min(backoff(try), time.Second))
 		}
-		offsets, err = kadm.NewClient(s.client).FetchOffsetsForTopics(kadm.RequireStable(ctx), s.config.Source.groupName(s.config.Name), topics...)
+		offsets,
+			err = kadm.NewClient(s.client).FetchOffsetsForTopics(kadm.RequireStable(ctx),
+			s.config.Source.groupName(s.config.Name), topics...)
 		if err == nil {
 			err = offsets.Error()
 		}

@@ -31,7 +31,8 @@ type Release struct {
 // Release prepares the release of a layout into the sink's topic, and into the
 // topic where records are held back while the gate's rules do not hold ("": there
 // is none). Topics that are missing or narrower than the source's are an error.
-func (s *Stream) Release(ctx context.Context, source *StreamSource, layout *microdata.Layout, key keystream.Key, hold string) (*Release, error) {
+func (s *Stream) Release(ctx context.Context, source *StreamSource, layout *microdata.Layout, key keystream.Key,
+	hold string) (*Release, error) {
 	r := &Release{stream: s, source: source, layout: layout, hold: hold, writers: map[string]message.Writer{}}
 	var err error
 	if r.policy, err = newPolicy(s.config.Sink, layout, message.JSONText(source.reader), key); err != nil {
@@ -92,7 +93,9 @@ func (r *Release) writer(ctx context.Context, topic string, held bool) (message.
 	if err != nil {
 		return nil, err
 	}
-	w, err := c.Sink.format(c.Source).Writer(ctx, message.WriteRequest{Topic: to, Layout: r.layout, Reader: r.source.reader, Registry: client})
+	w,
+		err := c.Sink.format(c.Source).Writer(ctx,
+		message.WriteRequest{Topic: to, Layout: r.layout, Reader: r.source.reader, Registry: client})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +124,8 @@ func (r *Release) Encode(ctx context.Context, b *microdata.Block, held bool) (co
 // partition that it came from. It uses the records that were read for those that
 // are written: from is not read again. The records of a message that the topic does not take are rejected
 // in the block, unless the sink's on_refused is stop.
-func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.Block, e connectors.Encoded, held bool) error {
+func (r *Release) Write(ctx context.Context, from connectors.Raw, b *microdata.Block, e connectors.Encoded,
+	held bool) error {
 	w, ok := from.(*raw)
 	if !ok {
 		return fmt.Errorf("a block of %T is no block of a topic", from)

@@ -36,7 +36,8 @@ func TestSourceOfAStream(t *testing.T) {
 	if r, err := s.Read(t.Context(), nil, connectors.Cut{}); err == nil || r != nil {
 		t.Error("it is read")
 	}
-	if keys, known := connectors.PartitionKeys(s); s.Close() != nil || connectors.Unchanged(s) != nil || s.Abilities().Changed != nil || keys != nil || !known {
+	if keys, known := connectors.PartitionKeys(s); s.Close() != nil || connectors.Unchanged(s) != nil ||
+		s.Abilities().Changed != nil || keys != nil || !known {
 		t.Error("a topic is neither closed nor changed, and has no partition columns")
 	}
 	if s.Rows() || s.Place(9) != 9 {
@@ -47,10 +48,12 @@ func TestSourceOfAStream(t *testing.T) {
 		t.Errorf("many records a message: place %d", s.Place(9))
 	}
 	whole := &Source{opened: &opened{}, config: s.config}
-	if !whole.Rows() || whole.PartitionOf(&microdata.Block{Scope: "in", Stream: number}) != (Partition{Topic: "in", Number: 300}) {
+	if !whole.Rows() ||
+		whole.PartitionOf(&microdata.Block{Scope: "in", Stream: number}) != (Partition{Topic: "in", Number: 300}) {
 		t.Error("the source of a file job has another description")
 	}
-	if whole.Records() != -1 || !whole.Rewindable() || connectors.Folder(whole) || connectors.Unchanged(whole) != nil || whole.Abilities().Changed != nil || whole.Abilities().PartitionKeys() != nil {
+	if whole.Records() != -1 || !whole.Rewindable() || connectors.Folder(whole) || connectors.Unchanged(whole) != nil ||
+		whole.Abilities().Changed != nil || whole.Abilities().PartitionKeys() != nil {
 		t.Error("a topic is no file")
 	}
 	const never = "Changed Missplit InfersTypes Relocated Divisible Survey JSONText"
@@ -62,7 +65,8 @@ func TestSourceOfAStream(t *testing.T) {
 		t.Fatalf("arrow without a message: %v", read)
 	}
 	s.config.Format = Format{}
-	if s.reader, err = s.config.format().Reader(t.Context(), message.Request{Topics: s.topics, Columns: declaredColumns}); err != nil {
+	if s.reader, err = s.config.format().Reader(t.Context(),
+		message.Request{Topics: s.topics, Columns: declaredColumns}); err != nil {
 		t.Fatal(err)
 	}
 	whole.reader = s.reader
@@ -80,16 +84,22 @@ func TestTopicsAreDescribed(t *testing.T) {
 		SASL: &SASL{Mechanism: "plain", Password: Password{File: "pass"}},
 	}
 	files := []connectors.NamedFile{
-		{Field: "tls.ca", Path: "ca.pem", Words: "a certificate"}, {Field: "tls.cert", Path: "cert.pem", Words: "a certificate"},
-		{Field: "tls.key", Path: "key.pem", Words: "a private key"}, {Field: "sasl.password.file", Path: "pass", Words: "a password"},
+		{Field: "tls.ca", Path: "ca.pem", Words: "a certificate"},
+		{Field: "tls.cert", Path: "cert.pem", Words: "a certificate"},
+		{Field: "tls.key", Path: "key.pem", Words: "a private key"},
+		{Field: "sasl.password.file", Path: "pass", Words: "a password"},
 	}
-	source := &SourceConfig{Connection: full, Topics: []string{"x", "y"}, Until: latest, Registry: new(registry.Config), Format: Format{Avro: new(avro.Config)}}
-	if got, want := source.topics(), (&connectors.Topics{Names: source.Topics, Brokers: full.Brokers, Registry: true, Format: "avro", Files: files}); !reflect.DeepEqual(got, want) {
+	source := &SourceConfig{Connection: full, Topics: []string{"x", "y"}, Until: latest, Registry: new(registry.Config),
+		Format: Format{Avro: new(avro.Config)}}
+	if got, want := source.topics(), (&connectors.Topics{Names: source.Topics, Brokers: full.Brokers, Registry: true,
+		Format: "avro", Files: files}); !reflect.DeepEqual(got, want) {
 		t.Errorf("source\n%+v, want\n%+v", got, want)
 	}
 	plain := Connection{Brokers: []string{"a:1"}, SASL: &SASL{Mechanism: "plain", Password: Password{File: "pass"}}}
-	source = &SourceConfig{Connection: plain, Pattern: "^s", Format: Format{Protobuf: new(protobuf.Config)}, OnRecreated: BeginAnew}
-	if got, want := source.topics(), (&connectors.Topics{Pattern: "^s", Endless: true, Anew: true, Brokers: plain.Brokers, Format: "protobuf", Files: files[3:], PlainPassword: true}); !reflect.DeepEqual(got, want) {
+	source = &SourceConfig{Connection: plain, Pattern: "^s", Format: Format{Protobuf: new(protobuf.Config)},
+		OnRecreated: BeginAnew}
+	if got, want := source.topics(), (&connectors.Topics{Pattern: "^s", Endless: true, Anew: true, Brokers: plain.Brokers,
+		Format: "protobuf", Files: files[3:], PlainPassword: true}); !reflect.DeepEqual(got, want) {
 		t.Errorf("source\n%+v, want\n%+v", got, want)
 	}
 	plain.SASL.Mechanism = "scram-sha-256"

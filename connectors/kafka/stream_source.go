@@ -98,7 +98,8 @@ func (s *StreamSource) Decoder(layout *microdata.Layout, carry bool) (message.De
 // OpenStream finds the topics of a stream and checks that everything it writes to
 // is there. Nothing is read.
 func OpenStream(ctx context.Context, c StreamConfig) (*Stream, error) {
-	s := &Stream{config: c, notePartitions: map[string]int32{}, began: map[Partition]int64{}, failed: new(atomic.Pointer[error]), refused: new(refusals).anew()}
+	s := &Stream{config: c, notePartitions: map[string]int32{}, began: map[Partition]int64{},
+		failed: new(atomic.Pointer[error]), refused: new(refusals).anew()}
 	s.draining, s.drain = context.WithCancel(context.Background())
 	client, err := c.Source.connect(c.Log)
 	if err != nil {
@@ -208,7 +209,8 @@ func (c StreamConfig) sameCluster(ctx context.Context, admin *kadm.Client) error
 		}
 	}
 	if ids[0] != ids[1] {
-		return &FinalError{Text: "source and sink are topics of two clusters, and a transaction cannot hold the offsets of one and the records of the other; copy the released topic to the other cluster instead"}
+		return &FinalError{
+			Text: "source and sink are topics of two clusters, and a transaction cannot hold the offsets of one and the records of the other; copy the released topic to the other cluster instead"}
 	}
 	return nil
 }
@@ -257,7 +259,8 @@ func (s *Stream) Source(ctx context.Context, c *SourceConfig) (*StreamSource, er
 	src.registry = s.registry
 	var err error
 	src.reader, err = c.format().Reader(ctx, message.Request{
-		Topics: src.topics, Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Plain: c.declared.plain, Registry: s.registry,
+		Topics: src.topics, Columns: c.declared.columns, DropUnlisted: c.declared.dropUnlisted, Plain: c.declared.plain,
+		Registry: s.registry,
 	})
 	return src, err
 }

@@ -73,7 +73,8 @@ func TestStatesAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := StateOf{"p", in0}
-	if err := open.ProduceSync(limited(t), &kgo.Record{Topic: "g-state", Partition: of.home(3), Key: of.key("a"), Value: []byte("lost")}).FirstErr(); err != nil {
+	if err := open.ProduceSync(limited(t),
+		&kgo.Record{Topic: "g-state", Partition: of.home(3), Key: of.key("a"), Value: []byte("lost")}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	admin := kadm.NewClient(cl)
@@ -99,13 +100,15 @@ func TestStatesAreRead(t *testing.T) {
 	if !stable(limited(t), admin, "g-state", left, ends) {
 		t.Error("no transaction is open")
 	}
-	if stable(limited(t), admin, "g-state", map[int32]int64{7: 0}, ends) || stable(limited(t), admin, "missing", left, ends) {
+	if stable(limited(t), admin, "g-state", map[int32]int64{7: 0}, ends) ||
+		stable(limited(t), admin, "missing", left, ends) {
 		t.Error("an unknown offset counts as stable")
 	}
 	// Compaction leaves an empty end; the remaining entries are still read.
 	put(0, "a", "7")
 	put(0, "a", "")
-	if states, err := ReadStates(limited(t), s.config.Source, "p", zerolog.Nop()); err != nil || fmt.Sprintf("%q", states) != `map["in/0":map[] "in/1":map["a":"4"] "in/4":map["c":"6"]]` {
+	if states, err := ReadStates(limited(t), s.config.Source, "p", zerolog.Nop()); err != nil ||
+		fmt.Sprintf("%q", states) != `map["in/0":map[] "in/1":map["a":"4"] "in/4":map["c":"6"]]` {
 		t.Errorf("all states: %q, %v", states, err)
 	}
 	cancelled, cancel := context.WithCancel(limited(t))
@@ -121,7 +124,8 @@ func TestStatesAreRefused(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "g-state"))
 	source := &SourceConfig{Connection: connection(c), Group: "g"}
 	missing := &SourceConfig{Connection: connection(c), Group: "h"}
-	if _, err := ReadStates(limited(t), missing, "p", zerolog.Nop()); !Final(err) || err.Error() != `the consumer group "h" has kept no assessment: the topic "h-state" does not exist` {
+	if _, err := ReadStates(limited(t), missing, "p", zerolog.Nop()); !Final(err) ||
+		err.Error() != `the consumer group "h" has kept no assessment: the topic "h-state" does not exist` {
 		t.Errorf("no topic: %v", err)
 	}
 	if got, err := ReadStates(limited(t), source, "p", zerolog.Nop()); err != nil || len(got) > 0 {
@@ -133,7 +137,8 @@ func TestStatesAreRefused(t *testing.T) {
 	fill(t, newClient(t, c), "g-state", 0, 0, 1)
 	for _, key := range []kmsg.Key{kmsg.ListOffsets, kmsg.Fetch} {
 		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-		if _, err := ReadStates(limited(t), source, "p", zerolog.Nop()); !Final(err) || !errors.Is(err, kerr.TopicAuthorizationFailed) {
+		if _, err := ReadStates(limited(t), source, "p", zerolog.Nop()); !Final(err) ||
+			!errors.Is(err, kerr.TopicAuthorizationFailed) {
 			t.Errorf("%s is refused: %v", kmsg.NameForKey(int16(key)), err)
 		}
 		if key == kmsg.ListOffsets && stable(limited(t), kadm.NewClient(newClient(t, c)), "g-state", nil, nil) {
@@ -162,7 +167,8 @@ func TestStateTopicIsLookedFor(t *testing.T) {
 		t.Errorf("it is found: %d, %v", n, err)
 	}
 	forgets := "delete"
-	if _, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "cleanup.policy", Value: &forgets}}, "g-state"); err != nil {
+	if _, err := admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "cleanup.policy", Value: &forgets}},
+		"g-state"); err != nil {
 		t.Fatal(err)
 	}
 	for _, look := range []bool{true, false} {

@@ -47,11 +47,13 @@ type member struct {
 
 func newMember(t *testing.T, c *kfake.Cluster, change func(*StreamConfig)) *member {
 	t.Helper()
-	m := &member{kept: map[Partition]map[string][]byte{}, entered: map[Partition]int64{}, watch: &observer{lag: map[Partition]int64{}}}
+	m := &member{kept: map[Partition]map[string][]byte{}, entered: map[Partition]int64{},
+		watch: &observer{lag: map[Partition]int64{}}}
 	source := sourceOf(c, "in")
 	source.tuning = append(slices.Clone(source.tuning), kgo.HeartbeatInterval(50*time.Millisecond))
 	config := StreamConfig{
-		Name: "p", Source: source, Sink: sinkOf(c, "out"), Commit: Commit{Interval: connectors.Duration(time.Second), Records: 40}, Due: func() bool { return false },
+		Name: "p", Source: source, Sink: sinkOf(c, "out"),
+		Commit: Commit{Interval: connectors.Duration(time.Second), Records: 40}, Due: func() bool { return false },
 		Enter: func(p Partition, a Arrival, kept map[string][]byte) error {
 			m.kept[p], m.entered[p] = kept, a.Next
 			return nil
@@ -211,7 +213,8 @@ func same(t *testing.T, what string, got, want []string) {
 // streamCluster has one topic to read, one topic for the release, and one for held messages.
 func streamCluster(t *testing.T, opts ...kfake.Opt) (*kfake.Cluster, *kgo.Client) {
 	t.Helper()
-	c := newCluster(t, append([]kfake.Opt{kfake.SeedTopics(2, "in", "out", "held"), kfake.GroupMinSessionTimeout(time.Second)}, opts...)...)
+	c := newCluster(t,
+		append([]kfake.Opt{kfake.SeedTopics(2, "in", "out", "held"), kfake.GroupMinSessionTimeout(time.Second)}, opts...)...)
 	return c, newClient(t, c)
 }
 
@@ -240,7 +243,8 @@ func TestStreamRejectsTombstones(t *testing.T) {
 	fillWith(t, cl, 0, 0, 5, 1, 4)
 	m := newMember(t, c, func(s *StreamConfig) { s.Sink.Key = drop })
 	m.all(t)
-	same(t, "released", lines(t, c, "out", 0), []string{`={"wage":1000.5,"region":"r0"}`, `={"wage":1002.5,"region":"r2"}`, `={"wage":1003.5,"region":"r0"}`})
+	same(t, "released", lines(t, c, "out", 0),
+		[]string{`={"wage":1000.5,"region":"r0"}`, `={"wage":1002.5,"region":"r2"}`, `={"wage":1003.5,"region":"r0"}`})
 }
 
 // A transaction ends after the configured number of records. Only its commit releases them; after
@@ -322,7 +326,8 @@ func TestStreamGoesOn(t *testing.T) {
 
 	second := newMember(t, c, nil)
 	second.all(t)
-	if got := second.kept[zero]; string(got["count"]) != "60" || string(got["other"]) != "x" || len(got) != 2 || second.entered[zero] != 60 {
+	if got := second.kept[zero]; string(got["count"]) != "60" || string(got["other"]) != "x" || len(got) != 2 ||
+		second.entered[zero] != 60 {
 		t.Errorf("the second was given %q at %d", got, second.entered[zero])
 	}
 	if got := second.kept[one]; len(got) > 0 || second.entered[one] != 10 {
@@ -369,17 +374,20 @@ func TestStreamWindows(t *testing.T) {
 func TestStreamMessageTooLarge(t *testing.T) {
 	c, cl := streamCluster(t)
 	size := "1000"
-	if _, err := kadm.NewClient(cl).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Name: "max.message.bytes", Value: &size}}, "out"); err != nil {
+	if _, err := kadm.NewClient(cl).AlterTopicConfigs(t.Context(),
+		[]kadm.AlterConfig{{Name: "max.message.bytes", Value: &size}}, "out"); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, cl, "in", 1, 0, 7)
-	big := &kgo.Record{Topic: "in", Partition: 1, Value: []byte(`{"wage":1,"region":"` + strings.Repeat("canary", 200) + `"}`)}
+	big := &kgo.Record{Topic: "in", Partition: 1,
+		Value: []byte(`{"wage":1,"region":"` + strings.Repeat("canary", 200) + `"}`)}
 	if err := cl.ProduceSync(t.Context(), big).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	m := newMember(t, c, func(s *StreamConfig) { s.Sink.OnRefused = Stop })
 	err := m.transaction(t, false)
-	if err == nil || !Final(err) || !strings.Contains(err.Error(), "the record at offset 7 of in/1: ") || strings.Contains(err.Error(), "canary") {
+	if err == nil || !Final(err) || !strings.Contains(err.Error(), "the record at offset 7 of in/1: ") ||
+		strings.Contains(err.Error(), "canary") {
 		t.Errorf("the error is %v", err)
 	}
 	m.end(t, false)

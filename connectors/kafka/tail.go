@@ -67,7 +67,8 @@ func (t tails) beyond(ctx context.Context, p Partition, at, end int64) (int64, e
 
 // fetch asks a leader for the batches at an offset. It returns the offset after the last of
 // them.
-func (t tails) fetch(ctx context.Context, p Partition, leader int32, id [16]byte, at int64) (int64, kgo.FetchPartition, error) {
+func (t tails) fetch(ctx context.Context, p Partition, leader int32, id [16]byte, at int64) (int64, kgo.FetchPartition,
+	error) {
 	req := kmsg.NewPtrFetchRequest()
 	req.MaxWaitMillis, req.MaxBytes, req.IsolationLevel = 100, 1<<20, 1
 	req.SessionEpoch = -1

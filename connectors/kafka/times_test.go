@@ -24,7 +24,8 @@ func TestMomentsOfRivals(t *testing.T) {
 			want         bool
 		}{
 			{time.Minute, 0, true}, {time.Minute + 1, 0, false},
-			{30 * time.Second, 18*time.Second - 1, true}, {30 * time.Second, 18 * time.Second, false}, // 15 s and three intervals
+			// 15 s and three intervals
+			{30 * time.Second, 18*time.Second - 1, true}, {30 * time.Second, 18 * time.Second, false},
 		} {
 			s := offline()
 			s.config.Source.Instance = "i"
@@ -137,7 +138,8 @@ func TestMomentsOfPatience(t *testing.T) {
 			defer cancel()
 			began = time.Now()
 			err = ask(ctx)
-			if took := time.Since(began); errors.Is(err, errImpatient) || !errors.Is(err, context.DeadlineExceeded) || took != time.Hour-1 {
+			if took := time.Since(began); errors.Is(err, errImpatient) || !errors.Is(err, context.DeadlineExceeded) ||
+				took != time.Hour-1 {
 				t.Errorf("%s, with an end before it: %v after %v", name, err, took)
 			}
 		})
@@ -148,7 +150,8 @@ func TestMomentsOfPatience(t *testing.T) {
 		for _, step := range []struct {
 			after   time.Duration
 			records bool
-		}{{0, false}, {time.Minute - 1, false}, {0, true}, {time.Minute - 1, false}} { // an offline stream has no broker to ask
+			// an offline stream has no broker to ask
+		}{{0, false}, {time.Minute - 1, false}, {0, true}, {time.Minute - 1, false}} {
 			time.Sleep(step.after)
 			if err := s.hear(ctx, step.records); err != nil {
 				t.Errorf("%v later: %v", step.after, err)

@@ -37,13 +37,22 @@ func TestSourceIsNotOpened(t *testing.T) {
 		change func(*SourceConfig)
 		want   string
 	}{
-		"no brokers":            {func(c *SourceConfig) { c.Brokers = nil }, "brokers: must name"},
-		"no topic":              {func(c *SourceConfig) { c.Topics = []string{"gone"} }, `the topic "gone" does not exist`},
-		"no start":              {func(c *SourceConfig) { c.Start = "some day" }, "start: must be earliest, latest or a time"},
-		"no registry":           {func(c *SourceConfig) { c.Format.Avro = new(avro.Config) }, "avro: messages of this format need a schema registry"},
-		"no certificate":        {func(c *SourceConfig) { c.Registry = &registry.Config{URL: "https://localhost:1", CA: "/gone"} }, "registry: ca: "},
-		"nothing in a registry": {func(c *SourceConfig) { c.Format.Avro, c.Registry = new(avro.Config), schemas.Config() }, ""},
-		"settings of a client":  {func(c *SourceConfig) { c.tuning = []kgo.Opt{kgo.MaxBufferedRecords(0)} }, "kafka client: "},
+		"no brokers": {func(c *SourceConfig) { c.Brokers = nil }, "brokers: must name"},
+		"no topic":   {func(c *SourceConfig) { c.Topics = []string{"gone"} }, `the topic "gone" does not exist`},
+		"no start": {func(c *SourceConfig) {
+			c.Start = "some day"
+		}, "start: must be earliest, latest or a time"},
+		"no registry": {func(c *SourceConfig) {
+			c.Format.Avro = new(avro.Config)
+		}, "avro: messages of this format need a schema registry"},
+		"no certificate": {func(c *SourceConfig) {
+			c.Registry = &registry.Config{URL: "https://localhost:1", CA: "/gone"}
+		}, "registry: ca: "},
+		"nothing in a registry": {func(c *SourceConfig) { c.Format.Avro, c.Registry = new(avro.Config), schemas.Config() },
+			""},
+		"settings of a client": {func(c *SourceConfig) {
+			c.tuning = []kgo.Opt{kgo.MaxBufferedRecords(0)}
+		}, "kafka client: "},
 	} {
 		config := sourceOf(c, "in")
 		test.change(config)
@@ -58,30 +67,35 @@ func TestSourceIsNotOpened(t *testing.T) {
 	}
 	// If any question fails, no source is returned: the five questions for offsets, and the
 	// question for the names that match a pattern.
-	for n, want := range []string{"asking for the offsets to start at: ", "asking for the first offsets: ", "asking for the last stable offsets: ", "asking for the end offsets: "} {
+	for n, want := range []string{"asking for the offsets to start at: ", "asking for the first offsets: ",
+		"asking for the last stable offsets: ", "asking for the end offsets: "} {
 		requests := map[kmsg.Request]bool{}
-		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1, When: func(r kmsg.Request) bool {
-			requests[r] = true
-			return len(requests) > n
-		}})
+		fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Err: kerr.TopicAuthorizationFailed, Count: -1,
+			When: func(r kmsg.Request) bool {
+				requests[r] = true
+				return len(requests) > n
+			}})
 		if s, err := sourceOf(c, "in").Open(limited(t)); s != nil || !Final(err) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("the %dth question for offsets: %v, want %s", n+1, err, want)
 		}
 		fault.Remove()
 	}
 	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetFetch}, Err: kerr.GroupAuthorizationFailed, Count: -1})
-	if s, err := sourceOf(c, "in").Open(limited(t)); s != nil || !Final(err) || !strings.HasPrefix(err.Error(), "asking for the offsets of the consumer group ") {
+	if s, err := sourceOf(c, "in").Open(limited(t)); s != nil || !Final(err) ||
+		!strings.HasPrefix(err.Error(), "asking for the offsets of the consumer group ") {
 		t.Errorf("the group's offsets: %v", err)
 	}
 	fault.Remove()
 	ended, cancel := context.WithCancel(limited(t))
 	cancel()
-	if topics, err := (&SourceConfig{Pattern: "^in"}).resolve(ended, kadm.NewClient(newClient(t, c)), zerolog.Nop()); topics != nil || !errors.Is(err, context.Canceled) {
+	if topics, err := (&SourceConfig{Pattern: "^in"}).resolve(ended, kadm.NewClient(newClient(t, c)),
+		zerolog.Nop()); topics != nil || !errors.Is(err, context.Canceled) {
 		t.Errorf("a pattern: %v, %v", topics, err)
 	}
 	config := sourceOf(c, "in")
 	config.Start = "some day"
-	if _, err := config.startOffsets(limited(t), kadm.NewClient(newClient(t, c)), zerolog.Nop(), []string{"in"}); !Final(err) || !strings.HasPrefix(err.Error(), "start: must be") {
+	if _, err := config.startOffsets(limited(t), kadm.NewClient(newClient(t, c)), zerolog.Nop(), []string{"in"}); !Final(
+		err) || !strings.HasPrefix(err.Error(), "start: must be") {
 		t.Errorf("an invalid start: %v", err)
 	}
 	// All connections are closed with the source, including those of the registry.
@@ -111,14 +125,24 @@ func TestReleaseIsNotMade(t *testing.T) {
 		change func(*SinkConfig)
 		want   string
 	}{
-		"no brokers":              {func(c *SinkConfig) { c.Brokers = nil }, "brokers: must name"},
-		"no topic":                {func(c *SinkConfig) { c.Topic = "gone" }, `the topic "gone" does not exist`},
-		"no such column":          {func(c *SinkConfig) { c.Key = "nowhere" }, "key: must be drop, pass, hash or a column that is released"},
-		"hash without a key":      {func(c *SinkConfig) { c.Key = hash }, "key: hash needs the release key"},
-		"no registry":             {func(c *SinkConfig) { c.Format.Avro = new(avro.Config) }, "avro: messages of this format need a schema registry"},
-		"no certificate":          {func(c *SinkConfig) { c.Registry = &registry.Config{URL: "https://localhost:1", CA: "/gone"} }, "registry: ca: "},
-		"several records and key": {func(c *SinkConfig) { c.Format.Arrow, c.Key = new(arrow.Config), "region" }, "key: a column needs a format of one record a message"},
-		"settings of a client":    {func(c *SinkConfig) { c.tuning = []kgo.Opt{kgo.MaxBufferedRecords(0)} }, "kafka client: "},
+		"no brokers": {func(c *SinkConfig) { c.Brokers = nil }, "brokers: must name"},
+		"no topic":   {func(c *SinkConfig) { c.Topic = "gone" }, `the topic "gone" does not exist`},
+		"no such column": {func(c *SinkConfig) {
+			c.Key = "nowhere"
+		}, "key: must be drop, pass, hash or a column that is released"},
+		"hash without a key": {func(c *SinkConfig) { c.Key = hash }, "key: hash needs the release key"},
+		"no registry": {func(c *SinkConfig) {
+			c.Format.Avro = new(avro.Config)
+		}, "avro: messages of this format need a schema registry"},
+		"no certificate": {func(c *SinkConfig) {
+			c.Registry = &registry.Config{URL: "https://localhost:1", CA: "/gone"}
+		}, "registry: ca: "},
+		"several records and key": {func(c *SinkConfig) {
+			c.Format.Arrow, c.Key = new(arrow.Config), "region"
+		}, "key: a column needs a format of one record a message"},
+		"settings of a client": {func(c *SinkConfig) {
+			c.tuning = []kgo.Opt{kgo.MaxBufferedRecords(0)}
+		}, "kafka client: "},
 	} {
 		config := sinkOf(c, "out")
 		test.change(config)
@@ -134,8 +158,11 @@ func TestReleaseIsNotMade(t *testing.T) {
 		t.Errorf("%d transactions are begun", n)
 	}
 	// If the brokers refuse the transaction, nothing stays open either.
-	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.TransactionalIDAuthorizationFailed, Count: -1})
-	if made, err := sinkOf(c, "out").Create(limited(t), connectors.Plan{Source: src, Layout: layout}); !Final(err) || !strings.HasPrefix(err.Error(), `preparing a transaction: the user may not Write with transactional id "sdlfilter-out-`) {
+	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.TransactionalIDAuthorizationFailed,
+		Count: -1})
+	if made, err := sinkOf(c, "out").Create(limited(t), connectors.Plan{Source: src, Layout: layout}); !Final(err) ||
+		!strings.HasPrefix(err.Error(),
+			`preparing a transaction: the user may not Write with transactional id "sdlfilter-out-`) {
 		t.Errorf("no transaction: %v, %v", made, err)
 	}
 	fault.Remove()
@@ -175,7 +202,8 @@ func TestReleaseWithoutAnEnd(t *testing.T) {
 	c := newCluster(t, kfake.SeedTopics(1, "in", "out"))
 	src := open(t, sourceOf(c, "in"))
 	var log bytes.Buffer
-	made, err := sinkOf(c, "out").Create(zerolog.New(&log).Level(zerolog.WarnLevel).WithContext(limited(t)), connectors.Plan{Source: src, Layout: layoutOf(src.Schema())})
+	made, err := sinkOf(c, "out").Create(zerolog.New(&log).Level(zerolog.WarnLevel).WithContext(limited(t)),
+		connectors.Plan{Source: src, Layout: layoutOf(src.Schema())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +221,9 @@ func TestReleaseWithoutAnEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.EndTxn}, Err: kerr.UnknownServerError, Count: -1})
-	if err := made.Commit(); err == nil || Final(err) || !strings.HasPrefix(err.Error(), "committing the release to out: ") || !strings.HasSuffix(err.Error(), "; the brokers have not said whether it is committed") {
+	if err := made.Commit(); err == nil || Final(err) ||
+		!strings.HasPrefix(err.Error(), "committing the release to out: ") ||
+		!strings.HasSuffix(err.Error(), "; the brokers have not said whether it is committed") {
 		t.Errorf("committed: %v", err)
 	}
 	if s.done {
@@ -203,11 +233,13 @@ func TestReleaseWithoutAnEnd(t *testing.T) {
 		t.Errorf("aborted: %v, done %v", err, s.done)
 	}
 	// A sink that is aborted before anything else.
-	made, err = sinkOf(c, "out").Create(zerolog.New(&log).Level(zerolog.WarnLevel).WithContext(limited(t)), connectors.Plan{Source: src, Layout: layoutOf(src.Schema())})
+	made, err = sinkOf(c, "out").Create(zerolog.New(&log).Level(zerolog.WarnLevel).WithContext(limited(t)),
+		connectors.Plan{Source: src, Layout: layoutOf(src.Schema())})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(made.Write(limited(t), []kgo.Record{*messageOf("out", 0, 1)}), made.Finish(limited(t))); err != nil {
+	if err := errors.Join(made.Write(limited(t), []kgo.Record{*messageOf("out", 0, 1)}), made.Finish(limited(t))); err !=
+		nil {
 		t.Fatal(err)
 	}
 	for range 2 { // at the second call nothing is left to abort
@@ -215,7 +247,8 @@ func TestReleaseWithoutAnEnd(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if n := strings.Count(log.String(), `"after":"15m0s","message":"the brokers could not be told to abort the release; they do it by themselves"`); n != 1 {
+	if n := strings.Count(log.String(),
+		`"after":"15m0s","message":"the brokers could not be told to abort the release; they do it by themselves"`); n != 1 {
 		t.Errorf("logged is %s", &log)
 	}
 }
@@ -230,10 +263,15 @@ func TestStreamHasNoRelease(t *testing.T) {
 		change func(*SinkConfig)
 		want   string // "": the release is possible
 	}{
-		"nothing":        {func(*SinkConfig) {}, ""},
-		"no such column": {func(c *SinkConfig) { c.Key = "nowhere" }, "key: must be drop, pass, hash or a column that is released"},
-		"no registry":    {func(c *SinkConfig) { c.Format.Avro = new(avro.Config) }, "avro: messages of this format need a schema registry"},
-		"no certificate": {func(c *SinkConfig) { c.Registry = &registry.Config{URL: "https://localhost:1", CA: "/gone"} }, "registry: ca: "},
+		"nothing": {func(*SinkConfig) {}, ""},
+		"no such column": {func(c *SinkConfig) {
+			c.Key = "nowhere"
+		}, "key: must be drop, pass, hash or a column that is released"},
+		"no registry": {func(c *SinkConfig) {
+			c.Format.Avro = new(avro.Config)
+		}, "avro: messages of this format need a schema registry"},
+		"no certificate": {func(c *SinkConfig) { c.Registry = &registry.Config{URL: "https://localhost:1", CA: "/gone"} },
+			"registry: ca: "},
 	} {
 		s := asking(t, c)
 		s.topics = []topic{{"in", 1}}
@@ -256,10 +294,12 @@ func TestStreamHasNoRelease(t *testing.T) {
 		}
 		// A topic appears later, and its records cannot be written.
 		s.config.Sink.Topic, s.config.Sink.Format.Avro = "{topic}-out", new(avro.Config)
-		if e, err := r.Encode(limited(t), &microdata.Block{Scope: "later"}, false); e != nil || err == nil || !strings.Contains(err.Error(), "need a schema registry") {
+		if e, err := r.Encode(limited(t), &microdata.Block{Scope: "later"}, false); e != nil || err == nil ||
+			!strings.Contains(err.Error(), "need a schema registry") {
 			t.Errorf("a topic that comes later: %v, %v", e, err)
 		}
-		if err := r.Write(limited(t), nil, nil, nil, false); err == nil || !strings.Contains(err.Error(), "is no block of a topic") {
+		if err := r.Write(limited(t), nil, nil, nil, false); err == nil ||
+			!strings.Contains(err.Error(), "is no block of a topic") {
 			t.Errorf("an empty block: %v", err)
 		}
 	}
@@ -269,7 +309,8 @@ func TestStreamHasNoRelease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := without.Release(limited(t), source, layoutOf(source.Schema()), key, ""); err != nil || len(r.writers) != 1 || r.writers["out"] == nil {
+	if r, err := without.Release(limited(t), source, layoutOf(source.Schema()), key, ""); err != nil ||
+		len(r.writers) != 1 || r.writers["out"] == nil {
 		t.Errorf("nothing is held: %v, %v", r, err)
 	}
 }
@@ -300,9 +341,12 @@ func TestPartitionIsNotTakenUp(t *testing.T) {
 		change func(c *kfake.Cluster, m *member)
 		want   string
 	}{
-		"no topic": {func(_ *kfake.Cluster, m *member) { m.topics, m.config.Sink.Topic = nil, "gone" }, `the topic "gone" does not exist`},
+		"no topic": {func(_ *kfake.Cluster, m *member) {
+			m.topics, m.config.Sink.Topic = nil, "gone"
+		}, `the topic "gone" does not exist`},
 		"no state": {func(c *kfake.Cluster, m *member) {
-			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "g-state", Err: kerr.TopicAuthorizationFailed, Count: -1})
+			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: "g-state", Err: kerr.TopicAuthorizationFailed,
+				Count: -1})
 		}, `asking for the offsets of "g-state": `},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -338,7 +382,8 @@ func TestPlacesToStartAtAreNotHeard(t *testing.T) {
 		c = newCluster(t, kfake.SeedTopics(1, "in"))
 		s = asking(t, c)
 	}
-	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.TopicAuthorizationFailed, Topic: "in", Count: -1})
+	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Metadata}, Err: kerr.TopicAuthorizationFailed, Topic: "in",
+		Count: -1})
 	if err := s.commitStarts(limited(t), s.client, at); !Final(err) || !strings.HasPrefix(err.Error(), what) {
 		t.Errorf("the topic is hidden: %v", err)
 	}
@@ -370,7 +415,8 @@ func TestStreamIsEnded(t *testing.T) {
 		c, _ := streamCluster(t)
 		m := newMember(t, c, nil)
 		_, release := hold(t, c, kmsg.InitProducerID, func(kmsg.Request) bool { return true })
-		if err := m.Begin(hurried(t)); !errors.Is(err, errImpatient) || !strings.HasPrefix(err.Error(), "beginning a transaction: no broker has answered for 300ms") {
+		if err := m.Begin(hurried(t)); !errors.Is(err, errImpatient) ||
+			!strings.HasPrefix(err.Error(), "beginning a transaction: no broker has answered for 300ms") {
 			t.Errorf("began: %v", err)
 		}
 		release()
@@ -456,7 +502,8 @@ func TestFetchOfAnotherPartition(t *testing.T) {
 		return answer, nil, true
 	})
 	for n, want := range map[int32]int64{0: 3, 1: 4, 2: -1} {
-		at, got, err := tails{s.client, admin, zerolog.Nop()}.fetch(limited(t), Partition{Topic: "in", Number: n}, 0, details["in"].ID, 2)
+		at, got, err := tails{s.client, admin, zerolog.Nop()}.fetch(limited(t), Partition{Topic: "in", Number: n}, 0,
+			details["in"].ID, 2)
 		if want < 0 {
 			if at != 2 || err == nil || err.Error() != "the answer to a fetch lacks the partition" {
 				t.Errorf("partition %d: %d, %v", n, at, err)
@@ -467,7 +514,8 @@ func TestFetchOfAnotherPartition(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if at, _, err := (tails{s.client, admin, zerolog.Nop()}).fetch(ended, in0, 0, details["in"].ID, 2); at != 2 || !errors.Is(err, context.Canceled) {
+	if at, _, err := (tails{s.client, admin, zerolog.Nop()}).fetch(ended, in0, 0, details["in"].ID, 2); at != 2 ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %d, %v", at, err)
 	}
 }

@@ -27,13 +27,18 @@ func TestErrorsInWords(t *testing.T) {
 		what string
 		want string // "": not final
 	}{
-		{kerr.TopicAuthorizationFailed, "reading survey", `reading survey: the user may not Read topic "survey"; reading needs`},
-		{kerr.TopicAuthorizationFailed, "writing to survey", `writing to survey: the user may not Write to topic "survey"; reading needs`},
+		{kerr.TopicAuthorizationFailed, "reading survey",
+			`reading survey: the user may not Read topic "survey"; reading needs`},
+		{kerr.TopicAuthorizationFailed, "writing to survey",
+			`writing to survey: the user may not Write to topic "survey"; reading needs`},
 		{kerr.TopicAuthorizationFailed, "reading the end", "reading the end: the user may not use the topic; reading needs"},
-		{kerr.GroupAuthorizationFailed, "joining", "joining: the user may not Read the consumer group; the rights Read and Describe"},
-		{kerr.TransactionalIDAuthorizationFailed, "writing", "writing: the user may not Write with the transactional id; the rights"},
+		{kerr.GroupAuthorizationFailed, "joining",
+			"joining: the user may not Read the consumer group; the rights Read and Describe"},
+		{kerr.TransactionalIDAuthorizationFailed, "writing",
+			"writing: the user may not Write with the transactional id; the rights"},
 		{kerr.ClusterAuthorizationFailed, "writing", "writing: the user lacks a right on the cluster"},
-		{kerr.SaslAuthenticationFailed, "asking", "asking: authentication failed: the brokers refuse the user or the password"},
+		{kerr.SaslAuthenticationFailed, "asking",
+			"asking: authentication failed: the brokers refuse the user or the password"},
 		{kerr.UnsupportedSaslMechanism, "asking", "asking: authentication failed: the brokers do not offer"},
 		{kerr.IllegalSaslState, "asking", "asking: authentication failed: the brokers do not offer"},
 		{kerr.UnknownTopicOrPartition, "reading survey", `reading survey: the topic "survey" does not exist`},
@@ -41,10 +46,12 @@ func TestErrorsInWords(t *testing.T) {
 		{kerr.InvalidTopicException, "asking", "asking: the brokers do not take this as a topic's name"},
 		{kerr.UnsupportedVersion, "asking", "asking: the brokers do not support a request"},
 		{kerr.UnsupportedForMessageFormat, "asking", "asking: the brokers do not support a request"},
-		{kerr.UnsupportedCompressionType, "writing to survey", "writing to survey: the brokers do not support this compression"},
+		{kerr.UnsupportedCompressionType, "writing to survey",
+			"writing to survey: the brokers do not support this compression"},
 		{kerr.MessageTooLarge, "writing to survey", "writing to survey: a message is larger than the topic takes"},
 		{kerr.RecordListTooLarge, "writing to survey", "writing to survey: a message is larger than the topic takes"},
-		{kerr.InvalidRecord, "writing to survey", "writing to survey: the topic refuses the messages; a compacted topic needs keys"},
+		{kerr.InvalidRecord, "writing to survey",
+			"writing to survey: the topic refuses the messages; a compacted topic needs keys"},
 		{kerr.InvalidTimestamp, "writing to survey", "writing to survey: the topic refuses the messages' timestamps"},
 		{kerr.OffsetOutOfRange, "reading survey", "reading survey: records that were to be read have been deleted"},
 		{kerr.InvalidGroupID, "joining", "joining: the brokers do not take this as a consumer group's name"},
@@ -53,20 +60,26 @@ func TestErrorsInWords(t *testing.T) {
 		{kerr.GroupMaxSizeReached, "joining", "joining: the consumer group has as many members"},
 		{kerr.InvalidTransactionTimeout, "beginning", "beginning: the transaction timeout is longer"},
 		{kerr.InvalidSessionTimeout, "joining", "joining: the brokers do not allow the session timeout"},
-		{kerr.InvalidReplicationFactor, "creating", "creating: the brokers refuse the topic's settings (INVALID_REPLICATION_FACTOR)"},
+		{kerr.InvalidReplicationFactor, "creating",
+			"creating: the brokers refuse the topic's settings (INVALID_REPLICATION_FACTOR)"},
 		{kerr.InvalidPartitions, "creating", "creating: the brokers refuse the topic's settings"},
 		{kerr.InvalidConfig, "creating", "creating: the brokers refuse the topic's settings"},
 		{kerr.PolicyViolation, "creating", "creating: the brokers refuse the topic's settings"},
 		{kerr.SecurityDisabled, "asking", "asking: the brokers refuse it (SECURITY_DISABLED)"},
 		{kerr.DelegationTokenAuthorizationFailed, "asking", "asking: the brokers refuse it"},
-		{&kgo.ErrDecompressTooLarge{Offset: 7, Partition: 3}, "reading survey", "reading survey: the batch at offset 7 of partition 3 is larger"},
+		{&kgo.ErrDecompressTooLarge{Offset: 7, Partition: 3}, "reading survey",
+			"reading survey: the batch at offset 7 of partition 3 is larger"},
 		{errors.New("broker is too old"), "asking", "asking: the brokers are too old"},
-		{x509.UnknownAuthorityError{}, "asking", "asking: the brokers' certificate is signed by an authority that is not trusted"},
+		{x509.UnknownAuthorityError{}, "asking",
+			"asking: the brokers' certificate is signed by an authority that is not trusted"},
 		{x509.CertificateInvalidError{Reason: x509.Expired}, "asking", "asking: the brokers' certificate is not valid: "},
-		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "other"}, "asking", "asking: the brokers' certificate is for another name ("},
-		{&tls.CertificateVerificationError{Err: errors.New("x")}, "asking", "asking: the brokers' certificate cannot be verified"},
+		{x509.HostnameError{Certificate: &x509.Certificate{}, Host: "other"}, "asking",
+			"asking: the brokers' certificate is for another name ("},
+		{&tls.CertificateVerificationError{Err: errors.New("x")}, "asking",
+			"asking: the brokers' certificate cannot be verified"},
 		{tls.RecordHeaderError{}, "asking", "asking: the brokers do not speak TLS"},
-		{remote("tls: bad certificate"), "asking", "asking: the brokers refuse the TLS connection: bad certificate; tls.cert"},
+		{remote("tls: bad certificate"), "asking",
+			"asking: the brokers refuse the TLS connection: bad certificate; tls.cert"},
 		{remote("tls: unknown authority"), "asking", "asking: the brokers refuse the TLS connection: unknown authority"},
 		{remote("tls: unrecognized name"), "asking", "asking: the brokers refuse the TLS connection: unrecognized name"},
 		{remote("reset by peer"), "asking", ""},
@@ -98,7 +111,8 @@ func TestErrorsInWords(t *testing.T) {
 			t.Errorf("%v becomes %v, want %s", c.err, got, c.want)
 		}
 		// An error that was explained already does not change.
-		if again := explainError(fmt.Errorf("later: %w", got), "doing more"); again.Error() != "later: "+got.Error() || !Final(again) {
+		if again := explainError(fmt.Errorf("later: %w", got), "doing more"); again.Error() != "later: "+got.Error() ||
+			!Final(again) {
 			t.Errorf("explained again: %v", again)
 		}
 	}
@@ -115,7 +129,8 @@ func TestErrorsInWords(t *testing.T) {
 
 // Names that the configuration does not give are derived from the pipeline's name.
 func TestNamesOfGroups(t *testing.T) {
-	for _, c := range []struct{ group, pipeline, want string }{{"", "", ""}, {"g", "", "g"}, {"", "p", "sdlfilter-p"}, {"g", "p", "g"}} {
+	for _, c := range []struct{ group, pipeline, want string }{{"", "", ""}, {"g", "", "g"}, {"", "p", "sdlfilter-p"},
+		{"g", "p", "g"}} {
 		if got := (&SourceConfig{Group: c.group}).groupName(c.pipeline); got != c.want {
 			t.Errorf("%+v: %s", c, got)
 		}
@@ -135,7 +150,8 @@ func TestNamesOfGroups(t *testing.T) {
 // A start time is a day, an instant or a keyword, and not before 1970.
 func TestStart(t *testing.T) {
 	for text, want := range map[string]int64{
-		"": atStart, earliest: atStart, latest: atEnd, "1970-01-01": 0, "1970-01-02": 86_400_000, "1970-01-01T00:00:00.5Z": 500, "2026-01-31T01:00:00+01:00": time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC).UnixMilli(),
+		"": atStart, earliest: atStart, latest: atEnd, "1970-01-01": 0, "1970-01-02": 86_400_000,
+		"1970-01-01T00:00:00.5Z": 500, "2026-01-31T01:00:00+01:00": time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC).UnixMilli(),
 	} {
 		c := &SourceConfig{Start: text}
 		if got, err := c.start(); err != nil || got != want {
@@ -174,7 +190,8 @@ func TestLookupReachesEveryPassword(t *testing.T) {
 	sink := &SinkConfig{Connection: Connection{SASL: new(SASL)}, Registry: new(registry.Config)}
 	source.Abilities().SetLookup(lookup)
 	sink.Abilities().SetLookup(lookup)
-	for i, found := range []func(string) (string, bool){source.SASL.Password.Lookup, source.Registry.Password.Lookup, sink.SASL.Password.Lookup, sink.Registry.Password.Lookup} {
+	for i, found := range []func(string) (string, bool){source.SASL.Password.Lookup, source.Registry.Password.Lookup,
+		sink.SASL.Password.Lookup, sink.Registry.Password.Lookup} {
 		if found == nil {
 			t.Errorf("password %d is not looked for", i)
 		} else if got, ok := found("x"); got != "x!" || !ok {
@@ -197,7 +214,9 @@ func TestLookupReachesEveryPassword(t *testing.T) {
 
 // Each codec has its name; without a name it is lz4.
 func TestCodecOfAWord(t *testing.T) {
-	for word, want := range map[string]kgo.CompressionCodec{"": kgo.Lz4Compression(), "lz4": kgo.Lz4Compression(), "none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(), "zstd": kgo.ZstdCompression().WithLevel(1)} {
+	for word, want := range map[string]kgo.CompressionCodec{"": kgo.Lz4Compression(), "lz4": kgo.Lz4Compression(),
+		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
+		"zstd": kgo.ZstdCompression().WithLevel(1)} {
 		if got := codecOf(word); got != want {
 			t.Errorf("%q: %v, want %v", word, got, want)
 		}
@@ -213,7 +232,8 @@ func TestRunIsFull(t *testing.T) {
 		want        int
 	}{
 		{3, 0, []int{9, 9}, 0}, {3, 0, []int{9, 9, 9}, 3}, {3, 0, []int{9, 9, 9, 9}, 3},
-		{3, 18, []int{9}, 0}, {3, 18, []int{9, 9}, 2}, {3, 18, []int{18, 9}, 1}, {3, 18, []int{9, 8, 1}, 3}, {3, 28, []int{9, 9, 9, 9}, 3},
+		{3, 18, []int{9}, 0}, {3, 18, []int{9, 9}, 2}, {3, 18, []int{18, 9}, 1}, {3, 18, []int{9, 8, 1}, 3},
+		{3, 28, []int{9, 9, 9, 9}, 3},
 		{3, 18, nil, 0},
 	} {
 		r := &reader{size: c.size, bytes: c.bytes}

@@ -60,7 +60,8 @@ func (v *values) add(o *values, n int) error {
 	return nil
 }
 
-var errExpanded = fmt.Errorf("the values of a column, of which a dictionary has each once, have together more than %d MB, the most that is decoded at once", maxPage>>20)
+var errExpanded = fmt.Errorf(
+	"the values of a column, of which a dictionary has each once, have together more than %d MB, the most that is decoded at once", maxPage>>20)
 
 // resolve replaces indexes into a dictionary by values.
 func (v *values) resolve() error {

@@ -52,7 +52,9 @@ func newColumn(l *leaf, n int) *column {
 func (l *leaf) tooWide(n int) bool { return n*l.width > mostOf(n) }
 
 func (c *column) tooLong(n int) error {
-	return fmt.Errorf("the values of %d records have together more than %d MB, the most that a block may have; use smaller blocks", n, c.most>>20)
+	return fmt.Errorf(
+		"the values of %d records have together more than %d MB, the most that a block may have; use smaller blocks", n,
+		c.most>>20)
 }
 
 // bytes adds a value of variable length, for which there must be room.

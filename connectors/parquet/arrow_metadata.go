@@ -123,11 +123,13 @@ func storedAs(t arrow.DataType, l *leaf) bool {
 		return (l.phys == format.Int64 || l.phys == format.Int96) && (t.TimeZone == "" || zoneWords.MatchString(t.TimeZone))
 	case *arrow.FixedSizeBinaryType:
 		return l.phys == format.FixedLenByteArray && l.width == t.ByteWidth
-	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType, *arrow.BinaryType, *arrow.LargeBinaryType, *arrow.BinaryViewType:
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType, *arrow.BinaryType, *arrow.LargeBinaryType,
+		*arrow.BinaryViewType:
 		return l.phys == format.ByteArray
 	case arrow.DecimalType:
 		return integer || l.phys == format.FixedLenByteArray || l.phys == format.ByteArray
-	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type,
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type, *arrow.Uint8Type, *arrow.Uint16Type,
+		*arrow.Uint32Type, *arrow.Uint64Type,
 		*arrow.Date32Type, *arrow.Date64Type, *arrow.Time32Type, *arrow.Time64Type, *arrow.DurationType, *arrow.NullType:
 		return integer
 	}

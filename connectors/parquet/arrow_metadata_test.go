@@ -36,7 +36,8 @@ func withSchema(t *testing.T, schema []byte) (released *arrow.Schema, err error)
 		S string  `parquet:"s"`
 	}
 	var file bytes.Buffer
-	if err := pqgo.Write(&file, []row{{1, []int64{2}, "x"}}, pqgo.KeyValueMetadata(arrowKey, base64.StdEncoding.EncodeToString(schema))); err != nil {
+	if err := pqgo.Write(&file, []row{{1, []int64{2}, "x"}},
+		pqgo.KeyValueMetadata(arrowKey, base64.StdEncoding.EncodeToString(schema))); err != nil {
 		t.Fatal(err)
 	}
 	out, err := carryAll(t, file.Bytes(), release{layout: layoutOf(nil, []string{"s"})})
@@ -72,14 +73,16 @@ func TestArrowSchemaDescribes(t *testing.T) {
 	l := arrow.Field{Name: "l", Type: arrow.ListOfField(arrow.Field{Name: "canary", Type: arrow.PrimitiveTypes.Int64})}
 	s := arrow.Field{Name: "s", Type: arrow.BinaryTypes.LargeString}
 	got, err := withSchema(t, serialised(t, s, l, a))
-	if err != nil || got == nil || got.NumFields() != 2 || !arrow.TypeEqual(got.Field(0).Type, a.Type) || strings.Contains(got.String(), "canary") {
+	if err != nil || got == nil || got.NumFields() != 2 || !arrow.TypeEqual(got.Field(0).Type, a.Type) ||
+		strings.Contains(got.String(), "canary") {
 		t.Errorf("got %v, %v", got, err)
 	}
 	for name, field := range map[string]arrow.Field{
 		"another type":             {Name: "a", Type: arrow.BinaryTypes.String},
 		"a time zone that is text": {Name: "a", Type: &arrow.TimestampType{TimeZone: "the wage of N. N. is 1,234"}},
-		"a structure":              {Name: "a", Type: arrow.StructOf(arrow.Field{Name: "canary", Type: arrow.PrimitiveTypes.Int64})},
-		"another name":             {Name: "b", Type: arrow.PrimitiveTypes.Int64},
+		"a structure": {
+			Name: "a", Type: arrow.StructOf(arrow.Field{Name: "canary", Type: arrow.PrimitiveTypes.Int64})},
+		"another name": {Name: "b", Type: arrow.PrimitiveTypes.Int64},
 	} {
 		if got, err := withSchema(t, serialised(t, field, l, s)); err != nil || got != nil {
 			t.Errorf("%s: got %v, %v", name, got, err)
@@ -87,7 +90,8 @@ func TestArrowSchemaDescribes(t *testing.T) {
 	}
 	for name, other := range map[string]arrow.DataType{
 		"no list": arrow.PrimitiveTypes.Int64, "a map": arrow.MapOf(arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int64),
-		"a list of text": arrow.ListOf(arrow.BinaryTypes.String), "a list of lists": arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int64)),
+		"a list of text":  arrow.ListOf(arrow.BinaryTypes.String),
+		"a list of lists": arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Int64)),
 	} {
 		if got, err := withSchema(t, serialised(t, a, arrow.Field{Name: "l", Type: other}, s)); err != nil || got != nil {
 			t.Errorf("%s: got %v, %v", name, got, err)
@@ -157,17 +161,22 @@ func TestSchemaBomb(t *testing.T) {
 		if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
 			t.Errorf("a schema of %d bytes used %d MB", len(b), used>>20)
 		}
-		if !errors.Is(err, arrowipc.ErrSchemaBound) || !strings.Contains(err.Error(), "in.parquet") || !strings.Contains(err.Error(), "16 MB") {
+		if !errors.Is(err, arrowipc.ErrSchemaBound) || !strings.Contains(err.Error(), "in.parquet") ||
+			!strings.Contains(err.Error(), "16 MB") {
 			t.Errorf("%d bytes of schema: %v", len(b), err)
 		}
 	}
-	if s, err := arrowipc.ReadSchema(bomb(3, 2, 2, 8)); err != nil || s.NumFields() != 3 || s.Field(2).Type.ID() != arrow.STRUCT {
+	if s, err := arrowipc.ReadSchema(bomb(3, 2, 2, 8)); err != nil || s.NumFields() != 3 ||
+		s.Field(2).Type.ID() != arrow.STRUCT {
 		t.Errorf("a schema that shares a little: %v, %v", s, err)
 	}
 	// A schema with thousands of columns is not refused.
 	var fields []arrow.Field
 	for i := range 20_000 {
-		fields = append(fields, arrow.Field{Name: fmt.Sprintf("column_with_a_rather_long_name_%d", i), Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Metadata: arrow.NewMetadata([]string{"PARQUET:field_id"}, []string{fmt.Sprint(i)})})
+		fields = append(fields,
+			arrow.Field{Name: fmt.Sprintf("column_with_a_rather_long_name_%d", i),
+				Type:     arrow.ListOf(arrow.PrimitiveTypes.Float64),
+				Metadata: arrow.NewMetadata([]string{"PARQUET:field_id"}, []string{fmt.Sprint(i)})})
 	}
 	if s, err := arrowipc.ReadSchema(serialised(t, fields...)); err != nil || s.NumFields() != len(fields) {
 		t.Errorf("20,000 columns: %v", err)

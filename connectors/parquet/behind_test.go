@@ -72,7 +72,8 @@ func TestRowGroupIsWrittenBehind(t *testing.T) {
 			st := &stream{footer: &footer{}}
 			st.RowGroups = []rowGroup{{NumRows: 5}}
 			s.source = &source{streams: []*stream{st}}
-			return s.add(t.Context(), &encodedPart{span: span{group: 0, n: 1}, kept: 1, pages: [][]*encodedPage{{{stored: []byte{1}}}, nil, nil}})
+			return s.add(t.Context(),
+				&encodedPart{span: span{group: 0, n: 1}, kept: 1, pages: [][]*encodedPage{{{stored: []byte{1}}}, nil, nil}})
 		},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())

@@ -40,9 +40,15 @@ func TestFramesOfOldLZ4(t *testing.T) {
 		src  []byte
 		want []byte // nil: an error
 	}{
-		{"a frame", frame(len(one), block(one)), one}, {"two frames", slices.Concat(frame(len(one), block(one)), frame(len(two), block(two))), both}, {"a block", block(both), both}, {"an empty frame and another", slices.Concat(frame(0, []byte{0}), frame(len(one), block(one))), one},
-		{"a frame said to be longer", frame(len(one)+1, block(one)), nil}, {"a frame said to be shorter", frame(len(one)-1, block(one)), nil}, {"a frame of more than there is", frame(len(one), block(one))[:20], nil},
-		{"a frame and a byte", append(frame(len(one), block(one)), 0), nil}, {"nothing", nil, nil}, {"a block of another length", block(one[1:]), nil},
+		{"a frame", frame(len(one), block(one)), one},
+		{"two frames", slices.Concat(frame(len(one), block(one)), frame(len(two), block(two))), both},
+		{"a block", block(both), both},
+		{"an empty frame and another", slices.Concat(frame(0, []byte{0}), frame(len(one), block(one))), one},
+		{"a frame said to be longer", frame(len(one)+1, block(one)), nil},
+		{"a frame said to be shorter", frame(len(one)-1, block(one)), nil},
+		{"a frame of more than there is", frame(len(one), block(one))[:20], nil},
+		{"a frame and a byte", append(frame(len(one), block(one)), 0), nil}, {"nothing", nil, nil},
+		{"a block of another length", block(one[1:]), nil},
 	} {
 		n := len(c.want)
 		if c.want == nil {
@@ -119,8 +125,12 @@ func TestFilteringThatFails(t *testing.T) {
 		dropped []int64
 		want    string // the values, or ! and an error
 	}{
-		{"all", []*page{dict, indexes, single}, 4, nil, "a b a c"}, {"some", []*page{dict, indexes, single}, 4, []int64{1, 3}, "a a"}, {"with empty pages", []*page{empty, dict, other, empty, indexes, empty, single}, 4, []int64{0}, "b a c"},
-		{"two dictionaries", []*page{dict, dict, indexes, single}, 4, nil, "!a second dictionary"}, {"too few", []*page{dict, indexes}, 4, nil, "!end too early"}, {"a broken page", []*page{dict, indexes, broken}, 4, nil, "!ends too early"},
+		{"all", []*page{dict, indexes, single}, 4, nil, "a b a c"},
+		{"some", []*page{dict, indexes, single}, 4, []int64{1, 3}, "a a"},
+		{"with empty pages", []*page{empty, dict, other, empty, indexes, empty, single}, 4, []int64{0}, "b a c"},
+		{"two dictionaries", []*page{dict, dict, indexes, single}, 4, nil, "!a second dictionary"},
+		{"too few", []*page{dict, indexes}, 4, nil, "!end too early"},
+		{"a broken page", []*page{dict, indexes, broken}, 4, nil, "!ends too early"},
 		{"no dictionary", []*page{indexes, single}, 4, nil, "!the dictionary is missing"},
 	} {
 		var buf bytes.Buffer
@@ -136,14 +146,17 @@ func TestFilteringThatFails(t *testing.T) {
 			count = 3
 		}
 		m := columnMetaData{NumValues: count, TotalCompressedSize: int64(buf.Len())}
-		ft := &footer{fileMetaData: fileMetaData{RowGroups: []rowGroup{{NumRows: c.rows, Columns: []columnChunk{{MetaData: some(m)}}}}}}
-		s := &sink{source: &source{streams: []*stream{{footer: ft}}}, out: &output{in: readable{bytes.NewReader(buf.Bytes())}}}
+		ft := &footer{
+			fileMetaData: fileMetaData{RowGroups: []rowGroup{{NumRows: c.rows, Columns: []columnChunk{{MetaData: some(m)}}}}}}
+		s := &sink{source: &source{streams: []*stream{{footer: ft}}},
+			out: &output{in: readable{bytes.NewReader(buf.Bytes())}}}
 		s.source.streams[0].file.Label = "in.parquet"
 		pe := &pageEncoder{leaf: l}
 		var d chunkDictionary
 		pages, err := s.filter(t.Context(), &pendingGroup{dropped: c.dropped, near: nearby(s.out.in, nil)}, l, pe, &d)
 		if c.want[0] == '!' {
-			if err == nil || !strings.Contains(err.Error(), c.want[1:]) || !strings.HasPrefix(err.Error(), "in.parquet: row group 0, column x: ") {
+			if err == nil || !strings.Contains(err.Error(), c.want[1:]) ||
+				!strings.HasPrefix(err.Error(), "in.parquet: row group 0, column x: ") {
 				t.Errorf("%s: %v, want %s", c.name, err, c.want[1:])
 			}
 			continue
@@ -175,7 +188,8 @@ func TestFilteringThatFails(t *testing.T) {
 		}
 		cancelled, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := s.filter(cancelled, &pendingGroup{near: nearby(s.out.in, nil)}, l, pe, &d); !errors.Is(err, context.Canceled) {
+		if _, err := s.filter(cancelled, &pendingGroup{near: nearby(s.out.in, nil)}, l, pe, &d); !errors.Is(err,
+			context.Canceled) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -194,10 +208,12 @@ func TestFilesAndFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	if _, err := (&SourceConfig{Path: fifo}).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "a Parquet file is read from its end") {
+	if _, err := (&SourceConfig{Path: fifo}).Open(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "a Parquet file is read from its end") {
 		t.Errorf("%v", err)
 	}
-	if _, err := (&SourceConfig{Path: filepath.Join(dir, "missing.parquet")}).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "missing.parquet: no such file") {
+	if _, err := (&SourceConfig{Path: filepath.Join(dir, "missing.parquet")}).Open(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "missing.parquet: no such file") {
 		t.Errorf("%v", err)
 	}
 	in := filepath.Join(dir, "in")
@@ -274,7 +290,9 @@ func TestDisksThatFillUp(t *testing.T) {
 			whole, failed := 0, 0
 			for k := 0; ; k += 1 + k/6 {
 				d := &fullDisk{left: k}
-				r := release{from: SourceConfig{Path: in}, to: SinkConfig{Path: "out", Compression: compression, create: func(string) (file, error) { return d, nil }}, layout: layoutOf([]string{"wage", "age"}, nil), mask: m}
+				r := release{from: SourceConfig{Path: in},
+					to:     SinkConfig{Path: "out", Compression: compression, create: func(string) (file, error) { return d, nil }},
+					layout: layoutOf([]string{"wage", "age"}, nil), mask: m}
 				err := r.run(t.Context())
 				if err == nil {
 					whole = k
@@ -289,7 +307,9 @@ func TestDisksThatFillUp(t *testing.T) {
 			}
 		}
 	}
-	r := release{from: SourceConfig{Path: in}, to: SinkConfig{Path: "out", create: func(string) (file, error) { return nil, errBroken }}, layout: layoutOf([]string{"wage"}, nil)}
+	r := release{from: SourceConfig{Path: in}, to: SinkConfig{Path: "out", create: func(string) (file, error) {
+		return nil, errBroken
+	}}, layout: layoutOf([]string{"wage"}, nil)}
 	if err := r.run(t.Context()); !errors.Is(err, errBroken) {
 		t.Errorf("a file that cannot be made: %v", err)
 	}

@@ -19,7 +19,8 @@ func TestSizeClass(t *testing.T) {
 // A buffer is shrunk to the size class of its content, and keeps the content. A buffer that fits
 // already is not changed.
 func TestFittedBuffers(t *testing.T) {
-	for _, c := range []struct{ room, held int }{{1 << 20, 1 << 19}, {1 << 20, 1<<20 - 7}, {1 << 16, 10}, {5000, 4097}, {4096, 0}} {
+	for _, c := range []struct{ room, held int }{{1 << 20, 1 << 19}, {1 << 20, 1<<20 - 7}, {1 << 16, 10}, {5000, 4097},
+		{4096, 0}} {
 		buf := getBuffer(c.room)[:c.held]
 		for i := range buf {
 			buf[i] = byte(i * 7)

@@ -38,13 +38,16 @@ func carriedFile(t testing.TB, options ...pqgo.WriterOption) ([]byte, []carriedR
 	rows := make([]carriedRow, carriedRows)
 	for i := range rows {
 		k := int64(i)
-		rows[i] = carriedRow{N: k * 7, F: float64(i) / 3, Text: fmt.Sprintf("text %d", i), Dict: fmt.Sprintf("village %d", i%17), B: i%3 == 0, Dlt: k * k, DL: fmt.Sprintf("dl %d", i/3), List: []int64{k}, Last: fmt.Sprintf("last %d", i)}
+		rows[i] = carriedRow{N: k * 7, F: float64(i) / 3, Text: fmt.Sprintf("text %d", i),
+			Dict: fmt.Sprintf("village %d", i%17), B: i%3 == 0, Dlt: k * k, DL: fmt.Sprintf("dl %d", i/3), List: []int64{k},
+			Last: fmt.Sprintf("last %d", i)}
 		if i%5 != 0 {
 			rows[i].Opt = &k
 		}
 	}
 	var buf bytes.Buffer
-	w := pqgo.NewGenericWriter[carriedRow](&buf, append([]pqgo.WriterOption{pqgo.PageBufferSize(1000), pqgo.DataPageVersion(1)}, options...)...)
+	w := pqgo.NewGenericWriter[carriedRow](&buf,
+		append([]pqgo.WriterOption{pqgo.PageBufferSize(1000), pqgo.DataPageVersion(1)}, options...)...)
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
@@ -76,8 +79,12 @@ func TestEnlargedChunk(t *testing.T) {
 				from, _ := m.extent()
 				m.TotalCompressedSize = data - from
 			},
-			"a chunk over the next":   func(f *footer, _ int64) { f.RowGroups[0].Columns[1].MetaData.V.TotalCompressedSize += 30 },
-			"a chunk that ends early": func(f *footer, _ int64) { f.RowGroups[0].Columns[1].MetaData.V.TotalCompressedSize -= 30 },
+			"a chunk over the next": func(f *footer, _ int64) {
+				f.RowGroups[0].Columns[1].MetaData.V.TotalCompressedSize += 30
+			},
+			"a chunk that ends early": func(f *footer, _ int64) {
+				f.RowGroups[0].Columns[1].MetaData.V.TotalCompressedSize -= 30
+			},
 			"a chunk that begins early": func(f *footer, _ int64) {
 				m := &f.RowGroups[0].Columns[2].MetaData.V
 				m.DataPageOffset -= 30
@@ -174,8 +181,10 @@ func hides() []hide {
 		return buf.Bytes()
 	}
 	return append(all,
-		hide{"a skippable frame before", &pqgo.Zstd, "n", true, packed(func(b []byte) []byte { return append(skippable(), b...) })},
-		hide{"a skippable frame behind", &pqgo.Zstd, "text", true, packed(func(b []byte) []byte { return append(bytes.Clone(b), skippable()...) })},
+		hide{"a skippable frame before", &pqgo.Zstd, "n", true,
+			packed(func(b []byte) []byte { return append(skippable(), b...) })},
+		hide{"a skippable frame behind", &pqgo.Zstd, "text", true,
+			packed(func(b []byte) []byte { return append(bytes.Clone(b), skippable()...) })},
 		hide{"a comment", &pqgo.Gzip, "text", true, func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
 			p := last(pages)
 			b := make([]byte, p.header.UncompressedSize)
@@ -186,95 +195,107 @@ func hides() []hide {
 			p.header.CompressedSize = int32(len(p.body))
 			return pages
 		}},
-		hide{"an empty member with a comment", &pqgo.Gzip, "n", true, packed(func(b []byte) []byte { return append(bytes.Clone(b), member(nil)...) })},
-		hide{"statistics of other records", &pqgo.Uncompressed, "n", true, func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
-			for i := range pages {
-				var buf bytes.Buffer
-				if err := marshal(&buf, &format.PageHeader{
-					Type: format.DataPage, UncompressedPageSize: pages[i].header.UncompressedSize, CompressedPageSize: pages[i].header.CompressedSize,
-					DataPageHeader: some(format.DataPageHeader{NumValues: pages[i].header.DataPage.V.NumValues, DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
-						Statistics: format.Statistics{MaxValue: marker, MinValue: marker, Max: marker, Min: marker}}),
-				}); err != nil {
-					t.Fatal(err)
+		hide{"an empty member with a comment", &pqgo.Gzip, "n", true,
+			packed(func(b []byte) []byte { return append(bytes.Clone(b), member(nil)...) })},
+		hide{"statistics of other records", &pqgo.Uncompressed, "n", true,
+			func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
+				for i := range pages {
+					var buf bytes.Buffer
+					if err := marshal(&buf, &format.PageHeader{
+						Type: format.DataPage, UncompressedPageSize: pages[i].header.UncompressedSize,
+						CompressedPageSize: pages[i].header.CompressedSize,
+						DataPageHeader: some(format.DataPageHeader{NumValues: pages[i].header.DataPage.V.NumValues,
+							DefinitionLevelEncoding: format.RLE, RepetitionLevelEncoding: format.RLE,
+							Statistics: format.Statistics{MaxValue: marker, MinValue: marker, Max: marker, Min: marker}}),
+					}); err != nil {
+						t.Fatal(err)
+					}
+					pages[i].head = buf.Bytes()
 				}
-				pages[i].head = buf.Bytes()
-			}
-			return pages
-		}},
-		hide{"an unknown field of a header", &pqgo.Snappy, "text", false, func(t testing.TB, _ *columnMetaData, pages []forgedPage) []forgedPage {
-			p := last(pages)
-			p.head = append(p.head[:len(p.head)-1], 8<<4|8, byte(len(marker))) // an unknown string field, 8 field numbers later
-			p.head = append(append(p.head, marker...), 0)
-			return pages
-		}},
-		hide{"an index page", &pqgo.Uncompressed, "n", false, func(_ testing.TB, _ *columnMetaData, pages []forgedPage) []forgedPage {
-			h := pageHeader{Type: format.IndexPage, UncompressedSize: int32(len(marker)), CompressedSize: int32(len(marker))}
-			return append(pages[:1:1], append([]forgedPage{{header: h, body: marker}}, pages[1:]...)...)
-		}},
-		hide{"a page of no values", &pqgo.Uncompressed, "text", true, func(_ testing.TB, _ *columnMetaData, pages []forgedPage) []forgedPage {
-			h := last(pages).header
-			h.DataPage.V.NumValues = 0
-			h.UncompressedSize, h.CompressedSize = int32(len(marker)), int32(len(marker))
-			return append(pages, forgedPage{header: h, body: marker})
-		}},
-		hide{"an entry of the dictionary that no record has", &pqgo.Zstd, "dict", false, func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
-			repack(t, m.Codec, &pages[0], func(b []byte) []byte {
-				b = binary.LittleEndian.AppendUint32(bytes.Clone(b), uint32(len(marker)))
-				return append(b, marker...)
-			})
-			pages[0].header.DictionaryPage.V.NumValues++
-			return pages
-		}},
-		hide{"bytes behind the dictionary", &pqgo.Uncompressed, "dict", false, func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
-			repack(t, m.Codec, &pages[0], addMarker)
-			return pages
-		}},
-		hide{"runs of no levels", &pqgo.Uncompressed, "opt", true, func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
-			repack(t, m.Codec, last(pages), func(b []byte) []byte {
-				levels, rest, err := levelsOf(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				levels = append(bytes.Clone(apart), levels...)
-				return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...), rest...)
-			})
-			return pages
-		}},
-		hide{"levels behind the last", &pqgo.Uncompressed, "opt", true, func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
-			repack(t, m.Codec, last(pages), func(b []byte) []byte {
-				levels, rest, err := levelsOf(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				levels = append(append(bytes.Clone(levels), byte(len(marker)<<1|1)), marker...)
-				return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...), rest...)
-			})
-			return pages
-		}},
-		hide{"padding of the indexes", &pqgo.Uncompressed, "dict", true, func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
-			p := last(pages)
-			n := int(p.header.DataPage.V.NumValues)
-			repack(t, m.Codec, p, func(b []byte) []byte {
-				index := make([]int32, n)
-				if err := decodeHybrid(words[uint32](raw(index)), b[1:], int(b[0])); err != nil {
-					t.Fatal(err)
-				}
-				bits := make([]byte, (n+7)/8+len(marker)) // one byte each
-				for i, k := range index {
-					bits = append(bits[:i], byte(k))
-				}
-				for len(bits)%8 != 0 {
-					bits = append(bits, 0)
-				}
-				bits = append(bits, marker...)
-				for len(bits)%8 != 0 {
-					bits = append(bits, 0)
-				}
-				out := binary.AppendUvarint([]byte{8}, uint64(len(bits)/8)<<1|1)
-				return append(out, bits...)
-			})
-			return pages
-		}},
+				return pages
+			}},
+		hide{"an unknown field of a header", &pqgo.Snappy, "text", false,
+			func(t testing.TB, _ *columnMetaData, pages []forgedPage) []forgedPage {
+				p := last(pages)
+				p.head = append(p.head[:len(p.head)-1], 8<<4|8, byte(len(marker))) // an unknown string field, 8 field numbers later
+				p.head = append(append(p.head, marker...), 0)
+				return pages
+			}},
+		hide{"an index page", &pqgo.Uncompressed, "n", false,
+			func(_ testing.TB, _ *columnMetaData, pages []forgedPage) []forgedPage {
+				h := pageHeader{Type: format.IndexPage, UncompressedSize: int32(len(marker)), CompressedSize: int32(len(marker))}
+				return append(pages[:1:1], append([]forgedPage{{header: h, body: marker}}, pages[1:]...)...)
+			}},
+		hide{"a page of no values", &pqgo.Uncompressed, "text", true,
+			func(_ testing.TB, _ *columnMetaData, pages []forgedPage) []forgedPage {
+				h := last(pages).header
+				h.DataPage.V.NumValues = 0
+				h.UncompressedSize, h.CompressedSize = int32(len(marker)), int32(len(marker))
+				return append(pages, forgedPage{header: h, body: marker})
+			}},
+		hide{"an entry of the dictionary that no record has", &pqgo.Zstd, "dict", false,
+			func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
+				repack(t, m.Codec, &pages[0], func(b []byte) []byte {
+					b = binary.LittleEndian.AppendUint32(bytes.Clone(b), uint32(len(marker)))
+					return append(b, marker...)
+				})
+				pages[0].header.DictionaryPage.V.NumValues++
+				return pages
+			}},
+		hide{"bytes behind the dictionary", &pqgo.Uncompressed, "dict", false,
+			func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
+				repack(t, m.Codec, &pages[0], addMarker)
+				return pages
+			}},
+		hide{"runs of no levels", &pqgo.Uncompressed, "opt", true,
+			func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
+				repack(t, m.Codec, last(pages), func(b []byte) []byte {
+					levels, rest, err := levelsOf(b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					levels = append(bytes.Clone(apart), levels...)
+					return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...), rest...)
+				})
+				return pages
+			}},
+		hide{"levels behind the last", &pqgo.Uncompressed, "opt", true,
+			func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
+				repack(t, m.Codec, last(pages), func(b []byte) []byte {
+					levels, rest, err := levelsOf(b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					levels = append(append(bytes.Clone(levels), byte(len(marker)<<1|1)), marker...)
+					return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...), rest...)
+				})
+				return pages
+			}},
+		hide{"padding of the indexes", &pqgo.Uncompressed, "dict", true,
+			func(t testing.TB, m *columnMetaData, pages []forgedPage) []forgedPage {
+				p := last(pages)
+				n := int(p.header.DataPage.V.NumValues)
+				repack(t, m.Codec, p, func(b []byte) []byte {
+					index := make([]int32, n)
+					if err := decodeHybrid(words[uint32](raw(index)), b[1:], int(b[0])); err != nil {
+						t.Fatal(err)
+					}
+					bits := make([]byte, (n+7)/8+len(marker)) // one byte each
+					for i, k := range index {
+						bits = append(bits[:i], byte(k))
+					}
+					for len(bits)%8 != 0 {
+						bits = append(bits, 0)
+					}
+					bits = append(bits, marker...)
+					for len(bits)%8 != 0 {
+						bits = append(bits, 0)
+					}
+					out := binary.AppendUvarint([]byte{8}, uint64(len(bits)/8)<<1|1)
+					return append(out, bits...)
+				})
+				return pages
+			}},
 	)
 }
 
@@ -382,7 +403,8 @@ func TestUnusedEntries(t *testing.T) {
 		for k := range 17 {
 			village := fmt.Appendf(nil, "village %d", k)
 			used := bytes.Contains(fmt.Append(nil, want), append(village, ' '))
-			if has := holds(t, out, append(binary.LittleEndian.AppendUint32(nil, uint32(len(village))), village...)); has != used {
+			if has := holds(t, out, append(binary.LittleEndian.AppendUint32(nil, uint32(len(village))), village...)); has !=
+				used {
 				t.Errorf("entry %d absent: %s in the release: %v, in the records: %v", absent, village, has, used)
 			}
 		}
@@ -405,7 +427,8 @@ func TestFieldsDisagree(t *testing.T) {
 		L []inner `parquet:"l,list"`
 	}
 	one := int64(1)
-	full := []row{{S: &inner{A: &one, B: &one}, L: []inner{{A: &one}, {B: &one}}}, {S: &inner{A: &one, B: &one}, L: []inner{{A: &one, B: &one}}}}
+	full := []row{{S: &inner{A: &one, B: &one}, L: []inner{{A: &one}, {B: &one}}},
+		{S: &inner{A: &one, B: &one}, L: []inner{{A: &one, B: &one}}}}
 	for name, other := range map[string]row{
 		"no structure":  {L: []inner{{A: &one}, {B: &one}}},
 		"a longer list": {S: &inner{A: &one, B: &one}, L: []inner{{A: &one}, {A: &one, B: &one}, {}}},

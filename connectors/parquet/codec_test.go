@@ -47,7 +47,8 @@ func TestOldLZ4(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	frame := append([]byte{0, 0, byte(len(src) >> 8), byte(len(src)), 0, 0, byte(len(block) >> 8), byte(len(block))}, block...)
+	frame := append([]byte{0, 0, byte(len(src) >> 8), byte(len(src)), 0, 0, byte(len(block) >> 8), byte(len(block))},
+		block...)
 	for _, b := range [][]byte{block, frame} {
 		dst := make([]byte, len(src))
 		if _, err := decompress(format.Lz4, dst, b); err != nil || !bytes.Equal(dst, src) {

@@ -36,7 +36,8 @@ func writePeople(t testing.TB, path string, n int, options ...pqgo.WriterOption)
 	}
 	rows := make([]person, n)
 	for i := range rows {
-		rows[i] = person{fmt.Sprintf("canary-name-%d", i), 123456.75 + float64(i), 987654 + int64(i), []string{"north", "south"}[i%2]}
+		rows[i] = person{fmt.Sprintf("canary-name-%d", i), 123456.75 + float64(i), 987654 + int64(i),
+			[]string{"north", "south"}[i%2]}
 	}
 	if n > 3 {
 		rows[3].Region = "canary-region" // of a rejected record
@@ -61,23 +62,29 @@ func mask(b *microdata.Block) {
 // dictionaries, statistics, indexes, filters or metadata.
 func TestNoTrace(t *testing.T) {
 	fields := []arrow.Field{}
-	types := []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.String}
+	types := []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Int64,
+		arrow.BinaryTypes.String}
 	for i, n := range []string{"respondent_name", "wage", "age", "region"} {
-		fields = append(fields, arrow.Field{Name: n, Type: types[i], Metadata: arrow.NewMetadata([]string{"k"}, []string{"canary-meta"})})
+		fields = append(fields,
+			arrow.Field{Name: n, Type: types[i], Metadata: arrow.NewMetadata([]string{"k"}, []string{"canary-meta"})})
 	}
 	meta := arrow.NewMetadata([]string{"canary-key"}, []string{"canary-meta"})
 	var buf bytes.Buffer
 	if err := ipc.NewWriter(&buf, ipc.WithSchema(arrow.NewSchema(fields, &meta))).Close(); err != nil {
 		t.Fatal(err)
 	}
-	pandas := `{"index_columns": [{"kind": "range", "start": 0, "stop": 987654321, "step": 1}, "respondent_name", "region"], "column_indexes": [{"name": "canary-ci"}],
+	pandas :=
+		`{"index_columns": [{"kind": "range", "start": 0, "stop": 987654321, "step": 1}, "respondent_name", "region"], "column_indexes": [{"name": "canary-ci"}],
 		"columns": [{"name": "respondent_name", "field_name": "respondent_name", "pandas_type": "unicode", "numpy_type": "object", "metadata": null},
 		{"name": "region", "field_name": "region", "pandas_type": "categorical", "numpy_type": "int8", "metadata": {"num_categories": 77777}}],
 		"creator": {"library": "pyarrow", "version": "canary-version"}, "attributes": {"a": "canary-attr"}, "pandas_version": "2.2.0"}`
 	path := filepath.Join(t.TempDir(), "canary-file.parquet")
-	writePeople(t, path, 500, pqgo.PageBufferSize(512), pqgo.DataPageStatistics(true), pqgo.BloomFilters(pqgo.SplitBlockFilter(10, "respondent_name"), pqgo.SplitBlockFilter(10, "wage")),
-		pqgo.KeyValueMetadata("ARROW:schema", base64.StdEncoding.EncodeToString(buf.Bytes())), pqgo.KeyValueMetadata("pandas", pandas),
-		pqgo.KeyValueMetadata("canary-unknown", "canary-value"), pqgo.KeyValueMetadata("wanted", "kept as it is"), pqgo.CreatedBy("canary-creator", "1", "2"),
+	writePeople(t, path, 500, pqgo.PageBufferSize(512), pqgo.DataPageStatistics(true),
+		pqgo.BloomFilters(pqgo.SplitBlockFilter(10, "respondent_name"), pqgo.SplitBlockFilter(10, "wage")),
+		pqgo.KeyValueMetadata("ARROW:schema", base64.StdEncoding.EncodeToString(buf.Bytes())),
+		pqgo.KeyValueMetadata("pandas", pandas),
+		pqgo.KeyValueMetadata("canary-unknown", "canary-value"), pqgo.KeyValueMetadata("wanted", "kept as it is"),
+		pqgo.CreatedBy("canary-creator", "1", "2"),
 		pqgo.SortingWriterConfig(pqgo.SortingColumns(pqgo.Ascending("age"))))
 	out := filepath.Join(t.TempDir(), "out.parquet")
 	r := release{
@@ -126,7 +133,8 @@ func TestNoTrace(t *testing.T) {
 		t.Errorf("Arrow schema %s", s.Schema())
 	}
 	var p pandasMetadata
-	if err := json.Unmarshal([]byte(kv[pandasKey]), &p); err != nil || len(p.Columns) != 1 || len(p.IndexColumns) != 1 || string(p.IndexColumns[0]) != `"region"` {
+	if err := json.Unmarshal([]byte(kv[pandasKey]), &p); err != nil || len(p.Columns) != 1 || len(p.IndexColumns) != 1 ||
+		string(p.IndexColumns[0]) != `"region"` {
 		t.Errorf("pandas metadata %s, %v", kv[pandasKey], err)
 	}
 	if !strings.HasPrefix(ft.CreatedBy, "sdlfilter version ") {
@@ -150,12 +158,18 @@ func TestFolders(t *testing.T) {
 		drop []string
 		want []string
 	}{
-		{"", []string{"sex", "respondent_name"}, []string{"year=2023/part-00000.parquet", "year=2024/part-00001.parquet", "year=2024/part-00002.parquet"}},
-		{"*/*/*.parquet", []string{"sex", "year"}, []string{"part-00000.parquet", "part-00001.parquet", "part-00002.parquet"}},
-		{"", nil, []string{"year=2023/sex=canary%20f%2Fm/part-00000.parquet", "year=2024/sex=__HIVE_DEFAULT_PARTITION__/part-00001.parquet", "year=2024/sex=m/part-00002.parquet"}},
+		{"", []string{"sex", "respondent_name"},
+			[]string{"year=2023/part-00000.parquet", "year=2024/part-00001.parquet", "year=2024/part-00002.parquet"}},
+		{"*/*/*.parquet", []string{"sex", "year"},
+			[]string{"part-00000.parquet", "part-00001.parquet", "part-00002.parquet"}},
+		{
+			"", nil,
+			[]string{"year=2023/sex=canary%20f%2Fm/part-00000.parquet",
+				"year=2024/sex=__HIVE_DEFAULT_PARTITION__/part-00001.parquet", "year=2024/sex=m/part-00002.parquet"}},
 	} {
 		out := filepath.Join(t.TempDir(), "out")
-		r := release{from: SourceConfig{Path: filepath.Join(dir, c.path)}, to: SinkConfig{Path: out}, layout: layoutOf([]string{"wage"}, c.drop), mask: mask}
+		r := release{from: SourceConfig{Path: filepath.Join(dir, c.path)}, to: SinkConfig{Path: out},
+			layout: layoutOf([]string{"wage"}, c.drop), mask: mask}
 		if err := r.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +262,9 @@ func TestFullDisk(t *testing.T) {
 	whole := 0
 	for k := 0; ; k = k*5/4 + 1 {
 		d := &fullDisk{left: k}
-		r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: "out.parquet", create: func(string) (file, error) { return d, nil }}, layout: layoutOf([]string{"f64"}, nil), mask: mask}
+		r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: "out.parquet", create: func(string) (file, error) {
+			return d, nil
+		}}, layout: layoutOf([]string{"f64"}, nil), mask: mask}
 		err := r.run(t.Context())
 		if err == nil {
 			whole = k

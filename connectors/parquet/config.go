@@ -128,7 +128,8 @@ func (c *SinkConfig) Carries(src connectors.Source) bool {
 // Abilities implements connectors.SinkConfig. A stream is written into rolling files.
 func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
 	return connectors.SinkConfigAbilities{
-		ColumnsAlone: true, TakesStream: true, RollByDefault: c.rollByDefault, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables), Placed: c,
+		ColumnsAlone: true, TakesStream: true, RollByDefault: c.rollByDefault,
+		VariableLabels: labels.Choice(c.Labels).Has(labels.Variables), Placed: c,
 	}
 }
 

@@ -43,7 +43,9 @@ func TestOwnSource(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = (&SinkConfig{Path: c[1]}).Create(t.Context(), connectors.Plan{Source: src, Layout: layoutOf(nil, nil)(src.Schema())})
+		_,
+			err = (&SinkConfig{Path: c[1]}).Create(t.Context(),
+			connectors.Plan{Source: src, Layout: layoutOf(nil, nil)(src.Schema())})
 		if err == nil || !strings.Contains(err.Error(), "its own source") {
 			t.Errorf("%s to %s: %v", c[0], c[1], err)
 		}

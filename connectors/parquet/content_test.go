@@ -41,7 +41,8 @@ func holdMetadata(t testing.TB, file []byte) *footer {
 			c := &rg.Columns[i]
 			m := &c.MetaData.V
 			from, to := m.extent()
-			if from != at || c.FileOffset != 0 || c.OffsetIndexOffset.Valid || c.ColumnIndexOffset.Valid || m.BloomFilterOffset.Valid || c.FilePath != "" {
+			if from != at || c.FileOffset != 0 || c.OffsetIndexOffset.Valid || c.ColumnIndexOffset.Valid ||
+				m.BloomFilterOffset.Valid || c.FilePath != "" {
 				t.Errorf("%s begins at %d, want %d: %+v", place(g, f.leaves[i]), from, at, c)
 			}
 			p := newPages(bytes.NewReader(file), "f", g, f.leaves[i], m)
@@ -71,7 +72,8 @@ func holdMetadata(t testing.TB, file []byte) *footer {
 				bytes += int64(len(p.head)) + int64(pg.header.UncompressedSize)
 				counted[format.PageEncodingStats{PageType: pg.header.Type, Encoding: enc}]++
 			}
-			if values != m.NumValues || bytes != m.TotalUncompressedSize || firstData != m.DataPageOffset || nulls > m.NumValues {
+			if values != m.NumValues || bytes != m.TotalUncompressedSize || firstData != m.DataPageOffset ||
+				nulls > m.NumValues {
 				t.Errorf("%s: %d values, %d bytes, pages from %d: %+v", place(g, f.leaves[i]), values, bytes, firstData, m)
 			}
 			for _, s := range m.EncodingStats {
@@ -85,7 +87,8 @@ func holdMetadata(t testing.TB, file []byte) *footer {
 			if len(counted) != 0 {
 				t.Errorf("%s: pages that are not counted: %v", place(g, f.leaves[i]), counted)
 			}
-			if l := f.leaves[i]; slices.Contains(m.Encoding, format.RLE) != (l.maxDef > 0 || l.maxRep > 0) && !slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool { return s.Encoding == format.RLE }) {
+			if l := f.leaves[i]; slices.Contains(m.Encoding, format.RLE) != (l.maxDef > 0 || l.maxRep > 0) &&
+				!slices.ContainsFunc(m.EncodingStats, func(s format.PageEncodingStats) bool { return s.Encoding == format.RLE }) {
 				t.Errorf("%s: encodings %v", place(g, l), m.Encoding)
 			}
 			at, packed, whole = to, packed+m.TotalCompressedSize, whole+m.TotalUncompressedSize
@@ -95,7 +98,8 @@ func holdMetadata(t testing.TB, file []byte) *footer {
 		}
 		all += rg.NumRows
 	}
-	if f.NumRows != all || len(f.ColumnOrders) != len(f.leaves) || !strings.HasPrefix(f.CreatedBy, "sdlfilter version ") || f.Version != 2 || at != f.size-8-f.length {
+	if f.NumRows != all || len(f.ColumnOrders) != len(f.leaves) || !strings.HasPrefix(f.CreatedBy, "sdlfilter version ") ||
+		f.Version != 2 || at != f.size-8-f.length {
 		t.Errorf("%d rows, %d orders, by %s, data to %d of %d", f.NumRows, len(f.ColumnOrders), f.CreatedBy, at, f.size)
 	}
 	return f
@@ -129,7 +133,8 @@ type contentRow struct {
 
 func contentLayout() *microdata.Layout {
 	s := &microdata.Schema{Fields: []microdata.Field{
-		{Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String}, {Name: "l", Type: arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.PrimitiveTypes.Int64})},
+		{Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, {Name: "s", Type: arrow.BinaryTypes.String},
+		{Name: "l", Type: arrow.ListOfField(arrow.Field{Name: "element", Type: arrow.PrimitiveTypes.Int64})},
 	}}
 	l := &microdata.Layout{Schema: s}
 	for i, f := range s.Fields {
@@ -146,7 +151,8 @@ func contentBlock(t testing.TB, first, n int) (*microdata.Block, []contentRow) {
 	b.Reset(0, int64(first), n, 3)
 	v := b.Columns[0].Alloc(n, true)
 	texts := array.NewStringBuilder(memory.DefaultAllocator)
-	lists := array.NewListBuilderWithField(memory.DefaultAllocator, arrow.Field{Name: "element", Type: arrow.PrimitiveTypes.Int64})
+	lists := array.NewListBuilderWithField(memory.DefaultAllocator,
+		arrow.Field{Name: "element", Type: arrow.PrimitiveTypes.Int64})
 	var rows []contentRow
 	for i := range n {
 		r := contentRow{S: fmt.Sprintf("text %d", (first+i)%7)}
@@ -258,7 +264,8 @@ func TestContentOfAStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := o.Append(ctx, 7); err == nil || !strings.Contains(err.Error(), "not encoded for Parquet but as int") || k.Records(7) != 0 {
+	if err := o.Append(ctx, 7); err == nil || !strings.Contains(err.Error(), "not encoded for Parquet but as int") ||
+		k.Records(7) != 0 {
 		t.Errorf("%v", err)
 	}
 	if _, err := (&SinkConfig{}).Content(contentLayout()); err == nil || !strings.Contains(err.Error(), "path") {
@@ -266,7 +273,8 @@ func TestContentOfAStream(t *testing.T) {
 	}
 	bad := contentLayout()
 	bad.Release[1].Field.Type = arrow.FixedWidthTypes.MonthInterval
-	if _, err := (&SinkConfig{Path: "x"}).Content(bad); err == nil || !strings.Contains(err.Error(), "Parquet cannot store") {
+	if _, err := (&SinkConfig{Path: "x"}).Content(bad); err == nil ||
+		!strings.Contains(err.Error(), "Parquet cannot store") {
 		t.Errorf("%v", err)
 	}
 	// If a file returns an error, writing the content returns it, at every step.
@@ -319,7 +327,8 @@ func TestGroupsOfARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := func(rows, bytes int) *encoded {
-		e := &encoded{parts: []encodedPart{{span: span{group: -1, n: int64(rows)}, kept: rows, pages: make([][]*encodedPage, 3)}}}
+		e := &encoded{
+			parts: []encodedPart{{span: span{group: -1, n: int64(rows)}, kept: rows, pages: make([][]*encodedPage, 3)}}}
 		for i := range 3 {
 			p := &encodedPage{values: rows, rows: rows}
 			if i == 1 {
@@ -398,7 +407,9 @@ func (stuck) Close() error { return errBroken }
 
 // If the original cannot be closed, the release fails.
 func TestOriginalThatCannotBeClosed(t *testing.T) {
-	for what, end := range map[string]func(o *output) error{"another": func(o *output) error { return o.from(nil, 0) }, "the end": (*output).finish, "an abort": (*output).abandon} {
+	for what, end := range map[string]func(o *output) error{"another": func(o *output) error {
+		return o.from(nil, 0)
+	}, "the end": (*output).finish, "an abort": (*output).abandon} {
 		o := &output{file: &memoryFile{}, meta: &fileMetaData{}, in: stuck{}}
 		if err := end(o); !errors.Is(err, errBroken) || o.in != nil {
 			t.Errorf("%s: %v", what, err)
@@ -408,7 +419,8 @@ func TestOriginalThatCannotBeClosed(t *testing.T) {
 
 // The release names the version of the program that wrote it.
 func TestVersion(t *testing.T) {
-	for version, want := range map[string]string{"v1.2.3": "1.2.3", "v7": "7", "v": "0.0.0", "": "0.0.0", "(devel)": "0.0.0"} {
+	for version, want := range map[string]string{"v1.2.3": "1.2.3", "v7": "7", "v": "0.0.0", "": "0.0.0",
+		"(devel)": "0.0.0"} {
 		if got := versionOf(&debug.BuildInfo{Main: debug.Module{Version: version}}); got != want {
 			t.Errorf("%s becomes %s", version, got)
 		}
@@ -431,7 +443,8 @@ func TestFormat(t *testing.T) {
 	}
 	c := &SinkConfig{Path: "a", Compression: "gzip"}
 	at := c.At("b").(*SinkConfig)
-	if at.Path != "b" || at.Compression != "gzip" || c.Path != "a" || c.Extension() != ".parquet" || !c.Abilities().TakesStream {
+	if at.Path != "b" || at.Compression != "gzip" || c.Path != "a" || c.Extension() != ".parquet" ||
+		!c.Abilities().TakesStream {
 		t.Errorf("%+v from %+v", at, c)
 	}
 	if c.rollByDefault(); c.Roll == nil || *c.Roll != *DefaultRoll() {
@@ -453,7 +466,8 @@ func TestFormat(t *testing.T) {
 	if _, err := (&SourceConfig{}).Open(t.Context()); err == nil || !strings.Contains(err.Error(), "path: must name") {
 		t.Errorf("%v", err)
 	}
-	if _, err := (&SinkConfig{}).Create(t.Context(), connectors.Plan{}); err == nil || !strings.Contains(err.Error(), "path: must name") {
+	if _, err := (&SinkConfig{}).Create(t.Context(), connectors.Plan{}); err == nil ||
+		!strings.Contains(err.Error(), "path: must name") {
 		t.Errorf("%v", err)
 	}
 }

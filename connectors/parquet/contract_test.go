@@ -16,13 +16,16 @@ func TestContract(t *testing.T) {
 		Sink:   func(path string) connectors.SinkConfig { return &SinkConfig{Path: path, Compression: "none"} },
 		Types: append([]arrow.DataType{
 			arrow.FixedWidthTypes.Float16,
-			&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}, &arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"},
-			&arrow.FixedSizeBinaryType{ByteWidth: 5}, &arrow.Decimal128Type{Precision: 30, Scale: 2}, &arrow.Decimal128Type{Precision: 7, Scale: 1},
+			&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"},
+			&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"},
+			&arrow.FixedSizeBinaryType{ByteWidth: 5}, &arrow.Decimal128Type{Precision: 30, Scale: 2},
+			&arrow.Decimal128Type{Precision: 7, Scale: 1},
 		}, connectortest.AllTypes...),
 		Nulls: true, Typed: true, DetectsTruncation: true, Folders: true,
 		Nested: []arrow.DataType{
 			arrow.ListOf(arrow.PrimitiveTypes.Int32),
-			arrow.StructOf(arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "b", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Nullable: true}),
+			arrow.StructOf(arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true},
+				arrow.Field{Name: "b", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Nullable: true}),
 			arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64),
 		},
 	})

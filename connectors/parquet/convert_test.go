@@ -83,7 +83,9 @@ func TestNumbersOfEveryKind(t *testing.T) {
 	kinds := []struct {
 		phys  format.Type
 		width int
-	}{{format.Int32, 4}, {format.Int64, 8}, {format.ByteArray, 0}, {format.FixedLenByteArray, 1}, {format.FixedLenByteArray, 5}, {format.FixedLenByteArray, 8}, {format.FixedLenByteArray, 9}, {format.FixedLenByteArray, 16}}
+	}{{format.Int32, 4}, {format.Int64, 8}, {format.ByteArray, 0}, {format.FixedLenByteArray, 1},
+		{format.FixedLenByteArray, 5}, {format.FixedLenByteArray, 8}, {format.FixedLenByteArray, 9},
+		{format.FixedLenByteArray, 16}}
 	exact := big.NewInt(microdata.MaxExact)
 	for _, k := range kinds {
 		for _, scale := range []int32{-1, 0, 1, 2, 15, 22, 23, 30} {
@@ -105,7 +107,9 @@ func TestNumbersOfEveryKind(t *testing.T) {
 				}
 				us = append(us, u)
 			}
-			edges := []int64{0, 1, -1, 127, -128, 128, -129, 255, 1<<31 - 1, -1 << 31, microdata.MaxExact - 1, microdata.MaxExact, microdata.MaxExact + 1, microdata.MaxExact + 2, -microdata.MaxExact, -microdata.MaxExact - 1, 1e15, 1e15 + 1, -1e15 - 1, 1 << 50, 1<<50 + 1, math.MaxInt64, math.MinInt64}
+			edges := []int64{0, 1, -1, 127, -128, 128, -129, 255, 1<<31 - 1, -1 << 31, microdata.MaxExact - 1,
+				microdata.MaxExact, microdata.MaxExact + 1, microdata.MaxExact + 2, -microdata.MaxExact, -microdata.MaxExact - 1,
+				1e15, 1e15 + 1, -1e15 - 1, 1 << 50, 1<<50 + 1, math.MaxInt64, math.MinInt64}
 			for _, e := range edges {
 				if u := big.NewInt(e); twosComplement(u, bytes) != nil {
 					us = append(us, u)
@@ -129,8 +133,10 @@ func TestNumbersOfEveryKind(t *testing.T) {
 						if !beyond && u.CmpAbs(big.NewInt(digits15)) <= 0 {
 							t.Errorf("%s of %d, scale %d: %s is refused", k.phys, k.width, scale, u)
 						}
-						if !beyond && quotient(new(big.Int).Add(u, big.NewInt(1)), scale) != want && quotient(new(big.Int).Sub(u, big.NewInt(1)), scale) != want {
-							t.Errorf("%s of %d, scale %d: %s is refused, but no other decimal has the same float64", k.phys, k.width, scale, u)
+						if !beyond && quotient(new(big.Int).Add(u, big.NewInt(1)), scale) != want &&
+							quotient(new(big.Int).Sub(u, big.NewInt(1)), scale) != want {
+							t.Errorf("%s of %d, scale %d: %s is refused, but no other decimal has the same float64", k.phys, k.width, scale,
+								u)
 						}
 					case x != want || beyond:
 						t.Errorf("%s of %d, scale %d: %s becomes %v, want %v", k.phys, k.width, scale, u, x, want)
@@ -158,7 +164,8 @@ func TestUnsignedAndFloatingNumbers(t *testing.T) {
 	if got := v.nearest(u64, 2); got != 1<<64 {
 		t.Errorf("%v", got)
 	}
-	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint64} {
+	for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint16,
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint64} {
 		if !(&leaf{typ: typ}).unsigned() {
 			t.Errorf("%s has a sign", typ)
 		}
@@ -167,7 +174,8 @@ func TestUnsignedAndFloatingNumbers(t *testing.T) {
 		t.Error("int32 has no sign")
 	}
 	u32 := &leaf{phys: format.Int32, width: 4, typ: arrow.PrimitiveTypes.Uint32}
-	if bad := convert(out, &values{n: 3, data: raw([]uint32{1, 2, math.MaxUint32})}, u32, 1); bad || out[0] != 2 || out[1] != math.MaxUint32 {
+	if bad := convert(out, &values{n: 3, data: raw([]uint32{1, 2, math.MaxUint32})}, u32, 1); bad || out[0] != 2 ||
+		out[1] != math.MaxUint32 {
 		t.Errorf("%v %v", bad, out)
 	}
 	f32 := &leaf{phys: format.Float, width: 4, typ: arrow.PrimitiveTypes.Float32}
@@ -175,7 +183,8 @@ func TestUnsignedAndFloatingNumbers(t *testing.T) {
 		t.Errorf("%v %v", bad, out)
 	}
 	f64 := &leaf{phys: format.Double, width: 8, typ: arrow.PrimitiveTypes.Float64}
-	if bad := convert(out, &values{n: 3, data: raw([]float64{1, 2.5, math.NaN()})}, f64, 1); bad || out[0] != 2.5 || !math.IsNaN(out[1]) {
+	if bad := convert(out, &values{n: 3, data: raw([]float64{1, 2.5, math.NaN()})}, f64, 1); bad || out[0] != 2.5 ||
+		!math.IsNaN(out[1]) {
 		t.Errorf("%v %v", bad, out)
 	}
 }
@@ -190,7 +199,8 @@ func TestNumbersOfABlock(t *testing.T) {
 	// Without nulls there is no bitmap. A NaN in a floating-point column is an ordinary value.
 	b := new(microdata.Block)
 	b.Reset(0, 0, 2, 1)
-	numbers(b, &b.Columns[0], &leaf{phys: format.Double, width: 8, typ: arrow.PrimitiveTypes.Float64, path: []string{"x"}}, []segment{{&unit{v: values{n: 2, data: raw([]float64{math.NaN(), 1})}}, 0, 2}}, false)
+	numbers(b, &b.Columns[0], &leaf{phys: format.Double, width: 8, typ: arrow.PrimitiveTypes.Float64, path: []string{"x"}},
+		[]segment{{&unit{v: values{n: 2, data: raw([]float64{math.NaN(), 1})}}, 0, 2}}, false)
 	if v := b.Columns[0].Original; v.Valid != nil || !math.IsNaN(v.Values[0]) || len(b.Rejects) != 0 {
 		t.Errorf("%+v, %v", v, b.Rejects)
 	}
@@ -227,9 +237,13 @@ func TestRescaledNumbers(t *testing.T) {
 		want  int64
 		ok    bool
 	}{
-		{2.5, 0, 2, true}, {3.5, 0, 4, true}, {-2.5, 0, -2, true}, {microdata.MaxExact, 0, microdata.MaxExact, true}, {-microdata.MaxExact, 0, -microdata.MaxExact, true}, {microdata.MaxExact + 2, 0, 0, false},
-		{0.125, 2, 12, true}, {-0.375, 2, -38, true}, {1.23, 2, 123, true}, {microdata.MaxExact / 10., 1, microdata.MaxExact, true}, {microdata.MaxExact, 1, 0, false}, {math.Inf(1), 1, 0, false}, {math.NaN(), 1, 0, false},
-		{1e-22, 22, 1, true}, {3e-22, 22, 3, true}, {7e-23, 23, 7, true}, {1.25e-28, 30, 125, true}, {-1.25e-28, 30, -125, true}, {1e-7, 23, 0, false}, {2.5e-30, 30, 2, true},
+		{2.5, 0, 2, true}, {3.5, 0, 4, true}, {-2.5, 0, -2, true}, {microdata.MaxExact, 0, microdata.MaxExact, true},
+		{-microdata.MaxExact, 0, -microdata.MaxExact, true}, {microdata.MaxExact + 2, 0, 0, false},
+		{0.125, 2, 12, true}, {-0.375, 2, -38, true}, {1.23, 2, 123, true},
+		{microdata.MaxExact / 10., 1, microdata.MaxExact, true}, {microdata.MaxExact, 1, 0, false},
+		{math.Inf(1), 1, 0, false}, {math.NaN(), 1, 0, false},
+		{1e-22, 22, 1, true}, {3e-22, 22, 3, true}, {7e-23, 23, 7, true}, {1.25e-28, 30, 125, true},
+		{-1.25e-28, 30, -125, true}, {1e-7, 23, 0, false}, {2.5e-30, 30, 2, true},
 	} {
 		if got, ok := rescale(c.x, c.scale); ok != c.ok || ok && got != c.want {
 			t.Errorf("%v at scale %d: %d, %v", c.x, c.scale, got, ok)
@@ -260,7 +274,8 @@ func TestRescaledNumbers(t *testing.T) {
 	if back < other {
 		t.Errorf("%d values are restored, %d are not", back, other)
 	}
-	for x, want := range map[int64]int{0: 1, 127: 1, 128: 2, -128: 1, -129: 2, 32767: 2, 32768: 3, -32768: 2, math.MaxInt64: 8, math.MinInt64: 8} {
+	for x, want := range map[int64]int{0: 1, 127: 1, 128: 2, -128: 1, -129: 2, 32767: 2, 32768: 3, -32768: 2,
+		math.MaxInt64: 8, math.MinInt64: 8} {
 		if got := shortest(x); got != want {
 			t.Errorf("%d takes %d bytes, want %d", x, got, want)
 		}
@@ -277,12 +292,16 @@ func TestRescaledNumbers(t *testing.T) {
 // Stored decimals of every physical type become Arrow decimals. A value with more digits than the
 // type allows is refused.
 func TestDecimalsOfEveryForm(t *testing.T) {
-	us := []*big.Int{big.NewInt(0), big.NewInt(1), big.NewInt(-1), big.NewInt(127), big.NewInt(-128), big.NewInt(128), big.NewInt(-129), big.NewInt(-70000), big.NewInt(1 << 30)}
+	us := []*big.Int{big.NewInt(0), big.NewInt(1), big.NewInt(-1), big.NewInt(127), big.NewInt(-128), big.NewInt(128),
+		big.NewInt(-129), big.NewInt(-70000), big.NewInt(1 << 30)}
 	for _, k := range []struct {
 		phys  format.Type
 		width int
-	}{{format.Int32, 4}, {format.Int64, 8}, {format.ByteArray, 0}, {format.FixedLenByteArray, 5}, {format.FixedLenByteArray, 16}, {format.FixedLenByteArray, 20}, {format.FixedLenByteArray, 32}, {format.FixedLenByteArray, 40}} {
-		for _, typ := range []arrow.DataType{&arrow.Decimal128Type{Precision: 30, Scale: 2}, &arrow.Decimal256Type{Precision: 60, Scale: 2}} {
+	}{{format.Int32, 4}, {format.Int64, 8}, {format.ByteArray, 0}, {format.FixedLenByteArray, 5},
+		{format.FixedLenByteArray, 16}, {format.FixedLenByteArray, 20}, {format.FixedLenByteArray, 32},
+		{format.FixedLenByteArray, 40}} {
+		for _, typ := range []arrow.DataType{&arrow.Decimal128Type{Precision: 30, Scale: 2},
+			&arrow.Decimal256Type{Precision: 60, Scale: 2}} {
 			l := &leaf{phys: k.phys, width: k.width, path: []string{"x"}, typ: typ}
 			v, _ := storedAsLeaf(l, us)
 			v.valid = microdata.NewBitmap(v.n, nil)
@@ -320,7 +339,8 @@ func TestDecimalsOfEveryForm(t *testing.T) {
 	if got := resized([]byte{1, 0xff}, 2); !bytes.Equal(got, []byte{1, 0xff}) {
 		t.Errorf("%x", got)
 	}
-	for _, c := range []struct{ b, want []byte }{{[]byte{1, 0x80}, []byte{1, 0x80, 0xff, 0xff}}, {[]byte{1, 0x7f}, []byte{1, 0x7f, 0, 0}}, {[]byte{1, 2, 3, 4, 5}, []byte{1, 2, 3, 4}}} {
+	for _, c := range []struct{ b, want []byte }{{[]byte{1, 0x80}, []byte{1, 0x80, 0xff, 0xff}},
+		{[]byte{1, 0x7f}, []byte{1, 0x7f, 0, 0}}, {[]byte{1, 2, 3, 4, 5}, []byte{1, 2, 3, 4}}} {
 		if got := resized(c.b, 4); !bytes.Equal(got, c.want) {
 			t.Errorf("%x in four bytes: %x", c.b, got)
 		}
@@ -348,13 +368,23 @@ func TestFlatArrays(t *testing.T) {
 		typ   arrow.DataType
 		text  func(b []byte) string
 	}{
-		{format.Boolean, 1, arrow.FixedWidthTypes.Boolean, func(b []byte) string { return map[byte]string{0: "false", 1: "true"}[b[0]] }},
+		{format.Boolean, 1, arrow.FixedWidthTypes.Boolean, func(b []byte) string {
+			return map[byte]string{0: "false", 1: "true"}[b[0]]
+		}},
 		{format.Int32, 4, arrow.PrimitiveTypes.Int8, func(b []byte) string { return big.NewInt(int64(int8(b[0]))).String() }},
 		{format.Int32, 4, arrow.PrimitiveTypes.Uint8, func(b []byte) string { return big.NewInt(int64(b[0])).String() }},
-		{format.Int32, 4, arrow.PrimitiveTypes.Int16, func(b []byte) string { return big.NewInt(int64(int16(binary.LittleEndian.Uint16(b)))).String() }},
-		{format.Int32, 4, arrow.PrimitiveTypes.Uint16, func(b []byte) string { return big.NewInt(int64(binary.LittleEndian.Uint16(b))).String() }},
-		{format.Int32, 4, arrow.PrimitiveTypes.Uint32, func(b []byte) string { return big.NewInt(int64(binary.LittleEndian.Uint32(b))).String() }},
-		{format.Int64, 8, arrow.PrimitiveTypes.Int64, func(b []byte) string { return big.NewInt(int64(binary.LittleEndian.Uint64(b))).String() }},
+		{format.Int32, 4, arrow.PrimitiveTypes.Int16, func(b []byte) string {
+			return big.NewInt(int64(int16(binary.LittleEndian.Uint16(b)))).String()
+		}},
+		{format.Int32, 4, arrow.PrimitiveTypes.Uint16, func(b []byte) string {
+			return big.NewInt(int64(binary.LittleEndian.Uint16(b))).String()
+		}},
+		{format.Int32, 4, arrow.PrimitiveTypes.Uint32, func(b []byte) string {
+			return big.NewInt(int64(binary.LittleEndian.Uint32(b))).String()
+		}},
+		{format.Int64, 8, arrow.PrimitiveTypes.Int64, func(b []byte) string {
+			return big.NewInt(int64(binary.LittleEndian.Uint64(b))).String()
+		}},
 		{format.ByteArray, 0, arrow.BinaryTypes.String, func(b []byte) string { return string(b) }},
 		{format.FixedLenByteArray, 3, &arrow.FixedSizeBinaryType{ByteWidth: 3}, func(b []byte) string { return string(b) }},
 	} {
@@ -427,21 +457,24 @@ func TestFlatArrays(t *testing.T) {
 	binary.LittleEndian.PutUint32(data[32:], julian+1)
 	l := &leaf{phys: format.Int96, width: 12, path: []string{"x"}, typ: arrow.FixedWidthTypes.Timestamp_ns}
 	got, err := flatArray(l, 3, []segment{{&unit{v: values{n: 3, data: data}}, 0, 3}})
-	if err != nil || !slices.Equal(got.(*array.Timestamp).Values(), []arrow.Timestamp{0, 1 - 86_400_000_000_000, 5 + 86_400_000_000_000}) {
+	if err != nil ||
+		!slices.Equal(got.(*array.Timestamp).Values(), []arrow.Timestamp{0, 1 - 86_400_000_000_000, 5 + 86_400_000_000_000}) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
 
 // The limit on the bytes of a column in one block is exact.
 func TestMostOfAColumn(t *testing.T) {
-	for n, want := range map[int]int{1: (256 << 20), 1 << 18: (256 << 20), 1<<18 + 1: (256 << 20) + 1<<10, 1 << 22: 1<<31 - 1} {
+	for n, want := range map[int]int{1: (256 << 20), 1 << 18: (256 << 20), 1<<18 + 1: (256 << 20) + 1<<10,
+		1 << 22: 1<<31 - 1} {
 		if got := mostOf(n); got != want {
 			t.Errorf("%d records: %d, want %d", n, got, want)
 		}
 	}
 	// A column that is too wide is refused before memory is allocated.
 	for n, want := range map[int]bool{(256 << 20) / (1 << 16): true, (256<<20)/(1<<16) + 1: false} {
-		l := &leaf{phys: format.FixedLenByteArray, width: 1 << 16, path: []string{"x"}, typ: &arrow.FixedSizeBinaryType{ByteWidth: 1 << 16}}
+		l := &leaf{phys: format.FixedLenByteArray, width: 1 << 16, path: []string{"x"},
+			typ: &arrow.FixedSizeBinaryType{ByteWidth: 1 << 16}}
 		if c := newColumn(l, n); (c.err == nil) != want || !want && !strings.Contains(c.err.Error(), "more than 256 MB") {
 			t.Errorf("%d records of 64 kB: %v", n, c.err)
 		}
@@ -463,15 +496,20 @@ func TestMostOfAColumn(t *testing.T) {
 		}
 	}
 	// The total length of dictionary values is computed before they are copied.
-	long := &unit{v: values{index: make([]uint32, 300), dict: &dictionary{n: 1, data: make([]byte, 1<<20), offs: []uint32{0, 1 << 20}}, n: 300, rowValues: make([]int32, 301), def: make([]uint8, 300)}}
+	long := &unit{
+		v: values{index: make([]uint32, 300), dict: &dictionary{n: 1, data: make([]byte, 1<<20), offs: []uint32{0, 1 << 20}},
+			n: 300, rowValues: make([]int32, 301), def: make([]uint8, 300)}}
 	for i := range long.v.rowValues {
 		long.v.rowValues[i] = int32(i)
 	}
-	if _, err := flatArray(l, 300, []segment{{long, 0, 300}}); err == nil || !strings.Contains(err.Error(), "more than 256 MB") {
+	if _, err := flatArray(l, 300, []segment{{long, 0, 300}}); err == nil ||
+		!strings.Contains(err.Error(), "more than 256 MB") {
 		t.Errorf("300 MB: %v", err)
 	}
-	root := fieldOf(t, arrow.Field{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: arrow.BinaryTypes.Binary})})
-	if _, err := nestedArray(root, 300, [][]segment{{{long, 0, 300}}}); err == nil || !strings.Contains(err.Error(), "more than 256 MB") {
+	root := fieldOf(t,
+		arrow.Field{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "x", Type: arrow.BinaryTypes.Binary})})
+	if _, err := nestedArray(root, 300, [][]segment{{{long, 0, 300}}}); err == nil ||
+		!strings.Contains(err.Error(), "more than 256 MB") {
 		t.Errorf("300 MB in structures: %v", err)
 	}
 }

@@ -60,8 +60,10 @@ func TestPartsOfAFile(t *testing.T) {
 		cut   connectors.Cut
 		parts int64
 	}{
-		{1, connectors.Cut{}, groups}, {1 << 40, connectors.Cut{}, 1}, {stored(&s.streams[0].RowGroups[0]), connectors.Cut{}, 0},
-		{1, connectors.Cut{Records: 120, Exact: true}, 0}, {1, connectors.Cut{Records: 60, Exact: true}, 0}, {1, connectors.Cut{Records: 7}, groups},
+		{1, connectors.Cut{}, groups}, {1 << 40, connectors.Cut{}, 1},
+		{stored(&s.streams[0].RowGroups[0]), connectors.Cut{}, 0},
+		{1, connectors.Cut{Records: 120, Exact: true}, 0}, {1, connectors.Cut{Records: 60, Exact: true}, 0},
+		{1, connectors.Cut{Records: 7}, groups},
 	} {
 		parts, err := s.Divide(t.Context(), c.bytes, c.cut)
 		if err != nil || c.parts > 0 && int64(len(parts)) != c.parts {
@@ -91,9 +93,15 @@ func TestPartsOfAFile(t *testing.T) {
 		t.Error(err)
 	}
 	for what, change := range map[string]func(p *connectors.Part){
-		"before the first stream": func(p *connectors.Part) { p.Stream = -1 }, "behind the last stream": func(p *connectors.Part) { p.Stream = 1 },
-		"before the first": func(p *connectors.Part) { p.From = -1 }, "behind the last": func(p *connectors.Part) { p.To = groups + 1 }, "backwards": func(p *connectors.Part) { p.From, p.To = 2, 1 },
-		"too many records": func(p *connectors.Part) { p.Records++ }, "too few": func(p *connectors.Part) { p.Records-- }, "another beginning": func(p *connectors.Part) { p.First = 1 },
+		"before the first stream": func(p *connectors.Part) {
+			p.Stream = -1
+		}, "behind the last stream": func(p *connectors.Part) { p.Stream = 1 },
+		"before the first": func(p *connectors.Part) { p.From = -1 }, "behind the last": func(p *connectors.Part) {
+			p.To = groups + 1
+		}, "backwards": func(p *connectors.Part) { p.From, p.To = 2, 1 },
+		"too many records": func(p *connectors.Part) { p.Records++ }, "too few": func(p *connectors.Part) {
+			p.Records--
+		}, "another beginning": func(p *connectors.Part) { p.First = 1 },
 	} {
 		p := whole
 		change(&p)
@@ -101,7 +109,8 @@ func TestPartsOfAFile(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	if got, err := s.Part(connectors.Part{From: 1, To: 1, First: s.streams[0].RowGroups[0].NumRows}); err != nil || got.Records() != 0 {
+	if got, err := s.Part(connectors.Part{From: 1, To: 1, First: s.streams[0].RowGroups[0].NumRows}); err != nil ||
+		got.Records() != 0 {
 		t.Errorf("a part of no row group: %v", err)
 	}
 }
@@ -125,15 +134,18 @@ func TestExactDeltaLengths(t *testing.T) {
 		n    int
 		want bool
 	}{
-		"as it should be": {src, 40, true}, "a byte behind": {append(src[:len(src):len(src)], 'c'), 40, false}, "a byte less": {src[:len(src)-1], 40, false},
-		"fewer values": {src, 39, false}, "more values": {src, 41, false}, "nothing": {nil, 1, false}, "the lengths alone": {head[:len(head):len(head)], 40, false},
+		"as it should be": {src, 40, true}, "a byte behind": {append(src[:len(src):len(src)], 'c'), 40, false},
+		"a byte less":  {src[:len(src)-1], 40, false},
+		"fewer values": {src, 39, false}, "more values": {src, 41, false}, "nothing": {nil, 1, false},
+		"the lengths alone": {head[:len(head):len(head)], 40, false},
 	} {
 		if got := exactDeltaLengths(c.src, c.n); got != c.want {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
 	offsets, rest, err := decodeDeltaLengths(nil, 40, append(src[:len(src):len(src)], "behind"...))
-	if err != nil || string(rest) != text || len(offsets) != 41 || offsets[0] != 0 || offsets[4] != 6 || int(offsets[40]) != len(text) {
+	if err != nil || string(rest) != text || len(offsets) != 41 || offsets[0] != 0 || offsets[4] != 6 ||
+		int(offsets[40]) != len(text) {
 		t.Errorf("%v, %q, %v", offsets, rest, err)
 	}
 	negative, err := new(delta.BinaryPackedEncoding).EncodeInt32(nil, []int32{1, -1})
@@ -143,7 +155,8 @@ func TestExactDeltaLengths(t *testing.T) {
 	for what, c := range map[string]struct {
 		src []byte
 		n   int
-	}{"one length less than values": {src, 41}, "a text that ends too early": {src[:len(src)-1], 40}, "a length below 0": {append(negative, "xxx"...), 2}, "nothing": {nil, 1}} {
+	}{"one length less than values": {src, 41}, "a text that ends too early": {src[:len(src)-1], 40},
+		"a length below 0": {append(negative, "xxx"...), 2}, "nothing": {nil, 1}} {
 		if _, _, err := decodeDeltaLengths(nil, c.n, c.src); err == nil {
 			t.Errorf("%s is read", what)
 		}

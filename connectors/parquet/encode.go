@@ -401,8 +401,9 @@ func (d *chunkDictionary) page(comp compressor) (*encodedPage, error) {
 	putBuffer(d.numbers.buffer)
 	d.numbers = numberTable{n: d.numbers.n}
 	p := &encodedPage{encoding: format.Plain}
-	h := pageHeader{Type: format.DictionaryPage, UncompressedSize: int32(len(d.plain)), DictionaryPage: some(format.DictionaryPageHeader{
-		NumValues: int32(d.size()), Encoding: format.Plain,
-	})}
+	h := pageHeader{Type: format.DictionaryPage, UncompressedSize: int32(len(d.plain)),
+		DictionaryPage: some(format.DictionaryPageHeader{
+			NumValues: int32(d.size()), Encoding: format.Plain,
+		})}
 	return p, p.store(comp, &h, d.plain, 0)
 }

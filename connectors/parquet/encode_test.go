@@ -40,7 +40,8 @@ func TestEncodedPages(t *testing.T) {
 		for turn := range 48 {
 			l := &leaf{phys: k.phys, width: k.width, path: []string{"x"}, typ: arrow.BinaryTypes.Binary}
 			n := []int{0, 1, 2, 9, 64, 200, 700}[r.IntN(7)]
-			comp := compressor{codec: []format.CompressionCodec{format.Uncompressed, format.Zstd, format.Snappy}[turn%3], level: zstd.SpeedFastest}
+			comp := compressor{codec: []format.CompressionCodec{format.Uncompressed, format.Zstd, format.Snappy}[turn%3],
+				level: zstd.SpeedFastest}
 			plain, few := turn/3%2 == 1, turn/6%2 == 1
 			vs := someValues(r, k.phys, k.width, n)
 			if few {
@@ -71,7 +72,8 @@ func TestEncodedPages(t *testing.T) {
 				}
 				entries = len(v.def)
 			}
-			what := fmt.Sprintf("%s of %d, %d of %d values, few %v, %s, plain %v", k.phys, k.width, n, entries, few, comp.codec, plain)
+			what := fmt.Sprintf("%s of %d, %d of %d values, few %v, %s, plain %v", k.phys, k.width, n, entries, few, comp.codec,
+				plain)
 			pe := &pageEncoder{leaf: l, comp: comp, plain: plain}
 			p, err := pe.page(v, entries+1)
 			if err != nil {
@@ -82,7 +84,8 @@ func TestEncodedPages(t *testing.T) {
 			compressed := comp.codec != format.Uncompressed
 			switch {
 			case k.phys == format.Boolean || plain && k.phys != format.ByteArray || n == 0 && k.phys != format.ByteArray:
-			case k.phys == format.Double && compressed && !repeatsMostly(vs), k.phys == format.Float && compressed && !repeatsMostly(vs):
+			case k.phys == format.Double && compressed && !repeatsMostly(vs), k.phys == format.Float && compressed &&
+				!repeatsMostly(vs):
 				want = format.ByteStreamSplit
 			case k.phys == format.Int32 || k.phys == format.Int64:
 				want = format.DeltaBinaryPacked
@@ -97,7 +100,9 @@ func TestEncodedPages(t *testing.T) {
 			}
 			got := readBack(t, p)
 			h := got.header.DataPage.V
-			if p.encoding != want || h.Encoding != want || p.values != entries || int(h.NumValues) != entries || p.rows != entries+1 || p.local != nil || got.header.Type != format.DataPage || h.DefinitionEncoding != format.RLE || h.RepetitionEncoding != format.RLE {
+			if p.encoding != want || h.Encoding != want || p.values != entries || int(h.NumValues) != entries ||
+				p.rows != entries+1 || p.local != nil || got.header.Type != format.DataPage || h.DefinitionEncoding != format.RLE ||
+				h.RepetitionEncoding != format.RLE {
 				t.Fatalf("%s: %s of %d values: %+v", what, p.encoding, p.values, got.header)
 			}
 			c := &chunk{file: "f", leaf: l, codec: comp.codec}
@@ -251,8 +256,10 @@ func TestLocalDictionaries(t *testing.T) {
 		}
 	}
 	// A column with a dictionary keeps it, reduced to the values that occur.
-	v := &values{n: 3, index: []uint32{2, 0, 2}, dict: &dictionary{n: 3, data: []byte("abbccc"), offs: []uint32{0, 1, 3, 6}}}
-	if d := localDictionaryOf(v); d == nil || string(d.data) != "ccca" || !slices.Equal(d.index, []int32{0, 1, 0}) || !slices.Equal(d.offsets, []uint32{0, 3, 4}) {
+	v := &values{n: 3, index: []uint32{2, 0, 2},
+		dict: &dictionary{n: 3, data: []byte("abbccc"), offs: []uint32{0, 1, 3, 6}}}
+	if d := localDictionaryOf(v); d == nil || string(d.data) != "ccca" || !slices.Equal(d.index, []int32{0, 1, 0}) ||
+		!slices.Equal(d.offsets, []uint32{0, 3, 4}) {
 		t.Errorf("%+v", d)
 	}
 }
@@ -272,10 +279,18 @@ func TestChunkDictionaries(t *testing.T) {
 		width []byte
 	}{
 		{"one value", [][]string{{"a", "a"}}, 0, []format.Encoding{format.RLEDictionary}, 5, []byte{1}},
-		{"two, three and five", [][]string{{"a", "b"}, {"c", "a"}, {"e", "d", "c", "b", "a"}}, 0, []format.Encoding{format.RLEDictionary, format.RLEDictionary, format.RLEDictionary}, 25, []byte{1, 2, 3}},
-		{"full at the third", [][]string{{"a" + long, "b"}, {"b", "c" + long}, {"b", "d" + long, "e"}, {"b"}}, 0, []format.Encoding{format.RLEDictionary, format.RLEDictionary, format.Plain, format.Plain}, 2*(400<<10) + 15, []byte{1, 2}},
-		{"as many as it may have", [][]string{{"a" + long, "b"}, {"b", "c" + long}, {"b", "d" + long, "e"}, {"b"}}, 2*(400<<10) + 15 + 400<<10 + 1, []format.Encoding{format.RLEDictionary, format.RLEDictionary, format.Plain, format.Plain}, 3*(400<<10) + 20, []byte{1, 2}},
-		{"a little more", [][]string{{"a" + long, "b"}, {"b", "c" + long}, {"b", "d" + long, "e"}, {"b"}}, 3*(400<<10) + 21, []format.Encoding{format.RLEDictionary, format.RLEDictionary, format.RLEDictionary, format.RLEDictionary}, 3*(400<<10) + 25, []byte{1, 2, 3, 3}},
+		{"two, three and five", [][]string{{"a", "b"}, {"c", "a"}, {"e", "d", "c", "b", "a"}}, 0,
+			[]format.Encoding{format.RLEDictionary, format.RLEDictionary, format.RLEDictionary}, 25, []byte{1, 2, 3}},
+		{"full at the third", [][]string{{"a" + long, "b"}, {"b", "c" + long}, {"b", "d" + long, "e"}, {"b"}}, 0,
+			[]format.Encoding{format.RLEDictionary, format.RLEDictionary, format.Plain, format.Plain}, 2*(400<<10) + 15,
+			[]byte{1, 2}},
+		{"as many as it may have", [][]string{{"a" + long, "b"}, {"b", "c" + long}, {"b", "d" + long, "e"}, {"b"}},
+			2*(400<<10) + 15 + 400<<10 + 1,
+			[]format.Encoding{format.RLEDictionary, format.RLEDictionary, format.Plain, format.Plain}, 3*(400<<10) + 20,
+			[]byte{1, 2}},
+		{"a little more", [][]string{{"a" + long, "b"}, {"b", "c" + long}, {"b", "d" + long, "e"}, {"b"}}, 3*(400<<10) + 21,
+			[]format.Encoding{format.RLEDictionary, format.RLEDictionary, format.RLEDictionary, format.RLEDictionary},
+			3*(400<<10) + 25, []byte{1, 2, 3, 3}},
 		{"full at once", [][]string{{"b"}}, 0, []format.Encoding{format.RLEDictionary}, 5, []byte{1}},
 	} {
 		d := chunkDictionary{most: c.most}
@@ -306,7 +321,9 @@ func TestChunkDictionaries(t *testing.T) {
 			t.Fatalf("%s: a dictionary of %d bytes, %v", c.name, len(d.plain), err)
 		}
 		dp := readBack(t, dict)
-		if h := dp.header; h.Type != format.DictionaryPage || int(h.DictionaryPage.V.NumValues) != len(d.index) || h.DictionaryPage.V.Encoding != format.Plain || int(h.UncompressedSize) != c.plain || dict.encoding != format.Plain || dict.values != 0 {
+		if h := dp.header; h.Type != format.DictionaryPage || int(h.DictionaryPage.V.NumValues) != len(d.index) ||
+			h.DictionaryPage.V.Encoding != format.Plain || int(h.UncompressedSize) != c.plain || dict.encoding != format.Plain ||
+			dict.values != 0 {
 			t.Errorf("%s: %+v", c.name, h)
 		}
 		ch := &chunk{file: "f", leaf: l, dict: &dictionary{page: dp}}
@@ -344,11 +361,15 @@ func TestBoundsOfEveryType(t *testing.T) {
 		{&leaf{phys: format.Int32, width: 4, typ: arrow.PrimitiveTypes.Int32}, func(a, b []byte) bool {
 			return int32(binary.LittleEndian.Uint32(a)) < int32(binary.LittleEndian.Uint32(b))
 		}},
-		{&leaf{phys: format.Int32, width: 4, typ: arrow.PrimitiveTypes.Uint32}, func(a, b []byte) bool { return binary.LittleEndian.Uint32(a) < binary.LittleEndian.Uint32(b) }},
+		{&leaf{phys: format.Int32, width: 4, typ: arrow.PrimitiveTypes.Uint32}, func(a, b []byte) bool {
+			return binary.LittleEndian.Uint32(a) < binary.LittleEndian.Uint32(b)
+		}},
 		{&leaf{phys: format.Int64, width: 8, typ: arrow.PrimitiveTypes.Int64}, func(a, b []byte) bool {
 			return int64(binary.LittleEndian.Uint64(a)) < int64(binary.LittleEndian.Uint64(b))
 		}},
-		{&leaf{phys: format.Int64, width: 8, typ: arrow.PrimitiveTypes.Uint64}, func(a, b []byte) bool { return binary.LittleEndian.Uint64(a) < binary.LittleEndian.Uint64(b) }},
+		{&leaf{phys: format.Int64, width: 8, typ: arrow.PrimitiveTypes.Uint64}, func(a, b []byte) bool {
+			return binary.LittleEndian.Uint64(a) < binary.LittleEndian.Uint64(b)
+		}},
 		{&leaf{phys: format.Int64, width: 8, typ: &arrow.Decimal128Type{Precision: 18}}, func(a, b []byte) bool {
 			return int64(binary.LittleEndian.Uint64(a)) < int64(binary.LittleEndian.Uint64(b))
 		}},
@@ -360,8 +381,10 @@ func TestBoundsOfEveryType(t *testing.T) {
 		}},
 		{texts(arrow.BinaryTypes.String), func(a, b []byte) bool { return string(a) < string(b) }},
 		{texts(arrow.BinaryTypes.Binary), func(a, b []byte) bool { return string(a) < string(b) }},
-		{texts(&arrow.Decimal128Type{Precision: 30}), nil}, {&leaf{phys: format.Boolean, width: 1, typ: arrow.FixedWidthTypes.Boolean}, nil},
-		{&leaf{phys: format.Int96, width: 12, typ: arrow.FixedWidthTypes.Timestamp_ns}, nil}, {&leaf{phys: format.FixedLenByteArray, width: 3, typ: &arrow.FixedSizeBinaryType{ByteWidth: 3}}, nil},
+		{texts(&arrow.Decimal128Type{Precision: 30}), nil},
+		{&leaf{phys: format.Boolean, width: 1, typ: arrow.FixedWidthTypes.Boolean}, nil},
+		{&leaf{phys: format.Int96, width: 12, typ: arrow.FixedWidthTypes.Timestamp_ns}, nil},
+		{&leaf{phys: format.FixedLenByteArray, width: 3, typ: &arrow.FixedSizeBinaryType{ByteWidth: 3}}, nil},
 	} {
 		for range 80 {
 			var all pageStats
@@ -397,10 +420,13 @@ func TestBoundsOfEveryType(t *testing.T) {
 				all.merge(c.l, pageStats{}) // a page with nulls only
 			}
 			st := all.stored()
-			if !bytes.Equal(st.MinValue, lo) || !bytes.Equal(st.MaxValue, hi) || (st.MinValue == nil) != (c.less == nil) || st.NullCount != some(nulls) || st.Min != nil || st.Max != nil || st.DistinctCount.Valid {
-				t.Fatalf("%s: %x … %x with %d nulls, want %x … %x with %d", c.l.typ, st.MinValue, st.MaxValue, st.NullCount.V, lo, hi, nulls)
+			if !bytes.Equal(st.MinValue, lo) || !bytes.Equal(st.MaxValue, hi) || (st.MinValue == nil) != (c.less == nil) ||
+				st.NullCount != some(nulls) || st.Min != nil || st.Max != nil || st.DistinctCount.Valid {
+				t.Fatalf("%s: %x … %x with %d nulls, want %x … %x with %d", c.l.typ, st.MinValue, st.MaxValue, st.NullCount.V, lo,
+					hi, nulls)
 			}
-			if exact := some(true); c.less != nil && (st.MinExact != exact || st.MaxExact != exact) || c.less == nil && (st.MinExact.Valid || st.MaxExact.Valid) {
+			if exact := some(true); c.less != nil && (st.MinExact != exact || st.MaxExact != exact) || c.less == nil &&
+				(st.MinExact.Valid || st.MaxExact.Valid) {
 				t.Fatalf("%s: %+v", c.l.typ, st)
 			}
 		}
@@ -413,8 +439,10 @@ func TestBoundsOfEveryType(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
-	}{{strings.Repeat("b", 64), strings.Repeat("a", 64), true}, {strings.Repeat("b", 65), "a", false}, {"b", strings.Repeat("a", 65), false}} {
-		s := statsOf(l, &values{n: 2, data: []byte(c.a + c.b), offsets: []uint32{0, uint32(len(c.a)), uint32(len(c.a + c.b))}})
+	}{{strings.Repeat("b", 64), strings.Repeat("a", 64), true}, {strings.Repeat("b", 65), "a", false},
+		{"b", strings.Repeat("a", 65), false}} {
+		s := statsOf(l,
+			&values{n: 2, data: []byte(c.a + c.b), offsets: []uint32{0, uint32(len(c.a)), uint32(len(c.a + c.b))}})
 		if (s.min != nil) != c.want || s.without == c.want {
 			t.Errorf("%d and %d bytes: %+v", len(c.a), len(c.b), s)
 		}
@@ -428,7 +456,9 @@ func TestBoundsOfEveryType(t *testing.T) {
 		typ          arrow.DataType
 		lo, hi       int64
 		above, below bool
-	}{{arrow.PrimitiveTypes.Int8, -128, 127, true, true}, {arrow.PrimitiveTypes.Int16, -32768, 32767, true, true}, {arrow.PrimitiveTypes.Uint8, 0, 255, true, true}, {arrow.PrimitiveTypes.Uint16, 0, 65535, true, true}, {arrow.PrimitiveTypes.Int32, math.MinInt32, math.MaxInt32, false, false}} {
+	}{{arrow.PrimitiveTypes.Int8, -128, 127, true, true}, {arrow.PrimitiveTypes.Int16, -32768, 32767, true, true},
+		{arrow.PrimitiveTypes.Uint8, 0, 255, true, true}, {arrow.PrimitiveTypes.Uint16, 0, 65535, true, true},
+		{arrow.PrimitiveTypes.Int32, math.MinInt32, math.MaxInt32, false, false}} {
 		l := &leaf{phys: format.Int32, width: 4, typ: c.typ}
 		within := func(lo, hi int64) bool {
 			s := statsOf(l, &values{n: 2, data: raw([]int32{int32(lo), int32(hi)})})
@@ -437,11 +467,13 @@ func TestBoundsOfEveryType(t *testing.T) {
 		if !within(c.lo, c.hi) || !within(c.hi, c.hi) || !within(c.lo, c.lo) {
 			t.Errorf("%s: its own bounds are outside", c.typ)
 		}
-		if c.above && within(c.lo, c.hi+1) || c.below && within(c.lo-1, c.hi) || c.below && within(c.lo-1, c.lo-1) || c.above && within(c.hi+1, c.hi+1) {
+		if c.above && within(c.lo, c.hi+1) || c.below && within(c.lo-1, c.hi) || c.below && within(c.lo-1, c.lo-1) ||
+			c.above && within(c.hi+1, c.hi+1) {
 			t.Errorf("%s: a value outside its bounds counts as inside", c.typ)
 		}
 	}
-	if s := (&pageStats{min: []byte{255, 255, 255, 127, 0, 0, 0, 0}, max: []byte{255, 255, 255, 127, 0, 0, 0, 0}}); s.within(&leaf{phys: format.Int64, width: 8, typ: arrow.PrimitiveTypes.Int64}) != nil {
+	if s := (&pageStats{min: []byte{255, 255, 255, 127, 0, 0, 0, 0}, max: []byte{255, 255, 255, 127, 0, 0, 0, 0}}); s.
+		within(&leaf{phys: format.Int64, width: 8, typ: arrow.PrimitiveTypes.Int64}) != nil {
 		t.Error("a number of 64 bits is outside")
 	}
 	if s := (&pageStats{}); s.within(&leaf{phys: format.Int32, width: 4, typ: arrow.PrimitiveTypes.Int8}) != nil {
@@ -464,8 +496,12 @@ func TestCountedPages(t *testing.T) {
 	m.DictionaryPageOffset = some[int64](0)
 	m.DataPageOffset = 20
 	m.shift(100)
-	want := columnMetaData{Encoding: []format.Encoding{format.RLE, format.Plain, format.RLEDictionary}, TotalUncompressedSize: 585, TotalCompressedSize: 464, NumValues: 21, DataPageOffset: 120, DictionaryPageOffset: some[int64](100),
-		EncodingStats: []format.PageEncodingStats{{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1}, {PageType: format.DataPage, Encoding: format.RLEDictionary, Count: 2}, {PageType: format.DataPage, Encoding: format.Plain, Count: 1}}}
+	want := columnMetaData{Encoding: []format.Encoding{format.RLE, format.Plain, format.RLEDictionary},
+		TotalUncompressedSize: 585, TotalCompressedSize: 464, NumValues: 21, DataPageOffset: 120,
+		DictionaryPageOffset: some[int64](100),
+		EncodingStats: []format.PageEncodingStats{{PageType: format.DictionaryPage, Encoding: format.Plain, Count: 1},
+			{PageType: format.DataPage, Encoding: format.RLEDictionary, Count: 2},
+			{PageType: format.DataPage, Encoding: format.Plain, Count: 1}}}
 	if !reflect.DeepEqual(m, want) {
 		t.Errorf("%+v, want %+v", m, want)
 	}

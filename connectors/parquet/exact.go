@@ -95,7 +95,8 @@ func (r *hybridRuns) packed(groups uint64) bool {
 		r.left -= values
 	} else {
 		used := r.left * r.width
-		if r.free > 0 && values-r.left >= r.free || !zeroFrom(run, used) && !(len(r.before) == len(run) && sameFrom(r.before, run, used)) {
+		if r.free > 0 && values-r.left >= r.free || !zeroFrom(run, used) &&
+			!(len(r.before) == len(run) && sameFrom(r.before, run, used)) {
 			return false
 		}
 		r.left = 0
@@ -161,7 +162,8 @@ func exactDelta(src []byte, n int) (rest []byte, ok bool) {
 		head[i], src = u, src[k:]
 	}
 	block, minis := head[0], head[1]
-	if head[2] != uint64(n) || n == 0 && head[3] != 0 || block == 0 || block > 1<<20 || minis == 0 || block%minis != 0 || block/minis%8 != 0 {
+	if head[2] != uint64(n) || n == 0 && head[3] != 0 || block == 0 || block > 1<<20 || minis == 0 || block%minis != 0 ||
+		block/minis%8 != 0 {
 		return nil, false
 	}
 	mini := int(block / minis)

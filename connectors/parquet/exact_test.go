@@ -31,7 +31,8 @@ func TestExactHybrid(t *testing.T) {
 		{"zero padding in a group of its own", packed(2, 0b11111, 0), 1, 5, true},
 		{"padding as in the run before", append(packed(1, 0b10101010), packed(1, 0b10101111)...), 1, 13, true},
 		{"padding unlike the run before", append(packed(1, 0b10101010), packed(1, 0b11101111)...), 1, 13, false},
-		{"padding as in a run of another size", append(packed(2, 0b10101010, 0b10101010), packed(1, 0b10101111)...), 1, 21, false},
+		{"padding as in a run of another size", append(packed(2, 0b10101010, 0b10101010), packed(1, 0b10101111)...), 1, 21,
+			false},
 		{"no groups", append(packed(0), packed(1, 0b11111)...), 1, 5, false},
 		{"too few", packed(1, 0xff), 1, 9, false},
 		{"a number that goes on in the filled run", append([]byte{5 << 1, 1}, packed(1, 0b11)...), 1, 7, false},
@@ -150,7 +151,8 @@ func TestEveryBitCounts(t *testing.T) {
 		everyBitCounts(t, deltas(n, 0, 0), 0, readDelta(n))
 	}
 	// Without packed numbers, the sizes of blocks and parts have no effect on the numbers.
-	for n, sizes := range map[int][]byte{3: {0x80, 1, 4, 3, 2, 0xe1, 0xe1, 0xe1, 2, 0, 0, 0, 0}, 1: {0x80, 1, 4, 1, 2}, 0: {0x80, 1, 4, 0, 0}} {
+	for n, sizes := range map[int][]byte{3: {0x80, 1, 4, 3, 2, 0xe1, 0xe1, 0xe1, 2, 0, 0, 0, 0}, 1: {0x80, 1, 4, 1, 2},
+		0: {0x80, 1, 4, 0, 0}} {
 		if _, exact := readDelta(n)(sizes); !exact {
 			t.Errorf("%d numbers in %x are not exact", n, sizes)
 		}
@@ -195,7 +197,8 @@ func TestExactDeltaOfGreatBlocks(t *testing.T) {
 	for _, c := range []struct {
 		block, minis uint64
 		want         bool
-	}{{8, 1, true}, {1 << 20, 1, true}, {1 << 20, 1 << 17, true}, {1<<20 + 8, 1, false}, {1 << 21, 4, false}, {0, 1, false}, {8, 0, false}, {24, 2, false}, {32, 3, false}} {
+	}{{8, 1, true}, {1 << 20, 1, true}, {1 << 20, 1 << 17, true}, {1<<20 + 8, 1, false}, {1 << 21, 4, false},
+		{0, 1, false}, {8, 0, false}, {24, 2, false}, {32, 3, false}} {
 		src := binary.AppendUvarint(binary.AppendUvarint(nil, c.block), c.minis)
 		src = append(src, 2, 14, 0) // two numbers: 7, and one that is greater by at least 0
 		if src = append(src, make([]byte, c.minis)...); c.minis > 0 {

@@ -7,7 +7,8 @@ import (
 
 // filter reads a carried column of a row group and encodes it again without the
 // dropped records. Their values are not left in dictionary or statistics.
-func (s *sink) filter(ctx context.Context, g *pendingGroup, l *leaf, pe *pageEncoder, dict *chunkDictionary) ([]*encodedPage, error) {
+func (s *sink) filter(ctx context.Context, g *pendingGroup, l *leaf, pe *pageEncoder, dict *chunkDictionary) (
+	[]*encodedPage, error) {
 	st := s.source.streams[s.stream]
 	rg := &st.RowGroups[g.group]
 	in := newPages(g.near, st.file.Label, g.group, l, &rg.Columns[l.index].MetaData.V)

@@ -11,9 +11,11 @@ import (
 )
 
 // filtered applies a filter to decoded pages and returns the values of the resulting pages, by row.
-func filtered(t *testing.T, l *leaf, dropped []int64, pages ...*values) (rows []int, got []string, rep, def []uint8, f *rowFilter, err error) {
+func filtered(t *testing.T, l *leaf, dropped []int64, pages ...*values) (rows []int, got []string, rep, def []uint8,
+	f *rowFilter, err error) {
 	t.Helper()
-	f = &rowFilter{pe: &pageEncoder{leaf: l, comp: compressor{codec: format.Uncompressed}}, dict: &chunkDictionary{}, dropped: dropped, row: -1}
+	f = &rowFilter{pe: &pageEncoder{leaf: l, comp: compressor{codec: format.Uncompressed}}, dict: &chunkDictionary{},
+		dropped: dropped, row: -1}
 	f.clear()
 	for _, v := range pages {
 		if err := f.take(l, v); err != nil {
@@ -59,7 +61,8 @@ func textsOf(s string) *values {
 
 func indexed(dict string, index ...uint32) *values {
 	d := textsOf(dict)
-	return &values{n: len(index), index: index, def: make([]uint8, len(index)), dict: &dictionary{n: d.n, data: d.data, offs: d.offsets}}
+	return &values{n: len(index), index: index, def: make([]uint8, len(index)),
+		dict: &dictionary{n: d.n, data: d.data, offs: d.offsets}}
 }
 
 // All records that are not dropped remain, in any position, with and without a dictionary, together
@@ -69,7 +72,8 @@ func TestRowsAreFiltered(t *testing.T) {
 	for _, c := range []struct {
 		dropped []int64
 		want    string
-	}{{nil, "a b c b c d e"}, {[]int64{0}, "b c b c d e"}, {[]int64{6}, "a b c b c d"}, {[]int64{2, 3, 5}, "a b c e"}, {[]int64{0, 1, 2, 3, 4, 5, 6}, ""}, {[]int64{0, 1, 2, 3}, "c d e"}} {
+	}{{nil, "a b c b c d e"}, {[]int64{0}, "b c b c d e"}, {[]int64{6}, "a b c b c d"}, {[]int64{2, 3, 5}, "a b c e"},
+		{[]int64{0, 1, 2, 3, 4, 5, 6}, ""}, {[]int64{0, 1, 2, 3}, "c d e"}} {
 		for name, pages := range map[string][]*values{
 			"plain":      {textsOf("a b c"), textsOf("b c"), textsOf("d e")},
 			"dictionary": {indexed("e d c b a", 4, 3, 2), indexed("e d c b a", 3, 2), indexed("e d c b a", 1, 0)},
@@ -87,7 +91,8 @@ func TestRowsAreFiltered(t *testing.T) {
 		}
 	}
 	// Lists of numbers; one list continues in the next page.
-	lists := &leaf{phys: format.Int32, width: 4, path: []string{"l", "list", "x"}, maxRep: 1, maxDef: 2, typ: arrow.PrimitiveTypes.Int32}
+	lists := &leaf{phys: format.Int32, width: 4, path: []string{"l", "list", "x"}, maxRep: 1, maxDef: 2,
+		typ: arrow.PrimitiveTypes.Int32}
 	pages := func() []*values {
 		return []*values{
 			{n: 3, data: []byte("aaaabbbbcccc"), rep: []uint8{0, 1, 0, 0}, def: []uint8{2, 2, 0, 2}},
@@ -107,7 +112,8 @@ func TestRowsAreFiltered(t *testing.T) {
 		{[]int64{3}, "aaaa bbbb cccc dddd", []uint8{0, 1, 0, 0, 1, 1}, []uint8{2, 2, 0, 2, 1, 2}, 3},
 	} {
 		rows, got, rep, def, f, err := filtered(t, lists, c.dropped, pages()...)
-		if err != nil || strings.Join(got, " ") != c.want || !bytes.Equal(rep, c.rep) || !bytes.Equal(def, c.def) || f.row != 3 || !slices.Equal(rows, []int{c.rows}) {
+		if err != nil || strings.Join(got, " ") != c.want || !bytes.Equal(rep, c.rep) || !bytes.Equal(def, c.def) ||
+			f.row != 3 || !slices.Equal(rows, []int{c.rows}) {
 			t.Errorf("without %v: %v %v %v in %v, at %d, %v", c.dropped, got, rep, def, rows, f.row, err)
 		}
 	}
@@ -135,7 +141,8 @@ func TestFilteredPagesEnd(t *testing.T) {
 	if f.dict.most != len(v.dict.data)+4*v.dict.n || f.dict.full || !f.dict.used {
 		t.Errorf("a dictionary of at most %d bytes, full %v", f.dict.most, f.dict.full)
 	}
-	wide := &leaf{phys: format.FixedLenByteArray, width: 1 << 16, path: []string{"x"}, typ: &arrow.FixedSizeBinaryType{ByteWidth: 1 << 16}}
+	wide := &leaf{phys: format.FixedLenByteArray, width: 1 << 16, path: []string{"x"},
+		typ: &arrow.FixedSizeBinaryType{ByteWidth: 1 << 16}}
 	rows, _, _, _, _, err = filtered(t, wide, nil, &values{n: 130, data: make([]byte, 130<<16), def: make([]uint8, 130)})
 	if err != nil || !slices.Equal(rows, []int{128, 2}) {
 		t.Errorf("pages of %v rows, %v", rows, err)

@@ -119,7 +119,8 @@ func (f *footer) check(data int64) error {
 	for g := range f.RowGroups {
 		rg := &f.RowGroups[g]
 		if rg.NumRows < 0 || len(rg.Columns) != len(f.leaves) {
-			return fmt.Errorf("row group %d: has %d columns and %d rows, and the schema %d columns", g, len(rg.Columns), rg.NumRows, len(f.leaves))
+			return fmt.Errorf("row group %d: has %d columns and %d rows, and the schema %d columns", g, len(rg.Columns),
+				rg.NumRows, len(f.leaves))
 		}
 		rows += rg.NumRows
 		for i := range rg.Columns {
@@ -146,7 +147,8 @@ func (f *footer) check(data int64) error {
 	slices.SortFunc(extents, func(a, b extent) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	for i := 1; i < len(extents); i++ {
 		if e, last := extents[i], extents[i-1]; e.from < last.to {
-			return fmt.Errorf("%s: the column's %s within what belongs to %s", chunkPlace(e.rg, e.index), e.what, chunkPlace(last.rg, last.index))
+			return fmt.Errorf("%s: the column's %s within what belongs to %s", chunkPlace(e.rg, e.index), e.what,
+				chunkPlace(last.rg, last.index))
 		}
 	}
 	return nil
@@ -179,7 +181,9 @@ func (c *columnChunk) extents() []extent {
 		what   string
 		from   thrift.Null[int64]
 		length thrift.Null[int32]
-	}{{"offset index lies", c.OffsetIndexOffset, c.OffsetIndexLength}, {"column index lies", c.ColumnIndexOffset, c.ColumnIndexLength}, {"Bloom filter lies", m.BloomFilterOffset, m.BloomFilterLength}} {
+	}{{"offset index lies", c.OffsetIndexOffset, c.OffsetIndexLength},
+		{"column index lies", c.ColumnIndexOffset, c.ColumnIndexLength},
+		{"Bloom filter lies", m.BloomFilterOffset, m.BloomFilterLength}} {
 		if e.from.V == 0 || e.length.Valid && e.length.V == 0 {
 			continue // absent
 		}

@@ -19,7 +19,8 @@ type forgedPage struct {
 
 // forge rewrites a file with other pages. edit receives all pages of a chunk and returns the pages
 // to write. If it changes a body or a header, it must adjust the sizes in the header itself.
-func forge(t testing.TB, from []byte, edit func(g int, l *leaf, m *columnMetaData, pages []forgedPage) []forgedPage) []byte {
+func forge(t testing.TB, from []byte,
+	edit func(g int, l *leaf, m *columnMetaData, pages []forgedPage) []forgedPage) []byte {
 	t.Helper()
 	f, err := readFooter(bytes.NewReader(from), int64(len(from)))
 	if err != nil {
@@ -59,7 +60,8 @@ func forge(t testing.TB, from []byte, edit func(g int, l *leaf, m *columnMetaDat
 				out.Write(pg.body)
 			}
 			m.TotalCompressedSize = int64(out.Len()) - start
-			c.OffsetIndexOffset, c.ColumnIndexOffset, m.BloomFilterOffset = thrift.Null[int64]{}, thrift.Null[int64]{}, thrift.Null[int64]{}
+			c.OffsetIndexOffset, c.ColumnIndexOffset, m.BloomFilterOffset = thrift.Null[int64]{}, thrift.Null[int64]{},
+				thrift.Null[int64]{}
 		}
 	}
 	if err := writeFooter(out, &f.fileMetaData); err != nil {

@@ -39,7 +39,9 @@ func carriedInMemory(original []byte) (out []byte, in *footer, err error) {
 		src.schema.Fields = append(src.schema.Fields, r.field())
 	}
 	to := &inMemory{}
-	sk, err := newSink(&SinkConfig{create: func(string) (file, error) { return to, nil }}, connectors.Plan{Source: src, Layout: layoutOf(nil, nil)(src.schema)})
+	sk,
+		err := newSink(&SinkConfig{create: func(string) (file, error) { return to, nil }},
+		connectors.Plan{Source: src, Layout: layoutOf(nil, nil)(src.schema)})
 	if err != nil {
 		return nil, ft, err
 	}
@@ -54,7 +56,8 @@ func carriedInMemory(original []byte) (out []byte, in *footer, err error) {
 	}
 	s.out.in = readable{bytes.NewReader(original)}
 	for g, rg := range ft.RowGroups {
-		s.group = &pendingGroup{group: g, rows: rg.NumRows, pages: make([][]*encodedPage, len(s.leaves)), dicts: make([]chunkDictionary, len(s.leaves))}
+		s.group = &pendingGroup{group: g, rows: rg.NumRows, pages: make([][]*encodedPage, len(s.leaves)),
+			dicts: make([]chunkDictionary, len(s.leaves))}
 		if err := s.flush(context.Background()); err != nil {
 			return nil, ft, err
 		}
@@ -205,7 +208,8 @@ func FuzzPages(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, chunk []byte, which uint8) {
 		c := columns[int(which)%len(columns)]
-		m := columnMetaData{Type: c.meta.Type, Codec: c.meta.Codec, PathInSchema: c.meta.PathInSchema, NumValues: c.meta.NumValues, DataPageOffset: 4, TotalCompressedSize: int64(len(chunk))}
+		m := columnMetaData{Type: c.meta.Type, Codec: c.meta.Codec, PathInSchema: c.meta.PathInSchema,
+			NumValues: c.meta.NumValues, DataPageOffset: 4, TotalCompressedSize: int64(len(chunk))}
 		meta := &fileMetaData{
 			Schema: append([]schemaElement{{Name: "schema", NumChildren: some[int32](1)}}, c.elements...), NumRows: c.rows,
 			RowGroups: []rowGroup{{NumRows: c.rows, Columns: []columnChunk{{MetaData: some(m)}}}},

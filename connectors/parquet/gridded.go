@@ -33,7 +33,8 @@ func griddedDictionary(xs []float64, lo, hi float64) *localDictionary {
 	defer putBuffer(buf)
 	clear(buf)
 	table := words[uint32](buf) // number in the dictionary + 1
-	d := &localDictionary{width: 8, scale: scale, buffers: [2][]byte{getBuffer(4 * len(xs)), getBuffer(8 * (len(xs)/2 + 1))}}
+	d := &localDictionary{width: 8, scale: scale,
+		buffers: [2][]byte{getBuffer(4 * len(xs)), getBuffer(8 * (len(xs)/2 + 1))}}
 	if !d.find(xs, table, int64(first)) {
 		d.free()
 		return nil

@@ -58,11 +58,15 @@ type varied struct {
 
 func variedRow(i int) varied {
 	r := varied{
-		F64: float64(i)*1.37 - 500, F32: float32(i) / 3, I8: int8(i), I16: int16(i * 7), I32: int32(i * 1000), I64: int64(i) << 30,
-		U8: uint8(i), U16: uint16(i * 9), U32: uint32(i) << 20, U64: uint64(i) << 40, S: fmt.Sprintf("text %d", i), Low: fmt.Sprintf("low %d", i%5),
-		B: i%3 == 0, Bin: []byte{byte(i), 0, 255}[:i%4], D32: int32(i*7 - 900), D64: int64(i) * 123456789,
-		Day: int32(i * 3), Ms: int64(i) * 86_400_001, Us: time.UnixMicro(int64(i) * 999_999_937).UTC(), Ns: time.Unix(0, int64(i)*1_000_000_007).UTC(),
-		Fixed: [5]byte{byte(i), 1, 2, 3, byte(i >> 8)}, Split: float64(i) / 7, Delta: int64(i*i) - 90000, DI32: int32(-i), DS: fmt.Sprintf("prefix/%d", i/10),
+		F64: float64(i)*1.37 - 500, F32: float32(i) / 3, I8: int8(i), I16: int16(i * 7), I32: int32(i * 1000),
+		I64: int64(i) << 30,
+		U8:  uint8(i), U16: uint16(i * 9), U32: uint32(i) << 20, U64: uint64(i) << 40, S: fmt.Sprintf("text %d", i),
+		Low: fmt.Sprintf("low %d", i%5),
+		B:   i%3 == 0, Bin: []byte{byte(i), 0, 255}[:i%4], D32: int32(i*7 - 900), D64: int64(i) * 123456789,
+		Day: int32(i * 3), Ms: int64(i) * 86_400_001, Us: time.UnixMicro(int64(i) * 999_999_937).UTC(),
+		Ns:    time.Unix(0, int64(i)*1_000_000_007).UTC(),
+		Fixed: [5]byte{byte(i), 1, 2, 3, byte(i >> 8)}, Split: float64(i) / 7, Delta: int64(i*i) - 90000, DI32: int32(-i),
+		DS:   fmt.Sprintf("prefix/%d", i/10),
 		Dict: float64(i % 11),
 		I96:  deprecated.Int96{uint32(i), 0, julian + uint32(i)},
 	}
@@ -96,11 +100,13 @@ func inputs() []input {
 	codecs := []struct {
 		name  string
 		codec compress.Codec
-	}{{"none", &pqgo.Uncompressed}, {"snappy", &pqgo.Snappy}, {"gzip", &pqgo.Gzip}, {"zstd", &pqgo.Zstd}, {"lz4", &lz4.Codec{Level: lz4.Fastest}}, {"brotli", &pqgo.Brotli}}
+	}{{"none", &pqgo.Uncompressed}, {"snappy", &pqgo.Snappy}, {"gzip", &pqgo.Gzip}, {"zstd", &pqgo.Zstd},
+		{"lz4", &lz4.Codec{Level: lz4.Fastest}}, {"brotli", &pqgo.Brotli}}
 	for _, c := range codecs {
 		for version := 1; version <= 2; version++ {
 			all = append(all, input{fmt.Sprintf("%s-v%d", c.name, version), []pqgo.WriterOption{
-				pqgo.Compression(c.codec), pqgo.DataPageVersion(version), pqgo.PageBufferSize(700), pqgo.DataPageStatistics(version == 1),
+				pqgo.Compression(c.codec), pqgo.DataPageVersion(version), pqgo.PageBufferSize(700),
+				pqgo.DataPageStatistics(version == 1),
 			}})
 		}
 	}

@@ -223,7 +223,8 @@ func (in *inspector) data(p *page, n int) (err error) {
 	if !s.exact || !exact || !exactData(in.chunk.leaf, s.enc, s.data, present, &v) {
 		in.mustWrite(anewHidden)
 	}
-	if v2 := p.header.DataPageV2.V; p.header.Type == format.DataPageV2 && (int64(v2.NumRows) != rows || int(v2.NumNulls) != n-present) {
+	if v2 := p.header.DataPageV2.V; p.header.Type == format.DataPageV2 &&
+		(int64(v2.NumRows) != rows || int(v2.NumNulls) != n-present) {
 		in.mustWrite(anewCounts)
 	}
 	in.rows += rows

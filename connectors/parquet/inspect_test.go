@@ -22,7 +22,8 @@ import (
 )
 
 // editColumn forges one column of a file.
-func editColumn(t testing.TB, file []byte, column string, edit func(m *columnMetaData, pages []forgedPage) []forgedPage) []byte {
+func editColumn(t testing.TB, file []byte, column string,
+	edit func(m *columnMetaData, pages []forgedPage) []forgedPage) []byte {
 	t.Helper()
 	return forge(t, file, func(_ int, l *leaf, m *columnMetaData, pages []forgedPage) []forgedPage {
 		if joinPath(l.path) == column {
@@ -50,30 +51,45 @@ func TestChunksThatAreRefused(t *testing.T) {
 		{"a second dictionary", "dict", "a second dictionary", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage {
 			return append(slices.Clone(p[:1]), p...)
 		}},
-		{"a dictionary behind", "n", "a dictionary behind the values", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage {
-			return append(p, forgedPage{header: pageHeader{Type: format.DictionaryPage, DictionaryPage: some(format.DictionaryPageHeader{})}})
+		{"a dictionary behind", "n", "a dictionary behind the values", v1,
+			func(_ *columnMetaData, p []forgedPage) []forgedPage {
+				return append(p,
+					forgedPage{header: pageHeader{Type: format.DictionaryPage, DictionaryPage: some(format.DictionaryPageHeader{})}})
+			}},
+		{"values before their dictionary", "dict", "the dictionary is missing", v1,
+			func(_ *columnMetaData, p []forgedPage) []forgedPage {
+				p[0], p[1] = p[1], p[0]
+				return p
+			}},
+		{"a dictionary at the end", "dict", "a second dictionary", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage {
+			return append(p, p[0])
 		}},
-		{"values before their dictionary", "dict", "the dictionary is missing", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage {
-			p[0], p[1] = p[1], p[0]
-			return p
+		{"no dictionary", "dict", "the dictionary is missing", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage {
+			return p[1:]
 		}},
-		{"a dictionary at the end", "dict", "a second dictionary", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage { return append(p, p[0]) }},
-		{"no dictionary", "dict", "the dictionary is missing", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage { return p[1:] }},
-		{"a page less", "n", "the pages hold", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage { return p[:len(p)-1] }},
-		{"a page more", "n", "the pages hold more values than the column", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage { return append(p, p[0]) }},
+		{"a page less", "n", "the pages hold", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage {
+			return p[:len(p)-1]
+		}},
+		{"a page more", "n", "the pages hold more values than the column", v1,
+			func(_ *columnMetaData, p []forgedPage) []forgedPage { return append(p, p[0]) }},
 		{"a page of fewer than no values", "n", "ends too early", v1, func(_ *columnMetaData, p []forgedPage) []forgedPage {
 			fresh(&p[0]).header.DataPage.V.NumValues = -1
 			return p
 		}},
-		{"an index beyond", "dict", "an index beyond the dictionary", v1, func(m *columnMetaData, p []forgedPage) []forgedPage {
-			last(p).body = append([]byte{8, byte(last(p).header.DataPage.V.NumValues << 1), 1}, 17)
-			last(p).body = slices.Concat([]byte{8}, binary.AppendUvarint(nil, uint64(last(p).header.DataPage.V.NumValues)<<1), []byte{17})
-			fresh(last(p)).header.UncompressedSize, last(p).header.CompressedSize = int32(len(last(p).body)), int32(len(last(p).body))
-			return p
-		}},
+		{"an index beyond", "dict", "an index beyond the dictionary", v1,
+			func(m *columnMetaData, p []forgedPage) []forgedPage {
+				last(p).body = append([]byte{8, byte(last(p).header.DataPage.V.NumValues << 1), 1}, 17)
+				last(p).body = slices.Concat([]byte{8}, binary.AppendUvarint(nil, uint64(last(p).header.DataPage.V.NumValues)<<1),
+					[]byte{17})
+				fresh(last(p)).header.UncompressedSize, last(p).header.CompressedSize = int32(len(last(p).body)),
+					int32(len(last(p).body))
+				return p
+			}},
 		{"the last index", "dict", "", v1, func(m *columnMetaData, p []forgedPage) []forgedPage {
-			last(p).body = slices.Concat([]byte{8}, binary.AppendUvarint(nil, uint64(last(p).header.DataPage.V.NumValues)<<1), []byte{16})
-			fresh(last(p)).header.UncompressedSize, last(p).header.CompressedSize = int32(len(last(p).body)), int32(len(last(p).body))
+			last(p).body = slices.Concat([]byte{8}, binary.AppendUvarint(nil, uint64(last(p).header.DataPage.V.NumValues)<<1),
+				[]byte{16})
+			fresh(last(p)).header.UncompressedSize, last(p).header.CompressedSize = int32(len(last(p).body)),
+				int32(len(last(p).body))
 			return p
 		}},
 		{"no index", "dict", "ends too early", v1, func(m *columnMetaData, p []forgedPage) []forgedPage {
@@ -89,48 +105,51 @@ func TestChunksThatAreRefused(t *testing.T) {
 			fresh(&p[0]).header.DictionaryPage.V.NumValues++
 			return p
 		}},
-		{"a list that begins in the middle", "list.list.element", "begins in the middle of a record", v1, func(m *columnMetaData, p []forgedPage) []forgedPage {
-			n := p[0].header.DataPage.V.NumValues
-			repack(t, m.Codec, &p[0], func(b []byte) []byte {
-				levels, rest, err := levelsOf(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out := slices.Concat([]byte{2, 1}, binary.AppendUvarint(nil, uint64(n-1)<<1), []byte{0})
-				_ = levels
-				return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(out))), out...), rest...)
-			})
-			return p
-		}},
-		{"a list that goes on in another record", "list.list.element", "the pages hold", v1, func(m *columnMetaData, p []forgedPage) []forgedPage {
-			n := last(p).header.DataPage.V.NumValues
-			repack(t, m.Codec, last(p), func(b []byte) []byte {
-				_, rest, err := levelsOf(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				out := slices.Concat(binary.AppendUvarint(nil, uint64(n-1)<<1), []byte{0, 2, 1})
-				return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(out))), out...), rest...)
-			})
-			return p
-		}},
-		{"too high a level", "list.list.element", "a number has more bits than its width", v1, func(m *columnMetaData, p []forgedPage) []forgedPage {
-			n := last(p).header.DataPage.V.NumValues
-			repack(t, m.Codec, last(p), func(b []byte) []byte {
-				levels, rest, err := levelsOf(b)
-				if err != nil {
-					t.Fatal(err)
-				}
-				_, values, err := levelsOf(rest)
-				if err != nil {
-					t.Fatal(err)
-				}
-				rep := append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
-				def := append(binary.AppendUvarint(nil, uint64(n)<<1), 3)
-				return slices.Concat(rep, binary.LittleEndian.AppendUint32(nil, uint32(len(def))), def, values)
-			})
-			return p
-		}},
+		{"a list that begins in the middle", "list.list.element", "begins in the middle of a record", v1,
+			func(m *columnMetaData, p []forgedPage) []forgedPage {
+				n := p[0].header.DataPage.V.NumValues
+				repack(t, m.Codec, &p[0], func(b []byte) []byte {
+					levels, rest, err := levelsOf(b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					out := slices.Concat([]byte{2, 1}, binary.AppendUvarint(nil, uint64(n-1)<<1), []byte{0})
+					_ = levels
+					return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(out))), out...), rest...)
+				})
+				return p
+			}},
+		{"a list that goes on in another record", "list.list.element", "the pages hold", v1,
+			func(m *columnMetaData, p []forgedPage) []forgedPage {
+				n := last(p).header.DataPage.V.NumValues
+				repack(t, m.Codec, last(p), func(b []byte) []byte {
+					_, rest, err := levelsOf(b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					out := slices.Concat(binary.AppendUvarint(nil, uint64(n-1)<<1), []byte{0, 2, 1})
+					return append(append(binary.LittleEndian.AppendUint32(nil, uint32(len(out))), out...), rest...)
+				})
+				return p
+			}},
+		{"too high a level", "list.list.element", "a number has more bits than its width", v1,
+			func(m *columnMetaData, p []forgedPage) []forgedPage {
+				n := last(p).header.DataPage.V.NumValues
+				repack(t, m.Codec, last(p), func(b []byte) []byte {
+					levels, rest, err := levelsOf(b)
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, values, err := levelsOf(rest)
+					if err != nil {
+						t.Fatal(err)
+					}
+					rep := append(binary.LittleEndian.AppendUint32(nil, uint32(len(levels))), levels...)
+					def := append(binary.AppendUvarint(nil, uint64(n)<<1), 3)
+					return slices.Concat(rep, binary.LittleEndian.AppendUint32(nil, uint32(len(def))), def, values)
+				})
+				return p
+			}},
 		{"a miscounted row", "opt", "", v2, func(m *columnMetaData, p []forgedPage) []forgedPage {
 			fresh(last(p)).header.DataPageV2.V.NumRows++
 			return p
@@ -146,14 +165,16 @@ func TestChunksThatAreRefused(t *testing.T) {
 			return append(p, empty)
 		}},
 		{"a page of another kind", "n", "", v1, func(m *columnMetaData, p []forgedPage) []forgedPage {
-			index := forgedPage{header: pageHeader{Type: format.IndexPage, CompressedSize: 3, UncompressedSize: 3}, body: []byte("abc")}
+			index := forgedPage{header: pageHeader{Type: format.IndexPage, CompressedSize: 3, UncompressedSize: 3},
+				body: []byte("abc")}
 			return append([]forgedPage{index}, p...)
 		}},
 	} {
 		forged := editColumn(t, c.file, c.column, c.edit)
 		out, err := carryAll(t, forged, release{})
 		if c.want != "" {
-			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "in.parquet: row group 0, column "+c.column) {
+			if err == nil || !strings.Contains(err.Error(), c.want) ||
+				!strings.Contains(err.Error(), "in.parquet: row group 0, column "+c.column) {
 				t.Errorf("%s: %v, want %q", c.name, err, c.want)
 			}
 			continue
@@ -177,7 +198,9 @@ func TestChunksThatAreRefused(t *testing.T) {
 		// version 1.
 		i := slices.IndexFunc(f.leaves, func(l *leaf) bool { return joinPath(l.path) == c.column })
 		anew := f.RowGroups[0].Columns[i].MetaData.V.EncodingStats
-		if strings.HasPrefix(c.name, "a miscounted") && !slices.ContainsFunc(anew, func(s format.PageEncodingStats) bool { return s.PageType == format.DataPage }) {
+		if strings.HasPrefix(c.name, "a miscounted") && !slices.ContainsFunc(anew, func(s format.PageEncodingStats) bool {
+			return s.PageType == format.DataPage
+		}) {
 			t.Errorf("%s: is copied: %v", c.name, anew)
 		}
 	}
@@ -193,7 +216,8 @@ func TestHeadersOfCopies(t *testing.T) {
 	})
 	forged = editColumn(t, forged, "n", func(m *columnMetaData, p []forgedPage) []forgedPage {
 		p[0].head = nil
-		p[0].header.DataPage.V.DefinitionEncoding, p[0].header.DataPage.V.RepetitionEncoding = 4, 4 // of levels that do not exist
+		// of levels that do not exist
+		p[0].header.DataPage.V.DefinitionEncoding, p[0].header.DataPage.V.RepetitionEncoding = 4, 4
 		return p
 	})
 	out, err := carryAll(t, forged, release{})
@@ -206,7 +230,8 @@ func TestHeadersOfCopies(t *testing.T) {
 			if d := pg.header.DictionaryPage; d.Valid && d.V.IsSorted {
 				t.Errorf("%v: a dictionary declared as sorted", l.path)
 			}
-			if d := pg.header.DataPage; d.Valid && (d.V.DefinitionEncoding != format.RLE || d.V.RepetitionEncoding != format.RLE) {
+			if d := pg.header.DataPage; d.Valid &&
+				(d.V.DefinitionEncoding != format.RLE || d.V.RepetitionEncoding != format.RLE) {
 				t.Errorf("%v: %+v", l.path, d.V)
 			}
 		}
@@ -233,7 +258,8 @@ func TestHeadersOfCopies(t *testing.T) {
 		for _, p := range in.pieces {
 			n += int64(len(p.head)) + p.n
 		}
-		if n != in.meta.TotalCompressedSize || in.meta.NumValues != m.NumValues || in.meta.Codec != m.Codec || in.meta.Type != l.phys {
+		if n != in.meta.TotalCompressedSize || in.meta.NumValues != m.NumValues || in.meta.Codec != m.Codec ||
+			in.meta.Type != l.phys {
 			t.Errorf("%v: pieces of %d bytes, %+v", l.path, n, in.meta)
 		}
 	}
@@ -258,7 +284,8 @@ func TestHeadersOfCopies(t *testing.T) {
 	for name, c := range map[string]struct {
 		b    []byte
 		want error
-	}{"the same": {file, nil}, "another byte": {other, files.ErrChanged}, "cut off": {file[:in.pieces[0].from+3], errCut}} {
+	}{"the same": {file, nil}, "another byte": {other, files.ErrChanged},
+		"cut off": {file[:in.pieces[0].from+3], errCut}} {
 		to := &memoryFile{}
 		o := &output{file: to}
 		in.source = readable{bytes.NewReader(c.b)}
@@ -267,7 +294,8 @@ func TestHeadersOfCopies(t *testing.T) {
 			t.Errorf("%s: %v, %d bytes", name, err, o.at)
 		}
 		s.out = o
-		if _, err := s.splice(0, in); c.want != nil && (!errors.Is(err, c.want) || !strings.Contains(err.Error(), "row group 0, column n")) {
+		if _, err := s.splice(0, in); c.want != nil &&
+			(!errors.Is(err, c.want) || !strings.Contains(err.Error(), "row group 0, column n")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -316,10 +344,14 @@ func TestKeptOrder(t *testing.T) {
 		by           []int32
 		want         [][2]int32 // the column in the release, and in the source
 	}{
-		{nil, nil, []int32{2, 0, 9}, [][2]int32{{2, 2}, {0, 0}, {9, 9}}}, {nil, []string{"f"}, []int32{2, 0, 9}, [][2]int32{{1, 2}, {0, 0}, {8, 9}}},
-		{nil, []string{"n"}, []int32{2, 0, 9}, [][2]int32{{1, 2}}}, {[]string{"opt"}, nil, []int32{4, 0}, nil}, {[]string{"opt"}, nil, []int32{0, 4, 1}, [][2]int32{{0, 0}}}, {nil, nil, nil, nil}, {nil, nil, []int32{8}, [][2]int32{{8, 8}}},
+		{nil, nil, []int32{2, 0, 9}, [][2]int32{{2, 2}, {0, 0}, {9, 9}}},
+		{nil, []string{"f"}, []int32{2, 0, 9}, [][2]int32{{1, 2}, {0, 0}, {8, 9}}},
+		{nil, []string{"n"}, []int32{2, 0, 9}, [][2]int32{{1, 2}}}, {[]string{"opt"}, nil, []int32{4, 0}, nil},
+		{[]string{"opt"}, nil, []int32{0, 4, 1}, [][2]int32{{0, 0}}}, {nil, nil, nil, nil},
+		{nil, nil, []int32{8}, [][2]int32{{8, 8}}},
 	} {
-		k, err := newSink(&SinkConfig{create: func(string) (file, error) { return &memoryFile{}, nil }}, connectors.Plan{Source: src, Layout: layoutOf(c.masked, c.drop)(src.Schema())})
+		k, err := newSink(&SinkConfig{create: func(string) (file, error) { return &memoryFile{}, nil }},
+			connectors.Plan{Source: src, Layout: layoutOf(c.masked, c.drop)(src.Schema())})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,9 +402,13 @@ func TestReleasesThatAreRefused(t *testing.T) {
 		layout     func(l *microdata.Layout)
 	}{
 		{"as it should be", "", src, func(*microdata.Layout) {}},
-		{"no column", "no column is released into the files themselves", src, func(l *microdata.Layout) { l.Release = l.Release[4:] }},
-		{"a folder that is masked and not read", "column k is a folder's name, and cannot be carried", src, func(l *microdata.Layout) { l.Release[4].Masked = true }},
-		{"a carried column of another type", "column wage is carried, and its type changes", single, func(l *microdata.Layout) { l.Release[1].Field.Type = arrow.PrimitiveTypes.Float32 }},
+		{"no column", "no column is released into the files themselves", src, func(l *microdata.Layout) {
+			l.Release = l.Release[4:]
+		}},
+		{"a folder that is masked and not read", "column k is a folder's name, and cannot be carried", src,
+			func(l *microdata.Layout) { l.Release[4].Masked = true }},
+		{"a carried column of another type", "column wage is carried, and its type changes", single,
+			func(l *microdata.Layout) { l.Release[1].Field.Type = arrow.PrimitiveTypes.Float32 }},
 		{"a column that cannot be stored", "Parquet cannot store", single, func(l *microdata.Layout) {
 			l.Release[1].Field.Type, l.Release[1].Column = arrow.FixedWidthTypes.MonthInterval, 0
 		}},
@@ -398,11 +434,14 @@ func TestReleasesThatAreRefused(t *testing.T) {
 	// Without a Parquet source no column can be carried.
 	l := contentLayout()
 	l.Release[1].Column = -1
-	if _, err := (&SinkConfig{Path: out}).Content(l); err == nil || !strings.Contains(err.Error(), "column s is not decoded, and the source is not Parquet") {
+	if _, err := (&SinkConfig{Path: out}).Content(l); err == nil ||
+		!strings.Contains(err.Error(), "column s is not decoded, and the source is not Parquet") {
 		t.Errorf("%v", err)
 	}
 	// A block of another source does not contain the positions of its records.
-	k, err := (&SinkConfig{Path: out}).Create(t.Context(), connectors.Plan{Source: single, Layout: layoutOf([]string{"wage"}, nil)(single.Schema())})
+	k,
+		err := (&SinkConfig{Path: out}).Create(t.Context(),
+		connectors.Plan{Source: single, Layout: layoutOf([]string{"wage"}, nil)(single.Schema())})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +456,8 @@ func TestReleasesThatAreRefused(t *testing.T) {
 	v := b.Columns[0].Alloc(3, true)
 	v.Valid.Clear(1)
 	var e *connectors.RecordError
-	if _, err := k.Encode(b); !errors.As(err, &e) || e.Column != "wage" || !strings.HasSuffix(e.Stream, "x.parquet") || e.Reason != errRequired.Error() {
+	if _, err := k.Encode(b); !errors.As(err, &e) || e.Column != "wage" || !strings.HasSuffix(e.Stream, "x.parquet") ||
+		e.Reason != errRequired.Error() {
 		t.Errorf("%v", err)
 	}
 }
@@ -430,9 +470,14 @@ func TestCodecOfAColumn(t *testing.T) {
 		source        format.CompressionCodec
 		carried, want format.CompressionCodec
 	}{
-		{"", format.Snappy, format.Snappy, format.Snappy}, {"gzip", format.Snappy, format.Snappy, format.Gzip}, {"none", format.Zstd, format.Zstd, format.Uncompressed}, {"", format.Uncompressed, format.Uncompressed, format.Uncompressed},
-		{"", format.Lz4, format.Lz4Raw, format.Lz4Raw}, {"", format.LZO, format.Zstd, format.Zstd}, {"", format.Brotli, format.Brotli, format.Brotli}, {"", format.Gzip, format.Gzip, format.Gzip}, {"", format.Lz4Raw, format.Lz4Raw, format.Lz4Raw},
-		{"lz4", format.Zstd, format.Zstd, format.Lz4Raw}, {"brotli", format.Zstd, format.Zstd, format.Brotli}, {"snappy", format.Zstd, format.Zstd, format.Snappy}, {"zstd", format.Gzip, format.Gzip, format.Zstd},
+		{"", format.Snappy, format.Snappy, format.Snappy}, {"gzip", format.Snappy, format.Snappy, format.Gzip},
+		{"none", format.Zstd, format.Zstd, format.Uncompressed},
+		{"", format.Uncompressed, format.Uncompressed, format.Uncompressed},
+		{"", format.Lz4, format.Lz4Raw, format.Lz4Raw}, {"", format.LZO, format.Zstd, format.Zstd},
+		{"", format.Brotli, format.Brotli, format.Brotli}, {"", format.Gzip, format.Gzip, format.Gzip},
+		{"", format.Lz4Raw, format.Lz4Raw, format.Lz4Raw},
+		{"lz4", format.Zstd, format.Zstd, format.Lz4Raw}, {"brotli", format.Zstd, format.Zstd, format.Brotli},
+		{"snappy", format.Zstd, format.Zstd, format.Snappy}, {"zstd", format.Gzip, format.Gzip, format.Zstd},
 	} {
 		m := twoColumns()
 		m.RowGroups[0].Columns[1].MetaData.V.Codec = c.source
@@ -459,7 +504,9 @@ func TestCodecOfAColumn(t *testing.T) {
 	if got := (&sink{}).compressor(&outColumn{}, 0); got.codec != format.Zstd {
 		t.Errorf("without a source: %s", got.codec)
 	}
-	for in, want := range map[string]string{"schema": "schema", "root": "root", "spark_schema": "spark_schema", "duckdb_schema": "duckdb_schema", "arrow_schema": "arrow_schema", "hive_schema": "hive_schema", "m": "m", "the wage of N. N.": "schema", "": "schema"} {
+	for in, want := range map[string]string{"schema": "schema", "root": "root", "spark_schema": "spark_schema",
+		"duckdb_schema": "duckdb_schema", "arrow_schema": "arrow_schema", "hive_schema": "hive_schema", "m": "m",
+		"the wage of N. N.": "schema", "": "schema"} {
 		if got := rootName(in); got != want {
 			t.Errorf("%q becomes %q", in, got)
 		}

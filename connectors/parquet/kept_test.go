@@ -36,7 +36,8 @@ func TestKeptBytesAreThoseOfTheFile(t *testing.T) {
 				if err1 != nil || err2 != nil {
 					t.Fatalf("file %d, %v: %v, %v", i, l.path, err1, err2)
 				}
-				if len(read.pieces) > 0 && kept.kept == nil || len(kept.pieces) > 0 || read.kept != nil || read.anew != kept.anew || !reflect.DeepEqual(read.meta, kept.meta) {
+				if len(read.pieces) > 0 && kept.kept == nil || len(kept.pieces) > 0 || read.kept != nil || read.anew != kept.anew ||
+					!reflect.DeepEqual(read.meta, kept.meta) {
 					t.Errorf("file %d, %v: %+v\n%+v", i, l.path, read.meta, kept.meta)
 				}
 				first, second := &memoryFile{}, &memoryFile{}

@@ -118,7 +118,8 @@ func TestLongValuesRewritten(t *testing.T) {
 		}}
 		var out []byte
 		var err error
-		if mb := allocated(func() { out, err = carryAll(t, file, r) }); err != nil || mb > 200 || len(out) > 2*len(file)+1<<20 {
+		if mb := allocated(func() { out, err = carryAll(t, file, r) }); err != nil || mb > 200 ||
+			len(out) > 2*len(file)+1<<20 {
 			t.Errorf("%s: %d bytes take %d MB and make %d bytes: %v", column, len(file), mb, len(out), err)
 			continue
 		}

@@ -50,8 +50,10 @@ func TestNearby(t *testing.T) {
 		{"none", nil, nil},
 		{"one", []extent{{From: 10, To: 500}}, []string{"10-500"}},
 		{"the gap is joined", []extent{{From: 10, To: 500}, {From: 500 + nearGap, To: 30000}}, []string{"10-30000"}},
-		{"a byte more is not", []extent{{From: 10, To: 500}, {From: 501 + nearGap, To: 30000}}, []string{"10-500", "16885-30000"}},
-		{"in any order, one within another", []extent{{From: 90000, To: 90001}, {From: 10, To: 5000}, {From: 20, To: 30}}, []string{"10-5000", "90000-90001"}},
+		{"a byte more is not", []extent{{From: 10, To: 500}, {From: 501 + nearGap, To: 30000}},
+			[]string{"10-500", "16885-30000"}},
+		{"in any order, one within another", []extent{{From: 90000, To: 90001}, {From: 10, To: 5000}, {From: 20, To: 30}},
+			[]string{"10-5000", "90000-90001"}},
 		{"as much as is held", []extent{{From: 7, To: 7 + nearBytes}}, []string{fmt.Sprintf("7-%d", 7+nearBytes)}},
 		{"a byte too much", []extent{{From: 7, To: 8 + nearBytes}}, nil},
 		{"too much together", []extent{{From: 0, To: nearBytes / 2}, {From: 1 << 20, To: 1<<20 + nearBytes/2 + 1}}, nil},
@@ -105,7 +107,8 @@ func TestNearGroupsGiveTheSameRelease(t *testing.T) {
 	var releases [][]byte
 	for _, nearBytes = range []int64{most, 0, 20000} {
 		out := filepath.Join(t.TempDir(), "out.parquet")
-		r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: layoutOf([]string{"wage", "age"}, []string{"respondent_name"}), mask: mask}
+		r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out},
+			layout: layoutOf([]string{"wage", "age"}, []string{"respondent_name"}), mask: mask}
 		if err := r.run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +148,8 @@ func TestGatheredWrites(t *testing.T) {
 		if err := o.finish(); err != nil || settled != 1 {
 			t.Fatalf("%v, settled %d times", err, settled)
 		}
-		if got := to.Bytes(); len(got) <= len(want) || !bytes.Equal(got[:len(want)], want) || string(got[len(got)-4:]) != magic {
+		if got := to.Bytes(); len(got) <= len(want) || !bytes.Equal(got[:len(want)], want) ||
+			string(got[len(got)-4:]) != magic {
 			t.Errorf("beginning with size %d: %d bytes, want %d and a footer, in order", sizes[first], len(got), len(want))
 		}
 	}

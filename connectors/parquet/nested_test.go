@@ -59,7 +59,8 @@ func dissect(f arrow.Field, v any, rep, lists, def uint8, to [][]entry) {
 			at += n
 		}
 	case *arrow.MapType:
-		entries := arrow.StructOf(arrow.Field{Name: "key", Type: t.KeyType()}, arrow.Field{Name: "value", Type: t.ItemType(), Nullable: t.ItemField().Nullable})
+		entries := arrow.StructOf(arrow.Field{Name: "key", Type: t.KeyType()},
+			arrow.Field{Name: "value", Type: t.ItemType(), Nullable: t.ItemField().Nullable})
 		elements(arrow.Field{Type: entries}, v.([]any), rep, lists, def, to)
 	case arrow.ListLikeType:
 		elements(t.ElemField(), v.([]any), rep, lists, def, to)
@@ -136,11 +137,16 @@ func nestedTypes() []arrow.Field {
 			sub := arrow.StructOf(f("a", text, inner), f("b", whole, null))
 			all = append(all,
 				f("list", list(whole, inner), null), f("lists", list(list(text, inner), null), inner), f("struct", sub, null),
-				f("structs", list(sub, inner), null), f("deep", arrow.StructOf(f("l", list(arrow.StructOf(f("x", list(text, inner), null), f("y", whole, true)), null), inner), f("s", sub, inner)), null),
+				f("structs", list(sub, inner), null),
+				f("deep",
+					arrow.StructOf(f("l", list(arrow.StructOf(f("x", list(text, inner), null), f("y", whole, true)), null), inner),
+						f("s", sub, inner)), null),
 				f("map", m, null), f("maps", nested, inner), f("three", list(list(list(whole, null), inner), null), null))
 		}
 	}
-	return append(all, f("optional structs in structs", arrow.StructOf(f("a", arrow.StructOf(f("b", arrow.StructOf(f("c", whole, true)), true)), true)), true))
+	return append(all,
+		f("optional structs in structs",
+			arrow.StructOf(f("a", arrow.StructOf(f("b", arrow.StructOf(f("c", whole, true)), true)), true)), true))
 }
 
 // fieldOf returns the tree of a column of an Arrow type.
@@ -246,7 +252,8 @@ func holdEntries(t *testing.T, f arrow.Field, root *node, got []*values, want []
 			def = nil
 		}
 		if !slices.Equal(v.rep, rep) || !slices.Equal(v.def, def) || v.n != len(stored) {
-			t.Fatalf("%v, leaf %v: levels %v %v of %d values, want %v %v of %d", f, l.path, v.rep, v.def, v.n, rep, def, len(stored))
+			t.Fatalf("%v, leaf %v: levels %v %v of %d values, want %v %v of %d", f, l.path, v.rep, v.def, v.n, rep, def,
+				len(stored))
 		}
 		for i, b := range stored {
 			if !bytes.Equal(valueAt(l, v, i), b) {
@@ -311,23 +318,30 @@ func TestNestedColumnsDisagree(t *testing.T) {
 		want string
 	}{
 		{"as they should be", lists, func() [][]segment {
-			return [][]segment{segmentOf(lists.leaves[0], 2, []uint8{0, 1, 0}, []uint8{2, 1, 0}, 1), segmentOf(lists.leaves[1], 2, []uint8{0, 1, 0}, []uint8{1, 2, 0}, 1)}
+			return [][]segment{segmentOf(lists.leaves[0], 2, []uint8{0, 1, 0}, []uint8{2, 1, 0}, 1),
+				segmentOf(lists.leaves[1], 2, []uint8{0, 1, 0}, []uint8{1, 2, 0}, 1)}
 		}, 2, ""},
 		{"a longer list", lists, func() [][]segment {
-			return [][]segment{segmentOf(lists.leaves[0], 2, []uint8{0, 1, 0}, []uint8{2, 1, 0}, 1), segmentOf(lists.leaves[1], 2, []uint8{0, 1, 1, 0}, []uint8{1, 2, 2, 0}, 2)}
+			return [][]segment{segmentOf(lists.leaves[0], 2, []uint8{0, 1, 0}, []uint8{2, 1, 0}, 1),
+				segmentOf(lists.leaves[1], 2, []uint8{0, 1, 1, 0}, []uint8{1, 2, 2, 0}, 2)}
 		}, 2, "the fields of column element do not have the same records"},
 		{"fewer values", lists, func() [][]segment {
-			s := [][]segment{segmentOf(lists.leaves[0], 2, []uint8{0, 1, 0}, []uint8{2, 2, 0}, 2), segmentOf(lists.leaves[1], 2, []uint8{0, 1, 0}, []uint8{1, 2, 0}, 1)}
+			s := [][]segment{segmentOf(lists.leaves[0], 2, []uint8{0, 1, 0}, []uint8{2, 2, 0}, 2),
+				segmentOf(lists.leaves[1], 2, []uint8{0, 1, 0}, []uint8{1, 2, 0}, 1)}
 			s[0][0].u.v.rowValues[2] = 1
 			return s
 		}, 2, "column l.list.element.a has fewer values than its levels say"},
 		{"fewer records", record, func() [][]segment {
-			return [][]segment{segmentOf(record.leaves[0], 2, nil, []uint8{2, 1}, 1), segmentOf(record.leaves[1], 2, nil, []uint8{2, 1}, 1)}
+			return [][]segment{segmentOf(record.leaves[0], 2, nil, []uint8{2, 1}, 1),
+				segmentOf(record.leaves[1], 2, nil, []uint8{2, 1}, 1)}
 		}, 3, "column s has 2 records of 3"},
 		{"one field with fewer", record, func() [][]segment {
-			return [][]segment{segmentOf(record.leaves[0], 2, nil, []uint8{2, 1}, 1), segmentOf(record.leaves[1], 1, nil, []uint8{2}, 1)}
+			return [][]segment{segmentOf(record.leaves[0], 2, nil, []uint8{2, 1}, 1),
+				segmentOf(record.leaves[1], 1, nil, []uint8{2}, 1)}
 		}, 2, "the fields of column s do not have the same records"},
-		{"one field", single, func() [][]segment { return [][]segment{segmentOf(single.leaves[0], 2, nil, []uint8{2, 0}, 1)} }, 2, ""},
+		{"one field", single, func() [][]segment {
+			return [][]segment{segmentOf(single.leaves[0], 2, nil, []uint8{2, 0}, 1)}
+		}, 2, ""},
 	} {
 		_, err := nestedArray(c.root, c.rows, c.segs())
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
@@ -341,7 +355,8 @@ func TestNestedColumnsDisagree(t *testing.T) {
 	if got, err := nestedArray(inner, 1, [][]segment{bad}); err == nil && got.Len() != 1 {
 		t.Errorf("%v", got)
 	}
-	a := assembler{first: 0, leaves: []levels{{def: []uint8{1, 1}, parts: []part{{&values{n: 2, data: make([]byte, 16)}, 0, 2}}}}}
+	a := assembler{
+		first: 0, leaves: []levels{{def: []uint8{1, 1}, parts: []part{{&values{n: 2, data: make([]byte, 16)}, 0, 2}}}}}
 	one := fieldOf(t, f("s", arrow.StructOf(f("a", whole, true)), false))
 	if _, err := a.children(one, 0, 0, 3); err == nil || !strings.Contains(err.Error(), "do not have the same records") {
 		t.Errorf("%v", err)

@@ -103,7 +103,8 @@ func numbersOfABlock(t *testing.T, coded bool) {
 				l.typ, reason = &arrow.Decimal128Type{Precision: 18}, inexactDecimal
 			}
 			one := &unit{chunk: &chunk{leaf: l}, v: values{n: 5, data: raw([]int64{9, 8, big1, 6, 5})}}
-			two := &unit{chunk: &chunk{leaf: l}, v: values{n: 70, data: raw(make([]int64, 70)), valid: microdata.NewBitmap(70, nil)}}
+			two := &unit{chunk: &chunk{leaf: l},
+				v: values{n: 70, data: raw(make([]int64, 70)), valid: microdata.NewBitmap(70, nil)}}
 			x := words[int64](two.v.data)
 			for i := range x {
 				x[i] = int64(i) + 100

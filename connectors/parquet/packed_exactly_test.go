@@ -144,7 +144,8 @@ func TestBitsFrom(t *testing.T) {
 		used []uint64
 		n    int
 		want bool
-	}{{nil, 0, true}, {nil, 1, false}, {[]uint64{7}, 3, true}, {[]uint64{5}, 3, false}, {[]uint64{^uint64(0), 1}, 65, true}, {[]uint64{^uint64(0), 1}, 64, false}, {[]uint64{^uint64(0) - 8, 1}, 65, false}} {
+	}{{nil, 0, true}, {nil, 1, false}, {[]uint64{7}, 3, true}, {[]uint64{5}, 3, false},
+		{[]uint64{^uint64(0), 1}, 65, true}, {[]uint64{^uint64(0), 1}, 64, false}, {[]uint64{^uint64(0) - 8, 1}, 65, false}} {
 		if got := usedOnly(c.used, c.n); got != c.want {
 			t.Errorf("%x of %d: %v", c.used, c.n, got)
 		}

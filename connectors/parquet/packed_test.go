@@ -110,7 +110,8 @@ func TestMarksOfPackedIndexes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if few := what == "one run" || what == "equal numbers"; (len(p.marks) == 1) != few || len(p.marks) > len(src)/markBytes+n/markEach+1 {
+		if few := what == "one run" || what == "equal numbers"; (len(p.marks) == 1) != few ||
+			len(p.marks) > len(src)/markBytes+n/markEach+1 {
 			t.Errorf("%s: %d marks in %d bytes", what, len(p.marks), len(src))
 		}
 		for _, k := range []int{1, 7, 8, 9, 1000, markEach, n} {
@@ -165,12 +166,14 @@ func TestIndexesBeyondTheDictionary(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := &unit{chunk: &chunk{file: "f.parquet", group: 2, leaf: l}, v: values{n: 4, packed: p, dict: &dictionary{n: 2, data: make([]byte, 8)}}}
+	u := &unit{chunk: &chunk{file: "f.parquet", group: 2, leaf: l},
+		v: values{n: 4, packed: p, dict: &dictionary{n: 2, data: make([]byte, 8)}}}
 	if _, err := (segment{u, 0, 2}).unpacked(false); err != nil {
 		t.Error(err)
 	}
 	_, err = (segment{u, 1, 2}).unpacked(true)
-	if c := (*corrupt)(nil); !errors.As(err, &c) || err.Error() != "f.parquet: row group 2, column x: an index beyond the dictionary" {
+	if c := (*corrupt)(nil); !errors.As(err, &c) ||
+		err.Error() != "f.parquet: row group 2, column x: an index beyond the dictionary" {
 		t.Errorf("%v", err)
 	}
 }
@@ -192,7 +195,8 @@ type coded struct {
 }
 
 func codedRow(r *rand.Rand, i int) (c coded) {
-	c = coded{Number: float64(r.IntN(3000)) / 4, Text: fmt.Sprint("t", r.IntN(700)), Fixed: [5]byte{byte(r.IntN(90))}, Same: 7, Plain: r.Float64()}
+	c = coded{Number: float64(r.IntN(3000)) / 4, Text: fmt.Sprint("t", r.IntN(700)), Fixed: [5]byte{byte(r.IntN(90))},
+		Same: 7, Plain: r.Float64()}
 	if i/200%3 > 0 || r.IntN(4) == 0 { // runs of values and of nulls
 		n, s := r.Int64N(500), fmt.Sprint("word ", r.IntN(9))
 		c.Gaps, c.Words = &n, &s
@@ -246,7 +250,9 @@ func TestPagesOfManyBlocks(t *testing.T) {
 		for _, c := range []struct {
 			numbers, reject bool
 			cut             connectors.Cut
-		}{{true, false, connectors.Cut{Records: 100}}, {true, true, connectors.Cut{Records: 137, Exact: true}}, {false, true, connectors.Cut{Records: 4099}}, {false, false, connectors.Cut{Records: 1000, Exact: true}}, {true, false, connectors.Cut{}}} {
+		}{{true, false, connectors.Cut{Records: 100}}, {true, true, connectors.Cut{Records: 137, Exact: true}},
+			{false, true, connectors.Cut{Records: 4099}}, {false, false, connectors.Cut{Records: 1000, Exact: true}},
+			{true, false, connectors.Cut{}}} {
 			out := filepath.Join(t.TempDir(), "out.parquet")
 			want := rows
 			var mask func(b *microdata.Block)
@@ -259,7 +265,8 @@ func TestPagesOfManyBlocks(t *testing.T) {
 				}
 				mask = rejectNinths
 			}
-			run := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: decodeAll(c.numbers), cut: c.cut, mask: mask}
+			run := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: decodeAll(c.numbers), cut: c.cut,
+				mask: mask}
 			if err := run.run(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -305,7 +312,8 @@ func TestLateIndexBeyondTheDictionary(t *testing.T) {
 	if err := os.WriteFile(path, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: path + ".out"}, layout: layoutOf([]string{"dictnum"}, nil), cut: connectors.Cut{Records: 50}}
+	r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: path + ".out"},
+		layout: layoutOf([]string{"dictnum"}, nil), cut: connectors.Cut{Records: 50}}
 	err = r.run(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "column dictnum: an index beyond the dictionary") {
 		t.Errorf("%v", err)

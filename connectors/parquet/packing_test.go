@@ -120,7 +120,8 @@ func hybridByDefinition(src []byte, width, n int) (out []uint32, exact bool) {
 		if width == 0 && groups > uint64((missing+7)/8) {
 			exact = false
 		}
-		if rest := packed[taken*width:]; slices.Contains(rest, true) && !(len(before) == len(packed) && slices.Equal(before[taken*width:], rest)) {
+		if rest := packed[taken*width:]; slices.Contains(rest, true) &&
+			!(len(before) == len(packed) && slices.Equal(before[taken*width:], rest)) {
 			exact = false
 		}
 		before, src = packed, src[size:]
@@ -283,7 +284,8 @@ func deltaByDefinition(src []byte, n int) (out []int64, rest []byte, exact bool)
 		}
 	}
 	block, parts, total := head[0], head[1], head[2]
-	if block < 128 || block%128 != 0 || block > 1<<20 || parts == 0 || block%parts != 0 || block/parts%32 != 0 || total > uint64(n) {
+	if block < 128 || block%128 != 0 || block > 1<<20 || parts == 0 || block%parts != 0 || block/parts%32 != 0 ||
+		total > uint64(n) {
 		return nil, nil, false
 	}
 	exact = exact && total == uint64(n)
@@ -405,7 +407,8 @@ func TestDeltaByDefinition(t *testing.T) {
 		want, rest, ok := deltaByDefinition(src, count)
 		dst := make([]int64, count)
 		k, left, err := decodeDelta(dst, slices.Clip(src))
-		if (err == nil) != (want != nil) || err == nil && (k != len(want) || !slices.Equal(dst[:k], want) || !bytes.Equal(left, rest)) {
+		if (err == nil) != (want != nil) || err == nil &&
+			(k != len(want) || !slices.Equal(dst[:k], want) || !bytes.Equal(left, rest)) {
 			t.Fatalf("%d numbers in %x: %v, %v, want %v", count, src, dst[:k], err, want)
 		}
 		if err != nil && (k != 0 || left != nil) {
@@ -439,8 +442,10 @@ func TestDeltaByDefinition(t *testing.T) {
 		t.Error("the largest block is not exact")
 	}
 	for _, c := range [][]byte{
-		nil, head(128), head(128, 4), head(128, 4, 2), head(128, 4, 2, 0), head(128, 4, 2, 0, 0), head(0, 4, 2, 0, 0), head(128, 0, 2, 0, 0), head(128, 3, 2, 0, 0, 0),
-		append(head(1<<20+1<<15, 1<<15, 2, 0, 0), make([]byte, 1<<15)...), append(head(128, 32, 2, 0, 0), make([]byte, 33)...), head(128, 4, 0, 1),
+		nil, head(128), head(128, 4), head(128, 4, 2), head(128, 4, 2, 0), head(128, 4, 2, 0, 0), head(0, 4, 2, 0, 0),
+		head(128, 0, 2, 0, 0), head(128, 3, 2, 0, 0, 0),
+		append(head(1<<20+1<<15, 1<<15, 2, 0, 0), make([]byte, 1<<15)...),
+		append(head(128, 32, 2, 0, 0), make([]byte, 33)...), head(128, 4, 0, 1),
 		append(head(128, 4, 2, 0, 0, 65), make([]byte, 3+65*4)...), append(head(128, 4, 2, 0, 0, 8), make([]byte, 3+31)...),
 	} {
 		for n := range 4 {

@@ -97,7 +97,8 @@ func encodedAs(t testing.TB, enc format.Encoding, phys format.Type, width int, v
 		}
 		w := max(levelWidth32(max(len(distinct)-1, 0)), 1)
 		dict = &page{body: plain(distinct)}
-		dict.header = pageHeader{Type: format.DictionaryPage, UncompressedSize: int32(len(dict.body)), CompressedSize: int32(len(dict.body)),
+		dict.header = pageHeader{Type: format.DictionaryPage, UncompressedSize: int32(len(dict.body)),
+			CompressedSize: int32(len(dict.body)),
 			DictionaryPage: some(format.DictionaryPageHeader{NumValues: int32(len(distinct)), Encoding: format.Plain})}
 		return append([]byte{byte(w)}, packedIndex(index, w)...), dict
 	case format.RLE:
@@ -150,7 +151,8 @@ func encodedAs(t testing.TB, enc format.Encoding, phys format.Type, width int, v
 
 // pageOf returns a data page of a version, with its levels before the values, compressed with
 // snappy on request.
-func pageOf(version int, enc format.Encoding, n, nulls, rows int, rep, def, data []byte, codec format.CompressionCodec) *page {
+func pageOf(version int, enc format.Encoding, n, nulls, rows int, rep, def, data []byte,
+	codec format.CompressionCodec) *page {
 	p := &page{}
 	pack := func(b []byte) []byte {
 		if codec == format.Snappy {
@@ -167,11 +169,16 @@ func pageOf(version int, enc format.Encoding, n, nulls, rows int, rep, def, data
 	if version == 1 {
 		whole := slices.Concat(section(rep), section(def), data)
 		p.body = pack(whole)
-		p.header = pageHeader{Type: format.DataPage, UncompressedSize: int32(len(whole)), DataPage: some(dataPageHeader{NumValues: int32(n), Encoding: enc, DefinitionEncoding: format.RLE, RepetitionEncoding: format.RLE})}
+		p.header = pageHeader{Type: format.DataPage, UncompressedSize: int32(len(whole)),
+			DataPage: some(dataPageHeader{NumValues: int32(n), Encoding: enc, DefinitionEncoding: format.RLE,
+				RepetitionEncoding: format.RLE})}
 	} else {
 		p.body = slices.Concat(rep, def, pack(data))
-		p.header = pageHeader{Type: format.DataPageV2, UncompressedSize: int32(len(rep) + len(def) + len(data)), DataPageV2: some(dataPageHeaderV2{
-			NumValues: int32(n), NumNulls: int32(nulls), NumRows: int32(rows), Encoding: enc, DefinitionsLength: int32(len(def)), RepetitionsLength: int32(len(rep))})}
+		p.header = pageHeader{Type: format.DataPageV2, UncompressedSize: int32(len(rep) + len(def) + len(data)),
+			DataPageV2: some(dataPageHeaderV2{
+				NumValues: int32(n), NumNulls: int32(nulls), NumRows: int32(rows), Encoding: enc,
+				DefinitionsLength: int32(len(def)),
+				RepetitionsLength: int32(len(rep))})}
 	}
 	p.header.CompressedSize = int32(len(p.body))
 	p.header.CRC = some(int32(crc32.ChecksumIEEE(p.body)))
@@ -187,13 +194,17 @@ var kinds = []struct {
 	encs  []format.Encoding
 }{
 	{format.Boolean, 1, []format.Encoding{format.Plain, format.RLE}},
-	{format.Int32, 4, []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit}},
-	{format.Int64, 8, []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit}},
+	{format.Int32, 4,
+		[]format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit}},
+	{format.Int64, 8,
+		[]format.Encoding{format.Plain, format.RLEDictionary, format.DeltaBinaryPacked, format.ByteStreamSplit}},
 	{format.Float, 4, []format.Encoding{format.Plain, plainDictionary, format.ByteStreamSplit}},
 	{format.Double, 8, []format.Encoding{format.Plain, plainDictionary, format.ByteStreamSplit}},
 	{format.Int96, 12, []format.Encoding{format.Plain, format.RLEDictionary}},
-	{format.ByteArray, 0, []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaLengthByteArray, format.DeltaByteArray}},
-	{format.FixedLenByteArray, 3, []format.Encoding{format.Plain, format.RLEDictionary, format.DeltaByteArray, format.ByteStreamSplit}},
+	{format.ByteArray, 0,
+		[]format.Encoding{format.Plain, format.RLEDictionary, format.DeltaLengthByteArray, format.DeltaByteArray}},
+	{format.FixedLenByteArray, 3,
+		[]format.Encoding{format.Plain, format.RLEDictionary, format.DeltaByteArray, format.ByteStreamSplit}},
 	{format.FixedLenByteArray, 16, []format.Encoding{format.Plain, format.RLEDictionary, format.ByteStreamSplit}},
 }
 

@@ -20,7 +20,8 @@ var partedBytes, shrunkBytes = int64(48 << 20), int64(256 << 20)
 
 // cuts says where a column's pages are cut into parts.
 type cuts struct {
-	least, most int       // numbers of records between two cuts, of pages that are hardly smaller when compressed and of others; 0: no cuts
+	// numbers of records between two cuts, of pages that are hardly smaller when compressed and of others; 0: no cuts
+	least, most int
 	each        int       // the one of the current page
 	ahead       int       // number of the first of these records before the row group
 	row         int       // of the row group, at which the next part begins

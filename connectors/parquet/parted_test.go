@@ -173,7 +173,8 @@ func TestWhichPagesAreParted(t *testing.T) {
 		{bytes: 4 << 10, object: true},
 		{bytes: 1, parts: [2]int64{mostParts, mostShrunk}},
 		{bytes: 1 << 40, exceed: 1 << 50, parts: [2]int64{mostParts, mostShrunk}},
-		{bytes: 1, rows: math.MaxInt64, parts: [2]int64{math.MaxInt64 / math.MaxInt32, math.MaxInt64 / math.MaxInt32}}, // no overflow
+		// no overflow
+		{bytes: 1, rows: math.MaxInt64, parts: [2]int64{math.MaxInt64 / math.MaxInt32, math.MaxInt64 / math.MaxInt32}},
 	} {
 		parts(t, c.bytes)
 		r, cursors, rg := open()
@@ -237,7 +238,8 @@ func TestPageThatChangesBetweenParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		var changed atomic.Bool
-		run := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: path + ".out"}, layout: decodeAll(true), cut: connectors.Cut{Records: 100},
+		run := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: path + ".out"}, layout: decodeAll(true),
+			cut: connectors.Cut{Records: 100},
 			mask: func(b *microdata.Block) {
 				// From here on the release has opened the file, and compares no stamps.
 				if changes && b.First >= 1000 && changed.CompareAndSwap(false, true) {

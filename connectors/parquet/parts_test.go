@@ -33,7 +33,8 @@ func TestFooterEndsTooEarly(t *testing.T) {
 	if err != nil || n != len(footer) {
 		t.Fatalf("%d of %d bytes: %v", n, len(footer), err)
 	}
-	if n, err := unmarshal(append(bytes.Clone(footer), 0xff, 0xff), &more); err != nil || n != len(footer) || !reflect.DeepEqual(whole, more) {
+	if n, err := unmarshal(append(bytes.Clone(footer), 0xff, 0xff), &more); err != nil || n != len(footer) ||
+		!reflect.DeepEqual(whole, more) {
 		t.Errorf("with more bytes after it: %d of %d bytes, %v", n, len(footer), err)
 	}
 	for k := range footer {
@@ -50,7 +51,8 @@ func TestThriftIsWalked(t *testing.T) {
 	nested := func(n int) []byte { return append(bytes.Repeat([]byte{field(thrift.STRUCT)}, n), make([]byte, n+1)...) }
 	// A field with a list of a list of … an empty list.
 	lists := func(n int) []byte {
-		return append(append([]byte{field(thrift.LIST)}, bytes.Repeat([]byte{1<<4 | byte(thrift.LIST)}, n)...), byte(thrift.I8), 0)
+		return append(append([]byte{field(thrift.LIST)}, bytes.Repeat([]byte{1<<4 | byte(thrift.LIST)}, n)...),
+			byte(thrift.I8), 0)
 	}
 	mixed := append(bytes.Repeat([]byte{field(thrift.LIST), 1<<4 | byte(thrift.STRUCT)}, 40), make([]byte, 41)...)
 	for _, c := range []struct {
@@ -69,7 +71,8 @@ func TestThriftIsWalked(t *testing.T) {
 		{"a list", []byte{field(thrift.LIST), 3<<4 | byte(thrift.I8), 1, 2, 3, 0}},
 		{"a list of truths", []byte{field(thrift.LIST), 2<<4 | byte(thrift.TRUE), 1, 2, 0}},
 		{"a long list", append([]byte{field(thrift.SET), 15<<4 | byte(thrift.I8), 16}, make([]byte, 17)...)},
-		{"a list of structures", []byte{field(thrift.LIST), 2<<4 | byte(thrift.STRUCT), field(thrift.I8), 1, 0, field(thrift.I8), 2, 0, 0}},
+		{"a list of structures",
+			[]byte{field(thrift.LIST), 2<<4 | byte(thrift.STRUCT), field(thrift.I8), 1, 0, field(thrift.I8), 2, 0, 0}},
 		{"an empty map", []byte{field(thrift.MAP), 0, 0}},
 		{"a long field number", []byte{byte(thrift.I8), 0x80, 2, 9, 0}},
 		{"as deep as may be", nested(64)},
@@ -88,17 +91,22 @@ func TestThriftIsWalked(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		"lists too deep":                  {lists(64), "nested too deeply"},
-		"lists of lists for ever":         {lists(4 << 20), "nested too deeply"},
-		"lists of structures too deep":    {mixed, "nested too deeply"},
-		"too deep":                        {nested(65), "nested too deeply"},
-		"a map":                           {[]byte{field(thrift.MAP), 1, 0x55, 1, 1, 0}, "a map"},
-		"a type that is none":             {[]byte{field(14), 0, 0}, "type 14"},
-		"a number too long":               {append([]byte{field(thrift.I64)}, bytes.Repeat([]byte{0xff}, 12)...), "more than 64 bits"},
-		"a field number too long":         {append([]byte{byte(thrift.I8)}, bytes.Repeat([]byte{0xff}, 12)...), "more than 64 bits"},
-		"a text too long":                 {append([]byte{field(thrift.BINARY)}, bytes.Repeat([]byte{0xff}, 12)...), "more than 64 bits"},
-		"a list too long":                 {append([]byte{field(thrift.LIST), 15<<4 | byte(thrift.I8)}, bytes.Repeat([]byte{0xff}, 12)...), "more than 64 bits"},
-		"more structures than can be":     {[]byte{field(thrift.LIST), 2<<4 | byte(thrift.STRUCT), 0, 0, 0, 0, 0}, errShort.Error()},
+		"lists too deep":               {lists(64), "nested too deeply"},
+		"lists of lists for ever":      {lists(4 << 20), "nested too deeply"},
+		"lists of structures too deep": {mixed, "nested too deeply"},
+		"too deep":                     {nested(65), "nested too deeply"},
+		"a map":                        {[]byte{field(thrift.MAP), 1, 0x55, 1, 1, 0}, "a map"},
+		"a type that is none":          {[]byte{field(14), 0, 0}, "type 14"},
+		"a number too long": {append([]byte{field(thrift.I64)}, bytes.Repeat([]byte{0xff}, 12)...),
+			"more than 64 bits"},
+		"a field number too long": {append([]byte{byte(thrift.I8)}, bytes.Repeat([]byte{0xff}, 12)...),
+			"more than 64 bits"},
+		"a text too long": {append([]byte{field(thrift.BINARY)}, bytes.Repeat([]byte{0xff}, 12)...),
+			"more than 64 bits"},
+		"a list too long": {
+			append([]byte{field(thrift.LIST), 15<<4 | byte(thrift.I8)}, bytes.Repeat([]byte{0xff}, 12)...), "more than 64 bits"},
+		"more structures than can be": {[]byte{field(thrift.LIST), 2<<4 | byte(thrift.STRUCT), 0, 0, 0, 0, 0},
+			errShort.Error()},
 		"a list of what is none":          {[]byte{field(thrift.LIST), 1<<4 | 14, 0, 0}, "type 14"},
 		"a text longer than what is left": {[]byte{field(thrift.BINARY), 3, 'a', 'b'}, errShort.Error()},
 	} {
@@ -112,7 +120,8 @@ func TestThriftIsWalked(t *testing.T) {
 	}
 	// Well-formed Thrift data may still be no valid footer.
 	var m fileMetaData
-	if n, err := unmarshal([]byte{field(thrift.BINARY), 1, 'a', 0}, &m); err == nil || n != 0 || !strings.Contains(err.Error(), "not a structure of the Parquet format") {
+	if n, err := unmarshal([]byte{field(thrift.BINARY), 1, 'a', 0}, &m); err == nil || n != 0 ||
+		!strings.Contains(err.Error(), "not a structure of the Parquet format") {
 		t.Errorf("%d, %v", n, err)
 	}
 	for _, b := range [][]byte{nil, {0x80}, bytes.Repeat([]byte{0xff}, 12)} {
@@ -136,8 +145,10 @@ func TestPackingThatHidesNothing(t *testing.T) {
 	}{
 		{format.Uncompressed, nil, true}, {format.Snappy, nil, true}, {format.Lz4Raw, nil, true},
 		{format.Brotli, nil, false}, {format.Lz4, nil, false},
-		{format.Gzip, gzip(0, 0), true}, {format.Gzip, gzip(0, goTime), true}, {format.Gzip, gzip(0, 1), false}, {format.Gzip, gzip(0, goTime+1), false},
-		{format.Gzip, gzip(8, 0), false}, {format.Gzip, gzip(1, 0), false}, {format.Gzip, gzip(0, 0)[:9], false}, {format.Gzip, nil, false},
+		{format.Gzip, gzip(0, 0), true}, {format.Gzip, gzip(0, goTime), true}, {format.Gzip, gzip(0, 1), false},
+		{format.Gzip, gzip(0, goTime+1), false},
+		{format.Gzip, gzip(8, 0), false}, {format.Gzip, gzip(1, 0), false}, {format.Gzip, gzip(0, 0)[:9], false},
+		{format.Gzip, nil, false},
 	} {
 		if got := exactPacking(c.codec, c.src); got != c.want {
 			t.Errorf("%s %x: %v", c.codec, c.src, got)
@@ -149,7 +160,8 @@ func TestPackingThatHidesNothing(t *testing.T) {
 // longer. A truncated or empty page is an error.
 func TestUnpackedLength(t *testing.T) {
 	data := bytes.Repeat([]byte("abcdefgh"), 100)
-	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Zstd, format.Lz4Raw, format.Brotli} {
+	for _, codec := range []format.CompressionCodec{format.Uncompressed, format.Snappy, format.Gzip, format.Zstd,
+		format.Lz4Raw, format.Brotli} {
 		src := data
 		if codec != format.Uncompressed {
 			var err error
@@ -170,7 +182,8 @@ func TestUnpackedLength(t *testing.T) {
 			}
 		}
 	}
-	if _, err := decompress(99, make([]byte, 1), []byte{1}); err == nil || !strings.Contains(err.Error(), "is not supported") {
+	if _, err := decompress(99, make([]byte, 1), []byte{1}); err == nil ||
+		!strings.Contains(err.Error(), "is not supported") {
 		t.Errorf("an unknown codec: %v", err)
 	}
 }
@@ -185,8 +198,10 @@ func TestOneRunOfALevel(t *testing.T) {
 		want  bool
 	}{
 		{[]byte{20 << 1, 1}, 1, 1, 20, true}, {[]byte{21 << 1, 1}, 1, 1, 20, true}, {[]byte{19 << 1, 1}, 1, 1, 20, false},
-		{[]byte{20 << 1, 0}, 1, 1, 20, false}, {[]byte{20<<1 | 1, 1}, 1, 1, 20, false}, {[]byte{20 << 1}, 1, 1, 20, false}, {nil, 1, 1, 0, false},
-		{[]byte{0x80}, 1, 1, 0, false}, {[]byte{20 << 1, 3}, 9, 3, 20, false}, {[]byte{20 << 1, 3}, 8, 3, 20, true}, {[]byte{0xc8, 1, 2, 9}, 2, 2, 100, true},
+		{[]byte{20 << 1, 0}, 1, 1, 20, false}, {[]byte{20<<1 | 1, 1}, 1, 1, 20, false}, {[]byte{20 << 1}, 1, 1, 20, false},
+		{nil, 1, 1, 0, false},
+		{[]byte{0x80}, 1, 1, 0, false}, {[]byte{20 << 1, 3}, 9, 3, 20, false}, {[]byte{20 << 1, 3}, 8, 3, 20, true},
+		{[]byte{0xc8, 1, 2, 9}, 2, 2, 100, true},
 	} {
 		if got := allOf(c.src, c.width, c.level, c.n); got != c.want {
 			t.Errorf("%+v: %v", c, got)
@@ -229,7 +244,8 @@ func TestDeltaEndsTooEarly(t *testing.T) {
 		src  []byte
 		want string
 	}{
-		{head(0, 4, 2), "blocks of 0"}, {head(64, 1, 2), "blocks of 64"}, {head(1<<20+128, 1, 2), "blocks of"}, {head(128, 0, 2), "in 0 parts"}, {head(128, 3, 2), "in 3 parts"}, {head(128, 8, 2), "in 8 parts"},
+		{head(0, 4, 2), "blocks of 0"}, {head(64, 1, 2), "blocks of 64"}, {head(1<<20+128, 1, 2), "blocks of"},
+		{head(128, 0, 2), "in 0 parts"}, {head(128, 3, 2), "in 3 parts"}, {head(128, 8, 2), "in 8 parts"},
 		{head(128, 1, 2, 0, 65), "a bit width of 65"},
 	} {
 		if _, _, err := decodeDelta(dst, c.src); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -237,12 +253,14 @@ func TestDeltaEndsTooEarly(t *testing.T) {
 		}
 	}
 	for _, total := range []uint64{0, 1} {
-		if n, rest, err := decodeDelta(dst, head(128, 4, total, 9)); err != nil || n != int(total) || !bytes.Equal(rest, []byte{9}) {
+		if n, rest, err := decodeDelta(dst, head(128, 4, total, 9)); err != nil || n != int(total) ||
+			!bytes.Equal(rest, []byte{9}) {
 			t.Errorf("%d values: %d, %x follows, %v", total, n, rest, err)
 		}
 	}
 	// Blocks of the maximum size, with parts as wide as a number.
-	if n, _, err := decodeDelta(dst[:2], head(1<<20, 1<<15, 2, append([]byte{0, 64}, make([]byte, 1<<15-1+256)...)...)); err != nil || n != 2 {
+	if n, _, err := decodeDelta(dst[:2],
+		head(1<<20, 1<<15, 2, append([]byte{0, 64}, make([]byte, 1<<15-1+256)...)...)); err != nil || n != 2 {
 		t.Errorf("the largest block: %d, %v", n, err)
 	}
 }
@@ -258,9 +276,12 @@ func TestBoundsOfDoubles(t *testing.T) {
 		none    bool
 		without bool
 	}{
-		{v: nil, none: true}, {v: []float64{nan}, none: true, without: true}, {v: []float64{nan, nan}, none: true, without: true},
-		{v: []float64{3}, lo: 3, hi: 3}, {v: []float64{nan, 2, 1, nan}, lo: 1, hi: 2}, {v: []float64{1, 2, 3}, lo: 1, hi: 3}, {v: []float64{3, 2, 1}, lo: 1, hi: 3},
-		{v: []float64{0, 1}, lo: math.Copysign(0, -1), hi: 1}, {v: []float64{-1, math.Copysign(0, -1)}, lo: -1, hi: 0}, {v: []float64{0}, lo: math.Copysign(0, -1), hi: 0},
+		{v: nil, none: true}, {v: []float64{nan}, none: true, without: true},
+		{v: []float64{nan, nan}, none: true, without: true},
+		{v: []float64{3}, lo: 3, hi: 3}, {v: []float64{nan, 2, 1, nan}, lo: 1, hi: 2}, {v: []float64{1, 2, 3}, lo: 1, hi: 3},
+		{v: []float64{3, 2, 1}, lo: 1, hi: 3},
+		{v: []float64{0, 1}, lo: math.Copysign(0, -1), hi: 1}, {v: []float64{-1, math.Copysign(0, -1)}, lo: -1, hi: 0},
+		{v: []float64{0}, lo: math.Copysign(0, -1), hi: 0},
 		{v: []float64{math.Inf(-1), math.Inf(1)}, lo: math.Inf(-1), hi: math.Inf(1)},
 	} {
 		got := floats(c.v, put)
@@ -272,7 +293,8 @@ func TestBoundsOfDoubles(t *testing.T) {
 			t.Errorf("%v: %+v, want %+v", c.v, got, want)
 		}
 	}
-	if got := integers([]int32{5, -3, 9}); binary.LittleEndian.Uint32(got.min) != math.MaxUint32-2 || binary.LittleEndian.Uint32(got.max) != 9 {
+	if got := integers([]int32{5, -3, 9}); binary.LittleEndian.Uint32(got.min) != math.MaxUint32-2 ||
+		binary.LittleEndian.Uint32(got.max) != 9 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -284,11 +306,16 @@ func TestConvertedTypes(t *testing.T) {
 		converted int32
 		want      format.LogicalTypeValue
 	}{
-		{0, &format.StringType{}}, {4, &format.EnumType{}}, {19, &format.JsonType{}}, {5, &format.DecimalType{Precision: 9, Scale: 2}}, {6, &format.DateType{}},
-		{7, &format.TimeType{IsAdjustedToUTC: true, Unit: millis}}, {8, &format.TimeType{IsAdjustedToUTC: true, Unit: micros}},
-		{9, &format.TimestampType{IsAdjustedToUTC: true, Unit: millis}}, {10, &format.TimestampType{IsAdjustedToUTC: true, Unit: micros}},
-		{11, &format.IntType{BitWidth: 8}}, {12, &format.IntType{BitWidth: 16}}, {13, &format.IntType{BitWidth: 32}}, {14, &format.IntType{BitWidth: 64}},
-		{15, &format.IntType{BitWidth: 8, IsSigned: true}}, {16, &format.IntType{BitWidth: 16, IsSigned: true}}, {17, &format.IntType{BitWidth: 32, IsSigned: true}}, {18, &format.IntType{BitWidth: 64, IsSigned: true}},
+		{0, &format.StringType{}}, {4, &format.EnumType{}}, {19, &format.JsonType{}},
+		{5, &format.DecimalType{Precision: 9, Scale: 2}}, {6, &format.DateType{}},
+		{7, &format.TimeType{IsAdjustedToUTC: true, Unit: millis}},
+		{8, &format.TimeType{IsAdjustedToUTC: true, Unit: micros}},
+		{9, &format.TimestampType{IsAdjustedToUTC: true, Unit: millis}},
+		{10, &format.TimestampType{IsAdjustedToUTC: true, Unit: micros}},
+		{11, &format.IntType{BitWidth: 8}}, {12, &format.IntType{BitWidth: 16}}, {13, &format.IntType{BitWidth: 32}},
+		{14, &format.IntType{BitWidth: 64}},
+		{15, &format.IntType{BitWidth: 8, IsSigned: true}}, {16, &format.IntType{BitWidth: 16, IsSigned: true}},
+		{17, &format.IntType{BitWidth: 32, IsSigned: true}}, {18, &format.IntType{BitWidth: 64, IsSigned: true}},
 		{1, nil}, {2, nil}, {3, nil}, {20, nil}, {21, nil},
 	} {
 		var e schemaElement
@@ -306,7 +333,9 @@ func TestConvertedTypes(t *testing.T) {
 // Of the pandas metadata only the types of released columns are kept. A categorical column is
 // described as text, because text is written, and without a number of categories.
 func TestPandasKeepsTypes(t *testing.T) {
-	got, ok := pandasSchema(`{"index_columns":["id","gone",{"kind":"range"}],"pandas_version":"2.2.0","creator":{"library":"canary"},
+	got,
+		ok := pandasSchema(
+		`{"index_columns":["id","gone",{"kind":"range"}],"pandas_version":"2.2.0","creator":{"library":"canary"},
 		"column_indexes":[{"name":"canary"}],"columns":[
 		{"name":"c","field_name":"c","pandas_type":"categorical","numpy_type":"int8","metadata":{"num_categories":13}},
 		{"name":"x","field_name":"x","pandas_type":"float64","numpy_type":"float64","metadata":null},
@@ -319,7 +348,8 @@ func TestPandasKeepsTypes(t *testing.T) {
 	if !ok || got != want {
 		t.Errorf("%v\n%s\nwant\n%s", ok, got, want)
 	}
-	for _, bad := range []string{"", "[]", `{"columns":[{"field_name":"x","pandas_type":"canary; drop","numpy_type":"float64"}]}`} {
+	for _, bad := range []string{
+		"", "[]", `{"columns":[{"field_name":"x","pandas_type":"canary; drop","numpy_type":"float64"}]}`} {
 		if got, ok := pandasSchema(bad, []string{"x"}); ok {
 			t.Errorf("%s becomes %s", bad, got)
 		}
@@ -331,11 +361,14 @@ func TestPandasKeepsTypes(t *testing.T) {
 func TestWholeRunsAreRejected(t *testing.T) {
 	path, _ := variedFile(t)
 	rows := readVaried(t, path)
-	for name, layout := range map[string]func(*microdata.Schema) *microdata.Layout{"carried": layoutOf([]string{"f64"}, nil), "decoded": decodeAll(false)} {
+	for name, layout := range map[string]func(*microdata.Schema) *microdata.Layout{
+		"carried": layoutOf([]string{"f64"}, nil), "decoded": decodeAll(false)} {
 		const run = 50
 		runs := (len(rows) + run - 1) / run
 		for which, gone := range map[string]func(k int) bool{
-			"the first": func(k int) bool { return k == 0 }, "the last": func(k int) bool { return k == runs-1 }, "all": func(int) bool { return true },
+			"the first": func(k int) bool { return k == 0 }, "the last": func(k int) bool {
+				return k == runs-1
+			}, "all": func(int) bool { return true },
 		} {
 			var want []varied
 			for i, r := range rows {
@@ -344,13 +377,14 @@ func TestWholeRunsAreRejected(t *testing.T) {
 				}
 			}
 			out := filepath.Join(t.TempDir(), "out.parquet")
-			r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: layout, cut: connectors.Cut{Records: run, Exact: true}, mask: func(b *microdata.Block) {
-				if gone(int(b.First) / run) {
-					for i := range b.N {
-						b.Reject(i, "f64", "a test")
+			r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: layout,
+				cut: connectors.Cut{Records: run, Exact: true}, mask: func(b *microdata.Block) {
+					if gone(int(b.First) / run) {
+						for i := range b.N {
+							b.Reject(i, "f64", "a test")
+						}
 					}
-				}
-			}}
+				}}
 			if err := r.run(t.Context()); err != nil {
 				t.Fatalf("%s, %s: %v", name, which, err)
 			}

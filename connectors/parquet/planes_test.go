@@ -76,7 +76,8 @@ func fillBytes(b []byte, f func(i int) byte) {
 // Blocks of every size at which the form of the header or the number of streams changes decode to
 // their input.
 func TestLiteralBlock(t *testing.T) {
-	sizes := []int{1, 2, 3, 5, 6, 7, 12, 63, 255, 256, 1022, 1023, 1024, 1025, 16382, 16383, 16384, 16385, 65535, 65536, zstdBlock - 1, zstdBlock}
+	sizes := []int{1, 2, 3, 5, 6, 7, 12, 63, 255, 256, 1022, 1023, 1024, 1025, 16382, 16383, 16384, 16385, 65535, 65536,
+		zstdBlock - 1, zstdBlock}
 	for name, make := range planeKinds {
 		for _, n := range sizes {
 			for _, code := range []bool{false, true} {
@@ -231,7 +232,8 @@ func TestEntropy(t *testing.T) {
 func TestWindowsOfFrames(t *testing.T) {
 	for n, whole := range map[int]bool{1: true, 1 << 20: true, 1<<20 + 1: false, 1 << 21: false, 3 << 20: false} {
 		var h zstd.Header
-		if err := h.Decode(frameHeader(nil, n)); err != nil || h.FrameContentSize != uint64(n) || h.SingleSegment != whole || h.WindowSize != min(uint64(n), 1<<20) && !whole {
+		if err := h.Decode(frameHeader(nil, n)); err != nil || h.FrameContentSize != uint64(n) || h.SingleSegment != whole ||
+			h.WindowSize != min(uint64(n), 1<<20) && !whole {
 			t.Errorf("%d bytes: %+v, %v", n, h, err)
 		}
 	}

@@ -343,7 +343,8 @@ func (b *rawBlock) Decode(to *microdata.Block) (err error) {
 		if e := (*corrupt)(nil); errors.As(err, &e) {
 			return err
 		} else if err != nil {
-			return &corrupt{file: st.file.Label, place: fmt.Sprintf("records from %d, column %s", b.first+1, root.name), err: err}
+			return &corrupt{file: st.file.Label, place: fmt.Sprintf("records from %d, column %s", b.first+1, root.name),
+				err: err}
 		}
 	}
 	for _, segs := range b.leaves {
@@ -356,7 +357,8 @@ func (b *rawBlock) Decode(to *microdata.Block) (err error) {
 }
 
 // flat fills a column of the block from the segments of a flat leaf.
-func (b *rawBlock) flat(to *microdata.Block, c *microdata.Column, w microdata.Want, l *leaf, segs []segment) (err error) {
+func (b *rawBlock) flat(to *microdata.Block, c *microdata.Column, w microdata.Want, l *leaf,
+	segs []segment) (err error) {
 	if w.As != microdata.Numbers && l.tooWide(b.n) {
 		return newColumn(l, b.n).err // before memory is allocated
 	}

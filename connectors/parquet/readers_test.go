@@ -41,7 +41,8 @@ func TestLengthsOfBlocks(t *testing.T) {
 				if exact && records == 0 {
 					continue
 				}
-				r := &reader{source: &source{streams: []*stream{st}}, layout: layout, cut: connectors.Cut{Records: records, Exact: exact}, until: -1}
+				r := &reader{source: &source{streams: []*stream{st}}, layout: layout,
+					cut: connectors.Cut{Records: records, Exact: exact}, until: -1}
 				most := int64(records)
 				if records == 0 {
 					most = 64 << 10
@@ -88,7 +89,8 @@ func TestLengthsOfBlocks(t *testing.T) {
 	// A part of a stream ends at its given end.
 	st := &stream{footer: &footer{}}
 	st.NumRows, st.RowGroups = 20, []rowGroup{{NumRows: 20}}
-	r := &reader{source: &source{streams: []*stream{st}}, layout: layout, cut: connectors.Cut{Records: 8, Exact: true}, until: 13, row: 8}
+	r := &reader{source: &source{streams: []*stream{st}}, layout: layout, cut: connectors.Cut{Records: 8, Exact: true},
+		until: 13, row: 8}
 	if n := r.length(st); n != 5 || r.end(st) != 13 {
 		t.Errorf("%d records to %d", n, r.end(st))
 	}
@@ -100,17 +102,24 @@ func TestLengthsOfBlocks(t *testing.T) {
 
 // Long texts make shorter blocks, according to their average length.
 func TestBlocksOfLongTexts(t *testing.T) {
-	text, number := &leaf{index: 0, path: []string{"t"}, phys: format.ByteArray}, &leaf{index: 1, width: 8, path: []string{"n"}}
-	st := &stream{footer: &footer{roots: []*node{{leaves: []*leaf{text}}, {leaves: []*leaf{number}}}, leaves: []*leaf{text, number}}}
+	text, number := &leaf{index: 0, path: []string{"t"}, phys: format.ByteArray},
+		&leaf{index: 1, width: 8, path: []string{"n"}}
+	st := &stream{
+		footer: &footer{roots: []*node{{leaves: []*leaf{text}}, {leaves: []*leaf{number}}}, leaves: []*leaf{text, number}}}
 	rg := func(size int64) *rowGroup {
-		return &rowGroup{NumRows: 1000, Columns: []columnChunk{{MetaData: some(columnMetaData{TotalUncompressedSize: size})}, {MetaData: some(columnMetaData{TotalUncompressedSize: 1 << 40})}}}
+		return &rowGroup{
+			NumRows: 1000,
+			Columns: []columnChunk{{MetaData: some(columnMetaData{TotalUncompressedSize: size})},
+				{MetaData: some(columnMetaData{TotalUncompressedSize: 1 << 40})}}}
 	}
 	for _, c := range []struct {
 		read []int
 		size int64
 		want int64
 	}{
-		{[]int{0}, (64 << 20), 500}, {[]int{0}, (64 << 20) + 1, 500}, {[]int{0}, 2 * (64 << 20), 500}, {[]int{0}, 4 * (64 << 20), 250}, {[]int{0}, 10_000 * (64 << 20), 1}, {[]int{1}, 4 * (64 << 20), 500}, {[]int{1, 0, 2}, 4 * (64 << 20), 250}, {[]int{2}, 4 * (64 << 20), 500}, {nil, 4 * (64 << 20), 500},
+		{[]int{0}, (64 << 20), 500}, {[]int{0}, (64 << 20) + 1, 500}, {[]int{0}, 2 * (64 << 20), 500},
+		{[]int{0}, 4 * (64 << 20), 250}, {[]int{0}, 10_000 * (64 << 20), 1}, {[]int{1}, 4 * (64 << 20), 500},
+		{[]int{1, 0, 2}, 4 * (64 << 20), 250}, {[]int{2}, 4 * (64 << 20), 500}, {nil, 4 * (64 << 20), 500},
 	} {
 		layout := &microdata.Layout{}
 		for _, f := range c.read {
@@ -138,10 +147,12 @@ func TestReadingThatFails(t *testing.T) {
 	numbers := func(field int) *microdata.Layout {
 		return &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: field, As: microdata.Numbers}}}
 	}
-	if _, err := src.Read(t.Context(), numbers(0), connectors.Cut{}); err == nil || !strings.Contains(err.Error(), "column respondent_name is string, and arithmetic needs a number") {
+	if _, err := src.Read(t.Context(), numbers(0), connectors.Cut{}); err == nil ||
+		!strings.Contains(err.Error(), "column respondent_name is string, and arithmetic needs a number") {
 		t.Errorf("%v", err)
 	}
-	if _, err := src.Read(t.Context(), numbers(1), connectors.Cut{Exact: true}); err == nil || !strings.Contains(err.Error(), "exact blocks need a number of records") {
+	if _, err := src.Read(t.Context(), numbers(1), connectors.Cut{Exact: true}); err == nil ||
+		!strings.Contains(err.Error(), "exact blocks need a number of records") {
 		t.Errorf("%v", err)
 	}
 	if _, err := src.Read(t.Context(), numbers(1), connectors.Cut{Exact: true, Records: 1}); err != nil {
@@ -171,7 +182,8 @@ func TestReadingThatFails(t *testing.T) {
 		sizes = append(sizes, raw.Bytes())
 	}
 	m := src.(*source).streams[0].RowGroups[0].Columns[1].MetaData.V
-	if len(sizes) != 3 || sizes[0] <= 0 || sizes[0] > m.TotalCompressedSize || sizes[1] != 0 || sizes[2] != 0 { // one page, counted once
+	// one page, counted once
+	if len(sizes) != 3 || sizes[0] <= 0 || sizes[0] > m.TotalCompressedSize || sizes[1] != 0 || sizes[2] != 0 {
 		t.Errorf("blocks of %v bytes", sizes)
 	}
 	if err := r.Close(); err != nil {
@@ -183,12 +195,14 @@ func TestReadingThatFails(t *testing.T) {
 	// Two columns with the same name.
 	twice := twoColumns()
 	twice.Schema[2].Name = "a"
-	twice.RowGroups[0].Columns[1].MetaData.V.PathInSchema, twice.RowGroups[1].Columns[1].MetaData.V.PathInSchema = []string{"a"}, []string{"a"}
+	twice.RowGroups[0].Columns[1].MetaData.V.PathInSchema,
+		twice.RowGroups[1].Columns[1].MetaData.V.PathInSchema = []string{"a"}, []string{"a"}
 	double := filepath.Join(t.TempDir(), "double.parquet")
 	if err := os.WriteFile(double, fileOf(t, twice), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&SourceConfig{Path: double}).Open(t.Context()); err == nil || !strings.Contains(err.Error(), `double.parquet: columns 1 and 2 have the same name`) {
+	if _, err := (&SourceConfig{Path: double}).Open(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), `double.parquet: columns 1 and 2 have the same name`) {
 		t.Errorf("%v", err)
 	}
 	if _, err := (&SourceConfig{Path: path}).Open(cancelled); !errors.Is(err, context.Canceled) {
@@ -211,7 +225,8 @@ func TestPagesOfAChunk(t *testing.T) {
 	var chunk []byte
 	var ends []int
 	for _, long := range []int{0, 3 << 10, 5 << 10, 100 << 10} {
-		h := pageHeader{Type: format.DataPage, UncompressedSize: 8, CompressedSize: 8, DataPage: some(dataPageHeader{NumValues: 2})}
+		h := pageHeader{Type: format.DataPage, UncompressedSize: 8, CompressedSize: 8,
+			DataPage: some(dataPageHeader{NumValues: 2})}
 		var buf bytes.Buffer
 		if err := marshal(&buf, &h); err != nil {
 			t.Fatal(err)
@@ -249,12 +264,16 @@ func TestPagesOfAChunk(t *testing.T) {
 		want   string
 	}{
 		{"a chunk of more values", bytes.NewReader(file), int64(len(chunk)), 9, 4, "the column's data end too early"},
-		{"a chunk of fewer values", bytes.NewReader(file), int64(len(chunk)), 7, 3, "the pages hold more values than the column"},
+		{"a chunk of fewer values", bytes.NewReader(file), int64(len(chunk)), 7, 3,
+			"the pages hold more values than the column"},
 		{"a chunk of no values", bytes.NewReader(file), int64(len(chunk)), 0, 0, "EOF"},
 		{"a chunk that ends in a page", bytes.NewReader(file), int64(ends[1]) - 1, 8, 1, "the column's data end too early"},
-		{"a chunk that ends in a header", bytes.NewReader(file), int64(ends[1]) - 11, 8, 1, "a page's header is corrupt: ends too early"},
-		{"a file that ends in a page", bytes.NewReader(file[:5+ends[3]-1]), int64(len(chunk)), 8, 3, "the column's data end too early"},
-		{"a file that ends in a header", bytes.NewReader(file[:5+ends[3]-1000]), int64(len(chunk)), 8, 3, "the column's data end too early"},
+		{"a chunk that ends in a header", bytes.NewReader(file), int64(ends[1]) - 11, 8, 1,
+			"a page's header is corrupt: ends too early"},
+		{"a file that ends in a page", bytes.NewReader(file[:5+ends[3]-1]), int64(len(chunk)), 8, 3,
+			"the column's data end too early"},
+		{"a file that ends in a header", bytes.NewReader(file[:5+ends[3]-1000]), int64(len(chunk)), 8, 3,
+			"the column's data end too early"},
 		{"a disk that breaks", &failing{bytes.NewReader(file), 1}, int64(len(chunk)), 8, 1, errBroken.Error()},
 	} {
 		p := open(c.r, c.size, c.values)
@@ -263,7 +282,8 @@ func TestPagesOfAChunk(t *testing.T) {
 		for ; err == nil; n++ {
 			_, err = p.next()
 		}
-		if n-1 != c.pages || !strings.Contains(err.Error(), c.want) || err != io.EOF && !strings.HasPrefix(err.Error(), "f: row group 1, column x: ") {
+		if n-1 != c.pages || !strings.Contains(err.Error(), c.want) || err != io.EOF &&
+			!strings.HasPrefix(err.Error(), "f: row group 1, column x: ") {
 			t.Errorf("%s: %v after %d pages, want %q after %d", c.name, err, n-1, c.want, c.pages)
 		}
 	}
@@ -271,8 +291,12 @@ func TestPagesOfAChunk(t *testing.T) {
 		h    pageHeader
 		want string
 	}{
-		{pageHeader{CompressedSize: -1}, "the column's data end too early"}, {pageHeader{UncompressedSize: -1}, "a page of -1 bytes"}, {pageHeader{UncompressedSize: (1 << 30) + 1}, "a page of 1073741825 bytes"}, {pageHeader{UncompressedSize: (1 << 30)}, ""},
-		{pageHeader{CompressedSize: 100}, "the column's data end too early"}, {pageHeader{DataPage: some(dataPageHeader{NumValues: -1})}, "more values than the column"},
+		{pageHeader{CompressedSize: -1}, "the column's data end too early"},
+		{pageHeader{UncompressedSize: -1}, "a page of -1 bytes"},
+		{pageHeader{UncompressedSize: (1 << 30) + 1}, "a page of 1073741825 bytes"},
+		{pageHeader{UncompressedSize: (1 << 30)}, ""},
+		{pageHeader{CompressedSize: 100}, "the column's data end too early"},
+		{pageHeader{DataPage: some(dataPageHeader{NumValues: -1})}, "more values than the column"},
 	} {
 		if !c.h.DataPage.Valid {
 			c.h.DataPage = some(dataPageHeader{NumValues: 1})
@@ -281,14 +305,19 @@ func TestPagesOfAChunk(t *testing.T) {
 		if err := marshal(&buf, &c.h); err != nil {
 			t.Fatal(err)
 		}
-		_, err := newPages(bytes.NewReader(buf.Bytes()), "f", 0, l, &columnMetaData{NumValues: 1, TotalCompressedSize: int64(buf.Len())}).next()
+		_,
+			err := newPages(bytes.NewReader(buf.Bytes()), "f", 0, l,
+			&columnMetaData{NumValues: 1, TotalCompressedSize: int64(buf.Len())}).next()
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%+v: %v, want %q", c.h, err, c.want)
 		}
 	}
 	for h, want := range map[*pageHeader]int{
-		{Type: format.DataPage, DataPage: some(dataPageHeader{NumValues: 3})}: 3, {Type: format.DataPageV2, DataPageV2: some(dataPageHeaderV2{NumValues: 4})}: 4,
-		{Type: format.DataPage, DataPageV2: some(dataPageHeaderV2{NumValues: 4})}: -1, {Type: format.DataPageV2, DataPage: some(dataPageHeader{NumValues: 3})}: -1, {Type: format.DictionaryPage}: -1, {Type: format.IndexPage, DataPage: some(dataPageHeader{NumValues: 3})}: -1,
+		{Type: format.DataPage, DataPage: some(dataPageHeader{NumValues: 3})}:       3,
+		{Type: format.DataPageV2, DataPageV2: some(dataPageHeaderV2{NumValues: 4})}: 4,
+		{Type: format.DataPage, DataPageV2: some(dataPageHeaderV2{NumValues: 4})}:   -1,
+		{Type: format.DataPageV2, DataPage: some(dataPageHeader{NumValues: 3})}:     -1, {Type: format.DictionaryPage}: -1,
+		{Type: format.IndexPage, DataPage: some(dataPageHeader{NumValues: 3})}: -1,
 	} {
 		if n, ok := (&page{header: *h}).values(); ok != (want >= 0) || ok && n != want || !ok && n != 0 {
 			t.Errorf("%+v: %d, %v", *h, n, ok)
@@ -300,22 +329,35 @@ func TestPagesOfAChunk(t *testing.T) {
 func TestTypesThatDescribe(t *testing.T) {
 	leafOf := func(p format.Type, width int) *leaf { return &leaf{phys: p, width: width} }
 	leaves := map[string]*leaf{
-		"bool": leafOf(format.Boolean, 1), "i32": leafOf(format.Int32, 4), "i64": leafOf(format.Int64, 8), "i96": leafOf(format.Int96, 12), "f32": leafOf(format.Float, 4), "f64": leafOf(format.Double, 8),
-		"bytes": leafOf(format.ByteArray, 0), "fixed2": leafOf(format.FixedLenByteArray, 2), "fixed9": leafOf(format.FixedLenByteArray, 9),
+		"bool": leafOf(format.Boolean, 1), "i32": leafOf(format.Int32, 4), "i64": leafOf(format.Int64, 8),
+		"i96": leafOf(format.Int96, 12), "f32": leafOf(format.Float, 4), "f64": leafOf(format.Double, 8),
+		"bytes": leafOf(format.ByteArray, 0), "fixed2": leafOf(format.FixedLenByteArray, 2),
+		"fixed9": leafOf(format.FixedLenByteArray, 9),
 	}
 	for _, c := range []struct {
 		typ  arrow.DataType
 		with string
 	}{
-		{arrow.FixedWidthTypes.Boolean, "bool"}, {arrow.PrimitiveTypes.Float32, "f32"}, {arrow.PrimitiveTypes.Float64, "f64"}, {arrow.FixedWidthTypes.Float16, "fixed2"},
-		{&arrow.TimestampType{}, "i64 i96"}, {&arrow.TimestampType{TimeZone: "UTC"}, "i64 i96"}, {&arrow.TimestampType{TimeZone: "N. N. earns 3"}, ""},
-		{&arrow.FixedSizeBinaryType{ByteWidth: 9}, "fixed9"}, {&arrow.FixedSizeBinaryType{ByteWidth: 2}, "fixed2"}, {&arrow.FixedSizeBinaryType{ByteWidth: 1}, ""},
-		{arrow.BinaryTypes.String, "bytes"}, {arrow.BinaryTypes.LargeString, "bytes"}, {arrow.BinaryTypes.StringView, "bytes"}, {arrow.BinaryTypes.Binary, "bytes"}, {arrow.BinaryTypes.LargeBinary, "bytes"}, {arrow.BinaryTypes.BinaryView, "bytes"},
-		{&arrow.Decimal128Type{Precision: 9}, "i32 i64 bytes fixed2 fixed9"}, {&arrow.Decimal256Type{Precision: 9}, "i32 i64 bytes fixed2 fixed9"},
-		{arrow.PrimitiveTypes.Int8, "i32 i64"}, {arrow.PrimitiveTypes.Int64, "i32 i64"}, {arrow.PrimitiveTypes.Uint32, "i32 i64"}, {arrow.FixedWidthTypes.Date32, "i32 i64"}, {arrow.FixedWidthTypes.Date64, "i32 i64"}, {arrow.FixedWidthTypes.Time32s, "i32 i64"}, {arrow.FixedWidthTypes.Time64ns, "i32 i64"}, {arrow.FixedWidthTypes.Duration_s, "i32 i64"}, {arrow.Null, "i32 i64"},
+		{arrow.FixedWidthTypes.Boolean, "bool"}, {arrow.PrimitiveTypes.Float32, "f32"}, {arrow.PrimitiveTypes.Float64, "f64"},
+		{arrow.FixedWidthTypes.Float16, "fixed2"},
+		{&arrow.TimestampType{}, "i64 i96"}, {&arrow.TimestampType{TimeZone: "UTC"}, "i64 i96"},
+		{&arrow.TimestampType{TimeZone: "N. N. earns 3"}, ""},
+		{&arrow.FixedSizeBinaryType{ByteWidth: 9}, "fixed9"}, {&arrow.FixedSizeBinaryType{ByteWidth: 2}, "fixed2"},
+		{&arrow.FixedSizeBinaryType{ByteWidth: 1}, ""},
+		{arrow.BinaryTypes.String, "bytes"}, {arrow.BinaryTypes.LargeString, "bytes"},
+		{arrow.BinaryTypes.StringView, "bytes"}, {arrow.BinaryTypes.Binary, "bytes"},
+		{arrow.BinaryTypes.LargeBinary, "bytes"}, {arrow.BinaryTypes.BinaryView, "bytes"},
+		{&arrow.Decimal128Type{Precision: 9}, "i32 i64 bytes fixed2 fixed9"},
+		{&arrow.Decimal256Type{Precision: 9}, "i32 i64 bytes fixed2 fixed9"},
+		{arrow.PrimitiveTypes.Int8, "i32 i64"}, {arrow.PrimitiveTypes.Int64, "i32 i64"},
+		{arrow.PrimitiveTypes.Uint32, "i32 i64"}, {arrow.FixedWidthTypes.Date32, "i32 i64"},
+		{arrow.FixedWidthTypes.Date64, "i32 i64"}, {arrow.FixedWidthTypes.Time32s, "i32 i64"},
+		{arrow.FixedWidthTypes.Time64ns, "i32 i64"}, {arrow.FixedWidthTypes.Duration_s, "i32 i64"}, {arrow.Null, "i32 i64"},
 		{arrow.FixedWidthTypes.MonthInterval, ""},
 		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, "bytes"},
-		{arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8}), ""}, {arrow.ListOf(arrow.PrimitiveTypes.Int8), ""}, {arrow.MapOf(arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int8), ""},
+		{arrow.StructOf(arrow.Field{Name: "x", Type: arrow.PrimitiveTypes.Int8}), ""},
+		{arrow.ListOf(arrow.PrimitiveTypes.Int8), ""},
+		{arrow.MapOf(arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int8), ""},
 	} {
 		for name, l := range leaves {
 			if got := describes(c.typ, &node{kind: leafKind, leaf: l}); got != slices.Contains(strings.Fields(c.with), name) {
@@ -337,9 +379,15 @@ func TestTypesThatDescribe(t *testing.T) {
 		n    *node
 		want bool
 	}{
-		{arrow.StructOf(a, b), record, true}, {arrow.StructOf(b, a), record, false}, {arrow.StructOf(a), record, false}, {arrow.StructOf(a, f("b", whole)), record, false}, {arrow.StructOf(a, f("c", arrow.BinaryTypes.String)), record, false}, {arrow.StructOf(a, b), list, false},
-		{arrow.ListOf(whole), list, true}, {arrow.LargeListOf(whole), list, true}, {arrow.FixedSizeListOf(2, whole), list, true}, {arrow.ListOf(arrow.BinaryTypes.String), list, false}, {arrow.ListOf(whole), record, false}, {arrow.ListOf(arrow.BinaryTypes.String), mapping, false},
-		{arrow.MapOf(arrow.BinaryTypes.String, whole), mapping, true}, {arrow.MapOf(whole, whole), mapping, false}, {arrow.MapOf(arrow.BinaryTypes.String, arrow.BinaryTypes.String), mapping, false}, {arrow.MapOf(whole, whole), list, false},
+		{arrow.StructOf(a, b), record, true}, {arrow.StructOf(b, a), record, false}, {arrow.StructOf(a), record, false},
+		{arrow.StructOf(a, f("b", whole)), record, false},
+		{arrow.StructOf(a, f("c", arrow.BinaryTypes.String)), record, false}, {arrow.StructOf(a, b), list, false},
+		{arrow.ListOf(whole), list, true}, {arrow.LargeListOf(whole), list, true},
+		{arrow.FixedSizeListOf(2, whole), list, true}, {arrow.ListOf(arrow.BinaryTypes.String), list, false},
+		{arrow.ListOf(whole), record, false}, {arrow.ListOf(arrow.BinaryTypes.String), mapping, false},
+		{arrow.MapOf(arrow.BinaryTypes.String, whole), mapping, true}, {arrow.MapOf(whole, whole), mapping, false},
+		{arrow.MapOf(arrow.BinaryTypes.String, arrow.BinaryTypes.String), mapping, false},
+		{arrow.MapOf(whole, whole), list, false},
 		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.ListOf(whole)}, list, false},
 	} {
 		if got := describes(c.typ, c.n); got != c.want {
@@ -356,12 +404,19 @@ func TestTypesThatDescribe(t *testing.T) {
 		typ  arrow.DataType
 		want string
 	}{
-		{arrow.ListOfField(inner), "list<item: int64, nullable>"}, {arrow.LargeListOfField(inner), "large_list<item: int64, nullable>"}, {arrow.FixedSizeListOfField(3, inner), "fixed_size_list<item: int64, nullable>[3]"},
-		{arrow.ListOfField(f("element", whole)), "list<element: int64>"}, {arrow.ListOfField(f("array", whole)), "list<array: int64>"}, {arrow.ListOfField(f("list", whole)), "list<list: int64>"}, {arrow.ListOfField(f("item", whole)), "list<item: int64>"},
-		{arrow.StructOf(inner), "struct<canary: int64 nullable>"}, {m, "map<utf8, struct<canary: int64 nullable>, keys_sorted, items_non_nullable>"}, {whole, "int64"},
+		{arrow.ListOfField(inner), "list<item: int64, nullable>"},
+		{arrow.LargeListOfField(inner), "large_list<item: int64, nullable>"},
+		{arrow.FixedSizeListOfField(3, inner), "fixed_size_list<item: int64, nullable>[3]"},
+		{arrow.ListOfField(f("element", whole)), "list<element: int64>"},
+		{arrow.ListOfField(f("array", whole)), "list<array: int64>"},
+		{arrow.ListOfField(f("list", whole)), "list<list: int64>"},
+		{arrow.ListOfField(f("item", whole)), "list<item: int64>"},
+		{arrow.StructOf(inner), "struct<canary: int64 nullable>"},
+		{m, "map<utf8, struct<canary: int64 nullable>, keys_sorted, items_non_nullable>"}, {whole, "int64"},
 	} {
 		got := bare(arrow.Field{Name: "x", Type: c.typ, Nullable: true, Metadata: meta})
-		if s, ok := got.Type.(*arrow.StructType); ok && s.Field(0).HasMetadata() || got.HasMetadata() || !got.Nullable || got.Name != "x" || got.Type.String() != c.want {
+		if s, ok := got.Type.(*arrow.StructType); ok && s.Field(0).HasMetadata() || got.HasMetadata() || !got.Nullable ||
+			got.Name != "x" || got.Type.String() != c.want {
 			t.Errorf("%s becomes %s, want %s", c.typ, got, c.want)
 		}
 	}
@@ -371,7 +426,8 @@ func TestTypesThatDescribe(t *testing.T) {
 		}
 	}
 	two := base64.StdEncoding.EncodeToString(serialised(t, a, a))
-	if out, ok, err := arrowSchema(two, []*outColumn{{Output: microdata.Output{Field: microdata.Field{Name: "a"}}, root: i64}}); out != "" || ok || err != nil {
+	if out, ok, err := arrowSchema(two,
+		[]*outColumn{{Output: microdata.Output{Field: microdata.Field{Name: "a"}}, root: i64}}); out != "" || ok || err != nil {
 		t.Errorf("two fields of one name: %q, %v, %v", out, ok, err)
 	}
 }

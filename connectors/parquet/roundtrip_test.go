@@ -67,8 +67,10 @@ func TestRoundTrip(t *testing.T) {
 				{"carried", layoutOf(nil, nil), connectors.Cut{}, nil, SinkConfig{}, rows},
 				{"arrays", decodeAll(false), connectors.Cut{Records: 100}, nil, SinkConfig{}, rows},
 				{"numbers", decodeAll(true), connectors.Cut{Records: 129, Exact: true}, nil, SinkConfig{Compression: "zstd"}, rows},
-				{"plain", decodeAll(true), connectors.Cut{Records: 129, Exact: true}, nil, SinkConfig{Compression: "none", Encoding: "plain"}, rows},
-				{"carried, rejects", layoutOf([]string{"f64", "oi64"}, nil), connectors.Cut{Records: 77, Exact: true}, reject, SinkConfig{}, kept},
+				{"plain", decodeAll(true), connectors.Cut{Records: 129, Exact: true}, nil,
+					SinkConfig{Compression: "none", Encoding: "plain"}, rows},
+				{"carried, rejects", layoutOf([]string{"f64", "oi64"}, nil), connectors.Cut{Records: 77, Exact: true}, reject,
+					SinkConfig{}, kept},
 				{"arrays, rejects", decodeAll(false), connectors.Cut{Records: 77, Exact: true}, reject, SinkConfig{}, kept},
 			} {
 				c.sink.Path = filepath.Join(t.TempDir(), "out.parquet")
@@ -111,7 +113,8 @@ func difference(got, want varied) string {
 // Blocks have the requested lengths, wherever row groups and pages end.
 func TestCuts(t *testing.T) {
 	path, rows := variedFile(t, pqgo.PageBufferSize(500))
-	for _, cut := range []connectors.Cut{{}, {Records: 1}, {Records: 64}, {Records: 250, Exact: true}, {Records: 800, Exact: true}, {Records: 5000, Exact: true}} {
+	for _, cut := range []connectors.Cut{{}, {Records: 1}, {Records: 64}, {Records: 250, Exact: true},
+		{Records: 800, Exact: true}, {Records: 5000, Exact: true}} {
 		src, err := (&SourceConfig{Path: path}).Open(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -134,7 +137,8 @@ func TestCuts(t *testing.T) {
 				t.Fatalf("%+v: a block of %d records at %d, want at %d", cut, b.N, b.First, at)
 			}
 			for i := range b.N {
-				if want := rows[at+int64(i)]; b.Columns[0].Original.Values[i] != want.F64 || b.Columns[1].Original.Valid.Has(i) != (want.OF64 != nil) {
+				if want := rows[at+int64(i)]; b.Columns[0].Original.Values[i] != want.F64 ||
+					b.Columns[1].Original.Valid.Has(i) != (want.OF64 != nil) {
 					t.Fatalf("%+v: record %d is wrong", cut, at+int64(i))
 				}
 			}
@@ -158,7 +162,8 @@ func TestSplice(t *testing.T) {
 	path, _ := variedFile(t, pqgo.Compression(&pqgo.Zstd), pqgo.BloomFilters(pqgo.SplitBlockFilter(10, "f64")))
 	out := filepath.Join(t.TempDir(), "out.parquet")
 	r := release{
-		from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: layoutOf([]string{"f64", "oi64"}, []string{"low", "s"}),
+		from: SourceConfig{Path: path}, to: SinkConfig{Path: out},
+		layout: layoutOf([]string{"f64", "oi64"}, []string{"low", "s"}),
 		mask: func(b *microdata.Block) {
 			for i := range b.Columns {
 				v := b.Columns[i].Mutable().Values
@@ -187,10 +192,13 @@ func TestSplice(t *testing.T) {
 			}
 			if same {
 				spliced++
-				if a.NumValues != b.NumValues || a.Codec != b.Codec || !sameElements(a.Encoding, b.Encoding) || a.Statistics.V.NullCount != b.Statistics.V.NullCount {
+				if a.NumValues != b.NumValues || a.Codec != b.Codec || !sameElements(a.Encoding, b.Encoding) ||
+					a.Statistics.V.NullCount != b.Statistics.V.NullCount {
 					t.Errorf("%s: the metadata differ: %+v and %+v", place(g, l), a, b)
 				}
-				if v := b.Statistics.V; v.MinValue != nil && (!bytes.Equal(v.MinValue, a.Statistics.V.MinValue) || !bytes.Equal(v.MaxValue, a.Statistics.V.MaxValue)) && l.phys != format.Float && l.phys != format.Double {
+				if v := b.Statistics.V; v.MinValue != nil &&
+					(!bytes.Equal(v.MinValue, a.Statistics.V.MinValue) || !bytes.Equal(v.MaxValue, a.Statistics.V.MaxValue)) &&
+					l.phys != format.Float && l.phys != format.Double {
 					t.Errorf("%s: least and greatest value differ", place(g, l))
 				}
 			}
@@ -245,7 +253,8 @@ func TestDeterministic(t *testing.T) {
 	for _, workers := range []int{1, 2, 7, 7, 7} {
 		out := filepath.Join(t.TempDir(), "out.parquet")
 		r := release{
-			from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: decodeAll(true), cut: connectors.Cut{Records: 37}, workers: workers,
+			from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: decodeAll(true), cut: connectors.Cut{Records: 37},
+			workers: workers,
 			mask: func(b *microdata.Block) {
 				if b.N > 3 {
 					b.Reject(2, "", "a test")

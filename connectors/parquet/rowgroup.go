@@ -245,7 +245,8 @@ func (s *sink) add(ctx context.Context, part *encodedPart) error {
 
 // pending begins a row group.
 func (s *sink) pending(group int) *pendingGroup {
-	return &pendingGroup{group: group, pages: make([][]*encodedPage, len(s.leaves)), dicts: make([]chunkDictionary, len(s.leaves))}
+	return &pendingGroup{group: group, pages: make([][]*encodedPage, len(s.leaves)),
+		dicts: make([]chunkDictionary, len(s.leaves))}
 }
 
 // splits reports whether row groups of the release may end within the source's: if it has so many

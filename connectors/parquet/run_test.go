@@ -41,7 +41,8 @@ func (r release) run(ctx context.Context) error {
 	return sink.Commit()
 }
 
-func (r release) pump(ctx context.Context, src connectors.Source, sink connectors.Sink, layout *microdata.Layout) error {
+func (r release) pump(ctx context.Context, src connectors.Source, sink connectors.Sink,
+	layout *microdata.Layout) error {
 	in, err := src.Read(ctx, layout, r.cut)
 	if err != nil {
 		return err

@@ -191,7 +191,8 @@ func (p *treeParser) body(e schemaElement, path []string, rep, def uint8, depth 
 		if err := p.list(n, path, rep, def, depth); err != nil {
 			return nil, err
 		}
-	case children == 1 && isMap(e) && p.elements[p.at].RepetitionType.V == format.Repeated && p.elements[p.at].NumChildren.V == 2:
+	case children == 1 && isMap(e) && p.elements[p.at].RepetitionType.V == format.Repeated &&
+		p.elements[p.at].NumChildren.V == 2:
 		if err := p.mapping(n, path, rep, def, depth); err != nil {
 			return nil, err
 		}

@@ -66,7 +66,8 @@ func TestShortTextsOfADictionary(t *testing.T) {
 			t.Errorf("of at most %d bytes: %d bytes", longest, len(whole))
 		}
 	}
-	if shortWords(make([]byte, 10), make([]uint32, mostShort+1)) != nil || shortWords(nil, make([]uint32, mostShort)) == nil || shortWords(nil, []uint32{0}) != nil {
+	if shortWords(make([]byte, 10), make([]uint32, mostShort+1)) != nil ||
+		shortWords(nil, make([]uint32, mostShort)) == nil || shortWords(nil, []uint32{0}) != nil {
 		t.Error("words of dictionaries of the most entries, of more, of none")
 	}
 }
@@ -83,8 +84,9 @@ func TestSizesOfTexts(t *testing.T) {
 		v             *values
 		from, n, want int
 	}{
-		"a dictionary": {&coded, 1, 3, 11}, "one value": {&coded, 1, 1, 3}, "with nulls": {&some, 0, 4, 4}, "nulls alone": {&some, 0, 3, 0},
-		"plain": {&plain, 0, 3, 9}, "the end": {&plain, 2, 1, 7}, "nothing": {&plain, 1, 0, 0},
+		"a dictionary": {&coded, 1, 3, 11}, "one value": {&coded, 1, 1, 3}, "with nulls": {&some, 0, 4, 4},
+		"nulls alone": {&some, 0, 3, 0},
+		"plain":       {&plain, 0, 3, 9}, "the end": {&plain, 2, 1, 7}, "nothing": {&plain, 1, 0, 0},
 	} {
 		if got := c.v.size(c.from, c.n); got != c.want {
 			t.Errorf("%s: %d bytes, want %d", name, got, c.want)

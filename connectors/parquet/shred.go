@@ -280,7 +280,8 @@ func putter(l *leaf, v *values, arr arrow.Array) (func(i int), error) {
 	case *array.Null:
 		return nil, nil
 	}
-	for _, put := range []func(*leaf, *values, arrow.Array) func(int){numberPutter, timePutter, bytesPutter, unscaledPutter} {
+	for _, put := range []func(*leaf, *values, arrow.Array) func(int){numberPutter, timePutter, bytesPutter,
+		unscaledPutter} {
 		if f := put(l, v, arr); f != nil {
 			return f, nil
 		}

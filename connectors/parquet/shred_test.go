@@ -73,44 +73,79 @@ func TestStoredTypes(t *testing.T) {
 		{arrow.FixedWidthTypes.Boolean, `[true,false,true,true]`, format.Boolean, 0, nil, -1, [][]byte{{1}, {0}, {1}, {1}}},
 		{arrow.PrimitiveTypes.Int8, `[1,-1,127,-128]`, format.Int32, 0, whole(8, true), 15, le32(1, -1, 127, -128)},
 		{arrow.PrimitiveTypes.Int16, `[1,-1,32767,-32768]`, format.Int32, 0, whole(16, true), 16, le32(1, -1, 32767, -32768)},
-		{arrow.PrimitiveTypes.Int32, `[1,-1,2147483647,-2147483648]`, format.Int32, 0, nil, -1, le32(1, -1, math.MaxInt32, math.MinInt32)},
-		{arrow.PrimitiveTypes.Int64, `[1,-1,9007199254740991,-5]`, format.Int64, 0, nil, -1, le64(1, -1, 9007199254740991, -5)},
+		{arrow.PrimitiveTypes.Int32, `[1,-1,2147483647,-2147483648]`, format.Int32, 0, nil, -1,
+			le32(1, -1, math.MaxInt32, math.MinInt32)},
+		{arrow.PrimitiveTypes.Int64, `[1,-1,9007199254740991,-5]`, format.Int64, 0, nil, -1,
+			le64(1, -1, 9007199254740991, -5)},
 		{arrow.PrimitiveTypes.Uint8, `[1,0,255,128]`, format.Int32, 0, whole(8, false), 11, le32(1, 0, 255, 128)},
 		{arrow.PrimitiveTypes.Uint16, `[1,0,65535,128]`, format.Int32, 0, whole(16, false), 12, le32(1, 0, 65535, 128)},
-		{arrow.PrimitiveTypes.Uint32, `[1,0,4294967295,128]`, format.Int32, 0, whole(32, false), 13, le32(1, 0, 4294967295, 128)},
+		{arrow.PrimitiveTypes.Uint32, `[1,0,4294967295,128]`, format.Int32, 0, whole(32, false), 13,
+			le32(1, 0, 4294967295, 128)},
 		{arrow.PrimitiveTypes.Uint64, `[1,0,255,128]`, format.Int64, 0, whole(64, false), 14, le64(1, 0, 255, 128)},
-		{arrow.FixedWidthTypes.Float16, `[1,-2,0,0.5]`, format.FixedLenByteArray, 2, &format.Float16Type{}, -1, [][]byte{{0, 0x3c}, {0, 0xc0}, {0, 0}, {0, 0x38}}},
+		{arrow.FixedWidthTypes.Float16, `[1,-2,0,0.5]`, format.FixedLenByteArray, 2, &format.Float16Type{}, -1,
+			[][]byte{{0, 0x3c}, {0, 0xc0}, {0, 0}, {0, 0x38}}},
 		{arrow.PrimitiveTypes.Float32, `[1,-2,0,0.5]`, format.Float, 0, nil, -1, le32(0x3f800000, 0xc0000000, 0, 0x3f000000)},
-		{arrow.PrimitiveTypes.Float64, `[1,-2,0,0.5]`, format.Double, 0, nil, -1, le64(0x3ff0000000000000, -0x4000000000000000, 0, 0x3fe0000000000000)},
+		{arrow.PrimitiveTypes.Float64, `[1,-2,0,0.5]`, format.Double, 0, nil, -1,
+			le64(0x3ff0000000000000, -0x4000000000000000, 0, 0x3fe0000000000000)},
 		{arrow.BinaryTypes.String, `["a","","bc","d"]`, format.ByteArray, 0, text, 0, plainBytes("a", "", "bc", "d")},
 		{arrow.BinaryTypes.LargeString, `["a","","bc","d"]`, format.ByteArray, 0, text, 0, plainBytes("a", "", "bc", "d")},
 		{arrow.BinaryTypes.StringView, `["a","","bc","d"]`, format.ByteArray, 0, text, 0, plainBytes("a", "", "bc", "d")},
 		{arrow.BinaryTypes.Binary, `["YQ==","","YmM=","ZA=="]`, format.ByteArray, 0, nil, -1, plainBytes("a", "", "bc", "d")},
-		{arrow.BinaryTypes.LargeBinary, `["YQ==","","YmM=","ZA=="]`, format.ByteArray, 0, nil, -1, plainBytes("a", "", "bc", "d")},
-		{arrow.BinaryTypes.BinaryView, `["YQ==","","YmM=","ZA=="]`, format.ByteArray, 0, nil, -1, plainBytes("a", "", "bc", "d")},
-		{&arrow.FixedSizeBinaryType{ByteWidth: 2}, `["YWI=","Y2Q=","ZWY=","Z2g="]`, format.FixedLenByteArray, 2, nil, -1, plainBytes("ab", "cd", "ef", "gh")},
-		{arrow.FixedWidthTypes.Date32, `["1970-01-02","1969-12-31","1970-01-01","2000-01-01"]`, format.Int32, 0, &format.DateType{}, 6, le32(1, -1, 0, 10957)},
-		{arrow.FixedWidthTypes.Date64, `["1970-01-02","1969-12-31","1970-01-01","2000-01-01"]`, format.Int32, 0, &format.DateType{}, 6, le32(1, -1, 0, 10957)},
-		{arrow.FixedWidthTypes.Time32s, `["00:00:01","23:59:59","00:00:00","01:00:00"]`, format.Int32, 0, &format.TimeType{Unit: millis}, -1, le32(1000, 86399000, 0, 3600000)},
-		{arrow.FixedWidthTypes.Time32ms, `["00:00:01.5","23:59:59","00:00:00","01:00:00"]`, format.Int32, 0, &format.TimeType{Unit: millis}, -1, le32(1500, 86399000, 0, 3600000)},
-		{arrow.FixedWidthTypes.Time64us, `["00:00:01.5","23:59:59","00:00:00","01:00:00"]`, format.Int64, 0, &format.TimeType{Unit: micros}, -1, le64(1500000, 86399000000, 0, 3600000000)},
-		{arrow.FixedWidthTypes.Time64ns, `["00:00:01.5","23:59:59","00:00:00","01:00:00"]`, format.Int64, 0, &format.TimeType{Unit: nanos}, -1, le64(1500000000, 86399000000000, 0, 3600000000000)},
-		{&arrow.TimestampType{Unit: arrow.Second}, `["1970-01-01 00:00:01","1969-12-31 23:59:59","1970-01-01","1970-01-02"]`, format.Int64, 0, stamp(millis, false), -1, le64(1000, -1000, 0, 86400000)},
-		{&arrow.TimestampType{Unit: arrow.Second, TimeZone: "UTC"}, `["1970-01-01 00:00:01Z","1969-12-31 23:59:59Z","1970-01-01 00:00:00Z","1970-01-02 00:00:00Z"]`, format.Int64, 0, stamp(millis, true), 9, le64(1000, -1000, 0, 86400000)},
-		{&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"}, `["1970-01-01 00:00:01Z","1969-12-31 23:59:59Z","1970-01-01 00:00:00Z","1970-01-02 00:00:00Z"]`, format.Int64, 0, stamp(millis, true), 9, le64(1000, -1000, 0, 86400000)},
-		{&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}, `["1970-01-01 00:00:01Z","1969-12-31 23:59:59Z","1970-01-01 00:00:00Z","1970-01-02 00:00:00Z"]`, format.Int64, 0, stamp(micros, true), 10, le64(1000000, -1000000, 0, 86400000000)},
-		{&arrow.TimestampType{Unit: arrow.Microsecond}, `["1970-01-01 00:00:01","1969-12-31 23:59:59","1970-01-01","1970-01-02"]`, format.Int64, 0, stamp(micros, false), -1, le64(1000000, -1000000, 0, 86400000000)},
-		{&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}, `["1970-01-01 00:00:01Z","1969-12-31 23:59:59Z","1970-01-01 00:00:00Z","1970-01-02 00:00:00Z"]`, format.Int64, 0, stamp(nanos, true), -1, le64(1000000000, -1000000000, 0, 86400000000000)},
-		{&arrow.Decimal32Type{Precision: 9, Scale: 2}, `["1","-1","0","327.68"]`, format.Int32, 0, dec(9, 2), 5, le32(100, -100, 0, 32768)},
-		{&arrow.Decimal64Type{Precision: 18, Scale: 2}, `["1","-1","0","327.68"]`, format.Int64, 0, dec(18, 2), 5, le64(100, -100, 0, 32768)},
-		{&arrow.Decimal128Type{Precision: 9, Scale: 2}, `["1","-1","0","327.68"]`, format.Int32, 0, dec(9, 2), 5, le32(100, -100, 0, 32768)},
-		{&arrow.Decimal128Type{Precision: 10, Scale: 2}, `["1","-1","0","327.68"]`, format.Int64, 0, dec(10, 2), 5, le64(100, -100, 0, 32768)},
-		{&arrow.Decimal128Type{Precision: 18, Scale: 18}, `["0","0","0","0"]`, format.Int64, 0, dec(18, 18), 5, le64(0, 0, 0, 0)},
-		{&arrow.Decimal128Type{Precision: 19, Scale: 2}, `["1","-1","0","327.68"]`, format.FixedLenByteArray, 9, dec(19, 2), 5, fixedBytes(9, 100, -100, 0, 32768)},
-		{&arrow.Decimal128Type{Precision: 38, Scale: 2}, `["1","-1","0","327.68"]`, format.FixedLenByteArray, 16, dec(38, 2), 5, fixedBytes(16, 100, -100, 0, 32768)},
-		{&arrow.Decimal256Type{Precision: 39, Scale: 2}, `["1","-1","0","327.68"]`, format.FixedLenByteArray, 17, dec(39, 2), 5, fixedBytes(17, 100, -100, 0, 32768)},
-		{&arrow.Decimal256Type{Precision: 76, Scale: 2}, `["1","-1","0","327.68"]`, format.FixedLenByteArray, 32, dec(76, 2), 5, fixedBytes(32, 100, -100, 0, 32768)},
-		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a","b","a","c"]`, format.ByteArray, 0, text, 0, plainBytes("a", "b", "a", "c")},
+		{arrow.BinaryTypes.LargeBinary, `["YQ==","","YmM=","ZA=="]`, format.ByteArray, 0, nil, -1,
+			plainBytes("a", "", "bc", "d")},
+		{arrow.BinaryTypes.BinaryView, `["YQ==","","YmM=","ZA=="]`, format.ByteArray, 0, nil, -1,
+			plainBytes("a", "", "bc", "d")},
+		{&arrow.FixedSizeBinaryType{ByteWidth: 2}, `["YWI=","Y2Q=","ZWY=","Z2g="]`, format.FixedLenByteArray, 2, nil, -1,
+			plainBytes("ab", "cd", "ef", "gh")},
+		{arrow.FixedWidthTypes.Date32, `["1970-01-02","1969-12-31","1970-01-01","2000-01-01"]`, format.Int32, 0,
+			&format.DateType{}, 6, le32(1, -1, 0, 10957)},
+		{arrow.FixedWidthTypes.Date64, `["1970-01-02","1969-12-31","1970-01-01","2000-01-01"]`, format.Int32, 0,
+			&format.DateType{}, 6, le32(1, -1, 0, 10957)},
+		{arrow.FixedWidthTypes.Time32s, `["00:00:01","23:59:59","00:00:00","01:00:00"]`, format.Int32, 0,
+			&format.TimeType{Unit: millis}, -1, le32(1000, 86399000, 0, 3600000)},
+		{arrow.FixedWidthTypes.Time32ms, `["00:00:01.5","23:59:59","00:00:00","01:00:00"]`, format.Int32, 0,
+			&format.TimeType{Unit: millis}, -1, le32(1500, 86399000, 0, 3600000)},
+		{arrow.FixedWidthTypes.Time64us, `["00:00:01.5","23:59:59","00:00:00","01:00:00"]`, format.Int64, 0,
+			&format.TimeType{Unit: micros}, -1, le64(1500000, 86399000000, 0, 3600000000)},
+		{arrow.FixedWidthTypes.Time64ns, `["00:00:01.5","23:59:59","00:00:00","01:00:00"]`, format.Int64, 0,
+			&format.TimeType{Unit: nanos}, -1, le64(1500000000, 86399000000000, 0, 3600000000000)},
+		{&arrow.TimestampType{Unit: arrow.Second}, `["1970-01-01 00:00:01","1969-12-31 23:59:59","1970-01-01","1970-01-02"]`,
+			format.Int64, 0, stamp(millis, false), -1, le64(1000, -1000, 0, 86400000)},
+		{&arrow.TimestampType{Unit: arrow.Second, TimeZone: "UTC"},
+			`["1970-01-01 00:00:01Z","1969-12-31 23:59:59Z","1970-01-01 00:00:00Z","1970-01-02 00:00:00Z"]`, format.Int64, 0,
+			stamp(millis, true), 9, le64(1000, -1000, 0, 86400000)},
+		{&arrow.TimestampType{Unit: arrow.Millisecond, TimeZone: "UTC"},
+			`["1970-01-01 00:00:01Z","1969-12-31 23:59:59Z","1970-01-01 00:00:00Z","1970-01-02 00:00:00Z"]`, format.Int64, 0,
+			stamp(millis, true), 9, le64(1000, -1000, 0, 86400000)},
+		{&arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"},
+			`["1970-01-01 00:00:01Z","1969-12-31 23:59:59Z","1970-01-01 00:00:00Z","1970-01-02 00:00:00Z"]`, format.Int64, 0,
+			stamp(micros, true), 10, le64(1000000, -1000000, 0, 86400000000)},
+		{&arrow.TimestampType{Unit: arrow.Microsecond},
+			`["1970-01-01 00:00:01","1969-12-31 23:59:59","1970-01-01","1970-01-02"]`, format.Int64, 0, stamp(micros, false), -1,
+			le64(1000000, -1000000, 0, 86400000000)},
+		{&arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"},
+			`["1970-01-01 00:00:01Z","1969-12-31 23:59:59Z","1970-01-01 00:00:00Z","1970-01-02 00:00:00Z"]`, format.Int64, 0,
+			stamp(nanos, true), -1, le64(1000000000, -1000000000, 0, 86400000000000)},
+		{&arrow.Decimal32Type{Precision: 9, Scale: 2}, `["1","-1","0","327.68"]`, format.Int32, 0, dec(9, 2), 5,
+			le32(100, -100, 0, 32768)},
+		{&arrow.Decimal64Type{Precision: 18, Scale: 2}, `["1","-1","0","327.68"]`, format.Int64, 0, dec(18, 2), 5,
+			le64(100, -100, 0, 32768)},
+		{&arrow.Decimal128Type{Precision: 9, Scale: 2}, `["1","-1","0","327.68"]`, format.Int32, 0, dec(9, 2), 5,
+			le32(100, -100, 0, 32768)},
+		{&arrow.Decimal128Type{Precision: 10, Scale: 2}, `["1","-1","0","327.68"]`, format.Int64, 0, dec(10, 2), 5,
+			le64(100, -100, 0, 32768)},
+		{&arrow.Decimal128Type{Precision: 18, Scale: 18}, `["0","0","0","0"]`, format.Int64, 0, dec(18, 18), 5,
+			le64(0, 0, 0, 0)},
+		{&arrow.Decimal128Type{Precision: 19, Scale: 2}, `["1","-1","0","327.68"]`, format.FixedLenByteArray, 9, dec(19, 2),
+			5, fixedBytes(9, 100, -100, 0, 32768)},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 2}, `["1","-1","0","327.68"]`, format.FixedLenByteArray, 16, dec(38, 2),
+			5, fixedBytes(16, 100, -100, 0, 32768)},
+		{&arrow.Decimal256Type{Precision: 39, Scale: 2}, `["1","-1","0","327.68"]`, format.FixedLenByteArray, 17, dec(39, 2),
+			5, fixedBytes(17, 100, -100, 0, 32768)},
+		{&arrow.Decimal256Type{Precision: 76, Scale: 2}, `["1","-1","0","327.68"]`, format.FixedLenByteArray, 32, dec(76, 2),
+			5, fixedBytes(32, 100, -100, 0, 32768)},
+		{&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
+			`["a","b","a","c"]`, format.ByteArray, 0, text, 0, plainBytes("a", "b", "a", "c")},
 	} {
 		for _, nullable := range []bool{false, true} {
 			elements, err := elementsOf("x", c.typ, nullable)
@@ -118,13 +153,16 @@ func TestStoredTypes(t *testing.T) {
 				t.Fatalf("%s: %v", c.typ, err)
 			}
 			e := elements[0]
-			if e.Name != "x" || e.Type.V != c.phys || !e.Type.Valid || e.TypeLength.V != c.length || e.TypeLength.Valid != (c.length > 0) || e.ConvertedType.Valid != (c.converted >= 0) || c.converted >= 0 && e.ConvertedType.V != c.converted || (e.RepetitionType.V == format.Optional) != nullable {
+			if e.Name != "x" || e.Type.V != c.phys || !e.Type.Valid || e.TypeLength.V != c.length ||
+				e.TypeLength.Valid != (c.length > 0) || e.ConvertedType.Valid != (c.converted >= 0) || c.converted >= 0 &&
+				e.ConvertedType.V != c.converted || (e.RepetitionType.V == format.Optional) != nullable {
 				t.Errorf("%s: %+v", c.typ, e)
 			}
 			if !sameLogical(e.LogicalType.Value, c.lt) {
 				t.Errorf("%s: %#v, want %#v", c.typ, e.LogicalType.Value, c.lt)
 			}
-			if d, ok := c.lt.(*format.DecimalType); ok != e.Precision.Valid || ok != e.Scale.Valid || ok && (e.Precision.V != d.Precision || e.Scale.V != d.Scale) {
+			if d, ok := c.lt.(*format.DecimalType); ok != e.Precision.Valid || ok != e.Scale.Valid || ok &&
+				(e.Precision.V != d.Precision || e.Scale.V != d.Scale) {
 				t.Errorf("%s: %+v", c.typ, e)
 			}
 			json := c.json
@@ -195,10 +233,14 @@ func TestTypesThatCannotBeStored(t *testing.T) {
 	interval := arrow.FixedWidthTypes.MonthInterval
 	f := arrow.Field{Name: "y", Type: interval}
 	for _, typ := range []arrow.DataType{
-		interval, arrow.StructOf(), arrow.StructOf(f), arrow.ListOf(interval), arrow.MapOf(interval, arrow.PrimitiveTypes.Int8), arrow.MapOf(arrow.PrimitiveTypes.Int8, interval), arrow.ListOf(arrow.StructOf()),
-		&arrow.Decimal128Type{Precision: 5, Scale: 6}, &arrow.Decimal128Type{Precision: 5, Scale: -1}, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: interval},
+		interval, arrow.StructOf(), arrow.StructOf(f), arrow.ListOf(interval),
+		arrow.MapOf(interval, arrow.PrimitiveTypes.Int8), arrow.MapOf(arrow.PrimitiveTypes.Int8, interval),
+		arrow.ListOf(arrow.StructOf()),
+		&arrow.Decimal128Type{Precision: 5, Scale: 6}, &arrow.Decimal128Type{Precision: 5, Scale: -1},
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: interval},
 	} {
-		if _, err := elementsOf("x", typ, false); err == nil || !strings.Contains(err.Error(), "Parquet") || !strings.Contains(err.Error(), "column ") {
+		if _, err := elementsOf("x", typ, false); err == nil || !strings.Contains(err.Error(), "Parquet") ||
+			!strings.Contains(err.Error(), "column ") {
 			t.Errorf("%s: %v", typ, err)
 		}
 	}
@@ -210,20 +252,27 @@ func TestTypesThatCannotBeStored(t *testing.T) {
 	for p := int32(1); p <= 76; p++ { // 10^p − 1 and its negative fit, and one byte less would not be enough
 		most := new(big.Int).Sub(new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(p)), nil), big.NewInt(1))
 		n := int(decimalBytes(p))
-		if twosComplement(most, n) == nil || twosComplement(new(big.Int).Neg(most), n) == nil || n > 1 && twosComplement(most, n-1) != nil {
+		if twosComplement(most, n) == nil || twosComplement(new(big.Int).Neg(most), n) == nil || n > 1 &&
+			twosComplement(most, n-1) != nil {
 			t.Errorf("%d digits in %d bytes", p, n)
 		}
 	}
 	one, err := elementsOf("m", arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64), true)
-	if err != nil || len(one) != 4 || one[1].Name != "key_value" || one[1].RepetitionType.V != format.Repeated || one[1].NumChildren.V != 2 || one[2].Name != "key" || one[2].RepetitionType.V != format.Required || one[3].Name != "value" || one[0].ConvertedType.V != convertedMap || one[0].NumChildren.V != 1 || !isMap(one[0]) || isList(one[0]) {
+	if err != nil || len(one) != 4 || one[1].Name != "key_value" || one[1].RepetitionType.V != format.Repeated ||
+		one[1].NumChildren.V != 2 || one[2].Name != "key" || one[2].RepetitionType.V != format.Required ||
+		one[3].Name != "value" || one[0].ConvertedType.V != convertedMap || one[0].NumChildren.V != 1 || !isMap(one[0]) ||
+		isList(one[0]) {
 		t.Errorf("%+v, %v", one, err)
 	}
 	two, err := elementsOf("l", arrow.ListOf(arrow.PrimitiveTypes.Int64), false)
-	if err != nil || len(two) != 3 || two[1].Name != "list" || two[1].RepetitionType.V != format.Repeated || two[1].NumChildren.V != 1 || two[2].Name != "element" || two[2].RepetitionType.V != format.Optional || two[0].ConvertedType.V != convertedList || two[0].NumChildren.V != 1 || !isList(two[0]) || isMap(two[0]) {
+	if err != nil || len(two) != 3 || two[1].Name != "list" || two[1].RepetitionType.V != format.Repeated ||
+		two[1].NumChildren.V != 1 || two[2].Name != "element" || two[2].RepetitionType.V != format.Optional ||
+		two[0].ConvertedType.V != convertedList || two[0].NumChildren.V != 1 || !isList(two[0]) || isMap(two[0]) {
 		t.Errorf("%+v, %v", two, err)
 	}
 	null, err := elementsOf("n", arrow.Null, true)
-	if err != nil || null[0].Type.V != format.Int32 || !sameLogical(null[0].LogicalType.Value, &format.NullType{}) || null[0].ConvertedType.Valid {
+	if err != nil || null[0].Type.V != format.Int32 || !sameLogical(null[0].LogicalType.Value, &format.NullType{}) ||
+		null[0].ConvertedType.Valid {
 		t.Errorf("%+v, %v", null, err)
 	}
 }
@@ -232,7 +281,8 @@ func TestTypesThatCannotBeStored(t *testing.T) {
 func TestDecimalsTakeAsFewBytes(t *testing.T) {
 	l := &leaf{phys: format.ByteArray, path: []string{"x"}, typ: &arrow.Decimal128Type{Precision: 38}}
 	b := array.NewDecimal128Builder(memory.DefaultAllocator, l.typ.(*arrow.Decimal128Type))
-	xs := []int64{0, 1, -1, 127, 128, -128, -129, 255, 256, 32767, 32768, -32768, -32769, 1 << 40, -(1 << 40), math.MaxInt64, math.MinInt64}
+	xs := []int64{0, 1, -1, 127, 128, -128, -129, 255, 256, 32767, 32768, -32768, -32769, 1 << 40, -(1 << 40),
+		math.MaxInt64, math.MinInt64}
 	for _, x := range xs {
 		b.Append(decimal128.FromI64(x))
 	}
@@ -245,7 +295,8 @@ func TestDecimalsTakeAsFewBytes(t *testing.T) {
 		put(i)
 	}
 	numbers := &values{}
-	if err := storeNumbers(l, numbers, []float64{0, 1, -1, 127, 128, -128, -129, 255, 256, 32767, 32768, -32768, -32769, 1 << 40, -(1 << 40)}); err != nil {
+	if err := storeNumbers(l, numbers,
+		[]float64{0, 1, -1, 127, 128, -128, -129, 255, 256, 32767, 32768, -32768, -32769, 1 << 40, -(1 << 40)}); err != nil {
 		t.Fatal(err)
 	}
 	numbers.n = 15
@@ -317,7 +368,8 @@ func TestStoredNumbers(t *testing.T) {
 		{required, microdata.Vector{Values: vec.Values}, 4, 2, nil, []float64{5, 6}, nil, nil},
 		{required, microdata.Vector{Values: vec.Values}, 0, 6, []int32{1, 4}, []float64{2, 5}, []byte{1, 1}, nil},
 		{required, vec, 0, 3, nil, []float64{1, 2, 3}, []byte{1, 1, 1}, nil},
-		{required, vec, 0, 4, nil, nil, nil, errRequired}, {required, vec, 0, 6, []int32{2, 3}, nil, nil, errRequired}, {required, vec, 0, 6, []int32{2}, []float64{3}, []byte{1}, nil},
+		{required, vec, 0, 4, nil, nil, nil, errRequired}, {required, vec, 0, 6, []int32{2, 3}, nil, nil, errRequired},
+		{required, vec, 0, 6, []int32{2}, []float64{3}, []byte{1}, nil},
 	} {
 		v, err := numberValues(c.l, c.vec, c.from, c.n, c.keep)
 		if err != c.err {
@@ -348,12 +400,21 @@ func TestStoredNumbers(t *testing.T) {
 		want []byte // nil: out of range
 	}{
 		{lf(format.Float, 4, arrow.PrimitiveTypes.Float32), 2.5, le32(0x40200000)[0]},
-		{lf(format.Int32, 4, arrow.PrimitiveTypes.Int8), 127, le32(127)[0]}, {lf(format.Int32, 4, arrow.PrimitiveTypes.Int8), 128, nil}, {lf(format.Int32, 4, arrow.PrimitiveTypes.Int8), -128, le32(-128)[0]}, {lf(format.Int32, 4, arrow.PrimitiveTypes.Int8), -129, nil},
-		{lf(format.Int32, 4, arrow.PrimitiveTypes.Uint32), math.MaxUint32, le32(math.MaxUint32)[0]}, {lf(format.Int32, 4, arrow.PrimitiveTypes.Uint32), -1, nil},
-		{lf(format.Int64, 8, arrow.PrimitiveTypes.Int64), -3, le64(-3)[0]}, {lf(format.Int64, 8, arrow.PrimitiveTypes.Int64), microdata.MaxExact, le64(microdata.MaxExact)[0]}, {lf(format.Int64, 8, arrow.PrimitiveTypes.Int64), microdata.MaxExact + 2, nil}, {lf(format.Int64, 8, arrow.PrimitiveTypes.Int64), math.NaN(), nil},
+		{lf(format.Int32, 4, arrow.PrimitiveTypes.Int8), 127, le32(127)[0]},
+		{lf(format.Int32, 4, arrow.PrimitiveTypes.Int8), 128, nil},
+		{lf(format.Int32, 4, arrow.PrimitiveTypes.Int8), -128, le32(-128)[0]},
+		{lf(format.Int32, 4, arrow.PrimitiveTypes.Int8), -129, nil},
+		{lf(format.Int32, 4, arrow.PrimitiveTypes.Uint32), math.MaxUint32, le32(math.MaxUint32)[0]},
+		{lf(format.Int32, 4, arrow.PrimitiveTypes.Uint32), -1, nil},
+		{lf(format.Int64, 8, arrow.PrimitiveTypes.Int64), -3, le64(-3)[0]},
+		{lf(format.Int64, 8, arrow.PrimitiveTypes.Int64), microdata.MaxExact, le64(microdata.MaxExact)[0]},
+		{lf(format.Int64, 8, arrow.PrimitiveTypes.Int64), microdata.MaxExact + 2, nil},
+		{lf(format.Int64, 8, arrow.PrimitiveTypes.Int64), math.NaN(), nil},
 		{lf(format.FixedLenByteArray, 9, &arrow.Decimal128Type{Precision: 19, Scale: 2}), -1.25, fixedBytes(9, -125)[0]},
-		{lf(format.FixedLenByteArray, 1, &arrow.Decimal128Type{Precision: 3}), 127, []byte{127}}, {lf(format.FixedLenByteArray, 1, &arrow.Decimal128Type{Precision: 3}), 128, nil},
-		{lf(format.Int32, 4, &arrow.Decimal128Type{Precision: 3, Scale: 1}), 99.9, le32(999)[0]}, {lf(format.Int32, 4, &arrow.Decimal128Type{Precision: 3, Scale: 1}), 100, nil},
+		{lf(format.FixedLenByteArray, 1, &arrow.Decimal128Type{Precision: 3}), 127, []byte{127}},
+		{lf(format.FixedLenByteArray, 1, &arrow.Decimal128Type{Precision: 3}), 128, nil},
+		{lf(format.Int32, 4, &arrow.Decimal128Type{Precision: 3, Scale: 1}), 99.9, le32(999)[0]},
+		{lf(format.Int32, 4, &arrow.Decimal128Type{Precision: 3, Scale: 1}), 100, nil},
 		{lf(format.ByteArray, 0, &arrow.Decimal128Type{Precision: 20, Scale: 1}), 12.8, []byte{0, 128}},
 	} {
 		v := &values{}
@@ -362,7 +423,8 @@ func TestStoredNumbers(t *testing.T) {
 			t.Errorf("%v as %s: %x, %v, want %x", c.x, c.l.typ, v.data, err, c.want)
 		}
 	}
-	if err := storeNumbers(lf(format.Boolean, 1, arrow.FixedWidthTypes.Boolean), &values{}, []float64{1}); err == nil || !strings.Contains(err.Error(), "cannot be stored as BOOLEAN") {
+	if err := storeNumbers(lf(format.Boolean, 1, arrow.FixedWidthTypes.Boolean), &values{}, []float64{1}); err == nil ||
+		!strings.Contains(err.Error(), "cannot be stored as BOOLEAN") {
 		t.Errorf("%v", err)
 	}
 }
@@ -390,7 +452,9 @@ func TestArraysThatDoNotFit(t *testing.T) {
 		return a
 	}
 	required := fieldOf(t, arrow.Field{Name: "x", Type: whole})
-	record := fieldOf(t, arrow.Field{Name: "s", Type: arrow.StructOf(arrow.Field{Name: "a", Type: whole}, arrow.Field{Name: "b", Type: whole})})
+	record := fieldOf(t,
+		arrow.Field{
+			Name: "s", Type: arrow.StructOf(arrow.Field{Name: "a", Type: whole}, arrow.Field{Name: "b", Type: whole})})
 	list := fieldOf(t, arrow.Field{Name: "l", Type: arrow.ListOfField(arrow.Field{Name: "element", Type: whole})})
 	for _, c := range []struct {
 		name string
@@ -402,13 +466,18 @@ func TestArraysThatDoNotFit(t *testing.T) {
 		{"a null", required, from(whole, `[1,null,2]`), nil, "a null in a column that must have none"},
 		{"a null that is kept", required, from(whole, `[1,null,2]`), []int32{0, 1}, "a null in a column that must have none"},
 		{"a null that is not kept", required, from(whole, `[1,null,2]`), []int32{0, 2}, ""},
-		{"a null in a structure", record, from(record.typ, `[{"a":1,"b":2},{"a":1,"b":2},{"a":1,"b":null}]`), nil, "a null in a column that must have none"},
+		{"a null in a structure", record, from(record.typ, `[{"a":1,"b":2},{"a":1,"b":2},{"a":1,"b":null}]`), nil,
+			"a null in a column that must have none"},
 		{"a null in a list", list, from(list.typ, `[[1],[2,3],[4,null]]`), nil, "a null in a column that must have none"},
-		{"one field", record, from(arrow.StructOf(arrow.Field{Name: "a", Type: whole}), `[{"a":1},{"a":2},{"a":3}]`), nil, "column s: the data are struct<a: int64>, and the schema says struct<a: int64, b: int64>"},
+		{"one field", record, from(arrow.StructOf(arrow.Field{Name: "a", Type: whole}), `[{"a":1},{"a":2},{"a":3}]`), nil,
+			"column s: the data are struct<a: int64>, and the schema says struct<a: int64, b: int64>"},
 		{"no structure", record, from(whole, `[1,2,3]`), nil, "column s: the data are int64"},
 		{"a list of structures", list, from(arrow.ListOf(record.typ), `[[],[],[]]`), nil, "column element: the data are"},
-		{"what cannot be stored", required, from(arrow.FixedWidthTypes.MonthInterval, `[{"months":1},{"months":1},{"months":1}]`), nil, "column x: a Parquet file cannot store month_interval"},
-		{"what cannot be stored in a list", list, from(arrow.ListOf(arrow.FixedWidthTypes.MonthInterval), `[[],[],[]]`), nil, "column element: a Parquet file cannot store month_interval"},
+		{"what cannot be stored", required,
+			from(arrow.FixedWidthTypes.MonthInterval, `[{"months":1},{"months":1},{"months":1}]`), nil,
+			"column x: a Parquet file cannot store month_interval"},
+		{"what cannot be stored in a list", list, from(arrow.ListOf(arrow.FixedWidthTypes.MonthInterval), `[[],[],[]]`), nil,
+			"column element: a Parquet file cannot store month_interval"},
 	} {
 		_, err := arrayValues(c.n, c.a, 0, 3, c.keep)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

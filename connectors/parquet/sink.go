@@ -152,7 +152,8 @@ func rootName(name string) string {
 
 // elements returns a column's part of the schema: the source's own if the type is unchanged.
 func (s *sink) elements(col *outColumn) ([]schemaElement, error) {
-	if col.from != nil && arrow.TypeEqual(col.from.typ, col.Field.Type) && (col.carried || col.from.nullable || !col.Field.Nullable) {
+	if col.from != nil && arrow.TypeEqual(col.from.typ, col.Field.Type) &&
+		(col.carried || col.from.nullable || !col.Field.Nullable) {
 		elements := append([]schemaElement{}, col.from.elements...)
 		elements[0].Name = col.Field.Name
 		for i := range elements {

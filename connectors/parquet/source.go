@@ -30,7 +30,8 @@ type stream struct {
 
 // open reads the footers of the first file and of the needed ones; needed nil: all. project, which may be nil,
 // chooses and names the columns of each of them.
-func open(ctx context.Context, set *files.Set, keep []string, needed func(stream int) bool, project func(*footer) error) (*source, error) {
+func open(ctx context.Context, set *files.Set, keep []string, needed func(stream int) bool,
+	project func(*footer) error) (*source, error) {
 	s := &source{keep: keep, streams: make([]*stream, len(set.Files))}
 	opens := func(i int) bool { return i == 0 || needed == nil || needed(i) }
 	if err := files.Each(len(set.Files), func(i int) (err error) {

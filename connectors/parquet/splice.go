@@ -88,7 +88,8 @@ func (s *sink) carry(ctx context.Context, g *pendingGroup) ([]*inspection, error
 	for _, col := range s.columns {
 		if col.carried {
 			if err := sameShapes(found[col.first : col.first+len(col.pages)]); err != nil {
-				return nil, &corrupt{file: s.source.streams[s.stream].file.Label, place: place(g.group, col.from.leaves[0]), err: err}
+				return nil,
+					&corrupt{file: s.source.streams[s.stream].file.Label, place: place(g.group, col.from.leaves[0]), err: err}
 			}
 		}
 	}

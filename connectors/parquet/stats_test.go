@@ -36,7 +36,8 @@ func TestStatistics(t *testing.T) {
 		rows := make([]orderedRow, 40+r.IntN(200))
 		for i := range rows {
 			text := fmt.Sprintf("%c%d\xff", 'a'+r.IntN(26), r.IntN(1000))
-			rows[i] = orderedRow{S: text, D: text[:1], I: r.Int64() - 1<<62, I8: int8(r.IntN(256) - 128), U: r.Uint64(), U32: r.Uint32(), F: r.NormFloat64(), G: float32(r.NormFloat64())}
+			rows[i] = orderedRow{S: text, D: text[:1], I: r.Int64() - 1<<62, I8: int8(r.IntN(256) - 128), U: r.Uint64(),
+				U32: r.Uint32(), F: r.NormFloat64(), G: float32(r.NormFloat64())}
 			if i%3 != 0 {
 				rows[i].O = &text
 			}
@@ -44,7 +45,8 @@ func TestStatistics(t *testing.T) {
 		// The maximum at one end, the minimum at the other, or both in the middle.
 		at, other := []int{0, len(rows) - 1, len(rows) / 2}[turn%3], []int{len(rows) - 1, 0, len(rows)/2 + 1}[turn%3]
 		high, low := "\xfe high", "0 low"
-		rows[at] = orderedRow{S: high, D: high, O: &high, I: math.MaxInt64, I8: 127, U: math.MaxUint64, U32: math.MaxUint32, F: math.Inf(1), G: 1e30}
+		rows[at] = orderedRow{S: high, D: high, O: &high, I: math.MaxInt64, I8: 127, U: math.MaxUint64, U32: math.MaxUint32,
+			F: math.Inf(1), G: 1e30}
 		rows[other] = orderedRow{S: low, D: low, O: &low, I: math.MinInt64, I8: -128, F: -1e300, G: -1e30}
 		var file bytes.Buffer
 		if err := pqgo.Write(&file, rows, pqgo.PageBufferSize(300), pqgo.DataPageVersion(1+turn%2)); err != nil {
@@ -78,8 +80,10 @@ func TestStatistics(t *testing.T) {
 			t.Helper()
 			i := slices.IndexFunc(f.leaves, func(l *leaf) bool { return l.path[0] == name })
 			s := f.RowGroups[0].Columns[i].MetaData.V.Statistics.V
-			if !bytes.Equal(s.MinValue, lo) || !bytes.Equal(s.MaxValue, hi) || s.NullCount.V != nulls || s.Min != nil || s.Max != nil {
-				t.Errorf("turn %d, column %s: %x … %x with %d nulls, want %x … %x with %d", turn, name, s.MinValue, s.MaxValue, s.NullCount.V, lo, hi, nulls)
+			if !bytes.Equal(s.MinValue, lo) || !bytes.Equal(s.MaxValue, hi) || s.NullCount.V != nulls || s.Min != nil ||
+				s.Max != nil {
+				t.Errorf("turn %d, column %s: %x … %x with %d nulls, want %x … %x with %d", turn, name, s.MinValue, s.MaxValue,
+					s.NullCount.V, lo, hi, nulls)
 			}
 		}
 		text := func(of func(r orderedRow) *string) (lo, hi []byte, nulls int64) {
@@ -94,23 +98,34 @@ func TestStatistics(t *testing.T) {
 			return []byte(slices.Min(all)), []byte(slices.Max(all)), nulls
 		}
 		for name, of := range map[string]func(r orderedRow) *string{
-			"s": func(r orderedRow) *string { return &r.S }, "d": func(r orderedRow) *string { return &r.D }, "o": func(r orderedRow) *string { return r.O },
+			"s": func(r orderedRow) *string { return &r.S }, "d": func(r orderedRow) *string {
+				return &r.D
+			}, "o": func(r orderedRow) *string { return r.O },
 		} {
 			lo, hi, nulls := text(of)
 			check(name, lo, hi, nulls)
 		}
 		n32 := func(v uint32) []byte { return binary.LittleEndian.AppendUint32(nil, v) }
 		n64 := func(v uint64) []byte { return binary.LittleEndian.AppendUint64(nil, v) }
-		checkNumbers(check, "i", kept, func(r orderedRow) int64 { return r.I }, func(v int64) []byte { return n64(uint64(v)) })
-		checkNumbers(check, "i8", kept, func(r orderedRow) int8 { return r.I8 }, func(v int8) []byte { return n32(uint32(int32(v))) })
+		checkNumbers(check, "i", kept, func(r orderedRow) int64 { return r.I }, func(v int64) []byte {
+			return n64(uint64(v))
+		})
+		checkNumbers(check, "i8", kept, func(r orderedRow) int8 { return r.I8 }, func(v int8) []byte {
+			return n32(uint32(int32(v)))
+		})
 		checkNumbers(check, "u", kept, func(r orderedRow) uint64 { return r.U }, n64)
 		checkNumbers(check, "u32", kept, func(r orderedRow) uint32 { return r.U32 }, n32)
-		checkNumbers(check, "f", kept, func(r orderedRow) float64 { return r.F }, func(v float64) []byte { return n64(math.Float64bits(v)) })
-		checkNumbers(check, "g", kept, func(r orderedRow) float32 { return r.G }, func(v float32) []byte { return n32(math.Float32bits(v)) })
+		checkNumbers(check, "f", kept, func(r orderedRow) float64 { return r.F }, func(v float64) []byte {
+			return n64(math.Float64bits(v))
+		})
+		checkNumbers(check, "g", kept, func(r orderedRow) float32 { return r.G }, func(v float32) []byte {
+			return n32(math.Float32bits(v))
+		})
 	}
 }
 
-func checkNumbers[T cmp.Ordered](check func(name string, lo, hi []byte, nulls int64), name string, rows []orderedRow, of func(orderedRow) T, stored func(T) []byte) {
+func checkNumbers[T cmp.Ordered](check func(name string, lo, hi []byte, nulls int64), name string, rows []orderedRow,
+	of func(orderedRow) T, stored func(T) []byte) {
 	lo, hi := of(rows[0]), of(rows[0])
 	for _, r := range rows {
 		lo, hi = min(lo, of(r)), max(hi, of(r))

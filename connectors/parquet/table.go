@@ -121,7 +121,9 @@ func (t *Table) number(elements []schemaElement) error {
 		return nil
 	}
 	if len(elements) != 1 {
-		return fmt.Errorf("column %s: consists of several, which has no place in a table here; withhold it (role: identifier)", elements[0].Name)
+		return fmt.Errorf(
+			"column %s: consists of several, which has no place in a table here; withhold it (role: identifier)",
+			elements[0].Name)
 	}
 	id, known := t.IDs[elements[0].Name]
 	if !known {

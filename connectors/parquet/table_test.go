@@ -46,7 +46,8 @@ type (
 	}
 )
 
-// Columns are found by their ids; files that have them at other places are not read as if they had them at the same ones.
+// Columns are found by their ids; files that have them at other places are not read as if they had them at the same
+// ones.
 func TestOpenTable(t *testing.T) {
 	ab, ba := tableFile(t, abFile{5, "x"}), tableFile(t, baFile{"y", 6})
 	for _, c := range []struct {
@@ -88,13 +89,15 @@ func TestOpenTable(t *testing.T) {
 // A file has bounds only if all of its row groups have them, or nulls alone.
 func TestTells(t *testing.T) {
 	_, leaves, err := treeOf([]schemaElement{
-		{Name: "schema", NumChildren: some[int32](1)}, {Name: "a", Type: some(format.Int64), RepetitionType: some(format.Optional), FieldID: some[int32](7)},
+		{Name: "schema", NumChildren: some[int32](1)},
+		{Name: "a", Type: some(format.Int64), RepetitionType: some(format.Optional), FieldID: some[int32](7)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	stats := func(lo, hi byte, nulls int64) statistics {
-		return statistics{MinValue: []byte{lo, 0, 0, 0, 0, 0, 0, 0}, MaxValue: []byte{hi, 0, 0, 0, 0, 0, 0, 0}, NullCount: some(nulls)}
+		return statistics{MinValue: []byte{lo, 0, 0, 0, 0, 0, 0, 0}, MaxValue: []byte{hi, 0, 0, 0, 0, 0, 0, 0},
+			NullCount: some(nulls)}
 	}
 	group := func(st statistics) rowGroup {
 		var g rowGroup
@@ -123,7 +126,8 @@ func TestTells(t *testing.T) {
 			}
 			s.tells("x")(m, 99)
 			w := got.Columns[7]
-			if got.Name != "x" || got.Records != 8 || got.Bytes != 99 || w.Values != 8 || w.Bytes != 20 || w.Nulls != c.nulls || (w.Min != nil) != c.bounds {
+			if got.Name != "x" || got.Records != 8 || got.Bytes != 99 || w.Values != 8 || w.Bytes != 20 || w.Nulls != c.nulls ||
+				(w.Min != nil) != c.bounds {
 				t.Errorf("%s: %+v", name, got)
 			}
 			if c.bounds && (w.Min[0] != c.lo || w.Max[0] != c.hi) {

@@ -81,7 +81,8 @@ func TestFlatTextsAreTheShredded(t *testing.T) {
 			continue
 		}
 		g, w := got[0], want[0]
-		if g.n != w.n || !slices.Equal(g.def, w.def) || !slices.Equal(g.offsets, w.offsets) || string(g.data) != string(w.data) {
+		if g.n != w.n || !slices.Equal(g.def, w.def) || !slices.Equal(g.offsets, w.offsets) ||
+			string(g.data) != string(w.data) {
 			t.Fatalf("turn %d: got %+v, want %+v", turn, g, w)
 		}
 		if w.n < len(w.def) {
@@ -130,8 +131,10 @@ func TestDictionariesTellTextsApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.local == nil || string(p.stats.min) != slices.Min(texts) || p.stats.min == nil || string(p.stats.max) != slices.Max(texts) {
-		t.Errorf("least %q, greatest %q, want %q and %q of a dictionary", p.stats.min, p.stats.max, slices.Min(texts), slices.Max(texts))
+	if p.local == nil || string(p.stats.min) != slices.Min(texts) || p.stats.min == nil ||
+		string(p.stats.max) != slices.Max(texts) {
+		t.Errorf("least %q, greatest %q, want %q and %q of a dictionary", p.stats.min, p.stats.max, slices.Min(texts),
+			slices.Max(texts))
 	}
 }
 
@@ -147,7 +150,8 @@ func TestTextsOfSegments(t *testing.T) {
 		want string
 	}{
 		{[]segment{{indexed, 1, 3}, {plain, 1, 3}}, `["x" "yy" "zzz" "bb" "" "ccc"]`},
-		{[]segment{{plain, 1, 2}, {gaps, 0, 3}, {indexed, 0, 2}, {plain, 3, 1}}, `["bb" "" (null) "q" (null) "zzz" "x" "ccc"]`},
+		{[]segment{{plain, 1, 2}, {gaps, 0, 3}, {indexed, 0, 2}, {plain, 3, 1}},
+			`["bb" "" (null) "q" (null) "zzz" "x" "ccc"]`},
 	} {
 		rows := 0
 		for _, s := range c.segs {

@@ -281,7 +281,8 @@ func words[T any](b []byte) []T {
 // align moves values of fixed width, which may lie anywhere in a page, to aligned memory
 // if necessary, so that words can be used.
 func (v *values) align(l *leaf) {
-	if n := len(v.data); (l.width == 4 || l.width == 8) && n > 0 && uintptr(unsafe.Pointer(unsafe.SliceData(v.data)))%uintptr(l.width) != 0 {
+	if n := len(v.data); (l.width == 4 || l.width == 8) && n > 0 &&
+		uintptr(unsafe.Pointer(unsafe.SliceData(v.data)))%uintptr(l.width) != 0 {
 		to := v.scratch(n)
 		copy(to, v.data)
 		v.data = to

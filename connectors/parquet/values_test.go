@@ -57,7 +57,8 @@ func TestPagesOfEveryKind(t *testing.T) {
 					}
 					c.dict = &dictionary{page: dict}
 				}
-				what := fmt.Sprintf("%s of %d in %s, version %d, %s, %d of %d there", k.phys, k.width, enc, version, codec, present, n)
+				what := fmt.Sprintf("%s of %d in %s, version %d, %s, %d of %d there", k.phys, k.width, enc, version, codec, present,
+					n)
 				p := pageOf(version, enc, n, n-present, n, nil, def, data, codec)
 				dirty()
 				var v values
@@ -138,7 +139,8 @@ func codedPage(t *testing.T, what string, c *chunk, p *page, levels []uint32, vs
 	for from := range levels {
 		for _, n := range []int{1, len(levels) - from, (len(levels) - from + 1) / 2} {
 			for _, numbers := range []bool{false, true} {
-				holdPart(t, fmt.Sprintf("%s, coded, %d from %d, numbers %v", what, n, from, numbers), &v, l, from, n, numbers, levels, vs)
+				holdPart(t, fmt.Sprintf("%s, coded, %d from %d, numbers %v", what, n, from, numbers), &v, l, from, n, numbers,
+					levels, vs)
 			}
 		}
 	}
@@ -204,7 +206,8 @@ func shorter(t *testing.T, what string, c *chunk, enc format.Encoding, n int, da
 func TestPagesThatAreRefused(t *testing.T) {
 	numbers := &leaf{phys: format.Int32, width: 4, path: []string{"x"}, typ: arrow.PrimitiveTypes.Int32}
 	optional := &leaf{phys: format.Int32, width: 4, path: []string{"x"}, maxDef: 1, typ: arrow.PrimitiveTypes.Int32}
-	nested := &leaf{phys: format.Int32, width: 4, path: []string{"l", "list", "x"}, maxDef: 2, maxRep: 1, typ: arrow.PrimitiveTypes.Int32}
+	nested := &leaf{phys: format.Int32, width: 4, path: []string{"l", "list", "x"}, maxDef: 2, maxRep: 1,
+		typ: arrow.PrimitiveTypes.Int32}
 	texts := &leaf{phys: format.ByteArray, path: []string{"x"}, typ: arrow.BinaryTypes.Binary}
 	two := []byte{1, 0, 0, 0, 2, 0, 0, 0}
 	_, dict := encodedAs(t, format.RLEDictionary, format.Int32, 4, [][]byte{two[:4], two[4:]})
@@ -232,7 +235,9 @@ func TestPagesThatAreRefused(t *testing.T) {
 		want string // "": no error
 	}{
 		{"two numbers", numbers, v1(format.Plain, 2, nil, nil, two), nil, ""},
-		{"a header of another length", numbers, edited(v1(format.Plain, 2, nil, nil, two), func(h *pageHeader) { h.UncompressedSize++ }), nil, errSize.Error()},
+		{"a header of another length", numbers, edited(v1(format.Plain, 2, nil, nil, two), func(h *pageHeader) {
+			h.UncompressedSize++
+		}), nil, errSize.Error()},
 		{"more values than can be", numbers, v1(format.Plain, (1<<30)/8+1, nil, nil, two), nil, "a page of 134217729 values"},
 		{"as many as can be", numbers, v1(format.Plain, (1<<30)/8, nil, nil, two), nil, errShort.Error()},
 		{"an unknown encoding", numbers, v1(77, 2, nil, nil, two), nil, "is not supported"},
@@ -244,34 +249,67 @@ func TestPagesThatAreRefused(t *testing.T) {
 		{"no dictionary", numbers, v1(format.RLEDictionary, 2, nil, nil, []byte{1, 4, 0}), nil, "dictionary is missing"},
 		{"indexes", numbers, v1(format.RLEDictionary, 2, nil, nil, []byte{1, 4, 1}), dict, ""},
 		{"an index beyond", numbers, v1(format.RLEDictionary, 2, nil, nil, []byte{2, 4, 2}), dict, "beyond the dictionary"},
-		{"an index far beyond", numbers, v1(format.RLEDictionary, 2, nil, nil, []byte{32, 4, 255, 255, 255, 255}), dict, "beyond the dictionary"},
-		{"too wide an index", numbers, v1(format.RLEDictionary, 2, nil, nil, []byte{33, 4, 0, 0, 0, 0, 0}), dict, "a bit width of 33"},
+		{"an index far beyond", numbers, v1(format.RLEDictionary, 2, nil, nil, []byte{32, 4, 255, 255, 255, 255}), dict,
+			"beyond the dictionary"},
+		{"too wide an index", numbers, v1(format.RLEDictionary, 2, nil, nil, []byte{33, 4, 0, 0, 0, 0, 0}), dict,
+			"a bit width of 33"},
 		{"no indexes", numbers, v1(format.RLEDictionary, 0, nil, nil, nil), dict, ""},
-		{"a dictionary in another encoding", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}), edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.Encoding = format.RLE }), "a dictionary in encoding"},
-		{"a dictionary of old", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}), edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.Encoding = plainDictionary }), ""},
-		{"a dictionary of fewer than none", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}), edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.NumValues = -1 }), errShort.Error()},
-		{"a dictionary of more than bytes", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}), edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.NumValues = 9 }), errShort.Error()},
-		{"a dictionary of more than it has", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}), edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.NumValues = 3 }), errShort.Error()},
-		{"a dictionary of another length", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}), edited(dict.clone(), func(h *pageHeader) { h.UncompressedSize-- }), errSize.Error()},
-		{"levels in another encoding", optional, edited(v1(format.Plain, 2, nil, runs(1, 1), two), func(h *pageHeader) { h.DataPage.V.DefinitionEncoding = 4 }), nil, "levels in encoding BIT_PACKED"},
-		{"unused levels in another encoding", numbers, edited(v1(format.Plain, 2, nil, nil, two), func(h *pageHeader) { h.DataPage.V.DefinitionEncoding, h.DataPage.V.RepetitionEncoding = 4, 4 }), nil, ""},
-		{"repetitions in another encoding", nested, edited(v1(format.Plain, 2, runs(0, 0), runs(2, 2), two), func(h *pageHeader) { h.DataPage.V.RepetitionEncoding = 4 }), nil, "levels in encoding BIT_PACKED"},
+		{"a dictionary in another encoding", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}),
+			edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.Encoding = format.RLE }), "a dictionary in encoding"},
+		{"a dictionary of old", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}),
+			edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.Encoding = plainDictionary }), ""},
+		{"a dictionary of fewer than none", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}),
+			edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.NumValues = -1 }), errShort.Error()},
+		{"a dictionary of more than bytes", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}),
+			edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.NumValues = 9 }), errShort.Error()},
+		{"a dictionary of more than it has", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}),
+			edited(dict.clone(), func(h *pageHeader) { h.DictionaryPage.V.NumValues = 3 }), errShort.Error()},
+		{"a dictionary of another length", numbers, v1(format.RLEDictionary, 1, nil, nil, []byte{1, 2, 0}),
+			edited(dict.clone(), func(h *pageHeader) { h.UncompressedSize-- }), errSize.Error()},
+		{"levels in another encoding", optional, edited(v1(format.Plain, 2, nil, runs(1, 1), two), func(h *pageHeader) {
+			h.DataPage.V.DefinitionEncoding = 4
+		}), nil, "levels in encoding BIT_PACKED"},
+		{"unused levels in another encoding", numbers, edited(v1(format.Plain, 2, nil, nil, two), func(h *pageHeader) {
+			h.DataPage.V.DefinitionEncoding, h.DataPage.V.RepetitionEncoding = 4, 4
+		}), nil, ""},
+		{"repetitions in another encoding", nested,
+			edited(v1(format.Plain, 2, runs(0, 0), runs(2, 2), two), func(h *pageHeader) {
+				h.DataPage.V.RepetitionEncoding = 4
+			}), nil, "levels in encoding BIT_PACKED"},
 		{"repetitions that end too early", nested, v1(format.Plain, 2, nil, nil, []byte{1, 0, 0}), nil, errShort.Error()},
-		{"levels that end too early", nested, v1(format.Plain, 2, runs(0, 0), nil, []byte{9, 0, 0, 0, 1}), nil, errShort.Error()},
+		{"levels that end too early", nested, v1(format.Plain, 2, runs(0, 0), nil, []byte{9, 0, 0, 0, 1}), nil,
+			errShort.Error()},
 		{"too few repetitions", nested, v1(format.Plain, 2, runs(0), runs(2, 2), two), nil, errShort.Error()},
 		{"too few levels", nested, v1(format.Plain, 2, runs(0, 0), runs(2), two), nil, errShort.Error()},
 		{"too few levels of a flat column", optional, v1(format.Plain, 2, nil, runs(1), two), nil, errShort.Error()},
-		{"too high a repetition", &leaf{phys: format.Int32, width: 4, path: []string{"a", "b", "c"}, maxDef: 2, maxRep: 2}, v1(format.Plain, 2, runs(0, 3), runs(2, 2), two), nil, errLevel.Error()},
-		{"too high a level", &leaf{phys: format.Int32, width: 4, path: []string{"a", "b", "c"}, maxDef: 2, maxRep: 1}, v1(format.Plain, 2, runs(0, 0), runs(3, 2), two), nil, errLevel.Error()},
+		{"too high a repetition", &leaf{phys: format.Int32, width: 4, path: []string{"a", "b", "c"}, maxDef: 2, maxRep: 2},
+			v1(format.Plain, 2, runs(0, 3), runs(2, 2), two), nil, errLevel.Error()},
+		{"too high a level", &leaf{phys: format.Int32, width: 4, path: []string{"a", "b", "c"}, maxDef: 2, maxRep: 1},
+			v1(format.Plain, 2, runs(0, 0), runs(3, 2), two), nil, errLevel.Error()},
 		{"levels of version 2", nested, v2(runs(0, 0), runs(2, 2), func(*pageHeader) {}), nil, ""},
-		{"a length below 0", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.RepetitionsLength = -1 }), nil, errShort.Error()},
-		{"another length below 0", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.DefinitionsLength = -1 }), nil, errShort.Error()},
-		{"repetitions longer than the page", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.RepetitionsLength = 17 }), nil, errShort.Error()},
-		{"levels longer than the page", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.DefinitionsLength = 13 }), nil, errShort.Error()},
-		{"levels longer than the page, which is said to be long", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.DefinitionsLength, h.UncompressedSize = 13, 100 }), nil, errShort.Error()},
-		{"levels longer than the page unpacked", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.UncompressedSize = 7 }), nil, errShort.Error()},
-		{"levels as long as the page", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.UncompressedSize = 8 }), nil, errSize.Error()},
-		{"unpacked though a codec is set", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.DataPageV2.V.IsCompressed = some(false) }), nil, ""},
+		{"a length below 0", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) {
+			h.DataPageV2.V.RepetitionsLength = -1
+		}), nil, errShort.Error()},
+		{"another length below 0", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) {
+			h.DataPageV2.V.DefinitionsLength = -1
+		}), nil, errShort.Error()},
+		{"repetitions longer than the page", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) {
+			h.DataPageV2.V.RepetitionsLength = 17
+		}), nil, errShort.Error()},
+		{"levels longer than the page", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) {
+			h.DataPageV2.V.DefinitionsLength = 13
+		}), nil, errShort.Error()},
+		{"levels longer than the page, which is said to be long", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) {
+			h.DataPageV2.V.DefinitionsLength, h.UncompressedSize = 13, 100
+		}), nil, errShort.Error()},
+		{"levels longer than the page unpacked", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) {
+			h.UncompressedSize = 7
+		}), nil, errShort.Error()},
+		{"levels as long as the page", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) { h.UncompressedSize = 8 }),
+			nil, errSize.Error()},
+		{"unpacked though a codec is set", nested, v2(runs(0, 0), runs(2, 2), func(h *pageHeader) {
+			h.DataPageV2.V.IsCompressed = some(false)
+		}), nil, ""},
 		{"a text of 4 GB", texts, v1(format.Plain, 1, nil, nil, []byte{255, 255, 255, 255, 'a'}), nil, errShort.Error()},
 		{"a text longer than the page", texts, v1(format.Plain, 1, nil, nil, []byte{2, 0, 0, 0, 'a'}), nil, errShort.Error()},
 		{"a text's length that ends too early", texts, v1(format.Plain, 1, nil, nil, []byte{0, 0, 0}), nil, errShort.Error()},
@@ -304,8 +342,10 @@ func TestPrefixes(t *testing.T) {
 		text               string
 		ok, fixed          bool
 	}{
-		{[]int64{0, 1}, []int64{2, 1}, "abc", true, true}, {[]int64{0, 2}, []int64{2, 0}, "ab", true, true}, {[]int64{0, 3}, []int64{2, 0}, "ab", false, false},
-		{[]int64{1, 0}, []int64{1, 2}, "abc", false, false}, {[]int64{0, -1}, []int64{2, 3}, "abcde", false, false}, {[]int64{0, 0}, []int64{1, 3}, "abcd", true, false},
+		{[]int64{0, 1}, []int64{2, 1}, "abc", true, true}, {[]int64{0, 2}, []int64{2, 0}, "ab", true, true},
+		{[]int64{0, 3}, []int64{2, 0}, "ab", false, false},
+		{[]int64{1, 0}, []int64{1, 2}, "abc", false, false}, {[]int64{0, -1}, []int64{2, 3}, "abcde", false, false},
+		{[]int64{0, 0}, []int64{1, 3}, "abcd", true, false},
 		{[]int64{0, 1}, []int64{2, 2}, "abcd", true, false}, {[]int64{0, 0}, []int64{2, 3}, "abcd", false, false},
 	} {
 		src := slices.Concat(deltaOf(c.prefixes...), deltaOf(c.suffixes...), []byte(c.text))
@@ -330,7 +370,8 @@ func TestDifferencesWrapAround(t *testing.T) {
 	v := values{n: 3}
 	b := append([]byte{0x80, 1, 4, 3}, binary.AppendVarint(nil, 1<<31-1)...)
 	b = append(binary.AppendVarint(b, 1), 1, 0, 0, 0, 0b10, 0, 0, 0) // one number more, two more
-	if err := v.decodeData(&chunk{leaf: l}, format.DeltaBinaryPacked, b); err != nil || !slices.Equal(words[int32](v.data), []int32{1<<31 - 1, -1 << 31, -1<<31 + 2}) {
+	if err := v.decodeData(&chunk{leaf: l}, format.DeltaBinaryPacked, b); err != nil ||
+		!slices.Equal(words[int32](v.data), []int32{1<<31 - 1, -1 << 31, -1<<31 + 2}) {
 		t.Errorf("%v, %v", words[int32](v.data), err)
 	}
 	for _, n := range []int{2, 4} {
@@ -360,10 +401,12 @@ func TestPagesBecomeRecords(t *testing.T) {
 	_, dict := encodedAs(t, format.RLEDictionary, format.ByteArray, 0, words("one two three"))
 	for _, encs := range [][]format.Encoding{
 		{format.Plain, format.Plain, format.Plain}, {format.RLEDictionary, format.RLEDictionary, format.RLEDictionary},
-		{format.RLEDictionary, format.Plain, format.RLEDictionary}, {format.Plain, format.RLEDictionary, format.RLEDictionary},
+		{format.RLEDictionary, format.Plain, format.RLEDictionary},
+		{format.Plain, format.RLEDictionary, format.RLEDictionary},
 		{format.RLEDictionary, format.RLEDictionary, format.Plain},
 	} {
-		l := &leaf{phys: format.ByteArray, path: []string{"l", "list", "x"}, maxRep: 1, maxDef: 3, typ: arrow.BinaryTypes.String}
+		l := &leaf{phys: format.ByteArray, path: []string{"l", "list", "x"}, maxRep: 1, maxDef: 3,
+			typ: arrow.BinaryTypes.String}
 		parts := []part{
 			{[]byte{0, 1, 0, 0}, []byte{3, 3, 0, 1}, []string{"one", "two"}, encs[0]},
 			{[]byte{1, 0}, []byte{2, 2}, nil, format.Plain}, // the record continues without a value
@@ -389,7 +432,8 @@ func TestPagesBecomeRecords(t *testing.T) {
 				}
 				data = append([]byte{2}, packedIndex(index, 2)...)
 			}
-			pages = append(pages, pageOf(1, p.enc, len(p.rep), 0, 0, packedIndex(levels[0], 1), packedIndex(levels[1], 2), data, format.Uncompressed))
+			pages = append(pages, pageOf(1, p.enc, len(p.rep), 0, 0, packedIndex(levels[0], 1), packedIndex(levels[1], 2), data,
+				format.Uncompressed))
 		}
 		decoded := func(rows int) (values, error) {
 			var clones []*page
@@ -413,14 +457,16 @@ func TestPagesBecomeRecords(t *testing.T) {
 			}
 		}
 		// Records: [one two], null, [] and its continuation, [null two three]…
-		if !slices.Equal(v.rowLevels, []int32{0, 2, 3, 5, 8, 9, 10, 11}) || !slices.Equal(v.rowValues, []int32{0, 2, 2, 2, 4, 5, 5, 6}) {
+		if !slices.Equal(v.rowLevels, []int32{0, 2, 3, 5, 8, 9, 10, 11}) ||
+			!slices.Equal(v.rowValues, []int32{0, 2, 2, 2, 4, 5, 5, 6}) {
 			t.Errorf("%v: levels of records %v, values %v", encs, v.rowLevels, v.rowValues)
 		}
 		if all := (encs[0] != format.Plain && encs[1] != format.Plain && encs[2] != format.Plain); all != (v.index != nil) {
 			t.Errorf("%v: indexes %v", encs, v.index)
 		}
 		for _, rows := range []int{6, 8} {
-			if _, err := decoded(rows); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("holds 7 records where the row group has %d", rows)) {
+			if _, err := decoded(rows); err == nil ||
+				!strings.Contains(err.Error(), fmt.Sprintf("holds 7 records where the row group has %d", rows)) {
 				t.Errorf("%v: %d rows: %v", encs, rows, err)
 			}
 		}
@@ -440,15 +486,18 @@ func TestValuesExpand(t *testing.T) {
 			t.Errorf("ten bytes, of which %d too many: %v", more, err)
 		}
 		v = values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}, expanded: (1 << 30) - 10 + more}
-		if err := v.append(&leaf{}, five); err != want || want == nil && (string(v.data) != "x1234512345" || v.n != 3 || !slices.Equal(v.offsets, []uint32{0, 1, 6, 11})) {
+		if err := v.append(&leaf{}, five); err != want || want == nil &&
+			(string(v.data) != "x1234512345" || v.n != 3 || !slices.Equal(v.offsets, []uint32{0, 1, 6, 11})) {
 			t.Errorf("ten bytes after others, %d too many: %v, %s", more, err, v.data)
 		}
 		v = values{n: 2, index: five.index, dict: five.dict, expanded: (1 << 30) - 10 + more}
-		if err := v.append(&leaf{}, &values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}}); err != want || want == nil && (string(v.data) != "1234512345x" || v.n != 3 || v.index != nil) {
+		if err := v.append(&leaf{}, &values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}}); err != want || want == nil &&
+			(string(v.data) != "1234512345x" || v.n != 3 || v.index != nil) {
 			t.Errorf("ten bytes that become values, of which %d too many: %v, %s", more, err, v.data)
 		}
 		v = values{n: 1, data: []byte{9}, expanded: (1 << 30) - 1 + more}
-		if err := v.append(&leaf{width: 1}, &values{n: 1, data: []byte{7}, expanded: 1}); err != want || want == nil && (!bytes.Equal(v.data, []byte{9, 7}) || v.n != 2) {
+		if err := v.append(&leaf{width: 1}, &values{n: 1, data: []byte{7}, expanded: 1}); err != want || want == nil &&
+			(!bytes.Equal(v.data, []byte{9, 7}) || v.n != 2) {
 			t.Errorf("a byte, of which %d too many: %v, %x", more, err, v.data)
 		}
 	}
@@ -456,7 +505,8 @@ func TestValuesExpand(t *testing.T) {
 	if err := v.append(&leaf{}, &values{n: 1, data: []byte("x"), offsets: []uint32{0, 1}}); err != nil || v.expanded != 0 {
 		t.Errorf("%d bytes, %v", v.expanded, err)
 	}
-	if err := v.append(&leaf{maxDef: 1, maxRep: 1}, &values{rep: []uint8{0}, def: []uint8{0}}); err != nil || v.n != 1 || len(v.rep) != 1 || len(v.def) != 1 {
+	if err := v.append(&leaf{maxDef: 1, maxRep: 1}, &values{rep: []uint8{0}, def: []uint8{0}}); err != nil || v.n != 1 ||
+		len(v.rep) != 1 || len(v.def) != 1 {
 		t.Errorf("a null at the end: %+v, %v", v, err)
 	}
 }
@@ -501,13 +551,15 @@ func TestUnits(t *testing.T) {
 	p := pageOf(1, format.Plain, 2, 0, 2, nil, nil, []byte{1, 0, 0, 0, 2, 0, 0}, format.Uncompressed)
 	u := newUnit(&chunk{file: "f.parquet", group: 3, leaf: l}, 2, p)
 	err := u.wait()
-	if c := (*corrupt)(nil); !errors.As(err, &c) || err.Error() != "f.parquet: row group 3, column a.b: ends too early" || !errors.Is(err, errShort) {
+	if c := (*corrupt)(nil); !errors.As(err, &c) || err.Error() != "f.parquet: row group 3, column a.b: ends too early" ||
+		!errors.Is(err, errShort) {
 		t.Errorf("%v", err)
 	}
 	if again := u.wait(); again != err || u.pages != nil {
 		t.Errorf("a second time: %v", again)
 	}
-	u = newUnit(&chunk{file: "f", leaf: &leaf{phys: format.Int32, width: 4, path: []string{"a"}}}, 2, pageOf(1, format.Plain, 2, 0, 2, nil, nil, make([]byte, 8), format.Uncompressed))
+	u = newUnit(&chunk{file: "f", leaf: &leaf{phys: format.Int32, width: 4, path: []string{"a"}}}, 2,
+		pageOf(1, format.Plain, 2, 0, 2, nil, nil, make([]byte, 8), format.Uncompressed))
 	if err := u.wait(); err != nil || u.v.n != 2 {
 		t.Fatalf("%v", err)
 	}

@@ -17,7 +17,8 @@ import (
 // Many decoded columns make shorter blocks, according to the number of leaves read. Few columns
 // change nothing, and exact blocks keep their length.
 func TestBlocksOfManyColumns(t *testing.T) {
-	for leaves, want := range map[int]int64{1: 65536, 16: 65536, 17: 61680, 25: 41943, 100: 10485, 128: 8192, 129: 8192, 5000: 8192} {
+	for leaves, want := range map[int]int64{1: 65536, 16: 65536, 17: 61680, 25: 41943, 100: 10485, 128: 8192, 129: 8192,
+		5000: 8192} {
 		st := &stream{footer: &footer{}}
 		st.NumRows, st.RowGroups = 1_000_000, []rowGroup{{NumRows: 1_000_000, Columns: make([]columnChunk, leaves)}}
 		layout := &microdata.Layout{}
@@ -101,8 +102,10 @@ func TestRowGroupsOfManyColumns(t *testing.T) {
 		{"all decoded", decodeAll(true), connectors.Cut{Records: 20}, nil, true},
 		{"exact blocks over row groups", decodeAll(false), connectors.Cut{Records: 33, Exact: true}, nil, true},
 		{"without rejected records", decodeAll(true), connectors.Cut{Records: 20}, rejectNinths, true},
-		{"some carried", layoutOf([]string{"f64", "i64", "list", "os", "low", "ds"}, nil), connectors.Cut{Records: 20}, nil, false},
-		{"some carried, rejects", layoutOf([]string{"f64", "i64", "list", "os", "low", "ds"}, nil), connectors.Cut{Records: 20}, rejectNinths, false},
+		{"some carried", layoutOf([]string{"f64", "i64", "list", "os", "low", "ds"}, nil), connectors.Cut{Records: 20}, nil,
+			false},
+		{"some carried, rejects", layoutOf([]string{"f64", "i64", "list", "os", "low", "ds"}, nil),
+			connectors.Cut{Records: 20}, rejectNinths, false},
 	} {
 		want := rows
 		sizes := whole(0)
@@ -112,7 +115,8 @@ func TestRowGroupsOfManyColumns(t *testing.T) {
 		var before []byte
 		for attempt := range 2 {
 			out := filepath.Join(t.TempDir(), "out.parquet")
-			r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: c.layout, cut: c.cut, mask: c.mask, workers: 2 + 3*attempt}
+			r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, layout: c.layout, cut: c.cut, mask: c.mask,
+				workers: 2 + 3*attempt}
 			if err := r.run(t.Context()); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
@@ -150,7 +154,8 @@ func TestSpooledPages(t *testing.T) {
 	path, _ := variedFile(t, pqgo.PageBufferSize(700))
 	run := func(name string) []byte {
 		out := filepath.Join(t.TempDir(), "out.parquet")
-		r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, cut: connectors.Cut{Records: 20}, mask: rejectNinths,
+		r := release{from: SourceConfig{Path: path}, to: SinkConfig{Path: out}, cut: connectors.Cut{Records: 20},
+			mask:   rejectNinths,
 			layout: layoutOf([]string{"f64", "i64", "list", "os", "low", "ds", "oi64"}, nil)}
 		if err := r.run(t.Context()); err != nil {
 			t.Fatalf("%s: %v", name, err)

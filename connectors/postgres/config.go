@@ -107,7 +107,8 @@ func (c *SourceConfig) Check() check.Problems {
 	case c.Table != "":
 		checkTable(&ps, c.Table)
 	case len(c.Order) == 0:
-		ps.Addf("order", "must name columns whose values are different in every record of the query: without an order, two passes may read the records in different orders")
+		ps.Addf("order",
+			"must name columns whose values are different in every record of the query: without an order, two passes may read the records in different orders")
 	}
 	for i, name := range c.Order {
 		if name == "" || slices.Contains(c.Order[:i], name) {

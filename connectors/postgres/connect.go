@@ -79,7 +79,8 @@ func (c *Connection) address() string {
 		return c.URL
 	}
 	q := u.Query()
-	if q.Has("sslmode") || q.Has("service") || os.Getenv("PGSSLMODE") != "" || local(u.Hostname()) && local(q.Get("host")) {
+	if q.Has("sslmode") || q.Has("service") || os.Getenv("PGSSLMODE") != "" || local(u.Hostname()) &&
+		local(q.Get("host")) {
 		return c.URL
 	}
 	q.Set("sslmode", "require")
@@ -152,7 +153,9 @@ func (db *conn) close() {
 // server identifies the database that a connection is to: when its server was started, and
 // the database's number.
 func (db *conn) server(ctx context.Context) (string, error) {
-	row, err := db.row(ctx, `SELECT extract(epoch FROM pg_postmaster_start_time())::text || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database())::text`)
+	row,
+		err := db.row(ctx,
+		`SELECT extract(epoch FROM pg_postmaster_start_time())::text || ' ' || (SELECT oid FROM pg_database WHERE datname = current_database())::text`)
 	if err != nil {
 		return "", err
 	}

@@ -24,7 +24,8 @@ import (
 // sent returns a source with the given columns and order, for tests that provide the bytes of the
 // COPY.
 func sent(columns []column, order ...int) *Source {
-	s := &Source{config: &SourceConfig{}, label: "table t", columns: columns, order: order, schema: &microdata.Schema{}, seed: maphash.MakeSeed()}
+	s := &Source{config: &SourceConfig{}, label: "table t", columns: columns, order: order, schema: &microdata.Schema{},
+		seed: maphash.MakeSeed()}
 	for _, c := range columns {
 		s.schema.Fields = append(s.schema.Fields, c.Field)
 	}
@@ -44,7 +45,8 @@ func readCopy(s *Source, data []byte, piece, records int) (blocks []*microdata.B
 		layout.Read = append(layout.Read, microdata.Want{Field: i, As: form}, microdata.Want{Field: i, As: microdata.Array})
 		p.want(i)
 	}
-	c := &cutter{pass: p, ctx: context.Background(), records: records, bytes: runBytes, hashes: make([]uint64, len(s.columns))}
+	c := &cutter{pass: p, ctx: context.Background(), records: records, bytes: runBytes,
+		hashes: make([]uint64, len(s.columns))}
 	decode := func() error {
 		for {
 			select {
@@ -96,8 +98,12 @@ func everyType(n int) (columns []column, arrays []arrow.Array) {
 	add("bool", oidBool, -1, func(b array.Builder, _ int) { b.(*array.BooleanBuilder).Append(r.IntN(2) > 0) })
 	add("int2", oidInt2, -1, func(b array.Builder, _ int) { b.(*array.Int16Builder).Append(int16(r.Uint64())) })
 	add("int8", oidInt8, -1, func(b array.Builder, _ int) { b.(*array.Int64Builder).Append(any64()) })
-	add("float4", oidFloat4, -1, func(b array.Builder, _ int) { b.(*array.Float32Builder).Append(float32(r.NormFloat64())) })
-	add("float8", oidFloat8, -1, func(b array.Builder, _ int) { b.(*array.Float64Builder).Append(math.Exp(30 * r.NormFloat64())) })
+	add("float4", oidFloat4, -1, func(b array.Builder, _ int) {
+		b.(*array.Float32Builder).Append(float32(r.NormFloat64()))
+	})
+	add("float8", oidFloat8, -1, func(b array.Builder, _ int) {
+		b.(*array.Float64Builder).Append(math.Exp(30 * r.NormFloat64()))
+	})
 	add("text", oidText, -1, func(b array.Builder, i int) {
 		b.(*array.StringBuilder).Append(strings.Repeat("å'\"\\\n", r.IntN(4)))
 	})
@@ -107,11 +113,15 @@ func everyType(n int) (columns []column, arrays []arrow.Array) {
 	add("timestamp", oidTimestamp, -1, func(b array.Builder, _ int) {
 		b.(*array.TimestampBuilder).Append(arrow.Timestamp(r.Int64N(4e15) - 2e15))
 	})
-	add("timestamptz", oidTimestamptz, -1, func(b array.Builder, _ int) { b.(*array.TimestampBuilder).Append(arrow.Timestamp(r.Int64N(4e15))) })
+	add("timestamptz", oidTimestamptz, -1, func(b array.Builder, _ int) {
+		b.(*array.TimestampBuilder).Append(arrow.Timestamp(r.Int64N(4e15)))
+	})
 	for _, t := range [][2]int32{{10, 2}, {38, 37}, {38, 0}, {5, 5}, {18, 3}} {
 		add(fmt.Sprintf("numeric_%d_%d", t[0], t[1]), oidNumeric, t[0]<<16|t[1]+4, func(b array.Builder, _ int) {
 			limit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(r.IntN(int(t[0])+1))), nil)
-			u := new(big.Int).Rem(new(big.Int).SetBytes(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, r.Uint64()), r.Uint64())), limit)
+			u := new(big.Int).Rem(
+				new(big.Int).SetBytes(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(nil, r.Uint64()), r.Uint64())),
+				limit)
 			if r.IntN(2) > 0 {
 				u.Neg(u)
 			}
@@ -215,25 +225,29 @@ func TestTies(t *testing.T) {
 		b.AppendValues(texts, nil)
 		return b.NewArray()
 	}
-	n, s, c := columnOf("n", oidNumeric, 9<<16|2+4, true), columnOf("s", oidText, -1, true), columnOf("c", oidBpchar, -1, true)
+	n, s, c := columnOf("n", oidNumeric, 9<<16|2+4, true), columnOf("s", oidText, -1, true),
+		columnOf("c", oidBpchar, -1, true)
 	for name, of := range map[string]struct {
 		columns []column
 		arrays  []arrow.Array
 		order   []int
 		tied    bool
 	}{
-		"the first two":            {[]column{s}, []arrow.Array{words("a", "a", "b")}, []int{0}, true},
-		"the last two":             {[]column{s}, []arrow.Array{words("a", "b", "b")}, []int{0}, true},
-		"none":                     {[]column{s}, []arrow.Array{words("a", "b", "ba")}, []int{0}, false},
-		"the second column differ": {[]column{s, n}, []arrow.Array{words("a", "a", "b"), numeric("1", "2", "1")}, []int{0, 1}, false},
-		"of both":                  {[]column{n, s}, []arrow.Array{numeric("1", "1", "2"), words("b", "b", "a")}, []int{1, 0}, true},
+		"the first two": {[]column{s}, []arrow.Array{words("a", "a", "b")}, []int{0}, true},
+		"the last two":  {[]column{s}, []arrow.Array{words("a", "b", "b")}, []int{0}, true},
+		"none":          {[]column{s}, []arrow.Array{words("a", "b", "ba")}, []int{0}, false},
+		"the second column differ": {[]column{s, n}, []arrow.Array{words("a", "a", "b"), numeric("1", "2", "1")}, []int{0, 1},
+			false},
+		"of both": {[]column{n, s}, []arrow.Array{numeric("1", "1", "2"), words("b", "b", "a")}, []int{1, 0},
+			true},
 		"nulls":                    {[]column{n}, []arrow.Array{numeric("1", "", "")}, []int{0}, true},
 		"blanks":                   {[]column{c}, []arrow.Array{words("a", "a ", "b")}, []int{0}, true},
 		"blanks of text":           {[]column{s}, []arrow.Array{words("a", "a ", "b")}, []int{0}, false},
 		"values that run together": {[]column{s, s}, []arrow.Array{words("a", "ab"), words("bc", "c")}, []int{0, 1}, false},
 	} {
 		_, err := readCopy(sent(of.columns, of.order...), copyOf(t, of.columns, of.arrays), 13, 2)
-		if (err != nil) != of.tied || err != nil && !strings.Contains(err.Error(), "has the same values in the columns of its order") {
+		if (err != nil) != of.tied || err != nil &&
+			!strings.Contains(err.Error(), "has the same values in the columns of its order") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -251,9 +265,12 @@ func TestNumeric(t *testing.T) {
 		scale    int32
 		text     string
 	}{
-		{"0", 0, "0"}, {"0", 5, "0"}, {"1", 0, "1"}, {"-1", 2, "-0.01"}, {"10000", 0, "10000"}, {"10000", 4, "1"}, {"123456789", 4, "12345.6789"},
-		{"1", 9, "0.000000001"}, {"99999999", 8, "0.99999999"}, {"-100000000", 0, "-100000000"}, {"12", -3, "12000"}, {"10203", 3, "10.203"},
-		{"99999999999999999999999999999999999999", 0, "99999999999999999999999999999999999999"}, {"99999999999999999999999999999999999999", 38, "0.99999999999999999999999999999999999999"},
+		{"0", 0, "0"}, {"0", 5, "0"}, {"1", 0, "1"}, {"-1", 2, "-0.01"}, {"10000", 0, "10000"}, {"10000", 4, "1"},
+		{"123456789", 4, "12345.6789"},
+		{"1", 9, "0.000000001"}, {"99999999", 8, "0.99999999"}, {"-100000000", 0, "-100000000"}, {"12", -3, "12000"},
+		{"10203", 3, "10.203"},
+		{"99999999999999999999999999999999999999", 0, "99999999999999999999999999999999999999"},
+		{"99999999999999999999999999999999999999", 38, "0.99999999999999999999999999999999999999"},
 	} {
 		u, _ := new(big.Int).SetString(c.unscaled, 10)
 		wire := appendNumeric(nil, u, c.scale)
@@ -273,13 +290,15 @@ func TestNumeric(t *testing.T) {
 	}
 	// The bytes that PostgreSQL 15 sends for 12345.6789, -0.0001 and NaN (from COPY).
 	for wire, want := range map[string]string{
-		"\x00\x03\x00\x01\x00\x00\x00\x04\x00\x01\x09\x29\x1a\x85": "12345.6789", "\x00\x01\xff\xff\x40\x00\x00\x04\x00\x01": "-0.0001",
+		"\x00\x03\x00\x01\x00\x00\x00\x04\x00\x01\x09\x29\x1a\x85": "12345.6789",
+		"\x00\x01\xff\xff\x40\x00\x00\x04\x00\x01":                 "-0.0001",
 	} {
 		if n, ok := parseNumeric([]byte(wire)); !ok || n.text() != want {
 			t.Errorf("%q is %s, want %s", wire, n.text(), want)
 		}
 	}
-	for _, wire := range []string{"", "\x00\x01\x00\x00\x00\x00\x00\x00", "\x00\x01\x00\x00\x00\x00\x00\x00\x27\x10", "\x00\x00\x00\x00\x12\x34\x00\x00"} {
+	for _, wire := range []string{"", "\x00\x01\x00\x00\x00\x00\x00\x00", "\x00\x01\x00\x00\x00\x00\x00\x00\x27\x10",
+		"\x00\x00\x00\x00\x12\x34\x00\x00"} {
 		if _, ok := parseNumeric([]byte(wire)); ok {
 			t.Errorf("%q is taken for a number", wire)
 		}
@@ -295,7 +314,8 @@ func TestBareNumeric(t *testing.T) {
 		scale    int32
 		want     float64
 		rejected bool
-	}{{"15", 1, 1.5, false}, {"123456789012345", 3, 123456789012.345, false}, {"1234567890123456789", 0, 0, true}, {"-5", 3, -0.005, false}, {"123456789012345678", 17, 0, true}, {"0", 0, 0, false}}
+	}{{"15", 1, 1.5, false}, {"123456789012345", 3, 123456789012.345, false}, {"1234567890123456789", 0, 0, true},
+		{"-5", 3, -0.005, false}, {"123456789012345678", 17, 0, true}, {"0", 0, 0, false}}
 	data := append(bytes.Clone(signature), 0, 0, 0, 0, 0, 0, 0, 0)
 	for i, n := range numbers {
 		u, _ := new(big.Int).SetString(n.unscaled, 10)
@@ -306,7 +326,8 @@ func TestBareNumeric(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, n := range numbers {
-		if got := blocks[0].Columns[2].Original.Values[i]; blocks[0].Rejected(i) != n.rejected || !n.rejected && got != n.want {
+		if got := blocks[0].Columns[2].Original.Values[i]; blocks[0].Rejected(i) != n.rejected || !n.rejected &&
+			got != n.want {
 			t.Errorf("%s e-%d is %v, rejected %v", n.unscaled, n.scale, got, blocks[0].Rejected(i))
 		}
 	}
@@ -325,7 +346,8 @@ func TestEncodeRefuses(t *testing.T) {
 		a    arrow.Array
 		want error
 	}{{words("Canary\x00"), errNUL}, {words("Canary\xff"), errUTF8}, {nanos.NewArray(), errFine}} {
-		s := &sink{label: "table t", columns: []microdata.Output{{Field: microdata.Field{Name: "x", Type: c.a.DataType()}}}, forms: []microdata.Form{microdata.Array}}
+		s := &sink{label: "table t", columns: []microdata.Output{{Field: microdata.Field{Name: "x", Type: c.a.DataType()}}},
+			forms: []microdata.Form{microdata.Array}}
 		b := new(microdata.Block)
 		b.Reset(0, 7, 2, 1)
 		b.Columns[0].Array = c.a
@@ -337,7 +359,8 @@ func TestEncodeRefuses(t *testing.T) {
 			t.Errorf("a record that is not released: %v", err)
 		}
 	}
-	for _, t2 := range []arrow.DataType{arrow.ListOf(arrow.PrimitiveTypes.Int8), arrow.StructOf(), arrow.FixedWidthTypes.MonthInterval} {
+	for _, t2 := range []arrow.DataType{arrow.ListOf(arrow.PrimitiveTypes.Int8), arrow.StructOf(),
+		arrow.FixedWidthTypes.MonthInterval} {
 		if name, err := sqlType(t2); err == nil {
 			t.Errorf("%s becomes %s", t2, name)
 		}

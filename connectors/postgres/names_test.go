@@ -15,8 +15,10 @@ import (
 
 func TestTableNames(t *testing.T) {
 	for text, want := range map[string]string{
-		"survey": `"survey"`, "public.survey": `"public"."survey"`, `"My.Table"`: `"My.Table"`, `a."b.c"`: `"a"."b.c"`, `"a.b".c`: `"a.b"."c"`,
-		`"x""y"`: `"x""y"`, `S`: `"S"`, `a b`: `"a b"`, `x"; DROP TABLE y`: "", "": "", ".": "", "a.": "", ".a": "", "a.b.c": "", `"a`: "", `"a"b`: "", `""`: "",
+		"survey": `"survey"`, "public.survey": `"public"."survey"`, `"My.Table"`: `"My.Table"`, `a."b.c"`: `"a"."b.c"`,
+		`"a.b".c`: `"a.b"."c"`,
+		`"x""y"`:  `"x""y"`, `S`: `"S"`, `a b`: `"a b"`, `x"; DROP TABLE y`: "", "": "", ".": "", "a.": "", ".a": "",
+		"a.b.c": "", `"a`: "", `"a"b`: "", `""`: "",
 		strings.Repeat("n", 63): `"` + strings.Repeat("n", 63) + `"`, strings.Repeat("n", 64): "", "a\x00": "",
 	} {
 		got, err := parseTable(text)
@@ -42,18 +44,26 @@ func TestCheck(t *testing.T) {
 	}{
 		{of(&SourceConfig{Connection: Connection{URL: url}, Table: "t"}), ""},
 		{of(&SourceConfig{Connection: Connection{URL: url}, Query: "SELECT 1 AS a", Order: []string{"a"}}), ""},
-		{of(&SourceConfig{Connection: Connection{URL: url}, Query: "SELECT 1 AS a"}), "order must name columns whose values are different"},
+		{of(&SourceConfig{Connection: Connection{URL: url}, Query: "SELECT 1 AS a"}),
+			"order must name columns whose values are different"},
 		{of(&SourceConfig{Connection: Connection{URL: url}}), "must have a table or a query"},
 		{of(&SourceConfig{Connection: Connection{URL: url}, Table: "t", Query: "SELECT 1"}), "must have a table or a query"},
-		{of(&SourceConfig{Connection: Connection{URL: url}, Table: "t", Order: []string{"a", "a"}}), "order must name columns, each once"},
+		{of(&SourceConfig{Connection: Connection{URL: url}, Table: "t", Order: []string{"a", "a"}}),
+			"order must name columns, each once"},
 		{of(&SourceConfig{Connection: Connection{URL: url}, Table: "a.b.c"}), "table must be a table or SCHEMA.TABLE"},
 		{of(&SourceConfig{Table: "t"}), "url must be given"},
 		{of(&SourceConfig{Connection: Connection{URL: "mysql://h/d"}, Table: "t"}), "url must be of the form"},
-		{of(&SourceConfig{Connection: Connection{URL: "postgres://u:" + secret + "@h/d"}, Table: "t"}), "url must not hold a password"},
-		{of(&SourceConfig{Connection: Connection{URL: url + "?password=" + secret}, Table: "t"}), "url must not hold a password"},
-		{of(&SourceConfig{Connection: Connection{URL: url + "?sslpassword=" + secret}, Table: "t"}), "url must not hold a password"},
-		{of(&SourceConfig{Connection: Connection{URL: "postgres://u:" + secret + "@h:x/d"}, Table: "t"}), "url must be of the form"},
-		{of(&SourceConfig{Connection: Connection{URL: url, Password: connectors.Secret{Env: "not a name " + secret}}, Table: "t"}), "password.env must be the name"},
+		{of(&SourceConfig{Connection: Connection{URL: "postgres://u:" + secret + "@h/d"}, Table: "t"}),
+			"url must not hold a password"},
+		{of(&SourceConfig{Connection: Connection{URL: url + "?password=" + secret}, Table: "t"}),
+			"url must not hold a password"},
+		{of(&SourceConfig{Connection: Connection{URL: url + "?sslpassword=" + secret}, Table: "t"}),
+			"url must not hold a password"},
+		{of(&SourceConfig{Connection: Connection{URL: "postgres://u:" + secret + "@h:x/d"}, Table: "t"}),
+			"url must be of the form"},
+		{
+			of(&SourceConfig{Connection: Connection{URL: url, Password: connectors.Secret{Env: "not a name " + secret}},
+				Table: "t"}), "password.env must be the name"},
 		{of(&SinkConfig{Connection: Connection{URL: url}, Table: "t"}), ""},
 		{of(&SinkConfig{Connection: Connection{URL: url}}), "table must name a table"},
 		{of(&SinkConfig{Connection: Connection{URL: url + "&"}, Table: `"`}), "table must end the quotes"},
@@ -89,11 +99,14 @@ func TestEncryptionByDefault(t *testing.T) {
 	t.Setenv("PGHOST", "")
 	t.Setenv("PGSSLMODE", "")
 	for url, want := range map[string]string{
-		"postgres://u@db.example/d": "require", "postgres://u@127.0.0.1:1/d": "", "postgres://u@localhost/d": "", "postgres://u@[::1]/d": "",
-		"postgres://u@db.example/d?sslmode=disable": "disable", "postgres:///d?host=/run/postgresql": "", "postgres:///d?host=db.example": "require", "postgres://u@10.0.0.1/d?x=1": "require",
+		"postgres://u@db.example/d": "require", "postgres://u@127.0.0.1:1/d": "", "postgres://u@localhost/d": "",
+		"postgres://u@[::1]/d":                      "",
+		"postgres://u@db.example/d?sslmode=disable": "disable", "postgres:///d?host=/run/postgresql": "",
+		"postgres:///d?host=db.example": "require", "postgres://u@10.0.0.1/d?x=1": "require",
 	} {
 		got := (&Connection{URL: url}).address()
-		if has := strings.Contains(got, "sslmode="+want); want != "" && !has || want == "" && strings.Contains(got, "sslmode") {
+		if has := strings.Contains(got, "sslmode="+want); want != "" && !has || want == "" &&
+			strings.Contains(got, "sslmode") {
 			t.Errorf("%s becomes %s", url, got)
 		}
 	}
@@ -111,15 +124,19 @@ func TestEncryptionByDefault(t *testing.T) {
 // Errors repeat no text of the server, whichever field of its message it is in.
 func TestErrorsHoldNoWords(t *testing.T) {
 	const canary = "Canary73184"
-	server := &pgconn.PgError{Severity: canary, SeverityUnlocalized: canary, Message: canary, Detail: canary, Hint: canary, Where: canary, InternalQuery: canary,
-		SchemaName: canary, TableName: canary, ColumnName: canary, DataTypeName: canary, ConstraintName: canary, File: canary, Routine: canary}
+	server := &pgconn.PgError{Severity: canary, SeverityUnlocalized: canary, Message: canary, Detail: canary, Hint: canary,
+		Where: canary, InternalQuery: canary,
+		SchemaName: canary, TableName: canary, ColumnName: canary, DataTypeName: canary, ConstraintName: canary, File: canary,
+		Routine: canary}
 	for code, want := range map[string]string{
-		"22P02": "a value is not one", "28P01": "the password is wrong", "42P01": "there is no such table", "99999": "the server refused", canary: "the server refused", "": "the server refused",
+		"22P02": "a value is not one", "28P01": "the password is wrong", "42P01": "there is no such table",
+		"99999": "the server refused", canary: "the server refused", "": "the server refused",
 		"53100": "disk is full", "XX001": "internal error", "2BP01": "depend on it",
 	} {
 		server.Code = code
 		err := explain(t.Context(), fmt.Errorf("%s: %w", canary, server), "table t")
-		if text := err.Error(); !strings.HasPrefix(text, "table t: ") || !strings.Contains(text, want) || strings.Contains(text, canary) || len(code) == 5 != strings.Contains(text, "SQLSTATE "+code) {
+		if text := err.Error(); !strings.HasPrefix(text, "table t: ") || !strings.Contains(text, want) ||
+			strings.Contains(text, canary) || len(code) == 5 != strings.Contains(text, "SQLSTATE "+code) {
 			t.Errorf("%s: %s", code, text)
 		}
 	}

@@ -238,7 +238,9 @@ func (c *cutter) row(p []byte) (int, error) {
 	c.key = c.pass.keyOf(c.key, p)
 	c.total++
 	if c.total > 1 && bytes.Equal(c.key, c.prior) {
-		return 0, fmt.Errorf("record %d has the same values in the columns of its order as the one before it, so that their order is left to chance; name columns that tell all records apart (order)", c.total)
+		return 0,
+			fmt.Errorf(
+				"record %d has the same values in the columns of its order as the one before it, so that their order is left to chance; name columns that tell all records apart (order)", c.total)
 	}
 	return end, nil
 }

@@ -39,7 +39,8 @@ func (o *other) waits(sql string) (ended func() error) {
 	done := make(chan error, 1)
 	go func() { done <- o.db.do(context.Background(), sql) }()
 	eventually.True(o.t, "a session to wait for a lock", func() bool {
-		return o.text(fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event_type = 'Lock'", o.db.PID())) == "1\n"
+		return o.text(fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event_type = 'Lock'",
+			o.db.PID())) == "1\n"
 	})
 	return func() error { return <-done }
 }
@@ -55,7 +56,8 @@ func lockPatience(t *testing.T, patience string) {
 func inUse(t *testing.T, what string, err error) {
 	t.Helper()
 	var e *Error
-	if !errors.As(err, &e) || e.State != "55P03" || !strings.HasPrefix(err.Error(), "table ") || !strings.Contains(err.Error(), "in use by others") || strings.Contains(err.Error(), "Canary") {
+	if !errors.As(err, &e) || e.State != "55P03" || !strings.HasPrefix(err.Error(), "table ") ||
+		!strings.Contains(err.Error(), "in use by others") || strings.Contains(err.Error(), "Canary") {
 		t.Errorf("%s: got %v", what, err)
 	}
 }
@@ -64,7 +66,8 @@ func inUse(t *testing.T, what string, err error) {
 // not, the earlier release stays, and nothing else is left.
 func TestServerLocks(t *testing.T) {
 	s := newServer(t)
-	s.do("CREATE TABLE people (id int PRIMARY KEY, name text); INSERT INTO people SELECT i, 'Canary' || i FROM generate_series(1, 5000) i; CREATE TABLE released AS SELECT 7 AS earlier")
+	s.do(
+		"CREATE TABLE people (id int PRIMARY KEY, name text); INSERT INTO people SELECT i, 'Canary' || i FROM generate_series(1, 5000) i; CREATE TABLE released AS SELECT 7 AS earlier")
 	lockPatience(t, "300ms")
 	stays := func(what string) {
 		t.Helper()
@@ -80,7 +83,8 @@ func TestServerLocks(t *testing.T) {
 	inUse(t, "a source that is locked", err)
 	ctx, cancel := context.WithCancel(t.Context())
 	timer := time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := (&SourceConfig{Connection: s.at, Table: s.schema + ".people"}).Open(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := (&SourceConfig{Connection: s.at, Table: s.schema + ".people"}).Open(ctx); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("told to end while it waits: %v", err)
 	}
 	timer.Stop()
@@ -138,7 +142,8 @@ func TestServerLocks(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- sink.Commit() }()
 	eventually.True(t, "the commit to wait", func() bool {
-		return s.text(fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event_type = 'Lock'", connectionOf(sink).PID())) == "1\n"
+		return s.text(fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event_type = 'Lock'",
+			connectionOf(sink).PID())) == "1\n"
 	})
 	o.does("COMMIT")
 	if err := <-done; err != nil || s.text("SELECT count(*) FROM released") != "5000\n" {
@@ -149,7 +154,8 @@ func TestServerLocks(t *testing.T) {
 // A deadlock that the server finds, and a failure to serialise, end the run, and the earlier release stays.
 func TestServerRollsBack(t *testing.T) {
 	s := newServer(t)
-	s.do("CREATE TABLE people (id int PRIMARY KEY, name text); INSERT INTO people SELECT i, 'Canary' || i FROM generate_series(1, 500) i; CREATE TABLE released AS SELECT 7 AS earlier")
+	s.do(
+		"CREATE TABLE people (id int PRIMARY KEY, name text); INSERT INTO people SELECT i, 'Canary' || i FROM generate_series(1, 500) i; CREATE TABLE released AS SELECT 7 AS earlier")
 	src := s.opened(SourceConfig{Table: "people"})
 	blocks, err := readAll(src, whole(src), connectors.Cut{})
 	if err != nil {
@@ -157,7 +163,8 @@ func TestServerRollsBack(t *testing.T) {
 	}
 	const lock = 91824
 	hook := func(body string) {
-		s.do("CREATE OR REPLACE FUNCTION meddle() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN IF current_setting('application_name') LIKE 'sdlfilter%' THEN " + body + " END IF; END $$")
+		s.do(
+			"CREATE OR REPLACE FUNCTION meddle() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN IF current_setting('application_name') LIKE 'sdlfilter%' THEN " + body + " END IF; END $$")
 	}
 	hook("NULL;")
 	s.do("CREATE EVENT TRIGGER meddles_t_serverrollsback ON ddl_command_start EXECUTE FUNCTION meddle()")
@@ -170,7 +177,8 @@ func TestServerRollsBack(t *testing.T) {
 		err := sink.Commit()
 		sink.Abort()
 		var e *Error
-		if !errors.As(err, &e) || e.State != want || !strings.Contains(err.Error(), "nothing is released") || strings.Contains(err.Error(), "Canary") {
+		if !errors.As(err, &e) || e.State != want || !strings.Contains(err.Error(), "nothing is released") ||
+			strings.Contains(err.Error(), "Canary") {
 			t.Errorf("%s: got %v", what, err)
 		}
 		if got := s.text("SELECT * FROM released"); got != "7\n" || s.tables() != "people released" {
@@ -201,7 +209,8 @@ func TestServerRollsBack(t *testing.T) {
 	holds := make(chan error, 1)
 	go func() {
 		eventually.True(t, "the commit to wait", func() bool {
-			return s.text(fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event_type = 'Lock'", connectionOf(sink).PID())) == "1\n"
+			return s.text(fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event_type = 'Lock'",
+				connectionOf(sink).PID())) == "1\n"
 		})
 		holds <- o.db.do(context.Background(), fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", lock))
 	}()

@@ -19,7 +19,8 @@ import (
 func TestServerConnectionLost(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)
-	s.do("CREATE TABLE people (id int PRIMARY KEY, name text); INSERT INTO people SELECT i, 'Canary' || repeat('x', 200) FROM generate_series(1, 100000) i")
+	s.do(
+		"CREATE TABLE people (id int PRIMARY KEY, name text); INSERT INTO people SELECT i, 'Canary' || repeat('x', 200) FROM generate_series(1, 100000) i")
 	kill := func(db *conn) {
 		s.text(fmt.Sprintf("SELECT pg_terminate_backend(%d)", db.PID()))
 		eventually.True(t, "the connection to have ended", func() bool {
@@ -58,7 +59,9 @@ func TestServerConnectionLost(t *testing.T) {
 	}
 	sink.Abort()
 
-	sink, err = (&SinkConfig{Connection: s.at, Table: s.schema + ".out"}).Create(t.Context(), connectors.Plan{Source: src, Layout: whole(src)})
+	sink,
+		err = (&SinkConfig{Connection: s.at, Table: s.schema + ".out"}).Create(t.Context(),
+		connectors.Plan{Source: src, Layout: whole(src)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +100,8 @@ func TestServerConnectionLost(t *testing.T) {
 func TestServerCancelled(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)
-	s.do("CREATE TABLE people (id int PRIMARY KEY, name text); INSERT INTO people SELECT i, repeat('x', 200) FROM generate_series(1, 50000) i")
+	s.do(
+		"CREATE TABLE people (id int PRIMARY KEY, name text); INSERT INTO people SELECT i, repeat('x', 200) FROM generate_series(1, 50000) i")
 	src := s.opened(SourceConfig{Table: "people"})
 	cause := errors.New("told to end")
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -113,7 +117,9 @@ func TestServerCancelled(t *testing.T) {
 	if err := raw.Decode(b); err != nil {
 		t.Fatal(err)
 	}
-	sink, err := (&SinkConfig{Connection: s.at, Table: s.schema + ".out"}).Create(ctx, connectors.Plan{Source: src, Layout: whole(src)})
+	sink,
+		err := (&SinkConfig{Connection: s.at, Table: s.schema + ".out"}).Create(ctx,
+		connectors.Plan{Source: src, Layout: whole(src)})
 	if err != nil {
 		t.Fatal(err)
 	}

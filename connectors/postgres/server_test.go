@@ -33,7 +33,9 @@ func newServer(t *testing.T) *server {
 		t.Skip("needs a server: make test-postgres")
 	}
 	s := &server{t: t, schema: "t_" + strings.ToLower(t.Name()), at: Connection{URL: url,
-		Password: connectors.Secret{Env: "PASSWORD", Lookup: func(string) (string, bool) { return os.Getenv("SDLFILTER_TEST_POSTGRES_PASSWORD"), true }}}}
+		Password: connectors.Secret{Env: "PASSWORD", Lookup: func(string) (string, bool) {
+			return os.Getenv("SDLFILTER_TEST_POSTGRES_PASSWORD"), true
+		}}}}
 	s.db = s.connect()
 	s.do("DROP SCHEMA IF EXISTS " + s.schema + " CASCADE; CREATE SCHEMA " + s.schema + "; SET search_path = " + s.schema)
 	t.Cleanup(func() { s.do("DROP SCHEMA " + s.schema + " CASCADE") })
@@ -90,7 +92,8 @@ func whole(src connectors.Source) *microdata.Layout {
 }
 
 // readAll reads all records into blocks.
-func readAll(src connectors.Source, layout *microdata.Layout, cut connectors.Cut) (blocks []*microdata.Block, err error) {
+func readAll(src connectors.Source, layout *microdata.Layout, cut connectors.Cut) (blocks []*microdata.Block,
+	err error) {
 	r, err := src.Read(context.Background(), layout, cut)
 	if err != nil {
 		return nil, err
@@ -132,7 +135,8 @@ func values(blocks []*microdata.Block) (rows [][]string) {
 
 // release writes blocks into a table.
 func (s *server) release(table string, src connectors.Source, blocks []*microdata.Block) (connectors.Sink, error) {
-	sink, err := (&SinkConfig{Connection: s.at, Table: s.schema + "." + table}).Create(s.t.Context(), connectors.Plan{Source: src, Layout: whole(src)})
+	sink, err := (&SinkConfig{Connection: s.at, Table: s.schema + "." + table}).Create(s.t.Context(),
+		connectors.Plan{Source: src, Layout: whole(src)})
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +160,8 @@ func (s *server) release(table string, src connectors.Source, blocks []*microdat
 func (s *server) text(query string) string {
 	s.t.Helper()
 	var out bytes.Buffer
-	if _, err := s.db.CopyTo(context.Background(), &out, "COPY ("+query+") TO STDOUT (FORMAT csv, NULL 'NULL')"); err != nil {
+	if _, err := s.db.CopyTo(context.Background(), &out, "COPY ("+query+") TO STDOUT (FORMAT csv, NULL 'NULL')"); err !=
+		nil {
 		s.t.Fatal(err)
 	}
 	return out.String()
@@ -164,7 +169,10 @@ func (s *server) text(query string) string {
 
 // tables returns the tables of the schema that other connections see.
 func (s *server) tables() string {
-	return strings.Join(strings.Fields(s.text("SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = '"+s.schema+"'::regnamespace ORDER BY 1")), " ")
+	return strings.Join(
+		strings.Fields(
+			s.text("SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = '"+s.schema+
+				"'::regnamespace ORDER BY 1")), " ")
 }
 
 const types = `CREATE TABLE types (id bigint PRIMARY KEY, b boolean, i2 smallint, i4 integer, i8 bigint, f4 real, f8 double precision,
@@ -183,7 +191,9 @@ func TestServerTypes(t *testing.T) {
 	for _, f := range src.Schema().Fields {
 		names = append(names, f.Type.String())
 	}
-	if got, want := strings.Join(names, " "), "int64 bool int16 int32 int64 float32 float64 decimal(20, 4) float64 utf8 utf8 utf8 date32 timestamp[us] timestamp[us, tz=UTC] utf8 utf8 utf8"; got != want {
+	if got, want := strings.Join(names,
+		" "),
+		"int64 bool int16 int32 int64 float32 float64 decimal(20, 4) float64 utf8 utf8 utf8 date32 timestamp[us] timestamp[us, tz=UTC] utf8 utf8 utf8"; got != want {
 		t.Errorf("types are %s", got)
 	}
 	for i, f := range src.Schema().Fields {
@@ -218,11 +228,13 @@ func TestServerTypes(t *testing.T) {
 		}
 		return fmt.Sprint(rows)
 	}
-	want, got := plain(s.text("SELECT "+columns+" FROM types ORDER BY id")), plain(s.text("SELECT "+columns+" FROM released"))
+	want, got := plain(s.text("SELECT "+columns+" FROM types ORDER BY id")),
+		plain(s.text("SELECT "+columns+" FROM released"))
 	if got != want || strings.Count(got, "[") < 4 {
 		t.Errorf("released:\n%s\nread:\n%s", got, want)
 	}
-	if got := fmt.Sprint(values(blocks)[2][1:10]); !strings.Contains(got, "-9223372036854775808") || !strings.Contains(got, "-12345678901234.5678") {
+	if got := fmt.Sprint(values(blocks)[2][1:10]); !strings.Contains(got, "-9223372036854775808") ||
+		!strings.Contains(got, "-12345678901234.5678") {
 		t.Errorf("record 3 is %s", got)
 	}
 }
@@ -256,12 +268,15 @@ INSERT INTO odd VALUES (1, 'infinity', NULL, NULL, NULL), (2, NULL, '-infinity',
 func TestServerSnapshot(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)
-	s.do("CREATE TABLE people (id int, name text, wage float8, PRIMARY KEY (name, id)); INSERT INTO people SELECT i, 'n' || i % 7, i * 1.5 FROM generate_series(1, 20000) i")
+	s.do(
+		"CREATE TABLE people (id int, name text, wage float8, PRIMARY KEY (name, id)); INSERT INTO people SELECT i, 'n' || i % 7, i * 1.5 FROM generate_series(1, 20000) i")
 	before := s.text(`SELECT * FROM people ORDER BY name COLLATE "C", id`)
-	for _, c := range []SourceConfig{{Table: "people"}, {Query: "SELECT * FROM " + s.schema + ".people -- all;", Order: []string{"name", "id"}}} {
+	for _, c := range []SourceConfig{
+		{Table: "people"}, {Query: "SELECT * FROM " + s.schema + ".people -- all;", Order: []string{"name", "id"}}} {
 		src := s.opened(c)
 		other := s.connect()
-		for i, change := range []string{"INSERT INTO people VALUES (0, 'n0', 1)", "UPDATE people SET wage = -1 WHERE id % 3 = 0", "DELETE FROM people WHERE id % 2 = 0", "VACUUM people"} {
+		for i, change := range []string{"INSERT INTO people VALUES (0, 'n0', 1)",
+			"UPDATE people SET wage = -1 WHERE id % 3 = 0", "DELETE FROM people WHERE id % 2 = 0", "VACUUM people"} {
 			if err := other.do(t.Context(), "SET search_path = "+s.schema); err != nil {
 				t.Fatal(err)
 			}
@@ -306,7 +321,8 @@ func TestServerSnapshot(t *testing.T) {
 // to do and contains no value of a row.
 func TestServerRefuses(t *testing.T) {
 	s := newServer(t)
-	s.do(`CREATE TABLE bare (id int, name text, f float8); INSERT INTO bare VALUES (1, 'Canary', 1), (2, 'Canary', 2), (2, 'x', 3);
+	s.do(
+		`CREATE TABLE bare (id int, name text, f float8); INSERT INTO bare VALUES (1, 'Canary', 1), (2, 'Canary', 2), (2, 'x', 3);
 CREATE VIEW broken AS SELECT id, f, (name || f)::int AS n FROM bare;
 CREATE TABLE big (id int PRIMARY KEY); INSERT INTO big SELECT generate_series(1, 30000);
 CREATE FUNCTION late(i int) RETURNS int LANGUAGE plpgsql AS $$ BEGIN IF i > 25000 THEN RAISE EXCEPTION 'Canary %', i USING DETAIL = 'Canary', HINT = 'Canary'; END IF; RETURN i; END $$;
@@ -323,14 +339,18 @@ CREATE ROLE ` + s.schema + ` LOGIN PASSWORD 'of-the-tests'`)
 		{SourceConfig{Table: "bare", Order: []string{"f"}}, "is of a type by which records have no order"},
 		{SourceConfig{Table: "bare", Order: []string{"other"}}, `order names the column "other", which is not there`},
 		{SourceConfig{Table: "broken", Order: []string{"f"}}, "is of a type by which"},
-		{SourceConfig{Table: "broken", Order: []string{"n"}}, "a value is not one that the server takes here (its log has the place) (SQLSTATE 22P02)"},
-		{SourceConfig{Query: in("SELECT id, S.late(id) FROM S.big"), Order: []string{"id"}}, "the server refused (SQLSTATE P0001)"},
+		{SourceConfig{Table: "broken", Order: []string{"n"}},
+			"a value is not one that the server takes here (its log has the place) (SQLSTATE 22P02)"},
+		{SourceConfig{Query: in("SELECT id, S.late(id) FROM S.big"), Order: []string{"id"}},
+			"the server refused (SQLSTATE P0001)"},
 		{SourceConfig{Table: "none"}, "there is no such table (SQLSTATE 42P01)"},
 		{SourceConfig{Query: "SELECT 1 AS id; DROP TABLE big", Order: []string{"id"}}, "no valid statement"},
 		{SourceConfig{Query: in("DELETE FROM S.bare RETURNING id"), Order: []string{"id"}}, "no valid statement"},
-		{SourceConfig{Query: "SELECT 1 AS id) AS q; DROP TABLE big; SELECT * FROM (SELECT 1 AS id", Order: []string{"id"}}, "no valid statement"},
+		{SourceConfig{Query: "SELECT 1 AS id) AS q; DROP TABLE big; SELECT * FROM (SELECT 1 AS id", Order: []string{"id"}},
+			"no valid statement"},
 		{SourceConfig{Query: "SELECT 1 AS id, 2 AS id", Order: []string{"id"}}, `has one name for columns 1 and 2`},
-		{SourceConfig{Query: in("SELECT id, random() AS r FROM S.big"), Order: []string{"id"}}, "gives different records each time that it is read"},
+		{SourceConfig{Query: in("SELECT id, random() AS r FROM S.big"), Order: []string{"id"}},
+			"gives different records each time that it is read"},
 		{SourceConfig{Query: in("SELECT nextval('S.seq')"), Order: []string{"nextval"}}, "takes no writing"},
 	} {
 		s.do("CREATE SEQUENCE IF NOT EXISTS seq")
@@ -349,19 +369,23 @@ CREATE ROLE ` + s.schema + ` LOGIN PASSWORD 'of-the-tests'`)
 	}
 	wrong := *s
 	wrong.at.Password.Lookup = func(string) (string, bool) { return "Canary", true }
-	if _, err := wrong.open(SourceConfig{Table: "big"}); err == nil || err.Error() != "connecting to PostgreSQL: the password is wrong, or there is none (SQLSTATE 28P01)" {
+	if _, err := wrong.open(SourceConfig{Table: "big"}); err == nil ||
+		err.Error() != "connecting to PostgreSQL: the password is wrong, or there is none (SQLSTATE 28P01)" {
 		t.Errorf("a wrong password: %v", err)
 	}
 	stranger := *s
 	stranger.at.URL = strings.Replace(s.at.URL, "admin", s.schema, 1)
-	if _, err := stranger.open(SourceConfig{Table: "big"}); err == nil || !strings.Contains(err.Error(), "the user has no right to do this (SQLSTATE 42501)") {
+	if _, err := stranger.open(SourceConfig{Table: "big"}); err == nil ||
+		!strings.Contains(err.Error(), "the user has no right to do this (SQLSTATE 42501)") {
 		t.Errorf("without rights: %v", err)
 	}
-	if _, err := stranger.release("out", s.opened(SourceConfig{Table: "big"}), nil); err == nil || !strings.Contains(err.Error(), "the user has no right") {
+	if _, err := stranger.release("out", s.opened(SourceConfig{Table: "big"}), nil); err == nil ||
+		!strings.Contains(err.Error(), "the user has no right") {
 		t.Errorf("without rights: %v", err)
 	}
 	stranger.at.URL = "postgres://u@127.0.0.1:1/d"
-	if _, err := stranger.open(SourceConfig{Table: "big"}); err == nil || !strings.Contains(err.Error(), "connection refused") {
+	if _, err := stranger.open(SourceConfig{Table: "big"}); err == nil ||
+		!strings.Contains(err.Error(), "connection refused") {
 		t.Errorf("without a server: %v", err)
 	}
 }
@@ -371,7 +395,8 @@ CREATE ROLE ` + s.schema + ` LOGIN PASSWORD 'of-the-tests'`)
 func TestServerRelease(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)
-	s.do("CREATE TABLE people (id int PRIMARY KEY, wage float8); INSERT INTO people SELECT i, i FROM generate_series(1, 10000) i")
+	s.do(
+		"CREATE TABLE people (id int PRIMARY KEY, wage float8); INSERT INTO people SELECT i, i FROM generate_series(1, 10000) i")
 	src := s.opened(SourceConfig{Table: "people"})
 	blocks, err := readAll(src, whole(src), connectors.Cut{Records: 777})
 	if err != nil {
@@ -392,19 +417,22 @@ func TestServerRelease(t *testing.T) {
 			if err := sink.Commit(); err != nil || s.tables() != "people" {
 				t.Errorf("given up, there is %s, %v", s.tables(), err)
 			}
-			s.do("CREATE TABLE out (last int); INSERT INTO out VALUES (1); GRANT SELECT ON out TO PUBLIC; GRANT INSERT ON out TO pg_monitor WITH GRANT OPTION")
+			s.do(
+				"CREATE TABLE out (last int); INSERT INTO out VALUES (1); GRANT SELECT ON out TO PUBLIC; GRANT INSERT ON out TO pg_monitor WITH GRANT OPTION")
 			continue
 		}
 		if err := sink.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.text("SELECT count(*), sum(wage), has_table_privilege('pg_read_server_files', 'out', 'SELECT'), has_table_privilege('pg_monitor', 'out', 'INSERT WITH GRANT OPTION') FROM out"); got != "10000,50005000,t,t\n" || s.tables() != "out people" {
+		if got := s.text(
+			"SELECT count(*), sum(wage), has_table_privilege('pg_read_server_files', 'out', 'SELECT'), has_table_privilege('pg_monitor', 'out', 'INSERT WITH GRANT OPTION') FROM out"); got != "10000,50005000,t,t\n" || s.tables() != "out people" {
 			t.Errorf("released is %s, %s", got, s.tables())
 		}
 		if err := sink.Abort(); err != nil || s.tables() != "out people" {
 			t.Errorf("after the commit: %v, %s", err, s.tables())
 		}
-		s.do("DROP TABLE out; CREATE TABLE out (last int); INSERT INTO out VALUES (1); GRANT SELECT ON out TO PUBLIC; GRANT INSERT ON out TO pg_monitor WITH GRANT OPTION")
+		s.do(
+			"DROP TABLE out; CREATE TABLE out (last int); INSERT INTO out VALUES (1); GRANT SELECT ON out TO PUBLIC; GRANT INSERT ON out TO pg_monitor WITH GRANT OPTION")
 	}
 }
 
@@ -413,7 +441,8 @@ func TestServerRelease(t *testing.T) {
 func TestServerReleaseRefused(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	s := newServer(t)
-	s.do(`CREATE TABLE people (id int PRIMARY KEY, wage float8); INSERT INTO people SELECT i, i FROM generate_series(1, 100) i;
+	s.do(
+		`CREATE TABLE people (id int PRIMARY KEY, wage float8); INSERT INTO people SELECT i, i FROM generate_series(1, 100) i;
 CREATE VIEW seen AS SELECT * FROM people; CREATE TABLE viewed (id int); CREATE VIEW over AS SELECT * FROM viewed;
 CREATE TABLE alone (id int PRIMARY KEY); CREATE TABLE parts (id int) PARTITION BY RANGE (id); CREATE TABLE part PARTITION OF parts FOR VALUES FROM (0) TO (9)`)
 	all := s.tables()
@@ -432,11 +461,14 @@ CREATE TABLE alone (id int PRIMARY KEY); CREATE TABLE parts (id int) PARTITION B
 		}
 		src.Close()
 	}
-	query := s.opened(SourceConfig{Query: "SELECT p.id FROM " + s.schema + ".people p LEFT JOIN " + s.schema + ".alone a ON p.id = a.id", Order: []string{"id"}})
+	query := s.opened(
+		SourceConfig{Query: "SELECT p.id FROM " + s.schema + ".people p LEFT JOIN " + s.schema + ".alone a ON p.id = a.id",
+			Order: []string{"id"}})
 	if _, err := s.release("alone", query, nil); err == nil || !strings.Contains(err.Error(), "its own source") {
 		t.Errorf("a table that the query reads: %v", err)
 	}
-	if _, err := (&SinkConfig{Connection: s.at, Table: "nowhere.out"}).Create(t.Context(), connectors.Plan{Layout: &microdata.Layout{}}); err == nil || !strings.Contains(err.Error(), "there is no such schema") {
+	if _, err := (&SinkConfig{Connection: s.at, Table: "nowhere.out"}).Create(t.Context(),
+		connectors.Plan{Layout: &microdata.Layout{}}); err == nil || !strings.Contains(err.Error(), "there is no such schema") {
 		t.Errorf("no schema: %v", err)
 	}
 	if s.tables() != all {

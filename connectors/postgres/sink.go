@@ -117,7 +117,9 @@ func (s *sink) locate(ctx context.Context, from connectors.Source) error {
 	}
 	switch {
 	case earlier.kind != "r" || earlier.partition:
-		return &Error{What: s.label, Why: "is there and is no table of its own (a view, a partition, a partitioned or foreign table): a release takes the place of tables alone"}
+		return &Error{
+			What: s.label,
+			Why:  "is there and is no table of its own (a view, a partition, a partitioned or foreign table): a release takes the place of tables alone"}
 	case !earlier.mine:
 		return &Error{What: s.label, Why: "belongs to another user, so that a release cannot take its place"}
 	case earlier.dependents:
@@ -147,14 +149,17 @@ type standing struct {
 
 // earlier finds what stands under the release's name, nil where nothing does.
 func (s *sink) earlier(ctx context.Context) (*standing, error) {
-	found, err := s.db.rows(ctx, `SELECT c.oid::text, c.relkind::text, c.relispartition::text, pg_has_role(c.relowner, 'USAGE')::text,
+	found,
+		err := s.db.rows(ctx,
+		`SELECT c.oid::text, c.relkind::text, c.relispartition::text, pg_has_role(c.relowner, 'USAGE')::text,
   (EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.deptype = 'n'))::text
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2`, s.target.schema, s.target.name)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	f := found[0]
-	return &standing{number: f[0], kind: f[1], partition: f[2] == "true", mine: f[3] == "true", dependents: f[4] == "true"}, nil
+	return &standing{number: f[0], kind: f[1], partition: f[2] == "true", mine: f[3] == "true",
+		dependents: f[4] == "true"}, nil
 }
 
 // start begins the COPY, which takes what Write gives until Finish.
@@ -228,7 +233,8 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 			}
 			var err error
 			if out, err = write(out, row); err != nil {
-				return nil, &connectors.RecordError{Stream: s.label, Record: b.Place(row) + 1, Column: s.columns[i].Field.Name, Reason: err.Error()}
+				return nil, &connectors.RecordError{Stream: s.label, Record: b.Place(row) + 1, Column: s.columns[i].Field.Name,
+					Reason: err.Error()}
 			}
 		}
 	}
@@ -284,7 +290,10 @@ func (s *sink) Commit() error {
 		committed, known := s.outcome(number[0])
 		switch {
 		case !known:
-			s.unknown = &CommitError{&Error{What: s.label, Why: "the connection was lost while the release was committed, and the server could not be asked what became of it: the table shows"}}
+			s.unknown = &CommitError{
+				&Error{
+					What: s.label,
+					Why:  "the connection was lost while the release was committed, and the server could not be asked what became of it: the table shows"}}
 			return s.unknown
 		case !committed:
 			return explain(ctx, err, s.label+": nothing is released")
@@ -376,7 +385,9 @@ func (s *sink) rename(ctx context.Context) error {
 // grants gives the new table the rights that others have on the earlier one, so that who
 // read last night's release reads this one.
 func (s *sink) grants(ctx context.Context, earlier string) ([]string, error) {
-	rights, err := s.db.rows(ctx, `SELECT r.privilege_type, CASE r.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(r.grantee)) END, r.is_grantable::text
+	rights,
+		err := s.db.rows(ctx,
+		`SELECT r.privilege_type, CASE r.grantee WHEN 0 THEN 'PUBLIC' ELSE quote_ident(pg_get_userbyid(r.grantee)) END, r.is_grantable::text
 FROM pg_class c, aclexplode(c.relacl) r WHERE c.oid = $1::oid AND r.grantee <> c.relowner ORDER BY 1, 2`, earlier)
 	if err != nil {
 		return nil, err

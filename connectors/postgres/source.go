@@ -97,7 +97,8 @@ func (s *Source) hold(ctx context.Context) error {
 	for _, r := range found {
 		switch name, kind, may := r[1], r[2], r[3]; {
 		case kind == "f":
-			return &Error{What: s.label, Why: "reads the foreign table " + name + ", whose rows no snapshot holds; copy them into a table first"}
+			return &Error{What: s.label,
+				Why: "reads the foreign table " + name + ", whose rows no snapshot holds; copy them into a table first"}
 		case kind != "m" && may == "true":
 			lock = append(lock, name)
 		}
@@ -158,7 +159,9 @@ WHERE attrelid = `+literal(s.from)+`::regclass AND attnotnull AND NOT attisdropp
 func (s *Source) arrange(ctx context.Context) error {
 	names := s.config.Order
 	if len(names) == 0 {
-		key, err := s.keeper.rows(ctx, `SELECT a.attname::text FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(n, at), pg_attribute a
+		key,
+			err := s.keeper.rows(ctx,
+			`SELECT a.attname::text FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(n, at), pg_attribute a
 WHERE i.indrelid = `+literal(s.from)+`::regclass AND i.indisprimary AND a.attrelid = i.indrelid AND a.attnum = k.n ORDER BY k.at`)
 		if err != nil {
 			return err
@@ -168,7 +171,9 @@ WHERE i.indrelid = `+literal(s.from)+`::regclass AND i.indisprimary AND a.attrel
 		}
 	}
 	if len(names) == 0 {
-		return &Error{What: s.label, Why: "has no primary key, so that nothing says in which order its records come; name the columns that tell them apart (order)"}
+		return &Error{
+			What: s.label,
+			Why:  "has no primary key, so that nothing says in which order its records come; name the columns that tell them apart (order)"}
 	}
 	for _, name := range names {
 		i := s.schema.Index(name)
@@ -176,7 +181,10 @@ WHERE i.indrelid = `+literal(s.from)+`::regclass AND i.indisprimary AND a.attrel
 			return &Error{What: s.label, Why: fmt.Sprintf("order names the column %q, which is not there", name)}
 		}
 		if _, ok := s.columns[i].ordered(); !ok {
-			return &Error{What: s.label, Why: fmt.Sprintf("column %s is of a type by which records have no order that is always the same; order by integers, text, dates, numeric, uuid or bool", name)}
+			return &Error{
+				What: s.label,
+				Why: fmt.Sprintf(
+					"column %s is of a type by which records have no order that is always the same; order by integers, text, dates, numeric, uuid or bool", name)}
 		}
 		s.order = append(s.order, i)
 	}
@@ -247,7 +255,8 @@ func (s *Source) Read(ctx context.Context, layout *microdata.Layout, cut connect
 	if err != nil {
 		return nil, err
 	}
-	if err := db.do(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT "+literal(s.snapshot)); err != nil {
+	if err := db.do(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET TRANSACTION SNAPSHOT "+
+		literal(s.snapshot)); err != nil {
 		db.close()
 		return nil, explain(ctx, err, s.label+": the snapshot")
 	}
@@ -265,7 +274,8 @@ func (s *Source) copySQL(columns []int) string {
 		o, _ := s.columns[i].ordered()
 		by = append(by, o)
 	}
-	return "COPY (SELECT " + strings.Join(expressions, ", ") + " FROM " + s.from + " ORDER BY " + strings.Join(by, ", ") + ") TO STDOUT (FORMAT binary)"
+	return "COPY (SELECT " + strings.Join(expressions, ", ") + " FROM " + s.from + " ORDER BY " + strings.Join(by, ", ") +
+		") TO STDOUT (FORMAT binary)"
 }
 
 // fingerprint is what passes have in common: the number of records, and of each column that
@@ -276,7 +286,8 @@ type fingerprint struct {
 }
 
 // errOther is the reason why a query's passes cannot be parts of one run.
-var errOther = errors.New("gives different records each time that it is read, such as a query that uses random numbers or the current time; copy its result into a table first")
+var errOther = errors.New(
+	"gives different records each time that it is read, such as a query that uses random numbers or the current time; copy its result into a table first")
 
 // compare holds a pass against those before it.
 func (f *fingerprint) compare(records int64, columns map[int]uint64) error {

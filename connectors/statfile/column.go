@@ -66,11 +66,15 @@ func clockOf(program, format string) clock {
 
 var (
 	spssDates = []string{"DATE", "ADATE", "EDATE", "SDATE", "JDATE", "QYR", "MOYR", "WKYR"}
-	sasDates  = []string{"DATE", "DAY", "DDMMYY", "DDMMYYB", "DDMMYYC", "DDMMYYD", "DDMMYYN", "DDMMYYP", "DDMMYYS", "DOWNAME", "E8601DA", "B8601DA",
-		"IS8601DA", "JULDAY", "JULIAN", "MMDDYY", "MMDDYYB", "MMDDYYC", "MMDDYYD", "MMDDYYN", "MMDDYYP", "MMDDYYS", "MMYY", "MONNAME", "MONTH",
-		"MONYY", "NLDATE", "QTR", "QTRR", "WEEKDATE", "WEEKDATX", "WEEKDAY", "WORDDATE", "WORDDATX", "YEAR", "YYMM", "YYMMDD", "YYMMDDB",
+	sasDates  = []string{"DATE", "DAY", "DDMMYY", "DDMMYYB", "DDMMYYC", "DDMMYYD", "DDMMYYN", "DDMMYYP", "DDMMYYS",
+		"DOWNAME", "E8601DA", "B8601DA",
+		"IS8601DA", "JULDAY", "JULIAN", "MMDDYY", "MMDDYYB", "MMDDYYC", "MMDDYYD", "MMDDYYN", "MMDDYYP", "MMDDYYS", "MMYY",
+		"MONNAME", "MONTH",
+		"MONYY", "NLDATE", "QTR", "QTRR", "WEEKDATE", "WEEKDATX", "WEEKDAY", "WORDDATE", "WORDDATX", "YEAR", "YYMM", "YYMMDD",
+		"YYMMDDB",
 		"YYMMDDC", "YYMMDDD", "YYMMDDN", "YYMMDDP", "YYMMDDS", "YYMON", "YYQ", "YYQR"}
-	sasTimes = []string{"DATETIME", "DATEAMPM", "DTDATE", "DTMONYY", "DTWKDATX", "DTYEAR", "E8601DT", "B8601DT", "IS8601DT", "MDYAMPM", "NLDATM"}
+	sasTimes = []string{"DATETIME", "DATEAMPM", "DTDATE", "DTMONYY", "DTWKDATX", "DTYEAR", "E8601DT", "B8601DT",
+		"IS8601DT", "MDYAMPM", "NLDATM"}
 )
 
 // fieldType is the type of a column's values.
@@ -140,7 +144,8 @@ func labelsOf(all []readstat.Label, text bool) []microdata.ValueLabel {
 
 // describe returns what a file says of a column.
 func describe(program string, v readstat.Variable, labels []microdata.ValueLabel, weight bool) *microdata.Description {
-	d := &microdata.Description{Label: v.Label, Values: labels, Program: program, Stored: int(v.Type), Format: v.Format, Width: v.Width, Display: v.Display, Alignment: v.Alignment, Weight: weight}
+	d := &microdata.Description{Label: v.Label, Values: labels, Program: program, Stored: int(v.Type), Format: v.Format,
+		Width: v.Width, Display: v.Display, Alignment: v.Alignment, Weight: weight}
 	if v.Measure > 0 && v.Measure < len(measures) {
 		d.Measure = measures[v.Measure]
 	}
@@ -150,8 +155,8 @@ func describe(program string, v readstat.Variable, labels []microdata.ValueLabel
 	return d
 }
 
-// missing are the codes that a file declares as missing, as masks know them; nil if there are none. The configuration can
-// replace them.
+// missing are the codes that a file declares as missing, as masks know them; nil if there are none. The configuration
+// can replace them.
 func missing(d *microdata.Description) *microdata.Missing {
 	if len(d.Missing) == 0 {
 		return nil

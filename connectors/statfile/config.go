@@ -31,9 +31,10 @@ var extensions = map[string][]string{spss: {".sav", ".zsav"}, stata: {".dta"}, s
 
 func kindOf(program, source, sink string, newSink func() connectors.SinkConfig) connectors.Format {
 	return connectors.Format{
-		Name: program, SourceDoc: source, SinkDoc: sink, NewSink: newSink, Labelled: newSink != nil, Extensions: extensions[program],
-		NewSource: func() connectors.SourceConfig { return &SourceConfig{program: program} },
-		At:        func(path string) connectors.SourceConfig { return &SourceConfig{Path: path, program: program} },
+		Name: program, SourceDoc: source, SinkDoc: sink, NewSink: newSink, Labelled: newSink != nil,
+		Extensions: extensions[program],
+		NewSource:  func() connectors.SourceConfig { return &SourceConfig{program: program} },
+		At:         func(path string) connectors.SourceConfig { return &SourceConfig{Path: path, program: program} },
 	}
 }
 
@@ -114,12 +115,14 @@ func (c *StataSink) Check() check.Problems {
 
 // Abilities implements connectors.SinkConfig.
 func (c *SPSSSink) Abilities() connectors.SinkConfigAbilities {
-	return connectors.SinkConfigAbilities{ColumnsAlone: true, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
+	return connectors.SinkConfigAbilities{
+		ColumnsAlone: true, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
 }
 
 // Abilities implements connectors.SinkConfig.
 func (c *StataSink) Abilities() connectors.SinkConfigAbilities {
-	return connectors.SinkConfigAbilities{ColumnsAlone: true, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
+	return connectors.SinkConfigAbilities{
+		ColumnsAlone: true, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
 }
 
 // Carries implements connectors.SinkConfig.

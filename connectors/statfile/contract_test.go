@@ -15,11 +15,15 @@ func TestContract(t *testing.T) {
 		sink         func(path string) connectors.SinkConfig
 		types        []arrow.DataType
 	}{
-		{".sav", spss, func(path string) connectors.SinkConfig { return &SPSSSink{Path: path, Compression: "none"} }, []arrow.DataType{
-			arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.FixedWidthTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond},
+		{".sav", spss, func(path string) connectors.SinkConfig {
+			return &SPSSSink{Path: path, Compression: "none"}
+		}, []arrow.DataType{
+			arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String, arrow.FixedWidthTypes.Date32,
+			&arrow.TimestampType{Unit: arrow.Microsecond},
 		}},
 		{".dta", stata, func(path string) connectors.SinkConfig { return &StataSink{Path: path} }, []arrow.DataType{
-			arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64,
+			arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Float32,
+			arrow.PrimitiveTypes.Float64,
 			arrow.BinaryTypes.String, arrow.FixedWidthTypes.Date32, &arrow.TimestampType{Unit: arrow.Millisecond},
 		}},
 	} {

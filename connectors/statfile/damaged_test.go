@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/readstat"
 )
 
-// Files with wrong bytes, above all where they say how long their parts are, and with missing ones, also taken for files of
-// other formats: each is read or is an error without a value.
+// Files with wrong bytes, above all where they say how long their parts are, and with missing ones, also taken for
+// files of other formats: each is read or is an error without a value.
 func TestDamagedFiles(t *testing.T) {
 	runs := 300
 	if !testing.Short() {
@@ -28,7 +28,8 @@ func TestDamagedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 1 + r.IntN(6) {
-			bad[r.IntN(min(len(bad), []int{400, 2000, len(bad)}[r.IntN(3)]))] = []byte{0, 0xff, 0x7f, 1, byte(r.Uint32())}[r.IntN(5)]
+			bad[r.IntN(min(len(bad), []int{400, 2000, len(bad)}[r.IntN(3)]))] = []byte{
+				0, 0xff, 0x7f, 1, byte(r.Uint32())}[r.IntN(5)]
 		}
 		if r.IntN(4) == 0 {
 			k := r.IntN(len(bad))

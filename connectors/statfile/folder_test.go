@@ -33,14 +33,17 @@ type wave struct {
 func (w wave) write(t *testing.T, kind readstat.Kind, path string, more ...readstat.Out) {
 	t.Helper()
 	var file bytes.Buffer
-	target := readstat.Target{Kind: kind, Rows: int64(len(w.numbers)), Columns: append([]readstat.Out{{Variable: readstat.Variable{
-		Name: "q", Type: w.typ, Label: w.label, Measure: w.measure, Format: w.format, Set: "q", Missing: w.missing}, Labels: w.labels, Weight: w.weight}}, more...)}
+	target := readstat.Target{Kind: kind, Rows: int64(len(w.numbers)),
+		Columns: append([]readstat.Out{{Variable: readstat.Variable{
+			Name: "q", Type: w.typ, Label: w.label, Measure: w.measure, Format: w.format, Set: "q", Missing: w.missing},
+			Labels: w.labels, Weight: w.weight}}, more...)}
 	out, err := readstat.NewWriter(t.Context(), &file, target)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	columns := slices.Repeat([]readstat.Column{{Numbers: w.numbers, States: make([]byte, len(w.numbers))}}, len(target.Columns))
+	columns := slices.Repeat([]readstat.Column{{Numbers: w.numbers, States: make([]byte, len(w.numbers))}},
+		len(target.Columns))
 	if err := out.Rows(t.Context(), readstat.AppendChunk(nil, columns, len(w.numbers)), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +92,11 @@ func numbers(t *testing.T, src connectors.Source, cut connectors.Cut) (all []flo
 func TestFolders(t *testing.T) {
 	dir := t.TempDir()
 	waves := []wave{
-		{typ: readstat.Int8, label: "Income 2023", labels: []readstat.Label{label(1, "low"), label(3, "high")}, numbers: []float64{1, 2, 3}},
+		{typ: readstat.Int8, label: "Income 2023", labels: []readstat.Label{label(1, "low"), label(3, "high")},
+			numbers: []float64{1, 2, 3}},
 		{typ: readstat.Int8, label: "Income 2023"},
-		{typ: readstat.Int32, label: "Income 2024", labels: []readstat.Label{label(2, "middle"), label(3, "high")}, numbers: []float64{70000, 3}},
+		{typ: readstat.Int32, label: "Income 2024", labels: []readstat.Label{label(2, "middle"), label(3, "high")},
+			numbers: []float64{70000, 3}},
 		{typ: readstat.Float, label: "Income 2024", numbers: []float64{0.5, 2, 4, 5}},
 	}
 	for i, w := range waves {
@@ -107,18 +112,22 @@ func TestFolders(t *testing.T) {
 	for _, v := range f.Described.Values {
 		labels = append(labels, v.Label)
 	}
-	if src.Records() != 9 || len(src.Streams()) != 4 || f.Type.String() != "float64" || f.Described.Stored != int(readstat.Double) || f.Described.Label != "" || !slices.Equal(labels, []string{"low", "middle", "high"}) {
+	if src.Records() != 9 || len(src.Streams()) != 4 || f.Type.String() != "float64" ||
+		f.Described.Stored != int(readstat.Double) || f.Described.Label != "" ||
+		!slices.Equal(labels, []string{"low", "middle", "high"}) {
 		t.Errorf("%d records, %s, %+v", src.Records(), f.Type, f.Described)
 	}
 	want := []float64{1, 2, 3, 70000, 3, 0.5, 2, 4, 5}
 	places := [][2]int64{{0, 0}, {0, 1}, {0, 2}, {2, 0}, {2, 1}, {3, 0}, {3, 1}, {3, 2}, {3, 3}}
-	for _, cut := range []connectors.Cut{{}, {Records: 1}, {Records: 2}, {Records: 2, Exact: true}, {Records: 100, Exact: true}} {
+	for _, cut := range []connectors.Cut{{}, {Records: 1}, {Records: 2}, {Records: 2, Exact: true},
+		{Records: 100, Exact: true}} {
 		if got, at := numbers(t, src, cut); !slices.Equal(got, want) || !slices.Equal(at, places) {
 			t.Errorf("%+v: %v at %v", cut, got, at)
 		}
 	}
 	to := filepath.Join(t.TempDir(), "o.dta")
-	release(t, &SourceConfig{Path: dir, program: stata}, &StataSink{Path: to, Labels: []string{"values", "variables"}}, nil, nil)
+	release(t, &SourceConfig{Path: dir, program: stata}, &StataSink{Path: to, Labels: []string{"values", "variables"}},
+		nil, nil)
 	if got := stored(t, &SourceConfig{Path: to, program: stata})["q"]; !slices.Equal(got.Numbers, want) {
 		t.Errorf("released: %v", got.Numbers)
 	}
@@ -129,10 +138,14 @@ func TestFolders(t *testing.T) {
 
 // Files of which one says what is not true in another are not read together.
 func TestFoldersThatDisagree(t *testing.T) {
-	base := wave{typ: readstat.Double, format: "F8.2", measure: 1, labels: []readstat.Label{label(1, "canary one")}, missing: []readstat.Range{{From: -9, To: -9}}, weight: true, numbers: []float64{1}}
+	base := wave{typ: readstat.Double, format: "F8.2", measure: 1, labels: []readstat.Label{label(1, "canary one")},
+		missing: []readstat.Range{{From: -9, To: -9}}, weight: true, numbers: []float64{1}}
 	for want, change := range map[string]func(w *wave) []readstat.Out{
-		"":                                      func(w *wave) []readstat.Out { w.measure, w.labels = 2, nil; return nil },
-		"column 1 has another label":            func(w *wave) []readstat.Out { w.labels = []readstat.Label{label(1, "canary two")}; return nil },
+		"": func(w *wave) []readstat.Out { w.measure, w.labels = 2, nil; return nil },
+		"column 1 has another label": func(w *wave) []readstat.Out {
+			w.labels = []readstat.Label{label(1, "canary two")}
+			return nil
+		},
 		"column 1 declares other missing codes": func(w *wave) []readstat.Out { w.missing = nil; return nil },
 		"column 1 is the weight":                func(w *wave) []readstat.Out { w.weight = false; return nil },
 		"column 1 is of another type":           func(w *wave) []readstat.Out { w.format = "DATE11"; return nil },
@@ -154,7 +167,8 @@ func TestFoldersThatDisagree(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), "b.sav: "+want) || !strings.Contains(err.Error(), "a.sav") || strings.Contains(err.Error(), "canary") {
+		if err == nil || !strings.Contains(err.Error(), "b.sav: "+want) || !strings.Contains(err.Error(), "a.sav") ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
@@ -170,7 +184,8 @@ func TestWider(t *testing.T) {
 	for i, a := range types {
 		for k, b := range types {
 			w := wider(a, b)
-			if !holds(w, greatest[i]) || !holds(w, greatest[k]) || (a >= readstat.Float || b >= readstat.Float) && w < readstat.Float {
+			if !holds(w, greatest[i]) || !holds(w, greatest[k]) || (a >= readstat.Float || b >= readstat.Float) &&
+				w < readstat.Float {
 				t.Errorf("%d and %d become %d", a, b, w)
 			}
 			if i == k && w != a {
@@ -181,12 +196,14 @@ func TestWider(t *testing.T) {
 	if wider(readstat.Int8, readstat.Float) != readstat.Float || wider(readstat.Float, readstat.Int16) != readstat.Float {
 		t.Error("small integers and floats")
 	}
-	if wider(readstat.String, readstat.StringRef) != readstat.StringRef || wider(readstat.String, readstat.String) != readstat.String {
+	if wider(readstat.String, readstat.StringRef) != readstat.StringRef ||
+		wider(readstat.String, readstat.String) != readstat.String {
 		t.Error("texts")
 	}
 }
 
-// A file that is no file of the format is told apart: a compressed one, a pipe, standard input, one in a folder named by a value.
+// A file that is no file of the format is told apart: a compressed one, a pipe, standard input, one in a folder named
+// by a value.
 func TestOtherInputs(t *testing.T) {
 	dir := t.TempDir()
 	plain, err := os.ReadFile("testdata/made.sav")
@@ -204,16 +221,19 @@ func TestOtherInputs(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "f", "year=2020"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for name, content := range map[string][]byte{"a.sav.gz": zipped.Bytes(), "b.sav": zipped.Bytes(), "empty.sav": nil, "f/year=2020/c.sav": plain} {
+	for name, content := range map[string][]byte{"a.sav.gz": zipped.Bytes(), "b.sav": zipped.Bytes(), "empty.sav": nil,
+		"f/year=2020/c.sav": plain} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for path, want := range map[string]string{
-		"-": "pipe", "": "must name a file", filepath.Join(dir, "a.sav.gz"): "is compressed (gzip)", filepath.Join(dir, "b.sav"): "is compressed (gzip)",
+		"-": "pipe", "": "must name a file", filepath.Join(dir, "a.sav.gz"): "is compressed (gzip)",
+		filepath.Join(dir, "b.sav"):     "is compressed (gzip)",
 		filepath.Join(dir, "empty.sav"): "empty.sav", filepath.Join(dir, "f"): "key=value", "/dev/null": "not a regular file",
 	} {
-		if _, err := (&SourceConfig{Path: path, program: spss}).Open(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (&SourceConfig{Path: path, program: spss}).Open(t.Context()); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", path, err)
 		}
 	}
@@ -226,7 +246,9 @@ func TestOtherInputs(t *testing.T) {
 		t.Error("exact blocks of no number of records")
 	}
 	region := src.Schema().Index("region")
-	if _, err := src.Read(t.Context(), &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: region, As: microdata.Numbers}}}, connectors.Cut{}); err == nil {
+	if _, err := src.Read(t.Context(),
+		&microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: region, As: microdata.Numbers}}},
+		connectors.Cut{}); err == nil {
 		t.Error("numbers of a column of texts")
 	}
 	ended, end := context.WithCancel(t.Context())

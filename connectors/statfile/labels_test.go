@@ -17,8 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A label is written as it is up to what the program holds; a longer one is an error that says where before a record is read,
-// or is cut between two characters where the configuration allows it.
+// A label is written as it is up to what the program holds; a longer one is an error that says where before a record is
+// read, or is cut between two characters where the configuration allows it.
 func TestLongLabels(t *testing.T) {
 	src, err := made("made.sav").Open(t.Context())
 	if err != nil {
@@ -62,7 +62,8 @@ func TestLongLabels(t *testing.T) {
 					}
 					sink, err := config.Create(t.Context(), connectors.Plan{Source: src, Layout: layout})
 					if refused := more > 0 && len(choice) == 2; refused {
-						if err == nil || !strings.Contains(err.Error(), "column "+field.Name) || !strings.Contains(err.Error(), "hold") || strings.Contains(err.Error(), "ü") {
+						if err == nil || !strings.Contains(err.Error(), "column "+field.Name) || !strings.Contains(err.Error(), "hold") ||
+							strings.Contains(err.Error(), "ü") {
 							t.Errorf("%s, variable %v, %d too many: %v", c.ext, variable, more, err)
 						}
 						continue
@@ -92,14 +93,16 @@ func TestLongLabels(t *testing.T) {
 			}
 		}
 	}
-	for _, config := range []connectors.SinkConfig{&SPSSSink{Path: "a.sav", Labels: []string{"notes"}}, &StataSink{Path: "a.dta", Labels: []string{"notes"}}} {
+	for _, config := range []connectors.SinkConfig{&SPSSSink{Path: "a.sav", Labels: []string{"notes"}},
+		&StataSink{Path: "a.dta", Labels: []string{"notes"}}} {
 		if len(config.Check()) == 0 {
 			t.Error("a kind of label that there is not is accepted")
 		}
 	}
 }
 
-// Names as long as a program allows are written, longer ones are an error that names the column before a record is read.
+// Names as long as a program allows are written, longer ones are an error that names the column before a record is
+// read.
 func TestLongNames(t *testing.T) {
 	src, err := made("made.sav").Open(t.Context())
 	if err != nil {
@@ -121,7 +124,8 @@ func TestLongNames(t *testing.T) {
 			}
 			field := src.Schema().Fields[2]
 			field.Name = strings.Repeat(c.letter, n)
-			layout := &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: 2}}, Release: []microdata.Output{{Field: field, Source: 2}}}
+			layout := &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: 2}},
+				Release: []microdata.Output{{Field: field, Source: 2}}}
 			path := filepath.Join(t.TempDir(), "o.x")
 			switch s := c.sink.(type) {
 			case *SPSSSink:
@@ -142,15 +146,17 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// Texts of every length that Stata stores in another way, in all its formats: up to 2045 bytes within the records, longer ones
-// beside them, with empty ones between.
+// Texts of every length that Stata stores in another way, in all its formats: up to 2045 bytes within the records,
+// longer ones beside them, with empty ones between.
 func TestLongTextsOfStata(t *testing.T) {
 	for _, version := range []int{117, 118, 119} {
 		for _, longest := range []int{2044, 2045, 2046, 70000} {
-			texts := []string{strings.Repeat("a", longest), "", "b", strings.Repeat("c", longest-1), "", strings.Repeat("a", longest)}
+			texts := []string{strings.Repeat("a", longest), "", "b", strings.Repeat("c", longest-1), "",
+				strings.Repeat("a", longest)}
 			path := filepath.Join(t.TempDir(), "o.dta")
 			writeTexts(t, &StataSink{Path: path, Version: version}, texts)
-			if file, err := os.ReadFile(path); err != nil || !bytes.HasPrefix(file, fmt.Appendf(nil, "<stata_dta><header><release>%d<", version)) {
+			if file, err := os.ReadFile(path); err != nil ||
+				!bytes.HasPrefix(file, fmt.Appendf(nil, "<stata_dta><header><release>%d<", version)) {
 				t.Errorf("version %d: %.40q, %v", version, file, err)
 			}
 			got := stored(t, &SourceConfig{Path: path, program: stata})
@@ -184,7 +190,8 @@ func writeTexts(t *testing.T, config connectors.SinkConfig, texts []string) {
 		return microdata.Field{Name: name, Type: build.Type(), Nullable: true}
 	}
 	schema := &microdata.Schema{Fields: []microdata.Field{field("t"), field("u")}}
-	layout := &microdata.Layout{Schema: schema, Read: []microdata.Want{{Field: 0, As: microdata.Array}, {Field: 1, As: microdata.Array}},
+	layout := &microdata.Layout{
+		Schema: schema, Read: []microdata.Want{{Field: 0, As: microdata.Array}, {Field: 1, As: microdata.Array}},
 		Release: []microdata.Output{{Field: schema.Fields[0], Source: 0}, {Field: schema.Fields[1], Source: 1, Column: 1}}}
 	sink, err := config.Create(t.Context(), connectors.Plan{Source: connectortest.Elsewhere(), Layout: layout})
 	if err != nil {
@@ -217,9 +224,15 @@ func TestFilesSayNothingOfTheirMaking(t *testing.T) {
 		sink func(path string) connectors.SinkConfig
 		want string
 	}{
-		{".sav", func(path string) connectors.SinkConfig { return &SPSSSink{Path: path} }, "01 Jan 70" + "00:00:00" + strings.Repeat(" ", 64)},
-		{".zsav", func(path string) connectors.SinkConfig { return &SPSSSink{Path: path} }, "01 Jan 70" + "00:00:00" + strings.Repeat(" ", 64)},
-		{".dta", func(path string) connectors.SinkConfig { return &StataSink{Path: path} }, "<label>\x00\x00</label><timestamp>\x00</timestamp>"},
+		{".sav", func(path string) connectors.SinkConfig {
+			return &SPSSSink{Path: path}
+		}, "01 Jan 70" + "00:00:00" + strings.Repeat(" ", 64)},
+		{".zsav", func(path string) connectors.SinkConfig {
+			return &SPSSSink{Path: path}
+		}, "01 Jan 70" + "00:00:00" + strings.Repeat(" ", 64)},
+		{".dta", func(path string) connectors.SinkConfig {
+			return &StataSink{Path: path}
+		}, "<label>\x00\x00</label><timestamp>\x00</timestamp>"},
 	} {
 		var files [][]byte
 		for range 2 {
@@ -237,7 +250,8 @@ func TestFilesSayNothingOfTheirMaking(t *testing.T) {
 	}
 }
 
-// The width of Stata's texts is that of the longest released one: with the source's it would tell of a record that does not leave.
+// The width of Stata's texts is that of the longest released one: with the source's it would tell of a record that does
+// not leave.
 func TestWidthTellsOfNoOtherRecord(t *testing.T) {
 	from, to := filepath.Join(t.TempDir(), "i.dta"), filepath.Join(t.TempDir(), "o.dta")
 	writeTexts(t, &StataSink{Path: from}, []string{"short", strings.Repeat("x", 99), "longer"})

@@ -51,7 +51,8 @@ func (p piece) Size() int64 {
 const pieceBytes = 4 << 20
 
 // Scan implements serial.Format.
-func (f *format) Scan(ctx context.Context, in serial.File, layout *microdata.Layout, rows int, yield func(piece) error) error {
+func (f *format) Scan(ctx context.Context, in serial.File, layout *microdata.Layout, rows int,
+	yield func(piece) error) error {
 	needed := make([]bool, len(f.columns))
 	for _, w := range layout.Read {
 		needed[w.Field] = true

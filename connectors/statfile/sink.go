@@ -55,7 +55,9 @@ func create(ctx context.Context, ps check.Problems, t target, plan connectors.Pl
 	s := &sink{target: t, layout: plan.Layout, carries: readBy(plan.Source, t.program)}
 	for _, o := range plan.Layout.Release {
 		if !storable(o.Field) {
-			return nil, fmt.Errorf("%s: column %s is %s, which files of %s cannot hold", t.path, o.Field.Name, microdata.TypeName(o.Field.Type), t.program)
+			return nil,
+				fmt.Errorf("%s: column %s is %s, which files of %s cannot hold", t.path, o.Field.Name,
+					microdata.TypeName(o.Field.Type), t.program)
 		}
 		s.notes = append(s.notes, note{lo: math.NaN(), hi: math.NaN(), codes: microdata.NewOccurring(o.Field.Described)})
 	}
@@ -173,7 +175,8 @@ func (s *sink) write(ctx context.Context) (err error) {
 	}
 	for _, c := range header.Columns {
 		if s.program == spss && c.Width > spssText {
-			return &readstat.ColumnError{Column: c.Name, Err: fmt.Errorf("has a text of more than the %d bytes that SPSS holds", spssText)}
+			return &readstat.ColumnError{
+				Column: c.Name, Err: fmt.Errorf("has a text of more than the %d bytes that SPSS holds", spssText)}
 		}
 	}
 	if s.version == 117 {

@@ -20,15 +20,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// made are files that pyreadstat has written: 40 records with the columns id, sex, income, region and weight. "canary" is in
-// everything that must not leave when id does not: file label, note, table name, labels of codes that nobody has.
+// made are files that pyreadstat has written: 40 records with the columns id, sex, income, region and weight. "canary"
+// is in everything that must not leave when id does not: file label, note, table name, labels of codes that nobody has.
 func made(name string) *SourceConfig {
 	program := map[string]string{".sav": spss, ".zsav": spss, ".dta": stata, ".xpt": sas}[filepath.Ext(name)]
 	return &SourceConfig{Path: filepath.Join("testdata", name), program: program}
 }
 
 // release releases all columns but id, without the records that drop selects, and without a mask.
-func release(t *testing.T, from connectors.SourceConfig, to connectors.SinkConfig, drop func(i int) bool, change func(*microdata.Layout)) {
+func release(t *testing.T, from connectors.SourceConfig, to connectors.SinkConfig, drop func(i int) bool,
+	change func(*microdata.Layout)) {
 	t.Helper()
 	ctx := t.Context()
 	src, err := from.Open(ctx)
@@ -63,7 +64,8 @@ func release(t *testing.T, from connectors.SourceConfig, to connectors.SinkConfi
 	}
 }
 
-func pass(ctx context.Context, src connectors.Source, layout *microdata.Layout, sink connectors.Sink, drop func(i int) bool) error {
+func pass(ctx context.Context, src connectors.Source, layout *microdata.Layout, sink connectors.Sink,
+	drop func(i int) bool) error {
 	r, err := src.Read(ctx, layout, connectors.Cut{Records: 7})
 	if err != nil {
 		return err
@@ -117,7 +119,8 @@ func describedAs(t *testing.T, c *SourceConfig) map[string]*microdata.Descriptio
 func TestWhatFilesSayOfTheirColumns(t *testing.T) {
 	for _, name := range []string{"made.sav", "made.zsav"} {
 		d := describedAs(t, made(name))["sex"]
-		if d.Label != "Sex of the respondent" || d.Measure != "nominal" || len(d.Values) != 4 || d.LabelOf(microdata.Code{Number: 9}) != "no answer" {
+		if d.Label != "Sex of the respondent" || d.Measure != "nominal" || len(d.Values) != 4 ||
+			d.LabelOf(microdata.Code{Number: 9}) != "no answer" {
 			t.Errorf("%s: %+v", name, d)
 		}
 		want := []microdata.MissingCodes{{From: 9, To: 9}, {From: -5, To: -1}}
@@ -129,13 +132,14 @@ func TestWhatFilesSayOfTheirColumns(t *testing.T) {
 			t.Errorf("%s: region %+v", name, d)
 		}
 	}
-	if d := describedAs(t, made("made.dta"))["sex"]; d.LabelOf(microdata.Code{Tag: 'a'}) != "refused" || d.LabelOf(microdata.Code{Number: 2}) != "male" {
+	if d := describedAs(t, made("made.dta"))["sex"]; d.LabelOf(microdata.Code{Tag: 'a'}) != "refused" ||
+		d.LabelOf(microdata.Code{Number: 2}) != "male" {
 		t.Errorf("%+v", d)
 	}
 }
 
-// Nothing leaves that is not released: no label of a code that no released record has, no label of a variable that is not
-// asked for, no file label, note or table name; and what is released leaves with its labels.
+// Nothing leaves that is not released: no label of a code that no released record has, no label of a variable that is
+// not asked for, no file label, note or table name; and what is released leaves with its labels.
 func TestOnlyWhatIsReleasedLeaves(t *testing.T) {
 	noTwo := func(i int) bool { return i%5 == 1 } // the records with code 2, male
 	for _, name := range []string{"made.sav", "made.zsav", "made.dta", "made5.xpt", "made8.xpt"} {
@@ -186,8 +190,8 @@ func TestOnlyWhatIsReleasedLeaves(t *testing.T) {
 	}
 }
 
-// A value that is released unchanged is that of the source to its last bit, its missing values have the letters that they
-// had, and dates are the same days, also in the other program's file.
+// A value that is released unchanged is that of the source to its last bit, its missing values have the letters that
+// they had, and dates are the same days, also in the other program's file.
 func TestValuesStay(t *testing.T) {
 	for _, name := range []string{"made.sav", "made.dta"} {
 		ext := filepath.Ext(name)
@@ -276,7 +280,8 @@ func TestClocks(t *testing.T) {
 		day             int32 // since 1970
 	}{
 		{spss, "DATE11", 12219379200, 0}, {spss, "EDATE10", 12219379200 + 86400*365, 365}, {spss, "ADATE10", 0, -141428},
-		{stata, "%td", 3653, 0}, {stata, "%tdD_m_Y", 0, -3653}, {stata, "%d", 3654, 1}, {sas, "DATE9", 3653, 0}, {sas, "YYMMDD10.", 3652, -1},
+		{stata, "%td", 3653, 0}, {stata, "%tdD_m_Y", 0, -3653}, {stata, "%d", 3654, 1}, {sas, "DATE9", 3653, 0},
+		{sas, "YYMMDD10.", 3652, -1},
 	} {
 		k := clockOf(c.program, c.format)
 		if got, ok := k.days(c.stored); !ok || got != c.day || !k.date || k.ofDays(got) != c.stored {
@@ -292,14 +297,16 @@ func TestClocks(t *testing.T) {
 		parts           float64
 		tick            int64
 	}{
-		{spss, "DATETIME23.2", 12219379200.5, 1e6, 500000}, {stata, "%tc", 3653*86400e3 + 1, 1e3, 1}, {sas, "DATETIME20.", 3653 * 86400, 1e6, 0},
+		{spss, "DATETIME23.2", 12219379200.5, 1e6, 500000}, {stata, "%tc", 3653*86400e3 + 1, 1e3, 1},
+		{sas, "DATETIME20.", 3653 * 86400, 1e6, 0},
 	} {
 		k := clockOf(c.program, c.format)
 		if got, ok := k.ticks(c.stored, c.parts); !ok || got != c.tick || k.date || k.ofTicks(got, c.parts) != c.stored {
 			t.Errorf("%s %s: %v is %d, back %v", c.program, c.format, c.stored, got, k.ofTicks(got, c.parts))
 		}
 	}
-	for _, c := range [][2]string{{spss, "F8.2"}, {spss, "TIME8"}, {spss, "DTIME10"}, {spss, "DOLLAR8"}, {stata, "%9.0g"}, {stata, "%tC"}, {stata, "%tm"}, {sas, "BEST12."}, {sas, "TIME8."}, {sas, "DOLLAR8."}} {
+	for _, c := range [][2]string{{spss, "F8.2"}, {spss, "TIME8"}, {spss, "DTIME10"}, {spss, "DOLLAR8"}, {stata, "%9.0g"},
+		{stata, "%tC"}, {stata, "%tm"}, {sas, "BEST12."}, {sas, "TIME8."}, {sas, "DOLLAR8."}} {
 		if k := clockOf(c[0], c[1]); k.unit != 0 {
 			t.Errorf("%s %s is taken for a time", c[0], c[1])
 		}
@@ -316,16 +323,20 @@ func TestRefused(t *testing.T) {
 	for name, want := range map[string]string{"1st": "1st", "a b": "a b", strings.Repeat("n", 70): "nnn"} {
 		field := src.Schema().Fields[2]
 		field.Name = name
-		layout := &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: 2}}, Release: []microdata.Output{{Field: field, Source: 2}}}
-		for _, sink := range []connectors.SinkConfig{&SPSSSink{Path: filepath.Join(t.TempDir(), "o.sav")}, &StataSink{Path: filepath.Join(t.TempDir(), "o.dta")}} {
-			if _, err := sink.Create(t.Context(), connectors.Plan{Source: src, Layout: layout}); err == nil || !strings.Contains(err.Error(), "column "+want) {
+		layout := &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: 2}},
+			Release: []microdata.Output{{Field: field, Source: 2}}}
+		for _, sink := range []connectors.SinkConfig{&SPSSSink{Path: filepath.Join(t.TempDir(), "o.sav")},
+			&StataSink{Path: filepath.Join(t.TempDir(), "o.dta")}} {
+			if _, err := sink.Create(t.Context(), connectors.Plan{Source: src, Layout: layout}); err == nil ||
+				!strings.Contains(err.Error(), "column "+want) {
 				t.Errorf("a column of the name %q: %v", name, err)
 			}
 		}
 	}
 	for _, text := range []string{"canary\x00canary", strings.Repeat("canary", 6000)} {
 		to := filepath.Join(t.TempDir(), "o.sav")
-		layout := &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: 3, As: microdata.Array}}, Release: []microdata.Output{{Field: src.Schema().Fields[3], Source: 3, Masked: true}}}
+		layout := &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: 3, As: microdata.Array}},
+			Release: []microdata.Output{{Field: src.Schema().Fields[3], Source: 3, Masked: true}}}
 		sink, err := (&SPSSSink{Path: to}).Create(t.Context(), connectors.Plan{Source: src, Layout: layout})
 		if err != nil {
 			t.Fatal(err)

@@ -52,10 +52,12 @@ func (s *sink) column(o microdata.Output, n note, i int) (readstat.Out, error) {
 	ours := d.Program == s.program
 	if c.Type.Text() {
 		c.Width = max(n.width, 1)
-		if ours && !o.Masked && s.program == spss { // declared; Stata's is that of the longest text, perhaps of a record that does not leave
+		// declared; Stata's is that of the longest text, perhaps of a record that does not leave
+		if ours && !o.Masked && s.program == spss {
 			c.Width = max(c.Width, d.Width)
 		}
-	} else if c.Format = s.format(o.Field); ours && d.Format != "" && clockOf(s.program, d.Format) == clockOf(s.program, c.Format) {
+	} else if c.Format = s.format(o.Field); ours && d.Format != "" &&
+		clockOf(s.program, d.Format) == clockOf(s.program, c.Format) {
 		c.Format = d.Format
 	}
 	if ours {
@@ -75,8 +77,8 @@ func (s *sink) column(o microdata.Output, n note, i int) (readstat.Out, error) {
 	return c, nil
 }
 
-// holds returns the function that says whether a label of a code can be written in a column of texts, or of numbers: Stata has
-// labels of integers alone, and of its own missing values.
+// holds returns the function that says whether a label of a code can be written in a column of texts, or of numbers:
+// Stata has labels of integers alone, and of its own missing values.
 func (s *sink) holds(text bool) func(microdata.Code) bool {
 	return func(c microdata.Code) bool {
 		switch {
@@ -102,7 +104,8 @@ func (s *sink) label(c *readstat.Out, d *microdata.Description) error {
 		if err != nil {
 			return fmt.Errorf("the label of a value %w", err)
 		}
-		c.Labels = append(c.Labels, readstat.Label{IsText: code.IsText, Tag: code.Tag, Number: code.Number, Text: code.Text, Label: label})
+		c.Labels = append(c.Labels,
+			readstat.Label{IsText: code.IsText, Tag: code.Tag, Number: code.Number, Text: code.Text, Label: label})
 	}
 	if s.program != spss {
 		return nil
@@ -159,7 +162,8 @@ func (s *sink) fit(label string, l length) (string, error) {
 	}
 	end := l.end(label)
 	if end < len(label) && !s.labels.Has(labels.Cut) {
-		return "", fmt.Errorf("has more than the %v that files of %s hold; shorten it in the source, or list %s under labels", l, s.program, labels.Cut)
+		return "", fmt.Errorf("has more than the %v that files of %s hold; shorten it in the source, or list %s under labels",
+			l, s.program, labels.Cut)
 	}
 	return label[:end], nil
 }
@@ -200,7 +204,8 @@ func (s *sink) typeOf(o microdata.Output, n note) readstat.Type {
 		return readstat.Int8
 	case (id == arrow.INT8 || id == arrow.UINT8 || id == arrow.INT16) && fits(-32767, 32740):
 		return readstat.Int16
-	case (id == arrow.INT8 || id == arrow.UINT8 || id == arrow.INT16 || id == arrow.UINT16 || id == arrow.INT32 || id == arrow.DATE32 || id == arrow.INT64) && fits(-2147483647, 2147483620):
+	case (id == arrow.INT8 || id == arrow.UINT8 || id == arrow.INT16 || id == arrow.UINT16 || id == arrow.INT32 ||
+		id == arrow.DATE32 || id == arrow.INT64) && fits(-2147483647, 2147483620):
 		return readstat.Int32
 	case id == arrow.FLOAT32 && fits(-1.7014117331926443e+38, 1.7014117331926443e+38):
 		return readstat.Float

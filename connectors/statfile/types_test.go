@@ -20,9 +20,11 @@ import (
 )
 
 // written writes blocks of one column and returns what is stored, with its type.
-func written(t *testing.T, config connectors.SinkConfig, source *SourceConfig, f microdata.Field, blocks ...arrow.Array) (readstat.Column, readstat.Type, error) {
+func written(t *testing.T, config connectors.SinkConfig, source *SourceConfig, f microdata.Field,
+	blocks ...arrow.Array) (readstat.Column, readstat.Type, error) {
 	t.Helper()
-	layout := &microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: f}}}
+	layout := &microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}},
+		Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: f}}}
 	sink, err := config.Create(t.Context(), connectors.Plan{Source: connectortest.Elsewhere(), Layout: layout})
 	if err != nil {
 		return readstat.Column{}, 0, err
@@ -69,8 +71,8 @@ func integers(typ arrow.DataType, list ...int64) arrow.Array {
 	return build.NewArray()
 }
 
-// Stata has no room for the greatest numbers of its types, which are its missing values: a column has the least type that holds all of
-// its values, in whichever block they are.
+// Stata has no room for the greatest numbers of its types, which are its missing values: a column has the least type
+// that holds all of its values, in whichever block they are.
 func TestTypesHoldTheirValues(t *testing.T) {
 	p := arrow.PrimitiveTypes
 	for _, c := range []struct {
@@ -78,38 +80,48 @@ func TestTypesHoldTheirValues(t *testing.T) {
 		lo, hi int64
 		want   readstat.Type
 	}{
-		{p.Int8, -127, 100, readstat.Int8}, {p.Int8, -128, 100, readstat.Int16}, {p.Int8, -127, 101, readstat.Int16}, {p.Uint8, 0, 255, readstat.Int16},
-		{p.Int16, -32767, 32740, readstat.Int16}, {p.Int16, -32768, 0, readstat.Int32}, {p.Int16, 0, 32741, readstat.Int32}, {p.Uint16, 0, 65535, readstat.Int32},
-		{p.Int32, -2147483647, 2147483620, readstat.Int32}, {p.Int32, -2147483648, 0, readstat.Double}, {p.Int32, 0, 2147483621, readstat.Double},
+		{p.Int8, -127, 100, readstat.Int8}, {p.Int8, -128, 100, readstat.Int16}, {p.Int8, -127, 101, readstat.Int16},
+		{p.Uint8, 0, 255, readstat.Int16},
+		{p.Int16, -32767, 32740, readstat.Int16}, {p.Int16, -32768, 0, readstat.Int32}, {p.Int16, 0, 32741, readstat.Int32},
+		{p.Uint16, 0, 65535, readstat.Int32},
+		{p.Int32, -2147483647, 2147483620, readstat.Int32}, {p.Int32, -2147483648, 0, readstat.Double},
+		{p.Int32, 0, 2147483621, readstat.Double},
 		{p.Int64, -2147483647, 2147483620, readstat.Int32}, {p.Int64, 0, 1 << 53, readstat.Double},
 	} {
 		for _, list := range [][]int64{{c.lo, c.hi}, {c.hi, c.lo}} {
 			path := filepath.Join(t.TempDir(), "o.dta")
 			source := &SourceConfig{Path: path, program: stata}
-			got, typ, err := written(t, &StataSink{Path: path}, source, microdata.Field{Name: "x", Type: c.typ}, integers(c.typ, list[0]), integers(c.typ, list[1]))
-			if err != nil || typ != c.want || !slices.Equal(got.Numbers, []float64{float64(list[0]), float64(list[1])}) || !bytes.Equal(got.States, []byte{0, 0}) {
+			got, typ, err := written(t, &StataSink{Path: path}, source, microdata.Field{Name: "x", Type: c.typ},
+				integers(c.typ, list[0]), integers(c.typ, list[1]))
+			if err != nil || typ != c.want || !slices.Equal(got.Numbers, []float64{float64(list[0]), float64(list[1])}) ||
+				!bytes.Equal(got.States, []byte{0, 0}) {
 				t.Errorf("%s %v: type %d, want %d, %v, %v", c.typ, list, typ, c.want, got.Numbers, err)
 			}
 		}
 	}
 	floats := array.NewFloat32Builder(memory.DefaultAllocator)
 	const most = float32(1.7014117331926443e+38)
-	for x, want := range map[float32]readstat.Type{most: readstat.Float, -most: readstat.Float, math.Nextafter32(most, math.MaxFloat32): readstat.Double, -math.MaxFloat32: readstat.Double, 0: readstat.Float} {
+	for x, want := range map[float32]readstat.Type{most: readstat.Float, -most: readstat.Float,
+		math.Nextafter32(most, math.MaxFloat32): readstat.Double, -math.MaxFloat32: readstat.Double, 0: readstat.Float} {
 		path := filepath.Join(t.TempDir(), "o.dta")
 		source := &SourceConfig{Path: path, program: stata}
 		floats.Append(x)
-		got, typ, err := written(t, &StataSink{Path: path}, source, microdata.Field{Name: "x", Type: p.Float32}, floats.NewArray())
+		got, typ,
+			err := written(t, &StataSink{Path: path}, source, microdata.Field{Name: "x", Type: p.Float32}, floats.NewArray())
 		if err != nil || typ != want || got.Numbers[0] != float64(x) || got.States[0] != 0 {
 			t.Errorf("%v: type %d, want %d, %v, %v", x, typ, want, got, err)
 		}
 	}
 	path := filepath.Join(t.TempDir(), "o.sav")
-	if _, typ, err := written(t, &SPSSSink{Path: path}, &SourceConfig{Path: path, program: spss}, microdata.Field{Name: "x", Type: p.Int8}, integers(p.Int8, 1)); err != nil || typ != readstat.Double {
+	if _, typ, err := written(t, &SPSSSink{Path: path}, &SourceConfig{Path: path, program: spss},
+		microdata.Field{Name: "x", Type: p.Int8}, integers(p.Int8, 1)); err != nil || typ != readstat.Double {
 		t.Errorf("SPSS: type %d, %v", typ, err)
 	}
 	for _, x := range []int64{1<<53 + 1, -1<<53 - 1} {
 		path := filepath.Join(t.TempDir(), "o.sav")
-		if _, _, err := written(t, &SPSSSink{Path: path}, nil, microdata.Field{Name: "x", Type: p.Int64}, integers(p.Int64, 1, x)); err == nil || !strings.Contains(err.Error(), "column x: record 2") || strings.Contains(err.Error(), "9007") {
+		if _, _, err := written(t, &SPSSSink{Path: path}, nil, microdata.Field{Name: "x", Type: p.Int64},
+			integers(p.Int64, 1, x)); err == nil || !strings.Contains(err.Error(), "column x: record 2") ||
+			strings.Contains(err.Error(), "9007") {
 			t.Errorf("%d: %v", x, err)
 		}
 	}
@@ -117,7 +129,8 @@ func TestTypesHoldTheirValues(t *testing.T) {
 		build := array.NewStringBuilder(memory.DefaultAllocator)
 		build.Append(bad)
 		path := filepath.Join(t.TempDir(), "o.sav")
-		if _, _, err := written(t, &SPSSSink{Path: path}, nil, microdata.Field{Name: "x", Type: build.Type()}, build.NewArray()); err == nil || !strings.Contains(err.Error(), "column x") {
+		if _, _, err := written(t, &SPSSSink{Path: path}, nil, microdata.Field{Name: "x", Type: build.Type()},
+			build.NewArray()); err == nil || !strings.Contains(err.Error(), "column x") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -126,7 +139,8 @@ func TestTypesHoldTheirValues(t *testing.T) {
 // What is asked of a sink that it cannot give is said before anything is read, and the programs' own formats are used.
 func TestTargets(t *testing.T) {
 	for version, ok := range map[int]bool{0: true, 116: false, 117: true, 119: true, 120: false, -1: false} {
-		if ps := (&StataSink{Path: "a.dta", Version: version}).Check(); (len(ps) == 0) != ok || !ok && ps[0].Path != "version" {
+		if ps := (&StataSink{Path: "a.dta", Version: version}).Check(); (len(ps) == 0) != ok || !ok &&
+			ps[0].Path != "version" {
 			t.Errorf("version %d: %v", version, ps)
 		}
 	}
@@ -137,18 +151,22 @@ func TestTargets(t *testing.T) {
 		t.Error(ps)
 	}
 	list := microdata.Field{Name: "l", Type: arrow.ListOf(arrow.PrimitiveTypes.Int8)}
-	if _, _, err := written(t, &SPSSSink{Path: filepath.Join(t.TempDir(), "o.sav")}, nil, list); err == nil || !strings.Contains(err.Error(), "column l") {
+	if _, _, err := written(t, &SPSSSink{Path: filepath.Join(t.TempDir(), "o.sav")}, nil, list); err == nil ||
+		!strings.Contains(err.Error(), "column l") {
 		t.Error(err)
 	}
 	for _, c := range []struct {
 		typ         arrow.DataType
 		spss, stata string
 	}{
-		{arrow.FixedWidthTypes.Boolean, "F1.0", ""}, {arrow.FixedWidthTypes.Date32, "DATE11", "%td"}, {&arrow.TimestampType{Unit: arrow.Second}, "DATETIME23.2", "%tc"},
-		{arrow.PrimitiveTypes.Float64, "F12.2", ""}, {&arrow.Decimal128Type{Precision: 12, Scale: 3}, "F12.3", ""}, {&arrow.Decimal128Type{Precision: 12, Scale: 10}, "F12.8", ""},
+		{arrow.FixedWidthTypes.Boolean, "F1.0", ""}, {arrow.FixedWidthTypes.Date32, "DATE11", "%td"},
+		{&arrow.TimestampType{Unit: arrow.Second}, "DATETIME23.2", "%tc"},
+		{arrow.PrimitiveTypes.Float64, "F12.2", ""}, {&arrow.Decimal128Type{Precision: 12, Scale: 3}, "F12.3", ""},
+		{&arrow.Decimal128Type{Precision: 12, Scale: 10}, "F12.8", ""},
 	} {
 		f := microdata.Field{Name: "x", Type: c.typ}
-		if a, b := (&sink{target: target{program: spss}}).format(f), (&sink{target: target{program: stata}}).format(f); a != c.spss || b != c.stata {
+		if a, b := (&sink{target: target{program: spss}}).format(f), (&sink{target: target{program: stata}}).format(f); a !=
+			c.spss || b != c.stata {
 			t.Errorf("%s: %q, %q", c.typ, a, b)
 		}
 	}
@@ -158,9 +176,12 @@ func TestTargets(t *testing.T) {
 		text          bool
 		inSPSS, inDTA bool
 	}{
-		{integer(1), false, true, true}, {integer(1), true, false, false}, {integer(1.5), false, true, false}, {integer(2147483620), false, true, true}, {integer(2147483621), false, true, false},
-		{integer(-2147483647), false, true, true}, {integer(-2147483648), false, true, false}, {microdata.Code{Tag: 'a'}, false, false, true},
-		{microdata.Code{Text: "a", IsText: true}, true, true, false}, {microdata.Code{Text: "a", IsText: true}, false, false, false},
+		{integer(1), false, true, true}, {integer(1), true, false, false}, {integer(1.5), false, true, false},
+		{integer(2147483620), false, true, true}, {integer(2147483621), false, true, false},
+		{integer(-2147483647), false, true, true}, {integer(-2147483648), false, true, false},
+		{microdata.Code{Tag: 'a'}, false, false, true},
+		{microdata.Code{Text: "a", IsText: true}, true, true, false},
+		{microdata.Code{Text: "a", IsText: true}, false, false, false},
 	} {
 		if a, b := (&sink{target: target{program: spss}}).holds(c.text)(c.code), (&sink{target: target{program: stata}}).holds(c.text)(c.code); a != c.inSPSS || b != c.inDTA {
 			t.Errorf("%+v: %v, %v", c, a, b)
@@ -177,12 +198,14 @@ func TestSharedLabels(t *testing.T) {
 			said.Labels["s"] = append(said.Labels["s"], readstat.Label{Set: "s", Number: float64(i), Label: "l"})
 		}
 		for i := range columns {
-			said.Variables = append(said.Variables, readstat.Variable{Index: i, Name: strings.Repeat("v", i+1), Type: readstat.Int32, Set: "s"})
+			said.Variables = append(said.Variables,
+				readstat.Variable{Index: i, Name: strings.Repeat("v", i+1), Type: readstat.Int32, Set: "s"})
 		}
 		return said
 	}
 	for columns, ok := range map[int]bool{15: true, 16: true, 17: false} {
-		if found, err := f.columnsOf(file(columns, maxLabels/16)); (err == nil) != ok || ok && len(found[columns-1].field.Described.Values) != maxLabels/16 {
+		if found, err := f.columnsOf(file(columns, maxLabels/16)); (err == nil) != ok || ok &&
+			len(found[columns-1].field.Described.Values) != maxLabels/16 {
 			t.Errorf("%d columns: %v", columns, err)
 		}
 	}
@@ -196,9 +219,11 @@ func TestSharedLabels(t *testing.T) {
 	}
 }
 
-// The letters of missing values stay with their records, those of SAS in lower case; a plain missing value and SAS's ._ have none.
+// The letters of missing values stay with their records, those of SAS in lower case; a plain missing value and SAS's ._
+// have none.
 func TestLettersOfMissingValues(t *testing.T) {
-	parts := []stretch{{readstat.Column{States: []byte{0, 'A', 1}}, 3}, {readstat.Column{States: []byte{'z', '_', 'b', 'c'}}, 4}}
+	parts := []stretch{{readstat.Column{States: []byte{0, 'A', 1}}, 3},
+		{readstat.Column{States: []byte{'z', '_', 'b', 'c'}}, 4}}
 	var b microdata.Block
 	b.Reset(0, 0, 7, 0)
 	b.Reject(5, "", "dropped")                             // b
@@ -208,12 +233,17 @@ func TestLettersOfMissingValues(t *testing.T) {
 		t.Errorf("%q, want %q", c.States, want)
 	}
 	// From a column that is decoded, of a source of another program.
-	c, kept := readstat.Column{}, &carried{program: sas, columns: [][]stretch{{{readstat.Column{Numbers: []float64{1, 0, 0}, States: []byte{0, 'B', 1}}, 3}}}}
+	c, kept := readstat.Column{},
+		&carried{program: sas,
+			columns: [][]stretch{{{readstat.Column{Numbers: []float64{1, 0, 0}, States: []byte{0, 'B', 1}}, 3}}}}
 	f := microdata.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64}
 	path := filepath.Join(t.TempDir(), "o.dta")
 	for _, masked := range []bool{false, true} {
-		layout := &microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}}, Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: f, Masked: masked}}}
-		sink, err := (&StataSink{Path: path}).Create(t.Context(), connectors.Plan{Source: connectortest.Elsewhere(), Layout: layout})
+		layout := &microdata.Layout{Schema: &microdata.Schema{Fields: []microdata.Field{f}},
+			Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: f, Masked: masked}}}
+		sink,
+			err := (&StataSink{Path: path}).Create(t.Context(),
+			connectors.Plan{Source: connectortest.Elsewhere(), Layout: layout})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +270,8 @@ func TestLettersOfMissingValues(t *testing.T) {
 
 func TestLabelsOfASet(t *testing.T) {
 	all := []readstat.Label{
-		{Number: 2, Label: "two"}, {Number: 1, Label: "one"}, {Number: 1, Label: "one again"}, {Number: math.NaN(), Label: "nothing"}, {Tag: 1, Number: math.NaN(), Label: "missing"},
+		{Number: 2, Label: "two"}, {Number: 1, Label: "one"}, {Number: 1, Label: "one again"},
+		{Number: math.NaN(), Label: "nothing"}, {Tag: 1, Number: math.NaN(), Label: "missing"},
 		{Tag: 'a', Number: math.NaN(), Label: "refused"}, {IsText: true, Text: "x", Number: math.NaN(), Label: "ex"},
 	}
 	var got []string

@@ -92,7 +92,8 @@ func openBook(ctx context.Context, in io.ReaderAt, size int64) (*book, error) {
 }
 
 // elements calls f for each start element and each text of a part; a part that is not there has none.
-func (b *book) elements(part string, start func(e xml.StartElement) error, end func(name string) error, text func(xml.CharData) error) error {
+func (b *book) elements(part string, start func(e xml.StartElement) error, end func(name string) error,
+	text func(xml.CharData) error) error {
 	f := b.files[part]
 	if f == nil {
 		return nil
@@ -231,7 +232,8 @@ func (b *book) readStyles() error {
 // alone, which is a number.
 func builtinDate(id string) bool {
 	switch id {
-	case "14", "15", "16", "17", "22", "27", "28", "29", "30", "31", "36", "50", "51", "52", "53", "54", "55", "56", "57", "58":
+	case "14", "15", "16", "17", "22", "27", "28", "29", "30", "31", "36", "50", "51", "52", "53", "54", "55", "56", "57",
+		"58":
 		return true
 	}
 	return false

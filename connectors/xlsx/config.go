@@ -71,7 +71,8 @@ func (c *SinkConfig) Check() check.Problems {
 
 // Abilities implements connectors.SinkConfig.
 func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
-	return connectors.SinkConfigAbilities{ColumnsAlone: true, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
+	return connectors.SinkConfigAbilities{
+		ColumnsAlone: true, VariableLabels: labels.Choice(c.Labels).Has(labels.Variables)}
 }
 
 // Carries implements connectors.SinkConfig: nothing is carried.

@@ -10,5 +10,6 @@
 // occur (internal/labels). Nothing else of the source's workbook is read or written: no author, comment, other sheet
 // or hidden name.
 //
-// Map of the files: config, book (the parts of a workbook), sheet (cells of a sheet), source (types), reader, sink, write.
+// Map of the files: config, book (the parts of a workbook), sheet (cells of a sheet), source (types), reader, sink,
+// write.
 package xlsx

@@ -44,7 +44,8 @@ func folderOf(t *testing.T, sheets ...string) string {
 
 // The files of a folder are read one after another, with the types that hold the values of all of them.
 func TestFolders(t *testing.T) {
-	dir := folderOf(t, row("a", "b")+row(1, "x")+row(2, "y")+row(3, "z"), row("a", "b"), row("a", "b")+row(0.5, nil)+row(nil, 7))
+	dir := folderOf(t, row("a", "b")+row(1, "x")+row(2, "y")+row(3, "z"), row("a", "b"),
+		row("a", "b")+row(0.5, nil)+row(nil, 7))
 	types, rows, err := texts(t, &SourceConfig{Path: dir})
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +55,10 @@ func TestFolders(t *testing.T) {
 		t.Errorf("%q %q", types, rows)
 	}
 	// Cells without a value are none, and text for pronunciation is none of the cell's.
-	phonetic := `<row><c t="inlineStr"><is><r><t>to</t></r><rPh><t>no</t></rPh><r><t>kyo</t></r></is></c><c t="inlineStr"><is><t>x</t></is></c><c/><c><v></v></c></row>`
-	if _, rows, err := texts(t, &SourceConfig{Path: folderOf(t, row("a", "b")+phonetic)}); err != nil || !slices.EqualFunc(rows, [][]string{{"tokyo", "x"}}, slices.Equal[[]string]) {
+	phonetic :=
+		`<row><c t="inlineStr"><is><r><t>to</t></r><rPh><t>no</t></rPh><r><t>kyo</t></r></is></c><c t="inlineStr"><is><t>x</t></is></c><c/><c><v></v></c></row>`
+	if _, rows, err := texts(t, &SourceConfig{Path: folderOf(t, row("a", "b")+phonetic)}); err != nil ||
+		!slices.EqualFunc(rows, [][]string{{"tokyo", "x"}}, slices.Equal[[]string]) {
 		t.Errorf("%q, %v", rows, err)
 	}
 	for _, c := range []struct{ second, want string }{
@@ -63,7 +66,8 @@ func TestFolders(t *testing.T) {
 		{row("a", "b") + row(1, 2, 3), "record 1 has a cell in column 3"}, {"", "is empty"},
 	} {
 		dir := folderOf(t, row("a", "b"), c.second)
-		if _, _, err := texts(t, &SourceConfig{Path: filepath.Join(dir, "*.xlsx")}); err == nil || !strings.Contains(err.Error(), "1.xlsx: ") || !strings.Contains(err.Error(), c.want) {
+		if _, _, err := texts(t, &SourceConfig{Path: filepath.Join(dir, "*.xlsx")}); err == nil ||
+			!strings.Contains(err.Error(), "1.xlsx: ") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.second, err)
 		}
 	}

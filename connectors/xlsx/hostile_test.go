@@ -34,7 +34,8 @@ func bookOf(t testing.TB, parts map[string]func(w io.Writer)) string {
 			io.WriteString(w, `<Relationships><Relationship Id="rId1" Target="worksheets/sheet1.xml"/></Relationships>`)
 		},
 		"xl/worksheets/sheet1.xml": func(w io.Writer) {
-			io.WriteString(w, `<worksheet><sheetData><row><c t="inlineStr"><is><t>a</t></is></c></row><row><c><v>1</v></c></row></sheetData></worksheet>`)
+			io.WriteString(w,
+				`<worksheet><sheetData><row><c t="inlineStr"><is><t>a</t></is></c></row><row><c><v>1</v></c></row></sheetData></worksheet>`)
 		},
 	}
 	for name, write := range parts {
@@ -58,8 +59,8 @@ func repeat(w io.Writer, s string, n int) {
 	io.WriteString(w, strings.Repeat(s, n))
 }
 
-// Small files whose parts grow beyond every bound when they are decompressed are errors, and take little memory until then; just
-// within the bounds they are read.
+// Small files whose parts grow beyond every bound when they are decompressed are errors, and take little memory until
+// then; just within the bounds they are read.
 func TestWhatHostileWorkbooksAskFor(t *testing.T) {
 	sheet := func(rows func(w io.Writer)) map[string]func(w io.Writer) {
 		return map[string]func(w io.Writer){"xl/worksheets/sheet1.xml": func(w io.Writer) {
@@ -142,8 +143,10 @@ func TestWhatHostileWorkbooksAskFor(t *testing.T) {
 			repeat(w, "<t>"+strings.Repeat("a", 1000)+"</t>", 1100)
 		}), errCell.Error()},
 		"a text far beyond it": {sheet(text(300 << 20)), errToken.Error()},
-		"an attribute":         {sheet(func(w io.Writer) { io.WriteString(w, `<row r="`); repeat(w, "1", 40<<20) }), errToken.Error()},
-		"a comment":            {sheet(func(w io.Writer) { io.WriteString(w, `<!--`); repeat(w, "1", 40<<20) }), errToken.Error()},
+		"an attribute": {sheet(func(w io.Writer) { io.WriteString(w, `<row r="`); repeat(w, "1", 40<<20) }),
+			errToken.Error()},
+		"a comment": {sheet(func(w io.Writer) { io.WriteString(w, `<!--`); repeat(w, "1", 40<<20) }),
+			errToken.Error()},
 		"a shared text within the bound": {shared(func(w io.Writer) {
 			io.WriteString(w, "<si><t>")
 			repeat(w, "a", maxCell)
@@ -167,23 +170,27 @@ func TestWhatHostileWorkbooksAskFor(t *testing.T) {
 			repeat(w, "<c/>", maxColumns)
 			io.WriteString(w, "</row>")
 		}), "last column"},
-		"a row within its bound":           {many(64), ""},
-		"a row of one text many times":     {many(65), errRow.Error()},
-		"a cell that only ends":            {sheet(func(w io.Writer) { io.WriteString(w, "<row></c></row>") }), "damaged"},
-		"a row within a cell":              {sheet(func(w io.Writer) { io.WriteString(w, "<row><c><row></row></c></row>") }), "not closed"},
-		"a row that does not end":          {sheet(func(w io.Writer) { io.WriteString(w, "<row>") }), "damaged"},
-		"elements in another order":        {sheet(func(w io.Writer) { io.WriteString(w, "<row><c></row></c>") }), "damaged"},
-		"as deep as is read":               {sheet(func(w io.Writer) { repeat(w, "<x>", maxDeep-2); repeat(w, "</x>", maxDeep-2) }), ""},
-		"deeper":                           {sheet(func(w io.Writer) { repeat(w, "<x>", maxDeep-1); repeat(w, "</x>", maxDeep-1) }), "damaged"},
-		"as many styles as are read":       {styles(maxEntries), ""},
-		"more styles":                      {styles(maxEntries + 1), errEntries.Error()},
-		"as many formats as are read":      {formats(maxEntries), ""},
-		"more formats":                     {formats(maxEntries + 1), errEntries.Error()},
-		"as many sheets as are read":       {sheets(maxEntries), ""},
-		"more sheets":                      {sheets(maxEntries + 1), errEntries.Error()},
-		"as many relations as are read":    {relations(maxEntries), ""},
-		"more relations":                   {relations(maxEntries + 1), errEntries.Error()},
-		"entities that stand for entities": {sheet(func(w io.Writer) { io.WriteString(w, `<row><c t="inlineStr"><is><t>&lol;</t></is></c></row>`) }), "damaged"},
+		"a row within its bound":       {many(64), ""},
+		"a row of one text many times": {many(65), errRow.Error()},
+		"a cell that only ends":        {sheet(func(w io.Writer) { io.WriteString(w, "<row></c></row>") }), "damaged"},
+		"a row within a cell": {sheet(func(w io.Writer) { io.WriteString(w, "<row><c><row></row></c></row>") }),
+			"not closed"},
+		"a row that does not end":   {sheet(func(w io.Writer) { io.WriteString(w, "<row>") }), "damaged"},
+		"elements in another order": {sheet(func(w io.Writer) { io.WriteString(w, "<row><c></row></c>") }), "damaged"},
+		"as deep as is read": {
+			sheet(func(w io.Writer) { repeat(w, "<x>", maxDeep-2); repeat(w, "</x>", maxDeep-2) }), ""},
+		"deeper": {
+			sheet(func(w io.Writer) { repeat(w, "<x>", maxDeep-1); repeat(w, "</x>", maxDeep-1) }), "damaged"},
+		"as many styles as are read":    {styles(maxEntries), ""},
+		"more styles":                   {styles(maxEntries + 1), errEntries.Error()},
+		"as many formats as are read":   {formats(maxEntries), ""},
+		"more formats":                  {formats(maxEntries + 1), errEntries.Error()},
+		"as many sheets as are read":    {sheets(maxEntries), ""},
+		"more sheets":                   {sheets(maxEntries + 1), errEntries.Error()},
+		"as many relations as are read": {relations(maxEntries), ""},
+		"more relations":                {relations(maxEntries + 1), errEntries.Error()},
+		"entities that stand for entities": {
+			sheet(func(w io.Writer) { io.WriteString(w, `<row><c t="inlineStr"><is><t>&lol;</t></is></c></row>`) }), "damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := bookOf(t, c.parts)
@@ -191,7 +198,8 @@ func TestWhatHostileWorkbooksAskFor(t *testing.T) {
 			runtime.ReadMemStats(&before)
 			_, _, err := texts(t, &SourceConfig{Path: path})
 			runtime.ReadMemStats(&after)
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "hostile.xlsx")) {
+			if c.want == "" && err != nil || c.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "hostile.xlsx")) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 			// A token is at most 16 MiB, and growing buffers together take a few times that.
@@ -217,7 +225,9 @@ func TestSharedTextsAreBounded(t *testing.T) {
 
 // A pass that ends stops within a part that has neither rows nor an end.
 func TestEndOfAPassWithinAPart(t *testing.T) {
-	path := bookOf(t, map[string]func(w io.Writer){"xl/worksheets/sheet1.xml": func(w io.Writer) { repeat(w, "<x/>", 1<<20) }})
+	path := bookOf(t, map[string]func(w io.Writer){"xl/worksheets/sheet1.xml": func(w io.Writer) {
+		repeat(w, "<x/>", 1<<20)
+	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	in, err := os.Open(path)
@@ -234,7 +244,9 @@ func TestEndOfAPassWithinAPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.ctx = ctx
-	if err := b.scan("xl/worksheets/sheet1.xml", func(int, []cell) error { return nil }); !errors.Is(err, context.Canceled) {
+	if err := b.scan("xl/worksheets/sheet1.xml", func(int, []cell) error {
+		return nil
+	}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }
@@ -248,7 +260,8 @@ func TestWorkbooksSayNothingOfTheirMaking(t *testing.T) {
 	}
 	defer z.Close()
 	for _, f := range z.File {
-		if strings.HasPrefix(f.Name, "docProps") || f.Comment != "" || len(f.Extra) > 0 || f.ModifiedDate != 0 || f.ModifiedTime != 0 {
+		if strings.HasPrefix(f.Name, "docProps") || f.Comment != "" || len(f.Extra) > 0 || f.ModifiedDate != 0 ||
+			f.ModifiedTime != 0 {
 			t.Errorf("%+v", f.FileHeader)
 		}
 	}

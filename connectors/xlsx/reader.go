@@ -41,7 +41,8 @@ const (
 )
 
 // Scan implements serial.Format.
-func (f *format) Scan(ctx context.Context, in serial.File, _ *microdata.Layout, rows int, yield func(piece) error) error {
+func (f *format) Scan(ctx context.Context, in serial.File, _ *microdata.Layout, rows int,
+	yield func(piece) error) error {
 	var next piece
 	rows = min(rows, pieceRecords)
 	err := f.rows(ctx, in, func([]cell) error { return nil }, func(cells []cell) error {

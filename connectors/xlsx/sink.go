@@ -48,7 +48,8 @@ func create(ctx context.Context, c *SinkConfig, plan connectors.Plan) (_ connect
 	}
 	for _, o := range plan.Layout.Release {
 		if !storable(o.Field) {
-			return nil, fmt.Errorf("%s: column %s is %s, which a sheet cannot hold", c.Path, o.Field.Name, microdata.TypeName(o.Field.Type))
+			return nil,
+				fmt.Errorf("%s: column %s is %s, which a sheet cannot hold", c.Path, o.Field.Name, microdata.TypeName(o.Field.Type))
 		}
 		if o.Column < 0 {
 			return nil, fmt.Errorf("%s: column %s is not decoded, and this output cannot carry it", c.Path, o.Field.Name)
@@ -113,7 +114,8 @@ func (s *sink) Encode(b *microdata.Block) (connectors.Encoded, error) {
 		var err error
 		for i, of := range cells {
 			if xml, err = of(xml, row); err != nil {
-				return nil, fmt.Errorf("%s: record %d, column %s: %w", s.config.Path, b.Place(row)+1, s.layout.Release[i].Field.Name, err)
+				return nil,
+					fmt.Errorf("%s: record %d, column %s: %w", s.config.Path, b.Place(row)+1, s.layout.Release[i].Field.Name, err)
 			}
 		}
 		e.rows = append(e.rows, xml)

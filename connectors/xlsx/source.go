@@ -51,7 +51,8 @@ func open(ctx context.Context, c *SourceConfig) (connectors.Source, error) {
 }
 
 // rows calls f for each record: the rows below the names, those without a cell too, up to the last one with a cell.
-func (f *format) rows(ctx context.Context, in serial.File, names func(cells []cell) error, yield func(cells []cell) error) error {
+func (f *format) rows(ctx context.Context, in serial.File, names func(cells []cell) error,
+	yield func(cells []cell) error) error {
 	b, err := openBook(ctx, in.In, in.Size)
 	if err != nil {
 		return err

@@ -62,7 +62,8 @@ func texts(t testing.TB, c *SourceConfig) (types []string, rows [][]string, err 
 	}
 }
 
-// A workbook of another program keeps what its cells are, of the sheet that is asked for, also with gaps and days since 1904.
+// A workbook of another program keeps what its cells are, of the sheet that is asked for, also with gaps and days since
+// 1904.
 func TestOtherProgramsWorkbooks(t *testing.T) {
 	for _, since1904 := range []bool{false, true} {
 		path := filepath.Join(t.TempDir(), "in.xlsx")
@@ -97,7 +98,8 @@ func TestOtherProgramsWorkbooks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantTypes := []string{"name utf8", "n utf8", "x float64", "day date32", "at timestamp[us]", "flag bool", "mixed utf8", "007 utf8"}
+		wantTypes := []string{"name utf8", "n utf8", "x float64", "day date32", "at timestamp[us]", "flag bool", "mixed utf8",
+			"007 utf8"}
 		want := [][]string{
 			{"Ana & <Bo>", "1", "1.5", "2024-02-29", "2024-02-29T01:30:00", "true", "a", "007"},
 			slices.Repeat([]string{"(null)"}, 8),
@@ -106,10 +108,12 @@ func TestOtherProgramsWorkbooks(t *testing.T) {
 		if !slices.Equal(types, wantTypes) || !slices.EqualFunc(rows, want, slices.Equal[[]string]) {
 			t.Errorf("since 1904 %v: %q\n%q", since1904, types, rows)
 		}
-		if _, _, err := texts(t, &SourceConfig{Path: path, Sheet: "Nobody"}); err == nil || !strings.Contains(err.Error(), "no sheet") {
+		if _, _, err := texts(t, &SourceConfig{Path: path, Sheet: "Nobody"}); err == nil ||
+			!strings.Contains(err.Error(), "no sheet") {
 			t.Errorf("a sheet that is not there: %v", err)
 		}
-		if _, rows, err := texts(t, &SourceConfig{Path: path, Sheet: "People", Types: map[string]string{"mixed": "float64"}}); err != nil || rows[0][8] != "rejected" || len(rows[2]) != 8 {
+		if _, rows, err := texts(t,
+			&SourceConfig{Path: path, Sheet: "People", Types: map[string]string{"mixed": "float64"}}); err != nil || rows[0][8] != "rejected" || len(rows[2]) != 8 {
 			t.Errorf("a text in a column of numbers: %q, %v", rows, err)
 		}
 	}
@@ -117,7 +121,8 @@ func TestOtherProgramsWorkbooks(t *testing.T) {
 
 // What is written for characters and days that need care is what excelize reads.
 func TestCellsAsOthersReadThem(t *testing.T) {
-	for _, text := range []string{"plain", "a & b < c > d", "line\nbreak\ttab", "_x0041_", "_x000D_\r", "=1+1", " edges ", "\x01control", "日本"} {
+	for _, text := range []string{"plain", "a & b < c > d", "line\nbreak\ttab", "_x0041_", "_x000D_\r", "=1+1", " edges ",
+		"\x01control", "日本"} {
 		cell, err := appendText(nil, text)
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +138,8 @@ func TestCellsAsOthersReadThem(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	for day, want := range map[string]string{"2024-02-29": "45351", "1900-03-01": "61", "1900-02-28": "59", "1900-01-01": "1", "1899-12-31": ""} {
+	for day, want := range map[string]string{"2024-02-29": "45351", "1900-03-01": "61", "1900-02-28": "59",
+		"1900-01-01": "1", "1899-12-31": ""} {
 		at, err := time.Parse("2006-01-02", day)
 		if err != nil {
 			t.Fatal(err)
@@ -169,14 +175,18 @@ func sheetOf(t testing.TB, cell string) string {
 // FuzzSheet: whatever stands in a sheet, it is read or is an error that names the file and quotes nothing of it.
 func FuzzSheet(f *testing.F) {
 	for _, s := range []string{
-		`<c><v>1</v></c>`, `<c r="B1" t="s"><v>0</v></c>`, `<c t="inlineStr"><is><t>canary</t></is></c>`, `<c t="b"><v>1</v></c><c t="e"><v>#N/A</v></c>`,
-		`<c><v>canary</v></c>`, `</row><row r="9999999"><c/>`, `<c r="ZZZZ1"><v>1</v></c>`, `<c s="-1"/>`, `<c s="1"><v>59</v></c>`, `<c t="canary"/>`, `<c><v>1e999</v></c>`, "<c",
+		`<c><v>1</v></c>`, `<c r="B1" t="s"><v>0</v></c>`, `<c t="inlineStr"><is><t>canary</t></is></c>`,
+		`<c t="b"><v>1</v></c><c t="e"><v>#N/A</v></c>`,
+		`<c><v>canary</v></c>`, `</row><row r="9999999"><c/>`, `<c r="ZZZZ1"><v>1</v></c>`, `<c s="-1"/>`,
+		`<c s="1"><v>59</v></c>`, `<c t="canary"/>`, `<c><v>1e999</v></c>`, "<c",
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, cells string) {
-		path := sheetOf(t, fmt.Sprintf(`<c t="inlineStr"><is><t>a</t></is></c><c t="inlineStr"><is><t>b</t></is></c></row><row>%s`, cells))
-		if _, _, err := texts(t, &SourceConfig{Path: path}); err != nil && (!strings.Contains(err.Error(), "one.xlsx") || strings.Contains(err.Error(), "canary")) {
+		path := sheetOf(t,
+			fmt.Sprintf(`<c t="inlineStr"><is><t>a</t></is></c><c t="inlineStr"><is><t>b</t></is></c></row><row>%s`, cells))
+		if _, _, err := texts(t, &SourceConfig{Path: path}); err != nil &&
+			(!strings.Contains(err.Error(), "one.xlsx") || strings.Contains(err.Error(), "canary")) {
 			t.Errorf("the error names no file, or shows a value: %v", err)
 		}
 	})

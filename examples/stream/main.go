@@ -61,20 +61,25 @@ func run(ctx context.Context, listen string, rate int, program, config, data str
 	if err != nil {
 		return err
 	}
-	broker, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, "cps", "cps-masked", "cps-snapshots", "cps-quarantine"))
+	broker,
+		err := kfake.NewCluster(kfake.NumBrokers(1),
+		kfake.SeedTopics(2, "cps", "cps-masked", "cps-snapshots", "cps-quarantine"))
 	if err != nil {
 		return err
 	}
 	defer broker.Close()
 	address := broker.ListenAddrs()[0]
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("cps"), kgo.MetadataMinAge(100*time.Millisecond))
+	client,
+		err := kgo.NewClient(kgo.SeedBrokers(address), kgo.DefaultProduceTopic("cps"),
+		kgo.MetadataMinAge(100*time.Millisecond))
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 
 	fmt.Printf("A demonstration: the broker at %s is inside this process and keeps nothing.\n", address)
-	fmt.Printf("%d records of the 1988 Current Population Survey come into the topic cps, %d a second;\n", len(records), rate)
+	fmt.Printf("%d records of the 1988 Current Population Survey come into the topic cps, %d a second;\n", len(records),
+		rate)
 	fmt.Printf("the filter releases them into cps-masked. Watch it at http://%s/ and end it with Ctrl-C.\n\n", listen)
 	filter := exec.Command(program, "run", config, "--listen", listen)
 	filter.Env = append(os.Environ(), "SDLFILTER_BROKER="+address)
@@ -133,7 +138,9 @@ func feed(ctx context.Context, client *kgo.Client, records []record, rate int, e
 
 // show prints the first released records.
 func show(address string) error {
-	client, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics("cps-masked"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.MetadataMinAge(100*time.Millisecond))
+	client,
+		err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics("cps-masked"),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.MetadataMinAge(100*time.Millisecond))
 	if err != nil {
 		return err
 	}

@@ -43,11 +43,13 @@ type Data struct {
 	// Shown holds the released columns that are not in Numeric, with values as assess.Piece returns whole ones.
 	Shown []BesideColumn
 	// Pieces holds numbers by which the texts of columns of Beside are ordered, each name possibly several times.
-	Pieces    []BesideColumn
-	Weights   []float64 // sampling weights, by record; nil: none
-	Persons   []float64 // persons of the population that a record stands for, for population uniques; nil: Population.Size has their number
-	Household []int32   // by record, −1 if unknown; nil: none
-	// Person holds who each record is of, −1 if unknown, so that the records of a person are also counted together; nil: they are not.
+	Pieces  []BesideColumn
+	Weights []float64 // sampling weights, by record; nil: none
+	// persons of the population that a record stands for, for population uniques; nil: Population.Size has their number
+	Persons   []float64
+	Household []int32 // by record, −1 if unknown; nil: none
+	// Person holds who each record is of, −1 if unknown, so that the records of a person are also counted together; nil:
+	// they are not.
 	Person []int32
 	// Apart says that several records are one respondent's, and that nothing says to count them together.
 	Apart bool

@@ -94,7 +94,8 @@ func (o *Attribute) check(d *Data, n int) error {
 	for i := range o.Of {
 		s := &o.Of[i]
 		if len(s.Original) != n || len(s.Released) != n || len(s.HeldOut) != n {
-			return fmt.Errorf("attribute: column %q: must have %d records like the others, got %d, released %d, held out %d", s.Name, n, len(s.Original), len(s.Released), len(s.HeldOut))
+			return fmt.Errorf("attribute: column %q: must have %d records like the others, got %d, released %d, held out %d",
+				s.Name, n, len(s.Original), len(s.Released), len(s.HeldOut))
 		}
 		if targets, _ := d.keysBut(s.Name); len(targets.Numeric)+len(targets.Categorical) == 0 {
 			return fmt.Errorf("attribute: column %q: must have a key beside it to be guessed by, got none", s.Name)
@@ -113,7 +114,8 @@ func (d *Data) keysBut(name string) (original, released linkage.Keys) {
 	}
 	for i := range d.Categorical {
 		if c := &d.Categorical[i]; c.Name != name {
-			original.Categorical, released.Categorical = append(original.Categorical, c.Original), append(released.Categorical, c.released())
+			original.Categorical, released.Categorical = append(original.Categorical, c.Original),
+				append(released.Categorical, c.released())
 		}
 	}
 	return original, released

@@ -38,7 +38,10 @@ func TestAttributeIsWhatAllPairsSay(t *testing.T) {
 			x[i], y[i], held[i] = float64(rng.IntN(6)), float64(rng.IntN(6)), rng.IntN(3) == 0
 		}
 		key[0], drawn[1], x[4], y[7] = 0, 11, math.NaN(), math.NaN()
-		d := attack.Data{Numeric: []attack.NumericColumn{{Name: "k", Original: key, Released: drawn}, {Name: "x", Original: x, Released: y}}, Linked: []int{0, 1},
+		d := attack.Data{
+			Numeric: []attack.NumericColumn{{Name: "k", Original: key, Released: drawn},
+				{Name: "x", Original: x, Released: y}},
+			Linked:      []int{0, 1},
 			Categorical: []attack.CategoricalColumn{{Name: "g", Original: group}}}
 		got := guessed(t, d, 0, attack.Secret{Name: "x", Original: x, Released: y, Categories: categories, HeldOut: held})
 		span := slices.Max(append(slices.Clone(key), drawn...)) - min(slices.Min(key), slices.Min(drawn))
@@ -81,14 +84,17 @@ func TestAttributeIsWhatAllPairsSay(t *testing.T) {
 		if got.Learnt.Targets != targets[0] || got.HeldOut.Targets != targets[1] || right[0] == 0 || right[1] == 0 {
 			t.Errorf("%+v, want %v targets", got, targets)
 		}
-		if few := guessed(t, d, 10, attack.Secret{Name: "x", Original: x, Released: y, HeldOut: held}); few.Learnt.Targets != 10 || few.HeldOut.Targets != 10 {
+		if few := guessed(t, d, 10, attack.Secret{Name: "x", Original: x, Released: y, HeldOut: held}); few.Learnt.Targets !=
+			10 || few.HeldOut.Targets != 10 {
 			t.Errorf("of ten targets: %+v", few)
 		}
-		if none := guessed(t, d, 0, attack.Secret{Name: "x", Original: x, Released: y, HeldOut: make([]bool, n)}); none.HeldOut.Targets != 0 || none.Most != 1 {
+		if none := guessed(t, d, 0, attack.Secret{Name: "x", Original: x, Released: y, HeldOut: make([]bool, n)}); none.
+			HeldOut.Targets != 0 || none.Most != 1 {
 			t.Errorf("where none is set aside nothing is known, and it says %+v", none)
 		}
 		for few, most := range map[int]bool{9: true, 10: false} {
-			if c := guessed(t, d, few, attack.Secret{Name: "x", Original: x, Released: y, HeldOut: held}); (c.Most == 1) != most {
+			if c := guessed(t, d, few, attack.Secret{Name: "x", Original: x, Released: y, HeldOut: held}); (c.Most == 1) !=
+				most {
 				t.Errorf("of %d records: %+v", few, c)
 			}
 		}
@@ -118,7 +124,9 @@ func drawnBy(t *testing.T, m transform.Synthesise, columns ...[]float64) (out []
 	setup := transform.Setup{Key: key, Window: 1 << 20}
 	for i := range columns {
 		name := []string{"secret", "category", "key"}[i]
-		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: -1, SD: 1})
+		setup.Columns = append(setup.Columns,
+			transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64},
+				Decimals: -1, SD: 1})
 	}
 	chain, err := transform.NewChain([]transform.Spec{{Params: &m}}, setup)
 	if err != nil {
@@ -162,16 +170,21 @@ func TestAttributeSeesALeak(t *testing.T) {
 	key, secret, category, group := secretData(n)
 	yes := share
 	data := func(released []float64) attack.Data {
-		return attack.Data{Numeric: []attack.NumericColumn{{Name: "key", Original: key, Released: released}}, Linked: []int{0},
+		return attack.Data{Numeric: []attack.NumericColumn{{Name: "key", Original: key, Released: released}},
+			Linked:      []int{0},
 			Categorical: []attack.CategoricalColumn{{Name: "group", Original: group}}}
 	}
 	for name, m := range map[string]transform.Synthesise{
-		"parametric": {Columns: []string{"secret", "category"}, On: []string{"key"}, Categories: []string{"category"}, HeldOut: &yes},
-		"cart":       {Columns: []string{"secret", "category"}, On: []string{"key"}, Categories: []string{"category"}, Method: "cart", HeldOut: &yes},
-		"all of it":  {Columns: []string{"key", "secret", "category"}, Categories: []string{"category"}, Method: "cart", HeldOut: &yes},
+		"parametric": {Columns: []string{"secret", "category"}, On: []string{"key"}, Categories: []string{"category"},
+			HeldOut: &yes},
+		"cart": {Columns: []string{"secret", "category"}, On: []string{"key"}, Categories: []string{"category"},
+			Method: "cart", HeldOut: &yes},
+		"all of it": {Columns: []string{"key", "secret", "category"}, Categories: []string{"category"}, Method: "cart",
+			HeldOut: &yes},
 	} {
 		out, held := drawnBy(t, m, secret, category, key)
-		for i, s := range []attack.Secret{{Name: "secret", Original: secret, Released: out[0], HeldOut: held}, {Name: "category", Original: category, Released: out[1], Categories: true, HeldOut: held}} {
+		for i, s := range []attack.Secret{{Name: "secret", Original: secret, Released: out[0], HeldOut: held},
+			{Name: "category", Original: category, Released: out[1], Categories: true, HeldOut: held}} {
 			c := guessed(t, data(out[2]), 0, s)
 			expected := 0.0
 			if name == "cart" {
@@ -213,7 +226,8 @@ func TestAttributeSeesALeak(t *testing.T) {
 		// correct by chance.
 		{"rows as they are", copied, keys, 0.65},
 	} {
-		c := guessed(t, data(leak.keys), 1000, attack.Secret{Name: "secret", Original: secret, Released: leak.released, HeldOut: held})
+		c := guessed(t, data(leak.keys), 1000,
+			attack.Secret{Name: "secret", Original: secret, Released: leak.released, HeldOut: held})
 		if c.Excess < leak.least || c.Most < c.Excess || c.HeldOut.Right/float64(c.HeldOut.Targets) > 0.1 {
 			t.Errorf("%s: %+v", leak.name, c)
 		}
@@ -240,11 +254,13 @@ func TestAttributeIsRefused(t *testing.T) {
 		{d, attack.Attribute{Of: []attack.Secret{short}}, "must have 4 records"},
 		{alone, attack.Attribute{Of: []attack.Secret{own}}, "must have a key beside it"},
 	} {
-		if _, err := attack.Run(t.Context(), c.d, attack.Options{Attribute: &c.o}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := attack.Run(t.Context(), c.d, attack.Options{Attribute: &c.o}); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want %s", err, c.want)
 		}
 	}
-	if r := run(t, d, attack.Options{Attribute: &attack.Attribute{Of: []attack.Secret{whole}}}); r.Attribute.Columns[0].Learnt.Right != 4 {
+	if r := run(t, d, attack.Options{Attribute: &attack.Attribute{Of: []attack.Secret{whole}}}); r.Attribute.Columns[0].
+		Learnt.Right != 4 {
 		t.Errorf("equal values: %+v", r.Attribute)
 	}
 }

@@ -64,12 +64,16 @@ type Told struct {
 func (r *Result) ToldWords() (list []string) {
 	for _, t := range r.Told {
 		if t.Coded {
-			list = append(list, fmt.Sprintf("%s: %d of %d values before they were recoded follow from %s: k counts them as if they were released", t.Name, t.Cells, t.Hidden,
-				strings.Join(t.Tells, " and from ")))
+			list = append(list,
+				fmt.Sprintf("%s: %d of %d values before they were recoded follow from %s: k counts them as if they were released",
+					t.Name, t.Cells, t.Hidden,
+					strings.Join(t.Tells, " and from ")))
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s: %d of %d cells that masks have hidden follow from %s: k counts them as if they were released", t.Name, t.Cells, t.Hidden,
-			strings.Join(t.Tells, " and from ")))
+		list = append(list,
+			fmt.Sprintf("%s: %d of %d cells that masks have hidden follow from %s: k counts them as if they were released",
+				t.Name, t.Cells, t.Hidden,
+				strings.Join(t.Tells, " and from ")))
 	}
 	return list
 }
@@ -90,9 +94,10 @@ func toldCells(clues func() inversion.Clues, name string, known, released []int3
 	return s.Codes, Told{Name: name, Hidden: s.Hidden, Cells: s.Told, Tells: s.Tells}
 }
 
-// finer returns the codes of a key that leaves in a coarser coding, as a snooper knows them and as they leave, with the original
-// values apart that other released columns tell in at least half of their records.
-func finer(clues func() inversion.Clues, c *CategoricalColumn, known, released []int32) (knows, shows []int32, told Told) {
+// finer returns the codes of a key that leaves in a coarser coding, as a snooper knows them and as they leave, with the
+// original values apart that other released columns tell in at least half of their records.
+func finer(clues func() inversion.Clues, c *CategoricalColumn, known, released []int32) (knows, shows []int32,
+	told Told) {
 	into := map[int32]int32{} // by code of the release, an original one; −1: several
 	for i, y := range known {
 		x, there := into[y]
@@ -291,8 +296,10 @@ func (a *attack) told(columns []int) map[string][][]float64 {
 	var sought []assess.Sought
 	for _, i := range columns {
 		c := &a.d.Numeric[i]
-		sought = append(sought, assess.Sought{Name: c.Name, Alike: c.Alike, Own: own[i], Distances: a.o.Inversion.Within[c.Name],
-			Original: of(func(i int) float64 { return c.Original[i] }), Released: of(func(i int) float64 { return c.Released[i] })})
+		sought = append(sought,
+			assess.Sought{Name: c.Name, Alike: c.Alike, Own: own[i], Distances: a.o.Inversion.Within[c.Name],
+				Original: of(func(i int) float64 { return c.Original[i] }),
+				Released: of(func(i int) float64 { return c.Released[i] })})
 	}
 	told := map[string][][]float64{}
 	for s, lists := range assess.Claims(seen, sought, a.r.Sampled == 0 && len(at) == a.n) {
@@ -343,15 +350,17 @@ func (a *attack) together(of func(value func(i int) float64) []float64) (list []
 	return list, own
 }
 
-// ExactTogether returns, by column, what inversion.ExactTogether says of a snooper who has several releases: held has what
-// each has of a column, and within the distances. d.Shown also has the other columns of all releases.
-func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]float64) (map[string][]inversion.Exact, error) {
+// ExactTogether returns, by column, what inversion.ExactTogether says of a snooper who has several releases: held has
+// what each has of a column, and within the distances. d.Shown also has the other columns of all releases.
+func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]float64) (map[string][]inversion.Exact,
+	error) {
 	n, err := d.check()
 	if err != nil {
 		return nil, err
 	}
 	d.Shown = slices.Clone(d.Shown)
-	a := attack{d: &d, o: &Options{Inversion: &Inversion{Within: within}}, n: n, r: &Result{Records: max(d.Records, int64(n))}}
+	a := attack{d: &d, o: &Options{Inversion: &Inversion{Within: within}}, n: n,
+		r: &Result{Records: max(d.Records, int64(n))}}
 	if d.Records > int64(n) {
 		a.r.Sampled = n
 	}
@@ -359,7 +368,8 @@ func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]fl
 	for i := range d.Numeric {
 		if c := &d.Numeric[i]; len(held[c.Name]) > 0 {
 			columns = append(columns, i)
-			d.Shown = append(d.Shown, BesideColumn{Name: c.Name + " in all releases", Released: a.mean(c.Original, held[c.Name])})
+			d.Shown = append(d.Shown,
+				BesideColumn{Name: c.Name + " in all releases", Released: a.mean(c.Original, held[c.Name])})
 		}
 	}
 	told := a.told(columns)
@@ -374,7 +384,9 @@ func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]fl
 		for _, h := range held[c.Name] {
 			releases = append(releases, inversion.Held{Released: h.Values, Law: h.Law})
 		}
-		list, err := inversion.ExactTogether(inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released},
+		list,
+			err := inversion.ExactTogether(
+			inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released},
 			int(a.r.Records), releases, told[c.Name], within[c.Name])
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.Name, err)
@@ -405,10 +417,11 @@ func (a *attack) mean(originals []float64, held []assess.Held) []float64 {
 	return mean
 }
 
-// PosteriorTogether returns the greatest probability of an original category for an intruder who has this release, with masks,
-// and earlier ones, by column. d.Beside also has the other columns of all releases, and what HeldCategories.Name names. why says
-// of which column it is not known; "" if it is.
-func PosteriorTogether(ctx context.Context, d Data, masks []transform.Spec, earlier map[string][]inversion.HeldCategories) (most float64, why string, err error) {
+// PosteriorTogether returns the greatest probability of an original category for an intruder who has this release, with
+// masks, and earlier ones, by column. d.Beside also has the other columns of all releases, and what HeldCategories.Name
+// names. why says of which column it is not known; "" if it is.
+func PosteriorTogether(ctx context.Context, d Data, masks []transform.Spec,
+	earlier map[string][]inversion.HeldCategories) (most float64, why string, err error) {
 	n, err := d.check()
 	if err != nil {
 		return 0, "", err
@@ -427,7 +440,9 @@ func PosteriorTogether(ctx context.Context, d Data, masks []transform.Spec, earl
 			}
 		}
 		beside := slices.DeleteFunc(a.beside(), func(k inversion.Key) bool {
-			return k.Name == c.Name || slices.ContainsFunc(earlier[c.Name], func(h inversion.HeldCategories) bool { return h.Name == k.Name })
+			return k.Name == c.Name || slices.ContainsFunc(earlier[c.Name], func(h inversion.HeldCategories) bool {
+				return h.Name == k.Name
+			})
 		})
 		var others []inversion.Key
 		for _, k := range beside {

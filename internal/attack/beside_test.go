@@ -31,11 +31,20 @@ func TestRecordStatesExactly(t *testing.T) {
 		d     Data
 		exact bool
 	}{
-		"measured":       {Data{Numeric: []NumericColumn{as("part", part[:], false), masked, as("total", total[:], false)}}, true},
-		"shown":          {Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("total", total[:]), shown("part", part[:])}}, true},
-		"one of each":    {Data{Numeric: []NumericColumn{masked, as("part", part[:], false)}, Shown: []BesideColumn{shown("total", total[:])}}, true},
-		"withheld":       {Data{Numeric: []NumericColumn{masked, as("part", part[:], true)}, Shown: []BesideColumn{shown("total", total[:])}}, false},
-		"unrelated":      {Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("other", other[:]), shown("part", part[:])}}, false},
+		"measured": {Data{Numeric: []NumericColumn{as("part", part[:], false), masked, as("total", total[:], false)}},
+			true},
+		"shown": {
+			Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("total", total[:]), shown("part", part[:])}},
+			true},
+		"one of each": {
+			Data{Numeric: []NumericColumn{masked, as("part", part[:], false)}, Shown: []BesideColumn{shown("total", total[:])}},
+			true},
+		"withheld": {
+			Data{Numeric: []NumericColumn{masked, as("part", part[:], true)}, Shown: []BesideColumn{shown("total", total[:])}},
+			false},
+		"unrelated": {
+			Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("other", other[:]), shown("part", part[:])}},
+			false},
 		"nothing beside": {Data{Numeric: []NumericColumn{masked}}, false},
 	} {
 		result, err := Run(t.Context(), c.d, Options{Inversion: &Inversion{Masks: noise}})
@@ -58,7 +67,8 @@ func TestRecordStatesExactly(t *testing.T) {
 			t.Errorf("%s alone: %+v, limit %v", name, e, *e.Limit)
 		}
 	}
-	if _, err := Run(t.Context(), Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("short", part[1:])}}, Options{Inversion: &Inversion{Masks: noise}}); err == nil {
+	if _, err := Run(t.Context(), Data{Numeric: []NumericColumn{masked}, Shown: []BesideColumn{shown("short", part[1:])}},
+		Options{Inversion: &Inversion{Masks: noise}}); err == nil {
 		t.Error("a column of fewer records is accepted")
 	}
 }

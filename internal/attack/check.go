@@ -44,19 +44,22 @@ func (c *checker) columns(d *Data) error {
 		if !(column.Grid >= 0) || math.IsInf(column.Grid, 1) {
 			return fmt.Errorf("%s: must have a finite grid, 0 where it is not known, got %v", at, column.Grid)
 		}
-		if err := errors.Join(c.checkName("numeric", i, column.Name), c.length(at, len(column.Original)), c.length(at+", released", len(column.Released))); err != nil {
+		if err := errors.Join(c.checkName("numeric", i, column.Name), c.length(at, len(column.Original)),
+			c.length(at+", released", len(column.Released))); err != nil {
 			return err
 		}
 	}
 	for _, list := range []struct {
 		name    string
 		columns []CategoricalColumn
-	}{{"categorical", d.Categorical}, {"inferred", d.Inferred}, {"modelled", d.Modelled}, {"counted", d.Counted}, {"sensitive", d.Sensitive}} {
+	}{{"categorical", d.Categorical}, {"inferred", d.Inferred}, {"modelled", d.Modelled}, {"counted", d.Counted},
+		{"sensitive", d.Sensitive}} {
 		c.names = c.names[:0] // a column may be numeric and categorical
 		for i := range list.columns {
 			column := &list.columns[i]
 			at := list.name + " column " + strconv.Quote(column.Name)
-			if err := errors.Join(c.checkName(list.name, i, column.Name), c.length(at, len(column.Original)), c.length(at+", released", len(column.released()))); err != nil {
+			if err := errors.Join(c.checkName(list.name, i, column.Name), c.length(at, len(column.Original)),
+				c.length(at+", released", len(column.released()))); err != nil {
 				return err
 			}
 		}
@@ -76,7 +79,8 @@ func (d *Data) check() (n int, err error) {
 	}
 	for i, j := range d.Linked {
 		if j < 0 || j >= len(d.Numeric) || slices.Contains(d.Linked[:i], j) {
-			return 0, fmt.Errorf("linked[%d]: must be the index of one of the %d numeric columns, each once, got %d", i, len(d.Numeric), j)
+			return 0, fmt.Errorf("linked[%d]: must be the index of one of the %d numeric columns, each once, got %d", i,
+				len(d.Numeric), j)
 		}
 	}
 	for _, c := range slices.Concat(d.Beside, d.Shown, d.Pieces) {
@@ -117,12 +121,15 @@ func (o *Options) check(d *Data) error {
 	case o.Targets < 0:
 		return fmt.Errorf("targets: must be at least 1, or 0 for all, got %d", o.Targets)
 	case o.Linkage != nil && o.Linkage.Distance == linkage.Gower && len(d.Linked)+len(d.Categorical) == 0:
-		return errors.New("linkage: must have keys that the intruder knows: name numeric columns as linked keys or categorical ones, got none")
+		return errors.New(
+			"linkage: must have keys that the intruder knows: name numeric columns as linked keys or categorical ones, got none")
 	case o.Linkage != nil && o.Linkage.Distance != linkage.Gower && len(d.Linked) == 0:
-		return fmt.Errorf("linkage: must have numeric keys that the intruder knows: name numeric columns as linked keys, got none "+
-			"(categorical ones are compared by %v distance only)", linkage.Gower)
+		return fmt.Errorf(
+			"linkage: must have numeric keys that the intruder knows: name numeric columns as linked keys, got none "+
+				"(categorical ones are compared by %v distance only)", linkage.Gower)
 	case o.Bayes != nil && len(d.Linked) == 0:
-		return errors.New("bayes: must have numeric keys that the intruder knows: name numeric columns as linked keys, got none")
+		return errors.New(
+			"bayes: must have numeric keys that the intruder knows: name numeric columns as linked keys, got none")
 	case o.Uniqueness != nil && len(d.counted()) == 0:
 		return errors.New("uniqueness: must have keys to count: name columns as categorical ones, got none")
 	case o.Population != nil && len(d.counted()) == 0:

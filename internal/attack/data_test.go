@@ -49,10 +49,11 @@ func respondents(n int) attack.Data {
 			{Name: "education", Grid: 1, Original: education, Released: education},
 			{Name: "experience", Grid: 1, Original: experience, Released: experience},
 		},
-		Linked:      []int{0, 1, 2},
-		Categorical: []attack.CategoricalColumn{{Name: "region", Original: region}, {Name: "trade", Original: trade}, {Name: "sex", Original: sex}},
-		Sensitive:   []attack.CategoricalColumn{{Name: "union", Original: union}},
-		Household:   household,
+		Linked: []int{0, 1, 2},
+		Categorical: []attack.CategoricalColumn{{Name: "region", Original: region}, {Name: "trade", Original: trade},
+			{Name: "sex", Original: sex}},
+		Sensitive: []attack.CategoricalColumn{{Name: "union", Original: union}},
+		Household: household,
 	}
 }
 
@@ -71,7 +72,8 @@ func masked(tb testing.TB, d attack.Data, seed byte, masks ...transform.Spec) at
 	for i, c := range d.Numeric {
 		m := loss.MomentsOf(c.Original)
 		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: c.Name, Index: i, SD: *m.SD, Mean: *m.Mean,
-			Field: microdata.Field{Name: c.Name, Type: arrow.PrimitiveTypes.Float64}, Decimals: int(math.Round(-math.Log10(c.Grid)))})
+			Field:    microdata.Field{Name: c.Name, Type: arrow.PrimitiveTypes.Float64},
+			Decimals: int(math.Round(-math.Log10(c.Grid)))})
 		copy(b.Columns[i].Alloc(n, false).Values, c.Original)
 	}
 	chain, err := transform.NewChain(masks, setup)
@@ -121,7 +123,8 @@ func run(tb testing.TB, d attack.Data, o attack.Options) *attack.Result {
 // second and the third have each other's value.
 func few() (attack.Data, attack.Options) {
 	d := attack.Data{
-		Numeric:     []attack.NumericColumn{{Name: "a", Grid: 1, Original: []float64{1, 2, 3, 10}, Released: []float64{1, 3, 2, 10}}},
+		Numeric: []attack.NumericColumn{
+			{Name: "a", Grid: 1, Original: []float64{1, 2, 3, 10}, Released: []float64{1, 3, 2, 10}}},
 		Linked:      []int{0},
 		Categorical: []attack.CategoricalColumn{{Name: "g", Original: []int32{5, 5, 5, 5}, Released: []int32{0, 0, 1, 1}}},
 		Sensitive:   []attack.CategoricalColumn{{Name: "s", Original: []int32{0, 0, 0, 1}}},

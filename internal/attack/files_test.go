@@ -65,12 +65,16 @@ func TestContract(t *testing.T) {
 	word := reflect.TypeFor[string]()
 	for place, want := range map[string]reflect.Type{
 		"schema": word, "targets": number, "records": number, "keys": list,
-		"linkage.distance": word, "linkage.expected_correct": number, "linkage.correct_share": number, "linkage.one_to_one_correct": number,
-		"bayes.knowledge": word, "bayes.threshold": number, "bayes.correct": number, "bayes.links": number, "bayes.expected_correct": number,
+		"linkage.distance": word, "linkage.expected_correct": number, "linkage.correct_share": number,
+		"linkage.one_to_one_correct": number,
+		"bayes.knowledge":            word, "bayes.threshold": number, "bayes.correct": number, "bayes.links": number,
+		"bayes.expected_correct":          number,
 		"bayes.posterior_of_correct.mean": number, "bayes.posterior_of_correct.sd": number, "bayes.rank": list,
-		"uniqueness.keys": list, "uniqueness.violations.2": number, "uniqueness.violations.3": number, "uniqueness.violations.5": number,
+		"uniqueness.keys": list, "uniqueness.violations.2": number, "uniqueness.violations.3": number,
+		"uniqueness.violations.5":               number,
 		"uniqueness.expected_reidentifications": number, "uniqueness.max_individual_risk": number,
-		"uniqueness.household.expected_reidentifications": number, "uniqueness.suda2.max": number, "uniqueness.suda2.mean": number,
+		"uniqueness.household.expected_reidentifications": number, "uniqueness.suda2.max": number,
+		"uniqueness.suda2.mean":                     number,
 		"uniqueness.l_diversity.union.distinct_min": number, "uniqueness.l_diversity.union.entropy_min": number,
 		"interval.0;05": number, "interval_sound.0;05": number,
 		"utility.il1s": number, "utility.il1s_per_cell": number, "utility.eigen": number, "utility.pmse": number,
@@ -135,7 +139,8 @@ func TestPartsStandAlone(t *testing.T) {
 		id := r.Identity()
 		for part, absent := range map[string]bool{
 			"linkage": math.IsNaN(float64(id.Linked)), "bayes": math.IsNaN(float64(id.CorrectLinks)),
-			"uniqueness": math.IsNaN(float64(id.MinK)) && math.IsNaN(float64(id.MaxIndividualRisk)), "inversion": id.Inverted == nil,
+			"uniqueness": math.IsNaN(float64(id.MinK)) && math.IsNaN(float64(id.MaxIndividualRisk)),
+			"inversion":  id.Inverted == nil,
 		} {
 			if absent != (part != members) {
 				t.Errorf("%s alone: the gate is told %+v", members, id)
@@ -223,7 +228,8 @@ func broken(t *testing.T) *attack.Result {
 	d, o := few()
 	nan := math.NaN()
 	d.Numeric[0].Original = []float64{1e-310, 2, nan, 10}
-	d.Numeric = append(d.Numeric, attack.NumericColumn{Name: "b", Original: []float64{nan, nan, nan, nan}, Released: []float64{1, nan, 1, 1}})
+	d.Numeric = append(d.Numeric,
+		attack.NumericColumn{Name: "b", Original: []float64{nan, nan, nan, nan}, Released: []float64{1, nan, 1, 1}})
 	d.Earlier = [][][]float64{{{1, 3, 2, 10}, {1, 1, 1, 1}}}
 	d.Categorical[0].Released = []int32{0, -1, -1, 0}
 	return run(t, d, o)
@@ -282,7 +288,8 @@ func TestJSONIsThatOfTheTypes(t *testing.T) {
 	}
 	// Members have the order of the contract.
 	last := -1
-	for _, name := range []string{"schema", "targets", "records", "keys", "linkage", "bayes", "uniqueness", "interval", "utility"} {
+	for _, name := range []string{"schema", "targets", "records", "keys", "linkage", "bayes", "uniqueness", "interval",
+		"utility"} {
 		at := bytes.Index(jsonOf(t, r), []byte("\n  \""+name+"\": "))
 		if at <= last {
 			t.Errorf("%s stands at %d, after %d", name, at, last)
@@ -349,7 +356,9 @@ func TestRecordsHoldNoValue(t *testing.T) {
 	d, o := mixed(t)
 	r := run(t, d, o)
 	list := rows(t, r, d)
-	if len(list) != 301 || !slices.Equal(list[0], []string{"record", "f_k", "F_k", "risk", "household_risk", "suda2", "dis", "linked", "posterior", "rank"}) {
+	if len(list) != 301 ||
+		!slices.Equal(list[0],
+			[]string{"record", "f_k", "F_k", "risk", "household_risk", "suda2", "dis", "linked", "posterior", "rank"}) {
 		t.Fatalf("%d rows of %v", len(list), list[0])
 	}
 	targets := 0
@@ -365,11 +374,13 @@ func TestRecordsHoldNoValue(t *testing.T) {
 	if targets != 40 {
 		t.Errorf("%d targets", targets)
 	}
-	if list := rows(t, run(t, d, attack.Options{Linkage: &attack.Linkage{}}), d); !slices.Equal(list[0], []string{"record", "linked"}) {
+	if list := rows(t, run(t, d, attack.Options{Linkage: &attack.Linkage{}}), d); !slices.Equal(list[0],
+		[]string{"record", "linked"}) {
 		t.Errorf("linkage alone: %v", list[0])
 	}
 	other, _ := few()
-	if err := attack.WriteRecords(&bytes.Buffer{}, r, other); err == nil || !strings.Contains(err.Error(), "must be the 300") {
+	if err := attack.WriteRecords(&bytes.Buffer{}, r, other); err == nil ||
+		!strings.Contains(err.Error(), "must be the 300") {
 		t.Errorf("other records: %v", err)
 	}
 	if err := attack.WriteRecords(full{}, r, d); !errors.Is(err, errFull) {

@@ -66,8 +66,8 @@ func (a *attack) uniqueness(ctx context.Context) (err error) {
 	return nil
 }
 
-// persons returns who each record is of, for what they disclose together; nil if that is not asked for, or cannot be counted, which the
-// result then says. why is what keeps it from being counted, "" if nothing does.
+// persons returns who each record is of, for what they disclose together; nil if that is not asked for, or cannot be
+// counted, which the result then says. why is what keeps it from being counted, "" if nothing does.
 func (a *attack) persons(why string) []int32 {
 	switch {
 	case a.d.Person == nil:
@@ -107,7 +107,9 @@ func (a *attack) withoutDrawn(ctx context.Context, data uniqueness.Data) (err er
 	some.Keys, some.Known, some.Laws = nil, nil, nil
 	for j, law := range data.Laws {
 		if law != nil {
-			a.r.Uncounted = append(a.r.Uncounted, Uncounted{data.Keys[j].Name, "is drawn at random, and too many pairs of records agree for its posterior to be computed"})
+			a.r.Uncounted = append(a.r.Uncounted,
+				Uncounted{
+					data.Keys[j].Name, "is drawn at random, and too many pairs of records agree for its posterior to be computed"})
 			continue
 		}
 		some.Keys, some.Known = append(some.Keys, data.Keys[j]), append(some.Known, data.Known[j])
@@ -156,7 +158,8 @@ func (r *Result) uncountedWords() string {
 	return ""
 }
 
-// counted reports whether k and the individual risk are measured as they are asked for: by all keys, and by all records of a person.
+// counted reports whether k and the individual risk are measured as they are asked for: by all keys, and by all records
+// of a person.
 func (r *Result) counted() bool {
 	return r.Uniqueness != nil && len(r.Uncounted) == 0 && r.PersonsUnmeasured == ""
 }
@@ -193,8 +196,8 @@ func (r *Result) linkedShare() (share float64, measured bool) {
 }
 
 // foundByKeys returns the share of respondents who are expected to be found by the counted keys,
-// if the snooper names one of the candidates: the mean of 1/k, over records or over persons with all their records, whichever is
-// greater. It is not measured if k was not counted from the snooper's side.
+// if the snooper names one of the candidates: the mean of 1/k, over records or over persons with all their records,
+// whichever is greater. It is not measured if k was not counted from the snooper's side.
 func (r *Result) foundByKeys() (share float64, measured bool) {
 	u := r.Uniqueness
 	if u == nil || u.Count != uniqueness.CountSnooper || len(u.SampleFrequency) == 0 {

@@ -12,7 +12,8 @@ import (
 func ofKeys(sides ...[2][]int32) attack.Data {
 	var d attack.Data
 	for i, s := range sides {
-		d.Categorical = append(d.Categorical, attack.CategoricalColumn{Name: string(rune('a' + i)), Original: s[0], Released: s[1]})
+		d.Categorical = append(d.Categorical,
+			attack.CategoricalColumn{Name: string(rune('a' + i)), Original: s[0], Released: s[1]})
 	}
 	return d
 }
@@ -98,7 +99,8 @@ func TestUncounted(t *testing.T) {
 		d.Categorical[place].Known = &attack.Known{Not: "is masked by noise"}
 		r := countOf(t, d)
 		id := r.Identity()
-		if len(r.Uncounted) != 1 || len(r.Uniqueness.Keys) != 2 || id.MinK == id.MinK || id.MaxIndividualRisk == id.MaxIndividualRisk || id.BySubset != nil || id.Uncounted == "" {
+		if len(r.Uncounted) != 1 || len(r.Uniqueness.Keys) != 2 || id.MinK == id.MinK ||
+			id.MaxIndividualRisk == id.MaxIndividualRisk || id.BySubset != nil || id.Uncounted == "" {
 			t.Errorf("place %d: %+v", place, id)
 		}
 	}

@@ -21,12 +21,15 @@ import (
 // the attack, is not measured without it, and is measured on a sample only if a sample
 // can measure it.
 func TestEveryMeasureIsFound(t *testing.T) {
-	attacked := slices.DeleteFunc(slices.Clone(assess.RespondentMeasures), func(m assess.RespondentMeasure) bool { return m.Part == assess.PartPlaces })
+	attacked := slices.DeleteFunc(slices.Clone(assess.RespondentMeasures), func(m assess.RespondentMeasure) bool {
+		return m.Part == assess.PartPlaces
+	})
 	if len(measureOf) != len(attacked) {
 		t.Errorf("%d measures are taken, the table has %d", len(measureOf), len(attacked))
 	}
 	want := map[string]float64{"max_linked": 0.25, "max_correct_links": 7, "min_k": 3, "max_individual_risk": 0.125,
-		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75, "max_posterior": 0.75, "max_attribute_disclosure": 0.3125, "max_ks": 0.1875, "min_overlap": 0.625,
+		"max_changed": 0.5, "max_entropy_lost": 0.375, "max_pmse": 0.0625, "max_replicated_uniques": 0.75,
+		"max_posterior": 0.75, "max_attribute_disclosure": 0.3125, "max_ks": 0.1875, "min_overlap": 0.625,
 		"max_expected_population": 8, "max_expected_uniques": 4}
 	for i := range attacked {
 		m := &attacked[i]
@@ -55,9 +58,11 @@ func fill(r *Result, part string) {
 	case "attribute":
 		r.Attribute = &Disclosure{Columns: []GuessedColumn{{Most: 0.125}, {Most: 0.3125}}}
 	case "utility":
-		r.Utility = &loss.Utility{KS: map[string]float64{"a": 0.0625, "b": 0.1875, "c": 0}, Regressions: []loss.Overlap{{Mean: 0.875}, {Mean: 0.625}, {Mean: 1}}}
+		r.Utility = &loss.Utility{KS: map[string]float64{"a": 0.0625, "b": 0.1875, "c": 0},
+			Regressions: []loss.Overlap{{Mean: 0.875}, {Mean: 0.625}, {Mean: 1}}}
 	case "population":
-		r.Population = &population.Result{SampleUniques: 20, ModelUniques: 18, Converged: true, Tau1: 3, Tau1SE: 0.5, Tau2: 5, Tau2SE: 1.5}
+		r.Population = &population.Result{SampleUniques: 20, ModelUniques: 18, Converged: true, Tau1: 3, Tau1SE: 0.5, Tau2: 5,
+			Tau2SE: 1.5}
 	case "inversion":
 		less, most := 0.5, 0.75
 		r.Inversion = &inversion.Result{Categories: []inversion.CategoryResult{{Posterior: &less}, {Posterior: &most}, {}}}
@@ -175,7 +180,8 @@ func TestModelsThatDoNotHold(t *testing.T) {
 	for formula, fits := range map[string]bool{"a": false, "a*b": false, "b": true} {
 		r := run(formula)
 		id := r.Identity()
-		if fits != (r.Unfitted == "") || fits == math.IsNaN(float64(id.ExpectedPopulation)) || fits == math.IsNaN(float64(id.ExpectedUniques)) {
+		if fits != (r.Unfitted == "") || fits == math.IsNaN(float64(id.ExpectedPopulation)) ||
+			fits == math.IsNaN(float64(id.ExpectedUniques)) {
 			t.Errorf("%s: %q, %v, %v", formula, r.Unfitted, id.ExpectedPopulation, id.ExpectedUniques)
 		}
 		v := assess.Judge([]assess.Rule{{MaxExpectedPopulation: new(float64)}}, &assess.Measures{Identity: id})

@@ -2,7 +2,8 @@ package attack
 
 import "encoding/binary"
 
-// Persons numbers the distinct tuples of columns of codes from 0; a record without a code, −1, in all columns has the number −1.
+// Persons numbers the distinct tuples of columns of codes from 0; a record without a code, −1, in all columns has the
+// number −1.
 func Persons(columns [][]int32) []int32 {
 	person := make([]int32, len(columns[0]))
 	number := make(map[string]int32, len(person))

@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
 
-// waves are eight records of two keys: each tuple is in two records or more, and each of the four persons has two. 0 and 1 have the same
-// history in another order, and those of 2 and 3 are their own.
+// waves are eight records of two keys: each tuple is in two records or more, and each of the four persons has two. 0
+// and 1 have the same history in another order, and those of 2 and 3 are their own.
 func waves() attack.Data {
 	a, b := []int32{0, 1, 1, 0, 0, 0, 1, 1}, []int32{5, 5, 5, 5, 5, 5, 5, 5}
 	d := ofKeys([2][]int32{a, nil}, [2][]int32{b, nil})
@@ -24,15 +24,18 @@ func TestRulesSeePersons(t *testing.T) {
 	d := waves()
 	r := countOf(t, d)
 	p := r.Uniqueness.Persons
-	if want := []float64{2, 2, 2, 2, 1, 1, 1, 1}; !slices.Equal(p.Frequency, want) || r.Uniqueness.MinFrequency != 4 || p.Uniques != 2 || p.Found != 0.75 {
+	if want := []float64{2, 2, 2, 2, 1, 1, 1, 1}; !slices.Equal(p.Frequency, want) || r.Uniqueness.MinFrequency != 4 ||
+		p.Uniques != 2 || p.Found != 0.75 {
 		t.Fatalf("%+v, k %v", p, r.Uniqueness.MinFrequency)
 	}
 	id := r.Identity()
-	if id.MinK != 1 || id.MaxIndividualRisk != 1 || id.Linked != 0.75 || !id.KByPersons || !id.RiskByPersons || id.Uncounted != "" || id.BySubset[1].MinK != 1 || id.BySubset[1].MaxIndividualRisk != 1 {
+	if id.MinK != 1 || id.MaxIndividualRisk != 1 || id.Linked != 0.75 || !id.KByPersons || !id.RiskByPersons ||
+		id.Uncounted != "" || id.BySubset[1].MinK != 1 || id.BySubset[1].MaxIndividualRisk != 1 {
 		t.Errorf("%+v", id)
 	}
 	d.Person = nil
-	if id := countOf(t, d).Identity(); id.MinK != 4 || id.MaxIndividualRisk != 0.25 || id.Linked != 0.25 || id.KByPersons || id.RiskByPersons || id.BySubset[1].MinK != 4 {
+	if id := countOf(t, d).Identity(); id.MinK != 4 || id.MaxIndividualRisk != 0.25 || id.Linked != 0.25 ||
+		id.KByPersons || id.RiskByPersons || id.BySubset[1].MinK != 4 {
 		t.Errorf("of single records %+v", id)
 	}
 	// Persons of one record are records.
@@ -52,17 +55,19 @@ func TestRulesSeePersons(t *testing.T) {
 	r, err := attack.Run(t.Context(), d, attack.Options{Uniqueness: &o})
 	must(t, err)
 	must(t, attack.WriteRecords(&text, r, d))
-	if rows := strings.Split(text.String(), "\n"); !strings.HasPrefix(rows[0], "record,f_k,F_k,risk,person_k,") || !strings.HasPrefix(rows[1], "0,4,4,0.25,2,") || !strings.HasPrefix(rows[8], "7,4,4,0.25,1,") {
+	if rows := strings.Split(text.String(), "\n"); !strings.HasPrefix(rows[0], "record,f_k,F_k,risk,person_k,") ||
+		!strings.HasPrefix(rows[1], "0,4,4,0.25,2,") || !strings.HasPrefix(rows[8], "7,4,4,0.25,1,") {
 		t.Errorf("%s", text.String())
 	}
 }
 
-// What cannot be counted of persons is said, and no rule about k, individual risk or links holds: of a sample, of keys that are drawn at
-// random, and of those whose masks are not known.
+// What cannot be counted of persons is said, and no rule about k, individual risk or links holds: of a sample, of keys
+// that are drawn at random, and of those whose masks are not known.
 func TestPersonsThatAreNotCounted(t *testing.T) {
 	drawn := waves()
 	drawn.Categorical[1].Released = []int32{5, 5, 5, 5, 5, 6, 5, 5}
-	drawn.Categorical[1].Known = &attack.Known{Law: &uniqueness.Law{Row: make([]int32, 8), P: [][]float64{{0, 0, 0, 0, 0, 0.5, 0.5}}}}
+	drawn.Categorical[1].Known = &attack.Known{
+		Law: &uniqueness.Law{Row: make([]int32, 8), P: [][]float64{{0, 0, 0, 0, 0, 0.5, 0.5}}}}
 	unknown := waves()
 	unknown.Categorical[1].Released = []int32{5, 6, 5, 5, 5, 5, 6, 6}
 	sample, sampleReleased := waves(), waves()
@@ -71,18 +76,23 @@ func TestPersonsThatAreNotCounted(t *testing.T) {
 		d    attack.Data
 		want string
 	}{
-		"drawn":   {drawn, `"b": masks draw at random`},
-		"unknown": {unknown, `"b": the release has other values in a way that is not known`},
-		"sample":  {sample, "a sample does not hold all records of a person"}, "sample, as other tools count": {sampleReleased, "a sample does not hold"},
+		"drawn":                        {drawn, `"b": masks draw at random`},
+		"unknown":                      {unknown, `"b": the release has other values in a way that is not known`},
+		"sample":                       {sample, "a sample does not hold all records of a person"},
+		"sample, as other tools count": {sampleReleased, "a sample does not hold"},
 	} {
 		r := countOf(t, c.d)
 		id := r.Identity()
-		if r.Uniqueness == nil || r.Uniqueness.Persons != nil || !strings.Contains(r.PersonsUnmeasured, c.want) || id.MinK == id.MinK || id.MaxIndividualRisk == id.MaxIndividualRisk ||
-			id.Linked == id.Linked || id.BySubset != nil || !strings.Contains(id.Uncounted, c.want) || id.KByPersons || id.RiskByPersons {
+		if r.Uniqueness == nil || r.Uniqueness.Persons != nil || !strings.Contains(r.PersonsUnmeasured, c.want) ||
+			id.MinK == id.MinK || id.MaxIndividualRisk == id.MaxIndividualRisk ||
+			id.Linked == id.Linked || id.BySubset != nil || !strings.Contains(id.Uncounted, c.want) || id.KByPersons ||
+			id.RiskByPersons {
 			t.Errorf("%s: %q, %+v", name, r.PersonsUnmeasured, id)
 		}
 		o := uniqueness.DefaultOptions()
-		r, err := attack.Run(t.Context(), c.d, attack.Options{Uniqueness: &o, Linkage: &attack.Linkage{Distance: linkage.Gower}})
+		r,
+			err := attack.Run(t.Context(), c.d,
+			attack.Options{Uniqueness: &o, Linkage: &attack.Linkage{Distance: linkage.Gower}})
 		if must(t, err); r.Identity().Linked == r.Identity().Linked {
 			t.Errorf("%s: links are measured", name)
 		}

@@ -29,7 +29,8 @@ func (a *attack) population(ctx context.Context) error {
 	}
 	data, err := a.populationData()
 	if err == nil {
-		a.r.Population, err = population.Measure(ctx, data, population.Options{Model: a.o.Population.Model, Formula: a.o.Population.Formula})
+		a.r.Population,
+			err = population.Measure(ctx, data, population.Options{Model: a.o.Population.Model, Formula: a.o.Population.Formula})
 	}
 	var refused *population.Refusal
 	if errors.As(err, &refused) {
@@ -46,7 +47,8 @@ func (a *attack) population(ctx context.Context) error {
 	}
 	switch r := a.r.Population; {
 	case r.Understates():
-		a.r.Unfitted = fmt.Sprintf("the log-linear model does not hold: it expects %.1f sample uniques, and there are %d, so that it understates population uniques; list other interactions in the formula", r.ModelUniques, r.SampleUniques)
+		a.r.Unfitted = fmt.Sprintf(
+			"the log-linear model does not hold: it expects %.1f sample uniques, and there are %d, so that it understates population uniques; list other interactions in the formula", r.ModelUniques, r.SampleUniques)
 	case !r.Converged:
 		a.r.Unfitted = "the log-linear model does not converge; list fewer interactions, or join categories (recode)"
 	}
@@ -80,7 +82,8 @@ func (a *attack) populationData() (data population.Data, err error) {
 	if data.Weights = a.d.Persons; data.Weights == nil {
 		data.Weights = slices.Repeat([]float64{p.Size / float64(a.n)}, a.n)
 		if p.Size < float64(a.n) {
-			return data, &population.Refusal{Words: fmt.Sprintf("the population (size: %v) is smaller than the %d records", p.Size, a.n)}
+			return data,
+				&population.Refusal{Words: fmt.Sprintf("the population (size: %v) is smaller than the %d records", p.Size, a.n)}
 		}
 	}
 	return data, nil

@@ -208,7 +208,8 @@ func (r *Result) Identity() *assess.Identity {
 	}
 	id.Uncounted, id.Unfitted = r.uncountedWords(), r.Unfitted
 	if !id.Sampled && r.counted() {
-		id.KByPersons, id.RiskByPersons = r.leastK() < r.Uniqueness.MinFrequency, r.mostRisk() > r.Uniqueness.MaxIndividualRisk
+		id.KByPersons, id.RiskByPersons = r.leastK() < r.Uniqueness.MinFrequency,
+			r.mostRisk() > r.Uniqueness.MaxIndividualRisk
 		for _, s := range r.Uniqueness.Subsets {
 			if id.BySubset == nil {
 				id.BySubset = map[int]assess.BySubset{}

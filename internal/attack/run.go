@@ -302,7 +302,8 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 			if grid == 0 {
 				grid = fine(c.Original)
 			}
-			release.Columns = append(release.Columns, inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released})
+			release.Columns = append(release.Columns,
+				inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released})
 			if !a.o.Inversion.Alone[c.Name] {
 				together = append(together, i)
 			}
@@ -332,11 +333,13 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 	case len(release.Columns) > 0:
 		a.r.Inversion, err = inversion.Attack(ctx, masks, known, release, inversion.Options{Within: a.o.Inversion.Within})
 	case len(categories) > 0:
-		a.r.Inversion = &inversion.Result{Passed: true, Confidence: inversion.DefaultConfidence, Columns: []inversion.ColumnResult{}}
+		a.r.Inversion = &inversion.Result{Passed: true, Confidence: inversion.DefaultConfidence,
+			Columns: []inversion.ColumnResult{}}
 	case a.o.Inversion.Unasked && len(silent) == 0:
 		return nil
 	case a.o.Inversion.Unasked:
-		a.r.Inversion = &inversion.Result{Passed: true, Confidence: inversion.DefaultConfidence, Columns: []inversion.ColumnResult{}}
+		a.r.Inversion = &inversion.Result{Passed: true, Confidence: inversion.DefaultConfidence,
+			Columns: []inversion.ColumnResult{}}
 	default:
 		err = errors.New("must have a numeric column or a categorical key that some mask names, got none")
 	}
@@ -372,7 +375,8 @@ func (a *attack) showHidden(list []inversion.CategoryResult) {
 		if at < 0 || !c.Passed || 2*told[at].Cells <= told[at].Hidden {
 			continue
 		}
-		c.Passed, c.By, c.Hidden, c.Recovered, c.Tells = false, inversion.Determined, told[at].Hidden, told[at].Cells, told[at].Tells
+		c.Passed, c.By, c.Hidden, c.Recovered, c.Tells = false, inversion.Determined, told[at].Hidden, told[at].Cells,
+			told[at].Tells
 	}
 }
 
@@ -442,8 +446,8 @@ func (a *attack) changed() (list []inversion.CategoryColumn) {
 	return list
 }
 
-// originals returns the original codes of the categorical keys, of the other columns to infer, and of what masks only read, by
-// name.
+// originals returns the original codes of the categorical keys, of the other columns to infer, and of what masks only
+// read, by name.
 func (a *attack) originals() map[string][]int32 {
 	keys := map[string][]int32{}
 	for _, k := range a.d.Read {

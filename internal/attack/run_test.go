@@ -109,8 +109,10 @@ func TestUnmaskedIsFound(t *testing.T) {
 			uniques++
 		}
 	}
-	if uniques == 0 || r.Uniqueness.Violations[2] != uniques || r.Uniqueness.MinFrequency != 1 || r.Uniqueness.MaxIndividualRisk != 1 {
-		t.Errorf("uniques %d, want %d, k %v, risk %v", r.Uniqueness.Violations[2], uniques, r.Uniqueness.MinFrequency, r.Uniqueness.MaxIndividualRisk)
+	if uniques == 0 || r.Uniqueness.Violations[2] != uniques || r.Uniqueness.MinFrequency != 1 ||
+		r.Uniqueness.MaxIndividualRisk != 1 {
+		t.Errorf("uniques %d, want %d, k %v, risk %v", r.Uniqueness.Violations[2], uniques, r.Uniqueness.MinFrequency,
+			r.Uniqueness.MaxIndividualRisk)
 	}
 	near(t, "interval", r.Interval["0.01"], 1)
 	near(t, "loss", r.Utility.IL1s, 0)
@@ -134,7 +136,8 @@ func TestMasksHideRespondents(t *testing.T) {
 	if l := r.Linkage.ExpectedCorrect; !(l < 30) {
 		t.Errorf("linkage finds %v", l)
 	}
-	if b := r.Bayes; !(b.Correct > 0 && b.Correct < 30) || !(math.Abs(b.Correct-b.ExpectedCorrect) < 5*math.Sqrt(b.ExpectedCorrect)) {
+	if b := r.Bayes; !(b.Correct > 0 && b.Correct < 30) ||
+		!(math.Abs(b.Correct-b.ExpectedCorrect) < 5*math.Sqrt(b.ExpectedCorrect)) {
 		t.Errorf("%v links are right, %v expected", b.Correct, b.ExpectedCorrect)
 	}
 	if !r.Inversion.Passed || len(r.Inversion.Columns) != 3 {
@@ -165,8 +168,10 @@ func TestAveraging(t *testing.T) {
 		}
 	}
 	l := r.Averaging.Linkage
-	if l.Single.ExpectedCorrect != r.Linkage.ExpectedCorrect || !(l.Averaged.ExpectedCorrect > 2*l.Single.ExpectedCorrect) {
-		t.Errorf("linkage %v, first release %v, means %v", r.Linkage.ExpectedCorrect, l.Single.ExpectedCorrect, l.Averaged.ExpectedCorrect)
+	if l.Single.ExpectedCorrect != r.Linkage.ExpectedCorrect ||
+		!(l.Averaged.ExpectedCorrect > 2*l.Single.ExpectedCorrect) {
+		t.Errorf("linkage %v, first release %v, means %v", r.Linkage.ExpectedCorrect, l.Single.ExpectedCorrect,
+			l.Averaged.ExpectedCorrect)
 	}
 	// The same release again, as one with identity in the configuration gives.
 	d.Earlier = [][][]float64{{d.Numeric[0].Released, d.Numeric[1].Released, d.Numeric[2].Released}}
@@ -189,7 +194,8 @@ func TestTargets(t *testing.T) {
 		d.Categorical[1].Released[i] = max(0, d.Categorical[1].Released[i]-1)
 	}
 	for _, distance := range []linkage.Distance{linkage.Standardised, linkage.Gower, linkage.Ranks} {
-		o := attack.Options{Linkage: &attack.Linkage{Distance: distance}, Bayes: &intruder.Options{Keys: []intruder.Key{{Phi: 0.1, Sigma: 5}}}}
+		o := attack.Options{Linkage: &attack.Linkage{Distance: distance},
+			Bayes: &intruder.Options{Keys: []intruder.Key{{Phi: 0.1, Sigma: 5}}}}
 		all := run(t, d, o)
 		o.Targets = 100
 		some := run(t, d, o)
@@ -247,8 +253,9 @@ func TestSampleEstimatesThePopulation(t *testing.T) {
 func TestInversionGetsItsColumns(t *testing.T) {
 	d := respondents(600)
 	d.Numeric[0].Grid = 0
-	swap := transform.Spec{Params: &transform.Swap{Keys: []string{"education", "sex"}, Attribute: "region", Columns: []string{"wage"},
-		Rate: ptr(0.0), Policy: "random", Scope: "dataset"}}
+	swap := transform.Spec{
+		Params: &transform.Swap{Keys: []string{"education", "sex"}, Attribute: "region", Columns: []string{"wage"},
+			Rate: ptr(0.0), Policy: "random", Scope: "dataset"}}
 	o := attack.Options{Inversion: &attack.Inversion{Masks: []transform.Spec{swap}}}
 	r := run(t, d, o)
 	c := r.Inversion.Columns
@@ -299,7 +306,8 @@ func TestInversionGetsItsColumns(t *testing.T) {
 	}
 	// A constant column has no SD.
 	d.Records = 0
-	d.Numeric = append(d.Numeric, attack.NumericColumn{Name: "zero", Original: make([]float64, 600), Released: make([]float64, 600)})
+	d.Numeric = append(d.Numeric,
+		attack.NumericColumn{Name: "zero", Original: make([]float64, 600), Released: make([]float64, 600)})
 	o.Inversion.Masks = []transform.Spec{noise(0.1, "zero")}
 	near(t, "grid of a constant", run(t, d, o).Inversion.Columns[0].Grid, 1.0/(1<<20))
 }
@@ -315,32 +323,66 @@ func TestErrors(t *testing.T) {
 		"no record": {func(d *attack.Data, _ *attack.Options) {
 			*d = attack.Data{Numeric: []attack.NumericColumn{{Name: "a"}}}
 		}, "got 0"},
-		"lengths":            {func(d *attack.Data, _ *attack.Options) { d.Numeric[0].Released = d.Numeric[0].Released[1:] }, `numeric column "a", released: must have 4 records`},
-		"categorical length": {func(d *attack.Data, _ *attack.Options) { d.Categorical[0].Released = []int32{1} }, `categorical column "g", released: must have 4 records like the others, got 1`},
-		"weights":            {func(d *attack.Data, _ *attack.Options) { d.Weights = []float64{1} }, "weights: must have 4 records"},
-		"household":          {func(d *attack.Data, _ *attack.Options) { d.Household = []int32{1} }, "household: must have 4 records"},
-		"person":             {func(d *attack.Data, _ *attack.Options) { d.Person = []int32{1} }, "person: must have 4 records"},
-		"person below":       {func(d *attack.Data, _ *attack.Options) { d.Person = []int32{1, 0, 0, -2} }, "person[3]: must be a code from 0"},
-		"name":               {func(d *attack.Data, _ *attack.Options) { d.Numeric = append(d.Numeric, d.Numeric[0]) }, `numeric[1]: must have a name of its own, got "a"`},
-		"empty name":         {func(d *attack.Data, _ *attack.Options) { d.Sensitive[0].Name = "" }, "sensitive[0]: must have a name"},
-		"grid":               {func(d *attack.Data, _ *attack.Options) { d.Numeric[0].Grid = -1 }, "must have a finite grid"},
-		"linked":             {func(d *attack.Data, _ *attack.Options) { d.Linked = []int{0, 1} }, "linked[1]: must be the index of one of the 1 numeric"},
-		"linked twice":       {func(d *attack.Data, _ *attack.Options) { d.Linked = []int{0, 0} }, "linked[1]: must be"},
-		"records":            {func(d *attack.Data, _ *attack.Options) { d.Records = 3 }, "records: must be 0 or at least the 4"},
-		"earlier":            {func(d *attack.Data, _ *attack.Options) { d.Earlier[0] = nil }, "earlier[0]: must have the 1 numeric"},
-		"earlier length":     {func(d *attack.Data, _ *attack.Options) { d.Earlier[0][0] = nil }, `earlier[0], column "a": must have 4`},
-		"no earlier":         {func(d *attack.Data, _ *attack.Options) { d.Earlier = nil }, "averaging: must have numeric columns and an earlier"},
-		"targets":            {func(_ *attack.Data, o *attack.Options) { o.Targets = -1 }, "targets: must be at least 1"},
-		"linkage keys":       {func(d *attack.Data, _ *attack.Options) { d.Linked = nil }, "linkage: must have numeric keys"},
+		"lengths": {func(d *attack.Data, _ *attack.Options) {
+			d.Numeric[0].Released = d.Numeric[0].Released[1:]
+		}, `numeric column "a", released: must have 4 records`},
+		"categorical length": {func(d *attack.Data, _ *attack.Options) {
+			d.Categorical[0].Released = []int32{1}
+		}, `categorical column "g", released: must have 4 records like the others, got 1`},
+		"weights": {func(d *attack.Data, _ *attack.Options) {
+			d.Weights = []float64{1}
+		}, "weights: must have 4 records"},
+		"household": {func(d *attack.Data, _ *attack.Options) {
+			d.Household = []int32{1}
+		}, "household: must have 4 records"},
+		"person": {func(d *attack.Data, _ *attack.Options) {
+			d.Person = []int32{1}
+		}, "person: must have 4 records"},
+		"person below": {func(d *attack.Data, _ *attack.Options) {
+			d.Person = []int32{1, 0, 0, -2}
+		}, "person[3]: must be a code from 0"},
+		"name": {func(d *attack.Data, _ *attack.Options) {
+			d.Numeric = append(d.Numeric, d.Numeric[0])
+		}, `numeric[1]: must have a name of its own, got "a"`},
+		"empty name": {func(d *attack.Data, _ *attack.Options) {
+			d.Sensitive[0].Name = ""
+		}, "sensitive[0]: must have a name"},
+		"grid": {func(d *attack.Data, _ *attack.Options) { d.Numeric[0].Grid = -1 }, "must have a finite grid"},
+		"linked": {func(d *attack.Data, _ *attack.Options) {
+			d.Linked = []int{0, 1}
+		}, "linked[1]: must be the index of one of the 1 numeric"},
+		"linked twice": {func(d *attack.Data, _ *attack.Options) { d.Linked = []int{0, 0} }, "linked[1]: must be"},
+		"records": {func(d *attack.Data, _ *attack.Options) {
+			d.Records = 3
+		}, "records: must be 0 or at least the 4"},
+		"earlier": {func(d *attack.Data, _ *attack.Options) {
+			d.Earlier[0] = nil
+		}, "earlier[0]: must have the 1 numeric"},
+		"earlier length": {func(d *attack.Data, _ *attack.Options) {
+			d.Earlier[0][0] = nil
+		}, `earlier[0], column "a": must have 4`},
+		"no earlier": {func(d *attack.Data, _ *attack.Options) {
+			d.Earlier = nil
+		}, "averaging: must have numeric columns and an earlier"},
+		"targets":      {func(_ *attack.Data, o *attack.Options) { o.Targets = -1 }, "targets: must be at least 1"},
+		"linkage keys": {func(d *attack.Data, _ *attack.Options) { d.Linked = nil }, "linkage: must have numeric keys"},
 		"gower keys": {func(d *attack.Data, o *attack.Options) {
 			d.Linked, d.Categorical, o.Linkage.Distance = nil, nil, linkage.Gower
 		}, "linkage: must have keys"},
-		"bayes keys":      {func(d *attack.Data, o *attack.Options) { d.Linked, o.Linkage = nil, nil }, "bayes: must have numeric keys"},
-		"uniqueness keys": {func(d *attack.Data, o *attack.Options) { d.Categorical = nil }, "uniqueness: must have keys to count"},
-		"masks":           {func(_ *attack.Data, o *attack.Options) { o.Inversion.Masks = nil }, "inversion: must have the list of masks"},
-		"masked columns":  {func(_ *attack.Data, o *attack.Options) { o.Inversion.Masks[0] = noise(1, "b") }, "inversion: must have a numeric column or a categorical key that some mask names"},
-		"of a part":       {func(_ *attack.Data, o *attack.Options) { o.Bayes.Keys = nil }, "bayes: "},
-		"width":           {func(_ *attack.Data, o *attack.Options) { o.Intervals[1] = -1 }, "interval"},
+		"bayes keys": {func(d *attack.Data, o *attack.Options) {
+			d.Linked, o.Linkage = nil, nil
+		}, "bayes: must have numeric keys"},
+		"uniqueness keys": {func(d *attack.Data, o *attack.Options) {
+			d.Categorical = nil
+		}, "uniqueness: must have keys to count"},
+		"masks": {func(_ *attack.Data, o *attack.Options) {
+			o.Inversion.Masks = nil
+		}, "inversion: must have the list of masks"},
+		"masked columns": {func(_ *attack.Data, o *attack.Options) {
+			o.Inversion.Masks[0] = noise(1, "b")
+		}, "inversion: must have a numeric column or a categorical key that some mask names"},
+		"of a part": {func(_ *attack.Data, o *attack.Options) { o.Bayes.Keys = nil }, "bayes: "},
+		"width":     {func(_ *attack.Data, o *attack.Options) { o.Intervals[1] = -1 }, "interval"},
 		"interval columns": {func(d *attack.Data, o *attack.Options) {
 			d.Numeric, d.Linked, d.Earlier = nil, nil, nil
 			*o = attack.Options{Intervals: []float64{1}}

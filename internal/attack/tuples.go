@@ -67,12 +67,14 @@ func (s *snooped) apart() string {
 	case len(s.twoReadings) > 0:
 		return fmt.Sprintf("%s: the release has other values in a way that is not known", names(s.twoReadings))
 	case s.Laws != nil:
-		return fmt.Sprintf("%s: masks draw at random, and the posterior is computed for single records only", names(lawful(s.Data)))
+		return fmt.Sprintf("%s: masks draw at random, and the posterior is computed for single records only",
+			names(lawful(s.Data)))
 	}
 	return ""
 }
 
-// Tuples are the keys of records, one entry a record, as they are released and, in the same coding, as a snooper knows them.
+// Tuples are the keys of records, one entry a record, as they are released and, in the same coding, as a snooper knows
+// them.
 type Tuples struct {
 	Keys  []uniqueness.Column
 	Known [][]int32

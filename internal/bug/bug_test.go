@@ -25,7 +25,8 @@ func TestCatch(t *testing.T) {
 		"runtime.boundsError at ": func() { none[4711]++ },
 	} {
 		err := fails(with)
-		if err == nil || !strings.HasPrefix(err.Error(), "internal error: "+want) || !strings.Contains(err.Error(), "bug.TestCatch.func") || strings.Contains(err.Error(), "4711") {
+		if err == nil || !strings.HasPrefix(err.Error(), "internal error: "+want) ||
+			!strings.Contains(err.Error(), "bug.TestCatch.func") || strings.Contains(err.Error(), "4711") {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -51,7 +52,8 @@ func TestGuard(t *testing.T) {
 	if len(status) != 2 || status[0] != 1 {
 		t.Errorf("status %d", status)
 	}
-	if s := text.String(); !strings.HasPrefix(s, "sdlfilter: internal error: string at ") || strings.Count(s, "\n") != 1 || strings.Contains(s, "4711") {
+	if s := text.String(); !strings.HasPrefix(s, "sdlfilter: internal error: string at ") || strings.Count(s, "\n") != 1 ||
+		strings.Contains(s, "4711") {
 		t.Errorf("printed %q", s)
 	}
 }

@@ -170,7 +170,8 @@ func NewWriter(w io.Writer, c Codec) (io.WriteCloser, error) {
 		}
 		return behind(z), nil
 	case Zstd:
-		z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithZeroFrames(true))
+		z, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault),
+			zstd.WithZeroFrames(true))
 		if err != nil {
 			return nil, err
 		}

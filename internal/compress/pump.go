@@ -36,7 +36,8 @@ type piece struct {
 // Ahead returns a reader that fetches from src in a goroutine, from the first
 // Read on. Close does not close src.
 func Ahead(src io.Reader) *Reader {
-	return &Reader{src: src, ctx: context.Background(), full: make(chan piece, pumpDepth), empty: make(chan []byte, pumpDepth), quit: make(chan struct{})}
+	return &Reader{src: src, ctx: context.Background(), full: make(chan piece, pumpDepth),
+		empty: make(chan []byte, pumpDepth), quit: make(chan struct{})}
 }
 
 // WithContext makes further calls of Read end when ctx does, even while src
@@ -116,7 +117,8 @@ type writer struct {
 }
 
 func behind(dst io.WriteCloser) *writer {
-	w := &writer{dst: dst, full: make(chan []byte, pumpDepth), empty: make(chan []byte, pumpDepth), failed: make(chan struct{}), done: make(chan struct{})}
+	w := &writer{dst: dst, full: make(chan []byte, pumpDepth), empty: make(chan []byte, pumpDepth),
+		failed: make(chan struct{}), done: make(chan struct{})}
 	for range pumpDepth - 1 {
 		w.empty <- make([]byte, 0, pumpBuffer)
 	}

@@ -107,8 +107,10 @@ func abilitiesOfFolder(t *testing.T, c Contract) {
 			}
 		}
 		for path, taken := range map[string]bool{
-			root: true, filepath.Join(root, "person="+secretValue(1)): true, filepath.Join(root, "person="+secretValue(0), "part"+c.Ext): true,
-			filepath.Join(root, "person="+secretValue(0), "other"+c.Ext): false, filepath.Dir(in): false, filepath.Join(root, "release"): false,
+			root: true, filepath.Join(root, "person="+secretValue(1)): true,
+			filepath.Join(root, "person="+secretValue(0), "part"+c.Ext):  true,
+			filepath.Join(root, "person="+secretValue(0), "other"+c.Ext): false, filepath.Dir(in): false,
+			filepath.Join(root, "release"): false,
 		} {
 			if err := connectors.Spare(src, path); (err != nil) != taken {
 				t.Errorf("%q: a release at %s: %v, want an error: %v", pattern, strings.TrimPrefix(path, root), err, taken)
@@ -181,7 +183,8 @@ func digested(t *testing.T, c Contract) {
 		t.Fatal(err)
 	}
 	sum := sha256.Sum256(file)
-	if content.SHA256() != hex.EncodeToString(sum[:]) || content.Bytes() != int64(len(file)) || content.Path != path || content.Folder {
+	if content.SHA256() != hex.EncodeToString(sum[:]) || content.Bytes() != int64(len(file)) || content.Path != path ||
+		content.Folder {
 		t.Errorf("said to hold %+v, and it has %d bytes of the digest %x", content, len(file), sum)
 	}
 }
@@ -218,8 +221,8 @@ func options(t *testing.T, c Contract) {
 	}
 }
 
-// Lacks checks which abilities a struct of package connectors does not set: those of a list of names with spaces between
-// them, in any order. The others are set.
+// Lacks checks which abilities a struct of package connectors does not set: those of a list of names with spaces
+// between them, in any order. The others are set.
 func Lacks(t *testing.T, abilities any, list string) {
 	t.Helper()
 	var unset []string

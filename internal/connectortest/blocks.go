@@ -46,7 +46,8 @@ func streams(t *testing.T, c Contract) {
 		t.Fatal(err)
 	}
 	names := src.Streams()
-	if len(names) != 3 || !strings.Contains(names[0], "a"+c.Ext) || !strings.Contains(names[1], "b"+c.Ext) || !strings.Contains(names[2], "c"+c.Ext) {
+	if len(names) != 3 || !strings.Contains(names[0], "a"+c.Ext) || !strings.Contains(names[1], "b"+c.Ext) ||
+		!strings.Contains(names[2], "c"+c.Ext) {
 		t.Errorf("streams %q, want those of a, b, sub/c", names)
 	}
 	if err := src.Close(); err != nil {

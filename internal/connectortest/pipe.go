@@ -94,7 +94,8 @@ func (j *job) copy(ctx context.Context, src connectors.Source, to connectors.Sin
 }
 
 // rawsOf makes a whole pass.
-func rawsOf(ctx context.Context, src connectors.Source, layout *microdata.Layout, cut connectors.Cut) ([]connectors.Raw, error) {
+func rawsOf(ctx context.Context, src connectors.Source, layout *microdata.Layout, cut connectors.Cut) ([]connectors.Raw,
+	error) {
 	r, err := src.Read(ctx, layout, cut)
 	if err != nil {
 		return nil, err
@@ -117,7 +118,8 @@ func rawsOf(ctx context.Context, src connectors.Source, layout *microdata.Layout
 
 // encode decodes, masks and encodes every run, by several goroutines in
 // shuffled order unless the job is ordered.
-func (j *job) encode(raws []connectors.Raw, layout *microdata.Layout, sink connectors.Sink) ([]connectors.Encoded, error) {
+func (j *job) encode(raws []connectors.Raw, layout *microdata.Layout, sink connectors.Sink) ([]connectors.Encoded,
+	error) {
 	workers, order := 4, rand.New(rand.NewPCG(1, 1)).Perm(len(raws))
 	if j.ordered {
 		workers = 1

@@ -53,7 +53,9 @@ func abort(t *testing.T, c Contract) {
 		names := listing(t, dir)
 		if steps == 3 {
 			expect(t, mustRead(t, c.Source(path)), tab, c.Typed)
-			names = slices.DeleteFunc(names, func(n string) bool { return n == "out"+c.Ext || c.Table && strings.HasPrefix(n, "out"+c.Ext+"/") })
+			names = slices.DeleteFunc(names, func(n string) bool {
+				return n == "out"+c.Ext || c.Table && strings.HasPrefix(n, "out"+c.Ext+"/")
+			})
 		}
 		if len(names) > 0 {
 			t.Errorf("after %d steps: left behind %q", steps, names)
@@ -129,7 +131,8 @@ func commit(t *testing.T, c Contract) {
 		if err := src.Close(); err != nil {
 			t.Error(err)
 		}
-		if names := listing(t, dir); !slices.Equal(names, []string{"out" + c.Ext}) || !slices.Equal(to.Paths(), []string{path}) {
+		if names := listing(t, dir); !slices.Equal(names, []string{"out" + c.Ext}) ||
+			!slices.Equal(to.Paths(), []string{path}) {
 			t.Errorf("committed %q, and Paths says %q", names, to.Paths())
 		}
 		expectMode(t, path)

@@ -58,7 +58,8 @@ func Spelling(t *testing.T, c Contract) {
 				for at < min(len(got), len(same)) && got[at] == same[at] {
 					at++
 				}
-				t.Fatalf("%s: %s give other bytes from %d on: %q, and without them %q", v.name, name, at, around(got, at), around(same, at))
+				t.Fatalf("%s: %s give other bytes from %d on: %q, and without them %q", v.name, name, at, around(got, at),
+					around(same, at))
 			}
 		}
 	}

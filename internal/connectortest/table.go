@@ -217,7 +217,8 @@ func (s *memorySource) Abilities() connectors.SourceAbilities {
 	return connectors.SourceAbilities{At: connectors.NoFiles}
 }
 
-func (s *memorySource) Read(_ context.Context, layout *microdata.Layout, cut connectors.Cut) (connectors.Reader, error) {
+func (s *memorySource) Read(_ context.Context, layout *microdata.Layout, cut connectors.Cut) (connectors.Reader,
+	error) {
 	step := cut.Records
 	if step == 0 {
 		step = max(s.table.N, 1)

@@ -1,5 +1,5 @@
-// Package cores divides work whose parts do not depend on one another among all cores. The results of such work do not depend on
-// their number: each part has its own place.
+// Package cores divides work whose parts do not depend on one another among all cores. The results of such work do not
+// depend on their number: each part has its own place.
 package cores
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
-// Each calls do(i) for every i below n, on all cores, and returns when all calls have. Where one core would do, the calls come in
-// ascending order.
+// Each calls do(i) for every i below n, on all cores, and returns when all calls have. Where one core would do, the
+// calls come in ascending order.
 func Each(n int, do func(i int)) {
 	workers := min(runtime.GOMAXPROCS(0), n)
 	if workers <= 1 {
@@ -42,8 +42,8 @@ func Parts(n, size int, do func(from, to int)) {
 	Each((n+size-1)/size, func(i int) { do(i*size, min(n, (i+1)*size)) })
 }
 
-// Asked returns stop for use by several goroutines: it is called by one at a time, and no more once it has said so. A nil stop
-// never does.
+// Asked returns stop for use by several goroutines: it is called by one at a time, and no more once it has said so. A
+// nil stop never does.
 func Asked(stop func() bool) func() bool {
 	if stop == nil {
 		return func() bool { return false }

@@ -33,27 +33,41 @@ func TestUndo(t *testing.T) {
 		{"noise, then bias", correct.Chain{noise, correct.Multiplied{Phi: 0.1}}, at(100), at((400-100)/1.01 - 36), 0},
 		{"tiers", correct.Chain{tiers}, at(100), correct.Interval{Least: 256, Greatest: 364}, 0},
 		{"λ not published", correct.Chain{hidden}, at(100), correct.Interval{Least: 0, Greatest: 400}, 0},
-		{"φ not published", correct.Chain{correct.Multiplied{Phi: math.NaN()}}, at(100), correct.Interval{Least: 0, Greatest: 400}, 0},
-		{"clip", correct.Chain{noise, correct.Truncated{Lower: true}}, correct.Interval{Least: math.Inf(-1), Greatest: 100}, correct.Interval{Least: 364, Greatest: inf}, inf},
-		{"clip above", correct.Chain{noise, correct.Truncated{Upper: true}}, correct.Interval{Least: 100, Greatest: inf}, correct.Interval{Least: 364, Greatest: inf}, inf},
-		{"redraw", correct.Chain{noise, correct.Truncated{Lower: true, Upper: true, Redraw: true}}, all, correct.Interval{Least: 364, Greatest: inf}, inf},
-		{"redraw of tiers", correct.Chain{tiers, correct.Truncated{Lower: true, Redraw: true}}, correct.Interval{Least: math.Inf(-1), Greatest: 100}, correct.Interval{Least: 0, Greatest: inf}, inf},
-		{"clip of tiers", correct.Chain{tiers, correct.Truncated{Lower: true}}, correct.Interval{Least: math.Inf(-1), Greatest: 100}, correct.Interval{Least: 256, Greatest: inf}, inf},
-		{"bias, then clip", correct.Chain{correct.Multiplied{Phi: 0.1}, correct.Truncated{Lower: true}}, correct.Interval{Least: math.Inf(-1), Greatest: 100}, correct.Interval{Least: 0, Greatest: inf}, inf},
+		{"φ not published", correct.Chain{correct.Multiplied{Phi: math.NaN()}}, at(100),
+			correct.Interval{Least: 0, Greatest: 400}, 0},
+		{"clip", correct.Chain{noise, correct.Truncated{Lower: true}}, correct.Interval{Least: math.Inf(-1), Greatest: 100},
+			correct.Interval{Least: 364, Greatest: inf}, inf},
+		{"clip above", correct.Chain{noise, correct.Truncated{Upper: true}}, correct.Interval{Least: 100, Greatest: inf},
+			correct.Interval{Least: 364, Greatest: inf}, inf},
+		{"redraw", correct.Chain{noise, correct.Truncated{Lower: true, Upper: true, Redraw: true}}, all,
+			correct.Interval{Least: 364, Greatest: inf}, inf},
+		{"redraw of tiers", correct.Chain{tiers, correct.Truncated{Lower: true, Redraw: true}},
+			correct.Interval{Least: math.Inf(-1), Greatest: 100}, correct.Interval{Least: 0, Greatest: inf}, inf},
+		{"clip of tiers", correct.Chain{tiers, correct.Truncated{Lower: true}},
+			correct.Interval{Least: math.Inf(-1), Greatest: 100}, correct.Interval{Least: 256, Greatest: inf}, inf},
+		{"bias, then clip", correct.Chain{correct.Multiplied{Phi: 0.1}, correct.Truncated{Lower: true}},
+			correct.Interval{Least: math.Inf(-1), Greatest: 100}, correct.Interval{Least: 0, Greatest: inf}, inf},
 		{"smooth rounding", correct.Chain{noise, correct.Rounded{Step: 12}}, at(100), at(400 - 12 - 36), 0},
-		{"just not smooth", correct.Chain{noise, correct.Rounded{Step: 12.1}}, correct.Interval{Least: 93.95, Greatest: 106.05}, correct.Interval{Least: 13.95*13.95 - 36, Greatest: 26.05*26.05 - 36}, 6.05},
+		{"just not smooth", correct.Chain{noise, correct.Rounded{Step: 12.1}},
+			correct.Interval{Least: 93.95, Greatest: 106.05},
+			correct.Interval{Least: 13.95*13.95 - 36, Greatest: 26.05*26.05 - 36}, 6.05},
 		{"Laplace, rounded", correct.Chain{correct.Added{SD: 6}, correct.Rounded{Step: 3}}, at(100), at(400 - 0.75 - 36), 0},
-		{"Laplace, not smooth", correct.Chain{correct.Added{SD: 6}, correct.Rounded{Step: 4}}, correct.Interval{Least: 98, Greatest: 102}, correct.Interval{Least: 18*18 - 36, Greatest: 22*22 - 36}, 2},
-		{"a clip between", correct.Chain{noise, correct.Truncated{Lower: true}, correct.Rounded{Step: 4}}, correct.Interval{Least: math.Inf(-1), Greatest: 102}, correct.Interval{Least: 18*18 - 36, Greatest: inf}, inf},
-		{"a swap between", correct.Chain{noise, correct.Exchanged{}, correct.Rounded{Step: 12}}, at(100), at(400 - 12 - 36), 0},
-		{"step not published", correct.Chain{noise, correct.Rounded{Step: math.NaN()}}, all, correct.Interval{Least: 0, Greatest: inf}, inf},
+		{"Laplace, not smooth", correct.Chain{correct.Added{SD: 6}, correct.Rounded{Step: 4}},
+			correct.Interval{Least: 98, Greatest: 102}, correct.Interval{Least: 18*18 - 36, Greatest: 22*22 - 36}, 2},
+		{"a clip between", correct.Chain{noise, correct.Truncated{Lower: true}, correct.Rounded{Step: 4}},
+			correct.Interval{Least: math.Inf(-1), Greatest: 102}, correct.Interval{Least: 18*18 - 36, Greatest: inf}, inf},
+		{"a swap between", correct.Chain{noise, correct.Exchanged{}, correct.Rounded{Step: 12}}, at(100), at(400 - 12 - 36),
+			0},
+		{"step not published", correct.Chain{noise, correct.Rounded{Step: math.NaN()}}, all,
+			correct.Interval{Least: 0, Greatest: inf}, inf},
 		{"unknown first", correct.Chain{correct.Unknown{}, noise}, all, correct.Interval{Least: 0, Greatest: inf}, inf},
 		{"unknown last", correct.Chain{noise, correct.Unknown{}}, all, correct.Interval{Least: 0, Greatest: inf}, inf},
 	} {
 		k := c.chain.Undo(100, 400)
 		for what, pair := range map[string][2]float64{
 			"least mean": {k.Mean.Least, c.mean.Least}, "greatest mean": {k.Mean.Greatest, c.mean.Greatest},
-			"least variance": {k.Variance.Least, c.variance.Least}, "greatest variance": {k.Variance.Greatest, c.variance.Greatest}, "slack": {k.Slack, c.slack},
+			"least variance":    {k.Variance.Least, c.variance.Least},
+			"greatest variance": {k.Variance.Greatest, c.variance.Greatest}, "slack": {k.Slack, c.slack},
 		} {
 			if pair[0] != pair[1] && !(math.Abs(pair[0]-pair[1]) < 1e-9) {
 				t.Errorf("%s: %s %v, want %v", c.name, what, pair[0], pair[1])
@@ -63,7 +77,8 @@ func TestUndo(t *testing.T) {
 }
 
 func TestTies(t *testing.T) {
-	c := correct.Chain{correct.Exchanged{With: []string{"k", "a", "b"}}, correct.Added{SD: 1}, correct.Exchanged{With: []string{"a", "b"}}}
+	c := correct.Chain{correct.Exchanged{With: []string{"k", "a", "b"}}, correct.Added{SD: 1},
+		correct.Exchanged{With: []string{"a", "b"}}}
 	for name, want := range map[string]bool{"a": true, "b": true, "k": false, "w": false} {
 		if c.Ties(name) != want {
 			t.Errorf("%s: %v", name, !want)
@@ -84,7 +99,8 @@ func TestMeanFactorRange(t *testing.T) {
 		"far":    func() float64 { return 40 + 5*r.NormFloat64() + float64(r.IntN(2))*120 },
 	} {
 		for kind, tiers := range map[string][]correct.Tier{
-			"one": {{Above: 110, Factor: 25}}, "less": {{Above: 110, Factor: 0}}, "two": {{Above: 90, Factor: 0.5}, {Above: 110, Factor: 9}},
+			"one": {{Above: 110, Factor: 25}}, "less": {{Above: 110, Factor: 0}},
+			"two": {{Above: 90, Factor: 0.5}, {Above: 110, Factor: 9}},
 		} {
 			x := make([]float64, n)
 			y := make([]float64, n)
@@ -130,7 +146,9 @@ func TestClippedNormal(t *testing.T) {
 	}{
 		{"normal", func() float64 { return 100 + 20*r.NormFloat64() }, true},
 		{"lognormal", func() float64 { return 68 + 24*math.Exp(0.6*r.NormFloat64()) }, false},
-		{"nearly normal", func() float64 { return 100 + 2.9*(exp()+exp()+exp()+exp()+exp()+exp()+exp()+exp()+exp()+exp()-10) }, false},
+		{"nearly normal", func() float64 {
+			return 100 + 2.9*(exp()+exp()+exp()+exp()+exp()+exp()+exp()+exp()+exp()+exp()-10)
+		}, false},
 		{"nearly normal, to the left", func() float64 { return 100 - 4*(exp()+exp()+exp()+exp()+exp()+exp()-6) }, false},
 		{"mixture", func() float64 { return 100 + (15+15*float64(r.IntN(2)))*r.NormFloat64() }, false},
 		{"t of 5 df", func() float64 {
@@ -154,7 +172,8 @@ func TestClippedNormal(t *testing.T) {
 					for i := range x {
 						x[i] = shape.draw()
 						w[i] = 0.05*x[i] + r.NormFloat64()
-						y[i] = masksim.Apply(r, x[i:i+1], nil, []masksim.Mask{{Kind: "noise", SD: 6}, {Kind: "clip", Lower: bounds[0], Upper: bounds[1]}})[0]
+						y[i] = masksim.Apply(r, x[i:i+1], nil,
+							[]masksim.Mask{{Kind: "noise", SD: 6}, {Kind: "clip", Lower: bounds[0], Upper: bounds[1]}})[0]
 					}
 					fit, err := correct.ClippedNormal(y, bounds[0], bounds[1])
 					if err != nil {
@@ -190,10 +209,12 @@ func TestClippedNormal(t *testing.T) {
 					// 4.5 standard errors of up to 20 draws, which by t with 19 degrees of freedom
 					// are exceeded by chance once in 4,000: 40 figures.
 					if shape.normal && !(math.Abs(mean) < 4.5*se) {
-						t.Errorf("%s in %v, n = %d: %s is off by %v ± %v (%v without correction)", shape.name, bounds, n, what[i], mean, se, without)
+						t.Errorf("%s in %v, n = %d: %s is off by %v ± %v (%v without correction)", shape.name, bounds, n, what[i], mean,
+							se, without)
 					}
 					if math.Abs(mean) > without+2*se {
-						t.Errorf("%s in %v, n = %d: %s is off by %v ± %v, further than %v without correction (%d of %d accepted)", shape.name, bounds, n, what[i], mean, se, without, accepted, replicates)
+						t.Errorf("%s in %v, n = %d: %s is off by %v ± %v, further than %v without correction (%d of %d accepted)",
+							shape.name, bounds, n, what[i], mean, se, without, accepted, replicates)
 					}
 				}
 			}

@@ -67,7 +67,9 @@ func statisticsOf(found map[string]*limits, chain correct.Chain, y []float64, ot
 	known := chain.Undo(mean, variance)
 	add("mean", known.Mean, mean)
 	add("variance", known.Variance, variance)
-	add("SD", correct.Interval{Least: math.Sqrt(max(known.Variance.Least, 0)), Greatest: math.Sqrt(known.Variance.Greatest)}, math.Sqrt(variance))
+	add("SD",
+		correct.Interval{Least: math.Sqrt(max(known.Variance.Least, 0)), Greatest: math.Sqrt(known.Variance.Greatest)},
+		math.Sqrt(variance))
 	for name, w := range others {
 		k := known
 		if !chain.Ties(name) {
@@ -79,7 +81,8 @@ func statisticsOf(found map[string]*limits, chain correct.Chain, y []float64, ot
 		add("covariance with "+name, covariance, c)
 		add("correlation with "+name, k.CorrelationRange(r, math.Sqrt(variance)), r)
 		add("slope as regressor of "+name, k.SlopeRange(c, sd), c/variance)
-		add("slope as response to "+name, correct.Interval{Least: covariance.Least / (sd * sd), Greatest: covariance.Greatest / (sd * sd)}, c/(sd*sd))
+		add("slope as response to "+name,
+			correct.Interval{Least: covariance.Least / (sd * sd), Greatest: covariance.Greatest / (sd * sd)}, c/(sd*sd))
 	}
 }
 

@@ -22,20 +22,25 @@ func TestCovarianceFollowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	setup := transform.Setup{Key: key, Window: 1 << 20, Correlations: transform.Correlations{{"wage", "years"}: stat.Correlation(s.wage, s.years, nil)}}
+	setup := transform.Setup{Key: key, Window: 1 << 20,
+		Correlations: transform.Correlations{{"wage", "years"}: stat.Correlation(s.wage, s.years, nil)}}
 	for i, name := range []string{"wage", "years"} {
 		v := [][]float64{s.wage, s.years}[i]
-		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 3, SD: stat.StdDev(v, nil), Mean: stat.Mean(v, nil)})
+		setup.Columns = append(setup.Columns,
+			transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64},
+				Decimals: 3, SD: stat.StdDev(v, nil), Mean: stat.Mean(v, nil)})
 	}
 	chain, err := transform.NewChain([]transform.Spec{
-		{Params: &transform.Noise{Columns: []string{"years", "wage"}, SD: &transform.Amount{Value: 0.8, Relative: true}, Correlated: true}},
+		{Params: &transform.Noise{Columns: []string{"years", "wage"}, SD: &transform.Amount{Value: 0.8, Relative: true},
+			Correlated: true}},
 		{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: 0.3, Relative: true}}},
 	}, setup)
 	if err != nil {
 		t.Fatal(err)
 	}
 	λ := 0.8 * setup.Columns[0].SD
-	steps := correct.Chain{correct.Added{SD: λ, Normal: true, With: []string{"years", "wage"}}, correct.Added{SD: 0.3 * setup.Columns[0].SD, Normal: true}}
+	steps := correct.Chain{correct.Added{SD: λ, Normal: true, With: []string{"years", "wage"}},
+		correct.Added{SD: 0.3 * setup.Columns[0].SD, Normal: true}}
 	if v := steps.Follows("years"); v != λ*λ {
 		t.Errorf("the noise that follows years has variance %v, want %v", v, λ*λ)
 	}

@@ -46,7 +46,8 @@ func (s survey) masked(t *testing.T, masks []transform.Spec) func(m int) (wage, 
 	}
 	info := func(name string, i, decimals int, v []float64) transform.ColumnInfo {
 		mean, sd := stat.MeanStdDev(v, nil)
-		return transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: decimals, SD: sd, Mean: mean}
+		return transform.ColumnInfo{Name: name, Index: i,
+			Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: decimals, SD: sd, Mean: mean}
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{Key: key, Window: 1 << 20,
 		Columns: []transform.ColumnInfo{info("wage", 0, 2, s.wage), info("hours", 1, 0, s.hours)}})
@@ -78,7 +79,9 @@ func reliability(v []float64, m correct.Masking) float64 {
 }
 
 var estimators = []estimator{
-	{"mean of wage", true, func(wage, _, _ []float64, w, _ correct.Masking) float64 { return w.Mean(stat.Mean(wage, nil)) }},
+	{"mean of wage", true, func(wage, _, _ []float64, w, _ correct.Masking) float64 {
+		return w.Mean(stat.Mean(wage, nil))
+	}},
 	{"variance of wage", false, func(wage, _, _ []float64, w, _ correct.Masking) float64 {
 		return w.Variance(stat.MeanVariance(wage, nil))
 	}},
@@ -107,8 +110,12 @@ var estimators = []estimator{
 		return slope
 	}},
 	{"slope on hours of years on wage and hours", false, func(wage, hours, years []float64, w, h correct.Masking) float64 {
-		s := mat.NewSymDense(2, []float64{stat.Variance(wage, nil), stat.Covariance(wage, hours, nil), 0, stat.Variance(hours, nil)})
-		b, err := correct.Slopes(s, []float64{s.At(0, 0) - w.Variance(stat.MeanVariance(wage, nil)), s.At(1, 1) - h.Variance(stat.MeanVariance(hours, nil))},
+		s := mat.NewSymDense(2,
+			[]float64{stat.Variance(wage, nil), stat.Covariance(wage, hours, nil), 0, stat.Variance(hours, nil)})
+		b,
+			err := correct.Slopes(s,
+			[]float64{s.At(0, 0) - w.Variance(stat.MeanVariance(wage, nil)),
+				s.At(1, 1) - h.Variance(stat.MeanVariance(hours, nil))},
 			[]float64{stat.Covariance(wage, years, nil), stat.Covariance(hours, years, nil)})
 		if err != nil {
 			return math.NaN()
@@ -132,7 +139,9 @@ func TestCorrectionRemovesBias(t *testing.T) {
 	noise := func(sd, hoursSD float64, distribution string) []transform.Spec {
 		return []transform.Spec{
 			{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: sd}, Distribution: distribution}},
-			{Params: &transform.Noise{Columns: []string{"hours"}, SD: &transform.Amount{Value: hoursSD}, Distribution: distribution}},
+			{
+				Params: &transform.Noise{Columns: []string{"hours"}, SD: &transform.Amount{Value: hoursSD},
+					Distribution: distribution}},
 		}
 	}
 	bias := transform.Spec{Params: &transform.Bias{Columns: []string{"wage", "hours"}, Range: ptr(0.6)}}
@@ -152,13 +161,17 @@ func TestCorrectionRemovesBias(t *testing.T) {
 			plain.WithBias(0.2).WithNoise(150, 1), plain.WithBias(0.2).WithRounding(1).WithNoise(5, 1).WithRounding(1)},
 		{"noise and bias", append(noise(150, 5, ""), bias),
 			plain.WithNoise(150, 1).WithBias(0.2), hours.WithBias(0.2).WithRounding(1)},
-		{"noise and rounding", append(noise(150, 5, ""), transform.Spec{Params: &transform.Round{Columns: []string{"wage"}, Base: ptr(400.0)}}),
+		{"noise and rounding",
+			append(noise(150, 5, ""), transform.Spec{Params: &transform.Round{Columns: []string{"wage"}, Base: ptr(400.0)}}),
 			plain.WithNoise(150, 1).WithRounding(400), hours},
 		{"tiers", []transform.Spec{
 			{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: 120},
-				Tiers: []transform.Tier{{Above: ptr(500.0), VarianceFactor: ptr(2.0)}, {Above: ptr(1000.0), VarianceFactor: ptr(6.0)}}}},
+				Tiers: []transform.Tier{{Above: ptr(500.0), VarianceFactor: ptr(2.0)},
+					{Above: ptr(1000.0), VarianceFactor: ptr(6.0)}}}},
 			{Params: &transform.Noise{Columns: []string{"hours"}, SD: &transform.Amount{Value: 5}}},
-		}, plain.WithNoise(120, correct.MeanFactor(s.wage, []correct.Tier{{Above: 500, Factor: 2}, {Above: 1000, Factor: 6}})), hours},
+		},
+			plain.WithNoise(120, correct.MeanFactor(s.wage, []correct.Tier{{Above: 500, Factor: 2}, {Above: 1000, Factor: 6}})),
+			hours},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			release := s.masked(t, c.masks)
@@ -191,8 +204,10 @@ func TestCorrectionRemovesBias(t *testing.T) {
 func TestTiersFromReleasedValues(t *testing.T) {
 	s := newSurvey(20_000)
 	tiers := []correct.Tier{{Above: 500, Factor: 2}, {Above: 1000, Factor: 6}}
-	release := s.masked(t, []transform.Spec{{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: 60},
-		Tiers: []transform.Tier{{Above: ptr(500.0), VarianceFactor: ptr(2.0)}, {Above: ptr(1000.0), VarianceFactor: ptr(6.0)}}}}})
+	release := s.masked(t,
+		[]transform.Spec{{Params: &transform.Noise{Columns: []string{"wage"}, SD: &transform.Amount{Value: 60},
+			Tiers: []transform.Tier{{Above: ptr(500.0), VarianceFactor: ptr(2.0)},
+				{Above: ptr(1000.0), VarianceFactor: ptr(6.0)}}}}})
 	truth := stat.Variance(s.wage, nil)
 	least, greatest := correct.FactorRange(tiers)
 	var off, naive float64
@@ -229,9 +244,15 @@ func TestSwapKeepsMomentsAndKeys(t *testing.T) {
 	}
 	var columns []transform.ColumnInfo
 	for i, name := range []string{"wage", "job", "region"} {
-		columns = append(columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 2})
+		columns = append(columns,
+			transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64},
+				Decimals: 2})
 	}
-	chain, err := transform.NewChain([]transform.Spec{{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"}, Rate: ptr(0.8), Policy: "random"}}},
+	chain,
+		err := transform.NewChain(
+		[]transform.Spec{
+			{Params: &transform.Swap{Keys: []string{"job"}, Attribute: "region", Columns: []string{"wage"}, Rate: ptr(0.8),
+				Policy: "random"}}},
 		transform.Setup{Key: key, Columns: columns, Window: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +285,8 @@ func TestSwapKeepsMomentsAndKeys(t *testing.T) {
 	same("variance", stat.Variance(wage, nil), stat.Variance(s.wage, nil))
 	same("covariance with the key", stat.Covariance(wage, job, nil), stat.Covariance(s.wage, job, nil))
 	// Within a job the swapped wage is no longer correlated with the hours.
-	if r, was := stat.Correlation(wage, s.hours, nil), stat.Correlation(s.wage, s.hours, nil); !(math.Abs(r) < 0.8*math.Abs(was)) {
+	if r, was := stat.Correlation(wage, s.hours, nil), stat.Correlation(s.wage, s.hours,
+		nil); !(math.Abs(r) < 0.8*math.Abs(was)) {
 		t.Errorf("correlation with a column that stayed is %v, was %v", r, was)
 	}
 }

@@ -25,7 +25,8 @@ var ErrTooNoisy = errors.New("the masks add more variance than the released valu
 func Slopes(covariance mat.Symmetric, added, with []float64) ([]float64, error) {
 	p := covariance.SymmetricDim()
 	if len(added) != p || len(with) != p {
-		return nil, fmt.Errorf("slopes: must have %d added variances and covariances, got %d and %d", p, len(added), len(with))
+		return nil,
+			fmt.Errorf("slopes: must have %d added variances and covariances, got %d and %d", p, len(added), len(with))
 	}
 	s := mat.NewSymDense(p, nil)
 	s.CopySym(covariance)

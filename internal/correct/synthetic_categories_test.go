@@ -34,7 +34,8 @@ func TestCombinedIntervalsOfCategoriesCover(t *testing.T) {
 		truth[1] += weight * p(x) * x
 	}
 	for name, m := range map[string]transform.Synthesise{
-		"all": {Columns: []string{"x", "y"}, Categories: []string{"y"}}, "one": {Columns: []string{"y"}, Categories: []string{"y"}, On: []string{"x"}},
+		"all":       {Columns: []string{"x", "y"}, Categories: []string{"y"}},
+		"one":       {Columns: []string{"y"}, Categories: []string{"y"}, On: []string{"x"}},
 		"the first": {Columns: []string{"y", "x"}, Categories: []string{"y"}},
 	} {
 		random := rand.New(rand.NewPCG(9, 15))

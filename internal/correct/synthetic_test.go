@@ -19,7 +19,9 @@ func synthetic(t *testing.T, key keystream.Key, x, y []float64, m transform.Synt
 	t.Helper()
 	setup := transform.Setup{Key: key, Window: 1 << 20}
 	for i, name := range []string{"x", "y"} {
-		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: -1, SD: 1})
+		setup.Columns = append(setup.Columns,
+			transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64},
+				Decimals: -1, SD: 1})
 	}
 	chain, err := transform.NewChain([]transform.Spec{{Params: &m}}, setup)
 	if err != nil {
@@ -73,9 +75,11 @@ func TestCombinedIntervalsCover(t *testing.T) {
 	third := 1.0 / 3
 	truth := [3]float64{2, slope, math.Atanh(slope / math.Sqrt(slope*slope+1))}
 	for name, m := range map[string]transform.Synthesise{
-		"all": {Columns: []string{"x", "y"}}, "one": {Columns: []string{"y"}, On: []string{"x"}}, "cart": {Columns: []string{"x", "y"}, Method: "cart"}, "cart, one": {Columns: []string{"y"}, On: []string{"x"}, Method: "cart"},
-		"normal":   {Columns: []string{"x", "y"}, Method: "normal"},
-		"held out": {Columns: []string{"x", "y"}, HeldOut: &third},
+		"all": {Columns: []string{"x", "y"}}, "one": {Columns: []string{"y"}, On: []string{"x"}},
+		"cart":      {Columns: []string{"x", "y"}, Method: "cart"},
+		"cart, one": {Columns: []string{"y"}, On: []string{"x"}, Method: "cart"},
+		"normal":    {Columns: []string{"x", "y"}, Method: "normal"},
+		"held out":  {Columns: []string{"x", "y"}, HeldOut: &third},
 	} {
 		random := rand.New(rand.NewPCG(8, 15))
 		var covered, naive, single [3]int
@@ -137,7 +141,8 @@ func TestCombinedIntervalsCover(t *testing.T) {
 func TestCombineByHand(t *testing.T) {
 	c, err := correct.Combine([]float64{1, 2, 6}, []float64{0.5, 0.7, 0.9})
 	// Mean 3, ū = 0.7, b = (4 + 1 + 9)/2 = 7, T = 0.7 + 7/3; ν = 2·(1 + 0.7/(7/3))² = 2·1.69.
-	if err != nil || math.Abs(c.Estimate-3) > 1e-12 || math.Abs(c.Variance-(0.7+7.0/3)) > 1e-12 || math.Abs(c.Freedom-3.38) > 1e-12 {
+	if err != nil || math.Abs(c.Estimate-3) > 1e-12 || math.Abs(c.Variance-(0.7+7.0/3)) > 1e-12 ||
+		math.Abs(c.Freedom-3.38) > 1e-12 {
 		t.Errorf("got %+v, %v", c, err)
 	}
 	for _, bad := range [][2][]float64{{nil, nil}, {{1, 2}, {1}}} {

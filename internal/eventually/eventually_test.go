@@ -33,7 +33,8 @@ func TestTrue(t *testing.T) {
 		}
 		begin = time.Now()
 		Within(f, time.Second, "the moon is green", func() bool { return false })
-		if took := time.Since(begin); f.text != "after 1s still not so: the moon is green" || took < time.Second || took > 1100*time.Millisecond {
+		if took := time.Since(begin); f.text != "after 1s still not so: the moon is green" || took < time.Second ||
+			took > 1100*time.Millisecond {
 			t.Errorf("%q after %v", f.text, took)
 		}
 	})

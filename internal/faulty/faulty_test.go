@@ -82,11 +82,13 @@ func TestCallsFail(t *testing.T) {
 			t.Errorf("%s, call %d: %v", name, n, err)
 		}
 		done := false
-		if err := copied(t.Context(), &Calls{Name: name, N: n, Cancel: func() { done = true }}, from, to); err != nil || !done {
+		if err := copied(t.Context(), &Calls{Name: name, N: n, Cancel: func() { done = true }}, from, to); err != nil ||
+			!done {
 			t.Errorf("%s, call %d in place of a failure: %v, %v", name, n, done, err)
 		}
 	}
-	if want := []string{"abort", "acknowledge", "close the reader", "commit", "create", "decode", "encode", "finish", "next", "open", "read", "unchanged", "write"}; !slices.Equal(names, want) {
+	if want := []string{"abort", "acknowledge", "close the reader", "commit", "create", "decode", "encode", "finish",
+		"next", "open", "read", "unchanged", "write"}; !slices.Equal(names, want) {
 		t.Errorf("counted are %q, want %q", names, want)
 	}
 	var few []int

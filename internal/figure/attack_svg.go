@@ -36,7 +36,8 @@ func RanksSVG(bars []RankBar, o SVGOptions) []byte {
 
 	var d drawing
 	title := "How many targets have their true record at which rank. The table of ranks holds the same numbers."
-	fmt.Fprintf(&d, `<svg xmlns="http://www.w3.org/2000/svg" class="figure ranks" viewBox="0 0 %s %s" width="%s" height="%s" role="group" aria-label="%s">`,
+	fmt.Fprintf(&d,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="figure ranks" viewBox="0 0 %s %s" width="%s" height="%s" role="group" aria-label="%s">`,
 		at(width), at(height), at(width), at(height), escaped(title))
 	d.text("axis", "end", left-8, top-10, "rank")
 	d.text("axis", "start", left, top-10, "targets")
@@ -50,7 +51,8 @@ func RanksSVG(bars []RankBar, o SVGOptions) []byte {
 		if b.Note != "" {
 			what += "; " + b.Note
 		}
-		fmt.Fprintf(&d, `<g class="pt" role="img" tabindex="0" aria-label="%s"><title>%s</title>`, escaped(what), escaped(what))
+		fmt.Fprintf(&d, `<g class="pt" role="img" tabindex="0" aria-label="%s"><title>%s</title>`, escaped(what),
+			escaped(what))
 		class := "before"
 		if i == 0 {
 			class = "k-index"
@@ -130,7 +132,8 @@ func (p LinkPoint) text() string {
 	if p.Links == 1 {
 		links = " link right"
 	}
-	return fmt.Sprintf("t = %s: precision %s, recall %s; %s of %s", Trimmed(p.Threshold), Percent(p.Precision), Percent(p.Recall),
+	return fmt.Sprintf("t = %s: precision %s, recall %s; %s of %s", Trimmed(p.Threshold), Percent(p.Precision),
+		Percent(p.Recall),
 		Amount(p.Correct), Count(int64(p.Links))+links)
 }
 
@@ -180,8 +183,10 @@ func PrecisionRecallSVG(c LinkCurve, o SVGOptions) []byte {
 	y := func(precision float64) float64 { return bottom - (bottom-top)*precision }
 
 	var d drawing
-	title := "Precision of the intruder’s links against the share of targets found, as the threshold rises. The table of thresholds holds the same numbers."
-	fmt.Fprintf(&d, `<svg xmlns="http://www.w3.org/2000/svg" class="figure links" viewBox="0 0 %s %s" width="%s" height="%s" role="group" aria-label="%s">`,
+	title :=
+		"Precision of the intruder’s links against the share of targets found, as the threshold rises. The table of thresholds holds the same numbers."
+	fmt.Fprintf(&d,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="figure links" viewBox="0 0 %s %s" width="%s" height="%s" role="group" aria-label="%s">`,
 		at(width), at(height), at(width), at(height), escaped(title))
 	d.rect("plot", left, top, right-left, bottom-top)
 	for i := 0; i <= 5; i++ {

@@ -45,7 +45,8 @@ func length(t *testing.T, e xml.StartElement, name string) float64 {
 // TestRanks: the length of bars is proportional to their counts, each bar can get the
 // keyboard focus, and the first has a style of its own.
 func TestRanks(t *testing.T) {
-	bars := []RankBar{{Rank: "1", Targets: 40, Share: 0.4}, {Rank: "2", Targets: 10.5, Share: 0.105}, {Rank: "beyond", Targets: 0}}
+	bars := []RankBar{{Rank: "1", Targets: 40, Share: 0.4}, {Rank: "2", Targets: 10.5, Share: 0.105},
+		{Rank: "beyond", Targets: 0}}
 	svg := RanksSVG(bars, SVGOptions{Width: 540})
 	checkFigure(t, svg)
 	var widths []float64
@@ -59,7 +60,8 @@ func TestRanks(t *testing.T) {
 			widths = append(widths, length(t, e, "width"))
 		case class == "pt":
 			stops++
-			if attribute(e, "tabindex") != "0" || attribute(e, "role") != "img" || !strings.Contains(attribute(e, "aria-label"), "Rank "+bars[stops-1].Rank+": ") {
+			if attribute(e, "tabindex") != "0" || attribute(e, "role") != "img" ||
+				!strings.Contains(attribute(e, "aria-label"), "Rank "+bars[stops-1].Rank+": ") {
 				t.Errorf("bar %d: %v", stops, e.Attr)
 			}
 		}
@@ -67,7 +69,8 @@ func TestRanks(t *testing.T) {
 	if stops != 3 || len(widths) != 3 || math.Abs(widths[1]/widths[0]-10.5/40) > 0.01 || widths[2] > 1 {
 		t.Errorf("%d stops, bars of %v", stops, widths)
 	}
-	for _, bars := range [][]RankBar{nil, {{Rank: "1"}}, {{Rank: "1", Targets: math.NaN()}}, {{Rank: "1", Targets: -1}}, {{Rank: "1", Targets: math.Inf(1)}}} {
+	for _, bars := range [][]RankBar{nil, {{Rank: "1"}}, {{Rank: "1", Targets: math.NaN()}}, {{Rank: "1", Targets: -1}},
+		{{Rank: "1", Targets: math.Inf(1)}}} {
 		if RanksSVG(bars, SVGOptions{Width: 328}) != nil {
 			t.Errorf("%v is drawn", bars)
 		}
@@ -79,11 +82,14 @@ func TestRanks(t *testing.T) {
 func TestPrecisionRecall(t *testing.T) {
 	c := LinkCurve{Linked: true, Chosen: LinkPoint{Threshold: 0.25, Precision: 0.5, Recall: 0.04, Correct: 4, Links: 8}}
 	for i := range 40 {
-		c.Points = append(c.Points, LinkPoint{Threshold: float64(i) / 100, Precision: float64(i) / 80, Recall: 0.08 - float64(i)/1000, Correct: 3, Links: 100 - i})
+		c.Points = append(c.Points,
+			LinkPoint{Threshold: float64(i) / 100, Precision: float64(i) / 80, Recall: 0.08 - float64(i)/1000, Correct: 3,
+				Links: 100 - i})
 	}
 	svg := PrecisionRecallSVG(c, SVGOptions{Width: 540, Height: 332})
 	checkFigure(t, svg)
-	for _, want := range []string{">chosen, t = 0.25<", "The intruder’s threshold, t = 0.25: precision 50.0\u00a0%, recall 4.0\u00a0%; 4 of 8 links right", ">10</text>"} {
+	for _, want := range []string{">chosen, t = 0.25<",
+		"The intruder’s threshold, t = 0.25: precision 50.0\u00a0%, recall 4.0\u00a0%; 4 of 8 links right", ">10</text>"} {
 		if !strings.Contains(string(svg), want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -129,7 +135,8 @@ func TestAttackFiguresOfAnything(t *testing.T) {
 			c.Points = append(c.Points, LinkPoint{pick(), pick(), pick(), pick(), rng.IntN(9)})
 		}
 		for _, width := range []int{328, 540} {
-			for _, svg := range [][]byte{RanksSVG(bars, SVGOptions{Width: width}), PrecisionRecallSVG(c, SVGOptions{Width: width, Height: 300})} {
+			for _, svg := range [][]byte{RanksSVG(bars, SVGOptions{Width: width}),
+				PrecisionRecallSVG(c, SVGOptions{Width: width, Height: 300})} {
 				if svg != nil {
 					checkFigure(t, svg)
 				}
@@ -139,7 +146,8 @@ func TestAttackFiguresOfAnything(t *testing.T) {
 }
 
 func TestAmount(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 1057: "1,057", 23.5: "23.5", 1210.25: "1,210.3", 0.5: "0.5", 7.25: "7.25", 1.0 / 3: "0.333",
+	for v, want := range map[float64]string{0: "0", 1057: "1,057", 23.5: "23.5", 1210.25: "1,210.3", 0.5: "0.5",
+		7.25: "7.25", 1.0 / 3: "0.333",
 		0.0355: "0.0355", 2.5e-7: "2.50×10⁻⁷", 12.04: "12.0", 1e300: "1.00×10³⁰⁰", math.NaN(): "–", math.Inf(1): "∞"} {
 		if got := Amount(v); got != want {
 			t.Errorf("Amount(%v) = %q, want %q", v, got, want)

@@ -25,7 +25,8 @@ func TestShares(t *testing.T) {
 		{3.0 / 28155, "0.011", "0.010", "0.011"},
 		{1.04e-7, "1.1×10⁻⁵", "1.0×10⁻⁵", "1.0×10⁻⁵"},
 	} {
-		for what, got := range map[string][2]string{"Share": {Share(c.v), c.share}, "LeftOf": {LeftOf(c.v), c.left}, "Portion": {Portion(c.v), c.portion}} {
+		for what, got := range map[string][2]string{"Share": {Share(c.v), c.share}, "LeftOf": {LeftOf(c.v), c.left},
+			"Portion": {Portion(c.v), c.portion}} {
 			if strings.TrimSuffix(got[0], "\u00a0%") != got[1] {
 				t.Errorf("%s(%v) = %q, want %s %%", what, c.v, got[0], got[1])
 			}
@@ -35,7 +36,8 @@ func TestShares(t *testing.T) {
 
 func TestStated(t *testing.T) {
 	for v, want := range map[float64][2]string{
-		0.05: {"0.05", "5\u00a0%"}, 0.07: {"0.07", "7\u00a0%"}, 0.050004: {"0.050004", "5.0004\u00a0%"}, 1: {"1", "100\u00a0%"}, 0: {"0", "0\u00a0%"},
+		0.05: {"0.05", "5\u00a0%"}, 0.07: {"0.07", "7\u00a0%"}, 0.050004: {"0.050004", "5.0004\u00a0%"},
+		1: {"1", "100\u00a0%"}, 0: {"0", "0\u00a0%"},
 		5000.5: {"5,000.5", "500,050\u00a0%"}, 4e-5: {"4×10⁻⁵", "0.004\u00a0%"}, math.Inf(1): {"∞", "∞"},
 	} {
 		text, value := Stated(v, 0)
@@ -86,7 +88,8 @@ func TestBesideAnything(t *testing.T) {
 		}
 		return n
 	}
-	ways := [][2]Writing{{Risking, StatedShare}, {Remaining, StatedShare}, {Estimated(3), Stated}, {Estimated(4), Estimated(4)}, {Counted, Stated}, {Risking, Risking}}
+	ways := [][2]Writing{{Risking, StatedShare}, {Remaining, StatedShare}, {Estimated(3), Stated},
+		{Estimated(4), Estimated(4)}, {Counted, Stated}, {Risking, Risking}}
 	for range 20000 {
 		limit := math.Pow(10, -8+16*r.Float64())
 		way := ways[r.IntN(len(ways))]

@@ -58,8 +58,10 @@ func RiskDotsSVG(m RUMap, o SVGOptions) []byte {
 		f.right -= 38
 	}
 	o.Height = int(dotTop + f.height(points) + 72)
-	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" class="figure dots" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
-		o.Width, o.Height, o.Width, o.Height, escaped("Disclosure risk of "+m.Column+" by target and knowledge. The table of risks holds the same numbers."))
+	fmt.Fprintf(f,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="figure dots" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
+		o.Width, o.Height, o.Width, o.Height,
+		escaped("Disclosure risk of "+m.Column+" by target and knowledge. The table of risks holds the same numbers."))
 	f.axis(dotTop, dotTop+f.height(points))
 	y := dotTop - dotApart
 	for i, p := range points {
@@ -86,7 +88,9 @@ func byTarget(points []RUPoint) []RUPoint {
 		}
 	}
 	out := slices.Clone(points)
-	slices.SortStableFunc(out, func(a, b RUPoint) int { return slices.Index(order, a.Target) - slices.Index(order, b.Target) })
+	slices.SortStableFunc(out, func(a, b RUPoint) int {
+		return slices.Index(order, a.Target) - slices.Index(order, b.Target)
+	})
 	return out
 }
 

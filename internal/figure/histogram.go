@@ -33,8 +33,10 @@ func HistogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	y := func(density float64) float64 { return bottom - (bottom-top)*density/top1 }
 
 	var d drawing
-	title := "Distribution of " + c.Name + ", original as filled bars and released as an outline. The table of bins holds the counts."
-	fmt.Fprintf(&d, `<svg xmlns="http://www.w3.org/2000/svg" class="figure hist" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`,
+	title := "Distribution of " + c.Name +
+		", original as filled bars and released as an outline. The table of bins holds the counts."
+	fmt.Fprintf(&d,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="figure hist" viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s">`,
 		width, height, width, height, escaped(title))
 	for i := from; i < to; i++ {
 		x0, x1 := x(float64(h.Edges[i])), x(float64(h.Edges[i+1]))
@@ -50,7 +52,8 @@ func HistogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	fmt.Fprintf(&d, `<path class="after" d="%s"/>`, path.String())
 	for i := from; i < to; i++ {
 		x0, x1 := x(float64(h.Edges[i])), x(float64(h.Edges[i+1]))
-		what := fmt.Sprintf("%s to %s: original %s, released %s", Trimmed(float64(h.Edges[i])), Trimmed(float64(h.Edges[i+1])),
+		what := fmt.Sprintf("%s to %s: original %s, released %s", Trimmed(float64(h.Edges[i])),
+			Trimmed(float64(h.Edges[i+1])),
 			Count(int64(h.Original[i])), Count(int64(h.Released[i])))
 		fmt.Fprintf(&d, `<rect class="hit" x="%s" y="%s" width="%s" height="%s"><title>%s</title></rect>`,
 			at(x0), at(top), at(x1-x0), at(bottom-top), escaped(what))
@@ -71,7 +74,8 @@ func HistogramSVG(c *assess.ColumnMeasures, width, height int) []byte {
 	}
 	d.rect("before", left, bottom+28, 18, 9)
 	d.text("legend", "start", left+24, bottom+37, "original")
-	fmt.Fprintf(&d, `<path class="after" d="M%s %sV%sH%sV%s"/>`, at(left+90), at(bottom+37), at(bottom+28), at(left+108), at(bottom+37))
+	fmt.Fprintf(&d, `<path class="after" d="M%s %sV%sH%sV%s"/>`, at(left+90), at(bottom+37), at(bottom+28), at(left+108),
+		at(bottom+37))
 	d.text("legend", "start", left+114, bottom+37, "released")
 	d.WriteString("</svg>")
 	return []byte(d.String())

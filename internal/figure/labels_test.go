@@ -29,8 +29,10 @@ func (b box) crosses(x0, y0, x1, y1 float64) bool {
 }
 
 var (
-	textInPlot = regexp.MustCompile(`<text class="(?:label|limit)" text-anchor="(\w+)" x="([\d.-]+)" y="([\d.-]+)">([^<]*)<`)
-	leaderPath = regexp.MustCompile(`<path class="leader" d="M([\d.-]+) ([\d.-]+)L([\d.-]+) ([\d.-]+)L([\d.-]+) ([\d.-]+)"`)
+	textInPlot = regexp.MustCompile(
+		`<text class="(?:label|limit)" text-anchor="(\w+)" x="([\d.-]+)" y="([\d.-]+)">([^<]*)<`)
+	leaderPath = regexp.MustCompile(
+		`<path class="leader" d="M([\d.-]+) ([\d.-]+)L([\d.-]+) ([\d.-]+)L([\d.-]+) ([\d.-]+)"`)
 )
 
 func boxes(t *testing.T, svg string) (list []box) {
@@ -58,7 +60,8 @@ func TestLabelsKeepClear(t *testing.T) {
 		n, shared := 1+rng.IntN(20), rng.Float64()
 		spreadOut := math.Pow(10, -4*rng.Float64()) // of the decades
 		for i := range n {
-			p := RUPoint{Target: targets[i/2], Knowledge: []string{"index", "position"}[i%2], Efficiency: shared, R: math.Pow(10, -5+6*spreadOut*rng.Float64()), Failed: rng.IntN(4) == 0}
+			p := RUPoint{Target: targets[i/2], Knowledge: []string{"index", "position"}[i%2], Efficiency: shared,
+				R: math.Pow(10, -5+6*spreadOut*rng.Float64()), Failed: rng.IntN(4) == 0}
 			if round%3 == 0 {
 				p.Efficiency = rng.Float64()
 			}
@@ -67,7 +70,8 @@ func TestLabelsKeepClear(t *testing.T) {
 		for range rng.IntN(4) {
 			m.Lines = append(m.Lines, RULine{targets[rng.IntN(10)], "position", math.Pow(10, -5+6*spreadOut*rng.Float64())})
 		}
-		for _, o := range []SVGOptions{{Standalone: true}, {Width: 580, Height: 500, Beside: true}, {Width: 328, Height: 460, Beside: true}} {
+		for _, o := range []SVGOptions{{Standalone: true}, {Width: 580, Height: 500, Beside: true},
+			{Width: 328, Height: 460, Beside: true}} {
 			svg := string(RUMapSVG(m, o))
 			list := boxes(t, svg)
 			where := fmt.Sprintf("round %d, %d points, %d lines, %+v", round, n, len(m.Lines), o)
@@ -87,7 +91,8 @@ func TestLabelsKeepClear(t *testing.T) {
 			}
 			leaders := leaderPath.FindAllStringSubmatch(svg, -1)
 			for _, l := range leaders {
-				x0, y0, x1, y1, x2, y2 := parse(t, l[1]), parse(t, l[2]), parse(t, l[3]), parse(t, l[4]), parse(t, l[5]), parse(t, l[6])
+				x0, y0, x1, y1, x2, y2 := parse(t, l[1]), parse(t, l[2]), parse(t, l[3]), parse(t, l[4]), parse(t, l[5]),
+					parse(t, l[6])
 				for _, b := range list {
 					if strings.Contains(b.text, "≤") {
 						continue // a threshold's label may stand at the foot of a leader's lane
@@ -104,8 +109,10 @@ func TestLabelsKeepClear(t *testing.T) {
 // TestDots: there is a line for each target and state of knowledge, grouped by target,
 // with the gate's line at the limit of the same risk, and failures are stated.
 func TestDots(t *testing.T) {
-	m := RUMap{Column: "wage", Unit: "USD", Lines: []RULine{{"max", "index", 1e-3}, {"max", "", 1e-2}, {"", "position", 1e-4}},
-		Points: []RUPoint{{Target: "max", Knowledge: "index", R: 1e-2, Failed: true}, {Target: "p99", Knowledge: "index", R: 1e-3},
+	m := RUMap{Column: "wage", Unit: "USD",
+		Lines: []RULine{{"max", "index", 1e-3}, {"max", "", 1e-2}, {"", "position", 1e-4}},
+		Points: []RUPoint{{Target: "max", Knowledge: "index", R: 1e-2, Failed: true},
+			{Target: "p99", Knowledge: "index", R: 1e-3},
 			{Target: "max", Knowledge: "position", R: math.Inf(1), Failed: true}, {Target: "min", Knowledge: "mean", R: 0}}}
 	svg := string(RiskDotsSVG(m, SVGOptions{}))
 	checkFigure(t, []byte(svg))
@@ -128,11 +135,13 @@ func TestDots(t *testing.T) {
 	group, _, _ := strings.Cut(svg[strings.Index(svg, "max, index: R"):], "</g>")
 	line := regexp.MustCompile(`<line class="gate" x1="([\d.]+)"`).FindStringSubmatch(group)
 	mark := regexp.MustCompile(`<circle class="mark k-index" cx="([\d.]+)"`).FindStringSubmatch(group)
-	ticks := regexp.MustCompile(`<text class="tick" text-anchor="middle" x="([\d.]+)" y="[\d.]+">10`).FindAllStringSubmatch(svg, -1)
+	ticks := regexp.MustCompile(`<text class="tick" text-anchor="middle" x="([\d.]+)" y="[\d.]+">10`).
+		FindAllStringSubmatch(svg, -1)
 	if line == nil || mark == nil || len(ticks) < 2 {
 		t.Fatal("no line, mark or ticks")
 	}
-	if decade := parse(t, ticks[1][1]) - parse(t, ticks[0][1]); math.Abs(parse(t, mark[1])-parse(t, line[1])-decade) > 0.3 {
+	if decade := parse(t, ticks[1][1]) - parse(t, ticks[0][1]); math.Abs(parse(t, mark[1])-parse(t, line[1])-decade) >
+		0.3 {
 		t.Errorf("the mark is at %s, the gate's line at %s, a decade is %.1f", mark[1], line[1], decade)
 	}
 	if RiskDotsSVG(RUMap{Points: []RUPoint{{Target: "max", R: 0}}}, SVGOptions{}) != nil {
@@ -156,7 +165,8 @@ func TestPanelsShareAxesAndLegend(t *testing.T) {
 		if n := strings.Count(svg, ">admissible to the rules drawn<"); n != 1 {
 			t.Errorf("%d px: the legend is there %d times", width, n)
 		}
-		axes := regexp.MustCompile(`<text class="tick" text-anchor="end" x="[\d.]+" y="[\d.]+">([^<]*)<`).FindAllStringSubmatch(svg, -1)
+		axes := regexp.MustCompile(`<text class="tick" text-anchor="end" x="[\d.]+" y="[\d.]+">([^<]*)<`).
+			FindAllStringSubmatch(svg, -1)
 		if len(axes)%3 != 0 || len(axes) == 0 {
 			t.Fatalf("%d px: %d ticks of three panels", width, len(axes))
 		}

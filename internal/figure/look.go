@@ -52,10 +52,12 @@ var palette = []struct {
 	name paint
 	rgb  uint32
 }{
-	{"paper", 0xffffff}, {"ink", 0x1b2127}, {"soft", 0x57616b}, {"faint", 0x8a949e}, {"rule", 0xe3e7ea}, {"plot", 0xfbfcfc},
+	{"paper", 0xffffff}, {"ink", 0x1b2127}, {"soft", 0x57616b}, {"faint", 0x8a949e}, {"rule", 0xe3e7ea},
+	{"plot", 0xfbfcfc},
 	{"ok", 0x00684a}, {"ok-fill", 0x0b8f6a}, {"no", 0xa8201a}, {"unsure", 0x8a5a00},
 	{"k-index", 0x0064a8}, {"k-position", 0xb84a00}, {"k-mean", 0x5f5aa8}, {"before", 0xb9c3cc}, {"after", 0x0064a8},
-	{"c1", 0x0064a8}, {"c2", 0xb84a00}, {"c3", 0x7a4fc0}, {"c4", 0x8a6a00}, {"c5", 0xb8307c}, {"c6", 0x00808f}, {"c7", 0x56606a}, {"c8", 0x7c3f20},
+	{"c1", 0x0064a8}, {"c2", 0xb84a00}, {"c3", 0x7a4fc0}, {"c4", 0x8a6a00}, {"c5", 0xb8307c}, {"c6", 0x00808f},
+	{"c7", 0x56606a}, {"c8", 0x7c3f20},
 }
 
 // rules holds the looks of the elements of a picture, in ascending precedence. The
@@ -194,7 +196,8 @@ type style struct {
 
 // initial is the style of a picture before any rule: the defaults of SVG, and the font
 // of figure.css.
-var initial = style{fill: color.NRGBA{A: 255}, current: color.NRGBA{A: 255}, fillOpacity: 1, strokeOpacity: 1, strokeWidth: 1, size: 12}
+var initial = style{fill: color.NRGBA{A: 255}, current: color.NRGBA{A: 255}, fillOpacity: 1, strokeOpacity: 1,
+	strokeWidth: 1, size: 12}
 
 // with returns the style after the look is applied.
 func (s style) with(l *look) style {
@@ -247,7 +250,8 @@ func styled(around style, name string, classes []string, open [][]string) style 
 	}
 	for i := range rules {
 		r := &rules[i]
-		if slices.Contains(classes, r.on) && (r.within == "" || slices.ContainsFunc(open, func(c []string) bool { return slices.Contains(c, r.within) })) {
+		if slices.Contains(classes, r.on) &&
+			(r.within == "" || slices.ContainsFunc(open, func(c []string) bool { return slices.Contains(c, r.within) })) {
 			s = s.with(&r.look)
 		}
 	}

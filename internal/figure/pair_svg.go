@@ -21,7 +21,9 @@ func DensitySVG(p picture.Pair, width int) []byte {
 	lo, hi := d.Edges[0], d.Edges[len(d.Edges)-1]
 	to := func(v float64) float64 { return side * (v - lo) / (hi - lo) }
 	var s drawing
-	title := fmt.Sprintf("Released against original values of %s, %s records in cells of at least %d. The diagonal is where nothing changes.", p.Column, Count(int64(d.Drawn)), picture.Least)
+	title := fmt.Sprintf(
+		"Released against original values of %s, %s records in cells of at least %d. The diagonal is where nothing changes.",
+		p.Column, Count(int64(d.Drawn)), picture.Least)
 	s.begin("density", float64(width), bottom+46, title)
 	s.rect("plot", left, top, side, side)
 	s.WriteString(`<g class="c1">`)
@@ -31,7 +33,8 @@ func DensitySVG(p picture.Pair, width int) []byte {
 				continue
 			}
 			x, y := left+to(d.Edges[j]), bottom-to(d.Edges[i+1])
-			fmt.Fprintf(&s, `<rect fill="currentColor" fill-opacity="%.2f" x="%s" y="%s" width="%s" height="%s"/>`, shade(n, d.Most),
+			fmt.Fprintf(&s, `<rect fill="currentColor" fill-opacity="%.2f" x="%s" y="%s" width="%s" height="%s"/>`,
+				shade(n, d.Most),
 				at(x), at(y), at(left+to(d.Edges[j+1])-x), at(bottom-to(d.Edges[i])-y))
 		}
 	}
@@ -89,7 +92,8 @@ func DistributionSVG(p picture.Pair, width int) []byte {
 	x := func(v float64) float64 { return left + (right-left)*(v-lo)/(hi-lo) }
 	y := func(share float64) float64 { return bottom - (bottom-top)*share }
 	var s drawing
-	title := "Share of records below each value of " + p.Column + ", original and released. The table of shares holds the same numbers."
+	title := "Share of records below each value of " + p.Column +
+		", original and released. The table of shares holds the same numbers."
 	s.begin("distribution", float64(width), bottom+46, title)
 	s.rect("plot", left, top, right-left, bottom-top)
 	for i := 0; i <= 4; i++ {
@@ -119,7 +123,9 @@ func DistributionSVG(p picture.Pair, width int) []byte {
 	s.text("axis", "start", 4, top-12, "↑ records below, %")
 	s.text("axis", "end", right, bottom+38, "value"+inUnit(p.Unit)+" →")
 	s.WriteString(`<g class="c7">`)
-	fmt.Fprintf(&s, `<path class="series d1" d="M%s %sh22"/></g><g class="c1"><path class="series strong" d="M%s %sh22"/></g>`, at(left), at(bottom+34), at(left+84), at(bottom+34))
+	fmt.Fprintf(&s,
+		`<path class="series d1" d="M%s %sh22"/></g><g class="c1"><path class="series strong" d="M%s %sh22"/></g>`, at(left),
+		at(bottom+34), at(left+84), at(bottom+34))
 	s.text("legend", "start", left+27, bottom+38, "original")
 	s.text("legend", "start", left+111, bottom+38, "released")
 	s.WriteString("</svg>")
@@ -128,7 +134,8 @@ func DistributionSVG(p picture.Pair, width int) []byte {
 
 // begin writes the head of a picture, with its description for screen readers.
 func (d *drawing) begin(class string, width, height float64, title string) {
-	fmt.Fprintf(d, `<svg xmlns="http://www.w3.org/2000/svg" class="figure %s" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`,
+	fmt.Fprintf(d,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="figure %s" viewBox="0 0 %s %s" width="%s" height="%s" role="img" aria-label="%s">`,
 		class, at(width), at(height), at(width), at(height), escaped(title))
 }
 

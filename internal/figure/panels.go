@@ -80,7 +80,8 @@ func layOut(d *drawing, maps []RUMap, o SVGOptions) *panels {
 	p.share()
 	height += panelTitle + panelGap/2
 	for i := range p.frames {
-		p.places = append(p.places, point{math.Round((width + panelGap) * float64(i%columns)), panelTitle + height*float64(i/columns)})
+		p.places = append(p.places,
+			point{math.Round((width + panelGap) * float64(i%columns)), panelTitle + height*float64(i/columns)})
 	}
 	rows := (len(maps) + columns - 1) / columns
 	p.foot = height*float64(rows) + 10
@@ -101,7 +102,8 @@ func (p *panels) share() {
 
 func (p *panels) draw() {
 	title := "R-U confidentiality map of " + p.frames[0].m.Column
-	fmt.Fprintf(p, `<svg xmlns="http://www.w3.org/2000/svg" class="figure ru" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
+	fmt.Fprintf(p,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="figure ru" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
 		p.o.Width, p.o.Height, p.o.Width, p.o.Height, escaped(title+". The table of risks holds the same numbers."))
 	if p.o.Standalone {
 		fmt.Fprintf(p, `<title>%s</title><style>%s</style>`, escaped(title), figureCSS)

@@ -191,7 +191,8 @@ func (f *ruFrame) pointLabels() []caption {
 		if p.Failed {
 			s = "✗ " + s
 		}
-		list[i] = caption{Cut(s, max(3, int((room-leader-8)/6.4))), anchor, edge + side*(leader+4), f.y(p.R) + 4, edge + side*12}
+		list[i] = caption{Cut(s, max(3, int((room-leader-8)/6.4))), anchor, edge + side*(leader+4), f.y(p.R) + 4,
+			edge + side*12}
 	}
 	return list
 }
@@ -226,7 +227,8 @@ func (f *ruFrame) point(p RUPoint, label caption) {
 	if f.m.Unit != "" {
 		known += " " + f.m.Unit
 	}
-	what := fmt.Sprintf("%s, %s: R = %s, %s, efficiency %s", p.Target, p.Knowledge, Pretty(p.R, RiskDigits), known, Percent(p.Efficiency))
+	what := fmt.Sprintf("%s, %s: R = %s, %s, efficiency %s", p.Target, p.Knowledge, Pretty(p.R, RiskDigits), known,
+		Percent(p.Efficiency))
 	class := f.reached("")
 	if p.Failed {
 		class = f.reached("failed")

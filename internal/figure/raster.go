@@ -196,7 +196,8 @@ func newRaster(width, height, scale float64) (*raster, error) {
 	if !(w >= 1 && h >= 1 && w*h <= mostPixels) {
 		return nil, fmt.Errorf("png: must have 1 to %d pixels, got %.4g × %.4g", mostPixels, w, h)
 	}
-	return &raster{RGBA: image.NewRGBA(image.Rect(0, 0, int(w+0.5), int(h+0.5))), scale: scale, groups: []group{{style: initial}}}, nil
+	return &raster{RGBA: image.NewRGBA(image.Rect(0, 0, int(w+0.5), int(h+0.5))), scale: scale,
+		groups: []group{{style: initial}}}, nil
 }
 
 func (r *raster) encode(w io.Writer) error {
@@ -218,7 +219,8 @@ func (r *raster) style(name, class string) style {
 }
 
 func (r *raster) enter(name, class string) {
-	r.groups = append(r.groups, group{style: r.style(name, class), classes: strings.Fields(class), origin: r.inner().origin})
+	r.groups = append(r.groups,
+		group{style: r.style(name, class), classes: strings.Fields(class), origin: r.inner().origin})
 }
 
 func (r *raster) leave() { r.groups = r.groups[:len(r.groups)-1] }
@@ -281,7 +283,8 @@ func (r *raster) fill(p path, paint color.NRGBA, opacity float64, clip image.Rec
 	// cost is proportional to the area. Coordinates far outside the picture are limited
 	// first, because nothing of them is visible.
 	far := func(v float64) int { return int(math.Max(-1e6, math.Min(1e6, v))) }
-	box := image.Rect(far(math.Floor(lo.x)), far(math.Floor(lo.y)), far(math.Ceil(hi.x))+1, far(math.Ceil(hi.y))+1).Intersect(clip)
+	box := image.Rect(far(math.Floor(lo.x)), far(math.Floor(lo.y)), far(math.Ceil(hi.x))+1,
+		far(math.Ceil(hi.y))+1).Intersect(clip)
 	if box.Empty() {
 		return
 	}

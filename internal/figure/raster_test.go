@@ -17,17 +17,23 @@ import (
 // that a map can show.
 func sampleMap() RUMap {
 	m := RUMap{Column: "wage", Unit: "USD", MinEfficiency: 0.6, Lines: []RULine{{"max", "index", 4}},
-		Points: []RUPoint{{Target: "p99", Knowledge: "position", Efficiency: 0.7, R: 2, Failed: true, Trail: []RUPlace{{0.6, 1}}}, {Target: "max", Knowledge: "mean", Efficiency: 0.7, R: 9}}}
+		Points: []RUPoint{
+			{Target: "p99", Knowledge: "position", Efficiency: 0.7, R: 2, Failed: true, Trail: []RUPlace{{0.6, 1}}},
+			{Target: "max", Knowledge: "mean", Efficiency: 0.7, R: 9}}}
 	c := RUCurve{Label: "noise: max, index", Style: RUStyle{Colour: 2, Dash: 1}}
 	for λ2 := 0.02; λ2 < 3; λ2 *= 1.7 {
 		u := 1 / (1 + λ2)
 		c.Efficiency, c.R = append(c.Efficiency, u), append(c.R, 1/λ2)
-		m.Settings = append(m.Settings, RUSetting{Name: "noise", Efficiency: u, EfficiencySE: 0.01, Admissible: 1/λ2 <= 4 && u >= 0.6,
-			Marks: []RUMark{{Label: "max, index", Style: c.Style, R: 1 / λ2, RSE: 0.1 / λ2, Worst: true}, {Label: "min, position", Style: RUStyle{Colour: 3, Knowledge: "position"}, R: math.Inf(1)}}})
+		m.Settings = append(m.Settings,
+			RUSetting{Name: "noise", Efficiency: u, EfficiencySE: 0.01, Admissible: 1/λ2 <= 4 && u >= 0.6,
+				Marks: []RUMark{{Label: "max, index", Style: c.Style, R: 1 / λ2, RSE: 0.1 / λ2, Worst: true},
+					{Label: "min, position", Style: RUStyle{Colour: 3, Knowledge: "position"}, R: math.Inf(1)}}})
 	}
 	m.Settings[5].Recommended = true
 	for colour := range Colours {
-		m.Key = append(m.Key, RUKey{Text: "strategy", Style: RUStyle{Colour: colour + 1, Dash: colour % Dashes, Weight: RUWeight(colour % 3)}, Mark: colour%2 == 0})
+		m.Key = append(m.Key,
+			RUKey{Text: "strategy", Style: RUStyle{Colour: colour + 1, Dash: colour % Dashes, Weight: RUWeight(colour % 3)},
+				Mark: colour%2 == 0})
 	}
 	m.Curves = []RUCurve{c, {Label: "reference", Efficiency: c.Efficiency, R: c.R}}
 	return m
@@ -57,7 +63,8 @@ func TestPNGIsThePictureOfTheSVG(t *testing.T) {
 	}
 	like := func(x, y int, c color.NRGBA) bool {
 		r, g, b, _ := img.At(x, y).RGBA()
-		return math.Abs(float64(r>>8)-float64(c.R)) < 8 && math.Abs(float64(g>>8)-float64(c.G)) < 8 && math.Abs(float64(b>>8)-float64(c.B)) < 8
+		return math.Abs(float64(r>>8)-float64(c.R)) < 8 && math.Abs(float64(g>>8)-float64(c.G)) < 8 &&
+			math.Abs(float64(b>>8)-float64(c.B)) < 8
 	}
 	near := func(x, y float64, c color.NRGBA) bool {
 		for dx := -2; dx <= 2; dx++ {
@@ -73,7 +80,8 @@ func TestPNGIsThePictureOfTheSVG(t *testing.T) {
 		t.Errorf("the paper is %v", img.At(4, 4))
 	}
 	// The ring about each mark of the recommended point, at its left end.
-	rings := regexp.MustCompile(`<circle class="pick" cx="([\d.]+)" cy="([\d.]+)" r="(\d)"/>`).FindAllStringSubmatch(svg, -1)
+	rings := regexp.MustCompile(`<circle class="pick" cx="([\d.]+)" cy="([\d.]+)" r="(\d)"/>`).FindAllStringSubmatch(svg,
+		-1)
 	if len(rings) != 3 { // two marks and the legend's
 		t.Fatalf("%d rings", len(rings))
 	}
@@ -83,7 +91,8 @@ func TestPNGIsThePictureOfTheSVG(t *testing.T) {
 		}
 	}
 	// The marks of the curve, in their series' colour, at their left rim where they are hollow.
-	marks := regexp.MustCompile(`<circle class="spot( hollow)?" cx="([\d.]+)" cy="([\d.]+)" r="([\d.]+)"/>`).FindAllStringSubmatch(svg, -1)
+	marks := regexp.MustCompile(`<circle class="spot( hollow)?" cx="([\d.]+)" cy="([\d.]+)" r="([\d.]+)"/>`).
+		FindAllStringSubmatch(svg, -1)
 	curve := 0
 	for _, mark := range marks {
 		x, y, r := parse(t, mark[2]), parse(t, mark[3]), parse(t, mark[4])
@@ -99,7 +108,8 @@ func TestPNGIsThePictureOfTheSVG(t *testing.T) {
 	}
 	// The ink of every text is beside its anchor, and has the height of its letters: a
 	// capital of the 12 units that the SVG is set in has 7 to 9.
-	texts := regexp.MustCompile(`<text class="[^"]*" text-anchor="(\w+)" x="([\d.]+)" y="([\d.]+)">`).FindAllStringSubmatch(svg, -1)
+	texts := regexp.MustCompile(`<text class="[^"]*" text-anchor="(\w+)" x="([\d.]+)" y="([\d.]+)">`).
+		FindAllStringSubmatch(svg, -1)
 	if len(texts) < 20 {
 		t.Fatalf("%d texts", len(texts))
 	}
@@ -159,7 +169,8 @@ func parse(t *testing.T, s string) float64 {
 // TestEveryClassHasAStyle: a class without a rule would be drawn black in both
 // pictures.
 func TestEveryClassHasAStyle(t *testing.T) {
-	known := map[string]bool{"figure": true, "ru": true, "pt": true, "setting": true, "at": true, "d0": true, "tick": true, "legend": true}
+	known := map[string]bool{"figure": true, "ru": true, "pt": true, "setting": true, "at": true, "d0": true, "tick": true,
+		"legend": true}
 	for _, r := range rules {
 		known[r.on], known[r.within] = true, true
 	}
@@ -205,7 +216,8 @@ func TestGroupsHandDownTheirLook(t *testing.T) {
 	for _, c := range []struct {
 		x, y int
 		want color.NRGBA
-	}{{70, 20, colourOf("c2")}, {20, 20, color.NRGBA{}}, {20, 70, color.NRGBA{A: 255}}, {60, 70, colourOf("no")}, {70, 70, color.NRGBA{}}} {
+	}{{70, 20, colourOf("c2")}, {20, 20, color.NRGBA{}}, {20, 70, color.NRGBA{A: 255}}, {60, 70, colourOf("no")},
+		{70, 70, color.NRGBA{}}} {
 		if got := color.NRGBAModel.Convert(r.At(c.x, c.y)); got != c.want {
 			t.Errorf("%d, %d is %v, want %v", c.x, c.y, got, c.want)
 		}
@@ -214,7 +226,8 @@ func TestGroupsHandDownTheirLook(t *testing.T) {
 
 func TestPNGHasAnEnd(t *testing.T) {
 	for _, scale := range []float64{1000, 0, -1, math.NaN(), math.Inf(1)} {
-		if err := WriteRUMapsPNG(io.Discard, []RUMap{{}}, SVGOptions{}, scale); err == nil || !strings.Contains(err.Error(), "pixels") {
+		if err := WriteRUMapsPNG(io.Discard, []RUMap{{}}, SVGOptions{}, scale); err == nil ||
+			!strings.Contains(err.Error(), "pixels") {
 			t.Errorf("scale %v: %v", scale, err)
 		}
 	}

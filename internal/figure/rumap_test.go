@@ -97,19 +97,25 @@ func TestFiguresOfAnything(t *testing.T) {
 	for i := range 120 {
 		m := RUMap{Column: `<a href="x">&`, Unit: `"'>`, MinEfficiency: math.Abs(rng.NormFloat64())}
 		for range rng.IntN(6) {
-			m.Points = append(m.Points, RUPoint{Target: "<b>", Knowledge: []string{"index", "position", "mean", "<i>"}[rng.IntN(4)],
-				Efficiency: pick(), R: pick(), Failed: rng.IntN(2) == 0, Trail: []RUPlace{{pick(), pick()}, {pick(), pick()}}})
+			m.Points = append(m.Points,
+				RUPoint{Target: "<b>", Knowledge: []string{"index", "position", "mean", "<i>"}[rng.IntN(4)],
+					Efficiency: pick(), R: pick(), Failed: rng.IntN(2) == 0, Trail: []RUPlace{{pick(), pick()}, {pick(), pick()}}})
 		}
 		for range rng.IntN(3) {
 			m.Lines = append(m.Lines, RULine{"max", "index", pick()})
 		}
 		for range rng.IntN(4) {
-			set := RUSetting{Name: "<b>\x00", Note: "&", Efficiency: pick(), EfficiencySE: pick(), Admissible: rng.IntN(2) == 0, Recommended: rng.IntN(3) == 0}
+			set := RUSetting{Name: "<b>\x00", Note: "&", Efficiency: pick(), EfficiencySE: pick(), Admissible: rng.IntN(2) == 0,
+				Recommended: rng.IntN(3) == 0}
 			for range rng.IntN(4) {
-				set.Marks = append(set.Marks, RUMark{Label: `"'>`, Style: RUStyle{Colour: rng.IntN(12) - 1, Dash: rng.IntN(9) - 1}, R: pick(), RSE: pick(), Worst: rng.IntN(2) == 0})
+				set.Marks = append(set.Marks,
+					RUMark{Label: `"'>`, Style: RUStyle{Colour: rng.IntN(12) - 1, Dash: rng.IntN(9) - 1}, R: pick(), RSE: pick(),
+						Worst: rng.IntN(2) == 0})
 			}
 			m.Settings = append(m.Settings, set)
-			m.Curves = append(m.Curves, RUCurve{Label: "<i>", Efficiency: []float64{pick(), pick(), pick()}, R: []float64{pick(), pick(), pick()}, Style: RUStyle{Colour: rng.IntN(3)}})
+			m.Curves = append(m.Curves,
+				RUCurve{Label: "<i>", Efficiency: []float64{pick(), pick(), pick()}, R: []float64{pick(), pick(), pick()},
+					Style: RUStyle{Colour: rng.IntN(3)}})
 			m.Key = append(m.Key, RUKey{Text: "<u>", Style: RUStyle{Colour: rng.IntN(3)}, Mark: rng.IntN(2) == 0})
 		}
 		if i%6 == 0 {
@@ -157,16 +163,19 @@ func checkFigure(t *testing.T, svg []byte) {
 }
 
 func TestRoundTicks(t *testing.T) {
-	for _, c := range []struct{ lo, hi, first, last float64 }{{50, 2050, 500, 2000}, {0, 80, 0, 80}, {-1, 1, -1, 1}, {1e-9, 9e-9, 2e-9, 8e-9}} {
+	for _, c := range []struct{ lo, hi, first, last float64 }{{50, 2050, 500, 2000}, {0, 80, 0, 80}, {-1, 1, -1, 1},
+		{1e-9, 9e-9, 2e-9, 8e-9}} {
 		ticks := roundTicks(c.lo, c.hi, 5)
-		if len(ticks) < 2 || len(ticks) > 12 || math.Abs(ticks[0]-c.first) > 1e-12*math.Abs(c.hi) || math.Abs(ticks[len(ticks)-1]-c.last) > 1e-12*c.hi {
+		if len(ticks) < 2 || len(ticks) > 12 || math.Abs(ticks[0]-c.first) > 1e-12*math.Abs(c.hi) ||
+			math.Abs(ticks[len(ticks)-1]-c.last) > 1e-12*c.hi {
 			t.Errorf("roundTicks(%v, %v) = %v", c.lo, c.hi, ticks)
 		}
 	}
 }
 
 func TestDrawnBinsLeaveTheTailOut(t *testing.T) {
-	h := &assess.Histogram{Edges: []assess.Float{0, 1, 2, 3, 4, 1000}, Original: []int{300, 400, 200, 90, 10}, Released: []int{290, 400, 210, 90, 12}}
+	h := &assess.Histogram{Edges: []assess.Float{0, 1, 2, 3, 4, 1000}, Original: []int{300, 400, 200, 90, 10},
+		Released: []int{290, 400, 210, 90, 12}}
 	if from, to := drawnBins(h); from != 0 || to != 4 {
 		t.Errorf("bins %d to %d are drawn, want 0 to 4", from, to)
 	}

@@ -131,7 +131,8 @@ func (d *drawing) path(class string, o *outline) {
 
 // clipped draws a path with a title, of which only the part within an area is visible.
 func (d *drawing) clipped(class string, o *outline, a area, title string) {
-	fmt.Fprintf(d, `<path class="%s" clip-path="url(#%s)" d="%s"><title>%s</title></path>`, class, escaped(a.id), o.data.String(), escaped(title))
+	fmt.Fprintf(d, `<path class="%s" clip-path="url(#%s)" d="%s"><title>%s</title></path>`, class, escaped(a.id),
+		o.data.String(), escaped(title))
 	if d.pixels != nil {
 		d.pixels.draw("path", class, o.lines, &a)
 	}
@@ -144,7 +145,8 @@ type area struct {
 }
 
 func (d *drawing) define(a area) {
-	fmt.Fprintf(d, `<clipPath id="%s"><rect x="%s" y="%s" width="%s" height="%s"/></clipPath>`, escaped(a.id), at(a.x), at(a.y), at(a.w), at(a.h))
+	fmt.Fprintf(d, `<clipPath id="%s"><rect x="%s" y="%s" width="%s" height="%s"/></clipPath>`, escaped(a.id), at(a.x),
+		at(a.y), at(a.w), at(a.h))
 }
 
 // open begins a group; attributes are written as they are.

@@ -73,7 +73,8 @@ func newTableFrame(d *drawing, m TableMap, o SVGOptions) *tableFrame {
 	for _, p := range m.Points {
 		rs, us = append(rs, p.R), append(us, p.U)
 	}
-	f.r, f.u = newLogScale(append(rs, m.MaxRisk), f.bottom, f.top, rs), newLogScale(append(us, m.MinUtility), f.left, f.right, us)
+	f.r, f.u = newLogScale(append(rs, m.MaxRisk), f.bottom, f.top, rs),
+		newLogScale(append(us, m.MinUtility), f.left, f.right, us)
 	return f
 }
 
@@ -124,7 +125,8 @@ func (s *logScale) ticks() (list []int) {
 }
 
 func (f *tableFrame) draw() {
-	fmt.Fprintf(f, `<svg xmlns="http://www.w3.org/2000/svg" class="figure ru" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
+	fmt.Fprintf(f,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="figure ru" viewBox="0 0 %d %d" width="%d" height="%d" role="group" aria-label="%s">`,
 		f.o.Width, f.o.Height, f.o.Width, f.o.Height, escaped(f.m.Title+". The table of points holds the same numbers."))
 	if f.o.Standalone {
 		fmt.Fprintf(f, `<title>%s</title><style>%s</style>`, escaped(f.m.Title), figureCSS)

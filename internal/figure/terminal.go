@@ -80,7 +80,8 @@ func (t *Terminal) Words(s string) string {
 	return plainSigns.Replace(s)
 }
 
-var plainSigns = strings.NewReplacer("−", "-", "±", "+/-", "∞", "infinite", "–", "-", "₀", "0", "×10", "e", "’", "'", "…", ".",
+var plainSigns = strings.NewReplacer("−", "-", "±", "+/-", "∞", "infinite", "–", "-", "₀", "0", "×10", "e", "’", "'",
+	"…", ".",
 	"√", "root ", "×", "x", "·", "*", "¼", "1/4", "✓", "ok:", "✗", "no:",
 	"⁰", "0", "¹", "1", "²", "2", "³", "3", "⁴", "4", "⁵", "5", "⁶", "6", "⁷", "7", "⁸", "8", "⁹", "9", "⁻", "-")
 
@@ -103,7 +104,8 @@ func Cells(s string) (n int) {
 		switch {
 		case unicode.In(c, unicode.Mn, unicode.Me, unicode.Cf):
 		case c >= 0x1100 && c <= 0x115f, c >= 0x2e80 && c <= 0xa4cf, c >= 0xac00 && c <= 0xd7a3,
-			c >= 0xf900 && c <= 0xfaff, c >= 0xfe30 && c <= 0xfe6f, c >= 0xff00 && c <= 0xff60, c >= 0x1f300 && c <= 0x1faff, c >= 0x20000 && c <= 0x3fffd:
+			c >= 0xf900 && c <= 0xfaff, c >= 0xfe30 && c <= 0xfe6f, c >= 0xff00 && c <= 0xff60, c >= 0x1f300 && c <= 0x1faff,
+			c >= 0x20000 && c <= 0x3fffd:
 			n += 2
 		default:
 			n++
@@ -116,7 +118,8 @@ func Cells(s string) (n int) {
 // (Unicode UAX 9), so that the name does not reorder the text around it.
 func Isolated(s string) string {
 	if strings.ContainsFunc(s, func(c rune) bool {
-		return unicode.In(c, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Samaritan, unicode.Mandaic, unicode.Adlam)
+		return unicode.In(c, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Thaana, unicode.Nko, unicode.Samaritan,
+			unicode.Mandaic, unicode.Adlam)
 	}) {
 		return "\u2068" + s + "\u2069"
 	}

@@ -22,7 +22,8 @@ func TestWrap(t *testing.T) {
 // TestIsolated: a name in right-to-left letters does not reorder the text around it and
 // takes no additional cells; other names do not change.
 func TestIsolated(t *testing.T) {
-	for in, want := range map[string]string{"wage": "wage", "收入": "收入", "שכר": "\u2068שכר\u2069", "دخل 2": "\u2068دخل 2\u2069", "": ""} {
+	for in, want := range map[string]string{"wage": "wage", "收入": "收入", "שכר": "\u2068שכר\u2069",
+		"دخل 2": "\u2068دخل 2\u2069", "": ""} {
 		got := Isolated(in)
 		if got != want || Cells(got) != Cells(in) {
 			t.Errorf("Isolated(%q) = %q of %d cells", in, got, Cells(got))

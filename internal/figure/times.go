@@ -52,7 +52,8 @@ func TimesSVG(list []TimePanel, o SVGOptions) []byte {
 	width := math.Floor((float64(o.Width) - panelGap*float64(columns-1)) / float64(columns))
 	rows := (len(list) + columns - 1) / columns
 	var d drawing
-	fmt.Fprintf(&d, `<svg xmlns="http://www.w3.org/2000/svg" class="figure times" viewBox="0 0 %d %s" width="%d" height="%s" role="group" aria-label="Risk, utility, lag and throughput over time. The table of snapshots holds the last numbers.">`,
+	fmt.Fprintf(&d,
+		`<svg xmlns="http://www.w3.org/2000/svg" class="figure times" viewBox="0 0 %d %s" width="%d" height="%s" role="group" aria-label="Risk, utility, lag and throughput over time. The table of snapshots holds the last numbers.">`,
 		o.Width, at(height*float64(rows)), o.Width, at(height*float64(rows)))
 	for i, p := range list {
 		d.shift((width+panelGap)*float64(i%columns), height*float64(i/columns))

@@ -16,7 +16,8 @@ func TestTimes(t *testing.T) {
 		{at(0), 1e-4, true}, {at(10), 1e-3, false}, {at(20), math.Inf(1), false}, {at(30), 1e-3, false}, {at(40), 0, false},
 		{at(50), 1e-4, false}, {at(60), 1e-2, true}, {at(70), 1e-3, false}, {at(80), 1e-2, false}}}
 	for _, width := range []int{328, 1136} {
-		svg := string(TimesSVG([]TimePanel{p, {Title: "share", Share: true, Points: p.Points[:1]}, {Title: "none"}}, SVGOptions{Width: width}))
+		svg := string(TimesSVG([]TimePanel{p, {Title: "share", Share: true, Points: p.Points[:1]}, {Title: "none"}},
+			SVGOptions{Width: width}))
 		checkFigure(t, []byte(svg))
 		_, group, _ := strings.Cut(svg, `<g class="c1">`)
 		group, _, _ = strings.Cut(group, "</g>")
@@ -33,7 +34,8 @@ func TestTimes(t *testing.T) {
 			t.Errorf("%d px: ten seconds are %.1f wide, eighty %.1f", width, x1-x0, x8-x0)
 		}
 		// The axis runs from 10⁻⁴ to 10⁻²: two decades of the same height.
-		if y0, y1, y8 := parse(t, places[0][2]), parse(t, places[1][2]), parse(t, places[6][2]); math.Abs((y0-y1)-(y1-y8)) > 0.2 || y8 >= y1 {
+		if y0, y1, y8 := parse(t, places[0][2]), parse(t, places[1][2]), parse(t, places[6][2]); math.Abs((y0-y1)-(y1-y8)) >
+			0.2 || y8 >= y1 {
 			t.Errorf("%d px: heights %v, %v, %v", width, y0, y1, y8)
 		}
 	}

@@ -190,7 +190,9 @@ func splitGlob(pattern string) (root string, segments []string) {
 	case root == "":
 		root = "/"
 	}
-	return filepath.FromSlash(root), slices.CompactFunc(parts[i:], func(a, b string) bool { return a == "**" && b == "**" })
+	return filepath.FromSlash(root), slices.CompactFunc(parts[i:], func(a, b string) bool {
+		return a == "**" && b == "**"
+	})
 }
 
 // walker collects files below root.
@@ -370,15 +372,17 @@ func (w *walker) set() (*Set, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.join(label), err)
 		}
-		s.Files = append(s.Files, File{Path: p, Rel: rel, Label: w.join(label), Partitions: parts, object: w.objects.object(rel)})
+		s.Files = append(s.Files,
+			File{Path: p, Rel: rel, Label: w.join(label), Partitions: parts, object: w.objects.object(rel)})
 	}
 	slices.SortFunc(s.Files, func(a, b File) int { return strings.Compare(a.Rel, b.Rel) })
 	number(s.Files)
 	s.PartitionKeys = keys(s.Files[0])
 	for _, f := range s.Files[1:] {
 		if k := keys(f); !slices.Equal(k, s.PartitionKeys) {
-			return nil, fmt.Errorf("%s: every file must lie in folders of the same keys, in the same order: got %s, and %s for %s",
-				f.Label, show(k), show(s.PartitionKeys), s.Files[0].Label)
+			return nil,
+				fmt.Errorf("%s: every file must lie in folders of the same keys, in the same order: got %s, and %s for %s",
+					f.Label, show(k), show(s.PartitionKeys), s.Files[0].Label)
 		}
 	}
 	return s, nil

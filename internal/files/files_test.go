@@ -44,7 +44,9 @@ func TestFind(t *testing.T) {
 		want   []string
 		folder bool
 	}{
-		{"", []string{"A.CSV", "a.csv", "a10.csv", "a2.csv", "b.csv", "other/c.csv", "sub/c.csv", "sub/deep/d.csv", "x[1].csv", "z.csv.gz"}, true},
+		{
+			"", []string{"A.CSV", "a.csv", "a10.csv", "a2.csv", "b.csv", "other/c.csv", "sub/c.csv", "sub/deep/d.csv",
+				"x[1].csv", "z.csv.gz"}, true},
 		{"a.csv", []string{"a.csv"}, false},
 		{"notes.txt", []string{"notes.txt"}, false},
 		{".hidden.csv", []string{".hidden.csv"}, false},
@@ -108,12 +110,15 @@ func TestPartitions(t *testing.T) {
 		if !slices.Equal(f.Partitions, want[i]) {
 			t.Errorf("%s: %v, want %v", f.Rel, f.Partitions, want[i])
 		}
-		if within := strings.TrimPrefix(f.Label, dir); within == f.Label || strings.Contains(within, "202") || labels[f.Label] { // the folder's name may contain any digits
+		// the folder's name may contain any digits
+		if within := strings.TrimPrefix(f.Label, dir); within == f.Label || strings.Contains(within, "202") ||
+			labels[f.Label] {
 			t.Errorf("label %q holds a partition's value or is not unique", f.Label)
 		}
 		labels[f.Label] = true
 	}
-	if s, err = Find(t.Context(), filepath.Join(dir, "year=*/region=50%/*"), ".csv"); err != nil || len(s.Files) != 1 || len(s.PartitionKeys) != 2 {
+	if s, err = Find(t.Context(), filepath.Join(dir, "year=*/region=50%/*"), ".csv"); err != nil || len(s.Files) != 1 ||
+		len(s.PartitionKeys) != 2 {
 		t.Errorf("glob over partitions: %v, %v", s, err)
 	}
 	dir = plant(t, "_k=1/a.csv", "_k=2/a.csv")
@@ -134,7 +139,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"a.txt"}, "*.csv", "no file matches"},
 		{[]string{"a.txt"}, "sub/*.csv", "no file matches, the folder"},
 		{[]string{"a.csv"}, "[a.csv", "not a valid glob"},
-		{[]string{"a.csv", "k=secret/b.csv"}, "", "every file must lie in folders of the same keys, in the same order: got k, and none"},
+		{[]string{"a.csv", "k=secret/b.csv"}, "",
+			"every file must lie in folders of the same keys, in the same order: got k, and none"},
 		{[]string{"k=secret/b.csv", "j=secret/b.csv"}, "", "same keys"},
 		{[]string{"k=secret/j=1/b.csv", "j=secret/k=1/b.csv"}, "", "same keys"},
 		{[]string{"k=secret/k=2/b.csv"}, "", `name the key "k" twice`},
@@ -155,7 +161,8 @@ func TestErrors(t *testing.T) {
 // Links to files and folders are followed; a cycle of links ends.
 func TestLinks(t *testing.T) {
 	dir := plant(t, "a/x.csv", "a/b/y.csv")
-	for _, l := range [][2]string{{"..", "a/b/up"}, {"x.csv", "a/z.csv"}, {"nowhere", "a/dangling.csv"}, {"a/b", "linked"}} {
+	for _, l := range [][2]string{{"..", "a/b/up"}, {"x.csv", "a/z.csv"}, {"nowhere", "a/dangling.csv"},
+		{"a/b", "linked"}} {
 		if err := os.Symlink(l[0], filepath.Join(dir, l[1])); err != nil {
 			t.Skip(err)
 		}

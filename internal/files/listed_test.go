@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Files that are named one by one are those and no others, whatever else comes into their folder; no name holds the value of a folder.
+// Files that are named one by one are those and no others, whatever else comes into their folder; no name holds the
+// value of a folder.
 func TestListed(t *testing.T) {
 	root := t.TempDir()
 	var paths []string
@@ -28,7 +29,8 @@ func TestListed(t *testing.T) {
 	}
 	stamps := make([]Stamp, len(paths))
 	for i, f := range s.Files {
-		if f.Path != paths[i] || strings.Contains(f.Label, "canary") || !strings.HasPrefix(f.Label, root+"/") || len(f.Partitions) > 0 {
+		if f.Path != paths[i] || strings.Contains(f.Label, "canary") || !strings.HasPrefix(f.Label, root+"/") ||
+			len(f.Partitions) > 0 {
 			t.Errorf("file %d is %+v", i, f)
 		}
 		if stamps[i], err = statPath(f.Path); err != nil {
@@ -47,7 +49,8 @@ func TestListed(t *testing.T) {
 	if err := s.Unchanged(stamps); err != nil {
 		t.Errorf("another file came: %v", err)
 	}
-	for path, want := range map[string]bool{paths[0]: true, filepath.Dir(paths[0]): true, root: true, filepath.Join(root, "d.parquet"): false} {
+	for path, want := range map[string]bool{paths[0]: true, filepath.Dir(paths[0]): true, root: true,
+		filepath.Join(root, "d.parquet"): false} {
 		if at, err := s.At(path); at != want || err != nil {
 			t.Errorf("%s is read: %v, %v", path, at, err)
 		}

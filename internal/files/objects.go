@@ -221,7 +221,9 @@ func (t *tree) keepReleased() error {
 		for _, p := range m.Parts {
 			parts[folder+p.Name] = true
 			if there := t.all[folder+p.Name]; there == nil || there.info.Size != p.Bytes || there.info.ETag != p.ETag {
-				return fmt.Errorf("the folder is a release that is not whole any more: a part that its %s names is gone or another one", publish.Success)
+				return fmt.Errorf(
+					"the folder is a release that is not whole any more: a part that its %s names is gone or another one",
+					publish.Success)
 			}
 		}
 		for other := range t.all {

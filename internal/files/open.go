@@ -170,7 +170,8 @@ func (w *Watch) Abilities() connectors.SourceAbilities {
 
 // OfPipe are the abilities of a source that is read from a pipe.
 var OfPipe = connectors.SourceAbilities{
-	Unchanged: func() error { return nil }, At: connectors.NoFiles, PartitionKeys: (*Watch)(nil).PartitionKeys, Folder: (*Watch)(nil).Folder,
+	Unchanged: func() error { return nil }, At: connectors.NoFiles, PartitionKeys: (*Watch)(nil).PartitionKeys,
+	Folder: (*Watch)(nil).Folder,
 }
 
 func (w *Watch) unchanged() error {

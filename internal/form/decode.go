@@ -70,7 +70,8 @@ func (r *Reading) pairs(n *yaml.Node, path string, visit func(key, value *yaml.N
 		}
 		within := Join(path, key.Value)
 		if before := first[key.Value]; before != nil {
-			r.errs = append(r.errs, r.at(key).error(within, fmt.Sprintf("is given twice, first in line %d; remove one", before.Line)))
+			r.errs = append(r.errs,
+				r.at(key).error(within, fmt.Sprintf("is given twice, first in line %d; remove one", before.Line)))
 			continue
 		}
 		first[key.Value] = key
@@ -157,7 +158,10 @@ func (r *Reading) decodeRecord(f *Form, n *yaml.Node, path string, v reflect.Val
 		given[m.Name] = true
 		if m.Choice {
 			if chosen = append(chosen, m); len(chosen) > 1 {
-				r.errs = append(r.errs, r.at(key).error(within, fmt.Sprintf("must not stand beside %s: exactly one of %s is allowed", chosen[0].Name, strings.Join(f.Choices(), ", "))))
+				r.errs = append(r.errs,
+					r.at(key).error(within,
+						fmt.Sprintf("must not stand beside %s: exactly one of %s is allowed", chosen[0].Name,
+							strings.Join(f.Choices(), ", "))))
 				return
 			}
 		}

@@ -99,5 +99,6 @@ func SameBut(a, b *Document, field string) bool {
 }
 
 func sameNodes(a, b *yaml.Node) bool {
-	return a.Kind == b.Kind && a.Value == b.Value && a.Tag == b.Tag && a.Style == b.Style && slices.EqualFunc(a.Content, b.Content, sameNodes)
+	return a.Kind == b.Kind && a.Value == b.Value && a.Tag == b.Tag && a.Style == b.Style &&
+		slices.EqualFunc(a.Content, b.Content, sameNodes)
 }

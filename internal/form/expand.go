@@ -72,7 +72,9 @@ func (r *Reading) replace(text string) (expanded, wrong string) {
 		m := reference.FindStringSubmatch(inner)
 		switch {
 		case m == nil:
-			return "", fmt.Sprintf("must refer to ${NAME}, ${NAME:-default} or ${file:PATH}, got ${%s}; write $${ where ${ itself is meant", inner)
+			return "",
+				fmt.Sprintf(
+					"must refer to ${NAME}, ${NAME:-default} or ${file:PATH}, got ${%s}; write $${ where ${ itself is meant", inner)
 		case m[3] != "":
 			content, err := readReference(m[3])
 			if err != "" {
@@ -85,7 +87,8 @@ func (r *Reading) replace(text string) (expanded, wrong string) {
 			case m[2] != "" && value == "":
 				value = strings.TrimPrefix(m[2], ":-")
 			case !set:
-				return "", fmt.Sprintf("refers to the environment variable %s, which is not set; set it, or write ${%s:-default}", m[1], m[1])
+				return "", fmt.Sprintf("refers to the environment variable %s, which is not set; set it, or write ${%s:-default}",
+					m[1], m[1])
 			case !utf8.ValidString(value):
 				return "", fmt.Sprintf("refers to the environment variable %s, which is not UTF-8 text", m[1])
 			}

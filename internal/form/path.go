@@ -84,14 +84,16 @@ func resolve(n *yaml.Node, f *Form, path []string, folded bool) (steps []Step, w
 	case List:
 		return nil, fmt.Sprintf("%s is a list, and only single values can be set; set an element: %s.0", trail, trail)
 	case Record, Dict:
-		return nil, fmt.Sprintf("%s is a mapping, and only single values can be set; go on with a dot and a field%s", trail, ThereAre(f.Names()))
+		return nil, fmt.Sprintf("%s is a mapping, and only single values can be set; go on with a dot and a field%s", trail,
+			ThereAre(f.Names()))
 	}
 	return steps, ""
 }
 
 // resolveStep resolves the first segment of a path, or as many as are one name; trail
 // is what led to the node. next is the form of what the step leads to.
-func resolveStep(n *yaml.Node, f *Form, path []string, trail string, folded bool) (st Step, next *Form, used int, wrong string) {
+func resolveStep(n *yaml.Node, f *Form, path []string, trail string, folded bool) (st Step, next *Form, used int,
+	wrong string) {
 	segment := path[0]
 	switch f.Shape {
 	case Record:
@@ -103,7 +105,8 @@ func resolveStep(n *yaml.Node, f *Form, path []string, trail string, folded bool
 			return st, nil, 0, fmt.Sprintf("no field %q%s%s", segment, in(trail), Instead(segment, f.Names()))
 		}
 		if f.short != "" && n != nil && n.Kind != yaml.MappingNode && !isNull(n) {
-			return st, nil, 0, fmt.Sprintf("%s is not a mapping in the file; write %s: %s there before its fields can be set", trail, f.short, "…")
+			return st, nil, 0, fmt.Sprintf("%s is not a mapping in the file; write %s: %s there before its fields can be set",
+				trail, f.short, "…")
 		}
 		return Step{Name: segment}, m.Form, 1, ""
 	case List:
@@ -113,7 +116,8 @@ func resolveStep(n *yaml.Node, f *Form, path []string, trail string, folded bool
 		}
 		i, err := strconv.Atoi(segment)
 		if err != nil || i < 0 || i > have {
-			return st, nil, 0, fmt.Sprintf("%s is a list of %d: the next part of the path must be a number from 0 to %d, got %q", trail, have, have, segment)
+			return st, nil, 0, fmt.Sprintf("%s is a list of %d: the next part of the path must be a number from 0 to %d, got %q",
+				trail, have, have, segment)
 		}
 		return Step{Index: i}, f.Elem, 1, ""
 	case Dict:

@@ -159,7 +159,8 @@ func (r *Reading) decodeWhole(n *yaml.Node, v reflect.Value) (wrong string) {
 	}
 	if n.Style&quoted != 0 || !wholeNumber.MatchString(n.Value) {
 		hint := ""
-		if x, err := strconv.ParseFloat(n.Value, 64); err == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 && r.written[n] == "" {
+		if x, err := strconv.ParseFloat(n.Value, 64); err == nil && x == math.Trunc(x) && math.Abs(x) < 1<<53 &&
+			r.written[n] == "" {
 			hint = fmt.Sprintf("; write %.0f", x)
 		}
 		return "must be a whole number, got " + r.describe(n) + hint

@@ -113,7 +113,9 @@ func words(s *jsonschema.Schema, enum []string) {
 
 // share lets a number be a percentage too.
 func share(s *jsonschema.Schema) {
-	s.AnyOf = append([]*jsonschema.Schema{{Type: "string", Pattern: `^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*%\s*$`}}, s.AnyOf...)
+	s.AnyOf = append(
+		[]*jsonschema.Schema{{Type: "string", Pattern: `^\s*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?\s*%\s*$`}},
+		s.AnyOf...)
 }
 
 func fallback(m Member) any {

@@ -22,7 +22,8 @@ func TestSettings(t *testing.T) {
 		if n := r.values[test.path]; n == nil || n.Value != test.want || !r.Given(test.path) {
 			t.Errorf("%s: %s is not %s", test.set, test.path, test.want)
 		}
-		if c := r.Changes(); len(c) != 1 || c[0].Path != test.path || c[0].Now != test.want || c[0].Origin != "--set "+strings.Split(test.set, "=")[0] {
+		if c := r.Changes(); len(c) != 1 || c[0].Path != test.path || c[0].Now != test.want ||
+			c[0].Origin != "--set "+strings.Split(test.set, "=")[0] {
 			t.Errorf("%s: %+v", test.set, c)
 		}
 	}
@@ -48,18 +49,22 @@ func TestSettings(t *testing.T) {
 }
 
 func TestSettingsOfTheEnvironment(t *testing.T) {
-	environ := []string{"GARDEN_NAME=e", "GARDEN_WATER__LITRES=5", "GARDEN_BEDS__NORTH__LENGTH=6", "GARDEN_SECRET=s", "GARDEN_OWN=o", "GARDEN_NMAE=x",
+	environ := []string{"GARDEN_NAME=e", "GARDEN_WATER__LITRES=5", "GARDEN_BEDS__NORTH__LENGTH=6", "GARDEN_SECRET=s",
+		"GARDEN_OWN=o", "GARDEN_NMAE=x",
 		"GARDEN_TOOLS__10__HOSE=k", "GARDEN_TOOLS__0__HOSE=a", "OTHER=1", "GARDEN_BEDS__SOUTH__LENGTH=1"}
 	for i := 1; i < 10; i++ {
 		environ = append(environ, "GARDEN_TOOLS__"+string(rune('0'+i))+"__HOSE="+string(rune('a'+i)))
 	}
 	g := &garden{}
 	text := "version: 1\nname: f # ${GARDEN_OWN}\nbeds: {North: {length: 1}}\nwater: {litres: 1}\n"
-	r, err := gardens.Read("g.yaml", []byte(text), gardenForm, g, Options{Set: []string{"water.litres=9"}, Environ: func() []string { return environ }})
+	r,
+		err := gardens.Read("g.yaml", []byte(text), gardenForm, g,
+		Options{Set: []string{"water.litres=9"}, Environ: func() []string { return environ }})
 	if err != nil || r.Err() != nil {
 		t.Fatal(err, r.Err())
 	}
-	if g.Name != "e" || g.Water.Litres != 9 || g.Beds[0].Length != 6 || len(g.Beds) != 1 || len(g.Tools) != 11 || g.Tools[10].Hose != "k" || g.Tools[9].Hose != "j" {
+	if g.Name != "e" || g.Water.Litres != 9 || g.Beds[0].Length != 6 || len(g.Beds) != 1 || len(g.Tools) != 11 ||
+		g.Tools[10].Hose != "k" || g.Tools[9].Hose != "j" {
 		t.Errorf("%+v", g)
 	}
 	want := []string{
@@ -95,23 +100,29 @@ func TestSettingsOfTheEnvironment(t *testing.T) {
 
 // The questions of the owner of the types before it validates.
 func TestWhatIsKnown(t *testing.T) {
-	_, r, _ := read("version: x\nbeds: {a: {length: 1, plants: [rose]}, b: 3}\ntools: [{hose: h}]\nwater: {litre: 3}\nname: ${SEVEN}\nsoil: sand\n")
-	for path, want := range map[string]bool{"version": true, "beds.a.length": true, "beds.a.soil": false, "shade": false, "": true} {
+	_, r,
+		_ := read(
+		"version: x\nbeds: {a: {length: 1, plants: [rose]}, b: 3}\ntools: [{hose: h}]\nwater: {litre: 3}\nname: ${SEVEN}\nsoil: sand\n")
+	for path, want := range map[string]bool{"version": true, "beds.a.length": true, "beds.a.soil": false, "shade": false,
+		"": true} {
 		if r.Given(path) != want {
 			t.Errorf("given %q", path)
 		}
 	}
-	for path, want := range map[string]bool{"version": false, "beds": true, "beds.b": false, "beds.b.length": false, "beds.a": true, "": true} {
+	for path, want := range map[string]bool{"version": false, "beds": true, "beds.b": false, "beds.b.length": false,
+		"beds.a": true, "": true} {
 		if r.Known(path) != want {
 			t.Errorf("known %q", path)
 		}
 	}
-	for path, want := range map[string]bool{"version": false, "beds": false, "beds.a": true, "tools": true, "water": false, "wat": true} {
+	for path, want := range map[string]bool{"version": false, "beds": false, "beds.a": true, "tools": true, "water": false,
+		"wat": true} {
 		if r.Sound(path) != want {
 			t.Errorf("sound %q", path)
 		}
 	}
-	if r.Sound("tools", "version") || !r.Misspelt("water", "litres") || r.Misspelt("water", "power") || !r.HasStrange("water") || r.HasStrange("beds") {
+	if r.Sound("tools", "version") || !r.Misspelt("water", "litres") || r.Misspelt("water", "power") ||
+		!r.HasStrange("water") || r.HasStrange("beds") {
 		t.Error("of several paths, of names")
 	}
 	if r.Literal("name") || !r.Literal("soil") || r.Literal("shade") {

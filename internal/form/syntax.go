@@ -104,7 +104,8 @@ func refuse(file string, n *yaml.Node, errs Errors) Errors {
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i < len(n.Content); i += 2 {
 			if key := n.Content[i]; key.Tag == "!!merge" {
-				errs = append(errs, place{file, key.Line, key.Column}.error("", "merge keys (<<) are not supported; write the fields out"))
+				errs = append(errs,
+					place{file, key.Line, key.Column}.error("", "merge keys (<<) are not supported; write the fields out"))
 			}
 		}
 	}
@@ -143,7 +144,8 @@ func locate(err error, text string) (line, column int, what string) {
 			}
 		}
 	}
-	if l, c := tabbed(lines, line); c > 0 && (strings.Contains(what, "tab") || strings.Contains(what, "cannot start any token")) {
+	if l, c := tabbed(lines, line); c > 0 &&
+		(strings.Contains(what, "tab") || strings.Contains(what, "cannot start any token")) {
 		return l, c, "must be indented with spaces, found a tab"
 	}
 	l := lines[line-1]

@@ -14,7 +14,8 @@ import (
 var wholes = []string{
 	plot,
 	plot + "name: a${EMPTY:-$}${SEVEN}\nsoil: clay\nopen: false\nshade: 5%\ngrowth: 3\nlabel: A B\n",
-	plot + "tools: [{hose: h}, {spade: {width: 3}}]\nwater: {litres: 0}\nheight: {b: 1e-3, a: 2}\ngate: {pin: \"{\\\"x\\\"}\"}\n",
+	plot +
+		"tools: [{hose: h}, {spade: {width: 3}}]\nwater: {litres: 0}\nheight: {b: 1e-3, a: 2}\ngate: {pin: \"{\\\"x\\\"}\"}\n",
 	"version: 1\nbeds: {a.b: {length: 1, plants: [], soil: ''}, 'c\"': {length: 2, plants: [oak]}}\n",
 }
 
@@ -74,12 +75,15 @@ func TestSchemaTakesWhatIsRead(t *testing.T) {
 			t.Errorf("%s\n%v", text, err)
 		}
 	}
-	for _, field := range []string{"soil: mud", "colour: red", "label: home", "open: 3", "water: {power: 10}", "water: {litres: x}", "water: []", "gate: {key: a, pin: b}", "gate: {}", "shade: much", "growth: '%'", "height: {a: b}", "  b: {}", "  b: {length: 1, plants: [elm]}"} {
+	for _, field := range []string{"soil: mud", "colour: red", "label: home", "open: 3", "water: {power: 10}",
+		"water: {litres: x}", "water: []", "gate: {key: a, pin: b}", "gate: {}", "shade: much", "growth: '%'",
+		"height: {a: b}", "  b: {}", "  b: {length: 1, plants: [elm]}"} {
 		if valid(plot+field) == nil {
 			t.Errorf("the schema takes %s", field)
 		}
 	}
-	if !strings.Contains(string(text), `"default": "loam"`) || !strings.Contains(string(text), `"description": "the soil"`) {
+	if !strings.Contains(string(text), `"default": "loam"`) ||
+		!strings.Contains(string(text), `"description": "the soil"`) {
 		t.Errorf("%s", text)
 	}
 }
@@ -105,7 +109,8 @@ func TestEditsOfAText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.Edited(d.Set(d.At(water...), test.name, test.value, strings.HasSuffix(test.value, "%"))); got != test.want {
+		if got := d.Edited(d.Set(d.At(water...), test.name, test.value, strings.HasSuffix(test.value, "%"))); got !=
+			test.want {
 			t.Errorf("%q\nmust become %q\ngot         %q", test.text, test.want, got)
 		}
 	}
@@ -114,17 +119,20 @@ func TestEditsOfAText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := d.Edited(d.ReplaceList("a", d.At(Step{Name: "b"}), d.ListText(d.At(Step{Name: "b"})))); got != "a:\n  [x,\n  y]\nb: [x,\n  y]\nc: 3\n" {
+	if got := d.Edited(d.ReplaceList("a", d.At(Step{Name: "b"}), d.ListText(d.At(Step{Name: "b"})))); got !=
+		"a:\n  [x,\n  y]\nb: [x,\n  y]\nc: 3\n" {
 		t.Errorf("%q", got)
 	}
-	if got := d.Edited(d.ReplaceList("b", d.At(Step{Name: "a"}), d.ListText(d.At(Step{Name: "a"})))); got != "a:\n- one # 1\n- two\nb:\n  - one # 1\n  - two\nc: 3\n" {
+	if got := d.Edited(d.ReplaceList("b", d.At(Step{Name: "a"}), d.ListText(d.At(Step{Name: "a"})))); got !=
+		"a:\n- one # 1\n- two\nb:\n  - one # 1\n  - two\nc: 3\n" {
 		t.Errorf("%q", got)
 	}
 	other, err := NewDocument("g.yaml", []byte("a: [1]\nb: [x, y]\nc: 3\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !SameBut(d, other, "a") || SameBut(d, other, "b") || d.At(Step{Name: "a"}, Step{Index: 2}) != nil || d.At(Step{Name: "a"}, Step{Name: "x"}) != nil || d.At(Step{Name: "a"}, Step{Index: 1}).Value != "two" {
+	if !SameBut(d, other, "a") || SameBut(d, other, "b") || d.At(Step{Name: "a"}, Step{Index: 2}) != nil ||
+		d.At(Step{Name: "a"}, Step{Name: "x"}) != nil || d.At(Step{Name: "a"}, Step{Index: 1}).Value != "two" {
 		t.Error("same but for one field")
 	}
 }
@@ -151,7 +159,8 @@ func TestPaths(t *testing.T) {
 	if Join("", "a") != "a" || Join("a", "b") != "a.b" || Dotted("a[1].b[22]") != "a.1.b.22" {
 		t.Error("paths")
 	}
-	if Instead("x", nil) != "" || Instead("lenght", []string{"length"}) != ` (did you mean "length"?)` || Instead("q", []string{"aa", "bb"}) != "; there are aa, bb" {
+	if Instead("x", nil) != "" || Instead("lenght", []string{"length"}) != ` (did you mean "length"?)` ||
+		Instead("q", []string{"aa", "bb"}) != "; there are aa, bb" {
 		t.Error("names")
 	}
 }

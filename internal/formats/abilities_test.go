@@ -26,26 +26,35 @@ const (
 // lacks are the abilities that each format does not declare, by its open source, its sink and their configurations. The
 // source and the sink of topics and the sink of PostgreSQL are tested in their packages.
 var lacks = map[string]struct{ source, sink, from, to string }{
-	"parquet": {untyped + ofTopics + " Relocated", "Note", others + " Options Guess Declare WithSurvey WithSpans", others + " KeyColumn WritesJSON NamesMissing Rearranged"},
-	"csv":     {"JSONText Relocated" + ofTopics, "Note", others + " Declare WithSpans", others + streamed},
-	"jsonl":   {"Missplit Relocated" + ofTopics, "Labels Note", others + " Options Guess WithSpans", others + " TakesStream RollByDefault KeyColumn NamesMissing VariableLabels"},
-	"arrow":   {untyped + ofTopics + " Relocated Divisible", "Hold Labels Note", others + " Options Guess Declare WithStreams WithSurvey WithSpans", others + streamed + " NamesMissing VariableLabels Placed Rearranged"},
+	"parquet": {untyped + ofTopics + " Relocated", "Note", others + " Options Guess Declare WithSurvey WithSpans",
+		others + " KeyColumn WritesJSON NamesMissing Rearranged"},
+	"csv": {"JSONText Relocated" + ofTopics, "Note", others + " Declare WithSpans", others + streamed},
+	"jsonl": {"Missplit Relocated" + ofTopics, "Labels Note", others + " Options Guess WithSpans",
+		others + " TakesStream RollByDefault KeyColumn NamesMissing VariableLabels"},
+	"arrow": {untyped + ofTopics + " Relocated Divisible", "Hold Labels Note",
+		others + " Options Guess Declare WithStreams WithSurvey WithSpans",
+		others + streamed + " NamesMissing VariableLabels Placed Rearranged"},
 	"kafka": {"", "", "Description Dataset Options Guess WithStreams WithSurvey",
 		"Description Dataset RollByDefault NamesMissing VariableLabels Placed Rearranged"},
-	"postgres": {"Changed PartitionKeys Folder Relocated Divisible" + untyped + ofTopics, "", "Topics Options Guess Declare WithStreams WithSurvey WithSpans",
+	"postgres": {"Changed PartitionKeys Folder Relocated Divisible" + untyped + ofTopics, "",
+		"Topics Options Guess Declare WithStreams WithSurvey WithSpans",
 		"Topics NamesMissing VariableLabels Placed Rearranged" + streamed},
-	"iceberg": {untyped + ofTopics + " Relocated Divisible", "Hold Note", "Topics Options Guess Declare WithStreams WithSurvey WithSpans",
+	"iceberg": {untyped + ofTopics + " Relocated Divisible", "Hold Note",
+		"Topics Options Guess Declare WithStreams WithSurvey WithSpans",
 		"Topics NamesMissing VariableLabels Placed Rearranged" + streamed},
-	"xlsx":  {"Missplit JSONText Survey Relocated Divisible" + ofTopics, "Hold Note", others + serial, others + streamed + " NamesMissing Placed Rearranged"},
-	"spss":  {untyped + " Relocated Divisible" + ofTopics, "Hold Note", others + serial, others + streamed + " NamesMissing Placed Rearranged"},
-	"stata": {untyped + " Relocated Divisible" + ofTopics, "Hold Note", others + serial, others + streamed + " NamesMissing Placed Rearranged"},
-	"sas":   {untyped + " Relocated Divisible" + ofTopics, "", others + serial, ""},
+	"xlsx": {"Missplit JSONText Survey Relocated Divisible" + ofTopics, "Hold Note", others + serial,
+		others + streamed + " NamesMissing Placed Rearranged"},
+	"spss": {untyped + " Relocated Divisible" + ofTopics, "Hold Note", others + serial,
+		others + streamed + " NamesMissing Placed Rearranged"},
+	"stata": {untyped + " Relocated Divisible" + ofTopics, "Hold Note", others + serial,
+		others + streamed + " NamesMissing Placed Rearranged"},
+	"sas": {untyped + " Relocated Divisible" + ofTopics, "", others + serial, ""},
 }
 
 const serial = " Guess Declare WithStreams WithSurvey WithSpans"
 
-// TestEveryAbilityIsDecided: of each ability, each format says that it has it, or is listed in lacks as one that does not.
-// A new ability is one or the other.
+// TestEveryAbilityIsDecided: of each ability, each format says that it has it, or is listed in lacks as one that does
+// not. A new ability is one or the other.
 func TestEveryAbilityIsDecided(t *testing.T) {
 	dir, plan := t.TempDir(), planOf(t)
 	for _, f := range formats.All {
@@ -161,7 +170,8 @@ func TestPartsAreNoFolders(t *testing.T) {
 			t.Fatal(err)
 		}
 		if parted++; !connectors.Folder(whole) || connectors.Folder(part) {
-			t.Errorf("%s: the whole is a folder: %v, a part is one: %v", f.Name, connectors.Folder(whole), connectors.Folder(part))
+			t.Errorf("%s: the whole is a folder: %v, a part is one: %v", f.Name, connectors.Folder(whole),
+				connectors.Folder(part))
 		}
 	}
 	if parted != 3 {

@@ -21,7 +21,8 @@ import (
 )
 
 // All are the formats, in the order in which messages and the schema list them.
-var All = append([]connectors.Format{parquet.Kind, csv.Kind, jsonl.Kind, arrowipc.Kind, kafka.Kind, postgres.Kind, iceberg.Kind, xlsx.Kind}, statfile.Kinds...)
+var All = append([]connectors.Format{parquet.Kind, csv.Kind, jsonl.Kind, arrowipc.Kind, kafka.Kind, postgres.Kind,
+	iceberg.Kind, xlsx.Kind}, statfile.Kinds...)
 
 func init() { connectors.Register(All...) }
 
@@ -37,7 +38,9 @@ func Of(path string) (f connectors.Format, base string, err error) {
 		known = append(known, f.Extensions...)
 	}
 	last := len(known) - 1
-	return connectors.Format{}, path, fmt.Errorf("%s: the format is not known by its name; must end in %s or %s", path, strings.Join(known[:last], ", "), known[last])
+	return connectors.Format{}, path,
+		fmt.Errorf("%s: the format is not known by its name; must end in %s or %s", path, strings.Join(known[:last], ", "),
+			known[last])
 }
 
 // SourceOf is the source that a path stands for, by its name.

@@ -27,7 +27,8 @@ func TestEntries(t *testing.T) {
 			t.Errorf("%q: must be a name of its own", f.Name)
 		}
 		names[f.Name] = true
-		if (f.NewSource == nil) != (f.SourceDoc == "") || (f.NewSink == nil) != (f.SinkDoc == "") || (f.At == nil) != (len(f.Extensions) == 0) {
+		if (f.NewSource == nil) != (f.SourceDoc == "") || (f.NewSink == nil) != (f.SinkDoc == "") ||
+			(f.At == nil) != (len(f.Extensions) == 0) {
 			t.Errorf("%s: is described by halves", f.Name)
 		}
 		for _, ext := range f.Extensions {
@@ -52,8 +53,11 @@ func TestEntries(t *testing.T) {
 
 func TestOf(t *testing.T) {
 	for path, want := range map[string]string{
-		"a.csv": "csv a", "A.CSV": "csv A", "a.tsv.gz": "csv a", "a.csv.ZST": "csv a", "b/a.pq": "parquet b/a", "data.parquet/": "parquet data",
-		"d/*.jsonl.gz": "jsonl d/*", "a.ndjson": "jsonl a", "x.ipc": "arrow x", "x.feather": "arrow x", "x.arrows": "arrow x", "x.toys": "toy x",
+		"a.csv": "csv a", "A.CSV": "csv A", "a.tsv.gz": "csv a", "a.csv.ZST": "csv a", "b/a.pq": "parquet b/a",
+		"data.parquet/": "parquet data",
+		"d/*.jsonl.gz":  "jsonl d/*", "a.ndjson": "jsonl a", "x.ipc": "arrow x", "x.feather": "arrow x",
+		"x.arrows":     "arrow x",
+		"x.toys":       "toy x",
 		"a.parquet.gz": "", "kafka": "", "csv": "", "a.csv/b": "", "": "", "a.json": "", "topic.kafka": "", "a.csv.gz.gz": "",
 	} {
 		f, base, err := formats.Of(path)
@@ -82,7 +86,8 @@ func toys(t *testing.T, name string) string {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "k"), []byte("MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(filepath.Dir(path), "k"),
+		[]byte("MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -92,8 +97,11 @@ func toys(t *testing.T, name string) string {
 func load(t *testing.T, in, source, sink string) (*config.Pipeline, error) {
 	t.Helper()
 	dir := filepath.Dir(in)
-	text := strings.ReplaceAll("version: 1\nkey: {file: DIR/k}\ncolumns: {wage: {role: sensitive, decimals: 2}, region: {role: other}}\n"+
-		"masks: [{noise: {columns: [wage], sd: 35%}}]\nassess: {replicates: 5}\nreport: {json: DIR/r.json}\nsource: {"+source+"}\nsink: {"+sink+"}\n", "DIR", dir)
+	text := strings.ReplaceAll(
+		"version: 1\nkey: {file: DIR/k}\ncolumns: {wage: {role: sensitive, decimals: 2}, region: {role: other}}\n"+
+			"masks: [{noise: {columns: [wage], sd: 35%}}]\nassess: {replicates: 5}\nreport: {json: DIR/r.json}\nsource: {"+
+			source+
+			"}\nsink: {"+sink+"}\n", "DIR", dir)
 	return config.Parse(filepath.Join(dir, "pipeline.yaml"), []byte(strings.ReplaceAll(text, "IN", in)), config.Options{})
 }
 
@@ -121,10 +129,13 @@ func TestToy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `source: {toy: {path: ` + in + `, marks: "#"}}`; !strings.Contains(d.Write(), want) || !strings.Contains(d.Write(), "sink: {toy: {path: release/in.toy}}") {
+	if want := `source: {toy: {path: ` + in + `, marks: "#"}}`; !strings.Contains(d.Write(), want) ||
+		!strings.Contains(d.Write(), "sink: {toy: {path: release/in.toy}}") {
 		t.Errorf("init does not write %s:\n%s", want, d.Write())
 	}
-	if !slices.ContainsFunc(formats.Options(), func(o formats.Option) bool { return o.Name == "marks" && o.Format == "toy" }) {
+	if !slices.ContainsFunc(formats.Options(), func(o formats.Option) bool {
+		return o.Name == "marks" && o.Format == "toy"
+	}) {
 		t.Error("the command line does not have the format's option")
 	}
 	p, err := load(t, in, `toy: {path: IN, marks: "#", streams: 3}`, "toy: {path: DIR/out.toy}")
@@ -158,7 +169,8 @@ func TestToy(t *testing.T) {
 	}
 
 	// Errors of the configuration contain its text, and its source is not overwritten.
-	if _, err := load(t, in, "toy: {path: IN, mark: 3}", "toy: {path: DIR/out.toy}"); err == nil || !strings.Contains(err.Error(), "source.toy.mark") {
+	if _, err := load(t, in, "toy: {path: IN, mark: 3}", "toy: {path: DIR/out.toy}"); err == nil ||
+		!strings.Contains(err.Error(), "source.toy.mark") {
 		t.Errorf("got %v", err)
 	}
 	link := filepath.Join(dir, "link")
@@ -170,7 +182,8 @@ func TestToy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := run.Pipeline(t.Context(), p, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "the place of its own source") {
+		if _, err := run.Pipeline(t.Context(), p, pipeline.Options{}); err == nil ||
+			!strings.Contains(err.Error(), "the place of its own source") {
 			t.Errorf("%s: a release in the place of its source: %v", sink, err)
 		}
 	}
@@ -192,8 +205,10 @@ func TestNothingIsSaid(t *testing.T) {
 	for _, c := range []struct{ source, sink, want string }{
 		{`mute: {path: IN, marks: "#"}`, "toy: {path: DIR/out.toy}", "does not say whether its data change"},
 		{`mute: {path: IN, marks: "#"}`, "csv: {path: DIR/out.csv}", "does not say whether its data change"},
-		{`mute: {path: IN, marks: "#", streams: 2}`, "toy: {path: DIR/out.toy}", "does not say how its records are divided among them"},
-		{"kafka: {topics: [a], brokers: [127.0.0.1:1]}", "toy: {path: DIR/out.toy}", "must be kafka or parquet (rolling files)"},
+		{`mute: {path: IN, marks: "#", streams: 2}`, "toy: {path: DIR/out.toy}",
+			"does not say how its records are divided among them"},
+		{"kafka: {topics: [a], brokers: [127.0.0.1:1]}", "toy: {path: DIR/out.toy}",
+			"must be kafka or parquet (rolling files)"},
 	} {
 		if err := attempt(c.source, c.sink); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s into %s: %v, want an error that %s", c.source, c.sink, err, c.want)

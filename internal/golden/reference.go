@@ -73,8 +73,9 @@ type Reference struct {
 		Columns             []string
 		Standardised, Gower float64
 		Mahalanobis         float64
-		OneToOneTotal       float64 `json:"one_to_one_total"` // of the assignment that is shortest by the standardised distance
-		OneToOneCorrect     float64 `json:"one_to_one_correct"`
+		// of the assignment that is shortest by the standardised distance
+		OneToOneTotal   float64 `json:"one_to_one_total"`
+		OneToOneCorrect float64 `json:"one_to_one_correct"`
 	}
 	Utility struct {
 		IL1                float64

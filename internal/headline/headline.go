@@ -208,7 +208,8 @@ func bySubset(rules []assess.RuleVerdict) iter.Seq2[int, []assess.RuleVerdict] {
 
 // respondent is the figure of one measure, about all keys or the sets of some of them; nil if it
 // is not to be shown.
-func respondent(m *assess.RespondentMeasure, subset int, about []assess.RuleVerdict, s Subject, id *assess.Identity) *Figure {
+func respondent(m *assess.RespondentMeasure, subset int, about []assess.RuleVerdict, s Subject,
+	id *assess.Identity) *Figure {
 	v := float64(m.ValueBy(subset, id))
 	if math.IsNaN(v) && len(about) > 0 {
 		v = float64(about[0].Found)
@@ -261,7 +262,8 @@ func respondent(m *assess.RespondentMeasure, subset int, about []assess.RuleVerd
 
 // inverted is what was computed back from the list of masks.
 func inverted(id *assess.Identity, unknown string, rules []assess.RuleVerdict) Figure {
-	f := Figure{Measure: "inversion", Label: "computed back", Value: assess.Float(math.NaN()), Text: "–", Note: cmp.Or(unknown, NotMeasured)}
+	f := Figure{Measure: "inversion", Label: "computed back", Value: assess.Float(math.NaN()), Text: "–",
+		Note: cmp.Or(unknown, NotMeasured)}
 	switch {
 	case id.Inverted != nil:
 		f.Value = assess.Float(*id.Inverted)

@@ -31,7 +31,8 @@ func TestHold(t *testing.T) {
 		var f Figure
 		f.Hold(c.rules, c.doubt, func(r assess.RuleVerdict) string { return r.Rule })
 		if f.Tone != c.tone || f.Rule != c.rule || f.Note != c.doubt {
-			t.Errorf("%+v, %q: %s, compared with %q, note %q; want %s, %q", c.rules, c.doubt, f.Tone, f.Rule, f.Note, c.tone, c.rule)
+			t.Errorf("%+v, %q: %s, compared with %q, note %q; want %s, %q", c.rules, c.doubt, f.Tone, f.Rule, f.Note, c.tone,
+				c.rule)
 		}
 	}
 	order := []Tone{Neutral, Good, Amber, Bad}
@@ -72,7 +73,8 @@ func TestEveryMeasureShows(t *testing.T) {
 			{"within", id, []assess.RuleVerdict{{Measure: m.Name, Passed: true, Limit: 0.5, Found: 0.5}}, Good, 0.5},
 			{"beyond", id, []assess.RuleVerdict{{Measure: m.Name, Limit: 0.25, Found: 0.5}}, Bad, 0.5},
 			{"of a rule alone", nil, []assess.RuleVerdict{{Measure: m.Name, Limit: 0.25, Found: 0.5}}, Bad, 0.5},
-			{"demanded, not measured", nil, []assess.RuleVerdict{{Measure: m.Name, Limit: 0.25, Found: assess.Float(math.NaN())}}, Bad, math.NaN()},
+			{"demanded, not measured", nil,
+				[]assess.RuleVerdict{{Measure: m.Name, Limit: 0.25, Found: assess.Float(math.NaN())}}, Bad, math.NaN()},
 		} {
 			figures, _ := Respondents(Subject{Identity: c.id}, c.rules)
 			f := figureOf(figures, m.Name)
@@ -90,7 +92,8 @@ func TestEveryMeasureShows(t *testing.T) {
 		}
 		figures, _ := Respondents(Subject{}, nil)
 		f := figureOf(figures, m.Name)
-		if (f != nil) != (m.ByDefault && !m.Loss) || f != nil && (f.Tone != Neutral || !strings.Contains(f.Note, NotMeasured)) {
+		if (f != nil) != (m.ByDefault && !m.Loss) || f != nil &&
+			(f.Tone != Neutral || !strings.Contains(f.Note, NotMeasured)) {
 			t.Errorf("%s, which was not requested: %+v", m.Name, f)
 		}
 	}
@@ -102,13 +105,15 @@ func TestPopulationIsAnAssumption(t *testing.T) {
 	id := assess.Unmeasured()
 	id.MaxIndividualRisk, id.Linked = 0.5, 0.5
 	figures, assumptions := Respondents(Subject{Identity: id}, nil)
-	if f := figureOf(figures, "max_individual_risk"); !strings.Contains(f.Note, "uniqueness.weight") || len(assumptions) != 1 {
+	if f := figureOf(figures, "max_individual_risk"); !strings.Contains(f.Note, "uniqueness.weight") ||
+		len(assumptions) != 1 {
 		t.Errorf("%+v, assumptions %q", f, assumptions)
 	}
 	if f := figureOf(figures, "max_linked"); strings.Contains(f.Note, "population") {
 		t.Errorf("linkage rests on no population: %+v", f)
 	}
-	if figures, assumptions = Respondents(Subject{Identity: id, Population: true}, nil); len(assumptions) != 0 || figureOf(figures, "max_individual_risk").Note != "" {
+	if figures, assumptions = Respondents(Subject{Identity: id, Population: true}, nil); len(assumptions) != 0 ||
+		figureOf(figures, "max_individual_risk").Note != "" {
 		t.Errorf("weights were given: %+v, %q", figures, assumptions)
 	}
 	if _, assumptions = Respondents(Subject{}, nil); len(assumptions) != 0 {
@@ -121,12 +126,16 @@ func TestPopulationIsAnAssumption(t *testing.T) {
 func TestSampled(t *testing.T) {
 	id := assess.Unmeasured()
 	id.Sampled, id.Linked = true, 0.01
-	figures, _ := Respondents(Subject{Identity: id}, []assess.RuleVerdict{{Measure: "max_linked", Passed: true, Limit: 0.05, Found: 0.01}})
-	if f := figureOf(figures, "max_linked"); f.Tone != Amber || f.Text != "1.0\u00a0%" || !strings.Contains(f.Note, "sample") {
+	figures,
+		_ := Respondents(Subject{Identity: id},
+		[]assess.RuleVerdict{{Measure: "max_linked", Passed: true, Limit: 0.05, Found: 0.01}})
+	if f := figureOf(figures, "max_linked"); f.Tone != Amber || f.Text != "1.0\u00a0%" ||
+		!strings.Contains(f.Note, "sample") {
 		t.Errorf("linked: %+v", f)
 	}
 	for _, measure := range []string{"min_k", "max_individual_risk"} {
-		if f := figureOf(figures, measure); f.Tone != Amber || f.Text != "–" || !strings.Contains(f.Note, "assess.sample: all") {
+		if f := figureOf(figures, measure); f.Tone != Amber || f.Text != "–" ||
+			!strings.Contains(f.Note, "assess.sample: all") {
 			t.Errorf("%s: %+v", measure, f)
 		}
 	}

@@ -40,7 +40,8 @@ func exactDensity(x0, z, phi, sigma float64) float64 {
 
 func TestClosedFormIsTheIntegralOverTheta(t *testing.T) {
 	for _, c := range []struct{ x0, z, phi, sigma float64 }{
-		{92, 93, 0.01 / 6, 0.035}, {92, 90, 1.0 / 6, 3.5}, {-4, -5, 0.3, 1}, {2, -1, 1.0 / 3, 1.5}, {0.01, 3, 0.2, 2}, {92, 60, 0.2 / 6, 0.5}, {1, -1, 1, 1},
+		{92, 93, 0.01 / 6, 0.035}, {92, 90, 1.0 / 6, 3.5}, {-4, -5, 0.3, 1}, {2, -1, 1.0 / 3, 1.5}, {0.01, 3, 0.2, 2},
+		{92, 60, 0.2 / 6, 0.5}, {1, -1, 1, 1},
 	} {
 		got, want := exactDensity(c.x0, c.z, c.phi, c.sigma), integrated(c.x0, c.z, c.phi, c.sigma)
 		// 24 panels of 40 points on an analytic integrand: 1e-12 is far above their error
@@ -172,7 +173,8 @@ func TestQuadratureAgainstAFineGrid(t *testing.T) {
 		{"table 4.2", Key{PhiPrior: &Prior{400, 5000}, SigmaPrior: &Prior{400, 3.5}}, 44, 31, false},
 		{"wide gamma", Key{PhiPrior: &Prior{2, 40}, SigmaPrior: &Prior{1.5, 0.2}}, 12, 9, false},
 	} {
-		phi2, sigma2 := newVariance(c.key.Phi, c.key.PhiPrior, c.inverse), newVariance(c.key.Sigma, c.key.SigmaPrior, c.inverse)
+		phi2, sigma2 := newVariance(c.key.Phi, c.key.PhiPrior, c.inverse),
+			newVariance(c.key.Sigma, c.key.SigmaPrior, c.inverse)
 		want := priorGrid(phi2, sigma2, func(p, s float64) float64 {
 			if !c.inverse {
 				return normal(c.x0, c.z, math.Sqrt(s+c.z*c.z*p))

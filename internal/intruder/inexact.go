@@ -85,7 +85,8 @@ func (l *inexact) batch(targets []int) (batch, error) {
 		return nil, l.unseenErr
 	}
 	keys := len(l.phi2)
-	b := &inexactBatch{l: l, targets: targets, blocks: make([][]*mixture, keys), logMissing: make([]float64, len(targets)*keys)}
+	b := &inexactBatch{l: l, targets: targets, blocks: make([][]*mixture, keys),
+		logMissing: make([]float64, len(targets)*keys)}
 	for j := range l.phi2 {
 		b.blocks[j] = make([]*mixture, blockRecords)
 		if l.columns[j].missing {

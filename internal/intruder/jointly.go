@@ -24,7 +24,9 @@ func jointly(ctx context.Context, p *Problem, l likelihood, perBatch int) (*Join
 	if err := densities(ctx, l, perBatch, m, n, cost); err != nil {
 		return nil, err
 	}
-	correct, err := linkage.Assign(ctx, cost, m, n, valuesOf(p.Targets), valuesOf(p.Released), func(a int) int { return int(p.Truth[a]) })
+	correct, err := linkage.Assign(ctx, cost, m, n, valuesOf(p.Targets), valuesOf(p.Released), func(a int) int {
+		return int(p.Truth[a])
+	})
 	if err != nil {
 		return nil, err
 	}

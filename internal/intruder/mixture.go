@@ -48,8 +48,9 @@ const (
 	// stepSDs is the rule's step in standard deviations of the narrowest density that it
 	// integrates. The trapezoidal rule's relative error on a normal density is
 	// 2·exp(−2π²/step²): 2e-42 here, 5e-9 for the doubled step that it is compared with.
-	stepSDs     = 0.45
-	greatestLog = 0.2 // the greatest step, about a seventh of the width π/2 of the strip in which the densities are analytic
+	stepSDs = 0.45
+	// the greatest step, about a seventh of the width π/2 of the strip in which the densities are analytic
+	greatestLog = 0.2
 	// tailLogs: the grid of nodes ends where a node adds less than e^-45 of what the
 	// greatest one adds.
 	tailLogs = 45
@@ -198,7 +199,8 @@ func (g *grid) march(start, direction int, beyond, reach float64) ([]gridNode, e
 			return nodes, nil
 		}
 		if len(nodes) > maxNodes {
-			return nil, fmt.Errorf("intruder: the priors of phi and sigma are too wide to integrate over: more than %d nodes", maxNodes)
+			return nil, fmt.Errorf("intruder: the priors of phi and sigma are too wide to integrate over: more than %d nodes",
+				maxNodes)
 		}
 	}
 }

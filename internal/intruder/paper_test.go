@@ -61,10 +61,13 @@ func TestFienberg1997(t *testing.T) {
 	// A share of 319/662 among 200 has an SD of 0.035; 0.2 leaves room for the spread too.
 	first := r.Ranks[0]
 	if !(math.Abs(first.Number/targets-319./662) <= 0.2) || r.Ranks[10].Number > 0.05*targets {
-		t.Errorf("%g of %d ranked first and %g beyond the tenth, the paper has 319 and 0 of 662", first.Number, targets, r.Ranks[10].Number)
+		t.Errorf("%g of %d ranked first and %g beyond the tenth, the paper has 319 and 0 of 662", first.Number, targets,
+			r.Ranks[10].Number)
 	}
-	if !(math.Abs(math.Log(first.Posterior.Mean/0.017)) <= math.Log(1.5)) || math.Abs(math.Log(first.TopTen.Mean/0.113)) > math.Log(1.5) {
-		t.Errorf("posterior %g and of the ten best %g, the paper has 0.017 and 0.113", first.Posterior.Mean, first.TopTen.Mean)
+	if !(math.Abs(math.Log(first.Posterior.Mean/0.017)) <= math.Log(1.5)) ||
+		math.Abs(math.Log(first.TopTen.Mean/0.113)) > math.Log(1.5) {
+		t.Errorf("posterior %g and of the ten best %g, the paper has 0.017 and 0.113", first.Posterior.Mean,
+			first.TopTen.Mean)
 	}
 }
 

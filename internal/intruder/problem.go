@@ -136,7 +136,8 @@ func check(p *Problem, o *Options) error {
 		return fmt.Errorf("intruder: worst: must be at least 0, got %d", o.Worst)
 	}
 	if o.Jointly && (n > asked.Jointly || len(p.Truth) > n || o.Population > n) {
-		return fmt.Errorf("intruder: jointly: needs at most %d released records, a record for each target, and no population beyond them, got %d targets and %d records", asked.Jointly, len(p.Truth), n)
+		return fmt.Errorf(
+			"intruder: jointly: needs at most %d released records, a record for each target, and no population beyond them, got %d targets and %d records", asked.Jointly, len(p.Truth), n)
 	}
 	if err := checkKeys(o, k); err != nil {
 		return err
@@ -221,7 +222,8 @@ func (key *Key) check(j int, model Model) error {
 			continue
 		}
 		if !(v.prior.Shape >= least) || v.prior.Shape > 1e6 {
-			return fmt.Errorf("intruder: keys[%d].%s_prior.shape: must be from %g to 1e6, got %g", j, v.name, least, v.prior.Shape)
+			return fmt.Errorf("intruder: keys[%d].%s_prior.shape: must be from %g to 1e6, got %g", j, v.name, least,
+				v.prior.Shape)
 		}
 		if !(v.prior.Scale > 0) || math.IsInf(v.prior.Scale, 1) {
 			return fmt.Errorf("intruder: keys[%d].%s_prior.scale: must be above 0 and finite, got %g", j, v.name, v.prior.Scale)
@@ -242,10 +244,12 @@ func checkCovariance(covariance [][]float64, k int) error {
 		}
 		for j := range row {
 			if math.IsNaN(row[j]) || math.IsInf(row[j], 0) || (i == j && row[j] < 0) {
-				return fmt.Errorf("intruder: covariance[%d][%d]: must be finite, and at least 0 on the diagonal, got %g", i, j, row[j])
+				return fmt.Errorf("intruder: covariance[%d][%d]: must be finite, and at least 0 on the diagonal, got %g", i, j,
+					row[j])
 			}
 			if j < i && math.Abs(row[j]-covariance[j][i]) > 1e-9*math.Sqrt(row[i]*covariance[j][j]+math.SmallestNonzeroFloat64) {
-				return fmt.Errorf("intruder: covariance: must be symmetric, [%d][%d] is %g and [%d][%d] is %g", i, j, row[j], j, i, covariance[j][i])
+				return fmt.Errorf("intruder: covariance: must be symmetric, [%d][%d] is %g and [%d][%d] is %g", i, j, row[j], j, i,
+					covariance[j][i])
 			}
 		}
 	}

@@ -27,8 +27,9 @@ type CurvePoint struct {
 	Links     int     `json:"links"`
 	Correct   float64 `json:"correct"`
 	Expected  float64 `json:"expected_correct"`
-	Precision float64 `json:"precision" doc:"correct links divided by links"`              // Correct/Links
-	Recall    float64 `json:"recall" doc:"correct links divided by targets with a record"` // Correct/targets that have a record
+	Precision float64 `json:"precision" doc:"correct links divided by links"` // Correct/Links
+	// Correct/targets that have a record
+	Recall float64 `json:"recall" doc:"correct links divided by targets with a record"`
 }
 
 // Worst is a target that is easy to find, with the indices of the target and of its
@@ -72,7 +73,8 @@ type LearnedKey struct {
 // k records of equal density share their k ranks, with 1/k of the target at each rank,
 // and a link to one of k best records is correct with probability 1/k.
 type Result struct {
-	Knowledge string  `json:"knowledge" doc:"d.1: variances of bias and noise are known; d.2: they have priors"` // "d.1" or "d.2"
+	// "d.1" or "d.2"
+	Knowledge string  `json:"knowledge" doc:"d.1: variances of bias and noise are known; d.2: they have priors"`
 	Threshold float64 `json:"threshold" doc:"a link is made if the greatest posterior exceeds this"`
 	// Correct is the number of correct links at the threshold, Links the number of
 	// links.
@@ -92,12 +94,13 @@ type Result struct {
 	// Jointly is what a joint match of all targets finds; nil if it was not asked for.
 	Jointly *Joint `json:"jointly,omitempty" doc:"what is found by matching all targets at once, each to a record of its own"`
 
-	Model      Model        `json:"model"`
-	Targets    int          `json:"targets"`
-	WithRecord int          `json:"with_record" doc:"number of targets whose true record is known"`
-	Records    int          `json:"records"`
-	Population int          `json:"population"`
-	Outside    float64      `json:"expected_outside" doc:"number of targets that the intruder expects to be absent from the release"` // sum over targets of P(not in the release)
+	Model      Model `json:"model"`
+	Targets    int   `json:"targets"`
+	WithRecord int   `json:"with_record" doc:"number of targets whose true record is known"`
+	Records    int   `json:"records"`
+	Population int   `json:"population"`
+	// sum over targets of P(not in the release)
+	Outside    float64      `json:"expected_outside" doc:"number of targets that the intruder expects to be absent from the release"`
 	Ranks      []RankRow    `json:"ranks"`
 	Curve      []CurvePoint `json:"curve" doc:"links, precision and recall by threshold"`
 	Worst      []Worst      `json:"worst" doc:"targets most easily found: index among the targets, index of the record, both from 0"`
@@ -169,7 +172,8 @@ func (r *Result) summarise(outcomes []outcome, truth []int32, worst int) {
 	for a := range outcomes {
 		o := &outcomes[a]
 		t := &r.PerTarget[a]
-		*t = TargetResult{Ties: o.ties, Posterior: o.posterior, Best: o.best, TopTen: o.topTen, Outside: o.outside, Linked: o.linked(r.Threshold)}
+		*t = TargetResult{Ties: o.ties, Posterior: o.posterior, Best: o.best, TopTen: o.topTen, Outside: o.outside,
+			Linked: o.linked(r.Threshold)}
 		r.Outside += o.outside
 		if t.Linked {
 			r.Links++

@@ -85,7 +85,8 @@ func Run(ctx context.Context, problem Problem, options Options) (*Result, error)
 		r.Knowledge = "d.2"
 		// A posterior is a ratio. The errors of its numerator and its denominator are
 		// each at most the product of the keys' errors.
-		r.Quadrature = &Quadrature{math.Min(logError, math.MaxFloat64), math.Min(math.Expm1(2*logError*float64(len(o.Keys))), math.MaxFloat64)}
+		r.Quadrature = &Quadrature{math.Min(logError, math.MaxFloat64),
+			math.Min(math.Expm1(2*logError*float64(len(o.Keys))), math.MaxFloat64)}
 	}
 	if o.Jointly {
 		if r.Jointly, err = jointly(ctx, p, l, targetsPerBatch); err != nil {
@@ -113,7 +114,8 @@ func newLikelihood(p *Problem, o *Options, columns []column) (likelihood, int) {
 
 // attack runs batches of targets on GOMAXPROCS goroutines and returns the greatest
 // error of a log density, or the first error of a batch.
-func attack(ctx context.Context, p *Problem, o *Options, l likelihood, perBatch int, outcomes []outcome) (float64, error) {
+func attack(ctx context.Context, p *Problem, o *Options, l likelihood, perBatch int, outcomes []outcome) (float64,
+	error) {
 	batches := (len(outcomes) + perBatch - 1) / perBatch
 	errs := make([]error, batches)
 	logErrors := make([]float64, batches)
@@ -151,7 +153,8 @@ func attack(ctx context.Context, p *Problem, o *Options, l likelihood, perBatch 
 	return greatest, nil
 }
 
-func attackBatch(ctx context.Context, p *Problem, o *Options, l likelihood, targets []int, outcomes []outcome, q, m []float64) (float64, error) {
+func attackBatch(ctx context.Context, p *Problem, o *Options, l likelihood, targets []int, outcomes []outcome, q,
+	m []float64) (float64, error) {
 	n := len(p.Released[0])
 	b, err := l.batch(targets)
 	if err != nil {

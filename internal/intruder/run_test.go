@@ -133,11 +133,13 @@ func masked(seed uint64, n, keys int, phi, sigma float64) Problem {
 
 func everyModel() map[string]Options {
 	return map[string]Options{
-		"d.1":        {Keys: []Key{{Phi: 0.02, Sigma: 0.3}}, Population: 1000},
-		"d.2":        {Keys: []Key{{PhiPrior: &Prior{10, 0.004}, SigmaPrior: &Prior{8, 0.7}}}, Population: 1000},
-		"correlated": {Keys: []Key{{Phi: 0.02}}, Covariance: [][]float64{{0.09, 0.05, 0}, {0.05, 0.09, 0}, {0, 0, 0.09}}, Population: 1000},
-		"inexact":    {Model: InexactTarget, Keys: []Key{{Phi: 0.02, Sigma: 0.3}}, Population: 1000},
-		"gamma":      {Model: InexactTarget, Keys: []Key{{PhiPrior: &Prior{10, 25000}, SigmaPrior: &Prior{8, 80}}}, Population: 1000},
+		"d.1": {Keys: []Key{{Phi: 0.02, Sigma: 0.3}}, Population: 1000},
+		"d.2": {Keys: []Key{{PhiPrior: &Prior{10, 0.004}, SigmaPrior: &Prior{8, 0.7}}}, Population: 1000},
+		"correlated": {Keys: []Key{{Phi: 0.02}}, Covariance: [][]float64{{0.09, 0.05, 0}, {0.05, 0.09, 0}, {0, 0, 0.09}},
+			Population: 1000},
+		"inexact": {Model: InexactTarget, Keys: []Key{{Phi: 0.02, Sigma: 0.3}}, Population: 1000},
+		"gamma": {Model: InexactTarget, Keys: []Key{{PhiPrior: &Prior{10, 25000}, SigmaPrior: &Prior{8, 80}}},
+			Population: 1000},
 	}
 }
 
@@ -177,7 +179,8 @@ func TestGoroutinesAndOrder(t *testing.T) {
 		for a := range r.PerTarget {
 			x, y := r.PerTarget[a], moved.PerTarget[a]
 			// Sums of 120 densities in another order: 120 ulps are 3e-14.
-			if x.Rank != y.Rank || x.Ties != y.Ties || !(math.Abs(x.Posterior-y.Posterior) <= 1e-12*(1e-3+x.Posterior)) || math.Abs(x.Outside-y.Outside) > 1e-10 {
+			if x.Rank != y.Rank || x.Ties != y.Ties || !(math.Abs(x.Posterior-y.Posterior) <= 1e-12*(1e-3+x.Posterior)) ||
+				math.Abs(x.Outside-y.Outside) > 1e-10 {
 				t.Fatalf("%s: target %d is %+v, with records in another order %+v", name, a, x, y)
 			}
 		}
@@ -240,7 +243,9 @@ func TestCorrelatedAgainstMonteCarlo(t *testing.T) {
 			squares[i] += f * f
 		}
 	}
-	r := run(t, Problem{Targets: [][]float64{{x[0]}, {x[1]}}, Released: [][]float64{{z[0][0], z[1][0]}, {z[0][1], z[1][1]}}, Truth: []int32{0}},
+	r := run(t,
+		Problem{Targets: [][]float64{{x[0]}, {x[1]}}, Released: [][]float64{{z[0][0], z[1][0]}, {z[0][1], z[1][1]}},
+			Truth: []int32{0}},
 		Options{Keys: []Key{{Phi: phi[0]}, {Phi: phi[1]}}, Covariance: [][]float64{{s11, s12}, {s12, s22}}})
 	ratio := sum[0] / sum[1]
 	relative := func(i int) float64 { return (squares[i]/k/(sum[i]/k)/(sum[i]/k) - 1) / k }
@@ -273,7 +278,8 @@ func TestMissingKeyDropsOut(t *testing.T) {
 	}
 	// Records without the only key are all alike: each has the mean density, so the 10 of
 	// 50 together have the posterior 10/50.
-	q := Problem{Targets: p.Targets[:1], Released: [][]float64{append([]float64(nil), p.Released[0]...)}, Truth: []int32{40, 41, 42, 43, 44, 45, 46, 47, 48, 49}}
+	q := Problem{Targets: p.Targets[:1], Released: [][]float64{append([]float64(nil), p.Released[0]...)},
+		Truth: []int32{40, 41, 42, 43, 44, 45, 46, 47, 48, 49}}
 	for i := 40; i < 50; i++ {
 		q.Released[0][i] = math.NaN()
 	}
@@ -308,7 +314,8 @@ func TestOutside(t *testing.T) {
 		if testing.Short() && o.Keys[0].PhiPrior != nil {
 			continue // two integrals for each of 64,000 pairs
 		}
-		p := Problem{Targets: [][]float64{make([]float64, people), make([]float64, people)}, Released: [][]float64{make([]float64, n), make([]float64, n)}, Truth: make([]int32, people)}
+		p := Problem{Targets: [][]float64{make([]float64, people), make([]float64, people)},
+			Released: [][]float64{make([]float64, n), make([]float64, n)}, Truth: make([]int32, people)}
 		for a := range people {
 			p.Truth[a] = -1
 			for j := range 2 {
@@ -366,8 +373,10 @@ func TestAuxiliaryUnits(t *testing.T) {
 	q.Auxiliary = nil
 	unlearned := run(t, q, o)
 	known := run(t, q, Options{Keys: []Key{{Sigma: 0.02}}})
-	if !(unlearned.ExpectedCorrect < r.ExpectedCorrect && math.Abs(r.ExpectedCorrect-known.ExpectedCorrect) < 0.2*(known.ExpectedCorrect-unlearned.ExpectedCorrect)) {
-		t.Errorf("expected correct links: L = 0 %g, L = 200 %g, known parameters %g", unlearned.ExpectedCorrect, r.ExpectedCorrect, known.ExpectedCorrect)
+	if !(unlearned.ExpectedCorrect < r.ExpectedCorrect &&
+		math.Abs(r.ExpectedCorrect-known.ExpectedCorrect) < 0.2*(known.ExpectedCorrect-unlearned.ExpectedCorrect)) {
+		t.Errorf("expected correct links: L = 0 %g, L = 200 %g, known parameters %g", unlearned.ExpectedCorrect,
+			r.ExpectedCorrect, known.ExpectedCorrect)
 	}
 }
 
@@ -400,7 +409,8 @@ func TestTableAndDirectAgree(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	good := func() (Problem, Options) {
-		return Problem{Targets: [][]float64{{1}}, Released: [][]float64{{1, 2}}, Truth: []int32{0}}, Options{Keys: []Key{{Sigma: 1}}}
+		return Problem{Targets: [][]float64{{1}}, Released: [][]float64{{1, 2}}, Truth: []int32{0}},
+			Options{Keys: []Key{{Sigma: 1}}}
 	}
 	for want, spoil := range map[string]func(*Problem, *Options){
 		"model":             func(p *Problem, o *Options) { o.Model = "x" },
@@ -445,7 +455,8 @@ func TestJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, member := range []string{`"knowledge":"d.1"`, `"threshold":0`, `"correct":`, `"links":12`, `"expected_correct":`, `"posterior_of_correct":{"mean":`, `"rank":[`} {
+	for _, member := range []string{`"knowledge":"d.1"`, `"threshold":0`, `"correct":`, `"links":12`,
+		`"expected_correct":`, `"posterior_of_correct":{"mean":`, `"rank":[`} {
 		if !strings.Contains(string(text), member) {
 			t.Errorf("%s lacks %s", text, member)
 		}

@@ -149,14 +149,17 @@ func (c *Collector) Released(choice Choice) []Column {
 	var list []Column
 	for i, o := range c.layout.Release {
 		text := o.Field.Type.ID() == arrow.STRING
-		list = Append(list, choice, o.Field, c.codes[i], func(c microdata.Code) bool { return c.Tag == 0 && c.IsText == text })
+		list = Append(list, choice, o.Field, c.codes[i], func(c microdata.Code) bool {
+			return c.Tag == 0 && c.IsText == text
+		})
 	}
 	return list
 }
 
-// Append appends what a release says of a column, if it says anything. codes are those that occur in it; nil for a column
-// without any. holds says which codes the column can have.
-func Append(list []Column, choice Choice, f microdata.Field, codes *microdata.Occurring, holds func(microdata.Code) bool) []Column {
+// Append appends what a release says of a column, if it says anything. codes are those that occur in it; nil for a
+// column without any. holds says which codes the column can have.
+func Append(list []Column, choice Choice, f microdata.Field, codes *microdata.Occurring,
+	holds func(microdata.Code) bool) []Column {
 	d := f.Described
 	if d == nil {
 		return list

@@ -10,16 +10,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// A codebook has the labels of codes that released records have, in both forms of a column, and no others; labels of variables
-// only where they are asked for.
+// A codebook has the labels of codes that released records have, in both forms of a column, and no others; labels of
+// variables only where they are asked for.
 func TestCodebook(t *testing.T) {
 	number := func(x float64, label string) microdata.ValueLabel {
 		return microdata.ValueLabel{Value: microdata.Code{Number: x}, Label: label}
 	}
-	sex := &microdata.Description{Label: "Sex", Measure: "nominal", Values: []microdata.ValueLabel{number(-9, "refused"), number(1, "female"), number(2, "male")},
+	sex := &microdata.Description{Label: "Sex", Measure: "nominal",
+		Values:  []microdata.ValueLabel{number(-9, "refused"), number(1, "female"), number(2, "male")},
 		Missing: []microdata.MissingCodes{{From: -9, To: -9}, {From: 90, To: 99}, {From: 5, To: 6}}}
 	region := &microdata.Description{Label: "Region", Values: []microdata.ValueLabel{
-		{Value: microdata.Code{Text: "N", IsText: true}, Label: "north"}, {Value: microdata.Code{Text: "S", IsText: true}, Label: "south"}}}
+		{Value: microdata.Code{Text: "N", IsText: true}, Label: "north"},
+		{Value: microdata.Code{Text: "S", IsText: true}, Label: "south"}}}
 	layout := &microdata.Layout{Release: []microdata.Output{
 		{Field: microdata.Field{Name: "sex", Type: arrow.PrimitiveTypes.Float64, Described: sex}, Column: 0},
 		{Field: microdata.Field{Name: "region", Type: arrow.BinaryTypes.String, Described: region}, Column: 1},
@@ -40,7 +42,9 @@ func TestCodebook(t *testing.T) {
 		choice Choice
 		want   string
 	}{
-		{nil, "column,label,measure,code,meaning,missing\nsex,,nominal,,,\nsex,,,-9,refused,yes\nsex,,,1,female,\nsex,,,90 to 99,,yes\nregion,,,,,\nregion,,,S,south,\n"},
+		{
+			nil,
+			"column,label,measure,code,meaning,missing\nsex,,nominal,,,\nsex,,,-9,refused,yes\nsex,,,1,female,\nsex,,,90 to 99,,yes\nregion,,,,,\nregion,,,S,south,\n"},
 		{Choice{Variables}, "column,label,measure,code,meaning,missing\nsex,Sex,nominal,,,\nregion,Region,,,,\n"},
 		{Choice{}, "column,label,measure,code,meaning,missing\nsex,,nominal,,,\n"},
 	} {
@@ -59,7 +63,8 @@ func TestCodebook(t *testing.T) {
 	}
 }
 
-// The codes of the last record and of the last column count like all others, and a column has labels of codes that it can have alone.
+// The codes of the last record and of the last column count like all others, and a column has labels of codes that it
+// can have alone.
 func TestLastCodes(t *testing.T) {
 	text := func(code, label string) microdata.ValueLabel {
 		return microdata.ValueLabel{Value: microdata.Code{Text: code, IsText: true}, Label: label}
@@ -69,8 +74,15 @@ func TestLastCodes(t *testing.T) {
 	}
 	tag := microdata.ValueLabel{Value: microdata.Code{Tag: 'a'}, Label: "refused"}
 	layout := &microdata.Layout{Release: []microdata.Output{
-		{Field: microdata.Field{Name: "n", Type: arrow.PrimitiveTypes.Float64, Described: &microdata.Description{Values: []microdata.ValueLabel{number(1, "one"), number(2, "two"), tag, text("x", "a text")}}}, Column: 0},
-		{Field: microdata.Field{Name: "t", Type: arrow.BinaryTypes.String, Described: &microdata.Description{Values: []microdata.ValueLabel{number(1, "a number"), text("x", "ex"), text("y", "why"), text("z", "zed")}}}, Column: 1},
+		{
+			Field: microdata.Field{Name: "n", Type: arrow.PrimitiveTypes.Float64,
+				Described: &microdata.Description{
+					Values: []microdata.ValueLabel{number(1, "one"), number(2, "two"), tag, text("x", "a text")}}}, Column: 0},
+		{
+			Field: microdata.Field{Name: "t", Type: arrow.BinaryTypes.String,
+				Described: &microdata.Description{
+					Values: []microdata.ValueLabel{number(1, "a number"), text("x", "ex"), text("y", "why"), text("z", "zed")}}},
+			Column: 1},
 	}}
 	var b microdata.Block
 	b.Reset(0, 0, 2, 2)
@@ -105,7 +117,9 @@ func TestLastCodes(t *testing.T) {
 
 // Codes of arrays: integers count by their numbers, other types have none.
 func TestCodesOfArrays(t *testing.T) {
-	d := &microdata.Description{Values: []microdata.ValueLabel{{Value: microdata.Code{Number: 0}, Label: "zero"}, {Value: microdata.Code{Number: 1}, Label: "one"}, {Value: microdata.Code{Number: 2}, Label: "two"}}}
+	d := &microdata.Description{
+		Values: []microdata.ValueLabel{{Value: microdata.Code{Number: 0}, Label: "zero"},
+			{Value: microdata.Code{Number: 1}, Label: "one"}, {Value: microdata.Code{Number: 2}, Label: "two"}}}
 	layout := &microdata.Layout{Release: []microdata.Output{
 		{Field: microdata.Field{Name: "i", Type: arrow.PrimitiveTypes.Int64, Described: d}, Column: 0},
 		{Field: microdata.Field{Name: "b", Type: arrow.FixedWidthTypes.Boolean, Described: d}, Column: 1},
@@ -123,7 +137,8 @@ func TestCodesOfArrays(t *testing.T) {
 	c := Collect(layout)
 	c.Add(&b)
 	got := c.Released(nil)
-	if len(got) != 1 || got[0].Name != "i" || len(got[0].Values) != 1 || got[0].Values[0] != (Value{Code: "2", Label: "two"}) {
+	if len(got) != 1 || got[0].Name != "i" || len(got[0].Values) != 1 ||
+		got[0].Values[0] != (Value{Code: "2", Label: "two"}) {
 		t.Errorf("%+v", got)
 	}
 }

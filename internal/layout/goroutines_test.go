@@ -32,14 +32,16 @@ func TestGoroutinesAreGuarded(t *testing.T) {
 func eachFile(t *testing.T, visit func(files *token.FileSet, path string, f *ast.File)) {
 	t.Helper()
 	root := filepath.Join("..", "..")
-	for _, top := range []string{"assess", "check", "cmd", "config", "connectors", "filter", "internal", "microdata", "transform"} {
+	for _, top := range []string{"assess", "check", "cmd", "config", "connectors", "filter", "internal", "microdata",
+		"transform"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err
 			}
 			if d.IsDir() {
 				switch rel, _ := filepath.Rel(root, path); filepath.ToSlash(rel) { // not part of the program
-				case "internal/connectortest", "internal/intruder/internal/memory", "internal/objects/objecttest", "internal/message/registrytest":
+				case "internal/connectortest", "internal/intruder/internal/memory", "internal/objects/objecttest",
+					"internal/message/registrytest":
 					return fs.SkipDir
 				}
 				return nil
@@ -131,7 +133,9 @@ func TestUnguardedGoroutines(t *testing.T) {
 		"w.Go(func() error { return nil })":                              1,
 		"w.Go(bad); w.Go(good); go x.bad(); go x.good(); go elsewhere()": 3,
 	} {
-		f, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x\nfunc good() { defer bug.Guard() }\nfunc bad() {}\nfunc run() { "+text+" }", 0)
+		f,
+			err := parser.ParseFile(token.NewFileSet(), "x.go",
+			"package x\nfunc good() { defer bug.Guard() }\nfunc bad() {}\nfunc run() { "+text+" }", 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,8 +47,8 @@ func TestMapOfPackages(t *testing.T) {
 	}
 }
 
-// The rooms of transform have rows of their own above that of transform: so none of them knows masks, and none imports a room
-// below it.
+// The rooms of transform have rows of their own above that of transform: so none of them knows masks, and none imports
+// a room below it.
 func TestRoomsOfTransform(t *testing.T) {
 	root := filepath.Join("..", "..")
 	text, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
@@ -84,9 +84,10 @@ func TestMapThatIsWrong(t *testing.T) {
 		imports map[string][]string
 		want    string
 	}{
-		"right":       {rows, map[string][]string{"a": nil, "b": {"a", "b/x"}, "b/x": {"b", "a"}, "c/y/z": {"b/x"}}, ""},
-		"first up":    {rows, map[string][]string{"a": {"b"}}, "a imports b, whose row (b) is not above its own (a)"},
-		"last up":     {rows, map[string][]string{"b/x": {"a", "c/y"}}, "b/x imports c/y, whose row (c) is not above its own (b)"},
+		"right":    {rows, map[string][]string{"a": nil, "b": {"a", "b/x"}, "b/x": {"b", "a"}, "c/y/z": {"b/x"}}, ""},
+		"first up": {rows, map[string][]string{"a": {"b"}}, "a imports b, whose row (b) is not above its own (a)"},
+		"last up": {rows, map[string][]string{"b/x": {"a", "c/y"}},
+			"b/x imports c/y, whose row (c) is not above its own (b)"},
 		"no row":      {rows, map[string][]string{"a": nil, "bc": nil}, "bc has no row"},
 		"none of use": {rows, map[string][]string{"c": {"d"}}, "c imports d, which has no row"},
 		"twice":       {[]string{"a", "b", "a"}, nil, "a has two rows"},
@@ -119,7 +120,8 @@ func against(rows []string, imports map[string][]string) (wrong []string) {
 			case !ok:
 				wrong = append(wrong, fmt.Sprintf("docs/design.md: %s imports %s, which has no row", p, other))
 			case place[row] > place[own]:
-				wrong = append(wrong, fmt.Sprintf("docs/design.md: %s imports %s, whose row (%s) is not above its own (%s)", p, other, row, own))
+				wrong = append(wrong,
+					fmt.Sprintf("docs/design.md: %s imports %s, whose row (%s) is not above its own (%s)", p, other, row, own))
 			}
 		}
 	}
@@ -162,7 +164,8 @@ func importsBelow(root string) (map[string][]string, error) {
 		}
 		if d.IsDir() {
 			_, err := os.Stat(filepath.Join(name, "go.mod"))
-			if name != root && (err == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_")) {
+			if name != root &&
+				(err == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") || strings.HasPrefix(d.Name(), "_")) {
 				return fs.SkipDir
 			}
 			return nil

@@ -22,8 +22,10 @@ type never struct {
 
 // formats are what reads and writes records.
 var formats = []string{
-	"connectors", "internal/files", "internal/text", "internal/serial", "internal/compress", "internal/members", "internal/message", "internal/readstat",
-	"internal/labels", "internal/lz4", "internal/objects", "internal/publish", "internal/placed", "internal/shuffle", "internal/rolling", "internal/formats",
+	"connectors", "internal/files", "internal/text", "internal/serial", "internal/compress", "internal/members",
+	"internal/message", "internal/readstat",
+	"internal/labels", "internal/lz4", "internal/objects", "internal/publish", "internal/placed", "internal/shuffle",
+	"internal/rolling", "internal/formats",
 }
 
 var keystream = []string{"transform/keystream"}
@@ -32,8 +34,9 @@ var design = map[string]never{
 	"formats know no mask":              {packages: formats, imports: []string{"transform"}, save: keystream},
 	"masks and measures know no format": {packages: []string{"transform", "assess"}, imports: formats},
 	"measures know no mask": {
-		packages: []string{"assess", "internal/intruder", "internal/rumap", "internal/picture", "internal/figure", "internal/headline", "internal/correct"},
-		but:      []string{"assess/report", "internal/intruder/inversion"}, imports: []string{"transform"}, save: keystream,
+		packages: []string{"assess", "internal/intruder", "internal/rumap", "internal/picture", "internal/figure",
+			"internal/headline", "internal/correct"},
+		but: []string{"assess/report", "internal/intruder/inversion"}, imports: []string{"transform"}, save: keystream,
 	},
 	"tables share nothing with masks and their measures": {
 		packages: []string{"internal/tables"}, but: []string{"internal/tables/tablemap"},
@@ -47,18 +50,22 @@ var design = map[string]never{
 		},
 	},
 	"rooms know no configuration": {
-		packages: []string{"."}, but: []string{"cmd", "filter", "internal/pipeline", "internal/tables/tabulation"}, imports: []string{"config"},
+		packages: []string{"."}, but: []string{"cmd", "filter", "internal/pipeline", "internal/tables/tabulation"},
+		imports: []string{"config"},
 	},
 	"reading a configuration draws nothing, opens nothing, attacks nothing and makes no tables": {
 		packages: []string{"config"}, linked: true,
 		imports: []string{
-			"internal/figure", "internal/picture", "internal/rumap", "internal/headline", "internal/publish", "internal/files", "internal/objects",
-			"internal/intruder", "internal/attack", "internal/tables", "internal/workbooks", "internal/pipeline", "assess/report",
+			"internal/figure", "internal/picture", "internal/rumap", "internal/headline", "internal/publish", "internal/files",
+			"internal/objects",
+			"internal/intruder", "internal/attack", "internal/tables", "internal/workbooks", "internal/pipeline",
+			"assess/report",
 		},
 		save: []string{"internal/objects/objectpath", "internal/intruder/asked"},
 	},
 	"tables have one face": {
-		packages: []string{"."}, but: []string{"internal/tables", "internal/pipeline/tabling"}, imports: []string{"internal/tables"},
+		packages: []string{"."}, but: []string{"internal/tables", "internal/pipeline/tabling"},
+		imports: []string{"internal/tables"},
 	},
 	"only the program opens it": {
 		packages: []string{"."}, but: []string{"cmd/sdlfilter"}, imports: []string{"internal/pipeline/tabling"},
@@ -67,7 +74,9 @@ var design = map[string]never{
 
 // below reports whether a package is one of a list, or lies below one.
 func below(p string, list []string) bool {
-	return slices.ContainsFunc(list, func(top string) bool { return top == "." || p == top || strings.HasPrefix(p, top+"/") })
+	return slices.ContainsFunc(list, func(top string) bool {
+		return top == "." || p == top || strings.HasPrefix(p, top+"/")
+	})
 }
 
 // linked are all packages that one consists of beside itself: its imports, theirs, and so on.
@@ -124,7 +133,8 @@ func TestWhatNeverImportsWhat(t *testing.T) {
 	}
 	for name, rule := range design {
 		for _, p := range append(slices.Clone(rule.packages), rule.imports...) {
-			if _, there := imports[p]; p != "." && !there && !slices.ContainsFunc(slices.Collect(maps.Keys(imports)), func(q string) bool { return below(q, []string{p}) }) {
+			if _, there := imports[p]; p != "." && !there &&
+				!slices.ContainsFunc(slices.Collect(maps.Keys(imports)), func(q string) bool { return below(q, []string{p}) }) {
 				t.Errorf("%s: there is no package %s", name, p)
 			}
 		}
@@ -152,7 +162,8 @@ func TestMasksAndMeasuresDoNoIO(t *testing.T) {
 	seen := 0
 	eachFile(t, func(files *token.FileSet, path string, f *ast.File) {
 		rel, err := filepath.Rel(filepath.Join("..", ".."), path)
-		if err != nil || !below(filepath.ToSlash(rel), []string{"transform", "assess"}) || f.Name.Name == "main" { // programs for tests
+		// programs for tests
+		if err != nil || !below(filepath.ToSlash(rel), []string{"transform", "assess"}) || f.Name.Name == "main" {
 			return
 		}
 		seen++

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A type that wraps a connector says itself what it is able to do: the abilities of the wrapped one, which it would have
-// by embedding, may be more than it can keep.
+// A type that wraps a connector says itself what it is able to do: the abilities of the wrapped one, which it would
+// have by embedding, may be more than it can keep.
 func TestWrappersSayWhatTheyCan(t *testing.T) {
 	wrappers, able := map[string]token.Position{}, map[string]bool{}
 	eachFile(t, func(files *token.FileSet, path string, f *ast.File) {
@@ -65,7 +65,8 @@ func embedsConnector(f *ast.Field) bool {
 		return false
 	}
 	from, ok := of.X.(*ast.Ident)
-	return ok && from.Name == "connectors" && slices.Contains([]string{"Source", "Sink", "SourceConfig", "SinkConfig", "Rearranged"}, of.Sel.Name)
+	return ok && from.Name == "connectors" &&
+		slices.Contains([]string{"Source", "Sink", "SourceConfig", "SinkConfig", "Rearranged"}, of.Sel.Name)
 }
 
 // Wrappers are found by what they embed, as the first field or the last, and whether they say what they can.
@@ -83,7 +84,8 @@ func (f first) Other() {}
 		t.Fatal(err)
 	}
 	wrappers, able := wrappersOf(f)
-	if got := slices.Sorted(maps.Keys(wrappers)); !slices.Equal(got, []string{"first", "last"}) || !slices.Equal(able, []string{"last"}) {
+	if got := slices.Sorted(maps.Keys(wrappers)); !slices.Equal(got, []string{"first", "last"}) ||
+		!slices.Equal(able, []string{"last"}) {
 		t.Errorf("wrappers %q, able %q", got, able)
 	}
 }

@@ -39,12 +39,13 @@ type Release struct {
 	KeyID        string          `json:"key_id"`
 	Draws        string          `json:"draws"` // version of the draws, keystream.Version
 	ConfigSHA256 string          `json:"config_sha256"`
-	Releasing    json.RawMessage `json:"configuration"`       // config.Pipeline.Releasing
-	Files        []File          `json:"files,omitempty"`     // of tables of masks
-	Published    []Published     `json:"published,omitempty"` // files of the release; none of a release into topics or a database
-	Paths        []string        `json:"paths"`               // as the sink names them
-	Records      int64           `json:"records"`             // that are released
-	Read         int64           `json:"read,omitempty"`      // from the source; 0: not known
+	Releasing    json.RawMessage `json:"configuration"`   // config.Pipeline.Releasing
+	Files        []File          `json:"files,omitempty"` // of tables of masks
+	// files of the release; none of a release into topics or a database
+	Published []Published `json:"published,omitempty"`
+	Paths     []string    `json:"paths"`          // as the sink names them
+	Records   int64       `json:"records"`        // that are released
+	Read      int64       `json:"read,omitempty"` // from the source; 0: not known
 	// ByPlace counts the records that draw by their place although identity is configured.
 	ByPlace  int64           `json:"identified_by_place,omitempty"`
 	Columns  []Column        `json:"columns"`
@@ -155,7 +156,8 @@ type BrokenError struct {
 }
 
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("%s: line %d %s: the ledger was changed by other means than a run; nothing is released by it", e.Path, e.Line, e.Reason)
+	return fmt.Sprintf("%s: line %d %s: the ledger was changed by other means than a run; nothing is released by it",
+		e.Path, e.Line, e.Reason)
 }
 
 // content is what a ledger's file holds.
@@ -264,7 +266,8 @@ func (c *content) releases() (list []Listed) {
 			}
 			continue
 		}
-		list = append(list, Listed{Number: e.Number, Time: e.Time, SHA256: e.SHA256, Release: e.Release, Tables: e.Tables, Published: true})
+		list = append(list,
+			Listed{Number: e.Number, Time: e.Time, SHA256: e.SHA256, Release: e.Release, Tables: e.Tables, Published: true})
 	}
 	return list
 }

@@ -22,7 +22,8 @@ import (
 )
 
 func release(name string) *Release {
-	return &Release{Name: name, KeyID: "k", Releasing: json.RawMessage(`{"masks":[]}`), Columns: []Column{{Name: "wage", Mean: 1, SD: 2}}}
+	return &Release{Name: name, KeyID: "k", Releasing: json.RawMessage(`{"masks":[]}`),
+		Columns: []Column{{Name: "wage", Mean: 1, SD: 2}}}
 }
 
 func opened(t *testing.T, path string) *Ledger {
@@ -439,7 +440,8 @@ func TestSketches(t *testing.T) {
 
 // No content of a file makes the reader panic, and what it accepts has a whole chain.
 func FuzzParse(f *testing.F) {
-	line, _, err := sealed(Entry{Schema: Schema, Number: 1, Previous: first, Time: time.Unix(0, 0).UTC(), Release: release("a")})
+	line, _,
+		err := sealed(Entry{Schema: Schema, Number: 1, Previous: first, Time: time.Unix(0, 0).UTC(), Release: release("a")})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -469,7 +471,8 @@ func digestOf(text string) (d microdata.Digest) {
 // The union of sketches of parts is the sketch of all, in any order: of few respondents, of just as many as it holds,
 // of more in one part, and of more only together.
 func TestUnionOfSketches(t *testing.T) {
-	for _, sizes := range [][]int{{0, 0}, {3, 0}, {0, 5}, {Sketched, 0}, {Sketched - 5, 5}, {Sketched, 1}, {1, Sketched}, {700, 700}, {5000, 10}, {10, 5000}, {3000, 3000}} {
+	for _, sizes := range [][]int{{0, 0}, {3, 0}, {0, 5}, {Sketched, 0}, {Sketched - 5, 5}, {Sketched, 1}, {1, Sketched},
+		{700, 700}, {5000, 10}, {10, 5000}, {3000, 3000}} {
 		var all Sketcher
 		var parts []*Sketch
 		n := 0
@@ -521,8 +524,10 @@ func TestLinesOfOneThing(t *testing.T) {
 		whole bool
 	}{
 		"release": {Entry{Release: r}, true}, "tables": {Entry{Tables: tables}, true}, "nothing": {Entry{}, false},
-		"release and tables": {Entry{Release: r, Tables: tables}, false}, "release and outcome": {Entry{Release: r, Outcome: &Outcome{Of: 1}}, false},
-		"tables and outcome": {Entry{Tables: tables, Outcome: &Outcome{Of: 1}}, false}, "all": {Entry{Release: r, Tables: tables, Outcome: &Outcome{Of: 1}}, false},
+		"release and tables":  {Entry{Release: r, Tables: tables}, false},
+		"release and outcome": {Entry{Release: r, Outcome: &Outcome{Of: 1}}, false},
+		"tables and outcome":  {Entry{Tables: tables, Outcome: &Outcome{Of: 1}}, false},
+		"all":                 {Entry{Release: r, Tables: tables, Outcome: &Outcome{Of: 1}}, false},
 	} {
 		c.entry.Schema, c.entry.Number, c.entry.Previous = Schema, 1, first
 		line, _, err := sealed(c.entry)

@@ -61,7 +61,8 @@ func header(frame []byte) (rest []byte, block int, err error) {
 		return nil, 0, ErrOther
 	}
 	flags, descriptor := frame[4], frame[5]
-	if flags&versionMask != version1 || flags&independent == 0 || flags&(blockChecksums|contentSize|reserved|dictionary) != 0 {
+	if flags&versionMask != version1 || flags&independent == 0 ||
+		flags&(blockChecksums|contentSize|reserved|dictionary) != 0 {
 		return nil, 0, ErrOther
 	}
 	for _, s := range sizes {

@@ -24,7 +24,8 @@ func contents() map[string][]byte {
 		text[i] = byte('a' + r.IntN(26))
 	}
 	all := map[string][]byte{"nothing": {}, "one byte": {7}, "zeros": make([]byte, 9<<20), "noise": noise, "text": text}
-	for _, n := range []int{11, 12, 13, 14, 64<<10 - 1, 64 << 10, 64<<10 + 1, 256 << 10, 256<<10 + 1, 1 << 20, 1<<20 + 1, 4 << 20, 4<<20 + 1} {
+	for _, n := range []int{11, 12, 13, 14, 64<<10 - 1, 64 << 10, 64<<10 + 1, 256 << 10, 256<<10 + 1, 1 << 20, 1<<20 + 1,
+		4 << 20, 4<<20 + 1} {
 		all["text "+string(rune('a'+len(all)))] = text[:n]
 		all["noise "+string(rune('a'+len(all)))] = noise[:n]
 	}
@@ -97,8 +98,9 @@ func TestOtherAndDamagedFrames(t *testing.T) {
 	dependent := bytes.Clone(good)
 	dependent[4] &^= independent
 	for name, frame := range map[string][]byte{
-		"checksums of blocks": linked.Bytes(), "nothing": nil, "no frame": []byte("not a frame at all"), "two frames": append(bytes.Clone(good), good...),
-		"a size": sized, "blocks that refer to others": dependent, "a header cut short": good[:6],
+		"checksums of blocks": linked.Bytes(), "nothing": nil, "no frame": []byte("not a frame at all"),
+		"two frames": append(bytes.Clone(good), good...),
+		"a size":     sized, "blocks that refer to others": dependent, "a header cut short": good[:6],
 	} {
 		if _, err := AppendContent(nil, frame, 1<<20); err != ErrOther {
 			t.Errorf("%s: %v", name, err)

@@ -28,7 +28,8 @@ var targets = []struct {
 
 func base() *rumap.Map {
 	return &rumap.Map{Schema: rumap.Schema, Name: "cps-nightly", Version: "0.5.0", Column: "wage", Unit: "USD/week",
-		Replicates: replicates, Records: records, U0: records / (sd * sd), Axes: []rumap.Axis{{Path: noiseAxis, Relative: true}}}
+		Replicates: replicates, Records: records, U0: records / (sd * sd),
+		Axes: []rumap.Axis{{Path: noiseAxis, Relative: true}}}
 }
 
 // limit makes a rule on R.
@@ -53,7 +54,8 @@ func efficiency(least float64) rumap.Rule {
 // risk has the standard error of an estimate whose squared errors are those of
 // normal noise: R·√(2/M).
 func risk(target, knowledge string, r float64) rumap.Risk {
-	k := rumap.Risk{Target: target, Knowledge: knowledge, R: assess.Float(r), RSE: assess.Float(r * math.Sqrt(2.0/replicates)), RMSE: assess.Float(1 / math.Sqrt(r))}
+	k := rumap.Risk{Target: target, Knowledge: knowledge, R: assess.Float(r),
+		RSE: assess.Float(r * math.Sqrt(2.0/replicates)), RMSE: assess.Float(1 / math.Sqrt(r))}
 	if math.IsInf(r, 1) {
 		k.RSE = assess.Float(math.NaN())
 	}
@@ -66,8 +68,9 @@ func risk(target, knowledge string, r float64) rumap.Risk {
 func noise(strategy, path string, f, factor float64) rumap.Point {
 	λ2 := f * f * sd * sd
 	u := records / (sd*sd + λ2)
-	p := rumap.Point{Strategy: strategy, Parameters: map[string]float64{path: f}, U: assess.Float(u), Efficiency: assess.Float(1 / (1 + f*f)),
-		USE: assess.Float(u * 0.004), Bias: assess.Float(0.02 * f)}
+	p := rumap.Point{Strategy: strategy, Parameters: map[string]float64{path: f}, U: assess.Float(u),
+		Efficiency: assess.Float(1 / (1 + f*f)),
+		USE:        assess.Float(u * 0.004), Bias: assess.Float(0.02 * f)}
 	for _, t := range targets {
 		p.Risk = append(p.Risk, risk(t.name, "index", factor/λ2))
 		if t.position > 0 {
@@ -127,7 +130,8 @@ func Strategies() *rumap.Map {
 	m := base()
 	const unequal, swap = "strategies.0.masks.0.noise.sd", "strategies.1.masks.0.swap.rate"
 	m.Axes = append(m.Axes, rumap.Axis{Path: unequal, Relative: true}, rumap.Axis{Path: swap})
-	m.Rules = []rumap.Rule{limit("max", "", 6e-5), limit("p99", "", 6e-5), limit("typical", "index", 3e-5), efficiency(0.6)}
+	m.Rules = []rumap.Rule{limit("max", "", 6e-5), limit("p99", "", 6e-5), limit("typical", "index", 3e-5),
+		efficiency(0.6)}
 	steps(12, 0.05, 0.9, func(f float64) {
 		m.Points = append(m.Points, noise(rumap.Configured, noiseAxis, f, 1))
 	})
@@ -139,7 +143,8 @@ func Strategies() *rumap.Map {
 	})
 	for i := range 10 {
 		rate := 0.05 + 0.1*float64(i)
-		p := rumap.Point{Strategy: "swap", Parameters: map[string]float64{swap: rate}, Efficiency: assess.Float(1 / (1 + rate*0.3)), Bias: 0.4}
+		p := rumap.Point{Strategy: "swap", Parameters: map[string]float64{swap: rate},
+			Efficiency: assess.Float(1 / (1 + rate*0.3)), Bias: 0.4}
 		p.U, p.USE = p.Efficiency*m.U0, p.Efficiency*m.U0*0.004
 		for _, t := range targets {
 			p.Risk = append(p.Risk, risk(t.name, "index", 1/(rate*2*sd*sd)*3))
@@ -168,7 +173,8 @@ func Groups() *rumap.Map {
 		p := &m.Points[i]
 		f := p.Parameters[noiseAxis]
 		for k, name := range []string{"midwest", "northeast", "south", "west"} {
-			g := rumap.Group{Values: []string{name}, Records: []int{6863, 6441, 8760, 6091}[k], Efficiency: assess.Float(1 / (1 + f*f*(0.8+0.15*float64(k))))}
+			g := rumap.Group{Values: []string{name}, Records: []int{6863, 6441, 8760, 6091}[k],
+				Efficiency: assess.Float(1 / (1 + f*f*(0.8+0.15*float64(k))))}
 			for _, r := range p.Risk {
 				g.Risk = append(g.Risk, risk(r.Target, r.Knowledge, float64(r.R)*(0.7+0.35*float64(k))))
 			}
@@ -227,7 +233,8 @@ func Losses() *rumap.Map {
 	for i := range m.Points[:len(m.Points)-1] {
 		p, size := &m.Points[i], float64(i+1)
 		pmse, overlap := assess.Float(size*1e-4), assess.Float(1/(1+size/10))
-		p.Loss = &rumap.Loss{KS: map[string]assess.Float{"wage": assess.Float(size / 100), "hours/week": assess.Float(size / 50)}, PMSE: &pmse}
+		p.Loss = &rumap.Loss{
+			KS: map[string]assess.Float{"wage": assess.Float(size / 100), "hours/week": assess.Float(size / 50)}, PMSE: &pmse}
 		if i > 0 {
 			p.Loss.Overlap = &overlap
 		}
@@ -238,6 +245,7 @@ func Losses() *rumap.Map {
 
 // All are the maps of this package by name.
 func All() map[string]*rumap.Map {
-	return map[string]*rumap.Map{"noise": Noise(), "free": Free(), "none": None(), "strategies": Strategies(), "many": Many(),
+	return map[string]*rumap.Map{"noise": Noise(), "free": Free(), "none": None(), "strategies": Strategies(),
+		"many":   Many(),
 		"groups": Groups(), "losses": Losses(), "grid": Grid(), "hostile": Hostile(), "empty": {}}
 }

@@ -106,7 +106,8 @@ func Chains(masks []Mask, length int) [][]Mask {
 			return
 		}
 		for _, m := range masks {
-			if m.Kind == "redraw" && (len(chain) == 0 || !slices.Contains([]string{"noise", "laplace", "uniform", "tiers"}, chain[len(chain)-1].Kind)) {
+			if m.Kind == "redraw" &&
+				(len(chain) == 0 || !slices.Contains([]string{"noise", "laplace", "uniform", "tiers"}, chain[len(chain)-1].Kind)) {
 				continue
 			}
 			grow(append(chain, m))

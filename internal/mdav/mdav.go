@@ -54,7 +54,8 @@ type forming struct {
 
 func newForming(points []float64, d, k int, stop func() bool) *forming {
 	n := len(points) / d
-	f := &forming{t: newTree(points, d, stop), k: k, left: n, sums: make([]sum, d), mean: make([]float64, d), group: make([]int32, n)}
+	f := &forming{t: newTree(points, d, stop), k: k, left: n, sums: make([]sum, d), mean: make([]float64, d),
+		group: make([]int32, n)}
 	f.shell.t = f.t
 	for i := range f.group {
 		f.group[i] = -1

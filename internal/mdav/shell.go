@@ -107,7 +107,9 @@ func (s *shell) fill(c []float64) {
 		}
 	}
 	s.list, s.edge = append(make([]near, 0, n), all[:n]...), edge
-	slices.SortFunc(s.list, func(a, b near) int { return cmp.Or(cmp.Compare(b.square, a.square), cmp.Compare(a.record, b.record)) })
+	slices.SortFunc(s.list, func(a, b near) int {
+		return cmp.Or(cmp.Compare(b.square, a.square), cmp.Compare(a.record, b.record))
+	})
 }
 
 // cut orders list so that its n farthest come first.

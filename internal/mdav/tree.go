@@ -39,7 +39,8 @@ const nobody = math.MaxInt32
 
 func newTree(points []float64, d int, stop func() bool) *tree {
 	n := len(points) / d
-	t := &tree{d: d, points: make([]float64, n*d), index: make([]int32, n), where: make([]int32, n), leaf: make([]int32, n), grouped: make([]bool, n), stop: stop}
+	t := &tree{d: d, points: make([]float64, n*d), index: make([]int32, n), where: make([]int32, n),
+		leaf: make([]int32, n), grouped: make([]bool, n), stop: stop}
 	for i := range t.index {
 		t.index[i] = int32(i)
 	}

@@ -100,7 +100,8 @@ func (s *Records) JSONText(i int) arrow.Array {
 		}
 		offsets = append(offsets, int32(len(data)))
 	}
-	bufs := []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets)), memory.NewBufferBytes(data)}
+	bufs := []*memory.Buffer{nil, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(offsets)),
+		memory.NewBufferBytes(data)}
 	if valid != nil {
 		bufs[0] = memory.NewBufferBytes(valid)
 	}

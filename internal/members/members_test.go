@@ -148,7 +148,8 @@ func TestScanOfUsualRecords(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{`{"a":"xyz","longer name":-12.5e3,"c":123456789}`, `{"c": 7, "longer name": "v", "a": 10}`, `{"a":0,"a":1}`, `{"c":1,"longer name":2,"c":3}`} {
+	for _, text := range []string{`{"a":"xyz","longer name":-12.5e3,"c":123456789}`,
+		`{"c": 7, "longer name": "v", "a": 10}`, `{"a":0,"a":1}`, `{"c":1,"longer name":2,"c":3}`} {
 		hold(text)
 		for i := range len(text) {
 			hold(text[:i])

@@ -119,5 +119,6 @@ type UnlistedError struct {
 }
 
 func (e *UnlistedError) Error() string {
-	return e.Stream + ": fields that are not listed: " + check.Places(e.Places) + "; list them under columns, or say `unlisted: drop`"
+	return e.Stream + ": fields that are not listed: " + check.Places(e.Places) +
+		"; list them under columns, or say `unlisted: drop`"
 }

@@ -19,7 +19,8 @@ type Job struct {
 }
 
 var (
-	descStatus   = desc("exit_status", "Exit status of the last run: 0 done, 1 failed, 2 configuration, 3 done with records in quarantine, 4 withheld.")
+	descStatus = desc("exit_status",
+		"Exit status of the last run: 0 done, 1 failed, 2 configuration, 3 done with records in quarantine, 4 withheld.")
 	descEnded    = desc("last_run_timestamp_seconds", "Unix time of the end of the last run.")
 	descDuration = desc("run_duration_seconds", "Time that the last run took.")
 	descDone     = desc("records_total", "Records by what became of them.", "result")

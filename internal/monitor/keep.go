@@ -94,8 +94,9 @@ func (m *Monitor) Reduce(rep *report.Report) *Shown {
 // momentOf is called with the lock held.
 func (m *Monitor) momentOf(v *view, emitted int64) moment {
 	r := v.report
-	k := moment{Number: r.Snapshot, Emitted: emitted, At: r.Finished.UTC(), Released: r.Records.Released, Quarantined: r.Records.Quarantined,
-		Rate: rounded(assess.Float(m.rate.over(m.now(), m.started, m.rateWindow())), digits), Lag: m.liveLag().Total,
+	k := moment{Number: r.Snapshot, Emitted: emitted, At: r.Finished.UTC(), Released: r.Records.Released,
+		Quarantined: r.Records.Quarantined,
+		Rate:        rounded(assess.Float(m.rate.over(m.now(), m.started, m.rateWindow())), digits), Lag: m.liveLag().Total,
 		Judged: len(r.Gate.Rules) > 0, Passed: r.Gate.Passed, Columns: map[string]momentColumn{}}
 	for i := range r.Columns {
 		if c := &r.Columns[i]; c.Masked {
@@ -247,7 +248,8 @@ func again(r *report.Report) *view {
 	v := &view{report: r, columns: make(map[string]*columnView, len(r.Columns))}
 	for i := range r.Columns {
 		c := r.Columns[i]
-		view := &columnView{measures: c, ru: report.MapOf(&c, r.Gate), enough: c.Original.N >= fewest && c.Released.N >= fewest}
+		view := &columnView{measures: c, ru: report.MapOf(&c, r.Gate), enough: c.Original.N >= fewest &&
+			c.Released.N >= fewest}
 		if !view.enough || math.IsNaN(float64(c.Utility.Efficiency)) {
 			view.ru.Points, view.ru.Curves = nil, nil
 		}

@@ -140,7 +140,8 @@ func TestResumeOfAnything(t *testing.T) {
 		state []byte
 		want  string
 	}{
-		"text": {[]byte("canary 4711"), "not gzip"}, "cut": {good[:len(good)/2], "unpacked"}, "no JSON": {zip("canary 4711"), "not JSON"},
+		"text": {[]byte("canary 4711"), "not gzip"}, "cut": {good[:len(good)/2], "unpacked"},
+		"no JSON":   {zip("canary 4711"), "not JSON"},
 		"newer":     {zip(`{"version":2,"canary":4711}`), "has version 2, this program reads version 1"},
 		"no report": {zip(`{"version":1,"of":"masks","at":"2026-11-22T00:00:00Z","report":{"canary":4711}}`), "no report"},
 		"number":    {zip(`{"version":1,"number":-4711}`), "damaged"},
@@ -148,7 +149,8 @@ func TestResumeOfAnything(t *testing.T) {
 	} {
 		after, _ := watched(Info{Name: "survey"})
 		err := after.Resume(c.state, "masks")
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4711") || strings.Contains(err.Error(), "canary") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4711") ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", what, err)
 		}
 		if after.view != nil || after.number != 0 || len(after.moments) != 0 {
@@ -190,7 +192,8 @@ func TestThinned(t *testing.T) {
 		}
 		var list []moment
 		for i := range 1500 {
-			list = thinned(append(list, moment{Number: int64(i + 1), At: time.Unix(int64(i), 0), Begins: i%300 == 0, Columns: of}))
+			list = thinned(
+				append(list, moment{Number: int64(i + 1), At: time.Unix(int64(i), 0), Begins: i%300 == 0, Columns: of}))
 			if len(list) > mostMoments || len(list) > max(fewMoments, mostCells/columns) {
 				t.Fatalf("%d moments of %d columns", len(list), columns)
 			}

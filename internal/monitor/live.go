@@ -19,9 +19,10 @@ const mostPartitions = 24
 // liveState is the event "state": what changes from second to second. Times are
 // seconds ago, so that the reader's clock does not matter.
 type liveState struct {
-	Mode         string                   `json:"mode"`
-	Uptime       float64                  `json:"uptime"`
-	Connected    bool                     `json:"connected"`           // the brokers answered at the last contact, or were not asked yet
+	Mode   string  `json:"mode"`
+	Uptime float64 `json:"uptime"`
+	// the brokers answered at the last contact, or were not asked yet
+	Connected    bool                     `json:"connected"`
 	Stuck        string                   `json:"stuck,omitempty"`     // why the loop counts as stuck
 	NotReady     string                   `json:"not_ready,omitempty"` // what is missing before records flow
 	Rate         float64                  `json:"rate"`                // records per second
@@ -79,7 +80,8 @@ func (m *Monitor) state() liveState {
 	defer m.mu.Unlock()
 	now := m.now()
 	s := liveState{
-		Mode: m.mode, Uptime: now.Sub(m.started).Seconds(), Stuck: m.alive(), NotReady: m.ready(), Connected: m.brokers.err == "",
+		Mode: m.mode, Uptime: now.Sub(m.started).Seconds(), Stuck: m.alive(), NotReady: m.ready(),
+		Connected: m.brokers.err == "",
 		Rate:      m.rate.over(now, m.started, m.rateWindow()),
 		Records:   m.counts.ByFate(),
 		Committed: m.committed, Aborted: m.aborted, Rebalances: m.rebalances,
@@ -127,7 +129,9 @@ func (m *Monitor) liveLag() liveLag {
 			}
 			return *p.Records
 		}
-		slices.SortFunc(l.Partitions, func(a, b livePartition) int { return cmp.Or(cmp.Compare(lag(b), lag(a)), byPlace(a, b)) })
+		slices.SortFunc(l.Partitions, func(a, b livePartition) int {
+			return cmp.Or(cmp.Compare(lag(b), lag(a)), byPlace(a, b))
+		})
 		l.Partitions = l.Partitions[:mostPartitions]
 	}
 	slices.SortFunc(l.Partitions, byPlace)
@@ -211,7 +215,8 @@ func (m *Monitor) latest() (s liveSnapshot, v *view) {
 	if v == nil {
 		return s, nil
 	}
-	s = liveSnapshot{Snapshot: v.report.Snapshot, Finished: v.report.Finished.UTC(), Records: v.report.Records, Columns: []liveColumn{}}
+	s = liveSnapshot{Snapshot: v.report.Snapshot, Finished: v.report.Finished.UTC(), Records: v.report.Records,
+		Columns: []liveColumn{}}
 	for i := range v.report.Columns {
 		if c := &v.report.Columns[i]; c.Masked {
 			s.Columns = append(s.Columns, liveColumn{c.Name, c.Unit, c.Utility.Efficiency, c.Utility.U, worst(c)})

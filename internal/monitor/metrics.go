@@ -40,20 +40,25 @@ func newMetrics(m *Monitor) metrics {
 	}
 	// From 1 ms to 65 s, each bound twice the last.
 	histogram := func(name, help string) prometheus.Histogram {
-		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "sdlfilter_" + name, Help: help, Buckets: prometheus.ExponentialBuckets(0.001, 2, 17)})
+		return prometheus.NewHistogram(
+			prometheus.HistogramOpts{Name: "sdlfilter_" + name, Help: help,
+				Buckets: prometheus.ExponentialBuckets(0.001, 2, 17)})
 	}
 	x := metrics{
 		registry:     prometheus.NewRegistry(),
 		records:      counters("records_total", "Records by what became of them.", "result", fates()...),
 		transactions: counters("transactions_total", "Transactions by how they ended.", "outcome", "committed", "aborted"),
-		reloads:      counters("config_reloads_total", "Changed configurations, taken on or refused.", "result", "taken", "refused"),
-		reasons:      counters("quarantined_records_total", "Records that could not be masked, by column and reason.", "reason"),
-		rebalances:   counter("rebalances_total", "Rebalances of the consumer group."),
-		snapshots:    counter("snapshots_total", "Snapshots of the assessment."),
-		batch:        histogram("batch_duration_seconds", "Time of a batch from fetch to sink."),
-		commit:       histogram("commit_duration_seconds", "Time that ending a transaction took."),
+		reloads: counters("config_reloads_total", "Changed configurations, taken on or refused.", "result", "taken",
+			"refused"),
+		reasons: counters("quarantined_records_total", "Records that could not be masked, by column and reason.",
+			"reason"),
+		rebalances: counter("rebalances_total", "Rebalances of the consumer group."),
+		snapshots:  counter("snapshots_total", "Snapshots of the assessment."),
+		batch:      histogram("batch_duration_seconds", "Time of a batch from fetch to sink."),
+		commit:     histogram("commit_duration_seconds", "Time that ending a transaction took."),
 	}
-	x.registry.MustRegister(x.records, x.transactions, x.reloads, x.reasons, x.rebalances, x.snapshots, x.batch, x.commit, state{m},
+	x.registry.MustRegister(x.records, x.transactions, x.reloads, x.reasons, x.rebalances, x.snapshots, x.batch, x.commit,
+		state{m},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return x
 }
@@ -72,9 +77,11 @@ var (
 	descAssigned  = desc("partitions_assigned", "Partitions that this instance reads.", "topic")
 	descLag       = desc("lag_records", "Records that are not yet released.", "topic", "partition")
 	descLost      = desc("lost_records", "Offsets of the source that were never read: removed before, or skipped.")
-	descRepeated  = desc("repeated_records", "Offsets of the source that were read again after the group's offset was set back.")
-	descNoFigure  = desc("unassessed_records", "Offsets whose records were released and are in no figure.")
-	descBegun     = desc("assessments_begun_anew", "How often the assessment of a partition has begun anew because its topic was made again.")
+	descRepeated  = desc("repeated_records",
+		"Offsets of the source that were read again after the group's offset was set back.")
+	descNoFigure = desc("unassessed_records", "Offsets whose records were released and are in no figure.")
+	descBegun    = desc("assessments_begun_anew",
+		"How often the assessment of a partition has begun anew because its topic was made again.")
 	descRate      = desc("records_per_second", "Records done per second, of the last seconds.")
 	descGate      = desc("gate_passed", "Whether every rule of the gate holds; absent before the first verdict.")
 	descBroken    = desc("gate_rules_broken", "Rules of the gate that do not hold; absent before the first verdict.")
@@ -82,8 +89,11 @@ var (
 	descAssessed  = desc("assessed_records", "Values of a column that the shown measures rest on.", "column")
 	descU         = desc("data_utility", "Data utility U of a column, in 1/(unit of the column)².", "column")
 	descEfficient = desc("efficiency", "Efficiency U/U₀ of a column.", "column")
-	descRisk      = desc("disclosure_risk", "Disclosure risk R of a target under a state of knowledge, in 1/(unit of the column)².", "column", "target", "knowledge")
-	descRMSE      = desc("rmse", "Error √(1/R) with which a snooper knows a target, in the column's unit.", "column", "target", "knowledge")
+	descRisk      = desc("disclosure_risk",
+		"Disclosure risk R of a target under a state of knowledge, in 1/(unit of the column)².", "column", "target",
+		"knowledge")
+	descRMSE = desc("rmse", "Error √(1/R) with which a snooper knows a target, in the column's unit.", "column",
+		"target", "knowledge")
 )
 
 // state collects what a Monitor holds.

@@ -251,13 +251,15 @@ func TestLine(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
-	const first, second, third = "wage: R of max (index) at most 4.4e-05", "wage: RMSE of p99 (position) at least 100 USD/week (at two standard errors)", "wage: efficiency at least 0.8"
+	const first, second, third = "wage: R of max (index) at most 4.4e-05",
+		"wage: RMSE of p99 (position) at least 100 USD/week (at two standard errors)", "wage: efficiency at least 0.8"
 	type outcome struct{ judged, passed bool }
 	check := func(m *Monitor, what string, want outcome, rules map[string]bool) {
 		t.Helper()
 		v := m.state().Gate
 		if (outcome{v.Judged, v.Passed}) != want || len(v.Rules) != len(rules) {
-			t.Errorf("%s: judged %v, passed %v, %d rules; want %v with %d", what, v.Judged, v.Passed, len(v.Rules), want, len(rules))
+			t.Errorf("%s: judged %v, passed %v, %d rules; want %v with %d", what, v.Judged, v.Passed, len(v.Rules), want,
+				len(rules))
 		}
 		for _, rule := range v.Rules {
 			if passed, ok := rules[rule.Rule]; !ok || passed != rule.Passed {
@@ -268,11 +270,13 @@ func TestVerdict(t *testing.T) {
 	m := New(Info{})
 	check(m, "before all", outcome{}, nil)
 	m.Gate(false, []string{"x: every target at least 5 (worst: p50 by mean)"})
-	check(m, "without a snapshot", outcome{true, false}, map[string]bool{"x: every target at least 5 (worst: p50 by mean)": false})
+	check(m, "without a snapshot", outcome{true, false},
+		map[string]bool{"x: every target at least 5 (worst: p50 by mean)": false})
 	m.Snapshot(synthetic.Snapshot(1, 200))
 	check(m, "a snapshot since", outcome{true, true}, map[string]bool{first: true, second: true, third: true})
 	m.Gate(false, []string{third, "another"})
-	check(m, "a verdict since", outcome{true, false}, map[string]bool{first: true, second: true, third: false, "another": false})
+	check(m, "a verdict since", outcome{true, false},
+		map[string]bool{first: true, second: true, third: false, "another": false})
 	m.Gate(true, nil)
 	check(m, "all hold", outcome{true, true}, map[string]bool{first: true, second: true, third: true})
 	m.Snapshot(synthetic.Snapshot(2, 120))
@@ -301,7 +305,8 @@ func TestMostPartitionsThatLag(t *testing.T) {
 		t.Fatalf("lag %d of %d partitions, %d listed", *lag.Total, lag.Assigned, len(lag.Partitions))
 	}
 	// Those with the greatest lag and the one with an unknown lag, by place.
-	if first, last := lag.Partitions[0], lag.Partitions[mostPartitions-1]; first.Partition != 76 || last.Partition != 99 || last.Records != nil {
+	if first, last := lag.Partitions[0], lag.Partitions[mostPartitions-1]; first.Partition != 76 || last.Partition != 99 ||
+		last.Records != nil {
 		t.Errorf("listed from %d to %d", first.Partition, last.Partition)
 	}
 }

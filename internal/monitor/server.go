@@ -37,7 +37,8 @@ func (m *Monitor) handler(bound netip.Addr) http.Handler {
 		return http.NotFoundHandler()
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
+	mux.Handle("GET /metrics",
+		promhttp.HandlerFor(m.metrics.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { m.health(w, m.alive) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { m.health(w, m.ready) })
 	mux.HandleFunc("GET /report", m.report)
@@ -84,7 +85,9 @@ func answersTo(host string, names []string, bound netip.Addr) bool {
 		name = h
 	}
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	if name == "localhost" || slices.ContainsFunc(names, func(s string) bool { return s != "" && strings.EqualFold(s, name) }) {
+	if name == "localhost" || slices.ContainsFunc(names, func(s string) bool {
+		return s != "" && strings.EqualFold(s, name)
+	}) {
 		return true
 	}
 	if bracketed, ok := strings.CutPrefix(name, "["); ok {
@@ -206,7 +209,8 @@ type serving struct {
 }
 
 // listen begins to serve on addr what handler makes for the address that is bound, and returns that address.
-func (s *serving) listen(ctx context.Context, addr string, handler func(bound netip.Addr) http.Handler) (string, error) {
+func (s *serving) listen(ctx context.Context, addr string, handler func(bound netip.Addr) http.Handler) (string,
+	error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
 		return "", fmt.Errorf("listen: %w", err)

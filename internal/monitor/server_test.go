@@ -20,7 +20,8 @@ import (
 )
 
 func TestHosts(t *testing.T) {
-	loopback, all, one, six := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::"), netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("fe80::1%eth0")
+	loopback, all, one, six := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::"),
+		netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("fe80::1%eth0")
 	m := New(Info{Hosts: []string{"filter.example", ""}})
 	for _, c := range []struct {
 		host  string
@@ -73,7 +74,8 @@ var acceptedHost = regexp.MustCompile(`(?is)^(localhost\.?|\[?[0-9a-f.:]+(%[^\[\
 
 // FuzzHost: for any Host header, only this machine's name is accepted.
 func FuzzHost(f *testing.F) {
-	for _, s := range []string{"localhost:1", "[::1%25lo]:9464", "127.0.0.1", "[[", "[::1%2o]:]:946\x90", "[::1", "evil.example:x", "a:b:c", "]:1", "0x7f.1"} {
+	for _, s := range []string{"localhost:1", "[::1%25lo]:9464", "127.0.0.1", "[[", "[::1%2o]:]:946\x90", "[::1",
+		"evil.example:x", "a:b:c", "]:1", "0x7f.1"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, host string) {
@@ -95,12 +97,18 @@ func TestRefusals(t *testing.T) {
 		{"head", "HEAD", "/", nil, 200},
 		{"head of the events", "HEAD", "/events", nil, 200},
 		{"head of the metrics", "HEAD", "/metrics", nil, 200},
-		{"the page's own", "GET", "/report", map[string]string{"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, 200},
-		{"typed in", "GET", "/", map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200},
-		{"a link of another page", "GET", "/", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200},
-		{"framed", "GET", "/", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, 403},
-		{"another site's request", "GET", "/report", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}, 403},
-		{"another port's request", "GET", "/events", map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, 403},
+		{"the page's own", "GET", "/report",
+			map[string]string{"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, 200},
+		{"typed in", "GET", "/",
+			map[string]string{"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200},
+		{"a link of another page", "GET", "/",
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, 200},
+		{"framed", "GET", "/",
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}, 403},
+		{"another site's request", "GET", "/report",
+			map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"}, 403},
+		{"another port's request", "GET", "/events",
+			map[string]string{"Sec-Fetch-Site": "same-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, 403},
 		{"own origin", "GET", "/report", map[string]string{"Origin": "http://127.0.0.1:9464"}, 200},
 		{"another origin", "GET", "/report", map[string]string{"Origin": "http://127.0.0.1:8080"}, 403},
 		{"origin null", "GET", "/report", map[string]string{"Origin": "null"}, 403},
@@ -119,7 +127,8 @@ func TestRefusals(t *testing.T) {
 		if w.Code != c.want {
 			t.Errorf("%s: %d, want %d", c.name, w.Code, c.want)
 		}
-		if h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" || !strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") {
+		if h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" ||
+			!strings.HasPrefix(h.Get("Content-Security-Policy"), "default-src 'none'") {
 			t.Errorf("%s: headers %v", c.name, h)
 		}
 		for name := range h {
@@ -137,7 +146,8 @@ func TestPageEscapes(t *testing.T) {
 	if strings.Contains(text, "<script>alert") || !strings.Contains(text, "&lt;script&gt;alert") {
 		t.Error("a name is taken for markup")
 	}
-	if strings.Contains(text, "http://") && !strings.Contains(text, "http://www.w3.org/2000/svg") || strings.Contains(text, "https://") {
+	if strings.Contains(text, "http://") && !strings.Contains(text, "http://www.w3.org/2000/svg") ||
+		strings.Contains(text, "https://") {
 		t.Error("the page speaks of another origin")
 	}
 	for _, inline := range []string{" style=", "<style", " onclick=", "<script>"} {
@@ -149,8 +159,11 @@ func TestPageEscapes(t *testing.T) {
 
 func TestExposed(t *testing.T) {
 	for addr, want := range map[string]bool{
-		"127.0.0.1:9464": false, "127.3.2.1:0": false, "[::1]:9464": false, "localhost:9464": false, "[::ffff:127.0.0.1]:1": false,
-		":9464": true, "0.0.0.0:9464": true, "[::]:9464": true, "192.0.2.7:9464": true, "filter.example:9464": true, "9464": true, "": true,
+		"127.0.0.1:9464": false, "127.3.2.1:0": false, "[::1]:9464": false, "localhost:9464": false,
+		"[::ffff:127.0.0.1]:1": false,
+		":9464":                true, "0.0.0.0:9464": true, "[::]:9464": true, "192.0.2.7:9464": true,
+		"filter.example:9464": true,
+		"9464":                true, "": true,
 	} {
 		if got := Exposed(addr); got != want {
 			t.Errorf("Exposed(%q) is %v", addr, got)
@@ -219,7 +232,8 @@ func TestEvents(t *testing.T) {
 	m.Mode(Holding)
 	for _, f := range followers {
 		var snapshot liveSnapshot
-		if !f.next("snapshot", &snapshot) || snapshot.Snapshot != 7 || len(snapshot.Columns) != 2 || snapshot.Columns[0].Name != "wage" {
+		if !f.next("snapshot", &snapshot) || snapshot.Snapshot != 7 || len(snapshot.Columns) != 2 ||
+			snapshot.Columns[0].Name != "wage" {
 			t.Errorf("snapshot %+v", snapshot)
 		}
 		var s liveState
@@ -342,7 +356,8 @@ func TestFollowersGiveWay(t *testing.T) {
 	// Streams of the greedy client are closed until it has one like everybody else. Only then are
 	// streams of other clients closed, the lowest address first.
 	if len(m.watchers) > mostWatchers || left(greedy...) > 1 || left(crowd...) < mostWatchers-2 {
-		t.Errorf("%d streams; of the greedy %d are left, of the crowd %d, of the first %d", len(m.watchers), left(greedy...), left(crowd...), left(other))
+		t.Errorf("%d streams; of the greedy %d are left, of the crowd %d, of the first %d", len(m.watchers), left(greedy...),
+			left(crowd...), left(other))
 	}
 	if from("192.0.2.1:1") != from("[::ffff:192.0.2.1]:9") || from("192.0.2.1:1") == from("192.0.2.2:1") {
 		t.Error("addresses are not told apart")

@@ -123,7 +123,8 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	}
 	out.MeanSquaredDifference = rounded(c.MeanSquaredDifference, digits)
 	u := c.Utility
-	out.Utility = assess.Utility{U: rounded(u.U, digits), SE: rounded(u.SE, errorDigits), RealisedU: rounded(u.RealisedU, digits), U0: rounded(u.U0, digits),
+	out.Utility = assess.Utility{U: rounded(u.U, digits), SE: rounded(u.SE, errorDigits),
+		RealisedU: rounded(u.RealisedU, digits), U0: rounded(u.U0, digits),
 		Efficiency: rounded(u.Efficiency, digits), Bias: rounded(u.Bias, digits)}
 	for _, k := range c.Risk {
 		out.Risk = append(out.Risk, showRisk(k))

@@ -22,7 +22,8 @@ import (
 func served(t *testing.T, m *Monitor) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, path := range []string{"/", "/metrics", "/livez", "/readyz", "/report", "/column?name=wage", "/column?name=wage&size=slim", "/column?name=hours"} {
+	for _, path := range []string{"/", "/metrics", "/livez", "/readyz", "/report", "/column?name=wage",
+		"/column?name=wage&size=slim", "/column?name=hours"} {
 		_, all[path] = get(t, m.Handler(), path)
 	}
 	server := httptest.NewServer(m.Handler())
@@ -58,14 +59,16 @@ func TestNoRespondentsValue(t *testing.T) {
 		s := synthetic.Snapshot(k, 170+10*float64(k))
 		// A rule for every target: its result is a hidden risk.
 		limit := 5000.0
-		judged := assess.Judge([]assess.Rule{{Column: "wage", MinRMSE: &limit}, {Column: "wage", Target: "max", Knowledge: "mean", MinRMSE: &limit},
-			{Column: "wage", Target: "p99", MaxRisk: new(float64)}},
+		judged := assess.Judge(
+			[]assess.Rule{{Column: "wage", MinRMSE: &limit}, {Column: "wage", Target: "max", Knowledge: "mean", MinRMSE: &limit},
+				{Column: "wage", Target: "p99", MaxRisk: new(float64)}},
 			&assess.Measures{Columns: s.Columns})
 		s.Gate.Rules = append(s.Gate.Rules, judged.Rules...)
 		s.Withheld = strings.Join([]string{"wage: max is ", strconv.FormatFloat(synthetic.Greatest, 'f', -1, 64)}, "")
 		m.Snapshot(s)
 	}
-	canaries := []float64{synthetic.Least, synthetic.Greatest, synthetic.ReleasedLeast, synthetic.ReleasedGreatest, synthetic.Edge, synthetic.Percentile99}
+	canaries := []float64{synthetic.Least, synthetic.Greatest, synthetic.ReleasedLeast, synthetic.ReleasedGreatest,
+		synthetic.Edge, synthetic.Percentile99}
 	const mean, near = 603.7314, 0.015 // of the value: also a rounded number that leads to it
 	whole := synthetic.Snapshot(3, 200).Columns[0]
 	means := []float64{mean, float64(whole.Released.Mean)}
@@ -131,11 +134,13 @@ func TestReportIsAReport(t *testing.T) {
 	if status != http.StatusOK || err != nil {
 		t.Fatalf("status %d, %v", status, err)
 	}
-	if r.Snapshot != 4 || !reflect.DeepEqual(r.Records, synthetic.Snapshot(4, 200).Records) || r.Window.Records.Read != 20_000 || len(r.Window.Columns) != 0 {
+	if r.Snapshot != 4 || !reflect.DeepEqual(r.Records, synthetic.Snapshot(4, 200).Records) ||
+		r.Window.Records.Read != 20_000 || len(r.Window.Columns) != 0 {
 		t.Errorf("snapshot %d, records %+v, window %+v", r.Snapshot, r.Records, r.Window)
 	}
 	wage := r.Columns[0]
-	if wage.Name != "wage" || wage.Original.N != 80_000 || wage.Original.Mean != 603.7 || wage.Original.SD != 453.6 || wage.Released.Mean != 605.7 ||
+	if wage.Name != "wage" || wage.Original.N != 80_000 || wage.Original.Mean != 603.7 || wage.Original.SD != 453.6 ||
+		wage.Released.Mean != 605.7 ||
 		wage.Utility.Efficiency != 0.8372 || wage.Histogram != nil {
 		t.Errorf("wage: %+v", wage)
 	}
@@ -205,7 +210,8 @@ func TestFewRespondents(t *testing.T) {
 			at = correlation.Original[0][1]
 		}
 		if c.Original.N != step.wantN || !same(c.Original.Mean, step.want) || !same(at, step.wantAt) {
-			t.Errorf("%d values with mean %v: shown n %d, mean %v, correlation %v; want %d, %v, %v", step.n, step.mean, c.Original.N, c.Original.Mean, at,
+			t.Errorf("%d values with mean %v: shown n %d, mean %v, correlation %v; want %d, %v, %v", step.n, step.mean,
+				c.Original.N, c.Original.Mean, at,
 				step.wantN, step.want, step.wantAt)
 		}
 		if nothing := step.n < fewest; nothing != (len(c.Risk) == 0) || nothing != math.IsNaN(float64(c.Utility.U)) {
@@ -234,7 +240,8 @@ func TestWithoutReplicates(t *testing.T) {
 func TestRounded(t *testing.T) {
 	inf := assess.Float(math.Inf(1))
 	for _, c := range []struct{ in, want assess.Float }{
-		{603.7314, 603.7}, {-0.000123456, -0.0001235}, {0, 0}, {inf, inf}, {-inf, -inf}, {math.MaxFloat64, inf}, {18777.2, 18780},
+		{603.7314, 603.7}, {-0.000123456, -0.0001235}, {0, 0}, {inf, inf}, {-inf, -inf}, {math.MaxFloat64, inf},
+		{18777.2, 18780},
 	} {
 		if got := rounded(c.in, 4); got != c.want {
 			t.Errorf("rounded(%v) is %v, want %v", c.in, got, c.want)
@@ -251,7 +258,8 @@ func TestColumn(t *testing.T) {
 		m.Snapshot(synthetic.Snapshot(k, 150+3*float64(k)))
 	}
 	d, ok := m.column("wage", false)
-	if !ok || len(d.History) != longestHistory || d.History[0].Snapshot != longestHistory+3 || d.History[longestHistory-1].Snapshot != 4 {
+	if !ok || len(d.History) != longestHistory || d.History[0].Snapshot != longestHistory+3 ||
+		d.History[longestHistory-1].Snapshot != 4 {
 		t.Fatalf("%v, %d snapshots", ok, len(d.History))
 	}
 	if w := d.History[0].Worst; w == nil || w.Target != "min" || w.Knowledge != "position" {
@@ -322,11 +330,13 @@ func TestPrivacyRuleIsShown(t *testing.T) {
 
 // Of a rule that is neither about risk nor about efficiency the page has no figure: not that of another measure.
 func TestOtherRulesShowNoFigure(t *testing.T) {
-	r := &report.Report{Columns: report.Columns{{Name: "wage", Risk: []assess.Risk{{Target: assess.TargetTypical, R: 0.5, RMSE: 77}}}}}
+	r := &report.Report{
+		Columns: report.Columns{{Name: "wage", Risk: []assess.Risk{{Target: assess.TargetTypical, R: 0.5, RMSE: 77}}}}}
 	for _, measure := range []string{"max_unchanged", "max_exact", "max_posterior", "min_rmse"} {
 		rule := assess.RuleVerdict{Column: "wage", Measure: measure, Limit: 0.1, Found: 77, Passed: true, Advice: "a"}
 		got := showRule(r, rule, &columnView{enough: true})
-		if found := got.Found == 77; found != (measure == "min_rmse") || !found && got.Found == got.Found || got.Advice == "a" {
+		if found := got.Found == 77; found != (measure == "min_rmse") || !found && got.Found == got.Found ||
+			got.Advice == "a" {
 			t.Errorf("%s shows %+v", measure, got)
 		}
 	}

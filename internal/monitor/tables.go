@@ -138,11 +138,12 @@ func (t *Tables) Ended(status int) {
 }
 
 var (
-	descTableCells   = desc("table_cells", "Cells of a table that was published last.", "table", "status")
-	descWindows      = desc("windows_total", "Windows that this run has made, by how they ended.", "result")
-	descWindow       = desc("last_window", "Number of the last window; absent before this run has made one.")
-	descWindowMade   = desc("last_window_timestamp_seconds", "Unix time at which the last window was made.")
-	descWindowUntil  = desc("last_window_end_timestamp_seconds", "Unix time of the end of the last window, of windows by time.")
+	descTableCells  = desc("table_cells", "Cells of a table that was published last.", "table", "status")
+	descWindows     = desc("windows_total", "Windows that this run has made, by how they ended.", "result")
+	descWindow      = desc("last_window", "Number of the last window; absent before this run has made one.")
+	descWindowMade  = desc("last_window_timestamp_seconds", "Unix time at which the last window was made.")
+	descWindowUntil = desc("last_window_end_timestamp_seconds",
+		"Unix time of the end of the last window, of windows by time.")
 	descWindowsLeft  = desc("windows_lag_offsets", "Offsets of the topics that are in no window yet.")
 	descTablesPassed = desc("gate_passed", "Whether the last tables were published; absent before the first verdict.")
 )
@@ -239,7 +240,8 @@ func (t *Tables) ready() string {
 // handler serves /metrics, /livez and /readyz, to the same requests as the server of a stream.
 func (t *Tables) handler(bound netip.Addr) http.Handler {
 	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(t, beat{t}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics.MustRegister(t, beat{t}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, _ *http.Request) { sayHealth(w, t.alive()) })

@@ -65,10 +65,12 @@ func TestTablesMetrics(t *testing.T) {
 	x.Looked(100)
 	c.advance(time.Second)
 	x.Begun()
-	x.Judged(assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{{Passed: true}}}, true, []TableCells{{"persons", 7, 2, 1}, {"firms", 3, 0, 0}})
+	x.Judged(assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{{Passed: true}}}, true,
+		[]TableCells{{"persons", 7, 2, 1}, {"firms", 3, 0, 0}})
 	x.Made(WindowPublished, 5, c.t.Add(-time.Minute))
 	x.Made(WindowEmpty, 6, time.Time{})
-	x.Judged(assess.Verdict{Rules: []assess.RuleVerdict{{Passed: true}, {}, {}}}, false, []TableCells{{"persons", 8, 1, 1}})
+	x.Judged(assess.Verdict{Rules: []assess.RuleVerdict{{Passed: true}, {}, {}}}, false,
+		[]TableCells{{"persons", 8, 1, 1}})
 	x.Made(WindowWithheld, 7, time.Time{})
 	shows("after three windows", `
 		sdlfilter_gate_passed 0
@@ -103,7 +105,8 @@ func TestTablesMetrics(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"exit_status 4", "run_duration_seconds 61", "last_run_timestamp_seconds 1.795262461e+09", "last_window 8"} {
+	for _, line := range []string{"exit_status 4", "run_duration_seconds 61", "last_run_timestamp_seconds 1.795262461e+09",
+		"last_window 8"} {
 		if !strings.Contains(string(text), "\nsdlfilter_"+line+"\n") {
 			t.Errorf("no %s in the file:\n%s", line, text)
 		}

@@ -45,9 +45,10 @@ func TestNothingIsSaid(t *testing.T) {
 	of := transform.Bias{Columns: []string{"wage"}, Phi: &phi}
 	for _, p := range []transform.Params{&blur{Bias: of}, &peek{Bias: of}} {
 		for what, answered := range map[string]bool{
-			"scope": transform.ScopeOf(p) != transform.ScopeUndeclared, "that it stays within records": !transform.MixesRecords(p),
-			"that it does not compute": !transform.Computes(p),
-			"parameters":               transform.ParametersOf(p) != nil, "action": transform.ActionOf(p, "wage", 1) != nil,
+			"scope":                        transform.ScopeOf(p) != transform.ScopeUndeclared,
+			"that it stays within records": !transform.MixesRecords(p),
+			"that it does not compute":     !transform.Computes(p),
+			"parameters":                   transform.ParametersOf(p) != nil, "action": transform.ActionOf(p, "wage", 1) != nil,
 		} {
 			if answered {
 				t.Errorf("%T describes its %s", p, what)
@@ -93,7 +94,8 @@ func load(t *testing.T, masks string, lines ...string) (*config.Pipeline, error)
 	write("in.csv", data)
 	write("k", "MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n")
 	source := "csv: {path: " + dir + "/in.csv}"
-	text := "version: 1\nkey: {file: " + dir + "/k}\ncolumns: {wage: {role: sensitive, decimals: 2}, region: {role: other}}\n" +
+	text := "version: 1\nkey: {file: " + dir +
+		"/k}\ncolumns: {wage: {role: sensitive, decimals: 2}, region: {role: other}}\n" +
 		"sink: {csv: {path: " + dir + "/out.csv}}\nmasks: " + masks + "\n"
 	for _, line := range lines {
 		if after, ok := strings.CutPrefix(line, "source: "); ok {
@@ -114,8 +116,10 @@ const (
 // only an efficiency that the steward names is published.
 func TestPublicReport(t *testing.T) {
 	for _, masks := range []string{blurred, mixed} {
-		for _, publish := range []string{"[]", "[as]", "[sd, phi, range, tiers, distribution, as, rate, mode, lower, upper]"} {
-			p, err := load(t, masks, "report: {json: DIR/r.json, html: DIR/r.html, publish: "+publish+"}", "assess: {replicates: 5}")
+		for _, publish := range []string{
+			"[]", "[as]", "[sd, phi, range, tiers, distribution, as, rate, mode, lower, upper]"} {
+			p, err := load(t, masks, "report: {json: DIR/r.json, html: DIR/r.html, publish: "+publish+"}",
+				"assess: {replicates: 5}")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -164,13 +168,15 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	_, err := load(t, blurred, "source: csv: {path: '-', types: {wage: float64}}")
-	fail("a source that is read once", "masks[0].blur: must not be used here: standard input can be read only once, and the mask does not say that one pass is enough", err)
+	fail("a source that is read once",
+		"masks[0].blur: must not be used here: standard input can be read only once, and the mask does not say that one pass is enough", err)
 
 	_, err = load(t, "[{peek: {as: {columns: [wage], phi: 0.1}}}]")
 	fail("a column that is not listed", `masks[0].peek: must be one of the listed columns, got "secret"`, err)
 
 	_, err = load(t, blurred, "assess: {intruder: {inversion: true}}")
-	fail("inversion", "assess.intruder.inversion: needs masks that say what they do to a value; masks[0].blur does not", err)
+	fail("inversion", "assess.intruder.inversion: needs masks that say what they do to a value; masks[0].blur does not",
+		err)
 
 	p, err := load(t, blurred, "assess: {keys: [wage], intruder: {bayes: {knowledge: d1}}, replicates: 2}")
 	if err != nil {

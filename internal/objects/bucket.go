@@ -115,7 +115,8 @@ func Open(ctx context.Context, n objectpath.Name) (Bucket, error) {
 	return b, nil
 }
 
-// MostPause is the longest time before a request is sent again that may succeed another time. Tests of what fails shorten it.
+// MostPause is the longest time before a request is sent again that may succeed another time. Tests of what fails
+// shorten it.
 var MostPause = 20 * time.Second
 
 // Forget has Open open every bucket anew, for tests that change the environment.

@@ -45,7 +45,8 @@ func Attempted(ctx context.Context, answer *http.Response, err error) {
 	var op *net.OpError
 	switch {
 	case err != nil && errors.As(err, &op) && op.Op == "dial":
-	case err == nil && answer.StatusCode >= 300 && answer.StatusCode < 500 && answer.StatusCode != http.StatusRequestTimeout:
+	case err == nil && answer.StatusCode >= 300 && answer.StatusCode < 500 &&
+		answer.StatusCode != http.StatusRequestTimeout:
 	default:
 		doubt.Store(true)
 	}

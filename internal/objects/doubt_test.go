@@ -41,14 +41,20 @@ func TestCommitInDoubt(t *testing.T) {
 		commit, abort string // "": no error; else "error", "there" or "not known"
 		deletes       bool
 	}{
-		"refused":                            {b: said{put: refused, head: denied}, commit: "error"},
-		"refused, and not there":             {b: said{put: refused, head: ErrAbsent}, commit: "error"},
-		"lost, and there":                    {b: said{put: refused, doubt: true, info: Info{Mark: "ours"}}},
-		"lost, and another's":                {b: said{put: ErrCondition, doubt: true, info: Info{Mark: "theirs"}}, commit: "error"},
-		"lost, and not known":                {b: said{put: ErrCondition, doubt: true, head: denied}, commit: "not known", abort: "not known"},
-		"other bytes":                        {b: said{put: ErrDamaged, doubt: true, info: Info{Mark: "ours"}}, commit: "error", deletes: true},
-		"other bytes that stay":              {b: said{put: ErrDamaged, doubt: true, info: Info{Mark: "ours"}, delete: denied}, commit: "error", abort: "there", deletes: true},
-		"other bytes in another one's place": {b: said{put: ErrDamaged, doubt: true, info: Info{Mark: "ours"}}, replaces: true, commit: "error", abort: "there"},
+		"refused":                {b: said{put: refused, head: denied}, commit: "error"},
+		"refused, and not there": {b: said{put: refused, head: ErrAbsent}, commit: "error"},
+		"lost, and there":        {b: said{put: refused, doubt: true, info: Info{Mark: "ours"}}},
+		"lost, and another's": {b: said{put: ErrCondition, doubt: true, info: Info{Mark: "theirs"}},
+			commit: "error"},
+		"lost, and not known": {b: said{put: ErrCondition, doubt: true, head: denied}, commit: "not known",
+			abort: "not known"},
+		"other bytes": {b: said{put: ErrDamaged, doubt: true, info: Info{Mark: "ours"}},
+			commit: "error", deletes: true},
+		"other bytes that stay": {
+			b: said{put: ErrDamaged, doubt: true, info: Info{Mark: "ours"}, delete: denied}, commit: "error", abort: "there",
+			deletes: true},
+		"other bytes in another one's place": {b: said{put: ErrDamaged, doubt: true, info: Info{Mark: "ours"}},
+			replaces: true, commit: "error", abort: "there"},
 	} {
 		w, err := NewWriter(t.Context(), &said{head: ErrAbsent}, "k", false)
 		if err != nil {

@@ -101,7 +101,9 @@ func TestReaderTakesUpWhatBroke(t *testing.T) {
 // errors are not retried. The error contains nothing of the connection.
 func TestReaderGivesUp(t *testing.T) {
 	f := &flaky{wrong: func(int64) (int, bool, error) { return 0, false, nil }}
-	if _, err := readFlaky(t, f); err == nil || !strings.Contains(err.Error(), "the connection was cut, 6 times in a row") || strings.Contains(err.Error(), "secret") {
+	if _, err := readFlaky(t, f); err == nil ||
+		!strings.Contains(err.Error(), "the connection was cut, 6 times in a row") ||
+		strings.Contains(err.Error(), "secret") {
 		t.Errorf("got %v", err)
 	}
 	for _, final := range []error{ErrCondition, ErrDenied, ErrAbsent} {

@@ -20,7 +20,9 @@ func TestSilentConnections(t *testing.T) {
 		defer there.Close()
 		failing := errors.New("no connection")
 		var fails error
-		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return here, fails }}
+		transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return here, fails
+		}}
 		Tune(transport)
 		fails = failing
 		if _, err := transport.DialContext(t.Context(), "tcp", "x"); !errors.Is(err, failing) {

@@ -129,7 +129,8 @@ func (w *Writer) send() error {
 		w.upload = up
 	}
 	if w.number == mostParts {
-		return fmt.Errorf("the object would have more than %d GB, the most that is written: release a folder", (smallParts*partBytes+(mostParts-smallParts)*laterBytes)/1_000_000_000)
+		return fmt.Errorf("the object would have more than %d GB, the most that is written: release a folder",
+			(smallParts*partBytes+(mostParts-smallParts)*laterBytes)/1_000_000_000)
 	}
 	w.number++
 	number, part := w.number, w.part

@@ -23,7 +23,8 @@ type Pair struct {
 // where it has none.
 func Of(column, unit string, original, released []float64) Pair {
 	g := newGrid(original, released)
-	return Pair{Column: column, Unit: unit, Density: g.density(original, released), Distribution: g.distribution(original, released)}
+	return Pair{Column: column, Unit: unit, Density: g.density(original, released),
+		Distribution: g.distribution(original, released)}
 }
 
 // Density counts pairs in cells of equal width, the same on both axes.

@@ -33,7 +33,8 @@ func TestDifferences(t *testing.T) {
 	other := new(Figures)
 	other.Add("two", math.NaN(), math.Inf(-1), 0)
 	other.Add("three")
-	if got, want := other.differences(text), []string{"one: is no longer there", "two: number 1 is -Inf, want +Inf", "three: is new"}; !slices.Equal(got, want) {
+	if got, want := other.differences(text), []string{"one: is no longer there", "two: number 1 is -Inf, want +Inf",
+		"three: is new"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -68,14 +69,16 @@ func TestTrees(t *testing.T) {
 		change func(a, b *part)
 		want   []string
 	}{
-		"nothing":       {func(a, b *part) {}, nil},
-		"what is left":  {func(a, b *part) { b.Value = 3 }, nil},
-		"a new member":  {func(a, b *part) { b.New = map[string]string{"x": "y"} }, nil},
-		"a number":      {func(a, b *part) { a.Value = 1.6 }, []string{"all[0].Value: number 0 is 1.6, want 1.5"}},
-		"a text":        {func(a, b *part) { b.Name = "d" }, []string{"all[1].Name = c: is no longer there"}},
-		"a truth":       {func(a, b *part) { b.Whole = false }, []string{"all[1].Whole = true: is no longer there"}},
-		"a longer list": {func(a, b *part) { a.List = append(a.List, 9) }, []string{"all[0].List has: number 0 is 3, want 2"}},
-		"a last item":   {func(a, b *part) { a.List[1] = 9 }, []string{"all[0].List[1]: number 0 is 9, want 8"}},
+		"nothing":      {func(a, b *part) {}, nil},
+		"what is left": {func(a, b *part) { b.Value = 3 }, nil},
+		"a new member": {func(a, b *part) { b.New = map[string]string{"x": "y"} }, nil},
+		"a number":     {func(a, b *part) { a.Value = 1.6 }, []string{"all[0].Value: number 0 is 1.6, want 1.5"}},
+		"a text":       {func(a, b *part) { b.Name = "d" }, []string{"all[1].Name = c: is no longer there"}},
+		"a truth":      {func(a, b *part) { b.Whole = false }, []string{"all[1].Whole = true: is no longer there"}},
+		"a longer list": {func(a, b *part) {
+			a.List = append(a.List, 9)
+		}, []string{"all[0].List has: number 0 is 3, want 2"}},
+		"a last item": {func(a, b *part) { a.List[1] = 9 }, []string{"all[0].List[1]: number 0 is 9, want 8"}},
 	} {
 		if got := changed(c.change); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

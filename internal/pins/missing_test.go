@@ -22,7 +22,8 @@ import (
 // the same altogether.
 func TestDeclaredCodesByEveryCarrier(t *testing.T) {
 	masks := []string{
-		"{noise: {columns: [x, v], sd: 60%}}", "{swap: {keys: [s], attribute: k, columns: [v], rate: 0.6, policy: random, scope: dataset}}, {bias: {columns: [x], phi: 0.15}}",
+		"{noise: {columns: [x, v], sd: 60%}}",
+		"{swap: {keys: [s], attribute: k, columns: [v], rate: 0.6, policy: random, scope: dataset}}, {bias: {columns: [x], phi: 0.15}}",
 		"{noise: {columns: [x], sd: 8, distribution: laplace}}, {topcode: {columns: [x], upper: 90}}",
 	}
 	for i, mask := range masks {
@@ -46,7 +47,8 @@ func TestDeclaredCodesByEveryCarrier(t *testing.T) {
 		}
 		body := func(missing string) string {
 			return "version: 1\nname: pinned\nkey: {file: test.key}\nidentity: [id]\n" +
-				"columns: {id: {role: identifier}, x: {role: sensitive, decimals: 2" + missing + "}, v: {role: other, decimals: 2}, w: {decimals: 0, role: other}, k: {role: other}, s: {role: other}}\n" +
+				"columns: {id: {role: identifier}, x: {role: sensitive, decimals: 2" + missing +
+				"}, v: {role: other, decimals: 2}, w: {decimals: 0, role: other}, k: {role: other}, s: {role: other}}\n" +
 				"masks: [" + mask + "]\nassess: {sample: all, replicates: 5, intruder: {inversion: false}}\n"
 		}
 		carriers := carriersOf(t)
@@ -68,7 +70,8 @@ func TestDeclaredCodesByEveryCarrier(t *testing.T) {
 				if !slices.Equal(got, want) {
 					for j := range got {
 						if j >= len(want) || got[j] != want[j] {
-							t.Errorf("%s, %s, as %s: a row is\n%s\nand not the same with missing values:\n%s", name, mask, as, got[j], want[min(j, len(want)-1)])
+							t.Errorf("%s, %s, as %s: a row is\n%s\nand not the same with missing values:\n%s", name, mask, as, got[j],
+								want[min(j, len(want)-1)])
 							break
 						}
 					}
@@ -84,7 +87,8 @@ func TestDeclaredCodesByEveryCarrier(t *testing.T) {
 						Codes []struct{ Records int }
 					} `json:"missing_codes"`
 				}
-				if err := json.Unmarshal(report, &counted); err != nil || len(counted.MissingCodes) != 1 || counted.MissingCodes[0].Codes[0].Records+counted.MissingCodes[0].Codes[1].Records != n {
+				if err := json.Unmarshal(report, &counted); err != nil || len(counted.MissingCodes) != 1 ||
+					counted.MissingCodes[0].Codes[0].Records+counted.MissingCodes[0].Codes[1].Records != n {
 					t.Errorf("%s, %s, as %s: the codes are counted as %+v, want %d in all", name, mask, as, counted, n)
 				}
 			}
@@ -112,7 +116,8 @@ func carriersOf(t *testing.T) map[string]func(body string, people []person) (row
 	}
 	job := func(body, sink string, people []person) *config.Pipeline {
 		write(t, "in.jsonl", formats["jsonl"](t, people))
-		return parse(t, body, "source: {jsonl: {path: in.jsonl}}", "sink: {jsonl: {path: "+sink+"}}", "report: {json: report.json}")
+		return parse(t, body, "source: {jsonl: {path: in.jsonl}}", "sink: {jsonl: {path: "+sink+"}}",
+			"report: {json: report.json}")
 	}
 	return map[string]func(body string, people []person) ([]string, []byte){
 		"filter": func(body string, people []person) ([]string, []byte) { return embedded(t, body, people) },

@@ -41,7 +41,8 @@ import (
 
 var (
 	update  = flag.Bool("update", false, "write the pinned digests anew")
-	written = flag.String("written", "", "write the configurations, records and releases into this folder, for carriers outside this module")
+	written = flag.String("written", "",
+		"write the configurations, records and releases into this folder, for carriers outside this module")
 )
 
 const (
@@ -98,8 +99,9 @@ func TestPins(t *testing.T) {
 	}
 }
 
-// TestWritten writes for each configuration its file, the records as Arrow, and what a run makes of them: the release and
-// report whose digests are pinned, or the words of its error. python/tests/test_pins.py holds the Python package against them.
+// TestWritten writes for each configuration its file, the records as Arrow, and what a run makes of them: the release
+// and report whose digests are pinned, or the words of its error. python/tests/test_pins.py holds the Python package
+// against them.
 func TestWritten(t *testing.T) {
 	if *written == "" {
 		t.Skip("is for other carriers: -written FOLDER")
@@ -112,7 +114,8 @@ func TestWritten(t *testing.T) {
 		t.Chdir(at)
 		write(t, "test.key", []byte(keytest.Key(1).Text()+"\n"))
 		write(t, "in.arrow", formats["arrow"](t, draw(i)))
-		ends := []string{"source: {arrow: {path: in.arrow}}", "sink: {arrow: {path: out.arrow}}", "report: {json: report.json}", "quarantine: {jsonl: bad.jsonl}"}
+		ends := []string{"source: {arrow: {path: in.arrow}}", "sink: {arrow: {path: out.arrow}}",
+			"report: {json: report.json}", "quarantine: {jsonl: bad.jsonl}"}
 		body := valid(i)
 		if _, err := run.Pipeline(t.Context(), parse(t, body, ends...), quiet); err != nil {
 			write(t, "error", []byte(words(err)))
@@ -131,7 +134,8 @@ func carry(t *testing.T, i int) map[string]string {
 	for format, encode := range formats {
 		write(t, "in."+format, encode(t, people))
 		p := func(sink string) *config.Pipeline {
-			return parse(t, body, "source: {"+format+": {path: in."+format+options[format]+"}}", "sink: {"+format+": {path: "+sink+"}}", "report: {json: report.json}", "quarantine: {jsonl: bad.jsonl}")
+			return parse(t, body, "source: {"+format+": {path: in."+format+options[format]+"}}",
+				"sink: {"+format+": {path: "+sink+"}}", "report: {json: report.json}", "quarantine: {jsonl: bad.jsonl}")
 		}
 		name := fmt.Sprintf("%02d %s", i, format)
 		_, err := run.Pipeline(t.Context(), p("out."+format), quiet)
@@ -150,7 +154,9 @@ var options = map[string]string{"csv": ", types: {id: string, k: string, s: stri
 
 func parse(t *testing.T, body string, more ...string) *config.Pipeline {
 	t.Helper()
-	p, err := config.Parse("pipeline.yaml", []byte(body+strings.Join(more, "\n")+"\n"), config.Options{Environ: func() []string { return nil }})
+	p,
+		err := config.Parse("pipeline.yaml", []byte(body+strings.Join(more, "\n")+"\n"),
+		config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}
@@ -262,7 +268,12 @@ func streamed(t *testing.T, body string, people []person) string {
 	}
 	brokers := cluster.ListenAddrs()[0]
 	os.RemoveAll("report.json")
-	p, err := config.Parse("pipeline.yaml", []byte(body+fmt.Sprintf(`source: {kafka: {brokers: [%q], topics: [in], group: g, until: latest, start: earliest, format: {json: {}}}}
+	p,
+		err := config.Parse("pipeline.yaml",
+		[]byte(
+			body+
+				fmt.Sprintf(
+					`source: {kafka: {brokers: [%q], topics: [in], group: g, until: latest, start: earliest, format: {json: {}}}}
 sink: {kafka: {brokers: [%q], topic: out, commit: {interval: %s}}}
 quarantine: {kafka: {topic: bad}}
 report: {json: report.json}
@@ -293,7 +304,9 @@ var seen func(all []string)
 
 // messages returns the n committed messages of the topic, in order of their texts.
 func messages(t *testing.T, brokers string, n int64) (all []string) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(brokers), kgo.ConsumeTopics("out"), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	client,
+		err := kgo.NewClient(kgo.SeedBrokers(brokers), kgo.ConsumeTopics("out"), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -432,7 +445,8 @@ func draw(i int) []person {
 		z := rng.NormFloat64()
 		x := math.Round(1000*math.Exp(4+0.6*z)) / 1000
 		people[j] = person{
-			ID: fmt.Sprintf("p%04d", j), X: &x, V: math.Round(100*(50+8*(0.7*z+0.7*rng.NormFloat64()))) / 100, W: 16 + rng.Int64N(60),
+			ID: fmt.Sprintf("p%04d", j), X: &x, V: math.Round(100*(50+8*(0.7*z+0.7*rng.NormFloat64()))) / 100,
+			W: 16 + rng.Int64N(60),
 			K: strconv.Itoa(int(5 * rng.Float64() * rng.Float64())), S: []string{"n", "s, \"q\"", "ö"}[rng.IntN(3)],
 		}
 		if rng.IntN(12) == 0 {
@@ -444,20 +458,28 @@ func draw(i int) []person {
 
 // masks that are drawn from; x is masked by each first one.
 var masks = []string{
-	"{noise: {columns: [x], sd: 8}}", "{noise: {columns: [x], sd: 12, distribution: laplace}}", "{noise: {columns: [x], sd: 5, distribution: uniform}}",
-	"{noise: {columns: [x], sd: 8, tiers: [{above: 50, variance_factor: 4}]}}", "{noise: {columns: [x, v], sd: 60%, correlated: true}}",
-	`{noise: {columns: [x], sd: 10, where: "w > 30"}}`, "{bias: {columns: [x], phi: 0.15}}", "{bias: {columns: [x], range: 0.5}}",
-	"{round: {columns: [x], base: 5}}", "{truncate: {columns: [x], lower: 25, upper: 120}}", "{topcode: {columns: [x], upper: 90}}",
+	"{noise: {columns: [x], sd: 8}}", "{noise: {columns: [x], sd: 12, distribution: laplace}}",
+	"{noise: {columns: [x], sd: 5, distribution: uniform}}",
+	"{noise: {columns: [x], sd: 8, tiers: [{above: 50, variance_factor: 4}]}}",
+	"{noise: {columns: [x, v], sd: 60%, correlated: true}}",
+	`{noise: {columns: [x], sd: 10, where: "w > 30"}}`, "{bias: {columns: [x], phi: 0.15}}",
+	"{bias: {columns: [x], range: 0.5}}",
+	"{round: {columns: [x], base: 5}}", "{truncate: {columns: [x], lower: 25, upper: 120}}",
+	"{topcode: {columns: [x], upper: 90}}",
 	"{topcode: {columns: [x], upper_percentile: 90, replace: mean}}", "{microaggregate: {columns: [x], k: 5, share: 1}}",
-	"{microaggregate: {columns: [x, v], k: 4, share: 1}}", "{rankswap: {columns: [x], p: 0.1}}", "{shuffle: {columns: [x], on: [w]}}", "{synthesise: {columns: [x], on: [w]}}",
+	"{microaggregate: {columns: [x, v], k: 4, share: 1}}", "{rankswap: {columns: [x], p: 0.1}}",
+	"{shuffle: {columns: [x], on: [w]}}", "{synthesise: {columns: [x], on: [w]}}",
 	"{synthesise: {columns: [x], on: [v], method: normal}}", "{synthesise: {columns: [x], on: [w, v], method: cart}}",
-	"{swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}", "{swap: {keys: [s], attribute: w, columns: [x], rate: 0.4, policy: random, scope: window}}",
+	"{swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}",
+	"{swap: {keys: [s], attribute: w, columns: [x], rate: 0.4, policy: random, scope: window}}",
 }
 
 // beside are masks of other columns.
 var beside = []string{
-	`{pram: {columns: [k], categories: ["0", "1", "2", "3", "4"], keep: 0.8}}`, "{suppress: {keys: [k, s], k: 3}}", "{recode: {columns: [s], map: {n: a, \"s, \\\"q\\\"\": a}, other: b}}",
-	"{round: {columns: [w], base: 5}}", "{noise: {columns: [v], sd: 4}}", "{sample: {rate: 0.7}}", "{topcode: {columns: [w], upper: 65}}",
+	`{pram: {columns: [k], categories: ["0", "1", "2", "3", "4"], keep: 0.8}}`, "{suppress: {keys: [k, s], k: 3}}",
+	"{recode: {columns: [s], map: {n: a, \"s, \\\"q\\\"\": a}, other: b}}",
+	"{round: {columns: [w], base: 5}}", "{noise: {columns: [v], sd: 4}}", "{sample: {rate: 0.7}}",
+	"{topcode: {columns: [w], upper: 65}}",
 }
 
 // valid returns configuration i, without source and sink: the first try of it that is one.
@@ -487,8 +509,10 @@ func configure(i int, rng *rand.Rand) string {
 	text := "version: 1\nname: pinned\nkey: {file: test.key}\n" + one("", "identity: [id]\n") +
 		"columns: {id: {role: identifier}, x: {role: sensitive, decimals: 2}, v: {role: other, decimals: 2}, w: {decimals: 0, role: " + one("key", "other") + "}, k: {role: key}, s: {role: key}}\n" +
 		"window: {records: 40}\nmasks: [" + strings.Join(chain, ", ") + "]\n" +
-		fmt.Sprintf("assess: {keys: [%s], sample: %s, replicates: 20, targets: [p25, max], intruder: {inversion: %s}}\n", one("k, s", "k, s, w"), one("100", "1000", "all"), one("true", "false"))
-	return text + "gate: {rules: [{column: x, " + one("min_efficiency: 0.3", "min_efficiency: 0.999", "min_rmse: 2, target: max", "min_rmse: 0.1, target: p25") + "}]}\n"
+		fmt.Sprintf("assess: {keys: [%s], sample: %s, replicates: 20, targets: [p25, max], intruder: {inversion: %s}}\n",
+			one("k, s", "k, s, w"), one("100", "1000", "all"), one("true", "false"))
+	return text + "gate: {rules: [{column: x, " + one("min_efficiency: 0.3", "min_efficiency: 0.999",
+		"min_rmse: 2, target: max", "min_rmse: 0.1, target: p25") + "}]}\n"
 }
 
 // formats encode the records.
@@ -545,8 +569,10 @@ var formats = map[string]func(*testing.T, []person) []byte{
 }
 
 var schema = arrow.NewSchema([]arrow.Field{
-	{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true}, {Name: "v", Type: arrow.PrimitiveTypes.Float64},
-	{Name: "w", Type: arrow.PrimitiveTypes.Int64}, {Name: "k", Type: arrow.BinaryTypes.String}, {Name: "s", Type: arrow.BinaryTypes.String},
+	{Name: "id", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.PrimitiveTypes.Float64, Nullable: true},
+	{Name: "v", Type: arrow.PrimitiveTypes.Float64},
+	{Name: "w", Type: arrow.PrimitiveTypes.Int64}, {Name: "k", Type: arrow.BinaryTypes.String},
+	{Name: "s", Type: arrow.BinaryTypes.String},
 }, nil)
 
 func batch(people []person) arrow.RecordBatch {

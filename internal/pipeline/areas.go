@@ -20,9 +20,9 @@ const (
 	byChance = 0.01 // probability up to which it is no chance that the households with a value live in one area
 )
 
-// settleAreas reads the data once for each record swap: a column that leaves unchanged and tells the area where a household lives
-// (a postcode that is not carried along) tells every household that was exchanged, and from where. It judges the first record of
-// each household, by columns that no mask changes: each by itself.
+// settleAreas reads the data once for each record swap: a column that leaves unchanged and tells the area where a
+// household lives (a postcode that is not carried along) tells every household that was exchanged, and from where. It
+// judges the first record of each household, by columns that no mask changes: each by itself.
 func (pl *Plan) settleAreas(ctx context.Context, progress *Progress) error {
 	var problems config.Errors
 	for i, m := range pl.Config.Masks {
@@ -49,8 +49,11 @@ func (pl *Plan) settleAreas(ctx context.Context, progress *Progress) error {
 			return err
 		}
 		if level, excess := t.ordered(); level >= 0 && !pl.Config.Sink.Shuffled() {
-			problems = append(problems, pl.Config.Errorf(pl.MaskPath(i), "is undone by the order of the records, which is that of the source: %.0f %% of the households that follow one another live in the same %s beyond chance, "+
-				"and so the place of a household in the file tells where it comes from; say order: shuffled in the sink", 100*excess, swap.Hierarchy[level]))
+			problems = append(problems,
+				pl.Config.Errorf(pl.MaskPath(i),
+					"is undone by the order of the records, which is that of the source: %.0f %% of the households that follow one another live in the same %s beyond chance, "+
+						"and so the place of a household in the file tells where it comes from; say order: shuffled in the sink",
+					100*excess, swap.Hierarchy[level]))
 		}
 		for k, name := range beside {
 			level, share := t.share(k)
@@ -59,11 +62,15 @@ func (pl *Plan) settleAreas(ctx context.Context, progress *Progress) error {
 			}
 			switch path := pl.MaskPath(i); {
 			case share >= undone:
-				problems = append(problems, pl.Config.Errorf(path, "is undone by %s, which leaves unchanged: %.0f %% of the households have a value of it that occurs in one %s, or near others of it alone, and so it tells which were exchanged, and from where; "+
-					"name it under carry, recode it in front of the mask, or leave it out", name, 100*share, swap.Hierarchy[level]))
+				problems = append(problems,
+					pl.Config.Errorf(path,
+						"is undone by %s, which leaves unchanged: %.0f %% of the households have a value of it that occurs in one %s, or near others of it alone, and so it tells which were exchanged, and from where; "+
+							"name it under carry, recode it in front of the mask, or leave it out", name, 100*share, swap.Hierarchy[level]))
 			case share >= partly:
-				pl.levels = append(pl.levels, fmt.Sprintf("%s: %s leaves unchanged, and %.0f %% of the households have a value of it that occurs in one %s, or near others of it alone: it tells which of these were exchanged, and from where; "+
-					"name it under carry, recode it, or leave it out", path, name, 100*share, swap.Hierarchy[level]))
+				pl.levels = append(pl.levels,
+					fmt.Sprintf(
+						"%s: %s leaves unchanged, and %.0f %% of the households have a value of it that occurs in one %s, or near others of it alone: it tells which of these were exchanged, and from where; "+
+							"name it under carry, recode it, or leave it out", path, name, 100*share, swap.Hierarchy[level]))
 			}
 		}
 	}
@@ -81,7 +88,9 @@ func (pl *Plan) besideAreas() (names []string) {
 		if at < 0 || c.Role == microdata.Identifier || schema.Fields[at].Nested() {
 			continue
 		}
-		if !slices.ContainsFunc(pl.Config.Masks, func(m transform.Spec) bool { return slices.Contains(m.Params.Masks(), c.Name) }) {
+		if !slices.ContainsFunc(pl.Config.Masks, func(m transform.Spec) bool {
+			return slices.Contains(m.Params.Masks(), c.Name)
+		}) {
 			names = append(names, c.Name)
 		}
 	}
@@ -95,7 +104,8 @@ type told struct {
 	areas  []map[float64]float64 // by level: households
 	values []map[float64]*toldBy // by column
 	order  sequence              // as the source has them
-	// lists has by column, and piece of its texts (assess.Piece; the first is of numbers and dates), the households with a number.
+	// lists has by column, and piece of its texts (assess.Piece; the first is of numbers and dates), the households with a
+	// number.
 	lists [][assess.Pieces + 1][]numberedHousehold
 }
 
@@ -136,7 +146,8 @@ type toldBy struct {
 }
 
 func newTold(levels, columns int) *told {
-	t := &told{seen: map[float64]bool{}, lists: make([][assess.Pieces + 1][]numberedHousehold, columns), areas: make([]map[float64]float64, levels), values: make([]map[float64]*toldBy, columns)}
+	t := &told{seen: map[float64]bool{}, lists: make([][assess.Pieces + 1][]numberedHousehold, columns),
+		areas: make([]map[float64]float64, levels), values: make([]map[float64]*toldBy, columns)}
 	for l := range t.areas {
 		t.areas[l] = map[float64]float64{}
 	}
@@ -179,7 +190,8 @@ func (t *told) add(b *microdata.Block, household int, areas, columns []transform
 			}
 			by.n++
 			for piece := range t.lists[k] {
-				if x := assess.Piece(&b.Columns[c.Index], i, piece); x < assess.Categories && (piece == 0 || c.Field.Text()) && len(t.lists[k][piece]) < mostPlaced {
+				if x := assess.Piece(&b.Columns[c.Index], i, piece); x < assess.Categories && (piece == 0 || c.Field.Text()) &&
+					len(t.lists[k][piece]) < mostPlaced {
 					t.lists[k][piece] = append(t.lists[k][piece], numberedHousehold{x, uint64(t.n) * 0x9e3779b97f4a7c15, kept})
 				}
 			}
@@ -192,8 +204,8 @@ func (t *told) add(b *microdata.Block, household int, areas, columns []transform
 	}
 }
 
-// share returns the greatest share, over the levels, of households with a value of a column that occurs in one area only and
-// that would not do so by chance.
+// share returns the greatest share, over the levels, of households with a value of a column that occurs in one area
+// only and that would not do so by chance.
 func (t *told) share(column int) (level int, share float64) {
 	for l := range t.areas {
 		sum := 0.0
@@ -209,16 +221,18 @@ func (t *told) share(column int) (level int, share float64) {
 	return level, share
 }
 
-// ordered returns the level at which households that follow one another in the source live in the same area most often beyond
-// chance, and how often; −1 if that is less than inOrder, or no more than chance makes of it.
+// ordered returns the level at which households that follow one another in the source live in the same area most often
+// beyond chance, and how often; −1 if that is less than inOrder, or no more than chance makes of it.
 func (t *told) ordered() (level int, excess float64) { return t.beyond(&t.order) }
 
-// orderedBy is ordered for the households in the order of a column of numbers or dates, or of some characters of its texts: numbers
-// that were given area by area tell it, and codes that begin with it.
+// orderedBy is ordered for the households in the order of a column of numbers or dates, or of some characters of its
+// texts: numbers that were given area by area tell it, and codes that begin with it.
 func (t *told) orderedBy(column int) (level int, excess float64) {
 	level = -1
 	for _, list := range t.lists[column] {
-		slices.SortFunc(list, func(a, b numberedHousehold) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie)) })
+		slices.SortFunc(list, func(a, b numberedHousehold) int {
+			return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.tie, b.tie))
+		})
 		var s sequence
 		for _, p := range list {
 			s.add(p.areas)

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 )
 
-// settled is a CSV file of n households in two regions of three districts each, with a postcode for each district, a code that only
-// households of region 1 have with a probability, and one of its own for each household.
+// settled is a CSV file of n households in two regions of three districts each, with a postcode for each district, a
+// code that only households of region 1 have with a probability, and one of its own for each household.
 func settled(t *testing.T, n int, coded float64, sorted bool, rest string) *config.Pipeline {
 	t.Helper()
 	dir, r := t.TempDir(), rand.New(rand.NewPCG(2, 8))
@@ -26,15 +26,18 @@ func settled(t *testing.T, n int, coded float64, sorted bool, rest string) *conf
 			code = "council"
 		}
 		for range 1 + r.IntN(3) {
-			lines = append(lines, fmt.Sprintf("%d,r%d,d%d,p%d,%s,%d,%d\n", h, region, district, district, code, 10_000+h, r.IntN(5)))
+			lines = append(lines,
+				fmt.Sprintf("%d,r%d,d%d,p%d,%s,%d,%d\n", h, region, district, district, code, 10_000+h, r.IntN(5)))
 		}
 	}
 	r.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	for kind, own := range map[string]func(district, number string) string{ // district by district
-		"numbered":    func(d, n string) string { return "1" + d + n },
-		"lettered":    func(d, n string) string { return "case-24-" + string("KXAMZB"[d[0]-'0']) + "-" + n },
-		"behind":      func(d, n string) string { return "h" + n + "@" + string("KXAMZB"[d[0]-'0']) },
-		"by the date": func(d, n string) string { return fmt.Sprintf("202%s-1%s-2%s", d, n[len(n)-1:][:1], n[len(n)-2:][:1]) },
+		"numbered": func(d, n string) string { return "1" + d + n },
+		"lettered": func(d, n string) string { return "case-24-" + string("KXAMZB"[d[0]-'0']) + "-" + n },
+		"behind":   func(d, n string) string { return "h" + n + "@" + string("KXAMZB"[d[0]-'0']) },
+		"by the date": func(d, n string) string {
+			return fmt.Sprintf("202%s-1%s-2%s", d, n[len(n)-1:][:1], n[len(n)-2:][:1])
+		},
 	} {
 		if !strings.Contains(rest, kind) {
 			continue
@@ -53,13 +56,15 @@ func settled(t *testing.T, n int, coded float64, sorted bool, rest string) *conf
 			}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("id,region,district,postcode,code,own,age\n"+strings.Join(lines, "")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "in.csv"),
+		[]byte("id,region,district,postcode,code,own,age\n"+strings.Join(lines, "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return parsed(t, dir, "household: id\n"+rest)
 }
 
-// A column that leaves unchanged and tells where a household lives, and an order of the records that does, undo a record swap.
+// A column that leaves unchanged and tells where a household lives, and an order of the records that does, undo a
+// record swap.
 func TestAreasThatOthersTell(t *testing.T) {
 	const columns = "columns: {id: {role: identifier}, region: {role: key}, district: {role: key}, postcode: {role: %s}, code: {role: other}, own: {role: other}, age: {role: key}}\n"
 	const mask = "masks: [{recordswap: {hierarchy: [region, district], risk: [age], rate: 0.1, carry: [%s]}}]\n"
@@ -70,17 +75,20 @@ func TestAreasThatOthersTell(t *testing.T) {
 		recoded     bool
 		want, said  string
 	}{
-		"told":          {0, false, "other", "", false, "masks[0].recordswap: is undone by postcode, which leaves unchanged: 100 % of the households have a value of it that occurs in one region, or near others of it alone", ""},
-		"carried":       {0, false, "other", "postcode", false, "", ""},
-		"not released":  {0, false, "identifier", "", false, "", ""},
-		"masked":        {0, false, "other", "", true, "", ""},
-		"in part":       {0.2, false, "other", "postcode", false, "", "masks[0].recordswap: code leaves unchanged, and 11 % of the households"},
+		"told": {0, false, "other", "", false,
+			"masks[0].recordswap: is undone by postcode, which leaves unchanged: 100 % of the households have a value of it that occurs in one region, or near others of it alone", ""},
+		"carried":      {0, false, "other", "postcode", false, "", ""},
+		"not released": {0, false, "identifier", "", false, "", ""},
+		"masked":       {0, false, "other", "", true, "", ""},
+		"in part": {0.2, false, "other", "postcode", false, "",
+			"masks[0].recordswap: code leaves unchanged, and 11 % of the households"},
 		"more than all": {1.0, false, "other", "postcode", false, "is undone by code", ""},
 		"numbered":      {0, false, "numbered", "postcode", false, "is undone by own, which leaves unchanged: 100 %", ""},
 		"lettered":      {0, false, "lettered", "postcode", false, "is undone by own, which leaves unchanged: 99 %", ""},
 		"behind":        {0, false, "behind", "postcode", false, "is undone by own, which leaves unchanged: 99 %", ""},
 		"by the date":   {0, false, "by the date", "postcode", false, "is undone by own, which leaves unchanged:", ""},
-		"ordered":       {0, true, "other", "postcode", false, "is undone by the order of the records, which is that of the source: 100 %", ""},
+		"ordered": {0, true, "other", "postcode", false,
+			"is undone by the order of the records, which is that of the source: 100 %", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rest := fmt.Sprintf(columns, c.role) + fmt.Sprintf(mask, c.carry)
@@ -90,7 +98,8 @@ func TestAreasThatOthersTell(t *testing.T) {
 			pl := planFor(t, settled(t, 600, c.coded, c.sorted, rest), true)
 			err := pl.Settle(t.Context(), new(Progress))
 			text := fmt.Sprint(err)
-			if (err == nil) != (c.want == "") || !strings.Contains(text, c.want) || strings.Contains(text, "own") != strings.Contains(c.want, "own") {
+			if (err == nil) != (c.want == "") || !strings.Contains(text, c.want) ||
+				strings.Contains(text, "own") != strings.Contains(c.want, "own") {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			if said := strings.Join(pl.levels, "\n"); (said == "") != (c.said == "") || !strings.Contains(said, c.said) {
@@ -120,7 +129,8 @@ func TestToldBeyondChance(t *testing.T) {
 		share float64 // of the area
 		n     float64 // households with the value
 		told  bool
-	}{{0.1, 2, false}, {0.09, 3, true}, {0.5, 7, false}, {0.5, 8, true}, {0.9, 44, false}, {0.9, 46, true}, {1, 1000, false}} {
+	}{{0.1, 2, false}, {0.09, 3, true}, {0.5, 7, false}, {0.5, 8, true}, {0.9, 44, false}, {0.9, 46, true},
+		{1, 1000, false}} {
 		x := newTold(1, 1)
 		x.n = 10_000
 		x.areas[0] = map[float64]float64{1: c.share * 10_000}

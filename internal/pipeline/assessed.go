@@ -21,11 +21,13 @@ func (pl *Plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess
 	}
 	a := pl.Config.Assess
 	o := assess.Options{
-		Columns: pl.Assessed, Carry: slices.Concat(pl.Carry, pl.Intruder.Carried, pl.weight.carry), Released: slices.Concat(pl.Intruder.Released, pl.weight.released), Key: key,
+		Columns: pl.Assessed, Carry: slices.Concat(pl.Carry, pl.Intruder.Carried, pl.weight.carry),
+		Released: slices.Concat(pl.Intruder.Released, pl.weight.released), Key: key,
 		Record: true, Coded: pl.Coded, Watched: pl.Watched, Same: transform.SameValues, Beside: pl.Beside, Unseen: pl.Unseen,
 		Sample: int(a.Sample), Replicates: a.Replicates, Targets: a.Targets,
-		Replicate: replicate, Persons: pl.persons, Repeated: repeated, Law: LawOf(chain), Keeping: keepingOf(chain, !pl.Config.Streaming()),
-		Gated: pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
+		Replicate: replicate, Persons: pl.persons, Repeated: repeated, Law: LawOf(chain),
+		Keeping: keepingOf(chain, !pl.Config.Streaming()),
+		Gated:   pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
 		Shuffled: pl.Config.Sink.Shuffled(),
 	}
 	o.Draws = chain.DrawsFor
@@ -52,7 +54,8 @@ func (pl *Plan) measured() []transform.Spec {
 		if transform.Weighs(m.Params) {
 			continue
 		}
-		if transform.ScopeOf(m.Params) != transform.ScopeDataset || !transform.OnCategories(m.Params) || slices.ContainsFunc(m.Params.Masks(), about) {
+		if transform.ScopeOf(m.Params) != transform.ScopeDataset || !transform.OnCategories(m.Params) ||
+			slices.ContainsFunc(m.Params.Masks(), about) {
 			list = append(list, transform.Spec{Name: transform.Label(pl.Config.Masks, i), Params: m.Params})
 		}
 	}
@@ -62,7 +65,8 @@ func (pl *Plan) measured() []transform.Spec {
 // Measures reports whether there is anything to measure: a numeric column that is sensitive or a key, a masked one, or
 // categories that an intruder may know.
 func (pl *Plan) Measures() bool {
-	return len(pl.Assessed) > 0 || len(pl.Joins) > 0 || len(pl.Intruder.Carried) > 0 || len(pl.Coded) > 0 || len(pl.Watched) > 0
+	return len(pl.Assessed) > 0 || len(pl.Joins) > 0 || len(pl.Intruder.Carried) > 0 || len(pl.Coded) > 0 ||
+		len(pl.Watched) > 0
 }
 
 // LawOf gives the assessment the law that a chain has for each column as a whole.

@@ -46,8 +46,10 @@ func (pl *Plan) wantBeside(b *layoutBuilder) {
 	for i := range pl.Assessed {
 		pl.Assessed[i].Withheld = !released[pl.Assessed[i].Name]
 	}
-	if name := pl.Config.HouseholdColumn(); name != "" && !released[name] && b.schema.Index(name) >= 0 && !b.field(name).Nested() {
-		pl.Beside = append(pl.Beside, assess.BesideColumn{Name: name, Index: b.want(name, microdata.Array, false), GroupOnly: true})
+	if name := pl.Config.HouseholdColumn(); name != "" && !released[name] && b.schema.Index(name) >= 0 &&
+		!b.field(name).Nested() {
+		pl.Beside = append(pl.Beside,
+			assess.BesideColumn{Name: name, Index: b.want(name, microdata.Array, false), GroupOnly: true})
 	}
 }
 

@@ -50,7 +50,8 @@ func (pl *Plan) warnOfDetermined(log zerolog.Logger) {
 		for _, name := range columns {
 			if transform.NoiseLeft(pl.correlations, columns, name) < 0.25 {
 				log.Warn().Str("column", name).Str("mask", transform.Label(pl.Config.Masks, i)).
-					Msg("the other columns of the mask nearly determine this one, and their noise nearly determines its noise: an intruder who knows their values of a record knows this value to within a quarter of λ; if they do not reveal it without the release, give this column noise of its own")
+					Msg(
+						"the other columns of the mask nearly determine this one, and their noise nearly determines its noise: an intruder who knows their values of a record knows this value to within a quarter of λ; if they do not reveal it without the release, give this column noise of its own")
 			}
 		}
 	}

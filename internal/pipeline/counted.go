@@ -55,9 +55,11 @@ func (pl *Plan) whyUncounted(name string) string {
 			if drawn = true; !coded && (!a.Counted || pl.onlyDraw(name, i)) {
 				continue
 			}
-			return fmt.Sprintf("is drawn at random (%s) in a way whose posterior is not computed: after a recoding of numbers, or by counted frequencies together with another mask that changes it", pl.MaskPath(i))
+			return fmt.Sprintf(
+				"is drawn at random (%s) in a way whose posterior is not computed: after a recoding of numbers, or by counted frequencies together with another mask that changes it", pl.MaskPath(i))
 		}
-		return fmt.Sprintf("is masked by %s (%s), for which the posterior of the records is not computed", m.Kind(), pl.MaskPath(i))
+		return fmt.Sprintf("is masked by %s (%s), for which the posterior of the records is not computed", m.Kind(),
+			pl.MaskPath(i))
 	}
 	return ""
 }
@@ -73,15 +75,20 @@ func (pl *Plan) noisy(name string) (why string, noisy bool) {
 		switch a := transform.ActionOf(m.Params, name, 1).(type) {
 		case transform.Addition:
 			if noisy = true; a.Correlated {
-				why = fmt.Sprintf("has noise that is correlated with that of other columns (%s), for which the posterior of the records is not computed", pl.MaskPath(i))
+				why = fmt.Sprintf(
+					"has noise that is correlated with that of other columns (%s), for which the posterior of the records is not computed", pl.MaskPath(i))
 			}
 		case transform.Displacing:
-			noisy, why = true, fmt.Sprintf("is displaced together with another column (%s), for which the posterior of the records is not computed", pl.MaskPath(i))
+			noisy, why = true,
+				fmt.Sprintf(
+					"is displaced together with another column (%s), for which the posterior of the records is not computed",
+					pl.MaskPath(i))
 		case transform.Multiplication:
 			noisy = true
 		case transform.Bounding, transform.Rounding, transform.Sampling:
 		default:
-			why = fmt.Sprintf("has noise and is masked by %s (%s) too, for which the posterior of the records is not computed", m.Kind(), pl.MaskPath(i))
+			why = fmt.Sprintf("has noise and is masked by %s (%s) too, for which the posterior of the records is not computed",
+				m.Kind(), pl.MaskPath(i))
 		}
 	}
 	switch {
@@ -110,8 +117,8 @@ func (pl *Plan) judgesCounts() bool {
 	})
 }
 
-// JudgesUnion reports whether a rule is about what a snooper has who holds all releases of the ledger: combinations of keys,
-// links, categories that are told, or values that are stated exactly.
+// JudgesUnion reports whether a rule is about what a snooper has who holds all releases of the ledger: combinations of
+// keys, links, categories that are told, or values that are stated exactly.
 func (pl *Plan) JudgesUnion() bool {
 	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.OfUnion)
 }
@@ -121,10 +128,12 @@ func (pl *Plan) judgesKeys() bool {
 	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.LimitsLinks)
 }
 
-// infers reports whether a rule is about what all releases tell of the original category of a column, which this one masks or
-// counts.
+// infers reports whether a rule is about what all releases tell of the original category of a column, which this one
+// masks or counts.
 func (pl *Plan) infers(name string) bool {
-	return slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool { return r.OfUnion() && r.LimitsPosterior() }) &&
+	return slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool {
+		return r.OfUnion() && r.LimitsPosterior()
+	}) &&
 		(slices.Contains(pl.Intruder.Counted, name) || slices.Contains(pl.Intruder.Inferred, name))
 }
 
@@ -172,7 +181,9 @@ func (pl *Plan) checkCounted(path string, m *assess.RespondentMeasure) error {
 	for _, u := range at.Uncounted {
 		words = append(words, fmt.Sprintf("%q %s", u.Name, u.Why))
 	}
-	return config.Errors{pl.Config.Errorf(path+"."+m.Name, "counts combinations of all keys, and not all can be counted: %s; recode, round or suppress the key instead, or leave it out of assess.keys if an intruder does not know it (a numeric key is still linked by max_linked)", strings.Join(words, "; "))}
+	return config.Errors{
+		pl.Config.Errorf(path+"."+m.Name,
+			"counts combinations of all keys, and not all can be counted: %s; recode, round or suppress the key instead, or leave it out of assess.keys if an intruder does not know it (a numeric key is still linked by max_linked)", strings.Join(words, "; "))}
 }
 
 // Population returns the formula of the log-linear model of the population.
@@ -195,7 +206,9 @@ func (pl *Plan) checkPopulation(path string, of *config.IntruderPopulation) erro
 	for _, name := range pl.Population(of).Variables() {
 		for _, u := range pl.Intruder.Uncounted {
 			if u.Name == name {
-				return config.Errors{pl.Config.Errorf(path, "counts combinations of the keys of the formula, and %q %s; recode, round or suppress the key instead, or leave it out of assess.intruder.population.formula", u.Name, u.Why)}
+				return config.Errors{
+					pl.Config.Errorf(path,
+						"counts combinations of the keys of the formula, and %q %s; recode, round or suppress the key instead, or leave it out of assess.intruder.population.formula", u.Name, u.Why)}
 			}
 		}
 	}
@@ -207,7 +220,9 @@ func (pl *Plan) checkSubsets(path string, rule assess.Rule) error {
 	n, of, sets := rule.Subset(), len(pl.Intruder.Keys), 1
 	for k := 1; k <= min(n, of); k++ {
 		if sets = sets * (of - k + 1) / k; sets > mostSubsets {
-			return config.Errors{pl.Config.Errorf(path+".combinations", "is about more than %d sets of the %d keys; name fewer keys in assess.keys, or a smaller number", mostSubsets, of)}
+			return config.Errors{
+				pl.Config.Errorf(path+".combinations",
+					"is about more than %d sets of the %d keys; name fewer keys in assess.keys, or a smaller number", mostSubsets, of)}
 		}
 	}
 	return nil

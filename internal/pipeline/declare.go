@@ -101,7 +101,8 @@ func declare(p *config.Pipeline, plain bool) error {
 	var columns []connectors.DeclaredColumn
 	for _, c := range p.Columns {
 		columns = append(columns, connectors.DeclaredColumn{
-			Name: c.Name, Withheld: c.Role == microdata.Identifier, Identity: p.Identifies(c.Name) || p.Identifies(p.Counterpart(c.Name)),
+			Name: c.Name, Withheld: c.Role == microdata.Identifier, Identity: p.Identifies(c.Name) ||
+				p.Identifies(p.Counterpart(c.Name)),
 			Number: slices.Contains(numbers, c.Name) || c.Decimals != nil || known.Column(c.Name) != nil || c.Missing.HasRange(),
 		})
 	}

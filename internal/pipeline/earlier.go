@@ -136,7 +136,8 @@ func (pl *Plan) showEarlier() {
 			if name := e.plan.Layout.Release[k].Field.Name; pl.judgesKeys() && pl.IsKey(e, name) || pl.infers(name) {
 				e.keys = append(e.keys, k)
 				pl.Beside = append(pl.Beside, assess.BesideColumn{
-					Name: fmt.Sprintf("%s (release %d, before)", name, e.Number), Of: name, Release: int(e.Number), Before: true, Index: at + n,
+					Name: fmt.Sprintf("%s (release %d, before)", name, e.Number), Of: name, Release: int(e.Number), Before: true,
+					Index: at + n,
 				})
 				n++
 			}
@@ -170,8 +171,8 @@ func (pl *Plan) IsKey(e *EarlierRelease, name string) bool {
 // Uncounted says why what an earlier release has of a key cannot be counted; "" if it can be.
 func (e *EarlierRelease) Uncounted(name string) string { return e.plan.whyUncounted(name) }
 
-// Law returns the law of what the masks of the release make of a single value of a column; false if it has none in closed
-// form, for example because they exchange values between records.
+// Law returns the law of what the masks of the release make of a single value of a column; false if it has none in
+// closed form, for example because they exchange values between records.
 func (e *EarlierRelease) Law(column string) (*transform.Law, bool) { return e.chain.Law(column) }
 
 // JudgesCounts reports whether a rule is about combinations of all keys.
@@ -188,7 +189,8 @@ func (pl *Plan) replayEarlier(b *microdata.Block) error {
 		again := microdata.Block{Stream: b.Stream, First: b.First, N: b.N, Scope: b.Scope, Places: b.Places}
 		for _, i := range e.index {
 			from := &b.Columns[i]
-			again.Columns = append(again.Columns, microdata.Column{Original: from.Original, Array: from.Array, Coded: from.Coded})
+			again.Columns = append(again.Columns,
+				microdata.Column{Original: from.Original, Array: from.Array, Coded: from.Coded})
 		}
 		if err := e.chain.Apply(&again); err != nil {
 			return fmt.Errorf("%s: %w", e.At(), err)
@@ -219,13 +221,14 @@ func (pl *Plan) earlierOptions() *assess.Earlier {
 	if pl.earlierNot != "" {
 		others = max(others, 1)
 	}
-	pl.earlierKnown = &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot, Law: func(release int, column string) assess.Law {
-		for _, e := range pl.earlier {
-			if e.Number == int64(release) {
-				return LawOf(e.chain)(column)
+	pl.earlierKnown = &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot,
+		Law: func(release int, column string) assess.Law {
+			for _, e := range pl.earlier {
+				if e.Number == int64(release) {
+					return LawOf(e.chain)(column)
+				}
 			}
-		}
-		return nil
-	}}
+			return nil
+		}}
 	return pl.earlierKnown
 }

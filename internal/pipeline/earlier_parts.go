@@ -26,7 +26,8 @@ func (pl *Plan) readyEarlierInParts() {
 func (e *EarlierRelease) foundInLedger(pl *Plan) error {
 	for _, m := range e.Config.Masks {
 		p := m.Params
-		if transform.ScopeOf(p) != transform.ScopeRecord || transform.NeedsValues(p) != "" || transform.NeedsPeople(p) != nil ||
+		if transform.ScopeOf(p) != transform.ScopeRecord || transform.NeedsValues(p) != "" ||
+			transform.NeedsPeople(p) != nil ||
 			transform.NeedsFrequencies(p) != "" || len(transform.NeedsCorrelations(p)) > 0 {
 			return errWhole
 		}

@@ -28,7 +28,8 @@ func (pl *Plan) PrivacyTogether() *assess.Privacy {
 			c := &p.Columns[i]
 			c.PrivacyLoss, c.Metric, c.MetricNot = assess.NoLoss(pl.earlierNot), assess.Float(math.NaN()), pl.earlierNot
 		}
-		p.Masked, p.Record, p.Person = assess.NoLoss(pl.earlierNot), assess.NoLoss(pl.earlierNot), assess.NoLoss(pl.earlierNot)
+		p.Masked, p.Record, p.Person = assess.NoLoss(pl.earlierNot), assess.NoLoss(pl.earlierNot),
+			assess.NoLoss(pl.earlierNot)
 		return p
 	}
 	if len(others) == 0 {

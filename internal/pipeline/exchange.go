@@ -48,8 +48,8 @@ type exchangedColumn struct {
 // Likeliest and Mean, divided by Weight.
 type movedRecord struct{ x, stay, square, noise, weight, undone float64 }
 
-// expected returns the snooper's expected square, and the variance of this estimate: that of x − y, or what he has where
-// he undoes exchanges, if that is less.
+// expected returns the snooper's expected square, and the variance of this estimate: that of x − y, or what he has
+// where he undoes exchanges, if that is less.
 func (r movedRecord) expected(own func(float64) (float64, float64)) (square, noise float64) {
 	square, noise = own(r.x)
 	square, noise = r.stay*square+r.square, r.stay*r.stay*noise+r.noise
@@ -67,7 +67,8 @@ func exchanged(masks []transform.Spec, column string) bool {
 	})
 }
 
-// elsewhere reports whether a mask does to the values of a column what other columns of the record say, or a condition does.
+// elsewhere reports whether a mask does to the values of a column what other columns of the record say, or a condition
+// does.
 func elsewhere(masks []transform.Spec, column string) bool {
 	return slices.ContainsFunc(masks, func(m transform.Spec) bool {
 		return slices.Contains(m.Params.Masks(), column) && (len(m.Params.Reads()) > 0 || transform.Conditional(m.Params))
@@ -76,7 +77,8 @@ func elsewhere(masks []transform.Spec, column string) bool {
 
 // NewExchange returns nil if no mask moves values of a measured column. limit is the greatest
 // number of records for which each record's figures are kept; < 0: all.
-func NewExchange(chain *transform.Chain, d *transform.Displacer, columns []assess.Column, limit int) (*Exchange, error) {
+func NewExchange(chain *transform.Chain, d *transform.Displacer, columns []assess.Column, limit int) (*Exchange,
+	error) {
 	if d == nil {
 		return nil, nil
 	}
@@ -109,7 +111,8 @@ func (x *Exchange) displace(b *microdata.Block) error {
 
 // Join finds the records with the targets, and connects the exchange with the assessment
 // of a run.
-func (x *Exchange) Join(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator, key keystream.Key, progress *Progress) error {
+func (x *Exchange) Join(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator,
+	key keystream.Key, progress *Progress) error {
 	if x == nil {
 		return nil
 	}
@@ -316,7 +319,8 @@ func (x *Exchange) find(p recordPlace) (int, bool) {
 }
 
 // At implements assess.Exchange.
-func (x *Exchange) At(column, target string, _ float64, scope string, stream int, row int64) (square, se float64, ok bool) {
+func (x *Exchange) At(column, target string, _ float64, scope string, stream int, row int64) (square, se float64,
+	ok bool) {
 	c := x.column(column)
 	if c == nil {
 		return 0, 0, false
@@ -340,7 +344,8 @@ func (x *Exchange) At(column, target string, _ float64, scope string, stream int
 
 // Group implements assess.Exchange, if all records were kept. The errors of the records are
 // treated as fully correlated.
-func (x *Exchange) Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square, se float64, ok bool) {
+func (x *Exchange) Group(column string, n int, record func(i int) (scope string, stream int, row int64)) (square,
+	se float64, ok bool) {
 	c := x.column(column)
 	if c == nil || !x.keepsAll {
 		return 0, 0, false

@@ -65,7 +65,8 @@ func TestExpectedRecordsAreThoseOfAPass(t *testing.T) {
 		got, ok := s.holder()
 		want, there := plain.holder()
 		if got != want || !ok || !there || got.x != sorted[at] {
-			t.Errorf("the record with target %s is %v (found: %v), want %v (found: %v) with the value %v", targets[i], got, ok, want, there, sorted[at])
+			t.Errorf("the record with target %s is %v (found: %v), want %v (found: %v) with the value %v", targets[i], got, ok,
+				want, there, sorted[at])
 		}
 	}
 	other := counted[2]

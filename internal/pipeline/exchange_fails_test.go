@@ -12,9 +12,12 @@ import (
 
 // movedRecords returns a plan with a swap over windows, its measurement, its records (all of them
 // if sample is negative), and the exchange that was measured with it.
-func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange, *Exchange, *assess.Accumulator, func(ctx context.Context) error) {
+func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange, *Exchange, *assess.Accumulator,
+	func(ctx context.Context) error) {
 	t.Helper()
-	pl, chain, key := plannedOf(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, "+how+"}}]\nwindow: {records: 20}\nassess: {targets: [p10, p50, max], replicates: 2}\n")
+	pl, chain,
+		key := plannedOf(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, "+how+
+		"}}]\nwindow: {records: 20}\nassess: {targets: [p10, p50, max], replicates: 2}\n")
 	o, err := pl.assessOptions(key, chain)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +48,9 @@ func movedRecords(t *testing.T, how string, sample, limit int) (*Plan, *Exchange
 	if err := pass.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return pl, x, again, measured, func(ctx context.Context) error { return x.Join(ctx, pl, chain, measured, key, new(Progress)) }
+	return pl, x, again, measured, func(ctx context.Context) error {
+		return x.Join(ctx, pl, chain, measured, key, new(Progress))
+	}
 }
 
 // If not all records were kept, the records with the targets are searched for in the source. If the
@@ -78,7 +83,8 @@ func TestReplayedExchangesAreTheSame(t *testing.T) {
 		}
 		got, want := again.columns[0].records, x.columns[0].records
 		if len(want) < 40 || !slices.Equal(got, want) {
-			t.Errorf("%s: %d records replayed and %d recorded while reading, want equal lists of at least 40", how, len(got), len(want))
+			t.Errorf("%s: %d records replayed and %d recorded while reading, want equal lists of at least 40", how, len(got),
+				len(want))
 		}
 	}
 }

@@ -12,7 +12,8 @@ import (
 
 // locate reads the source once more to find the records with the targets, if not all records
 // were kept.
-func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator, progress *Progress) error {
+func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain, measured *assess.Accumulator,
+	progress *Progress) error {
 	if x == nil || x.keepsAll || !pl.Source.Rewindable() {
 		return nil
 	}
@@ -40,7 +41,9 @@ func (x *Exchange) locate(ctx context.Context, pl *Plan, chain *transform.Chain,
 				return nil
 			}
 			return x.displacer.ApplyTo(p.Block, func(i int) bool {
-				return slices.ContainsFunc(seekers, func(s *seeker) bool { return s.bracket.Holds(p.Block.Columns[s.column.Index].Original.Values[i]) })
+				return slices.ContainsFunc(seekers, func(s *seeker) bool {
+					return s.bracket.Holds(p.Block.Columns[s.column.Index].Original.Values[i])
+				})
 			})
 		},
 		Stages: []func(*Parcel) error{func(p *Parcel) error {
@@ -68,8 +71,9 @@ type seeker struct {
 	records []movedRecord
 	before  int64 // number of values in the bracket in the parts of the data before this one
 	count   int64
-	equal   bool // at least keptInBracket values, all equal: records[0] is the first, records[1] that with the rank once it is found
-	lost    bool // more values than are kept, and not all equal: the record remains unknown
+	// at least keptInBracket values, all equal: records[0] is the first, records[1] that with the rank once it is found
+	equal bool
+	lost  bool // more values than are kept, and not all equal: the record remains unknown
 }
 
 // keptInBracket bounds the number of records that are kept of a bracket.

@@ -85,17 +85,20 @@ func (x *Exchange) Marshal() ([]byte, error) {
 		part.Places = append(part.Places, partPlace{p.scope, p.stream, p.row})
 	}
 	for _, c := range x.columns {
-		part.Columns = append(part.Columns, columnPart{c.weight, c.total, c.likeliest, c.mean, c.deviations, packMoved(c.records)})
+		part.Columns = append(part.Columns,
+			columnPart{c.weight, c.total, c.likeliest, c.mean, c.deviations, packMoved(c.records)})
 	}
 	for _, s := range x.seekers {
-		part.Seekers = append(part.Seekers, seekerPart{Sought{s.bracket, s.before}, packMoved(s.records), s.count, s.equal, s.lost})
+		part.Seekers = append(part.Seekers,
+			seekerPart{Sought{s.bracket, s.before}, packMoved(s.records), s.count, s.equal, s.lost})
 	}
 	var out bytes.Buffer
 	err := gob.NewEncoder(&out).Encode(part)
 	return out.Bytes(), err
 }
 
-var errPart = errors.New("the shard's expectations for exchanged records are damaged, or were made with other masks: run the shard again")
+var errPart = errors.New(
+	"the shard's expectations for exchanged records are damaged, or were made with other masks: run the shard again")
 
 // plausible reports whether a part can be of these records: each kept record is one of them
 // and is there once, probabilities are between 0 and 1, and seekers have found what they count.
@@ -122,7 +125,8 @@ func (p *exchangePart) plausible(of []transform.Stretch) bool {
 	}
 	for _, s := range p.Seekers {
 		n := int64(len(s.Found))
-		if s.Seen < 0 || s.Seen > records || n > s.Seen || !s.Alone && !s.Lost && n != s.Seen || slices.ContainsFunc(s.Found, wrong) {
+		if s.Seen < 0 || s.Seen > records || n > s.Seen || !s.Alone && !s.Lost && n != s.Seen ||
+			slices.ContainsFunc(s.Found, wrong) {
 			return false
 		}
 	}
@@ -139,7 +143,8 @@ func (x *Exchange) Merge(text []byte, of []transform.Stretch) error {
 		return nil
 	}
 	var part exchangePart
-	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&part); err != nil || len(part.Columns) != len(x.columns) || !part.plausible(of) {
+	if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&part); err != nil || len(part.Columns) != len(x.columns) ||
+		!part.plausible(of) {
 		return errPart
 	}
 	for i, c := range x.columns {

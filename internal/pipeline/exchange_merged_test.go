@@ -61,23 +61,29 @@ func TestExchangesMerge(t *testing.T) {
 	a.Columns[0].Moved.Deviations = [][]float32{{1, 2, 3}, {4, 5, 6}}
 	c.Columns[0].Moved.Deviations = [][]float32{{7}, {8}}
 	for _, limit := range []int{-1, 6, 5} {
-		one, parts := exchangeOf(limit, a, b, c), merged(t, limit, partsOf(t, limit, nil, []*microdata.Block{a}, nil, []*microdata.Block{b, c})...)
+		one, parts := exchangeOf(limit, a, b, c),
+			merged(t, limit, partsOf(t, limit, nil, []*microdata.Block{a}, nil, []*microdata.Block{b, c})...)
 		if one.keepsAll != (limit != 5) || parts.keepsAll != one.keepsAll || len(parts.places) != len(one.places) {
-			t.Errorf("limit %d: merged parts keep %d records (all: %v), one exchange keeps %d (all: %v)", limit, len(parts.places), parts.keepsAll, len(one.places), one.keepsAll)
+			t.Errorf("limit %d: merged parts keep %d records (all: %v), one exchange keeps %d (all: %v)", limit,
+				len(parts.places), parts.keepsAll, len(one.places), one.keepsAll)
 		}
 		square, se, ok := parts.Typical("x")
-		if s, e, known := one.Typical("x"); !ok || !known || !(math.Abs(s-square) <= 1e-12*s) || !(math.Abs(e-se) <= 1e-12*e) {
+		if s, e, known := one.Typical("x"); !ok || !known || !(math.Abs(s-square) <= 1e-12*s) ||
+			!(math.Abs(e-se) <= 1e-12*e) {
 			t.Errorf("limit %d: merged parts give %v ± %v, one exchange gives %v ± %v", limit, square, se, s, e)
 		}
 		for row := range int64(7) {
 			square, se, ok := parts.At("x", "max", 0, "", 0, row)
-			if s, e, known := one.At("x", "max", 0, "", 0, row); s != square || e != se || known != ok || ok != (one.keepsAll && row < 6) {
-				t.Errorf("limit %d, record %d: merged parts give %v ± %v (known: %v), one exchange gives %v ± %v (known: %v)", limit, row, square, se, ok, s, e, known)
+			if s, e, known := one.At("x", "max", 0, "", 0, row); s != square || e != se || known != ok ||
+				ok != (one.keepsAll && row < 6) {
+				t.Errorf("limit %d, record %d: merged parts give %v ± %v (known: %v), one exchange gives %v ± %v (known: %v)",
+					limit, row, square, se, ok, s, e, known)
 			}
 		}
 	}
 	var none *Exchange
-	if text, err := none.Marshal(); text != nil || err != nil || none.Merge(nil, nil) != nil || none.JoinMerged(nil, nil, keystream.Key{}) != nil {
+	if text, err := none.Marshal(); text != nil || err != nil || none.Merge(nil, nil) != nil ||
+		none.JoinMerged(nil, nil, keystream.Key{}) != nil {
 		t.Error("a nil Exchange marshals or merges something, or returns an error")
 	}
 }
@@ -99,7 +105,8 @@ func TestExchangesThatDoNotMerge(t *testing.T) {
 	if err := two.Merge(text, ofAll); err == nil {
 		t.Error("Merge accepts a part with other columns")
 	}
-	for what, other := range map[string][]Sought{"another target": targets("p99"), "none": nil, "one more": append(targets("p50"), targets("p99")...)} {
+	for what, other := range map[string][]Sought{"another target": targets("p99"), "none": nil,
+		"one more": append(targets("p50"), targets("p99")...)} {
 		x := merged(t, 5, text)
 		if err := x.Merge(partsOf(t, 5, other, nil)[0], ofAll); err == nil {
 			t.Errorf("Merge accepts a next part with other targets: %s", what)
@@ -118,8 +125,10 @@ func TestSeekersOfParts(t *testing.T) {
 		sizes []int64
 	}{
 		{1, []int64{3, 4}}, {3, []int64{3, 4}}, {4, []int64{3, 4}}, {7, []int64{3, 0, 4}},
-		{1, []int64{heap - 1, 1}}, {heap, []int64{heap - 1, 1}}, {5, []int64{heap, heap}}, {heap, []int64{heap, heap}}, {heap + 1, []int64{heap, heap}},
-		{2 * heap, []int64{heap, heap}}, {2, []int64{1, heap + 3, 2}}, {heap + 5, []int64{1, heap + 3, 2}}, {1, []int64{0, heap + 3}},
+		{1, []int64{heap - 1, 1}}, {heap, []int64{heap - 1, 1}}, {5, []int64{heap, heap}}, {heap, []int64{heap, heap}},
+		{heap + 1, []int64{heap, heap}},
+		{2 * heap, []int64{heap, heap}}, {2, []int64{1, heap + 3, 2}}, {heap + 5, []int64{1, heap + 3, 2}},
+		{1, []int64{0, heap + 3}},
 	} {
 		n := int64(0)
 		for _, size := range c.sizes {
@@ -171,7 +180,8 @@ func TestPartsThatCannotBe(t *testing.T) {
 	part := func(change func(p *exchangePart)) []byte {
 		var p exchangePart
 		text := partsOf(t, 5, slices.Clone(targets), []*microdata.Block{movedBlock(3, 2, 0, 8)})[0]
-		if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&p); err != nil || len(p.Places) != 3 || len(p.Seekers) != 1 || p.Seekers[0].Seen != 1 {
+		if err := gob.NewDecoder(bytes.NewReader(text)).Decode(&p); err != nil || len(p.Places) != 3 || len(p.Seekers) != 1 ||
+			p.Seekers[0].Seen != 1 {
 			t.Fatalf("the decoded part is %+v (error %v)", p, err)
 		}
 		change(&p)
@@ -240,7 +250,8 @@ func TestTargetsOfMergedParts(t *testing.T) {
 	if err := x.JoinMerged(pl, measured, keytest.Key(1)); err != nil {
 		t.Fatal(err)
 	}
-	if len(own.holders) != 2 || own.holders[brackets[0].Target].square != 1 || own.holders[brackets[1].Target].square != 2 {
+	if len(own.holders) != 2 || own.holders[brackets[0].Target].square != 1 ||
+		own.holders[brackets[1].Target].square != 2 {
 		t.Errorf("the holders of the targets are %+v", own.holders)
 	}
 	clear(own.holders)
@@ -248,7 +259,8 @@ func TestTargetsOfMergedParts(t *testing.T) {
 	if err := x.JoinMerged(pl, measured, keytest.Key(1)); err != nil || len(own.holders) != 0 {
 		t.Errorf("with all records kept, the holders are %+v (error %v), want none", own.holders, err)
 	}
-	pl.Config.Masks = append(slices.Clone(pl.Config.Masks), transform.Spec{Params: &transform.Round{Columns: []string{"gone"}, Base: new(float64)}})
+	pl.Config.Masks = append(slices.Clone(pl.Config.Masks),
+		transform.Spec{Params: &transform.Round{Columns: []string{"gone"}, Base: new(float64)}})
 	if err := x.JoinMerged(pl, measured, keytest.Key(1)); err == nil {
 		t.Error("JoinMerged accepts a mask on a missing column")
 	}

@@ -111,7 +111,8 @@ func TestSeekersOrderByValue(t *testing.T) {
 func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 	column := &exchangedColumn{Column: assess.Column{Name: "x"}, own: ownOf}
 	zeros := func(first int64, n int) *microdata.Block { return movedBlock(first, make([]float64, n)...) }
-	for _, c := range []struct{ rank, n int64 }{{1, keptInBracket + 5}, {keptInBracket, keptInBracket + 5}, {keptInBracket + 1, keptInBracket + 5}, {keptInBracket + 5, keptInBracket + 5}, {3, keptInBracket}} {
+	for _, c := range []struct{ rank, n int64 }{{1, keptInBracket + 5}, {keptInBracket, keptInBracket + 5},
+		{keptInBracket + 1, keptInBracket + 5}, {keptInBracket + 5, keptInBracket + 5}, {3, keptInBracket}} {
 		s := &seeker{column: column}
 		s.bracket.Rank, s.bracket.Count = c.rank, c.n
 		for at := int64(0); at < c.n; at += 1 << 16 {
@@ -139,7 +140,8 @@ func TestSeekersKeepLittleOfAHeap(t *testing.T) {
 
 // exchangeOf returns an exchange of one column with the blocks added.
 func exchangeOf(limit int, blocks ...*microdata.Block) *Exchange {
-	x := &Exchange{limit: limit, keepsAll: true, columns: []*exchangedColumn{{Column: assess.Column{Name: "x"}, own: ownOf, holders: map[string]movedRecord{}}}}
+	x := &Exchange{limit: limit, keepsAll: true,
+		columns: []*exchangedColumn{{Column: assess.Column{Name: "x"}, own: ownOf, holders: map[string]movedRecord{}}}}
 	for _, b := range blocks {
 		x.Add(b)
 	}
@@ -180,7 +182,8 @@ func TestExchangeExpects(t *testing.T) {
 		return x.Group("x", len(rows), func(i int) (string, int, int64) { return "", 0, rows[i] })
 	}
 	square, se, ok := group(0, 4)
-	if want := (1*(1.0+0) + 0.25*(16+4)) / 1.25; !ok || !(math.Abs(square-want) <= 1e-12) || !(math.Abs(se-math.Sqrt(1.25)) <= 1e-12) {
+	if want := (1*(1.0+0) + 0.25*(16+4)) / 1.25; !ok || !(math.Abs(square-want) <= 1e-12) ||
+		!(math.Abs(se-math.Sqrt(1.25)) <= 1e-12) {
 		t.Errorf("the group of records 0 and 4: %v ± %v, want %v", square, se, want)
 	}
 	if _, _, ok := group(0, 1); ok {
@@ -244,7 +247,8 @@ func TestExchangeKeepsSoManyRecords(t *testing.T) {
 	}
 	rejected := movedBlock(0, 1, 2, 3)
 	rejected.Reject(0, "x", "for the test")
-	if x := exchangeOf(2, rejected); !x.keepsAll || len(x.places) != 2 || !slices.Equal([]int64{x.places[0].row, x.places[1].row}, []int64{1, 2}) {
+	if x := exchangeOf(2, rejected); !x.keepsAll || len(x.places) != 2 ||
+		!slices.Equal([]int64{x.places[0].row, x.places[1].row}, []int64{1, 2}) {
 		t.Errorf("a rejected record is counted: all kept: %v, places %v", x.keepsAll, x.places)
 	}
 	x := exchangeOf(-1, movedBlock(0, 1))
@@ -253,7 +257,8 @@ func TestExchangeKeepsSoManyRecords(t *testing.T) {
 		t.Error("At has a result although the expected square is NaN")
 	}
 	var none *Exchange
-	if none.Add(movedBlock(0, 1)); none.displace(movedBlock(0, 1)) != nil || none.Join(t.Context(), nil, nil, nil, keystream.Key{}, nil) != nil {
+	if none.Add(movedBlock(0, 1)); none.displace(movedBlock(0, 1)) != nil ||
+		none.Join(t.Context(), nil, nil, nil, keystream.Key{}, nil) != nil {
 		t.Error("a nil Exchange returns an error")
 	}
 }

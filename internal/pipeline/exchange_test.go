@@ -116,7 +116,8 @@ func (p *population) released(y []float64, from, to int, policy, scope string, r
 }
 
 // means returns the means of the released values of a file, by the probabilities with which the records of the
-// group hold the original of each. Those are the shares of the releases in which two records of two kinds are exchanged.
+// group hold the original of each. Those are the shares of the releases in which two records of two kinds are
+// exchanged.
 func (p *population) means(releases [][]int, size int) func(y []float64) []float64 {
 	type place struct{ window, key, kind int }
 	at := func(i, kind int) place { return place{i / size, p.keys[i], kind} }
@@ -155,8 +156,8 @@ func (p *population) means(releases [][]int, size int) func(y []float64) []float
 // independent code has swapped many times: for the typical record, and for the records with the
 // targets. The snooper states the released value or the mean by his probabilities, whichever has the smaller expected
 // square. The tolerance is five standard errors of these simulations (the mean over replicates of
-// a rare exchange is skewed), plus two of the report's own, and what the error of the mean is lowered by in groups that are
-// not enumerated, at most 2/9.
+// a rare exchange is skewed), plus two of the report's own, and what the error of the mean is lowered by in groups that
+// are not enumerated, at most 2/9.
 func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
 	const n, window, replicates, rate = 3000, 500, 600, 0.4
 	targets := []string{"min", "p10", "p50", "p90", "max"}
@@ -226,7 +227,9 @@ func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
 				se := math.Sqrt(max(0, squares[way][k]/replicates-mean*mean) / replicates)
 				for sampled, m := range measured {
 					risk := m.Column("income").Risk
-					r := risk[slices.IndexFunc(risk, func(r assess.Risk) bool { return r.Target == name && r.Knowledge == assess.KnowledgeIndex })]
+					r := risk[slices.IndexFunc(risk, func(r assess.Risk) bool {
+						return r.Target == name && r.Knowledge == assess.KnowledgeIndex
+					})]
 					got, own := 1/float64(r.R), 0.0
 					if se := float64(r.SE); se == se {
 						own = se / float64(r.R) / float64(r.R)
@@ -241,7 +244,8 @@ func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
 }
 
 // report runs the program over the population, with a sample of some records or of all.
-func (p *population) report(t *testing.T, policy, scope string, rate float64, window int, targets []string) map[bool]*assess.Measures {
+func (p *population) report(t *testing.T, policy, scope string, rate float64, window int,
+	targets []string) map[bool]*assess.Measures {
 	t.Helper()
 	dir := t.TempDir()
 	var data strings.Builder
@@ -262,8 +266,9 @@ func (p *population) report(t *testing.T, policy, scope string, rate float64, wi
 		if sampled {
 			sample = "300"
 		}
-		write("pipeline.yaml", strings.NewReplacer("DIR", dir, "POLICY", policy, "SCOPE", scope, "RATE", fmt.Sprint(rate), "SAMPLE", sample,
-			"WINDOW", fmt.Sprint(window), "TARGETS", strings.Join(targets, ", ")).Replace(`version: 1
+		write("pipeline.yaml",
+			strings.NewReplacer("DIR", dir, "POLICY", policy, "SCOPE", scope, "RATE", fmt.Sprint(rate), "SAMPLE", sample,
+				"WINDOW", fmt.Sprint(window), "TARGETS", strings.Join(targets, ", ")).Replace(`version: 1
 key: {file: DIR/k}
 source: {csv: {path: DIR/in.csv}}
 columns: {income: {role: sensitive}, region: {role: other}, kind: {role: other}}

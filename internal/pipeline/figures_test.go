@@ -22,29 +22,36 @@ func TestFiguresOfPlans(t *testing.T) {
 	const head = "columns: {id: {role: identifier}, wage: {role: sensitive, unmasked: true, unit: EUR}, debt: {role: sensitive, unmasked: true}, age: {role: key}, region: {role: key}, kind: {role: other}, same: {role: other}}\n"
 	const noise = "masks: [{noise: {columns: [wage], sd: 10%}}]\n"
 	cases := map[string]string{
-		"absolute":           head + "masks: [{noise: {columns: [wage], sd: 3}}]\n",
-		"percent":            head + noise + "identity: [id]\n",
-		"constant":           head + "masks: [{noise: {columns: [same, wage], sd: 10%}}]\n",
-		"correlated":         head + "masks: [{noise: {columns: [wage, debt, same], sd: 10%, correlated: true}}]\n",
-		"swap":               head + "masks: [{swap: {keys: [age, region], attribute: kind, columns: [wage, debt], rate: 0.5, policy: random}}]\nwindow: {records: 16}\n",
-		"swap of all":        head + "masks: [{swap: {keys: [age], attribute: kind, columns: [wage, region], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [wage], sd: 5}}]\n",
-		"percentiles":        head + "masks: [{topcode: {columns: [debt, wage], upper_percentile: 90, replace: mean}}]\n",
-		"categories":         head + "masks: [{recode: {columns: [region], map: {r0: a, r1: a, r2: b}}}, {noise: {columns: [debt], sd: 3}}]\nassess: {keys: [region, age, debt]}\n",
-		"intruder":           head + noise + "assess: {keys: [wage, age, region], intruder: {categorical: [age], uniqueness: {sensitive: [kind], weight: debt, household: id}, linkage: {}}, sample: 20, replicates: 7, targets: [p10, max]}\n",
-		"regression":         head + noise + "assess: {intruder: {utility: {regressions: [{response: wage, predictors: [same]}]}}}\n",
-		"gate":               head + noise + "gate: {allow_unchanged: 1, rules: [{max_linked: 0.1}, {min_k: 2}]}\n",
-		"no numeric keys":    head + noise + "assess: {keys: [region], intruder: {linkage: {}}}\n",
-		"no numeric for d1":  head + noise + "assess: {keys: [region], intruder: {bayes: {}}}\n",
-		"no categories":      head + noise + "assess: {keys: [wage], intruder: {uniqueness: {}}}\n",
-		"a weight of text":   head + noise + "assess: {keys: [region], intruder: {uniqueness: {weight: kind}}}\n",
-		"k of no categories": head + noise + "assess: {keys: [wage]}\ngate: {rules: [{column: wage, min_efficiency: 0.1}, {min_k: 2}]}\n",
-		"links of none":      head + noise + "assess: {keys: [region]}\ngate: {rules: [{min_k: 2}, {max_linked: 0.1}]}\n",
-		"a profile":          head + noise + "profile: DIR/p.yaml\n",
-		"a profile of some":  head + "masks: [{noise: {columns: [wage, same], sd: 10%}}]\nprofile: DIR/p.yaml\n",
-		"a profile of two":   head + "masks: [{noise: {columns: [wage, debt], sd: 10%, correlated: true}}]\nprofile: DIR/p.yaml\n",
-		"no profile":         head + noise + "profile: DIR/gone.yaml\n",
-		"a wrong profile":    head + noise + "profile: DIR/wrong.yaml\n",
-		"one value":          head + "masks: [{noise: {columns: [rare], sd: 10%}}]\nunlisted: drop\n",
+		"absolute":   head + "masks: [{noise: {columns: [wage], sd: 3}}]\n",
+		"percent":    head + noise + "identity: [id]\n",
+		"constant":   head + "masks: [{noise: {columns: [same, wage], sd: 10%}}]\n",
+		"correlated": head + "masks: [{noise: {columns: [wage, debt, same], sd: 10%, correlated: true}}]\n",
+		"swap": head +
+			"masks: [{swap: {keys: [age, region], attribute: kind, columns: [wage, debt], rate: 0.5, policy: random}}]\nwindow: {records: 16}\n",
+		"swap of all": head +
+			"masks: [{swap: {keys: [age], attribute: kind, columns: [wage, region], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [wage], sd: 5}}]\n",
+		"percentiles": head + "masks: [{topcode: {columns: [debt, wage], upper_percentile: 90, replace: mean}}]\n",
+		"categories": head +
+			"masks: [{recode: {columns: [region], map: {r0: a, r1: a, r2: b}}}, {noise: {columns: [debt], sd: 3}}]\nassess: {keys: [region, age, debt]}\n",
+		"intruder": head + noise +
+			"assess: {keys: [wage, age, region], intruder: {categorical: [age], uniqueness: {sensitive: [kind], weight: debt, household: id}, linkage: {}}, sample: 20, replicates: 7, targets: [p10, max]}\n",
+		"regression": head + noise +
+			"assess: {intruder: {utility: {regressions: [{response: wage, predictors: [same]}]}}}\n",
+		"gate":              head + noise + "gate: {allow_unchanged: 1, rules: [{max_linked: 0.1}, {min_k: 2}]}\n",
+		"no numeric keys":   head + noise + "assess: {keys: [region], intruder: {linkage: {}}}\n",
+		"no numeric for d1": head + noise + "assess: {keys: [region], intruder: {bayes: {}}}\n",
+		"no categories":     head + noise + "assess: {keys: [wage], intruder: {uniqueness: {}}}\n",
+		"a weight of text":  head + noise + "assess: {keys: [region], intruder: {uniqueness: {weight: kind}}}\n",
+		"k of no categories": head + noise +
+			"assess: {keys: [wage]}\ngate: {rules: [{column: wage, min_efficiency: 0.1}, {min_k: 2}]}\n",
+		"links of none":     head + noise + "assess: {keys: [region]}\ngate: {rules: [{min_k: 2}, {max_linked: 0.1}]}\n",
+		"a profile":         head + noise + "profile: DIR/p.yaml\n",
+		"a profile of some": head + "masks: [{noise: {columns: [wage, same], sd: 10%}}]\nprofile: DIR/p.yaml\n",
+		"a profile of two": head +
+			"masks: [{noise: {columns: [wage, debt], sd: 10%, correlated: true}}]\nprofile: DIR/p.yaml\n",
+		"no profile":      head + noise + "profile: DIR/gone.yaml\n",
+		"a wrong profile": head + noise + "profile: DIR/wrong.yaml\n",
+		"one value":       head + "masks: [{noise: {columns: [rare], sd: 10%}}]\nunlisted: drop\n",
 	}
 	dir := t.TempDir()
 	var rows strings.Builder
@@ -68,7 +75,10 @@ func TestFiguresOfPlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	profile, err := ProfilePipeline(t.Context(), parsed(t, dir, strings.Replace(head, ", same: {role: other}", "", 1)+"unlisted: drop\nmasks: [{noise: {columns: [wage], sd: 3}}]\n"), new(Progress))
+	profile,
+		err := ProfilePipeline(t.Context(),
+		parsed(t, dir, strings.Replace(head, ", same: {role: other}", "", 1)+
+			"unlisted: drop\nmasks: [{noise: {columns: [wage], sd: 3}}]\n"), new(Progress))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +147,8 @@ func planOf(t *testing.T, p *config.Pipeline, key keystream.Key) (tree planned) 
 		tree.Read = append(tree.Read, fmt.Sprint(w))
 	}
 	for _, out := range pl.Layout.Release {
-		tree.Release = append(tree.Release, fmt.Sprint(out.Field.Name, " ", out.Field.Type, " ", out.Source, out.Column, out.Masked, out.Decimals))
+		tree.Release = append(tree.Release,
+			fmt.Sprint(out.Field.Name, " ", out.Field.Type, " ", out.Source, out.Column, out.Masked, out.Decimals))
 	}
 	tree.Numbers, tree.Correlations = map[string][]float64{}, map[string]float64{}
 	for _, c := range pl.Columns {
@@ -155,8 +166,12 @@ func planOf(t *testing.T, p *config.Pipeline, key keystream.Key) (tree planned) 
 		tree.Correlations[pair[0]+" "+pair[1]] = r
 	}
 	tree.Masked, tree.Constant, tree.Linked, tree.Counted = pl.Masked, pl.Constant, pl.Intruder.Linked, pl.Intruder.Counted
-	tree.Identity, tree.Carry, tree.Carried, tree.Released, tree.Index = pl.identity, pl.Carry, pl.Intruder.Carried, pl.Intruder.Released, pl.Intruder.Index
+	tree.Identity, tree.Carry, tree.Carried, tree.Released, tree.Index = pl.identity, pl.Carry, pl.Intruder.Carried,
+		pl.Intruder.Released, pl.Intruder.Index
 	tree.Cut = []int{pl.Cut.Records}
-	tree.Options = []string{fmt.Sprint(o.Carry, o.Released, o.Sample, o.Replicates, o.Targets, o.Gated, o.AllowUnchanged != nil, o.Shuffled, o.Mixes, o.Entire, o.OrderBins, pl.Cut.Exact, progress.Phase(), progress.Records(), progress.Total(), pl.Measures(), o.Replicate != nil, len(o.Columns))}
+	tree.Options = []string{
+		fmt.Sprint(o.Carry, o.Released, o.Sample, o.Replicates, o.Targets, o.Gated, o.AllowUnchanged != nil, o.Shuffled,
+			o.Mixes, o.Entire, o.OrderBins, pl.Cut.Exact, progress.Phase(), progress.Records(), progress.Total(), pl.Measures(),
+			o.Replicate != nil, len(o.Columns))}
 	return tree
 }

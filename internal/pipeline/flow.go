@@ -102,7 +102,8 @@ func (f *Flow) Run(ctx context.Context) (err error) {
 
 // read takes runs of records, each with a block from the stock, to the end of the
 // source.
-func read(ctx context.Context, reader connectors.Reader, stock chan *microdata.Block, inOrder, toWork chan<- *Parcel) error {
+func read(ctx context.Context, reader connectors.Reader, stock chan *microdata.Block, inOrder,
+	toWork chan<- *Parcel) error {
 	for {
 		var block *microdata.Block
 		select {
@@ -139,7 +140,8 @@ func (f *Flow) worker(ctx context.Context, toWork <-chan *Parcel) error {
 }
 
 // through passes parcels through a stage; the first stage waits until a worker is done with them.
-func through(ctx context.Context, stage func(*Parcel) error, first bool, from <-chan *Parcel, out chan<- *Parcel) error {
+func through(ctx context.Context, stage func(*Parcel) error, first bool, from <-chan *Parcel,
+	out chan<- *Parcel) error {
 	for p := range from {
 		if first {
 			select {

@@ -58,10 +58,16 @@ func TestWhoIsEndedSaysWhy(t *testing.T) {
 			return f.worker(ctx, from)
 		},
 		"the first stage": func(from <-chan *Parcel, out chan<- *Parcel) error {
-			return through(ctx, func(*Parcel) error { t.Error("the first stage continues after the end of the context"); return nil }, true, from, out)
+			return through(ctx, func(*Parcel) error {
+				t.Error("the first stage continues after the end of the context")
+				return nil
+			}, true, from, out)
 		},
 		"another stage": func(from <-chan *Parcel, out chan<- *Parcel) error {
-			return through(ctx, func(*Parcel) error { t.Error("another stage continues after the end of the context"); return nil }, false, from, out)
+			return through(ctx, func(*Parcel) error {
+				t.Error("another stage continues after the end of the context")
+				return nil
+			}, false, from, out)
 		},
 	} {
 		from, out := make(chan *Parcel, 1), make(chan *Parcel, 1)

@@ -25,7 +25,9 @@ func (pl *Plan) settleFrequencies(ctx context.Context, progress *Progress) error
 			continue
 		}
 		if !pl.Source.Rewindable() {
-			return config.Errors{pl.Config.Errorf(pl.MaskPath(i)+"."+field, "reads the source twice, which this source does not allow: give frequencies")}
+			return config.Errors{
+				pl.Config.Errorf(pl.MaskPath(i)+"."+field,
+					"reads the source twice, which this source does not allow: give frequencies")}
 		}
 		columns := wantArrays(layout, append(slices.Clone(m.Params.Masks()), m.Params.Reads()...))
 		list, err := transform.NewFrequencies(m.Params, columns)

@@ -58,8 +58,12 @@ func (readOnce) Rewindable() bool { return false }
 // Categories that cannot be counted are an error with the place.
 func TestFrequenciesThatCannotBeCounted(t *testing.T) {
 	for name, c := range map[string]struct{ masks, want string }{
-		"categories that are no numbers": {"masks: [{pram: {columns: [wage], keep: 0.5, categories: [low, high], invariant: true}}]\n", `masks[0].pram: categories: column "wage" holds numbers, and "high" is none`},
-		"strata of one category":         {"masks: [{pram: {columns: [kind], keep: 0.5, categories: [y, z], other: z, invariant: true, by: [region]}}]\n", `masks[0].pram: must have strata with at least two categories: in each stratum all values of "kind" are the same`},
+		"categories that are no numbers": {
+			"masks: [{pram: {columns: [wage], keep: 0.5, categories: [low, high], invariant: true}}]\n",
+			`masks[0].pram: categories: column "wage" holds numbers, and "high" is none`},
+		"strata of one category": {
+			"masks: [{pram: {columns: [kind], keep: 0.5, categories: [y, z], other: z, invariant: true, by: [region]}}]\n",
+			`masks[0].pram: must have strata with at least two categories: in each stratum all values of "kind" are the same`},
 	} {
 		pl := planFor(t, people(t, columns+c.masks), true)
 		var wrong config.Errors
@@ -71,7 +75,8 @@ func TestFrequenciesThatCannotBeCounted(t *testing.T) {
 	pl := planFor(t, people(t, columns+invariantMask), true)
 	pl.Source = readOnce{pl.Source}
 	var wrong config.Errors
-	if err := pl.Settle(t.Context(), new(Progress)); !errors.As(err, &wrong) || wrong[0].Path != "masks[0].pram.invariant" || !strings.Contains(wrong[0].Text, "give frequencies") {
+	if err := pl.Settle(t.Context(), new(Progress)); !errors.As(err, &wrong) ||
+		wrong[0].Path != "masks[0].pram.invariant" || !strings.Contains(wrong[0].Text, "give frequencies") {
 		t.Errorf("a source that can be read only once: error %v", err)
 	}
 }

@@ -61,8 +61,9 @@ func (pl *Plan) sameAs() map[string]string {
 func (pl *Plan) Setup(key keystream.Key, columns []transform.ColumnInfo) transform.Setup {
 	return transform.Setup{
 		Key: key, Columns: columns, Identity: pl.identity, Instead: pl.instead, SameAs: pl.sameAs(), Households: pl.household,
-		Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies, Weights: pl.weights,
-		People: pl.people, Places: pl.Config.Assess.Verified(),
+		Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies,
+		Weights: pl.weights,
+		People:  pl.people, Places: pl.Config.Assess.Verified(),
 	}
 }
 
@@ -80,8 +81,9 @@ func (pl *Plan) settleHouseholds(ctx context.Context, progress *Progress) error 
 		return nil
 	}
 	if !pl.Source.Rewindable() {
-		pl.levels = append(pl.levels, "the source can be read only once, and so it is not known whether all members of a household have the same value of "+
-			strings.Join(append(open, strata...), ", ")+": say level: household or level: person under columns")
+		pl.levels = append(pl.levels,
+			"the source can be read only once, and so it is not known whether all members of a household have the same value of "+
+				strings.Join(append(open, strata...), ", ")+": say level: household or level: person under columns")
 		return nil
 	}
 	layout := &microdata.Layout{Schema: pl.Source.Schema()}
@@ -105,11 +107,16 @@ func (pl *Plan) settleHouseholds(ctx context.Context, progress *Progress) error 
 				"must be the same for all members of a household, because the sample draws whole households, and %s differs within %s", c.Name, countOf(differ)))
 		case k >= len(open) || n < fewHouseholds:
 		case differ == 0:
-			problems = append(problems, pl.Config.Errorf("columns."+c.Name, "is the same for all members of each household (in all %s with two or more values), "+
-				"so that a draw for each member could be averaged out: say level: household, and it is masked once for each household, or level: person", countOf(n)))
+			problems = append(problems,
+				pl.Config.Errorf("columns."+c.Name,
+					"is the same for all members of each household (in all %s with two or more values), "+
+						"so that a draw for each member could be averaged out: say level: household, and it is masked once for each household, or level: person", countOf(n)))
 		case float64(n-differ) >= mostlySame*float64(n):
-			pl.levels = append(pl.levels, fmt.Sprintf("%s is the same for all members in %.1f %% of the households, where a draw for each member could be averaged out; "+
-				"say level: household under columns, and members with the same value share a draw, or level: person", c.Name, 100*float64(n-differ)/float64(n)))
+			pl.levels = append(pl.levels,
+				fmt.Sprintf(
+					"%s is the same for all members in %.1f %% of the households, where a draw for each member could be averaged out; "+
+						"say level: household under columns, and members with the same value share a draw, or level: person", c.Name,
+					100*float64(n-differ)/float64(n)))
 		}
 	}
 	if len(problems) > 0 {
@@ -128,7 +135,9 @@ func countOf(households int) string {
 // strata returns the column by which a sample of households has its rates.
 func (pl *Plan) strata() []string {
 	if s := transform.SampleOf(pl.Config.Masks); s != nil && pl.Config.Household != "" {
-		return slices.DeleteFunc(slices.Clone(s.Params.Reads()), func(name string) bool { return name == pl.Config.Household })
+		return slices.DeleteFunc(slices.Clone(s.Params.Reads()), func(name string) bool {
+			return name == pl.Config.Household
+		})
 	}
 	return nil
 }
@@ -150,7 +159,8 @@ const (
 )
 
 func newWithin(columns, nulls int) *within {
-	return &within{households: map[float64]int32{}, nulls: nulls, first: make([][]float64, columns), state: make([][]uint8, columns),
+	return &within{households: map[float64]int32{}, nulls: nulls, first: make([][]float64, columns),
+		state:   make([][]uint8, columns),
 		several: make([]int, columns), differ: make([]int, columns)}
 }
 

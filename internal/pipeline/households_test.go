@@ -45,9 +45,12 @@ func families(t *testing.T, n, differ int, rest string) *config.Pipeline {
 // them is named; a stratum of a sample that differs in one is an error.
 func TestHouseholdsAreLookedAt(t *testing.T) {
 	columnsOf := func(wage, region string) string {
-		return fmt.Sprintf("columns: {id: {role: identifier}, wage: {role: sensitive%s}, region: {role: key%s}, kind: {role: other}}\n", wage, region)
+		return fmt.Sprintf(
+			"columns: {id: {role: identifier}, wage: {role: sensitive%s}, region: {role: key%s}, kind: {role: other}}\n", wage,
+			region)
 	}
-	noise, round := "masks: [{noise: {columns: [wage, kind], sd: 100}}]\n", "masks: [{round: {columns: [wage], base: 100}}]\n"
+	noise, round := "masks: [{noise: {columns: [wage, kind], sd: 100}}]\n",
+		"masks: [{round: {columns: [wage], base: 100}}]\n"
 	pram := "masks: [{pram: {columns: [region], keep: 0.9, categories: [n, e, s, w, x, y]}}]\n"
 	swap := "masks: [{swap: {columns: [wage], keys: [kind], attribute: region, rate: 0.5}}]\n"
 	sample := "masks: [{sample: {by: region, rates: {n: 0.5, e: 0.5, s: 0.5, w: 0.5, x: 0.5, y: 0.5}}}]\n"
@@ -56,24 +59,29 @@ func TestHouseholdsAreLookedAt(t *testing.T) {
 		rest       string
 		want, said string
 	}{
-		"found":             {60, 0, columnsOf("", "") + noise, "columns.wage: is the same for all members of each household (in all 60 households", ""},
-		"swapped":           {60, 0, columnsOf("", "") + swap, "columns.wage: is the same for all members", ""},
-		"household":         {60, 0, columnsOf(", level: household", "") + noise, "", ""},
-		"person":            {60, 0, columnsOf(", level: person", "") + noise, "", ""},
-		"rounded":           {60, 0, columnsOf("", ", level: person") + round, "", ""},
-		"few households":    {2, 0, columnsOf("", "") + noise, "", ""},
-		"three households":  {3, 0, columnsOf("", "") + noise, "columns.wage: is the same", ""},
-		"a few differ":      {60, 3, columnsOf("", "") + pram, "", "region is the same for all members in 95.0 % of the households"},
-		"one differs":       {60, 1, columnsOf("", "") + pram, "", "region is the same for all members in 98.3 % of the households"},
-		"more differ":       {60, 4, columnsOf("", "") + pram, "", ""},
-		"stratum":           {60, 0, columnsOf("", ", level: household") + sample, "", ""},
-		"one stratum torn":  {60, 1, columnsOf("", ", level: household") + sample, "masks[0].sample.by: must be the same for all members of a household, because the sample draws whole households, and region differs within 1 household", ""},
+		"found": {60, 0, columnsOf("", "") + noise,
+			"columns.wage: is the same for all members of each household (in all 60 households", ""},
+		"swapped":          {60, 0, columnsOf("", "") + swap, "columns.wage: is the same for all members", ""},
+		"household":        {60, 0, columnsOf(", level: household", "") + noise, "", ""},
+		"person":           {60, 0, columnsOf(", level: person", "") + noise, "", ""},
+		"rounded":          {60, 0, columnsOf("", ", level: person") + round, "", ""},
+		"few households":   {2, 0, columnsOf("", "") + noise, "", ""},
+		"three households": {3, 0, columnsOf("", "") + noise, "columns.wage: is the same", ""},
+		"a few differ": {60, 3, columnsOf("", "") + pram, "",
+			"region is the same for all members in 95.0 % of the households"},
+		"one differs": {60, 1, columnsOf("", "") + pram, "",
+			"region is the same for all members in 98.3 % of the households"},
+		"more differ": {60, 4, columnsOf("", "") + pram, "", ""},
+		"stratum":     {60, 0, columnsOf("", ", level: household") + sample, "", ""},
+		"one stratum torn": {60, 1, columnsOf("", ", level: household") + sample,
+			"masks[0].sample.by: must be the same for all members of a household, because the sample draws whole households, and region differs within 1 household", ""},
 		"three strata torn": {60, 3, columnsOf("", ", level: household") + sample, "region differs within 3 households", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pl := planFor(t, families(t, c.n, c.differ, c.rest), true)
 			err := pl.Settle(t.Context(), new(Progress))
-			if text := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.Contains(text, c.want) || strings.Contains(text, "kind") {
+			if text := fmt.Sprint(err); (err == nil) != (c.want == "") || !strings.Contains(text, c.want) ||
+				strings.Contains(text, "kind") {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 			if said := strings.Join(pl.levels, "\n"); (said == "") != (c.said == "") || !strings.Contains(said, c.said) {
@@ -83,7 +91,8 @@ func TestHouseholdsAreLookedAt(t *testing.T) {
 	}
 	once := planFor(t, families(t, 60, 0, columnsOf("", "")+"profile: DIR/profile.json\n"+noise), true)
 	once.Source = readOnce{once.Source}
-	if err := once.settleHouseholds(t.Context(), new(Progress)); err != nil || !strings.Contains(strings.Join(once.levels, ""), "members of a household have the same value of wage, kind") {
+	if err := once.settleHouseholds(t.Context(), new(Progress)); err != nil ||
+		!strings.Contains(strings.Join(once.levels, ""), "members of a household have the same value of wage, kind") {
 		t.Errorf("a source that can be read once: %v, said %q", err, once.levels)
 	}
 	p := families(t, 60, 0, columnsOf("", "")+swap)
@@ -101,7 +110,8 @@ func TestHouseholdsAreLookedAt(t *testing.T) {
 func TestTheHouseholdIsTheIntrudersToo(t *testing.T) {
 	rest := "columns: {id: {role: identifier}, wage: {role: sensitive}, region: {role: key}, kind: {role: key}}\n" +
 		"masks: [{round: {columns: [wage], base: 100}}]\n"
-	for _, more := range []string{"", "assess: {intruder: {uniqueness: {}}}\n", "assess: {intruder: {uniqueness: {household: kind}}}\n"} {
+	for _, more := range []string{"", "assess: {intruder: {uniqueness: {}}}\n",
+		"assess: {intruder: {uniqueness: {household: kind}}}\n"} {
 		p := families(t, 60, 0, rest+more)
 		want := "id"
 		if strings.Contains(more, "kind") {
@@ -117,7 +127,8 @@ func TestTheHouseholdIsTheIntrudersToo(t *testing.T) {
 // The assessment is told of which columns the members of a household share a draw.
 func TestSharedDrawsAreDeclared(t *testing.T) {
 	for household, want := range map[string]bool{", level: household": true, ", level: person": false} {
-		rest := "columns: {id: {role: identifier}, wage: {role: sensitive" + household + "}, region: {role: key}, kind: {role: other, level: person}}\n" +
+		rest := "columns: {id: {role: identifier}, wage: {role: sensitive" + household +
+			"}, region: {role: key}, kind: {role: other, level: person}}\n" +
 			"masks: [{noise: {columns: [wage, kind], sd: 100}}]\n"
 		for _, c := range planFor(t, families(t, 60, 0, rest), true).Assessed {
 			if c.Shared != (want && c.Name == "wage") {

@@ -29,9 +29,9 @@ type IntruderColumns struct {
 	// released values as well.
 	Released []int
 	Index    map[string]int // of the columns that the sample holds codes of, in Layout.Read
-	// Persons are the indexes of the columns that tell whose each record is: those of uniqueness.person, or, if it is not given, of
-	// identity, by which it is only found out whether persons have several records. Instead has for each the column that stands in for
-	// it, -1 for none.
+	// Persons are the indexes of the columns that tell whose each record is: those of uniqueness.person, or, if it is not
+	// given, of identity, by which it is only found out whether persons have several records. Instead has for each the
+	// column that stands in for it, -1 for none.
 	Persons, Instead []int
 }
 
@@ -57,13 +57,19 @@ func (pl *Plan) setModelled(b *layoutBuilder, in *config.Intruder) error {
 			switch {
 			case measured && number:
 			case b.field(name).Nested():
-				return config.Errors{pl.Config.Errorf(path, "must have columns of numbers or categories, and %s is nested (%s)", strconv.Quote(name), microdata.TypeName(b.field(name).Type))}
+				return config.Errors{
+					pl.Config.Errorf(path, "must have columns of numbers or categories, and %s is nested (%s)", strconv.Quote(name),
+						microdata.TypeName(b.field(name).Type))}
 			case number:
-				return config.Errors{pl.Config.Errorf(path, "must have columns that are measured, and %s is a weight that a mask calibrates", strconv.Quote(name))}
+				return config.Errors{
+					pl.Config.Errorf(path, "must have columns that are measured, and %s is a weight that a mask calibrates",
+						strconv.Quote(name))}
 			case name == m.Response.Column:
-				return config.Errors{pl.Config.Errorf(path, "must have a response of numbers, and %s has categories", strconv.Quote(name))}
+				return config.Errors{
+					pl.Config.Errorf(path, "must have a response of numbers, and %s has categories", strconv.Quote(name))}
 			case m.Transforms(name):
-				return config.Errors{pl.Config.Errorf(path, "must have functions and powers of numbers, and %s has categories", strconv.Quote(name))}
+				return config.Errors{
+					pl.Config.Errorf(path, "must have functions and powers of numbers, and %s has categories", strconv.Quote(name))}
 			case !slices.Contains(at.Modelled, name):
 				at.Modelled = append(at.Modelled, name)
 				at.count(b, name)
@@ -87,14 +93,18 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	at := &pl.Intruder
 	at.Index = map[string]int{}
 	for _, name := range a.IntruderKeys() {
-		if form, masked := b.masked[name]; b.field(name).Numeric() && !slices.Contains(in.Categorical, name) && !(masked && form == microdata.Array) {
+		if form, masked := b.masked[name]; b.field(name).Numeric() && !slices.Contains(in.Categorical, name) &&
+			!(masked && form == microdata.Array) {
 			at.Linked = append(at.Linked, name)
 			pl.setCounted(b, name)
 			continue
 		}
 		if b.field(name).Nested() {
 			if !pl.leavesOut(true) {
-				return config.Errors{pl.Config.Errorf("assess.keys", "%s is nested (%s) and cannot be counted: leave it out of assess.keys and give it another role than key", strconv.Quote(name), microdata.TypeName(b.field(name).Type))}
+				return config.Errors{
+					pl.Config.Errorf("assess.keys",
+						"%s is nested (%s) and cannot be counted: leave it out of assess.keys and give it another role than key",
+						strconv.Quote(name), microdata.TypeName(b.field(name).Type))}
 			}
 			at.Left = append(at.Left, name)
 			continue
@@ -104,7 +114,8 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 		pl.setCounted(b, name)
 	}
 	for _, name := range pl.Masked {
-		if transform.Renames(pl.Config.Masks, name) && !slices.Contains(at.Keys, name) && name != pl.Config.HouseholdColumn() {
+		if transform.Renames(pl.Config.Masks, name) && !slices.Contains(at.Keys, name) &&
+			name != pl.Config.HouseholdColumn() {
 			at.Keys = append(at.Keys, name) // what joins the records of a respondent tells how many there are
 			at.count(b, name)
 		}
@@ -115,13 +126,17 @@ func (pl *Plan) setIntruder(b *layoutBuilder) error {
 	if in.Population != nil {
 		if w := pl.Config.PopulationWeight(); w != "" {
 			if !b.field(w).Numeric() {
-				return config.Errors{pl.Config.Errorf(pl.weightPath("assess.intruder.population.weight", in.Population.Weight), "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
+				return config.Errors{
+					pl.Config.Errorf(pl.weightPath("assess.intruder.population.weight", in.Population.Weight),
+						"must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
 			}
 			at.carry(b, w, microdata.Numbers)
 		}
 		for i, name := range in.Population.Linear {
 			if !slices.Contains(at.Linked, name) {
-				return config.Errors{pl.Config.Errorf(fmt.Sprintf("assess.intruder.population.linear[%d]", i), "must be a numeric key, and %s is %s", name, microdata.TypeName(b.field(name).Type))}
+				return config.Errors{
+					pl.Config.Errorf(fmt.Sprintf("assess.intruder.population.linear[%d]", i), "must be a numeric key, and %s is %s",
+						name, microdata.TypeName(b.field(name).Type))}
 			}
 		}
 	}
@@ -188,7 +203,9 @@ func (pl *Plan) carryForUniqueness(b *layoutBuilder, u *config.IntruderUniquenes
 			given = u.Weight
 		}
 		if !b.field(w).Numeric() {
-			return config.Errors{pl.Config.Errorf(pl.weightPath("assess.intruder.uniqueness.weight", given), "must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
+			return config.Errors{
+				pl.Config.Errorf(pl.weightPath("assess.intruder.uniqueness.weight", given),
+					"must be a numeric column, and %s is %s", w, microdata.TypeName(b.field(w).Type))}
 		}
 		at.carry(b, w, microdata.Numbers)
 		pl.weights = append(pl.weights, transform.ColumnInfo{Name: w, Index: at.Index[w], Field: b.field(w)})
@@ -218,7 +235,9 @@ func (pl *Plan) checkIntruder(in *config.Intruder) error {
 		if len(at.Uncounted) > 0 {
 			why = fmt.Sprintf("; %q %s", at.Uncounted[0].Name, at.Uncounted[0].Why)
 		}
-		return config.Errors{pl.Config.Errorf("assess.intruder.uniqueness", "counts combinations of keys, and none of the keys can be counted%s", why)}
+		return config.Errors{
+			pl.Config.Errorf("assess.intruder.uniqueness", "counts combinations of keys, and none of the keys can be counted%s",
+				why)}
 	}
 	return pl.checkInversion(in)
 }
@@ -235,14 +254,18 @@ func (pl *Plan) checkInversion(in *config.Intruder) error {
 			if a, ok := action.(transform.Randomising); ok {
 				for _, by := range a.By {
 					if !slices.Contains(pl.Intruder.Counted, by) {
-						return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "needs the strata of %s, but %q is not a categorical key: name it in assess.keys and, if it is a number, in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), by)}
+						return config.Errors{
+							pl.Config.Errorf("assess.intruder.inversion",
+								"needs the strata of %s, but %q is not a categorical key: name it in assess.keys and, if it is a number, in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), by)}
 					}
 				}
 			}
 			switch action.(type) {
 			case transform.Recoding, transform.Randomising, transform.Suppression:
 				if !slices.Contains(pl.Intruder.Counted, name) && !slices.Contains(pl.Intruder.Inferred, name) {
-					return config.Errors{pl.Config.Errorf("assess.intruder.inversion", "infers categories of categorical keys only, but %s changes %q, which is not one: name it in assess.keys and in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), name)}
+					return config.Errors{
+						pl.Config.Errorf("assess.intruder.inversion",
+							"infers categories of categorical keys only, but %s changes %q, which is not one: name it in assess.keys and in assess.intruder.categorical, or leave inversion out", pl.MaskPath(i), name)}
 				}
 			}
 		}
@@ -279,11 +302,18 @@ func (pl *Plan) checkRespondentRules(in *config.Intruder) error {
 				}
 			case m.Name == "max_posterior" && len(at.Inferred) > 0:
 			case m.Categorical && len(at.Counted) == 0:
-				return config.Errors{pl.Config.Errorf(path, "is about combinations of categorical keys, and none of the keys is one; list numeric ones that are in assess.intruder.categorical")}
-			case m.Loss && !slices.ContainsFunc(at.Counted, func(name string) bool { return slices.Contains(at.Released, at.Index[name]) }):
-				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about the information loss of categorical keys, and no mask changes one")}
-			case !m.Categorical && m.ByDefault && len(at.Linked) == 0 && in.Linkage == nil && !(pl.fromSnooper() && pl.counts(in) && len(at.Keys) > 0 && len(at.Uncounted) == 0):
-				return config.Errors{pl.Config.Errorf(path+"."+m.Name, "is about linkage by numeric keys, and none of the keys is one")}
+				return config.Errors{
+					pl.Config.Errorf(path,
+						"is about combinations of categorical keys, and none of the keys is one; list numeric ones that are in assess.intruder.categorical")}
+			case m.Loss && !slices.ContainsFunc(at.Counted, func(name string) bool {
+				return slices.Contains(at.Released, at.Index[name])
+			}):
+				return config.Errors{
+					pl.Config.Errorf(path+"."+m.Name, "is about the information loss of categorical keys, and no mask changes one")}
+			case !m.Categorical && m.ByDefault && len(at.Linked) == 0 && in.Linkage == nil &&
+				!(pl.fromSnooper() && pl.counts(in) && len(at.Keys) > 0 && len(at.Uncounted) == 0):
+				return config.Errors{
+					pl.Config.Errorf(path+"."+m.Name, "is about linkage by numeric keys, and none of the keys is one")}
 			}
 		}
 	}

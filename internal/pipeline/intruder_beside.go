@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// carryInferred asks for the released columns of categories, other than keys, whose original category a mask is to hide, and
-// for the strata of the masks.
+// carryInferred asks for the released columns of categories, other than keys, whose original category a mask is to
+// hide, and for the strata of the masks.
 func (pl *Plan) carryInferred(b *layoutBuilder) {
 	at := &pl.Intruder
 	if !pl.Config.Inverts() {
@@ -64,7 +64,8 @@ func (pl *Plan) carryBeside(b *layoutBuilder) {
 	for _, f := range b.schema.Fields {
 		c := pl.Config.Columns.Named(f.Name)
 		switch _, masked := b.masked[f.Name]; {
-		case c == nil || c.Role == microdata.Identifier || f.Nested() || slices.Contains(at.Counted, f.Name) || slices.Contains(at.Inferred, f.Name):
+		case c == nil || c.Role == microdata.Identifier || f.Nested() || slices.Contains(at.Counted, f.Name) ||
+			slices.Contains(at.Inferred, f.Name):
 		case slices.Contains(at.Linked, f.Name) || masked && pl.assesses(f.Name): // the numbers that the inversion has
 		default:
 			at.Beside = append(at.Beside, f.Name)

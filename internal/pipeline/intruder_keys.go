@@ -35,5 +35,6 @@ func (c *IntruderColumns) Unmeasured() string {
 	if len(c.Left) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("k, individual risk and SUDA2 leave out %s, whose values are nested; name assess.keys", strings.Join(c.Left, ", "))
+	return fmt.Sprintf("k, individual risk and SUDA2 leave out %s, whose values are nested; name assess.keys",
+		strings.Join(c.Left, ", "))
 }

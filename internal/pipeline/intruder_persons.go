@@ -28,7 +28,9 @@ func (pl *Plan) carryPersons(b *layoutBuilder) error {
 	}
 	for i, name := range names {
 		if t := b.field(name).Type; !keystream.CanIdentify(t) {
-			return config.Errors{pl.Config.Errorf(fmt.Sprintf("assess.intruder.uniqueness.person[%d]", i), "%s has type %s, which cannot tell persons apart", strconv.Quote(name), microdata.TypeName(t))}
+			return config.Errors{
+				pl.Config.Errorf(fmt.Sprintf("assess.intruder.uniqueness.person[%d]", i),
+					"%s has type %s, which cannot tell persons apart", strconv.Quote(name), microdata.TypeName(t))}
 		}
 		at.Persons = append(at.Persons, b.want(name, microdata.Array, false))
 	}
@@ -45,7 +47,8 @@ func (pl *Plan) carryPersons(b *layoutBuilder) error {
 func (pl *Plan) carryJoins(b *layoutBuilder) error {
 	for _, name := range pl.Config.Joins {
 		if t := b.field(name).Type; !keystream.CanIdentify(t) {
-			return config.Errors{pl.Config.Errorf("columns."+name, "has type %s, by which tables cannot be joined", microdata.TypeName(t))}
+			return config.Errors{
+				pl.Config.Errorf("columns."+name, "has type %s, by which tables cannot be joined", microdata.TypeName(t))}
 		}
 		i := b.want(name, microdata.Array, false)
 		pl.Joins = append(pl.Joins, i)
@@ -56,13 +59,15 @@ func (pl *Plan) carryJoins(b *layoutBuilder) error {
 	return nil
 }
 
-// IsPerson reports whether a column alone tells whose each record is, so that what its pseudonyms join is counted by persons.
+// IsPerson reports whether a column alone tells whose each record is, so that what its pseudonyms join is counted by
+// persons.
 func (pl *Plan) IsPerson(name string) bool {
 	names := pl.Config.UniquenessPerson()
 	return len(names) == 1 && names[0] == name
 }
 
-// checkPersons returns an error for a rule about combinations of all keys if the records of a person cannot be counted together.
+// checkPersons returns an error for a rule about combinations of all keys if the records of a person cannot be counted
+// together.
 func (pl *Plan) checkPersons(path string, m *assess.RespondentMeasure) error {
 	if len(pl.Config.UniquenessPerson()) == 0 || !pl.fromSnooper() {
 		return nil
@@ -79,6 +84,8 @@ func (pl *Plan) checkPersons(path string, m *assess.RespondentMeasure) error {
 	if len(drawn) == 0 {
 		return nil
 	}
-	return config.Errors{pl.Config.Errorf(path+"."+m.Name, "counts all records of a person together (assess.intruder.uniqueness.person), which is not possible for keys that masks draw at random: %s; recode, round or suppress the key instead",
-		strings.Join(drawn, ", "))}
+	return config.Errors{
+		pl.Config.Errorf(path+"."+m.Name,
+			"counts all records of a person together (assess.intruder.uniqueness.person), which is not possible for keys that masks draw at random: %s; recode, round or suppress the key instead",
+			strings.Join(drawn, ", "))}
 }

@@ -32,7 +32,8 @@ func TestJobsTakeTheirStepsInOrder(t *testing.T) {
 		"refused, and it cannot be read": {check: refused, want: "check", err: refused},
 	} {
 		var steps []string
-		job := Job{Config: p, Source: &table{fields: fieldsOf(nil)}, Key: keytest.Key(1), Log: zerolog.Nop(), Progress: new(Progress)}
+		job := Job{Config: p, Source: &table{fields: fieldsOf(nil)}, Key: keytest.Key(1), Log: zerolog.Nop(),
+			Progress: new(Progress)}
 		job.Check = func(*Plan) error {
 			steps = append(steps, "check")
 			return c.check
@@ -49,17 +50,21 @@ func TestJobsTakeTheirStepsInOrder(t *testing.T) {
 		if got := strings.Join(steps, " "); got != c.want || !c.unread && !errors.Is(err, c.err) || c.unread && err == nil {
 			t.Errorf("%s: steps %s and error %v, want %s and %v", name, got, err, c.want, c.err)
 		}
-		if err == nil && (r.Plan.SD("wage") != 7 || r.Chain == nil || r.Measured == nil || r.Exchange != nil || r.Key.ID() != job.Key.ID()) {
+		if err == nil &&
+			(r.Plan.SD("wage") != 7 || r.Chain == nil || r.Measured == nil || r.Exchange != nil || r.Key.ID() != job.Key.ID()) {
 			t.Errorf("%s: the release is %+v", name, r)
 		}
 	}
 }
 
-// Masks are built without a measure if nothing is asked to be measured, and with what they survey unless the process sees
-// a part of the records only.
+// Masks are built without a measure if nothing is asked to be measured, and with what they survey unless the process
+// sees a part of the records only.
 func TestJobsGoAsFarAsTheyAreAsked(t *testing.T) {
-	p := people(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\n")
-	job := Job{Config: p, Source: planFor(t, p, false).Source, Key: keytest.Key(1), Log: zerolog.Nop(), Progress: new(Progress)}
+	p := people(t,
+		columns+
+			"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\n")
+	job := Job{Config: p, Source: planFor(t, p, false).Source, Key: keytest.Key(1), Log: zerolog.Nop(),
+		Progress: new(Progress)}
 	for _, parts := range []bool{false, true} {
 		job.Parts = parts
 		r, err := job.Masks(t.Context())
@@ -85,11 +90,13 @@ func TestJobsGoAsFarAsTheyAreAsked(t *testing.T) {
 // The warnings of what was found go to the job's log, and those of an earlier release to none.
 func TestJobsWarn(t *testing.T) {
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 10%}}]\n")
-	if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte("id,wage,region,kind\nR1,7.25,n,a\nR2,7.25,s,b\n"), 0o600); err != nil {
+	if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path,
+		[]byte("id,wage,region,kind\nR1,7.25,n,a\nR2,7.25,s,b\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
-	job := Job{Config: p, Source: planFor(t, p, false).Source, Key: keytest.Key(1), Log: zerolog.New(&log), Progress: new(Progress)}
+	job := Job{Config: p, Source: planFor(t, p, false).Source, Key: keytest.Key(1), Log: zerolog.New(&log),
+		Progress: new(Progress)}
 	job.Tell = func(pl *Plan) {
 		pl.WithLedger([]*EarlierRelease{{Number: 1, Name: "a", Config: p, Key: keytest.Key(2)}}, "", nil)
 	}

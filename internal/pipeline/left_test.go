@@ -35,7 +35,8 @@ func TestKeysThatAreLeftOut(t *testing.T) {
 	if text := new(IntruderColumns).Unmeasured(); text != "" {
 		t.Errorf("with no key left out, Unmeasured returns %q", text)
 	}
-	if text := (&IntruderColumns{Left: []string{"tags", "more"}}).Unmeasured(); !strings.HasPrefix(text, "k, individual risk and SUDA2 leave out tags, more, ") {
+	if text := (&IntruderColumns{Left: []string{"tags", "more"}}).Unmeasured(); !strings.HasPrefix(text,
+		"k, individual risk and SUDA2 leave out tags, more, ") {
 		t.Errorf("with two keys left out, Unmeasured returns %q", text)
 	}
 }
@@ -43,18 +44,26 @@ func TestKeysThatAreLeftOut(t *testing.T) {
 // A rule about respondents needs keys of the type that it measures, and a rule about information
 // loss needs a mask of such a key: the first rule and the last are refused, with their places.
 func TestRulesAboutRespondentsNeedKeys(t *testing.T) {
-	const noise, recode = "masks: [{noise: {columns: [wage], sd: 3}}]\n", "masks: [{recode: {columns: [region], map: {a: b}}}]\n"
+	const noise, recode = "masks: [{noise: {columns: [wage], sd: 3}}]\n",
+		"masks: [{recode: {columns: [region], map: {a: b}}}]\n"
 	const means = "masks: [{microaggregate: {columns: [wage], k: 3}}]\n"
-	const any, of = "gate: {rules: [{column: wage, min_efficiency: 0.1}, %s]}\n", "gate: {rules: [%s, {column: wage, min_efficiency: 0.1}]}\n"
+	const any, of = "gate: {rules: [{column: wage, min_efficiency: 0.1}, %s]}\n",
+		"gate: {rules: [%s, {column: wage, min_efficiency: 0.1}]}\n"
 	for _, c := range []struct{ masks, rule, keys, want string }{
-		{noise, "{max_changed: 0.5}", "region", ".max_changed: is about the information loss of categorical keys, and no mask changes one"},
-		{noise, "{max_pmse: 0.1}", "region, wage", ".max_pmse: is about the information loss of categorical keys, and no mask changes one"},
+		{noise, "{max_changed: 0.5}", "region",
+			".max_changed: is about the information loss of categorical keys, and no mask changes one"},
+		{noise, "{max_pmse: 0.1}", "region, wage",
+			".max_pmse: is about the information loss of categorical keys, and no mask changes one"},
 		{recode, "{max_changed: 0.5}", "region", ""},
-		{recode, "{max_changed: 0.5}", "kind", ".max_changed: is about the information loss of categorical keys, and no mask changes one"},
+		{recode, "{max_changed: 0.5}", "kind",
+			".max_changed: is about the information loss of categorical keys, and no mask changes one"},
 		{noise, "{min_k: 2}", "region", ""},
-		{means, "{min_k: 2}", "wage", ".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by microaggregate (masks[0].microaggregate)"},
-		{means, "{max_individual_risk: 0.5}", "region, wage", ".max_individual_risk: counts combinations of all keys, and not all can be counted: \"wage\" is masked by microaggregate (masks[0].microaggregate)"},
-		{means, "{min_k: 2, combinations: 1}", "wage, region", ".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by microaggregate (masks[0].microaggregate)"},
+		{means, "{min_k: 2}", "wage",
+			".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by microaggregate (masks[0].microaggregate)"},
+		{means, "{max_individual_risk: 0.5}", "region, wage",
+			".max_individual_risk: counts combinations of all keys, and not all can be counted: \"wage\" is masked by microaggregate (masks[0].microaggregate)"},
+		{means, "{min_k: 2, combinations: 1}", "wage, region",
+			".min_k: counts combinations of all keys, and not all can be counted: \"wage\" is masked by microaggregate (masks[0].microaggregate)"},
 		{recode, "{min_k: 2}", "region", ""},
 		{noise, "{min_k: 2}", "wage", ""}, // by its posterior
 		{noise, "{max_linked: 0.5}", "wage", ""},
@@ -89,7 +98,8 @@ func TestMessagesAreDeclaredPlain(t *testing.T) {
 		masks string
 		json  bool
 		want  bool
-	}{{noise, true, false}, {noise, false, true}, {noise + ", " + recode, true, true}, {noise + ", {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}", true, false}} {
+	}{{noise, true, false}, {noise, false, true}, {noise + ", " + recode, true, true},
+		{noise + ", {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}", true, false}} {
 		p := people(t, columns+"masks: ["+c.masks+"]\n")
 		d := &declared{SourceConfig: p.Source.Config}
 		p.Source.Config, p.Sink.Config = d, &keyedSink{SinkConfig: p.Sink.Config, json: c.json}

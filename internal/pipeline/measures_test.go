@@ -61,11 +61,15 @@ func TestWhatIsMeasured(t *testing.T) {
 		for _, m := range pl.measured() {
 			kinds = append(kinds, m.Kind())
 		}
-		if o.Entire != c.entire || o.Mixes != c.mixes || (o.Replicate != nil) != c.replicate || strings.Join(kinds, " ") != c.measured || len(pl.Carry) != c.carried {
-			t.Errorf("%s: entire %v, mixes %v, replicates %v, measured masks %q, carried %v", c.masks, o.Entire, o.Mixes, o.Replicate != nil, kinds, pl.Carry)
+		if o.Entire != c.entire || o.Mixes != c.mixes || (o.Replicate != nil) != c.replicate ||
+			strings.Join(kinds, " ") != c.measured || len(pl.Carry) != c.carried {
+			t.Errorf("%s: entire %v, mixes %v, replicates %v, measured masks %q, carried %v", c.masks, o.Entire, o.Mixes,
+				o.Replicate != nil, kinds, pl.Carry)
 		}
 		for _, m := range pl.measured() {
-			if i := slices.IndexFunc(pl.Config.Masks, func(s transform.Spec) bool { return s.Kind() == m.Kind() }); m.Name != transform.Label(pl.Config.Masks, i) {
+			if i := slices.IndexFunc(pl.Config.Masks, func(s transform.Spec) bool {
+				return s.Kind() == m.Kind()
+			}); m.Name != transform.Label(pl.Config.Masks, i) {
 				t.Errorf("%s: the mask %s has the label %q", c.masks, m.Kind(), m.Name)
 			}
 		}
@@ -79,7 +83,8 @@ func TestWhatIsMeasured(t *testing.T) {
 	for _, c := range []struct {
 		plan Plan
 		want bool
-	}{{Plan{}, false}, {Plan{Assessed: make([]assess.Column, 1)}, true}, {Plan{Intruder: IntruderColumns{Carried: []int{0}}}, true}} {
+	}{{Plan{}, false}, {Plan{Assessed: make([]assess.Column, 1)}, true},
+		{Plan{Intruder: IntruderColumns{Carried: []int{0}}}, true}} {
 		if c.plan.Measures() != c.want {
 			t.Errorf("with the intruder columns %+v, Measures() is %v", c.plan.Intruder, !c.want)
 		}
@@ -132,7 +137,9 @@ func settling(t *testing.T, p *config.Pipeline, then func(*Plan) error) func(*fa
 // Profiles include the last column. If any call of a pass fails while a plan is settled, the error
 // is returned.
 func TestSettlingFails(t *testing.T) {
-	p := people(t, columns+"masks: [{topcode: {columns: [wage], upper_percentile: 90}}, {noise: {columns: [wage], sd: 10%}}, {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\n")
+	p := people(t,
+		columns+
+			"masks: [{topcode: {columns: [wage], upper_percentile: 90}}, {noise: {columns: [wage], sd: 10%}}, {swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\n")
 	attempt := settling(t, p, func(pl *Plan) error {
 		chain, err := pl.newChain(t.Context(), keytest.Key(1), new(Progress))
 		if (chain == nil) != (err != nil) {
@@ -150,7 +157,8 @@ func TestSettlingFails(t *testing.T) {
 		}
 	}
 	p = people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
-	if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte("a,b,last\nx,1,2\ny,3,4\n"), 0o600); err != nil {
+	if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte("a,b,last\nx,1,2\ny,3,4\n"), 0o600); err !=
+		nil {
 		t.Fatal(err)
 	}
 	profile, err := ProfileSource(t.Context(), p.Source.Config, nil, new(Progress))

@@ -45,7 +45,8 @@ func (pl *Plan) wantCoded(b *layoutBuilder) {
 		if !read {
 			index = b.want(f.Name, microdata.Array, false)
 		}
-		pl.Coded = append(pl.Coded, assess.CodedColumn{Name: f.Name, Index: index, Codes: f.Missing.Texts(), Null: f.Missing.Null})
+		pl.Coded = append(pl.Coded,
+			assess.CodedColumn{Name: f.Name, Index: index, Codes: f.Missing.Texts(), Null: f.Missing.Null})
 	}
 }
 

@@ -16,10 +16,12 @@ import (
 func chainOf(t *testing.T, masks string) (*transform.Chain, assess.Column) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("wage,region,kind\n150.25,a,x\n100.5,a,y\n900.75,b,x\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("wage,region,kind\n150.25,a,x\n100.5,a,y\n900.75,b,x\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := parsed(t, dir, "columns: {wage: {role: sensitive, decimals: 2}, region: {role: key}, kind: {role: other}}\nmasks: ["+masks+"]\n")
+	p := parsed(t, dir,
+		"columns: {wage: {role: sensitive, decimals: 2}, region: {role: key}, kind: {role: other}}\nmasks: ["+masks+"]\n")
 	pl := planFor(t, p, true)
 	progress := new(Progress)
 	if err := pl.Settle(t.Context(), progress); err != nil {
@@ -42,7 +44,10 @@ const swapped = "{swap: {keys: [region], attribute: kind, columns: [wage], rate:
 // a fixed number of its own draws, and its variance is that of this mean. Both equal two passes
 // over the same draws, and are near the theoretical values.
 func TestOwnSquareIsTheMeanOfDraws(t *testing.T) {
-	chain, column := chainOf(t, swapped+", {noise: {columns: [wage], sd: 3, distribution: laplace}}, {noise: {columns: [wage], sd: 4}}, {noise: {columns: [wage], sd: 50, distribution: laplace}}, {truncate: {columns: [wage], lower: 100, mode: redraw}}")
+	chain,
+		column := chainOf(t,
+		swapped+
+			", {noise: {columns: [wage], sd: 3, distribution: laplace}}, {noise: {columns: [wage], sd: 4}}, {noise: {columns: [wage], sd: 50, distribution: laplace}}, {truncate: {columns: [wage], lower: 100, mode: redraw}}")
 	if _, known := chain.Law("wage"); known {
 		t.Fatal("the masks have a closed form: the test checks nothing")
 	}
@@ -75,13 +80,15 @@ func TestOwnSquareIsTheMeanOfDraws(t *testing.T) {
 			squares += (v - mean) * (v - mean)
 		}
 		square, noise := own(x)
-		if want := squares / 2047 / 2048; len(d) != 2048 || !(math.Abs(square-mean) <= 1e-9*mean) || !(math.Abs(noise-want) <= 1e-9*want) {
+		if want := squares / 2047 / 2048; len(d) != 2048 || !(math.Abs(square-mean) <= 1e-9*mean) ||
+			!(math.Abs(noise-want) <= 1e-9*want) {
 			t.Errorf("at %v: mean square %v with variance %v; the %d draws give %v and %v", x, square, noise, len(d), mean, want)
 		}
 		// For a value at the bound, the draws lie on one side, and far from it on both: E d² is the
 		// variance 50², and E d⁴ of Laplace is 6 · 50⁴, so the mean of 2,048 draws has a standard
 		// deviation of √5 · 50² / √2048. In between, the bound cuts off a part.
-		if sd := math.Sqrt(5) * 2500 / math.Sqrt(2048); x != 150.25 && !(math.Abs(square-2500) <= 5*sd) || x == 150.25 && square >= 2500 {
+		if sd := math.Sqrt(5) * 2500 / math.Sqrt(2048); x != 150.25 && !(math.Abs(square-2500) <= 5*sd) || x == 150.25 &&
+			square >= 2500 {
 			t.Errorf("at %v: mean square %v, want 2500, or less near the bound", x, square)
 		}
 	}
@@ -89,7 +96,8 @@ func TestOwnSquareIsTheMeanOfDraws(t *testing.T) {
 
 // With a closed form, the expectation is exact. With only a swap, an unchanged value has no error.
 func TestOwnSquareOfALaw(t *testing.T) {
-	for masks, want := range map[string]float64{"{noise: {columns: [wage], sd: 30}}": 900, "{noise: {columns: [wage], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}": 0} {
+	for masks, want := range map[string]float64{"{noise: {columns: [wage], sd: 30}}": 900,
+		"{noise: {columns: [wage], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}": 0} {
 		chain, column := chainOf(t, masks)
 		law, known := chain.Law("wage")
 		own, err := ownSquare(chain, column)

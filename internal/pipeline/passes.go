@@ -49,7 +49,9 @@ func (pl *Plan) Settle(ctx context.Context, progress *Progress) error {
 	if !pl.Source.Rewindable() {
 		var problems config.Errors
 		for _, name := range open {
-			problems = append(problems, pl.Config.Errorf("columns."+name, "the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given"))
+			problems = append(problems,
+				pl.Config.Errorf("columns."+name,
+					"the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given"))
 		}
 		return problems
 	}
@@ -112,7 +114,8 @@ func (pl *Plan) take(profile, known *assess.Profile, open []string) {
 				pl.Constant = append(pl.Constant, c.Name)
 			}
 		}
-		if _, fixed := c.Field.Decimals(); !fixed && pl.Config.Columns.Named(c.Name).Decimals == nil && known.Column(c.Name) == nil {
+		if _, fixed := c.Field.Decimals(); !fixed && pl.Config.Columns.Named(c.Name).Decimals == nil &&
+			known.Column(c.Name) == nil {
 			c.Decimals = pc.Decimals
 		}
 	}
@@ -122,7 +125,9 @@ func (pl *Plan) take(profile, known *assess.Profile, open []string) {
 // deviation masks nothing, and which spelling of a missing value is chosen.
 func (pl *Plan) warnOfConstant(log zerolog.Logger) {
 	for _, name := range pl.Constant {
-		log.Warn().Str("column", name).Msg("all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
+		log.Warn().Str("column",
+			name).Msg(
+			"all values are the same, so noise of a percentage of their standard deviation masks nothing; give sd in the column's unit")
 	}
 	for _, text := range pl.levels {
 		log.Warn().Msg(text)
@@ -158,7 +163,8 @@ func (pl *Plan) checkAmounts() error {
 // are cut into blocks. The release must not: an amount of noise is part of the name of its
 // keystream.
 func stable(v float64) float64 {
-	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64) // no overflow: the greatest float64 rounds down to six digits; NaN and ±∞ survive the round trip
+	// no overflow: the greatest float64 rounds down to six digits; NaN and ±∞ survive the round trip
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 5, 64), 64)
 	return rounded
 }
 
@@ -288,7 +294,8 @@ func (pl *Plan) EndSurvey(ctx context.Context, chain *transform.Chain) error {
 
 // Survey passes the records of the plan's source to the masks of scope dataset, and calls the
 // functions in also with each block.
-func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Progress, also ...func(b *microdata.Block)) error {
+func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Progress,
+	also ...func(b *microdata.Block)) error {
 	pass := Flow{
 		Source: pl.Source, Layout: pl.passLayout(), Cut: pl.Cut,
 		Work: func(p *Parcel) (err error) {
@@ -324,10 +331,14 @@ func (pl *Plan) Survey(ctx context.Context, chain *transform.Chain, progress *Pr
 func (pl *Plan) surveyTwice() error {
 	for i, m := range pl.Config.Masks {
 		if transform.ScopeOf(m.Params) == transform.ScopeDataset {
-			return config.Errors{pl.Config.Errorf(pl.MaskPath(i), "looks at all records before it masks any, and this source can be read only once; use %s", transform.InsteadOf(m.Params))}
+			return config.Errors{
+				pl.Config.Errorf(pl.MaskPath(i),
+					"looks at all records before it masks any, and this source can be read only once; use %s",
+					transform.InsteadOf(m.Params))}
 		}
 	}
-	return config.Errors{pl.Config.Errorf("masks", "a mask looks at all records before it masks any, and this source can be read only once")}
+	return config.Errors{
+		pl.Config.Errorf("masks", "a mask looks at all records before it masks any, and this source can be read only once")}
 }
 
 // SurveyError adds the place in the configuration to an error about data that do not fit a
@@ -378,15 +389,18 @@ func (pl *Plan) newRepeated(masks []transform.Spec, key keystream.Key) (func(m i
 }
 
 // replicateOf is newReplicate where records of one respondent, told apart by columns, share the draws of equal values.
-func (pl *Plan) replicateOf(masks []transform.Spec, key keystream.Key, persons []int) (func(m int) assess.Masker, error) {
+func (pl *Plan) replicateOf(masks []transform.Spec, key keystream.Key, persons []int) (func(m int) assess.Masker,
+	error) {
 	var columns []transform.ColumnInfo
 	for _, c := range pl.Columns {
-		if pl.Layout.Read[c.Index].Counts() || slices.Contains(pl.Carry, c.Index) || slices.Contains(pl.Intruder.Carried, c.Index) {
+		if pl.Layout.Read[c.Index].Counts() || slices.Contains(pl.Carry, c.Index) ||
+			slices.Contains(pl.Intruder.Carried, c.Index) {
 			columns = append(columns, c)
 		}
 	}
 	chain, err := transform.NewChain(masks, transform.Setup{
-		Key: key, Columns: columns, Households: pl.household, Persons: persons, Window: pl.Config.Window.Records, Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies, People: pl.people,
+		Key: key, Columns: columns, Households: pl.household, Persons: persons, Window: pl.Config.Window.Records,
+		Sorted: pl.sorted, Correlations: pl.correlations, Frequencies: pl.frequencies, People: pl.people,
 	})
 	if err != nil {
 		return nil, DataErrorf("%v", err)

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// settlePeople reads the places of all records for masks that count how many people live about them. A respondent who has several
-// records at one place is one person there. It takes 16 bytes for each place, and 40 for each respondent.
+// settlePeople reads the places of all records for masks that count how many people live about them. A respondent who
+// has several records at one place is one person there. It takes 16 bytes for each place, and 40 for each respondent.
 func (pl *Plan) settlePeople(ctx context.Context, progress *Progress) error {
 	for i, m := range pl.Config.Masks {
 		of := transform.NeedsPeople(m.Params)
@@ -20,7 +20,9 @@ func (pl *Plan) settlePeople(ctx context.Context, progress *Progress) error {
 			continue
 		}
 		if !pl.Source.Rewindable() {
-			return config.Errors{pl.Config.Errorf(pl.MaskPath(i)+".records", "reads the source twice, which this source does not allow: give a file with the places of the population")}
+			return config.Errors{
+				pl.Config.Errorf(pl.MaskPath(i)+".records",
+					"reads the source twice, which this source does not allow: give a file with the places of the population")}
 		}
 		people, err := pl.peopleOf(ctx, *of, pl.MaskPath(i), progress)
 		if err != nil {
@@ -40,7 +42,8 @@ type at struct {
 	where places.Point
 }
 
-func (pl *Plan) peopleOf(ctx context.Context, of transform.PeopleOf, path string, progress *Progress) (*places.People, error) {
+func (pl *Plan) peopleOf(ctx context.Context, of transform.PeopleOf, path string, progress *Progress) (*places.People,
+	error) {
 	schema := pl.Source.Schema()
 	layout := &microdata.Layout{Schema: schema}
 	names := []string{of.A, of.B}
@@ -55,7 +58,9 @@ func (pl *Plan) peopleOf(ctx context.Context, of transform.PeopleOf, path string
 		layout.Read = append(layout.Read, microdata.Want{Field: field, As: microdata.Numbers, Measured: true})
 	}
 	var identity []int
-	for _, c := range wantArrays(layout, slices.DeleteFunc(slices.Clone(pl.Config.Identity), func(name string) bool { return schema.Index(name) < 0 })) {
+	for _, c := range wantArrays(layout, slices.DeleteFunc(slices.Clone(pl.Config.Identity), func(name string) bool {
+		return schema.Index(name) < 0
+	})) {
 		identity = append(identity, c.Index)
 	}
 	unit := places.Degrees

@@ -50,10 +50,11 @@ type Plan struct {
 	passed    int                    // how many columns of the layout a pass over the originals needs
 	Constant  []string               // columns with only one value, whose standard deviation a percentage refers to
 	Intruder  IntruderColumns        // empty if no intruder is configured
-	Joins     []int                  // indexes in layout.Read of the configuration's Joins, whose original values the sample holds
-	Displacer *transform.Displacer   // nil if no mask moves values between records
-	locator   *assess.Locator        // of the survey; nil if it has not counted values
-	sorted    map[string][]float64   // sorted original values of the columns for which masks need them
+	// indexes in layout.Read of the configuration's Joins, whose original values the sample holds
+	Joins     []int
+	Displacer *transform.Displacer // nil if no mask moves values between records
+	locator   *assess.Locator      // of the survey; nil if it has not counted values
+	sorted    map[string][]float64 // sorted original values of the columns for which masks need them
 
 	correlations transform.Correlations            // of original columns, if masks need them
 	frequencies  map[string]*transform.Frequencies // of original categories, if masks need them
@@ -140,9 +141,12 @@ func (pl *Plan) wantMasked(b *layoutBuilder) {
 		}) {
 			fits, held := transform.FitsData(pl.Config.Masks, f.Name)
 			pl.Assessed = append(pl.Assessed, assess.Column{
-				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key, Masked: true,
-				Exchanged: exchanged(pl.Config.Masks, f.Name), Fitted: fits, HeldOut: held, Elsewhere: elsewhere(pl.Config.Masks, f.Name),
-				Copies: transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name), Alike: transform.Displaces(pl.Config.Masks, f.Name),
+				Name: f.Name, Unit: pl.Unit(f.Name), Index: i, Key: pl.Config.Columns.Named(f.Name).Role == microdata.Key,
+				Masked:    true,
+				Exchanged: exchanged(pl.Config.Masks, f.Name), Fitted: fits, HeldOut: held,
+				Elsewhere: elsewhere(pl.Config.Masks, f.Name),
+				Copies:    transform.CopiesOf(pl.Config.Masks, f.Name), Undoing: undoing(pl.Config.Masks, f.Name),
+				Alike:  transform.Displaces(pl.Config.Masks, f.Name),
 				Shared: pl.Config.DrawsByHousehold() && pl.Config.Columns.Named(f.Name).Level == config.OfHousehold,
 			})
 		}
@@ -297,7 +301,8 @@ func (pl *Plan) Unit(column string) string {
 	if unit := pl.Config.Columns.Named(column).Unit; unit != "" {
 		return unit
 	}
-	if i := slices.IndexFunc(pl.Columns, func(c transform.ColumnInfo) bool { return c.Name == column }); i >= 0 && pl.Columns[i].Days {
+	if i := slices.IndexFunc(pl.Columns, func(c transform.ColumnInfo) bool { return c.Name == column }); i >= 0 &&
+		pl.Columns[i].Days {
 		return "days"
 	}
 	return ""

@@ -41,7 +41,9 @@ func (pl *Plan) checkDelimiter() error {
 	if delimiter == "" {
 		return nil
 	}
-	return config.Errors{p.Errorf("source."+p.Source.Kind, "the fields of the first records are separated by %q: say so (delimiter: %q)", delimiter, delimiter)}
+	return config.Errors{
+		p.Errorf("source."+p.Source.Kind, "the fields of the first records are separated by %q: say so (delimiter: %q)",
+			delimiter, delimiter)}
 }
 
 // checkListed returns an error for each listed column that is missing, or has other decimals
@@ -51,12 +53,15 @@ func (pl *Plan) checkListed() (problems config.Errors) {
 	for _, c := range pl.Config.Columns {
 		i := schema.Index(c.Name)
 		if i < 0 {
-			problems = append(problems, pl.Config.Errorf("columns."+c.Name, "the source has no such column%s", check.SuggestPlace(c.Name, schema.Names())))
+			problems = append(problems,
+				pl.Config.Errorf("columns."+c.Name, "the source has no such column%s", check.SuggestPlace(c.Name, schema.Names())))
 			continue
 		}
 		f := schema.Fields[i]
 		if d, fixed := f.Decimals(); c.Decimals != nil && fixed && d != *c.Decimals {
-			problems = append(problems, pl.Config.Errorf("columns."+c.Name+".decimals", "must be %d, which the column's type %s fixes, got %d", d, f.Type, *c.Decimals))
+			problems = append(problems,
+				pl.Config.Errorf("columns."+c.Name+".decimals", "must be %d, which the column's type %s fixes, got %d", d, f.Type,
+					*c.Decimals))
 		}
 	}
 	return problems
@@ -78,7 +83,9 @@ func (pl *Plan) checkUnlisted() config.Errors {
 	if len(extra) == 0 {
 		return nil
 	}
-	return config.Errors{pl.Config.Errorf("columns", "the source has columns that are not listed: %s; list them (`sdlfilter init` writes all names), or say `unlisted: drop`", check.Places(extra))}
+	return config.Errors{
+		pl.Config.Errorf("columns",
+			"the source has columns that are not listed: %s; list them (`sdlfilter init` writes all names), or say `unlisted: drop`", check.Places(extra))}
 }
 
 // checkMasks returns an error for each mask that cannot work with the type of a column.
@@ -96,8 +103,10 @@ func (pl *Plan) checkMasks() (problems config.Errors) {
 			problems = append(problems, pl.checkMasked(path, m, before)...)
 			problems = append(problems, pl.checkRetyped(i, schema.Fields[j])...)
 			if (putsCategories(m.Params) || transform.TakesTexts(m.Params, name)) && pl.jsonText(j) {
-				problems = append(problems, pl.Config.Errorf(path+".columns", "%s contains JSON values of several types, whose text is not a category: do not use a swap together with %s, "+
-					"give the column one type, or release without this mask", name, m.Kind()))
+				problems = append(problems,
+					pl.Config.Errorf(path+".columns",
+						"%s contains JSON values of several types, whose text is not a category: do not use a swap together with %s, "+
+							"give the column one type, or release without this mask", name, m.Kind()))
 			}
 		}
 		problems = append(problems, pl.checkRead(path, m)...)
@@ -122,10 +131,13 @@ func (pl *Plan) checkRead(path string, m transform.Spec) (problems config.Errors
 			continue
 		}
 		if schema.Fields[j].Nested() {
-			problems = append(problems, pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
+			problems = append(problems,
+				pl.Config.Errorf(path, "%s is nested (%s) and cannot be compared", name, schema.Fields[j].Type))
 		}
 		if (putsCategories(m.Params) || slices.Contains(texts, name)) && pl.jsonText(j) {
-			problems = append(problems, pl.Config.Errorf(path, "%s contains JSON values of several types, whose text is not a category: do not use a swap together with %s, or give the column one type", name, m.Kind()))
+			problems = append(problems,
+				pl.Config.Errorf(path,
+					"%s contains JSON values of several types, whose text is not a category: do not use a swap together with %s, or give the column one type", name, m.Kind()))
 		}
 	}
 	return problems
@@ -138,14 +150,17 @@ func (pl *Plan) checkNumbersRead(path string, m transform.Spec) (problems config
 	field, columns := transform.NumbersReadBy(m.Params)
 	for k, name := range columns {
 		j := schema.Index(name)
-		if j < 0 || schema.Fields[j].Numeric() || transform.TakesTexts(m.Params, name) && transform.CanBeCategory(schema.Fields[j]) {
+		if j < 0 || schema.Fields[j].Numeric() || transform.TakesTexts(m.Params, name) &&
+			transform.CanBeCategory(schema.Fields[j]) {
 			continue
 		}
 		what := "numbers to go by"
 		if _, may := m.Params.(*transform.Synthesise); may {
 			what += ", or texts that are named in categories"
 		}
-		problems = append(problems, pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs %s; leave it out%s", name, microdata.TypeName(schema.Fields[j].Type), m.Kind(), what, pl.typesHint(schema.Fields[j], ", or")))
+		problems = append(problems,
+			pl.Config.Errorf(fmt.Sprintf("%s.%s[%d]", path, field, k), "%s is %s, and %s needs %s; leave it out%s", name,
+				microdata.TypeName(schema.Fields[j].Type), m.Kind(), what, pl.typesHint(schema.Fields[j], ", or")))
 	}
 	return problems
 }
@@ -156,7 +171,9 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 	p, name, computes := pl.Config, f.Name, transform.Computes(m.Params)
 	switch {
 	case transform.OnCategories(m.Params) && f.Nested():
-		return config.Errors{p.Errorf(path+"."+transform.ColumnsField(m.Params), "%s is nested (%s), and %s needs single values", name, microdata.TypeName(f.Type), m.Kind())}
+		return config.Errors{
+			p.Errorf(path+"."+transform.ColumnsField(m.Params), "%s is nested (%s), and %s needs single values", name,
+				microdata.TypeName(f.Type), m.Kind())}
 	case !computes && f.Nested():
 		return config.Errors{p.Errorf(path+".columns", "%s is nested (%s) and cannot be swapped", name, f.Type)}
 	case computes && transform.InDays(pl.Config.Masks, f):
@@ -167,7 +184,8 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 			hint = ", or text that is named in categories"
 		}
 		hint += pl.typesHint(f, ";")
-		return config.Errors{p.Errorf(path+".columns", "%s is %s, and %s needs a number%s", name, microdata.TypeName(f.Type), m.Kind(), hint)}
+		return config.Errors{
+			p.Errorf(path+".columns", "%s is %s, and %s needs a number%s", name, microdata.TypeName(f.Type), m.Kind(), hint)}
 	}
 	return nil
 }
@@ -177,10 +195,12 @@ func (pl *Plan) checkMasked(path string, m transform.Spec, f microdata.Field) co
 // text, too.
 func (pl *Plan) typesHint(f microdata.Field, word string) string {
 	schema := pl.Source.Schema()
-	if j := schema.Index(f.Name); j < 0 || schema.Fields[j].Type.ID() != arrow.STRING || !pl.Source.Abilities().InfersTypes {
+	if j := schema.Index(f.Name); j < 0 || schema.Fields[j].Type.ID() != arrow.STRING ||
+		!pl.Source.Abilities().InfersTypes {
 		return "" // not text, or made text by a mask
 	}
-	return fmt.Sprintf("%s where only some of its values are no numbers, or it has no value at all, source.%s.types: {%s: float64} makes it numbers and sends the records of those values to quarantine",
+	return fmt.Sprintf(
+		"%s where only some of its values are no numbers, or it has no value at all, source.%s.types: {%s: float64} makes it numbers and sends the records of those values to quarantine",
 		word, pl.Config.Source.Kind, f.Name)
 }
 
@@ -205,21 +225,26 @@ func (pl *Plan) checkIdentity() (problems config.Errors) {
 	schema := pl.Source.Schema()
 	if name := pl.Config.Household; pl.Config.DrawsByHousehold() {
 		if j := schema.Index(name); j >= 0 && !keystream.CanIdentify(schema.Fields[j].Type) {
-			problems = append(problems, pl.Config.Errorf("household", "%s has type %s, which cannot tell households apart", name, microdata.TypeName(schema.Fields[j].Type)))
+			problems = append(problems, pl.Config.Errorf("household", "%s has type %s, which cannot tell households apart", name,
+				microdata.TypeName(schema.Fields[j].Type)))
 		}
 	}
 	for _, c := range pl.Config.Columns {
 		i, j := schema.Index(c.Name), schema.Index(c.SameAs)
 		if pl.Config.Identifies(c.Name) || pl.Config.Identifies(c.SameAs) {
 			if i >= 0 && j >= 0 && !arrow.TypeEqual(schema.Fields[i].Type, schema.Fields[j].Type) {
-				problems = append(problems, pl.Config.Errorf("columns."+c.Name+".same_as", "must be of one type with it, to identify the same respondent: %s is %s, and %s is %s",
-					c.Name, microdata.TypeName(schema.Fields[i].Type), c.SameAs, microdata.TypeName(schema.Fields[j].Type)))
+				problems = append(problems,
+					pl.Config.Errorf("columns."+c.Name+".same_as",
+						"must be of one type with it, to identify the same respondent: %s is %s, and %s is %s",
+						c.Name, microdata.TypeName(schema.Fields[i].Type), c.SameAs, microdata.TypeName(schema.Fields[j].Type)))
 			}
 		}
 	}
 	for _, name := range pl.Config.Identity {
 		if j := schema.Index(name); j >= 0 && !keystream.CanIdentify(schema.Fields[j].Type) {
-			problems = append(problems, pl.Config.Errorf("identity", "%s has type %s, which cannot identify a respondent", name, microdata.TypeName(schema.Fields[j].Type)))
+			problems = append(problems,
+				pl.Config.Errorf("identity", "%s has type %s, which cannot identify a respondent", name,
+					microdata.TypeName(schema.Fields[j].Type)))
 		}
 	}
 	return problems

@@ -45,10 +45,13 @@ func (s *table) Read(context.Context, *microdata.Layout, connectors.Cut) (connec
 // parsed returns a configuration of a CSV file in a folder.
 func parsed(t *testing.T, dir, rest string) *config.Pipeline {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "k"),
+		[]byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := strings.ReplaceAll("version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/out.csv}}\n"+rest, "DIR", dir)
+	text := strings.ReplaceAll(
+		"version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/out.csv}}\n"+rest, "DIR",
+		dir)
 	p, err := config.Parse("p.yaml", []byte(text), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +83,8 @@ func fieldsOf(types map[string]arrow.DataType) (fields []microdata.Field) {
 // except identifiers.
 func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 	nested := arrow.ListOf(arrow.PrimitiveTypes.Float64)
-	noise, swap := "masks: [{noise: {columns: [wage], sd: 3}}]\n", "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n"
+	noise, swap := "masks: [{noise: {columns: [wage], sd: 3}}]\n",
+		"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n"
 	for _, c := range []struct {
 		rest  string
 		types map[string]arrow.DataType
@@ -89,26 +93,37 @@ func TestPlanHoldsTheConfigurationAgainstTheColumns(t *testing.T) {
 		want  []string
 	}{
 		{rest: columns + noise},
-		{rest: columns + noise, extra: "more", want: []string{"columns: the source has columns that are not listed: column "}},
+		{rest: columns + noise, extra: "more",
+			want: []string{"columns: the source has columns that are not listed: column "}},
 		{rest: columns + noise + "unlisted: drop\n", extra: "more"},
 		{rest: columns + noise, types: map[string]arrow.DataType{"region": arrow.Null, "wage": arrow.BinaryTypes.String},
-			want: []string{"columns.region: the source has no such column", "masks[0].noise.columns: wage is string, and noise needs a number; where only some of its values are no numbers, or it has no value at all, source.csv.types: {wage: float64}"}},
-		{rest: columns + noise, types: map[string]arrow.DataType{"region": arrow.Null}, split: ";", want: []string{`source.csv: the fields of the first records are separated by ";": say so (delimiter: ";")`}},
+			want: []string{"columns.region: the source has no such column",
+				"masks[0].noise.columns: wage is string, and noise needs a number; where only some of its values are no numbers, or it has no value at all, source.csv.types: {wage: float64}"}},
+		{rest: columns + noise, types: map[string]arrow.DataType{"region": arrow.Null}, split: ";",
+			want: []string{`source.csv: the fields of the first records are separated by ";": say so (delimiter: ";")`}},
 		{rest: columns + noise, split: ";"}, // the columns exist
-		{rest: columns + noise, types: map[string]arrow.DataType{"wage": nested}, want: []string{"masks[0].noise.columns: wage is list<item: float64, nullable>, and noise needs a number"}},
+		{rest: columns + noise, types: map[string]arrow.DataType{"wage": nested},
+			want: []string{"masks[0].noise.columns: wage is list<item: float64, nullable>, and noise needs a number"}},
 		{rest: columns + swap},
-		{rest: columns + swap, types: map[string]arrow.DataType{"wage": nested}, want: []string{"masks[0].swap.columns: wage is nested (list<item: float64, nullable>) and cannot be swapped"}},
-		{rest: columns + swap, types: map[string]arrow.DataType{"kind": nested}, want: []string{"masks[0].swap: kind is nested (list<item: float64, nullable>) and cannot be compared"}},
-		{rest: columns + noise + "identity: [id, region]\n", types: map[string]arrow.DataType{"id": nested}, want: []string{"identity: id has type list<item: float64, nullable>, which cannot identify a respondent"}},
-		{rest: columns + noise + "identity: [region]\n", types: map[string]arrow.DataType{"region": nested}, want: []string{"identity: region has type list<item: float64, nullable>, which cannot identify a respondent"}},
-		{rest: strings.Replace(columns, "wage: {role: sensitive}", "wage: {role: sensitive, decimals: 2}", 1) + noise, types: map[string]arrow.DataType{"wage": arrow.PrimitiveTypes.Int32},
-			want: []string{"columns.wage.decimals: must be 0, which the column's type int32 fixes, got 2"}},
-		{rest: strings.Replace(columns, "wage: {role: sensitive}", "wage: {role: sensitive, decimals: 0}", 1) + noise, types: map[string]arrow.DataType{"wage": arrow.PrimitiveTypes.Int32}},
+		{rest: columns + swap, types: map[string]arrow.DataType{"wage": nested},
+			want: []string{"masks[0].swap.columns: wage is nested (list<item: float64, nullable>) and cannot be swapped"}},
+		{rest: columns + swap, types: map[string]arrow.DataType{"kind": nested},
+			want: []string{"masks[0].swap: kind is nested (list<item: float64, nullable>) and cannot be compared"}},
+		{rest: columns + noise + "identity: [id, region]\n", types: map[string]arrow.DataType{"id": nested},
+			want: []string{"identity: id has type list<item: float64, nullable>, which cannot identify a respondent"}},
+		{rest: columns + noise + "identity: [region]\n", types: map[string]arrow.DataType{"region": nested},
+			want: []string{"identity: region has type list<item: float64, nullable>, which cannot identify a respondent"}},
+		{rest: strings.Replace(columns, "wage: {role: sensitive}", "wage: {role: sensitive, decimals: 2}", 1) + noise,
+			types: map[string]arrow.DataType{"wage": arrow.PrimitiveTypes.Int32},
+			want:  []string{"columns.wage.decimals: must be 0, which the column's type int32 fixes, got 2"}},
+		{rest: strings.Replace(columns, "wage: {role: sensitive}", "wage: {role: sensitive, decimals: 0}", 1) + noise,
+			types: map[string]arrow.DataType{"wage": arrow.PrimitiveTypes.Int32}},
 	} {
 		p := parsed(t, t.TempDir(), c.rest)
 		src := &table{fields: fieldsOf(c.types), split: c.split}
 		if c.extra != "" {
-			src.fields = append([]microdata.Field{{Name: c.extra, Type: arrow.BinaryTypes.String}}, append(src.fields, microdata.Field{Name: c.extra + "2", Type: arrow.BinaryTypes.String})...)
+			src.fields = append([]microdata.Field{{Name: c.extra, Type: arrow.BinaryTypes.String}},
+				append(src.fields, microdata.Field{Name: c.extra + "2", Type: arrow.BinaryTypes.String})...)
 		}
 		pl, err := newPlan(p, nil, src, false)
 		var problems config.Errors
@@ -142,14 +157,21 @@ func TestSourcesThatAreReadOnce(t *testing.T) {
 	key := keytest.Key(1)
 	for _, c := range []struct{ masks, decimals, settle, chain string }{
 		{"noise: {columns: [wage], sd: 3}", ", decimals: 2", "", ""},
-		{"noise: {columns: [wage], sd: 3}", "", "columns.wage: the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given", ""},
+		{"noise: {columns: [wage], sd: 3}", "",
+			"columns.wage: the source can be read only once, so `decimals` and absolute amounts, or a `profile`, must be given",
+			""},
 		{"noise: {columns: [wage], sd: 3%}", ", decimals: 2", "columns.wage: the source can be read only once", ""},
-		{"topcode: {columns: [wage], upper_percentile: 90}", ", decimals: 2", "masks[0].topcode.upper_percentile: reads the source twice, which this source does not allow: give a bound", ""},
-		{"topcode: {columns: [wage], upper: 9, replace: mean}", ", decimals: 2", "masks[0].topcode.replace: reads the source twice", ""},
+		{"topcode: {columns: [wage], upper_percentile: 90}", ", decimals: 2",
+			"masks[0].topcode.upper_percentile: reads the source twice, which this source does not allow: give a bound", ""},
+		{"topcode: {columns: [wage], upper: 9, replace: mean}", ", decimals: 2",
+			"masks[0].topcode.replace: reads the source twice", ""},
 		{"topcode: {columns: [wage], upper: 9}", ", decimals: 2", "", ""},
-		{"swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}", ", decimals: 2", "", "masks[0].swap: looks at all records before it masks any, and this source can be read only once; use "},
+		{"swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}",
+			", decimals: 2", "",
+			"masks[0].swap: looks at all records before it masks any, and this source can be read only once; use "},
 	} {
-		p := parsed(t, t.TempDir(), strings.Replace(columns, "role: sensitive", "role: sensitive"+c.decimals, 1)+"masks: [{"+c.masks+"}]\n")
+		p := parsed(t, t.TempDir(), strings.Replace(columns, "role: sensitive", "role: sensitive"+c.decimals, 1)+"masks: [{"+
+			c.masks+"}]\n")
 		pl, err := newPlan(p, nil, &table{fields: fieldsOf(nil), once: true}, false)
 		if err != nil {
 			t.Fatal(err)
@@ -162,7 +184,8 @@ func TestSourcesThatAreReadOnce(t *testing.T) {
 			continue
 		}
 		chain, err := pl.newChain(t.Context(), key, new(Progress))
-		if (err == nil) != (c.chain == "") || err != nil && !strings.HasPrefix(err.Error(), c.chain) || (chain == nil) != (err != nil) {
+		if (err == nil) != (c.chain == "") || err != nil && !strings.HasPrefix(err.Error(), c.chain) ||
+			(chain == nil) != (err != nil) {
 			t.Errorf("%s: NewChain returns %v, want %s", c.masks, err, c.chain)
 		}
 	}
@@ -207,8 +230,10 @@ func TestValuesAreSettled(t *testing.T) {
 		t.Errorf("settleValues returns %v; the progress has the phase %s and %d records", err, seen.Phase(), seen.Records())
 	}
 	sorted := pl.Sorted()
-	if len(sorted) != 2 || !slices.Equal(sorted["wage"], wages) || len(sorted["debt"]) == 0 || sorted["debt"][0] != 501 || !slices.IsSorted(sorted["debt"]) {
-		t.Errorf("%d values of wage, want %d; debt %v …", len(sorted["wage"]), len(wages), sorted["debt"][:min(3, len(sorted["debt"]))])
+	if len(sorted) != 2 || !slices.Equal(sorted["wage"], wages) || len(sorted["debt"]) == 0 || sorted["debt"][0] != 501 ||
+		!slices.IsSorted(sorted["debt"]) {
+		t.Errorf("%d values of wage, want %d; debt %v …", len(sorted["wage"]), len(wages),
+			sorted["debt"][:min(3, len(sorted["debt"]))])
 	}
 	if pl.SD("wage") != pl.Columns[0].SD || !math.IsNaN(pl.SD("gone")) {
 		t.Errorf("the standard deviation is %v, and for a missing column %v (want NaN)", pl.SD("wage"), pl.SD("gone"))
@@ -225,7 +250,11 @@ func TestValuesAreSettled(t *testing.T) {
 // mustParse returns the source of a configuration with further parameters.
 func mustParse(t *testing.T, p *config.Pipeline, more, dir string) connectors.SourceConfig {
 	t.Helper()
-	q, err := config.Parse("q.yaml", []byte(strings.ReplaceAll("version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv, "+more+"}}\nsink: {csv: {path: DIR/out.csv}}\ncolumns: {wage: {role: sensitive}}\nmasks: [{noise: {columns: [wage], sd: 1}}]\n", "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+	q,
+		err := config.Parse("q.yaml",
+		[]byte(
+			strings.ReplaceAll("version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv, "+more+
+				"}}\nsink: {csv: {path: DIR/out.csv}}\ncolumns: {wage: {role: sensitive}}\nmasks: [{noise: {columns: [wage], sd: 1}}]\n", "DIR", dir)), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +299,8 @@ func TestProfiles(t *testing.T) {
 		}
 		return strings.Join(all, "; ")
 	}
-	p := parsed(t, dir, strings.Replace(columns, "role: sensitive", "role: sensitive, unit: EUR", 1)+"masks: [{noise: {columns: [wage], sd: 1}}]\nprofile: DIR/gone.profile\n")
+	p := parsed(t, dir, strings.Replace(columns, "role: sensitive", "role: sensitive, unit: EUR", 1)+
+		"masks: [{noise: {columns: [wage], sd: 1}}]\nprofile: DIR/gone.profile\n")
 	if got, want := names(p, false), "id 3 2 ; wage 3 4 ; region 3 5 "; got != want {
 		t.Errorf("profile of the source: %s, want %s", got, want)
 	}
@@ -281,12 +311,15 @@ func TestProfiles(t *testing.T) {
 		t.Error("ProfilePipeline changed the profile in the configuration")
 	}
 	var progress Progress
-	if _, err := ProfileSource(t.Context(), p.Source.Config, nil, &progress); err != nil || progress.Phase() != "profile" || progress.Records() != 3 {
-		t.Errorf("error %v; the progress is %d records of the phase %q, want 3 of \"profile\"", err, progress.Records(), progress.Phase())
+	if _, err := ProfileSource(t.Context(), p.Source.Config, nil, &progress); err != nil ||
+		progress.Phase() != "profile" || progress.Records() != 3 {
+		t.Errorf("error %v; the progress is %d records of the phase %q, want 3 of \"profile\"", err, progress.Records(),
+			progress.Phase())
 	}
 	write("id,wage,region,kind\na,b,c,d\n")
 	var data *DataError
-	if _, err := ProfileSource(t.Context(), p.Source.Config, nil, new(Progress)); !errors.As(err, &data) || !strings.Contains(err.Error(), "no numeric column") {
+	if _, err := ProfileSource(t.Context(), p.Source.Config, nil, new(Progress)); !errors.As(err, &data) ||
+		!strings.Contains(err.Error(), "no numeric column") {
 		t.Errorf("no numeric column: error %v, want a DataError", err)
 	}
 	if err := os.Remove(filepath.Join(dir, "in.csv")); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Privacy returns what differential privacy says of the release, by the configuration and the source's schema alone; nil if
-// nothing asks for it (assess.privacy, rules). docs/methods.md, section 10, has the reasons.
+// Privacy returns what differential privacy says of the release, by the configuration and the source's schema alone;
+// nil if nothing asks for it (assess.privacy, rules). docs/methods.md, section 10, has the reasons.
 func (pl *Plan) Privacy() *assess.Privacy {
 	if !pl.Config.WantsPrivacy() {
 		return nil
@@ -29,7 +29,8 @@ func (pl *Plan) Privacy() *assess.Privacy {
 func (pl *Plan) privacy() (*assess.Privacy, *privacyAccount) {
 	a := &privacyAccount{plan: pl, asked: pl.Config.Assess.PrivacyOf(), rate: 1, losses: map[string]privacy.Loss{}}
 	p := &assess.Privacy{
-		Columns: []assess.ColumnPrivacy{}, Records: max(a.asked.Records, 1), Members: a.asked.Members, Unit: "person", NotCounted: notCounted,
+		Columns: []assess.ColumnPrivacy{}, Records: max(a.asked.Records, 1), Members: a.asked.Members, Unit: "person",
+		NotCounted: notCounted,
 	}
 	if a.asked.Delta > 0 {
 		delta := assess.Float(a.asked.Delta)
@@ -82,7 +83,8 @@ func (pl *Plan) PrivacyHolds() error {
 			continue
 		}
 		if v := assess.Judge([]assess.Rule{rule}, measures).Rules[0]; !v.Passed {
-			problems = append(problems, pl.Config.Errorf(fmt.Sprintf("gate.rules[%d]", i), "%s does not hold: %s", v.Rule, v.Advice))
+			problems = append(problems,
+				pl.Config.Errorf(fmt.Sprintf("gate.rules[%d]", i), "%s does not hold: %s", v.Rule, v.Advice))
 		}
 	}
 	if len(problems) > 0 {
@@ -91,7 +93,8 @@ func (pl *Plan) PrivacyHolds() error {
 	return nil
 }
 
-// passedOn says what a sink releases of a record besides its columns; "" if that is nothing, as without a sink (package filter).
+// passedOn says what a sink releases of a record besides its columns; "" if that is nothing, as without a sink (package
+// filter).
 func passedOn(sink connectors.SinkConfig) string {
 	if sink == nil {
 		return ""
@@ -117,12 +120,13 @@ type privacyAccount struct {
 	asked config.Privacy
 	rate  float64 // with which a record is released
 
-	losses           map[string]privacy.Loss // by column with a figure; nil: they are not asked for
-	personal, shared privacy.Loss            // of the columns with a figure: with a draw for each person, and for each household
-	stateable        int                     // how many those are
-	broken           []string                // why nothing can be stated of the whole record
-	asItIs           []string                // columns that leave as they are
-	unstated         []string                // columns without a figure for another reason
+	losses map[string]privacy.Loss // by column with a figure; nil: they are not asked for
+	// of the columns with a figure: with a draw for each person, and for each household
+	personal, shared privacy.Loss
+	stateable        int      // how many those are
+	broken           []string // why nothing can be stated of the whole record
+	asItIs           []string // columns that leave as they are
+	unstated         []string // columns without a figure for another reason
 }
 
 // column accounts for one column of the release.
@@ -136,7 +140,8 @@ func (a *privacyAccount) column(out *microdata.Output) assess.ColumnPrivacy {
 		a.asItIs = append(a.asItIs, name)
 		return c
 	}
-	of := maskedValue{plan: a.plan, column: name, lower: math.Inf(-1), upper: math.Inf(1), delta: cmp.Or(a.asked.Delta, privacy.Resolution)}
+	of := maskedValue{plan: a.plan, column: name, lower: math.Inf(-1), upper: math.Inf(1),
+		delta: cmp.Or(a.asked.Delta, privacy.Resolution)}
 	of.walk()
 	c.Household = a.plan.Config.SharedByHousehold(name)
 	if why := cmp.Or(of.not, a.bound(name, c.Household)); why != "" {
@@ -182,9 +187,11 @@ func (a *privacyAccount) bound(name string, household bool) string {
 	}
 	switch {
 	case a.asked.Records == 0:
-		return fmt.Sprintf("equal values of one %s have equal draws (%s), and that they are equal shows: say with assess.privacy.records: 1 that nobody has two records", who, of)
+		return fmt.Sprintf(
+			"equal values of one %s have equal draws (%s), and that they are equal shows: say with assess.privacy.records: 1 that nobody has two records", who, of)
 	case a.asked.Records > 1:
-		return fmt.Sprintf("a %s has up to %d records (assess.privacy.records), and equal values of one %s have equal draws (%s): that they are equal shows", who, a.asked.Records, who, of)
+		return fmt.Sprintf(
+			"a %s has up to %d records (assess.privacy.records), and equal values of one %s have equal draws (%s): that they are equal shows", who, a.asked.Records, who, of)
 	}
 	return ""
 }
@@ -232,7 +239,8 @@ func leave(n int) string {
 
 // stated turns a loss into what is reported of it.
 func (a *privacyAccount) stated(l privacy.Loss, rate float64) assess.PrivacyLoss {
-	p := assess.PrivacyLoss{Epsilon: assess.Float(l.Pure), Delta: assess.Float(privacy.Drawn(l.Extra, rate)), Rho: assess.Float(l.TotalRho())}
+	p := assess.PrivacyLoss{Epsilon: assess.Float(l.Pure), Delta: assess.Float(privacy.Drawn(l.Extra, rate)),
+		Rho: assess.Float(l.TotalRho())}
 	none := assess.Float(math.NaN())
 	switch {
 	case a.asked.Delta > 0:
@@ -252,7 +260,8 @@ func (a *privacyAccount) stated(l privacy.Loss, rate float64) assess.PrivacyLoss
 
 // coarseDraws says how much the resolution of the draws leaves beside the ε that a loss would have.
 func coarseDraws(l privacy.Loss, rate float64) string {
-	return fmt.Sprintf("draws of 52 bits leave δ = %.2g beside it (less with fewer decimals, or a smaller ε)", min(1, privacy.Drawn(l.Unresolved(), rate)))
+	return fmt.Sprintf("draws of 52 bits leave δ = %.2g beside it (less with fewer decimals, or a smaller ε)",
+		min(1, privacy.Drawn(l.Unresolved(), rate)))
 }
 
 // roundToDigit rounds to one digit.
@@ -340,7 +349,8 @@ func (c *maskedValue) add(m transform.Mechanism) {
 	decimals := *c.plan.Config.Columns.Named(c.column).Decimals
 	steps := m.SD * math.Pow10(decimals) // of the grid
 	width := c.upper - c.lower
-	if farthest := max(math.Abs(c.lower), math.Abs(c.upper)); !math.IsInf(width, 1) && !(farthest*math.Pow10(decimals)+64*steps <= microdata.MaxExact) || !(64*steps <= microdata.MaxExact/2) {
+	if farthest := max(math.Abs(c.lower), math.Abs(c.upper)); !math.IsInf(width, 1) &&
+		!(farthest*math.Pow10(decimals)+64*steps <= microdata.MaxExact) || !(64*steps <= microdata.MaxExact/2) {
 		c.not = "its values, with the noise, have more decimals than a double holds exactly"
 		return
 	}

@@ -64,10 +64,10 @@ func (a *audited) release(t *testing.T, x float64, n int, see func(y float64)) {
 	}
 }
 
-// lowerBound returns a bound that lies above ε of a mechanism with probability 1e-6 at most: of the events that y is at most,
-// or at least, one of the cuts, that with the greatest estimate on the first half of the draws is tested on the second half,
-// with bounds of Clopper and Pearson on either probability (Jagielski, Ullman and Oprea 2020, "Auditing differentially
-// private machine learning", NeurIPS, section 4). delta is δ of the mechanism.
+// lowerBound returns a bound that lies above ε of a mechanism with probability 1e-6 at most: of the events that y is at
+// most, or at least, one of the cuts, that with the greatest estimate on the first half of the draws is tested on the
+// second half, with bounds of Clopper and Pearson on either probability (Jagielski, Ullman and Oprea 2020, "Auditing
+// differentially private machine learning", NeurIPS, section 4). delta is δ of the mechanism.
 func (a *audited) lowerBound(t *testing.T, x, other float64, n int, cuts []float64, delta float64) float64 {
 	t.Helper()
 	count := func(x float64, n int) (below []int) {
@@ -114,8 +114,9 @@ func (a *audited) lowerBound(t *testing.T, x, other float64, n int, cuts []float
 	return of(p[at], q[at], n)
 }
 
-// The greatest ε that draws of the chain can prove is never above what is stated, and not far below; a mechanism with half of
-// the noise that is stated is found out. Among the cases are chains whose figure is that of one of several masks.
+// The greatest ε that draws of the chain can prove is never above what is stated, and not far below; a mechanism with
+// half of the noise that is stated is found out. Among the cases are chains whose figure is that of one of several
+// masks.
 func TestAuditOfStatedPrivacy(t *testing.T) {
 	n := 100_000
 	if !testing.Short() {
@@ -134,14 +135,19 @@ func TestAuditOfStatedPrivacy(t *testing.T) {
 		{"Laplace", clip + noise(100, "laplace"), "", "", 0, 100, 0.9},
 		{"beyond the bounds", clip + noise(100, "laplace"), "", "", -1e6, 1e6, 0.9},
 		{"coarse grid", clip + noise(100, "laplace") + ", {round: {columns: [wage], base: 50}}", "", "", 0, 100, 0.8},
-		{"clipped behind", clip + noise(100, "laplace") + ", {truncate: {columns: [wage], lower: 0, upper: 100}}", "", "", 0, 100, 0.9},
+		{"clipped behind", clip + noise(100, "laplace") + ", {truncate: {columns: [wage], lower: 0, upper: 100}}", "", "", 0,
+			100, 0.9},
 		{"two noises", clip + noise(100, "laplace") + ", " + noise(10, "normal"), "", "", 0, 100, 0.8},
 		{"clip between two noises", clip + noise(50, "laplace") + ", " + clip + noise(100, "laplace"), "", "", 0, 100, 0.3},
 		{"rounded in front", clip + "{round: {columns: [wage], base: 40}}, " + noise(100, "laplace"), "", "", 0, 100, 0.5},
-		{"rounded outwards", "{truncate: {columns: [wage], lower: 19.9, upper: 60.1}}, {round: {columns: [wage], base: 40}}, " + noise(100, "laplace"), "", "", 19.9, 60.1, 0.8},
+		{
+			"rounded outwards",
+			"{truncate: {columns: [wage], lower: 19.9, upper: 60.1}}, {round: {columns: [wage], base: 40}}, " +
+				noise(100, "laplace"), "", "", 19.9, 60.1, 0.8},
 		{"normal", clip + noise(200, "normal"), "", "delta: 1e-3", 0, 100, 0.4},
 		{"half of the noise that is stated", clip + noise(100, "laplace"), clip + noise(50, "laplace"), "", 0, 100, 1.5},
-		{"wider bounds than are stated", clip + noise(100, "laplace"), "{truncate: {columns: [wage], lower: 0, upper: 200}}, " + noise(100, "laplace"), "", 0, 200, 1.5},
+		{"wider bounds than are stated", clip + noise(100, "laplace"),
+			"{truncate: {columns: [wage], lower: 0, upper: 200}}, " + noise(100, "laplace"), "", 0, 200, 1.5},
 		{"half of the normal noise", clip + noise(200, "normal"), clip + noise(100, "normal"), "delta: 1e-3", 0, 100, 1.02},
 	} {
 		made := c.made
@@ -168,14 +174,16 @@ func TestAuditOfStatedPrivacy(t *testing.T) {
 	}
 }
 
-// The attack on floating point (Mironov 2012, "On significance of the least significant bits for differential privacy"): x + ε
-// as float64s reaches other numbers from one x than from another. Here every released value is the float64 nearest to a
-// decimal, and every such value near two originals is reached from both, whatever decimals the originals have. With
-// λ = 2 in steps of 0.1, the farthest value that is looked for is 43 steps away and has the probability 1/28.3·e^(−43/14.1) = 0.0017
-// under the Laplace law (scale 14.1 steps), 0.0020 under the normal one: of 200,000 draws none is left out by chance (e^−300).
+// The attack on floating point (Mironov 2012, "On significance of the least significant bits for differential
+// privacy"): x + ε as float64s reaches other numbers from one x than from another. Here every released value is the
+// float64 nearest to a decimal, and every such value near two originals is reached from both, whatever decimals the
+// originals have. With λ = 2 in steps of 0.1, the farthest value that is looked for is 43 steps away and has the
+// probability 1/28.3·e^(−43/14.1) = 0.0017 under the Laplace law (scale 14.1 steps), 0.0020 under the normal one: of
+// 200,000 draws none is left out by chance (e^−300).
 func TestReachedValuesDoNotTellTheOriginal(t *testing.T) {
 	for _, law := range []string{"laplace", "normal"} {
-		a := auditOf(t, "wage: {role: sensitive, decimals: 1}", "{noise: {columns: [wage], sd: 2, distribution: "+law+"}}", "")
+		a := auditOf(t, "wage: {role: sensitive, decimals: 1}", "{noise: {columns: [wage], sd: 2, distribution: "+law+"}}",
+			"")
 		var reached []map[float64]int
 		for _, x := range []float64{10.1, 10.4, 10.7000000001, math.Nextafter(10.4, 11)} {
 			at := map[float64]int{}
@@ -204,11 +212,13 @@ func TestAuditOfMetricPrivacy(t *testing.T) {
 	if !testing.Short() {
 		n = 5_000_000
 	}
-	a := auditOf(t, "wage: {role: sensitive, decimals: 1}", "{noise: {columns: [wage], sd: 90, distribution: laplace}}", "")
+	a := auditOf(t, "wage: {role: sensitive, decimals: 1}", "{noise: {columns: [wage], sd: 90, distribution: laplace}}",
+		"")
 	stated := a.plan.Privacy().Of("wage")
 	found := a.lowerBound(t, 560, 500, n, []float64{480, 500, 530, 560, 600}, 0)
 	most := float64(stated.Metric) * 60
-	if !(found <= most && found >= 0.85*most) || math.Abs(most-0.9428) > 1e-4 { // "two wages 60 apart differ at most by e^0.94"
+	// "two wages 60 apart differ at most by e^0.94"
+	if !(found <= most && found >= 0.85*most) || math.Abs(most-0.9428) > 1e-4 {
 		t.Errorf("60 apart: at least %v found, at most %v stated", found, most)
 	}
 	if stated.Distance != 90 || !math.IsNaN(float64(stated.Epsilon)) || stated.Epsilon == assess.Float(0) {

@@ -14,7 +14,8 @@ import (
 )
 
 // ProfileSource describes every numeric column of a source, without the declared codes for missing values.
-func ProfileSource(ctx context.Context, c connectors.SourceConfig, missing map[string]*microdata.Missing, progress *Progress) (*assess.Profile, error) {
+func ProfileSource(ctx context.Context, c connectors.SourceConfig, missing map[string]*microdata.Missing,
+	progress *Progress) (*assess.Profile, error) {
 	return profileOf(ctx, &config.Pipeline{Source: config.Source{Config: c}}, missing, progress)
 }
 
@@ -38,7 +39,8 @@ func ProfilePipeline(ctx context.Context, p *config.Pipeline, progress *Progress
 	return profileOf(ctx, &anew, nil, progress)
 }
 
-func profileOf(ctx context.Context, p *config.Pipeline, missing map[string]*microdata.Missing, progress *Progress) (*assess.Profile, error) {
+func profileOf(ctx context.Context, p *config.Pipeline, missing map[string]*microdata.Missing, progress *Progress) (
+	*assess.Profile, error) {
 	src, err := OpenSource(ctx, p)
 	if err != nil {
 		return nil, fmt.Errorf("source: %w", err)

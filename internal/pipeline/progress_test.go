@@ -19,7 +19,8 @@ import (
 func TestProgress(t *testing.T) {
 	p := new(pipeline.Progress)
 	if p.Phase() != "" || p.Records() != 0 || p.Total() != 0 || p.Rate() != 0 {
-		t.Errorf("a new Progress has the phase %q, %d of %d records and the rate %v", p.Phase(), p.Records(), p.Total(), p.Rate())
+		t.Errorf("a new Progress has the phase %q, %d of %d records and the rate %v", p.Phase(), p.Records(), p.Total(),
+			p.Rate())
 	}
 	p.Start("profile", 7)
 	p.Add(3)
@@ -73,7 +74,8 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
-// Who watches is told each phase while the records of the one before are still counted, and nothing once nobody watches.
+// Who watches is told each phase while the records of the one before are still counted, and nothing once nobody
+// watches.
 func TestProgressTellsOfPhases(t *testing.T) {
 	var p pipeline.Progress
 	var told []string

@@ -36,7 +36,8 @@ func TestMasksThatTheDataRefuse(t *testing.T) {
 			chain, err := pl.newChain(t.Context(), keytest.Key(1), new(Progress))
 			var wrong config.Errors
 			want := []string{"masks[0]", "masks[1]"}[at] + c.want
-			if !c.surveyed && chain != nil || !errors.As(err, &wrong) || len(wrong) != 1 || wrong[0].Path != want || strings.HasPrefix(wrong[0].Text, "masks") {
+			if !c.surveyed && chain != nil || !errors.As(err, &wrong) || len(wrong) != 1 || wrong[0].Path != want ||
+				strings.HasPrefix(wrong[0].Text, "masks") {
 				t.Errorf("%s: error %v, want one at %s", masks, err, want)
 			}
 			var refused *transform.SurveyError
@@ -67,10 +68,12 @@ func TestPlacesOfErrors(t *testing.T) {
 		want string
 	}{{pl, "masks[1].bias"}, {elsewhere, "map.vary[1]"}} {
 		var wrong config.Errors
-		if err := c.pl.maskError(errors.New(c.want + ": whole")); !errors.As(err, &wrong) || wrong[0].Path != c.want || wrong[0].Text != "whole" {
+		if err := c.pl.maskError(errors.New(c.want + ": whole")); !errors.As(err, &wrong) || wrong[0].Path != c.want ||
+			wrong[0].Text != "whole" {
 			t.Errorf("error %v, want config.Errors at %s", err, c.want)
 		}
-		if err := c.pl.SurveyError(&transform.SurveyError{Mask: 1, Text: "surveyed"}); !errors.As(err, &wrong) || wrong[0].Path != c.want || wrong[0].Text != "surveyed" {
+		if err := c.pl.SurveyError(&transform.SurveyError{Mask: 1, Text: "surveyed"}); !errors.As(err, &wrong) ||
+			wrong[0].Path != c.want || wrong[0].Text != "surveyed" {
 			t.Errorf("error %v, want config.Errors at %s", err, c.want)
 		}
 	}
@@ -79,9 +82,11 @@ func TestPlacesOfErrors(t *testing.T) {
 // Where a column has no value there is no standard deviation, so that a percentage of it masks
 // nothing and is not warned of; where all values are the same it is.
 func TestPercentagesOfNothing(t *testing.T) {
-	for rows, want := range map[string][]string{"": nil, "R1,,a,b\nR2,,a,b\n": nil, "R1,5,a,b\nR2,5,a,c\nR3,,a,c\n": {"wage"}, "R1,5,a,b\nR2,6,a,c\n": nil} {
+	for rows, want := range map[string][]string{"": nil, "R1,,a,b\nR2,,a,b\n": nil,
+		"R1,5,a,b\nR2,5,a,c\nR3,,a,c\n": {"wage"}, "R1,5,a,b\nR2,6,a,c\n": nil} {
 		p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 10%}}]\n")
-		if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte("id,wage,region,kind\n"+rows), 0o600); err != nil {
+		if err := os.WriteFile(p.Source.Config.(*csv.SourceConfig).Path, []byte("id,wage,region,kind\n"+rows), 0o600); err !=
+			nil {
 			t.Fatal(err)
 		}
 		pl := planFor(t, p, true)
@@ -89,7 +94,8 @@ func TestPercentagesOfNothing(t *testing.T) {
 			t.Errorf("rows %q: Settle returns %v", rows, err)
 			continue
 		}
-		if sd := pl.SD("wage"); !slices.Equal(pl.Constant, want) || (sd > 0) != (rows == "R1,5,a,b\nR2,6,a,c\n") || !(sd >= 0) {
+		if sd := pl.SD("wage"); !slices.Equal(pl.Constant, want) || (sd > 0) != (rows == "R1,5,a,b\nR2,6,a,c\n") ||
+			!(sd >= 0) {
 			t.Errorf("rows %q: SD %v, constant columns %v, want %v", rows, sd, pl.Constant, want)
 		}
 	}
@@ -98,14 +104,17 @@ func TestPercentagesOfNothing(t *testing.T) {
 // A survey for masks that decide nothing from all records still sees each of them, in its order,
 // and which of them the masks reject.
 func TestSurveyOfMasksThatNeedNone(t *testing.T) {
-	p := people(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}, {noise: {columns: [wage], sd: 3}}]\nwindow: {records: 20}\n")
+	p := people(t,
+		columns+
+			"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}, {noise: {columns: [wage], sd: 3}}]\nwindow: {records: 20}\n")
 	in := p.Source.Config.(*csv.SourceConfig).Path
 	text, err := os.ReadFile(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// No mask takes an infinite number.
-	if err := os.WriteFile(in, []byte(strings.NewReplacer("R7,1049.25", "R7,Inf", "R59,1373.25", "R59,-Inf").Replace(string(text))), 0o600); err != nil {
+	if err := os.WriteFile(in,
+		[]byte(strings.NewReplacer("R7,1049.25", "R7,Inf", "R59,1373.25", "R59,-Inf").Replace(string(text))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	pl := planFor(t, p, true)
@@ -124,7 +133,8 @@ func TestSurveyOfMasksThatNeedNone(t *testing.T) {
 		seen, rejected, firsts = seen+b.N, rejected+len(b.Rejects), append(firsts, b.First)
 	})
 	if err != nil || seen != 60 || rejected != 2 || !slices.IsSorted(firsts) || progress.Records() != 60 {
-		t.Errorf("the survey sees %d records, %d rejected, in blocks from %v; the progress counts %d; error %v", seen, rejected, firsts, progress.Records(), err)
+		t.Errorf("the survey sees %d records, %d rejected, in blocks from %v; the progress counts %d; error %v", seen,
+			rejected, firsts, progress.Records(), err)
 	}
 }
 
@@ -139,14 +149,18 @@ func TestTextsThatAreModelled(t *testing.T) {
 	}{
 		{mask: "columns: [wage, kind], categories: [kind]", carried: []string{"kind"}},
 		{mask: "columns: [kind, wage], on: [region], categories: [kind, region]", carried: []string{"kind", "region"}},
-		{mask: "columns: [wage, kind]", want: "masks[0].synthesise.columns: kind is string, and synthesise needs a number, or text that is named in categories; where only some"},
-		{mask: "columns: [wage, kind]", types: map[string]arrow.DataType{"kind": arrow.FixedWidthTypes.Boolean}, want: "masks[0].synthesise.columns: kind is bool, and synthesise needs a number"},
-		{mask: "columns: [wage], on: [region]", want: "masks[0].synthesise.on[0]: region is string, and synthesise needs numbers to go by, or texts that are named in categories; leave it out, or where only some"},
+		{mask: "columns: [wage, kind]",
+			want: "masks[0].synthesise.columns: kind is string, and synthesise needs a number, or text that is named in categories; where only some"},
+		{mask: "columns: [wage, kind]", types: map[string]arrow.DataType{"kind": arrow.FixedWidthTypes.Boolean},
+			want: "masks[0].synthesise.columns: kind is bool, and synthesise needs a number"},
+		{mask: "columns: [wage], on: [region]",
+			want: "masks[0].synthesise.on[0]: region is string, and synthesise needs numbers to go by, or texts that are named in categories; leave it out, or where only some"},
 	} {
 		p := parsed(t, t.TempDir(), all+"masks: [{synthesise: {"+c.mask+"}}]\n")
 		pl, err := newPlan(p, nil, &table{fields: fieldsOf(c.types)}, true)
 		if c.want != "" {
-			if err == nil || !strings.HasPrefix(err.Error(), c.want) || c.types != nil && strings.Contains(err.Error(), "text that is") {
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) || c.types != nil &&
+				strings.Contains(err.Error(), "text that is") {
 				t.Errorf("%s: error %v, want %s", c.mask, err, c.want)
 			}
 			continue
@@ -172,7 +186,8 @@ func TestTextsThatAreModelled(t *testing.T) {
 func TestMixedTextsBesideCategories(t *testing.T) {
 	const by = "masks: [{pram: {columns: [kind], keep: 0.5, categories: [a, b], invariant: true, by: [%s]}}]\n"
 	for _, c := range []struct{ mixed, want string }{
-		{"region", "masks[0].pram: region contains JSON values of several types"}, {"kind", "masks[0].pram.columns: kind contains JSON values of several types"}, {"id", ""},
+		{"region", "masks[0].pram: region contains JSON values of several types"},
+		{"kind", "masks[0].pram.columns: kind contains JSON values of several types"}, {"id", ""},
 	} {
 		p := parsed(t, t.TempDir(), columns+strings.Replace(by, "%s", "region", 1))
 		_, err := newPlan(p, nil, &mixedTexts{&table{fields: fieldsOf(nil)}, []string{c.mixed}}, true)
@@ -198,7 +213,11 @@ func TestUnmaskedColumnsThatAreMeasured(t *testing.T) {
 		"assess: {keys: [wage], intruder: {linkage: {}}}":                                                            "wage",
 	} {
 		p := parsed(t, t.TempDir(), all+"masks: [{noise: {columns: [wage], sd: 3}}]\n"+more+"\n")
-		pl, err := newPlan(p, nil, &table{fields: fieldsOf(map[string]arrow.DataType{"region": arrow.PrimitiveTypes.Int64, "kind": arrow.PrimitiveTypes.Int64})}, true)
+		pl,
+			err := newPlan(p, nil,
+			&table{
+				fields: fieldsOf(
+					map[string]arrow.DataType{"region": arrow.PrimitiveTypes.Int64, "kind": arrow.PrimitiveTypes.Int64})}, true)
 		if err != nil {
 			t.Errorf("%s: %v", more, err)
 			continue
@@ -219,10 +238,14 @@ func TestUnmaskedColumnsThatAreMeasured(t *testing.T) {
 // Of categories that are drawn within strata, the inverting intruder must know the strata.
 func TestInversionNeedsStrata(t *testing.T) {
 	const mask = "masks: [{pram: {columns: [kind], keep: 0.5, categories: [a, b], invariant: true, by: [id, region]}}]\n"
-	all := strings.NewReplacer("id: {role: identifier}", "id: {role: other}", "kind: {role: other}", "kind: {role: key}").Replace(columns)
-	for keys, want := range map[string]string{"id, region, kind": "", "region, kind": `the strata of masks[0].pram, but "id" is not`, "id, kind": `the strata of masks[0].pram, but "region" is not`} {
+	all := strings.NewReplacer("id: {role: identifier}", "id: {role: other}", "kind: {role: other}",
+		"kind: {role: key}").Replace(columns)
+	for keys, want := range map[string]string{"id, region, kind": "",
+		"region, kind": `the strata of masks[0].pram, but "id" is not`,
+		"id, kind":     `the strata of masks[0].pram, but "region" is not`} {
 		p := parsed(t, t.TempDir(), all+mask+"assess: {keys: ["+keys+"], intruder: {inversion: true}}\n")
-		if _, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true); (err == nil) != (want == "") || err != nil &&
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("keys %s: error %v, want %q", keys, err, want)
 		}
 	}
@@ -233,13 +256,16 @@ func TestInversionNeedsStrata(t *testing.T) {
 func TestColumnsOfThePlan(t *testing.T) {
 	all := strings.Replace(columns, "kind: {role: other}", "kind: {role: sensitive}", 1)
 	for more, held := range map[string]bool{"intruder: {attribute: {}}": true, "intruder: {uniqueness: {}}": false} {
-		p := parsed(t, t.TempDir(), all+"masks: [{synthesise: {columns: [wage, kind], categories: [kind], held_out: 0.5}}]\nidentity: [id, region]\nassess: {keys: [region], "+more+"}\n")
+		p := parsed(t, t.TempDir(),
+			all+
+				"masks: [{synthesise: {columns: [wage, kind], categories: [kind], held_out: 0.5}}]\nidentity: [id, region]\nassess: {keys: [region], "+more+"}\n")
 		pl, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		at, there := pl.Intruder.Index["kind"]
-		if there != held || held && (!slices.Contains(pl.Intruder.Released, at) || !slices.Contains(pl.Intruder.Carried, at)) {
+		if there != held || held &&
+			(!slices.Contains(pl.Intruder.Released, at) || !slices.Contains(pl.Intruder.Carried, at)) {
 			t.Errorf("%s: intruder columns are %+v", more, pl.Intruder)
 		}
 		var names []string
@@ -267,7 +293,10 @@ func TestColumnsOfThePlan(t *testing.T) {
 
 // Targets that are none are counted by nobody: the assessment says what is wrong with them.
 func TestTargetsThatAreNone(t *testing.T) {
-	pl, _, _ := plannedOf(t, columns+"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\nassess: {targets: [max]}\n")
+	pl, _,
+		_ := plannedOf(t,
+		columns+
+			"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random, scope: dataset}}]\nassess: {targets: [max]}\n")
 	if pl.locator == nil || pl.newLocator() == nil {
 		t.Fatal("no locator, so the test checks nothing")
 	}

@@ -7,9 +7,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// findTargets reads and masks the source once more, to find the records that hold percentiles of columns whose masks have no
-// law, where the assessment has kept a sample of the records. Of a source that can be read only once it finds nothing.
-func (pl *Plan) findTargets(ctx context.Context, chain *transform.Chain, measured *assess.Accumulator, progress *Progress) error {
+// findTargets reads and masks the source once more, to find the records that hold percentiles of columns whose masks
+// have no law, where the assessment has kept a sample of the records. Of a source that can be read only once it finds
+// nothing.
+func (pl *Plan) findTargets(ctx context.Context, chain *transform.Chain, measured *assess.Accumulator,
+	progress *Progress) error {
 	finder := measured.Finder()
 	if finder == nil || !pl.Source.Rewindable() {
 		return nil

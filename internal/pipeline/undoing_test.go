@@ -19,10 +19,14 @@ func TestUndoing(t *testing.T) {
 		ranked, shuffled, origins bool
 	}{
 		"none": {nil, false, false, false}, "of another column": {[]transform.Spec{other}, false, false, false},
-		"alone": {[]transform.Spec{other, rank}, true, false, true}, "rounded": {[]transform.Spec{round, rank}, true, false, true},
-		"then rounded": {[]transform.Spec{rank, round}, true, false, true}, "twice": {[]transform.Spec{rank, rank}, true, false, false},
-		"noise first": {[]transform.Spec{noise, rank}, true, false, false}, "then noise": {[]transform.Spec{rank, noise}, true, false, false},
-		"shuffled": {[]transform.Spec{shuffle}, false, true, false}, "then shuffled": {[]transform.Spec{rank, shuffle}, true, true, false},
+		"alone":         {[]transform.Spec{other, rank}, true, false, true},
+		"rounded":       {[]transform.Spec{round, rank}, true, false, true},
+		"then rounded":  {[]transform.Spec{rank, round}, true, false, true},
+		"twice":         {[]transform.Spec{rank, rank}, true, false, false},
+		"noise first":   {[]transform.Spec{noise, rank}, true, false, false},
+		"then noise":    {[]transform.Spec{rank, noise}, true, false, false},
+		"shuffled":      {[]transform.Spec{shuffle}, false, true, false},
+		"then shuffled": {[]transform.Spec{rank, shuffle}, true, true, false},
 	} {
 		if u := undoing(c.masks, "x"); u.Ranked != c.ranked || u.Shuffled != c.shuffled || (u.Origins != nil) != c.origins {
 			t.Errorf("%s: %+v", name, u)

@@ -22,7 +22,9 @@ func (pl *Plan) settleValues(ctx context.Context, progress *Progress) error {
 			continue
 		}
 		if !pl.Source.Rewindable() {
-			return config.Errors{pl.Config.Errorf(pl.MaskPath(i)+"."+field, "reads the source twice, which this source does not allow: give a bound in the column's unit, and replace: bound")}
+			return config.Errors{
+				pl.Config.Errorf(pl.MaskPath(i)+"."+field,
+					"reads the source twice, which this source does not allow: give a bound in the column's unit, and replace: bound")}
 		}
 		for _, name := range m.Params.Masks() {
 			if !slices.Contains(names, name) {
@@ -38,7 +40,8 @@ func (pl *Plan) settleValues(ctx context.Context, progress *Progress) error {
 	values := make([][]float64, len(names))
 	for k, name := range names {
 		values[k] = []float64{}
-		layout.Read = append(layout.Read, microdata.Want{Field: layout.Schema.Index(name), As: microdata.Numbers, Measured: true})
+		layout.Read = append(layout.Read,
+			microdata.Want{Field: layout.Schema.Index(name), As: microdata.Numbers, Measured: true})
 	}
 	pass := Flow{
 		Source: pl.Source, Layout: layout,

@@ -13,7 +13,8 @@ import (
 func (pl *Plan) watch(b *layoutBuilder) {
 	for _, c := range pl.Columns {
 		w := assess.WatchedColumn{
-			Name: c.Name, Index: c.Index, Renamed: transform.Renames(pl.Config.Masks, c.Name), Dates: transform.RoundsDates(pl.Config.Masks, c.Name),
+			Name: c.Name, Index: c.Index, Renamed: transform.Renames(pl.Config.Masks, c.Name),
+			Dates: transform.RoundsDates(pl.Config.Masks, c.Name),
 			Texts: b.layout.Read[c.Index].As == microdata.Array && !pl.suppressed(c.Name),
 		}
 		of := pl.Config.Columns.Named(c.Name)

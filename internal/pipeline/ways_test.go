@@ -107,10 +107,16 @@ func TestColumnsAreDeclared(t *testing.T) {
 		drop       bool
 	}{
 		{columns + "masks: [{noise: {columns: [wage], sd: 3}}]\n", "id:w wage:n region: kind:", false},
-		{columns + "masks: [{noise: {columns: [wage], sd: 3}}]\nidentity: [id, kind]\nunlisted: drop\n", "id:wi wage:n region: kind:i", true},
-		{strings.Replace(columns, "region: {role: key}", "region: {role: key, decimals: 0}", 1) + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n", "id:w wage: region:n kind:", false},
-		{columns + "masks: [{noise: {columns: [wage], sd: 3, where: \"region >= 2 and wage > 0\"}}, {round: {columns: [wage], base: 5, where: \"kind = a\"}}]\n", "id:w wage:n region:n kind:", false},
-		{columns + "masks: [{noise: {columns: [kind], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}]\n", "id:w wage:n region: kind:n", false},
+		{columns + "masks: [{noise: {columns: [wage], sd: 3}}]\nidentity: [id, kind]\nunlisted: drop\n",
+			"id:wi wage:n region: kind:i", true},
+		{strings.Replace(columns, "region: {role: key}", "region: {role: key, decimals: 0}", 1) +
+			"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n",
+			"id:w wage: region:n kind:", false},
+		{
+			columns +
+				"masks: [{noise: {columns: [wage], sd: 3, where: \"region >= 2 and wage > 0\"}}, {round: {columns: [wage], base: 5, where: \"kind = a\"}}]\n", "id:w wage:n region:n kind:", false},
+		{columns + "masks: [{noise: {columns: [kind], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}]\n",
+			"id:w wage:n region: kind:n", false},
 	} {
 		p := people(t, c.rest)
 		d := &declared{SourceConfig: p.Source.Config}
@@ -121,7 +127,8 @@ func TestColumnsAreDeclared(t *testing.T) {
 		var got []string
 		for _, column := range d.columns {
 			text := column.Name + ":"
-			for mark, is := range map[string]bool{"w": column.Withheld, "i": column.Identity && !column.Withheld, "n": column.Number} {
+			for mark, is := range map[string]bool{"w": column.Withheld, "i": column.Identity && !column.Withheld,
+				"n": column.Number} {
 				if is {
 					text += mark
 				}
@@ -167,7 +174,8 @@ func (c *closing) Close() error {
 // Missing columns of places are refused at their field, and the source is closed. A source that
 // cannot be opened is a separate error.
 func TestSourcesOfPlaces(t *testing.T) {
-	for place, want := range map[string]string{"region kind": "place.record: ", "gone wage": "place.stream: ", "region gone": "place.record: "} {
+	for place, want := range map[string]string{"region kind": "place.record: ", "gone wage": "place.stream: ",
+		"region gone": "place.record: "} {
 		p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}]\n")
 		in := p.Source.Config.(*csv.SourceConfig).Path
 		if err := os.WriteFile(in, []byte("id,wage,region,kind\nR1,5,0,a\nR2,7,0,b\n"), 0o600); err != nil {
@@ -177,7 +185,8 @@ func TestSourcesOfPlaces(t *testing.T) {
 		stream, record, _ := strings.Cut(place, " ")
 		p.Source.Config, p.Place = of, &config.Place{Stream: stream, Record: record}
 		var wrong config.Errors
-		if src, err := OpenSource(t.Context(), p); src != nil || !errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || of.closed != 1 {
+		if src, err := OpenSource(t.Context(), p); src != nil || !errors.As(err, &wrong) ||
+			!strings.Contains(err.Error(), want) || of.closed != 1 {
 			t.Errorf("%s: error %v, source closed %d times; want the error %s and one close", place, err, of.closed, want)
 		}
 	}
@@ -192,10 +201,11 @@ func TestSourcesOfPlaces(t *testing.T) {
 	}
 }
 
-// Text is compared in the notation of the configuration if a mask writes categories, or has a condition on texts, and no mask
-// moves them, at any place.
+// Text is compared in the notation of the configuration if a mask writes categories, or has a condition on texts, and
+// no mask moves them, at any place.
 func TestTextsAreCompared(t *testing.T) {
-	noise, recode, swap := transform.Spec{Params: &transform.Noise{}}, transform.Spec{Params: &transform.Recode{}}, transform.Spec{Params: &transform.Swap{}}
+	noise, recode, swap := transform.Spec{Params: &transform.Noise{}}, transform.Spec{Params: &transform.Recode{}},
+		transform.Spec{Params: &transform.Swap{}}
 	where := func(of string) transform.Spec {
 		return transform.Spec{Params: &transform.Round{Columns: []string{"wage"}, Where: of}}
 	}
@@ -203,9 +213,12 @@ func TestTextsAreCompared(t *testing.T) {
 		masks []transform.Spec
 		want  bool
 	}{
-		{nil, false}, {[]transform.Spec{noise}, false}, {[]transform.Spec{recode}, true}, {[]transform.Spec{swap}, false}, {[]transform.Spec{noise, recode}, true}, {[]transform.Spec{recode, noise}, true},
-		{[]transform.Spec{recode, swap}, false}, {[]transform.Spec{swap, recode}, false}, {[]transform.Spec{recode, noise, swap}, false}, {[]transform.Spec{noise, noise}, false},
-		{[]transform.Spec{noise, where("wage > 0 and kind = a")}, true}, {[]transform.Spec{where(`kind != "1"`), noise}, true}, {[]transform.Spec{where("kind = 1")}, false},
+		{nil, false}, {[]transform.Spec{noise}, false}, {[]transform.Spec{recode}, true}, {[]transform.Spec{swap}, false},
+		{[]transform.Spec{noise, recode}, true}, {[]transform.Spec{recode, noise}, true},
+		{[]transform.Spec{recode, swap}, false}, {[]transform.Spec{swap, recode}, false},
+		{[]transform.Spec{recode, noise, swap}, false}, {[]transform.Spec{noise, noise}, false},
+		{[]transform.Spec{noise, where("wage > 0 and kind = a")}, true},
+		{[]transform.Spec{where(`kind != "1"`), noise}, true}, {[]transform.Spec{where("kind = 1")}, false},
 		{[]transform.Spec{swap, where("kind = a")}, false},
 	} {
 		if got := comparesTexts(c.masks); got != c.want {
@@ -306,7 +319,8 @@ func TestPassesFail(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := &faulty.Calls{Name: "read", N: 1, Cancel: cancel}
 	if _, err := run(ctx, calls, ""); !errors.Is(err, context.Canceled) || calls.Counts()["unchanged"] != 1 {
-		t.Errorf("error %v, the source was checked for changes %d times, want context.Canceled and 1", err, calls.Counts()["unchanged"])
+		t.Errorf("error %v, the source was checked for changes %d times, want context.Canceled and 1", err,
+			calls.Counts()["unchanged"])
 	}
 	open := new(faulty.Calls)
 	reader, err := open.Source(pl.Source).Read(t.Context(), pl.SurveyLayout(), connectors.Cut{})
@@ -314,8 +328,10 @@ func TestPassesFail(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := Flow{Source: open.Source(pl.Source), Layout: pl.SurveyLayout(), Reader: reader}
-	if err := part.Run(t.Context()); err != nil || open.Counts()["unchanged"] != 0 || open.Counts()["close the reader"] != 0 || open.Counts()["read"] != 1 {
-		t.Errorf("a pass over a part: error %v, calls %v; want one read, no close and no check for changes", err, open.Counts())
+	if err := part.Run(t.Context()); err != nil || open.Counts()["unchanged"] != 0 ||
+		open.Counts()["close the reader"] != 0 || open.Counts()["read"] != 1 {
+		t.Errorf("a pass over a part: error %v, calls %v; want one read, no close and no check for changes", err,
+			open.Counts())
 	}
 	if err := reader.Close(); err != nil {
 		t.Error(err)
@@ -330,7 +346,8 @@ func TestPassesFail(t *testing.T) {
 			t.Errorf("context ended at check %d: error %v", n, err)
 		}
 	}
-	if _, err := run(t.Context(), &faulty.Calls{Panic: "canary"}, ""); err == nil || strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "in.csv, records from 1: string at ") {
+	if _, err := run(t.Context(), &faulty.Calls{Panic: "canary"}, ""); err == nil ||
+		strings.Contains(err.Error(), "canary") || !strings.Contains(err.Error(), "in.csv, records from 1: string at ") {
 		t.Errorf("a panic in a decoder: error %v, want the place without the value", err)
 	}
 	if n := cap(NewStock()); n < 4 || len(NewStock()) != n {
@@ -341,8 +358,11 @@ func TestPassesFail(t *testing.T) {
 // Correlations that are not configured are computed in one pass over all columns of the mask, once
 // for each pair. A constant column has none.
 func TestCorrelationsAreSettled(t *testing.T) {
-	head := "columns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}, region: {role: sensitive, decimals: 0}, kind: {role: sensitive, decimals: 0}}\n"
-	p := parsed(t, t.TempDir(), head+"masks: [{noise: {columns: [wage, region], sd: 10%, correlated: true}}, {noise: {columns: [kind, wage, region], sd: 10%, correlated: true}}]\nprofile: DIR/wage.yaml\n")
+	head :=
+		"columns: {id: {role: identifier}, wage: {role: sensitive, decimals: 2}, region: {role: sensitive, decimals: 0}, kind: {role: sensitive, decimals: 0}}\n"
+	p := parsed(t, t.TempDir(),
+		head+
+			"masks: [{noise: {columns: [wage, region], sd: 10%, correlated: true}}, {noise: {columns: [kind, wage, region], sd: 10%, correlated: true}}]\nprofile: DIR/wage.yaml\n")
 	var rows strings.Builder
 	rows.WriteString("id,wage,region,kind\n")
 	for i := range 40 {
@@ -370,17 +390,21 @@ func TestCorrelationsAreSettled(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := transform.Correlations{{"region", "wage"}: -1, {"kind", "wage"}: 0, {"kind", "region"}: 0}
-	if got := pl.Correlations(); len(got) != 3 || got[[2]string{"region", "wage"}] != -1 || got[[2]string{"kind", "wage"}] != 0 || got[[2]string{"kind", "region"}] != 0 {
+	if got := pl.Correlations(); len(got) != 3 || got[[2]string{"region", "wage"}] != -1 ||
+		got[[2]string{"kind", "wage"}] != 0 || got[[2]string{"kind", "region"}] != 0 {
 		t.Errorf("correlations are %v, want %v", got, want)
 	}
 	pl.SetCorrelations(transform.Correlations{{"region", "wage"}: 0.5})
-	pl.takeCorrelations(&assess.Profile{Columns: []assess.ColumnProfile{{Name: "wage", SD: 2}, {Name: "region", SD: 2}}, Covariance: [][]float64{{4, 4}, {4, 4}}})
+	pl.takeCorrelations(&assess.Profile{Columns: []assess.ColumnProfile{{Name: "wage", SD: 2}, {Name: "region", SD: 2}},
+		Covariance: [][]float64{{4, 4}, {4, 4}}})
 	if got := pl.Correlations(); len(got) != 1 || got[[2]string{"region", "wage"}] != 0.5 {
 		t.Errorf("a known correlation was replaced: %v", got)
 	}
-	for covariance, want := range map[assess.Float]float64{5: 1, -5: -1, 2: 0.5, -2: -0.5} { // rounding may give more than 1
+	// rounding may give more than 1
+	for covariance, want := range map[assess.Float]float64{5: 1, -5: -1, 2: 0.5, -2: -0.5} {
 		pl.SetCorrelations(nil)
-		pl.takeCorrelations(&assess.Profile{Columns: []assess.ColumnProfile{{Name: "wage", SD: 2}, {Name: "region", SD: 2}}, Covariance: [][]float64{{4, float64(covariance)}, {float64(covariance), 4}}})
+		pl.takeCorrelations(&assess.Profile{Columns: []assess.ColumnProfile{{Name: "wage", SD: 2}, {Name: "region", SD: 2}},
+			Covariance: [][]float64{{4, float64(covariance)}, {float64(covariance), 4}}})
 		if got := pl.Correlations()[[2]string{"region", "wage"}]; got != want {
 			t.Errorf("covariance %v gives the correlation %v, want %v", covariance, got, want)
 		}
@@ -389,7 +413,8 @@ func TestCorrelationsAreSettled(t *testing.T) {
 	pl.SetCorrelations(want)
 	pl.Constant = []string{"first", "last"}
 	pl.warnOfConstant(zerolog.New(&log))
-	for _, text := range []string{`"column":"first"`, `"column":"last"`, `"column":"wage","mask":`, `"column":"region","mask":`} {
+	for _, text := range []string{`"column":"first"`, `"column":"last"`, `"column":"wage","mask":`,
+		`"column":"region","mask":`} {
 		if !strings.Contains(log.String(), text) {
 			t.Errorf("%s is missing in the log %s", text, log.String())
 		}
@@ -435,20 +460,45 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		sink             *keyedSink
 		mixed            []string
 	}{
-		{name: "categories of lists", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {a: b}}}]\n", types: map[string]arrow.DataType{"region": nested}, want: "masks[1].recode.columns: region is nested"},
-		{name: "numbers before text", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n", want: "masks[1].recode.columns: wage becomes text here, and mask [0] (noise) computes with its numbers before that"},
-		{name: "other numbers before text", rest: strings.Replace(columns, "kind: {role: other}", "kind: {role: sensitive}", 1) + "masks: [{noise: {columns: [kind], sd: 3}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n", types: map[string]arrow.DataType{"kind": arrow.PrimitiveTypes.Float64}},
-		{name: "moved before text", rest: columns + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n"},
-		{name: "shuffle on text", rest: all + "masks: [{shuffle: {columns: [wage], on: [id, kind]}}]\n", types: map[string]arrow.DataType{"id": arrow.PrimitiveTypes.Float64}, want: "masks[0].shuffle.on[1]: kind is string, and shuffle needs numbers to go by"},
-		{name: "shuffle on numbers", rest: columns + "masks: [{shuffle: {columns: [wage], on: [kind]}}]\n", types: map[string]arrow.DataType{"kind": arrow.PrimitiveTypes.Float64}},
-		{name: "texts of several kinds, masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n", mixed: []string{"id"}, want: "masks[0].recode.columns: id contains JSON values of several types"},
-		{name: "texts of several kinds, not masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n", mixed: []string{"kind"}},
-		{name: "texts of several kinds, compared", rest: columns + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n", mixed: []string{"kind"}},
-		{name: "a union into columns of one type", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\nidentity: [id]\n", types: map[string]arrow.DataType{"id": union}, sink: &keyedSink{}, want: "id"},
-		{name: "a union into JSON", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\n", types: map[string]arrow.DataType{"id": union}, sink: &keyedSink{json: true}},
-		{name: "a union that is released", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\n", types: map[string]arrow.DataType{"kind": union}, sink: &keyedSink{}, want: "columns.kind: is an identity column of JSON messages"},
-		{name: "inversion of a number", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {'1': '2'}}}]\nassess: {keys: [kind, region], intruder: {inversion: true}}\n", types: map[string]arrow.DataType{"region": arrow.PrimitiveTypes.Int64}, want: "assess.intruder.inversion: infers categories of categorical keys only, but masks[1].recode changes \"region\""},
-		{name: "inversion of a key", rest: columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {a: b}}}]\nassess: {keys: [region], intruder: {inversion: true}}\n"},
+		{name: "categories of lists",
+			rest:  columns + "masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {a: b}}}]\n",
+			types: map[string]arrow.DataType{"region": nested}, want: "masks[1].recode.columns: region is nested"},
+		{name: "numbers before text",
+			rest: columns +
+				"masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n",
+			want: "masks[1].recode.columns: wage becomes text here, and mask [0] (noise) computes with its numbers before that"},
+		{name: "other numbers before text",
+			rest: strings.Replace(columns, "kind: {role: other}", "kind: {role: sensitive}", 1) +
+				"masks: [{noise: {columns: [kind], sd: 3}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n",
+			types: map[string]arrow.DataType{"kind": arrow.PrimitiveTypes.Float64}},
+		{name: "moved before text",
+			rest: columns +
+				"masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}, {recode: {columns: [wage], breaks: [0, 5, 9], labels: [low, high]}}]\n"},
+		{name: "shuffle on text", rest: all + "masks: [{shuffle: {columns: [wage], on: [id, kind]}}]\n",
+			types: map[string]arrow.DataType{"id": arrow.PrimitiveTypes.Float64},
+			want:  "masks[0].shuffle.on[1]: kind is string, and shuffle needs numbers to go by"},
+		{name: "shuffle on numbers", rest: columns + "masks: [{shuffle: {columns: [wage], on: [kind]}}]\n",
+			types: map[string]arrow.DataType{"kind": arrow.PrimitiveTypes.Float64}},
+		{name: "texts of several kinds, masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n",
+			mixed: []string{"id"}, want: "masks[0].recode.columns: id contains JSON values of several types"},
+		{name: "texts of several kinds, not masked", rest: all + "masks: [{recode: {columns: [id], map: {a: b}}}]\n",
+			mixed: []string{"kind"}},
+		{name: "texts of several kinds, compared",
+			rest:  columns + "masks: [{swap: {keys: [region], attribute: kind, columns: [wage], rate: 0.5, policy: random}}]\n",
+			mixed: []string{"kind"}},
+		{name: "a union into columns of one type", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\nidentity: [id]\n",
+			types: map[string]arrow.DataType{"id": union}, sink: &keyedSink{}, want: "id"},
+		{name: "a union into JSON", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\n",
+			types: map[string]arrow.DataType{"id": union}, sink: &keyedSink{json: true}},
+		{name: "a union that is released", rest: all + "masks: [{noise: {columns: [wage], sd: 3}}]\n",
+			types: map[string]arrow.DataType{"kind": union}, sink: &keyedSink{},
+			want: "columns.kind: is an identity column of JSON messages"},
+		{name: "inversion of a number",
+			rest: columns +
+				"masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {'1': '2'}}}]\nassess: {keys: [kind, region], intruder: {inversion: true}}\n", types: map[string]arrow.DataType{"region": arrow.PrimitiveTypes.Int64}, want: "assess.intruder.inversion: infers categories of categorical keys only, but masks[1].recode changes \"region\""},
+		{name: "inversion of a key",
+			rest: columns +
+				"masks: [{noise: {columns: [wage], sd: 3}}, {recode: {columns: [region], map: {a: b}}}]\nassess: {keys: [region], intruder: {inversion: true}}\n"},
 	} {
 		p := parsed(t, t.TempDir(), c.rest)
 		if c.sink != nil {
@@ -457,11 +507,13 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		}
 		src := &mixedTexts{&table{fields: fieldsOf(c.types)}, c.mixed}
 		pl, err := newPlan(p, nil, src, true)
-		if (err == nil) != (c.want == "") || (pl == nil) != (err != nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+		if (err == nil) != (c.want == "") || (pl == nil) != (err != nil) || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", c.name, err, c.want)
 		}
 	}
-	if err := (&Plan{}).SurveyError(errors.ErrUnsupported); err != errors.ErrUnsupported || (&Plan{}).SurveyError(nil) != nil {
+	if err := (&Plan{}).SurveyError(errors.ErrUnsupported); err != errors.ErrUnsupported ||
+		(&Plan{}).SurveyError(nil) != nil {
 		t.Errorf("SurveyError changes an error that is not about the data: %v", err)
 	}
 	// A column without any value is numeric if a mask computes with it.
@@ -469,7 +521,10 @@ func TestTypesThatDoNotFit(t *testing.T) {
 	for i := range unseen.fields {
 		unseen.fields[i].Unseen = true
 	}
-	if _, err := newPlan(parsed(t, t.TempDir(), columns+"masks: [{recode: {columns: [kind], map: {a: b}}}, {noise: {columns: [wage], sd: 3}}]\n"), nil, unseen, true); err != nil {
+	if _, err := newPlan(
+		parsed(t, t.TempDir(),
+			columns+"masks: [{recode: {columns: [kind], map: {a: b}}}, {noise: {columns: [wage], sd: 3}}]\n"), nil, unseen,
+		true); err != nil {
 		t.Errorf("columns without values: error %v", err)
 	}
 	for i, f := range unseen.fields {
@@ -487,12 +542,14 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		}
 		for _, out := range pl.Layout.Release {
 			want := out.Field.Name == "wage" || out.Field.Name == key
-			if (out.Column >= 0) != want || out.Column >= 0 && out.Field.Name == key && pl.Layout.Read[out.Column].As != microdata.Array {
+			if (out.Column >= 0) != want || out.Column >= 0 && out.Field.Name == key &&
+				pl.Layout.Read[out.Column].As != microdata.Array {
 				t.Errorf("key %q: the output %s has the column %d", key, out.Field.Name, out.Column)
 			}
 		}
 	}
-	p := parsed(t, t.TempDir(), columns+"masks: [{noise: {columns: [wage], sd: 3}}]\nassess: {intruder: {linkage: {distance: gower}}}\n")
+	p := parsed(t, t.TempDir(),
+		columns+"masks: [{noise: {columns: [wage], sd: 3}}]\nassess: {intruder: {linkage: {distance: gower}}}\n")
 	pl, err := newPlan(p, nil, &table{fields: fieldsOf(map[string]arrow.DataType{"region": nested})}, true)
 	if err != nil || !slices.Equal(pl.Intruder.Left, []string{"region"}) || len(pl.Intruder.Counted) > 0 {
 		t.Errorf("a key of lists: error %v, plan %+v, want the key left out", err, pl)
@@ -501,7 +558,8 @@ func TestTypesThatDoNotFit(t *testing.T) {
 		p.Columns[i].Role = microdata.Identifier
 	}
 	p.Masks = nil
-	if pl, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true); pl != nil || err == nil || !strings.HasPrefix(err.Error(), "columns: no column of the source would be released") {
+	if pl, err := newPlan(p, nil, &table{fields: fieldsOf(nil)}, true); pl != nil || err == nil ||
+		!strings.HasPrefix(err.Error(), "columns: no column of the source would be released") {
 		t.Errorf("no released column: NewPlan returns %v and error %v", pl, err)
 	}
 	pl = &Plan{Config: new(config.Pipeline)}
@@ -512,7 +570,9 @@ func TestTypesThatDoNotFit(t *testing.T) {
 
 // Statistics are rounded to six significant digits, for any size.
 func TestStable(t *testing.T) {
-	for v, want := range map[float64]float64{123456.4: 123456, 123456.6: 123457, -1.0000049: -1, 1.000006: 1.00001, math.MaxFloat64: 1.79769e308, -math.MaxFloat64: -1.79769e308, math.Inf(1): math.Inf(1), math.Inf(-1): math.Inf(-1), 0: 0, 5e-324: 5e-324} {
+	for v, want := range map[float64]float64{123456.4: 123456, 123456.6: 123457, -1.0000049: -1, 1.000006: 1.00001,
+		math.MaxFloat64: 1.79769e308, -math.MaxFloat64: -1.79769e308, math.Inf(1): math.Inf(1), math.Inf(-1): math.Inf(-1),
+		0: 0, 5e-324: 5e-324} {
 		if got := stable(v); got != want {
 			t.Errorf("stable(%v) = %v, want %v", v, got, want)
 		}

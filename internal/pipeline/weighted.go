@@ -7,11 +7,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// wantWeight asks for the sampling weights of each pair, and for those that leave where a mask changes them. The sample holds them beside
-// the columns that are measured.
+// wantWeight asks for the sampling weights of each pair, and for those that leave where a mask changes them. The sample
+// holds them beside the columns that are measured.
 func (pl *Plan) wantWeight(b *layoutBuilder) {
 	name := pl.Config.Weight
-	if name == "" || b.schema.Index(name) < 0 || !b.field(name).Numeric() || pl.Config.Streaming() || slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Name == name }) {
+	if name == "" || b.schema.Index(name) < 0 || !b.field(name).Numeric() || pl.Config.Streaming() ||
+		slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Name == name }) {
 		return
 	}
 	if form, masked := b.masked[name]; !masked {

@@ -43,7 +43,8 @@ func TestAbilitiesOfPlacedRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	connectortest.Lacks(t, src.Abilities(), "JSONText Acknowledge Numbered Holding")
-	if can := src.Abilities(); can.Divisible != src || can.Relocated != src || can.StreamName(3) != "place 3" || !can.Folder() || !can.InfersTypes {
+	if can := src.Abilities(); can.Divisible != src || can.Relocated != src || can.StreamName(3) != "place 3" ||
+		!can.Folder() || !can.InfersTypes {
 		t.Errorf("the abilities are %+v", can)
 	}
 	parts, err := src.Divide(t.Context(), 1<<20, connectors.Cut{})

@@ -148,7 +148,8 @@ func (r *reader) Next(ctx context.Context) (connectors.Raw, error) {
 	if run.placed {
 		if err := r.places.add(run.stream, run.places); err != nil {
 			return nil, fmt.Errorf("%s: %w: one of the second is among records %d to %d of the file (columns %s)",
-				connectors.StreamName(r.source.Source, c.block.Stream), err, c.block.First+1, c.block.First+int64(c.block.N), and(r.source.columns.Names()))
+				connectors.StreamName(r.source.Source, c.block.Stream), err, c.block.First+1, c.block.First+int64(c.block.N),
+				and(r.source.columns.Names()))
 		}
 	}
 	return &raw{reader: r, chunk: c, run: run}, nil

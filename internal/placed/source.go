@@ -57,10 +57,14 @@ func On(src connectors.Source, c Columns) (*Source, error) {
 func column(schema *microdata.Schema, field, name string) (int, error) {
 	i := schema.Index(name)
 	if i < 0 {
-		return 0, check.Problem{Path: field, Text: fmt.Sprintf("the source has no such column, got %q%s", name, check.SuggestPlace(name, schema.Names()))}
+		return 0,
+			check.Problem{Path: field,
+				Text: fmt.Sprintf("the source has no such column, got %q%s", name, check.SuggestPlace(name, schema.Names()))}
 	}
 	if f := &schema.Fields[i]; !arrow.IsInteger(f.Type.ID()) && !f.Unseen {
-		return 0, check.Problem{Path: field, Text: fmt.Sprintf("must be a column of whole numbers, and %s is %s", name, microdata.TypeName(f.Type))}
+		return 0,
+			check.Problem{Path: field,
+				Text: fmt.Sprintf("must be a column of whole numbers, and %s is %s", name, microdata.TypeName(f.Type))}
 	}
 	return i, nil
 }

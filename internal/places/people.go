@@ -9,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// People are points with the number of people who live there: a tree of boxes, each of which knows how many people are in it, and where
-// they are on average.
+// People are points with the number of people who live there: a tree of boxes, each of which knows how many people are
+// in it, and where they are on average.
 type People struct {
 	unit   Unit
 	places []place
@@ -161,8 +161,8 @@ func (p *People) within(i int, q place, least, most float64, people *float64, mo
 	}
 }
 
-// AsNear returns how many people live as near to a point as another point is, or nearer: with a released point and the true one, this is
-// the spatial k (Allshouse et al. 2010).
+// AsNear returns how many people live as near to a point as another point is, or nearer: with a released point and the
+// true one, this is the spatial k (Allshouse et al. 2010).
 func (p *People) AsNear(to, other Point) (people float64) {
 	if len(p.boxes) > 0 {
 		q := p.unit.place(to)
@@ -246,7 +246,8 @@ func (p *People) nearest(q place, f func(j int, chord float64) bool) {
 	}
 }
 
-// Radii returns the least radii about a point within which at least so many people live; infinite where there are not so many.
+// Radii returns the least radii about a point within which at least so many people live; infinite where there are not
+// so many.
 func (p *People) Radii(at Point, least, most float64) (inner, outer float64) {
 	of := radii{at, least, most}
 	if r, ok := p.known.Load(of); ok {
@@ -295,7 +296,8 @@ type ahead []waiting
 
 func (a ahead) Len() int { return len(a) }
 func (a ahead) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(a[i].chord, a[j].chord), cmp.Compare(a[i].place, a[j].place), cmp.Compare(a[i].box, a[j].box)) < 0
+	return cmp.Or(cmp.Compare(a[i].chord, a[j].chord), cmp.Compare(a[i].place, a[j].place),
+		cmp.Compare(a[i].box, a[j].box)) < 0
 }
 func (a ahead) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
 func (a *ahead) Push(x any)   { *a = append(*a, x.(waiting)) }

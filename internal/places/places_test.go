@@ -16,7 +16,8 @@ func haversine(p, q Point) float64 {
 }
 
 // edges are the points at which formulas of the sphere go wrong.
-var edges = []Point{{0, 0}, {48.2, 16.37}, {-33.9, 151.2}, {90, 0}, {90, 77}, {-90, 12}, {89.9999, -30}, {-89.9999, 170}, {0, 180}, {0, -180}, {12, 179.9999}, {12, -179.9999}, {70, 359.9}}
+var edges = []Point{{0, 0}, {48.2, 16.37}, {-33.9, 151.2}, {90, 0}, {90, 77}, {-90, 12}, {89.9999, -30},
+	{-89.9999, 170}, {0, 180}, {0, -180}, {12, 179.9999}, {12, -179.9999}, {70, 359.9}}
 
 func TestDistances(t *testing.T) {
 	for _, p := range edges {
@@ -31,7 +32,8 @@ func TestDistances(t *testing.T) {
 	for _, c := range []struct {
 		p, q Point
 		want float64
-	}{{Point{10, 5}, Point{11, 5}, 111195.08}, {Point{60, 5}, Point{60, 6}, 55595.4}, {Point{0, 179.5}, Point{0, -179.5}, 111195.08}, {Point{89.5, 0}, Point{89.5, 180}, 111195.08}} {
+	}{{Point{10, 5}, Point{11, 5}, 111195.08}, {Point{60, 5}, Point{60, 6}, 55595.4},
+		{Point{0, 179.5}, Point{0, -179.5}, 111195.08}, {Point{89.5, 0}, Point{89.5, 180}, 111195.08}} {
 		if got := Degrees.Distance(c.p, c.q); math.Abs(got-c.want) > 3 {
 			t.Errorf("from %v to %v are %v m, want %v", c.p, c.q, got, c.want)
 		}
@@ -39,7 +41,8 @@ func TestDistances(t *testing.T) {
 	if got := Metres.Distance(Point{1, 2}, Point{4, -2}); got != 5 {
 		t.Errorf("in the plane: %v m, want 5", got)
 	}
-	for _, c := range [][2]Point{{{5, 200}, {5, -160}}, {{5, 180}, {5, -180}}, {{5, 360}, {5, 0}}, {{90, 3}, {90, 100}}, {{-90, 3}, {-90, 0}}} {
+	for _, c := range [][2]Point{{{5, 200}, {5, -160}}, {{5, 180}, {5, -180}}, {{5, 360}, {5, 0}}, {{90, 3}, {90, 100}},
+		{{-90, 3}, {-90, 0}}} {
 		if got := Degrees.Distance(c[0], c[1]); got != 0 {
 			t.Errorf("%v and %v are one place, and %v m apart", c[0], c[1], got)
 		}
@@ -73,7 +76,8 @@ func TestMoves(t *testing.T) {
 		}
 	}
 	for turn, want := range map[float64]Point{0: {1, 20}, 0.5: {-1, 20}, 0.25: {0, 21}, 0.75: {0, 19}} {
-		if got := Degrees.Move(Point{0, 20}, 111195.0797, turn); math.Abs(got.A-want.A) > 1e-6 || math.Abs(got.B-want.B) > 1e-6 {
+		if got := Degrees.Move(Point{0, 20}, 111195.0797, turn); math.Abs(got.A-want.A) > 1e-6 ||
+			math.Abs(got.B-want.B) > 1e-6 {
 			t.Errorf("turn %v: %v, want %v", turn, got, want)
 		}
 	}
@@ -91,8 +95,10 @@ func TestRadii(t *testing.T) {
 		u                         Unit
 		inner, outer, share, want float64
 	}{
-		{Metres, 3, 5, 0, 3}, {Metres, 3, 5, 1, 5}, {Metres, 0, 2, 0.25, 1}, {Metres, 3, 5, 0.5, math.Sqrt(17)}, {Degrees, 300, 500, 0, 300}, {Degrees, 300, 500, 1, 500},
-		{Degrees, 0, math.Pi * EarthRadius, 0.5, math.Pi / 2 * EarthRadius}, {Degrees, 0, math.Pi * EarthRadius, 0.75, 2 * math.Pi / 3 * EarthRadius},
+		{Metres, 3, 5, 0, 3}, {Metres, 3, 5, 1, 5}, {Metres, 0, 2, 0.25, 1}, {Metres, 3, 5, 0.5, math.Sqrt(17)},
+		{Degrees, 300, 500, 0, 300}, {Degrees, 300, 500, 1, 500},
+		{Degrees, 0, math.Pi * EarthRadius, 0.5, math.Pi / 2 * EarthRadius},
+		{Degrees, 0, math.Pi * EarthRadius, 0.75, 2 * math.Pi / 3 * EarthRadius},
 	} {
 		if got := c.u.Radius(c.inner, c.outer, c.share); math.Abs(got-c.want) > 1e-6*c.want {
 			t.Errorf("%+v: %v", c, got)
@@ -110,8 +116,10 @@ func TestValid(t *testing.T) {
 		p    Point
 		want bool
 	}{
-		{Degrees, Point{90, 360}, true}, {Degrees, Point{-90, -180}, true}, {Degrees, Point{90.001, 0}, false}, {Degrees, Point{-90.001, 0}, false}, {Degrees, Point{0, 360.1}, false},
-		{Degrees, Point{0, -180.1}, false}, {Degrees, Point{nan, 0}, false}, {Degrees, Point{0, nan}, false}, {Metres, Point{1e9, -1e9}, true}, {Metres, Point{inf, 0}, false},
+		{Degrees, Point{90, 360}, true}, {Degrees, Point{-90, -180}, true}, {Degrees, Point{90.001, 0}, false},
+		{Degrees, Point{-90.001, 0}, false}, {Degrees, Point{0, 360.1}, false},
+		{Degrees, Point{0, -180.1}, false}, {Degrees, Point{nan, 0}, false}, {Degrees, Point{0, nan}, false},
+		{Metres, Point{1e9, -1e9}, true}, {Metres, Point{inf, 0}, false},
 		{Metres, Point{0, -1.1e9}, false}, {Metres, Point{1.1e9, 0}, false}, {Metres, Point{0, nan}, false},
 	} {
 		if got := c.u.Valid(c.p); got != c.want {
@@ -128,7 +136,8 @@ func TestPeople(t *testing.T) {
 			var points []Point
 			var count []float64
 			for i := range n {
-				p := Point{math.Round(r.NormFloat64() * 3), math.Round(r.NormFloat64()*3) + 178} // many at one place, over the date line
+				// many at one place, over the date line
+				p := Point{math.Round(r.NormFloat64() * 3), math.Round(r.NormFloat64()*3) + 178}
 				if u == Degrees && p.B > 180 {
 					p.B -= 360
 				}

@@ -11,13 +11,15 @@ const (
 	Metres              // x and y in a plane
 )
 
-// EarthRadius is the mean radius of the Earth in metres (IUGG). Distances on the sphere differ from those on the ellipsoid by 0.56 % at most.
+// EarthRadius is the mean radius of the Earth in metres (IUGG). Distances on the sphere differ from those on the
+// ellipsoid by 0.56 % at most.
 const EarthRadius = 6371008.8
 
 // Point is latitude and longitude in degrees, or x and y in metres.
 type Point struct{ A, B float64 }
 
-// Valid reports whether a point can be one: latitudes from −90 to 90 and longitudes from −180 to 360, or finite numbers up to 10⁹.
+// Valid reports whether a point can be one: latitudes from −90 to 90 and longitudes from −180 to 360, or finite numbers
+// up to 10⁹.
 func (u Unit) Valid(p Point) bool {
 	if u == Metres {
 		return math.Abs(p.A) <= 1e9 && math.Abs(p.B) <= 1e9
@@ -25,7 +27,8 @@ func (u Unit) Valid(p Point) bool {
 	return math.Abs(p.A) <= 90 && p.B >= -180 && p.B <= 360
 }
 
-// place is a point in space, in metres: distances between two are those of chords, which have the order of those on the sphere.
+// place is a point in space, in metres: distances between two are those of chords, which have the order of those on the
+// sphere.
 type place [3]float64
 
 func (u Unit) place(p Point) place {
@@ -81,8 +84,8 @@ func (u Unit) distance(chord float64) float64 {
 // Distance returns the distance of two points in metres, along the great circle for degrees.
 func (u Unit) Distance(p, q Point) float64 { return u.distance(square(u.place(p), u.place(q))) }
 
-// Radius returns the radius between inner and outer within which the ring has the share of its area, from 0 to 1: it is uniform in area
-// for a share that is uniform. On the sphere the area within a radius r is 4πR² sin²(r/2R).
+// Radius returns the radius between inner and outer within which the ring has the share of its area, from 0 to 1: it is
+// uniform in area for a share that is uniform. On the sphere the area within a radius r is 4πR² sin²(r/2R).
 func (u Unit) Radius(inner, outer, share float64) float64 {
 	a, b := u.chord(inner), u.chord(outer)
 	return u.distance(a + float64(share*(b-a)))
@@ -91,8 +94,8 @@ func (u Unit) Radius(inner, outer, share float64) float64 {
 // Area returns the area within a radius.
 func (u Unit) Area(radius float64) float64 { return math.Pi * u.chord(radius) }
 
-// Move returns the point at a distance from p in the direction that turns by the share turn of a circle from north, or from the axis of x.
-// Longitudes are from −180 (not included) to 180.
+// Move returns the point at a distance from p in the direction that turns by the share turn of a circle from north, or
+// from the axis of x. Longitudes are from −180 (not included) to 180.
 func (u Unit) Move(p Point, distance, turn float64) Point {
 	sin, cos := math.Sincos(2 * math.Pi * turn)
 	if u == Metres {

@@ -2,9 +2,9 @@ package privacy
 
 import "math"
 
-// GaussianDelta returns δ at ε of normal noise with the given ρ, exactly: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), where μ = √2ρ is
-// the distance of two values in standard deviations (Balle and Wang 2018, "Improving the Gaussian mechanism", ICML,
-// theorem 8). Several such mechanisms together are one whose ρ is the sum.
+// GaussianDelta returns δ at ε of normal noise with the given ρ, exactly: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ), where μ =
+// √2ρ is the distance of two values in standard deviations (Balle and Wang 2018, "Improving the Gaussian mechanism",
+// ICML, theorem 8). Several such mechanisms together are one whose ρ is the sum.
 func GaussianDelta(rho, epsilon float64) float64 {
 	switch {
 	case rho == 0:
@@ -53,8 +53,8 @@ func ConcentratedDelta(rho, epsilon float64) float64 {
 	return min(math.Exp(log(high)), 1)
 }
 
-// least returns the least ε ≥ 0 at which delta, a falling function of it, is at most limit, from above; +Inf if there is none
-// below 1e6.
+// least returns the least ε ≥ 0 at which delta, a falling function of it, is at most limit, from above; +Inf if there
+// is none below 1e6.
 func least(delta func(epsilon float64) float64, limit float64) float64 {
 	if !(limit > 0) {
 		return math.Inf(1)

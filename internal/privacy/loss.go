@@ -2,8 +2,8 @@ package privacy
 
 import "math"
 
-// Loss is what one or several mechanisms give away of values that are masked by independent draws. The zero value is that of
-// nothing released.
+// Loss is what one or several mechanisms give away of values that are masked by independent draws. The zero value is
+// that of nothing released.
 type Loss struct {
 	Pure  float64 // sum of ε of the mechanisms that have one
 	Extra float64 // sum of their δ, which comes from the resolution of the draws
@@ -35,7 +35,8 @@ func widened(apart, epsilon float64) float64 {
 // And returns the loss of two mechanisms together, each with draws of its own: ε, ρ and δ add up (Dwork and Roth 2014,
 // "The algorithmic foundations of differential privacy", theorem 3.16; Bun and Steinke 2016, lemma 1.7).
 func (l Loss) And(other Loss) Loss {
-	return Loss{l.Pure + other.Pure, l.Extra + other.Extra, l.Rho + other.Rho, l.Squares + other.Squares, l.Apart + other.Apart, l.ApartPure + other.ApartPure}
+	return Loss{l.Pure + other.Pure, l.Extra + other.Extra, l.Rho + other.Rho, l.Squares + other.Squares,
+		l.Apart + other.Apart, l.ApartPure + other.ApartPure}
 }
 
 // Times returns the loss of n mechanisms like l, each on a value of its own and with draws of its own: n records of one
@@ -62,7 +63,8 @@ func (l Loss) Epsilon(delta, rate float64) float64 {
 	if l.Rho == 0 && l.Extra <= delta && l.Squares == 0 {
 		return l.Pure // exactly 0
 	}
-	beside := l.Pure + falling(func(e float64) float64 { return GaussianDelta(l.Rho, e) + widened(l.Apart, e) + l.Extra }, delta)
+	beside := l.Pure + falling(func(e float64) float64 { return GaussianDelta(l.Rho, e) + widened(l.Apart, e) + l.Extra },
+		delta)
 	together := falling(func(e float64) float64 {
 		return ConcentratedDelta(l.TotalRho(), e) + widened(l.Apart+l.ApartPure, e)
 	}, delta)
@@ -94,8 +96,8 @@ func falling(delta func(epsilon float64) float64, limit float64) float64 {
 	return math.Inf(1)
 }
 
-// The draws are made of 52 uniform bits. A released value is an interval of draws, and its probability differs from that of
-// the law by at most one draw at either end, and by the rounding of the draw: below 2⁻⁵¹ for Laplace draws;
+// The draws are made of 52 uniform bits. A released value is an interval of draws, and its probability differs from
+// that of the law by at most one draw at either end, and by the rounding of the draw: below 2⁻⁵¹ for Laplace draws;
 // below 2⁻⁵⁰ for normal ones, which are made of 256 layers of 52 bits (docs/methods.md, section 10).
 const (
 	laplaceError  = 0x1p-51
@@ -105,9 +107,9 @@ const (
 	laplaceScales = 1 / math.Sqrt2
 )
 
-// LaplaceApart returns a bound on the total variation distance between the draws of Laplace noise, with standard deviation
-// sd in steps of the grid that released values lie on, and their law: the number of values that can be reached times the
-// error of each.
+// LaplaceApart returns a bound on the total variation distance between the draws of Laplace noise, with standard
+// deviation sd in steps of the grid that released values lie on, and their law: the number of values that can be
+// reached times the error of each.
 func LaplaceApart(sd float64) float64 {
 	return (2*math.Ceil(laplaceReach*laplaceScales*sd) + 1) * laplaceError
 }
@@ -115,15 +117,16 @@ func LaplaceApart(sd float64) float64 {
 // GaussianApart is LaplaceApart for normal noise.
 func GaussianApart(sd float64) float64 { return (2*math.Ceil(normalReach*sd) + 1) * normalError }
 
-// MatrixApart is LaplaceApart for categories that are drawn from rows of a matrix. The bounds of a category's draws are sums of up
-// to k probabilities, each rounded to 2⁻⁵³: with the draw at either end, the error of each of k categories is below (k + 1)2⁻⁵².
+// MatrixApart is LaplaceApart for categories that are drawn from rows of a matrix. The bounds of a category's draws are
+// sums of up to k probabilities, each rounded to 2⁻⁵³: with the draw at either end, the error of each of k categories
+// is below (k + 1)2⁻⁵².
 func MatrixApart(categories int) float64 {
 	k := float64(categories)
 	return k * (k + 1) * 0x1p-52
 }
 
-// Unresolved is δ of the draws' resolution at the ε that the loss has without it: the sum of the pure ones, beside normal
-// ones that have no ε of their own.
+// Unresolved is δ of the draws' resolution at the ε that the loss has without it: the sum of the pure ones, beside
+// normal ones that have no ε of their own.
 func (l Loss) Unresolved() float64 { return l.Extra + widened(l.Apart, l.Pure) }
 
 // Resolution is the greatest δ of the draws' resolution beside which an ε is stated that names no δ.

@@ -3,9 +3,9 @@ package privacy
 import "math"
 
 // Laplace returns ε of Laplace noise with standard deviation sd on values whose least and greatest are width apart:
-// the scale is sd/√2, and ε is width over scale (Dwork, McSherry, Nissim and Smith 2006, TCC, proposition 1). It is +Inf
-// where sd is 0 or width is infinite. With width 1 it is the ε for each unit of distance between two values (metric
-// privacy: Chatzikokolakis et al. 2013, PETS, definition 1).
+// the scale is sd/√2, and ε is width over scale (Dwork, McSherry, Nissim and Smith 2006, TCC, proposition 1). It is
+// +Inf where sd is 0 or width is infinite. With width 1 it is the ε for each unit of distance between two values
+// (metric privacy: Chatzikokolakis et al. 2013, PETS, definition 1).
 func Laplace(width, sd float64) (epsilon float64) { return over(math.Sqrt2*width, sd) }
 
 // Gaussian returns ρ of normal noise, width²/2sd²: Bun and Steinke (2016), proposition 1.6.
@@ -25,9 +25,9 @@ func over(a, b float64) float64 {
 	return a / b
 }
 
-// Matrix returns ε of a randomised response by a transition matrix, whose rows are the laws of what is released for each
-// original category: the logarithm of the greatest ratio within a column (Wang, Wu and Hu 2016, EDBT/ICDT workshops,
-// theorem 1). It is +Inf where a category is released for some originals and never for others.
+// Matrix returns ε of a randomised response by a transition matrix, whose rows are the laws of what is released for
+// each original category: the logarithm of the greatest ratio within a column (Wang, Wu and Hu 2016, EDBT/ICDT
+// workshops, theorem 1). It is +Inf where a category is released for some originals and never for others.
 func Matrix(rows [][]float64) (epsilon float64) {
 	if len(rows) == 0 {
 		return math.Inf(1)

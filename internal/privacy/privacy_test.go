@@ -31,15 +31,16 @@ func TestLaplaceIsTheGreatestRatioOfDensities(t *testing.T) {
 		}
 		near(t, "Laplace", Laplace(c.to-c.from, c.sd), worst, 1e-12)
 	}
-	for _, c := range []struct{ width, sd, want float64 }{{0, 0, 0}, {0, 1, 0}, {1, 0, math.Inf(1)}, {math.Inf(1), 1, math.Inf(1)}, {math.NaN(), 1, math.Inf(1)}, {1, math.NaN(), math.Inf(1)}} {
+	for _, c := range []struct{ width, sd, want float64 }{{0, 0, 0}, {0, 1, 0}, {1, 0, math.Inf(1)},
+		{math.Inf(1), 1, math.Inf(1)}, {math.NaN(), 1, math.Inf(1)}, {1, math.NaN(), math.Inf(1)}} {
 		if got := Laplace(c.width, c.sd); got != c.want {
 			t.Errorf("Laplace(%v, %v) = %v, want %v", c.width, c.sd, got, c.want)
 		}
 	}
 }
 
-// The Rényi divergence of order α of two normal laws, by numeric integration, is at most ρα, and equal to it at the greatest
-// distance.
+// The Rényi divergence of order α of two normal laws, by numeric integration, is at most ρα, and equal to it at the
+// greatest distance.
 func TestGaussianIsTheRenyiDivergence(t *testing.T) {
 	const width, sd = 3.0, 2.0
 	p, q := distuv.Normal{Mu: width, Sigma: sd}, distuv.Normal{Sigma: sd}
@@ -101,14 +102,17 @@ func TestConversionsInvert(t *testing.T) {
 			near(t, "δ of ε", GaussianDelta(rho, exact), delta, 1e-9)
 			near(t, "δ of ε of ρ", ConcentratedDelta(rho, bound), delta, 1e-9)
 			if exact > bound {
-				t.Errorf("ρ %v, δ %v: the exact ε %v is above the bound %v for every mechanism with that ρ", rho, delta, exact, bound)
+				t.Errorf("ρ %v, δ %v: the exact ε %v is above the bound %v for every mechanism with that ρ", rho, delta, exact,
+					bound)
 			}
 			if simple := rho + 2*math.Sqrt(rho*math.Log(1/delta)); bound > simple {
-				t.Errorf("ρ %v, δ %v: %v is above ρ + 2√(ρ ln 1/δ) = %v, Bun and Steinke's proposition 1.3", rho, delta, bound, simple)
+				t.Errorf("ρ %v, δ %v: %v is above ρ + 2√(ρ ln 1/δ) = %v, Bun and Steinke's proposition 1.3", rho, delta, bound,
+					simple)
 			}
 		}
 	}
-	if !math.IsInf(GaussianEpsilon(1, 0), 1) || GaussianEpsilon(0.5, 1) != 0 || !math.IsInf(ConcentratedEpsilon(math.Inf(1), 0.1), 1) {
+	if !math.IsInf(GaussianEpsilon(1, 0), 1) || GaussianEpsilon(0.5, 1) != 0 ||
+		!math.IsInf(ConcentratedEpsilon(math.Inf(1), 0.1), 1) {
 		t.Error("limits")
 	}
 }
@@ -151,7 +155,8 @@ func TestEpsilonAtDelta(t *testing.T) {
 	near(t, "normal", OfGaussian(0.5, 0).Epsilon(1e-6, 1), GaussianEpsilon(0.5, 1e-6), 1e-6)
 	// 100 small ones together are better counted by ρ.
 	many := OfPure(0.1, 0).Times(100)
-	if got, want := many.Epsilon(1e-6, 1), ConcentratedEpsilon(0.5, 1e-6); !(math.Abs(got-want) < 1e-6) || got > many.Pure {
+	if got, want := many.Epsilon(1e-6, 1), ConcentratedEpsilon(0.5, 1e-6); !(math.Abs(got-want) < 1e-6) ||
+		got > many.Pure {
 		t.Errorf("100 of 0.1: %v, want %v", got, want)
 	}
 	// Both kinds: not more than ε beside the exact law.

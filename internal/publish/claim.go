@@ -119,5 +119,6 @@ func hasName(path string, f *os.File) bool {
 
 // errReplaced is the error of a temporary name that now belongs to another file.
 func errReplaced(temp string) error {
-	return fmt.Errorf("%s: was replaced, linked to or given away while it was being written; nothing gets its name", filepath.Base(temp))
+	return fmt.Errorf("%s: was replaced, linked to or given away while it was being written; nothing gets its name",
+		filepath.Base(temp))
 }

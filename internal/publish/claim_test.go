@@ -12,12 +12,13 @@ func TestHasName(t *testing.T) {
 		change func(name, other string) error
 		want   bool
 	}{
-		"as it was":        {func(string, string) error { return nil }, true},
-		"removed":          {func(name, _ string) error { return os.Remove(name) }, false},
-		"linked to":        {func(name, other string) error { return os.Link(name, other) }, false},
-		"moved away":       {func(name, other string) error { return os.Rename(name, other) }, false},
-		"another one":      {func(name, other string) error { return os.Rename(other+".there", name) }, false},
-		"a link to itself": {func(name, other string) error { return first(os.Rename(name, other), os.Symlink(other, name)) }, false},
+		"as it was":   {func(string, string) error { return nil }, true},
+		"removed":     {func(name, _ string) error { return os.Remove(name) }, false},
+		"linked to":   {func(name, other string) error { return os.Link(name, other) }, false},
+		"moved away":  {func(name, other string) error { return os.Rename(name, other) }, false},
+		"another one": {func(name, other string) error { return os.Rename(other+".there", name) }, false},
+		"a link to itself": {func(name, other string) error { return first(os.Rename(name, other), os.Symlink(other, name)) },
+			false},
 	} {
 		name, other := filepath.Join(t.TempDir(), "f"), filepath.Join(t.TempDir(), "g")
 		f, err := os.Create(name)

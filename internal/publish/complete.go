@@ -37,7 +37,8 @@ func beside(path string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &NamedError{path, err, "what is hidden beside it, the release that it replaces or a lock, could not be removed; the next run removes it"}
+	return &NamedError{path, err,
+		"what is hidden beside it, the release that it replaces or a lock, could not be removed; the next run removes it"}
 }
 
 // Pauses are the times before a name is tried again. Tests in which each try fails shorten them.

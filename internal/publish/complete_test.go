@@ -49,7 +49,8 @@ func TestStagingFindsWhatIsMissing(t *testing.T) {
 		if f, err = stage("s3://bucket/r.json"); err != nil || len(server.Keys("bucket")) != 0 {
 			t.Errorf("%q: %v, %v", content, err, server.Keys("bucket"))
 		}
-		if err := f.Complete(); err != nil || string(server.Get("bucket", "r.json").Data) != content || server.Uploads() != 0 {
+		if err := f.Complete(); err != nil || string(server.Get("bucket", "r.json").Data) != content ||
+			server.Uploads() != 0 {
 			t.Errorf("%q: %v, %d uploads are left", content, err, server.Uploads())
 		}
 		server.Remove("bucket", "r.json")

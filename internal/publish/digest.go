@@ -159,7 +159,9 @@ func digestAll(ctx context.Context, root string, files []FileContent) error {
 	errs := make([]error, len(files))
 	opened := make([]*os.File, 0, len(files))
 	for i := range files {
-		f, err := system.openFile(filepath.Join(root, filepath.FromSlash(files[i].Name)), os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		f,
+			err := system.openFile(filepath.Join(root, filepath.FromSlash(files[i].Name)),
+			os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			errs[i] = err
 			break

@@ -38,7 +38,8 @@ func TestContent(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, err := f.Content(t.Context())
-	if err != nil || before.Folder || before.Path != filepath.Join(dir, "a") || summary(before) != line("", "what is released") {
+	if err != nil || before.Folder || before.Path != filepath.Join(dir, "a") ||
+		summary(before) != line("", "what is released") {
 		t.Errorf("%+v, %v", before, err)
 	}
 	if err := errors.Join(f.Finish(), f.Commit()); err != nil {
@@ -52,7 +53,8 @@ func TestContent(t *testing.T) {
 	want := ""
 	for _, name := range []string{"c.csv", "a.csv", "sub/b.csv"} {
 		path := filepath.Join(folder, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("text of "+name), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700),
+			os.WriteFile(path, []byte("text of "+name), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,7 +132,8 @@ func TestTwoRunsOfOneFile(t *testing.T) {
 	if _, err := first.Write([]byte("the first")); err != nil {
 		t.Fatal(err)
 	}
-	if second, err := Create(path, Confidential); err == nil || !strings.Contains(err.Error(), "another run is writing this file") {
+	if second, err := Create(path, Confidential); err == nil ||
+		!strings.Contains(err.Error(), "another run is writing this file") {
 		t.Errorf("the second: %v, %v", second, err)
 	}
 	if err := errors.Join(first.Finish(), first.Commit()); err != nil {
@@ -165,7 +168,8 @@ func TestDeviceTellsWhatIsWrittenTo(t *testing.T) {
 		filepath.Join(dir, "socket"): {err: "is a socket"},
 	} {
 		device, err := Device(path)
-		if device != want.device || (err != nil) != (want.err != "") || err != nil && !strings.Contains(err.Error(), want.err) {
+		if device != want.device || (err != nil) != (want.err != "") || err != nil &&
+			!strings.Contains(err.Error(), want.err) {
 			t.Errorf("%s: %v, %v, want %+v", path, device, err, want)
 		}
 	}

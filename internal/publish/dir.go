@@ -109,7 +109,8 @@ func replaceable(path, ext string) error {
 		case e.IsDir(), strings.HasSuffix(name, ext):
 			return nil
 		}
-		return fmt.Errorf("%s: holds %s, which is not part of a release and would be lost; name a folder of its own", path, filepath.Base(name))
+		return fmt.Errorf("%s: holds %s, which is not part of a release and would be lost; name a folder of its own", path,
+			filepath.Base(name))
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -148,8 +149,8 @@ func (d *Dir) Create(name string) (Part, error) {
 	return &dirPart{sequential: sequential{File: f}, dir: d, name: filepath.Clean(name)}, nil
 }
 
-// Inside returns the path under which a writer of its own puts a file, or a folder of files, into the folder before Commit: it makes,
-// syncs and names what it writes as it would anywhere else, and only this user can see it there.
+// Inside returns the path under which a writer of its own puts a file, or a folder of files, into the folder before
+// Commit: it makes, syncs and names what it writes as it would anywhere else, and only this user can see it there.
 func (d *Dir) Inside(name string) (string, error) {
 	if d.objects != nil {
 		return "", fmt.Errorf("%s: takes no file of this machine", d.path)

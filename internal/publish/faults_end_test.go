@@ -187,8 +187,12 @@ func TestNothingIsDoneTwice(t *testing.T) {
 		}
 	}
 	for _, root := range []string{dir, dir + "/", dir + "/a/.."} {
-		calls, err := watched(func() error { return SyncDirs(root, filepath.Join(dir, "a", "b"), filepath.Join(dir, "a", "c")+"/") })
-		if want := []string{"sync b", "sync a", "sync " + filepath.Base(dir), "sync c"}; err != nil || count(calls, "sync") != 4 || !slices.Equal(slices.DeleteFunc(calls, func(c string) bool { return !strings.HasPrefix(c, "sync") }), want) {
+		calls, err := watched(func() error {
+			return SyncDirs(root, filepath.Join(dir, "a", "b"), filepath.Join(dir, "a", "c")+"/")
+		})
+		if want := []string{"sync b", "sync a", "sync " + filepath.Base(dir), "sync c"}; err != nil ||
+			count(calls, "sync") != 4 ||
+			!slices.Equal(slices.DeleteFunc(calls, func(c string) bool { return !strings.HasPrefix(c, "sync") }), want) {
 			t.Errorf("%s: %v, %v, want %v", root, calls, err, want)
 		}
 	}
@@ -304,7 +308,8 @@ func TestNamedIsWhatReadersSee(t *testing.T) {
 					failed++
 				}
 				if said := err == nil || errors.As(err, &named); said != seen {
-					t.Errorf("%s, earlier %v, a fault in call %d, %s: readers see it: %v, and the error is %v", name, earlier, n, s.at(), seen, err)
+					t.Errorf("%s, earlier %v, a fault in call %d, %s: readers see it: %v, and the error is %v", name, earlier, n,
+						s.at(), seen, err)
 				}
 			}
 			if failed < 2 {

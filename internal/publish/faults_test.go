@@ -173,7 +173,9 @@ var releases = []struct {
 	synced bool // this package syncs the text, not its writer
 }{
 	{name: "file", do: func(path, text string) error { return WriteFile(path, Public, []byte(text)) }, synced: true},
-	{name: "confidential file", do: func(path, text string) error { return WriteFile(path, Confidential, []byte(text)) }, synced: true},
+	{name: "confidential file", do: func(path, text string) error {
+		return WriteFile(path, Confidential, []byte(text))
+	}, synced: true},
 	{name: "file finished first", do: func(path, text string) error {
 		f, err := Create(path, Public)
 		if err != nil {
@@ -185,7 +187,9 @@ var releases = []struct {
 		}
 		return errors.Join(err, f.Abort())
 	}, synced: true},
-	{name: "file over what a killed run left", do: func(path, text string) error { return WriteFile(path, Public, []byte(text)) }, synced: true,
+	{name: "file over what a killed run left", do: func(path, text string) error {
+		return WriteFile(path, Public, []byte(text))
+	}, synced: true,
 		before: func(t *testing.T, path string) {
 			if err := os.WriteFile(TempName(path), []byte("half"), 0o600); err != nil {
 				t.Fatal(err)
@@ -219,14 +223,21 @@ var releases = []struct {
 			t.Fatal(err)
 		}
 	}},
-	{name: "folder", do: func(path, text string) error { return writeFolder(path, text, false) }, folder: true, synced: true},
-	{name: "folder over what a killed run left", do: func(path, text string) error { return writeFolder(path, text, false) }, folder: true, synced: true,
+	{name: "folder", do: func(path, text string) error {
+		return writeFolder(path, text, false)
+	}, folder: true, synced: true},
+	{name: "folder over what a killed run left", do: func(path, text string) error {
+		return writeFolder(path, text, false)
+	}, folder: true, synced: true,
 		before: func(t *testing.T, path string) {
-			if err := errors.Join(os.MkdirAll(filepath.Join(TempName(path), "sub"), 0o700), os.WriteFile(TempName(path+".lock"), nil, 0o600)); err != nil {
+			if err := errors.Join(os.MkdirAll(filepath.Join(TempName(path), "sub"), 0o700),
+				os.WriteFile(TempName(path+".lock"), nil, 0o600)); err != nil {
 				t.Fatal(err)
 			}
 		}},
-	{name: "folder of what was there", do: func(path, text string) error { return writeFolder(path, text, true) }, folder: true},
+	{name: "folder of what was there", do: func(path, text string) error {
+		return writeFolder(path, text, true)
+	}, folder: true},
 	{name: "folder of tables", do: writeTables, folder: true, synced: true},
 }
 
@@ -322,7 +333,8 @@ func exchanged(c calls) (back func()) {
 
 // contentAt returns the content under a name.
 func contentAt(path string, folder bool) string {
-	second, missing := os.ReadFile(filepath.Join(path, "sub", "b.csv")) // of a folder of tables; of another folder it is empty
+	// of a folder of tables; of another folder it is empty
+	second, missing := os.ReadFile(filepath.Join(path, "sub", "b.csv"))
 	if folder {
 		path = filepath.Join(path, "a.csv")
 	}
@@ -386,7 +398,8 @@ func TestEveryCallOfTheSystemFails(t *testing.T) {
 						left = nil
 					}
 					if len(left) > 0 || contentAt(path, way.folder) != "the next" {
-						t.Errorf("after a fault in %v and another run, %v exists besides the release, which contains %q", s.at(), left, contentAt(path, way.folder))
+						t.Errorf("after a fault in %v and another run, %v exists besides the release, which contains %q", s.at(), left,
+							contentAt(path, way.folder))
 					}
 				}
 			})
@@ -449,7 +462,8 @@ func TestKilledAtEveryCallOfTheSystem(t *testing.T) {
 					}
 					// Only its own run can find a name that is drawn at random.
 					if len(left) != 1 && way.name != "replaced" || contentAt(path, way.folder) != "the next" {
-						t.Errorf("killed at call %d, %s: after the next run there is %v, and the release contains %q", n, s.at(), left, contentAt(path, way.folder))
+						t.Errorf("killed at call %d, %s: after the next run there is %v, and the release contains %q", n, s.at(), left,
+							contentAt(path, way.folder))
 					}
 				}
 			})
@@ -542,7 +556,8 @@ func judgeModes(t *testing.T, path string, folder, public bool) {
 		want = map[string]fs.FileMode{"": 0o666 &^ umask()}
 	}
 	if folder {
-		want = map[string]fs.FileMode{"": 0o777 &^ umask(), "a.csv": 0o666 &^ umask(), "sub": 0o777 &^ umask(), "sub/b.csv": 0o666 &^ umask()}
+		want = map[string]fs.FileMode{"": 0o777 &^ umask(), "a.csv": 0o666 &^ umask(), "sub": 0o777 &^ umask(),
+			"sub/b.csv": 0o666 &^ umask()}
 	}
 	for name, mode := range want {
 		if info, err := os.Stat(filepath.Join(path, name)); err != nil || info.Mode().Perm() != mode {
@@ -571,7 +586,8 @@ func TestRemovedBySomebodyElse(t *testing.T) {
 					break
 				}
 				// A missing guard means that another process removed the lock.
-				if (err != nil) != (s.at() == "remove .release.lock.sdlfilter-tmp" && n == len(s.calls)) || contentAt(path, way.folder) != "the new one" {
+				if (err != nil) != (s.at() == "remove .release.lock.sdlfilter-tmp" && n == len(s.calls)) ||
+					contentAt(path, way.folder) != "the new one" {
 					t.Errorf("call %d, %s: %v, and there is %q", n, s.at(), err, contentAt(path, way.folder))
 				}
 			}

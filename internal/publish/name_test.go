@@ -60,7 +60,8 @@ func TestNameDir(t *testing.T) {
 func TestTemporaryNames(t *testing.T) {
 	for name, want := range map[string]bool{
 		TempName("out.csv"): true, TempName(filepath.Join("folder", "out.csv")): true, TempName("folder/"): true,
-		"out.csv": false, ".out.csv": false, "out.csv" + suffix: false, filepath.Join(".folder", "out.csv"+suffix): false, TempName("out.csv") + "~": false,
+		"out.csv": false, ".out.csv": false, "out.csv" + suffix: false, filepath.Join(".folder", "out.csv"+suffix): false,
+		TempName("out.csv") + "~": false,
 	} {
 		if got := IsTemp(name); got != want {
 			t.Errorf("%s: temporary %v, want %v", name, got, want)

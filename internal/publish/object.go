@@ -52,7 +52,8 @@ func withName(p string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, objects.ErrCondition):
-		return fmt.Errorf("%s: %w: somebody else has written or removed it meanwhile, and it stays as it is", objectpath.Clean(p), err)
+		return fmt.Errorf("%s: %w: somebody else has written or removed it meanwhile, and it stays as it is",
+			objectpath.Clean(p), err)
 	}
 	return fmt.Errorf("%s: %w", objectpath.Clean(p), err)
 }
@@ -193,7 +194,8 @@ func contentOfObjects(ctx context.Context, p string) (*Content, error) {
 		return nil, withName(p, err)
 	}
 	if m.ETag == "" || m.Manifest == nil {
-		return nil, fmt.Errorf("%s: is no release of this program: it has no %s that names its parts", objectpath.Clean(p), Success)
+		return nil, fmt.Errorf("%s: is no release of this program: it has no %s that names its parts", objectpath.Clean(p),
+			Success)
 	}
 	for _, part := range m.Parts {
 		file, err := digestObject(ctx, b, prefix+part.Name, part.Name)

@@ -112,7 +112,8 @@ func (d *objectDir) replaced(ctx context.Context) ([]string, error) {
 		case strings.HasSuffix(rel, d.ext):
 			parts = append(parts, o.Key)
 		default:
-			return fmt.Errorf("holds %s, which is not part of a release and would be lost; name a folder of its own", rel[strings.LastIndexByte(rel, '/')+1:])
+			return fmt.Errorf("holds %s, which is not part of a release and would be lost; name a folder of its own",
+				rel[strings.LastIndexByte(rel, '/')+1:])
 		}
 		return nil
 	})
@@ -175,7 +176,8 @@ func (d *objectDir) commit() error {
 			return err
 		}
 		if before && d.passedOver(p, info) {
-			return fmt.Errorf("another release has come since an earlier commit named %s, and may remove it: run the shards again", p.name)
+			return fmt.Errorf(
+				"another release has come since an earlier commit named %s, and may remove it: run the shards again", p.name)
 		}
 		size, digest := p.Sum()
 		m.Parts = append(m.Parts, ManifestPart{p.name, size, digest, info.ETag})
@@ -218,7 +220,9 @@ func (d *objectDir) passedOver(p *objectPart, info objects.Info) bool {
 	if d.before.ETag == "" || info.Modified.After(d.before.Modified) {
 		return false
 	}
-	return d.before.Manifest == nil || !slices.ContainsFunc(d.before.Parts, func(m ManifestPart) bool { return m.Name == p.name })
+	return d.before.Manifest == nil || !slices.ContainsFunc(d.before.Parts, func(m ManifestPart) bool {
+		return m.Name == p.name
+	})
 }
 
 // stillUnknown is the error of a commit whose outcome is not known, once.

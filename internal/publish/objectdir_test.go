@@ -120,7 +120,8 @@ func TestDirOfObjects(t *testing.T) {
 		t.Fatalf("%d parts of %q", n, word)
 	}
 	there, err := publish.ContentOf(t.Context(), folder+"/")
-	if err != nil || there.SHA256() != content.SHA256() || there.Path != folder || content.Path != folder || !there.Folder {
+	if err != nil || there.SHA256() != content.SHA256() || there.Path != folder || content.Path != folder ||
+		!there.Folder {
 		t.Errorf("the described content is %+v, the stored %+v, %v", content, there, err)
 	}
 	if keys := server.Keys("bucket"); len(keys) != 3 || server.Uploads() > 0 {
@@ -281,7 +282,8 @@ func TestDirOfObjectsBesideEmptyOnes(t *testing.T) {
 	for _, others := range []string{"", "written by Hadoop"} {
 		server.Set("bucket", "out/release/_SUCCESS", []byte(others))
 		publishWhole(t, "new", 1)
-		if word, n := state(t); word != "new" || n != 1 || server.Get("bucket", "out/release/part-00000.csv") != nil || server.Get("bucket", "out/release/") == nil {
+		if word, n := state(t); word != "new" || n != 1 || server.Get("bucket", "out/release/part-00000.csv") != nil ||
+			server.Get("bucket", "out/release/") == nil {
 			t.Errorf("%d parts of %q; there are %q", n, word, server.Keys("bucket"))
 		}
 	}
@@ -296,7 +298,8 @@ func TestFilesOfObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := publish.ReadFile(t.Context(), "s3://bucket/r.json")
-		if there := server.Get("bucket", "r.json"); err != nil || string(got) != text || there == nil || string(there.Data) != text {
+		if there := server.Get("bucket", "r.json"); err != nil || string(got) != text || there == nil ||
+			string(there.Data) != text {
 			t.Errorf("%q is read as %q: %v", text, got, err)
 		}
 	}
@@ -394,7 +397,8 @@ func TestListObjects(t *testing.T) {
 		server.Set("bucket", key, []byte("x"))
 	}
 	for folder, want := range map[string]string{
-		"s3://bucket/in": "s3://bucket/in/a.csv s3://bucket/in/b.csv", "s3://bucket/in/": "s3://bucket/in/a.csv s3://bucket/in/b.csv",
+		"s3://bucket/in":   "s3://bucket/in/a.csv s3://bucket/in/b.csv",
+		"s3://bucket/in/":  "s3://bucket/in/a.csv s3://bucket/in/b.csv",
 		"s3://bucket/none": "",
 	} {
 		got, err := publish.List(t.Context(), folder)
@@ -426,11 +430,17 @@ func TestRecoverObject(t *testing.T) {
 		{name: "fits", found: true, want: "mine"},
 		{name: "replaces", earlier: true, found: true, want: "mine"},
 		{name: "another", earlier: true, note: `{"of":"that"}`, found: true, fails: "another release", want: "earlier"},
-		{name: "written meanwhile", then: func(s *objecttest.Server) { s.Set("bucket", "out/r.json", []byte("theirs")) }, found: true, fails: "somebody else", want: "theirs"},
-		{name: "replaced meanwhile", earlier: true, then: func(s *objecttest.Server) { s.Set("bucket", "out/r.json", []byte("theirs")) }, found: true, fails: "somebody else", want: "theirs"},
+		{name: "written meanwhile", then: func(s *objecttest.Server) {
+			s.Set("bucket", "out/r.json", []byte("theirs"))
+		}, found: true, fails: "somebody else", want: "theirs"},
+		{name: "replaced meanwhile", earlier: true, then: func(s *objecttest.Server) {
+			s.Set("bucket", "out/r.json", []byte("theirs"))
+		}, found: true, fails: "somebody else", want: "theirs"},
 		{name: "given up", earlier: true, then: (*objecttest.Server).GiveUp, want: "earlier"},
 		{name: "no receipt", then: func(s *objecttest.Server) { s.Remove("bucket", temp) }},
-		{name: "damaged", then: func(s *objecttest.Server) { s.Set("bucket", temp, s.Get("bucket", temp).Data[1:]) }, found: true, fails: "is damaged"},
+		{name: "damaged", then: func(s *objecttest.Server) {
+			s.Set("bucket", temp, s.Get("bucket", temp).Data[1:])
+		}, found: true, fails: "is damaged"},
 		{name: "of another object", then: func(s *objecttest.Server) {
 			s.Set("bucket", temp, bytes.ReplaceAll(s.Get("bucket", temp).Data, []byte("out/r.json"), []byte("out/s.json")))
 		}, found: true, fails: "is damaged"},
@@ -464,7 +474,8 @@ func TestRecoverObject(t *testing.T) {
 		if o := server.Get("bucket", "out/r.json"); o != nil {
 			has = string(o.Data)
 		}
-		if found != c.found || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) || has != c.want {
+		if found != c.found || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) ||
+			has != c.want {
 			t.Errorf("%s: %v, %v, there is %q", c.name, found, err, has)
 		}
 		done := c.found && c.fails == ""

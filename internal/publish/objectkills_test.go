@@ -18,9 +18,9 @@ import (
 // kills is how often TestCompletionKilled kills a commit.
 var kills = flag.Int("kills", 0, "how often a commit is killed; 0: 200 times, in the short form 20")
 
-// Commits of releases whose uploads other processes have left are killed at random requests, before or after the server has done
-// what it was asked, several times for each release: a reader sees the release before or the new one, whole, and the commit that
-// is not killed completes it.
+// Commits of releases whose uploads other processes have left are killed at random requests, before or after the server
+// has done what it was asked, several times for each release: a reader sees the release before or the new one, whole,
+// and the commit that is not killed completes it.
 func TestCompletionKilled(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	server := serve(t)

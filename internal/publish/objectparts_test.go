@@ -86,7 +86,8 @@ func TestTakenPartSurvivesAbort(t *testing.T) {
 		if named {
 			want, uploads = 1, 0
 		}
-		if keys := server.Keys("bucket"); len(keys) != want || named && keys[0] != "out/release/"+taken || server.Uploads() != uploads {
+		if keys := server.Keys("bucket"); len(keys) != want || named && keys[0] != "out/release/"+taken ||
+			server.Uploads() != uploads {
 			t.Errorf("named %v: left are %q and %d uploads", named, keys, server.Uploads())
 		}
 		if err := takePart(t, held).Commit(); err != nil {
@@ -212,7 +213,8 @@ func TestPartsThatCannotBeTaken(t *testing.T) {
 		"../x.csv":                  strings.Replace(string(held), taken, "../x.csv", 1),
 		taken:                       string(held[:len(held)-1]),
 	} {
-		if err := d.Take(t.Context(), name, json.RawMessage(text)); err == nil || !strings.Contains(err.Error(), "is damaged, or of another folder") {
+		if err := d.Take(t.Context(), name, json.RawMessage(text)); err == nil ||
+			!strings.Contains(err.Error(), "is damaged, or of another folder") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -232,7 +234,8 @@ func TestPartsThatCannotBeTaken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := local.Take(t.Context(), taken, held); err == nil || !strings.Contains(err.Error(), "a folder of this machine") {
+	if err := local.Take(t.Context(), taken, held); err == nil ||
+		!strings.Contains(err.Error(), "a folder of this machine") {
 		t.Errorf("a folder of files: %v", err)
 	}
 	if err := local.Abort(); err != nil {
@@ -259,7 +262,8 @@ func TestFoldersOfObjectsThatCannotBe(t *testing.T) {
 	if is, err := publish.ContentInfo(t.Context(), folder); err != nil || !is {
 		t.Errorf("a folder: %v, %v", is, err)
 	}
-	if c, err := publish.ContentOf(t.Context(), folder); err == nil || c != nil || !strings.Contains(err.Error(), "is no release of this program") {
+	if c, err := publish.ContentOf(t.Context(), folder); err == nil || c != nil ||
+		!strings.Contains(err.Error(), "is no release of this program") {
 		t.Errorf("without a manifest: %v, %v", c, err)
 	}
 }
@@ -274,7 +278,8 @@ func TestDiscardHeld(t *testing.T) {
 	first := holdPart(t, "part-00000-0011223300.csv", "new")
 	second := holdPart(t, "part-00001-0011223300.csv", "new")
 	err := publish.DiscardHeld(t.Context(), folder, first, json.RawMessage(`{`), second)
-	if err == nil || !strings.Contains(err.Error(), folder+": what is known of the upload is damaged") || server.Uploads() != 0 {
+	if err == nil || !strings.Contains(err.Error(), folder+": what is known of the upload is damaged") ||
+		server.Uploads() != 0 {
 		t.Errorf("%d uploads are left: %v", server.Uploads(), err)
 	}
 	if err := publish.DiscardHeld(t.Context(), folder, first, second); err != nil {
@@ -308,12 +313,15 @@ func TestPartNames(t *testing.T) {
 	if name != "part-00003-00112233aa.csv.gz" {
 		t.Errorf("got %q", name)
 	}
-	if !publish.IsPartName(name, "part-00003.csv.gz") || !publish.IsPartName(publish.PartName("part-00003.csv", attempt), "part-00003.csv") {
+	if !publish.IsPartName(name, "part-00003.csv.gz") ||
+		!publish.IsPartName(publish.PartName("part-00003.csv", attempt), "part-00003.csv") {
 		t.Errorf("%s, or one of %s, is not known again", name, attempt)
 	}
 	for _, other := range []string{
-		"part-00003.csv.gz", "part-00004-00112233aa.csv.gz", "part-00003-00112233aa.csv", "part-00003-00112233a.csv.gz", "part-00003-00112233.csv.gz",
-		"part-00003-00112233aabb.csv.gz", "part-00003-00112233ag.csv.gz", "part-0000300112233aa.csv.gz", "x" + name, name + "x", "",
+		"part-00003.csv.gz", "part-00004-00112233aa.csv.gz", "part-00003-00112233aa.csv", "part-00003-00112233a.csv.gz",
+		"part-00003-00112233.csv.gz",
+		"part-00003-00112233aabb.csv.gz", "part-00003-00112233ag.csv.gz", "part-0000300112233aa.csv.gz", "x" + name,
+		name + "x", "",
 	} {
 		if publish.IsPartName(other, "part-00003.csv.gz") {
 			t.Errorf("%q is taken for a name of the part", other)
@@ -329,7 +337,8 @@ func TestBucketsThatCannotBeOpened(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "gone")
 	objects.Forget()
 	t.Cleanup(objects.Forget)
-	if is, err := publish.ContentInfo(t.Context(), folder); err == nil || is || !strings.Contains(err.Error(), "s3://bucket: the settings of the AWS environment") {
+	if is, err := publish.ContentInfo(t.Context(), folder); err == nil || is ||
+		!strings.Contains(err.Error(), "s3://bucket: the settings of the AWS environment") {
 		t.Errorf("a folder: %v, %v", is, err)
 	}
 	for _, path := range []string{folder, "s3://bucket/x.csv"} {

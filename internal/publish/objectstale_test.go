@@ -13,9 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// Lists that show what was there some releases ago, from a server that is slow: each release replaces the one before as a whole; who
-// reads by an old list sees one release, whole, or is told that he cannot; and a release that sees what is there removes what earlier ones
-// could not see.
+// Lists that show what was there some releases ago, from a server that is slow: each release replaces the one before as
+// a whole; who reads by an old list sees one release, whole, or is told that he cannot; and a release that sees what is
+// there removes what earlier ones could not see.
 func TestStaleLists(t *testing.T) {
 	server := serve(t)
 	draw := rand.New(rand.NewPCG(39, 6))

@@ -45,7 +45,8 @@ func TestPlantedTemporaryNameIsNotUsed(t *testing.T) {
 			}
 		},
 	}
-	words := map[string]string{"link": "is a link", "dangling link": "is a link", "second name": "is a file of several names", "pipe": "is no regular file", "another user's": "is another user's file"}
+	words := map[string]string{"link": "is a link", "dangling link": "is a link",
+		"second name": "is a file of several names", "pipe": "is no regular file", "another user's": "is another user's file"}
 	uses := map[string]func(path string) (io.Closer, error){
 		"file": func(path string) (io.Closer, error) { return Create(path, Confidential) },
 		"guard of a folder": func(path string) (io.Closer, error) {
@@ -70,7 +71,8 @@ func TestPlantedTemporaryNameIsNotUsed(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if _, err := use(path); err == nil || !strings.Contains(err.Error(), filepath.Base(temp)) || what != "pending" && !strings.Contains(err.Error(), words[how]) {
+				if _, err := use(path); err == nil || !strings.Contains(err.Error(), filepath.Base(temp)) || what != "pending" &&
+					!strings.Contains(err.Error(), words[how]) {
 					t.Errorf("got %v", err)
 				}
 				after, err := os.Lstat(temp)
@@ -108,14 +110,16 @@ func TestPlantedTemporaryFolder(t *testing.T) {
 		t.Error("a link was taken for the temporary folder")
 	}
 	if os.Geteuid() == 0 {
-		if err := errors.Join(os.Remove(TempName(path)), os.Mkdir(TempName(path), 0o777), os.Chown(TempName(path), 65534, 65534)); err != nil {
+		if err := errors.Join(os.Remove(TempName(path)), os.Mkdir(TempName(path), 0o777),
+			os.Chown(TempName(path), 65534, 65534)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := CreateDir(path, ".csv"); err == nil {
 			t.Error("another user's folder was used")
 		}
 	}
-	if err := errors.Join(os.Remove(TempName(path)), os.MkdirAll(filepath.Join(TempName(path), "half"), 0o700)); err != nil {
+	if err := errors.Join(os.Remove(TempName(path)), os.MkdirAll(filepath.Join(TempName(path), "half"), 0o700)); err !=
+		nil {
 		t.Fatal(err)
 	}
 	d := writeDir(t, path, "a.csv")
@@ -288,18 +292,21 @@ func TestFolderTakenWhileWriting(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	// A taken name, a missing folder, and a path that is not a file.
-	for name, from := range map[string]string{"a.csv": part, "no/b.csv": part, "c.csv": dir, "d.csv": filepath.Join(dir, "gone")} {
+	for name, from := range map[string]string{"a.csv": part, "no/b.csv": part, "c.csv": dir,
+		"d.csv": filepath.Join(dir, "gone")} {
 		if err := d.Adopt(from, name); err == nil {
 			t.Errorf("%s became %s", from, name)
 		}
 	}
-	if err := errors.Join(os.Rename(d.temp, d.temp+"-aside"), os.Mkdir(d.temp, 0o755), os.WriteFile(filepath.Join(d.temp, "a.csv"), []byte("forged"), 0o644)); err != nil {
+	if err := errors.Join(os.Rename(d.temp, d.temp+"-aside"), os.Mkdir(d.temp, 0o755),
+		os.WriteFile(filepath.Join(d.temp, "a.csv"), []byte("forged"), 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	before := strings.Join(names(t, dir), " ")
 	_, err := d.Create("b.csv")
 	_, other := d.Content(t.Context())
-	for what, err := range map[string]error{"Create": err, "Content": other, "Adopt": d.Adopt(part, "b.csv"), "Commit": d.Commit()} {
+	for what, err := range map[string]error{"Create": err, "Content": other, "Adopt": d.Adopt(part, "b.csv"),
+		"Commit": d.Commit()} {
 		if err == nil || !strings.Contains(err.Error(), "was replaced") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -310,7 +317,8 @@ func TestFolderTakenWhileWriting(t *testing.T) {
 	if err := errors.Join(d.Abort(), d.Abort()); err != nil {
 		t.Error(err)
 	}
-	if got := strings.Join(names(t, dir), " "); got != ".release.sdlfilter-tmp .release.sdlfilter-tmp/a.csv .release.sdlfilter-tmp-aside .release.sdlfilter-tmp-aside/a.csv part" {
+	if got := strings.Join(names(t, dir), " "); got !=
+		".release.sdlfilter-tmp .release.sdlfilter-tmp/a.csv .release.sdlfilter-tmp-aside .release.sdlfilter-tmp-aside/a.csv part" {
 		t.Errorf("given up, the folder holds %s", got)
 	}
 }
@@ -328,7 +336,8 @@ func TestNamesInAFolderAreTakenOnce(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := CreateDir(filepath.Join(dir, "file"), ".csv"); err == nil || !strings.Contains(err.Error(), "is a file, and the output is a folder") {
+	if d, err := CreateDir(filepath.Join(dir, "file"), ".csv"); err == nil ||
+		!strings.Contains(err.Error(), "is a file, and the output is a folder") {
 		t.Errorf("a file: %v, %v", d, err)
 	}
 }
@@ -346,7 +355,8 @@ func TestPlantedWhileOpening(t *testing.T) {
 		f, err := real.openFile(name, flag, mode)
 		return f, errors.Join(err, os.Link(name, filepath.Join(dir, "second")))
 	}
-	if gone, err := RemoveAbandoned(temp); gone || err == nil || !strings.Contains(err.Error(), "is a file of several names") {
+	if gone, err := RemoveAbandoned(temp); gone || err == nil ||
+		!strings.Contains(err.Error(), "is a file of several names") {
 		t.Errorf("gone %v, %v", gone, err)
 	}
 	if got := strings.Join(names(t, dir), " "); got != ".a.sdlfilter-tmp second" {

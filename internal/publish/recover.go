@@ -31,8 +31,8 @@ func (f *File) Leave() error {
 	return system.close(f.File)
 }
 
-// Left reports whether a run has left something for Recover, or is about to give it its name. If that cannot be found out it
-// returns false.
+// Left reports whether a run has left something for Recover, or is about to give it its name. If that cannot be found
+// out it returns false.
 func Left(ctx context.Context, path string) bool {
 	if !objectpath.Is(path) {
 		return Exists(ctx, TempName(path))
@@ -53,15 +53,16 @@ func Left(ctx context.Context, path string) bool {
 const receiptSchema = "sdlfilter.receipt/1"
 
 // receipt is what lies under the temporary name of an object that is uploaded and has no name: how to complete
-// it, and a note that says what it is about, since nobody can read it. Of Google's protocol it holds the object's last bytes.
+// it, and a note that says what it is about, since nobody can read it. Of Google's protocol it holds the object's last
+// bytes.
 type receipt struct {
 	Schema string          `json:"schema"`
 	Note   json.RawMessage `json:"note"`
 	Held   *objects.Held   `json:"held"`
 }
 
-// Receipt leaves what Recover needs beside an object, after Stage; of files it does nothing. That it cannot be left is no
-// error, since who may write the object need not be allowed to write another: Recover then finds nothing.
+// Receipt leaves what Recover needs beside an object, after Stage; of files it does nothing. That it cannot be left is
+// no error, since who may write the object need not be allowed to write another: Recover then finds nothing.
 func (f *File) Receipt(note []byte) {
 	if f.object == nil {
 		return
@@ -97,10 +98,10 @@ func forget(ctx context.Context, path string) {
 	}
 }
 
-// Recover gives what a run has left complete without its name the name: of files the one of this user under the temporary
-// name of path, if fits has no error for its content, and of objects the one whose receipt lies there, if fits has none for its note. It
-// reports whether there was one. A file keeps its mode, which is that of
-// a confidential file until it is complete. A live run that writes the file is an error.
+// Recover gives what a run has left complete without its name the name: of files the one of this user under the
+// temporary name of path, if fits has no error for its content, and of objects the one whose receipt lies there, if
+// fits has none for its note. It reports whether there was one. A file keeps its mode, which is that of a confidential
+// file until it is complete. A live run that writes the file is an error.
 func Recover(ctx context.Context, path string, fits func(text []byte) error) (found bool, err error) {
 	if objectpath.Is(path) {
 		return recoverObject(ctx, path, fits)

@@ -61,7 +61,8 @@ func TestRecover(t *testing.T) {
 		t.Errorf("of what was left: %v, %v", found, err)
 	}
 	info, err := os.Stat(path)
-	if text, _ := os.ReadFile(path); err != nil || string(text) != "all" || info.Mode().Perm() != 0o600 || Exists(t.Context(), TempName(path)) {
+	if text, _ := os.ReadFile(path); err != nil || string(text) != "all" || info.Mode().Perm() != 0o600 ||
+		Exists(t.Context(), TempName(path)) {
 		t.Errorf("recovered: %q, %v (%v)", text, info.Mode(), err)
 	}
 	if found, err := Recover(t.Context(), path, fits); found || err != nil {

@@ -158,7 +158,8 @@ func TestManySettledParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, f := range files {
-		if got, err := os.ReadFile(filepath.Join(d.Path(), fmt.Sprintf("part-%05d.csv", i))); err != nil || string(got) != fmt.Sprintln(i) {
+		if got, err := os.ReadFile(filepath.Join(d.Path(), fmt.Sprintf("part-%05d.csv", i))); err != nil ||
+			string(got) != fmt.Sprintln(i) {
 			t.Errorf("part %d: %q, %v", i, got, err)
 		}
 		if err := f.Close(); !errors.Is(err, os.ErrClosed) {

@@ -57,7 +57,8 @@ func stampOf(path string) *Stamp {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || unix.Fstat(int(f.Fd()), &st) != nil {
 		return nil
 	}
-	return &Stamp{Inode: st.Ino, Bytes: st.Size, Modified: unix.TimespecToNsec(st.Mtim), Changed: unix.TimespecToNsec(st.Ctim)}
+	return &Stamp{Inode: st.Ino, Bytes: st.Size, Modified: unix.TimespecToNsec(st.Mtim),
+		Changed: unix.TimespecToNsec(st.Ctim)}
 }
 
 // AdoptStamped is Adopt for a file whose content its writer has digested. If the stamp still

@@ -129,7 +129,8 @@ func TestAdoptStampedBeside(t *testing.T) {
 	if content, err := d.Content(t.Context()); err != nil || summary(content) != want {
 		t.Errorf("the content is %q, %v, and must be %q", summary(content), err, want)
 	}
-	if err := d.AdoptStamped(filepath.Join(from, "none"), "e.csv", &Stamp{}, FileContent{}); !errors.Is(err, fs.ErrNotExist) {
+	if err := d.AdoptStamped(filepath.Join(from, "none"), "e.csv", &Stamp{}, FileContent{}); !errors.Is(err,
+		fs.ErrNotExist) {
 		t.Errorf("of a file that is not there: %v", err)
 	}
 }

@@ -99,8 +99,8 @@ func cutsOf[T any](rows []T, compare func(a, b T) int) []T {
 	return slices.CompactFunc(cuts, func(a, b T) bool { return compare(a, b) == 0 })
 }
 
-// inRanges divides rows into n ranges by their values, each in the order given, and sorts each of these. All cores do both. It asks
-// for stop with each part and each range.
+// inRanges divides rows into n ranges by their values, each in the order given, and sorts each of these. All cores do
+// both. It asks for stop with each part and each range.
 func inRanges[T any](rows []T, n int, byRange func(row T) int, sort func([]T), stop func() bool) {
 	asked := cores.Asked(stop)
 	of := make([]uint16, len(rows))
@@ -193,7 +193,8 @@ const placeBits = 20
 var scratch = sync.Pool{New: func() any { return new([]uint64) }}
 
 // byKeys is Order by cells of equal width, where values lie evenly enough, or by a radix sort of the leading bits of
-// the keys; the few rows that these leave out of order are inserted in their places. Where they are many it is byAllBits.
+// the keys; the few rows that these leave out of order are inserted in their places. Where they are many it is
+// byAllBits.
 func byKeys(rows []int32, values []float64) {
 	if !byCells(rows, values) && !byLeadingBits(rows, values) {
 		byAllBits(rows, values)
@@ -205,8 +206,8 @@ const (
 	budget    = 4 // moves for each row, when rows out of order are inserted
 )
 
-// byCells is byKeys for at most 2^placeBits rows by the first two digits of their places between the least and the greatest value, which
-// are cells of equal width; false, and rows are as they were, if too many would share a cell.
+// byCells is byKeys for at most 2^placeBits rows by the first two digits of their places between the least and the
+// greatest value, which are cells of equal width; false, and rows are as they were, if too many would share a cell.
 func byCells(rows []int32, values []float64) bool {
 	low, high := values[rows[0]], values[rows[0]]
 	for _, r := range rows {
@@ -246,8 +247,8 @@ func memory(own *[]uint64, n int) (a, b []uint64) {
 	return (*own)[:n], (*own)[n:]
 }
 
-// pass puts the packed keys in the order of a digit, where they are not all alike in it; free has room for them. It returns both
-// in turn, the ordered keys first.
+// pass puts the packed keys in the order of a digit, where they are not all alike in it; free has room for them. It
+// returns both in turn, the ordered keys first.
 func pass(packed, free []uint64, count *[buckets]int32, shift int) (ordered, left []uint64) {
 	if int(count[packed[0]>>shift%buckets]) == len(packed) {
 		return packed, free
@@ -264,7 +265,8 @@ func pass(packed, free []uint64, count *[buckets]int32, shift int) (ordered, lef
 	return free, packed
 }
 
-// evenly reports whether no part of 64 between low and its end, which is 1/inverse above it, has more than a quarter of some rows.
+// evenly reports whether no part of 64 between low and its end, which is 1/inverse above it, has more than a quarter of
+// some rows.
 func evenly(rows []int32, values []float64, low, inverse float64) bool {
 	var counts [65]int
 	every := len(rows) / few
@@ -277,9 +279,9 @@ func evenly(rows []int32, values []float64, low, inverse float64) bool {
 	return true
 }
 
-// inserted puts rows, which packed has in order but for those that are alike in its leading bits, in order, each inserted in its
-// place; false, and rows are as they were, if this takes long. Packed are leading bits of a key and the place among rows; more says
-// that equal leading bits do not mean equal values.
+// inserted puts rows, which packed has in order but for those that are alike in its leading bits, in order, each
+// inserted in its place; false, and rows are as they were, if this takes long. Packed are leading bits of a key and the
+// place among rows; more says that equal leading bits do not mean equal values.
 func inserted(packed, free []uint64, rows []int32, values []float64, more bool) bool {
 	less := func(a, b uint64) bool {
 		if more && a>>placeBits == b>>placeBits {

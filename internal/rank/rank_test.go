@@ -21,7 +21,8 @@ func columns(n int) map[string][]float64 {
 		return values
 	}
 	last := 0.0
-	odd := []float64{math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), math.SmallestNonzeroFloat64, -math.SmallestNonzeroFloat64, math.MaxFloat64, -math.MaxFloat64, 1, -1, math.Nextafter(1, 2)}
+	odd := []float64{math.Inf(1), math.Inf(-1), 0, math.Copysign(0, -1), math.SmallestNonzeroFloat64,
+		-math.SmallestNonzeroFloat64, math.MaxFloat64, -math.MaxFloat64, 1, -1, math.Nextafter(1, 2)}
 	return map[string][]float64{
 		"normal": of(func(int) float64 { return r.NormFloat64() }),
 		"wages":  of(func(int) float64 { return math.Round(math.Exp(8 + r.NormFloat64())) }),
@@ -87,7 +88,8 @@ func TestOrder(t *testing.T) {
 // Where leading bits say little, rows are left as they were after a bounded number of moves.
 func TestLeadingBitsGiveUp(t *testing.T) {
 	const n = 50_000
-	for name, want := range map[string]bool{"normal": true, "wages": true, "far and near": false, "far and nearly in order": true} {
+	for name, want := range map[string]bool{"normal": true, "wages": true, "far and near": false,
+		"far and nearly in order": true} {
 		values, rows := columns(n)[name], make([]int32, n)
 		for i := range rows {
 			rows[i] = int32(i)
@@ -103,7 +105,8 @@ func TestLeadingBitsGiveUp(t *testing.T) {
 func TestCellsGiveUp(t *testing.T) {
 	const n = 50_000
 	for name, want := range map[string]bool{
-		"normal": true, "even, by twos": true, "ascending": true, "neighbours": true, "wages": false, "far and near": false, "one value": false,
+		"normal": true, "even, by twos": true, "ascending": true, "neighbours": true, "wages": false, "far and near": false,
+		"one value":  false,
 		"odd values": false, "any bits": false,
 	} {
 		values, rows := columns(n)[name], make([]int32, n)
@@ -117,8 +120,8 @@ func TestCellsGiveUp(t *testing.T) {
 	}
 }
 
-// Many rows, which all cores put in order by ranges of their values, are in the same order on any number of cores: of all kinds of
-// values, also where more rows are alike than keys have places for.
+// Many rows, which all cores put in order by ranges of their values, are in the same order on any number of cores: of
+// all kinds of values, also where more rows are alike than keys have places for.
 func TestOrderOfMany(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)

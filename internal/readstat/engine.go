@@ -66,7 +66,9 @@ func start(ctx context.Context, c *calls) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := e.runtime.InstantiateModule(ctx, e.module, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
+	m,
+		err := e.runtime.InstantiateModule(ctx, e.module,
+		wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
 	if err != nil {
 		if done := ctx.Err(); done != nil {
 			return nil, done
@@ -123,8 +125,8 @@ const (
 	aborted     = 4
 )
 
-// errRoom is the error of a file that the library cannot hold. Of a release it keeps the labels, and the long texts of Stata, until
-// the end.
+// errRoom is the error of a file that the library cannot hold. Of a release it keeps the labels, and the long texts of
+// Stata, until the end.
 var errRoom = fmt.Errorf("takes more than the %d MiB of memory that a file has", MemoryLimit>>20)
 
 // Error is an error of the library.

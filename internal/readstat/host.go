@@ -13,7 +13,8 @@ import (
 func host(ctx context.Context, r wazero.Runtime) error {
 	const i32, i64, f64 = api.ValueTypeI32, api.ValueTypeI64, api.ValueTypeF64
 	b := r.NewHostModuleBuilder("host")
-	def := func(b wazero.HostModuleBuilder, name string, params, results []api.ValueType, f func(c *calls, m api.Memory, stack []uint64)) {
+	def := func(b wazero.HostModuleBuilder, name string, params, results []api.ValueType,
+		f func(c *calls, m api.Memory, stack []uint64)) {
 		b.NewFunctionBuilder().WithGoModuleFunction(api.GoModuleFunc(func(ctx context.Context, m api.Module, stack []uint64) {
 			c, _ := ctx.Value(callsKey{}).(*calls)
 			if c == nil {
@@ -60,17 +61,20 @@ func host(ctx context.Context, r wazero.Runtime) error {
 			s[0] = 1 // the library stops
 		}
 	})
-	def(b, "variable", types(i32, i32, i32, i32, i32, i32, i32, i32, i32, i32), types(i32), func(c *calls, m api.Memory, s []uint64) {
-		v := Variable{Index: int(int32(s[0])), Type: Type(uint32(s[1])), Width: int(int32(s[2])), Display: int(int32(s[3])), Measure: int(int32(s[4])),
-			Alignment: int(int32(s[5])), Name: text(m, uint32(s[6])), Label: text(m, uint32(s[7])), Format: text(m, uint32(s[8])), Set: text(m, uint32(s[9]))}
-		s[0] = 0
-		if c.variable != nil && c.variable(v) {
-			s[0] = 1
-		}
-		if c.err != nil {
-			s[0] = api.EncodeI32(-1) // the library stops
-		}
-	})
+	def(b, "variable", types(i32, i32, i32, i32, i32, i32, i32, i32, i32, i32), types(i32),
+		func(c *calls, m api.Memory, s []uint64) {
+			v := Variable{Index: int(int32(s[0])), Type: Type(uint32(s[1])), Width: int(int32(s[2])), Display: int(int32(s[3])),
+				Measure:   int(int32(s[4])),
+				Alignment: int(int32(s[5])), Name: text(m, uint32(s[6])), Label: text(m, uint32(s[7])),
+				Format: text(m, uint32(s[8])), Set: text(m, uint32(s[9]))}
+			s[0] = 0
+			if c.variable != nil && c.variable(v) {
+				s[0] = 1
+			}
+			if c.err != nil {
+				s[0] = api.EncodeI32(-1) // the library stops
+			}
+		})
 	def(b, "missing", types(i32, f64, f64, i32), nil, func(c *calls, m api.Memory, s []uint64) {
 		if c.missing != nil {
 			c.missing(int(int32(s[0])), Range{math.Float64frombits(s[1]), math.Float64frombits(s[2]), text(m, uint32(s[3]))})
@@ -78,7 +82,8 @@ func host(ctx context.Context, r wazero.Runtime) error {
 	})
 	def(b, "label", types(i32, i32, i32, f64, i32, i32), nil, func(c *calls, m api.Memory, s []uint64) {
 		if c.label != nil && c.err == nil {
-			c.label(Label{Set: text(m, uint32(s[0])), IsText: Type(uint32(s[1])).Text(), Tag: byte(s[2]), Number: math.Float64frombits(s[3]), Text: text(m, uint32(s[4])), Label: text(m, uint32(s[5]))})
+			c.label(Label{Set: text(m, uint32(s[0])), IsText: Type(uint32(s[1])).Text(), Tag: byte(s[2]),
+				Number: math.Float64frombits(s[3]), Text: text(m, uint32(s[4])), Label: text(m, uint32(s[5]))})
 		}
 	})
 	def(b, "weight", types(i32), nil, func(c *calls, _ api.Memory, s []uint64) {
@@ -113,7 +118,9 @@ func host(ctx context.Context, r wazero.Runtime) error {
 		m.WriteUint32Le(uint32(s[1]), 0)
 		s[0] = 0
 	})
-	def(system, "proc_exit", types(i32), nil, func(*calls, api.Memory, []uint64) { panic("the library has ended the process") })
+	def(system, "proc_exit", types(i32), nil, func(*calls, api.Memory, []uint64) {
+		panic("the library has ended the process")
+	})
 	def(system, "clock_time_get", types(i32, i64, i32), types(i32), func(_ *calls, m api.Memory, s []uint64) {
 		m.WriteUint64Le(uint32(s[2]), 0)
 		s[0] = 0

@@ -85,8 +85,8 @@ const (
 	maxVariables = 1 << 17
 	maxLabels    = 1 << 21
 	maxText      = 64 << 20 // of names and labels, bytes: many labels can name one text
-	// maxDense is how many records each byte of a file can stand for: a compressed byte for no more than 1032 bytes, each of
-	// which holds a value.
+	// maxDense is how many records each byte of a file can stand for: a compressed byte for no more than 1032 bytes, each
+	// of which holds a value.
 	maxDense = 1032
 )
 
@@ -143,8 +143,8 @@ func (in Input) Describe(ctx context.Context) (*File, error) {
 	return f, in.countable(f.Version)
 }
 
-// countable is an error if a file of Stata 14 or later has more records than the library counts: it would read the remainder of
-// their number by 2³².
+// countable is an error if a file of Stata 14 or later has more records than the library counts: it would read the
+// remainder of their number by 2³².
 func (in Input) countable(version int) error {
 	if in.Kind != DTA || version < 118 {
 		return nil
@@ -173,7 +173,8 @@ var errStop = errors.New("stop")
 
 // Values reads the values of the wanted columns in chunks of at most rows rows. yield gets memory that
 // is valid until it returns. At least one column must be wanted.
-func (in Input) Values(ctx context.Context, want func(index int) bool, rows int, yield func(chunk []byte, rows int) error) error {
+func (in Input) Values(ctx context.Context, want func(index int) bool, rows int,
+	yield func(chunk []byte, rows int) error) error {
 	c := &calls{chunk: yield, variable: func(v Variable) bool { return want(v.Index) }}
 	return in.parse(ctx, c, 1, rows, 8<<20)
 }

@@ -16,7 +16,10 @@ import (
 // table is a file's worth of columns.
 func table(kind Kind, version int) Target {
 	return Target{Kind: kind, Version: version, Rows: 3, Columns: []Out{
-		{Variable: Variable{Name: "x", Type: Double, Label: "a number", Format: map[Kind]string{SAV: "F8.2", DTA: "%9.2f"}[kind], Set: "x"}, Labels: []Label{{Number: 1, Label: "one"}, {Number: 2, Label: "two"}}},
+		{
+			Variable: Variable{Name: "x", Type: Double, Label: "a number",
+				Format: map[Kind]string{SAV: "F8.2", DTA: "%9.2f"}[kind], Set: "x"},
+			Labels: []Label{{Number: 1, Label: "one"}, {Number: 2, Label: "two"}}},
 		{Variable: Variable{Index: 1, Name: "t", Type: String, Width: 12}},
 	}}
 }
@@ -58,7 +61,8 @@ func TestWrittenAndRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := f.Variables[0]
-		if f.Records != 3 || len(f.Variables) != 2 || f.Weight != -1 || x.Name != "x" || x.Label != "a number" || x.Type != Double || f.Variables[1].Type != String || f.Variables[1].Width < 12 {
+		if f.Records != 3 || len(f.Variables) != 2 || f.Weight != -1 || x.Name != "x" || x.Label != "a number" ||
+			x.Type != Double || f.Variables[1].Type != String || f.Variables[1].Width < 12 {
 			t.Errorf("%d: %+v", kind, f)
 		}
 		labels := f.Labels[x.Set]
@@ -82,7 +86,8 @@ func TestWrittenAndRead(t *testing.T) {
 				numbers = append(numbers, columns[0].Numbers...)
 				return nil
 			})
-			if err != nil || !slices.Equal(numbers, []float64{1, -1, math.Pi}) || !slices.Equal(texts, []string{"a", "", "twelve bytes"}) {
+			if err != nil || !slices.Equal(numbers, []float64{1, -1, math.Pi}) ||
+				!slices.Equal(texts, []string{"a", "", "twelve bytes"}) {
 				t.Errorf("%d: %v %q, %v", kind, numbers, texts, err)
 			}
 		}
@@ -99,7 +104,8 @@ func TestWrittenAndRead(t *testing.T) {
 	}
 }
 
-// An error of the reader, of the writer, or of the one that takes the rows, is what comes out, and so is the end of the context.
+// An error of the reader, of the writer, or of the one that takes the rows, is what comes out, and so is the end of the
+// context.
 func TestErrorsOfTheHost(t *testing.T) {
 	mine := errors.New("mine")
 	file := written(t, table(DTA, 0), rows())
@@ -108,7 +114,9 @@ func TestErrorsOfTheHost(t *testing.T) {
 	if _, err := in.Describe(t.Context()); !errors.Is(err, mine) {
 		t.Errorf("a read that fails: %v", err)
 	}
-	if err := input(DTA, file).Values(t.Context(), func(int) bool { return true }, 1, func([]byte, int) error { return mine }); !errors.Is(err, mine) {
+	if err := input(DTA, file).Values(t.Context(), func(int) bool { return true }, 1, func([]byte, int) error {
+		return mine
+	}); !errors.Is(err, mine) {
 		t.Errorf("rows that are not taken: %v", err)
 	}
 	calls := 0
@@ -171,7 +179,8 @@ func TestWhatCannotBeWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	var at *ColumnError
-	if err := w.Rows(t.Context(), rows(), 40); !errors.As(err, &at) || at.Column != "t" || !strings.Contains(err.Error(), "record 43 ") || strings.Contains(err.Error(), "twelve") {
+	if err := w.Rows(t.Context(), rows(), 40); !errors.As(err, &at) || at.Column != "t" ||
+		!strings.Contains(err.Error(), "record 43 ") || strings.Contains(err.Error(), "twelve") {
 		t.Errorf("a text that is too long: %v", err)
 	}
 	if err := w.Close(); err != nil {
@@ -195,7 +204,8 @@ func TestDamagedChunks(t *testing.T) {
 	for _, c := range []struct {
 		at    int
 		value uint32
-	}{{0, 4}, {0, math.MaxUint32}, {offsets, 1}, {offsets + 4, 0}, {offsets + 8, 2}, {offsets + 12, 3}, {offsets + 12, 1 << 30}} {
+	}{{0, 4}, {0, math.MaxUint32}, {offsets, 1}, {offsets + 4, 0}, {offsets + 8, 2}, {offsets + 12, 3},
+		{offsets + 12, 1 << 30}} {
 		bad := slices.Clone(whole)
 		binary.LittleEndian.PutUint32(bad[c.at:], c.value)
 		if _, _, err := ReadChunk(bad, texts); !errors.Is(err, ErrMalformed) {
@@ -204,11 +214,13 @@ func TestDamagedChunks(t *testing.T) {
 	}
 }
 
-// What a small file says of itself takes no more than the bounds: the number of its records, and labels that all name one text.
+// What a small file says of itself takes no more than the bounds: the number of its records, and labels that all name
+// one text.
 func TestHostileHeaders(t *testing.T) {
 	file := written(t, table(DTA, 118), rows())
 	at := bytes.Index(file, []byte("<N>")) + 3
-	for records, ok := range map[int64]bool{3: true, 1032 * int64(len(file)): true, 1032*int64(len(file)) + 1: false, 1 << 31: false, 1 << 40: false, 1<<40 + 3: false} {
+	for records, ok := range map[int64]bool{3: true, 1032 * int64(len(file)): true, 1032*int64(len(file)) + 1: false,
+		1 << 31: false, 1 << 40: false, 1<<40 + 3: false} {
 		bad := slices.Clone(file)
 		binary.LittleEndian.PutUint64(bad[at:], uint64(records))
 		if f, err := input(DTA, bad).Describe(t.Context()); ok != (err == nil) || ok && f.Records != records {
@@ -221,13 +233,15 @@ func TestHostileHeaders(t *testing.T) {
 	if _, err := input(DTA, wide).Describe(t.Context()); err == nil {
 		t.Error("a file of version 119 with 2^40 + 3 records is read")
 	}
-	for version, order := range map[int]binary.ByteOrder{118: binary.LittleEndian, 119: binary.LittleEndian, -118: binary.BigEndian, -119: binary.BigEndian} {
+	for version, order := range map[int]binary.ByteOrder{118: binary.LittleEndian, 119: binary.LittleEndian,
+		-118: binary.BigEndian, -119: binary.BigEndian} {
 		file := written(t, table(DTA, max(version, -version)), rows())
 		if version < 0 {
 			file = bytes.Replace(file, []byte("<byteorder>LSF"), []byte("<byteorder>MSF"), 1)
 		}
 		at := bytes.Index(file, []byte("<N>")) + 3
-		for records, ok := range map[uint64]bool{0: true, 3: true, math.MaxInt32: true, math.MaxInt32 + 1: false, 1 << 56: false, math.MaxUint64: false} {
+		for records, ok := range map[uint64]bool{0: true, 3: true, math.MaxInt32: true, math.MaxInt32 + 1: false,
+			1 << 56: false, math.MaxUint64: false} {
 			order.PutUint64(file[at:], records)
 			if err := input(DTA, file).countable(max(version, -version)); ok != (err == nil) {
 				t.Errorf("version %d, %d records: %v", version, records, err)
@@ -267,7 +281,9 @@ func TestMoreThanTheMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes a GiB of memory")
 	}
-	w, err := NewWriter(t.Context(), io.Discard, Target{Kind: DTA, Rows: 1, Columns: []Out{{Variable: Variable{Name: "t", Type: StringRef}}}})
+	w,
+		err := NewWriter(t.Context(), io.Discard,
+		Target{Kind: DTA, Rows: 1, Columns: []Out{{Variable: Variable{Name: "t", Type: StringRef}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +299,8 @@ func TestMoreThanTheMemory(t *testing.T) {
 	}
 }
 
-// Declared missing codes, weights, labels of texts and each compression come back; an error of the library says what it is.
+// Declared missing codes, weights, labels of texts and each compression come back; an error of the library says what it
+// is.
 func TestWhatSPSSSays(t *testing.T) {
 	for compressed := range 3 {
 		target := table(SAV, 0)
@@ -294,20 +311,23 @@ func TestWhatSPSSSays(t *testing.T) {
 		target.Columns[1].Set, target.Columns[1].Labels = "t", []Label{{IsText: true, Text: "a", Label: "the first"}}
 		target.Columns[1].Missing = []Range{{Text: "zz"}}
 		text := Column{Offsets: []uint32{0, 2, 4, 6}, Bytes: []byte("a\x00b\x00c\x00")}
-		file := written(t, target, AppendChunk(nil, []Column{{Numbers: []float64{1, 2, 3}, States: make([]byte, 3)}, text}, 3))
+		file := written(t, target,
+			AppendChunk(nil, []Column{{Numbers: []float64{1, 2, 3}, States: make([]byte, 3)}, text}, 3))
 		f, err := input(SAV, file).Describe(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		x, y := f.Variables[0], f.Variables[1]
-		if f.Weight != 0 || len(x.Missing) != 2 || !slices.Contains(x.Missing, Range{From: -9, To: -9}) || !slices.Contains(x.Missing, Range{From: 97, To: 99}) || len(y.Missing) != 1 || y.Missing[0].Text != "zz" {
+		if f.Weight != 0 || len(x.Missing) != 2 || !slices.Contains(x.Missing, Range{From: -9, To: -9}) ||
+			!slices.Contains(x.Missing, Range{From: 97, To: 99}) || len(y.Missing) != 1 || y.Missing[0].Text != "zz" {
 			t.Errorf("compression %d: weight %d, %+v, %+v", compressed, f.Weight, x.Missing, y.Missing)
 		}
 		if l := f.Labels[y.Set]; len(l) != 1 || !l[0].IsText || l[0].Text != "a" || l[0].Label != "the first" {
 			t.Errorf("compression %d: %+v", compressed, l)
 		}
 		var of *Error
-		if _, err := input(SAV, file[:100]).Describe(t.Context()); !errors.As(err, &of) || of.What == "" || errors.Is(err, errRoom) {
+		if _, err := input(SAV, file[:100]).Describe(t.Context()); !errors.As(err, &of) || of.What == "" ||
+			errors.Is(err, errRoom) {
 			t.Errorf("the first 100 bytes: %v", err)
 		}
 	}

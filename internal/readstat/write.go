@@ -78,7 +78,8 @@ func NewWriter(ctx context.Context, out io.Writer, target Target) (_ *Writer, er
 			}
 		}
 	}
-	if err := w.do(ctx, "head", uint64(target.Kind), uint64(target.Version), uint64(target.Compressed), uint64(target.Rows)); err != nil {
+	if err := w.do(ctx, "head", uint64(target.Kind), uint64(target.Version), uint64(target.Compressed),
+		uint64(target.Rows)); err != nil {
 		return nil, err
 	}
 	for k, c := range target.Columns {
@@ -125,7 +126,8 @@ func (w *Writer) column(ctx context.Context, k int, c Out) (at uint64, err error
 			}
 		}
 	}
-	at, e := w.call(ctx, "column", put(c.Name), uint64(c.Type), uint64(c.Width), uint64(c.Display), uint64(c.Measure), uint64(c.Alignment), put(c.Label), put(c.Format), set)
+	at, e := w.call(ctx, "column", put(c.Name), uint64(c.Type), uint64(c.Width), uint64(c.Display), uint64(c.Measure),
+		uint64(c.Alignment), put(c.Label), put(c.Format), set)
 	if err = errors.Join(err, e); err != nil {
 		return 0, err
 	}

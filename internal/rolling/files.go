@@ -113,7 +113,8 @@ func (f *Files) Encode(b *microdata.Block) (connectors.Encoded, error) { return 
 // place first to the place last, rejected ones included. A file is begun with the
 // first block that has a record to release. After an error, a full disk among
 // them, nothing but Abort helps.
-func (f *Files) Write(ctx context.Context, topic string, partition int32, first, last int64, e connectors.Encoded) error {
+func (f *Files) Write(ctx context.Context, topic string, partition int32, first, last int64,
+	e connectors.Encoded) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.broken != nil {
@@ -135,7 +136,8 @@ func (f *Files) write(ctx context.Context, at Partition, first, last int64, e co
 	case !validTopic(at.Topic) || at.Number < 0:
 		return fmt.Errorf("topic %q, partition %d: cannot be a file's name", at.Topic, at.Number)
 	case first < 0 || last < first || p != nil && first <= p.last:
-		return fmt.Errorf("topic %s, partition %d: the places %d to %d are not behind what is in the file", at.Topic, at.Number, first, last)
+		return fmt.Errorf("topic %s, partition %d: the places %d to %d are not behind what is in the file", at.Topic,
+			at.Number, first, last)
 	case p == nil && f.content.Records(e) == 0:
 		return nil
 	case p == nil:
@@ -270,7 +272,9 @@ func (f *Files) finish(ctx context.Context) (Manifest, error) {
 			return nil, f.failed(filepath.Dir(final), err)
 		}
 		if _, err := os.Lstat(final); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("%s: is there already, and these places were released before: have offsets been reset, or the topic been made anew? Move the file away, or name another folder", final)
+			return nil,
+				fmt.Errorf(
+					"%s: is there already, and these places were released before: have offsets been reset, or the topic been made anew? Move the file away, or name another folder", final)
 		}
 		dirs = append(dirs, filepath.Dir(final), filepath.Dir(p.file.Name()))
 	}

@@ -38,7 +38,8 @@ func (f *Files) publish(m Manifest) error {
 		}
 		if renamed {
 			named[Partition{e.Topic, e.Partition}] = true
-			dirs = append(dirs, filepath.Join(f.folder(e.Topic), filepath.Dir(filepath.FromSlash(e.Final))), filepath.Join(f.folder(e.Topic), pendingFolder))
+			dirs = append(dirs, filepath.Join(f.folder(e.Topic), filepath.Dir(filepath.FromSlash(e.Final))),
+				filepath.Join(f.folder(e.Topic), pendingFolder))
 		}
 	}
 	if err := publish.SyncDirs(f.root, dirs...); err != nil {
@@ -73,7 +74,9 @@ func (f *Files) name(e Entry) (renamed bool, err error) {
 			return false, fmt.Errorf("%s: is there already, beside %s, whose name it has; move it away", final, temp)
 		case terr == nil && missing:
 			if info.Size() != e.Bytes {
-				return false, fmt.Errorf("%s: has %d bytes of %d: records that are committed have been lost outside of this program", temp, info.Size(), e.Bytes)
+				return false,
+					fmt.Errorf("%s: has %d bytes of %d: records that are committed have been lost outside of this program", temp,
+						info.Size(), e.Bytes)
 			}
 			if err := os.MkdirAll(filepath.Dir(final), 0o777); err != nil {
 				return false, f.failed(filepath.Dir(final), err)
@@ -92,7 +95,9 @@ func (f *Files) name(e Entry) (renamed bool, err error) {
 			if f.marked(e) {
 				return false, nil // published, and since then moved by its user
 			}
-			return false, fmt.Errorf("%s: its %d records are committed, and the file is neither there nor, unfinished, at %s: it has been removed outside of this program, or the sink's path is another than when they were written", final, e.Records, temp)
+			return false,
+				fmt.Errorf(
+					"%s: its %d records are committed, and the file is neither there nor, unfinished, at %s: it has been removed outside of this program, or the sink's path is another than when they were written", final, e.Records, temp)
 		default:
 			return false, f.failed(f.folder(e.Topic), errors.Join(onlyOther(terr), onlyOther(ferr)))
 		}

@@ -23,7 +23,8 @@ type broker struct {
 // committed transaction. Then every record exists once.
 func TestCrashAtEveryStep(t *testing.T) {
 	const last = 99
-	steps := []string{"before the first record", "while writing", "after Finish", "after the commit", "while publishing", "after publishing", "nowhere"}
+	steps := []string{"before the first record", "while writing", "after Finish", "after the commit", "while publishing",
+		"after publishing", "nowhere"}
 	for _, crash := range steps {
 		for _, again := range steps { // the successor dies too
 			t.Run(crash+", then "+again, func(t *testing.T) {
@@ -199,7 +200,8 @@ func TestLostFiles(t *testing.T) {
 		m := finish(t, f)
 		c.spoil(t, f, root, m)
 		err := f.Recover("survey", 0, m)
-		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "survey")) {
+		if c.want == "" && err != nil || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "survey")) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
@@ -276,7 +278,8 @@ func FuzzRecover(f *testing.F) {
 		root := filepath.Join(outside, "root")
 		must(t, os.MkdirAll(filepath.Join(root, "survey", pendingFolder), 0o777))
 		must(t, os.WriteFile(filepath.Join(outside, "secret"), []byte("PAR1"), 0o666))
-		temp := filepath.Join(root, "survey", pendingFolder, ".part-00000-0000000000000000000-0123456789abcdef.parquet.sdlfilter-tmp")
+		temp := filepath.Join(root, "survey", pendingFolder,
+			".part-00000-0000000000000000000-0123456789abcdef.parquet.sdlfilter-tmp")
 		must(t, os.WriteFile(temp, []byte("PAR1"), 0o666))
 		fl, _ := files(t, root, nil)
 		err := fl.Recover("survey", 0, m)
@@ -293,7 +296,8 @@ func FuzzRecover(f *testing.F) {
 			dir, name := filepath.Split(rel)
 			switch {
 			case rel == "secret", publish.IsTemp(name), strings.HasPrefix(name, "published-"):
-			case strings.HasPrefix(dir, "root/") && strings.HasPrefix(filepath.Base(dir), "date=") && strings.HasSuffix(name, extension):
+			case strings.HasPrefix(dir, "root/") && strings.HasPrefix(filepath.Base(dir), "date=") &&
+				strings.HasSuffix(name, extension):
 			default:
 				t.Errorf("made %s (%v)", rel, err)
 			}

@@ -49,7 +49,8 @@ func (c *clock) now() time.Time { return c.t }
 func files(t *testing.T, root string, roll *parquet.Roll) (*Files, *clock) {
 	t.Helper()
 	if d := parquet.DefaultRoll(); roll != nil {
-		roll = &parquet.Roll{Records: cmp.Or(roll.Records, d.Records), Size: cmp.Or(roll.Size, d.Size), Interval: cmp.Or(roll.Interval, d.Interval)}
+		roll = &parquet.Roll{Records: cmp.Or(roll.Records, d.Records), Size: cmp.Or(roll.Size, d.Size),
+			Interval: cmp.Or(roll.Interval, d.Interval)}
 	}
 	f, err := New(&parquet.SinkConfig{Path: root, Compression: "none", Roll: roll}, layout(), nil)
 	if err != nil {
@@ -170,7 +171,10 @@ func read(t *testing.T, path string) []int64 {
 		t.Fatal(err)
 	}
 	defer src.Close()
-	r, err := src.Read(t.Context(), &microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: src.Schema().Index("wage")}}}, connectors.Cut{})
+	r,
+		err := src.Read(t.Context(),
+		&microdata.Layout{Schema: src.Schema(), Read: []microdata.Want{{Field: src.Schema().Index("wage")}}},
+		connectors.Cut{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +238,8 @@ func TestFilesAppearWithTheCommit(t *testing.T) {
 	if !slices.Equal(final, want) || len(temp) != 0 {
 		t.Errorf("there are %q and %q", final, temp)
 	}
-	if got, want := offsets(t, root, "survey"), slices.Concat(span(0, 199, 7, 8), span(5, 9), span(200, 210)); !slices.Equal(got, want) {
+	if got, want := offsets(t, root, "survey"), slices.Concat(span(0, 199, 7, 8), span(5, 9),
+		span(200, 210)); !slices.Equal(got, want) {
 		t.Errorf("records %v", got)
 	}
 	if m[1].Records != 198 || m[0].Records != 1 || len(m.ByPartition()[Partition{"survey", 12}]) != 1 {
@@ -443,8 +448,10 @@ func TestFullDisk(t *testing.T) {
 
 func TestNewSaysWhatCannotBeStored(t *testing.T) {
 	l := layout()
-	l.Release[1].Field.Type = arrow.DenseUnionOf([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}}, []arrow.UnionTypeCode{0})
-	if _, err := New(&parquet.SinkConfig{Path: t.TempDir()}, l, nil); err == nil || !strings.Contains(err.Error(), "name") {
+	l.Release[1].Field.Type = arrow.DenseUnionOf([]arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String}},
+		[]arrow.UnionTypeCode{0})
+	if _, err := New(&parquet.SinkConfig{Path: t.TempDir()}, l, nil); err == nil ||
+		!strings.Contains(err.Error(), "name") {
 		t.Errorf("got %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "a.parquet")

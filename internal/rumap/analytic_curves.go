@@ -153,7 +153,9 @@ func (m *AnalyticMap) curves(a Analytic) (risks []func(Noise) (float64, error)) 
 	}
 	add(4, assess.TargetTypical, assess.KnowledgeIndex, Noise.RiskOfRecord)
 	if p := a.Percentile; p != nil {
-		add(8, percentileName(*p), assess.KnowledgePosition, func(n Noise) (float64, error) { return n.RiskOfNormalPercentile(*p) })
+		add(8, percentileName(*p), assess.KnowledgePosition, func(n Noise) (float64, error) {
+			return n.RiskOfNormalPercentile(*p)
+		})
 	}
 	if x := a.Extreme; x != nil {
 		add(9, "max at its place", assess.KnowledgePosition, func(n Noise) (float64, error) { return n.RiskOfExtreme(*x) })

@@ -206,13 +206,15 @@ func TestCrossingsOfFigures3And4(t *testing.T) {
 	}
 	for v := 0.001; v < 100; v *= 1.1 {
 		if e := extreme(at(v)); e >= percentile(at(v)) || e >= record(at(v)) {
-			t.Errorf("λ² = %v: R of the extreme is %v, of the percentile %v, of the record %v", v, e, percentile(at(v)), record(at(v)))
+			t.Errorf("λ² = %v: R of the extreme is %v, of the percentile %v, of the record %v", v, e, percentile(at(v)),
+				record(at(v)))
 		}
 	}
 	// "For large samples (10) goes to zero, (8) to a positive value", according to the paper. Both
 	// bias terms grow or stay, and at λ² = 1 they are K₁²(√2−1)² and z²(√2−1)².
 	large := Noise{N: 1 << 50, SD: 1, Lambda: 1}
-	near(t, "eq. 8, n = 2⁵⁰", of(large.RiskOfNormalPercentile(0.99)), 1/math.Pow(2.3263478740408408*(math.Sqrt2-1), 2), 1e-6)
+	near(t, "eq. 8, n = 2⁵⁰", of(large.RiskOfNormalPercentile(0.99)), 1/math.Pow(2.3263478740408408*(math.Sqrt2-1), 2),
+		1e-6)
 	if r := of(large.RiskOfExpectedExtreme()); r > of(Noise{N: 200, SD: 1, Lambda: 1}.RiskOfExpectedExtreme())/5 {
 		t.Errorf("eq. 10, n = 2⁵⁰: %v", r)
 	}
@@ -267,7 +269,9 @@ func risksOf(m Noise) map[string]func() (float64, error) {
 	return map[string]func() (float64, error){
 		"1": func() (float64, error) { return m.RiskOfMean(m.SD) }, "2": m.RiskOfTypical,
 		"3": func() (float64, error) { return m.RiskOfTypicalInSample(float64(m.N) * m.SD * m.SD) }, "4": m.RiskOfRecord,
-		"8": func() (float64, error) { return m.RiskOfNormalPercentile(0.99) }, "8, median": func() (float64, error) { return m.RiskOfNormalPercentile(0.5) },
+		"8": func() (float64, error) { return m.RiskOfNormalPercentile(0.99) }, "8, median": func() (float64, error) {
+			return m.RiskOfNormalPercentile(0.5)
+		},
 		"9": func() (float64, error) { return m.RiskOfExtreme(3 * m.SD) }, "10": m.RiskOfExpectedExtreme,
 		"U": m.Utility, "efficiency": m.Efficiency,
 	}
@@ -288,7 +292,8 @@ func TestLimits(t *testing.T) {
 	if v := of(Noise{N: 200, SD: 3}.RiskOfRecord()); v != inf {
 		t.Errorf("4 at λ = 0: %v, want +Inf", v)
 	}
-	near(t, "8 at λ = 0", of(Noise{N: 200, SD: 1}.RiskOfNormalPercentile(0.99)), 200*0.02665214220345808*0.02665214220345808/(0.99*0.01), 1e-9)
+	near(t, "8 at λ = 0", of(Noise{N: 200, SD: 1}.RiskOfNormalPercentile(0.99)),
+		200*0.02665214220345808*0.02665214220345808/(0.99*0.01), 1e-9)
 	near(t, "10 at λ = 0", of(Noise{N: 200, SD: 1}.RiskOfExpectedExtreme()), 12*math.Log(200)/(math.Pi*math.Pi), exact)
 	near(t, "efficiency at λ = 0", of(Noise{N: 200, SD: 3}.Efficiency()), 1, 0)
 
@@ -309,7 +314,8 @@ func TestLimits(t *testing.T) {
 func TestDomains(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	good := Noise{N: 10, SD: 1, Lambda: 1}
-	for _, m := range []Noise{{0, 1, 1}, {-3, 1, 1}, {10, 0, 1}, {10, -1, 1}, {10, nan, 1}, {10, inf, 1}, {10, 1, -1}, {10, 1, nan}} {
+	for _, m := range []Noise{{0, 1, 1}, {-3, 1, 1}, {10, 0, 1}, {10, -1, 1}, {10, nan, 1}, {10, inf, 1}, {10, 1, -1},
+		{10, 1, nan}} {
 		for name, f := range risksOf(m) {
 			if v, err := f(); err == nil || v != 0 {
 				t.Errorf("%s of %+v: %v, no error", name, m, v)
@@ -348,8 +354,9 @@ func given(v float64) *float64 { return &v }
 
 func TestCurves(t *testing.T) {
 	of := value(t)
-	a := Analytic{N: 200, SD: 2, MeanDistance: given(1), MeanSquare: given(3.9), Percentile: given(0.99), Extreme: given(5),
-		Ratios: []assess.Float{0, 0.21, 1, assess.Float(math.Inf(1))}}
+	a := Analytic{N: 200, SD: 2, MeanDistance: given(1), MeanSquare: given(3.9), Percentile: given(0.99),
+		Extreme: given(5),
+		Ratios:  []assess.Float{0, 0.21, 1, assess.Float(math.Inf(1))}}
 	m, err := Curves(a)
 	if err != nil {
 		t.Fatal(err)
@@ -390,7 +397,8 @@ func TestCurves(t *testing.T) {
 	if err != nil || len(least.Curves) != 2 || len(least.Ratios) != 21 {
 		t.Errorf("one record: %+v, %v; want equations 2 and 4 on the default grid", least, err)
 	}
-	for _, bad := range []Analytic{{}, {N: 1, SD: 1, Extreme: given(1)}, {N: 5, SD: 1, Percentile: given(99)}, {N: 5, SD: 1, MeanSquare: given(-1)},
+	for _, bad := range []Analytic{{}, {N: 1, SD: 1, Extreme: given(1)}, {N: 5, SD: 1, Percentile: given(99)},
+		{N: 5, SD: 1, MeanSquare: given(-1)},
 		{N: 5, SD: 1, MeanDistance: given(math.NaN())}, {N: 5, SD: 1, Ratios: []assess.Float{-1}}, {N: 5, SD: math.NaN()}} {
 		if _, err := Curves(bad); err == nil || len(bad.Check()) == 0 {
 			t.Errorf("%+v: no error", bad)

@@ -26,5 +26,6 @@ func (m *Map) RiskUnlimited() string {
 			return ""
 		}
 	}
-	return "No rule limits how near a snooper comes to a value of " + m.Column + " (min_rmse, max_risk), so the point of least masking that the other rules allow is recommended."
+	return "No rule limits how near a snooper comes to a value of " + m.Column +
+		" (min_rmse, max_risk), so the point of least masking that the other rules allow is recommended."
 }

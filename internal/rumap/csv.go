@@ -12,10 +12,10 @@ import (
 // WriteCSV writes map.csv: one row for each point, target and knowledge state.
 // Its columns are strategy, each axis by its path (empty where the strategy does
 // not vary it), U, U_se, efficiency, bias, admissible, target, knowledge, R, R_se
-// and rmse; where points have them, ks, pmse, overlap, attribute_disclosure and epsilon follow (Map.Beside). Where R and U are also given by group, the group's columns and its
-// number of records follow, empty in the rows of the whole data; the rows of a
-// group have no U, U_se, bias, admissible and figures beside R and U. Infinite values are Infinity, what
-// is not a number is empty.
+// and rmse; where points have them, ks, pmse, overlap, attribute_disclosure and epsilon follow (Map.Beside). Where R
+// and U are also given by group, the group's columns and its number of records follow, empty in the rows of the whole
+// data; the rows of a group have no U, U_se, bias, admissible and figures beside R and U. Infinite values are Infinity,
+// what is not a number is empty.
 func WriteCSV(w io.Writer, m *Map) error {
 	c := csv.NewWriter(w)
 	header := []string{"strategy"}
@@ -53,9 +53,11 @@ func WriteCSV(w io.Writer, m *Map) error {
 	return nil
 }
 
-func (m *Map) writeRows(c *csv.Writer, p *Point, g *Group, u, use, bias assess.Float, admissible, records string) error {
+func (m *Map) writeRows(c *csv.Writer, p *Point, g *Group, u, use, bias assess.Float, admissible,
+	records string) error {
 	if len(g.Values) != len(m.Groups) {
-		return fmt.Errorf("map.csv: a group must have a value of each of the %d columns, has %d", len(m.Groups), len(g.Values))
+		return fmt.Errorf("map.csv: a group must have a value of each of the %d columns, has %d", len(m.Groups),
+			len(g.Values))
 	}
 	row := []string{p.Strategy}
 	for _, a := range m.Axes {

@@ -16,7 +16,8 @@ func epsilonOf(p *Point) (float64, bool) {
 // for each strategy, and the limits that rules set for it. It is false if no point has an ε; points without one are
 // counted in the legend.
 func (m *Map) EpsilonPicture() (figure.RUMap, bool) {
-	out := figure.RUMap{Column: m.Column, Risk: "Differential privacy: ε of one value", Symbol: "ε", MinEfficiency: m.MinEfficiency()}
+	out := figure.RUMap{Column: m.Column, Risk: "Differential privacy: ε of one value", Symbol: "ε",
+		MinEfficiency: m.MinEfficiency()}
 	for i := range m.Rules {
 		if r := &m.Rules[i]; r.ofEpsilon && r.Limit != nil {
 			out.Lines = append(out.Lines, figure.RULine{Target: "ε", R: float64(*r.Limit)})
@@ -54,8 +55,9 @@ func (m *Map) EpsilonPicture() (figure.RUMap, bool) {
 
 // mark is what a figure says of a point but its risk.
 func (m *Map) mark(p *Point) figure.RUSetting {
-	set := figure.RUSetting{Name: figure.Isolated(p.Strategy), Efficiency: float64(p.Efficiency), EfficiencySE: float64(p.USE) / float64(m.U0),
-		Admissible: p.Admissible, Unjudged: len(p.Unjudged) > 0, Recommended: p == m.chosen(), Note: m.Verdict(p)}
+	set := figure.RUSetting{Name: figure.Isolated(p.Strategy), Efficiency: float64(p.Efficiency),
+		EfficiencySE: float64(p.USE) / float64(m.U0),
+		Admissible:   p.Admissible, Unjudged: len(p.Unjudged) > 0, Recommended: p == m.chosen(), Note: m.Verdict(p)}
 	if s := m.Setting(p); s != "" {
 		set.Name += ": " + s
 	}

@@ -294,10 +294,11 @@ func TestSmallMultiples(t *testing.T) {
 		panels int
 		titles []string
 	}{
-		"strategies": {mapexample.Strategies(), 5, []string{"typical, index", "p99, index", "p99, position", "max, index", "max, position"}},
-		"crossed":    {crossed, 3, []string{"max, index (1 of 3)", "max, index (2 of 3)", "max, index (3 of 3)"}},
-		"twelve":     {twelve, 12, nil},
-		"eight":      {mapexample.Noise(), 1, nil},
+		"strategies": {mapexample.Strategies(), 5,
+			[]string{"typical, index", "p99, index", "p99, position", "max, index", "max, position"}},
+		"crossed": {crossed, 3, []string{"max, index (1 of 3)", "max, index (2 of 3)", "max, index (3 of 3)"}},
+		"twelve":  {twelve, 12, nil},
+		"eight":   {mapexample.Noise(), 1, nil},
 	} {
 		list := c.m.Pictures()
 		if len(list) != c.panels {
@@ -350,7 +351,8 @@ func TestPictureShowsTheRulesSubjects(t *testing.T) {
 	m := mapexample.Noise()
 	ru := single(t, m)
 	if len(ru.Curves) != 3 || len(ru.Settings) != len(m.Points) || len(ru.Lines) != 2 || ru.MinEfficiency != 0.7 {
-		t.Fatalf("%d curves, %d settings, lines %v, efficiency %v", len(ru.Curves), len(ru.Settings), ru.Lines, ru.MinEfficiency)
+		t.Fatalf("%d curves, %d settings, lines %v, efficiency %v", len(ru.Curves), len(ru.Settings), ru.Lines,
+			ru.MinEfficiency)
 	}
 	recommended := 0
 	for i, s := range ru.Settings {
@@ -422,7 +424,8 @@ func TestCurvesAreOfTheClosedForm(t *testing.T) {
 }
 
 func TestSummaryFitsATerminal(t *testing.T) {
-	sequences := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "", "\x1b[1;31m", "", "\x1b[1;32m", "")
+	sequences := strings.NewReplacer("\x1b[0m", "", "\x1b[1m", "", "\x1b[2m", "", "\x1b[31m", "", "\x1b[32m", "",
+		"\x1b[1;31m", "", "\x1b[1;32m", "")
 	for name, m := range mapexample.All() {
 		for _, width := range []int{0, 60, 80, 132} {
 			for _, color := range []bool{false, true} {
@@ -457,12 +460,14 @@ func TestSummarySaysWhatItFound(t *testing.T) {
 	}
 	m := mapexample.Noise()
 	text := say(m)
-	for _, want := range []string{"recommended: noise.sd 40 % of SD\n", "efficiency 86.2 %", "binds: R of max at most 4e-05 (max, index)", "200 further replicates"} {
+	for _, want := range []string{"recommended: noise.sd 40 % of SD\n", "efficiency 86.2 %",
+		"binds: R of max at most 4e-05 (max, index)", "200 further replicates"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if text := say(mapexample.None()); !strings.Contains(text, "No point is recommended") || !strings.Contains(text, mapexample.None().Reason[:30]) {
+	if text := say(mapexample.None()); !strings.Contains(text, "No point is recommended") ||
+		!strings.Contains(text, mapexample.None().Reason[:30]) {
 		t.Errorf("no reason in\n%s", text)
 	}
 	if text := say(mapexample.Groups()); !strings.Contains(text, "region = west") {

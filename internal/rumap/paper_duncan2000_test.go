@@ -70,7 +70,8 @@ func TestMeanOfAMember(t *testing.T) {
 // better: the two agree at m = k = 1 only, where they are the same value.
 func TestMeanOfSyntheticValues(t *testing.T) {
 	of := value(t)
-	for _, s := range []Synthetic{{Samples: 2, Size: 1, SD: 2}, {Samples: 4, Size: 5, SD: 2}, {Samples: 50, Size: 1000, SD: 0.1}} {
+	for _, s := range []Synthetic{{Samples: 2, Size: 1, SD: 2}, {Samples: 4, Size: 5, SD: 2},
+		{Samples: 50, Size: 1000, SD: 0.1}} {
 		at := func(share float64) (mean, printed, record float64) {
 			s.MeanSD = s.SD * math.Sqrt(share/float64(s.Size*(s.Samples-1)))
 			return of(s.RiskOfMean()), of(s.RiskAroundCentre()), of(s.RiskOfRecord())

@@ -193,13 +193,16 @@ func (m *Map) runs(strategy string) []run {
 		list[k].points = append(list[k].points, p)
 	}
 	for _, r := range list {
-		sort.SliceStable(r.points, func(i, j int) bool { return r.points[i].Parameters[running] < r.points[j].Parameters[running] })
+		sort.SliceStable(r.points, func(i, j int) bool {
+			return r.points[i].Parameters[running] < r.points[j].Parameters[running]
+		})
 	}
 	return list
 }
 
 // curvesOf joins the places of points.
-func curvesOf(runs []run, label string, style figure.RUStyle, place func(*Point) (efficiency, r float64, ok bool)) []figure.RUCurve {
+func curvesOf(runs []run, label string, style figure.RUStyle,
+	place func(*Point) (efficiency, r float64, ok bool)) []figure.RUCurve {
 	var curves []figure.RUCurve
 	for _, r := range runs {
 		c := figure.RUCurve{Label: label, Style: style}

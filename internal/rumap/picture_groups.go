@@ -25,20 +25,23 @@ func (m *Map) groupCurves(out *figure.RUMap, strategies []string, drawn []int) {
 			if name == worst {
 				style.Weight = figure.Strong
 			}
-			out.Curves = append(out.Curves, curvesOf(m.runs(strategy), strategy+": "+name+", worst protected target", style, func(p *Point) (float64, float64, bool) {
-				for k := range p.Groups {
-					if g := &p.Groups[k]; m.GroupName(g) == name {
-						risk, ok := m.Worst(g.Risk, subjects)
-						return float64(g.Efficiency), float64(risk.R), ok
-					}
-				}
-				return 0, 0, false
-			})...)
+			out.Curves = append(out.Curves,
+				curvesOf(m.runs(strategy), strategy+": "+name+", worst protected target", style,
+					func(p *Point) (float64, float64, bool) {
+						for k := range p.Groups {
+							if g := &p.Groups[k]; m.GroupName(g) == name {
+								risk, ok := m.Worst(g.Risk, subjects)
+								return float64(g.Efficiency), float64(risk.R), ok
+							}
+						}
+						return 0, 0, false
+					})...)
 		}
 	}
 	style := figure.RUStyle{Colour: 7}
 	style.Weight = figure.Thin
-	out.Key = append(out.Key, figure.RUKey{Text: "each " + strings.Join(m.Groups, " × ") + ", its worst protected target", Style: style})
+	out.Key = append(out.Key,
+		figure.RUKey{Text: "each " + strings.Join(m.Groups, " × ") + ", its worst protected target", Style: style})
 	style.Weight = figure.Strong
 	out.Key = append(out.Key, figure.RUKey{Text: "the worst of them: " + worst, Style: style})
 }

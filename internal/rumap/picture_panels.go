@@ -89,7 +89,8 @@ func few(list []panel) bool {
 
 // pairs is a panel for each strategy and subject, or several if other parameters
 // divide their points into more than 8 curves.
-func (m *Map) pairs(strategies []string, list []series, runs map[int][]run, style func(int, int) figure.RUStyle) []panel {
+func (m *Map) pairs(strategies []string, list []series, runs map[int][]run,
+	style func(int, int) figure.RUStyle) []panel {
 	var each []panel
 	for k, s := range list {
 		for i, name := range strategies {
@@ -163,7 +164,8 @@ func (m *Map) setting(p *Point, of panel, i int, list []series) figure.RUSetting
 		if len(s.subjects) > 1 {
 			label += " (" + Subject{risk.Target, risk.Knowledge}.String() + ")"
 		}
-		set.Marks = append(set.Marks, figure.RUMark{Label: label, Style: of.style(i, k), R: float64(risk.R), RSE: float64(risk.RSE)})
+		set.Marks = append(set.Marks,
+			figure.RUMark{Label: label, Style: of.style(i, k), R: float64(risk.R), RSE: float64(risk.RSE)})
 		if n := len(set.Marks) - 1; worst < 0 || set.Marks[n].R > set.Marks[worst].R {
 			worst = n
 		}

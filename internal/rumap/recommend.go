@@ -39,11 +39,13 @@ const rehearsals = 10
 // masks and judges all records as a run with the point's parameters would, also by the rules
 // that cannot be judged at the points. If rehearse is nil, a run cannot be tried, and nothing
 // is recommended. If no point is left, Reason says what prevents it.
-func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehearse func(point int) (assess.Verdict, error)) error {
+func (m *Map) Recommend(heldBack int, again func(point int) (Point, error),
+	rehearse func(point int) (assess.Verdict, error)) error {
 	m.Recommended, m.Reason, m.Unjudged = nil, "", nil
 	defer m.collectUnjudged()
 	if len(m.Rules) == 0 {
-		m.Reason = "the gate has no rule, so that there is nothing to choose by: without one, the least masking has the greatest utility"
+		m.Reason =
+			"the gate has no rule, so that there is nothing to choose by: without one, the least masking has the greatest utility"
 		return nil
 	}
 	rehearsed := 0
@@ -96,7 +98,8 @@ func (m *Map) Recommend(heldBack int, again func(point int) (Point, error), rehe
 // noTrialReason is why nothing is recommended if a run cannot be tried; it names the point that
 // would have been tried first.
 func (m *Map) noTrialReason(first int) string {
-	reason := "the source can be read only once, so that no point could be tried as a run would: map a file of the same data"
+	reason :=
+		"the source can be read only once, so that no point could be tried as a run would: map a file of the same data"
 	setting := m.Setting(&m.Points[first])
 	if setting == "" {
 		return reason
@@ -104,7 +107,8 @@ func (m *Map) noTrialReason(first int) string {
 	if len(m.Strategies()) > 1 {
 		setting = strconv.Quote(m.Points[first].Strategy) + " with " + setting
 	}
-	return reason + "; the map would try " + setting + " first, where its rules hold on as many further replicates, and a run may yet refuse it"
+	return reason + "; the map would try " + setting +
+		" first, where its rules hold on as many further replicates, and a run may yet refuse it"
 }
 
 // byUtility are the admissible points, in descending order of utility.
@@ -137,7 +141,8 @@ func (m *Map) brokenInRun(v assess.Verdict) (list []Broken) {
 		if rule < 0 {
 			limit := one.Limit
 			rule = len(m.Rules)
-			m.Rules = append(m.Rules, Rule{Measure: one.Measure, Combinations: one.Combinations, Limit: &limit, Words: one.Rule, inRun: true})
+			m.Rules = append(m.Rules,
+				Rule{Measure: one.Measure, Combinations: one.Combinations, Limit: &limit, Words: one.Rule, inRun: true})
 		}
 		list = append(list, Broken{Rule: rule, Target: one.Target, Knowledge: one.Knowledge, Found: one.Found, AsRun: true})
 	}
@@ -154,7 +159,8 @@ func (m *Map) refused(rehearsed int) string {
 			}
 		}
 	}
-	return fmt.Sprintf("the %d points of greatest utility at which the rules of the map hold were tried as a run would, and its gate refuses them: %s; further ones were not tried",
+	return fmt.Sprintf(
+		"the %d points of greatest utility at which the rules of the map hold were tried as a run would, and its gate refuses them: %s; further ones were not tried",
 		rehearsed, strings.Join(words, "; "))
 }
 
@@ -166,7 +172,9 @@ func (m *Map) collectUnjudged() {
 		return
 	}
 	for _, words := range m.Points[first].Unjudged {
-		everywhere := !slices.ContainsFunc(m.Points, func(p Point) bool { return possible(p) && !slices.Contains(p.Unjudged, words) })
+		everywhere := !slices.ContainsFunc(m.Points, func(p Point) bool {
+			return possible(p) && !slices.Contains(p.Unjudged, words)
+		})
 		if everywhere && !slices.Contains(m.Unjudged, words) {
 			m.Unjudged = append(m.Unjudged, words)
 		}
@@ -241,7 +249,8 @@ func (m *Map) prevents() string {
 			if n.Target != "" && (rule.Target == "" || rule.Knowledge == "") {
 				what = " (" + n.Target + " by " + n.Knowledge + ")"
 			}
-			never = append(never, fmt.Sprintf("%s: it comes no nearer than %s%s, at %s", rule, rule.besideLimit(n.Found), what, m.Points[where[r]].Where()))
+			never = append(never, fmt.Sprintf("%s: it comes no nearer than %s%s, at %s", rule, rule.besideLimit(n.Found), what,
+				m.Points[where[r]].Where()))
 		case satisfied[r] == 0:
 			never = append(never, fmt.Sprintf("%s: it could not be measured", rule))
 		case satisfied[r] < possible:
@@ -251,7 +260,8 @@ func (m *Map) prevents() string {
 	if len(never) > 0 {
 		return "nowhere on the map holds: " + strings.Join(never, "; ")
 	}
-	return fmt.Sprintf("every rule holds at some of the %d points, all of them at none: %s", possible, strings.Join(some, "; "))
+	return fmt.Sprintf("every rule holds at some of the %d points, all of them at none: %s", possible,
+		strings.Join(some, "; "))
 }
 
 // nearer reports whether a is nearer to the rule's limit than b, both beyond it.

@@ -24,7 +24,8 @@ func additive(variances ...float64) *Map {
 			Strategy: Configured, Parameters: map[string]float64{"masks.0.noise.sd": math.Sqrt(v)},
 			U: assess.Float(200 / (1 + v)), Efficiency: assess.Float(1 / (1 + v)), EfficiencyGate: assess.Float(1 / (1 + v)),
 			Risk: []Risk{
-				{Target: "max", Knowledge: "index", R: assess.Float(1 / v), RSE: assess.Float(0.1 / v), RMSE: assess.Float(math.Sqrt(v))},
+				{Target: "max", Knowledge: "index", R: assess.Float(1 / v), RSE: assess.Float(0.1 / v),
+					RMSE: assess.Float(math.Sqrt(v))},
 				{Target: "min", Knowledge: "position", R: assess.Float(4 + 1/v), RMSE: assess.Float(1 / math.Sqrt(4+1/v))},
 			},
 		})
@@ -50,18 +51,31 @@ func TestRecommend(t *testing.T) {
 		binding  []string
 		contains string
 	}{
-		{"a risk", []assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5)}}, 0, 2, []string{"max"}, ""},
-		{"a risk, as an error", []assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MinRMSE: ptr(math.Sqrt(0.2))}}, 0, 2, []string{"max"}, ""},
-		{"one standard error to spare", []assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5)}}, 1, 3, []string{"max"}, ""},
-		{"an error with some to spare", []assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MinRMSE: ptr(math.Sqrt(0.2))}}, 1, 3, []string{"max"}, ""},
-		{"risk and efficiency", []assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5)}, {Column: "x", MinEfficiency: ptr(0.7)}}, 0, 2, []string{"max"}, ""},
+		{"a risk", []assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5)}}, 0, 2, []string{"max"},
+			""},
+		{"a risk, as an error", []assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MinRMSE: ptr(math.Sqrt(0.2))}},
+			0, 2, []string{"max"}, ""},
+		{"one standard error to spare", []assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5)}}, 1,
+			3, []string{"max"}, ""},
+		{"an error with some to spare",
+			[]assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MinRMSE: ptr(math.Sqrt(0.2))}}, 1, 3, []string{"max"},
+			""},
+		{"risk and efficiency",
+			[]assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5)},
+				{Column: "x", MinEfficiency: ptr(0.7)}}, 0, 2, []string{"max"}, ""},
 		{"efficiency alone", []assess.Rule{{Column: "x", MinEfficiency: ptr(0.7)}}, 0, 0, nil, ""},
-		{"not together", []assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5)}, {Column: "x", MinEfficiency: ptr(0.9)}}, 0, -1, nil,
+		{
+			"not together",
+			[]assess.Rule{{Column: "x", Target: "max", Knowledge: "index", MaxRisk: ptr(5)},
+				{Column: "x", MinEfficiency: ptr(0.9)}}, 0, -1, nil,
 			"every rule holds at some of the 6 points, all of them at none: R of max (index) at most 5 at 4; efficiency at least 0.9 at 2"},
-		{"what noise does not hide", []assess.Rule{{Column: "x", Target: "min", Knowledge: "position", MaxRisk: ptr(4)}}, 0, -1, nil,
+		{"what noise does not hide", []assess.Rule{{Column: "x", Target: "min", Knowledge: "position", MaxRisk: ptr(4)}}, 0,
+			-1, nil,
 			"nowhere on the map holds: R of min (position) at most 4: it comes no nearer than 5, at configured, masks.0.noise.sd 1"},
-		{"every target", []assess.Rule{{Column: "x", MaxRisk: ptr(4.5)}}, 0, -1, nil, "it comes no nearer than 5 (min by position)"},
-		{"not measured", []assess.Rule{{Column: "x", Target: "p50", MaxRisk: ptr(4)}}, 0, -1, nil, "R of p50 at most 4: it could not be measured"},
+		{"every target", []assess.Rule{{Column: "x", MaxRisk: ptr(4.5)}}, 0, -1, nil,
+			"it comes no nearer than 5 (min by position)"},
+		{"not measured", []assess.Rule{{Column: "x", Target: "p50", MaxRisk: ptr(4)}}, 0, -1, nil,
+			"R of p50 at most 4: it could not be measured"},
 		{"another column's rule", []assess.Rule{{Column: "z", MaxRisk: ptr(5)}}, 0, 0, nil, ""},
 	} {
 		m := additive(variances...)
@@ -119,8 +133,10 @@ func TestRecommendHoldsBack(t *testing.T) {
 // A rule that could not be measured, or has an infinite risk, never makes a point admissible.
 func TestJudgeFailsClosed(t *testing.T) {
 	for _, r := range []float64{math.NaN(), math.Inf(1)} {
-		m := &Map{Column: "x", Points: []Point{{Strategy: "s", U: 1, Efficiency: assess.Float(math.NaN()), EfficiencyGate: assess.Float(math.NaN()),
-			Risk: []Risk{{Target: "max", Knowledge: "index", R: assess.Float(r), RMSE: assess.Float(1 / math.Sqrt(r))}}}}}
+		m := &Map{
+			Column: "x",
+			Points: []Point{{Strategy: "s", U: 1, Efficiency: assess.Float(math.NaN()), EfficiencyGate: assess.Float(math.NaN()),
+				Risk: []Risk{{Target: "max", Knowledge: "index", R: assess.Float(r), RMSE: assess.Float(1 / math.Sqrt(r))}}}}}
 		for _, rule := range []Rule{{MaxRisk: limit(1e300)}, {MinRMSE: limit(1e-300)}, {MinEfficiency: limit(0)}} {
 			m.Rules = []Rule{rule}
 			if m.Judge(); m.Points[0].Admissible {
@@ -133,7 +149,8 @@ func TestJudgeFailsClosed(t *testing.T) {
 func TestWorst(t *testing.T) {
 	group := func(name string, index, position float64) Group {
 		return Group{Values: []string{name}, Risk: []Risk{
-			{Target: "typical", Knowledge: "index", R: assess.Float(index)}, {Target: "max", Knowledge: "position", R: assess.Float(position)}}}
+			{Target: "typical", Knowledge: "index", R: assess.Float(index)},
+			{Target: "max", Knowledge: "position", R: assess.Float(position)}}}
 	}
 	m := &Map{Points: []Point{{Groups: []Group{group("a", 3, 1), group("b", 1, 2), group("c", math.NaN(), math.NaN())}}}}
 	if m.SetWorst(); m.Points[0].Worst.Values[0] != "a" {
@@ -166,8 +183,9 @@ func TestLowerVarianceIsNoGain(t *testing.T) {
 			if i == c.refused {
 				r = 9
 			}
-			m.Points = append(m.Points, Point{Strategy: Configured, U: assess.Float(200 * e), Efficiency: assess.Float(e), EfficiencyGate: 1,
-				Risk: []Risk{{Target: "max", Knowledge: "index", R: r, RMSE: 1}}})
+			m.Points = append(m.Points,
+				Point{Strategy: Configured, U: assess.Float(200 * e), Efficiency: assess.Float(e), EfficiencyGate: 1,
+					Risk: []Risk{{Target: "max", Knowledge: "index", R: r, RMSE: 1}}})
 		}
 		m.SetRules([]assess.Rule{{Column: "x", MaxRisk: ptr(5)}}, false)
 		m.Judge()

@@ -17,25 +17,28 @@ type Map struct {
 	Column  string `json:"column"`
 	// Categories are the columns of a map of categories, whose U is in bits
 	// and whose R is a probability; Column has their names one after another.
-	Categories []string     `json:"categories,omitempty" doc:"columns of a map of categories: U is the information that their released categories contain about the original ones, in bits, and R is the probability that a record is found by its categorical keys"`
-	Unit       string       `json:"unit,omitempty"`
-	Variable   string       `json:"label,omitempty" doc:"label of the variable, where the sink releases labels of variables"`
-	Replicates int          `json:"replicates" doc:"number of masked replicates of each point, M"`
-	Records    int64        `json:"records" doc:"number of records in the data"`
-	Sampled    int          `json:"sampled,omitempty" doc:"number of records of the keyed sample on which the replicates were made; absent if they were made on all records"` // records of the keyed sample that replicates were made on; 0: all
-	Groups     []string     `json:"by,omitempty" doc:"columns by which the records are grouped: R and U are also given for each group"`
-	Samples    int          `json:"samples,omitempty" doc:"number of different samples among the points: records, U0 and efficiency are then those of the largest sample; absent if all points have the same records"`
-	U0         assess.Float `json:"U0" doc:"utility of the unmasked data, n/S²"`  // n/S² of the original column
-	Axes       []Axis       `json:"axes" doc:"parameters that vary over a range"` // in the order of the configuration
-	Rules      []Rule       `json:"rules" doc:"the gate's limits, in its order, followed by the conditions that every run requires"`
-	Margin     float64      `json:"margin,omitempty" doc:"number of Monte-Carlo standard errors of R by which a limit must hold"`
-	Points     []Point      `json:"points" doc:"the points, each with a value for every parameter"`
+	Categories []string `json:"categories,omitempty" doc:"columns of a map of categories: U is the information that their released categories contain about the original ones, in bits, and R is the probability that a record is found by its categorical keys"`
+	Unit       string   `json:"unit,omitempty"`
+	Variable   string   `json:"label,omitempty" doc:"label of the variable, where the sink releases labels of variables"`
+	Replicates int      `json:"replicates" doc:"number of masked replicates of each point, M"`
+	Records    int64    `json:"records" doc:"number of records in the data"`
+	// records of the keyed sample that replicates were made on; 0: all
+	Sampled int          `json:"sampled,omitempty" doc:"number of records of the keyed sample on which the replicates were made; absent if they were made on all records"`
+	Groups  []string     `json:"by,omitempty" doc:"columns by which the records are grouped: R and U are also given for each group"`
+	Samples int          `json:"samples,omitempty" doc:"number of different samples among the points: records, U0 and efficiency are then those of the largest sample; absent if all points have the same records"`
+	U0      assess.Float `json:"U0" doc:"utility of the unmasked data, n/S²"`  // n/S² of the original column
+	Axes    []Axis       `json:"axes" doc:"parameters that vary over a range"` // in the order of the configuration
+	Rules   []Rule       `json:"rules" doc:"the gate's limits, in its order, followed by the conditions that every run requires"`
+	Margin  float64      `json:"margin,omitempty" doc:"number of Monte-Carlo standard errors of R by which a limit must hold"`
+	Points  []Point      `json:"points" doc:"the points, each with a value for every parameter"`
 
 	// Unjudged are the rules that could be judged at no point, in words.
 	Unjudged []string `json:"unjudged,omitempty" doc:"rules, in words, that could not be judged at any point: without them no point is recommended"`
 
-	Recommended *Recommended `json:"recommended" doc:"the admissible point with the greatest utility; null if there is none"` // nil where no point is admissible
-	Reason      string       `json:"reason,omitempty" doc:"why no point is recommended"`                                      // what prevents it, where none is
+	// nil where no point is admissible
+	Recommended *Recommended `json:"recommended" doc:"the admissible point with the greatest utility; null if there is none"`
+	// what prevents it, where none is
+	Reason string `json:"reason,omitempty" doc:"why no point is recommended"`
 
 	record    bool // whether points have the risk under knowledge of the whole record
 	gateRules int  // rules of the gate; behind them in Rules is what a run demands by itself
@@ -52,12 +55,13 @@ type Axis struct {
 // Rule is a limit of the gate. An empty Target or Knowledge stands for all of them. A rule
 // about anything but R, RMSE and efficiency has a Measure and its Limit.
 type Rule struct {
-	Column        string        `json:"column,omitempty" doc:"column of the rule, if it is not the map's; absent for measures about respondents"`
-	Target        string        `json:"target,omitempty" doc:"target of the rule; absent: every target"`
-	Knowledge     string        `json:"knowledge,omitempty" doc:"knowledge state of the rule; absent: every knowledge state"`
-	Record        string        `json:"record,omitempty" doc:"alone: the rule leaves out what the other columns of the record tell"`
-	MaxRisk       *assess.Float `json:"max_risk,omitempty"`
-	MinRMSE       *assess.Float `json:"min_rmse,omitempty" doc:"equivalent to a greatest R of 1/min_rmse²"` // the same as a greatest R of 1/MinRMSE²
+	Column    string        `json:"column,omitempty" doc:"column of the rule, if it is not the map's; absent for measures about respondents"`
+	Target    string        `json:"target,omitempty" doc:"target of the rule; absent: every target"`
+	Knowledge string        `json:"knowledge,omitempty" doc:"knowledge state of the rule; absent: every knowledge state"`
+	Record    string        `json:"record,omitempty" doc:"alone: the rule leaves out what the other columns of the record tell"`
+	MaxRisk   *assess.Float `json:"max_risk,omitempty"`
+	// the same as a greatest R of 1/MinRMSE²
+	MinRMSE       *assess.Float `json:"min_rmse,omitempty" doc:"equivalent to a greatest R of 1/min_rmse²"`
 	MinEfficiency *assess.Float `json:"min_efficiency,omitempty"`
 
 	Measure string        `json:"measure,omitempty" doc:"the limited measure, if it is not R, RMSE or efficiency, named as in the gate's verdict: max_linked, min_k, max_unchanged, inversion …"`
@@ -100,8 +104,10 @@ type Point struct {
 	Exact       map[string]assess.Float `json:"exact,omitempty" doc:"share of values that the best snooper states within the distance of a rule max_exact, by the rule in words, from one replicate of the sample"`
 	Privacy     map[string]assess.Float `json:"privacy,omitempty" doc:"ε that a rule max_epsilon or max_metric_epsilon limits, by the rule in words; null where none can be stated"`
 	Epsilon     *assess.Float           `json:"epsilon,omitempty" doc:"ε of the map’s column by itself, if a rule limits ε or assess.privacy asks for it; null where none can be stated"`
-	Beside      map[string]*Point       `json:"-"`                                                                                 // R and U of other columns that rules are about
-	Worst       *Group                  `json:"worst,omitempty" doc:"the group with the greatest R of those that the rules limit"` // of the groups, that of the greatest R anywhere among what the rules protect
+	// R and U of other columns that rules are about
+	Beside map[string]*Point `json:"-"`
+	// of the groups, that of the greatest R anywhere among what the rules protect
+	Worst *Group `json:"worst,omitempty" doc:"the group with the greatest R of those that the rules limit"`
 }
 
 // Broken says that a rule of Map.Rules does not hold at a point.
@@ -132,12 +138,14 @@ type Risk struct {
 
 // judged is R with the errors that a gate adds.
 func (k *Risk) judged() float64 {
-	return float64(assess.Risk{R: k.R, SE: k.RSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs, Bound: k.Bound}.Upper())
+	return float64(assess.Risk{R: k.R, SE: k.RSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs,
+		Bound: k.Bound}.Upper())
 }
 
 // precision is the efficiency with the errors that a gate takes off.
 func (p *Point) precision() assess.Float {
-	return assess.Utility{U: p.U, SE: p.USE, EfficiencyGate: p.EfficiencyGate, Sampled: p.Sampled, Approximate: p.Approximate, Errs: p.Errs}.Lower()
+	return assess.Utility{U: p.U, SE: p.USE, EfficiencyGate: p.EfficiencyGate, Sampled: p.Sampled,
+		Approximate: p.Approximate, Errs: p.Errs}.Lower()
 }
 
 // Group is one group of records: the values of the columns that Map.Groups names.

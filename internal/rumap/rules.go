@@ -54,7 +54,9 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 		one.name(found)
 		m.Rules = append(m.Rules, one)
 		none := assess.Float(0)
-		m.Rules = append(m.Rules, Rule{Measure: MeasureUsual, Limit: &none, Words: "no more values stated exactly than noise of one step of the usual values leaves"})
+		m.Rules = append(m.Rules,
+			Rule{Measure: MeasureUsual, Limit: &none,
+				Words: "no more values stated exactly than noise of one step of the usual values leaves"})
 	}
 }
 
@@ -213,8 +215,11 @@ func (m *Map) brokenMeasure(p *Point, r *Rule) (broken *Broken, judged bool) {
 // a release only. With record, a rule of index is not judged where the whole record was not looked at.
 func (p *Point) brokenRisk(r *Rule, margin float64, record bool) (broken *Broken, judged bool) {
 	measured, worst, height := false, &Broken{Found: assess.Float(math.NaN())}, math.Inf(-1)
-	if record && r.names(cmp.Or(r.Target, assess.TargetTypical), assess.KnowledgeRecord) && r.Knowledge != assess.KnowledgeRecord &&
-		!slices.ContainsFunc(p.Risk, func(k Risk) bool { return r.names(k.Target, k.Knowledge) && k.Knowledge == assess.KnowledgeRecord }) {
+	if record && r.names(cmp.Or(r.Target, assess.TargetTypical), assess.KnowledgeRecord) &&
+		r.Knowledge != assess.KnowledgeRecord &&
+		!slices.ContainsFunc(p.Risk, func(k Risk) bool {
+			return r.names(k.Target, k.Knowledge) && k.Knowledge == assess.KnowledgeRecord
+		}) {
 		return nil, false // the run judges it
 	}
 	for _, k := range p.Risk {

@@ -35,10 +35,12 @@ func TestJudgeEveryKindOfRule(t *testing.T) {
 	}
 	nan := assess.Float(math.NaN())
 	set := func(linked, links, k, risk, inverted, ux, uy, r, u, exact, usual assess.Float) {
-		p.Respondents = map[string]assess.Float{"max_linked": linked, "max_correct_links": links, "min_k": k, "max_individual_risk": risk, MeasureInversion: inverted, MeasureUsual: usual}
+		p.Respondents = map[string]assess.Float{"max_linked": linked, "max_correct_links": links, "min_k": k,
+			"max_individual_risk": risk, MeasureInversion: inverted, MeasureUsual: usual}
 		p.Exact = map[string]assess.Float{"x: share of values stated within 0.5 at most 0.05": exact}
 		p.Unchanged = map[string]assess.Float{"x": ux, "y": uy}
-		p.Beside = map[string]*Point{"y": {EfficiencyGate: u, Risk: []Risk{{Target: "max", Knowledge: "index", R: 1 / (r * r), RMSE: r}}}}
+		p.Beside = map[string]*Point{
+			"y": {EfficiencyGate: u, Risk: []Risk{{Target: "max", Knowledge: "index", R: 1 / (r * r), RMSE: r}}}}
 		m.Judge()
 	}
 	for _, c := range []struct {
@@ -56,7 +58,8 @@ func TestJudgeEveryKindOfRule(t *testing.T) {
 		{"unchanged there", [11]assess.Float{0, 0, 3, 0, 0, 0, 0.021, 2, 0.5}, []int{5}},
 		{"another column's risk", [11]assess.Float{0, 0, 3, 0, 0, 0, 0, 1.9, 0.5}, []int{7}},
 		{"another column's efficiency", [11]assess.Float{0, 0, 3, 0, 0, 0, 0, 2, 0.49}, []int{8}},
-		{"nothing could be measured", [11]assess.Float{nan, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan}, []int{0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11}},
+		{"nothing could be measured", [11]assess.Float{nan, nan, nan, nan, nan, nan, nan, nan, nan, nan, nan},
+			[]int{0, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11}},
 		{"stated exactly", [11]assess.Float{0, 0, 3, 0, 0, 0, 0, 2, 0.5, 0.051}, []int{9}},
 		{"stated by the usual step", [11]assess.Float{0, 0, 3, 0, 0, 0, 0, 2, 0.5, 0.05, 0.001}, []int{11}},
 	} {
@@ -88,9 +91,12 @@ func TestRecommendTriesARun(t *testing.T) {
 		if i == 2 {
 			return assess.Verdict{Passed: true, Rules: []assess.RuleVerdict{{Passed: true}}}, nil
 		}
-		return assess.Verdict{Rules: []assess.RuleVerdict{{Passed: i == 1, Rule: "the rule of the gate"}, {Rule: "what a run demands", Measure: "max_quarantined", Limit: 0.01, Found: 0.5}}}, nil
+		return assess.Verdict{
+			Rules: []assess.RuleVerdict{{Passed: i == 1, Rule: "the rule of the gate"},
+				{Rule: "what a run demands", Measure: "max_quarantined", Limit: 0.01, Found: 0.5}}}, nil
 	}
-	if err := m.Recommend(200, again(m), refuses); err != nil || m.Recommended == nil || m.Recommended.Point != 2 || !m.Recommended.AsRun {
+	if err := m.Recommend(200, again(m), refuses); err != nil || m.Recommended == nil || m.Recommended.Point != 2 ||
+		!m.Recommended.AsRun {
 		t.Fatalf("recommended %+v, %v", m.Recommended, err)
 	}
 	if !slices.Equal(rehearsed, []int{0, 1, 2}) {
@@ -117,18 +123,23 @@ func TestRecommendTriesARun(t *testing.T) {
 	m.SetRules([]assess.Rule{{Column: "x", MinEfficiency: ptr(0.1)}}, false)
 	m.Judge()
 	rehearsed = nil
-	if err := m.Recommend(200, again(m), never); err != nil || m.Recommended != nil || len(rehearsed) != rehearsals || !strings.Contains(m.Reason, "what a run demands") {
+	if err := m.Recommend(200, again(m), never); err != nil || m.Recommended != nil || len(rehearsed) != rehearsals ||
+		!strings.Contains(m.Reason, "what a run demands") {
 		t.Errorf("recommended %+v after %d trials: %s", m.Recommended, len(rehearsed), m.Reason)
 	}
 
 	// If no run can be tried, nothing is recommended, and the open question is stated.
 	m = additive(0.1, 0.2)
-	m.SetRules([]assess.Rule{{Column: "x", MinEfficiency: ptr(0.1)}, {Column: "x", Knowledge: assess.KnowledgeOrder, MinRMSE: ptr(1)}}, false)
+	m.SetRules(
+		[]assess.Rule{{Column: "x", MinEfficiency: ptr(0.1)},
+			{Column: "x", Knowledge: assess.KnowledgeOrder, MinRMSE: ptr(1)}}, false)
 	m.Judge()
-	if err := m.Recommend(200, again(m), nil); err != nil || m.Recommended != nil || !strings.Contains(m.Reason, "only once") {
+	if err := m.Recommend(200, again(m), nil); err != nil || m.Recommended != nil ||
+		!strings.Contains(m.Reason, "only once") {
 		t.Errorf("recommended %+v: %s", m.Recommended, m.Reason)
 	}
-	if first := m.Setting(&m.Points[m.byUtility()[0]]); first == "" || !strings.Contains(m.Reason, "would try "+first+" first") {
+	if first := m.Setting(&m.Points[m.byUtility()[0]]); first == "" ||
+		!strings.Contains(m.Reason, "would try "+first+" first") {
 		t.Errorf("the point %q is not named: %s", first, m.Reason)
 	}
 	m.Points[0].Strategy = "another"

@@ -13,8 +13,9 @@ import (
 // to the own sample, has no line in the picture.
 func TestPointsOfDifferentSamples(t *testing.T) {
 	point := func(u, own, gate float64, records int64) Point {
-		p := Point{Strategy: Configured, U: assess.Float(u), Efficiency: assess.Float(u / own), EfficiencyGate: assess.Float(gate),
-			Risk: []Risk{{Target: "max", Knowledge: "index", R: 1, RMSE: 1}}}
+		p := Point{Strategy: Configured, U: assess.Float(u), Efficiency: assess.Float(u / own),
+			EfficiencyGate: assess.Float(gate),
+			Risk:           []Risk{{Target: "max", Knowledge: "index", R: 1, RMSE: 1}}}
 		p.Rebase(&Map{Records: records, U0: assess.Float(own)}, 200)
 		return p
 	}
@@ -25,7 +26,8 @@ func TestPointsOfDifferentSamples(t *testing.T) {
 		{[]Point{point(120, 80, 0.9, 40), point(90, 200, 0.9, 100)}, 1}, // 120 in a sample that had 80 counts as 80
 		{[]Point{point(120, 100, 0.9, 50), point(90, 200, 0.9, 100)}, 0},
 		{[]Point{point(90, 200, 0.9, 100), point(120, 100, 0.9, 50)}, 1},
-		{[]Point{point(90, 100, 0.9, 50), point(150, 200, 0.4, 100)}, 0}, // the second one has too little efficiency in its own sample
+		// the second one has too little efficiency in its own sample
+		{[]Point{point(90, 100, 0.9, 50), point(150, 200, 0.4, 100)}, 0},
 	} {
 		m := &Map{Column: "x", U0: 200, Records: 100, Samples: 2, Replicates: 9, Points: c.points}
 		m.SetRules([]assess.Rule{{Column: "x", MinEfficiency: ptr(0.5)}}, false)
@@ -54,7 +56,8 @@ func TestPointsOfDifferentSamples(t *testing.T) {
 		}
 		var text bytes.Buffer
 		Summary(&text, m, false, 100)
-		for _, want := range []string{"2 samples, the greatest of 100 records", "all records of its sample", "min_efficiency is judged within the sample"} {
+		for _, want := range []string{"2 samples, the greatest of 100 records", "all records of its sample",
+			"min_efficiency is judged within the sample"} {
 			if !strings.Contains(strings.Join(strings.Fields(text.String()), " "), want) {
 				t.Errorf("%q is not in\n%s", want, &text)
 			}

@@ -29,7 +29,8 @@ func jsonSchema() ([]byte, error) {
 	s.ID = "sdlfilter.map.schema.json"
 	s.Title = "R-U confidentiality map of one column, by sdlfilter"
 	schemadoc.Define(s)
-	s.Definitions["Map"].Description = "an R-U confidentiality map on data; R and U are in 1/(unit of the column)²; confidential"
+	s.Definitions["Map"].Description =
+		"an R-U confidentiality map on data; R and U are in 1/(unit of the column)²; confidential"
 	properties := s.Definitions["Map"].Properties
 	if head, ok := properties.Get("schema"); ok {
 		head.Const = rumap.Schema

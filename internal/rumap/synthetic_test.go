@@ -102,7 +102,8 @@ func TestSynthetic(t *testing.T) {
 	if u := of(Synthetic{Samples: 1, Size: 1}.Utility()); !math.IsInf(u, 1) {
 		t.Errorf("no variance at all: U = %v", u)
 	}
-	for _, bad := range []Synthetic{{}, {Samples: 1}, {Samples: 1, Size: 1, SD: -1}, {Samples: 1, Size: 1, MeanSD: math.NaN()}} {
+	for _, bad := range []Synthetic{{}, {Samples: 1}, {Samples: 1, Size: 1, SD: -1},
+		{Samples: 1, Size: 1, MeanSD: math.NaN()}} {
 		for _, f := range []func() (float64, error){bad.Utility, bad.RiskOfRecord, bad.RiskAroundCentre, bad.RiskOfMean} {
 			if v, err := f(); err == nil || v != 0 {
 				t.Errorf("%+v: %v, no error", bad, v)

@@ -47,10 +47,12 @@ func Basis(m *Map) string {
 	if m.Samples > 0 {
 		all += " of its sample"
 		records = fmt.Sprintf("%d samples, the greatest of %s", m.Samples, records)
-		more = " Efficiency is a share of the utility of the greatest sample unmasked; min_efficiency is judged within the sample of a point, as in a run."
+		more =
+			" Efficiency is a share of the utility of the greatest sample unmasked; min_efficiency is judged within the sample of a point, as in a run."
 	}
 	if m.Sampled > 0 {
-		return fmt.Sprintf("%s; each point: expected over the masks, by the records at both ends and a keyed sample of %s of the others.%s",
+		return fmt.Sprintf(
+			"%s; each point: expected over the masks, by the records at both ends and a keyed sample of %s of the others.%s",
 			records, figure.Count(int64(m.Sampled)), more)
 	}
 	return fmt.Sprintf("%s; each point: M = %s replicates of %s.%s", records, figure.Count(int64(m.Replicates)), all, more)
@@ -84,7 +86,8 @@ func (t *table) verdict() {
 	}
 	words := "efficiency " + figure.Percent(float64(p.Efficiency))
 	if k, ok := m.Worst(p.Risk, m.Protected()); ok {
-		words += "; worst protected: " + figure.Printable(k.Target+", "+k.Knowledge) + ", R = " + figure.Plain(float64(k.R), figure.RiskDigits)
+		words += "; worst protected: " + figure.Printable(k.Target+", "+k.Knowledge) + ", R = " +
+			figure.Plain(float64(k.R), figure.RiskDigits)
 		if len(m.Categories) == 0 {
 			words += ", known to ± " + figure.Plain(float64(k.RMSE), figure.RiskDigits)
 		}
@@ -116,7 +119,8 @@ func (t *table) unjudged() {
 // Tried says in sentences on what else the recommended point was tried, after it was chosen.
 func (m *Map) Tried() (list []string) {
 	if n := m.Recommended.HeldBack; n > 0 {
-		list = append(list, fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.", figure.Count(int64(n))))
+		list = append(list, fmt.Sprintf("The rules also hold on %s further replicates, of which none was used in choosing.",
+			figure.Count(int64(n))))
 	}
 	if m.Recommended.AsRun {
 		list = append(list, "All records were masked and judged as a run would: every rule of the gate holds.")
@@ -228,7 +232,8 @@ func (t *table) strategy(name string) {
 	}
 	if len(open) > 0 {
 		slices.Sort(open)
-		t.Wrapped("  ", "33", "? as far as it can be judged on a map; a run judges also: "+figure.Printable(strings.Join(slices.Compact(open), "; ")))
+		t.Wrapped("  ", "33", "? as far as it can be judged on a map; a run judges also: "+
+			figure.Printable(strings.Join(slices.Compact(open), "; ")))
 	}
 	t.Line("")
 	t.group(chosen, name)
@@ -311,7 +316,8 @@ func (t *table) group(p *Point, strategy string) {
 		return
 	}
 	if g, k := t.m.WorstGroup(p); g != nil {
-		t.Wrapped("  ", "", "worst group at the recommended point: "+figure.Printable(t.m.GroupName(g))+" ("+figure.Count(int64(g.Records))+" records): "+
+		t.Wrapped("  ", "", "worst group at the recommended point: "+figure.Printable(t.m.GroupName(g))+" ("+
+			figure.Count(int64(g.Records))+" records): "+
 			figure.Printable(k.Target+", "+k.Knowledge)+", R = "+figure.Plain(float64(k.R), figure.RiskDigits))
 		t.Line("")
 	}

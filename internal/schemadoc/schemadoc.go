@@ -28,8 +28,9 @@ func Number() *jsonschema.Schema { return &jsonschema.Schema{Ref: "#/$defs/" + n
 
 // Define adds the definition that Number refers to.
 func Define(s *jsonschema.Schema) {
-	s.Definitions[numberName] = &jsonschema.Schema{Description: "a number; infinite values are words, what is not a number is null",
-		OneOf: []*jsonschema.Schema{{Type: "number"}, {Enum: []any{"Infinity", "-Infinity"}}, {Type: "null"}}}
+	s.Definitions[numberName] = &jsonschema.Schema{
+		Description: "a number; infinite values are words, what is not a number is null",
+		OneOf:       []*jsonschema.Schema{{Type: "number"}, {Enum: []any{"Infinity", "-Infinity"}}, {Type: "null"}}}
 }
 
 // Shared says whether schemas that are put together all have the definition.

@@ -19,7 +19,8 @@ func TestOf(t *testing.T) {
 		One float64 `json:"first" doc:"of several"`
 		Two int     `json:"second"`
 	}
-	for field, want := range map[string]string{"One": "of several", "Two": "", "Deep": "what lies within", "first": "", "": ""} {
+	for field, want := range map[string]string{"One": "of several", "Two": "", "Deep": "what lies within", "first": "",
+		"": ""} {
 		if got := Of(reflect.TypeFor[outer](), field); got != want {
 			t.Errorf("field %q is described as %q, want %q", field, got, want)
 		}

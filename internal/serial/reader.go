@@ -156,7 +156,8 @@ func (r *reader[P]) complete() error {
 	if errors.Is(err, io.EOF) {
 		err = errors.New(err.Error()) // nobody takes it for the end of the pass
 	}
-	return &connectors.RecordError{Stream: r.set.Files[r.stream].Label, Reason: fmt.Sprintf("after record %d", seen), Err: err}
+	return &connectors.RecordError{Stream: r.set.Files[r.stream].Label, Reason: fmt.Sprintf("after record %d", seen),
+		Err: err}
 }
 
 // Close implements connectors.Reader.

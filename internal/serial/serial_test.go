@@ -22,7 +22,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// letters is a format whose records are the bytes of a file: a digit before them says how many there are; ? that it is not known.
+// letters is a format whose records are the bytes of a file: a digit before them says how many there are; ? that it is
+// not known.
 type letters struct {
 	said      []int64 // what Scan is told of the records of each file
 	scanErr   error   // after the records of the last file
@@ -152,7 +153,8 @@ func TestPasses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Records() != -1 || len(s.Streams()) != 3 || !strings.HasSuffix(s.Streams()[2], "c.x") || !s.Rewindable() || s.Schema().Fields[0].Name != "a" || s.Close() != nil || !s.Folder() {
+	if s.Records() != -1 || len(s.Streams()) != 3 || !strings.HasSuffix(s.Streams()[2], "c.x") || !s.Rewindable() ||
+		s.Schema().Fields[0].Name != "a" || s.Close() != nil || !s.Folder() {
 		t.Errorf("%d records of %v", s.Records(), s.Streams())
 	}
 	for _, c := range []struct {
@@ -167,7 +169,8 @@ func TestPasses(t *testing.T) {
 		{connectors.Cut{Records: 1, Exact: true}, "0:0:a 0:1:b 0:2:c 0:3:d 0:4:e 0:5:f 0:6:g 2:0:h 2:1:i"},
 	} {
 		list, bytes, err := blocks(t, s, c.cut)
-		// Of a file with a known number of records, its own 8 bytes, rounded down in each block; otherwise three for each record.
+		// Of a file with a known number of records, its own 8 bytes, rounded down in each block; otherwise three for each
+		// record.
 		if err != nil || strings.Join(list, " ") != c.want || bytes > 8+6 || bytes < 6+1 {
 			t.Errorf("%+v: %v, %d bytes, %v", c.cut, list, bytes, err)
 		}
@@ -175,10 +178,12 @@ func TestPasses(t *testing.T) {
 	if f.said[0] != 7 || f.said[2] != -1 {
 		t.Errorf("a scan is told of %v records", f.said)
 	}
-	if list, bytes, err := blocks(t, s, connectors.Cut{Records: 7, Exact: true}); err != nil || bytes != 8+6 || len(list) != 2 {
+	if list, bytes, err := blocks(t, s, connectors.Cut{Records: 7, Exact: true}); err != nil || bytes != 8+6 ||
+		len(list) != 2 {
 		t.Errorf("%d bytes, %v", bytes, err)
 	}
-	if one, err := Open(t.Context(), filepath.Join(dir, "a.x"), []string{".x"}, f); err != nil || one.Records() != 7 || one.Folder() {
+	if one, err := Open(t.Context(), filepath.Join(dir, "a.x"), []string{".x"}, f); err != nil || one.Records() != 7 ||
+		one.Folder() {
 		t.Errorf("%v", err)
 	}
 	if both, err := Open(t.Context(), filepath.Join(dir, "[ab].x"), []string{".x"}, f); err != nil || both.Records() != 7 {
@@ -188,7 +193,9 @@ func TestPasses(t *testing.T) {
 
 // A file without the records that it says, or whose scan fails, is an error that names it and the record.
 func TestFilesThatEndEarly(t *testing.T) {
-	for content, want := range map[string]string{"3ab": "after record 2: is truncated or damaged: it says that it has 3 records, and 2 are there", "1ab": "1 records, and 2", "0ab": "0 records, and 2"} {
+	for content, want := range map[string]string{
+		"3ab": "after record 2: is truncated or damaged: it says that it has 3 records, and 2 are there",
+		"1ab": "1 records, and 2", "0ab": "0 records, and 2"} {
 		dir := folder(t, map[string]string{"a.x": "1a", "b.x": content})
 		s, err := Open(t.Context(), dir, []string{".x"}, &letters{})
 		if err != nil {
@@ -196,16 +203,19 @@ func TestFilesThatEndEarly(t *testing.T) {
 		}
 		list, _, err := blocks(t, s, connectors.Cut{})
 		var at *connectors.RecordError
-		if !errors.As(err, &at) || !strings.HasSuffix(at.Stream, "b.x") || !strings.Contains(err.Error(), want) || len(list) != 2 {
+		if !errors.As(err, &at) || !strings.HasSuffix(at.Stream, "b.x") || !strings.Contains(err.Error(), want) ||
+			len(list) != 2 {
 			t.Errorf("%s: %v, %v", content, list, err)
 		}
 	}
 	for _, fails := range []error{errors.New("mine"), fmt.Errorf("it ends: %w", io.EOF)} {
-		s, err := Open(t.Context(), filepath.Join(folder(t, map[string]string{"a.x": "1a"}), "a.x"), []string{".x"}, &letters{scanErr: fails})
+		s, err := Open(t.Context(), filepath.Join(folder(t, map[string]string{"a.x": "1a"}), "a.x"), []string{".x"},
+			&letters{scanErr: fails})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := blocks(t, s, connectors.Cut{}); err == nil || errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "after record 1: "+fails.Error()) {
+		if _, _, err := blocks(t, s, connectors.Cut{}); err == nil || errors.Is(err, io.EOF) ||
+			!strings.Contains(err.Error(), "after record 1: "+fails.Error()) {
 			t.Errorf("%v: %v", fails, err)
 		}
 	}
@@ -233,23 +243,29 @@ func TestFilesAreClosed(t *testing.T) {
 }
 
 func TestWhatCannotBeOpened(t *testing.T) {
-	dir := folder(t, map[string]string{"a.x": "1a", "empty.x": "", "gz.x": "\x1f\x8b\x08\x00", "p/k=1/b.x": "1b", "short.x": "1"})
+	dir := folder(t,
+		map[string]string{"a.x": "1a", "empty.x": "", "gz.x": "\x1f\x8b\x08\x00", "p/k=1/b.x": "1b", "short.x": "1"})
 	for path, want := range map[string]string{
-		"empty.x": "empty.x: is empty", "gz.x": "gz.x: is compressed (gzip)", "p": "key=value", "none.x": "none.x", "*.y": "no",
+		"empty.x": "empty.x: is empty", "gz.x": "gz.x: is compressed (gzip)", "p": "key=value", "none.x": "none.x",
+		"*.y": "no",
 	} {
-		if _, err := Open(t.Context(), filepath.Join(dir, path), []string{".x"}, &letters{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Open(t.Context(), filepath.Join(dir, path), []string{".x"}, &letters{}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
-	if _, err := Open(t.Context(), "/dev/null", []string{".x"}, &letters{}); err == nil || !strings.Contains(err.Error(), "pipe") {
+	if _, err := Open(t.Context(), "/dev/null", []string{".x"}, &letters{}); err == nil ||
+		!strings.Contains(err.Error(), "pipe") {
 		t.Errorf("a device: %v", err)
 	}
 	mine := errors.New("mine")
-	if _, err := Open(t.Context(), filepath.Join(dir, "a.x"), []string{".x"}, &letters{schemaErr: mine}); !errors.Is(err, mine) {
+	if _, err := Open(t.Context(), filepath.Join(dir, "a.x"), []string{".x"}, &letters{schemaErr: mine}); !errors.Is(err,
+		mine) {
 		t.Error(err)
 	}
 	for _, ends := range []error{context.Canceled, context.DeadlineExceeded} {
-		if _, err := Open(t.Context(), filepath.Join(dir, "a.x"), []string{".x"}, &letters{describes: ends}); !errors.Is(err, ends) || err.Error() != ends.Error() {
+		if _, err := Open(t.Context(), filepath.Join(dir, "a.x"), []string{".x"}, &letters{describes: ends}); !errors.Is(err,
+			ends) || err.Error() != ends.Error() {
 			t.Errorf("%v: %v", ends, err)
 		}
 	}
@@ -276,7 +292,8 @@ func TestWhatCannotBeOpened(t *testing.T) {
 			}
 		}
 	}
-	if _, err := s.Read(t.Context(), &microdata.Layout{Read: []microdata.Want{{As: microdata.Numbers}}}, connectors.Cut{}); err == nil {
+	if _, err := s.Read(t.Context(), &microdata.Layout{Read: []microdata.Want{{As: microdata.Numbers}}},
+		connectors.Cut{}); err == nil {
 		t.Error("numbers of texts")
 	}
 	for path, want := range map[string]string{"": "must name a file", "-": "pipe", "a.x": "", "s3://b": "path"} {
@@ -294,7 +311,8 @@ func TestWhatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// A pass goes on where it was after the end of a context that was only that of one call, and its close ends what it has begun.
+// A pass goes on where it was after the end of a context that was only that of one call, and its close ends what it has
+// begun.
 func TestEndsOfPasses(t *testing.T) {
 	dir := folder(t, map[string]string{"a.x": "7abcdefg"})
 	s, err := Open(t.Context(), filepath.Join(dir, "a.x"), []string{".x"}, &letters{})

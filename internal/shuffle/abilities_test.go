@@ -25,12 +25,14 @@ func TestAbilitiesOfShuffledRecords(t *testing.T) {
 	}
 	defer from.Close()
 	of := merged{from}
-	connectortest.Lacks(t, of.Abilities(), "Unchanged Changed PartitionKeys Missplit InfersTypes StreamName Relocated Acknowledge Divisible Survey Numbered Holding")
+	connectortest.Lacks(t, of.Abilities(),
+		"Unchanged Changed PartitionKeys Missplit InfersTypes StreamName Relocated Acknowledge Divisible Survey Numbered Holding")
 	if !connectors.Folder(of) || connectors.Spare(of, dir) == nil || !of.Abilities().JSONText(0) {
 		t.Error("a sink is not told that the source is a folder, where, and of JSON")
 	}
 	schema := from.Schema()
-	layout := &microdata.Layout{Schema: schema, Read: []microdata.Want{{As: microdata.Array}}, Release: []microdata.Output{{Field: schema.Fields[0]}}}
+	layout := &microdata.Layout{Schema: schema, Read: []microdata.Want{{As: microdata.Array}},
+		Release: []microdata.Output{{Field: schema.Fields[0]}}}
 	to := &parquet.SinkConfig{Path: filepath.Join(t.TempDir(), "out")}
 	made, err := Create(t.Context(), to, connectors.Plan{Source: from, Layout: layout}, hashed(1))
 	if err != nil {

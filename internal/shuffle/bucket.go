@@ -283,7 +283,8 @@ func (s *sink) sorted(ctx context.Context, b *bucket) error {
 		batch := reader.RecordBatch()
 		batch.Retain()
 		k := int(batch.NumCols()) - 3
-		rank, stream, place := batch.Column(k).(*array.Uint64), batch.Column(k+1).(*array.Int64), batch.Column(k+2).(*array.Int64)
+		rank, stream, place := batch.Column(k).(*array.Uint64), batch.Column(k+1).(*array.Int64),
+			batch.Column(k+2).(*array.Int64)
 		for i := range int(batch.NumRows()) {
 			rows = append(rows, row{rank.Value(i), stream.Value(i), place.Value(i), len(batches), i})
 		}

@@ -9,7 +9,8 @@ import (
 // Most buckets of these small releases have a file nevertheless, and some have none.
 func init() { mostHeld = 600 }
 
-// TestSmallBucketsHaveNoFile: only what does not fit into memory needs a folder for temporary files, in which it has no name.
+// TestSmallBucketsHaveNoFile: only what does not fit into memory needs a folder for temporary files, in which it has no
+// name.
 func TestSmallBucketsHaveNoFile(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "gone")
 	s := &sink{dir: dir, schema: placed()}

@@ -42,7 +42,8 @@ func people(t *testing.T, n int) (dir string, lines [][]string) {
 
 // release runs a source through a sink in blocks of a given number of records, up to Finish, and
 // returns the sink. With backwards it encodes the last block first.
-func release(t *testing.T, from connectors.SourceConfig, to connectors.SinkConfig, cut int, backwards bool) connectors.Sink {
+func release(t *testing.T, from connectors.SourceConfig, to connectors.SinkConfig, cut int,
+	backwards bool) connectors.Sink {
 	t.Helper()
 	src, err := from.Open(t.Context())
 	if err != nil {
@@ -174,7 +175,8 @@ func TestOrder(t *testing.T) {
 			dst[i] = uint64(255 - b.Place(i)%256)
 		}
 	}
-	for name, ranks := range map[string]Ranks{"key 1": hashed(1), "key 2": hashed(2), "few": few, "same": same, "last byte": last} {
+	for name, ranks := range map[string]Ranks{"key 1": hashed(1), "key 2": hashed(2), "few": few, "same": same,
+		"last byte": last} {
 		want := byRank(lines, ranks)
 		for _, c := range []struct {
 			most      int64
@@ -200,7 +202,8 @@ func TestJSONText(t *testing.T) {
 	if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := release(t, &jsonl.SourceConfig{Path: in}, shuffledConfig{SinkConfig: &jsonl.SinkConfig{Path: out}, ranks: hashed(1)}, 10, false)
+	s := release(t, &jsonl.SourceConfig{Path: in},
+		shuffledConfig{SinkConfig: &jsonl.SinkConfig{Path: out}, ranks: hashed(1)}, 10, false)
 	if got := published(t, s, out); got != text {
 		t.Errorf("%s became %s", text, got)
 	}
@@ -214,12 +217,14 @@ func TestSpelling(t *testing.T) {
 		to   csv.SinkConfig
 		text string
 	}{
-		"quotes and CRLF":   {comma, csv.SinkConfig{}, "a;b;\"c d\"\r\n1,50;\"x\";\"p;\"\"q\"\"\"\r\n2,00;\"y\";\r\n;\"z\";\"\"\r\n"},
+		"quotes and CRLF": {comma, csv.SinkConfig{},
+			"a;b;\"c d\"\r\n1,50;\"x\";\"p;\"\"q\"\"\"\r\n2,00;\"y\";\r\n;\"z\";\"\"\r\n"},
 		"no line end":       {comma, csv.SinkConfig{}, "a;b\n1,50;x\n02,0;y\n3;z"},
 		"a mark and spaces": {&csv.SourceConfig{}, csv.SinkConfig{}, "\ufeffa,b\n 1.50, x \n2,y\n"},
-		"no header":         {&csv.SourceConfig{Header: new(bool), NA: []string{"NA"}}, csv.SinkConfig{}, "1e3,NA\n2,\"NA\"\n"},
-		"another mark":      {comma, csv.SinkConfig{Decimal: "."}, "a;b\n1,50;x\n02,0;y\n"},
-		"all in quotes":     {&csv.SourceConfig{}, csv.SinkConfig{Quoting: "all", LineEnding: "crlf"}, "a,b\n1.50,x\n02,y\n"},
+		"no header": {&csv.SourceConfig{Header: new(bool), NA: []string{"NA"}}, csv.SinkConfig{},
+			"1e3,NA\n2,\"NA\"\n"},
+		"another mark":  {comma, csv.SinkConfig{Decimal: "."}, "a;b\n1,50;x\n02,0;y\n"},
+		"all in quotes": {&csv.SourceConfig{}, csv.SinkConfig{Quoting: "all", LineEnding: "crlf"}, "a,b\n1.50,x\n02,y\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -230,7 +235,8 @@ func TestSpelling(t *testing.T) {
 			kept, other := c.to, c.to
 			kept.Path, other.Path = filepath.Join(dir, "kept.csv"), filepath.Join(dir, "other.csv")
 			want := strings.SplitAfter(published(t, release(t, c.from, &kept, 2, false), kept.Path), "\n")
-			got := strings.SplitAfter(published(t, release(t, c.from, shuffledConfig{SinkConfig: &other, ranks: hashed(1)}, 2, false), other.Path), "\n")
+			got := strings.SplitAfter(
+				published(t, release(t, c.from, shuffledConfig{SinkConfig: &other, ranks: hashed(1)}, 2, false), other.Path), "\n")
 			if len(want) < 3 || c.from.Header == nil && want[0] != got[0] {
 				t.Fatalf("%q, then %q", want[0], got)
 			}
@@ -260,7 +266,9 @@ func TestSpellingTellsNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, backwards := range []bool{false, true} {
-				text := published(t, release(t, &csv.SourceConfig{Path: in}, shuffledConfig{SinkConfig: &csv.SinkConfig{Path: out}, ranks: inOrder}, 1, backwards), out)
+				text := published(t,
+					release(t, &csv.SourceConfig{Path: in}, shuffledConfig{SinkConfig: &csv.SinkConfig{Path: out}, ranks: inOrder}, 1,
+						backwards), out)
 				if _, text, _ = strings.Cut(text, "\n"); text != c.want {
 					t.Errorf("%q, want %q", text, c.want)
 				}
@@ -277,7 +285,9 @@ func TestSpellingTellsNothing(t *testing.T) {
 		}
 	}
 	out := filepath.Join(dir, "out.csv")
-	text := published(t, release(t, &csv.SourceConfig{Path: filepath.Join(dir, "in")}, shuffledConfig{SinkConfig: &csv.SinkConfig{Path: out}, ranks: inOrder}, 1, false), out)
+	text := published(t,
+		release(t, &csv.SourceConfig{Path: filepath.Join(dir, "in")},
+			shuffledConfig{SinkConfig: &csv.SinkConfig{Path: out}, ranks: inOrder}, 1, false), out)
 	if text != "a,b\n1.5,x\n1.5,x\n" {
 		t.Errorf("two files: %q", text)
 	}
@@ -291,7 +301,9 @@ const killed = "SHUFFLE_KILLED"
 func TestKilled(t *testing.T) {
 	if step := os.Getenv(killed); step != "" {
 		dir := os.Getenv(killed + "_DIR")
-		s := release(t, &csv.SourceConfig{Path: filepath.Join(dir, "in")}, shuffledConfig{SinkConfig: &csv.SinkConfig{Path: filepath.Join(dir, "out", "r.csv")}, ranks: hashed(1), most: 1}, 10, false)
+		s := release(t, &csv.SourceConfig{Path: filepath.Join(dir, "in")},
+			shuffledConfig{SinkConfig: &csv.SinkConfig{Path: filepath.Join(dir, "out", "r.csv")}, ranks: hashed(1), most: 1}, 10,
+			false)
 		if step == "finished" {
 			if err := s.Finish(t.Context()); err != nil {
 				t.Fatal(err)
@@ -325,12 +337,14 @@ func TestKilled(t *testing.T) {
 			}
 			// The release itself is finished under its temporary name, and only its owner can read
 			// it.
-			if info, _ := e.Info(); e.Name() != ".r.csv.sdlfilter-tmp" || info.Mode().Perm() != 0o600 || step == "written" && bytes.Contains(text, []byte("p0-")) {
+			if info, _ := e.Info(); e.Name() != ".r.csv.sdlfilter-tmp" || info.Mode().Perm() != 0o600 || step == "written" &&
+				bytes.Contains(text, []byte("p0-")) {
 				t.Errorf("%s: left %s with %d bytes, mode %v", step, e.Name(), len(text), info.Mode())
 			}
 		}
 	}
-	s := release(t, &csv.SourceConfig{Path: in}, shuffledConfig{SinkConfig: &csv.SinkConfig{Path: filepath.Join(out, "r.csv")}, ranks: hashed(1)}, 10, false)
+	s := release(t, &csv.SourceConfig{Path: in},
+		shuffledConfig{SinkConfig: &csv.SinkConfig{Path: filepath.Join(out, "r.csv")}, ranks: hashed(1)}, 10, false)
 	if err := s.Finish(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,8 @@ type sink struct {
 // owner alone and have no name.
 func Create(ctx context.Context, to connectors.SinkConfig, plan connectors.Plan, ranks Ranks) (connectors.Sink, error) {
 	s := &sink{layout: plan.Layout, ranks: ranks, dir: os.TempDir(), most: mostBytes}
-	if paths := to.Paths(); to.Abilities().Description == "" && len(paths) > 0 && paths[0] != "stdout" && !objectpath.Is(paths[0]) {
+	if paths := to.Paths(); to.Abilities().Description == "" && len(paths) > 0 && paths[0] != "stdout" &&
+		!objectpath.Is(paths[0]) {
 		s.dir = filepath.Dir(paths[0])
 	}
 	var err error
@@ -84,7 +85,8 @@ func Create(ctx context.Context, to connectors.SinkConfig, plan connectors.Plan,
 
 // placed is a schema of the given columns and of what gives records their places.
 func placed(columns ...arrow.Field) *arrow.Schema {
-	return arrow.NewSchema(append(columns, arrow.Field{Name: "rank", Type: arrow.PrimitiveTypes.Uint64}, arrow.Field{Name: "stream", Type: arrow.PrimitiveTypes.Int64},
+	return arrow.NewSchema(append(columns, arrow.Field{Name: "rank", Type: arrow.PrimitiveTypes.Uint64},
+		arrow.Field{Name: "stream", Type: arrow.PrimitiveTypes.Int64},
 		arrow.Field{Name: "place", Type: arrow.PrimitiveTypes.Int64}), nil)
 }
 

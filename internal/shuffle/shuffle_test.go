@@ -53,7 +53,8 @@ func hashed(key byte) Ranks {
 		for i := range dst {
 			h := fnv.New64a()
 			h.Write([]byte{key})
-			h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(b.Stream)), uint64(b.Place(i))))
+			h.Write(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, uint64(b.Stream)),
+				uint64(b.Place(i))))
 			// The last written byte hardly influences the first bits.
 			x := h.Sum64()
 			x ^= x >> 31
@@ -74,7 +75,8 @@ type format struct {
 
 var nested = []arrow.DataType{
 	arrow.ListOf(arrow.PrimitiveTypes.Int32),
-	arrow.StructOf(arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true}, arrow.Field{Name: "b", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Nullable: true}),
+	arrow.StructOf(arrow.Field{Name: "a", Type: arrow.BinaryTypes.String, Nullable: true},
+		arrow.Field{Name: "b", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64), Nullable: true}),
 	arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64),
 }
 
@@ -84,9 +86,11 @@ var all = []format{
 	{".jsonl", func(p string) connectors.SourceConfig { return &jsonl.SourceConfig{Path: p} },
 		func(p string) connectors.SinkConfig { return &jsonl.SinkConfig{Path: p} }, connectortest.TextTypes, nil, false},
 	{".parquet", func(p string) connectors.SourceConfig { return &parquet.SourceConfig{Path: p} },
-		func(p string) connectors.SinkConfig { return &parquet.SinkConfig{Path: p, Compression: "none"} }, connectortest.AllTypes, nested, true},
+		func(p string) connectors.SinkConfig { return &parquet.SinkConfig{Path: p, Compression: "none"} },
+		connectortest.AllTypes, nested, true},
 	{".arrow", func(p string) connectors.SourceConfig { return &arrowipc.SourceConfig{Path: p} },
-		func(p string) connectors.SinkConfig { return &arrowipc.SinkConfig{Path: p, Compression: "none"} }, connectortest.AllTypes, nested, true},
+		func(p string) connectors.SinkConfig { return &arrowipc.SinkConfig{Path: p, Compression: "none"} },
+		connectortest.AllTypes, nested, true},
 }
 
 // With ranks that keep the order, a shuffled sink behaves like any other sink of its format: no
@@ -102,7 +106,8 @@ func TestContract(t *testing.T) {
 				Sink: func(path string) connectors.SinkConfig {
 					return shuffledConfig{SinkConfig: f.sink(path), ranks: inOrder}
 				},
-				Types: f.types, Nested: f.nested, Typed: f.typed, Nulls: true, DetectsTruncation: f.typed, Folders: true, Few: testing.Short(),
+				Types: f.types, Nested: f.nested, Typed: f.typed, Nulls: true, DetectsTruncation: f.typed, Folders: true,
+				Few: testing.Short(),
 			})
 		})
 	}

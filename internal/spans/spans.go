@@ -1,6 +1,6 @@
 // Package spans sends OpenTelemetry the spans of a command: one for the command, below it one for each phase of its
-// Progress. They hold names of phases, times, numbers of records and the exit status, never a value, the name of a column
-// or the text of an error. The standard variables of the environment say where they go
+// Progress. They hold names of phases, times, numbers of records and the exit status, never a value, the name of a
+// column or the text of an error. The standard variables of the environment say where they go
 // (OTEL_EXPORTER_OTLP_ENDPOINT and those beside it), and TRACEPARENT which trace they belong to.
 package spans
 
@@ -42,8 +42,8 @@ type Command struct {
 	failed   error // the first that the exporter told
 }
 
-// Start begins the span of the command of this name. It connects to nobody. The result is nil where the environment names no
-// collector, or says none (OTEL_TRACES_EXPORTER=none, OTEL_SDK_DISABLED=true).
+// Start begins the span of the command of this name. It connects to nobody. The result is nil where the environment
+// names no collector, or says none (OTEL_TRACES_EXPORTER=none, OTEL_SDK_DISABLED=true).
 func Start(name, version string, log zerolog.Logger) *Command {
 	if !wanted() {
 		return nil
@@ -111,8 +111,8 @@ func (c *Command) close() {
 	c.phase = nil
 }
 
-// End ends the span of the command with its exit status, and waits a while for all spans to arrive. What does not arrive is
-// a warning on the log, and changes nothing else.
+// End ends the span of the command with its exit status, and waits a while for all spans to arrive. What does not
+// arrive is a warning on the log, and changes nothing else.
 func (c *Command) End(status int) {
 	if c == nil {
 		return

@@ -202,7 +202,8 @@ func (h *header) parse(value []byte) (rest []byte, err error) {
 	}
 	h.kind, h.epoch = kind(value[6]), binary.BigEndian.Uint64(value[8:])
 	copy(h.print[:], value[16:])
-	h.seq, h.chunk, h.chunks = binary.BigEndian.Uint32(value[32:]), binary.BigEndian.Uint32(value[36:]), binary.BigEndian.Uint32(value[40:])
+	h.seq, h.chunk, h.chunks = binary.BigEndian.Uint32(value[32:]), binary.BigEndian.Uint32(value[36:]),
+		binary.BigEndian.Uint32(value[40:])
 	numbers := value[44:]
 	for _, to := range []*int64{&h.next, &h.counts.Read, &h.counts.Released, &h.counts.Quarantined, &h.counts.Held} {
 		*to = int64(binary.BigEndian.Uint64(numbers))

@@ -134,7 +134,8 @@ func TestSmallCommits(t *testing.T) {
 	if written < 30 {
 		t.Errorf("%d segments of 40 commits", written)
 	}
-	if again := loaded(t, o, log.log, maxValue); again.Next() != l.Next() || again.Whole().Records() != l.Whole().Records() {
+	if again := loaded(t, o, log.log, maxValue); again.Next() != l.Next() ||
+		again.Whole().Records() != l.Whole().Records() {
 		t.Errorf("%d records are taken up, want %d", again.Whole().Records(), l.Whole().Records())
 	}
 }

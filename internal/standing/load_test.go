@@ -180,7 +180,8 @@ func TestStale(t *testing.T) {
 	}{"name": {o, "other", log}, "sample": {other, "name", log}, "version": {o, "name", later}} {
 		l, err := Load(c.o, c.name, sequence(c.log.log))
 		must(t, err)
-		if whole, delta := l.Counts(); !l.Stale() || whole != (Counts{}) || delta != (Counts{}) || l.Next() != 0 || l.Whole().Records() != 0 {
+		if whole, delta := l.Counts(); !l.Stale() || whole != (Counts{}) || delta != (Counts{}) || l.Next() != 0 ||
+			l.Whole().Records() != 0 {
 			t.Errorf("%s: stale is %v, %+v, %+v", what, l.Stale(), whole, delta)
 		}
 		// It begins again, and can be resumed at every step.
@@ -269,7 +270,8 @@ func checkDamaged(t *testing.T, err error, what string) {
 		return
 	}
 	reasons := []error{errShort, errMagic, errHeader, errElsewhere, errChecksum, errContent, errMissing, errNoBase}
-	if !slices.Contains(reasons, d.Reason) || err.Error() != fmt.Sprintf("standing: the value of key %q %v", d.Key, d.Reason) {
+	if !slices.Contains(reasons, d.Reason) ||
+		err.Error() != fmt.Sprintf("standing: the value of key %q %v", d.Key, d.Reason) {
 		t.Errorf("%s: %v", what, err)
 	}
 }
@@ -310,23 +312,42 @@ func TestDoesNotFitTogether(t *testing.T) {
 		"nothing changed":           {changed("segment/02/000", func(_ *header, p []byte) []byte { return p }), "", nil},
 		"no base":                   {without("base/1/000"), "segment/01/000", errNoBase},
 		"no segment before another": {without("segment/01/000"), "segment/01/000", errMissing},
-		"a value under another key": {append(without("segment/02/000"), Entry{[]byte("segment/03/000"), log.log[index("segment/02/000")].Value}), "segment/03/000", errElsewhere},
-		"what is none":              {append(slices.Clone(log.log), Entry{[]byte("files"), []byte("a list of files")}), "files", errShort},
-		"what is none and longer":   {append(slices.Clone(log.log), Entry{[]byte("files"), []byte("a longer list of files")}), "files", errMagic},
-		"an epoch out of range": {changed("segment/02/000", func(h *header, p []byte) []byte { h.epoch = 1<<62 + 1; return p }),
+		"a value under another key": {
+			append(without("segment/02/000"), Entry{[]byte("segment/03/000"), log.log[index("segment/02/000")].Value}),
+			"segment/03/000", errElsewhere},
+		"what is none": {append(slices.Clone(log.log), Entry{[]byte("files"), []byte("a list of files")}),
+			"files", errShort},
+		"what is none and longer": {append(slices.Clone(log.log), Entry{[]byte("files"), []byte("a longer list of files")}),
+			"files", errMagic},
+		"an epoch out of range": {changed("segment/02/000", func(h *header, p []byte) []byte {
+			h.epoch = 1<<62 + 1
+			return p
+		}),
 			"segment/02/000", errHeader},
-		"a place before the last": {changed("segment/02/000", func(h *header, p []byte) []byte { h.next = 1; return p }), "segment/02/000", errContent},
-		"counts of others": {changed("segment/02/000", func(h *header, p []byte) []byte { h.counts.Read++; h.counts.Released++; return p }),
+		"a place before the last": {changed("segment/02/000", func(h *header, p []byte) []byte { h.next = 1; return p }),
 			"segment/02/000", errContent},
-		"counts that do not add up": {changed("segment/02/000", func(h *header, p []byte) []byte { h.counts.Read--; return p }), "segment/02/000", errHeader},
+		"counts of others": {changed("segment/02/000", func(h *header, p []byte) []byte {
+			h.counts.Read++
+			h.counts.Released++
+			return p
+		}),
+			"segment/02/000", errContent},
+		"counts that do not add up": {changed("segment/02/000", func(h *header, p []byte) []byte {
+			h.counts.Read--
+			return p
+		}), "segment/02/000", errHeader},
 		"counts that overflow": {changed("segment/02/000", func(h *header, p []byte) []byte {
 			h.counts = Counts{Read: maxCount, Released: maxCount - 1, Held: 1}
 			return p
 		}), "segment/02/000", errContent},
-		"a segment cut short":         {changed("segment/02/000", func(_ *header, p []byte) []byte { return p[:len(p)/2] }), "segment/02/000", errContent},
-		"a base without its whole":    {changed("base/1/000", func(_ *header, p []byte) []byte { return p[:4] }), "base/1/000", errContent},
-		"a base with too long a one":  {changed("base/1/000", func(_ *header, p []byte) []byte { p[0] = 0xff; return p }), "base/1/000", errContent},
-		"a base with too short a one": {changed("base/1/000", func(_ *header, p []byte) []byte { p[7]--; return p }), "base/1/000", errContent},
+		"a segment cut short": {changed("segment/02/000", func(_ *header, p []byte) []byte { return p[:len(p)/2] }),
+			"segment/02/000", errContent},
+		"a base without its whole": {changed("base/1/000", func(_ *header, p []byte) []byte { return p[:4] }),
+			"base/1/000", errContent},
+		"a base with too long a one": {changed("base/1/000", func(_ *header, p []byte) []byte { p[0] = 0xff; return p }),
+			"base/1/000", errContent},
+		"a base with too short a one": {changed("base/1/000", func(_ *header, p []byte) []byte { p[7]--; return p }),
+			"base/1/000", errContent},
 	} {
 		l, err := Load(o, "name", sequence(c.entries))
 		if c.reason == nil {

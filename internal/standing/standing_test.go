@@ -329,7 +329,8 @@ func interleaved(t *testing.T, rng *rand.Rand, o assess.Options, r *rows, limit 
 			is, err := again.Whole().MarshalBinary()
 			must(t, err)
 			if !bytes.Equal(was, is) || again.Next() != l.Next() || again.written != l.written {
-				t.Fatalf("the resumed standing differs: next %d, %+v; want %d, %+v", again.Next(), again.written, l.Next(), l.written)
+				t.Fatalf("the resumed standing differs: next %d, %+v; want %d, %+v", again.Next(), again.written, l.Next(),
+					l.written)
 			}
 			l = again
 			checkWhole(t, o, l, r)

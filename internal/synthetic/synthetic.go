@@ -46,14 +46,17 @@ func Snapshot(k int, λ float64) *report.Report {
 			Parameters: report.Ordered[any]{{Name: "sd", Value: "35%"}}}},
 	}
 	wage := column("wage", "USD/week", n, 603.7314, 453.5512, λ, Least, Greatest, ReleasedLeast, ReleasedGreatest)
-	wage.Histogram = &assess.Histogram{Edges: []assess.Float{Least, Edge, Greatest}, Original: []int{90_000, 10_000}, Released: []int{90_100, 9_900}}
+	wage.Histogram = &assess.Histogram{Edges: []assess.Float{Least, Edge, Greatest}, Original: []int{90_000, 10_000},
+		Released: []int{90_100, 9_900}}
 	hours := column("hours", "h", n-400, 40.3137, 10.0219, 3.5, 1.0127, 99.0831, -6.9713, 104.2229)
 	m := &assess.Measures{Records: n, Sample: int(min(n, 100_000)), Columns: []assess.ColumnMeasures{wage, hours}}
 	m.Correlation = assess.Correlation{Columns: []string{"wage", "hours"},
-		Original: [][]assess.Float{{1, 0.41234567}, {0.41234567, 1}}, Released: [][]assess.Float{{1, 0.37123456}, {0.37123456, 1}}}
+		Original: [][]assess.Float{{1, 0.41234567}, {0.41234567, 1}},
+		Released: [][]assess.Float{{1, 0.37123456}, {0.37123456, 1}}}
 	r.SetMeasures(m)
 	r.Window = &report.Window{Started: r.Finished.Add(-30 * time.Second), Finished: r.Finished,
-		Records: report.Records{Counts: microdata.Counts{Read: 20_000, Released: 19_993, Quarantined: 7}}, Columns: report.Columns{wage}, Correlation: m.Correlation}
+		Records: report.Records{Counts: microdata.Counts{Read: 20_000, Released: 19_993, Quarantined: 7}},
+		Columns: report.Columns{wage}, Correlation: m.Correlation}
 	risk, efficiency, limit := MaxRisk, MinEfficiency, 100.0
 	r.Gate = assess.Judge([]assess.Rule{
 		{Column: "wage", Target: "max", Knowledge: "index", MaxRisk: &risk},
@@ -65,16 +68,19 @@ func Snapshot(k int, λ float64) *report.Report {
 
 // column has the measures of a column whose values have the mean and SD, under
 // noise of standard deviation λ.
-func column(name, unit string, n int64, mean, sd, λ, least, most, releasedLeast, releasedMost float64) assess.ColumnMeasures {
+func column(name, unit string, n int64, mean, sd, λ, least, most, releasedLeast,
+	releasedMost float64) assess.ColumnMeasures {
 	efficiency := sd * sd / (sd*sd + λ*λ)
 	u0 := float64(n) / (sd * sd)
 	c := assess.ColumnMeasures{
 		Name: name, Unit: unit, Masked: true,
-		Original: assess.Moments{N: n, Mean: assess.Float(mean), SD: assess.Float(sd), Min: assess.Float(least), Max: assess.Float(most)},
+		Original: assess.Moments{N: n, Mean: assess.Float(mean), SD: assess.Float(sd), Min: assess.Float(least),
+			Max: assess.Float(most)},
 		Released: assess.Moments{N: n, Mean: assess.Float(mean + λ/100), SD: assess.Float(math.Hypot(sd, λ)),
 			Min: assess.Float(releasedLeast), Max: assess.Float(releasedMost)},
 		MeanSquaredDifference: assess.Float(λ * λ),
-		Utility: assess.Utility{U: assess.Float(u0 * efficiency), SE: assess.Float(u0 * efficiency * 0.00317), RealisedU: assess.Float(u0 * efficiency * 0.9137), U0: assess.Float(u0),
+		Utility: assess.Utility{U: assess.Float(u0 * efficiency), SE: assess.Float(u0 * efficiency * 0.00317),
+			RealisedU: assess.Float(u0 * efficiency * 0.9137), U0: assess.Float(u0),
 			Efficiency: assess.Float(efficiency), EfficiencyGate: assess.Float(efficiency), Bias: assess.Float(λ / 5000)},
 	}
 	add := func(target, knowledge string, rmse, realised float64) {
@@ -83,8 +89,11 @@ func column(name, unit string, n int64, mean, sd, λ, least, most, releasedLeast
 		if knowledge == "mean" {
 			share = 2 / rmse
 		}
-		c.Risk = append(c.Risk, assess.Risk{Target: target, Knowledge: knowledge, R: assess.Float(1 / (rmse * rmse)), SE: assess.Float(share / (rmse * rmse)),
-			RMSE: assess.Float(rmse), RealisedR: assess.Float(1 / (realised * realised)), Replicates: 200, Sampled: target[0] == 'p'})
+		c.Risk = append(c.Risk,
+			assess.Risk{Target: target, Knowledge: knowledge, R: assess.Float(1 / (rmse * rmse)),
+				SE:   assess.Float(share / (rmse * rmse)),
+				RMSE: assess.Float(rmse), RealisedR: assess.Float(1 / (realised * realised)), Replicates: 200,
+				Sampled: target[0] == 'p'})
 	}
 	add("typical", "mean", math.Hypot(sd, λ/100), sd)
 	add("typical", "index", λ, λ*1.0071)

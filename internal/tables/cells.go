@@ -66,7 +66,8 @@ func (c *Cells) Keep(cell int, x Contribution) {
 func Keep(largest []Contribution, x Contribution) {
 	for i := range largest {
 		l := largest[i]
-		if l.Weight == 0 || x.Value > l.Value || x.Value == l.Value && (x.Weight > l.Weight || x.Weight == l.Weight && x.Who > l.Who) {
+		if l.Weight == 0 || x.Value > l.Value || x.Value == l.Value &&
+			(x.Weight > l.Weight || x.Weight == l.Weight && x.Who > l.Who) {
 			largest[i], x = x, l
 			if x.Weight == 0 {
 				return

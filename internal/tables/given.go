@@ -28,17 +28,18 @@ type GivenOptions struct {
 	Identities int  // how many contributors' identities are kept
 }
 
-// FromGiven makes cells of finished ones. A cell that is not given has no contributor. It returns a problem for each cell that
-// contradicts itself, and for each total that contradicts its parts. They name cells, and have no values.
+// FromGiven makes cells of finished ones. A cell that is not given has no contributor. It returns a problem for each
+// cell that contradicts itself, and for each total that contradicts its parts. They name cells, and have no values.
 //
 // Contributors without names are recognised in several cells only where sums show it: a total of one contributor has
-// him in its parts, and a contribution that is in a total and in one part of it alone, and that nobody else can have, is of one
-// contributor.
+// him in its parts, and a contribution that is in a total and in one part of it alone, and that nobody else can have,
+// is of one contributor.
 func FromGiven(set *Set, o GivenOptions, list []Given) (*Cells, check.Problems) {
 	if o.Counts {
 		o.Largest = o.Most
 	}
-	g := &given{set: set, GivenOptions: o, cells: NewCells(set, o.Decimals, o.Largest), names: map[int][]string{}, seen: map[int]Given{}, entry: make([]int, set.Cells()+1)}
+	g := &given{set: set, GivenOptions: o, cells: NewCells(set, o.Decimals, o.Largest), names: map[int][]string{},
+		seen: map[int]Given{}, entry: make([]int, set.Cells()+1)}
 	g.cells.Counts = o.Counts
 	for _, cell := range list {
 		g.enter(cell)
@@ -74,7 +75,8 @@ func (g *given) wrong(cell int, format string, args ...any) {
 // same reports whether two rows say the same of a cell.
 func (c Given) same(o Given) bool {
 	equal := func(x, y float64) bool { return x == y || math.IsNaN(x) && math.IsNaN(y) }
-	return equal(c.Value, o.Value) && equal(c.Count, o.Count) && slices.EqualFunc(c.Largest, o.Largest, equal) && slices.Equal(c.Who, o.Who)
+	return equal(c.Value, o.Value) && equal(c.Count, o.Count) && slices.EqualFunc(c.Largest, o.Largest, equal) &&
+		slices.Equal(c.Who, o.Who)
 }
 
 // enter checks a cell by itself, and keeps it.
@@ -244,14 +246,16 @@ func (g *given) sum(s Sum) {
 	}
 	if g.Named && g.cells.Contributors[total] == 1 {
 		for _, p := range s.Parts {
-			if name := g.names[int(p)]; g.cells.Contributors[p] == 1 && len(name) > 0 && len(g.names[total]) > 0 && name[0] != g.names[total][0] {
+			if name := g.names[int(p)]; g.cells.Contributors[p] == 1 && len(name) > 0 && len(g.names[total]) > 0 &&
+				name[0] != g.names[total][0] {
 				g.wrong(total, "has another contributor than its part %s", g.set.Name(int(p)))
 			}
 		}
 	}
 }
 
-// identify gives contributors identities: those of their names or, without names, the same to those that sums show to be the same.
+// identify gives contributors identities: those of their names or, without names, the same to those that sums show to
+// be the same.
 func (g *given) identify() {
 	kept := max(g.Largest, g.Identities)
 	for cell, n := range g.cells.Contributors {
@@ -317,7 +321,8 @@ func (g *given) recognise(s Sum) {
 	}
 }
 
-// hidden returns the most that a contributor of a cell who is not among its largest ones can contribute; -1 if there is none.
+// hidden returns the most that a contributor of a cell who is not among its largest ones can contribute; -1 if there is
+// none.
 func (g *given) hidden(cell int) float64 {
 	l := g.cells.Largest(cell)
 	if len(l) == 0 || int64(len(l)) == g.cells.Contributors[cell] {

@@ -55,7 +55,8 @@ func given2(t *testing.T, set *Set, named bool, cells map[string]Given) (*Cells,
 	return c, strings.Join(texts, "\n")
 }
 
-// What is given is kept in units, and contributors are the same in all cells: by their names, or by their contributions.
+// What is given is kept in units, and contributors are the same in all cells: by their names, or by their
+// contributions.
 func TestGivenCells(t *testing.T) {
 	set := givenSet(t)
 	for _, named := range []bool{true, false} {
@@ -70,7 +71,8 @@ func TestGivenCells(t *testing.T) {
 			}
 			return cell
 		}
-		if got := fmt.Sprint(c.Value, c.Contributors, c.Gross); got != "[365 295 70 275 275 0 90 20 70] [6 5 1 4 4 0 2 1 1] [365 295 70 275 275 0 90 20 70]" {
+		if got := fmt.Sprint(c.Value, c.Contributors, c.Gross); got !=
+			"[365 295 70 275 275 0 90 20 70] [6 5 1 4 4 0 2 1 1] [365 295 70 275 275 0 90 20 70]" {
 			t.Errorf("cells %s", got)
 		}
 		if got := fmt.Sprint(c.Slots(at("s", "total"), 3)); got != "[70 20 0]" {
@@ -83,29 +85,35 @@ func TestGivenCells(t *testing.T) {
 			return ids
 		}
 		f := who(at("s", "b"))[0]
-		if len(who(at("s", "b"))) != 1 || who(at("s", "total"))[0] != f || who(at("total", "b"))[0] != f || who(at("s", "total"))[1] != who(at("s", "a"))[0] {
+		if len(who(at("s", "b"))) != 1 || who(at("s", "total"))[0] != f || who(at("total", "b"))[0] != f ||
+			who(at("s", "total"))[1] != who(at("s", "a"))[0] {
 			t.Errorf("named %v: the contributors of s are not recognised", named)
 		}
 		shown := 1 // without names, the second largest of n,a may be one of the others, who can contribute as much
 		if named {
 			shown = 2
 		}
-		if !slices.Equal(who(at("n", "a"))[:shown], who(at("n", "total"))[:shown]) || !slices.Equal(who(at("n", "a"))[:shown], who(at("total", "total"))[:shown]) || who(at("n", "a"))[0] == who(at("n", "a"))[1] || slices.Contains(who(at("n", "a")), f) {
+		if !slices.Equal(who(at("n", "a"))[:shown], who(at("n", "total"))[:shown]) ||
+			!slices.Equal(who(at("n", "a"))[:shown], who(at("total", "total"))[:shown]) ||
+			who(at("n", "a"))[0] == who(at("n", "a"))[1] || slices.Contains(who(at("n", "a")), f) {
 			t.Errorf("named %v: the contributors of n are not recognised", named)
 		}
-		if few := c.Few(at("s", "total")); len(few) != 2 || few[0] != f || c.Few(at("n", "a")) != nil || c.Few(at("n", "b")) != nil || len(c.Few(at("s", "b"))) != 1 {
+		if few := c.Few(at("s", "total")); len(few) != 2 || few[0] != f || c.Few(at("n", "a")) != nil ||
+			c.Few(at("n", "b")) != nil || len(c.Few(at("s", "b"))) != 1 {
 			t.Errorf("the few contributors of s are %v, of n,a %v", few, c.Few(at("n", "a")))
 		}
 	}
 }
 
-// Contributions that others can have too recognise nobody: two firms of 7, or one that may be hidden behind the largest ones.
+// Contributions that others can have too recognise nobody: two firms of 7, or one that may be hidden behind the largest
+// ones.
 func TestGivenContributorsAreNotMistaken(t *testing.T) {
 	set := givenSet(t)
 	cells := givenCells()
 	for name, c := range map[string]Given{ // s,a becomes a firm of 7 as well
-		"total,total": {Value: 41.5, Count: 6, Largest: []float64{10, 9}}, "total,a": {Value: 34.5, Count: 5, Largest: []float64{10, 9}},
-		"s,total": {Value: 14, Count: 2, Largest: []float64{7, 7}}, "s,a": {Value: 7, Count: 1, Largest: []float64{7, 0}},
+		"total,total": {Value: 41.5, Count: 6, Largest: []float64{10, 9}},
+		"total,a":     {Value: 34.5, Count: 5, Largest: []float64{10, 9}},
+		"s,total":     {Value: 14, Count: 2, Largest: []float64{7, 7}}, "s,a": {Value: 7, Count: 1, Largest: []float64{7, 0}},
 	} {
 		cells[name] = c
 	}
@@ -196,12 +204,16 @@ func TestContradictoryGivenCells(t *testing.T) {
 		{"s,a", cell(3, 1, 3, none), "r=total, s=a: is not the sum of its parts from r=n, s=a on"},
 		{"s,total", cell(9, 3, 7, 1.5), "r=s, s=total: has more contributors than its parts from r=s, s=a on have"},
 		{"s,total", cell(9, 0, none, none), "r=s, s=total: has a value, and no contributor"},
-		{"total,total", cell(36.5, 4, 10, 9), "r=total, s=total: has more contributors than its parts from r=total, s=a on have, or fewer than one of them"},
-		{"n,total", cell(27.5, 4, 9.5, 9.5), "r=n, s=total: has a largest contribution that those of its parts from r=n, s=a on contradict"},
+		{"total,total", cell(36.5, 4, 10, 9),
+			"r=total, s=total: has more contributors than its parts from r=total, s=a on have, or fewer than one of them"},
+		{"n,total", cell(27.5, 4, 9.5, 9.5),
+			"r=n, s=total: has a largest contribution that those of its parts from r=n, s=a on contradict"},
 		{"n,total", cell(27.5, 4, 10, 8.5), "r=n, s=total: has other largest contributions than its parts from r=n, s=a on"},
 		{"n,total", cell(27.5, 4, 11, 8.5), "r=n, s=total: has a largest contribution that those"},
-		{"n,a", Given{Value: 27.5, Count: 4, Largest: []float64{10, 9}, Who: []string{"A", ""}}, "r=n, s=a: must have the names of its 2 largest contributors"},
-		{"n,a", Given{Value: 27.5, Count: 4, Largest: []float64{10, 9}, Who: []string{"A", "A"}}, "r=n, s=a: must not name a contributor twice"},
+		{"n,a", Given{Value: 27.5, Count: 4, Largest: []float64{10, 9}, Who: []string{"A", ""}},
+			"r=n, s=a: must have the names of its 2 largest contributors"},
+		{"n,a", Given{Value: 27.5, Count: 4, Largest: []float64{10, 9}, Who: []string{"A", "A"}},
+			"r=n, s=a: must not name a contributor twice"},
 		{"s,b", cell(7, 1, 7, none), "r=total, s=b: has another contributor than its part r=s, s=b"},
 	} {
 		cells := givenCells()
@@ -242,8 +254,8 @@ func TestContradictoryGivenCells(t *testing.T) {
 	}
 }
 
-// Contributions with more decimals than the table are rounded; sums of them may then differ by half a unit for each, and no
-// more. Those that need no rounding must fit exactly.
+// Contributions with more decimals than the table are rounded; sums of them may then differ by half a unit for each,
+// and no more. Those that need no rounding must fit exactly.
 func TestRoundedGivenCells(t *testing.T) {
 	set := givenSet(t)
 	for _, c := range []struct {
@@ -269,9 +281,14 @@ func TestGivenHoldings(t *testing.T) {
 	none := math.NaN()
 	for total, want := range map[float64]string{12: "", 12.1: "r=s, s=total: has a largest contribution that those"} {
 		cells := map[string]Given{
-			"total,total": {Value: 12 + 5, Count: 3, Largest: []float64{12, 4}}, "total,a": {Value: 11, Count: 2, Largest: []float64{8, 3}}, "total,b": {Value: 6, Count: 2, Largest: []float64{4, 2}},
-			"n,total": {Value: 3, Count: 1, Largest: []float64{3, none}}, "n,a": {Value: 3, Count: 1, Largest: []float64{3, none}},
-			"s,total": {Value: 14, Count: 2, Largest: []float64{total, 14 - total}}, "s,a": {Value: 8, Count: 1, Largest: []float64{8, none}}, "s,b": {Value: 6, Count: 2, Largest: []float64{4, 2}},
+			"total,total": {Value: 12 + 5, Count: 3, Largest: []float64{12, 4}},
+			"total,a":     {Value: 11, Count: 2, Largest: []float64{8, 3}},
+			"total,b":     {Value: 6, Count: 2, Largest: []float64{4, 2}},
+			"n,total":     {Value: 3, Count: 1, Largest: []float64{3, none}},
+			"n,a":         {Value: 3, Count: 1, Largest: []float64{3, none}},
+			"s,total":     {Value: 14, Count: 2, Largest: []float64{total, 14 - total}},
+			"s,a":         {Value: 8, Count: 1, Largest: []float64{8, none}},
+			"s,b":         {Value: 6, Count: 2, Largest: []float64{4, 2}},
 		}
 		cells["total,total"] = Given{Value: 17, Count: 3, Largest: []float64{total, 3}}
 		c, wrong := given2(t, set, false, cells)
@@ -303,21 +320,25 @@ func TestGivenCounts(t *testing.T) {
 		return Given{Cell: at(r, s), Count: n, Who: append(who, make([]string, 2-len(who))...)}
 	}
 	list := []Given{
-		count("total", "total", 4), count("total", "a", 3), count("total", "b", 1, "D"), count("n", "total", 2, "B", "A"), count("n", "a", 2, "A", "B"),
+		count("total", "total", 4), count("total", "a", 3), count("total", "b", 1, "D"), count("n", "total", 2, "B", "A"),
+		count("n", "a", 2, "A", "B"),
 		count("s", "total", 2, "C", "D"), count("s", "a", 1, "C"), count("s", "b", 1, "D"),
 	}
 	c, ps := FromGiven(set, GivenOptions{Counts: true, Named: true, Most: 3, Identities: 2}, list)
 	if len(ps) > 0 {
 		t.Fatal(ps)
 	}
-	if !c.Counts || fmt.Sprint(c.Value) != "[4 3 1 2 2 0 2 1 1]" || len(c.Largest(at("total", "total"))) != 3 || c.Largest(at("s", "b"))[0].Value != 1 {
+	if !c.Counts || fmt.Sprint(c.Value) != "[4 3 1 2 2 0 2 1 1]" || len(c.Largest(at("total", "total"))) != 3 ||
+		c.Largest(at("s", "b"))[0].Value != 1 {
 		t.Errorf("values %v, largest %v", c.Value, c.Largest(at("total", "total")))
 	}
-	if !slices.Equal(c.Few(at("s", "b")), c.Few(at("total", "b"))) || c.Few(at("total", "total")) != nil || len(c.Few(at("n", "a"))) != 2 || c.Few(at("s", "a"))[0] != IdentityOf("C") {
+	if !slices.Equal(c.Few(at("s", "b")), c.Few(at("total", "b"))) || c.Few(at("total", "total")) != nil ||
+		len(c.Few(at("n", "a"))) != 2 || c.Few(at("s", "a"))[0] != IdentityOf("C") {
 		t.Errorf("identities %v", c.Few(at("s", "b")))
 	}
 	list[0].Count = 5
-	if _, ps := FromGiven(set, GivenOptions{Counts: true, Most: 3, Identities: 1}, list); len(ps) == 0 || !strings.Contains(ps[0].Error(), "is not the sum") {
+	if _, ps := FromGiven(set, GivenOptions{Counts: true, Most: 3, Identities: 1}, list); len(ps) == 0 ||
+		!strings.Contains(ps[0].Error(), "is not the sum") {
 		t.Errorf("counts that do not add up: %v", ps)
 	}
 }

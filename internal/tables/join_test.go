@@ -25,7 +25,8 @@ func TestJoinedSets(t *testing.T) {
 		}
 		return nil
 	}, sets...)
-	if err != nil || asked != 3 || !slices.Equal(from, []int32{0, int32(narrow.Cells()), int32(narrow.Cells() + wide.Cells())}) {
+	if err != nil || asked != 3 ||
+		!slices.Equal(from, []int32{0, int32(narrow.Cells()), int32(narrow.Cells() + wide.Cells())}) {
 		t.Fatalf("from %v, asked %d times: %v", from, asked, err)
 	}
 	if joined.Cells() != narrow.Cells()+wide.Cells()+two.Cells() {

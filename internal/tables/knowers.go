@@ -187,7 +187,9 @@ func (k *Knowers) Part(who []int32, cell int32) (sum float64) {
 		return 0
 	}
 	for _, w := range who {
-		if at, found := slices.BinarySearchFunc(k.parts[w], cell, func(x Own, c int32) int { return cmp.Compare(x.Of, c) }); found {
+		if at, found := slices.BinarySearchFunc(k.parts[w], cell, func(x Own, c int32) int {
+			return cmp.Compare(x.Of, c)
+		}); found {
 			sum += k.parts[w][at].Part
 		}
 	}
@@ -276,8 +278,8 @@ func (k *Knowers) Tell(who []int32, cell int32) {
 	}
 }
 
-// Spare notes that a coalition knows a cell closely from elsewhere, so that no range is required against it: it must only not
-// compute the cell.
+// Spare notes that a coalition knows a cell closely from elsewhere, so that no range is required against it: it must
+// only not compute the cell.
 func (k *Knowers) Spare(who []int32, cell int32) {
 	if k.spared == nil {
 		k.spared = map[int32][][]int32{}
@@ -323,7 +325,9 @@ func (k *Knowers) Of(cell int32) []int32 {
 func (k *Knowers) Knows(who []int32, cell int32) bool {
 	if k == nil || k.told == nil {
 		of := k.Of(cell)
-		return len(of) > 0 && len(of) <= len(who) && !slices.ContainsFunc(of, func(w int32) bool { return !slices.Contains(who, w) })
+		return len(of) > 0 && len(of) <= len(who) && !slices.ContainsFunc(of, func(w int32) bool {
+			return !slices.Contains(who, w)
+		})
 	}
 	return k.among(who, k.KnownBy(cell))
 }

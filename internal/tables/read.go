@@ -125,7 +125,8 @@ func ReadHRC(name string, r io.Reader, lead rune) (Hierarchy, error) {
 			return h, fmt.Errorf("%s:%d: not valid UTF-8", name, n)
 		}
 		if depth > len(above) {
-			return h, fmt.Errorf("%s:%d: code %q is %d levels below a code of level %d", name, n, code, depth-len(above)+1, len(above)-1)
+			return h, fmt.Errorf("%s:%d: code %q is %d levels below a code of level %d", name, n, code, depth-len(above)+1,
+				len(above)-1)
 		}
 		above = append(above[:depth], code)
 		parent := ""

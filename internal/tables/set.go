@@ -14,7 +14,8 @@ import (
 type Table struct {
 	Name       string
 	Dimensions []*Dimension
-	Of         string // which records it is made of, if others than those of other tables of a set; part of the names of cells
+	// which records it is made of, if others than those of other tables of a set; part of the names of cells
+	Of string
 }
 
 // Set holds the cells of one or more tables of the same value, and all sums between
@@ -87,7 +88,8 @@ func agree(tables []Table, problems *check.Problems) {
 			}
 			for n, code := range d.Codes {
 				if m, known := o.Node(code); known && !slices.Equal(d.leafCodes(n), o.leafCodes(m)) {
-					problems.Addf(at, "code %q of variable %s has other leaves in table %s than in another table", code, d.Name, t.Name)
+					problems.Addf(at, "code %q of variable %s has other leaves in table %s than in another table", code, d.Name,
+						t.Name)
 				}
 			}
 		}
@@ -230,7 +232,8 @@ func (s *Set) At(table int, codes ...string) (int, error) {
 	for i, d := range t.Dimensions {
 		n, known := d.Node(codes[i])
 		if !known {
-			return 0, fmt.Errorf("table %s: variable %s has no code %q%s", t.Name, d.Name, codes[i], check.Suggest(codes[i], d.Codes))
+			return 0,
+				fmt.Errorf("table %s: variable %s has no code %q%s", t.Name, d.Name, codes[i], check.Suggest(codes[i], d.Codes))
 		}
 		at = at*len(d.Codes) + n
 	}

@@ -38,8 +38,10 @@ func TestWhatIsWrongWithAHierarchyIsSaidAtOnce(t *testing.T) {
 		{"total below", []Hierarchy{edges("total<A", "a<A")}, []string{`code "total" is the total of all`}},
 		{"none", nil, []string{"at least one hierarchy"}},
 		{"no code", []Hierarchy{{}}, []string{"at least one code"}},
-		{"leaf and total", []Hierarchy{withName("nuts", edges("a<A", "b<A", "c<")), withName("zones", edges("A<Z", "c<Z"))}, []string{
-			`zones: code "A" is a leaf in one hierarchy and a total in another`, `zones: leaf "a" of nuts is missing`, `zones: leaf "b" of nuts is missing`}},
+		{"leaf and total", []Hierarchy{withName("nuts", edges("a<A", "b<A", "c<")), withName("zones", edges("A<Z", "c<Z"))},
+			[]string{
+				`zones: code "A" is a leaf in one hierarchy and a total in another`, `zones: leaf "a" of nuts is missing`,
+				`zones: leaf "b" of nuts is missing`}},
 		{"leaf missing", []Hierarchy{edges("a<A", "b<A"), edges("a<Z")}, []string{`[1]: leaf "b" of [0] is missing`}},
 		{"leaf too many", []Hierarchy{edges("a<A"), edges("a<Z", "c<Z")}, []string{`[1]: leaf "c" is not in [0]`}},
 		{"other leaves", []Hierarchy{edges("a<A", "b<A", "c<B", "d<B"), edges("a<A", "c<A", "b<B", "d<B")}, []string{
@@ -62,7 +64,8 @@ func TestWhatIsWrongWithAHierarchyIsSaidAtOnce(t *testing.T) {
 }
 
 func TestHierarchiesAreReadFromEveryForm(t *testing.T) {
-	want := Hierarchy{Name: "h", Edges: []Edge{{"A", "", 0}, {"A1", "A", 0}, {"A11", "A1", 0}, {"A2", "A", 0}, {"B", "", 0}}}
+	want := Hierarchy{
+		Name: "h", Edges: []Edge{{"A", "", 0}, {"A1", "A", 0}, {"A11", "A1", 0}, {"A2", "A", 0}, {"B", "", 0}}}
 	bare := func(h Hierarchy) Hierarchy {
 		for i := range h.Edges {
 			h.Edges[i].Line = 0
@@ -77,11 +80,14 @@ func TestHierarchiesAreReadFromEveryForm(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(bare(hrc), want) {
 		t.Errorf("hrc: %v (%v)", hrc, err)
 	}
-	if levels := FromLevels("h", [][]string{{"A", "A1", "A11"}, {"A", "A2", "A2"}, {"A", "A2"}, {"B"}}); !reflect.DeepEqual(levels, want) {
+	if levels := FromLevels("h", [][]string{{"A", "A1", "A11"}, {"A", "A2", "A2"}, {"A", "A2"}, {"B"}}); !reflect.
+		DeepEqual(levels, want) {
 		t.Errorf("levels: %v", levels)
 	}
 	prefixes, problems := FromPrefixes("h", []string{"0113", "0120", "ä1äh"}, []int{1, 2, 4})
-	if len(problems) > 0 || !reflect.DeepEqual(prefixes, FromLevels("h", [][]string{{"0", "01", "0113"}, {"0", "01", "0120"}, {"ä", "ä1", "ä1äh"}})) {
+	if len(problems) > 0 ||
+		!reflect.DeepEqual(prefixes,
+			FromLevels("h", [][]string{{"0", "01", "0113"}, {"0", "01", "0120"}, {"ä", "ä1", "ä1äh"}})) {
 		t.Errorf("prefixes: %v (%v)", prefixes, problems)
 	}
 	for _, p := range []struct {
@@ -94,10 +100,13 @@ func TestHierarchiesAreReadFromEveryForm(t *testing.T) {
 	}
 	// The codes of a column of identifiers are counted, not listed in the error.
 	many := []string{"0113", "Miller", "Smithe", "Jo"}
-	if _, problems := FromPrefixes("h", many, []int{2, 4}); len(problems) != 2 || problems[0].Error() != "h: 1 codes of 2 characters: the last level has 4" || problems[1].Error() != "h: 2 codes of 6 characters: the last level has 4" {
+	if _, problems := FromPrefixes("h", many, []int{2, 4}); len(problems) != 2 ||
+		problems[0].Error() != "h: 1 codes of 2 characters: the last level has 4" ||
+		problems[1].Error() != "h: 2 codes of 6 characters: the last level has 4" {
 		t.Errorf("codes of other lengths: %v", problems)
 	}
-	for text, want := range map[string]string{"A\n@@B\n": `h:2: code "B" is 2 levels below a code of level 0`, "@A\n": "h:1", "A\n@\xff\n": "h:2: not valid UTF-8"} {
+	for text, want := range map[string]string{"A\n@@B\n": `h:2: code "B" is 2 levels below a code of level 0`,
+		"@A\n": "h:1", "A\n@\xff\n": "h:2: not valid UTF-8"} {
 		if _, err := ReadHRC("h", strings.NewReader(text), '@'); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}
@@ -110,7 +119,9 @@ func TestHierarchiesAreReadFromEveryForm(t *testing.T) {
 }
 
 func TestDimensionOfTwoHierarchies(t *testing.T) {
-	d, problems := NewDimension("region", "all", edges("a<N", "b<N", "c<S", "d<S"), edges("a<coast", "d<coast", "b<inland", "c<inland"))
+	d,
+		problems := NewDimension("region", "all", edges("a<N", "b<N", "c<S", "d<S"),
+		edges("a<coast", "d<coast", "b<inland", "c<inland"))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -147,7 +158,8 @@ func flat(t *testing.T, name string, codes ...string) *Dimension {
 func TestLinkedTablesShareCells(t *testing.T) {
 	a, b, c := flat(t, "a", "1", "2"), flat(t, "b", "1", "2", "3"), flat(t, "c", "x", "y")
 	set, problems := NewSet(
-		Table{Name: "ab", Dimensions: []*Dimension{a, b}}, Table{Name: "bc", Dimensions: []*Dimension{b, c}}, Table{Name: "ba", Dimensions: []*Dimension{b, a}})
+		Table{Name: "ab", Dimensions: []*Dimension{a, b}}, Table{Name: "bc", Dimensions: []*Dimension{b, c}},
+		Table{Name: "ba", Dimensions: []*Dimension{b, a}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -192,7 +204,9 @@ func TestLinkedTablesShareCells(t *testing.T) {
 func TestCellsOfUnluckyNamesStayApart(t *testing.T) {
 	a := flat(t, "a", "1|1:b=1:1", "2")
 	b := flat(t, "b", "1", "2")
-	set, problems := NewSet(Table{Name: "a", Dimensions: []*Dimension{a}}, Table{Name: "ab", Dimensions: []*Dimension{flat(t, "a", "1|1:b=1:1", "2"), b}})
+	set,
+		problems := NewSet(Table{Name: "a", Dimensions: []*Dimension{a}},
+		Table{Name: "ab", Dimensions: []*Dimension{flat(t, "a", "1|1:b=1:1", "2"), b}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -206,10 +220,11 @@ func TestTablesThatDoNotGoTogether(t *testing.T) {
 	group, _ := NewDimension("a", "", edges("1<g", "2<g"))
 	other, _ := NewDimension("a", "", edges("1<g", "2<"))
 	for name, tables := range map[string][]Table{
-		"other leaves": {{Name: "x", Dimensions: []*Dimension{d}}, {Name: "y", Dimensions: []*Dimension{flat(t, "a", "1", "3")}}},
-		"other group":  {{Name: "x", Dimensions: []*Dimension{group}}, {Name: "y", Dimensions: []*Dimension{other}}},
-		"twice":        {{Name: "x", Dimensions: []*Dimension{d, d}}},
-		"none":         nil,
+		"other leaves": {{Name: "x", Dimensions: []*Dimension{d}},
+			{Name: "y", Dimensions: []*Dimension{flat(t, "a", "1", "3")}}},
+		"other group": {{Name: "x", Dimensions: []*Dimension{group}}, {Name: "y", Dimensions: []*Dimension{other}}},
+		"twice":       {{Name: "x", Dimensions: []*Dimension{d, d}}},
+		"none":        nil,
 	} {
 		if set, problems := NewSet(tables...); set != nil || len(problems) == 0 {
 			t.Errorf("%s: no problem", name)
@@ -219,7 +234,8 @@ func TestTablesThatDoNotGoTogether(t *testing.T) {
 	for _, n := range "abcdefghijk" {
 		wide = append(wide, flat(t, string(n), strings.Split("0123456789", "")...))
 	}
-	if _, problems := NewSet(Table{Name: "w", Dimensions: wide}); len(problems) != 1 || !strings.Contains(problems[0].Text, "more than") {
+	if _, problems := NewSet(Table{Name: "w", Dimensions: wide}); len(problems) != 1 ||
+		!strings.Contains(problems[0].Text, "more than") {
 		t.Errorf("11^11 cells: %v", problems)
 	}
 }
@@ -228,9 +244,13 @@ func TestTablesThatDoNotGoTogether(t *testing.T) {
 // and a single value that is wrong by one is reported by each of its sums.
 func TestSumsHoldForWhatIsAddedUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 9))
-	x, _ := NewDimension("x", "", edges("a<N", "b<N", "c<S", "d<S", "e<S1", "S1<S"), edges("a<u", "c<u", "e<u", "b<v", "d<v"))
+	x,
+		_ := NewDimension("x", "", edges("a<N", "b<N", "c<S", "d<S", "e<S1", "S1<S"),
+		edges("a<u", "c<u", "e<u", "b<v", "d<v"))
 	y, _ := NewDimension("y", "", edges("p<P", "q<P", "r<"))
-	set, problems := NewSet(Table{Name: "xy", Dimensions: []*Dimension{x, y}}, Table{Name: "yz", Dimensions: []*Dimension{y, flat(t, "z", "1", "2")}})
+	set,
+		problems := NewSet(Table{Name: "xy", Dimensions: []*Dimension{x, y}},
+		Table{Name: "yz", Dimensions: []*Dimension{y, flat(t, "z", "1", "2")}})
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -289,7 +309,8 @@ func TestSumsHoldForWhatIsAddedUp(t *testing.T) {
 func TestSlotsOfWeightedContributions(t *testing.T) {
 	set, _ := NewSet(Table{Name: "t", Dimensions: []*Dimension{flat(t, "a", "1")}})
 	c := NewCells(set, 0, 3)
-	for _, x := range []Contribution{{Value: 10, Weight: 1}, {Value: 50, Weight: 2.5}, {Value: 20, Weight: 1.5}, {Value: 20, Weight: 1}, {Value: 1, Weight: 9}} {
+	for _, x := range []Contribution{{Value: 10, Weight: 1}, {Value: 50, Weight: 2.5}, {Value: 20, Weight: 1.5},
+		{Value: 20, Weight: 1}, {Value: 1, Weight: 9}} {
 		c.Keep(1, x)
 	}
 	// 50 fills two slots and half of the third, 20 (1.5) the other half and the fourth.
@@ -344,7 +365,8 @@ func TestKnowersByIdentity(t *testing.T) {
 		c.Identify(2)
 		o.Identify(2)
 		for _, who := range order {
-			for _, code := range map[uint64][]string{70: {"total", "A", "a"}, 80: {"total", "B", "c"}, 90: {"total", "B", "d"}}[who] {
+			for _, code := range map[uint64][]string{70: {"total", "A", "a"}, 80: {"total", "B", "c"},
+				90: {"total", "B", "d"}}[who] {
 				at, _ := h.Node(code)
 				c.Contribute(at, 1, []uint64{who})
 			}
@@ -356,27 +378,34 @@ func TestKnowersByIdentity(t *testing.T) {
 		node := func(code string) int32 { n, _ := h.Node(code); return int32(n) }
 		there := int32(set.Cells()) + node("b")
 		one, two := k.Of(node("a")), k.Of(node("B"))
-		if len(one) != 1 || !slices.Equal(one, k.Of(node("A"))) || !slices.Equal(one, k.Of(there)) || len(k.Of(node("b"))) > 0 || len(k.Of(node("total"))) > 0 {
+		if len(one) != 1 || !slices.Equal(one, k.Of(node("A"))) || !slices.Equal(one, k.Of(there)) ||
+			len(k.Of(node("b"))) > 0 || len(k.Of(node("total"))) > 0 {
 			t.Fatalf("knowers %+v of %v", k, h.Codes)
 		}
-		if !slices.Equal(two, slices.Sorted(slices.Values(slices.Concat(k.Of(node("c")), k.Of(node("d")))))) || len(two) != 2 {
+		if !slices.Equal(two, slices.Sorted(slices.Values(slices.Concat(k.Of(node("c")), k.Of(node("d")))))) ||
+			len(two) != 2 {
 			t.Fatalf("knowers %v of a cell with two contributors", two)
 		}
 		known := []int32{node("B"), node("c"), node("d")}
 		slices.Sort(known)
-		if !slices.Equal(k.KnownTo(two), known) || !k.Knows(two, node("B")) || k.Knows(two[:1], node("B")) || k.Knows(nil, node("c")) || k.Knows(two, node("b")) {
+		if !slices.Equal(k.KnownTo(two), known) || !k.Knows(two, node("B")) || k.Knows(two[:1], node("B")) ||
+			k.Knows(nil, node("c")) || k.Knows(two, node("b")) {
 			t.Fatalf("%v know %v", two, k.KnownTo(two))
 		}
-		if got := k.Joined(k.Of(node("c")), node("B")); !slices.Equal(got, two) || k.Joined(two, node("c")) != nil || k.Joined(two, node("a")) != nil || !slices.Equal(k.Joined(nil, node("B")), two) {
+		if got := k.Joined(k.Of(node("c")), node("B")); !slices.Equal(got, two) || k.Joined(two, node("c")) != nil ||
+			k.Joined(two, node("a")) != nil || !slices.Equal(k.Joined(nil, node("B")), two) {
 			t.Fatalf("joined %v", got)
 		}
-		if got := k.AllJoined(nil, node("B")); len(got) != 1 || !slices.Equal(got[0], two) || k.AllJoined(two, node("c")) != nil || k.AllJoined(nil, node("b")) != nil {
+		if got := k.AllJoined(nil, node("B")); len(got) != 1 || !slices.Equal(got[0], two) ||
+			k.AllJoined(two, node("c")) != nil || k.AllJoined(nil, node("b")) != nil {
 			t.Fatalf("all joined %v", got)
 		}
 		if len(k.Sets()) != 4 {
 			t.Fatalf("sets %v", k.Sets())
 		}
-		if alone := SoleContributors(c); alone[node("A")] != alone[node("a")] || alone[node("A")] < 0 || alone[node("c")] == alone[node("d")] || alone[node("B")] != -1 || alone[node("b")] != -1 || alone[node("total")] != -1 {
+		if alone := SoleContributors(c); alone[node("A")] != alone[node("a")] || alone[node("A")] < 0 ||
+			alone[node("c")] == alone[node("d")] || alone[node("B")] != -1 || alone[node("b")] != -1 ||
+			alone[node("total")] != -1 {
 			t.Fatalf("sole contributors %v", alone)
 		}
 		if first == nil {
@@ -398,7 +427,8 @@ func TestOwnPartsOfCells(t *testing.T) {
 	set, _ := NewSet(Table{Name: "t", Dimensions: []*Dimension{flat(t, "a", "1", "2")}})
 	c := NewCells(set, 0, 3)
 	c.Identify(3)
-	for cell, parts := range []map[uint64]float64{{1: 40, 2: 39, 3: 21, 4: 15, 5: 5}, {1: 40, 2: 30, 3: 20, 4: 15, 5: 5}, {2: 9, 3: 1}} {
+	for cell, parts := range []map[uint64]float64{{1: 40, 2: 39, 3: 21, 4: 15, 5: 5}, {1: 40, 2: 30, 3: 20, 4: 15, 5: 5},
+		{2: 9, 3: 1}} {
 		for id, x := range parts {
 			c.Contribute(cell, 1, []uint64{id})
 			c.Value[cell] += x
@@ -429,7 +459,8 @@ func TestOwnPartsOfCells(t *testing.T) {
 		value float64
 		want  string
 	}{
-		{one, 40, "[]"}, {one, 39, "[[40]]"}, {one, 25, "[[30] [40]]"}, {two, 45, "[[20 30] [20 40] [30 40]]"}, {two, 65, "[[30 40]]"}, {two, 35, "[[20 30] [40]]"},
+		{one, 40, "[]"}, {one, 39, "[[40]]"}, {one, 25, "[[30] [40]]"}, {two, 45, "[[20 30] [20 40] [30 40]]"},
+		{two, 65, "[[30 40]]"}, {two, 35, "[[20 30] [40]]"},
 	} {
 		if got := fmt.Sprint(of(x.k, x.value)); got != x.want {
 			t.Errorf("coalitions of %d: misled by a value of %v are those with %v, want %v", x.k.Coalition, x.value, got, x.want)
@@ -457,10 +488,12 @@ func TestKnowersFromElsewhere(t *testing.T) {
 	k.Tell([]int32{0, 1}, 3)
 	k.Tell([]int32{2}, 3)
 	k.Tell([]int32{1}, 1) // her own
-	if k.Knows([]int32{0}, 3) || k.Knows([]int32{1}, 3) || !k.Knows([]int32{0, 1}, 3) || !k.Knows([]int32{2}, 3) || !k.Knows([]int32{1, 2}, 3) || k.Knows([]int32{2}, 4) || k.Knows(nil, 3) {
+	if k.Knows([]int32{0}, 3) || k.Knows([]int32{1}, 3) || !k.Knows([]int32{0, 1}, 3) || !k.Knows([]int32{2}, 3) ||
+		!k.Knows([]int32{1, 2}, 3) || k.Knows([]int32{2}, 4) || k.Knows(nil, 3) {
 		t.Errorf("the wrong coalitions know the cell: %+v", k)
 	}
-	for _, c := range []struct{ who, cells []int32 }{{[]int32{0}, []int32{0}}, {[]int32{1}, []int32{1}}, {[]int32{2}, []int32{2, 3}}, {[]int32{0, 1}, []int32{0, 1, 3}}, {[]int32{1, 2}, []int32{1, 2, 3}}} {
+	for _, c := range []struct{ who, cells []int32 }{{[]int32{0}, []int32{0}}, {[]int32{1}, []int32{1}},
+		{[]int32{2}, []int32{2, 3}}, {[]int32{0, 1}, []int32{0, 1, 3}}, {[]int32{1, 2}, []int32{1, 2, 3}}} {
 		if got := k.KnownTo(c.who); !slices.Equal(got, c.cells) {
 			t.Errorf("%v know %v, want %v", c.who, got, c.cells)
 		}

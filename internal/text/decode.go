@@ -214,7 +214,8 @@ func (b *Builder) Array() arrow.Array {
 	}
 	bufs := []*memory.Buffer{valid, memory.NewBufferBytes(b.values)}
 	if b.typ.ID() == arrow.STRING {
-		bufs = []*memory.Buffer{valid, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(b.offsets)), memory.NewBufferBytes(b.data)}
+		bufs = []*memory.Buffer{valid, memory.NewBufferBytes(arrow.Int32Traits.CastToBytes(b.offsets)),
+			memory.NewBufferBytes(b.data)}
 	}
 	return array.MakeFromData(array.NewData(b.typ, b.n, bufs, nil, b.nulls, 0))
 }

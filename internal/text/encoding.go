@@ -21,7 +21,9 @@ func DecoderOf(name string) (Decoder, error) {
 	}
 	e, err := htmlindex.Get(name)
 	if err != nil {
-		return nil, fmt.Errorf("must be the name of a character encoding, such as utf-8, windows-1252, iso-8859-15 or utf-16, got %q", name)
+		return nil,
+			fmt.Errorf("must be the name of a character encoding, such as utf-8, windows-1252, iso-8859-15 or utf-16, got %q",
+				name)
 	}
 	known, err := htmlindex.Name(e)
 	if err != nil {

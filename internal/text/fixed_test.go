@@ -82,7 +82,8 @@ func TestEightDigits(t *testing.T) {
 // FuzzAppendFixed: the written text is read back as the same number, bit by bit, and has no more
 // than the requested decimals if the number has at most so many.
 func FuzzAppendFixed(f *testing.F) {
-	for _, x := range []float64{0, math.Copysign(0, -1), 0.1, -0.05, 999999.99, 1e6, 99999999, 1e8, 1e15, 1e22, 5e-324, math.NaN(), math.Inf(1)} {
+	for _, x := range []float64{0, math.Copysign(0, -1), 0.1, -0.05, 999999.99, 1e6, 99999999, 1e8, 1e15, 1e22, 5e-324,
+		math.NaN(), math.Inf(1)} {
 		f.Add(x, 2, true)
 		f.Add(x, 7, false)
 	}
@@ -97,7 +98,8 @@ func FuzzAppendFixed(f *testing.F) {
 			return
 		}
 		short := strconv.FormatFloat(x, 'f', decimals, 64)
-		if y, _ := strconv.ParseFloat(short, 64); y == x && x != 0 && decimals < 16 && math.Abs(x)*math.Pow(10, float64(decimals)) < 1<<52 {
+		if y, _ := strconv.ParseFloat(short, 64); y == x && x != 0 && decimals < 16 &&
+			math.Abs(x)*math.Pow(10, float64(decimals)) < 1<<52 {
 			if point := bytes.IndexByte(got, '.'); point >= 0 && len(got)-point-1 > decimals {
 				t.Fatalf("%v with %d decimals: %q", x, decimals, got)
 			}

@@ -42,13 +42,15 @@ type Input struct {
 // OpenEncoded finds what path stands for: a file, folder or glob, or - for stdin.
 // A path that is no regular file (a pipe) is read once, as stdin is. decode is for the
 // encoding of the text, nil where it is UTF-8, as is what is read of the input.
-func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decoder, extensions ...string) (*Input, error) {
+func OpenEncoded(ctx context.Context, path string, stdin io.Reader, decode Decoder, extensions ...string) (*Input,
+	error) {
 	return OpenNeeded(ctx, path, stdin, decode, nil, extensions...)
 }
 
 // OpenNeeded is OpenEncoded of the first file and those that are needed; nil: all are. The
 // others can be asked for by Stored alone.
-func OpenNeeded(ctx context.Context, path string, stdin io.Reader, decode Decoder, needed func(stream int) bool, extensions ...string) (*Input, error) {
+func OpenNeeded(ctx context.Context, path string, stdin io.Reader, decode Decoder, needed func(stream int) bool,
+	extensions ...string) (*Input, error) {
 	if path == "-" {
 		if stdin == nil {
 			stdin = os.Stdin

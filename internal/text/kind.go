@@ -100,7 +100,8 @@ func (k Kinds) Type() arrow.DataType {
 	switch k &^ SeenNull {
 	case SeenInteger, SeenInteger | SeenWide:
 		return arrow.PrimitiveTypes.Int64
-	case SeenReal, SeenReal | SeenInteger, SeenReal | SeenSpecial, SeenReal | SeenInteger | SeenSpecial, SeenInteger | SeenSpecial:
+	case SeenReal, SeenReal | SeenInteger, SeenReal | SeenSpecial, SeenReal | SeenInteger | SeenSpecial,
+		SeenInteger | SeenSpecial:
 		return arrow.PrimitiveTypes.Float64
 	case SeenBool:
 		return arrow.FixedWidthTypes.Boolean
@@ -152,7 +153,8 @@ func ParseType(name string) (arrow.DataType, error) {
 		}
 		return &arrow.Decimal128Type{Precision: int32(p), Scale: int32(s)}, nil
 	}
-	return nil, fmt.Errorf("must be one of %s, decimal(p,s), got %q%s", strings.Join(TypeNames, ", "), name, check.Suggest(name, TypeNames))
+	return nil, fmt.Errorf("must be one of %s, decimal(p,s), got %q%s", strings.Join(TypeNames, ", "), name,
+		check.Suggest(name, TypeNames))
 }
 
 // TypeName returns the word for a type, for messages.

@@ -116,7 +116,8 @@ func TestPlainNumbersAtTheEnds(t *testing.T) {
 			t.Errorf("%q: %b", f.Text, k)
 		}
 	}
-	f = &Fields{Text: bytes.Repeat([]byte("1"), 64), Starts: []uint32{9}, Skip: 1, Ends: []uint32{9}, StartStep: 1, EndStep: 1}
+	f = &Fields{Text: bytes.Repeat([]byte("1"), 64), Starts: []uint32{9}, Skip: 1, Ends: []uint32{9}, StartStep: 1,
+		EndStep: 1}
 	if _, next := f.PlainKinds(0, 1); next != 0 {
 		t.Error("a field of a malformed record has a kind")
 	}
@@ -127,7 +128,8 @@ func TestPlainNumbersAtTheEnds(t *testing.T) {
 
 // FuzzPlainNumbers: numbers read quickly equal those of strconv.
 func FuzzPlainNumbers(f *testing.F) {
-	for _, s := range []string{"0", "-0", "1e5", "+1", ".5", "5.", "0x1", "1_000", "007", "0.5", "-.5", "123456789012345", "9007199254740993", "4.9e-324", "nan", "12345678.1234", "1234.56789012"} {
+	for _, s := range []string{"0", "-0", "1e5", "+1", ".5", "5.", "0x1", "1_000", "007", "0.5", "-.5", "123456789012345",
+		"9007199254740993", "4.9e-324", "nan", "12345678.1234", "1234.56789012"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, p []byte) { checkPlain(t, p) })

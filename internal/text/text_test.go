@@ -19,8 +19,10 @@ import (
 
 func TestParseFloat(t *testing.T) {
 	for _, s := range []string{
-		"0", "-0", "1", "-1", "12.5", ".5", "5.", "-.5", "0.1", "1e5", "1E-5", "1.5e+300", "123456789012345678", "9007199254740993",
-		"0.30000000000000004", "1e-320", "179769313486231570000", "123456789.123456789123456789", "-123.456", "99999999999999999999", "1e22", "1e23",
+		"0", "-0", "1", "-1", "12.5", ".5", "5.", "-.5", "0.1", "1e5", "1E-5", "1.5e+300", "123456789012345678",
+		"9007199254740993",
+		"0.30000000000000004", "1e-320", "179769313486231570000", "123456789.123456789123456789", "-123.456",
+		"99999999999999999999", "1e22", "1e23",
 	} {
 		got, ok := ParseFloat([]byte(s))
 		want, err := strconv.ParseFloat(s, 64)
@@ -28,7 +30,8 @@ func TestParseFloat(t *testing.T) {
 			t.Errorf("%s: got %v, %v", s, got, ok)
 		}
 	}
-	for _, s := range []string{"", "-", ".", "-.", "+1", "007", "-01", "00", "1e", "1e+", "e5", "1_000", "0x1p2", " 1", "1 ", "1,5", "nan", "Inf", "1e400", "1..2", "--1", "1.2.3", "1e5.0"} {
+	for _, s := range []string{"", "-", ".", "-.", "+1", "007", "-01", "00", "1e", "1e+", "e5", "1_000", "0x1p2", " 1",
+		"1 ", "1,5", "nan", "Inf", "1e400", "1..2", "--1", "1.2.3", "1e5.0"} {
 		if v, ok := ParseFloat([]byte(s)); ok {
 			t.Errorf("%q is read as %v", s, v)
 		}
@@ -60,14 +63,16 @@ func TestClassify(t *testing.T) {
 		"0": Integer, "-5": Integer, "9223372036854775807": Integer, "-9223372036854775808": Integer,
 		"9223372036854775808": Huge, "-9223372036854775809": Huge, "99999999999999999999999": Huge, "1e999": Huge,
 		"-0": Real, "1.0": Real, "1e3": Real, ".5": Real, "5.": Real, "-0.0": Real,
-		"007": NotNumber, "+5": NotNumber, "00.5": NotNumber, "": NotNumber, "-": NotNumber, "1-2": NotNumber, "abc": NotNumber, "1a": NotNumber, ".": NotNumber,
+		"007": NotNumber, "+5": NotNumber, "00.5": NotNumber, "": NotNumber, "-": NotNumber, "1-2": NotNumber,
+		"abc": NotNumber, "1a": NotNumber, ".": NotNumber,
 		"NaN": Special, "nan": Special, "-inf": Special, "Infinity": Special, "+Inf": Special, "infinit": NotNumber,
 	} {
 		if got, _ := Classify([]byte(s)); got != want {
 			t.Errorf("%q: got %d, want %d", s, got, want)
 		}
 	}
-	for s, want := range map[string]bool{"9007199254740992": false, "9007199254740993": true, "-9007199254740993": true, "42": false} {
+	for s, want := range map[string]bool{"9007199254740992": false, "9007199254740993": true, "-9007199254740993": true,
+		"42": false} {
 		if _, wide := Classify([]byte(s)); wide != want {
 			t.Errorf("%s: wide is %v", s, wide)
 		}
@@ -81,10 +86,12 @@ func TestAppendFixed(t *testing.T) {
 		pad      bool
 		want     string
 	}{
-		{0, 2, false, "0"}, {0, 2, true, "0.00"}, {math.Copysign(0, -1), 2, false, "0"}, {1.5, 2, false, "1.5"}, {1.5, 2, true, "1.50"},
+		{0, 2, false, "0"}, {0, 2, true, "0.00"}, {math.Copysign(0, -1), 2, false, "0"}, {1.5, 2, false, "1.5"},
+		{1.5, 2, true, "1.50"},
 		{-0.05, 2, false, "-0.05"}, {100, 2, false, "100"}, {1234567.89, 2, false, "1234567.89"}, {-7, 0, false, "-7"},
 		{1.0 / 3, 2, false, "0.3333333333333333"}, {1e15, 3, false, "1000000000000000"}, {1e300, 2, false, "1e+300"},
-		{0.1, -1, false, "0.1"}, {5e-324, -1, false, "5e-324"}, {123456789012, 0, false, "123456789012"}, {10, 1, false, "10"}, {0.001, 3, false, "0.001"},
+		{0.1, -1, false, "0.1"}, {5e-324, -1, false, "5e-324"}, {123456789012, 0, false, "123456789012"},
+		{10, 1, false, "10"}, {0.001, 3, false, "0.001"},
 	} {
 		if got := string(AppendFixed(nil, c.x, c.decimals, c.pad)); got != c.want {
 			t.Errorf("%v with %d decimals: got %s, want %s", c.x, c.decimals, got, c.want)
@@ -122,7 +129,8 @@ func TestDates(t *testing.T) {
 			}
 		}
 	}
-	for _, s := range []string{"2024-13-01", "2024-00-01", "2024-1-1", "2023-02-29", "2024/01/01", "0000-01-01", "2024-04-31", "abcd-01-01", "2024-01-0x"} {
+	for _, s := range []string{"2024-13-01", "2024-00-01", "2024-1-1", "2023-02-29", "2024/01/01", "0000-01-01",
+		"2024-04-31", "abcd-01-01", "2024-01-0x"} {
 		if _, ok := ParseDate([]byte(s)); ok {
 			t.Errorf("%s is read as a date", s)
 		}
@@ -136,14 +144,17 @@ func TestTimestamps(t *testing.T) {
 		zone byte
 	}{
 		{"2024-02-29 12:30", "2024-02-29T12:30:00", 0}, {"2024-02-29T12:30:15.123456", "2024-02-29T12:30:15.123456", 0},
-		{"1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.5", 'Z'}, {"2024-01-01T00:30:00+02:00", "2023-12-31T22:30:00", '+'}, {"2024-01-01 00:30:00-01:15", "2024-01-01T01:45:00", '+'},
+		{"1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.5", 'Z'}, {"2024-01-01T00:30:00+02:00", "2023-12-31T22:30:00", '+'},
+		{"2024-01-01 00:30:00-01:15", "2024-01-01T01:45:00", '+'},
 	} {
 		us, zone, ok := ParseTimestamp([]byte(c.s))
 		if got := string(AppendTimestamp(nil, us, 1_000_000, false)); !ok || got != c.want || zone != c.zone {
 			t.Errorf("%s: got %s, %q, %v", c.s, got, zone, ok)
 		}
 	}
-	for _, s := range []string{"2024-01-01", "2024-01-01T24:00:00", "2024-01-01T23:60", "2024-01-01T23:59:60", "2024-01-01T23:59:59.1234567", "2024-01-01T23:59:59.", "2024-01-01T23:59:59z", "2024-01-01x23:59", "2024-01-01T23:59+0200", "2024-01-01T2:59:00"} {
+	for _, s := range []string{"2024-01-01", "2024-01-01T24:00:00", "2024-01-01T23:60", "2024-01-01T23:59:60",
+		"2024-01-01T23:59:59.1234567", "2024-01-01T23:59:59.", "2024-01-01T23:59:59z", "2024-01-01x23:59",
+		"2024-01-01T23:59+0200", "2024-01-01T2:59:00"} {
 		if _, _, ok := ParseTimestamp([]byte(s)); ok {
 			t.Errorf("%s is read as a timestamp", s)
 		}
@@ -155,10 +166,14 @@ func TestKinds(t *testing.T) {
 		values string
 		want   string
 	}{
-		{"1 2 3", "int64"}, {"1 2.5", "float64"}, {"1.5 NaN", "float64"}, {"NaN inf", "string"}, {"true FALSE", "bool"}, {"true 1", "string"},
-		{"007 12", "string"}, {"+5", "string"}, {"9223372036854775808", "string"}, {"9007199254740993 1.5", "string"}, {"9007199254740993", "int64"},
-		{"2024-01-01", "date"}, {"2024-01-01 2024-01-01T00:00", "string"}, {"2024-01-01T00:00:00Z", "timestamptz"}, {"2024-01-01T00:00:00", "timestamp"},
-		{"2024-01-01T00:00:00 2024-01-01T00:00:00Z", "string"}, {"2024-01-01T00:00:00+01:00", "string"}, {"a", "string"}, {"", "string"}, {"1 x", "string"},
+		{"1 2 3", "int64"}, {"1 2.5", "float64"}, {"1.5 NaN", "float64"}, {"NaN inf", "string"}, {"true FALSE", "bool"},
+		{"true 1", "string"},
+		{"007 12", "string"}, {"+5", "string"}, {"9223372036854775808", "string"}, {"9007199254740993 1.5", "string"},
+		{"9007199254740993", "int64"},
+		{"2024-01-01", "date"}, {"2024-01-01 2024-01-01T00:00", "string"}, {"2024-01-01T00:00:00Z", "timestamptz"},
+		{"2024-01-01T00:00:00", "timestamp"},
+		{"2024-01-01T00:00:00 2024-01-01T00:00:00Z", "string"}, {"2024-01-01T00:00:00+01:00", "string"}, {"a", "string"},
+		{"", "string"}, {"1 x", "string"},
 	} {
 		var k Kinds
 		for v := range strings.FieldsSeq(c.values) {
@@ -177,7 +192,8 @@ func TestParseType(t *testing.T) {
 			t.Errorf("%s: %v, %v", n, typ, err)
 		}
 	}
-	for n, want := range map[string]string{"int": "must be one of", "flaot64": `did you mean "float64"?`, "decimal(39,0)": "p ≤ 38", "decimal(3,4)": "s ≤ p", "": "must be one of"} {
+	for n, want := range map[string]string{"int": "must be one of", "flaot64": `did you mean "float64"?`,
+		"decimal(39,0)": "p ≤ 38", "decimal(3,4)": "s ≤ p", "": "must be one of"} {
 		if _, err := ParseType(n); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", n, err)
 		}
@@ -235,9 +251,12 @@ func TestParseNumber(t *testing.T) {
 		reason string
 	}{
 		{"12", arrow.PrimitiveTypes.Int64, 12, ""}, {"9007199254740992", arrow.PrimitiveTypes.Int64, 1 << 53, ""},
-		{"9007199254740993", arrow.PrimitiveTypes.Int64, 0, TooWide}, {"1.5", arrow.PrimitiveTypes.Int64, 0, "not a value of type int64"},
-		{"1.5", arrow.PrimitiveTypes.Float64, 1.5, ""}, {"inf", arrow.PrimitiveTypes.Float64, math.Inf(1), ""}, {"", arrow.PrimitiveTypes.Float64, 0, "not a value of type float64"},
-		{"1.25", dec, 1.25, ""}, {"1.255", dec, 0, "not a value of type decimal(5,2)"}, {"10000", dec, 0, "not a value of type decimal(5,2)"},
+		{"9007199254740993", arrow.PrimitiveTypes.Int64, 0, TooWide},
+		{"1.5", arrow.PrimitiveTypes.Int64, 0, "not a value of type int64"},
+		{"1.5", arrow.PrimitiveTypes.Float64, 1.5, ""}, {"inf", arrow.PrimitiveTypes.Float64, math.Inf(1), ""},
+		{"", arrow.PrimitiveTypes.Float64, 0, "not a value of type float64"},
+		{"1.25", dec, 1.25, ""}, {"1.255", dec, 0, "not a value of type decimal(5,2)"},
+		{"10000", dec, 0, "not a value of type decimal(5,2)"},
 	} {
 		if got, reason := ParseNumber([]byte(c.s), c.t); got != c.want || reason != c.reason {
 			t.Errorf("%q as %s: got %v, %q", c.s, c.t, got, reason)
@@ -269,8 +288,11 @@ func TestChunks(t *testing.T) {
 	}
 	data.WriteString("last")
 	total++
-	for _, cut := range []connectors.Cut{{}, {Records: 1000}, {Records: 1000, Exact: true}, {Records: 1 << 20, Exact: true}, {Records: 7, Exact: true}} {
-		for name, wrap := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "half": iotest.HalfReader, "eof": iotest.DataErrReader} {
+	for _, cut := range []connectors.Cut{{}, {Records: 1000}, {Records: 1000, Exact: true},
+		{Records: 1 << 20, Exact: true}, {Records: 7, Exact: true}} {
+		for name, wrap := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader {
+			return r
+		}, "half": iotest.HalfReader, "eof": iotest.DataErrReader} {
 			c := NewChunks(wrap(bytes.NewReader(data.Bytes())), nil, splitLines, cut, nil)
 			var got []byte
 			var chunks []*Chunk
@@ -306,7 +328,8 @@ func TestChunks(t *testing.T) {
 }
 
 func TestChunksErrors(t *testing.T) {
-	c := NewChunks(iotest.TimeoutReader(bytes.NewReader(bytes.Repeat([]byte("ab\n"), chunkSize))), nil, splitLines, connectors.Cut{}, nil)
+	c := NewChunks(iotest.TimeoutReader(bytes.NewReader(bytes.Repeat([]byte("ab\n"), chunkSize))), nil, splitLines,
+		connectors.Cut{}, nil)
 	var err error
 	for err == nil {
 		_, err = c.Next()

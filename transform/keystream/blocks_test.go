@@ -184,7 +184,8 @@ func TestSubkeysDoNotPrint(t *testing.T) {
 			for i := 0; i+4 <= keySize; i += 4 {
 				part := keys[i : i+4]
 				list := strings.Trim(fmt.Sprint(part), "[]")
-				if strings.Contains(text, list) || strings.Contains(text, hex.EncodeToString(part)) || strings.Contains(text, string(part)) {
+				if strings.Contains(text, list) || strings.Contains(text, hex.EncodeToString(part)) ||
+					strings.Contains(text, string(part)) {
 					t.Errorf("%s of %T shows the subkey", verb, v)
 				}
 			}
@@ -202,7 +203,8 @@ func blocksAt(data []byte, n int) []block {
 // places that carry over, and nothing written beside them.
 func TestVectorsOfBoundRecords(t *testing.T) {
 	rng := rand.New(rand.NewPCG(20261125, 8))
-	special := []float64{0, math.Copysign(0, -1), math.NaN(), math.Float64frombits(0xfff0000000000001), math.Float64frombits(0x7fffffffffffffff), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64}
+	special := []float64{0, math.Copysign(0, -1), math.NaN(), math.Float64frombits(0xfff0000000000001),
+		math.Float64frombits(0x7fffffffffffffff), math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64}
 	for n := range 41 {
 		for _, first := range []uint64{0, 1, 1<<32 - 2, 1<<63 - 3, 1<<64 - 5, rng.Uint64()} {
 			values := make([]float64, n)

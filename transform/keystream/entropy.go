@@ -27,7 +27,9 @@ func (k Key) PlausibleBits() int {
 	}
 	secret := k.sealed.secret[:]
 	least := min(copied(secret), words(secret), words([]byte(k.Text())))
-	for _, step := range []func(a, b byte) byte{func(a, b byte) byte { return b - a }, func(a, b byte) byte { return a ^ b }} {
+	for _, step := range []func(a, b byte) byte{func(a, b byte) byte { return b - a }, func(a, b byte) byte {
+		return a ^ b
+	}} {
 		differences := make([]byte, keySize-1)
 		for i := range differences {
 			differences[i] = step(secret[i], secret[i+1])

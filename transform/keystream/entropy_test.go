@@ -38,13 +38,16 @@ func TestPlausibleBits(t *testing.T) {
 	random := []byte{0x8f, 0x13, 0xd2, 0x77, 0x01, 0xe4, 0xba, 0x5c, 0x90, 0x3e, 0x6a, 0xc8, 0x25, 0xf1, 0x44}
 	for name, secret := range map[string][]byte{
 		"a word again and again": text("password"), "a sentence": text("the quick brown fox jumps over the lazy dog"),
-		"short words": text("blue fish jump over wall cold rain"), "a passphrase": text("correct horse battery staple !!! 1"), "capitals": text("CORRECTHORSEBATTERYSTAPLEPURPLEX"),
+		"short words": text("blue fish jump over wall cold rain"), "a passphrase": text("correct horse battery staple !!! 1"),
+		"capitals":   text("CORRECTHORSEBATTERYSTAPLEPURPLEX"),
 		"camel case": text("CorrectHorseBatteryStaplePurpleX"), "with a year": text("Survey-2026-Secret-Key-Household"),
 		"an umlaut": []byte("Schlüssel für die Erhebung 2026")[:32], "digits": text("31415926535897932384626433832795"),
 		"counted": counted(0, 1), "counted down": counted(200, -3), "counted by 7": counted(1, 7),
 		"two bytes": few(2), "five bytes": few(5), "twelve bytes": few(12),
-		"a period of eight": bytes.Repeat(random[:8], 4), "a period of fifteen": append(bytes.Repeat(random, 2), random[:2]...), "zeros behind": half,
-		"alternating": bytes.Repeat([]byte{0x00, 0xff}, 16), "base64 words": decoded("correcthorsebatterystaplepurplemonkeydishwasher"),
+		"a period of eight":   bytes.Repeat(random[:8], 4),
+		"a period of fifteen": append(bytes.Repeat(random, 2), random[:2]...), "zeros behind": half,
+		"alternating":     bytes.Repeat([]byte{0x00, 0xff}, 16),
+		"base64 words":    decoded("correcthorsebatterystaplepurplemonkeydishwasher"),
 		"base64 repeated": decoded("password"),
 	} {
 		k, err := NewKey(secret)
@@ -114,7 +117,8 @@ func TestAlphabets(t *testing.T) {
 		want    int
 	}{
 		{"0123456789", 10}, {"09", 2}, {"0123456789af", 12}, {"0123456789abcdef", 16}, {"0123456789ABCDEF", 16},
-		{"0123456789abcdefg", 17}, {"0123456789ABCDEFG", 17}, {"abcdefghijklmnopqrstuvwxyz", 26}, {"ABCDEFGHIJKLMNOPQRSTUVWXYZ", 26},
+		{"0123456789abcdefg", 17}, {"0123456789ABCDEFG", 17}, {"abcdefghijklmnopqrstuvwxyz", 26},
+		{"ABCDEFGHIJKLMNOPQRSTUVWXYZ", 26},
 		{"abcdefghijklmnopqrstuvwxyzA", 27}, {"aZ09+/", 6}, {" ~", 2},
 	} {
 		if got := alphabet(long(c.letters)); got != c.want {
@@ -127,10 +131,14 @@ func TestAlphabets(t *testing.T) {
 		want    int
 	}{
 		{"abcdefghijklmnopqrstuvwxyzabcdef", 26}, {"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEF", 26},
-		{"`bcdefghijklmnopqrstuvwxyzabcdef", 95}, {"{bcdefghijklmnopqrstuvwxyzabcdef", 95}, {"@BCDEFGHIJKLMNOPQRSTUVWXYZABCDEF", 95}, {"[BCDEFGHIJKLMNOPQRSTUVWXYZABCDEF", 95},
-		{"aBcdefghijklmnopqrstuvwxyzabcdef", 64}, {"0bcdefghijklmnopqrstuvwxyzabcdef", 64}, {"+/cdefghijklmnopqrstuvwxyz012389", 64}, {"zZcdefghijklmnopqrstuvwxyz01238A", 64},
-		{" bcdefghijklmnopqrstuvwxyzabcdef", 95}, {"~bcdefghijklmnopqrstuvwxyzabcdef", 95}, {":bcdefghijklmnopqrstuvwxyzabcdef", 95}, {",bcdefghijklmnopqrstuvwxyzabcdef", 95},
-		{"\x1fbcdefghijklmnopqrstuvwxyzabcdef", 256}, {"\x7fbcdefghijklmnopqrstuvwxyzabcdef", 256}, {"\xffbcdefghijklmnopqrstuvwxyzabcdef", 256},
+		{"`bcdefghijklmnopqrstuvwxyzabcdef", 95}, {"{bcdefghijklmnopqrstuvwxyzabcdef", 95},
+		{"@BCDEFGHIJKLMNOPQRSTUVWXYZABCDEF", 95}, {"[BCDEFGHIJKLMNOPQRSTUVWXYZABCDEF", 95},
+		{"aBcdefghijklmnopqrstuvwxyzabcdef", 64}, {"0bcdefghijklmnopqrstuvwxyzabcdef", 64},
+		{"+/cdefghijklmnopqrstuvwxyz012389", 64}, {"zZcdefghijklmnopqrstuvwxyz01238A", 64},
+		{" bcdefghijklmnopqrstuvwxyzabcdef", 95}, {"~bcdefghijklmnopqrstuvwxyzabcdef", 95},
+		{":bcdefghijklmnopqrstuvwxyzabcdef", 95}, {",bcdefghijklmnopqrstuvwxyzabcdef", 95},
+		{"\x1fbcdefghijklmnopqrstuvwxyzabcdef", 256}, {"\x7fbcdefghijklmnopqrstuvwxyzabcdef", 256},
+		{"\xffbcdefghijklmnopqrstuvwxyzabcdef", 256},
 		{"0123456789abcdef0123456789abcdef", 16}, {"0123456789ABCDEF0123456789ABCDEF", 16},
 		{"0123456789abcdef01234567", 16}, {"0123456789ABCDEF01234567", 16}, {"0123456789ABCDEG01234567", 64},
 	} {

@@ -9,12 +9,13 @@ import (
 
 const labelPermutation = "sdlfilter/permutation/1"
 
-// LeastDomain is the least number of values that Permutation.Of permutes: NIST SP 800-38G Revision 1 requires it of FF1, since
-// a smaller domain can be searched.
+// LeastDomain is the least number of values that Permutation.Of permutes: NIST SP 800-38G Revision 1 requires it of
+// FF1, since a smaller domain can be searched.
 const LeastDomain = 1_000_000
 
-// Permutation is a keyed permutation of the numbers below a bound: FF1 of NIST SP 800-38G under AES-256, on binary numerals, walked until the
-// result is below the bound (Black and Rogaway 2002), which takes less than two steps on average. It is safe for concurrent use.
+// Permutation is a keyed permutation of the numbers below a bound: FF1 of NIST SP 800-38G under AES-256, on binary
+// numerals, walked until the result is below the bound (Black and Rogaway 2002), which takes less than two steps on
+// average. It is safe for concurrent use.
 type Permutation struct{ ff1 ff1 }
 
 // Permutation returns the permutations under a label, which names their purpose.
@@ -23,8 +24,8 @@ func (k Key) Permutation(label string) *Permutation {
 	return &Permutation{newFF1(k.derive(string(append(info, label...)), keySize))}
 }
 
-// Of returns what the permutation of the numbers below n that the tweak names makes of x, 0 ≤ x < n. It panics if n is less than
-// LeastDomain, or x is not one of them.
+// Of returns what the permutation of the numbers below n that the tweak names makes of x, 0 ≤ x < n. It panics if n is
+// less than LeastDomain, or x is not one of them.
 func (p *Permutation) Of(x, n *big.Int, tweak []byte) *big.Int {
 	if n.Cmp(big.NewInt(LeastDomain)) < 0 || x.Sign() < 0 || x.Cmp(n) >= 0 {
 		panic("keystream: a permutation needs a million numbers or more, and one of them")

@@ -20,9 +20,12 @@ func TestFiguresOfPlausibleBits(t *testing.T) {
 		}
 		f.Add(name, float64(k.PlausibleBits()))
 	}
-	for _, text := range []string{"password", "the quick brown fox jumps over the lazy dog", "blue fish jump over wall cold rain", "CORRECTHORSEBATTERYSTAPLEPURPLEX",
-		"CorrectHorseBatteryStaplePurpleX", "Survey-2026-Secret-Key-Household", "Über Äpfel, Öl und Spaß; 7 Männer", "ab cd ef gh ij kl mn op qr st uv wx", "aB3dE5", "a\tb\nc d", "31415926535897932384626433832795",
-		"deadbeef0123456789abcdef", "DEADBEEF0123456789ABCDEF", "zq+/", "hello hello world word w", "fives sixes SEVEN eight Ninety ten1 ELEVEN"} {
+	for _, text := range []string{"password", "the quick brown fox jumps over the lazy dog",
+		"blue fish jump over wall cold rain", "CORRECTHORSEBATTERYSTAPLEPURPLEX",
+		"CorrectHorseBatteryStaplePurpleX", "Survey-2026-Secret-Key-Household", "Über Äpfel, Öl und Spaß; 7 Männer",
+		"ab cd ef gh ij kl mn op qr st uv wx", "aB3dE5", "a\tb\nc d", "31415926535897932384626433832795",
+		"deadbeef0123456789abcdef", "DEADBEEF0123456789ABCDEF", "zq+/", "hello hello world word w",
+		"fives sixes SEVEN eight Ninety ten1 ELEVEN"} {
 		add(fmt.Sprintf("%q", text), bytes.Repeat([]byte(text), 33)[:32])
 	}
 	for n := 2; n <= 32; n += 3 {

@@ -122,11 +122,12 @@ func (k Key) ID() string {
 	return hex.EncodeToString(k.derive(labelID, 8))
 }
 
-// Version names the derivations of all draws that are released: of two releases with the same Key.ID and other versions, no
-// draw is known to be the same.
+// Version names the derivations of all draws that are released: of two releases with the same Key.ID and other
+// versions, no draw is known to be the same.
 const Version = "2"
 
-// Apart returns a key of its own for what a text names, such as draws that stand for those of another key and never leave.
+// Apart returns a key of its own for what a text names, such as draws that stand for those of another key and never
+// leave.
 func (k Key) Apart(text string) Key {
 	apart, err := NewKey(k.derive(labelApart+" "+text, keySize))
 	if err != nil {

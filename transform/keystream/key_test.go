@@ -167,7 +167,8 @@ func TestKeyNeverPrints(t *testing.T) {
 	}
 
 	var out bytes.Buffer
-	things := []any{key, &key, h, &h, []Key{key}, map[string]Key{"k": key}, map[Key]int{key: 1}, stream, *stream, leaves, *leaves, binding, *binding,
+	things := []any{key, &key, h, &h, []Key{key}, map[string]Key{"k": key}, map[Key]int{key: 1}, stream, *stream, leaves,
+		*leaves, binding, *binding,
 		struct{ s *Stream }{stream}, struct{ s Stream }{*stream}}
 	for _, v := range things {
 		for _, verb := range "vTtbcdoOqxXUeEfFgGsp" {
@@ -204,7 +205,8 @@ func TestKeyNeverPrints(t *testing.T) {
 	if n := strings.Count(out.String(), redacted); n < 100 {
 		t.Errorf("%q occurs %d times in the output, want more: the test prints nothing", redacted, n)
 	}
-	for name, bytes32 := range map[string][]byte{"secret": secret, "place subkey": subkeys[:32], "digest subkey": subkeys[32:]} {
+	for name, bytes32 := range map[string][]byte{"secret": secret, "place subkey": subkeys[:32],
+		"digest subkey": subkeys[32:]} {
 		for encoding, trace := range traces(bytes32) {
 			if strings.Contains(strings.ToLower(out.String()), strings.ToLower(trace)) {
 				t.Errorf("%s printed as %s", name, encoding)

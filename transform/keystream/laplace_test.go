@@ -16,7 +16,8 @@ func logWithBranches(x float64) float64 {
 	s := f / (2 + f)
 	s2 := float64(s * s)
 	s4 := float64(s2 * s2)
-	odd := [4]float64{6.666666666666735130e-01, 2.857142874366239149e-01, 1.818357216161805012e-01, 1.479819860511658591e-01}
+	odd := [4]float64{6.666666666666735130e-01, 2.857142874366239149e-01, 1.818357216161805012e-01,
+		1.479819860511658591e-01}
 	even := [3]float64{3.999999999940941908e-01, 2.222219843214978396e-01, 1.531383769920937332e-01}
 	t1, t2 := odd[3], even[2]
 	for i := 2; i >= 0; i-- {
@@ -27,7 +28,8 @@ func logWithBranches(x float64) float64 {
 	}
 	t1, t2 = float64(s2*t1), float64(s4*t2)
 	h := float64(float64(0.5*f) * f)
-	return float64(k*6.93147180369123816490e-01) - ((h - (float64(s*(h+(t1+t2))) + float64(k*1.90821492927058770002e-10))) - f)
+	return float64(k*6.93147180369123816490e-01) -
+		((h - (float64(s*(h+(t1+t2))) + float64(k*1.90821492927058770002e-10))) - f)
 }
 
 // TestLogWithoutBranches: the bits equal those of the formula, near every power of 2 and near √2
@@ -49,7 +51,8 @@ func TestLogWithoutBranches(t *testing.T) {
 			}
 		}
 	}
-	words := []uint64{0, 1, 1 << 11, 1<<12 - 1, 1 << 12, 1<<63 - 1, 1 << 63, 1<<63 + 1<<12, math.MaxUint64 - 1<<12, math.MaxUint64}
+	words := []uint64{0, 1, 1 << 11, 1<<12 - 1, 1 << 12, 1<<63 - 1, 1 << 63, 1<<63 + 1<<12, math.MaxUint64 - 1<<12,
+		math.MaxUint64}
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 1_000_000 {
 		words = append(words, r.Uint64())

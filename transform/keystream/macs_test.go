@@ -18,7 +18,8 @@ func TestMACsTogether(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, sizes := range []struct{ n, most int }{
-		{0, 1}, {1, 1}, {1, 100}, {7, 60}, {macsAtOnce, 30}, {macsAtOnce + 1, 50}, {3*macsAtOnce + 5, 200}, {40, 20_000}, {3, 200_000},
+		{0, 1}, {1, 1}, {1, 100}, {7, 60}, {macsAtOnce, 30}, {macsAtOnce + 1, 50}, {3*macsAtOnce + 5, 200}, {40, 20_000},
+		{3, 200_000},
 	} {
 		sums := macs{cipher: newAES(key)}
 		for range 2 { // the second run reuses the memory of the first

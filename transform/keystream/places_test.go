@@ -110,8 +110,10 @@ func TestDigestsOfUnion(t *testing.T) {
 		t.Fatalf("%s must be able to identify", union.DataType())
 	}
 	typed := []arrow.Array{
-		arrayOf(t, arrow.BinaryTypes.String, "42"), arrayOf(t, arrow.PrimitiveTypes.Int32, "42"), arrayOf(t, arrow.FixedWidthTypes.Boolean, "true"),
-		arrayOf(t, arrow.PrimitiveTypes.Int64, "∅"), arrayOf(t, arrow.BinaryTypes.LargeString, ""), arrayOf(t, arrow.PrimitiveTypes.Float64, "0.1"),
+		arrayOf(t, arrow.BinaryTypes.String, "42"), arrayOf(t, arrow.PrimitiveTypes.Int32, "42"),
+		arrayOf(t, arrow.FixedWidthTypes.Boolean, "true"),
+		arrayOf(t, arrow.PrimitiveTypes.Int64, "∅"), arrayOf(t, arrow.BinaryTypes.LargeString, ""),
+		arrayOf(t, arrow.PrimitiveTypes.Float64, "0.1"),
 		arrayOf(t, arrow.FixedWidthTypes.Boolean, "false"), arrayOf(t, arrow.PrimitiveTypes.Uint8, "0"),
 	}
 	digests := testKey(1).Digests(nil, []*microdata.Column{{Array: union}}, union.Len())
@@ -124,7 +126,8 @@ func TestDigestsOfUnion(t *testing.T) {
 	if got := testKey(1).Digests(nil, []*microdata.Column{{Array: slice}}, 4); !slices.Equal(got, digests[3:7]) {
 		t.Error("a slice of a union has different digests")
 	}
-	nested := arrow.DenseUnionOf([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)}}, []arrow.UnionTypeCode{0})
+	nested := arrow.DenseUnionOf([]arrow.Field{{Name: "l", Type: arrow.ListOf(arrow.BinaryTypes.String)}},
+		[]arrow.UnionTypeCode{0})
 	if CanIdentify(nested) {
 		t.Error("a union with a list must not be able to identify")
 	}

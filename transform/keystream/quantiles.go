@@ -2,8 +2,9 @@ package keystream
 
 import "math"
 
-// NormalsOfWords writes the standard normal draw of each word, NormalQuantile of (w + ½)/2⁵² with the first 52 bits w, with the
-// same bits: the quotient for the middle of the distribution first, for all of them without a branch, and then those in its tails.
+// NormalsOfWords writes the standard normal draw of each word, NormalQuantile of (w + ½)/2⁵² with the first 52 bits w,
+// with the same bits: the quotient for the middle of the distribution first, for all of them without a branch, and then
+// those in its tails.
 func NormalsOfWords(to []float64, words []uint64) {
 	const batch = 256
 	var tails [batch]uint8

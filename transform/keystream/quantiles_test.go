@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Draws of many words have the bits of those of single ones: in the middle, in both tails, at the borders between, for the first and
-// the last word, and for any number of words; nothing behind them is written.
+// Draws of many words have the bits of those of single ones: in the middle, in both tails, at the borders between, for
+// the first and the last word, and for any number of words; nothing behind them is written.
 func TestNormalsOfWordsAreThoseOfSingleWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 1))
 	words := []uint64{0, math.MaxUint64, 1 << 63, 1<<63 - 1, 1 << 12, 1<<12 - 1}

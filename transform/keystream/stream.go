@@ -76,11 +76,12 @@ func (s Stream) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("[keystream]
 // Records identifies the records of a run: by their place, or by a digest. In a
 // stream of a release the value that is being masked is part of it.
 type Records struct {
-	Stream  int                // index of the stream in its source, in [0, 2³²)
-	First   int64              // place of the run's first record in the stream, not negative
-	Places  []int64            // of every record, where they do not follow one another; nil: record i is at First+i
-	Digests []microdata.Digest // one a record, the zero Digest if its place is its identity; nil: place is the identity of all
-	Values  []float64          // the value being masked, one a record; nil in a stream of draws that are never released
+	Stream int     // index of the stream in its source, in [0, 2³²)
+	First  int64   // place of the run's first record in the stream, not negative
+	Places []int64 // of every record, where they do not follow one another; nil: record i is at First+i
+	// one a record, the zero Digest if its place is its identity; nil: place is the identity of all
+	Digests []microdata.Digest
+	Values  []float64 // the value being masked, one a record; nil in a stream of draws that are never released
 }
 
 // check panics if r cannot identify n records of the stream.
@@ -92,7 +93,8 @@ func (s *Stream) check(r *Records, n int) {
 	case s.free != nil && (r.Digests != nil || r.Values != nil):
 		panic("keystream: draws that never leave belong to a place alone: Records.Digests and Values must be nil")
 	case s.free == nil && len(r.Values) < n:
-		panic(fmt.Sprintf("keystream: a draw that leaves is bound to the value: Records.Values must hold %d, got %d", n, len(r.Values)))
+		panic(fmt.Sprintf("keystream: a draw that leaves is bound to the value: Records.Values must hold %d, got %d", n,
+			len(r.Values)))
 	case r.Digests != nil && len(r.Digests) < n:
 		panic(fmt.Sprintf("keystream: Records.Digests must hold one for each of %d records, got %d", n, len(r.Digests)))
 	}

@@ -181,7 +181,8 @@ func TestDigestDrawsWhereverTheyStand(t *testing.T) {
 		}
 		for at := 0; at < n; at += 777 {
 			end := min(at+777, n)
-			d.fill(s, moved[at:end], Records{Stream: at, First: int64(at) * 5, Digests: movedDigests[at:end], Values: movedValues[at:end]})
+			d.fill(s, moved[at:end],
+				Records{Stream: at, First: int64(at) * 5, Digests: movedDigests[at:end], Values: movedValues[at:end]})
 		}
 		for i, j := range order {
 			got[j] = moved[i]
@@ -317,7 +318,8 @@ func TestStreamsDiffer(t *testing.T) {
 		"length in name":  a.Stream("noise\x00\x00\x00\x00\x00\x00\x00\x04wage", "", 0),
 	}
 	infos := map[string]bool{}
-	for _, n := range []Name{{"a", "b", "c", "d"}, {"ab", "", "c", "d"}, {"a", "bc", "", "d"}, {"a", "b", "d", "c"}, {"", "a", "b", "cd"}} {
+	for _, n := range []Name{{"a", "b", "c", "d"}, {"ab", "", "c", "d"}, {"a", "bc", "", "d"}, {"a", "b", "d", "c"},
+		{"", "a", "b", "cd"}} {
 		infos[string(named(labelPlace, n.Mask, n.Done, n.Column, n.Scope))] = true
 		infos[string(named(labelIdentity, n.Mask, n.Done, n.Column))] = true
 	}
@@ -343,7 +345,8 @@ func TestStreamsDiffer(t *testing.T) {
 }
 
 func TestStreamInfoIsInjective(t *testing.T) {
-	want := append([]byte("sdlfilter/stream/2"), 0, 0, 0, 0, 0, 0, 0, 2, 'a', 'b', 0, 0, 0, 0, 0, 0, 0, 1, 'c', 0, 0, 0, 0, 0, 0, 1, 2)
+	want := append([]byte("sdlfilter/stream/2"), 0, 0, 0, 0, 0, 0, 0, 2, 'a', 'b', 0, 0, 0, 0, 0, 0, 0, 1, 'c', 0, 0, 0, 0,
+		0, 0, 1, 2)
 	if got := []byte(streamInfo("ab", "c", 258)); !bytes.Equal(got, want) {
 		t.Errorf("info is %x, want %x", got, want)
 	}

@@ -20,7 +20,8 @@ func TestNormalTailsAreTheFunction(t *testing.T) {
 		near(float64(i) / 16)
 		near((float64(i) + 0.999999) / 16)
 	}
-	for _, v := range []float64{0.67448975, 5.656854248, 39, 1e300, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Inf(1), math.NaN()} {
+	for _, v := range []float64{0.67448975, 5.656854248, 39, 1e300, math.MaxFloat64, math.SmallestNonzeroFloat64,
+		math.Inf(1), math.NaN()} {
 		near(v)
 	}
 	for v := 5.3; v < 5.7; v += 1e-6 {
@@ -33,7 +34,8 @@ func TestNormalTailsAreTheFunction(t *testing.T) {
 	q := make([]float64, len(x))
 	NormalTails(q, x)
 	for i, v := range x {
-		if want := NormalCDF(-math.Abs(v)); math.Float64bits(q[i]) != math.Float64bits(want) && (want == want || q[i] == q[i]) {
+		if want := NormalCDF(-math.Abs(v)); math.Float64bits(q[i]) != math.Float64bits(want) &&
+			(want == want || q[i] == q[i]) {
 			t.Fatalf("at %v: %x, want %x", v, q[i], want)
 		}
 	}

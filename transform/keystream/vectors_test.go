@@ -40,7 +40,8 @@ type vectors struct {
 	Bindings      []bindingVector
 	Digests       []digestVector
 	Functions     map[string][][2]hexBits // by name: argument, value
-	Ziggurat      string                  // SHA-256 of the tables: 257 x, 257 f, the tail's probability, 8 bytes each, big endian
+	// SHA-256 of the tables: 257 x, 257 f, the tail's probability, 8 bytes each, big endian
+	Ziggurat string
 }
 
 type keyVector struct{ Secret, Text, ID, DigestSubkey string }
@@ -159,7 +160,8 @@ func remarkable(t *testing.T, s *Stream, values []float64) []int64 {
 		}
 	}
 	var places []int64
-	for _, way := range []string{"rectangle after 0", "wedge after 0", "tail after 0", "rectangle after 1", "rectangle after 2", "wedge after 1"} {
+	for _, way := range []string{"rectangle after 0", "wedge after 0", "tail after 0", "rectangle after 1",
+		"rectangle after 2", "wedge after 1"} {
 		at, ok := found[way]
 		if !ok {
 			t.Fatalf("there is no place named %q", way)
@@ -266,7 +268,8 @@ func makeVectors(t *testing.T) vectors {
 	}{{0, "noise", "wage", 0}, {0, "noise", "wage", 7}, {1, "bias#2", "Einkommen (€)", 0}, {0, "", "", math.MaxInt32}} {
 		s := keys[c.key].Stream(c.mask, c.column, c.replicate)
 		info := streamInfo(c.mask, c.column, uint64(c.replicate))
-		sv := streamVector{Key: c.key, Mask: c.mask, Column: c.column, Replicate: c.replicate, Info: hex.EncodeToString([]byte(info)),
+		sv := streamVector{Key: c.key, Mask: c.mask, Column: c.column, Replicate: c.replicate,
+			Info:   hex.EncodeToString([]byte(info)),
 			Subkey: hex.EncodeToString(keys[c.key].derive(info, keySize))}
 		add := func(stream int, first int64, n int) {
 			sv.Runs = append(sv.Runs, runVector{stream, first, drawVectors(s, n, Records{Stream: stream, First: first})})
@@ -345,7 +348,8 @@ func makeVectors(t *testing.T) vectors {
 	uniforms := make([]float64, 40)
 	keys[0].Stream("arguments", "", 0).Uniforms(uniforms, Records{})
 	probabilities := []float64{0, 1e-300, 1e-100, 1e-17, 1e-5, 0.075, 0.0750001, 0.3, 0.5, 0.925, 0.93, 1 - 0x1p-53, 1}
-	reals := []float64{-800, -745, -720.25, -708, -38.5, -37.04, -6, -5.656, -1, -0.675, -0.5, -1e-9, 0, 1e-9, 0.5, 0.675, 1, 5.656, 6, 37.04, 700, 710}
+	reals := []float64{-800, -745, -720.25, -708, -38.5, -37.04, -6, -5.656, -1, -0.675, -0.5, -1e-9, 0, 1e-9, 0.5, 0.675,
+		1, 5.656, 6, 37.04, 700, 710}
 	positives := []float64{0, 5e-324, 1e-310, 1e-300, 0.1, 0.7071, 0.70711, 1, 1.5, 10, 1e300}
 	for i, u := range uniforms {
 		probabilities = append(probabilities, u, u*0x1p-30)
@@ -361,7 +365,8 @@ func makeVectors(t *testing.T) vectors {
 			arguments = probabilities
 		}
 		for _, x := range arguments {
-			v.Functions[name] = append(v.Functions[name], [2]hexBits{hexBits(math.Float64bits(x)), hexBits(math.Float64bits(f(x)))})
+			v.Functions[name] = append(v.Functions[name],
+				[2]hexBits{hexBits(math.Float64bits(x)), hexBits(math.Float64bits(f(x)))})
 		}
 	}
 	tables := append(append([]float64{}, zigguratX[:]...), zigguratF[:]...)

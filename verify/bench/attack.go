@@ -53,7 +53,8 @@ func benchAttack(ctx context.Context, args []string, out io.Writer) error {
 	if b.targets < 1 || b.released < b.targets || b.nearest < 2 || b.runs < 1 {
 		return fmt.Errorf("needs at least 1 target, as many released records, 2 records that seek their nearest, and 1 run")
 	}
-	fmt.Fprintf(out, "%d cores, %s; medians of %d runs in turn, after a warm-up.\n\n", runtime.GOMAXPROCS(0), runtime.Version(), b.runs)
+	fmt.Fprintf(out, "%d cores, %s; medians of %d runs in turn, after a warm-up.\n\n", runtime.GOMAXPROCS(0),
+		runtime.Version(), b.runs)
 	parts := map[string]func(context.Context) error{"library": b.library, "command": b.command}
 	for name := range strings.SplitSeq(*only, ",") {
 		part := parts[name]
@@ -82,7 +83,8 @@ func (b *attackBench) library(ctx context.Context) error {
 	times, above := map[string][]float64{}, map[string][]float64{}
 	for round := range b.runs + 1 {
 		for _, p := range packages {
-			argv := append([]string{filepath.Join(b.tests, p.name+".test"), "-test.run", "^$", "-test.bench", "^BenchmarkSpeed$", "-test.benchtime", "1x"}, p.sizes...)
+			argv := append([]string{filepath.Join(b.tests, p.name+".test"), "-test.run", "^$", "-test.bench", "^BenchmarkSpeed$",
+				"-test.benchtime", "1x"}, p.sizes...)
 			u, err := measure(ctx, b.dir, argv...)
 			if err != nil {
 				return err
@@ -116,7 +118,8 @@ func (b *attackBench) library(ctx context.Context) error {
 		if d.memoryLimited {
 			toHold = strconv.Itoa(issueMB)
 		}
-		rows = append(rows, []string{d.what, seconds(median(times[name])), toReach, fmt.Sprintf("%.0f", median(above[name])), toHold})
+		rows = append(rows,
+			[]string{d.what, seconds(median(times[name])), toReach, fmt.Sprintf("%.0f", median(above[name])), toHold})
 	}
 	table(b.out, rows)
 	return nil
@@ -134,7 +137,8 @@ type speedGoal struct {
 func (b *attackBench) described() map[string]speedGoal {
 	few := fmt.Sprintf("%s targets, %s released, 4 numeric keys", thousands(b.targets), thousands(b.released))
 	each := fmt.Sprintf("nearest, %s against %s, 4 numeric keys", thousands(b.nearest), thousands(b.nearest))
-	classes := fmt.Sprintf("frequencies, k-anonymity, individual risk, %s records, 4 categorical keys", thousands(b.released))
+	classes := fmt.Sprintf("frequencies, k-anonymity, individual risk, %s records, 4 categorical keys",
+		thousands(b.released))
 	atSize := b.targets == issueTargets && b.released == issueReleased
 	nearestAtSize := b.nearest == issueNearest
 	return map[string]speedGoal{
@@ -146,8 +150,9 @@ func (b *attackBench) described() map[string]speedGoal {
 		"intruder/d1/noise=20":     {"posterior d.1, " + few + ", noise of 20 %", when(atSize, 6), atSize},
 		"intruder/d1/noise=100":    {"posterior d.1, " + few + ", noise of 100 %", when(atSize, 6), atSize},
 		"uniqueness/table":         {classes, when(b.released == issueReleased, 0.6), false},
-		"uniqueness/hash":          {classes + ", codes too large for a table", when(b.released == issueReleased, 0.6), false},
-		"uniqueness/missing":       {classes + ", 2 % missing", when(b.released == issueReleased, 0.6), false},
+		"uniqueness/hash": {classes + ", codes too large for a table", when(b.released == issueReleased, 0.6),
+			false},
+		"uniqueness/missing": {classes + ", 2 % missing", when(b.released == issueReleased, 0.6), false},
 	}
 }
 
@@ -164,7 +169,8 @@ func (b *attackBench) command(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err := measure(ctx, b.dir, self, "data-attack", "-dir", b.dir, "-released", strconv.Itoa(b.released)); err != nil {
+	if _, err := measure(ctx, b.dir, self, "data-attack", "-dir", b.dir, "-released", strconv.Itoa(b.released)); err !=
+		nil {
 		return err
 	}
 	cases := b.cases()
@@ -178,7 +184,8 @@ func (b *attackBench) command(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(b.out, "`sdlfilter attack`, the whole process, on two Parquet files of %s records, %s targets:\n\n", thousands(b.released), thousands(b.targets))
+	fmt.Fprintf(b.out, "`sdlfilter attack`, the whole process, on two Parquet files of %s records, %s targets:\n\n",
+		thousands(b.released), thousands(b.targets))
 	rows := [][]string{{"", "wall s", "CPU s", "peak MB", "MB above the data", "found"}}
 	for i, c := range cases {
 		var r attack.Result
@@ -190,7 +197,9 @@ func (b *attackBench) command(ctx context.Context) error {
 			return fmt.Errorf("%s: the result has no such part", c.what)
 		}
 		p := medianOf(taken[i], peak)
-		rows = append(rows, []string{c.what, seconds(medianOf(taken[i], wall)), seconds(medianOf(taken[i], cpu)), fmt.Sprintf("%.0f", p), fmt.Sprintf("%.0f", p-c.data), found})
+		rows = append(rows,
+			[]string{c.what, seconds(medianOf(taken[i], wall)), seconds(medianOf(taken[i], cpu)), fmt.Sprintf("%.0f", p),
+				fmt.Sprintf("%.0f", p-c.data), found})
 	}
 	table(b.out, rows)
 	return nil
@@ -207,8 +216,10 @@ type attackCase struct {
 // cases are the calls of the command: linkage, the posterior beside it, uniqueness.
 func (b *attackBench) cases() []attackCase {
 	original, released := attackFile(b.dir, "original", b.released), attackFile(b.dir, "released", b.released)
-	linked := []string{"attack", "--json", "--original", original, "--released", released, "--keys", "a,b,c,d", "--targets", strconv.Itoa(b.targets)}
-	posterior := append(linked[:len(linked):len(linked)], "--knowledge", "d1", "--sigma", strconv.FormatFloat(noiseOfRelease, 'g', -1, 64))
+	linked := []string{"attack", "--json", "--original", original, "--released", released, "--keys", "a,b,c,d",
+		"--targets", strconv.Itoa(b.targets)}
+	posterior := append(linked[:len(linked):len(linked)], "--knowledge", "d1", "--sigma",
+		strconv.FormatFloat(noiseOfRelease, 'g', -1, 64))
 	numbers := 2 * 4 * 8 * float64(b.released) / 1e6
 	codes := 4 * 4 * float64(b.released) / 1e6
 	return []attackCase{
@@ -224,11 +235,13 @@ func (b *attackBench) cases() []attackCase {
 			}
 			return fmt.Sprintf("%.1f linked correctly expected", float64(r.Bayes.ExpectedCorrect))
 		}},
-		{"uniqueness with SUDA2, of the original alone", []string{"attack", "--json", "--original", original, "--categorical", "sex,age,occupation,area"}, codes, func(r *attack.Result) string {
-			if r.Uniqueness == nil {
-				return ""
-			}
-			return fmt.Sprintf("%s uniques", thousands(r.Uniqueness.SampleUniques))
-		}},
+		{"uniqueness with SUDA2, of the original alone",
+			[]string{"attack", "--json", "--original", original, "--categorical", "sex,age,occupation,area"}, codes,
+			func(r *attack.Result) string {
+				if r.Uniqueness == nil {
+					return ""
+				}
+				return fmt.Sprintf("%s uniques", thousands(r.Uniqueness.SampleUniques))
+			}},
 	}
 }

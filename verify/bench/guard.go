@@ -83,8 +83,9 @@ func benchGuard(ctx context.Context, args []string, out io.Writer) error {
 		}
 		ratio := medianRatio(taken[1], taken[0], cpu)
 		slower = slower || ratio > worthAWord
-		rows = append(rows, []string{job.name, seconds(medianOf(taken[0], cpu)), seconds(medianOf(taken[1], cpu)), fmt.Sprintf("%.2f", ratio),
-			fmt.Sprintf("%.0f", medianOf(taken[0], peak)), fmt.Sprintf("%.0f", medianOf(taken[1], peak))})
+		rows = append(rows,
+			[]string{job.name, seconds(medianOf(taken[0], cpu)), seconds(medianOf(taken[1], cpu)), fmt.Sprintf("%.2f", ratio),
+				fmt.Sprintf("%.0f", medianOf(taken[0], peak)), fmt.Sprintf("%.0f", medianOf(taken[1], peak))})
 	}
 	table(out, rows)
 	if slower {

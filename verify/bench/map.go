@@ -81,7 +81,8 @@ func benchMap(ctx context.Context, args []string, out io.Writer) error {
 	if _, err := measure(ctx, b.dir, self, "data-map", "-dir", b.dir, "-records", strconv.Itoa(b.records)); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d cores, %s. %s records of 1 column, %s replicates of %d points; medians of %d runs in turn, after a warm-up.\n\n",
+	fmt.Fprintf(out,
+		"%d cores, %s. %s records of 1 column, %s replicates of %d points; medians of %d runs in turn, after a warm-up.\n\n",
 		runtime.GOMAXPROCS(0), runtime.Version(), thousands(b.records), thousands(b.replicates), b.points, b.runs)
 	parts := map[string]func(context.Context) error{"side": b.sideBySide, "bare": b.bare, "growth": b.growth}
 	for name := range strings.SplitSeq(*only, ",") {
@@ -102,7 +103,8 @@ func (b *mapBench) filterMap(size mapSize) func(context.Context) (usage, error) 
 	return func(ctx context.Context) (usage, error) {
 		gate := ""
 		if size.withRules {
-			gate = "gate:\n  rules:\n    - {column: wage, target: p90, knowledge: index, min_rmse: 100}\n    - {column: wage, min_efficiency: 0.5}\n"
+			gate =
+				"gate:\n  rules:\n    - {column: wage, target: p90, knowledge: index, min_rmse: 100}\n    - {column: wage, min_efficiency: 0.5}\n"
 		}
 		text := fmt.Sprintf(`version: 1
 name: bench-map
@@ -128,7 +130,8 @@ assess: {sample: all, replicates: %d, targets: [%s]}
 // replicates, the peak memory is the process's.
 func (b *mapBench) inR(how string) func(context.Context) (usage, error) {
 	return func(ctx context.Context) (usage, error) {
-		u, err := measure(ctx, b.dir, "Rscript", "--vanilla", b.script, mapFile(b.dir, b.records, "csv"), strconv.Itoa(b.rReplicates), strconv.Itoa(b.points), how)
+		u, err := measure(ctx, b.dir, "Rscript", "--vanilla", b.script, mapFile(b.dir, b.records, "csv"),
+			strconv.Itoa(b.rReplicates), strconv.Itoa(b.points), how)
 		if err != nil {
 			return u, err
 		}
@@ -177,7 +180,8 @@ func (b *mapBench) sideBySide(ctx context.Context) error {
 		rows = append(rows, []string{c.name, seconds(w), seconds(medianOf(taken[i], cpu)), fmt.Sprintf("%.1f", w/values*1e9),
 			fmt.Sprintf("%.0f", medianOf(taken[i], peak)), wallRatio, cpuRatio})
 	}
-	fmt.Fprintf(b.out, "R runs %d of %d replicates, and its time, of the loop alone, is multiplied by %.4g: it is linear in them. It uses one core.\n\n",
+	fmt.Fprintf(b.out,
+		"R runs %d of %d replicates, and its time, of the loop alone, is multiplied by %.4g: it is linear in them. It uses one core.\n\n",
 		b.rReplicates, b.replicates, float64(b.replicates)/float64(b.rReplicates))
 	table(b.out, rows)
 	return b.agree(taken[0][0].out, taken[2][0].out, taken[3][0].out, taken[4][0].out)
@@ -203,7 +207,8 @@ func (b *mapBench) agree(ours []byte, theirs ...[]byte) error {
 			ofMax = float64(r.R)
 		}
 	}
-	compared := fmt.Sprintf("U at the first point, and R (max, index) at the last: sdlfilter %.4g, %.2g", float64(m.Points[0].U), ofMax)
+	compared := fmt.Sprintf("U at the first point, and R (max, index) at the last: sdlfilter %.4g, %.2g",
+		float64(m.Points[0].U), ofMax)
 	for _, text := range theirs {
 		var u, r []float64
 		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -232,7 +237,8 @@ func (b *mapBench) agree(ours []byte, theirs ...[]byte) error {
 func (b *mapBench) bare(ctx context.Context) error {
 	var times []float64
 	for range b.runs {
-		u, err := measure(ctx, b.dir, filepath.Join(b.tests, "assess.test"), "-test.run", "^$", "-test.bench", "^BenchmarkExplore$", "-test.benchtime", "1x")
+		u, err := measure(ctx, b.dir, filepath.Join(b.tests, "assess.test"), "-test.run", "^$", "-test.bench",
+			"^BenchmarkExplore$", "-test.benchtime", "1x")
 		if err != nil {
 			return err
 		}
@@ -243,7 +249,8 @@ func (b *mapBench) bare(ctx context.Context) error {
 		times = append(times, results[0].seconds)
 	}
 	t := median(times)
-	fmt.Fprintf(b.out, "The computation alone, `assess.BenchmarkExplore` (%d replicates of %d points, %s records, 6 targets), takes %s s, %.1f ns for each value; the goal is 3 s.\n\n",
+	fmt.Fprintf(b.out,
+		"The computation alone, `assess.BenchmarkExplore` (%d replicates of %d points, %s records, 6 targets), takes %s s, %.1f ns for each value; the goal is 3 s.\n\n",
 		issueReplicates, issuePoints, thousands(issueRecords), seconds(t), t/(issueReplicates*issuePoints*issueRecords)*1e9)
 	return nil
 }
@@ -267,7 +274,8 @@ func (b *mapBench) growth(ctx context.Context) error {
 	rows := [][]string{{"records", "replicates", "targets", "wall s", "CPU s", "CPU, ratio", "peak MB"}}
 	for i, size := range sizes {
 		rows = append(rows, []string{thousands(size.records), thousands(size.replicates), strconv.Itoa(len(size.targets)),
-			seconds(medianOf(taken[i], wall)), seconds(medianOf(taken[i], cpu)), fmt.Sprintf("%.2f", medianRatio(taken[i], taken[0], cpu)),
+			seconds(medianOf(taken[i], wall)), seconds(medianOf(taken[i], cpu)),
+			fmt.Sprintf("%.2f", medianRatio(taken[i], taken[0], cpu)),
 			fmt.Sprintf("%.0f", medianOf(taken[i], peak))})
 	}
 	table(b.out, rows)

@@ -50,7 +50,8 @@ func boards(ctx context.Context, chromium, folder, screenshots string) (problems
 				return problems, err
 			}
 			if n != 1 {
-				problems = append(problems, fmt.Sprintf("%s takes %d sheets of %s, must take 1", filepath.Base(path), n, paper.name))
+				problems = append(problems,
+					fmt.Sprintf("%s takes %d sheets of %s, must take 1", filepath.Base(path), n, paper.name))
 			}
 		}
 		n, err := b.print(filepath.Join(folder, "released.html"), paper.width, paper.height, "", paper.name)
@@ -58,7 +59,8 @@ func boards(ctx context.Context, chromium, folder, screenshots string) (problems
 			return problems, err
 		}
 		if n < 3 {
-			problems = append(problems, fmt.Sprintf("a whole report takes %d sheets of %s: sheets are not counted right", n, paper.name))
+			problems = append(problems,
+				fmt.Sprintf("a whole report takes %d sheets of %s: sheets are not counted right", n, paper.name))
 		}
 	}
 	return problems, nil
@@ -76,7 +78,9 @@ func (b *browser) print(path string, width, height float64, folder, paper string
 	var pdf []byte
 	background := true
 	err = chromedp.Do(b.tab, chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		r, err := cdp.Call(ctx, t, page.PrintToPDF, page.PrintToPDFParams{PaperWidth: width, PaperHeight: height, PrintBackground: &background})
+		r,
+			err := cdp.Call(ctx, t, page.PrintToPDF,
+			page.PrintToPDFParams{PaperWidth: width, PaperHeight: height, PrintBackground: &background})
 		if err == nil {
 			pdf = r.Data
 		}

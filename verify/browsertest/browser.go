@@ -27,7 +27,8 @@ type browser struct {
 func open(ctx context.Context, path, profile string) (*browser, error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
 		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
+		chromedp.Flag("hide-scrollbars", true), chromedp.Flag("disable-quic", true),
+		chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
 	allocator, release := chromedp.NewExecAllocator(ctx, options...)
 	tab, closeTab := chromedp.NewContext(allocator)
@@ -42,7 +43,8 @@ func open(ctx context.Context, path, profile string) (*browser, error) {
 // note stores the events that checks use.
 func (b *browser) note(event any) {
 	switch event.(type) {
-	case *network.EventRequestWillBeSent, *runtime.EventExceptionThrown, *runtime.EventConsoleAPICalled, *log.EventEntryAdded:
+	case *network.EventRequestWillBeSent, *runtime.EventExceptionThrown, *runtime.EventConsoleAPICalled,
+		*log.EventEntryAdded:
 		b.mu.Lock()
 		b.events = append(b.events, event)
 		b.mu.Unlock()
@@ -74,8 +76,10 @@ func (b *browser) size(width int, dark, still bool) error {
 		motion = "reduce"
 	}
 	media := chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
-		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
-			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: motion}}})
+		_,
+			err := cdp.Call(ctx, t, emulation.SetEmulatedMedia,
+			emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+				{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: motion}}})
 		return err
 	})
 	return errors.Join(chromedp.Do(b.tab, chromedp.EmulateViewport(int64(width), 900)), chromedp.Do(b.tab, media))

@@ -108,7 +108,8 @@ func run(ctx context.Context, chromium, screenshots string) (problems []string, 
 
 // feed returns a monitor of a stream that has just begun.
 func feed() *monitor.Monitor {
-	m := monitor.New(monitor.Info{Name: "survey", Version: "0.4.0", Source: "kafka survey", Sink: "kafka survey-masked", Interval: time.Second})
+	m := monitor.New(monitor.Info{Name: "survey", Version: "0.4.0", Source: "kafka survey", Sink: "kafka survey-masked",
+		Interval: time.Second})
 	m.Heartbeat()
 	m.Broker(nil)
 	m.Assigned(map[string][]int32{"survey": {0, 1, 2}})
@@ -171,7 +172,8 @@ func (c *checker) moves(m *monitor.Monitor) error {
 	m.Snapshot(synthetic.Snapshot(1, 160))
 	m.Gate(true, nil)
 	turn(m, 4000, 100)
-	if err := c.await("the first snapshot", `document.querySelectorAll("#map .pt").length === 8 && `+textOf+`("rate") !== "0"`); err != nil {
+	if err := c.await("the first snapshot", `document.querySelectorAll("#map .pt").length === 8 && `+textOf+
+		`("rate") !== "0"`); err != nil {
 		return err
 	}
 	before, err := c.figures()
@@ -186,7 +188,8 @@ func (c *checker) moves(m *monitor.Monitor) error {
 	if err := c.await("marks on their way", `document.getAnimations().length > 0`); err != nil {
 		return err
 	}
-	if err := c.await("the second snapshot", `document.querySelectorAll("#snapshots tr").length === 2 && `+textOf+`("lag") === "300"`); err != nil {
+	if err := c.await("the second snapshot", `document.querySelectorAll("#snapshots tr").length === 2 && `+textOf+
+		`("lag") === "300"`); err != nil {
 		return err
 	}
 	if err := c.await("another rate", textOf+`("rate") !== "`+before.Rate+`"`); err != nil {
@@ -209,10 +212,13 @@ func (c *checker) moves(m *monitor.Monitor) error {
 	}
 	// After another column is chosen, the map shows that column.
 	for _, column := range []string{"hours", "wage"} {
-		if _, err := evaluate[bool](c.b, fmt.Sprintf(`(() => { const s = document.getElementById("column"); s.value = %q; s.dispatchEvent(new Event("change")); return true })()`, column)); err != nil {
+		if _, err := evaluate[bool](c.b,
+			fmt.Sprintf(
+				`(() => { const s = document.getElementById("column"); s.value = %q; s.dispatchEvent(new Event("change")); return true })()`, column)); err != nil {
 			return err
 		}
-		if err := c.await("the map of "+column, fmt.Sprintf(`document.querySelector("#map svg").getAttribute("aria-label").includes(%q)`, column)); err != nil {
+		if err := c.await("the map of "+column,
+			fmt.Sprintf(`document.querySelector("#map svg").getAttribute("aria-label").includes(%q)`, column)); err != nil {
 			return err
 		}
 	}
@@ -226,7 +232,8 @@ type figures struct {
 }
 
 func (c *checker) figures() (figures, error) {
-	return evaluate[figures](c.b, `({Marks: `+marks+`, Rate: `+textOf+`("rate"), Lag: `+textOf+`("lag"), Released: `+textOf+`("released"), Commits: `+
+	return evaluate[figures](c.b, `({Marks: `+marks+`, Rate: `+textOf+`("rate"), Lag: `+textOf+`("lag"), Released: `+
+		textOf+`("released"), Commits: `+
 		textOf+`("committed")})`)
 }
 
@@ -259,17 +266,20 @@ func (c *checker) views(m *monitor.Monitor) error {
 		return err
 	}
 	m.Quarantine(map[string]int64{"wage: not a number": 12, "not JSON": 3}, map[string]int64{"not JSON": 3})
-	if err := c.await("why records were dropped", `!document.getElementById("dropped").hidden && document.querySelectorAll("#reasons tr").length === 2`); err != nil {
+	if err := c.await("why records were dropped",
+		`!document.getElementById("dropped").hidden && document.querySelectorAll("#reasons tr").length === 2`); err != nil {
 		return err
 	}
-	if err := c.await("lines over time and a dot plot", `document.querySelectorAll("#times svg .series").length === 4 && document.querySelectorAll("#dots svg .pt").length === 8`); err != nil {
+	if err := c.await("lines over time and a dot plot",
+		`document.querySelectorAll("#times svg .series").length === 4 && document.querySelectorAll("#dots svg .pt").length === 8`); err != nil {
 		return err
 	}
 	if err := c.look("releasing"); err != nil {
 		return err
 	}
 	m.Broker(errors.New("dial 127.0.0.1:9092: connection refused"))
-	if err := c.await("disconnected", textOf+`("verdict-word") === "Disconnected" && `+textOf+`("notes").includes("Brokers not reachable since")`); err != nil {
+	if err := c.await("disconnected", textOf+`("verdict-word") === "Disconnected" && `+textOf+
+		`("notes").includes("Brokers not reachable since")`); err != nil {
 		return err
 	}
 	m.Broker(nil)
@@ -328,7 +338,8 @@ func (c *checker) lookAt(state string, width int, dark bool) error {
 	if width <= 560 {
 		slim = 328
 	}
-	if err := c.await("a map of the right size", fmt.Sprintf(`document.querySelector("#map svg").getAttribute("width") === "%d"`, slim)); err != nil {
+	if err := c.await("a map of the right size",
+		fmt.Sprintf(`document.querySelector("#map svg").getAttribute("width") === "%d"`, slim)); err != nil {
 		return err
 	}
 	scheme := "light"
@@ -385,8 +396,12 @@ func (c *checker) picture(name string) error {
 // the events before it.
 func (c *checker) policy() error {
 	c.quiet()
-	ran, err1 := evaluate[bool](c.b, `(() => { const s = document.createElement("script"); s.textContent = "window.ran = true"; document.head.append(s); return Boolean(window.ran) })()`)
-	styled, err2 := evaluate[bool](c.b, `(() => { const s = document.createElement("style"); s.textContent = "h1 { letter-spacing: 9px }"; document.head.append(s);
+	ran,
+		err1 := evaluate[bool](c.b,
+		`(() => { const s = document.createElement("script"); s.textContent = "window.ran = true"; document.head.append(s); return Boolean(window.ran) })()`)
+	styled,
+		err2 := evaluate[bool](c.b,
+		`(() => { const s = document.createElement("style"); s.textContent = "h1 { letter-spacing: 9px }"; document.head.append(s);
 			return getComputedStyle(document.querySelector("h1")).letterSpacing === "9px" })()`)
 	asked, err3 := evaluate[bool](c.b, `fetch("http://127.0.0.1:1/").then(() => true, () => false)`)
 	err := errors.Join(err1, err2, err3)
@@ -394,7 +409,8 @@ func (c *checker) policy() error {
 		return err
 	}
 	if ran || styled || asked {
-		c.failf("the content security policy lets a foreign script (%v), style (%v) or request (%v) through", ran, styled, asked)
+		c.failf("the content security policy lets a foreign script (%v), style (%v) or request (%v) through", ran, styled,
+			asked)
 	}
 	complaints := 0
 	for _, e := range c.b.seen() {
@@ -443,6 +459,7 @@ func (c *checker) reconnects(address string) (*monitor.Monitor, error) {
 	if _, err := m.Serve(c.ctx, address); err != nil {
 		return m, err
 	}
-	back := `document.body.classList.contains("on") && document.getElementById("alarm").hidden && document.querySelectorAll("#snapshots tr").length === 1`
+	back :=
+		`document.body.classList.contains("on") && document.getElementById("alarm").hidden && document.querySelectorAll("#snapshots tr").length === 1`
 	return m, c.await("another connection", back)
 }

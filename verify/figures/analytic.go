@@ -34,7 +34,8 @@ func additiveNoise(context.Context, string) ([]chart, error) {
 		return nil, err
 	}
 	two.marks = []mark{{x: u, y: r, text: fmt.Sprintf("λ² = 0.21: U = %.0f, R = %.2f", u, r), down: true}}
-	two.describe = "R against U. The curve of the linked record rises from R = 0.5 at U = 67 without bound towards U = 200 and passes the tolerable risk of 5 near U = 165; that of the mean stays just below 1."
+	two.describe =
+		"R against U. The curve of the linked record rises from R = 0.5 at U = 67 without bound towards U = 200 and passes the tolerable risk of 5 near U = 165; that of the mean stays just below 1."
 
 	three.name, three.title = "duncan2004-figure3", "Figure 3: the 99th percentile as target"
 	three.curves = []curve{all[4], all[2], all[8]}
@@ -46,11 +47,13 @@ func additiveNoise(context.Context, string) ([]chart, error) {
 	three.marks[0].left = true
 	three.marks[1].down = true
 	three.marks[2].down = true
-	three.describe = "R against U. The percentile's curve lies above the linked record's for λ² between 0.085 and 0.887, below it elsewhere, and falls below the mean's for λ² above 0.965."
+	three.describe =
+		"R against U. The percentile's curve lies above the linked record's for λ² between 0.085 and 0.887, below it elsewhere, and falls below the mean's for λ² above 0.965."
 
 	four.name, four.title = "duncan2004-figure4", "Figure 4: an extreme as target"
 	four.curves = []curve{all[4], all[2], all[8], all[10]}
-	four.describe = "R against U. The maximum's curve lies below those of the percentile and of the linked record everywhere, and falls below the mean's for λ² above 0.714."
+	four.describe =
+		"R against U. The maximum's curve lies below those of the percentile and of the linked record everywhere, and falls below the mean's for λ² above 0.714."
 	return []chart{two, three, four}, nil
 }
 
@@ -123,7 +126,8 @@ func swapping(context.Context, string) ([]chart, error) {
 		r, errR := s.Risk()
 		return point{rate, u, r}, errors.Join(errU, errR)
 	}
-	line := curve{id: "swapping", name: "one unique record exchanged with probability π (from 1, left, to 0.05, right)", parameter: "pi"}
+	line := curve{id: "swapping", name: "one unique record exchanged with probability π (from 1, left, to 0.05, right)",
+		parameter: "pi"}
 	for _, rate := range steps(0.05, 1, 0.01) {
 		p, err := at(rate)
 		if err != nil {
@@ -134,7 +138,8 @@ func swapping(context.Context, string) ([]chart, error) {
 	c := chart{
 		name: "duncan2000-swapping", title: "Swapping: R and U as the swapping rate runs",
 		source: "Duncan and Keller-McNulty (2000), section 6.2: n₁ = 3, n₂ = 2, σ = 1, μ₁ − μ₂ = 1",
-		x:      axis{label: "data utility U = 1/MSE of the difference of two means, 1/(unit of x)²", min: 0.6, max: 1.2, ticks: steps(0.6, 1.2, 0.1)},
+		x: axis{label: "data utility U = 1/MSE of the difference of two means, 1/(unit of x)²", min: 0.6, max: 1.2,
+			ticks: steps(0.6, 1.2, 0.1)},
 		y:      axis{label: "disclosure risk R = 1/E(L), 1/(unit of x)²", min: 0, max: 7, ticks: steps(0, 7, 1)},
 		curves: []curve{line}, level: &level{0.5, "a tolerable risk, R = 0.5: the smallest admissible rate is π = 2/3"},
 		describe: "R against U. R falls from 6.7 at π = 0.05, U = 1.15, to 1/3 at π = 1, U = 0.65.",
@@ -169,8 +174,10 @@ func dataSquareFigure(context.Context, string) ([]chart, error) {
 		return point{parameter, papers.CellUtility(post, 1), papers.CellRisk(post)}, nil
 	}
 	markov := curve{id: "Markov perturbation", name: "Markov perturbation, θ from 0.02 (top) to 1", parameter: "theta"}
-	printed := curve{id: "printed", name: "as the paper prints them, which its own formula does not give", parameter: "theta (0: suppression, rounding)", style: 3, only: true}
-	computed := curve{id: "computed", name: "cell suppression, rounding to base 3", parameter: "base (0: suppression)", style: 1, only: true}
+	printed := curve{id: "printed", name: "as the paper prints them, which its own formula does not give",
+		parameter: "theta (0: suppression, rounding)", style: 3, only: true}
+	computed := curve{id: "computed", name: "cell suppression, rounding to base 3", parameter: "base (0: suppression)",
+		style: 1, only: true}
 	c := chart{
 		name: "duncan2001-figure3", title: "A 2×2 table: suppression, rounding, Markov perturbation",
 		source: "Duncan et al. (2001), section 5: cell (1,1) is 1 and published as 3; prior of table 4",
@@ -211,6 +218,7 @@ func dataSquareFigure(context.Context, string) ([]chart, error) {
 	printed.points = append(printed.points, point{0, .159, .255}, point{0, .346, .919})
 	c.curves = []curve{markov, computed, printed}
 	c.marks = append(c.marks,
-		mark{x: suppressed.x, y: suppressed.y, text: "suppression", down: true, plain: true}, mark{x: rounded.x, y: rounded.y, text: "rounding", down: true, plain: true})
+		mark{x: suppressed.x, y: suppressed.y, text: "suppression", down: true, plain: true},
+		mark{x: rounded.x, y: rounded.y, text: "rounding", down: true, plain: true})
 	return []chart{c}, nil
 }

@@ -170,7 +170,8 @@ func (c chart) readable(svg []byte) []byte {
 	svg = bytes.ReplaceAll(svg, fontName, []byte(`font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`))
 	opened := opening.FindSubmatch(svg)
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "<svg role=\"img\" aria-labelledby=\"title desc\" %s<title id=\"title\">%s</title>\n<desc id=\"desc\">%s</desc>\n",
+	fmt.Fprintf(&out,
+		"<svg role=\"img\" aria-labelledby=\"title desc\" %s<title id=\"title\">%s</title>\n<desc id=\"desc\">%s</desc>\n",
 		opened[2], html.EscapeString(c.title), html.EscapeString(c.describe))
 	out.Write(svg[len(opened[0]):])
 	return out.Bytes()

@@ -51,7 +51,8 @@ func incomes(root string) ([]float64, error) {
 
 // measure returns U and R of y = max(0, x + ε), Var ε = λ² = f·S², by replication:
 // equations 11, 12 and 14. If unequal, λ² is twice that above the boundary.
-func measure(ctx context.Context, x []float64, k keystream.Key, f float64, unequal bool) (*assess.ColumnMeasures, error) {
+func measure(ctx context.Context, x []float64, k keystream.Key, f float64, unequal bool) (*assess.ColumnMeasures,
+	error) {
 	lower, above, factor := 0.0, float64(boundary), 2.0
 	noise := &transform.Noise{Columns: []string{"income"}, SD: &transform.Amount{Value: math.Sqrt(f), Relative: true}}
 	if unequal {
@@ -61,7 +62,8 @@ func measure(ctx context.Context, x []float64, k keystream.Key, f float64, unequ
 		{Params: noise},
 		{Params: &transform.Truncate{Columns: []string{"income"}, Lower: &lower}},
 	}, transform.Setup{Key: k, Columns: []transform.ColumnInfo{{
-		Name: "income", Field: microdata.Field{Name: "income", Type: arrow.PrimitiveTypes.Float64}, SD: deviation(x), Mean: math.NaN(),
+		Name: "income", Field: microdata.Field{Name: "income", Type: arrow.PrimitiveTypes.Float64}, SD: deviation(x),
+		Mean: math.NaN(),
 	}}})
 	if err != nil {
 		return nil, err
@@ -155,17 +157,21 @@ func empirical(ctx context.Context, root string) ([]chart, error) {
 	five, six, seven := base, base, base
 	five.name, five.title = "duncan2004-figure5", "Figure 5: maximum or minimum as target"
 	five.y.min, five.y.max, five.y.ticks = 0.5, 50, decades(0.5, 50)
-	five.curves = []curve{named(equal, "max, position", "maximum, position known", 0), named(equal, "min, position", "minimum, position known", 1)}
+	five.curves = []curve{named(equal, "max, position", "maximum, position known", 0),
+		named(equal, "min, position", "minimum, position known", 1)}
 	for _, f := range []float64{0.12, 0.17} {
 		for _, p := range five.curves[0].points {
 			if math.Abs(p.parameter-f) < 1e-9 {
-				five.marks = append(five.marks, mark{x: p.x, y: p.y, text: fmt.Sprintf("λ² = %.2f S²", f), left: f < 0.13, down: f > 0.13})
+				five.marks = append(five.marks,
+					mark{x: p.x, y: p.y, text: fmt.Sprintf("λ² = %.2f S²", f), left: f < 0.13, down: f > 0.13})
 			}
 		}
 	}
-	five.describe = "R against U. The minimum's R stays above the tolerable risk for every λ² and settles at 25 (10⁻⁸); the maximum's reaches it at λ² = 0.15 S², U = 8.8 (10⁻⁷), in this run of 200 replicates."
+	five.describe =
+		"R against U. The minimum's R stays above the tolerable risk for every λ² and settles at 25 (10⁻⁸); the maximum's reaches it at λ² = 0.15 S², U = 8.8 (10⁻⁷), in this run of 200 replicates."
 	six.name, six.title = "duncan2004-figure6", "Figure 6: position against index, 99th percentile"
-	six.curves = []curve{named(equal, "p99, index", "index known: the linked record", 0), named(equal, "p99, position", "position known: the 99th percentile of the release", 1)}
+	six.curves = []curve{named(equal, "p99, index", "index known: the linked record", 0),
+		named(equal, "p99, position", "position known: the 99th percentile of the release", 1)}
 	six.describe = "R against U. Position knowledge has the greater R for every λ²."
 	seven.name, seven.title = "duncan2004-figure7", "Figure 7: equal against unequal variance, 99th percentile by position"
 	seven.curves = []curve{

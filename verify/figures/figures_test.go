@@ -80,7 +80,8 @@ func TestFiguresStandAlone(t *testing.T) {
 				}
 			}
 		}
-		if elements["script"] != 0 || elements["image"] != 0 || elements["title"] != 1 || elements["desc"] != 1 || elements["text"] < 10 {
+		if elements["script"] != 0 || elements["image"] != 0 || elements["title"] != 1 || elements["desc"] != 1 ||
+			elements["text"] < 10 {
 			t.Errorf("%s: elements %v", path, elements)
 		}
 	}
@@ -250,7 +251,8 @@ func TestPaperTables(t *testing.T) {
 	}
 	text := string(f.content)
 	for _, want := range []string{
-		".0001 (.0010)", ".0515 (.5150)", ".0380 (.3800)", ".0008 (.0080)", ".0002 (.0020)", ".134 (.146)", ".225 (.259)", ".325 (.403)",
+		".0001 (.0010)", ".0515 (.5150)", ".0380 (.3800)", ".0008 (.0080)", ".0002 (.0020)", ".134 (.146)", ".225 (.259)",
+		".325 (.403)",
 		"**74, to 89: 0 to 88**", "**85, to 102: 0 to 94**", "**123, to 148: 57 to 133**",
 	} {
 		if strings.Count(text, want) != 1 {

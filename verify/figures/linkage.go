@@ -138,7 +138,8 @@ func linkageFigure(ctx context.Context, root string) ([]chart, error) {
 		return nil, err
 	}
 	lines := []curve{
-		{id: "numbers and categories", name: "linked by the masked wage, education, experience and four unmasked categories", style: 0},
+		{id: "numbers and categories", name: "linked by the masked wage, education, experience and four unmasked categories",
+			style: 0},
 		{id: "numbers", name: "linked by the masked wage, education, experience alone, among all 28,155 records", style: 1},
 	}
 	for l, credit := range [][]float64{within, overall} {
@@ -150,7 +151,8 @@ func linkageFigure(ctx context.Context, root string) ([]chart, error) {
 	}
 	return []chart{{
 		name: "duncan2004-figure1", title: "Figure 1: correlated noise and record linkage",
-		source: fmt.Sprintf("CPS 1988, not the paper's survey: %d records of unusual categories sought; λ² from 0.0049 (right) to 1, and 9 (left)", len(sought)),
+		source: fmt.Sprintf(
+			"CPS 1988, not the paper's survey: %d records of unusual categories sought; λ² from 0.0049 (right) to 1, and 9 (left)", len(sought)),
 		x:      axis{label: "data utility U = 1/(1+λ²), without unit", min: 0, max: 1, ticks: steps(0, 1, 0.1)},
 		y:      axis{label: "disclosure risk R, % of the sought records found", min: 0, max: 80, ticks: steps(0, 80, 10)},
 		curves: lines,
@@ -161,7 +163,8 @@ func linkageFigure(ctx context.Context, root string) ([]chart, error) {
 
 // credits returns the sums over all runs, by variance of the noise, of the credit for finding
 // the records of the groups, among those of their own group and among all records.
-func credits(ctx context.Context, white [][3]float64, groups [][]int, variances []float64) (within, overall []float64, err error) {
+func credits(ctx context.Context, white [][3]float64, groups [][]int, variances []float64) (within, overall []float64,
+	err error) {
 	sought := slices.Concat(groups...)
 	everyone := make([]int, len(white))
 	for i := range everyone {

@@ -51,7 +51,8 @@ type file struct {
 // figures returns all files, made from the data under root.
 func figures(ctx context.Context, root string) ([]file, error) {
 	var charts []chart
-	for _, draw := range []func(context.Context, string) ([]chart, error){linkageFigure, additiveNoise, empirical, swapping, limitation, dataSquareFigure} {
+	for _, draw := range []func(context.Context, string) ([]chart, error){linkageFigure, additiveNoise, empirical,
+		swapping, limitation, dataSquareFigure} {
 		c, err := draw(ctx, root)
 		if err != nil {
 			return nil, err

@@ -23,7 +23,8 @@ var (
 
 // The figures as printed in the paper.
 var (
-	printedTable2 = [][]float64{{3, 87, 69, 72, 231}, {6, 9, 81, 3, 99}, {3, 3, 6, 108, 120}, {63, 6, 57, 6, 132}, {75, 105, 213, 189, 582}}
+	printedTable2 = [][]float64{{3, 87, 69, 72, 231}, {6, 9, 81, 3, 99}, {3, 3, 6, 108, 120}, {63, 6, 57, 6, 132},
+		{75, 105, 213, 189, 582}}
 	printedTable3 = [][]float64{
 		{.0007, .0683, .7746, .1482, .0178, .0017, .001, 0, 0, 0},
 		{.0026, .1151, .6193, .2235, .515, .0096, .0016, .0002, 0, 0},
@@ -111,7 +112,9 @@ func changes(a, b [][]float64) (sum float64) {
 // table 1's IJ+: unbiased random rounding with varying base. R is the greatest for a count
 // below 5, U that of all 25 counts; both are expectations over the method's randomness.
 func limitation(context.Context, string) ([]chart, error) {
-	line := curve{id: "random rounding", name: "released data: each count rounded at random without a bias, base 2 (right) to 24 (left)", parameter: "base", dots: true}
+	line := curve{id: "random rounding",
+		name: "released data: each count rounded at random without a bias, base 2 (right) to 24 (left)", parameter: "base",
+		dots: true}
 	for base := int64(2); base <= 24; base++ {
 		p, err := roundedAtRandom(base)
 		if err != nil {
@@ -122,7 +125,8 @@ func limitation(context.Context, string) ([]chart, error) {
 	c := chart{
 		name: "duncan2001-figure1", title: "Figure 1: the statistical disclosure limitation problem",
 		source: "Duncan et al. (2001), section 2, with the numbers of table 1's margin IJ+",
-		x:      axis{label: "data utility U = 1/mean squared error, 1/count²", min: 0.01, max: 5, log: true, ticks: decades(0.01, 5)},
+		x: axis{label: "data utility U = 1/mean squared error, 1/count²", min: 0.01, max: 5, log: true,
+			ticks: decades(0.01, 5)},
 		y:      axis{label: "disclosure risk R = 1/entropy, 1/nat", min: 0.2, max: 5, log: true, ticks: decades(0.2, 5)},
 		curves: []curve{line}, level: &level{0.9, "a tolerable risk, R = 0.9"},
 		describe: "R against U. The original data, beyond the upper right corner, have infinite risk and utility; no data, beyond the lower left one, have none. Rounding to bases from 2 to 24 leads from the one to the other; bases whose R is at most 0.9 are tolerable.",
@@ -133,7 +137,8 @@ func limitation(context.Context, string) ([]chart, error) {
 	}
 	for _, base := range []int{2, 3, 5, 10, 20} {
 		p := line.points[base-2]
-		c.marks = append(c.marks, mark{x: p.x, y: p.y, text: fmt.Sprintf("base %d", base), left: base != 3, down: base == 3, plain: true})
+		c.marks = append(c.marks,
+			mark{x: p.x, y: p.y, text: fmt.Sprintf("base %d", base), left: base != 3, down: base == 3, plain: true})
 	}
 	return []chart{c}, nil
 }

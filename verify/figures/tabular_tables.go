@@ -17,7 +17,8 @@ func paperTables() (file, error) {
 	d := &tablesPage{}
 	d.line("<!-- made by `make figures` -->")
 	d.line("# Tables 1 to 5 of Duncan, Fienberg, Krishnan, Padman and Roehrig (2001)")
-	d.line("As the program computes them. Where the paper prints another number, it stands behind in brackets; [what does not agree, and why](../ru-map.md#what-does-not-agree-and-why).")
+	d.line(
+		"As the program computes them. Where the paper prints another number, it stands behind in brackets; [what does not agree, and why](../ru-map.md#what-does-not-agree-and-why).")
 	d.line("## Table 1: the three two-way margins")
 	d.line("The inner cells are not legible in our copy. All three margins add up to 581.")
 	for _, m := range []struct {
@@ -105,7 +106,9 @@ func (d *tablesPage) roundedTable() error {
 	}
 	full := withTotals(marginIJ)
 	d.line("## Table 2: IJ+ rounded to base 3")
-	d.line(fmt.Sprintf("Every count becomes one of the two multiples of 3 next to it, sums hold, and all changes add up to the least: %v, as in the paper's own table, %v, which is another such rounding where it differs.", changes(found, full), changes(printedTable2, full)))
+	d.line(
+		fmt.Sprintf(
+			"Every count becomes one of the two multiples of 3 next to it, sums hold, and all changes add up to the least: %v, as in the paper's own table, %v, which is another such rounding where it differs.", changes(found, full), changes(printedTable2, full)))
 	d.table("I \\ J", heads(4, "total"), rows(found, printedTable2, whole))
 	return nil
 }
@@ -142,7 +145,8 @@ func (d *tablesPage) beliefs() error {
 func (d *tablesPage) bounds() {
 	lower, upper := papers.Frechet(marginIJ, marginJK)
 	d.line("## Section 4: what IJ+ and +JK tell of I+K")
-	d.line("Each cell: its value, the greatest that is to remain possible (20 % more), and what the two margins leave possible. Bold: a disclosure.")
+	d.line(
+		"Each cell: its value, the greatest that is to remain possible (20 % more), and what the two margins leave possible. Bold: a disclosure.")
 	var out [][]string
 	for i := range upper {
 		row := []string{strconv.Itoa(i + 1)}
@@ -167,16 +171,20 @@ func graph() file {
 	lower, upper := papers.Frechet(marginIJ, marginJK)
 	var b bytes.Buffer
 	text := func(x, y float64, anchor, style, s string) {
-		fmt.Fprintf(&b, "<text x=\"%v\" y=\"%v\" text-anchor=\"%s\" style=\"%s\">%s</text>\n", x, y, anchor, style, html.EscapeString(s))
+		fmt.Fprintf(&b, "<text x=\"%v\" y=\"%v\" text-anchor=\"%s\" style=\"%s\">%s</text>\n", x, y, anchor, style,
+			html.EscapeString(s))
 	}
 	const title = "Figure 2: the graph of the published margins"
-	fmt.Fprintf(&b, "<svg role=\"img\" aria-labelledby=\"title desc\" xmlns=\"http://www.w3.org/2000/svg\" width=\"560\" height=\"300\" viewBox=\"0 0 560 300\" font-family=\"'Liberation Sans',Arial,Helvetica,sans-serif\" font-size=\"12\">\n<title id=\"title\">%s</title>\n<desc id=\"desc\">%s</desc>\n<rect width=\"560\" height=\"300\" fill=\"#fff\"/>\n", title,
+	fmt.Fprintf(&b,
+		"<svg role=\"img\" aria-labelledby=\"title desc\" xmlns=\"http://www.w3.org/2000/svg\" width=\"560\" height=\"300\" viewBox=\"0 0 560 300\" font-family=\"'Liberation Sans',Arial,Helvetica,sans-serif\" font-size=\"12\">\n<title id=\"title\">%s</title>\n<desc id=\"desc\">%s</desc>\n<rect width=\"560\" height=\"300\" fill=\"#fff\"/>\n", title,
 		"Nodes I, J and K in a row, joined by the margins IJ+ and +JK: J separates I from K. Below, the bounds that follow for I+K; those of (1,1), (2,2) and (4,3) end below what is to remain possible.")
 	text(14, 22, "start", "font-size:13px;font-weight:bold", title)
-	text(14, 40, "start", "fill:#5f5f5f", "Duncan et al. (2001), section 4: J separates I from K, which gives bounds of I+K")
+	text(14, 40, "start", "fill:#5f5f5f",
+		"Duncan et al. (2001), section 4: J separates I from K, which gives bounds of I+K")
 	for i, x := range []float64{130, 280, 430} {
 		if i > 0 {
-			fmt.Fprintf(&b, "<line x1=\"%v\" y1=\"84\" x2=\"%v\" y2=\"84\" stroke=\"#1e1e1e\" stroke-width=\"1.8\"/>\n", x-130, x-20)
+			fmt.Fprintf(&b, "<line x1=\"%v\" y1=\"84\" x2=\"%v\" y2=\"84\" stroke=\"#1e1e1e\" stroke-width=\"1.8\"/>\n", x-130,
+				x-20)
 			text(x-75, 76, "middle", "fill:#5f5f5f", []string{"", "IJ+", "+JK"}[i])
 		}
 		fmt.Fprintf(&b, "<circle cx=\"%v\" cy=\"84\" r=\"20\" fill=\"#fff\" stroke=\"#0072b2\" stroke-width=\"1.8\"/>\n", x)

@@ -43,7 +43,8 @@ var arrowSchema = arrow.NewSchema([]arrow.Field{
 		arrow.Field{Name: "y", Type: arrow.BinaryTypes.String, Nullable: true}), Nullable: true},
 }, nil)
 
-var arrowColumns = []string{"wage", "debt", "amount", "age", "weight", "region", "code", "rented", "born", "asked", "visits", "place"}
+var arrowColumns = []string{"wage", "debt", "amount", "age", "weight", "region", "code", "rented", "born", "asked",
+	"visits", "place"}
 
 // arrowRecord returns n rows with every type of arrowSchema.
 func arrowRecord(n int, nulls bool) arrow.Record {
@@ -111,7 +112,8 @@ func appendValue(b array.Builder, row int, rng *rand.Rand) {
 func agree(t *testing.T, source arrow.Record, release arrow.Table, noise bool) {
 	t.Helper()
 	if int(release.NumCols()) != len(arrowColumns) || release.NumRows() != source.NumRows() {
-		t.Fatalf("%d rows of %d columns, want %d of %d", release.NumRows(), release.NumCols(), source.NumRows(), len(arrowColumns))
+		t.Fatalf("%d rows of %d columns, want %d of %d", release.NumRows(), release.NumCols(), source.NumRows(),
+			len(arrowColumns))
 	}
 	for i, name := range arrowColumns {
 		col := release.Column(i)
@@ -187,7 +189,8 @@ func writeV15Parquet(t *testing.T, path string, rec arrow.Record, options ...par
 	table := array.NewTableFromRecords(arrowSchema, []arrow.Record{rec})
 	defer table.Release()
 	props := parquet.NewWriterProperties(options...)
-	if err := pqarrow.WriteTable(table, &out, 400, props, pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema())); err != nil {
+	if err := pqarrow.WriteTable(table, &out, 400, props,
+		pqarrow.NewArrowWriterProperties(pqarrow.WithStoreSchema())); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, out.Bytes(), 0o600); err != nil {
@@ -315,10 +318,13 @@ func TestArrowV15Parquet(t *testing.T) {
 		"v2":         {parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithVersion(parquet.V2_LATEST)},
 		"v2 plain":   {parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithDictionaryDefault(false)},
 		"delta": {parquet.WithDictionaryDefault(false), parquet.WithEncodingFor("debt", parquet.Encodings.DeltaBinaryPacked),
-			parquet.WithEncodingFor("age", parquet.Encodings.DeltaBinaryPacked), parquet.WithEncodingFor("born", parquet.Encodings.DeltaBinaryPacked),
-			parquet.WithEncodingFor("name", parquet.Encodings.DeltaByteArray), parquet.WithEncodingFor("region", parquet.Encodings.DeltaLengthByteArray)},
+			parquet.WithEncodingFor("age", parquet.Encodings.DeltaBinaryPacked),
+			parquet.WithEncodingFor("born", parquet.Encodings.DeltaBinaryPacked),
+			parquet.WithEncodingFor("name", parquet.Encodings.DeltaByteArray),
+			parquet.WithEncodingFor("region", parquet.Encodings.DeltaLengthByteArray)},
 		"integer decimals": {parquet.WithStoreDecimalAsInteger(true)},
-		"small pages":      {parquet.WithDataPageSize(256), parquet.WithBatchSize(16), parquet.WithDictionaryPageSizeLimit(500)},
+		"small pages": {parquet.WithDataPageSize(256), parquet.WithBatchSize(16),
+			parquet.WithDictionaryPageSizeLimit(500)},
 	}
 	codecs := map[string]compress.Compression{
 		"none": compress.Codecs.Uncompressed, "snappy": compress.Codecs.Snappy, "gzip": compress.Codecs.Gzip,
@@ -396,7 +402,9 @@ func TestArrowV15Pipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := run(t, job{source: `arrow: {path: "-"}`, sink: `arrow: {path: "-"}`, columns: arrowColumns, masked: []string{"wage", "debt", "amount"}, stdin: data})
+	out := run(t,
+		job{source: `arrow: {path: "-"}`, sink: `arrow: {path: "-"}`, columns: arrowColumns,
+			masked: []string{"wage", "debt", "amount"}, stdin: data})
 	table := readV15IPC(t, out, true)
 	defer table.Release()
 	agree(t, rec, table, true)

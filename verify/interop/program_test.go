@@ -39,12 +39,14 @@ func run(t *testing.T, j job) []byte {
 	t.Helper()
 	dir := t.TempDir()
 	key := filepath.Join(dir, "k")
-	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))), 0o600); err != nil {
+	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "version: 1\nname: interop\nkey: {file: %q}\nsource: {%s}\nsink: {%s}\n", key, j.source, j.sink)
-	fmt.Fprintf(&text, "assess: {replicates: 2}\nreport: {json: %q}\ncolumns:\n  name: {role: identifier}\n", filepath.Join(dir, "report.json"))
+	fmt.Fprintf(&text, "assess: {replicates: 2}\nreport: {json: %q}\ncolumns:\n  name: {role: identifier}\n",
+		filepath.Join(dir, "report.json"))
 	role := map[string]string{}
 	for _, c := range j.masked {
 		role[c] = "sensitive, decimals: 2"

@@ -91,7 +91,8 @@ type released struct {
 	Visits []int32  `parquet:"name=visits, type=LIST, valuetype=INT32"`
 }
 
-var releasedColumns = []string{"wage", "debt", "amount", "age", "weight", "region", "code", "rented", "born", "asked", "visits"}
+var releasedColumns = []string{"wage", "debt", "amount", "age", "weight", "region", "code", "rented", "born", "asked",
+	"visits"}
 
 func optional[T any](rng *rand.Rand, v T) *T {
 	if rng.IntN(8) == 0 {
@@ -226,7 +227,8 @@ var kinds = map[string]reflect.Type{
 
 // The library's LZ4 uses LZ4 frames, which are not part of the format.
 var codecs = []parquet.CompressionCodec{
-	parquet.CompressionCodec_UNCOMPRESSED, parquet.CompressionCodec_SNAPPY, parquet.CompressionCodec_GZIP, parquet.CompressionCodec_ZSTD,
+	parquet.CompressionCodec_UNCOMPRESSED, parquet.CompressionCodec_SNAPPY, parquet.CompressionCodec_GZIP,
+	parquet.CompressionCodec_ZSTD,
 }
 
 func TestXitongsysRoundTrip(t *testing.T) {

@@ -202,7 +202,8 @@ func testDiskFull(t *testing.T, s *site) {
 func mount(t *testing.T, folder, options string) bool {
 	t.Helper()
 	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", options, "tmpfs", folder).CombinedOutput(); err != nil {
-		t.Logf("no file system can be mounted (%v: %s), so the length of files is limited", err, strings.TrimSpace(string(out)))
+		t.Logf("no file system can be mounted (%v: %s), so the length of files is limited", err,
+			strings.TrimSpace(string(out)))
 		return false
 	}
 	t.Cleanup(func() {
@@ -295,7 +296,8 @@ func (c *trial) writeFile(path string) error {
 	w := parquet.NewGenericWriter[row](f)
 	for o := range c.n {
 		r := c.records.At(0, o)
-		if _, err := w.Write([]row{{r.ID, r.Name, r.Wage, r.Hours, int64(r.Education), int64(r.Experience), r.Region, r.Ethnicity}}); err != nil {
+		if _, err := w.Write(
+			[]row{{r.ID, r.Name, r.Wage, r.Hours, int64(r.Education), int64(r.Experience), r.Region, r.Ethnicity}}); err != nil {
 			return err
 		}
 		if (o+1)%50_000 == 0 {

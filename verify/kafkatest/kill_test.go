@@ -154,8 +154,8 @@ func testChurn(t *testing.T, s *site) {
 	c.verdict(t, p, config, c.read(t, p.out), c.expectation())
 }
 
-// testCrowd: a topic of 64 partitions, and a group of up to 20 instances that join and leave at random; every third is killed,
-// so that its partitions and its transaction wait for the end of its session.
+// testCrowd: a topic of 64 partitions, and a group of up to 20 instances that join and leave at random; every third is
+// killed, so that its partitions and its transaction wait for the end of its session.
 func testCrowd(t *testing.T, s *site) {
 	const width = 64
 	c := newTrialOf(t, s, 11, records, width)
@@ -191,7 +191,8 @@ func testCrowd(t *testing.T, s *site) {
 		case running[i].Ended():
 			t.Fatalf("an instance has ended by itself")
 		case there < len(running)/2, g.IntN(2) == 0:
-		case g.IntN(3) == 0, time.Since(since[running[i]]) < 5*time.Second: // who has just been started may not know signals yet
+		// who has just been started may not know signals yet
+		case g.IntN(3) == 0, time.Since(since[running[i]]) < 5*time.Second:
 			running[i].Kill()
 			running[i] = nil
 			killed++
@@ -290,7 +291,8 @@ func testReplaced(t *testing.T, s *site) {
 	if second.Ended() {
 		replaced, survivor = second, first
 	}
-	if status, err := replaced.Wait(time.Second); err != nil || status != 1 || !strings.Contains(replaced.Tail(), "instance") {
+	if status, err := replaced.Wait(time.Second); err != nil || status != 1 ||
+		!strings.Contains(replaced.Tail(), "instance") {
 		t.Errorf("an instance that was replaced exits %d, %v, want 1 and a word about instance", status, err)
 	}
 	f.finish(t)

@@ -112,7 +112,8 @@ func testGateHold(t *testing.T, s *site) {
 	c := newTrial(t, s, 10, few)
 	c.rich(few/3, 2*few/3)
 	hold := c.in + "-hold"
-	p := pipeline{group: c.in, out: c.in + "-out", masks: clipped, gate: fmt.Sprintf("on_fail: hold, hold: {topic: %s}, %s", hold, efficientOnly)}
+	p := pipeline{group: c.in, out: c.in + "-out", masks: clipped,
+		gate: fmt.Sprintf("on_fail: hold, hold: {topic: %s}, %s", hold, efficientOnly)}
 	s.topic(t, p.out, partitions)
 	s.topic(t, hold, partitions)
 	config := c.write(t, p)
@@ -174,7 +175,8 @@ func testGateHold(t *testing.T, s *site) {
 			break
 		}
 	}
-	if kept := c.totals(t, p.group, config); kept.Records["released"] != int64(len(out)) || kept.Records["held"] != int64(len(held)) {
+	if kept := c.totals(t, p.group, config); kept.Records["released"] != int64(len(out)) ||
+		kept.Records["held"] != int64(len(held)) {
 		t.Errorf("the assessment counts %v, %d were released and %d held", kept.Records, len(out), len(held))
 	}
 }

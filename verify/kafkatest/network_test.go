@@ -49,7 +49,8 @@ func testBrokerKilled(t *testing.T, s *site) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("kill %d: broker %d (%s) was away for %v, and the group went from %d to %d", k+1, victim+1, what, away.Round(time.Millisecond), sum(before), sum(at))
+		t.Logf("kill %d: broker %d (%s) was away for %v, and the group went from %d to %d", k+1, victim+1, what,
+			away.Round(time.Millisecond), sum(before), sum(at))
 		f.allow(float64(2*k+3) / steps)
 		before = c.moves(t, p.group, at, time.Minute, filter)
 	}

@@ -78,7 +78,8 @@ func testRefused(t *testing.T, s *site) {
 	c.await(t, p.group, 2*time.Minute, filter)
 	drain(t, filter)
 
-	if log, err := os.ReadFile(filter.Log); err != nil || !strings.Contains(string(log), "the sink's topic refuses records") {
+	if log, err := os.ReadFile(filter.Log); err != nil ||
+		!strings.Contains(string(log), "the sink's topic refuses records") {
 		t.Errorf("the log does not say that the broker has refused anything (%v)", err)
 	}
 
@@ -94,7 +95,8 @@ func testRefused(t *testing.T, s *site) {
 			t.Fatal(err)
 		}
 		id := survey.ID(e.Partition, e.Offset)
-		if e.Topic != c.in || reasons[id] == "" || !strings.Contains(e.Reason, reasons[id]) || found[id] || len(r.Value) > 500 {
+		if e.Topic != c.in || reasons[id] == "" || !strings.Contains(e.Reason, reasons[id]) || found[id] ||
+			len(r.Value) > 500 {
 			t.Errorf("quarantine: %.300s", r.Value)
 		}
 		found[id] = true

@@ -87,7 +87,8 @@ func testSoak(t *testing.T, s *site) {
 		return m
 	}
 	middle, last := peak(third, 2*third), peak(2*third, len(samples))
-	t.Logf("%.0f records/s over %v; peak RSS %d, then %d MiB; goroutines %.0f, then %.0f; CPU %.2f µs a record", rate, lasts,
+	t.Logf("%.0f records/s over %v; peak RSS %d, then %d MiB; goroutines %.0f, then %.0f; CPU %.2f µs a record", rate,
+		lasts,
 		middle.rss>>20, last.rss>>20, middle.goroutines, last.goroutines, filter.CPU().Seconds()*1e6/float64(sum(want)))
 	// Ten seconds are too short for a stable rhythm of the garbage collector.
 	tolerance := scale(1.5, 1.1)
@@ -95,7 +96,8 @@ func testSoak(t *testing.T, s *site) {
 		t.Errorf("memory grows: its peak was %d MiB in the second third and %d in the last", middle.rss>>20, last.rss>>20)
 	}
 	if last.goroutines > middle.goroutines+10 {
-		t.Errorf("goroutines grow: there were %.0f at most in the second third and %.0f in the last", middle.goroutines, last.goroutines)
+		t.Errorf("goroutines grow: there were %.0f at most in the second third and %.0f in the last", middle.goroutines,
+			last.goroutines)
 	}
 	if kept := c.totals(t, p.group, config); kept.Records["read"] != sum(want) || kept.Records["released"] != sum(want) {
 		t.Errorf("the assessment counts %v of %d records", kept.Records, sum(want))
@@ -124,7 +126,8 @@ func (c *trial) flood(ctx context.Context, group string, produced *atomic.Int64)
 	}
 	for n := int64(0); ctx.Err() == nil; {
 		for i, value := range values {
-			client.Produce(context.Background(), &kgo.Record{Topic: c.in, Partition: int32(i % partitions), Value: value}, promise)
+			client.Produce(context.Background(), &kgo.Record{Topic: c.in, Partition: int32(i % partitions), Value: value},
+				promise)
 		}
 		n += int64(len(values))
 		wait.Until(ctx, func() bool {

@@ -34,7 +34,8 @@ func testTables(t *testing.T, s *site) {
 	c := newTrial(t, s, 17, records)
 	windows := 4 * kills
 	size := c.n / int64(windows)
-	pipeline := c.write(t, pipeline{group: c.in, out: c.in + "-out", masks: "  - topcode: {columns: [wage, hours], upper: 1000000000}\n"})
+	pipeline := c.write(t,
+		pipeline{group: c.in, out: c.in + "-out", masks: "  - topcode: {columns: [wage, hours], upper: 1000000000}\n"})
 	config := filepath.Join(c.dir, "tables.yaml")
 	text := fmt.Sprintf(`version: 1
 pipeline: %q
@@ -94,7 +95,8 @@ report: {json: report.json}
 // contain every record.
 func (c *trial) testTablesByTime(t *testing.T, text string, size int64) {
 	folder, config := filepath.Join(c.dir, "timed"), filepath.Join(c.dir, "timed.yaml")
-	text = strings.Replace(text, fmt.Sprintf("records: %d, folder: %q", size, filepath.Join(c.dir, "windows")), fmt.Sprintf("every: 1s, lateness: 1s, folder: %q", folder), 1)
+	text = strings.Replace(text, fmt.Sprintf("records: %d, folder: %q", size, filepath.Join(c.dir, "windows")),
+		fmt.Sprintf("every: 1s, lateness: 1s, folder: %q", folder), 1)
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

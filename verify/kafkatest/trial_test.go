@@ -134,7 +134,8 @@ func (c *trial) write(t *testing.T, p pipeline) string {
 	if p.sink != "" {
 		fmt.Fprintf(&b, "sink: {%s}\n", p.sink)
 	} else {
-		fmt.Fprintf(&b, "sink:\n  kafka: {brokers: %s, topic: %s, delivery: %s, commit: {interval: %s}}\n", list, p.out, p.delivery, p.interval)
+		fmt.Fprintf(&b, "sink:\n  kafka: {brokers: %s, topic: %s, delivery: %s, commit: {interval: %s}}\n", list, p.out,
+			p.delivery, p.interval)
 	}
 	fmt.Fprintf(&b, "assess: {replicates: %d}\n", p.replicas)
 	if p.gate != "" {
@@ -181,7 +182,8 @@ func (c *trial) await(t *testing.T, group string, patience time.Duration, runnin
 	c.awaitOffsets(t, group, c.counts, patience, running...)
 }
 
-func (c *trial) awaitOffsets(t *testing.T, group string, want []int64, patience time.Duration, running ...*process.Process) {
+func (c *trial) awaitOffsets(t *testing.T, group string, want []int64, patience time.Duration,
+	running ...*process.Process) {
 	t.Helper()
 	deadline := time.Now().Add(patience)
 	for {

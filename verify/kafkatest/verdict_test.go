@@ -95,8 +95,10 @@ func (c *trial) totals(t *testing.T, group, config string) totals {
 		out.Columns[column] = map[string]moments{}
 		for _, side := range []string{"original", "released"} {
 			var m moments
-			if err := json.Unmarshal(raw.Columns[column][side], &m); err != nil || m.N == nil || m.Mean == nil || m.SD == nil || m.Min == nil || m.Max == nil {
-				t.Fatalf("assess --group %s: the moments of the %s %s are missing in %s (%v)", group, side, column, stdout.Bytes(), err)
+			if err := json.Unmarshal(raw.Columns[column][side], &m); err != nil || m.N == nil || m.Mean == nil || m.SD == nil ||
+				m.Min == nil || m.Max == nil {
+				t.Fatalf("assess --group %s: the moments of the %s %s are missing in %s (%v)", group, side, column, stdout.Bytes(),
+					err)
 			}
 			out.Columns[column][side] = m
 		}
@@ -123,7 +125,8 @@ func sameTotals(t *testing.T, got, want totals) {
 			g := got.Columns[column][side]
 			where := fmt.Sprintf("assessment: %s of the %s", column, side)
 			if *g.N != *w.N || *g.Min != *w.Min || *g.Max != *w.Max {
-				t.Errorf("%s: n, min, max are %d, %v, %v, undisturbed %d, %v, %v", where, *g.N, *g.Min, *g.Max, *w.N, *w.Min, *w.Max)
+				t.Errorf("%s: n, min, max are %d, %v, %v, undisturbed %d, %v, %v", where, *g.N, *g.Min, *g.Max, *w.N, *w.Min,
+					*w.Max)
 			}
 			for name, pair := range map[string][2]float64{"mean": {*g.Mean, *w.Mean}, "sd": {*g.SD, *w.SD}} {
 				if math.Abs(pair[0]-pair[1]) > 1e-9*math.Abs(pair[1]) {
@@ -144,7 +147,8 @@ func (c *trial) countElsewhere(t *testing.T, topic string, e survey.Expectation)
 		}
 		return
 	}
-	wanted := map[string]any{"topic": topic, "counts": e.Counts, "without": e.Without, "repeated": e.Repeated, "brokers": c.cluster.Addresses()}
+	wanted := map[string]any{"topic": topic, "counts": e.Counts, "without": e.Without, "repeated": e.Repeated,
+		"brokers": c.cluster.Addresses()}
 	text, err := json.Marshal(wanted)
 	if err != nil {
 		t.Fatal(err)

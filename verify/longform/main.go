@@ -37,7 +37,8 @@ func find(root string) ([]string, error) {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || contains(path, "go.mod")) {
+		if name := d.Name(); path != root &&
+			(strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || contains(path, "go.mod")) {
 			return fs.SkipDir
 		}
 		found, err := testsOf(path)
@@ -80,7 +81,10 @@ func testsOf(dir string) (tests []string, err error) {
 			names := namesIn(decl)
 			switch d, is := decl.(*ast.FuncDecl); {
 			case names[short] && !strings.HasSuffix(path, "_test.go"):
-				return nil, fmt.Errorf("%s: asks testing.Short outside of a test file, where it is not seen which tests depend on it: let the test ask", files.Position(decl.Pos()))
+				return nil,
+					fmt.Errorf(
+						"%s: asks testing.Short outside of a test file, where it is not seen which tests depend on it: let the test ask",
+						files.Position(decl.Pos()))
 			case names[short] && !is:
 				return nil, fmt.Errorf("%s: asks testing.Short outside of a function", files.Position(decl.Pos()))
 			case is && strings.HasSuffix(path, "_test.go"):

@@ -31,7 +31,8 @@ func TestFind(t *testing.T) {
 		"go.mod":    "module m\n",
 		"a/a.go":    "package a\nfunc Short() {}\n",
 		"a/one.txt": "testing.Short()",
-		"a/a_test.go": asking + "func TestByFunction(t *testing.T) { n(t) }\nfunc n(t *testing.T) { m() }\nfunc TestQuick(t *testing.T) { Short() }\n" +
+		"a/a_test.go": asking +
+			"func TestByFunction(t *testing.T) { n(t) }\nfunc n(t *testing.T) { m() }\nfunc TestQuick(t *testing.T) { Short() }\n" +
 			"func TestByMethod(t *testing.T) { var s s; s.do() }\n",
 		"a/b_test.go":          "package a\nimport \"testing\"\ntype s struct{}\nfunc (s) do() { m() }\nfunc m() int { if testing.Short() { return 1 }; return 10 }\n",
 		"a/b/b_test.go":        "package b\nimport \"testing\"\nfunc TestOther(t *testing.T) {}\n",
@@ -74,7 +75,8 @@ func TestOfTheProject(t *testing.T) {
 			t.Errorf("%s is not among them: %q", name, names)
 		}
 	}
-	if slices.Contains(names, "TestOfTheProject") || !slices.Contains(got, "./cmd/sdlfilter") || slices.Contains(got, "./config") {
+	if slices.Contains(names, "TestOfTheProject") || !slices.Contains(got, "./cmd/sdlfilter") ||
+		slices.Contains(got, "./config") {
 		t.Errorf("other tests: %q", got)
 	}
 }

@@ -52,7 +52,8 @@ func (c change) mutant(packages []*pkg) (m mutant, err error) {
 				same++
 			}
 			at := p.fset.Position(p.fset.File(file.FileStart).Pos(start + same))
-			m = mutant{pkg: p, file: file, at: at, start: start, end: start + len(c.old), with: c.with, old: c.old, operator: "named"}
+			m = mutant{pkg: p, file: file, at: at, start: start, end: start + len(c.old), with: c.with, old: c.old,
+				operator: "named"}
 		}
 	}
 	if found != 1 {

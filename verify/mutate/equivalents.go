@@ -68,7 +68,8 @@ func (e equivalence) mutant(p *pkg, name string) (m mutant, err error) {
 	for _, m := range others {
 		changes.WriteString("\n\t" + m.change())
 	}
-	return m, fmt.Errorf("equivalent.txt: %s: %q has the change %q %d times, want once; it has%s", e.file, e.text, e.change, len(of), changes.String())
+	return m, fmt.Errorf("equivalent.txt: %s: %q has the change %q %d times, want once; it has%s", e.file, e.text,
+		e.change, len(of), changes.String())
 }
 
 // mutantsEquivalent are those of a list that stand in some packages. A line of one of their
@@ -91,7 +92,8 @@ func mutantsEquivalent(list []equivalence, packages []*pkg) (all []mutant, err e
 					continue
 				}
 				if slices.ContainsFunc(all, func(o mutant) bool { return o.key() == m.key() }) {
-					wrong = append(wrong, fmt.Errorf("equivalent.txt: %s: %q has the change %q in two lines", e.file, e.text, e.change))
+					wrong = append(wrong,
+						fmt.Errorf("equivalent.txt: %s: %q has the change %q in two lines", e.file, e.text, e.change))
 				}
 				all = append(all, m)
 			}

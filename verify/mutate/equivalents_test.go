@@ -45,21 +45,24 @@ func TestEquivalent(t *testing.T) {
 	if err != nil || len(all) != 4 {
 		t.Fatalf("%v, %v", all, err)
 	}
-	for i, want := range []string{"m.go:6:3 deletion: sum", "m.go:6:3 arithmetic: ", "m.go:8:17 boundary: ", "m.go:8:5 and-or: "} {
+	for i, want := range []string{"m.go:6:3 deletion: sum", "m.go:6:3 arithmetic: ", "m.go:8:17 boundary: ",
+		"m.go:8:5 and-or: "} {
 		if !strings.HasPrefix(all[i].String(), want) {
 			t.Errorf("got %s, want %s", all[i], want)
 		}
 	}
 	for bad, want := range map[string]string{
-		"m.go | sum += i | deletion: sum += i → nothing":                          "want a file, a text, a change and a reason",
-		"m.go | sum += i | deletion: sum += i → nothing | ":                       "want a file, a text, a change and a reason",
-		"m.go | sum += i | deletion: sum += i → nothing |  ":                      "want a file, a text, a change and a reason",
-		"m.go | sum += i | deletion: sum += i → nothing | hard":                   "want a reason",
-		"m.go | sum += i | deletion: sum += i → nothing | a | reason with a bar":  "want a file, a text, a change and a reason",
-		"m.go | sum -= i | deletion: sum -= i → nothing" + because:                "0 times, want once",
-		"m.go | sum | deletion: sum += i → nothing" + because:                     "times, want once",
-		"m.go | sum += i | deletion: sum -= i → nothing" + because:                "0 times, want once; it has\n\tdeletion: sum += i → nothing\n\tarithmetic: sum += i → sum -= i",
-		"m.go | += i | deletion: sum += i → nothing" + because:                    "0 times, want once", // begins before the text
+		"m.go | sum += i | deletion: sum += i → nothing":                         "want a file, a text, a change and a reason",
+		"m.go | sum += i | deletion: sum += i → nothing | ":                      "want a file, a text, a change and a reason",
+		"m.go | sum += i | deletion: sum += i → nothing |  ":                     "want a file, a text, a change and a reason",
+		"m.go | sum += i | deletion: sum += i → nothing | hard":                  "want a reason",
+		"m.go | sum += i | deletion: sum += i → nothing | a | reason with a bar": "want a file, a text, a change and a reason",
+		"m.go | sum -= i | deletion: sum -= i → nothing" + because:               "0 times, want once",
+		"m.go | sum | deletion: sum += i → nothing" + because:                    "times, want once",
+		"m.go | sum += i | deletion: sum -= i → nothing" +
+			because: "0 times, want once; it has\n\tdeletion: sum += i → nothing\n\tarithmetic: sum += i → sum -= i",
+		// begins before the text
+		"m.go | += i | deletion: sum += i → nothing" + because:                    "0 times, want once",
 		"m.go | for i := range a {\n | loop bound: a → (a)-1 | a reason this is.": "want a file",
 	} {
 		if _, err := find(bad); err == nil || !strings.Contains(err.Error(), want) {
@@ -67,7 +70,8 @@ func TestEquivalent(t *testing.T) {
 		}
 	}
 	one := "m.go | sum > 20 | boundary: sum > 20 → (sum >= 20)" + because
-	if _, err := find(one + "m.go | sum > 20 { | boundary: sum > 20 → (sum >= 20)" + because); err == nil || !strings.Contains(err.Error(), "in two lines") {
+	if _, err := find(one + "m.go | sum > 20 { | boundary: sum > 20 → (sum >= 20)" + because); err == nil ||
+		!strings.Contains(err.Error(), "in two lines") {
 		t.Errorf("twice: %v", err)
 	}
 }
@@ -79,7 +83,8 @@ func TestEquivalentTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]bool{"return 1": true, "return 1\\n\\t}\\n\\treturn": true, "a > b \\|\\| a": true, "a > b+1": true} {
+	for text, want := range map[string]bool{"return 1": true, "return 1\\n\\t}\\n\\treturn": true, "a > b \\|\\| a": true,
+		"a > b+1": true} {
 		change := "boundary: a > b → (a >= b)"
 		switch text {
 		case "a > b+1":
@@ -139,19 +144,23 @@ func TestEquivalentIsSaid(t *testing.T) {
 	if err := run(t.Context(), settings{patterns: []string{"."}, n: 100, seed: 3, list: true}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); !strings.HasPrefix(text, "# 1 of "+name+" are not drawn; 1 of them would have been\n") || strings.Contains(text, "sum >= 20") || !strings.Contains(text, "sum <= 20") {
+	if text := out.String(); !strings.HasPrefix(text, "# 1 of "+name+" are not drawn; 1 of them would have been\n") ||
+		strings.Contains(text, "sum >= 20") || !strings.Contains(text, "sum <= 20") {
 		t.Error(text)
 	}
 	out.Reset()
 	if err := run(t.Context(), settings{same: true, list: true}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if text := out.String(); strings.Count(text, "\n") != 1 || !strings.Contains(text, "m.go:8:17 boundary: sum > 20 → (sum >= 20)\n") {
+	if text := out.String(); strings.Count(text, "\n") != 1 ||
+		!strings.Contains(text, "m.go:8:17 boundary: sum > 20 → (sum >= 20)\n") {
 		t.Errorf("of the list alone: %q", text)
 	}
-	for _, bad := range []string{"m.go", "m.go | sum < 20 | boundary: sum < 20 → (sum <= 20) | It is only said so here.\n"} {
+	for _, bad := range []string{
+		"m.go", "m.go | sum < 20 | boundary: sum < 20 → (sum <= 20) | It is only said so here.\n"} {
 		equivalent = bad
-		if err := run(t.Context(), settings{patterns: []string{"."}, n: 1, list: true}, &out); err == nil || !strings.Contains(err.Error(), name) {
+		if err := run(t.Context(), settings{patterns: []string{"."}, n: 1, list: true}, &out); err == nil ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

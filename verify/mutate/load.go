@@ -42,7 +42,8 @@ type pkg struct {
 // load reads the packages that match patterns of the go command, with spaces between. Those that serve tests alone,
 // as they import testing, are left out. Those without tests are left in: no test reaches their mutants.
 func load(ctx context.Context, pattern string) ([]*pkg, error) {
-	args := append([]string{"list", "-json=Dir,ImportPath,GoFiles,Imports,TestGoFiles,XTestGoFiles,DepOnly,Export,Module", "-export", "-deps"}, strings.Fields(pattern)...)
+	args := append([]string{"list", "-json=Dir,ImportPath,GoFiles,Imports,TestGoFiles,XTestGoFiles,DepOnly,Export,Module",
+		"-export", "-deps"}, strings.Fields(pattern)...)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Stderr = os.Stderr
 	text, err := cmd.Output()
@@ -73,7 +74,8 @@ func load(ctx context.Context, pattern string) ([]*pkg, error) {
 
 func (p *pkg) parse(exports map[string]string) error {
 	p.fset, p.text = token.NewFileSet(), map[*ast.File][]byte{}
-	p.info = types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{}, Defs: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
+	p.info = types.Info{Types: map[ast.Expr]types.TypeAndValue{}, Uses: map[*ast.Ident]types.Object{},
+		Defs: map[*ast.Ident]types.Object{}, Selections: map[*ast.SelectorExpr]*types.Selection{}}
 	for _, name := range p.GoFiles {
 		path := filepath.Join(p.Dir, name)
 		text, err := os.ReadFile(path)
@@ -90,7 +92,9 @@ func (p *pkg) parse(exports map[string]string) error {
 		p.files, p.text[file] = append(p.files, file), text
 	}
 	p.failures = -1
-	p.importer = importer.ForCompiler(p.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })
+	p.importer = importer.ForCompiler(p.fset, "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})
 	// Without the generated files the check is incomplete; what it does know serves.
 	c := types.Config{Importer: p.importer, Error: func(error) {}}
 	_, _ = c.Check(p.ImportPath, p.fset, p.files, &p.info)

@@ -48,18 +48,22 @@ type settings struct {
 
 func main() {
 	var s settings
-	patterns := flag.String("packages", "", "packages, by comma, of which those that match one `pattern` are sampled together (default "+defaults+")")
+	patterns := flag.String("packages", "",
+		"packages, by comma, of which those that match one `pattern` are sampled together (default "+defaults+")")
 	flag.IntVar(&s.n, "n", 50, "`mutants` of each pattern")
 	flag.Uint64Var(&s.seed, "seed", 12, "`seed` of the sample")
 	flag.StringVar(&s.file, "file", "", "only mutants whose place (path:line) contains this `text`")
 	flag.StringVar(&s.tests, "run", "^(Test|Fuzz|Example)", "only tests whose names match this `expression`")
 	flag.Float64Var(&s.share, "least", 0, "exit with 1 where a smaller `share` was killed")
-	flag.DurationVar(&s.patience, "patience", 30*time.Second, "how long a mutant's tests may take beyond ten times what they took before")
-	flag.DurationVar(&s.slow, "slow", 0, "leave out tests that take longer than this `duration` by themselves, 0: none; what survives may then be noticed by them")
+	flag.DurationVar(&s.patience, "patience", 30*time.Second,
+		"how long a mutant's tests may take beyond ten times what they took before")
+	flag.DurationVar(&s.slow, "slow", 0,
+		"leave out tests that take longer than this `duration` by themselves, 0: none; what survives may then be noticed by them")
 	flag.IntVar(&s.memory, "memory", 6000, "`megabytes` of address space that a mutant's tests may use")
 	flag.BoolVar(&s.list, "list", false, "list the sample, run nothing")
 	flag.BoolVar(&s.named, "named", false, "try the mutants of named.txt, no sample")
-	flag.BoolVar(&s.same, "equivalent", false, "try the mutants of equivalent.txt, no sample: one that is killed does not belong there")
+	flag.BoolVar(&s.same, "equivalent", false,
+		"try the mutants of equivalent.txt, no sample: one that is killed does not belong there")
 	flag.BoolVar(&s.long, "long", false, "run the tests without -short")
 	flag.Parse()
 	if *patterns != "" {
@@ -125,7 +129,8 @@ func run(ctx context.Context, s settings, to io.Writer) error {
 	if s.list {
 		return nil
 	}
-	fmt.Fprintf(out, "\n| package | mutants | killed | timed out | survived | not reached by a test | share killed |\n|---|---|---|---|---|---|---|\n%s| all | %s |\n", table.String(), all)
+	fmt.Fprintf(out,
+		"\n| package | mutants | killed | timed out | survived | not reached by a test | share killed |\n|---|---|---|---|---|---|---|\n%s| all | %s |\n", table.String(), all)
 	if s.same && all.killed+all.late > 0 {
 		return fmt.Errorf("%d of equivalent.txt were killed: they can be told apart", all.killed+all.late)
 	}
@@ -137,7 +142,8 @@ func run(ctx context.Context, s settings, to io.Writer) error {
 
 // population is the mutants of the packages of a pattern in the order in which they are
 // tried, and which of them are left out because they are equivalent.
-func population(s *settings, list []change, alike []equivalence, pattern string, packages []*pkg) (all []mutant, same map[span]bool, err error) {
+func population(s *settings, list []change, alike []equivalence, pattern string, packages []*pkg) (all []mutant,
+	same map[span]bool, err error) {
 	if s.named {
 		s.n = len(list)
 		all, err = mutantsNamed(list, pattern, packages)
@@ -193,7 +199,8 @@ func (t tally) share() float64 {
 }
 
 func (t tally) String() string {
-	return fmt.Sprintf("%d | %d | %d | %d | %d | %.0f %%", t.all(), t.killed, t.late, t.survived, t.unreached, 100*t.share())
+	return fmt.Sprintf("%d | %d | %d | %d | %d | %.0f %%", t.all(), t.killed, t.late, t.survived, t.unreached,
+		100*t.share())
 }
 
 // drawMutants returns the first n mutants that compile and are not the same as the program, and how
@@ -214,7 +221,8 @@ func drawMutants(s settings, mutants []mutant, same map[span]bool) (some []mutan
 }
 
 // try runs mutants.
-func try(ctx context.Context, s settings, scratch string, packages []*pkg, mutants []mutant, out *bufio.Writer) (t tally, err error) {
+func try(ctx context.Context, s settings, scratch string, packages []*pkg, mutants []mutant, out *bufio.Writer) (
+	t tally, err error) {
 	if s.list || len(mutants) == 0 {
 		for _, m := range mutants {
 			fmt.Fprintf(out, "%s\n", m)

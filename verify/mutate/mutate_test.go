@@ -17,7 +17,8 @@ import (
 func module(t *testing.T, source, tests string) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"go.mod": "module example.org/m\n\ngo 1.26\n", "m.go": "package m\n" + source, "m_test.go": "package m\n" + tests} {
+	for name, text := range map[string]string{"go.mod": "module example.org/m\n\ngo 1.26\n",
+		"m.go": "package m\n" + source, "m_test.go": "package m\n" + tests} {
 		if text == "package m\n" {
 			continue
 		}
@@ -36,35 +37,59 @@ func TestOperators(t *testing.T) {
 		name, source string
 		want         []string
 	}{
-		{"boundary and negation", "func f(a, b int) bool { return a < b }", []string{"boundary: a < b → a <= b", "negation: a < b → a >= b"}},
+		{"boundary and negation", "func f(a, b int) bool { return a < b }",
+			[]string{"boundary: a < b → a <= b", "negation: a < b → a >= b"}},
 		{"equal", "func f(a, b int) bool { return a == b }", []string{"negation: a == b → a != b"}},
 		{"not", "func f(a bool) bool { return !a }", []string{"negation: !a → a"}},
 		{"condition", "func f(a func() bool) {\n\tif a() {\n\t}\n}", []string{"negation: a() → !a()"}},
-		{"and", "func f(a, b, c bool) bool { return a && (b || c) }", []string{"and-or: a && (b || c) → a || (b || c)", "and-or: b || c → b && c"}},
-		{"brackets", "func f(a, b, c int) int { return a*b - c }", []string{"arithmetic: a*b - c → (a*b) + c", "arithmetic: a*b → (a / b)"}},
+		{"and", "func f(a, b, c bool) bool { return a && (b || c) }",
+			[]string{"and-or: a && (b || c) → a || (b || c)", "and-or: b || c → b && c"}},
+		{"brackets", "func f(a, b, c int) int { return a*b - c }",
+			[]string{"arithmetic: a*b - c → (a*b) + c", "arithmetic: a*b → (a / b)"}},
 		{"texts are not added", `func f(a, b string) string { return a + b }`, nil},
-		{"constant", "func f() (int, float64) { return 2, 0.5 }", []string{"constant: 2 → 3", "constant: 2 → 1", "constant: 0.5 → 1.5", "constant: 0.5 → (-0.5)"}},
-		{"a great constant", "func f() (float64, float64) { return 0x1p53, 1e300 }", []string{"constant: 0x1p53 → (9.007199254740991e+15)"}},
-		{"the sign of infinity", "import \"math\"\nfunc f() (float64, float64) { return math.Inf(1), math.Inf(-1) }", []string{"constant: 1 → 0"}},
-		{"which infinity", "import \"math\"\nfunc f(a float64) (bool, bool, bool) { return math.IsInf(a, 1), math.IsInf(a, -1), math.IsInf(a, 0) }", []string{"constant: 1 → 0", "constant: 1 → 0", "constant: 0 → 1"}},
-		{"bits of a number", "import \"strconv\"\nfunc f(a string) (float64, error) { return strconv.ParseFloat(a, 64) }", nil},
+		{"constant", "func f() (int, float64) { return 2, 0.5 }",
+			[]string{"constant: 2 → 3", "constant: 2 → 1", "constant: 0.5 → 1.5", "constant: 0.5 → (-0.5)"}},
+		{"a great constant", "func f() (float64, float64) { return 0x1p53, 1e300 }",
+			[]string{"constant: 0x1p53 → (9.007199254740991e+15)"}},
+		{"the sign of infinity", "import \"math\"\nfunc f() (float64, float64) { return math.Inf(1), math.Inf(-1) }",
+			[]string{"constant: 1 → 0"}},
+		{
+			"which infinity",
+			"import \"math\"\nfunc f(a float64) (bool, bool, bool) { return math.IsInf(a, 1), math.IsInf(a, -1), math.IsInf(a, 0) }", []string{"constant: 1 → 0", "constant: 1 → 0", "constant: 0 → 1"}},
+		{"bits of a number", "import \"strconv\"\nfunc f(a string) (float64, error) { return strconv.ParseFloat(a, 64) }",
+			nil},
 		{"cores", "import \"runtime\"\nfunc f() int { return runtime.GOMAXPROCS(0) }", nil},
-		{"a long wait", "import \"time\"\nfunc f() (time.Duration, time.Duration, int) { return 10 * time.Second, 5 * time.Minute, 9 * 8 }", []string{"arithmetic: 10 * time.Second → 10 / time.Second", "arithmetic: 5 * time.Minute → 5 / time.Minute", "arithmetic: 9 * 8 → 9 / 8", "constant: 9 → 10", "constant: 9 → 8", "constant: 8 → 9", "constant: 8 → 7"}},
-		{"a short wait", "import \"time\"\nfunc f() time.Duration { return 4 * time.Second }", []string{"arithmetic: 4 * time.Second → 4 / time.Second", "constant: 4 → 5", "constant: 4 → 3"}},
+		{
+			"a long wait",
+			"import \"time\"\nfunc f() (time.Duration, time.Duration, int) { return 10 * time.Second, 5 * time.Minute, 9 * 8 }",
+			[]string{"arithmetic: 10 * time.Second → 10 / time.Second", "arithmetic: 5 * time.Minute → 5 / time.Minute",
+				"arithmetic: 9 * 8 → 9 / 8", "constant: 9 → 10", "constant: 9 → 8", "constant: 8 → 9", "constant: 8 → 7"}},
+		{"a short wait", "import \"time\"\nfunc f() time.Duration { return 4 * time.Second }",
+			[]string{"arithmetic: 4 * time.Second → 4 / time.Second", "constant: 4 → 5", "constant: 4 → 3"}},
 		{"truth", "func f() bool { return true }", []string{"constant: true → false"}},
-		{"deletion", "func f(a *int, g func()) {\n\t*a = *a\n\tg()\n}", []string{"deletion: *a = *a → nothing", "deletion: g() → nothing"}},
-		{"counted", "func f(a *int) { *a += *a }", []string{"deletion: *a += *a → nothing", "arithmetic: *a += *a → *a -= *a"}},
+		{"deletion", "func f(a *int, g func()) {\n\t*a = *a\n\tg()\n}",
+			[]string{"deletion: *a = *a → nothing", "deletion: g() → nothing"}},
+		{"counted", "func f(a *int) { *a += *a }",
+			[]string{"deletion: *a += *a → nothing", "arithmetic: *a += *a → *a -= *a"}},
 		{"increment", "func f(a *int) { *a++ }", []string{"deletion: *a++ → nothing", "arithmetic: *a++ → *a--"}},
-		{"loop", "func f(a int, g func(int)) {\n\tfor i := a; i < a; i++ {\n\t\tg(i)\n\t}\n}", []string{"loop bound: a → (a)-1", "boundary: i < a → i <= a", "negation: i < a → i >= a", "deletion: g(i) → nothing"}},
-		{"range", "func f(a []int, g func()) {\n\tfor range a {\n\t\tg()\n\t}\n}", []string{"loop bound: a → a[:max(0, len(a)-1)]", "deletion: g() → nothing"}},
-		{"error", "func f(e error) (bool, error) { return false, e }", []string{"error to nil: e → nil", "constant: false → true"}},
-		{"arguments", "func g(a, b int, c string) {}\nfunc f(a, b int) { g(a, b, \"\") }", []string{"deletion: g(a, b, \"\") → nothing", "swapped arguments: a, b → b, a"}},
+		{"loop", "func f(a int, g func(int)) {\n\tfor i := a; i < a; i++ {\n\t\tg(i)\n\t}\n}",
+			[]string{"loop bound: a → (a)-1", "boundary: i < a → i <= a", "negation: i < a → i >= a",
+				"deletion: g(i) → nothing"}},
+		{"range", "func f(a []int, g func()) {\n\tfor range a {\n\t\tg()\n\t}\n}",
+			[]string{"loop bound: a → a[:max(0, len(a)-1)]", "deletion: g() → nothing"}},
+		{"error", "func f(e error) (bool, error) { return false, e }",
+			[]string{"error to nil: e → nil", "constant: false → true"}},
+		{"arguments", "func g(a, b int, c string) {}\nfunc f(a, b int) { g(a, b, \"\") }",
+			[]string{"deletion: g(a, b, \"\") → nothing", "swapped arguments: a, b → b, a"}},
 		{"order does not matter", "func f(a, b int) int { return max(a, b) }", nil},
-		{"texts of errors", "import \"fmt\"\nfunc f(a, b int) error { return fmt.Errorf(\"%d\", a+b) }", []string{"error to nil: fmt.Errorf(\"%d\", a+b) → nil"}},
+		{"texts of errors", "import \"fmt\"\nfunc f(a, b int) error { return fmt.Errorf(\"%d\", a+b) }",
+			[]string{"error to nil: fmt.Errorf(\"%d\", a+b) → nil"}},
 		{"logs", "import \"log/slog\"\nfunc f(a int) { slog.Info(\"\", \"a\", a+1) }", nil},
 		{"panics", "func f(a int) { panic(a + 1) }", nil},
-		{"the mode of a file that is not made", "import \"os\"\nfunc f() { os.OpenFile(\"\", os.O_RDWR, 0) }", []string{"deletion: os.OpenFile(\"\", os.O_RDWR, 0) → nothing"}},
-		{"the mode of a file that is made", "import \"os\"\nfunc f() { os.OpenFile(\"\", os.O_CREATE, 0) }", []string{"deletion: os.OpenFile(\"\", os.O_CREATE, 0) → nothing", "constant: 0 → 1"}},
+		{"the mode of a file that is not made", "import \"os\"\nfunc f() { os.OpenFile(\"\", os.O_RDWR, 0) }",
+			[]string{"deletion: os.OpenFile(\"\", os.O_RDWR, 0) → nothing"}},
+		{"the mode of a file that is made", "import \"os\"\nfunc f() { os.OpenFile(\"\", os.O_CREATE, 0) }",
+			[]string{"deletion: os.OpenFile(\"\", os.O_CREATE, 0) → nothing", "constant: 0 → 1"}},
 		{"capacity", "func f(a int) []int { return make([]int, a, a+1) }", nil},
 		{"room", "func f(a []int, n int) bool { return cap(a) < n }", []string{"negation: cap(a) < n → cap(a) >= n"}},
 		{"tag and array", "type s struct {\n\ta [4]int `b:\"1\"`\n}", nil},
@@ -73,7 +98,8 @@ func TestOperators(t *testing.T) {
 	module(t, "", "")
 	for i, test := range tests {
 		dir := fmt.Sprintf("p%02d", i)
-		if err := errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(filepath.Join(dir, "p.go"), []byte("package p\n"+test.source+"\n"), 0o600)); err != nil {
+		if err := errors.Join(os.Mkdir(dir, 0o700),
+			os.WriteFile(filepath.Join(dir, "p.go"), []byte("package p\n"+test.source+"\n"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,7 +188,8 @@ func TestOther(t *testing.T) {}
 			t.Errorf("there is no %q", line)
 		}
 	}
-	if !strings.Contains(text, "# 2 tests, ") || !strings.Contains(text, "| `.` | 15 | ") || !strings.Contains(text, " | 3 | 2 | 67 % |\n| all | 15 | ") {
+	if !strings.Contains(text, "# 2 tests, ") || !strings.Contains(text, "| `.` | 15 | ") ||
+		!strings.Contains(text, " | 3 | 2 | 67 % |\n| all | 15 | ") {
 		t.Error("other counts")
 	}
 	after, err := os.ReadFile("m.go")
@@ -192,7 +219,8 @@ func TestSample(t *testing.T) {
 		return all
 	}
 	one, two := texts(settings{seed: 1}), texts(settings{seed: 2})
-	if slices.Equal(one, two) || !slices.Equal(one, texts(settings{seed: 1})) || !slices.Equal(sorted(one), sorted(two)) || len(one) != 80 {
+	if slices.Equal(one, two) || !slices.Equal(one, texts(settings{seed: 1})) || !slices.Equal(sorted(one), sorted(two)) ||
+		len(one) != 80 {
 		t.Errorf("%d mutants", len(one))
 	}
 	if some := texts(settings{seed: 1, file: "m.go:42"}); len(some) != 2 {
@@ -215,7 +243,8 @@ func TestNamed(t *testing.T) {
 		return mutantsNamed(list, ".", packages)
 	}
 	all, err := find("# a comment\n\n. | return a | return b\n./other | no | text\n. | b\\n\\treturn | c\\n\\treturn\n")
-	if err != nil || len(all) != 2 || !strings.HasSuffix(all[0].String(), "m.go:5:9 named: return a → return b") || all[1].with != "c\n\treturn" {
+	if err != nil || len(all) != 2 || !strings.HasSuffix(all[0].String(), "m.go:5:9 named: return a → return b") ||
+		all[1].with != "c\n\treturn" {
 		t.Errorf("%v, %v", all, err)
 	}
 	for _, bad := range []string{". | a += b | a -= b", ". | a *= b | a", ". | return a"} {

@@ -134,7 +134,8 @@ func (w *walk) source(n ast.Node) string {
 
 func (w *walk) add(operator string, n ast.Node, with string) {
 	start, end := w.offsets(n)
-	m := mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Pos()), start: start, end: end, with: with, old: w.source(n), operator: operator}
+	m := mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Pos()), start: start, end: end, with: with,
+		old: w.source(n), operator: operator}
 	if e, ok := n.(ast.Expr); ok {
 		m.kind = w.info.Types[e].Type
 	}
@@ -294,7 +295,8 @@ func (w *walk) literal(n *ast.BasicLit) {
 // OpenFile without O_CREATE, which does not look at it.
 func (w *walk) noMode(n *ast.BasicLit) bool {
 	call, ok := w.parent().(*ast.CallExpr)
-	if !ok || len(call.Args) != 3 || call.Args[2] != ast.Expr(n) || n.Value != "0" || strings.Contains(w.source(call.Args[1]), "O_CREATE") {
+	if !ok || len(call.Args) != 3 || call.Args[2] != ast.Expr(n) || n.Value != "0" ||
+		strings.Contains(w.source(call.Args[1]), "O_CREATE") {
 		return false
 	}
 	f, ok := call.Fun.(*ast.SelectorExpr)
@@ -406,7 +408,8 @@ func (w *walk) returned(n *ast.ReturnStmt) {
 	}
 	last := n.Results[len(n.Results)-1]
 	t := w.info.Types[last]
-	if t.Type == nil || t.IsNil() || !types.Implements(t.Type, types.Universe.Lookup("error").Type().Underlying().(*types.Interface)) {
+	if t.Type == nil || t.IsNil() ||
+		!types.Implements(t.Type, types.Universe.Lookup("error").Type().Underlying().(*types.Interface)) {
 		return
 	}
 	w.add("error to nil", last, "nil")
@@ -456,9 +459,10 @@ func (w *walk) swapped(n *ast.CallExpr) {
 		_, end := w.offsets(n.Args[i+1])
 		_, gap := w.offsets(n.Args[i])
 		next, _ := w.offsets(n.Args[i+1])
-		w.mutants = append(w.mutants, mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Args[i].Pos()), start: start, end: end,
-			with: b + string(w.text[gap:next]) + a, old: string(w.text[start:end]), operator: "swapped arguments",
-			kind: fun.Params().At(i).Type(), pair: [2]string{a, b}, gap: string(w.text[gap:next])})
+		w.mutants = append(w.mutants,
+			mutant{pkg: w.pkg, file: w.file, at: w.fset.Position(n.Args[i].Pos()), start: start, end: end,
+				with: b + string(w.text[gap:next]) + a, old: string(w.text[start:end]), operator: "swapped arguments",
+				kind: fun.Params().At(i).Type(), pair: [2]string{a, b}, gap: string(w.text[gap:next])})
 	}
 }
 

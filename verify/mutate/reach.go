@@ -95,7 +95,8 @@ func reach(ctx context.Context, s settings, scratch string, packages []*pkg) (*r
 // run adds the tests of one package.
 func (r *reached) run(ctx context.Context, s settings, scratch string, p *pkg, paths string) error {
 	program := filepath.Join(scratch, "covered.test")
-	build := exec.CommandContext(ctx, "go", "test", "-c", "-cover", "-coverpkg="+paths, "-ldflags=-s -w", "-o", program, p.ImportPath)
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-cover", "-coverpkg="+paths, "-ldflags=-s -w", "-o", program,
+		p.ImportPath)
 	if text, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("go test -c: %w\n%s", err, text)
 	}
@@ -139,7 +140,8 @@ func (r *reached) profile(path string) (map[span]bool, error) {
 		}
 		b := span{file: file + ".go"}
 		var statements, count int
-		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.line, &b.col, &b.line2, &b.col2, &statements, &count); err != nil {
+		if _, err := fmt.Sscanf(rest, "%d.%d,%d.%d %d %d", &b.line, &b.col, &b.line2, &b.col2, &statements, &count); err !=
+			nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if !slices.Contains(r.spans[b.file], b) {

@@ -165,8 +165,10 @@ func (t *build) write(ctx context.Context, scratch string, in []mutant) (wrong m
 		var text []byte
 		text, lines[f] = changed(in, list)
 		m := in[list[0]]
-		path, help := filepath.Join(scratch, fmt.Sprintf("together%d.go", f)), filepath.Join(scratch, fmt.Sprintf("chooser%d.go", f))
-		if err := errors.Join(os.WriteFile(path, text, 0o600), os.WriteFile(help, fmt.Appendf(nil, chooser, file.Name.Name), 0o600)); err != nil {
+		path, help := filepath.Join(scratch, fmt.Sprintf("together%d.go", f)),
+			filepath.Join(scratch, fmt.Sprintf("chooser%d.go", f))
+		if err := errors.Join(os.WriteFile(path, text, 0o600),
+			os.WriteFile(help, fmt.Appendf(nil, chooser, file.Name.Name), 0o600)); err != nil {
 			return nil, err
 		}
 		replace[m.at.Filename], replace[filepath.Join(m.pkg.Dir, "mutant_chooser.go")] = path, help
@@ -230,7 +232,8 @@ func complaints(output []byte, lines []map[int][]mutant) map[span]bool {
 func (t *build) program(ctx context.Context, scratch string, p *pkg) (string, error) {
 	if t.programs[p] == "" {
 		path := filepath.Join(scratch, "together"+strings.ReplaceAll(p.ImportPath, "/", "-")+".test")
-		output, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-overlay", t.overlay, "-ldflags=-s -w", "-o", path, p.ImportPath).CombinedOutput()
+		output, err := exec.CommandContext(ctx, "go", "test", "-vet=off", "-c", "-overlay", t.overlay, "-ldflags=-s -w", "-o",
+			path, p.ImportPath).CombinedOutput()
 		if err != nil {
 			return "", fmt.Errorf("go test -c: %w\n%s", errors.Join(err, ctx.Err()), output)
 		}

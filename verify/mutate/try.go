@@ -36,7 +36,8 @@ var errNotCompiled = errors.New("does not compile")
 
 // arguments are those of a test program that runs some tests.
 func (s settings) arguments(names ...string) []string {
-	args := []string{"-test.run", "^(" + strings.Join(names, "|") + ")$", "-test.failfast", "-test.count=1", "-test.timeout=0"}
+	args := []string{"-test.run", "^(" + strings.Join(names, "|") + ")$", "-test.failfast", "-test.count=1",
+		"-test.timeout=0"}
 	if !s.long {
 		args = append(args, "-test.short")
 	}
@@ -67,7 +68,8 @@ func (r *reached) try(ctx context.Context, s settings, scratch string, m mutant)
 		owner := tests[0].owner
 		var names []string
 		var group time.Duration
-		for len(tests) > 0 && tests[0].owner == owner && (len(names) == 0 || group+tests[0].took < max(before, 500*time.Millisecond)) {
+		for len(tests) > 0 && tests[0].owner == owner &&
+			(len(names) == 0 || group+tests[0].took < max(before, 500*time.Millisecond)) {
 			names, group = append(names, tests[0].name), group+tests[0].took
 			tests = tests[1:]
 		}
@@ -76,7 +78,9 @@ func (r *reached) try(ctx context.Context, s settings, scratch string, m mutant)
 		if err != nil {
 			return "", "", err
 		}
-		end, output, err := perform(ctx, s, owner.Dir, path, s.patience+10*group, s.arguments(names...), fmt.Sprintf("%s=%d", variable, number))
+		end, output,
+			err := perform(ctx, s, owner.Dir, path, s.patience+10*group, s.arguments(names...),
+			fmt.Sprintf("%s=%d", variable, number))
 		switch {
 		case err != nil:
 			return "", "", err
@@ -115,7 +119,8 @@ func (p *pkg) build(ctx context.Context, scratch, path string, text []byte, comm
 // perform runs a test program in the package's folder with a temporary folder of its
 // own, within limits of time and memory: a mutant may do anything but that. All that it
 // starts ends with it.
-func perform(ctx context.Context, s settings, dir, program string, limit time.Duration, args []string, environment ...string) (ending, []byte, error) {
+func perform(ctx context.Context, s settings, dir, program string, limit time.Duration, args []string,
+	environment ...string) (ending, []byte, error) {
 	temporary, err := os.MkdirTemp(filepath.Dir(program), "run")
 	if err != nil {
 		return 0, nil, err

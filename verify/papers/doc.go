@@ -1,6 +1,6 @@
-// Package papers has the models of papers that the program reproduces and does not run: exchanges between two areas, and
-// what an intruder believes of the cells of a published table. The figures are drawn from them, and the tests hold them
-// against what the papers print.
+// Package papers has the models of papers that the program reproduces and does not run: exchanges between two areas,
+// and what an intruder believes of the cells of a published table. The figures are drawn from them, and the tests hold
+// them against what the papers print.
 package papers
 
 import (

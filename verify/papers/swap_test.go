@@ -21,7 +21,8 @@ func TestSwapOfThreeAndTwo(t *testing.T) {
 			near(t, "identity loss", of(s.IdentityLoss()), 1-rate, exact)
 		}
 	}
-	if s := (Swap{N1: 3, N2: 2, Difference: 1, SD: 1}); !(math.Abs(of(s.Utility())-1.2) <= exact) || !math.IsInf(of(s.Risk()), 1) {
+	if s := (Swap{N1: 3, N2: 2, Difference: 1, SD: 1}); !(math.Abs(of(s.Utility())-1.2) <= exact) ||
+		!math.IsInf(of(s.Risk()), 1) {
 		t.Errorf("π = 0: U = %v, R = %v; want 1.2 and +Inf", of(s.Utility()), of(s.Risk()))
 	}
 }
@@ -86,8 +87,10 @@ func TestSmallestRate(t *testing.T) {
 			t.Errorf("max_risk %v: %v", bad, err)
 		}
 	}
-	for _, bad := range []Swap{{}, {N1: 1, N2: 0, SD: 1}, {N1: 1, N2: 1, SD: -1}, {N1: 1, N2: 1, Rate: 1.1}, {N1: 1, N2: 1, Rate: math.NaN()}, {N1: 1, N2: 1, Difference: math.Inf(1)}} {
-		for name, f := range map[string]func() (float64, error){"U": bad.Utility, "R": bad.Risk, "E(L)": bad.Loss, "1−π": bad.IdentityLoss, "MSE": bad.MSE} {
+	for _, bad := range []Swap{{}, {N1: 1, N2: 0, SD: 1}, {N1: 1, N2: 1, SD: -1}, {N1: 1, N2: 1, Rate: 1.1},
+		{N1: 1, N2: 1, Rate: math.NaN()}, {N1: 1, N2: 1, Difference: math.Inf(1)}} {
+		for name, f := range map[string]func() (float64, error){"U": bad.Utility, "R": bad.Risk, "E(L)": bad.Loss,
+			"1−π": bad.IdentityLoss, "MSE": bad.MSE} {
 			if v, err := f(); err == nil || v != 0 {
 				t.Errorf("%s of %+v: %v, no error", name, bad, v)
 			}

@@ -45,7 +45,8 @@ func TestBetaBinomialPriors(t *testing.T) {
 	priors := []struct {
 		name string
 		a, b float64
-	}{{"uniform", 1, 1}, {"vague", share * 2, (1 - share) * 2}, {"of table 4's variance", 0, 0}, {"firm", share * 100, (1 - share) * 100}}
+	}{{"uniform", 1, 1}, {"vague", share * 2, (1 - share) * 2}, {"of table 4's variance", 0, 0},
+		{"firm", share * 100, (1 - share) * 100}}
 	for low, high := 0.01, 1000.0; ; { // a + b for the variance of table 4, by bisection
 		s := math.Sqrt(low * high)
 		_, v := moments(betaBinomial(1, 15, share*s, (1-share)*s))
@@ -85,7 +86,8 @@ func TestBetaBinomialPriors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got[prior.name+map[float64]string{0.05: " 0.05", 0.1: " 0.1", 0.2: " 0.2", -1: " suppressed"}[theta]] = [2]float64{CellUtility(post, 1), CellRisk(post)}
+			got[prior.name+map[float64]string{0.05: " 0.05", 0.1: " 0.1", 0.2: " 0.2", -1: " suppressed"}[theta]] = [2]float64{
+				CellUtility(post, 1), CellRisk(post)}
 		}
 	}
 	for name, want := range betaBinomialFigures {
@@ -182,7 +184,8 @@ func (t threeWay) cubes() (moves [][]int) {
 					for k := range t.nk {
 						for z := range k {
 							move := make([]int, len(t.n))
-							for _, c := range [8][4]int{{i, j, k, 1}, {i, j, z, -1}, {i, y, k, -1}, {i, y, z, 1}, {x, j, k, -1}, {x, j, z, 1}, {x, y, k, 1}, {x, y, z, -1}} {
+							for _, c := range [8][4]int{{i, j, k, 1}, {i, j, z, -1}, {i, y, k, -1}, {i, y, z, 1}, {x, j, k, -1},
+								{x, j, z, 1}, {x, y, k, 1}, {x, y, z, -1}} {
 								move[t.at(c[0], c[1], c[2])] = c[3]
 							}
 							moves = append(moves, move)
@@ -233,7 +236,9 @@ func TestMovesOfADecomposableGraph(t *testing.T) {
 		}
 		return r
 	}
-	b, err := BoundMargin(rows(ij, 2, 2, func(x, y int) [3]int { return [3]int{x, y, 0} }), rows(jk, 2, 3, func(x, y int) [3]int { return [3]int{0, x, y} }))
+	b,
+		err := BoundMargin(rows(ij, 2, 2, func(x, y int) [3]int { return [3]int{x, y, 0} }),
+		rows(jk, 2, 3, func(x, y int) [3]int { return [3]int{0, x, y} }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +250,8 @@ func TestMovesOfADecomposableGraph(t *testing.T) {
 				low, high = min(low, v), max(high, v)
 			}
 			if low != b.Lower[i][k] || high != b.Upper[i][k] {
-				t.Errorf("cell (%d, %d): the tables have %d to %d, the bounds are %d to %d", i, k, low, high, b.Lower[i][k], b.Upper[i][k])
+				t.Errorf("cell (%d, %d): the tables have %d to %d, the bounds are %d to %d", i, k, low, high, b.Lower[i][k],
+					b.Upper[i][k])
 			}
 		}
 	}
@@ -272,7 +278,8 @@ func TestMovesBeyondDecomposableGraphs(t *testing.T) {
 		move       []int
 		cubes, all int // tables that are reached from the plus signs by cubes, and with the move
 	}{
-		{"of the paper", [3]int{3, 3, 3}, []int{0, 0, 0, 0, -1, 1, 0, 1, -1, 1, 0, -1, -1, 1, 0, 0, -1, 1, -1, 0, 1, 1, 0, -1, 0, 0, 0}, 3, 3},
+		{"of the paper", [3]int{3, 3, 3},
+			[]int{0, 0, 0, 0, -1, 1, 0, 1, -1, 1, 0, -1, -1, 1, 0, 0, -1, 1, -1, 0, 1, 1, 0, -1, 0, 0, 0}, 3, 3},
 		{"of two permutations", [3]int{2, 3, 3}, []int{1, -1, 0, 0, 1, -1, -1, 0, 1, -1, 1, 0, 0, -1, 1, 1, 0, -1}, 1, 2},
 	} {
 		plus, minus := make([]int, len(c.move)), make([]int, len(c.move))
@@ -295,8 +302,11 @@ func TestMovesBeyondDecomposableGraphs(t *testing.T) {
 
 // betaBinomialFigures are U and R by prior and release, as docs/ru-map.md has them.
 var betaBinomialFigures = map[string][2]float64{
-	"uniform 0.05": {.209, 1.322}, "uniform 0.1": {.178, .906}, "uniform 0.2": {.135, .676}, "uniform suppressed": {.015, .369},
-	"vague 0.05": {.234, 1.308}, "vague 0.1": {.220, .903}, "vague 0.2": {.199, .688}, "vague suppressed": {.092, .607},
-	"of table 4's variance 0.05": {.234, 1.435}, "of table 4's variance 0.1": {.220, .996}, "of table 4's variance 0.2": {.201, .767}, "of table 4's variance suppressed": {.159, .566},
+	"uniform 0.05": {.209, 1.322}, "uniform 0.1": {.178, .906}, "uniform 0.2": {.135, .676},
+	"uniform suppressed": {.015, .369},
+	"vague 0.05":         {.234, 1.308}, "vague 0.1": {.220, .903}, "vague 0.2": {.199, .688},
+	"vague suppressed":           {.092, .607},
+	"of table 4's variance 0.05": {.234, 1.435}, "of table 4's variance 0.1": {.220, .996},
+	"of table 4's variance 0.2": {.201, .767}, "of table 4's variance suppressed": {.159, .566},
 	"firm 0.05": {.235, 1.618}, "firm 0.1": {.225, 1.115}, "firm 0.2": {.213, .860}, "firm suppressed": {.219, .621},
 }

@@ -42,7 +42,8 @@ func TestLikelihoodOfTable3(t *testing.T) {
 
 // For every true count the published ones form a probability distribution.
 func TestLikelihoodsSumToOne(t *testing.T) {
-	for _, p := range []Perturbation{{15, 18, 115, 0.2}, {15, 18, 115, 0}, {18, 15, 115, 0.1}, {60, 70, 100, 0.3}, {5, 5, 5, 0.5}, {0, 4, 9, 0.5}} {
+	for _, p := range []Perturbation{{15, 18, 115, 0.2}, {15, 18, 115, 0}, {18, 15, 115, 0.1}, {60, 70, 100, 0.3},
+		{5, 5, 5, 0.5}, {0, 4, 9, 0.5}} {
 		lower, upper := p.Bounds()
 		sums := make([]float64, upper+1)
 		for m := lower; m <= upper; m++ {
@@ -234,7 +235,8 @@ func TestMarginDomains(t *testing.T) {
 	short := tableIJ[:3]
 	ragged := [][]int{{3, 87, 68, 72}, {5, 8, 80}, {3, 4, 7, 107}, {64, 6, 56, 7}}
 	negative := [][]int{{-3, 87, 74, 72}, {5, 8, 80, 4}, {3, 4, 7, 107}, {70, 6, 50, 7}}
-	for name, ij := range map[string][][]int{"none": nil, "short": short, "ragged": ragged, "negative": negative, "empty row": {{}, {}}} {
+	for name, ij := range map[string][][]int{"none": nil, "short": short, "ragged": ragged, "negative": negative,
+		"empty row": {{}, {}}} {
 		if _, err := BoundMargin(ij, tableJK); err == nil {
 			t.Errorf("%s: no error of BoundMargin", name)
 		}

@@ -150,7 +150,8 @@ func (s *scene) release(config string, statuses ...int) (status int, printed str
 		return 0, "", err
 	}
 	if !slices.Contains(statuses, status) {
-		return status, printed, fmt.Errorf("the run ended with status %d, and %v was expected:\n%s", status, statuses, printed)
+		return status, printed,
+			fmt.Errorf("the run ended with status %d, and %v was expected:\n%s", status, statuses, printed)
 	}
 	return status, printed, nil
 }

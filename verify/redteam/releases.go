@@ -13,8 +13,12 @@ import (
 
 // The information that releases reveal when they are compared with each other, or by their order.
 var releaseAttacks = []attack{
-	{"two-releases-place", "subtracts releases of the same file with other masks before the noise", func(s *scene) error { return twoReleases(s, "") }},
-	{"two-releases-identity", "the same, where respondents are identified", func(s *scene) error { return twoReleases(s, "identity: [id]") }},
+	{"two-releases-place", "subtracts releases of the same file with other masks before the noise", func(s *scene) error {
+		return twoReleases(s, "")
+	}},
+	{"two-releases-identity", "the same, where respondents are identified", func(s *scene) error {
+		return twoReleases(s, "identity: [id]")
+	}},
 	{"two-files", "subtracts releases of two files under one key, place by place", twoFiles},
 	{"null-identities", "takes the noise of one known record off all that have no identity", nullIdentities},
 	{"order", "fits the released values in the order of the file", order},
@@ -126,7 +130,9 @@ func twoReleases(s *scene, identity string) error {
 	}{
 		{"{truncate: {columns: [wage], upper: 500}}, " + noise, func(v float64) float64 { return min(v, 500) }},
 		{"{truncate: {columns: [wage], lower: 400}}, " + noise, func(v float64) float64 { return max(v, 400) }},
-		{"{round: {columns: [wage], base: 1000}}, " + noise, func(v float64) float64 { return 1000 * math.RoundToEven(v/1000) }},
+		{"{round: {columns: [wage], base: 1000}}, " + noise, func(v float64) float64 {
+			return 1000 * math.RoundToEven(v/1000)
+		}},
 	} {
 		if _, _, err := s.release(pipeline("in.csv", "b.csv", c.masks, identity, quick), 0); err != nil {
 			return err
@@ -162,7 +168,9 @@ func twoFiles(s *scene) error {
 		}
 	}
 	// Who knows the one file has the other.
-	n, of := exact(func(i int) float64 { return z[i] + released[0][i] - released[1][i] }, x, func(int) bool { return true })
+	n, of := exact(func(i int) float64 { return z[i] + released[0][i] - released[1][i] }, x, func(int) bool {
+		return true
+	})
 	s.gained(beyondChance(n), "%d of %d originals to the cent by who knows the other file", n, of)
 	return nil
 }
@@ -178,7 +186,8 @@ func nullIdentities(s *scene) error {
 	if err := s.table("in.csv", x, func(int) string { return "" }); err != nil {
 		return err
 	}
-	if _, _, err := s.release(pipeline("in.csv", "out.csv", "{noise: {columns: [wage], sd: 200}}", "identity: [id]", quick), 0); err != nil {
+	if _, _, err := s.release(pipeline("in.csv", "out.csv", "{noise: {columns: [wage], sd: 200}}", "identity: [id]",
+		quick), 0); err != nil {
 		return err
 	}
 	y, err := s.column("out.csv", "wage")
@@ -260,7 +269,8 @@ func noMasking(s *scene) error {
 	if err := s.table("in.csv", s.wages(records), serial); err != nil {
 		return err
 	}
-	if err := s.write("whole.csv", "id,wage,kind\n1,100000000000000000000,a\n2,200000000000000000000,b\n3,300000000000000000000,c\n"); err != nil {
+	if err := s.write("whole.csv",
+		"id,wage,kind\n1,100000000000000000000,a\n2,200000000000000000000,b\n3,300000000000000000000,c\n"); err != nil {
 		return err
 	}
 	for _, c := range []struct{ in, masks, gate string }{
@@ -279,7 +289,8 @@ func noMasking(s *scene) error {
 		}
 		silent := !strings.Contains(printed, "warn")
 		if status == 0 && (silent || c.gate != "") {
-			s.gained(1, "masks [%s] over %s: released, %v", c.masks, c.in, map[bool]string{true: "without a word", false: "with a warning, though there is a gate"}[silent])
+			s.gained(1, "masks [%s] over %s: released, %v", c.masks, c.in,
+				map[bool]string{true: "without a word", false: "with a warning, though there is a gate"}[silent])
 		}
 	}
 	return nil

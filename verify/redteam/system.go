@@ -88,7 +88,9 @@ func (s *scene) bigRun() (whole time.Duration, tables [2]string, err error) {
 		return 0, tables, err
 	}
 	start := time.Now()
-	_, _, err = s.release(pipeline("in.csv", "out.csv", "{noise: {columns: [wage], sd: 20%}}", "assess: {replicates: 2}", "report: {json: r.json}"), 0)
+	_, _,
+		err = s.release(pipeline("in.csv", "out.csv", "{noise: {columns: [wage], sd: 20%}}", "assess: {replicates: 2}",
+		"report: {json: r.json}"), 0)
 	return time.Since(start), tables, err
 }
 
@@ -313,7 +315,8 @@ type releases struct {
 func releasesToKill(s *scene) (*releases, error) {
 	r := &releases{}
 	for k := range r.text {
-		config := pipeline("in.csv", "out.csv", fmt.Sprintf("{noise: {columns: [wage], sd: %d}}", 200+k), "assess: {replicates: 2}", "report: {json: r.json, html: r.html}")
+		config := pipeline("in.csv", "out.csv", fmt.Sprintf("{noise: {columns: [wage], sd: %d}}", 200+k),
+			"assess: {replicates: 2}", "report: {json: r.json, html: r.html}")
 		start := time.Now()
 		if _, _, err := s.release(config, 0); err != nil {
 			return nil, err
@@ -399,8 +402,10 @@ func loosened(s *scene) error {
 		return err
 	}
 	for _, set := range []string{
-		"columns.id.role=other", "columns.id.role=key", "gate.rules.0.min_rmse=1", "gate.rules.0.knowledge=mean", "masks.0.noise.sd=1",
-		"gate.rules.0.target=max", "masks.0.noise.columns.0=kind", "unlisted=drop", "key.file=other", "gate.allow_unchanged=1", "columns.wage.unmasked=true",
+		"columns.id.role=other", "columns.id.role=key", "gate.rules.0.min_rmse=1", "gate.rules.0.knowledge=mean",
+		"masks.0.noise.sd=1",
+		"gate.rules.0.target=max", "masks.0.noise.columns.0=kind", "unlisted=drop", "key.file=other",
+		"gate.allow_unchanged=1", "columns.wage.unmasked=true",
 	} {
 		name, value, _ := strings.Cut(set, "=")
 		variable := "SDLFILTER_" + strings.ToUpper(strings.ReplaceAll(name, ".", "__")) + "=" + value
@@ -433,8 +438,9 @@ func preview(s *scene) error {
 	if err := s.table("in.csv", s.wages(records), serial); err != nil {
 		return err
 	}
-	if _, _, err := s.release(pipeline("in.csv", "out.csv", "{noise: {columns: [wage], sd: 20}}", quick, "report: {json: r.json}",
-		"gate: {rules: [{column: wage, target: typical, knowledge: index, min_rmse: 100}]}"), 4); err != nil {
+	if _, _, err := s.release(
+		pipeline("in.csv", "out.csv", "{noise: {columns: [wage], sd: 20}}", quick, "report: {json: r.json}",
+			"gate: {rules: [{column: wage, target: typical, knowledge: index, min_rmse: 100}]}"), 4); err != nil {
 		return err
 	}
 	_, printed, err := s.filter(nil, "preview", "--rows", "30000", "pipeline.yaml")

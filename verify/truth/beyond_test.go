@@ -27,10 +27,10 @@ func onGrid(n int, seed string, draw func(*rand.Rand) float64) []float64 {
 	return x
 }
 
-// Masks that draw nothing, or only move values between records, of more records than the sample: the release itself tells
-// the truth. R by index and position of every target is that of the record with the target's rank in all data, to the rounding
-// of a square; where it is said to be an upper bound, it is one. Nothing depends on the key. A finite R that is not exact has a standard error,
-// and that of a bound claims nothing below it.
+// Masks that draw nothing, or only move values between records, of more records than the sample: the release itself
+// tells the truth. R by index and position of every target is that of the record with the target's rank in all data, to
+// the rounding of a square; where it is said to be an upper bound, it is one. Nothing depends on the key. A finite R
+// that is not exact has a standard error, and that of a bound claims nothing below it.
 func TestPercentilesBeyondTheSample(t *testing.T) {
 	if formOf(t) == small && testing.Short() {
 		t.Skip("seconds")
@@ -45,8 +45,9 @@ func TestPercentilesBeyondTheSample(t *testing.T) {
 		permutes bool
 		least    int // the fewest records that it takes
 	}{
-		"topcode, mean":           {"{topcode: {columns: [x], upper_percentile: 95, replace: mean}}", false, 800},
-		"topcode, means":          {"{topcode: {columns: [x], upper_percentile: 90, lower_percentile: 12, replace: mean, share: 1}}", false, 100},
+		"topcode, mean": {"{topcode: {columns: [x], upper_percentile: 95, replace: mean}}", false, 800},
+		"topcode, means": {
+			"{topcode: {columns: [x], upper_percentile: 90, lower_percentile: 12, replace: mean, share: 1}}", false, 100},
 		"topcode, percentile":     {"{topcode: {columns: [x], upper_percentile: 93}}", false, 800},
 		"microaggregate":          {"{microaggregate: {columns: [x], k: 5, share: 1}}", false, 5},
 		"microaggregate, medians": {"{microaggregate: {columns: [x], k: 6, aggregate: median}}", false, 41},
@@ -74,7 +75,8 @@ func TestPercentilesBeyondTheSample(t *testing.T) {
 						if finite := !math.IsInf(float64(k.R), 0); finite && k.Approximate && (!(k.SE > 0) || k.Bound && k.SE != k.R/2) {
 							t.Errorf("%s: R %v is not exact, and has the standard error %v (a bound: %v)", at, k.R, k.SE, k.Bound)
 						}
-						if k.Target == "typical" || k.Knowledge != "index" && k.Knowledge != "position" || k.Knowledge == "index" && m.permutes {
+						if k.Target == "typical" || k.Knowledge != "index" && k.Knowledge != "position" || k.Knowledge == "index" &&
+							m.permutes {
 							continue
 						}
 						i := order[rank(k.Target, s.n)-1]
@@ -87,7 +89,8 @@ func TestPercentilesBeyondTheSample(t *testing.T) {
 						if !bound && float64(k.R) != want && !(math.Abs(float64(k.R)-want) <= 1e-6*want) {
 							t.Errorf("%s: R %v, is %v", at, k.R, want)
 						}
-						if k.RealisedR == k.RealisedR && float64(k.RealisedR) != want && !(math.Abs(float64(k.RealisedR)-want) <= 1e-6*want) {
+						if k.RealisedR == k.RealisedR && float64(k.RealisedR) != want &&
+							!(math.Abs(float64(k.RealisedR)-want) <= 1e-6*want) {
 							t.Errorf("%s: realised R %v, is %v", at, k.RealisedR, want)
 						}
 						if k.Approximate && !strings.HasPrefix(name, "topcode") && name != "round" {
@@ -100,14 +103,17 @@ func TestPercentilesBeyondTheSample(t *testing.T) {
 	}
 }
 
-// Noise before groups of k is one draw, and a sample has other groups: beyond the sample no R of one record is below the truth.
+// Noise before groups of k is one draw, and a sample has other groups: beyond the sample no R of one record is below
+// the truth.
 func TestOneDrawOfGroupsBoundsNothing(t *testing.T) {
 	f := columnOf("one draw", 2, onGrid(2000, "one draw", lognormal(3, 1)))
 	path := filepath.Join(tempDir(t), "x.csv")
 	f.write(t, path)
-	r := job{f: f, masks: "[{noise: {columns: [x], sd: 3}}, {microaggregate: {columns: [x], k: 5, share: 1}}]", path: path, sample: 500, replicates: 20}.run(t)
+	r := job{f: f, masks: "[{noise: {columns: [x], sd: 3}}, {microaggregate: {columns: [x], k: 5, share: 1}}]", path: path,
+		sample: 500, replicates: 20}.run(t)
 	for _, k := range r.Columns["x"].Risk {
-		if one := k.Knowledge == "index" || k.Knowledge == "position"; one && k.Target != "typical" && !(math.IsInf(float64(k.R), 1) && k.Approximate) {
+		if one := k.Knowledge == "index" || k.Knowledge == "position"; one && k.Target != "typical" &&
+			!(math.IsInf(float64(k.R), 1) && k.Approximate) {
 			t.Errorf("%s by %s: R %v of one draw", k.Target, k.Knowledge, k.R)
 		}
 		if k.Target == "typical" && k.Knowledge != "order" && k.Knowledge != "record" && !(k.SE > 0 && k.Approximate) {

@@ -110,7 +110,8 @@ func TestMapOverBound(t *testing.T) {
 	}
 	demanded := math.Round(rms(f.quantile(0.9999)))
 	j.gate = "{column: x, target: typical, knowledge: index, record: alone, min_rmse: " + number(demanded) + "}"
-	j.vary = "masks.0.truncate.upper: {from: " + number(f.grid(f.quantile(0.99))) + ", to: " + number(f.sorted[len(f.sorted)-1]) + ", steps: 30, scale: log}"
+	j.vary = "masks.0.truncate.upper: {from: " + number(f.grid(f.quantile(0.99))) + ", to: " +
+		number(f.sorted[len(f.sorted)-1]) + ", steps: 30, scale: log}"
 	for key := range 5 {
 		j.key = key
 		m := j.mapped(t)
@@ -120,7 +121,8 @@ func TestMapOverBound(t *testing.T) {
 		}
 		upper := m.Points[m.Recommended.Point].Parameters["masks.0.truncate.upper"]
 		if is := rms(upper); is < demanded*(1-exact) {
-			t.Errorf("key %d: recommends the bound %g, of root mean square error %g where %g is demanded", key, upper, is, demanded)
+			t.Errorf("key %d: recommends the bound %g, of root mean square error %g where %g is demanded", key, upper, is,
+				demanded)
 		}
 	}
 }
@@ -158,6 +160,7 @@ func TestEfficiencyOfTruncation(t *testing.T) {
 		t.Errorf("efficiency for the gate: %g, is %g", *u.EfficiencyGate, want)
 	}
 	if float64(*u.EfficiencyGate) > 1 || r.Gate.Passed {
-		t.Errorf("efficiency %g, for the gate %g, passed: %v: a mean that is off by many standard errors", u.Efficiency, *u.EfficiencyGate, r.Gate.Passed)
+		t.Errorf("efficiency %g, for the gate %g, passed: %v: a mean that is off by many standard errors", u.Efficiency,
+			*u.EfficiencyGate, r.Gate.Passed)
 	}
 }

@@ -134,8 +134,10 @@ var entries = []entry{
 	{name: "redraw laplace", of: redrawn("laplace", 0.4, 0.05, 1), short: []string{"pareto1.5"}},
 	{name: "redraw uniform", of: redrawn("uniform", 0.4, 0.05, 0.97), short: []string{"normal"}},
 	{name: "round", of: rounded(0.25), short: []string{"lognormal", "few"}, not: []string{"far"}},
-	{name: "noise, round", of: then(noised("normal", 0.2), rounded(0.25)), short: []string{"lognormal"}, not: []string{"far"}},
-	{name: "round, noise", of: then(rounded(0.25), noised("uniform", 0.2)), short: []string{"halfzeros"}, not: []string{"far"}},
+	{name: "noise, round", of: then(noised("normal", 0.2), rounded(0.25)), short: []string{"lognormal"},
+		not: []string{"far"}},
+	{name: "round, noise", of: then(rounded(0.25), noised("uniform", 0.2)), short: []string{"halfzeros"},
+		not: []string{"far"}},
 	{name: "noise, noise", of: then(noised("uniform", 0.2), noised("laplace", 0.1)), short: []string{"lognormal"}},
 	{name: "swap unique window", of: swapped("few", 0.5, false, 10), short: []string{"lognormal"}},
 	{name: "swap random window", of: swapped("many", 0.3, true, 10), short: []string{"pareto1.5", "ordered"}},
@@ -147,11 +149,13 @@ var entries = []entry{
 	{name: "swap, clip", of: then(swapped("many", 0.3, true, 0), clipped(0, 0.97)), short: []string{"lognormal"}},
 	{name: "clip, swap", of: then(clipped(0, 0.97), swapped("many", 0.3, true, 10)), short: []string{"lognormal"}},
 	{name: "bias, swap", of: then(biased(0.1), swapped("few", 0.5, true, 0)), short: []string{"pareto1.5"}},
-	{name: "swap, swap", of: then(swapped("many", 0.3, true, 10), swapped("few", 0.5, true, 10)), short: []string{"lognormal"}},
+	{name: "swap, swap", of: then(swapped("many", 0.3, true, 10), swapped("few", 0.5, true, 10)),
+		short: []string{"lognormal"}},
 }
 
 // smallEntries are those that plain go test compares.
-var smallEntries = []string{"noise, little", "tiers up", "tiers down to none", "bias", "noise, clip", "swap random window"}
+var smallEntries = []string{"noise, little", "tiers up", "tiers down to none", "bias", "noise, clip",
+	"swap random window"}
 
 // size is the number of records of a file and of the program's sample.
 type size struct{ n, sample int }

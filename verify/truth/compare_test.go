@@ -139,5 +139,6 @@ func (o outcome) String() string {
 		mark = " approximate, errs " + o.reported.errs
 	}
 	return fmt.Sprintf("%-14s ratio %-8.4g z %+6.1f  said %.5g ± %.2g, true %.5g ± %.2g (rms %.5g, true %.5g)%s",
-		o.name, o.ratio, o.z, o.reported.value, o.reported.se, o.truth.value, o.truth.se, math.Sqrt(o.reported.value), math.Sqrt(o.truth.value), mark)
+		o.name, o.ratio, o.z, o.reported.value, o.reported.se, o.truth.value, o.truth.se, math.Sqrt(o.reported.value),
+		math.Sqrt(o.truth.value), mark)
 }

@@ -54,7 +54,8 @@ func drawPeople(g *rand.Rand, shape string, n int) *people {
 	return p
 }
 
-// noted returns those of whom the program makes the note. Amounts that are a percentage are of their standard deviations.
+// noted returns those of whom the program makes the note. Amounts that are a percentage are of their standard
+// deviations.
 func noted(shape string) *people { return drawPeople(generator("note"), shape, 2000) }
 
 // corrected is a chain whose note is held to what it says.
@@ -65,8 +66,8 @@ type corrected struct {
 	least       int      // the fewest formulas that are expected of the note with everything published
 }
 
-// Each registered mask must be here, and then chains. 11 formulas are all of a note: mean, variance, and covariance, correlation
-// and both slopes, with w; a bound counts.
+// Each registered mask must be here, and then chains. 11 formulas are all of a note: mean, variance, and covariance,
+// correlation and both slopes, with w; a bound counts.
 var correctedChains = []corrected{
 	{name: "sample", masks: "{sample: {rate: 0.5}}, {noise: {columns: [x], sd: 8}}", least: 5},
 	{name: "bias", masks: "{bias: {columns: [x], phi: 0.15}}", least: 5},
@@ -75,13 +76,18 @@ var correctedChains = []corrected{
 	{name: "round", masks: "{round: {columns: [x], base: 10}}", least: 4},
 	{name: "recode", masks: `{recode: {columns: [x], breaks: [30, 40, 50, 60, 80], midpoints: true, other: "100"}}`},
 	{name: "topcode", masks: "{topcode: {columns: [x], upper: 80}}", least: 1},
-	{name: "pram", masks: `{pram: {columns: [k], categories: ["0", "1", "2", "3", "4"], keep: 0.8}}, {noise: {columns: [x], sd: 10}}`, least: 5},
+	{
+		name:  "pram",
+		masks: `{pram: {columns: [k], categories: ["0", "1", "2", "3", "4"], keep: 0.8}}, {noise: {columns: [x], sd: 10}}`,
+		least: 5},
 	{name: "suppress", masks: "{suppress: {keys: [k], k: 3}}, {noise: {columns: [x], sd: 10}}", least: 5},
 	{name: "date", masks: `{date: {columns: [k], round: week, unit: days}}, {noise: {columns: [x], sd: 10}}`, least: 5},
 	{name: "donut", masks: "{donut: {columns: [x, v], unit: metres, least: 5, most: 10}}", with: "v"},
 	{name: "pseudonym", masks: `{pseudonym: {columns: [k], scope: k}}, {noise: {columns: [x], sd: 10}}`, least: 5},
-	{name: "swap", masks: "{swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}", shared: []string{"k"}, least: 2},
-	{name: "recordswap", masks: "{recordswap: {hierarchy: [x], risk: [w], k: 1, rate: 0.6, similar: [[k]]}}", shared: []string{"k"}, least: 2},
+	{name: "swap", masks: "{swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}",
+		shared: []string{"k"}, least: 2},
+	{name: "recordswap", masks: "{recordswap: {hierarchy: [x], risk: [w], k: 1, rate: 0.6, similar: [[k]]}}",
+		shared: []string{"k"}, least: 2},
 	{name: "microaggregate", masks: "{microaggregate: {columns: [x], k: 5, share: 1}}", least: 2},
 	{name: "rankswap", masks: "{rankswap: {columns: [x], p: 0.1}}", least: 2},
 	{name: "shuffle", masks: "{shuffle: {columns: [x], on: [w]}}", least: 2},
@@ -92,40 +98,61 @@ var correctedChains = []corrected{
 	{name: "much noise", masks: "{noise: {columns: [x], sd: 25}}", least: 5},
 	{name: "tiers", masks: "{noise: {columns: [x], sd: 8, tiers: [{above: 50, variance_factor: 4}]}}", least: 3},
 	{name: "correlated noise", masks: "{noise: {columns: [x, v], sd: 60%, correlated: true}}", with: "v", least: 5},
-	{name: "correlated noise, noise", masks: "{noise: {columns: [x, v], sd: 60%, correlated: true}}, {noise: {columns: [x], sd: 5}}", with: "v", least: 5},
+	{name: "correlated noise, noise",
+		masks: "{noise: {columns: [x, v], sd: 60%, correlated: true}}, {noise: {columns: [x], sd: 5}}", with: "v", least: 5},
 	{name: "noise, where", masks: `{noise: {columns: [x], sd: 10, where: "x > 50"}}`},
 	{name: "bias, where", masks: `{bias: {columns: [x], phi: 0.2, where: "x > 50"}}`},
 	{name: "bias, noise", masks: "{bias: {columns: [x], range: 0.5}}, {noise: {columns: [x], sd: 8}}", least: 5},
 	{name: "noise, bias", masks: "{noise: {columns: [x], sd: 8}}, {bias: {columns: [x], phi: 0.15}}", least: 5},
-	{name: "noise, bias, laplace", masks: "{noise: {columns: [x], sd: 8}}, {bias: {columns: [x], phi: 0.15}}, {noise: {columns: [x], sd: 6, distribution: laplace}}", least: 5},
+	{name: "noise, bias, laplace",
+		masks: "{noise: {columns: [x], sd: 8}}, {bias: {columns: [x], phi: 0.15}}, {noise: {columns: [x], sd: 6, distribution: laplace}}", least: 5},
 	{name: "noise, round", masks: "{noise: {columns: [x], sd: 10}}, {round: {columns: [x], base: 20}}", least: 5},
-	{name: "noise, round, noise", masks: "{noise: {columns: [x], sd: 10}}, {round: {columns: [x], base: 10}}, {noise: {columns: [x], sd: 6}}", least: 5},
-	{name: "laplace, coarse round", masks: "{noise: {columns: [x], sd: 6, distribution: laplace}}, {round: {columns: [x], base: 20}}", least: 3},
+	{name: "noise, round, noise",
+		masks: "{noise: {columns: [x], sd: 10}}, {round: {columns: [x], base: 10}}, {noise: {columns: [x], sd: 6}}",
+		least: 5},
+	{name: "laplace, coarse round",
+		masks: "{noise: {columns: [x], sd: 6, distribution: laplace}}, {round: {columns: [x], base: 20}}", least: 3},
 	{name: "round, noise", masks: "{round: {columns: [x], base: 10}}, {noise: {columns: [x], sd: 8}}", least: 3},
 	{name: "noise, clip", masks: "{noise: {columns: [x], sd: 10}}, {truncate: {columns: [x], lower: 30}}", least: 2},
-	{name: "noise, redraw", masks: "{noise: {columns: [x], sd: 10}}, {truncate: {columns: [x], lower: 30, mode: redraw}}", least: 2},
+	{name: "noise, redraw", masks: "{noise: {columns: [x], sd: 10}}, {truncate: {columns: [x], lower: 30, mode: redraw}}",
+		least: 2},
 	{name: "bias, clip", masks: "{bias: {columns: [x], phi: 0.2}}, {truncate: {columns: [x], upper: 80}}", least: 1},
 	{name: "topcode, mean", masks: "{topcode: {columns: [x], upper_percentile: 90, replace: mean}}"},
 	{name: "topcode, percentile", masks: "{topcode: {columns: [x], upper_percentile: 90}}"},
-	{name: "swap, noise", masks: "{swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}, {noise: {columns: [x], sd: 10}}", shared: []string{"k"}, least: 2},
-	{name: "noise, swap", masks: "{noise: {columns: [x], sd: 10}}, {swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}", shared: []string{"k"}, least: 2},
-	{name: "bias, swap with v", masks: "{bias: {columns: [x], phi: 0.15}}, {swap: {keys: [k], attribute: w, columns: [x, v], rate: 0.6, policy: random, scope: dataset}}", shared: []string{"k"}, least: 2},
+	{
+		name:  "swap, noise",
+		masks: "{swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}, {noise: {columns: [x], sd: 10}}", shared: []string{"k"}, least: 2},
+	{
+		name:  "noise, swap",
+		masks: "{noise: {columns: [x], sd: 10}}, {swap: {keys: [k], attribute: v, columns: [x], rate: 0.6, policy: random, scope: dataset}}", shared: []string{"k"}, least: 2},
+	{name: "bias, swap with v",
+		masks: "{bias: {columns: [x], phi: 0.15}}, {swap: {keys: [k], attribute: w, columns: [x, v], rate: 0.6, policy: random, scope: dataset}}", shared: []string{"k"}, least: 2},
 	{name: "microaggregate, medians", masks: "{microaggregate: {columns: [x], k: 5, aggregate: median}}"},
-	{name: "noise, microaggregate", masks: "{noise: {columns: [x], sd: 10}}, {microaggregate: {columns: [x], k: 5, share: 1}}", least: 2},
-	{name: "microaggregate, noise", masks: "{microaggregate: {columns: [x, v], k: 5, share: 1}}, {noise: {columns: [x], sd: 10}}", least: 2},
+	{name: "noise, microaggregate",
+		masks: "{noise: {columns: [x], sd: 10}}, {microaggregate: {columns: [x], k: 5, share: 1}}", least: 2},
+	{name: "microaggregate, noise",
+		masks: "{microaggregate: {columns: [x, v], k: 5, share: 1}}, {noise: {columns: [x], sd: 10}}", least: 2},
 	{name: "rankswap, ends", masks: "{rankswap: {columns: [x], p: 0.1, top: 0.05, bottom: 0.05}}", least: 2},
 	{name: "noise, rankswap", masks: "{noise: {columns: [x], sd: 10}}, {rankswap: {columns: [x], p: 0.1}}", least: 2},
 	{name: "rankswap, bias", masks: "{rankswap: {columns: [x], p: 0.1}}, {bias: {columns: [x], phi: 0.15}}", least: 2},
 	{name: "shuffle, noise", masks: "{shuffle: {columns: [x]}}, {noise: {columns: [x], sd: 10}}", least: 2},
-	{name: "synthesise, normal", masks: "{synthesise: {columns: [x], on: [w, k], method: normal}}", shared: []string{"w", "k"}},
-	{name: "synthesise, no bounds", masks: "{synthesise: {columns: [x], on: [w, k], bounds: none}}", shared: []string{"w", "k"}, least: 5},
-	{name: "synthesise, normal, no bounds", masks: "{synthesise: {columns: [x], on: [w, k], method: normal, bounds: none}}", shared: []string{"w", "k"}, least: 5},
-	{name: "synthesise, trees", masks: "{synthesise: {columns: [x], on: [w, k], method: cart}}", shared: []string{"w", "k"}, least: 1},
-	{name: "synthesise, held out", masks: "{synthesise: {columns: [x], on: [w, k], held_out: 0.4, bounds: none}}", shared: []string{"w", "k"}, least: 5},
-	{name: "synthesise, rule", masks: `{synthesise: {columns: [x], on: [w, k], bounds: none, rules: ["x = 0 if k < 1"]}}`, shared: []string{"w", "k"}},
+	{name: "synthesise, normal", masks: "{synthesise: {columns: [x], on: [w, k], method: normal}}",
+		shared: []string{"w", "k"}},
+	{name: "synthesise, no bounds", masks: "{synthesise: {columns: [x], on: [w, k], bounds: none}}",
+		shared: []string{"w", "k"}, least: 5},
+	{name: "synthesise, normal, no bounds",
+		masks: "{synthesise: {columns: [x], on: [w, k], method: normal, bounds: none}}", shared: []string{"w", "k"},
+		least: 5},
+	{name: "synthesise, trees", masks: "{synthesise: {columns: [x], on: [w, k], method: cart}}",
+		shared: []string{"w", "k"}, least: 1},
+	{name: "synthesise, held out", masks: "{synthesise: {columns: [x], on: [w, k], held_out: 0.4, bounds: none}}",
+		shared: []string{"w", "k"}, least: 5},
+	{name: "synthesise, rule", masks: `{synthesise: {columns: [x], on: [w, k], bounds: none, rules: ["x = 0 if k < 1"]}}`,
+		shared: []string{"w", "k"}},
 	{name: "synthesise, noise", masks: "{synthesise: {columns: [x], on: [w, k]}}, {noise: {columns: [x], sd: 10}}"},
 	{name: "noise, synthesise", masks: "{noise: {columns: [x], sd: 10}}, {synthesise: {columns: [x], on: [w, k]}}"},
-	{name: "recode, noise", masks: `{recode: {columns: [x], breaks: [30, 40, 50, 60, 80], midpoints: true, other: "100"}}, {noise: {columns: [x], sd: 10}}`},
+	{name: "recode, noise",
+		masks: `{recode: {columns: [x], breaks: [30, 40, 50, 60, 80], midpoints: true, other: "100"}}, {noise: {columns: [x], sd: 10}}`},
 }
 
 // everyParameter is what report.publish takes, but for measures.
@@ -140,7 +167,8 @@ func (c *corrected) released(t *testing.T, shape, publish string) (noteOf, []tra
 	for i := range p.x {
 		text = append(text, fmt.Sprintf("%.2f,%.2f,%.2f,%.0f\n", p.x[i], p.v[i], p.w[i], p.k[i])...)
 	}
-	files := map[string]string{"x.csv": string(text), "release.key": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n", "pipeline.yaml": fmt.Sprintf(`version: 1
+	files := map[string]string{"x.csv": string(text), "release.key": "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=\n",
+		"pipeline.yaml": fmt.Sprintf(`version: 1
 key: {file: %[1]s/release.key}
 source: {csv: {path: %[1]s/x.csv, types: {x: float64, v: float64, w: float64, k: float64}}}
 columns: {x: {role: other, decimals: 2}, v: {role: other, decimals: 2}, w: {role: other, decimals: 2}, k: {role: key, decimals: 0}}
@@ -154,7 +182,8 @@ report: {json: %[1]s/report.json, publish: [%[3]s]}
 			t.Fatal(err)
 		}
 	}
-	loaded, err := config.Load(filepath.Join(dir, "pipeline.yaml"), config.Options{Environ: func() []string { return nil }})
+	loaded,
+		err := config.Load(filepath.Join(dir, "pipeline.yaml"), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +197,8 @@ report: {json: %[1]s/report.json, publish: [%[3]s]}
 	return notesOf(t, public)["x"], loaded.Masks
 }
 
-// masked returns the released records of p, masked by the program under a key of its own; what a sample leaves out is NaN.
+// masked returns the released records of p, masked by the program under a key of its own; what a sample leaves out is
+// NaN.
 func (p *people) masked(t *testing.T, masks []transform.Spec, like *people, number int) *people {
 	t.Helper()
 	secret := make([]byte, 32)
@@ -182,8 +212,9 @@ func (p *people) masked(t *testing.T, masks []transform.Spec, like *people, numb
 	for i, name := range peopleColumns {
 		v := p.of(name)
 		mean, variance := moments(like.of(name)) // so that a percentage is the amount that the note states
-		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64},
-			Decimals: 2, SD: math.Sqrt(variance), Mean: mean})
+		setup.Columns = append(setup.Columns,
+			transform.ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64},
+				Decimals: 2, SD: math.Sqrt(variance), Mean: mean})
 		setup.Sorted[name] = slices.Sorted(slices.Values(v))
 		for _, other := range peopleColumns[:i] {
 			r := statisticsOf(v, p.of(other))["r(y, w)"]
@@ -226,11 +257,12 @@ func (p *people) masked(t *testing.T, masks []transform.Spec, like *people, numb
 	return &people{x: values(0), v: values(1), w: values(2), k: values(3)}
 }
 
-// What a note says of a statistic is so: over populations, each masked with a key of its own, the mean of the corrected statistic
-// is that of the respondents within three standard errors, and a bound is one; where the note says of a statistic that no
-// correction is known, it offers none. Allowed beyond is the bias of a ratio of estimates, of second order: at most twice the
-// square of the SD of one estimate relative to it. Of 600 figures 1.6 are beyond three standard errors by chance, so that one that is
-// must be so for as many new populations too (one in 130,000, times 600).
+// What a note says of a statistic is so: over populations, each masked with a key of its own, the mean of the corrected
+// statistic is that of the respondents within three standard errors, and a bound is one; where the note says of a
+// statistic that no correction is known, it offers none. Allowed beyond is the bias of a ratio of estimates, of second
+// order: at most twice the square of the SD of one estimate relative to it. Of 600 figures 1.6 are beyond three
+// standard errors by chance, so that one that is must be so for as many new populations too (one in 130,000, times
+// 600).
 func TestCorrectionsOfPopulations(t *testing.T) {
 	of := formOf(t)
 	if of == small && testing.Short() {
@@ -264,14 +296,16 @@ func TestCorrectionsOfPopulations(t *testing.T) {
 		if k.Name == "calibrate" {
 			continue // it changes weights, of which a note says nothing
 		}
-		if !slices.ContainsFunc(correctedChains, func(c corrected) bool { return c.name == k.Name && strings.Contains(c.masks, "{"+k.Name+":") }) {
+		if !slices.ContainsFunc(correctedChains, func(c corrected) bool {
+			return c.name == k.Name && strings.Contains(c.masks, "{"+k.Name+":")
+		}) {
 			t.Errorf("%s: not in this test", k.Name)
 		}
 	}
 }
 
-// said returns what a note claims, by the other column of associations: w and k, which are not masked, and the one that is masked
-// together with x. At least so many formulas are expected.
+// said returns what a note claims, by the other column of associations: w and k, which are not masked, and the one that
+// is masked together with x. At least so many formulas are expected.
 func (c *corrected) said(t *testing.T, note *noteOf, least int) map[string][]claim {
 	t.Helper()
 	claims := map[string][]claim{}
@@ -303,7 +337,8 @@ func (c *corrected) said(t *testing.T, note *noteOf, least int) map[string][]cla
 }
 
 // hold reports the claims that are not so, in two sets of populations.
-func (c *corrected) hold(t *testing.T, masks []transform.Spec, claims map[string][]claim, shape string, populations, n int) {
+func (c *corrected) hold(t *testing.T, masks []transform.Spec, claims map[string][]claim, shape string, populations,
+	n int) {
 	t.Helper()
 	first := c.compare(t, masks, claims, shape, 1, populations, n)
 	if len(first) == 0 {
@@ -317,7 +352,8 @@ func (c *corrected) hold(t *testing.T, masks []transform.Spec, claims map[string
 }
 
 // compare returns the claims that are not so in one set of populations.
-func (c *corrected) compare(t *testing.T, masks []transform.Spec, claims map[string][]claim, shape string, round, populations, n int) (wrong map[string]string) {
+func (c *corrected) compare(t *testing.T, masks []transform.Spec, claims map[string][]claim, shape string, round,
+	populations, n int) (wrong map[string]string) {
 	type sums struct {
 		off   tally
 		truth float64

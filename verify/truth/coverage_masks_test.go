@@ -56,7 +56,8 @@ var coveredKinds = []kind{
 	}},
 	{"noise, tiers", func(f *file, g *rand.Rand) string { return yamlOf(tiered("normal", 0.2, 2, 9))(f, g) }},
 	{"noise, where", func(f *file, g *rand.Rand) string {
-		return text(`{noise: {columns: [x], sd: %s, where: "x > %s"}}`, number(amount(f, 0.3)), number(f.grid(f.quantile(0.6))))
+		return text(`{noise: {columns: [x], sd: %s, where: "x > %s"}}`, number(amount(f, 0.3)),
+			number(f.grid(f.quantile(0.6))))
 	}},
 	{"noise, redraw", func(f *file, g *rand.Rand) string { return yamlOf(redrawn("normal", 0.4, 0.05, 0.97))(f, g) }},
 	{"bias", func(f *file, g *rand.Rand) string { return yamlOf(biased(pick(g, 0.05, 0.2)))(f, g) }},
@@ -69,35 +70,42 @@ var coveredKinds = []kind{
 				breaks = append(breaks, b)
 			}
 		}
-		return text(`{recode: {columns: [x], breaks: [%s, %s], midpoints: true, other: "%s"}}`, strings.Join(breaks, ", "), number(even(f.quantile(0.95))+2), number(even(2*math.Abs(f.quantile(0.99)))+4))
+		return text(`{recode: {columns: [x], breaks: [%s, %s], midpoints: true, other: "%s"}}`, strings.Join(breaks, ", "),
+			number(even(f.quantile(0.95))+2), number(even(2*math.Abs(f.quantile(0.99)))+4))
 	}},
 	{"topcode", func(f *file, g *rand.Rand) string {
-		return text("{topcode: {columns: [x], upper_percentile: %v%s}}", pick(g, 90, 97), pick(g, "", ", replace: mean, share: 1"))
+		return text("{topcode: {columns: [x], upper_percentile: %v%s}}", pick(g, 90, 97),
+			pick(g, "", ", replace: mean, share: 1"))
 	}},
 	{"swap", func(f *file, g *rand.Rand) string {
 		return yamlOf(swapped(pick(g, "many", "few"), pick(g, 0.3, 0.6), g.IntN(2) == 0, 0))(f, g)
 	}},
 	{"recordswap", func(f *file, g *rand.Rand) string {
-		return text("{recordswap: {hierarchy: [x], risk: [a], k: %d, rate: %v, similar: [[few], []], max_left: 1}}", pick(g, 1, 3), pick(g, 0.3, 0.6))
+		return text("{recordswap: {hierarchy: [x], risk: [a], k: %d, rate: %v, similar: [[few], []], max_left: 1}}",
+			pick(g, 1, 3), pick(g, 0.3, 0.6))
 	}},
 	{"microaggregate", func(f *file, g *rand.Rand) string {
 		return text("{microaggregate: {columns: [x], k: %d, share: 1}}", pick(g, 3, 10))
 	}},
-	{"microaggregate, medians", func(f *file, g *rand.Rand) string { return "{microaggregate: {columns: [x], k: 5, aggregate: median}}" }},
+	{"microaggregate, medians", func(f *file, g *rand.Rand) string {
+		return "{microaggregate: {columns: [x], k: 5, aggregate: median}}"
+	}},
 	{"rankswap", func(f *file, g *rand.Rand) string {
-		return text("{rankswap: {columns: [x], p: %v%s}}", pick(g, 0.05, 0.3), pick(g, "", ", top: 0.03, bottom: 0.03, share: 1"))
+		return text("{rankswap: {columns: [x], p: %v%s}}", pick(g, 0.05, 0.3),
+			pick(g, "", ", top: 0.03, bottom: 0.03, share: 1"))
 	}},
 	{"shuffle", func(f *file, g *rand.Rand) string { return "{shuffle: {columns: [x]}}" }},
 	{"synthesise", func(f *file, g *rand.Rand) string {
-		return text("{synthesise: {columns: [x], on: [a], categories: [a], method: %s}}", pick(g, "parametric", "normal", "cart"))
+		return text("{synthesise: {columns: [x], on: [a], categories: [a], method: %s}}",
+			pick(g, "parametric", "normal", "cart"))
 	}},
 }
 
 // even is the greatest even number below v: the middle of two of them is a whole number.
 func even(v float64) float64 { return 2 * math.Floor(v/2) }
 
-// notNumbers are the registered masks that change no number of a column, or only dates or weights, or points of two columns (whose distances package transform holds
-// against loops): sample leaves records out.
+// notNumbers are the registered masks that change no number of a column, or only dates or weights, or points of two
+// columns (whose distances package transform holds against loops): sample leaves records out.
 var notNumbers = []string{"sample", "pram", "suppress", "pseudonym", "date", "donut", "calibrate"}
 
 // coveredShapes are the eight files of the coverage.
@@ -124,7 +132,8 @@ func (j job) tried(t testing.TB) (*report, error) {
 	return readReport(t, dir), nil
 }
 
-// held counts figures: those whose interval of two standard errors holds the truth, and those whose upper end it is above.
+// held counts figures: those whose interval of two standard errors holds the truth, and those whose upper end it is
+// above.
 type held struct{ figures, within, above, bounds, refused int }
 
 func (h *held) add(o held) {
@@ -153,7 +162,8 @@ func cover(t *testing.T, f *file, path, masks, cell string, sample, keys, draws 
 	}
 	c := chain{black{text: masks, releases: j.releases(t), lock: new(sync.Mutex), t: t}}
 	truth := (&bruteForce{f: f, c: c, seed: "coverage " + cell, m: draws}).replicates()
-	modelled := strings.Contains(masks, "synthesise") || strings.Contains(masks, "microaggregate") || strings.Contains(masks, "topcode") || strings.Contains(masks, "top: ")
+	modelled := strings.Contains(masks, "synthesise") || strings.Contains(masks, "microaggregate") ||
+		strings.Contains(masks, "topcode") || strings.Contains(masks, "top: ")
 	for _, r := range reports {
 		for name, s := range r.figures() {
 			expected, known := truth[name]
@@ -190,7 +200,8 @@ func cover(t *testing.T, f *file, path, masks, cell string, sample, keys, draws 
 	return h
 }
 
-// randomMasks returns up to four masks of the kinds that the program takes together; the same for every file of a number.
+// randomMasks returns up to four masks of the kinds that the program takes together; the same for every file of a
+// number.
 func randomMasks(t *testing.T, f *file, path string, number int) string {
 	dir := tempDir(t)
 	for try := range 200 {
@@ -209,18 +220,21 @@ func randomMasks(t *testing.T, f *file, path string, number int) string {
 	return ""
 }
 
-// Over all masks, and 60 chains of up to four, eight shapes and three sizes around the sample, the truth lies within two standard
-// errors of the reported figure in at least 90 % of the figures of each mask, and above their upper end in at most 5 %.
-// The error of brute force is added in squares, three times. A bound, and a figure of an exchange, has an upper end only. For figures that are
-// as normal as 95.4 % the shares of a mask, of 1,000 figures of 48 reports, vary by about 2 %. The short form takes a tenth of the files,
-// and judges masks together: 1,500 figures of 70 reports, which vary by as much.
+// Over all masks, and 60 chains of up to four, eight shapes and three sizes around the sample, the truth lies within
+// two standard errors of the reported figure in at least 90 % of the figures of each mask, and above their upper end in
+// at most 5 %. The error of brute force is added in squares, three times. A bound, and a figure of an exchange, has an
+// upper end only. For figures that are as normal as 95.4 % the shares of a mask, of 1,000 figures of 48 reports, vary
+// by about 2 %. The short form takes a tenth of the files, and judges masks together: 1,500 figures of 70 reports,
+// which vary by as much.
 func TestCoverageOfEveryMask(t *testing.T) {
 	of := formOf(t)
 	if of == small {
 		t.Skip("in make test-truth-short")
 	}
 	for _, k := range transform.Kinds {
-		if !slices.Contains(notNumbers, k.Name) && !slices.ContainsFunc(coveredKinds, func(c kind) bool { return c.name == k.Name }) {
+		if !slices.Contains(notNumbers, k.Name) && !slices.ContainsFunc(coveredKinds, func(c kind) bool {
+			return c.name == k.Name
+		}) {
 			t.Errorf("%s: is in none of coveredKinds and notNumbers", k.Name)
 		}
 	}
@@ -250,7 +264,9 @@ func TestCoverageOfEveryMask(t *testing.T) {
 			})
 		}
 		for number := range 60 {
-			one(t, text("chains of %d", 1+number%4), text("chain %d", number), func(t *testing.T, f *file, path string) string { return randomMasks(t, f, path, number) })
+			one(t, text("chains of %d", 1+number%4), text("chain %d", number), func(t *testing.T, f *file, path string) string {
+				return randomMasks(t, f, path, number)
+			})
 		}
 	})
 	results.judge(t, of)

@@ -39,7 +39,8 @@ func (c *coverage) add(row, name string, h held) {
 func (c *coverage) least(row string) (name string, share float64) {
 	share = 1
 	for one, h := range c.alone[row] {
-		if of := float64(h.within) / float64(max(1, h.figures)); h.figures > 0 && (of < share || of == share && (name == "" || one < name)) {
+		if of := float64(h.within) / float64(max(1, h.figures)); h.figures > 0 &&
+			(of < share || of == share && (name == "" || one < name)) {
 			name, share = one, of
 		}
 	}
@@ -82,13 +83,14 @@ func (c *coverage) judge(t *testing.T, of form) {
 	c.write(t, of)
 }
 
-// leastAlone is the least share within of one chain, as of a row. Of its 24 reports with 23 figures each, one that misses does so in about 12:
-// the share of a chain that misses in two reports varies by √2·12/554 = 3 %.
+// leastAlone is the least share within of one chain, as of a row. Of its 24 reports with 23 figures each, one that
+// misses does so in about 12: the share of a chain that misses in two reports varies by √2·12/554 = 3 %.
 const leastAlone = 0.9
 
 func (c *coverage) markdown() string {
 	var b strings.Builder
-	b.WriteString("| masks | figures | within ± 2 SE | above the upper end | bounds | within, the least of one chain |\n|---|---|---|---|---|---|\n")
+	b.WriteString(
+		"| masks | figures | within ± 2 SE | above the upper end | bounds | within, the least of one chain |\n|---|---|---|---|---|---|\n")
 	for _, row := range c.order {
 		h := c.rows[row]
 		if h.figures == 0 && *onlyFlag != "" {
@@ -96,7 +98,8 @@ func (c *coverage) markdown() string {
 		}
 		_, least := c.least(row)
 		share := func(n int) float64 { return 100 * float64(n) / float64(max(1, h.figures)) }
-		fmt.Fprintf(&b, "| %s | %d | %.1f %% | %.1f %% | %.0f %% | %.1f %% |\n", row, h.figures, share(h.within), share(h.above), share(h.bounds), 100*least)
+		fmt.Fprintf(&b, "| %s | %d | %.1f %% | %.1f %% | %.0f %% | %.1f %% |\n", row, h.figures, share(h.within),
+			share(h.above), share(h.bounds), 100*least)
 	}
 	return b.String()
 }

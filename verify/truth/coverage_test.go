@@ -53,7 +53,8 @@ func TestCoverage(t *testing.T) {
 				held, intervals := map[string]int{}, 0
 				worst := map[string]reported{}
 				for key := range keys {
-					all := job{f: f, masks: c.yaml(), path: path, sample: sample, replicates: 100, window: windowOf(c), key: 100 + key}.run(t).figures()
+					all := job{f: f, masks: c.yaml(), path: path, sample: sample, replicates: 100, window: windowOf(c),
+						key: 100 + key}.run(t).figures()
 					intervals++
 					for figureName, s := range all {
 						expected, known := truth[figureName]
@@ -76,7 +77,8 @@ func TestCoverage(t *testing.T) {
 					total += held[figureName]
 					figures++
 					line := fmt.Sprintf("%s: ± 2 standard errors hold the truth with %d of %d keys; once %g ± %g for %g ± %g",
-						figureName, held[figureName], intervals, worst[figureName].value, worst[figureName].se, truth[figureName].value, truth[figureName].se)
+						figureName, held[figureName], intervals, worst[figureName].value, worst[figureName].se, truth[figureName].value,
+						truth[figureName].se)
 					if held[figureName] < least {
 						t.Error(line)
 					} else if *listFlag {

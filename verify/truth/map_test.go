@@ -35,8 +35,9 @@ type search struct {
 	axis        string // of the configuration; each %s is replaced by an end
 	ends        func(f *file) (from, to float64)
 	at          func(f *file, v float64) chain // the chain at a value of the parameter
-	middle      float64                        // position of the rules' value on the axis, 0 to 1: values beyond it are admissible
-	short       bool                           // part of the short form
+	// position of the rules' value on the axis, 0 to 1: values beyond it are admissible
+	middle float64
+	short  bool // part of the short form
 }
 
 var searches = []search{
@@ -70,7 +71,8 @@ var searches = []search{
 		middle: 0.5,
 	},
 	{
-		name: "truncate", shape: "pareto1.5", axis: "masks.0.truncate.upper: {from: %s, to: %s, steps: 20, scale: log}", short: true,
+		name: "truncate", shape: "pareto1.5", axis: "masks.0.truncate.upper: {from: %s, to: %s, steps: 20, scale: log}",
+		short:  true,
 		ends:   func(f *file) (float64, float64) { return f.grid(f.quantile(0.99)), f.sorted[len(f.sorted)-1] },
 		at:     func(f *file, v float64) chain { return chain{clip{bounds{inf(-1), v}}} },
 		middle: 0.5,
@@ -118,9 +120,11 @@ func TestRecommendedIsAdmissible(t *testing.T) {
 			var gate []string
 			for _, name := range rules {
 				target, knowledge, _ := strings.Cut(name, " ")
-				gate = append(gate, fmt.Sprintf("{column: x, target: %s, knowledge: %s, record: alone, min_rmse: %s}", target, knowledge, number(math.Sqrt(at[name].value))))
+				gate = append(gate, fmt.Sprintf("{column: x, target: %s, knowledge: %s, record: alone, min_rmse: %s}", target,
+					knowledge, number(math.Sqrt(at[name].value))))
 			}
-			j := job{f: f, path: path, masks: s.at(f, middle).yaml(), sample: sample, replicates: 200, gate: strings.Join(gate, ", "),
+			j := job{f: f, path: path, masks: s.at(f, middle).yaml(), sample: sample, replicates: 200,
+				gate: strings.Join(gate, ", "),
 				vary: fmt.Sprintf(s.axis, number(from), number(to))}
 			known := map[float64]map[string]figure{}
 			for key := range keys {
@@ -146,7 +150,8 @@ func TestRecommendedIsAdmissible(t *testing.T) {
 						claim := reciprocal(value(k.R), value(k.RSE), false, false, "")
 						truth := known[v][name]
 						if short := at[name].value - truth.value; short > 3*math.Hypot(claim.se, truth.se)+exact*truth.value {
-							t.Errorf("key %d: recommends %g, where the mean square error of %s is %g ± %g (reported: %g ± %g) and must be %g",
+							t.Errorf(
+								"key %d: recommends %g, where the mean square error of %s is %g ± %g (reported: %g ± %g) and must be %g",
 								key, v, name, truth.value, truth.se, claim.value, claim.se, at[name].value)
 						}
 					}

@@ -56,7 +56,8 @@ func (m noise) yaml() string {
 		s += ", distribution: " + m.kind
 	}
 	for i, t := range m.tiers {
-		s += []string{", tiers: [", ", "}[min(i, 1)] + "{above: " + number(t.above) + ", variance_factor: " + number(t.factor) + "}"
+		s += []string{", tiers: [", ", "}[min(i, 1)] + "{above: " + number(t.above) + ", variance_factor: " +
+			number(t.factor) + "}"
 	}
 	if len(m.tiers) > 0 {
 		s += "]"

@@ -36,7 +36,8 @@ func notesOf(t testing.TB, text []byte) map[string]noteOf {
 	return p.Note.Columns
 }
 
-// statistics of one sample of x (or its released values y) and w, as a user computes them. by is by the words of a note.
+// statistics of one sample of x (or its released values y) and w, as a user computes them. by is by the words of a
+// note.
 func statisticsOf(y, w []float64) map[string]float64 {
 	var n, my, mw float64
 	for i, v := range y {
@@ -78,8 +79,9 @@ type claim struct {
 	formula  string
 }
 
-// claims reads the statements of a note. unknown are the statistics of which it says that no correction is known, or that what
-// it takes is not published. with is a column that is masked together with this one; "": one that is not masked. A statement that is neither is an error: a user could not tell what to do.
+// claims reads the statements of a note. unknown are the statistics of which it says that no correction is known, or
+// that what it takes is not published. with is a column that is masked together with this one; "": one that is not
+// masked. A statement that is neither is an error: a user could not tell what to do.
 func (n *noteOf) claims(with string, shared bool) (list []claim, unknown []string, err error) {
 	variance, err := n.variance()
 	if err != nil {
@@ -97,7 +99,8 @@ func (n *noteOf) claims(with string, shared bool) (list []claim, unknown []strin
 			unknown = append(unknown, about...)
 			continue
 		}
-		silent := (moved || !strings.Contains(text, "no correction is known")) && !strings.Contains(text, "no closer correction is known") &&
+		silent := (moved || !strings.Contains(text, "no correction is known")) &&
+			!strings.Contains(text, "no closer correction is known") &&
 			!strings.Contains(text, "not published") && !strings.Contains(text, "so no correction is")
 		switch {
 		case name == "any statistic, its variance":
@@ -107,11 +110,14 @@ func (n *noteOf) claims(with string, shared bool) (list []claim, unknown []strin
 					words = s
 				}
 			}
-			missing := slices.ContainsFunc([]string{"means", "variances", "correlations", "slopes"}, func(word string) bool { return !strings.Contains(words, word) })
+			missing := slices.ContainsFunc([]string{"means", "variances", "correlations", "slopes"}, func(word string) bool {
+				return !strings.Contains(words, word)
+			})
 			if missing && silent {
 				return nil, nil, fmt.Errorf("%q says neither how to correct nor that it is not known", s.Text)
 			}
-			for about, word := range map[string]string{"mean(y)": "means", "Var(y)": "variances", "r(y, w)": "correlations", "b(y on w)": "slopes", "b(w on y)": "slopes"} {
+			for about, word := range map[string]string{"mean(y)": "means", "Var(y)": "variances", "r(y, w)": "correlations",
+				"b(y on w)": "slopes", "b(w on y)": "slopes"} {
 				switch alone := about == "mean(y)" || about == "Var(y)"; {
 				case !strings.Contains(words, word) || !alone && !shared:
 					unknown = append(unknown, about)
@@ -209,7 +215,8 @@ func formulas(formula, text string, variance []string) (list []claim, err error)
 			if m == nil {
 				return nil, fmt.Errorf("%s: %q does not say what N is", formula, text)
 			}
-			list = append(list, claim{about, "≥", strings.ReplaceAll(right, "N", m[2])}, claim{about, "≤", strings.ReplaceAll(right, "N", m[1])})
+			list = append(list, claim{about, "≥", strings.ReplaceAll(right, "N", m[2])},
+				claim{about, "≤", strings.ReplaceAll(right, "N", m[1])})
 		default:
 			list = append(list, claim{about, relation, right})
 		}
@@ -303,8 +310,9 @@ func (p *expression) factor() (v float64) {
 func TestNoteReader(t *testing.T) {
 	of := map[string]float64{"mean(y)": 3, "Var(y)": 20, "Cov(y, w)": 2, "SD(w)": 4, "r(y, w)": 0.5}
 	for formula, want := range map[string]float64{
-		"Var(y) − 4": 16, "(Var(y) − 0.01·mean(y)² − 4) / (1 + 0.01)": (20 - 0.09 - 4) / 1.01, "r(y, w) / √((Var(y) − 15)/Var(y))": 1,
-		"Cov(y, w) − 0.5·SD(w)": 0, "1e-05·2": 2e-5, "Cov(y, w) / (1 + 4/(Var(y) − 4))": 1.6,
+		"Var(y) − 4": 16, "(Var(y) − 0.01·mean(y)² − 4) / (1 + 0.01)": (20 - 0.09 - 4) / 1.01,
+		"r(y, w) / √((Var(y) − 15)/Var(y))": 1,
+		"Cov(y, w) − 0.5·SD(w)":             0, "1e-05·2": 2e-5, "Cov(y, w) / (1 + 4/(Var(y) − 4))": 1.6,
 	} {
 		if got, err := valueOf(formula, of); err != nil || math.Abs(got-want) > 1e-12 {
 			t.Errorf("%s: %v, %v, want %v", formula, got, err, want)

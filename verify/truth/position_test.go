@@ -18,7 +18,8 @@ func TestPositionInTails(t *testing.T) {
 	names, kinds := []string{"lognormal"}, []string{"noise", "bias"}
 	if of == full {
 		names = []string{"lognormal", "pareto1.2", "halfzeros", "far", "negative"}
-		kinds = []string{"noise", "noise, little", "laplace", "uniform", "tiers up", "bias", "bias, noise", "noise, clip", "bias, clip", "redraw normal"}
+		kinds = []string{"noise", "noise, little", "laplace", "uniform", "tiers up", "bias", "bias, noise", "noise, clip",
+			"bias, clip", "redraw normal"}
 	}
 	for _, e := range entries {
 		for _, kind := range kinds {

@@ -117,7 +117,9 @@ func (b *bruteForce) marked(figures map[string]figure) map[string]figure {
 	if !slices.ContainsFunc(b.c, func(m mask) bool {
 		own, ok := m.(black)
 		_, exchanges := m.(swap)
-		return exchanges || ok && (strings.Contains(own.text, "{swap") || strings.Contains(own.text, "{recordswap") || strings.Contains(own.text, "{rankswap") || strings.Contains(own.text, "{shuffle"))
+		return exchanges || ok &&
+			(strings.Contains(own.text, "{swap") || strings.Contains(own.text, "{recordswap") ||
+				strings.Contains(own.text, "{rankswap") || strings.Contains(own.text, "{shuffle"))
 	}) {
 		return figures
 	}

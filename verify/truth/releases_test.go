@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// releases masks a file again and again with the program's own masks, under keys of their own: the truth of what a report
-// says about masks that are not written down a second time here. Nothing of the assessment takes part.
+// releases masks a file again and again with the program's own masks, under keys of their own: the truth of what a
+// report says about masks that are not written down a second time here. Nothing of the assessment takes part.
 type releases struct {
 	plan *pipeline.Plan
 	x    int // place of the column in blocks

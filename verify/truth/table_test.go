@@ -31,7 +31,8 @@ var columnsOf = []struct {
 	{"extreme, index", []string{"min index", "max index"}},
 	{"percentile, position", []string{"p01 position", "p10 position", "p50 position", "p90 position", "p99 position"}},
 	{"extreme, position", []string{"min position", "max position"}},
-	{"any, mean", []string{typicalMean, "min mean", "p01 mean", "p10 mean", "p50 mean", "p90 mean", "p99 mean", "max mean"}},
+	{"any, mean",
+		[]string{typicalMean, "min mean", "p01 mean", "p10 mean", "p50 mean", "p90 mean", "p99 mean", "max mean"}},
 }
 
 func (r *table) add(row string, list []outcome) {

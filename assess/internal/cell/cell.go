@@ -127,7 +127,8 @@ func ReleasedCode(c *microdata.Column, i int) float64 {
 	return At(c.Out(), i)
 }
 
-// Categories are the values from which on a number stands for a category and not for itself: 2⁹⁹³, which is Category(0).
+// Categories are the values from which on a number stands for a category and not for itself: 2⁹⁹³, which is
+// Category(0).
 const Categories = 0x1p993
 
 // Category returns the value that stands for a category with a code below 2⁵³. It is no quantity: only
@@ -222,7 +223,8 @@ func numberIn(text string) (x float64, ok bool) {
 	if len(text) == 0 {
 		return 0, false
 	}
-	if first := text[0]; len(text) <= 24 && (first == '-' || first == '+' || first == '.' || '0' <= first && first <= '9') {
+	if first := text[0]; len(text) <= 24 &&
+		(first == '-' || first == '+' || first == '.' || '0' <= first && first <= '9') {
 		if x, err := strconv.ParseFloat(text, 64); err == nil && math.Abs(x) < Categories {
 			return x, true
 		}

@@ -58,7 +58,8 @@ func TestCode(t *testing.T) {
 	text.AppendValues([]string{"north", "south", "north", "", ""}, []bool{true, true, true, true, false})
 	binary := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
 	binary.AppendValues([][]byte{[]byte("north")}, nil)
-	words := array.NewDictionaryBuilder(memory.DefaultAllocator, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
+	words := array.NewDictionaryBuilder(memory.DefaultAllocator,
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
 	for _, w := range []string{"south", "north"} {
 		if err := words.AppendString(w); err != nil {
 			t.Fatal(err)

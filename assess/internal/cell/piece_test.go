@@ -15,7 +15,9 @@ import (
 
 // Pieces order texts as their characters do: the first eight, the next eight, or the last eight from behind.
 func TestPiecesOrderTexts(t *testing.T) {
-	texts := []string{"", "b", "a", "Ab", "abcdefgh", "abcdefgi", "ABCDEFGHa", "abcdefgh0", "abcdefgh01234567", "abcdefgh01234567z", "CASE-2024-NW-0001", "x@kiwi.nz", "9", "-", "9z", "a0", "z9", "0a", "xbcdefgh", "ybcdefgh", "abcdefghijklmnox", "abcdefghijklmnoy"}
+	texts := []string{"", "b", "a", "Ab", "abcdefgh", "abcdefgi", "ABCDEFGHa", "abcdefgh0", "abcdefgh01234567",
+		"abcdefgh01234567z", "CASE-2024-NW-0001", "x@kiwi.nz", "9", "-", "9z", "a0", "z9", "0a", "xbcdefgh", "ybcdefgh",
+		"abcdefghijklmnox", "abcdefghijklmnoy"}
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	b.AppendValues(texts, nil)
 	b.AppendNull()
@@ -54,7 +56,8 @@ func TestPiecesOrderTexts(t *testing.T) {
 			t.Errorf("%q as a whole: %v, want %v", texts[i], got, want)
 		}
 	}
-	d := array.NewDictionaryBuilder(memory.DefaultAllocator, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
+	d := array.NewDictionaryBuilder(memory.DefaultAllocator,
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
 	for _, text := range []string{"b", "a", "b"} {
 		if err := d.AppendString(text); err != nil {
 			t.Fatal(err)
@@ -84,14 +87,16 @@ func TestApart(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		want   bool
-	}{{nil, false}, {[]float64{1}, true}, {[]float64{1, 1}, false}, {[]float64{1, 2, 1, 2}, false}, {[]float64{1, 2, 3, 1}, true}, {[]float64{1, 2, nan, nan}, false}, {[]float64{1, 2, 3, nan}, true}} {
+	}{{nil, false}, {[]float64{1}, true}, {[]float64{1, 1}, false}, {[]float64{1, 2, 1, 2}, false},
+		{[]float64{1, 2, 3, 1}, true}, {[]float64{1, 2, nan, nan}, false}, {[]float64{1, 2, 3, nan}, true}} {
 		if got := Apart(c.values); got != c.want {
 			t.Errorf("%v: %v", c.values, got)
 		}
 	}
 }
 
-// A text without a number is a category, whichever it is: of 500, a threshold above Category(0) would take some for numbers.
+// A text without a number is a category, whichever it is: of 500, a threshold above Category(0) would take some for
+// numbers.
 func TestTextsAreCategories(t *testing.T) {
 	b := array.NewStringBuilder(memory.DefaultAllocator)
 	for i := range 500 {

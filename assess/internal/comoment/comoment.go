@@ -102,7 +102,8 @@ type Gram struct {
 // New returns the empty co-moments of k columns.
 func New(k int) Gram {
 	p := k * (k + 1) / 2
-	return Gram{K: k, Pairs: make([]Pair, p), Centre: make([]float64, k), s: make([]float64, k), q: make([]float64, p), part: make([]sums, p)}
+	return Gram{K: k, Pairs: make([]Pair, p), Centre: make([]float64, k), s: make([]float64, k), q: make([]float64, p),
+		part: make([]sums, p)}
 }
 
 // At returns the pair of columns i ≥ j.
@@ -265,7 +266,8 @@ func (g *Gram) Merge(o *Gram) {
 // Centre writes to u and has a centred value and 1, or zeros where there is no value, and to
 // present a bit for each value. A null or rejected record may hold NaN, so its value is skipped and
 // not multiplied by 0. from is a multiple of 64.
-func Centre(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, has []float64, present *cell.Bits) {
+func Centre(v microdata.Vector, from, n int, keep microdata.Bitmap, centre float64, u, has []float64,
+	present *cell.Bits) {
 	*present = cell.Bits{}
 	for at := 0; at < n; at += 64 {
 		end := min(at+64, n)

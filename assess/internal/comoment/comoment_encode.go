@@ -15,7 +15,8 @@ func (g *Gram) pairOf(i, j int) Pair {
 
 // sameAs reports whether all fields except Cij are the same to the bit.
 func (c Pair) sameAs(o Pair) bool {
-	for _, p := range [][2]float64{{c.N, o.N}, {c.Mi, o.Mi}, {c.Mj, o.Mj}, {c.Li, o.Li}, {c.Lj, o.Lj}, {c.Cii, o.Cii}, {c.Cjj, o.Cjj}} {
+	for _, p := range [][2]float64{{c.N, o.N}, {c.Mi, o.Mi}, {c.Mj, o.Mj}, {c.Li, o.Li}, {c.Lj, o.Lj}, {c.Cii, o.Cii},
+		{c.Cjj, o.Cjj}} {
 		if math.Float64bits(p[0]) != math.Float64bits(p[1]) {
 			return false
 		}

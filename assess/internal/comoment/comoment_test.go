@@ -217,7 +217,8 @@ func TestCentreLeavesOut(t *testing.T) {
 func TestMomentsFarFromZero(t *testing.T) {
 	for _, at := range []float64{0, 1e6, -1e9, 1e12} {
 		got := Of([]float64{at, at + 1, at + 3, at + 3})
-		if want := (7.0*7/16 + 3.0*3/16 + 2*5.0*5/16); got.N != 4 || !(math.Abs(got.Cii-want) <= 1e-3) || math.Abs(got.Mi-(at+1.75)) > 1e-3 {
+		if want := (7.0*7/16 + 3.0*3/16 + 2*5.0*5/16); got.N != 4 || !(math.Abs(got.Cii-want) <= 1e-3) ||
+			math.Abs(got.Mi-(at+1.75)) > 1e-3 {
 			t.Errorf("at %v: %+v, want %v", at, got, want)
 		}
 	}
@@ -321,7 +322,8 @@ func TestCentreOfValuesFarApart(t *testing.T) {
 	for _, c := range []struct {
 		x    []float64
 		want float64
-	}{{[]float64{1.7e308, -1.7e308}, 0}, {[]float64{-1.7e308, 1.7e308}, 0}, {[]float64{8e307, -8e307}, 0}, {[]float64{3, 7}, 5}} {
+	}{{[]float64{1.7e308, -1.7e308}, 0}, {[]float64{-1.7e308, 1.7e308}, 0}, {[]float64{8e307, -8e307}, 0},
+		{[]float64{3, 7}, 5}} {
 		g := New(1)
 		g.Recentre(0, microdata.Vector{Values: c.x}, nil)
 		if g.Centre[0] != c.want {

@@ -12,12 +12,15 @@ func TestDecimals(t *testing.T) {
 		values []float64
 		want   int
 	}{
-		{nil, 0}, {[]float64{nan, inf}, 0}, {[]float64{1, 2, -3}, 0}, {[]float64{1e20, -1e300}, 0}, {[]float64{1 << 52, 1<<53 + 2}, 0},
+		{nil, 0}, {[]float64{nan, inf}, 0}, {[]float64{1, 2, -3}, 0}, {[]float64{1e20, -1e300}, 0},
+		{[]float64{1 << 52, 1<<53 + 2}, 0},
 		{[]float64{0.1}, 1}, {[]float64{1, 2.5, -0.25}, 2}, {[]float64{50.05, 18777.2}, 2}, {[]float64{0.5, nan, 1e18}, 1},
-		{[]float64{0.30000000000000004}, -1}, {[]float64{1e-9}, 9}, {[]float64{1e-10}, -1}, {[]float64{1. / 3}, -1}, {[]float64{math.Pi}, -1},
+		{[]float64{0.30000000000000004}, -1}, {[]float64{1e-9}, 9}, {[]float64{1e-10}, -1}, {[]float64{1. / 3}, -1},
+		{[]float64{math.Pi}, -1},
 		{[]float64{123456.789012345}, 9}, {[]float64{12345678.901234567}, -1}, {[]float64{math.SmallestNonzeroFloat64}, -1},
 		// From 2⁵¹ steps on doubles are too coarse to show a grid.
-		{[]float64{(1<<51 - 1) / 10.0}, 1}, {[]float64{(1 - 1<<51) / 10.0}, 1}, {[]float64{(1 << 51) / 10.0}, -1}, {[]float64{-(1 << 51) / 10.0}, -1},
+		{[]float64{(1<<51 - 1) / 10.0}, 1}, {[]float64{(1 - 1<<51) / 10.0}, 1}, {[]float64{(1 << 51) / 10.0}, -1},
+		{[]float64{-(1 << 51) / 10.0}, -1},
 	} {
 		if got := Of(c.values, 0); got != c.want {
 			t.Errorf("%v: %d decimals, want %d", c.values, got, c.want)

@@ -100,7 +100,8 @@ func TestSpreadWithinSubsets(t *testing.T) {
 	if s := SpreadOf([]float64{1, 2}, 2); s.Mean != 1.5 || s.Variance != 0.5 {
 		t.Errorf("of one in either of two subsets: %+v", s)
 	}
-	if s := SpreadOf([]float64{math.NaN()}, 1); !math.IsNaN(s.Mean) || !math.IsNaN(s.Variance) || !math.IsNaN(s.Noise()) || !math.IsNaN(s.VarianceNoise()) {
+	if s := SpreadOf([]float64{math.NaN()}, 1); !math.IsNaN(s.Mean) || !math.IsNaN(s.Variance) || !math.IsNaN(s.Noise()) ||
+		!math.IsNaN(s.VarianceNoise()) {
 		t.Errorf("without values: %+v", s)
 	}
 }

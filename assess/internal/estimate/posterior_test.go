@@ -124,7 +124,8 @@ func TestPosteriorIsNearTheBest(t *testing.T) {
 		}
 		se := math.Sqrt(max(0, sums/m-sum*sum/m/m) / m)
 		if excess := sum / m; !(excess < 0.03*best/m+5*se && excess > -5*se-1e-12) {
-			t.Errorf("%s: mean square %.4g, the least is %.4g (standard error of the difference %.2g)", name, square/m, best/m, se)
+			t.Errorf("%s: mean square %.4g, the least is %.4g (standard error of the difference %.2g)", name, square/m, best/m,
+				se)
 		}
 		t.Logf("%s: mean square %.4g, the least is %.4g", name, square/m, best/m)
 	}
@@ -141,9 +142,9 @@ func TestPosteriorWithoutValues(t *testing.T) {
 	}
 }
 
-// Originals that cannot have been released as what is there do not count, on either side: of a value 100 that moved by at
-// most 10 the ten originals from 103 to 105 are too few to go by, and the mean is 100, however many others lie below 90, or
-// above 110. If they counted, cells between them and 100 would have the ten alone, and the mean would be 104.
+// Originals that cannot have been released as what is there do not count, on either side: of a value 100 that moved by
+// at most 10 the ten originals from 103 to 105 are too few to go by, and the mean is 100, however many others lie below
+// 90, or above 110. If they counted, cells between them and 100 would have the ten alone, and the mean would be 104.
 func TestPosteriorLeavesOutWhatIsImpossible(t *testing.T) {
 	law := lawOfTest{uniformBelow, 10 / math.Sqrt(3), math.Sqrt(3), 0}
 	for _, side := range []float64{-1, 1} {

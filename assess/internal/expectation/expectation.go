@@ -47,7 +47,8 @@ type Expectation struct {
 func New(law Law, s *tally.Spectrum, x comoment.Pair) *Expectation {
 	k := len(s.X)
 	all := make([]float64, 4*k)
-	e := &Expectation{law: law, Of: s, X: x, Sampled: s.Sampled(), shift: all[:k:k], square: all[k : 2*k : 2*k], low: all[2*k : 3*k : 3*k], high: all[3*k:]}
+	e := &Expectation{law: law, Of: s, X: x, Sampled: s.Sampled(), shift: all[:k:k], square: all[k : 2*k : 2*k],
+		low: all[2*k : 3*k : 3*k], high: all[3*k:]}
 	e.least, e.utmost, e.step = law.Support()
 	mean, n := x.Mi, s.Total
 	var shift, square, cross, spread float64

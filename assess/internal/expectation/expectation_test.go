@@ -211,8 +211,10 @@ func TestSeekInABinOfATally(t *testing.T) {
 				want += unit * unit / 4
 			}
 			q := e.Seek(k, &counts.X, sample)
-			if q.Exact != (w == 0) || !q.counted || q.width != w || !(math.Abs(q.Noise-want) <= 1e-12*want) || !(math.Abs(q.Tau-x[k-1]) <= 0.6) {
-				t.Errorf("number %d, unit %v: %+v, want the width %v, the variance %v and a value near %v", k, unit, q, w, want, x[k-1])
+			if q.Exact != (w == 0) || !q.counted || q.width != w || !(math.Abs(q.Noise-want) <= 1e-12*want) ||
+				!(math.Abs(q.Tau-x[k-1]) <= 0.6) {
+				t.Errorf("number %d, unit %v: %+v, want the width %v, the variance %v and a value near %v", k, unit, q, w, want,
+					x[k-1])
 			}
 		}
 	}
@@ -306,7 +308,8 @@ func TestRankedOfAHeapAtOneEnd(t *testing.T) {
 	d := expected([]float64{0, 1}, law).ranked(2, 0, 1)
 	// Cells are halved until width²/12, weighted by their mass, is less than a thousandth of the
 	// square. So the mean may be wrong by half a width, and the square by a few thousandths.
-	if got := d.variance + d.mean*d.mean; !(math.Abs(got/square-1) <= 0.01) || !(math.Abs(d.mean-mean) <= math.Sqrt(3e-3*square)) {
+	if got := d.variance + d.mean*d.mean; !(math.Abs(got/square-1) <= 0.01) ||
+		!(math.Abs(d.mean-mean) <= math.Sqrt(3e-3*square)) {
 		t.Errorf("mean %v, square %v, want %v and %v", d.mean, got, mean, square)
 	}
 }

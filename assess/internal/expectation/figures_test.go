@@ -81,9 +81,11 @@ func TestFiguresOfExpectations(t *testing.T) {
 	free := func(a, lambda float64) stepped { return stepped{slanted{a, lambda}, 0, -inf, inf, inf, 1} }
 	laws := map[string]Law{
 		"noise": free(0, 0.4), "little noise": free(0, 1e-4), "much noise": free(0.1, 30), "slanted": free(-0.2, 0.3),
-		"rounded": stepped{slanted{0, 0.4}, 0.5, -inf, inf, inf, 1}, "coarsely rounded": stepped{slanted{0, 0.4}, 5, -inf, inf, inf, 1},
-		"clipped": stepped{slanted{0, 0.4}, 0, 0.2, 8, inf, 1}, "rounded and clipped": stepped{slanted{0, 0.4}, 0.25, 0.5, 4, inf, 1},
-		"tiers": stepped{slanted{0, 0.1}, 0, -inf, inf, 2, 20}, "fixed": fixed{},
+		"rounded":             stepped{slanted{0, 0.4}, 0.5, -inf, inf, inf, 1},
+		"coarsely rounded":    stepped{slanted{0, 0.4}, 5, -inf, inf, inf, 1},
+		"clipped":             stepped{slanted{0, 0.4}, 0, 0.2, 8, inf, 1},
+		"rounded and clipped": stepped{slanted{0, 0.4}, 0.25, 0.5, 4, inf, 1},
+		"tiers":               stepped{slanted{0, 0.1}, 0, -inf, inf, 2, 20}, "fixed": fixed{},
 	}
 	var f pinned.Figures
 	for _, name := range slices.Sorted(func(yield func(string) bool) {
@@ -135,7 +137,8 @@ func TestFiguresOfExpectations(t *testing.T) {
 							position, spread, unknown := e.ByPosition(q)
 							row = append(row, position, spread, number(unknown))
 						}
-						f.Add(fmt.Sprintf("%s, number %d, counted %v", at, k, of == counts), append(row, number(q.Exact), number(q.counted), number(safe))...)
+						f.Add(fmt.Sprintf("%s, number %d, counted %v", at, k, of == counts),
+							append(row, number(q.Exact), number(q.counted), number(safe))...)
 					}
 				}
 			}

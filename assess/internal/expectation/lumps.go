@@ -2,9 +2,9 @@ package expectation
 
 import "math"
 
-// sizes are the numbers of records with one value that are tried as sharing a draw, where it is known that some do but not how
-// many: the members of a household, or of a firm. With the greatest, all records of a value share one draw, as they do in the
-// release if no other household has it.
+// sizes are the numbers of records with one value that are tried as sharing a draw, where it is known that some do but
+// not how many: the members of a household, or of a firm. With the greatest, all records of a value share one draw, as
+// they do in the release if no other household has it.
 var sizes = []int{2, 3, 4, 6, 8, 12, 16, 24, 50, 100, 1000, math.MaxInt}
 
 // lumps say how the records of each of some values share draws.
@@ -13,8 +13,8 @@ type lumps [][]lump
 // lump is a number of draws each of which as many records have.
 type lump struct{ records, draws float64 }
 
-// add adds n records of one value to those of the i-th of a list: lumps of a size, and one of the rest. A number of records
-// that is not whole, which stands for others that are not known, counts as a part of a lump.
+// add adds n records of one value to those of the i-th of a list: lumps of a size, and one of the rest. A number of
+// records that is not whole, which stands for others that are not known, counts as a part of a lump.
 func (l *lumps) add(i int, n float64, size int) {
 	if size <= 1 {
 		return

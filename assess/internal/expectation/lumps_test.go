@@ -22,8 +22,9 @@ func shared(seed uint64, values, most int) (x []float64) {
 	return x
 }
 
-// P(y_(k) ≤ t) is the probability that at least k records are below t, computed here by adding one draw after another with all
-// records that share it; the widest lumps are of the given size, and the rest of a value's records share a draw.
+// P(y_(k) ≤ t) is the probability that at least k records are below t, computed here by adding one draw after another
+// with all records that share it; the widest lumps are of the given size, and the rest of a value's records share a
+// draw.
 func TestAtMostCountsDraws(t *testing.T) {
 	law := slanted{0, 0.4}
 	for _, size := range []int{2, 3, math.MaxInt} {
@@ -59,8 +60,9 @@ func TestAtMostCountsDraws(t *testing.T) {
 						want += c
 					}
 					got, _ := w.atMost(limit)
-					// As without lumps, clusters are within a twentieth of the SD, and the normal approximation is used from a variance
-					// of 60 squares of the widest lump on: a sixth of a lump's share of the SD, 1/√60/6 = 0.02, and the same for clusters.
+					// As without lumps, clusters are within a twentieth of the SD, and the normal approximation is used from a
+					// variance of 60 squares of the widest lump on: a sixth of a lump's share of the SD, 1/√60/6 = 0.02, and the same
+					// for clusters.
 					if !(math.Abs(got-want) <= 0.04) {
 						t.Errorf("size %d, %d values, k %d at %v: %v, want %v", size, values, k, at, got, want)
 					}
@@ -91,7 +93,8 @@ func TestLumps(t *testing.T) {
 	}
 }
 
-// The expectation by position is the least over the numbers of records that may share a draw, and says so where these differ.
+// The expectation by position is the least over the numbers of records that may share a draw, and says so where these
+// differ.
 func TestLeastOverLumps(t *testing.T) {
 	x := shared(7, 40, 8)
 	law := slanted{0, 0.4}
@@ -105,7 +108,8 @@ func TestLeastOverLumps(t *testing.T) {
 			least, most = min(least, square), max(most, square)
 		}
 		own, _, safe := alone.ByPosition(q)
-		if square, _, bound := e.ByPosition(q); math.Abs(square-least) > 1e-9*least || bound != (most-least > 0.01*most) || safe || own < square {
+		if square, _, bound := e.ByPosition(q); math.Abs(square-least) > 1e-9*least || bound != (most-least > 0.01*most) ||
+			safe || own < square {
 			t.Errorf("k %d: %v, a bound: %v, want %v of at most %v; alone %v", k, square, bound, least, most, own)
 		}
 	}

@@ -52,7 +52,8 @@ func (e *Expectation) window(k, size int) *window {
 	if c == nil {
 		c = e.cluster(size)
 	}
-	w := &window{law: e.law, k: float64(k), size: size, from: c.byLow.reaching(float64(k)), to: c.byHigh.reaching(float64(k))}
+	w := &window{law: e.law, k: float64(k), size: size, from: c.byLow.reaching(float64(k)),
+		to: c.byHigh.reaching(float64(k))}
 	for i, low := range c.low {
 		switch {
 		case c.high[i] < w.from || low == c.high[i] && low <= w.from:
@@ -163,8 +164,8 @@ func (w *window) atMost(t float64) (probability, mean float64) {
 	return edgeworth(w.k-0.5-mean, variance, third), mean
 }
 
-// edgeworth returns the probability that a nearly normal number exceeds its mean by a distance, with its second and third
-// central moment. The first term of the Edgeworth expansion: in a tail the number is skewed. The correction is up
+// edgeworth returns the probability that a nearly normal number exceeds its mean by a distance, with its second and
+// third central moment. The first term of the Edgeworth expansion: in a tail the number is skewed. The correction is up
 // to a sixth of a record, and moves an order statistic by that share of the gap between records.
 func edgeworth(distance, variance, third float64) float64 {
 	z := distance / math.Sqrt(variance)
@@ -351,8 +352,8 @@ func momentsAbout(tau float64, points, values []float64, lattice bool) (first, s
 
 // ByPosition returns E(τ − y_(k))², Duncan et al. (2004) eq. 6, and its variance over samples.
 // safe says that the bias of y_(k) is not known and was left out, because the masks move values
-// by less than the accuracy with which τ is known, or that it is a bound because it is not known how many records share a
-// draw: the least expectation over the numbers that may.
+// by less than the accuracy with which τ is known, or that it is a bound because it is not known how many records share
+// a draw: the least expectation over the numbers that may.
 func (e *Expectation) ByPosition(q Target) (square, noise float64, safe bool) {
 	if e.law.Fixed() { // a nondecreasing function keeps the order
 		square, safe = e.ByIndex(q)

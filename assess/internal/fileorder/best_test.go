@@ -79,7 +79,8 @@ func TestBestOfFilesOfManyShapes(t *testing.T) {
 			t.Errorf("file %d: %+v, want %+v, %s", seed, best, least, name)
 		}
 	}
-	for _, name := range []string{"average of 16", "average of 32", "average of 64", "groups", "jumps at 0.5", "neighbours"} {
+	for _, name := range []string{"average of 16", "average of 32", "average of 64", "groups", "jumps at 0.5",
+		"neighbours"} {
 		if !won[name] {
 			t.Errorf("%s is never the best: more shapes are wanted", name)
 		}

@@ -105,7 +105,8 @@ func TestOrderDepartsBeyondTheScore(t *testing.T) {
 			}
 		}
 	}
-	for _, what := range []string{"0 true true", "0 false true", "0 true false", "1 true true", "1 false true", "1 true false",
+	for _, what := range []string{"0 true true", "0 false true", "0 true false", "1 true true", "1 false true",
+		"1 true false",
 		"2 true true", "12 true true", "12 false true", "12 true false", "13 true false", "13 false false"} {
 		if decided[what] == 0 {
 			t.Errorf("no file of %q: %v", what, decided)
@@ -127,7 +128,8 @@ func TestOrderDepartsBeyondTheScore(t *testing.T) {
 			t.Errorf("%q: %v", what, decided)
 		}
 	}
-	if none := New(0).Departure(); none.Departs || none.Descents == none.Descents || none.Autocorrelation == none.Autocorrelation {
+	if none := New(0).Departure(); none.Departs || none.Descents == none.Descents ||
+		none.Autocorrelation == none.Autocorrelation {
 		t.Errorf("of no records: %+v", none)
 	}
 }

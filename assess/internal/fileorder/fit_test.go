@@ -326,7 +326,8 @@ func TestJudgedIsTheSquareError(t *testing.T) {
 				}
 			}
 			want.Noise *= used / (used - 1)
-			if got.Name != want.Name || got.Sampled != want.Sampled || !(math.Abs(got.Mse-want.Mse) <= 1e-9*want.Mse) || math.Abs(got.Noise-want.Noise) > 1e-9*want.Noise {
+			if got.Name != want.Name || got.Sampled != want.Sampled || !(math.Abs(got.Mse-want.Mse) <= 1e-9*want.Mse) ||
+				math.Abs(got.Noise-want.Noise) > 1e-9*want.Noise {
 				t.Errorf("%s, every %d: %+v, want %+v", name, every, got, want)
 			}
 		}
@@ -358,7 +359,8 @@ func TestJudgedByFewGroups(t *testing.T) {
 
 // The spread within a bin is limited to four times that of the median bin.
 func TestWithinIsBounded(t *testing.T) {
-	s := &sequence{bins: []orderBin{{1, 0, 0, 0}, {2, 0, 0, 8}, {2, 0, 0, 12}, {4, 0, 0, 400}, {2, 0, 0, 48}, {3, 0, 0, 30}}}
+	s := &sequence{
+		bins: []orderBin{{1, 0, 0, 0}, {2, 0, 0, 8}, {2, 0, 0, 12}, {4, 0, 0, 400}, {2, 0, 0, 48}, {3, 0, 0, 30}}}
 	s.setWithin() // by record 4, 6, 10, 24, 100
 	if want := []float64{0, 8, 12, 160, 48, 30}; !slices.Equal(s.within, want) {
 		t.Errorf("%v, want %v", s.within, want)
@@ -430,7 +432,8 @@ func TestDeparturesAreThoseOfTheirDefinitions(t *testing.T) {
 		t.Errorf("of equal records: %v, %v", z, r)
 	}
 	// With so few records the quotient may be below -1, since the pairs do not contain all ranks.
-	few := &sequence{complete: true, bins: []orderBin{{1, 3, 3, 0}, {1, 5, 5, 0}, {1, 9, 9, 0}}, ends: []int{3}, records: 3}
+	few := &sequence{complete: true, bins: []orderBin{{1, 3, 3, 0}, {1, 5, 5, 0}, {1, 9, 9, 0}}, ends: []int{3},
+		records: 3}
 	if z, r := few.autocorrelation(2); z != -1 || r != -1 {
 		t.Errorf("of one pair: %v, %v", z, r)
 	}

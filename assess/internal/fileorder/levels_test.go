@@ -115,7 +115,8 @@ func TestOrderDecodesWhatItWrote(t *testing.T) {
 						if b.n > 0 {
 							bins++
 						}
-						if !(b.n >= 0) || math.IsNaN(b.x) || math.IsInf(b.x, 0) || math.IsNaN(b.y) || math.IsInf(b.y, 0) || !(b.square >= 0) {
+						if !(b.n >= 0) || math.IsNaN(b.x) || math.IsInf(b.x, 0) || math.IsNaN(b.y) || math.IsInf(b.y, 0) ||
+							!(b.square >= 0) {
 							t.Fatalf("byte %d: level %d has %+v", at, l, b)
 						}
 					}

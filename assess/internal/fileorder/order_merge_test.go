@@ -65,12 +65,14 @@ func TestOrderMerges(t *testing.T) {
 	}
 	for l := range whole.levels {
 		a, b := whole.sequence(l), got.sequence(l)
-		if whole.levels[l].bins > limit || len(a.bins) != len(b.bins) || !slices.Equal(a.ends, b.ends) || a.complete != b.complete {
+		if whole.levels[l].bins > limit || len(a.bins) != len(b.bins) || !slices.Equal(a.ends, b.ends) ||
+			a.complete != b.complete {
 			t.Fatalf("level %d: %d and %d bins", l, len(a.bins), len(b.bins))
 		}
 		for i := range a.bins {
 			p, q := a.bins[i], b.bins[i]
-			if p.n != q.n || !(math.Abs(p.x-q.x) <= 1e-9*p.x) || math.Abs(p.y-q.y) > 1e-9*math.Abs(p.y)+1e-9 || !(math.Abs(p.square-q.square) <= 1e-6*(1+p.square)) {
+			if p.n != q.n || !(math.Abs(p.x-q.x) <= 1e-9*p.x) || math.Abs(p.y-q.y) > 1e-9*math.Abs(p.y)+1e-9 ||
+				!(math.Abs(p.square-q.square) <= 1e-6*(1+p.square)) {
 				t.Fatalf("level %d, bin %d: %+v, want %+v", l, i, q, p)
 			}
 		}

@@ -63,7 +63,8 @@ func TestOrderOfPlaces(t *testing.T) {
 			if places != nil {
 				b.First, b.Places = -1, places[from:to]
 			}
-			o.Add(&place.Origin{Scope: "s", Stream: 2}, b, microdata.Vector{Values: x[from:to]}, microdata.Vector{Values: y[from:to]}, nil)
+			o.Add(&place.Origin{Scope: "s", Stream: 2}, b, microdata.Vector{Values: x[from:to]},
+				microdata.Vector{Values: y[from:to]}, nil)
 		}
 		return o
 	}
@@ -82,7 +83,9 @@ func TestOrderOfPlaces(t *testing.T) {
 					t.Fatalf("at most %d bins, blocks of %d: level %d has different stretches", limit, step, l)
 				}
 				for key, bins := range single.levels[l].stretches {
-					if !slices.EqualFunc(got.levels[l].stretches[key], bins, func(a, b orderBin) bool { return a.n == b.n && math.Abs(a.x-b.x) < 1e-9 && math.Abs(a.y-b.y) < 1e-9 }) {
+					if !slices.EqualFunc(got.levels[l].stretches[key], bins, func(a, b orderBin) bool {
+						return a.n == b.n && math.Abs(a.x-b.x) < 1e-9 && math.Abs(a.y-b.y) < 1e-9
+					}) {
 						t.Fatalf("at most %d bins, blocks of %d: level %d has different bins", limit, step, l)
 					}
 				}

@@ -44,7 +44,8 @@ func TestTwoBinsAreEachForItself(t *testing.T) {
 					before := v[at]
 					v[at] = odd
 					one, two, ok := binsOfWhole(x, y, r, s)
-					if ok && (one != alone(x[r.from:r.to], y[r.from:r.to]) || two != alone(x[s.from:s.to], y[s.from:s.to])) || ok && odd-odd != 0 {
+					if ok && (one != alone(x[r.from:r.to], y[r.from:r.to]) || two != alone(x[s.from:s.to], y[s.from:s.to])) || ok &&
+						odd-odd != 0 {
 						t.Errorf("length %d: %v at %d gives %v and %v", length, odd, at, one, two)
 					}
 					v[at] = before

@@ -49,7 +49,8 @@ func TestNeighboursByChance(t *testing.T) {
 		y := w.noisy(x, 100)
 		list := columns(y)
 		for c := range 8 {
-			list = append(list, Column{Name: fmt.Sprint("number ", c), Values: w.of(func(int) float64 { return float64(w.r.IntN(1 + 5<<(2*c))) })})
+			list = append(list,
+				Column{Name: fmt.Sprint("number ", c), Values: w.of(func(int) float64 { return float64(w.r.IntN(1 + 5<<(2*c))) })})
 		}
 		if r := New(list, w.n, true).Estimate(x, y, 0, nil); r.Refined < r.Linear*0.9 {
 			t.Errorf("seed %d: linear %v, refined %v, tells %v", seed, r.Linear, r.Refined, r.Tells)

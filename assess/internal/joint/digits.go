@@ -14,9 +14,9 @@ const (
 )
 
 // WithDigits adds to released columns, of which n rows are of the sample, the digits of whole numbers of four or more
-// of them, where some of the digits tell of originals that are sought, and the number as a whole does not: 24111987 is a day,
-// whose year is in its last four digits, and a case number may have a month or an amount within it. Of such a number the last digits
-// that tell most are added, and its digits in twos. They have the name of their column.
+// of them, where some of the digits tell of originals that are sought, and the number as a whole does not: 24111987 is
+// a day, whose year is in its last four digits, and a case number may have a month or an amount within it. Of such a
+// number the last digits that tell most are added, and its digits in twos. They have the name of their column.
 func WithDigits(columns []Column, n int, sought [][]float64) []Column {
 	step := max(1, n/digitRows)
 	list := columns[:len(columns):len(columns)]

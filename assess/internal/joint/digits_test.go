@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
 )
 
-// Digits of a whole number that tell of a value are seen wherever they are in it: a year behind a day and a month, a month and a
-// year within a number of a person, an amount behind the number of a department, on either side of what is sought and beside
-// columns that tell nothing.
+// Digits of a whole number that tell of a value are seen wherever they are in it: a year behind a day and a month, a
+// month and a year within a number of a person, an amount behind the number of a department, on either side of what is
+// sought and beside columns that tell nothing.
 func TestDigitsOfNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(37, 1))
 	const n = 1500
@@ -23,8 +23,10 @@ func TestDigitsOfNumbers(t *testing.T) {
 		y[i] = x[i] + 6*r.NormFloat64()
 		yy, mm, dd := float64(day.Year()), float64(day.Month()), float64(day.Day())
 		for name, v := range map[string]float64{
-			"day, month, year": dd*1e6 + mm*1e4 + yy, "month, day, year": mm*1e6 + dd*1e4 + yy, "short": dd*1e4 + mm*100 + math.Mod(yy, 100),
-			"person": (dd*1e4+mm*100+math.Mod(yy, 100))*1e4 + float64(r.IntN(1e4)), "department": float64(r.IntN(900)+100)*1e3 + x[i],
+			"day, month, year": dd*1e6 + mm*1e4 + yy, "month, day, year": mm*1e6 + dd*1e4 + yy,
+			"short":            dd*1e4 + mm*100 + math.Mod(yy, 100),
+			"person":           (dd*1e4+mm*100+math.Mod(yy, 100))*1e4 + float64(r.IntN(1e4)),
+			"department":       float64(r.IntN(900)+100)*1e3 + x[i],
 			"year, month, day": yy*1e4 + mm*100 + dd, // tells by its size
 			"other":            dd*1e6 + mm*1e4 + float64(r.IntN(60)), "few": dd*10 + mm, "decimals": dd*1e6 + mm*1e4 + yy + 0.5,
 		} {
@@ -36,8 +38,9 @@ func TestDigitsOfNumbers(t *testing.T) {
 		more[i] = float64(r.IntN(1e6))
 	}
 	for name, tells := range map[string]bool{
-		"day, month, year": true, "month, day, year": true, "short": true, "person": true, "department": true, "year, month, day": true,
-		"other": false, "few": false, "decimals": false,
+		"day, month, year": true, "month, day, year": true, "short": true, "person": true, "department": true,
+		"year, month, day": true,
+		"other":            false, "few": false, "decimals": false,
 	} {
 		for _, first := range []bool{true, false} {
 			columns := []Column{{Name: "x", Values: y}, {Name: "number", Values: numbers[name]}, {Name: "more", Values: more}}

@@ -61,7 +61,8 @@ func (f *Frame) prepare(i int) {
 		return // nearly every record has a value of its own
 	}
 	g := grouping{columns: []int{i}, of: of, groups: len(levels)}
-	g.identifies = c.GroupOnly || len(levels) > mostLevels && (!numeric || !slices.ContainsFunc(levels, func(l level) bool { return !l.whole() }))
+	g.identifies = c.GroupOnly || len(levels) > mostLevels &&
+		(!numeric || !slices.ContainsFunc(levels, func(l level) bool { return !l.whole() }))
 	f.groups = append(f.groups, g)
 }
 
@@ -89,7 +90,9 @@ func (f *Frame) levels(values []float64) (levels []level, of []int32, missing in
 		of[i] = int32(len(levels) - 1)
 	}
 	for i := f.rows; i < len(values); i++ {
-		at, there := slices.BinarySearchFunc(levels, values[i], func(l level, v float64) int { return cmp.Compare(l.value, v) })
+		at, there := slices.BinarySearchFunc(levels, values[i], func(l level, v float64) int {
+			return cmp.Compare(l.value, v)
+		})
 		if there {
 			of[i] = int32(at)
 		}

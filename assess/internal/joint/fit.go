@@ -30,8 +30,8 @@ func (s *sought) fit() {
 const beyondChance = 16
 
 // averages returns the means of y over the groups of columns, and those of other numbers over the groups of categories:
-// of the couple in which a column was exchanged, its mean tells what the own record had. Of many they are those that tell
-// most of x beside y.
+// of the couple in which a column was exchanged, its mean tells what the own record had. Of many they are those that
+// tell most of x beside y.
 func (s *sought) averages() []feature {
 	type candidate struct {
 		feature
@@ -40,7 +40,8 @@ func (s *sought) averages() []feature {
 	var list []candidate
 	add := func(at *grouping, mean []float64, least float64, of ...int) {
 		if tells := s.beside(mean); tells >= least {
-			list = append(list, candidate{feature{column: at.columns[0], from: slices.Concat(at.columns, of), values: mean}, tells})
+			list = append(list,
+				candidate{feature{column: at.columns[0], from: slices.Concat(at.columns, of), values: mean}, tells})
 		}
 	}
 	for g := range s.groups {
@@ -70,8 +71,8 @@ func (s *sought) averages() []feature {
 // mostAveraged is the number of columns of which means of the others of a group are tried.
 const mostAveraged = 24
 
-// small returns up to mostGroups groupings, by one column or by several, of which most records have a few others in their
-// group: exchanges within them have few partners.
+// small returns up to mostGroups groupings, by one column or by several, of which most records have a few others in
+// their group: exchanges within them have few partners.
 func (s *sought) small() (list []*grouping) {
 	share := map[*grouping]float64{}
 	see := func(groups []grouping) {

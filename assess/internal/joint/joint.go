@@ -99,7 +99,8 @@ type Result struct {
 // the sample. own is the column's place among the frame's columns, −1 if it is not released.
 func (f *Frame) Estimate(x, y []float64, own int, targets []Target) Result {
 	s := f.seek(x, y, own)
-	r := Result{Rows: len(s.rows), Square: math.NaN(), Linear: math.NaN(), Refined: math.NaN(), Index: s.index, Ratio: math.NaN(), Noise: math.NaN()}
+	r := Result{Rows: len(s.rows), Square: math.NaN(), Linear: math.NaN(), Refined: math.NaN(), Index: s.index,
+		Ratio: math.NaN(), Noise: math.NaN()}
 	for range targets {
 		r.Of = append(r.Of, Found{math.NaN(), math.NaN(), math.NaN()})
 	}

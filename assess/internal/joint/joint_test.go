@@ -186,8 +186,10 @@ func TestRelations(t *testing.T) {
 		"beside large amounts": {x, [][]float64{large, cents(func(i int) float64 { return x[i] + large[i] })}, 2},
 		"product":              {x, [][]float64{b, w.of(func(i int) float64 { return x[i] / b[i] })}, 2},
 		"constant by grade":    {w.of(pay), [][]float64{b, grade}, 1},
-		"by grade and step":    {w.of(func(i int) float64 { return 1000 + math.Mod(7919*(grade[i]*5+step[i]+1), 4001) }), [][]float64{grade, step}, 2},
-		"by employer":          {w.of(func(i int) float64 { return 1000 + math.Mod(employer[i]/cell.Categories*7919, 4001) }), [][]float64{employer}, 1},
+		"by grade and step": {w.of(func(i int) float64 { return 1000 + math.Mod(7919*(grade[i]*5+step[i]+1), 4001) }),
+			[][]float64{grade, step}, 2},
+		"by employer": {w.of(func(i int) float64 { return 1000 + math.Mod(employer[i]/cell.Categories*7919, 4001) }),
+			[][]float64{employer}, 1},
 		"most records": {x, [][]float64{b, cents(func(i int) float64 {
 			if i%10 == 3 {
 				return x[i] + b[i] + c[i]
@@ -214,7 +216,8 @@ func TestRelations(t *testing.T) {
 		} {
 			own := slices.IndexFunc(list, func(v []float64) bool { return &v[0] == &y[0] })
 			r := New(columns(list...), w.n, true).Estimate(test.x, y, own, []Target{{X: test.x[7], Row: 7}})
-			if !r.Exact || r.Square != 0 || r.Of[0].Square != 0 || len(r.Tells) < test.tells || slices.Contains(r.Tells, fmt.Sprint("c", own)) {
+			if !r.Exact || r.Square != 0 || r.Of[0].Square != 0 || len(r.Tells) < test.tells ||
+				slices.Contains(r.Tells, fmt.Sprint("c", own)) {
 				t.Errorf("%s: exact %v, square %v, tells %v, target %+v", name, r.Exact, r.Square, r.Tells, r.Of[0])
 			}
 		}
@@ -245,7 +248,8 @@ func TestUnrelatedColumnsTellNothing(t *testing.T) {
 		// A mean of x that is curved in y (lognormal incomes, a heap at 0) is found by the square of y or by
 		// the tree.
 		tolerance := 5 * math.Sqrt(2/float64(w.n))
-		if r.Exact || r.Linear > want*(1+tolerance) || r.Linear < want*(1-tolerance) && seed%3 != 2 || r.Square > r.Linear || r.Square < 0.5*want {
+		if r.Exact || r.Linear > want*(1+tolerance) || r.Linear < want*(1-tolerance) && seed%3 != 2 || r.Square > r.Linear ||
+			r.Square < 0.5*want {
 			t.Errorf("seed %d, n %d: exact %v by %v, square %v, want %v", seed, w.n, r.Exact, r.Tells, r.Square, want)
 		}
 	}
@@ -262,7 +266,8 @@ func TestHouseholds(t *testing.T) {
 	list := append(columns(y), Column{Name: "household", Values: of, GroupOnly: true})
 	r := New(list, w.n, true).Estimate(x, y, 0, nil)
 	// 100/√3 = 57.7, drawn to the mean a little (S is about 230).
-	if rmse := math.Sqrt(r.Square); r.Exact || !(rmse > 53 && rmse < 58.5) || !slices.Equal(r.Tells, []string{"household"}) {
+	if rmse := math.Sqrt(r.Square); r.Exact || !(rmse > 53 && rmse < 58.5) ||
+		!slices.Equal(r.Tells, []string{"household"}) {
 		t.Errorf("RMSE %v, exact %v, tells %v", rmse, r.Exact, r.Tells)
 	}
 	r = New(list, w.n, false).Estimate(x, y, 0, nil)
@@ -308,9 +313,11 @@ func TestHouseholdsThatShareADraw(t *testing.T) {
 			return about(i)
 		})), household), y, true},
 		"beside a region": {append(columns(y, w.of(func(i int) float64 { return regions[i/3*3] })), household), y, false},
-		"beside a colour": {append(columns(y, w.of(func(int) float64 { return cell.Category(float64(w.r.IntN(40))) })), household), y, false},
-		"beside a name":   {append(columns(y, w.of(func(i int) float64 { return cell.Category(float64(i)) })), household), y, false},
-		"beside nothing":  {append(columns(y, w.of(func(int) float64 { return math.NaN() })), household), y, false},
+		"beside a colour": {
+			append(columns(y, w.of(func(int) float64 { return cell.Category(float64(w.r.IntN(40))) })), household), y, false},
+		"beside a name": {append(columns(y, w.of(func(i int) float64 { return cell.Category(float64(i)) })), household), y,
+			false},
+		"beside nothing": {append(columns(y, w.of(func(int) float64 { return math.NaN() })), household), y, false},
 	} {
 		r := New(c.list, w.n, false).Estimate(x, c.y, 0, nil)
 		if r.Open != c.open || !c.open && !(math.Sqrt(r.Square) > 85) {

@@ -10,10 +10,10 @@ const (
 	alikeBy    = 2 // what their mean squares may differ by
 )
 
-// middles adds, where several columns are x with errors of one size (waves of a value that stays, each with its own draw), the
-// middle between the least and the greatest of them, and their median. Of uniform noise the middle tells more than the mean: its variance is
-// 6/((m + 1)(m + 2)) of that of one of m columns (Kendall & Stuart, The Advanced Theory of Statistics, 1, example 14.12); of
-// Laplace noise the median does.
+// middles adds, where several columns are x with errors of one size (waves of a value that stays, each with its own
+// draw), the middle between the least and the greatest of them, and their median. Of uniform noise the middle tells
+// more than the mean: its variance is 6/((m + 1)(m + 2)) of that of one of m columns (Kendall & Stuart, The Advanced
+// Theory of Statistics, 1, example 14.12); of Laplace noise the median does.
 func (s *sought) middles() {
 	alike := s.repeats()
 	if len(alike) < leastAlike || len(s.features)+2 > s.parameters() {
@@ -35,7 +35,8 @@ func (s *sought) middles() {
 		}
 	}
 	before, square := len(s.features), s.square()
-	s.features = append(s.features, feature{column: alike[0], from: alike, values: middle}, feature{column: alike[0], from: alike, values: median})
+	s.features = append(s.features, feature{column: alike[0], from: alike, values: middle},
+		feature{column: alike[0], from: alike, values: median})
 	s.refit()
 	if s.square() > square*(1-worthwhile) {
 		s.features = s.features[:before]

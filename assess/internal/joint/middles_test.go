@@ -6,9 +6,10 @@ import (
 	"testing"
 )
 
-// Of several waves of a value, each with a draw of its own, an attacker takes the middle of the least and the greatest if the noise is
-// uniform, and what is best of mean and median if it is that of Laplace; the mean if it is normal. The error that is stated is never above
-// his by more than 3 %, wherever the waves stand and where some of them lack values. Waves that change are no such columns.
+// Of several waves of a value, each with a draw of its own, an attacker takes the middle of the least and the greatest
+// if the noise is uniform, and what is best of mean and median if it is that of Laplace; the mean if it is normal. The
+// error that is stated is never above his by more than 3 %, wherever the waves stand and where some of them lack
+// values. Waves that change are no such columns.
 func TestWavesOfOneValue(t *testing.T) {
 	const n, sd = 1500, 200.0
 	for name, draw := range map[string]func(w *world) float64{
@@ -74,15 +75,16 @@ func TestWavesOfOneValue(t *testing.T) {
 		list = append(list, w.of(func(i int) float64 { return (1.2 + 0.1*float64(k)) * (x[i] + 300*(2*w.r.Float64()-1)) }))
 	}
 	result := New(columns(list...), n, true).Estimate(x, list[0], 0, nil)
-	// 6.6 waves of 8 on average: 173·√(6/(7.6·8.6)) = 52 by their middle, and the others help. Least squares of all leaves 53.
+	// 6.6 waves of 8 on average: 173·√(6/(7.6·8.6)) = 52 by their middle, and the others help. Least squares of all leaves
+	// 53.
 	if stated := math.Sqrt(result.Square); stated > 49 {
 		t.Errorf("missing cells: known to ± %.4g, by %v", stated, result.Tells)
 	}
 }
 
-// Means of groups of five are nearly the values but for the few greatest. A relation that is off by less than they are on average tells
-// those few, also where it lacks cells elsewhere: what is left without it is most in so few records that no mean is certain. The relation's
-// own error is.
+// Means of groups of five are nearly the values but for the few greatest. A relation that is off by less than they are
+// on average tells those few, also where it lacks cells elsewhere: what is left without it is most in so few records
+// that no mean is certain. The relation's own error is.
 func TestRelationOfAFewFarValues(t *testing.T) {
 	for seed := range uint64(8) {
 		w := newWorld(40+seed, 600)

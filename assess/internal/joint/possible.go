@@ -49,7 +49,8 @@ func (s *sought) nearests() (list []func(row int, v float64) float64) {
 		list = append(list, func(_ int, v float64) float64 { return offset + step*math.Round((v-offset)/step) })
 	}
 	for g := range s.Frame.groups {
-		if at := &s.Frame.groups[g]; s.complete && (at.identifies || at.groups <= mostLevels) && !slices.Contains(at.columns, s.own) && at.groups*fewMembers >= s.Frame.rows {
+		if at := &s.Frame.groups[g]; s.complete && (at.identifies || at.groups <= mostLevels) &&
+			!slices.Contains(at.columns, s.own) && at.groups*fewMembers >= s.Frame.rows {
 			list = append(list, s.ofGroup(at))
 		}
 	}
@@ -91,7 +92,8 @@ func latticeOf(values []float64, grid float64) (step, offset float64) {
 	if grid == 0 {
 		return 0, 0
 	}
-	for _, k := range []float64{2, 5, 10, 20, 25, 50, 100, 250, 500, 1000, 2000, 2500, 5000, 10_000, 50_000, 100_000, 1_000_000} {
+	for _, k := range []float64{2, 5, 10, 20, 25, 50, 100, 250, 500, 1000, 2000, 2500, 5000, 10_000, 50_000, 100_000,
+		1_000_000} {
 		rests, most := map[float64]int{}, 0
 		at := 0.0
 		for _, v := range thinned(values, 2000) {

@@ -21,8 +21,8 @@ func (s *sought) refine() {
 	s.snap()
 }
 
-// inBothOrders uses relations by record in two orders and keeps the better end: the one that leaves least in all, and then by
-// their rounding; or the other way about, in which no other fit stands behind the first.
+// inBothOrders uses relations by record in two orders and keeps the better end: the one that leaves least in all, and
+// then by their rounding; or the other way about, in which no other fit stands behind the first.
 func (s *sought) inBothOrders() {
 	other := *s
 	other.left, other.tellers = slices.Clone(s.left), slices.Clone(s.tellers)
@@ -51,9 +51,9 @@ const (
 )
 
 // better reports whether other errors are less than those of the present estimate by more than chance: by the mean of
-// their squares, or, where a few large errors are most of it, by how many are less and how many greater, or because the others'
-// own mean square is known well enough to be less: a few values far from all others that the present estimate misses, and the
-// other does not.
+// their squares, or, where a few large errors are most of it, by how many are less and how many greater, or because the
+// others' own mean square is known well enough to be less: a few values far from all others that the present estimate
+// misses, and the other does not.
 func (s *sought) better(left []float64) bool {
 	var mean, q, square, less, greater, other, spread float64
 	for k, e := range left {
@@ -73,7 +73,9 @@ func (s *sought) better(left []float64) bool {
 		}
 	}
 	n := float64(len(left))
-	return mean > betterBy*square/n && (mean > 3*math.Sqrt(q/n/n) || less-greater > 4*math.Sqrt(less+greater) || other+3*math.Sqrt(spread/n/n) < (1-betterBy)*square/n)
+	return mean > betterBy*square/n &&
+		(mean > 3*math.Sqrt(q/n/n) || less-greater > 4*math.Sqrt(less+greater) ||
+			other+3*math.Sqrt(spread/n/n) < (1-betterBy)*square/n)
 }
 
 // take replaces the estimate if another one is better.
@@ -188,8 +190,8 @@ func screened(g *grouping, rows []int, screen [][3]float64) (square float64, use
 }
 
 // byParts fits estimators of their own to the records that a mask has given one and the same value, as
-// beyond a bound, to those that lack no number, and to those that lack no category: where a category tells the value, the
-// released value is of no use, and where it is missing, of much.
+// beyond a bound, to those that lack no number, and to those that lack no category: where a category tells the value,
+// the released value is of no use, and where it is missing, of much.
 func (s *sought) byParts() {
 	if heap := usual(s.released()); heap == heap && s.own >= 0 {
 		s.apart(func(i int) bool { return s.y[i] == heap })
@@ -241,7 +243,8 @@ func (s *sought) apart(is func(row int) bool) {
 		if len(rows) < leastPart || len(rows) == len(s.rows) {
 			continue
 		}
-		part := &sought{Frame: s.Frame, x: s.x, y: s.y, own: s.own, rows: rows, index: s.index, step: s.step, usual: s.usual, used: 1, plain: s.plain}
+		part := &sought{Frame: s.Frame, x: s.x, y: s.y, own: s.own, rows: rows, index: s.index, step: s.step, usual: s.usual,
+			used: 1, plain: s.plain}
 		part.estimate = part.predict
 		part.fit()
 		part.byGroups()

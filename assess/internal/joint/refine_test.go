@@ -75,7 +75,8 @@ func TestRelationWithMissingCells(t *testing.T) {
 		// What least squares leaves of a third of the records, and what rounding leaves of the others. The
 		// third has a relative error of √(2/1,000) = 4.5 %, and a slope of incomes that tails bend.
 		want := absent + leastSquares(x, third)/3
-		if !(r.Square > 0.75*want && r.Square < 1.1*want) || !slices.Contains(r.Tells, "c0") || !slices.Contains(r.Tells, "c1") {
+		if !(r.Square > 0.75*want && r.Square < 1.1*want) || !slices.Contains(r.Tells, "c0") ||
+			!slices.Contains(r.Tells, "c1") {
 			t.Errorf("square %v, want %v, tells %v", r.Square, want, r.Tells)
 		}
 	})
@@ -194,7 +195,9 @@ func TestGroupsByChance(t *testing.T) {
 		y := w.noisy(x, 100)
 		list := columns(y)
 		for c := range 6 {
-			list = append(list, Column{Name: fmt.Sprint("category ", c), Values: w.of(func(int) float64 { return cell.Category(float64(w.r.IntN(3 + 2*c))) })})
+			list = append(list,
+				Column{Name: fmt.Sprint("category ", c),
+					Values: w.of(func(int) float64 { return cell.Category(float64(w.r.IntN(3 + 2*c))) })})
 		}
 		if r := New(list, w.n, true).Estimate(x, y, 0, nil); r.Refined < r.Linear*0.9 {
 			t.Errorf("seed %d: linear %v, refined %v, tells %v", seed, r.Linear, r.Refined, r.Tells)
@@ -249,7 +252,8 @@ func TestFollowsFromCategories(t *testing.T) {
 	const columns = 9
 	list := make([]Column, columns)
 	for c := range list {
-		list[c] = Column{Name: fmt.Sprint("category ", c), Values: w.of(func(int) float64 { return cell.Category(float64(w.r.IntN(3 + c))) })}
+		list[c] = Column{Name: fmt.Sprint("category ", c),
+			Values: w.of(func(int) float64 { return cell.Category(float64(w.r.IntN(3 + c))) })}
 	}
 	for _, of := range [][]int{{0, 1}, {columns - 1, columns - 2}, {0, columns - 1}, {0, 1, 2}, {3, 5, 1}} {
 		level := map[[3]float64]float64{}
@@ -276,7 +280,8 @@ func TestFollowsFromCategories(t *testing.T) {
 func TestNearlyRelated(t *testing.T) {
 	const n = 300
 	r := rand.New(rand.NewPCG(44, 1))
-	x, y, rest, share, inverse, none := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	x, y, rest, share, inverse, none := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n),
+		make([]float64, n), make([]float64, n)
 	for i := range n {
 		x[i] = math.Round(math.Exp(7 + 0.6*r.NormFloat64()))
 		y[i] = math.Round(x[i] + 400*r.NormFloat64())
@@ -301,9 +306,9 @@ func TestNearlyRelated(t *testing.T) {
 	}
 }
 
-// TestRelationsThatFewLackAreNoChance: a relation that lacks cells is used first; the reciprocal gives what it lacks, in a
-// few records whose errors differ so much that their mean square alone does not tell from chance, and which no sample of
-// the records needs to have.
+// TestRelationsThatFewLackAreNoChance: a relation that lacks cells is used first; the reciprocal gives what it lacks,
+// in a few records whose errors differ so much that their mean square alone does not tell from chance, and which no
+// sample of the records needs to have.
 func TestRelationsThatFewLackAreNoChance(t *testing.T) {
 	for _, c := range []struct {
 		n    int
@@ -311,7 +316,8 @@ func TestRelationsThatFewLackAreNoChance(t *testing.T) {
 	}{{300, 0.04}, {300, 0.06}, {1500, 0.01}, {6000, 0.01}, {6000, 0.003}} {
 		for seed := range uint64(6000 / c.n) {
 			r := rand.New(rand.NewPCG(seed, uint64(1000*c.lack)))
-			x, y, inverse, rest, percent := make([]float64, c.n), make([]float64, c.n), make([]float64, c.n), make([]float64, c.n), make([]float64, c.n)
+			x, y, inverse, rest, percent := make([]float64, c.n), make([]float64, c.n), make([]float64, c.n),
+				make([]float64, c.n), make([]float64, c.n)
 			for i := range c.n {
 				x[i] = math.Round(100*math.Exp(6+0.3*r.NormFloat64())) / 100
 				y[i] = x[i] + 240*r.NormFloat64()
@@ -322,17 +328,19 @@ func TestRelationsThatFewLackAreNoChance(t *testing.T) {
 					rest[i] = math.NaN()
 				}
 			}
-			f := New([]Column{{Name: "wage", Values: y}, {Name: "inverse", Values: inverse}, {Name: "rest", Values: rest}, {Name: "percent", Values: percent}}, c.n, true)
+			f := New([]Column{{Name: "wage", Values: y}, {Name: "inverse", Values: inverse}, {Name: "rest", Values: rest},
+				{Name: "percent", Values: percent}}, c.n, true)
 			// Half a step of the reciprocal is 5e-6·x²: 1 of a wage of 440; the share tells most of them closer.
 			if found := f.Estimate(x, y, 0, nil); !(math.Sqrt(found.Square) < 0.8) {
-				t.Errorf("%d records, %v lack cells, seed %d: off by %v, told by %v", c.n, c.lack, seed, math.Sqrt(found.Square), found.Tells)
+				t.Errorf("%d records, %v lack cells, seed %d: off by %v, told by %v", c.n, c.lack, seed, math.Sqrt(found.Square),
+					found.Tells)
 			}
 		}
 	}
 }
 
-// TestGroupsBesideManyNumbers: a household's income with independent draws is told by the mean of its members, however many
-// columns of whole numbers, whose values could be groups too, stand before it or behind it.
+// TestGroupsBesideManyNumbers: a household's income with independent draws is told by the mean of its members, however
+// many columns of whole numbers, whose values could be groups too, stand before it or behind it.
 func TestGroupsBesideManyNumbers(t *testing.T) {
 	w := newWorld(31, 2100)
 	of := make([]float64, 700)
@@ -344,11 +352,13 @@ func TestGroupsBesideManyNumbers(t *testing.T) {
 	y := w.noisy(x, 50)
 	others := []Column{}
 	for c := range 12 {
-		others = append(others, Column{Name: fmt.Sprint("n", c), Values: w.of(func(int) float64 { return math.Floor(900 * w.r.Float64()) })})
+		others = append(others,
+			Column{Name: fmt.Sprint("n", c), Values: w.of(func(int) float64 { return math.Floor(900 * w.r.Float64()) })})
 	}
 	own, group := Column{Name: "income", Values: y}, Column{Name: "household", Values: household}
 	for name, columns := range map[string][]Column{
-		"first": append([]Column{own, group}, others...), "last": slices.Concat([]Column{own}, others, []Column{group}), "middle": slices.Concat(others[:6], []Column{group, own}, others[6:]),
+		"first": append([]Column{own, group}, others...), "last": slices.Concat([]Column{own}, others, []Column{group}),
+		"middle": slices.Concat(others[:6], []Column{group, own}, others[6:]),
 	} {
 		at := slices.IndexFunc(columns, func(c Column) bool { return c.Name == "income" })
 		r := New(columns, len(x), true).Estimate(x, y, at, nil)
@@ -360,13 +370,14 @@ func TestGroupsBesideManyNumbers(t *testing.T) {
 	}
 }
 
-// TestCategoriesThatSomeLack: a value that follows from two categories, but for a spread, is known by them where both are
-// there, and by its noisy release where one is missing; without a spread other records of the cell state it.
+// TestCategoriesThatSomeLack: a value that follows from two categories, but for a spread, is known by them where both
+// are there, and by its noisy release where one is missing; without a spread other records of the cell state it.
 func TestCategoriesThatSomeLack(t *testing.T) {
 	for _, spread := range []float64{0, 15} {
 		w := newWorld(32, 3000)
 		of := w.of(func(int) float64 { return math.Floor(2000 * w.r.Float64()) })
-		region, job := w.of(func(int) float64 { return float64(w.r.IntN(4)) }), w.of(func(int) float64 { return float64(w.r.IntN(8)) })
+		region, job := w.of(func(int) float64 { return float64(w.r.IntN(4)) }),
+			w.of(func(int) float64 { return float64(w.r.IntN(8)) })
 		x := w.of(func(i int) float64 { return of[int(8*region[i]+job[i])] + math.Round(spread*w.r.NormFloat64()) })
 		y := w.noisy(x, 80)
 		lacks := w.of(func(int) float64 { return w.r.Float64() })
@@ -407,8 +418,8 @@ func TestCategoriesThatSomeLack(t *testing.T) {
 	}
 }
 
-// TestExchangedColumnsTellOthers: another column of nearly the same values was exchanged in each couple; what the other of
-// the couple shows there is the own record's.
+// TestExchangedColumnsTellOthers: another column of nearly the same values was exchanged in each couple; what the other
+// of the couple shows there is the own record's.
 func TestExchangedColumnsTellOthers(t *testing.T) {
 	w := newWorld(33, 2000)
 	couple := w.of(func(i int) float64 { return cell.Category(float64(i / 2)) })
@@ -424,14 +435,16 @@ func TestExchangedColumnsTellOthers(t *testing.T) {
 		}
 	})
 	// The same by two columns, neither of which has few records by itself.
-	a, b := w.of(func(i int) float64 { return float64(i / 2 % 40) }), w.of(func(i int) float64 { return cell.Category(float64(i / 80)) })
-	both(t, x, y, []Column{{Name: "a", Values: a}, {Name: "b", Values: b}, {Name: "wave", Values: exchanged}}, func(r Result) {
-		near(t, "square by two columns", r.Square, 99.75, 0.15)
-	})
+	a, b := w.of(func(i int) float64 { return float64(i / 2 % 40) }),
+		w.of(func(i int) float64 { return cell.Category(float64(i / 80)) })
+	both(t, x, y, []Column{{Name: "a", Values: a}, {Name: "b", Values: b}, {Name: "wave", Values: exchanged}},
+		func(r Result) {
+			near(t, "square by two columns", r.Square, 99.75, 0.15)
+		})
 }
 
-// TestLatticeThatSomeLeave: 94 of 100 values are multiples of 1,000. A release near one of them is of it, one that is far
-// from all of them is of a value between.
+// TestLatticeThatSomeLeave: 94 of 100 values are multiples of 1,000. A release near one of them is of it, one that is
+// far from all of them is of a value between.
 func TestLatticeThatSomeLeave(t *testing.T) {
 	w := newWorld(34, 3000)
 	x := w.of(func(int) float64 {

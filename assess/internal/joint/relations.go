@@ -145,7 +145,9 @@ func (f *Frame) names(columns []int) (names []string) {
 
 // bent are relations of one column that are no straight lines: what undoes a logarithm, a power or a reciprocal.
 var bent = []func(a float64) float64{
-	math.Exp, math.Expm1, func(a float64) float64 { return math.Pow(10, a) }, math.Sqrt, func(a float64) float64 { return a * a },
+	math.Exp, math.Expm1, func(a float64) float64 { return math.Pow(10, a) }, math.Sqrt, func(a float64) float64 {
+		return a * a
+	},
 	math.Log, math.Log1p, math.Log10, func(a float64) float64 { return 1 / a }, func(a float64) float64 { return 100 / a },
 }
 
@@ -198,7 +200,8 @@ func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int
 	type pair struct{ a, b float64 }
 	for i, a := range at {
 		for _, b := range at[:i] {
-			for _, k := range []pair{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}, {2, -1}, {-1, 2}, {1, -2}, {-2, 1}, {1, 2}, {2, 1}, {0.5, 0.5}, {0.5, -0.5}, {-0.5, 0.5}} {
+			for _, k := range []pair{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}, {2, -1}, {-1, 2}, {1, -2}, {-2, 1}, {1, 2}, {2, 1},
+				{0.5, 0.5}, {0.5, -0.5}, {-0.5, 0.5}} {
 				if found(false, func(i int) float64 { return k.a*z(a, i) + k.b*z(b, i) }, b, a) {
 					return
 				}
@@ -436,8 +439,8 @@ func (s *sought) alike(g *grouping, rows []int, constant float64) bool {
 	return true
 }
 
-// differsBy reports whether a category that differs within the groups tells of x: whether the means by category have more
-// than 0.01 of its variance, which is a correlation of 0.1, beyond what as many categories have by chance.
+// differsBy reports whether a category that differs within the groups tells of x: whether the means by category have
+// more than 0.01 of its variance, which is a correlation of 0.1, beyond what as many categories have by chance.
 func (s *sought) differsBy(category []float64, g *grouping) bool {
 	type level struct{ n, sum float64 }
 	var levels []level

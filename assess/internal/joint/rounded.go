@@ -65,9 +65,10 @@ func (s *sought) spread() []float64 {
 }
 
 // contained returns the widths within which the values lie in nearly all of the rows in which the width is less than an
-// error, by more standard errors than the values of other records do. The first looks, at few rows, leave out what is far
-// from it.
-func (s *sought) contained(value func(row int) float64, widths []func(row int) float64, rows []int, rms float64, look int) (open []func(row int) float64) {
+// error, by more standard errors than the values of other records do. The first looks, at few rows, leave out what is
+// far from it.
+func (s *sought) contained(value func(row int) float64, widths []func(row int) float64, rows []int, rms float64,
+	look int) (open []func(row int) float64) {
 	values := make([]float64, len(rows))
 	for k, i := range rows {
 		values[k] = value(i)
@@ -138,8 +139,8 @@ func (s *sought) takeRounding(value, width func(row int) float64, spread []float
 	}
 }
 
-// eachRounding visits relations of one and of two columns that are no sums, each with the rounding of one column, of the
-// other, and of both.
+// eachRounding visits relations of one and of two columns that are no sums, each with the rounding of one column, of
+// the other, and of both.
 func (s *sought) eachRounding(visit func(within)) {
 	var at []int
 	for _, f := range s.Frame.features {

@@ -36,7 +36,8 @@ func TestFitPlacesBinsOverTheBulk(t *testing.T) {
 			t.Errorf("%d values: %+v, want %+v", n, s.Placing, want)
 		}
 	}
-	for name, v := range map[string][]float64{"none": nil, "no numbers": {math.NaN()}, "equal": {3, 3, 3}, "too near": {0, 1e-300}} {
+	for name, v := range map[string][]float64{"none": nil, "no numbers": {math.NaN()}, "equal": {3, 3, 3},
+		"too near": {0, 1e-300}} {
 		s := Selector{Placing: Placing{Lo: 7, Scale: 7}}
 		if s.Fit(v); s.Placing != (Placing{}) {
 			t.Errorf("%s: %+v", name, s.Placing)

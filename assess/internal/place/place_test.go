@@ -93,7 +93,8 @@ func TestUnkeyedWordsAreThoseOfSplitMix64(t *testing.T) {
 				t.Errorf("stream %d of %q: %x, want %x", stream, scope, got, want[2:])
 			}
 			got = got[:3]
-			if UnkeyedWords(got, scope, keystream.Records{Stream: stream, Places: []int64{0, 3, 8}}); !slices.Equal(got, []uint64{want[0], want[3], want[8]}) {
+			if UnkeyedWords(got, scope, keystream.Records{Stream: stream, Places: []int64{0, 3, 8}}); !slices.Equal(got,
+				[]uint64{want[0], want[3], want[8]}) {
 				t.Errorf("stream %d of %q: %x at 0, 3 and 8 of %x", stream, scope, got, want)
 			}
 		}
@@ -183,7 +184,8 @@ func TestNumbering(t *testing.T) {
 	var got []int64
 	at := int64(0)
 	for i := range rows {
-		if o := DecodePlace(&d, &at, from); o == nil || o.Compare(list[i]) != 0 || o != known.Of(list[i].Scope, list[i].Stream) {
+		if o := DecodePlace(&d, &at, from); o == nil || o.Compare(list[i]) != 0 ||
+			o != known.Of(list[i].Scope, list[i].Stream) {
 			t.Errorf("place %d is of %v", i, o)
 		}
 		got = append(got, at)

@@ -50,7 +50,8 @@ func TestMomentsByDefinition(t *testing.T) {
 					}
 					near := func(a, b, of float64) bool { return math.Abs(a-b) <= 1e-9*of || a != a && b != b }
 					size := scale * (1 + math.Abs(shift))
-					if got.N != want.N || got.Both != want.Both || !near(got.Mean, want.Mean, size) || !near(got.Diff, want.Diff, size) ||
+					if got.N != want.N || got.Both != want.Both || !near(got.Mean, want.Mean, size) ||
+						!near(got.Diff, want.Diff, size) ||
 						!near(got.SquareDiff, want.SquareDiff, scale*scale) || !near(got.Variance, want.Variance, scale*scale) {
 						t.Errorf("%s, %d of scale %v: %+v, want %+v", what, n, scale, got, want)
 					}
@@ -87,7 +88,8 @@ func TestMomentsByDefinition(t *testing.T) {
 				var b Answer
 				there := b.partial(x, y, valid, new(replicator))
 				if b.N == 0 {
-					if there != nil || b.Mean == b.Mean || b.Variance == b.Variance || b.Diff == b.Diff || b.SquareDiff == b.SquareDiff {
+					if there != nil || b.Mean == b.Mean || b.Variance == b.Variance || b.Diff == b.Diff ||
+						b.SquareDiff == b.SquareDiff {
 						t.Errorf("without values: %v, %+v", there, b)
 					}
 					continue

@@ -14,7 +14,8 @@ func Released(mask Masker, of sample.Layout, s *Subset) ([][]float64, error) {
 	for c := range len(of.Columns) + len(of.Carry) {
 		r.columns = append(r.columns, c)
 	}
-	r.kept, r.released, r.holes = make([][]float64, len(r.columns)), make([][]float64, len(r.columns)), make([]bool, len(r.columns))
+	r.kept, r.released, r.holes = make([][]float64, len(r.columns)), make([][]float64, len(r.columns)),
+		make([]bool, len(r.columns))
 	if err := r.mask(mask, s); err != nil {
 		return nil, err
 	}

@@ -19,10 +19,11 @@ import (
 
 // Question says what is to be computed for one masked column from every replicate.
 type Question struct {
-	Column   int
-	slot     int // of the column in replicator.columns
-	Targets  []orderstat.Target
-	Quantile []float64          // by target: the share of the data below the order statistic, if the subset does not have all of them; else nil
+	Column  int
+	slot    int // of the column in replicator.columns
+	Targets []orderstat.Target
+	// by target: the share of the data below the order statistic, if the subset does not have all of them; else nil
+	Quantile []float64
 	Index    []*sample.Extreme  // by target: the record that holds it; nil if the column is empty
 	Fitted   orderstat.Selector // bins fitted to the column; copied by each worker
 	Class    *Class             // the records to be evaluated; nil: all
@@ -164,7 +165,8 @@ func newReplicator(e *Trial, questions []Question) *replicator {
 			r.placings[p] = append(r.placings[p], r.selectors[k].Placing)
 		}
 	}
-	r.kept, r.released, r.holes = make([][]float64, len(r.columns)), make([][]float64, len(r.columns)), make([]bool, len(r.columns))
+	r.kept, r.released, r.holes = make([][]float64, len(r.columns)), make([][]float64, len(r.columns)),
+		make([]bool, len(r.columns))
 	return r
 }
 

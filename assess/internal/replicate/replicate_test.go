@@ -75,7 +75,8 @@ func checkAnswers(t *testing.T, d *Data) {
 	}
 	layout := sample.Layout{Columns: []int{0}}
 	p := &Planner{Of: layout, Data: d}
-	for what, subsets := range map[string][]*Subset{"whole": p.Whole(), "systematic": p.Systematic(3), "random": p.Random(250)} {
+	for what, subsets := range map[string][]*Subset{"whole": p.Whole(), "systematic": p.Systematic(3),
+		"random": p.Random(250)} {
 		records := map[string]int{"whole": 600, "systematic": 200, "random": 250}[what]
 		for i, s := range subsets {
 			if s.Size != records {
@@ -126,7 +127,8 @@ func checkAnswer(t *testing.T, what string, a *Answer, s *Subset, by float64, ho
 	for name, c := range map[string][2]float64{
 		"n": {a.N, n}, "both": {a.Both, n}, "mean": {a.Mean, mean}, "variance": {a.Variance, variance},
 		"difference": {a.Diff, by}, "its square": {a.SquareDiff, by * by},
-		"least": {a.Position[0], y[0]}, "greatest": {a.Position[2], y[len(y)-1]}, "median": {a.Position[1], y[(len(y)+1)/2-1]},
+		"least": {a.Position[0], y[0]}, "greatest": {a.Position[2], y[len(y)-1]},
+		"median": {a.Position[1], y[(len(y)+1)/2-1]},
 	} {
 		if !(math.Abs(c[0]-c[1]) <= 1e-9*(1+math.Abs(c[1]))) {
 			t.Fatalf("%s, shift %v, holes %v: %s is %v, want %v", what, by, holes, name, c[0], c[1])
@@ -155,7 +157,8 @@ func TestTrackedRecords(t *testing.T) {
 	subsets := p.Systematic(4)
 	p50, _ := orderstat.ParseTarget("p50")
 	least, _ := orderstat.ParseTarget("min")
-	q := Question{Column: 0, Targets: []orderstat.Target{least, p50, p50, p50}, Index: tracked, Quantile: []float64{0.5, 0.5, 0.5, 0.5}}
+	q := Question{Column: 0, Targets: []orderstat.Target{least, p50, p50, p50}, Index: tracked,
+		Quantile: []float64{0.5, 0.5, 0.5, 0.5}}
 	answers, err := Run(context.Background(), Trial{Of: layout, Points: 1, From: 1, Replicates: 4,
 		Each: func(m int) []Masker { return []Masker{shifted{by: float64(m)}} }}, subsets, []Question{q})
 	if err != nil {
@@ -198,9 +201,12 @@ func TestRunSaysWhichReplicateFails(t *testing.T) {
 	p50, _ := orderstat.ParseTarget("p50")
 	q := []Question{{Column: 0, Targets: []orderstat.Target{p50}, Index: make([]*sample.Extreme, 1)}}
 	each := func(by float64) Trial {
-		return Trial{Of: layout, Points: 1, From: 9, Replicates: 1, Each: func(int) []Masker { return []Masker{shifted{by: by}} }}
+		return Trial{Of: layout, Points: 1, From: 9, Replicates: 1, Each: func(int) []Masker {
+			return []Masker{shifted{by: by}}
+		}}
 	}
-	if _, err := Run(context.Background(), each(math.Inf(1)), p.Whole(), q); err == nil || err.Error() != "assess: replicate 9: no such mask" {
+	if _, err := Run(context.Background(), each(math.Inf(1)), p.Whole(), q); err == nil ||
+		err.Error() != "assess: replicate 9: no such mask" {
 		t.Errorf("got error %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -43,12 +43,13 @@ func (d *Data) place(t *sample.Extreme) int {
 // by records that were added because they are targets or extremes. It is shared by
 // goroutines and only read.
 type Subset struct {
-	Size   int                     // number of records of the sample; those after them were added
-	Values [][]float64             // by column, originals only; then carried codes; 0 where there is no value
-	Valid  []microdata.Bitmap      // by column; nil if every record has a value
-	coded  [][]float64             // by column: the NaNs of declared codes that are kept, 0 elsewhere; nil if there are none
-	Runs   []Stretch               // records of one stream, masked as one block
-	index  map[*sample.Extreme]int // index of each tracked record
+	Size   int                // number of records of the sample; those after them were added
+	Values [][]float64        // by column, originals only; then carried codes; 0 where there is no value
+	Valid  []microdata.Bitmap // by column; nil if every record has a value
+	// by column: the NaNs of declared codes that are kept, 0 elsewhere; nil if there are none
+	coded [][]float64
+	Runs  []Stretch               // records of one stream, masked as one block
+	index map[*sample.Extreme]int // index of each tracked record
 }
 
 // Stretch is records From … To−1 of a subset, all of one stream.

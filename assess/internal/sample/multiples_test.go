@@ -57,7 +57,8 @@ func TestMultiplesAreExact(t *testing.T) {
 		o.Merge(&s)
 		o.Merge(&s)
 		s.Settle()
-		for what, got := range map[string][]float64{"settled": s.Values[0], "merged": valuesOf(&o)[:len(all)], "merged again": valuesOf(&o)[len(all):]} {
+		for what, got := range map[string][]float64{"settled": s.Values[0], "merged": valuesOf(&o)[:len(all)],
+			"merged again": valuesOf(&o)[len(all):]} {
 			if !slices.EqualFunc(got, all, func(a, b float64) bool {
 				x, coded := microdata.MissingCode(a)
 				y, too := microdata.MissingCode(b)

@@ -72,8 +72,9 @@ type Sample struct {
 	Limit    uint32
 	Priority []uint32
 	From     []*place.Origin
-	Row      []int64     // places
-	Values   [][]float64 // once settled, by column: original and released of each, carried codes, released codes; NaN: no value
+	Row      []int64 // places
+	// once settled, by column: original and released of each, carried codes, released codes; NaN: no value
+	Values [][]float64
 
 	short []multiples // of the columns whose values are not in Values
 	Hits  []int32     // scratch
@@ -92,7 +93,8 @@ func New(k, width int) Sample {
 func (s *Sample) Len() int { return len(s.Priority) }
 
 // room returns how many records more than the sample are held before some are dropped: for a small
-// sample the same number again, for a large one, with a megabyte in each column, a quarter, and of many columns an eighth.
+// sample the same number again, for a large one, with a megabyte in each column, a quarter, and of many columns an
+// eighth.
 func (s *Sample) room() int {
 	share := 4
 	if len(s.Values) > wide {
@@ -251,7 +253,8 @@ func (s *Sample) Take(b *microdata.Block, from *place.Origin, p *place.Prioritie
 		i += 2
 	}
 	s.Hits = slices.DeleteFunc(s.Hits, func(i int32) bool { return i < 0 || int(i) >= b.N || !keep.Has(int(i)) })
-	s.Priority, s.From, s.Row = reserved(s, s.Priority, len(s.Hits)), reserved(s, s.From, len(s.Hits)), reserved(s, s.Row, len(s.Hits))
+	s.Priority, s.From, s.Row = reserved(s, s.Priority, len(s.Hits)), reserved(s, s.From, len(s.Hits)),
+		reserved(s, s.Row, len(s.Hits))
 	for _, i := range s.Hits {
 		word := p.Words[(i+odd)/2]
 		s.note(from, b.First+int64(i), uint32(word>>(32*((i+odd)&1))))

@@ -94,7 +94,8 @@ func (s *Sample) ByPriority() *Sample {
 	return to
 }
 
-// Between returns the records of a settled sample, or of ByPriority, from index first to the one before end, for Encode.
+// Between returns the records of a settled sample, or of ByPriority, from index first to the one before end, for
+// Encode.
 func (s *Sample) Between(first, end int) *Sample {
 	part := &Sample{Limit: s.Limit, Priority: s.Priority[first:end], From: s.From[first:end], Row: s.Row[first:end]}
 	for _, v := range s.Values {

@@ -95,8 +95,10 @@ func TestSampleIsTheLowest(t *testing.T) {
 				t.Fatalf("k %d, %s: %d records, want %d", k, what, s.Len(), len(all))
 			}
 			for i, r := range all {
-				if int(s.From[i].Stream) != r.stream || s.Row[i] != r.row || s.Priority[i] != r.priority || s.Values[0][i] != r.value || s.Values[1][i] != r.value {
-					t.Fatalf("k %d, %s: record %d is %v/%d of priority %d, want %+v", k, what, i, s.From[i], s.Row[i], s.Priority[i], r)
+				if int(s.From[i].Stream) != r.stream || s.Row[i] != r.row || s.Priority[i] != r.priority ||
+					s.Values[0][i] != r.value || s.Values[1][i] != r.value {
+					t.Fatalf("k %d, %s: record %d is %v/%d of priority %d, want %+v", k, what, i, s.From[i], s.Row[i], s.Priority[i],
+						r)
 				}
 			}
 		}
@@ -269,7 +271,8 @@ func TestDecodingEdgesRefuses(t *testing.T) {
 		t.Fatalf("a valid encoding is refused: %v", edge.Entries)
 	}
 	for i, e := range edge.Entries {
-		if e.From != from[1] || e.X != 5+float64(e.Row/2-1) || len(e.Values) != 2 || e.Values[0] != 1 || e.Values[1] == e.Values[1] {
+		if e.From != from[1] || e.X != 5+float64(e.Row/2-1) || len(e.Values) != 2 || e.Values[0] != 1 ||
+			e.Values[1] == e.Values[1] {
 			t.Errorf("record %d: %+v", i, e)
 		}
 	}

@@ -38,8 +38,10 @@ func TestEvenByCounting(t *testing.T) {
 		if len(multiples) > 1 {
 			several++
 		}
-		if got, single := b.even(at, unit); !(math.Abs(got-want) <= 1e-12*math.Abs(want)) || single != (len(multiples) == 1 && unit < math.Abs(plain)) {
-			t.Fatalf("[%v, %v] at %v in units of %v: %v, single %v, want %v of %v", b.lo, b.hi, at, unit, got, single, want, multiples)
+		if got, single := b.even(at, unit); !(math.Abs(got-want) <= 1e-12*math.Abs(want)) ||
+			single != (len(multiples) == 1 && unit < math.Abs(plain)) {
+			t.Fatalf("[%v, %v] at %v in units of %v: %v, single %v, want %v of %v", b.lo, b.hi, at, unit, got, single, want,
+				multiples)
 		}
 	}
 	if several < 1000 {

@@ -101,7 +101,8 @@ func TestStrataAreSharedOut(t *testing.T) {
 	s.close(&stratum{count: 2, middle: 7.126}, 0)
 	s.close(&stratum{count: 4, values: []float64{8, 9}}, 0)
 	s.exact(10)
-	if !slices.Equal(s.X, []float64{0, 1, 2, 3, 4, 6.13, 7.126, 8, 9, 10}) || !slices.Equal(s.N, []float64{1, 3, 3, 4, 7, 3, 2, 2, 2, 1}) {
+	if !slices.Equal(s.X, []float64{0, 1, 2, 3, 4, 6.13, 7.126, 8, 9, 10}) ||
+		!slices.Equal(s.N, []float64{1, 3, 3, 4, 7, 3, 2, 2, 2, 1}) {
 		t.Errorf("%v, %v", s.X, s.N)
 	}
 	if !slices.Equal(s.stratum, []int32{-1, 0, 0, 0, 1, 2, 3, 4, 4, -1}) || s.strata != 5 || s.Total != 28 {
@@ -199,7 +200,8 @@ func TestEvenWithinABin(t *testing.T) {
 		{10, 20, 0.25, 0, 12.5, false},
 		{10, 20, 0.01, 1, 10, false}, {10, 20, 0.99, 1, 19, false}, {10, 20, 0.55, 1, 15, false},
 		{-20, -10, 0.01, 1, -19, false}, {-20, -10, 0.99, 1, -10, false}, {-20, -10, 0.55, 1, -14, false},
-		{10.2, 11.1, 0.5, 1, 11, true}, {-11.1, -10.2, 0.5, 1, -11, true}, {10.2, 10.9, 0.5, 1, 10.55, false}, {10, 10.9, 0.9, 1, 10, true}, {9.2, 10, 0.5, 1, 9.6, false},
+		{10.2, 11.1, 0.5, 1, 11, true}, {-11.1, -10.2, 0.5, 1, -11, true}, {10.2, 10.9, 0.5, 1, 10.55, false},
+		{10, 10.9, 0.9, 1, 10, true}, {9.2, 10, 0.5, 1, 9.6, false},
 		{10, 20, 0.5, 100, 15, false}, // a unit coarser than the value is ignored
 		{-10, -9.2, 0.5, 1, -9.6, false}, {-10.8, -10, 0.5, 1, -10, true},
 	} {
@@ -219,10 +221,13 @@ func TestShownByASample(t *testing.T) {
 		repeat, heap bool
 	}{
 		{nil, 0.5, 0, false, false},
-		{[]float64{3}, 0.5, 3, false, false}, {[]float64{3, 3}, 0.5, 3, true, false}, {[]float64{3, 3, 3}, 0.5, 3, true, true},
-		{[]float64{1, 2}, 0.4, 1, false, false}, {[]float64{1, 2}, 0.5, 2, false, false}, {[]float64{1, 2}, 0.999, 2, false, false},
+		{[]float64{3}, 0.5, 3, false, false}, {[]float64{3, 3}, 0.5, 3, true, false},
+		{[]float64{3, 3, 3}, 0.5, 3, true, true},
+		{[]float64{1, 2}, 0.4, 1, false, false}, {[]float64{1, 2}, 0.5, 2, false, false},
+		{[]float64{1, 2}, 0.999, 2, false, false},
 		{[]float64{1, 1, 2, 3}, 0.1, 1, false, false}, {[]float64{1, 1, 2, 2}, 0.9, 2, true, false},
-		{[]float64{1, 1, 1, 2}, 0.3, 1, true, true}, {[]float64{1, 1, 1, 2, 2, 2}, 0.3, 1, true, false}, {[]float64{1, 1, 1, 2}, 0.9, 2, true, false}, {[]float64{1, 1, 2, 3, 4}, 0.1, 1, false, false},
+		{[]float64{1, 1, 1, 2}, 0.3, 1, true, true}, {[]float64{1, 1, 1, 2, 2, 2}, 0.3, 1, true, false},
+		{[]float64{1, 1, 1, 2}, 0.9, 2, true, false}, {[]float64{1, 1, 2, 3, 4}, 0.1, 1, false, false},
 	} {
 		if v, repeat, heap := shown(c.within, c.at); v != c.v || repeat != c.repeat || heap != c.heap {
 			t.Errorf("%v at %v: %v, repeat %v, heap %v", c.within, c.at, v, repeat, heap)
@@ -255,7 +260,8 @@ func TestLocated(t *testing.T) {
 			want := x[k-1]
 			bin := math.Ldexp(1, int(math.Floor(math.Log2(want)))-11)
 			heap := want == 500
-			if !known || !(math.Abs(v-want) <= bin) || heap && (v != 500 || width != 0) || !heap && unit == 0 && math.Abs(width-bin) > 1e-12 && width != 0 {
+			if !known || !(math.Abs(v-want) <= bin) || heap && (v != 500 || width != 0) || !heap && unit == 0 &&
+				math.Abs(width-bin) > 1e-12 && width != 0 {
 				t.Errorf("number %d, unit %v: %v ± %v, known %v, want %v", k, unit, v, width, known, want)
 			}
 			if want < 1000 && unit == 1 && (width != 0 || v != want) { // bins of a quarter
@@ -295,8 +301,10 @@ func TestExactlyLocated(t *testing.T) {
 		sample int
 		atMost float64 // share of the values of width 0 that are other values
 	}{
-		"continuous, small sample": {0, 500, 0}, "continuous, large sample": {0, 10_000, 0}, "continuous, all but one": {0, n - 1, 0},
-		"multiples, small sample": {1, 500, 0.1}, "multiples, large sample": {1, 10_000, 0.1}, "multiples, all but one": {1, n - 1, 0.1},
+		"continuous, small sample": {0, 500, 0}, "continuous, large sample": {0, 10_000, 0},
+		"continuous, all but one": {0, n - 1, 0},
+		"multiples, small sample": {1, 500, 0.1}, "multiples, large sample": {1, 10_000, 0.1},
+		"multiples, all but one": {1, n - 1, 0.1},
 	} {
 		exact, wrong := 0.0, 0.0
 		for range 10 {
@@ -385,13 +393,21 @@ func TestCountsDecodeWhatCanBe(t *testing.T) {
 		data []byte
 		ok   bool
 	}{
-		"nothing": {tally(0), true}, "one bin": {tally(3, code, 3), true}, "two": {tally(4, code, 3, 1, 1), true}, "the first code": {tally(1, 0, 1), true},
+		"nothing": {tally(0), true}, "one bin": {tally(3, code, 3), true}, "two": {tally(4, code, 3, 1, 1), true},
+		"the first code":            {tally(1, 0, 1), true},
 		"the last of finite values": {tally(1, BinCode(-math.MaxFloat64), 1), true},
-		"weights of eight":          {tally(1, code, 8), true}, "too great a weight": {tally(1, code, 16), false}, "fewer than seen": {tally(4, code, 3), false},
-		"the same bin again": {tally(4, code, 3, 0, 1), false}, "an empty bin": {tally(3, code, 3, 1, 0), false}, "an empty bin alone": {tally(0, code, 0), false},
-		"infinite": {tally(1, BinCode(math.Inf(1)), 1), false}, "beyond": {tally(1, BinCode(math.Inf(-1)), 1), false}, "a step too far": {tally(2, code, 1, 1<<(12+pageBits), 1), false},
-		"beyond the last": {tally(2, code, 1, 1<<(12+pageBits)-code, 1), false}, "too many": {tally(1, code, 1<<63), false}, "a sum too great": {tally(1<<62, code, 1<<62, 1, 1<<62), false},
-		"cut short": {tally(3, code, 3)[:18], false}, "a bin too few": {append(tally(3, code, 3)[:8], 9, 0, 0, 0, 0, 0, 0, 0), false},
+		"weights of eight":          {tally(1, code, 8), true}, "too great a weight": {tally(1, code, 16), false},
+		"fewer than seen":    {tally(4, code, 3), false},
+		"the same bin again": {tally(4, code, 3, 0, 1), false}, "an empty bin": {tally(3, code, 3, 1, 0), false},
+		"an empty bin alone": {tally(0, code, 0), false},
+		"infinite":           {tally(1, BinCode(math.Inf(1)), 1), false},
+		"beyond":             {tally(1, BinCode(math.Inf(-1)), 1), false},
+		"a step too far":     {tally(2, code, 1, 1<<(12+pageBits), 1), false},
+		"beyond the last":    {tally(2, code, 1, 1<<(12+pageBits)-code, 1), false},
+		"too many":           {tally(1, code, 1<<63), false},
+		"a sum too great":    {tally(1<<62, code, 1<<62, 1, 1<<62), false},
+		"cut short":          {tally(3, code, 3)[:18], false},
+		"a bin too few":      {append(tally(3, code, 3)[:8], 9, 0, 0, 0, 0, 0, 0, 0), false},
 	} {
 		var got Tally
 		d := wire.Decoder{Rest: c.data}
@@ -408,8 +424,10 @@ func TestCountsDecodeWhatCanBe(t *testing.T) {
 		values []float64
 		ok     bool
 	}{
-		"nothing": {nil, true}, "ascending": {[]float64{1, 1, 2}, true}, "descending at last": {[]float64{1, 2, 1}, false}, "descending": {[]float64{2, 1, 3}, false},
-		"infinite": {[]float64{1, math.Inf(1)}, false}, "NaN": {[]float64{math.NaN(), 1}, false}, "as many as kept": {make([]float64, 5), true}, "more than kept": {make([]float64, 6), false},
+		"nothing": {nil, true}, "ascending": {[]float64{1, 1, 2}, true}, "descending at last": {[]float64{1, 2, 1}, false},
+		"descending": {[]float64{2, 1, 3}, false},
+		"infinite":   {[]float64{1, math.Inf(1)}, false}, "NaN": {[]float64{math.NaN(), 1}, false},
+		"as many as kept": {make([]float64, 5), true}, "more than kept": {make([]float64, 6), false},
 	} {
 		var e wire.Encoder
 		e.Uint(uint64(len(c.values)))

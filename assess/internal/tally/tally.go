@@ -201,7 +201,8 @@ func (t *Tally) Each(f func(Bin) bool) {
 		if c == 0 {
 			return true
 		}
-		b := Bin{Count: c, Code: code, lo: math.Float64frombits(code << binShift), hi: math.Float64frombits((code + 1) << binShift)}
+		b := Bin{Count: c, Code: code, lo: math.Float64frombits(code << binShift),
+			hi: math.Float64frombits((code + 1) << binShift)}
 		if p >= 1<<11 {
 			b.lo, b.hi = b.hi, b.lo
 		}
@@ -315,7 +316,8 @@ func (t *Tally) Width(k int, sample []float64) float64 {
 }
 
 // Around returns an interval that holds the k-th smallest of all n values that were offered: its bin, or, if not all
-// values were counted, the bins within four standard errors of its rank and a few chunks more. Both ends may be values of it.
+// values were counted, the bins within four standard errors of its rank and a few chunks more. Both ends may be values
+// of it.
 func (t *Tally) Around(k, n int64) (low, high float64) {
 	if t.N == 0 {
 		return math.NaN(), math.NaN()

@@ -105,7 +105,8 @@ func TestTallyOfLongStreams(t *testing.T) {
 		addAll(parts, &microdata.Block{N: to - from, First: first + int64(from)}, x[from:to])
 		from = to
 	}
-	if *whole.X.pages[1023+21] != *parts.X.pages[1023+21] || *whole.Y.pages[1023+21] != *parts.Y.pages[1023+21] || whole.Y.N != parts.Y.N || whole.X.N != n {
+	if *whole.X.pages[1023+21] != *parts.X.pages[1023+21] || *whole.Y.pages[1023+21] != *parts.Y.pages[1023+21] ||
+		whole.Y.N != parts.Y.N || whole.X.N != n {
 		t.Error("the count depends on how the records are cut")
 	}
 	// Of n/512 = 7813 chunks one in eight counts, with weight eight. The relative standard error is

@@ -52,7 +52,8 @@ func Of(r *report.Report) ([]byte, error) {
 		if err := f.SetColWidth(s.name, "A", "A", 34); err != nil {
 			return nil, err
 		}
-		if err := f.SetPanes(s.name, &excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
+		if err := f.SetPanes(s.name,
+			&excelize.Panes{Freeze: true, YSplit: 1, TopLeftCell: "A2", ActivePane: "bottomLeft"}); err != nil {
 			return nil, err
 		}
 	}
@@ -138,10 +139,12 @@ func tables(r *report.Report) []*sheet {
 	}
 
 	columns, risks := &sheet{name: "Columns"}, &sheet{name: "Risks"}
-	columns.add("column", "unit", "masked", "n", "nulls", "mean", "mean released", "SD", "SD released", "U", "U0", "efficiency", "bias")
+	columns.add("column", "unit", "masked", "n", "nulls", "mean", "mean released", "SD", "SD released", "U", "U0",
+		"efficiency", "bias")
 	risks.add("column", "target", "knowledge", "known to", "R", "SE of R")
 	for _, c := range r.Columns {
-		columns.add(c.Name, c.Unit, c.Masked, c.Original.N, c.Original.Nulls, c.Original.Mean, c.Released.Mean, c.Original.SD, c.Released.SD,
+		columns.add(c.Name, c.Unit, c.Masked, c.Original.N, c.Original.Nulls, c.Original.Mean, c.Released.Mean, c.Original.SD,
+			c.Released.SD,
 			c.Utility.U, c.Utility.U0, c.Utility.Efficiency, c.Utility.Bias)
 		for _, k := range c.Risk {
 			risks.add(c.Name, k.Target, k.Knowledge, k.RMSE, k.R, k.SE)

@@ -14,18 +14,26 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// Each table of the report is on its sheet, with numbers as numbers; text is never a formula; the bytes follow from the report.
+// Each table of the report is on its sheet, with numbers as numbers; text is never a formula; the bytes follow from the
+// report.
 func TestWorkbook(t *testing.T) {
 	r := &report.Report{
 		Name: "=1+1", Version: "1", Withheld: strings.Repeat("é", 40_000), Warnings: []string{"first", "last"},
-		Records: report.Records{Counts: microdata.Counts{Read: 12, Released: 9, Quarantined: 3}, Reasons: map[string]int64{"short": 1, "wage: no number": 2}},
-		Columns: report.Columns{{Name: "wage", Masked: true, Original: assess.Moments{N: 9, Mean: 1234.5}, Risk: []assess.Risk{
-			{Target: "max", Knowledge: "index", R: assess.Float(math.Inf(1))}, {Target: "typical", Knowledge: "record", R: 0.25, RMSE: 2, SE: assess.Float(math.NaN())}}}},
-		Gate:  assess.Verdict{Rules: []assess.RuleVerdict{{Rule: "wage: x", Passed: true, Found: 0.9, Limit: 0.8}, {Rule: "y", Advice: "less"}}},
-		Masks: []report.Mask{{Mask: "noise", Columns: []string{"wage"}, Records: 9, Parameters: report.Ordered[any]{{Name: "sd", Value: 90.0}}}},
+		Records: report.Records{Counts: microdata.Counts{Read: 12, Released: 9, Quarantined: 3},
+			Reasons: map[string]int64{"short": 1, "wage: no number": 2}},
+		Columns: report.Columns{
+			{Name: "wage", Masked: true, Original: assess.Moments{N: 9, Mean: 1234.5}, Risk: []assess.Risk{
+				{Target: "max", Knowledge: "index", R: assess.Float(math.Inf(1))},
+				{Target: "typical", Knowledge: "record", R: 0.25, RMSE: 2, SE: assess.Float(math.NaN())}}}},
+		Gate: assess.Verdict{
+			Rules: []assess.RuleVerdict{{Rule: "wage: x", Passed: true, Found: 0.9, Limit: 0.8}, {Rule: "y", Advice: "less"}}},
+		Masks: []report.Mask{
+			{Mask: "noise", Columns: []string{"wage"}, Records: 9, Parameters: report.Ordered[any]{{Name: "sd", Value: 90.0}}}},
 		Privacy: &assess.Privacy{Unit: "person", Records: 2,
-			Columns: []assess.ColumnPrivacy{{Column: "wage", PrivacyLoss: assess.PrivacyLoss{Epsilon: 1.5, Delta: assess.Float(math.NaN()), Rho: 0.25}, Metric: 0.125}},
-			Record:  assess.NoLoss("age has no bounds"), Person: assess.PrivacyLoss{Epsilon: assess.Float(math.Inf(1))}},
+			Columns: []assess.ColumnPrivacy{
+				{Column: "wage", PrivacyLoss: assess.PrivacyLoss{Epsilon: 1.5, Delta: assess.Float(math.NaN()), Rho: 0.25},
+					Metric: 0.125}},
+			Record: assess.NoLoss("age has no bounds"), Person: assess.PrivacyLoss{Epsilon: assess.Float(math.Inf(1))}},
 		MissingCodes: []assess.MissingCodes{{Column: "wage", Codes: []assess.MissingCode{{Code: "-9", Records: 4}}}},
 	}
 	text, err := workbook.Of(r)

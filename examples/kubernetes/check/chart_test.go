@@ -110,17 +110,20 @@ func samePod(t *testing.T, got, want corev1.PodSpec) {
 // The chart's defaults are the nightly example, with its resources.
 func TestChartOfANightlyJob(t *testing.T) {
 	documents, err := rendered(t, map[string]any{"pipeline": pipeline, "image": map[string]any{"tag": "1"},
-		"resources": map[string]any{"requests": map[string]any{"cpu": "1", "memory": "256Mi"}, "limits": map[string]any{"memory": "1Gi"}}})
+		"resources": map[string]any{"requests": map[string]any{"cpu": "1", "memory": "256Mi"},
+			"limits": map[string]any{"memory": "1Gi"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(documents) != 2 {
 		t.Errorf("%d documents, want a ConfigMap and a CronJob", len(documents))
 	}
-	if m := manifest[corev1.ConfigMap](t, documents["ConfigMap"], ""); m.Data["pipeline.yaml"] != pipeline || m.Name != "survey-sdlfilter" {
+	if m := manifest[corev1.ConfigMap](t, documents["ConfigMap"], ""); m.Data["pipeline.yaml"] != pipeline ||
+		m.Name != "survey-sdlfilter" {
 		t.Errorf("the configuration is %+v", m)
 	}
-	got, want := manifest[batchv1.CronJob](t, documents["CronJob"], ""), manifest[batchv1.CronJob](t, nil, "nightly/cronjob.yaml")
+	got, want := manifest[batchv1.CronJob](t, documents["CronJob"], ""),
+		manifest[batchv1.CronJob](t, nil, "nightly/cronjob.yaml")
 	pod := &got.Spec.JobTemplate.Spec.Template
 	if pod.Labels["app.kubernetes.io/instance"] != "survey" || pod.Spec.Volumes[0].ConfigMap.Name != "survey-sdlfilter" {
 		t.Errorf("labels %v, volumes %v", pod.Labels, pod.Spec.Volumes)
@@ -143,15 +146,18 @@ func TestChartOfAStream(t *testing.T) {
 	if len(documents) != 3 {
 		t.Errorf("%d documents, want a ConfigMap, a Deployment and a NetworkPolicy", len(documents))
 	}
-	got, want := manifest[appsv1.Deployment](t, documents["Deployment"], ""), manifest[appsv1.Deployment](t, nil, "stream/deployment.yaml")
+	got, want := manifest[appsv1.Deployment](t, documents["Deployment"], ""),
+		manifest[appsv1.Deployment](t, nil, "stream/deployment.yaml")
 	samePod(t, got.Spec.Template.Spec, want.Spec.Template.Spec)
 	checksum := got.Spec.Template.Annotations["checksum/pipeline"]
 	delete(got.Spec.Template.Annotations, "checksum/pipeline")
-	if len(checksum) != 64 || !maps.Equal(got.Spec.Template.Annotations, want.Spec.Template.Annotations) || !reflect.DeepEqual(got.Spec.Selector, want.Spec.Selector) ||
+	if len(checksum) != 64 || !maps.Equal(got.Spec.Template.Annotations, want.Spec.Template.Annotations) ||
+		!reflect.DeepEqual(got.Spec.Selector, want.Spec.Selector) ||
 		!maps.Equal(got.Spec.Template.Labels, want.Spec.Template.Labels) || *got.Spec.Replicas != *want.Spec.Replicas {
 		t.Errorf("the deployment is %+v, want %+v", got.Spec, want.Spec)
 	}
-	policy, wanted := manifest[networkingv1.NetworkPolicy](t, documents["NetworkPolicy"], ""), manifest[networkingv1.NetworkPolicy](t, nil, "stream/networkpolicy.yaml")
+	policy, wanted := manifest[networkingv1.NetworkPolicy](t, documents["NetworkPolicy"], ""),
+		manifest[networkingv1.NetworkPolicy](t, nil, "stream/networkpolicy.yaml")
 	if !reflect.DeepEqual(policy.Spec, wanted.Spec) {
 		t.Errorf("the policy is %+v, want %+v", policy.Spec, wanted.Spec)
 	}
@@ -159,7 +165,8 @@ func TestChartOfAStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if other := manifest[appsv1.Deployment](t, again["Deployment"], ""); other.Spec.Template.Annotations["checksum/pipeline"] == checksum {
+	if other := manifest[appsv1.Deployment](t, again["Deployment"],
+		""); other.Spec.Template.Annotations["checksum/pipeline"] == checksum {
 		t.Error("members do not start anew with another configuration")
 	}
 }

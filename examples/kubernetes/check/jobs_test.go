@@ -92,7 +92,8 @@ func TestJobsRelease(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pipeline := strings.NewReplacer("parquet: {path: /data/in/survey.parquet}", "csv: {path: /data/in/survey.csv}", "parquet: {path: /data/out/", "csv: {path: /data/out/").Replace(string(text))
+		pipeline := strings.NewReplacer("parquet: {path: /data/in/survey.parquet}", "csv: {path: /data/in/survey.csv}",
+			"parquet: {path: /data/out/", "csv: {path: /data/out/").Replace(string(text))
 		for name, content := range map[string][]byte{
 			"in/survey.csv": in.Bytes(), "pipeline.yaml": []byte(local(dir, pipeline)),
 			"release.key": []byte("c2RsZmlsdGVyOiBhIGtleSBmb3IgdGVzdHMgb25seSE=\n"), "reports/.keep": nil, "out/.keep": nil,
@@ -110,7 +111,8 @@ func TestJobsRelease(t *testing.T) {
 		}
 		got := lines(t, filepath.Join(dir, "out/survey"))
 		one := filepath.Join(dir, "one.csv")
-		if out, err := exec.Command(os.Getenv("SDLFILTER"), "run", "--quiet", filepath.Join(dir, "pipeline.yaml"), "--set", "sink.csv.path="+one).CombinedOutput(); err != nil {
+		if out, err := exec.Command(os.Getenv("SDLFILTER"), "run", "--quiet", filepath.Join(dir, "pipeline.yaml"), "--set",
+			"sink.csv.path="+one).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		if want := lines(t, one); len(got) != 100_000 || !slices.Equal(got, want) {

@@ -31,7 +31,8 @@ func TestFormula(t *testing.T) {
 			t.Errorf("%q again: %q, %v", c.text, again, err)
 		}
 	}
-	for _, text := range []string{"", "~", "+", "a +", "+ a", "a:", "a + b + a:b*c", "a*b:c", "a + a:b", "a:b + b", "a^2", "(a + b)", "a + `b", "a:a + a", "a | b", "a b:"} {
+	for _, text := range []string{"", "~", "+", "a +", "+ a", "a:", "a + b + a:b*c", "a*b:c", "a + a:b", "a:b + b", "a^2",
+		"(a + b)", "a + `b", "a:a + a", "a | b", "a b:"} {
 		if f, err := ParseFormula(text); err == nil {
 			t.Errorf("%q is read as %q", text, f)
 		}
@@ -41,7 +42,8 @@ func TestFormula(t *testing.T) {
 // What a formula has: terms in any order of their variables, the variables, and whether there are interactions.
 func TestWhatAFormulaHas(t *testing.T) {
 	f, err := ParseFormula("b + a + a:b")
-	if err != nil || !f.Has([]string{"b", "a"}) || !f.Has([]string{"a"}) || f.Has([]string{"c"}) || f.Has([]string{"a", "b", "c"}) {
+	if err != nil || !f.Has([]string{"b", "a"}) || !f.Has([]string{"a"}) || f.Has([]string{"c"}) ||
+		f.Has([]string{"a", "b", "c"}) {
 		t.Errorf("%v, %v", f, err)
 	}
 	if !slices.Equal(f.Variables(), []string{"b", "a"}) || !f.Interactions() {
@@ -73,14 +75,20 @@ func TestChecks(t *testing.T) {
 		part interface{ Check() check.Problems }
 		want string // paths of the problems
 	}{
-		{&Section{Targets: 0}, "targets"}, {&Section{Targets: 1}, ""}, {&Section{Targets: 1e9}, ""}, {&Section{Targets: 1e9 + 1}, "targets"},
-		{&Section{Targets: 1, Interval: []float64{}}, "interval"}, {&Section{Targets: 1, Interval: []float64{0, 0.1, 0.1, nan}}, "interval[0] interval[2] interval[3]"},
-		{&Bayes{Threshold: -0.1}, "threshold"}, {&Bayes{}, ""}, {&Bayes{Threshold: 0.99}, ""}, {&Bayes{Threshold: 1}, "threshold"}, {&Bayes{Threshold: nan}, "threshold"},
-		{&Prior{0.49, 1}, "shape"}, {&Prior{0.5, 1}, ""}, {&Prior{1e6, 1}, ""}, {&Prior{1e6 + 1, 1}, "shape"}, {&Prior{1, 0}, "scale"}, {&Prior{nan, nan}, "shape scale"},
+		{&Section{Targets: 0}, "targets"}, {&Section{Targets: 1}, ""}, {&Section{Targets: 1e9}, ""},
+		{&Section{Targets: 1e9 + 1}, "targets"},
+		{&Section{Targets: 1, Interval: []float64{}}, "interval"},
+		{&Section{Targets: 1, Interval: []float64{0, 0.1, 0.1, nan}}, "interval[0] interval[2] interval[3]"},
+		{&Bayes{Threshold: -0.1}, "threshold"}, {&Bayes{}, ""}, {&Bayes{Threshold: 0.99}, ""},
+		{&Bayes{Threshold: 1}, "threshold"}, {&Bayes{Threshold: nan}, "threshold"},
+		{&Prior{0.49, 1}, "shape"}, {&Prior{0.5, 1}, ""}, {&Prior{1e6, 1}, ""}, {&Prior{1e6 + 1, 1}, "shape"},
+		{&Prior{1, 0}, "scale"}, {&Prior{nan, nan}, "shape scale"},
 		{&Uniqueness{Alpha: -0.1}, "alpha"}, {&Uniqueness{Alpha: 1}, ""}, {&Uniqueness{Alpha: 1.1}, "alpha"},
-		{&Uniqueness{K: []int{1, 2, math.MaxInt32, math.MaxInt32 + 1}}, "k[0] k[3]"}, {&Uniqueness{K: []int{2, 3, 2}}, "k[2]"},
+		{&Uniqueness{K: []int{1, 2, math.MaxInt32, math.MaxInt32 + 1}}, "k[0] k[3]"},
+		{&Uniqueness{K: []int{2, 3, 2}}, "k[2]"},
 		{&Attribute{-0.1}, "within"}, {&Attribute{0}, ""}, {&Attribute{nan}, "within"},
-		{&Regression{Level: 0}, "level"}, {&Regression{Level: 0.5}, ""}, {&Regression{Level: 1}, "level"}, {&Regression{Level: nan}, "level"},
+		{&Regression{Level: 0}, "level"}, {&Regression{Level: 0.5}, ""}, {&Regression{Level: 1}, "level"},
+		{&Regression{Level: nan}, "level"},
 	} {
 		var paths []string
 		for _, p := range c.part.Check() {
@@ -98,15 +106,18 @@ func TestPartsOfASection(t *testing.T) {
 		t.Error("no part is named")
 	}
 	for name, s := range map[string]*Section{
-		"linkage": {Linkage: &Linkage{}}, "bayes": {Bayes: &Bayes{}}, "uniqueness": {Uniqueness: &Uniqueness{}}, "population": {Population: &Population{}},
-		"interval": {Interval: []float64{}}, "utility": {Utility: &Utility{}}, "attribute": {Attribute: &Attribute{}}, "inversion": {Inversion: true},
+		"linkage": {Linkage: &Linkage{}}, "bayes": {Bayes: &Bayes{}}, "uniqueness": {Uniqueness: &Uniqueness{}},
+		"population": {Population: &Population{}},
+		"interval":   {Interval: []float64{}}, "utility": {Utility: &Utility{}}, "attribute": {Attribute: &Attribute{}},
+		"inversion": {Inversion: true},
 	} {
 		if !s.Named() || !s.IsSet(name) || s.IsSet("targets") || s.IsSet("no such") {
 			t.Errorf("%s: %v, %v", name, s.Named(), s.IsSet(name))
 		}
 	}
 	of := &Population{Model: "weighted", Formula: "a*b"}
-	if of.Fit() != Weighted || of.Terms([]string{"c"}).String() != "a + b + a:b" || (&Population{}).Terms([]string{"c"}).String() != "c" {
+	if of.Fit() != Weighted || of.Terms([]string{"c"}).String() != "a + b + a:b" ||
+		(&Population{}).Terms([]string{"c"}).String() != "c" {
 		t.Errorf("%v, %v", of.Fit(), of.Terms(nil))
 	}
 }

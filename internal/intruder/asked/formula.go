@@ -67,7 +67,9 @@ func nextTerm(text string) (names []string, crossed bool, after string, err erro
 		case rest[0] == '*' && (crossed || len(names) == 1):
 			crossed = true
 		case rest[0] != ':' || crossed:
-			return nil, false, "", fmt.Errorf("must be terms joined by +, each a key, an interaction such as a:b, or a*b for a + b + a:b; names with other characters in backticks, as in `a:b`")
+			return nil, false, "",
+				fmt.Errorf(
+					"must be terms joined by +, each a key, an interaction such as a:b, or a*b for a + b + a:b; names with other characters in backticks, as in `a:b`")
 		}
 		text = rest[1:]
 	}

@@ -71,9 +71,9 @@ func (m *LinearModel) Transforms(column string) bool {
 	})
 }
 
-// ParseLinearModel reads a response, a tilde and terms joined by +: a column, log(x), sqrt(x), exp(x), a power I(x^2) up to
-// 5, an interaction a:b, or a*b for a + b + a:b. Names with other characters than letters, digits, . and _ stand in
-// backticks. The model has an intercept. An error says what was expected, and at which character.
+// ParseLinearModel reads a response, a tilde and terms joined by +: a column, log(x), sqrt(x), exp(x), a power I(x^2)
+// up to 5, an interaction a:b, or a*b for a + b + a:b. Names with other characters than letters, digits, . and _ stand
+// in backticks. The model has an intercept. An error says what was expected, and at which character.
 func ParseLinearModel(text string) (*LinearModel, error) {
 	p := &modelParser{text: text}
 	m := &LinearModel{Text: strings.TrimSpace(text)}
@@ -175,7 +175,8 @@ func (p *modelParser) take(sign string) bool {
 
 func (p *modelParser) expected(what string) error {
 	p.space()
-	return fmt.Errorf("%s: character %d: there must be %s", strconv.Quote(p.text), utf8.RuneCountInString(p.text[:p.at])+1, what)
+	return fmt.Errorf("%s: character %d: there must be %s", strconv.Quote(p.text), utf8.RuneCountInString(p.text[:p.at])+1,
+		what)
 }
 
 func letter(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '.' }
@@ -197,7 +198,8 @@ func (p *modelParser) name() (name string, quoted bool, err error) {
 		end = len(rest)
 	}
 	if end == 0 {
-		return "", false, p.expected("the name of a column (in backticks if it has other characters than letters, digits, . and _)")
+		return "", false,
+			p.expected("the name of a column (in backticks if it has other characters than letters, digits, . and _)")
 	}
 	p.at += end
 	return rest[:end], false, nil

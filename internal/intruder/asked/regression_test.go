@@ -65,7 +65,8 @@ func TestParseLinearModelRefuses(t *testing.T) {
 }
 
 func TestWhatAModelNames(t *testing.T) {
-	u := &Utility{Models: []string{"log(y) ~ a + b:sqrt(c)", "~", "z ~ I(d^2) + d + e"}, Regressions: []Regression{{Response: "r", Predictors: []string{"p", "q"}}}}
+	u := &Utility{Models: []string{"log(y) ~ a + b:sqrt(c)", "~", "z ~ I(d^2) + d + e"},
+		Regressions: []Regression{{Response: "r", Predictors: []string{"p", "q"}}}}
 	for _, name := range []string{"y", "a", "b", "c", "z", "d", "e", "r", "p", "q"} {
 		if !u.Names(name) {
 			t.Errorf("%s is not named", name)

@@ -185,7 +185,9 @@ func (r *Regression) Check() (ps check.Problems) {
 // and uniqueness are meant, as far as the types of the keys allow. It holds of a
 // nil Section that none is.
 func (in *Section) Named() bool {
-	return in != nil && (in.Linkage != nil || in.Bayes != nil || in.Uniqueness != nil || in.Population != nil || in.Interval != nil || in.Utility != nil || in.Attribute != nil || in.Inversion)
+	return in != nil &&
+		(in.Linkage != nil || in.Bayes != nil || in.Uniqueness != nil || in.Population != nil || in.Interval != nil ||
+			in.Utility != nil || in.Attribute != nil || in.Inversion)
 }
 
 // IsSet reports whether a part of the intruder is configured, by its name in the file.

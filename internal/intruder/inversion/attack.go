@@ -107,25 +107,28 @@ type Kind string
 
 // The inversions.
 const (
-	Identity      Kind = "identity"       // no mask changes the value
-	SmallNoise    Kind = "small_noise"    // rounding to the grid removes the noise
-	SmallBias     Kind = "small_bias"     // the value is so small that rounding removes its bias
-	Tier          Kind = "tier"           // the value lies in a tier without noise or with too little noise
-	InsideBounds  Kind = "inside_bounds"  // a truncation does not change values within its bounds
-	ExchangedBack Kind = "exchanged_back" // claim: the value of the record, or rank, with which it was most probably exchanged
-	Unswapped     Kind = "unswapped"      // no swap, or almost none, can have changed the record
-	GroupValue    Kind = "group_value"    // the value of a group is an extreme, so all its records have this value
-	RankWindow    Kind = "rank_window"    // a set of equal values into which few other values can have been swapped
-	Rounding      Kind = "rounding"       // claim: the rounded value is the original
-	Heap          Kind = "heap"           // claim: the original of a value at a bound is the bound
-	HeapMoments   Kind = "heap_moments"   // one or two values at bounds, computed from mean and SD
-	Shift         Kind = "shift"          // y + (x̄ − ȳ)
-	Scale         Kind = "scale"          // y·x̄/ȳ
-	Standardise   Kind = "standardise"    // x̄ + (y − ȳ)·S_x/S_y
-	Reflect       Kind = "reflect"        // x̄ − (y − ȳ)·S_x/S_y
-	OnLattice     Kind = "lattice"        // the noise is small against the distance of the values that are usual in the column
-	ToldApart     Kind = "told_apart"     // the release tells the value from all that are as usual or near it
-	Luck          Kind = "luck"           // claim: the released value is the original, although the masks may have changed it
+	Identity     Kind = "identity"      // no mask changes the value
+	SmallNoise   Kind = "small_noise"   // rounding to the grid removes the noise
+	SmallBias    Kind = "small_bias"    // the value is so small that rounding removes its bias
+	Tier         Kind = "tier"          // the value lies in a tier without noise or with too little noise
+	InsideBounds Kind = "inside_bounds" // a truncation does not change values within its bounds
+	// claim: the value of the record, or rank, with which it was most probably exchanged
+	ExchangedBack Kind = "exchanged_back"
+	Unswapped     Kind = "unswapped"    // no swap, or almost none, can have changed the record
+	GroupValue    Kind = "group_value"  // the value of a group is an extreme, so all its records have this value
+	RankWindow    Kind = "rank_window"  // a set of equal values into which few other values can have been swapped
+	Rounding      Kind = "rounding"     // claim: the rounded value is the original
+	Heap          Kind = "heap"         // claim: the original of a value at a bound is the bound
+	HeapMoments   Kind = "heap_moments" // one or two values at bounds, computed from mean and SD
+	Shift         Kind = "shift"        // y + (x̄ − ȳ)
+	Scale         Kind = "scale"        // y·x̄/ȳ
+	Standardise   Kind = "standardise"  // x̄ + (y − ȳ)·S_x/S_y
+	Reflect       Kind = "reflect"      // x̄ − (y − ȳ)·S_x/S_y
+	// the noise is small against the distance of the values that are usual in the column
+	OnLattice Kind = "lattice"
+	ToldApart Kind = "told_apart" // the release tells the value from all that are as usual or near it
+	// claim: the released value is the original, although the masks may have changed it
+	Luck Kind = "luck"
 )
 
 // Inversion is one method to compute original values, with its results.
@@ -166,7 +169,8 @@ func Attack(ctx context.Context, masks []transform.Spec, known Published, releas
 		known.N = n
 	}
 	if known.N < n || known.Window < 0 {
-		return nil, fmt.Errorf("published: must have n of at least the %d records and a window of at least 0, got %d and %d", n, known.N, known.Window)
+		return nil, fmt.Errorf("published: must have n of at least the %d records and a window of at least 0, got %d and %d",
+			n, known.N, known.Window)
 	}
 	r := &Result{Passed: true, Confidence: o.Confidence}
 	swaps := swapReach{release: &release, masks: masks, window: known.Window, n: n}

@@ -28,18 +28,28 @@ func TestWeakMasksFail(t *testing.T) {
 		"laplace below the grid":  {"wage", []transform.Spec{noiseOf("wage", "0.003", "laplace")}, SmallNoise, 0.85},
 		"uniform within the cell": {"wage", []transform.Spec{noiseOf("wage", "0.0028", "uniform")}, SmallNoise, 1},
 		// P(|N(0, 0.4²)| < 0.5) = 0.789; three SDs of 28,155 are 0.007.
-		"small noise, coarse grid":       {"education", []transform.Spec{noiseOf("education", "0.4", "")}, SmallNoise, 0.78},
-		"noise lost in rounding":         {"education", []transform.Spec{noiseOf("education", "0.1", ""), roundTo("education", 1)}, SmallNoise, 0.99},
-		"bias below the grid":            {"education", []transform.Spec{biasOf("education", 0.01)}, SmallBias, 0.99},
-		"truncation alone":               {"wage", []transform.Spec{clipOf("wage", nil, ptr(2000.0), "")}, InsideBounds, 0.97},
-		"truncation both sides":          {"wage", []transform.Spec{clipOf("wage", ptr(100.0), ptr(1500.0), "clip")}, InsideBounds, 0.8},
-		"swap of few":                    {"wage", []transform.Spec{swapOf(0.05, "unique", "")}, Unswapped, 0.98},
-		"swap of uniques, every time":    {"wage", []transform.Spec{swapOf(1, "unique", "dataset")}, Unswapped, 0.8},
-		"random swap, one in ten":        {"wage", []transform.Spec{swapOf(0.1, "random", "dataset")}, Unswapped, 0.89},
-		"noise for the rich alone":       {"wage", []transform.Spec{noiseOf("wage", "0", "", transform.Tier{Above: ptr(1000.0), VarianceFactor: ptr(4.0)})}, Identity, 1},
-		"no noise for the rich":          {"wage", []transform.Spec{noiseOf("wage", "150", "", transform.Tier{Above: ptr(1000.0), VarianceFactor: ptr(0.0)})}, Tier, 0.05},
-		"two weak masks":                 {"wage", []transform.Spec{biasOf("wage", 0), noiseOf("wage", "0.001", ""), clipOf("wage", ptr(0.0), nil, "")}, "", 0.99},
-		"a swap that noise of 0 follows": {"wage", []transform.Spec{swapOf(0.05, "unique", ""), noiseOf("wage", "0", "")}, Unswapped, 0.98},
+		"small noise, coarse grid": {"education", []transform.Spec{noiseOf("education", "0.4", "")}, SmallNoise, 0.78},
+		"noise lost in rounding": {
+			"education", []transform.Spec{noiseOf("education", "0.1", ""), roundTo("education", 1)}, SmallNoise, 0.99},
+		"bias below the grid": {"education", []transform.Spec{biasOf("education", 0.01)}, SmallBias, 0.99},
+		"truncation alone": {"wage", []transform.Spec{clipOf("wage", nil, ptr(2000.0), "")}, InsideBounds,
+			0.97},
+		"truncation both sides": {"wage", []transform.Spec{clipOf("wage", ptr(100.0), ptr(1500.0), "clip")},
+			InsideBounds, 0.8},
+		"swap of few":                 {"wage", []transform.Spec{swapOf(0.05, "unique", "")}, Unswapped, 0.98},
+		"swap of uniques, every time": {"wage", []transform.Spec{swapOf(1, "unique", "dataset")}, Unswapped, 0.8},
+		"random swap, one in ten":     {"wage", []transform.Spec{swapOf(0.1, "random", "dataset")}, Unswapped, 0.89},
+		"noise for the rich alone": {
+			"wage", []transform.Spec{noiseOf("wage", "0", "", transform.Tier{Above: ptr(1000.0), VarianceFactor: ptr(4.0)})},
+			Identity, 1},
+		"no noise for the rich": {
+			"wage", []transform.Spec{noiseOf("wage", "150", "", transform.Tier{Above: ptr(1000.0), VarianceFactor: ptr(0.0)})},
+			Tier, 0.05},
+		"two weak masks": {
+			"wage", []transform.Spec{biasOf("wage", 0), noiseOf("wage", "0.001", ""), clipOf("wage", ptr(0.0), nil, "")}, "",
+			0.99},
+		"a swap that noise of 0 follows": {"wage", []transform.Spec{swapOf(0.05, "unique", ""), noiseOf("wage", "0", "")},
+			Unswapped, 0.98},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := census(t)
@@ -48,7 +58,8 @@ func TestWeakMasksFail(t *testing.T) {
 			}
 			r := attack(t, f, c.masks...)
 			if r.Passed || r.Share < c.least || (c.by != "" && r.By != c.by) || !(r.BeyondGuess > 0) {
-				t.Errorf("passed %v, %.4f recovered by %q, want %v by %q; %+v", r.Passed, r.Share, r.By, c.least, c.by, r.Inversions)
+				t.Errorf("passed %v, %.4f recovered by %q, want %v by %q; %+v", r.Passed, r.Share, r.By, c.least, c.by,
+					r.Inversions)
 			}
 			for _, v := range r.Inversions {
 				if v.Recovered > v.Claims {
@@ -66,21 +77,28 @@ func TestSoundMasksPass(t *testing.T) {
 		column string
 		masks  []transform.Spec
 	}{
-		"noise of 35 %":          {"wage", []transform.Spec{noiseOf("wage", "35%", "")}},
-		"laplace":                {"wage", []transform.Spec{noiseOf("wage", "35%", "laplace")}},
-		"uniform":                {"wage", []transform.Spec{noiseOf("wage", "35%", "uniform")}},
-		"noise of 5 %":           {"wage", []transform.Spec{noiseOf("wage", "5%", "")}},
-		"bias":                   {"wage", []transform.Spec{biasOf("wage", 0.05)}},
-		"bias, noise, clip":      {"wage", []transform.Spec{biasOf("wage", 0.05/3), noiseOf("wage", "90", "", transform.Tier{Above: ptr(1000.0), VarianceFactor: ptr(4.0)}), clipOf("wage", ptr(0.0), nil, "clip")}},
-		"noise, redraw":          {"wage", []transform.Spec{noiseOf("wage", "35%", ""), clipOf("wage", ptr(50.0), ptr(20000.0), "redraw")}},
+		"noise of 35 %": {"wage", []transform.Spec{noiseOf("wage", "35%", "")}},
+		"laplace":       {"wage", []transform.Spec{noiseOf("wage", "35%", "laplace")}},
+		"uniform":       {"wage", []transform.Spec{noiseOf("wage", "35%", "uniform")}},
+		"noise of 5 %":  {"wage", []transform.Spec{noiseOf("wage", "5%", "")}},
+		"bias":          {"wage", []transform.Spec{biasOf("wage", 0.05)}},
+		"bias, noise, clip": {
+			"wage",
+			[]transform.Spec{biasOf("wage", 0.05/3),
+				noiseOf("wage", "90", "", transform.Tier{Above: ptr(1000.0), VarianceFactor: ptr(4.0)}),
+				clipOf("wage", ptr(0.0), nil, "clip")}},
+		"noise, redraw": {
+			"wage", []transform.Spec{noiseOf("wage", "35%", ""), clipOf("wage", ptr(50.0), ptr(20000.0), "redraw")}},
 		"swap, then noise":       {"wage", []transform.Spec{swapOf(0.5, "unique", ""), noiseOf("wage", "35%", "")}},
 		"noise, then rounds":     {"wage", []transform.Spec{noiseOf("wage", "35%", ""), roundTo("wage", 10)}},
 		"noise of a year":        {"education", []transform.Spec{noiseOf("education", "1", "")}},
 		"uniform of a year":      {"education", []transform.Spec{noiseOf("education", "1", "uniform")}},
 		"bias and noise, coarse": {"education", []transform.Spec{biasOf("education", 0.05), noiseOf("education", "1", "")}},
-		"two noises, coarse":     {"experience", []transform.Spec{noiseOf("experience", "2", "laplace"), noiseOf("experience", "1", "")}},
-		"tiers, coarse":          {"experience", []transform.Spec{noiseOf("experience", "1", "", transform.Tier{Above: ptr(10.0), VarianceFactor: ptr(4.0)})}},
-		"coarse and clipped":     {"experience", []transform.Spec{noiseOf("experience", "3", ""), roundTo("experience", 5)}},
+		"two noises, coarse": {
+			"experience", []transform.Spec{noiseOf("experience", "2", "laplace"), noiseOf("experience", "1", "")}},
+		"tiers, coarse": {"experience",
+			[]transform.Spec{noiseOf("experience", "1", "", transform.Tier{Above: ptr(10.0), VarianceFactor: ptr(4.0)})}},
+		"coarse and clipped": {"experience", []transform.Spec{noiseOf("experience", "3", ""), roundTo("experience", 5)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := census(t)
@@ -185,7 +203,9 @@ func TestUnswappedFollowsFromKeys(t *testing.T) {
 	for i, v := range out[3].Released {
 		codes[i] = int32(v)
 	}
-	coded, err := Attack(t.Context(), masks, publishedMoments(out), Release{Columns: out[:3], Keys: []Key{{"region", codes}}}, Options{})
+	coded,
+		err := Attack(t.Context(), masks, publishedMoments(out), Release{Columns: out[:3], Keys: []Key{{"region", codes}}},
+		Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +342,8 @@ func TestHeaps(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	// A bias does not change a zero.
-	if c = attack(t, []field{{"wage", 0, x}}, biasOf("wage", 0.2)); c.Passed || c.By != SmallBias || c.Recovered < 4000 || c.Recovered > 4020 {
+	if c = attack(t, []field{{"wage", 0, x}}, biasOf("wage", 0.2)); c.Passed || c.By != SmallBias || c.Recovered < 4000 ||
+		c.Recovered > 4020 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -374,7 +395,8 @@ func TestGuessAndMissing(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	gone := Column{"a", 1, []float64{7, 8}, []float64{nan, nan}}
-	if r, err = Attack(t.Context(), nil, publishedMoments([]Column{gone}), Release{Columns: []Column{gone}}, Options{}); err != nil || !r.Passed {
+	if r, err = Attack(t.Context(), nil, publishedMoments([]Column{gone}), Release{Columns: []Column{gone}},
+		Options{}); err != nil || !r.Passed {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -388,14 +410,19 @@ func TestAttackRefuses(t *testing.T) {
 		o     Options
 		text  string
 	}{
-		"nothing":    {nil, Published{}, Release{}, Options{}, "at least 1"},
-		"mask":       {[]transform.Spec{noiseOf("a", "-1", "")}, Published{}, Release{Columns: []Column{good}}, Options{}, "masks[0].noise"},
-		"masks":      {[]transform.Spec{clipOf("a", ptr(1.0), nil, "redraw")}, Published{}, Release{Columns: []Column{good}}, Options{}, "masks[0]"},
-		"grid":       {nil, Published{}, Release{Columns: []Column{{"a", 0, good.Original, good.Released}}}, Options{}, "grid above 0"},
-		"length":     {nil, Published{}, Release{Columns: []Column{good}, Keys: []Key{{"k", []int32{1}}}}, Options{}, "2 records"},
-		"sides":      {nil, Published{}, Release{Columns: []Column{{"a", 1, good.Original, nil}}}, Options{}, "2 released"},
-		"twice":      {nil, Published{}, Release{Columns: []Column{good, good}}, Options{}, "distinct"},
-		"infinite":   {nil, Published{}, Release{Columns: []Column{{"a", 1, good.Original, []float64{1, math.Inf(1)}}}}, Options{}, "record 2"},
+		"nothing": {nil, Published{}, Release{}, Options{}, "at least 1"},
+		"mask": {[]transform.Spec{noiseOf("a", "-1", "")}, Published{}, Release{Columns: []Column{good}}, Options{},
+			"masks[0].noise"},
+		"masks": {[]transform.Spec{clipOf("a", ptr(1.0), nil, "redraw")}, Published{}, Release{Columns: []Column{good}},
+			Options{}, "masks[0]"},
+		"grid": {nil, Published{}, Release{Columns: []Column{{"a", 0, good.Original, good.Released}}}, Options{},
+			"grid above 0"},
+		"length": {nil, Published{}, Release{Columns: []Column{good}, Keys: []Key{{"k", []int32{1}}}}, Options{},
+			"2 records"},
+		"sides": {nil, Published{}, Release{Columns: []Column{{"a", 1, good.Original, nil}}}, Options{}, "2 released"},
+		"twice": {nil, Published{}, Release{Columns: []Column{good, good}}, Options{}, "distinct"},
+		"infinite": {nil, Published{}, Release{Columns: []Column{{"a", 1, good.Original, []float64{1, math.Inf(1)}}}},
+			Options{}, "record 2"},
 		"n":          {nil, Published{N: 1}, Release{Columns: []Column{good}}, Options{}, "at least the 2 records"},
 		"confidence": {nil, Published{}, Release{Columns: []Column{good}}, Options{Confidence: 2}, "confidence"},
 	} {
@@ -405,7 +432,8 @@ func TestAttackRefuses(t *testing.T) {
 	}
 	ended, stop := context.WithCancel(t.Context())
 	stop()
-	if _, err := Attack(ended, nil, Published{}, Release{Columns: []Column{good}}, Options{}); !errors.Is(err, context.Canceled) {
+	if _, err := Attack(ended, nil, Published{}, Release{Columns: []Column{good}}, Options{}); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("%v", err)
 	}
 }

@@ -69,7 +69,8 @@ const certain = 1 - 1e-9
 // keys holds the original codes of other columns, which may define strata for
 // frequencies. It returns an error if the masks, the columns or the strata are not
 // valid, or if the context ends.
-func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryColumn, keys map[string][]int32, whole bool) ([]CategoryResult, error) {
+func Categories(ctx context.Context, masks []transform.Spec, columns []CategoryColumn, keys map[string][]int32,
+	whole bool) ([]CategoryResult, error) {
 	if err := checkMasks(masks); err != nil {
 		return nil, err
 	}

@@ -36,9 +36,11 @@ func categoriesOf(t *testing.T, masks []transform.Params, columns ...CategoryCol
 func TestPosteriorAgainstDraws(t *testing.T) {
 	third := 1.0 / 3
 	for name, m := range map[string]map[string]map[string]float64{
-		"kept evenly": {"a": {"a": 0.7, "b": 0.1, "c": 0.1, "d": 0.1}, "b": {"a": 0.1, "b": 0.7, "c": 0.1, "d": 0.1}, "c": {"a": 0.1, "b": 0.1, "c": 0.7, "d": 0.1}, "d": {"a": 0.1, "b": 0.1, "c": 0.1, "d": 0.7}},
+		"kept evenly": {"a": {"a": 0.7, "b": 0.1, "c": 0.1, "d": 0.1}, "b": {"a": 0.1, "b": 0.7, "c": 0.1, "d": 0.1},
+			"c": {"a": 0.1, "b": 0.1, "c": 0.7, "d": 0.1}, "d": {"a": 0.1, "b": 0.1, "c": 0.1, "d": 0.7}},
 		"to one side": {"a": {"a": 1}, "b": {"a": 0.4, "b": 0.6}, "c": {"b": 0.5, "c": 0.5}, "d": {"c": 0.2, "d": 0.8}},
-		"of no use":   {"a": {"a": third, "b": third, "c": third}, "b": {"a": third, "b": third, "c": third}, "c": {"a": third, "b": third, "c": third}, "d": {"d": 1}},
+		"of no use": {"a": {"a": third, "b": third, "c": third}, "b": {"a": third, "b": third, "c": third},
+			"c": {"a": third, "b": third, "c": third}, "d": {"d": 1}},
 	} {
 		g := rand.New(rand.NewPCG(15, 2))
 		const n = 400_000
@@ -60,7 +62,8 @@ func TestPosteriorAgainstDraws(t *testing.T) {
 		for k, c := range pair {
 			greatest = max(greatest, float64(c)/float64(of[k[1]]))
 		}
-		r := categoriesOf(t, []transform.Params{&transform.PRAM{Columns: []string{"v"}, Matrix: m}}, CategoryColumn{"v", x, y, letters})[0]
+		r := categoriesOf(t, []transform.Params{&transform.PRAM{Columns: []string{"v"}, Matrix: m}},
+			CategoryColumn{"v", x, y, letters})[0]
 		if name == "of no use" {
 			// Three categories are indistinguishable: the release gives no more than a
 			// guess among equal ones, but d does not change.
@@ -99,8 +102,10 @@ func TestPosteriorByHand(t *testing.T) {
 	}
 	x, y := []int32{0, 0, 0, 0, 0, 1, 1, 1, 1, 1}, []int32{0, 0, 0, 0, 1, 0, 0, 1, 1, 1}
 	matrix := map[string]map[string]float64{"a": {"a": 0.8, "b": 0.2}, "b": {"a": 0.4, "b": 0.6}}
-	r := categoriesOf(t, []transform.Params{&transform.PRAM{Columns: []string{"v"}, Matrix: matrix}}, CategoryColumn{"v", x, y, letters})[0]
-	if !(math.Abs(*r.Posterior-0.75) <= 1e-12) || math.Abs(*r.Rarest-2.0/3) > 1e-12 && math.Abs(*r.Rarest-0.75) > 1e-12 || !r.Passed || r.Certain != 0 || r.Guess != 0.5 {
+	r := categoriesOf(t, []transform.Params{&transform.PRAM{Columns: []string{"v"}, Matrix: matrix}},
+		CategoryColumn{"v", x, y, letters})[0]
+	if !(math.Abs(*r.Posterior-0.75) <= 1e-12) || math.Abs(*r.Rarest-2.0/3) > 1e-12 && math.Abs(*r.Rarest-0.75) > 1e-12 ||
+		!r.Passed || r.Certain != 0 || r.Guess != 0.5 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -141,11 +146,13 @@ func TestRecodingsComputedBack(t *testing.T) {
 		{[]int32{5, 5, 5, -1, 5, 5, 5, 5}, true, 4.0 / 7, 0},
 	} {
 		r := categoriesOf(t, []transform.Params{m}, CategoryColumn{"v", x, c.y, letters})[0]
-		if r.Passed != c.passed || !(math.Abs(*r.Posterior-c.posterior) <= 1e-12) || r.Certain != c.certain || r.Rarest != nil {
+		if r.Passed != c.passed || !(math.Abs(*r.Posterior-c.posterior) <= 1e-12) || r.Certain != c.certain ||
+			r.Rarest != nil {
 			t.Errorf("released as %v: %+v", c.y, r)
 		}
 	}
-	if r := categoriesOf(t, []transform.Params{m}, CategoryColumn{"v", x[:2], []int32{-1, -1}, letters})[0]; r.Posterior != nil || !r.Passed {
+	if r := categoriesOf(t, []transform.Params{m}, CategoryColumn{"v", x[:2], []int32{-1, -1}, letters})[0]; r.Posterior !=
+		nil || !r.Passed {
 		t.Errorf("nothing is released: %+v", r)
 	}
 }
@@ -204,7 +211,8 @@ func leftFor(columns []CategoryColumn, k, record int) (left [3]map[int32]bool) {
 			for c := range int32(4) {
 				try, fits := [3]int32{a, b, c}, true
 				for j := range try {
-					fits = fits && (columns[j].Released[record] < 0 || columns[j].Released[record] == try[j]) && slices.Contains(columns[j].Original, try[j])
+					fits = fits && (columns[j].Released[record] < 0 || columns[j].Released[record] == try[j]) &&
+						slices.Contains(columns[j].Original, try[j])
 				}
 				same := 1
 				for i := range columns[0].Released {
@@ -229,7 +237,8 @@ func TestMinimalityByHand(t *testing.T) {
 	k := 3
 	m := &transform.Suppress{Keys: []string{"region", "sex"}, K: &k}
 	list := categoriesOf(t, []transform.Params{m}, sex, region)
-	if r := list[0]; r.Passed || r.By != Minimality || r.Hidden != 1 || r.Claims != 1 || r.Recovered != 1 || r.Posterior != nil {
+	if r := list[0]; r.Passed || r.By != Minimality || r.Hidden != 1 || r.Claims != 1 || r.Recovered != 1 ||
+		r.Posterior != nil {
 		t.Errorf("the sex of the fourth record: %+v", r)
 	}
 	if r := list[1]; !r.Passed || r.Hidden != 0 {
@@ -278,24 +287,28 @@ func TestPosteriorInStrata(t *testing.T) {
 		all := of[[2]int32{k[0], k[2]}]
 		greatest, least = max(greatest, float64(c)/float64(all)), min(least, all)
 	}
-	m := &transform.PRAM{Columns: []string{"v"}, Keep: ptrTo(keep), Categories: []string{"a", "b", "c"}, Invariant: true, By: []string{"s"}}
+	m := &transform.PRAM{Columns: []string{"v"}, Keep: ptrTo(keep), Categories: []string{"a", "b", "c"}, Invariant: true,
+		By: []string{"s"}}
 	column := CategoryColumn{"v", x, y, letters}
 	masks := []transform.Spec{{Params: m}}
 	list, err := Categories(context.Background(), masks, []CategoryColumn{column}, map[string][]int32{"s": s}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := list[0]; !r.Passed || r.Certain != 0 || !(math.Abs(*r.Posterior-greatest) <= 6*math.Sqrt(0.25/float64(least))) || !(*r.Rarest < *r.Posterior) {
+	if r := list[0]; !r.Passed || r.Certain != 0 ||
+		!(math.Abs(*r.Posterior-greatest) <= 6*math.Sqrt(0.25/float64(least))) || !(*r.Rarest < *r.Posterior) {
 		t.Errorf("posterior %v, drawn %v; %+v", *r.Posterior, greatest, r)
 	}
-	if _, err := Categories(context.Background(), masks, []CategoryColumn{column}, map[string][]int32{"t": s}, true); err == nil || !strings.Contains(err.Error(), `strata of "s", which is no categorical key`) {
+	if _, err := Categories(context.Background(), masks, []CategoryColumn{column}, map[string][]int32{"t": s},
+		true); err == nil || !strings.Contains(err.Error(), `strata of "s", which is no categorical key`) {
 		t.Errorf("without the stratum: %v", err)
 	}
 	// A stratum with one category is released unchanged.
 	alone := CategoryColumn{"v", []int32{0, 0, 1, 2, 1}, []int32{0, 0, 2, 1, 1}, letters}
 	for _, other := range []*string{nil, ptrTo("b")} {
 		m.Other = other
-		list, err = Categories(context.Background(), masks, []CategoryColumn{alone}, map[string][]int32{"s": {0, 0, 1, 1, 1}}, true)
+		list, err = Categories(context.Background(), masks, []CategoryColumn{alone}, map[string][]int32{"s": {0, 0, 1, 1, 1}},
+			true)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// HeldCategories is what a release has of a column of categories, with its masks. Codes are those of this release. Name is
-// that of what it shows among other columns.
+// HeldCategories is what a release has of a column of categories, with its masks. Codes are those of this release. Name
+// is that of what it shows among other columns.
 type HeldCategories struct {
 	Name   string
 	Masks  []transform.Spec
@@ -23,11 +23,13 @@ var ErrNoLaw = errors.New("its masks have no law of a single value that is known
 // errManyCells is returned where the law of all releases together has too many entries.
 var errManyCells = errors.New("all releases together have too many combinations of its categories")
 
-// PosteriorTogether returns the greatest probability of an original category of a record for an intruder who has several
-// releases of a column (at least one), whose draws are independent given the original, and all other columns, as Told has it
-// for one: the probability of what was released of a record is the product of those of each release, and that of a missing
-// value is 1. nil if no record has a released category. keys holds the original codes of the columns that define strata.
-func PosteriorTogether(ctx context.Context, held []HeldCategories, keys map[string][]int32, beside []Key, whole bool) (*float64, error) {
+// PosteriorTogether returns the greatest probability of an original category of a record for an intruder who has
+// several releases of a column (at least one), whose draws are independent given the original, and all other columns,
+// as Told has it for one: the probability of what was released of a record is the product of those of each release, and
+// that of a missing value is 1. nil if no record has a released category. keys holds the original codes of the columns
+// that define strata.
+func PosteriorTogether(ctx context.Context, held []HeldCategories, keys map[string][]int32, beside []Key,
+	whole bool) (*float64, error) {
 	n := len(held[0].Column.Original)
 	kernels := make([]*kernel, len(held))
 	for j, h := range held {

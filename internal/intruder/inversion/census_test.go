@@ -83,7 +83,8 @@ func mask(tb testing.TB, columns []field, window int, masks []transform.Spec) []
 	for i, c := range columns {
 		s := sideOf(c.values)
 		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: c.name, Index: i,
-			Field: microdata.Field{Name: c.name, Type: arrow.PrimitiveTypes.Float64}, Decimals: c.decimals, SD: s.sd, Mean: s.mean})
+			Field: microdata.Field{Name: c.name, Type: arrow.PrimitiveTypes.Float64}, Decimals: c.decimals, SD: s.sd,
+			Mean: s.mean})
 		copy(b.Columns[i].Alloc(n, false).Values, c.values)
 	}
 	chain, err := transform.NewChain(masks, setup)
@@ -166,5 +167,6 @@ func roundTo(column string, base float64) transform.Spec {
 }
 
 func swapOf(rate float64, policy, scope string) transform.Spec {
-	return spec(&transform.Swap{Keys: []string{"education", "experience"}, Attribute: "region", Columns: []string{"wage"}, Rate: &rate, Policy: policy, Scope: scope})
+	return spec(&transform.Swap{Keys: []string{"education", "experience"}, Attribute: "region", Columns: []string{"wage"},
+		Rate: &rate, Policy: policy, Scope: scope})
 }

@@ -56,7 +56,8 @@ func sideOf(values []float64) side {
 	return s
 }
 
-func newAttacker(masks []transform.Spec, known Published, c *Column, swaps *swapReach, confidence float64) (*attacker, error) {
+func newAttacker(masks []transform.Spec, known Published, c *Column, swaps *swapReach, confidence float64) (*attacker,
+	error) {
 	a := &attacker{column: c, grid: c.Grid, n: known.N, confidence: confidence,
 		original: sideOf(c.Original), released: sideOf(c.Released), disclosed: make([]bool, len(c.Original))}
 	a.guess = modalShare(c.Original, c.Grid)
@@ -111,7 +112,8 @@ func (a *attacker) near(claim, x float64) bool {
 }
 
 func (a *attacker) attack(masks []transform.Spec, distances []float64) ColumnResult {
-	c := ColumnResult{Name: a.column.Name, Masked: a.masked, Grid: a.grid, Records: a.original.n, Guess: a.guess, Passed: true}
+	c := ColumnResult{Name: a.column.Name, Masked: a.masked, Grid: a.grid, Records: a.original.n, Guess: a.guess,
+		Passed: true}
 	certain, luck := a.direct(&c)
 	a.undo(&c)
 	a.heapsByMoments(&c, certain)
@@ -369,7 +371,8 @@ func (a *attacker) judge(c *ColumnResult, g *claims) {
 	if g.n == 0 {
 		return
 	}
-	v := Inversion{Kind: g.kind, Claims: g.n, Recovered: g.recovered, Certainty: g.certainty, Deterministic: g.deterministic, Chance: a.guess}
+	v := Inversion{Kind: g.kind, Claims: g.n, Recovered: g.recovered, Certainty: g.certainty,
+		Deterministic: g.deterministic, Chance: a.guess}
 	if g.link > 0 {
 		v.Mask = a.links[g.link-1].label
 	}

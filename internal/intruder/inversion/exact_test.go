@@ -49,17 +49,22 @@ func TestLattices(t *testing.T) {
 		"a tenth of others": {1, often(0.91, skewed(1000), whole), 1000, 0},
 		"five sixths":       {1, often(0.84, around40(1000), whole), 1000, 0},
 		"two steps":         {1, often(0.6, around40(1000), around40(500)), 1000, 0},
-		"mostly 500":        {1, often(0.9, func(r *rand.Rand) float64 { return 500 + 1000*float64(r.IntN(90)) }, around40(1000)), 1000, 500},
-		"an odd step":       {1, func(r *rand.Rand) float64 { return 3 + 37*float64(r.IntN(500)) }, 37, 3},
-		"prices":            {0.01, func(r *rand.Rand) float64 { return 0.99 + math.Round(math.Exp(3+r.NormFloat64())) }, 1, 0.99},
-		"cents in whole":    {0.01, around40(1), 1, 0},
-		"two values":        {1, func(r *rand.Rand) float64 { return 1000 * float64(r.IntN(2)) }, 1000, 0},
-		"grid":              {1, whole, 0, 0},
-		"zeros and others":  {0.01, often(0.95, func(*rand.Rand) float64 { return 0 }, func(r *rand.Rand) float64 { return math.Round(1e5*r.Float64()) / 100 }), 0, 0},
-		"0 and 1":           {1, func(r *rand.Rand) float64 { return float64(r.IntN(2)) }, 0, 0},
-		"constant":          {1, func(*rand.Rand) float64 { return 7 }, 0, 0},
-		"years of age":      {1, func(r *rand.Rand) float64 { return float64(15 + r.IntN(80)) }, 0, 0},
-		"not on the grid":   {1, func(r *rand.Rand) float64 { return r.Float64() }, 0, 0},
+		"mostly 500": {
+			1, often(0.9, func(r *rand.Rand) float64 { return 500 + 1000*float64(r.IntN(90)) }, around40(1000)), 1000, 500},
+		"an odd step": {1, func(r *rand.Rand) float64 { return 3 + 37*float64(r.IntN(500)) }, 37, 3},
+		"prices": {0.01, func(r *rand.Rand) float64 {
+			return 0.99 + math.Round(math.Exp(3+r.NormFloat64()))
+		}, 1, 0.99},
+		"cents in whole": {0.01, around40(1), 1, 0},
+		"two values":     {1, func(r *rand.Rand) float64 { return 1000 * float64(r.IntN(2)) }, 1000, 0},
+		"grid":           {1, whole, 0, 0},
+		"zeros and others": {0.01, often(0.95, func(*rand.Rand) float64 { return 0 }, func(r *rand.Rand) float64 {
+			return math.Round(1e5*r.Float64()) / 100
+		}), 0, 0},
+		"0 and 1":         {1, func(r *rand.Rand) float64 { return float64(r.IntN(2)) }, 0, 0},
+		"constant":        {1, func(*rand.Rand) float64 { return 7 }, 0, 0},
+		"years of age":    {1, func(r *rand.Rand) float64 { return float64(15 + r.IntN(80)) }, 0, 0},
+		"not on the grid": {1, func(r *rand.Rand) float64 { return r.Float64() }, 0, 0},
 	} {
 		a := &attacker{column: &Column{Name: "v", Grid: c.grid, Original: drawn(5, 3000, c.of)}, grid: c.grid}
 		a.column.Released = a.column.Original
@@ -68,7 +73,8 @@ func TestLattices(t *testing.T) {
 		switch {
 		case c.step == 0 && got != nil:
 			t.Errorf("%s: found %+v, want none", name, *got)
-		case c.step > 0 && (got == nil || math.Abs(got.Step-c.step) > 1e-9*c.step || math.Abs(got.Offset-c.offset) > 1e-9*c.step):
+		case c.step > 0 &&
+			(got == nil || math.Abs(got.Step-c.step) > 1e-9*c.step || math.Abs(got.Offset-c.offset) > 1e-9*c.step):
 			t.Errorf("%s: found %+v, want a step of %v from %v", name, got, c.step, c.offset)
 		}
 	}
@@ -110,9 +116,13 @@ func TestNoiseAgainstTheUsualStep(t *testing.T) {
 		{"then rounded", 0, thousands, []transform.Spec{noiseOf("v", "300", ""), roundTo("v", 100)}, true, true},
 		{"bias", 0, thousands, []transform.Spec{biasOf("v", 0.005)}, true, true},
 		{"bias and noise", 0, thousands, []transform.Spec{biasOf("v", 0.003), noiseOf("v", "200", "")}, true, true},
-		{"clip", 0, thousands, []transform.Spec{noiseOf("v", "300", ""), clipOf("v", ptr(20_000.0), ptr(60_000.0), "clip")}, true, true},
-		{"redraw", 0, thousands, []transform.Spec{noiseOf("v", "300", ""), clipOf("v", ptr(0.0), ptr(90_000.0), "redraw")}, true, true},
-		{"tier", 0, thousands, []transform.Spec{noiseOf("v", "3000", "", transform.Tier{Above: ptr(50_000.0), VarianceFactor: ptr(0.01)})}, true, false},
+		{"clip", 0, thousands, []transform.Spec{noiseOf("v", "300", ""), clipOf("v", ptr(20_000.0), ptr(60_000.0), "clip")},
+			true, true},
+		{"redraw", 0, thousands, []transform.Spec{noiseOf("v", "300", ""), clipOf("v", ptr(0.0), ptr(90_000.0), "redraw")},
+			true, true},
+		{"tier", 0, thousands,
+			[]transform.Spec{noiseOf("v", "3000", "", transform.Tier{Above: ptr(50_000.0), VarianceFactor: ptr(0.01)})}, true,
+			false},
 		{"six tenths of a step", 0, thousands, []transform.Spec{noiseOf("v", "620", "")}, false, true},
 		{"a step", 0, thousands, []transform.Spec{noiseOf("v", "1000", "")}, false, false},
 		{"a step, uniform", 0, thousands, []transform.Spec{noiseOf("v", "1000", "uniform")}, false, false},
@@ -135,7 +145,8 @@ func TestNoiseAgainstTheUsualStep(t *testing.T) {
 		r := attack(t, []field{{"v", c.decimals, c.x}}, c.masks...)
 		e := r.Exact[0]
 		if r.Passed == c.fails || (e.Found > *e.Limit) != c.over {
-			t.Errorf("%s: passed %v by %q, stated %.4f within %v with limit %.4f; want fails %v and over %v", c.name, r.Passed, r.By, e.Found, e.Within, *e.Limit, c.fails, c.over)
+			t.Errorf("%s: passed %v by %q, stated %.4f within %v with limit %.4f; want fails %v and over %v", c.name, r.Passed,
+				r.By, e.Found, e.Within, *e.Limit, c.fails, c.over)
 		}
 		if e.Expected == nil || math.Abs(*e.Expected-e.Realised) > 0.045 { // 3 SDs of a share of 1,500 looks: 0.039
 			t.Errorf("%s: expected %v, realised %v", c.name, e.Expected, e.Realised)
@@ -223,14 +234,17 @@ func TestExpectedShareIsThatOfCounting(t *testing.T) {
 		release := func(v float64) float64 { return coarse * math.RoundToEven(max(lower, v+noise())/coarse) }
 		distance := step * []float64{0.25, 0.5, 0.6, 0.8, 1, 1.5}[r.IntN(6)]
 		out := mask(t, []field{{"v", 0, x}}, 0, masks)
-		got, err := Attack(t.Context(), masks, Published{}, Release{Columns: out}, Options{Within: map[string][]float64{"v": {distance}}})
+		got,
+			err := Attack(t.Context(), masks, Published{}, Release{Columns: out},
+			Options{Within: map[string][]float64{"v": {distance}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		i := slices.IndexFunc(got.Columns[0].Exact, func(e Exact) bool { return e.Within == distance && e.Limit == nil })
 		e := got.Columns[0].Exact[i]
 		if want := byForce(r, x, release, distance); math.Abs(*e.Expected-want) > 0.025 {
-			t.Errorf("%d: step %v from %v, %d points, %s noise of %v, not below %v, within %v: expected %.4f, counted %.4f (realised %.4f)",
+			t.Errorf(
+				"%d: step %v from %v, %d points, %s noise of %v, not below %v, within %v: expected %.4f, counted %.4f (realised %.4f)",
 				try, step, offset, points, form, lambda, lower, distance, *e.Expected, want, e.Realised)
 		}
 	}

@@ -321,7 +321,8 @@ func matricesOf(step transform.Action, c *CategoryColumn, k *kernel, groupOf []i
 
 // likeliest sets the law of each number that a recoding has put into an interval: that of the
 // interval from which its released categories are likeliest. next is the step behind it.
-func (k *kernel) likeliest(next transform.Action, c *CategoryColumn, name func(string) string, behind func(string) ([]float64, bool)) bool {
+func (k *kernel) likeliest(next transform.Action, c *CategoryColumn, name func(string) string,
+	behind func(string) ([]float64, bool)) bool {
 	var labels []string
 	switch a := next.(type) {
 	case transform.Randomising:

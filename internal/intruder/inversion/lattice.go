@@ -38,7 +38,8 @@ const (
 )
 
 // usualSteps are tried on every column, in steps of the grid; others follow from the values.
-var usualSteps = []int64{2, 4, 5, 6, 7, 8, 10, 12, 15, 20, 24, 25, 30, 50, 60, 100, 120, 200, 250, 365, 500, 1000, 2500, 5000,
+var usualSteps = []int64{2, 4, 5, 6, 7, 8, 10, 12, 15, 20, 24, 25, 30, 50, 60, 100, 120, 200, 250, 365, 500, 1000, 2500,
+	5000,
 	10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 10_000_000, 100_000_000}
 
 // points are values in steps of the grid, among which lattices are sought.
@@ -239,11 +240,13 @@ func lattices(values []float64, grid float64) []Lattice {
 		var next placed
 		gain := classExcess
 		for _, l := range all { // ascending
-			if l.distinct < classValues || l.step <= last.step || l.step%last.step != 0 || mod(l.offset-last.offset, last.step) != 0 {
+			if l.distinct < classValues || l.step <= last.step || l.step%last.step != 0 ||
+				mod(l.offset-last.offset, last.step) != 0 {
 				continue
 			}
 			part := float64(last.step) / float64(l.step)
-			if excess := min(l.others-last.others*part, l.share-last.share*part); excess >= classExcess && excess >= gain-0.02 && l.evident(last.others*part) {
+			if excess := min(l.others-last.others*part, l.share-last.share*part); excess >= classExcess && excess >= gain-0.02 &&
+				l.evident(last.others*part) {
 				next, gain = l, max(gain, excess)
 			}
 		}

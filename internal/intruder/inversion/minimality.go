@@ -27,7 +27,8 @@ type hiddenKey [12]int32
 // to the results of its columns. It adds nothing if a key is not among the columns, if
 // there are more than 12 keys, or if a key was changed at random before. It returns ctx's
 // error if ctx ends.
-func minimality(ctx context.Context, s transform.Suppression, columns []CategoryColumn, results []CategoryResult) error {
+func minimality(ctx context.Context, s transform.Suppression, columns []CategoryColumn,
+	results []CategoryResult) error {
 	var keys []int
 	var truth, domain [][]int32
 	for _, name := range s.Keys {

@@ -62,7 +62,8 @@ func lawOf(masks []transform.Spec, name string, grid, sd float64) law {
 		return nil
 	}
 	chain, err := transform.NewChain(alone, transform.Setup{Key: key, Window: 1, Columns: []transform.ColumnInfo{{
-		Name: name, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: decimals, SD: sd, Mean: math.NaN(),
+		Name: name, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: decimals, SD: sd,
+		Mean: math.NaN(),
 	}}})
 	if err != nil {
 		return nil

@@ -24,7 +24,8 @@ func TestRankWindowOfACorrelation(t *testing.T) {
 		return p[7]
 	}
 	reach := transform.CorrelatedReach(y, 0, 0, len(y), 0.99)
-	near, given := certain(transform.RankExchange{P: 1, Correlation: 0.99}), certain(transform.RankExchange{P: float64(reach) / 1000})
+	near, given := certain(transform.RankExchange{P: 1, Correlation: 0.99}),
+		certain(transform.RankExchange{P: float64(reach) / 1000})
 	if reach < 10 || reach > 250 || near != given || !(near > 0 && near < 1) {
 		t.Errorf("reach %d: certain with probability %v, and %v with that share", reach, near, given)
 	}

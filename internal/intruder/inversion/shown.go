@@ -257,7 +257,8 @@ func (s *seen) judge(t *tally, claims []int32) {
 
 // believed reports whether a clue's claims hold beyond chance.
 func (s *seen) believed(t *tally) bool {
-	return t.gain > s.least && t.wrong[leaving] <= seldom*t.claims[leaving] && t.wrong[hidden] <= seldom*t.claims[hidden] &&
+	return t.gain > s.least && t.wrong[leaving] <= seldom*t.claims[leaving] &&
+		t.wrong[hidden] <= seldom*t.claims[hidden] &&
 		t.wrong[leaving]+t.wrong[hidden] <= atChance*t.missed
 }
 

@@ -26,7 +26,8 @@ func TestHiddenCellsThatAreTold(t *testing.T) {
 	const n = 600
 	city, half, quarter, home := make([]int32, n), make([]int32, n), make([]int32, n), make([]int32, n)
 	born := make([]float64, n)
-	by := map[string][]int32{"city": make([]int32, n), "two": make([]int32, n), "home": make([]int32, n), "born": make([]int32, n)}
+	by := map[string][]int32{"city": make([]int32, n), "two": make([]int32, n), "home": make([]int32, n),
+		"born": make([]int32, n)}
 	for i := range n {
 		city[i], half[i], quarter[i], home[i] = int32(r.IntN(20)), int32(r.IntN(2)), int32(r.IntN(4)), int32(i/4)
 		born[i] = r.Float64()
@@ -35,7 +36,8 @@ func TestHiddenCellsThatAreTold(t *testing.T) {
 		by["home"][i] = home[i] * 7 % 5
 		by["born"][i] = int32(born[i] * 6)
 	}
-	clues := []Clue{{Name: "half", Codes: half}, {Name: "quarter", Codes: quarter}, {Name: "city", Codes: city}, {Name: "home", Codes: home}, {Name: "born", Numbers: born}}
+	clues := []Clue{{Name: "half", Codes: half}, {Name: "quarter", Codes: quarter}, {Name: "city", Codes: city},
+		{Name: "home", Codes: home}, {Name: "born", Numbers: born}}
 	for key, want := range map[string]struct {
 		tells string
 		share float64 // of the hidden cells
@@ -108,8 +110,8 @@ func TestHiddenCellsThatNothingTells(t *testing.T) {
 	}
 }
 
-// A clue of which one claim in a hundred is wrong is believed, about the cells that leave and about the hidden ones each, and one
-// of which more are is not; nor are claims that chance would make as well.
+// A clue of which one claim in a hundred is wrong is believed, about the cells that leave and about the hidden ones
+// each, and one of which more are is not; nor are claims that chance would make as well.
 func TestClaimsThatAreBelieved(t *testing.T) {
 	for _, c := range []struct {
 		n, wrong, hidden int
@@ -147,7 +149,8 @@ func TestClaimsThatAreBelieved(t *testing.T) {
 // One group of many that show anything tells its cells, if the claims about all of them are true.
 func TestGroupsThatTellAlone(t *testing.T) {
 	r := rand.New(rand.NewPCG(37, 3))
-	for cells, want := range map[[2]int]bool{{8, 0}: true, {1, 0}: false, {8, 1}: false, {40, 1}: false} { // those that are as shown, and others
+	// those that are as shown, and others
+	for cells, want := range map[[2]int]bool{{8, 0}: true, {1, 0}: false, {8, 1}: false, {40, 1}: false} {
 		var known, released, codes []int32
 		add := func(x, y int32, g int) {
 			known, released, codes = append(known, x), append(released, y), append(codes, int32(g))
@@ -170,15 +173,16 @@ func TestGroupsThatTellAlone(t *testing.T) {
 				add(8, -1, 40)
 			}
 		}
-		if s := CluesOf([]Clue{{Name: "group", Codes: codes}}).Shown("x", known, released); (s.Told == cells[0]) != want || !want && s.Told > 0 {
+		if s := CluesOf([]Clue{{Name: "group", Codes: codes}}).Shown("x", known, released); (s.Told == cells[0]) != want ||
+			!want && s.Told > 0 {
 			t.Errorf("%v: %d cells told, want all: %t", cells, s.Told, want)
 		}
 	}
 }
 
-// A value that leaves in a coarser coding is told by whatever determines it in many records, also if only some have it: a grade of
-// a school the age, a date of birth by its order. Groups of few, what has nothing to do with it, and what is known of the
-// records only, tell nothing.
+// A value that leaves in a coarser coding is told by whatever determines it in many records, also if only some have it:
+// a grade of a school the age, a date of birth by its order. Groups of few, what has nothing to do with it, and what is
+// known of the records only, tell nothing.
 func TestValuesBeforeACoarserCoding(t *testing.T) {
 	r := rand.New(rand.NewPCG(37, 6))
 	const n = 1200
@@ -206,11 +210,12 @@ func TestValuesBeforeACoarserCoding(t *testing.T) {
 		least int
 		most  int
 	}{
-		"grade":           {[]Clue{{Name: "kind", Codes: kind}, {Name: "grade", Codes: grade}}, grades, grades},
-		"grade first":     {[]Clue{{Name: "grade", Codes: grade}, {Name: "kind", Codes: kind}}, grades, grades},
-		"born":            {[]Clue{{Name: "born", Numbers: born}}, n * 8 / 10, n},
-		"homes are few":   {[]Clue{{Name: "home", Codes: home}}, 0, 0},
-		"records":         {[]Clue{{Name: "grade", Codes: grade, Records: true}, {Name: "born", Numbers: born, Records: true}}, 0, 0},
+		"grade":         {[]Clue{{Name: "kind", Codes: kind}, {Name: "grade", Codes: grade}}, grades, grades},
+		"grade first":   {[]Clue{{Name: "grade", Codes: grade}, {Name: "kind", Codes: kind}}, grades, grades},
+		"born":          {[]Clue{{Name: "born", Numbers: born}}, n * 8 / 10, n},
+		"homes are few": {[]Clue{{Name: "home", Codes: home}}, 0, 0},
+		"records": {
+			[]Clue{{Name: "grade", Codes: grade, Records: true}, {Name: "born", Numbers: born, Records: true}}, 0, 0},
 		"kind":            {[]Clue{{Name: "kind", Codes: kind}}, 0, 0},
 		"the key itself":  {[]Clue{{Name: "age", Codes: age}}, 0, 0},
 		"a key beside it": {[]Clue{{Name: "age", Codes: age}, {Name: "kind", Codes: kind}}, 0, 0},
@@ -252,9 +257,12 @@ func TestKeysDoNotTellOfThemselves(t *testing.T) {
 func TestNoHiddenCells(t *testing.T) {
 	all := []int32{0, 1, 0, 1}
 	gone := []int32{-1, -1, -1, -1}
-	clue := []Clue{{Name: "same", Codes: all}, {Name: "order", Numbers: []float64{1, math.NaN(), 2, 3}}, {Name: "none", Codes: gone}}
-	for name, c := range map[string][2][]int32{"nothing hidden": {all, all}, "nothing shown": {all, gone}, "nothing known": {gone, gone}} {
-		if s := CluesOf(clue).Shown("y", c[0], c[1]); s.Told != 0 || !slices.Equal(s.Codes, c[1]) || (name == "nothing shown") != (s.Hidden == 4) {
+	clue := []Clue{{Name: "same", Codes: all}, {Name: "order", Numbers: []float64{1, math.NaN(), 2, 3}},
+		{Name: "none", Codes: gone}}
+	for name, c := range map[string][2][]int32{"nothing hidden": {all, all}, "nothing shown": {all, gone},
+		"nothing known": {gone, gone}} {
+		if s := CluesOf(clue).Shown("y", c[0], c[1]); s.Told != 0 || !slices.Equal(s.Codes, c[1]) ||
+			(name == "nothing shown") != (s.Hidden == 4) {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}

@@ -21,10 +21,10 @@ const looksTogether = 4
 
 // ExactTogether returns the shares of a column's values that the best snooper states within distances who has several
 // releases of it (at least one). For each record he multiplies the prior of exact by the probabilities of all that was
-// released of it, whose draws are independent given the original: of normal noise this is the mean with the weights 1/λ²,
-// of roundings the intersection. Draws that two releases share are counted twice, which states more than is known. n is
-// the number of records of the releases, of which the column may have a sample; statements are what all columns of all
-// releases tell (Release.Told). Expected and Found are as Exact has them; there is no Limit.
+// released of it, whose draws are independent given the original: of normal noise this is the mean with the weights
+// 1/λ², of roundings the intersection. Draws that two releases share are counted twice, which states more than is
+// known. n is the number of records of the releases, of which the column may have a sample; statements are what all
+// columns of all releases tell (Release.Told). Expected and Found are as Exact has them; there is no Limit.
 func ExactTogether(c Column, n int, held []Held, statements [][]float64, distances []float64) ([]Exact, error) {
 	a := &attacker{column: &c, grid: c.Grid, n: n, original: sideOf(c.Original), statements: statements}
 	found := make([]Exact, len(distances))

@@ -22,10 +22,11 @@ func (b toBase) Reach(x float64) (low, high float64) {
 }
 func (b toBase) Support() (low, high, step float64) { return math.Inf(-1), math.Inf(1), float64(b) }
 
-// statedBy is the share of whole numbers x that whoever has all releases states within a distance: for each record by the
-// posterior over all values that occur, with their frequencies, of the probabilities of what was released; the mean of the
-// greatest probabilities of an interval of width 2d, and the share of records that lie in it.
-func statedBy(x []float64, y [][]float64, density []func(x, y float64) float64, d float64) (expected, realised float64) {
+// statedBy is the share of whole numbers x that whoever has all releases states within a distance: for each record by
+// the posterior over all values that occur, with their frequencies, of the probabilities of what was released; the mean
+// of the greatest probabilities of an interval of width 2d, and the share of records that lie in it.
+func statedBy(x []float64, y [][]float64, density []func(x, y float64) float64, d float64) (expected,
+	realised float64) {
 	count := map[float64]float64{}
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, v := range x {
@@ -65,10 +66,10 @@ func statedBy(x []float64, y [][]float64, density []func(x, y float64) float64, 
 	return expected / float64(len(x)), realised / float64(len(x))
 }
 
-// What is stated by several releases is what brute force over all values finds: the average of draws, the intersection of
-// roundings, both together, and values that a release lacks. The prior of the attack is smoothed, that of brute force is not,
-// which moves shares by some hundredths; the realised share of n records has a standard error of at most √(1/4n), of which three
-// are allowed. Both lie far from the share of one release.
+// What is stated by several releases is what brute force over all values finds: the average of draws, the intersection
+// of roundings, both together, and values that a release lacks. The prior of the attack is smoothed, that of brute
+// force is not, which moves shares by some hundredths; the realised share of n records has a standard error of at most
+// √(1/4n), of which three are allowed. Both lie far from the share of one release.
 func TestExactTogetherAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 8))
 	n := 1500
@@ -115,11 +116,13 @@ func TestExactTogetherAgainstBruteForce(t *testing.T) {
 		law     law
 		density func(x, y float64) float64
 	}
-	six, four, nine := released{a, ofNoise(6), normal(6)}, released{b, ofNoise(4), normal(4)}, released{c, ofNoise(9), normal(9)}
+	six, four, nine := released{a, ofNoise(6), normal(6)}, released{b, ofNoise(4), normal(4)},
+		released{c, ofNoise(9), normal(9)}
 	some := released{lacking, ofNoise(6), normal(6)}
 	to7, to5 := released{seven, toBase(7), by7}, released{five, toBase(5), by5}
 	for name, of := range map[string][]released{
-		"one": {six}, "two draws": {six, four}, "the other order": {four, six}, "three": {six, four, nine}, "one rounding": {to7},
+		"one": {six}, "two draws": {six, four}, "the other order": {four, six}, "three": {six, four, nine},
+		"one rounding":  {to7},
 		"two roundings": {to7, to5}, "a draw and a rounding": {nine, to7}, "half of a draw": {some, nine},
 	} {
 		var held []Held
@@ -136,8 +139,10 @@ func TestExactTogetherAgainstBruteForce(t *testing.T) {
 		for k, d := range distances {
 			expected, realised := statedBy(x, y, density, d)
 			e := list[k]
-			if !(math.Abs(*e.Expected-expected) <= 0.03+2*e.SE) || !(e.Found >= realised-0.02-1.5/math.Sqrt(float64(n))) || e.Found > expected+0.05+4*e.SE {
-				t.Errorf("%s within %v: expected %.3f, found %.3f; brute force %.3f, in fact %.3f", name, d, *e.Expected, e.Found, expected, realised)
+			if !(math.Abs(*e.Expected-expected) <= 0.03+2*e.SE) || !(e.Found >= realised-0.02-1.5/math.Sqrt(float64(n))) ||
+				e.Found > expected+0.05+4*e.SE {
+				t.Errorf("%s within %v: expected %.3f, found %.3f; brute force %.3f, in fact %.3f", name, d, *e.Expected, e.Found,
+					expected, realised)
 			}
 		}
 	}
@@ -148,11 +153,13 @@ func TestExactTogetherAgainstBruteForce(t *testing.T) {
 func TestExactTogetherOfOtherLaws(t *testing.T) {
 	x, y := []float64{100, 200, 300, 400}, []float64{107, 207, 307, 407}
 	column := Column{Name: "x", Grid: 1, Original: x, Released: y}
-	if _, err := ExactTogether(column, 4, []Held{{y, ofNoise(1)}, {[]float64{90, 190, 290, 390}, ofNoise(1)}}, nil, []float64{1}); !errors.Is(err, errUnexplained) {
+	if _, err := ExactTogether(column, 4, []Held{{y, ofNoise(1)}, {[]float64{90, 190, 290, 390}, ofNoise(1)}}, nil,
+		[]float64{1}); !errors.Is(err, errUnexplained) {
 		t.Errorf("values 17 apart under noise of SD 1 each: error %v", err)
 	}
 	none := []float64{math.NaN()}
-	list, err := ExactTogether(Column{Name: "x", Grid: 1, Original: none, Released: none}, 1, []Held{{none, ofNoise(1)}}, nil, []float64{1})
+	list, err := ExactTogether(Column{Name: "x", Grid: 1, Original: none, Released: none}, 1, []Held{{none, ofNoise(1)}},
+		nil, []float64{1})
 	if err != nil || len(list) != 1 || list[0].Found != 0 {
 		t.Errorf("without values: %+v, error %v", list, err)
 	}

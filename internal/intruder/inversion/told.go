@@ -44,9 +44,10 @@ var weights = []float64{0.01, 0.1, 1, 3, 10, 30, 100, 300, 1000}
 // determines the category even in strata of two records. Where no weight makes them likelier, what
 // the strata show is chance, and the column is left out, alone and together with others that are
 // left out. The frequencies of a stratum are taken as they are from 100 records and from 10·m on, and
-// where it differs from others by more than chance. In the other ones, and on a sample in all, the share of the likeliest category is taken two standard
-// errors higher.
-func Told(ctx context.Context, masks []transform.Spec, columns []CategoryColumn, keys map[string][]int32, beside []Key, whole bool, list []CategoryResult) error {
+// where it differs from others by more than chance. In the other ones, and on a sample in all, the share of the
+// likeliest category is taken two standard errors higher.
+func Told(ctx context.Context, masks []transform.Spec, columns []CategoryColumn, keys map[string][]int32, beside []Key,
+	whole bool, list []CategoryResult) error {
 	for i := range columns {
 		if err := ctx.Err(); err != nil {
 			return err

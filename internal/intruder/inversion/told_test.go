@@ -78,7 +78,8 @@ func bayesOf(x, strata []int32, p [][]float64) (greatest float64) {
 	return greatest
 }
 
-func toldOf(t *testing.T, masks []transform.Params, c CategoryColumn, keys map[string][]int32, whole bool, beside ...Key) CategoryResult {
+func toldOf(t *testing.T, masks []transform.Params, c CategoryColumn, keys map[string][]int32, whole bool,
+	beside ...Key) CategoryResult {
 	t.Helper()
 	var specs []transform.Spec
 	for _, p := range masks {
@@ -147,10 +148,12 @@ func TestPosteriorGivenOtherColumns(t *testing.T) {
 			{city, []Key{{"city", city}, {"v", y}, {"s", s}}, "city"},
 		} {
 			r := toldOf(t, c.masks, column, nil, true, beside.keys...)
-			if want := bayesOf(x, beside.strata, c.law); !(math.Abs(*r.Posterior-want) <= 1e-9) || strings.Join(r.Tells, " ") != beside.tells {
+			if want := bayesOf(x, beside.strata, c.law); !(math.Abs(*r.Posterior-want) <= 1e-9) ||
+				strings.Join(r.Tells, " ") != beside.tells {
 				t.Errorf("%s, %v: %v told by %q, want %v", name, beside.tells, *r.Posterior, r.Tells, want)
 			}
-			if determined := beside.tells == "city"; determined != (r.By == Determined) || determined != !r.Passed || determined && r.Recovered < n/4 {
+			if determined := beside.tells == "city"; determined != (r.By == Determined) || determined != !r.Passed ||
+				determined && r.Recovered < n/4 {
 				t.Errorf("%s, %v: %+v", name, beside.tells, r)
 			}
 		}
@@ -235,7 +238,8 @@ func TestPosteriorOfCountedStrata(t *testing.T) {
 			}
 		}
 	}
-	r := toldOf(t, []transform.Params{m}, CategoryColumn{"v", x, y, letters}, map[string][]int32{"s": s}, true, Key{"s", s})
+	r := toldOf(t, []transform.Params{m}, CategoryColumn{"v", x, y, letters}, map[string][]int32{"s": s}, true,
+		Key{"s", s})
 	if !(math.Abs(*r.Posterior-want) <= 1e-9) || !slices.Equal(r.Tells, []string{"s"}) || !r.Passed {
 		t.Errorf("%+v, want %v", r, want)
 	}

@@ -12,9 +12,9 @@ import (
 // its most probable value, and a lower bound of the probability of it.
 type undoing struct{ value, chance []float64 }
 
-// undo goes back through the masks, from the last to the first. Where a mask exchanges values, the value before it is the
-// most probable one among those of the records, or ranks, with which the value can have been exchanged. It claims the
-// values that are not the record's own released one.
+// undo goes back through the masks, from the last to the first. Where a mask exchanges values, the value before it is
+// the most probable one among those of the records, or ranks, with which the value can have been exchanged. It claims
+// the values that are not the record's own released one.
 func (a *attacker) undo(c *ColumnResult) {
 	u := undoing{slices.Clone(a.column.Released), ones(len(a.column.Released))}
 	by := 0 // the last of links that exchanges values, plus 1
@@ -63,8 +63,8 @@ func (a *attacker) undo(c *ColumnResult) {
 	}
 }
 
-// back undoes a swap: in groups of few records it takes the most probable value among those that the records of the group
-// have; elsewhere the record's own, with the probability that it was not moved.
+// back undoes a swap: in groups of few records it takes the most probable value among those that the records of the
+// group have; elsewhere the record's own, with the probability that it was not moved.
 func (g *swapGroups) back(u *undoing, grid float64, unmoved []float32) bool {
 	before := undoing{slices.Clone(u.value), slices.Clone(u.chance)}
 	for r := range u.chance {
@@ -104,8 +104,8 @@ func (g *swapGroups) back(u *undoing, grid float64, unmoved []float32) bool {
 	return len(g.few) > 0
 }
 
-// ranksBack returns the undoing of a rank swap. Its released values are those of the original, so that the intruder knows
-// the original of each rank, and how probable each exchange of two ranks is.
+// ranksBack returns the undoing of a rank swap. Its released values are those of the original, so that the intruder
+// knows the original of each rank, and how probable each exchange of two ranks is.
 func ranksBack(m transform.RankExchange, grid float64) func(u *undoing) bool {
 	return func(u *undoing) bool {
 		r := ranksOf(m, grid, u.value)
@@ -161,8 +161,8 @@ func (r *ranked) rank(v float64) (at int, ok bool) {
 	return at, v == v && at < len(r.inner) && r.inner[at] == v
 }
 
-// exchanges computes the shares of values that are stated by the law of a rank swap, the only mask of the column: false if
-// it is not known, or not all released values are.
+// exchanges computes the shares of values that are stated by the law of a rank swap, the only mask of the column: false
+// if it is not known, or not all released values are.
 func (a *attacker) exchanges(b *believed, found []Exact) bool {
 	changing := 0
 	for _, l := range a.links {

@@ -9,7 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// exchanged returns a release of couples in which each pair of neighbours has exchanged its values with probability rate.
+// exchanged returns a release of couples in which each pair of neighbours has exchanged its values with probability
+// rate.
 func exchanged(n int, rate float64) Release {
 	r := rand.New(rand.NewPCG(5, 2))
 	c := Column{Name: "wage", Grid: 1}
@@ -28,18 +29,22 @@ func exchanged(n int, rate float64) Release {
 }
 
 func coupleSwap(keys string, rate float64, policy, scope string) transform.Spec {
-	return transform.Spec{Params: &transform.Swap{Keys: []string{keys}, Attribute: "sex", Columns: []string{"wage"}, Rate: &rate, Policy: policy, Scope: scope}}
+	return transform.Spec{
+		Params: &transform.Swap{Keys: []string{keys}, Attribute: "sex", Columns: []string{"wage"}, Rate: &rate,
+			Policy: policy, Scope: scope}}
 }
 
 // Couples are exchanged back where that is more probable than the confidence; where neither is, nothing is claimed; and
 // where an exchange is improbable, the released value is claimed. This holds for each policy and scope.
 func TestCouplesAreExchangedBack(t *testing.T) {
 	const n = 2000
-	for rate, want := range map[float64]Kind{1: ExchangedBack, 0.95: ExchangedBack, 0.7: ExchangedBack, 0.6: "", 0.5: "", 0.1: Unswapped} {
+	for rate, want := range map[float64]Kind{1: ExchangedBack, 0.95: ExchangedBack, 0.7: ExchangedBack, 0.6: "", 0.5: "",
+		0.1: Unswapped} {
 		release := exchanged(n, rate)
 		for _, policy := range []string{"unique", "random"} {
 			for _, scope := range []string{"window", "dataset"} {
-				r, err := Attack(t.Context(), []transform.Spec{coupleSwap("couple", rate, policy, scope)}, Published{Window: n}, release, Options{})
+				r, err := Attack(t.Context(), []transform.Spec{coupleSwap("couple", rate, policy, scope)}, Published{Window: n},
+					release, Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -48,7 +53,8 @@ func TestCouplesAreExchangedBack(t *testing.T) {
 					t.Errorf("%s %s, rate %v: passed %v, by %q, want %q", policy, scope, rate, c.Passed, c.By, want)
 				}
 				// Five standard errors of a share of 1,000 couples.
-				if share := max(rate, 1-rate); want != "" && !(math.Abs(c.Share-share) <= 5*math.Sqrt(share*(1-share)/(n/2))+0.002) {
+				if share := max(rate, 1-rate); want != "" &&
+					!(math.Abs(c.Share-share) <= 5*math.Sqrt(share*(1-share)/(n/2))+0.002) {
 					t.Errorf("%s %s, rate %v: recovered %v, want %v", policy, scope, rate, c.Share, share)
 				}
 			}
@@ -57,7 +63,8 @@ func TestCouplesAreExchangedBack(t *testing.T) {
 	// A group of many tells nobody's partner.
 	release := exchanged(n, 1)
 	clear(release.Keys[0].Codes)
-	r, err := Attack(t.Context(), []transform.Spec{coupleSwap("couple", 1, "random", "dataset")}, Published{}, release, Options{})
+	r, err := Attack(t.Context(), []transform.Spec{coupleSwap("couple", 1, "random", "dataset")}, Published{}, release,
+		Options{})
 	if err != nil || !r.Passed {
 		t.Errorf("one large group: %+v, %v", r, err)
 	}
@@ -80,7 +87,8 @@ func TestNeighboursInRankAreExchangedBack(t *testing.T) {
 			c.Original[i], c.Released[i] = values[k], released[k]
 		}
 		share := (float64(reach) + 0.5) / n
-		got, err := Attack(t.Context(), []transform.Spec{{Params: &transform.RankSwap{Columns: []string{"wage"}, P: &share}}}, Published{}, Release{Columns: []Column{c}}, Options{})
+		got, err := Attack(t.Context(), []transform.Spec{{Params: &transform.RankSwap{Columns: []string{"wage"}, P: &share}}},
+			Published{}, Release{Columns: []Column{c}}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,9 +118,9 @@ func exchangedRanks(r *rand.Rand, value []float64, reach int) (y []float64) {
 	return y
 }
 
-// TestSharesByTheLawOfRanks: the share of values that a snooper states who knows how ranks are exchanged. Brute force: of
-// each rank the original that it most often has in many draws; by a reach of two ranks a third of all are exchanged with
-// their neighbour, and he knows which neighbour that is.
+// TestSharesByTheLawOfRanks: the share of values that a snooper states who knows how ranks are exchanged. Brute force:
+// of each rank the original that it most often has in many draws; by a reach of two ranks a third of all are exchanged
+// with their neighbour, and he knows which neighbour that is.
 func TestSharesByTheLawOfRanks(t *testing.T) {
 	const n, draws = 120, 4000
 	r := rand.New(rand.NewPCG(4, 4))
@@ -127,7 +135,8 @@ func TestSharesByTheLawOfRanks(t *testing.T) {
 		value  []float64
 		reach  int
 		within float64
-	}{{"two ranks", gaps, 2, 1}, {"three ranks", gaps, 3, 1}, {"two ranks, one about", gaps, 2, 3}, {"five ranks, two about", gaps, 5, 6}, {"equal values", dense, 2, 0.4}, {"equal values, one about", dense, 3, 1}} {
+	}{{"two ranks", gaps, 2, 1}, {"three ranks", gaps, 3, 1}, {"two ranks, one about", gaps, 2, 3},
+		{"five ranks, two about", gaps, 5, 6}, {"equal values", dense, 2, 0.4}, {"equal values, one about", dense, 3, 1}} {
 		// By the released value: how often each original stands behind it.
 		origins := map[float64]map[float64]float64{}
 		var last []float64
@@ -158,13 +167,16 @@ func TestSharesByTheLawOfRanks(t *testing.T) {
 			want += most / draws / n
 		}
 		share := (float64(c.reach) + 0.5) / n
-		got, err := Attack(t.Context(), []transform.Spec{{Params: &transform.RankSwap{Columns: []string{"wage"}, P: &share}}}, Published{},
-			Release{Columns: []Column{{Name: "wage", Grid: 0.1, Original: c.value, Released: last}}}, Options{Within: map[string][]float64{"wage": {c.within}}})
+		got, err := Attack(t.Context(), []transform.Spec{{Params: &transform.RankSwap{Columns: []string{"wage"}, P: &share}}},
+			Published{},
+			Release{Columns: []Column{{Name: "wage", Grid: 0.1, Original: c.value, Released: last}}},
+			Options{Within: map[string][]float64{"wage": {c.within}}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		e := got.Columns[0].Exact[1]
-		// The most frequent of a few origins is more frequent by chance: at most by a standard error of its frequency, 1/(2√4,000) = 0.008.
+		// The most frequent of a few origins is more frequent by chance: at most by a standard error of its frequency,
+		// 1/(2√4,000) = 0.008.
 		if e.Expected == nil || math.Abs(*e.Expected-want) > 0.016 || e.Found < want-0.016 {
 			t.Errorf("%s: expected %v, found %v, brute force %v", c.name, e.Expected, e.Found, want)
 		}

@@ -14,7 +14,9 @@ func whole(t *testing.T, p transform.Params, extremes *Extremes, x, y []float64)
 	if extremes != nil {
 		known.Extremes = map[string]Extremes{"a": *extremes}
 	}
-	r, err := Attack(context.Background(), []transform.Spec{{Params: p}}, known, Release{Columns: []Column{{Name: "a", Grid: 1, Original: x, Released: y}}}, Options{})
+	r,
+		err := Attack(context.Background(), []transform.Spec{{Params: p}}, known,
+		Release{Columns: []Column{{Name: "a", Grid: 1, Original: x, Released: y}}}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +40,8 @@ func TestGroupAtAnExtreme(t *testing.T) {
 	x := []float64{0, 0, 0, 5, 5, 5, 10, 20, 30, 31, 50, 99}
 	y := []float64{0, 0, 0, 5, 5, 5, 20, 20, 20, 60, 60, 60}
 	c := whole(t, micro, &Extremes{Min: 0, Max: 99}, x, y)
-	if v := inversionOf(c, GroupValue); c.Passed || v == nil || v.Claims != 3 || v.Recovered != 3 || !v.Fails || c.Recovered != 3 {
+	if v := inversionOf(c, GroupValue); c.Passed || v == nil || v.Claims != 3 || v.Recovered != 3 || !v.Fails ||
+		c.Recovered != 3 {
 		t.Errorf("a group of zeros, the least value: %+v", c)
 	}
 	if c := whole(t, micro, nil, x, y); !c.Passed {

@@ -27,7 +27,8 @@ func TestAssign(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := total(t, cost, columns, columnOf), leastOfAll(cost, columns, 0, 0, rows); !(math.Abs(got-want) <= 1e-12*want) {
+			if got, want := total(t, cost, columns, columnOf), leastOfAll(cost, columns, 0, 0,
+				rows); !(math.Abs(got-want) <= 1e-12*want) {
 				t.Fatalf("%s, %d × %d: %v, the least is %v", name, rows, columns, got, want)
 			}
 		}
@@ -116,9 +117,11 @@ func TestOneToOneByHand(t *testing.T) {
 		"constant":      {numeric([]float64{5, 6, 7}), numeric([]float64{4, 4, 4}), Options{}, 1},
 		"fewer targets": {numeric([]float64{1, 9}), numeric([]float64{1, 5, 9}), Options{Truth: []int32{0, 1}}, 1},
 		// Two of three equal targets go without a record.
-		"more targets":  {numeric([]float64{1, 1, 1, 9}), numeric([]float64{1, 9}), Options{Truth: []int32{0, -1, -1, 1}}, 1 + 1.0/3},
+		"more targets": {numeric([]float64{1, 1, 1, 9}), numeric([]float64{1, 9}), Options{Truth: []int32{0, -1, -1, 1}},
+			1 + 1.0/3},
 		"none released": {numeric([]float64{1, 9}), numeric([]float64{1, 9}), Options{Truth: []int32{-1, -1}}, 0},
-		"nothing in common": {numeric([]float64{missing, 1, 5}, []float64{2, missing, 6}), numeric([]float64{1, missing, 5}, []float64{missing, 2, 6}),
+		"nothing in common": {numeric([]float64{missing, 1, 5}, []float64{2, missing, 6}),
+			numeric([]float64{1, missing, 5}, []float64{missing, 2, 6}),
 			Options{Distance: Gower, Truth: []int32{1, 0, 2}}, 3},
 		"no targets": {numeric([]float64{}), numeric([]float64{1, 9}), Options{}, 0},
 	} {

@@ -35,7 +35,8 @@ func released(t *testing.T, key byte, identity bool, order []int, columns [2][]f
 	if identity {
 		setup.Identity = []int{2}
 	}
-	masks := []transform.Spec{{Params: &transform.Noise{Columns: []string{"wage", "rent"}, SD: &transform.Amount{Value: noise}}}}
+	masks := []transform.Spec{
+		{Params: &transform.Noise{Columns: []string{"wage", "rent"}, SD: &transform.Amount{Value: noise}}}}
 	if phi > 0 {
 		masks = append(masks, transform.Spec{Params: &transform.Bias{Columns: []string{"wage"}, Phi: &phi}})
 	}
@@ -121,7 +122,8 @@ func TestAveragingOfReleases(t *testing.T) {
 						t.Errorf("column %d: the mean of %d has MSE %v, want %v", j, m+1, mse, want)
 					}
 					if column.R[m] != 1/mse || !c.falls && mse != column.MSE[0] {
-						t.Errorf("column %d: the mean of %d has MSE %v and R %v, the first alone MSE %v", j, m+1, mse, column.R[m], column.MSE[0])
+						t.Errorf("column %d: the mean of %d has MSE %v and R %v, the first alone MSE %v", j, m+1, mse, column.R[m],
+							column.MSE[0])
 					}
 				}
 				switch {
@@ -177,7 +179,8 @@ func TestAveragingLeavesWhatReleasesShare(t *testing.T) {
 	}
 	c := a.Columns[0]
 	// As above, 11 %.
-	for _, of := range [][2]float64{{float64(c.MSE[0]), 500}, {float64(c.MSE[k-1]), 410}, {float64(c.Limit), 400}, {float64(c.Within), 100}} {
+	for _, of := range [][2]float64{{float64(c.MSE[0]), 500}, {float64(c.MSE[k-1]), 410}, {float64(c.Limit), 400},
+		{float64(c.Within), 100}} {
 		if !(math.Abs(of[0]/of[1]-1) < 0.11) {
 			t.Errorf("%v, want %v", of[0], of[1])
 		}
@@ -204,11 +207,13 @@ func TestAveragingByHand(t *testing.T) {
 		`{"compared":5,"mse":[0,0],"R":["Infinity","Infinity"],"within":0,"limit":0,"equal":true}]`; err != nil || string(text) != want {
 		t.Errorf("%s, %v; want\n%s", text, err, want)
 	}
-	if got := means([][]float64{releases[0].Numeric[0], releases[1].Numeric[0]}); !slices.Equal(got, []float64{7, 5, 2, 3, 8, 2}) {
+	if got := means([][]float64{releases[0].Numeric[0], releases[1].Numeric[0]}); !slices.Equal(got,
+		[]float64{7, 5, 2, 3, 8, 2}) {
 		t.Errorf("means %v", got)
 	}
 	single, err := Average(t.Context(), original, releases[:1], o, true)
-	if err != nil || single.Columns[0].MSE[0] != 0 || !math.IsNaN(float64(single.Columns[0].Within)) || !single.Columns[0].Equal {
+	if err != nil || single.Columns[0].MSE[0] != 0 || !math.IsNaN(float64(single.Columns[0].Within)) ||
+		!single.Columns[0].Equal {
 		t.Errorf("%+v, %v", single.Columns, err)
 	}
 	for _, bad := range [][]Keys{nil, {original, numeric([]float64{1}, []float64{1})}, {numeric([]float64{1})}} {

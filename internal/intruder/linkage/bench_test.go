@@ -56,7 +56,8 @@ func benchmarkNearest(b *testing.B, m method) {
 		name  string
 		noise float64
 		o     Options
-	}{{"noise10", 0.1, Options{method: m}}, {"noise100", 1, Options{method: m}}, {"noise10/ranked", 0.1, Options{method: m, Ranked: true}}} {
+	}{{"noise10", 0.1, Options{method: m}}, {"noise100", 1, Options{method: m}},
+		{"noise10/ranked", 0.1, Options{method: m, Ranked: true}}} {
 		b.Run(c.name, func(b *testing.B) { benchmarkLink(b, 100_000, 100_000, 4, c.noise, c.o) })
 	}
 }

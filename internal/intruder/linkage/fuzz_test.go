@@ -47,7 +47,8 @@ func FuzzMethodsAgree(f *testing.F) {
 		for _, by := range methods {
 			o.method = by.method
 			r := link(t, targets, released, o)
-			if !reflect.DeepEqual(r.Linked, want.Linked) || !reflect.DeepEqual(r.Ties, want.Ties) || !reflect.DeepEqual(r.Nearest, want.Nearest) || !reflect.DeepEqual(r.Rank, want.Rank) {
+			if !reflect.DeepEqual(r.Linked, want.Linked) || !reflect.DeepEqual(r.Ties, want.Ties) ||
+				!reflect.DeepEqual(r.Nearest, want.Nearest) || !reflect.DeepEqual(r.Rank, want.Rank) {
 				t.Errorf("%s: %v, every pair %v", by.name, r, want)
 			}
 		}

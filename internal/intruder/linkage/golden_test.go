@@ -18,7 +18,8 @@ func columnsOf(t *testing.T, file string) [][]float64 {
 // 1,057 of 1,080. The nearest record is the own one for 978 targets, and for 1,007 with
 // standardised keys.
 func TestLinkageOfCASC(t *testing.T) {
-	targets, released := numeric(columnsOf(t, "p01_casc_additive10_orig.csv")...), numeric(columnsOf(t, "p01_casc_additive10_masked.csv")...)
+	targets, released := numeric(columnsOf(t, "p01_casc_additive10_orig.csv")...),
+		numeric(columnsOf(t, "p01_casc_additive10_masked.csv")...)
 	for _, c := range []struct {
 		o                 Options
 		nearest, oneToOne float64
@@ -30,7 +31,8 @@ func TestLinkageOfCASC(t *testing.T) {
 		c.o.OneToOne = true
 		r := link(t, targets, released, c.o)
 		if r.ExpectedCorrect != c.nearest || *r.OneToOneCorrect != c.oneToOne {
-			t.Errorf("%v finds %v, one to one %v of %d, want %v and %v", c.o.Distance, r.ExpectedCorrect, *r.OneToOneCorrect, targets.Len(), c.nearest, c.oneToOne)
+			t.Errorf("%v finds %v, one to one %v of %d, want %v and %v", c.o.Distance, r.ExpectedCorrect, *r.OneToOneCorrect,
+				targets.Len(), c.nearest, c.oneToOne)
 		}
 	}
 }
@@ -41,7 +43,8 @@ func TestLinkageOfCASC(t *testing.T) {
 // the file, in which every record has the same place as its original: of three equal
 // records it takes the own one. With shared credit for ties the count is lower.
 func TestLinkageOfTarragona(t *testing.T) {
-	targets, released := numeric(columnsOf(t, "p05_tarragona_mdav3_orig.csv")...), numeric(columnsOf(t, "p05_tarragona_mdav3_masked.csv")...)
+	targets, released := numeric(columnsOf(t, "p05_tarragona_mdav3_orig.csv")...),
+		numeric(columnsOf(t, "p05_tarragona_mdav3_masked.csv")...)
 	matches := columnsOf(t, "k01_linkage_tarragona_mdav3_gower_matches.csv")
 	var want struct {
 		Total float64 `json:"total_distance"`
@@ -80,7 +83,8 @@ func TestLinkageOfTarragona(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := total(t, cost, n, columnOf); !(math.Abs(got-want.Total) <= 1e-9*want.Total) || math.Abs(got/float64(n)-want.Mean) > 1e-9*want.Mean {
+	if got := total(t, cost, n, columnOf); !(math.Abs(got-want.Total) <= 1e-9*want.Total) ||
+		math.Abs(got/float64(n)-want.Mean) > 1e-9*want.Mean {
 		t.Errorf("the best assignment is %v long, want %v", got, want.Total)
 	}
 	// A third of the 704 whose own record is among the three nearest.

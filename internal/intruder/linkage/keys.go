@@ -137,7 +137,8 @@ func check(targets, released Keys, o *Options) error {
 		return fmt.Errorf("distance: unknown, %v", o.Distance)
 	}
 	if o.Distance != Gower && len(released.Categorical) > 0 {
-		return fmt.Errorf("keys: the %v distance compares numeric keys only, got %d categorical: use gower", o.Distance, len(released.Categorical))
+		return fmt.Errorf("keys: the %v distance compares numeric keys only, got %d categorical: use gower", o.Distance,
+			len(released.Categorical))
 	}
 	n, m := released.Len(), targets.Len()
 	if n == 0 {
@@ -147,11 +148,14 @@ func check(targets, released Keys, o *Options) error {
 		return fmt.Errorf("records: must be fewer than 2³¹, got %d targets and %d released", m, n)
 	}
 	if o.OneToOne && max(n, m) > asked.OneToOne {
-		return fmt.Errorf("%w: at most %d targets and released records, got %d and %d", ErrTooManyRecords, asked.OneToOne, m, n)
+		return fmt.Errorf("%w: at most %d targets and released records, got %d and %d", ErrTooManyRecords, asked.OneToOne, m,
+			n)
 	}
 	if o.Truth == nil {
 		if m > n {
-			return fmt.Errorf("truth: must say which released record is each target's where there are more targets than records, got %d and %d", m, n)
+			return fmt.Errorf(
+				"truth: must say which released record is each target's where there are more targets than records, got %d and %d",
+				m, n)
 		}
 	} else if len(o.Truth) != m {
 		return fmt.Errorf("truth: must have one entry for each of %d targets, got %d", m, len(o.Truth))

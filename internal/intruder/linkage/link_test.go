@@ -46,8 +46,10 @@ func TestLinkByHand(t *testing.T) {
 			[]float64{1, 0.5, 1}, []float64{0, 0.5, 0.5}, []int{1, 2, 1}, []float64{1, 1.5, 1}, nil},
 		// SDs² are 20/3. Squares to the four records: 5, 1, 13, 41; 10, 26, 58, …;
 		// 90, 74, 74, 90 twice.
-		"two keys": {numeric([]float64{1, 1, 9, 9}, []float64{4, 9, 9, 9}), numeric([]float64{0, 2, 4, 6}, []float64{6, 4, 2, 0}), Options{Truth: []int32{0, 0, 0, -1}},
-			[]float64{0, 1, 0, 0}, []float64{math.Sqrt(3.0 / 20), math.Sqrt(30.0 / 20), math.Sqrt(74 * 3.0 / 20), math.Sqrt(74 * 3.0 / 20)},
+		"two keys": {numeric([]float64{1, 1, 9, 9}, []float64{4, 9, 9, 9}),
+			numeric([]float64{0, 2, 4, 6}, []float64{6, 4, 2, 0}), Options{Truth: []int32{0, 0, 0, -1}},
+			[]float64{0, 1, 0, 0},
+			[]float64{math.Sqrt(3.0 / 20), math.Sqrt(30.0 / 20), math.Sqrt(74 * 3.0 / 20), math.Sqrt(74 * 3.0 / 20)},
 			[]int{1, 1, 2, 2}, []float64{2, 1, 3.5, 0}, nil},
 		"three tied": {numeric([]float64{1}), numeric([]float64{1, 1, 1, 5}), Options{},
 			[]float64{1.0 / 3}, []float64{0}, []int{3}, []float64{2}, nil},
@@ -60,11 +62,13 @@ func TestLinkByHand(t *testing.T) {
 		"all constant": {numeric([]float64{7, 8}), numeric([]float64{5, 5}), Options{},
 			[]float64{0.5, 0.5}, []float64{0, 0}, []int{2, 2}, []float64{1.5, 1.5}, []int{0}},
 		// Ranges 10 and 1. The category that record 2 lacks counts ½.
-		"gower": {Keys{[][]float64{{0, 10, missing}}, [][]int32{{0, 1, 1}}}, Keys{[][]float64{{4, 10, 2}}, [][]int32{{0, 1, -1}}}, Options{Distance: Gower},
+		"gower": {Keys{[][]float64{{0, 10, missing}}, [][]int32{{0, 1, 1}}},
+			Keys{[][]float64{{4, 10, 2}}, [][]int32{{0, 1, -1}}}, Options{Distance: Gower},
 			[]float64{1, 1, 0}, []float64{0.2, 0, 0}, []int{1, 1, 1}, []float64{1, 1, 2}, nil},
 		"nothing to compare": {numeric([]float64{missing, 1}), numeric([]float64{1, 2}), Options{Distance: Gower},
 			[]float64{0.5, 0}, []float64{0, 0}, []int{2, 1}, []float64{1.5, 2}, nil},
-		"categories alone": {Keys{nil, [][]int32{{3, 0, 2}, {1, 1, -1}}}, Keys{nil, [][]int32{{3, 3, 2}, {0, 1, 1}}}, Options{Distance: Gower},
+		"categories alone": {Keys{nil, [][]int32{{3, 0, 2}, {1, 1, -1}}}, Keys{nil, [][]int32{{3, 3, 2}, {0, 1, 1}}},
+			Options{Distance: Gower},
 			[]float64{0, 1.0 / 2, 1}, []float64{0, 0.5, 0}, []int{1, 2, 1}, []float64{2.5, 1.5, 1}, nil},
 		// The target of rank 1.5 of 4 is as far from ranks 1 and 2.
 		"ranks": {numeric([]float64{10, 10, 30, 40}), numeric([]float64{-1, 0, 7, 9e9}), Options{Distance: Ranks},
@@ -80,7 +84,8 @@ func TestLinkByHand(t *testing.T) {
 			[]float64{1, 0.5}, nil, []int{1, 2}, []float64{1, 1.5}, nil},
 		"beyond comparison": {numeric([]float64{1e300, 1}), numeric([]float64{1, 2}), Options{},
 			[]float64{0.5, 0}, []float64{inf, 0}, []int{2, 1}, []float64{1.5, 2}, nil},
-		"no targets": {numeric([]float64{}), numeric([]float64{1, 2}), Options{}, []float64{}, []float64{}, []int{}, []float64{}, nil},
+		"no targets": {numeric([]float64{}), numeric([]float64{1, 2}), Options{}, []float64{}, []float64{}, []int{},
+			[]float64{}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, m := range []method{byTree, byBlocks} {
@@ -197,7 +202,8 @@ func TestMethodsAgree(t *testing.T) {
 					case known == math.IsNaN(own):
 						t.Errorf("%s: target %d has record %d, and its own distance is %v", m.name, i, o.Truth[i], own)
 					case known && (own < r.Nearest[i] || (own == r.Nearest[i]) != (r.Linked[i] > 0)):
-						t.Errorf("%s: target %d has its record at %v, the nearest at %v, and is linked by %v", m.name, i, own, r.Nearest[i], r.Linked[i])
+						t.Errorf("%s: target %d has its record at %v, the nearest at %v, and is linked by %v", m.name, i, own,
+							r.Nearest[i], r.Linked[i])
 					}
 				}
 			}
@@ -269,10 +275,12 @@ func TestOrderOfTheFile(t *testing.T) {
 				}
 				r := link(t, ordered(c.targets, of), ordered(c.released, to), o)
 				if r.ExpectedCorrect != want.ExpectedCorrect || *r.OneToOneCorrect != *want.OneToOneCorrect {
-					t.Errorf("%v and %v one to one, another order has %v and %v", want.ExpectedCorrect, *want.OneToOneCorrect, r.ExpectedCorrect, *r.OneToOneCorrect)
+					t.Errorf("%v and %v one to one, another order has %v and %v", want.ExpectedCorrect, *want.OneToOneCorrect,
+						r.ExpectedCorrect, *r.OneToOneCorrect)
 				}
 				for at, i := range of {
-					if r.Linked[at] != want.Linked[i] || r.Ties[at] != want.Ties[i] || r.Nearest[at] != want.Nearest[i] || r.Rank[at] != want.Rank[i] {
+					if r.Linked[at] != want.Linked[i] || r.Ties[at] != want.Ties[i] || r.Nearest[at] != want.Nearest[i] ||
+						r.Rank[at] != want.Rank[i] {
 						t.Fatalf("target %d: %v of %d at %v, place %v; in another order %v of %d at %v, place %v", i,
 							want.Linked[i], want.Ties[i], want.Nearest[i], want.Rank[i], r.Linked[at], r.Ties[at], r.Nearest[at], r.Rank[at])
 					}
@@ -339,7 +347,8 @@ func TestMahalanobisDoesNotDependOnTheAxes(t *testing.T) {
 	}
 	// By hand: the covariance of (±1, ±2) is diagonal, 4/3 and 16/3, and (1, 0) is
 	// (0, 2) away from two of them.
-	r := link(t, numeric([]float64{1}, []float64{0}), numeric([]float64{-1, -1, 1, 1}, []float64{-2, 2, -2, 2}), Options{Distance: Mahalanobis, Covariance: OfReleased, Truth: []int32{2}})
+	r := link(t, numeric([]float64{1}, []float64{0}), numeric([]float64{-1, -1, 1, 1}, []float64{-2, 2, -2, 2}),
+		Options{Distance: Mahalanobis, Covariance: OfReleased, Truth: []int32{2}})
 	if !near(r.Nearest[0], math.Sqrt(3.0/4)) || r.Ties[0] != 2 {
 		t.Errorf("nearest %v with %d ties, want √(4·3/16) and 2", r.Nearest[0], r.Ties[0])
 	}
@@ -356,7 +365,8 @@ func TestMahalanobisOfSingularMatrices(t *testing.T) {
 	}
 	o := Options{Distance: Mahalanobis, Covariance: OfReleased}
 	two := link(t, targets, released, o)
-	three := link(t, numeric(targets.Numeric[0], targets.Numeric[1], total(targets)), numeric(released.Numeric[0], released.Numeric[1], total(released)), o)
+	three := link(t, numeric(targets.Numeric[0], targets.Numeric[1], total(targets)),
+		numeric(released.Numeric[0], released.Numeric[1], total(released)), o)
 	if two.ExpectedCorrect != three.ExpectedCorrect {
 		t.Errorf("the sum of two keys as a third: %v correct instead of %v", three.ExpectedCorrect, two.ExpectedCorrect)
 	}
@@ -394,7 +404,8 @@ func TestRanksAmongNobody(t *testing.T) {
 	want := link(t, numeric(x), numeric(x), Options{Distance: Ranks, Ranked: true})
 	for at, c := range [][2]Keys{{numeric(none, x), numeric(y, x)}, {numeric(x, none), numeric(x, y)}} {
 		r := link(t, c[0], c[1], Options{Distance: Ranks, Ranked: true})
-		if !reflect.DeepEqual(r.Constant, []int{at}) || !reflect.DeepEqual(r.Nearest, want.Nearest) || !reflect.DeepEqual(r.Rank, want.Rank) {
+		if !reflect.DeepEqual(r.Constant, []int{at}) || !reflect.DeepEqual(r.Nearest, want.Nearest) ||
+			!reflect.DeepEqual(r.Rank, want.Rank) {
 			t.Errorf("key %d of nobody: %v, without it %v", at, r, want)
 		}
 	}
@@ -411,22 +422,36 @@ func TestErrors(t *testing.T) {
 		targets, released Keys
 		o                 Options
 	}{
-		"keys: must be at least one, got none":                                                                              {Keys{}, Keys{}, Options{}},
-		"released: must have at least one record, got none":                                                                 {numeric(nil), numeric(nil), Options{}},
-		"targets: must have the keys of the release, 2 numeric and 0 categorical, got 1 and 0":                              {two, numeric([]float64{1}, []float64{2}), Options{}},
-		"released.numeric[1]: must have 2 records like the other keys, got 1":                                               {two, numeric([]float64{1, 2}, []float64{2}), Options{}},
-		"released.categorical[0]: must have 2 records like the other keys, got 1":                                           {two, Keys{two.Numeric, [][]int32{{1}}}, Options{}},
-		"targets.numeric[0]: must be finite or missing, record 2 is infinite":                                               {numeric([]float64{1, math.Inf(-1)}), two, Options{}},
-		"targets.categorical[0]: must be −1 or a code from 0, record 1 is neither":                                          {Keys{nil, [][]int32{{-2}}}, Keys{nil, [][]int32{{1}}}, Options{Distance: Gower}},
-		"keys: the standardised distance compares numeric keys only, got 1 categorical: use gower":                          {Keys{nil, [][]int32{{1}}}, Keys{nil, [][]int32{{1}}}, Options{}},
-		"truth: must say which released record is each target's where there are more targets than records, got 3 and 2":     {three, two, Options{}},
-		"truth: must have one entry for each of 2 targets, got 1":                                                           {two, three, Options{Truth: []int32{1}}},
-		"truth[1]: must be −1 or the index of one of 3 released records, got 3":                                             {two, three, Options{Truth: []int32{-1, 3}}},
-		"one-to-one linkage: too many records: at most 5000 targets and released records, got 5001 and 5001":                {many, many, Options{OneToOne: true}},
-		"mahalanobis: the covariance of the differences of 1 keys needs more than 1 targets that are in the release, got 1": {two, three, Options{Distance: Mahalanobis, Truth: []int32{-1, 0}}},
+		"keys: must be at least one, got none": {
+			Keys{}, Keys{}, Options{}},
+		"released: must have at least one record, got none": {
+			numeric(nil), numeric(nil), Options{}},
+		"targets: must have the keys of the release, 2 numeric and 0 categorical, got 1 and 0": {
+			two, numeric([]float64{1}, []float64{2}), Options{}},
+		"released.numeric[1]: must have 2 records like the other keys, got 1": {
+			two, numeric([]float64{1, 2}, []float64{2}), Options{}},
+		"released.categorical[0]: must have 2 records like the other keys, got 1": {
+			two, Keys{two.Numeric, [][]int32{{1}}}, Options{}},
+		"targets.numeric[0]: must be finite or missing, record 2 is infinite": {
+			numeric([]float64{1, math.Inf(-1)}), two, Options{}},
+		"targets.categorical[0]: must be −1 or a code from 0, record 1 is neither": {
+			Keys{nil, [][]int32{{-2}}}, Keys{nil, [][]int32{{1}}}, Options{Distance: Gower}},
+		"keys: the standardised distance compares numeric keys only, got 1 categorical: use gower": {
+			Keys{nil, [][]int32{{1}}}, Keys{nil, [][]int32{{1}}}, Options{}},
+		"truth: must say which released record is each target's where there are more targets than records, got 3 and 2": {
+			three, two, Options{}},
+		"truth: must have one entry for each of 2 targets, got 1": {
+			two, three, Options{Truth: []int32{1}}},
+		"truth[1]: must be −1 or the index of one of 3 released records, got 3": {
+			two, three, Options{Truth: []int32{-1, 3}}},
+		"one-to-one linkage: too many records: at most 5000 targets and released records, got 5001 and 5001": {
+			many, many, Options{OneToOne: true}},
+		"mahalanobis: the covariance of the differences of 1 keys needs more than 1 targets that are in the release, got 1": {
+			two, three, Options{Distance: Mahalanobis, Truth: []int32{-1, 0}}},
 		errMissing.Error():               {numeric([]float64{missing, 1}), two, Options{Distance: Mahalanobis}},
 		"distance: unknown, Distance(9)": {two, two, Options{Distance: 9}},
-		"reference: must have the keys of the release, 1 numeric and 0 categorical, got 0 and 0": {two, two, Options{Distance: Ranks, Reference: &Keys{}}},
+		"reference: must have the keys of the release, 1 numeric and 0 categorical, got 0 and 0": {
+			two, two, Options{Distance: Ranks, Reference: &Keys{}}},
 	} {
 		if _, err := Link(t.Context(), c.targets, c.released, c.o); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -447,7 +472,8 @@ func TestErrors(t *testing.T) {
 func TestJSON(t *testing.T) {
 	r := link(t, numeric([]float64{1, 2}), numeric([]float64{1, 2}), Options{OneToOne: true})
 	b, err := json.Marshal(r)
-	if want := `{"distance":"standardised","expected_correct":2,"correct_share":1,"one_to_one_correct":2}`; err != nil || string(b) != want {
+	if want := `{"distance":"standardised","expected_correct":2,"correct_share":1,"one_to_one_correct":2}`; err != nil ||
+		string(b) != want {
 		t.Errorf("%s, %v; want %s", b, err, want)
 	}
 	var d Distance
@@ -477,7 +503,8 @@ func TestIncompleteRecordsHideNobody(t *testing.T) {
 	}
 	for _, distance := range []Distance{Standardised, Gower, Ranks} {
 		whole := link(t, original, released, Options{Distance: distance})
-		x, y := numeric(slices.Clone(original.Numeric[0]), slices.Clone(original.Numeric[1])), numeric(slices.Clone(released.Numeric[0]), slices.Clone(released.Numeric[1]))
+		x, y := numeric(slices.Clone(original.Numeric[0]), slices.Clone(original.Numeric[1])),
+			numeric(slices.Clone(released.Numeric[0]), slices.Clone(released.Numeric[1]))
 		for i := range n {
 			for j := range 2 {
 				if random.IntN(10) == 0 {

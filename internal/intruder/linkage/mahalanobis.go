@@ -59,7 +59,9 @@ func mahalanobis(targets, released Keys, o *Options) (columns []columnPair, cons
 	if o.Covariance == OfDifferences {
 		of = differences(targets, released, keys, scales, sds, o)
 		if pairs := len(of[0]); pairs <= p {
-			return nil, nil, fmt.Errorf("mahalanobis: the covariance of the differences of %d keys needs more than %d targets that are in the release, got %d", p, p, pairs)
+			return nil, nil,
+				fmt.Errorf(
+					"mahalanobis: the covariance of the differences of %d keys needs more than %d targets that are in the release, got %d", p, p, pairs)
 		}
 	}
 	values, vectors, err := eigenOf(covarianceOf(of), keys)
@@ -90,7 +92,8 @@ func eigenOf(covariance *mat.SymDense, keys []int) (values []float64, vectors *m
 	}
 	var eigen mat.EigenSym
 	if !eigen.Factorize(covariance, true) {
-		return nil, nil, fmt.Errorf("mahalanobis: the eigenvalues of the covariance matrix of %d keys do not converge", len(keys))
+		return nil, nil,
+			fmt.Errorf("mahalanobis: the eigenvalues of the covariance matrix of %d keys do not converge", len(keys))
 	}
 	vectors = new(mat.Dense)
 	eigen.VectorsTo(vectors)

@@ -75,7 +75,8 @@ func TestNearestIsThatByForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 15))
 	tied := 0
 	for round := range 60 {
-		targets, released := nearKeys(rng, 1+rng.IntN(20), round%3 == 0), nearKeys(rng, 2+rng.IntN(40), round%3 > 0 && round%2 == 0)
+		targets, released := nearKeys(rng, 1+rng.IntN(20), round%3 == 0),
+			nearKeys(rng, 2+rng.IntN(40), round%3 > 0 && round%2 == 0)
 		// Both ends occur, so every key has a range.
 		released.Numeric[0][0], released.Numeric[0][1] = 0, 7
 		released.Numeric[1][0], released.Numeric[1][1] = 0, 2
@@ -164,7 +165,8 @@ func TestNearestIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := 0
-	if err := alike.Visit(t.Context(), func(_ int, n *Neighbours) { all += len(n.Records) }); err != nil || all != 2 || alike.Between(0, 1) != 0 {
+	if err := alike.Visit(t.Context(), func(_ int, n *Neighbours) { all += len(n.Records) }); err != nil || all != 2 ||
+		alike.Between(0, 1) != 0 {
 		t.Errorf("of keys that do not differ %d are nearest: %v", all, err)
 	}
 	if _, err := NewNearest(Keys{}, one, nil); err == nil {

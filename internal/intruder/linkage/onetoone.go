@@ -83,7 +83,8 @@ func credit(flows map[flow]int, targets, records *classes, truth func(i int) int
 // least, and returns the expected number of targets that get the record that truth says, negative if
 // none. cost has a row of n finite numbers or +Inf for each target; its infinities are replaced. target
 // and record return the values by which targets, and records, are equal to each other.
-func Assign(ctx context.Context, cost []float64, m, n int, target, record func(i int) []float64, truth func(i int) int) (correct float64, err error) {
+func Assign(ctx context.Context, cost []float64, m, n int, target, record func(i int) []float64,
+	truth func(i int) int) (correct float64, err error) {
 	finite(cost, m)
 	columnOf, _, err := assign(ctx, cost, m, n)
 	if err != nil {

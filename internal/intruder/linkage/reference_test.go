@@ -15,8 +15,10 @@ func TestReferenceLinkage(t *testing.T) {
 	for _, name := range ref.Linkage.Columns {
 		original, masked = append(original, ref.Numeric[name]), append(masked, ref.Masked[name])
 	}
-	for distance, want := range map[Distance]float64{Standardised: ref.Linkage.Standardised, Gower: ref.Linkage.Gower, Mahalanobis: ref.Linkage.Mahalanobis} {
-		if r := link(t, numeric(original...), numeric(masked...), Options{Distance: distance}); !near(r.ExpectedCorrect, want) || want < 20 {
+	for distance, want := range map[Distance]float64{Standardised: ref.Linkage.Standardised, Gower: ref.Linkage.Gower,
+		Mahalanobis: ref.Linkage.Mahalanobis} {
+		if r := link(t, numeric(original...), numeric(masked...), Options{Distance: distance}); !near(r.ExpectedCorrect,
+			want) || want < 20 {
 			t.Errorf("%v finds %v, want %v", distance, r.ExpectedCorrect, want)
 		}
 	}
@@ -31,7 +33,8 @@ func TestReferenceAssignment(t *testing.T) {
 		original, masked = append(original, ref.Numeric[name]), append(masked, ref.Masked[name])
 	}
 	targets, released, o := numeric(original...), numeric(masked...), Options{Distance: Standardised, OneToOne: true}
-	if r := link(t, targets, released, o); *r.OneToOneCorrect != ref.Linkage.OneToOneCorrect || ref.Linkage.OneToOneCorrect < 20 {
+	if r := link(t, targets, released, o); *r.OneToOneCorrect != ref.Linkage.OneToOneCorrect ||
+		ref.Linkage.OneToOneCorrect < 20 {
 		t.Errorf("%v of the assignment are right, want %v", *r.OneToOneCorrect, ref.Linkage.OneToOneCorrect)
 	}
 	s, err := newSpace(targets, released, &o)

@@ -233,8 +233,8 @@ func (ix *index) within(q *query, visit func(sum float64, record int32)) {
 	}
 }
 
-// within calls visit for those records of one group whose sum is at most the query's best. The distance is Gower's, whose
-// numeric keys come first.
+// within calls visit for those records of one group whose sum is at most the query's best. The distance is Gower's,
+// whose numeric keys come first.
 func (s *space) within(rows []float64, ids []int32, q *query, visit func(sum float64, record int32)) {
 	p := s.width()
 	numeric := 0

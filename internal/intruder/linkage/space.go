@@ -236,4 +236,5 @@ func (s *space) own(i int, o *Options) float64 {
 	return math.Inf(1)
 }
 
-var errMissing = errors.New("keys: the mahalanobis distance needs keys without missing values: use standardised or gower")
+var errMissing = errors.New(
+	"keys: the mahalanobis distance needs keys without missing values: use standardised or gower")

@@ -56,7 +56,8 @@ func TestExactSum(t *testing.T) {
 func TestMoments(t *testing.T) {
 	x := []float64{1e15, missing, 1e15 + 3}
 	is := momentsOf(x, scaleOf(x))
-	if scale := scaleOf(x); is.n != 2 || is.sd/scale != math.Sqrt(4.5) || is.mean/scale != 1e15+1.5 || is.least != 1e15*scale {
+	if scale := scaleOf(x); is.n != 2 || is.sd/scale != math.Sqrt(4.5) || is.mean/scale != 1e15+1.5 ||
+		is.least != 1e15*scale {
 		t.Errorf("%+v", is)
 	}
 }

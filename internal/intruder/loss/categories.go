@@ -99,7 +99,8 @@ func CategoriesOf(columns []CategoryPair) (*Categories, error) {
 	original, released := make([]int32, n), make([]int32, n) // number of each record's combination of the columns so far
 	for _, c := range columns {
 		if len(c.Original) != n || len(c.Released) != n || len(c.coded()) != n {
-			return nil, fmt.Errorf("categories: column %q must have %d records on both sides, got %d (coded: %d) and %d", c.Name, n, len(c.Original), len(c.coded()), len(c.Released))
+			return nil, fmt.Errorf("categories: column %q must have %d records on both sides, got %d (coded: %d) and %d", c.Name,
+				n, len(c.Original), len(c.coded()), len(c.Released))
 		}
 		r.Columns = append(r.Columns, lossOf(c))
 		number := map[[2]int32]int32{}

@@ -32,7 +32,8 @@ func TestCategoriesByHand(t *testing.T) {
 		{"swapped", 8, 8, 0, 1, 1, 0, 0}, // what follows from the release is not lost
 	} {
 		got := r.Columns[i]
-		if got.Name != want.Name || got.Records != want.Records || got.Changed != want.Changed || got.Missing != want.Missing {
+		if got.Name != want.Name || got.Records != want.Records || got.Changed != want.Changed ||
+			got.Missing != want.Missing {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		categoriesNear(t, want.Name+" entropy", got.Original, want.Original)
@@ -41,7 +42,8 @@ func TestCategoriesByHand(t *testing.T) {
 		categoriesNear(t, want.Name+" distance", got.Distance, want.Distance)
 	}
 	categoriesNear(t, "pMSE", r.PMSE, 0.25) // no combination is on both sides
-	for _, wrong := range [][]CategoryPair{nil, {{"a", nil, nil, nil}}, {{"a", []int32{1}, []int32{1, 2}, nil}}, {{"a", []int32{1}, []int32{1}, []int32{}}},
+	for _, wrong := range [][]CategoryPair{nil, {{"a", nil, nil, nil}}, {{"a", []int32{1}, []int32{1, 2}, nil}},
+		{{"a", []int32{1}, []int32{1}, []int32{}}},
 		{{"a", []int32{1}, []int32{1}, nil}, {"b", []int32{1, 2}, []int32{1, 2}, nil}}} {
 		if _, err := CategoriesOf(wrong); err == nil {
 			t.Errorf("%v is no error", wrong)
@@ -87,7 +89,8 @@ func TestCategoriesAfterRecoding(t *testing.T) {
 		{coded, CategoryLoss{"a", 8, 0, 0, 2, 1, 1, 0}, 0},
 		{[]int32{4, 5, 4, 5, 4, 5, 4, 5}, CategoryLoss{"a", 8, 4, 0, 2, 1, 1, 0}, 0},
 		// 3 of 4 are lost of 4, and 5 has 4 before and after: (4/7 − ½)²·7 + (½)²·1 over 16.
-		{[]int32{4, 4, 5, 5, 4, -1, 5, 5}, CategoryLoss{"a", 8, 1, 1, 2, 1.4056390622295664, 0.8443609377704336, 0.125}, (7*(3.0/7-0.5)*(3.0/7-0.5) + 0.25) / 16},
+		{[]int32{4, 4, 5, 5, 4, -1, 5, 5}, CategoryLoss{"a", 8, 1, 1, 2, 1.4056390622295664, 0.8443609377704336, 0.125},
+			(7*(3.0/7-0.5)*(3.0/7-0.5) + 0.25) / 16},
 	} {
 		r, err := CategoriesOf([]CategoryPair{{"a", original, c.released, coded}})
 		if err != nil {
@@ -95,7 +98,8 @@ func TestCategoriesAfterRecoding(t *testing.T) {
 		}
 		got := r.Columns[0]
 		if got.Changed != c.want.Changed || got.Missing != c.want.Missing {
-			t.Errorf("%v: %d changed, %d missing; want %d and %d", c.released, got.Changed, got.Missing, c.want.Changed, c.want.Missing)
+			t.Errorf("%v: %d changed, %d missing; want %d and %d", c.released, got.Changed, got.Missing, c.want.Changed,
+				c.want.Missing)
 		}
 		categoriesNear(t, "entropy", got.Original, c.want.Original)
 		categoriesNear(t, "released", got.Released, c.want.Released)

@@ -39,7 +39,8 @@ func (p *Pair) Check() error {
 		return fmt.Errorf("columns: must be at least 1, got 0")
 	}
 	if len(p.Original) != len(p.Names) || len(p.Released) != len(p.Names) {
-		return fmt.Errorf("columns: must be as many as names (%d), got %d original and %d released", len(p.Names), len(p.Original), len(p.Released))
+		return fmt.Errorf("columns: must be as many as names (%d), got %d original and %d released", len(p.Names),
+			len(p.Original), len(p.Released))
 	}
 	n := p.Records()
 	if n == 0 {
@@ -103,12 +104,15 @@ type Options struct {
 // IL1sPerCell the sum divided by all n·p cells; Change has both, with the numbers of
 // cells.
 type Utility struct {
-	IL1s        float64            `json:"il1s" doc:"sum over the cells of |x−y|/(√2·S)"`
-	IL1sPerCell float64            `json:"il1s_per_cell" doc:"il1s divided by the number of cells"`
-	Eigen       *float64           `json:"eigen" doc:"sum of the relative differences of the eigenvalues of the correlation matrix; null if no eigenvalue can be compared"` // nil where no eigenvalue can be compared
-	PMSE        *float64           `json:"pmse,omitempty" doc:"propensity score mean squared error of a logistic regression on the values: 0 if it distinguishes no released record from an original one, 0.25 if it distinguishes all; detects shifts of means and lost values, but no change of spread"`
-	KS          map[string]float64 `json:"ks" doc:"Kolmogorov-Smirnov distance, by column"`                        // omits columns that have no value on one side
-	Wasserstein map[string]float64 `json:"wasserstein" doc:"Wasserstein distance in the column's unit, by column"` // W1, in the column's unit
+	IL1s        float64 `json:"il1s" doc:"sum over the cells of |x−y|/(√2·S)"`
+	IL1sPerCell float64 `json:"il1s_per_cell" doc:"il1s divided by the number of cells"`
+	// nil where no eigenvalue can be compared
+	Eigen *float64 `json:"eigen" doc:"sum of the relative differences of the eigenvalues of the correlation matrix; null if no eigenvalue can be compared"`
+	PMSE  *float64 `json:"pmse,omitempty" doc:"propensity score mean squared error of a logistic regression on the values: 0 if it distinguishes no released record from an original one, 0.25 if it distinguishes all; detects shifts of means and lost values, but no change of spread"`
+	// omits columns that have no value on one side
+	KS map[string]float64 `json:"ks" doc:"Kolmogorov-Smirnov distance, by column"`
+	// W1, in the column's unit
+	Wasserstein map[string]float64 `json:"wasserstein" doc:"Wasserstein distance in the column's unit, by column"`
 
 	Change      Change       `json:"change"`
 	Structure   Structure    `json:"structure"`

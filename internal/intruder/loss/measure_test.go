@@ -140,7 +140,8 @@ func TestStructureByHand(t *testing.T) {
 		t.Errorf("rank %d, %d left out, eigen %v", s.Rank, s.EigenLeftOut, *s.Eigen)
 	}
 	// A constant column has no correlation.
-	s, err = StructureOf(t.Context(), Pair{[]string{"a", "b"}, [][]float64{x[0], {7, 7, 7, 7}}, [][]float64{x[0], y[1]}}, 0)
+	s, err = StructureOf(t.Context(), Pair{[]string{"a", "b"}, [][]float64{x[0], {7, 7, 7, 7}}, [][]float64{x[0], y[1]}},
+		0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,11 +196,15 @@ func randomPair(n, k int, noise float64) Pair {
 // If the release equals the original, every measure is at its limit.
 func TestIdentity(t *testing.T) {
 	p := randomPair(500, 3, 0)
-	u, err := Measure(t.Context(), p, Options{Propensity: &PropensityOptions{Interactions: true}, Regressions: []Regression{{Response: "a", Predictors: []string{"b", "c"}}}})
+	u,
+		err := Measure(t.Context(), p,
+		Options{Propensity: &PropensityOptions{Interactions: true},
+			Regressions: []Regression{{Response: "a", Predictors: []string{"b", "c"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u.IL1s != 0 || *u.Eigen != 0 || *u.PMSE > 1e-25 || u.KS["a"] != 0 || u.Wasserstein["b"] != 0 || u.Regressions[0].Mean != 1 {
+	if u.IL1s != 0 || *u.Eigen != 0 || *u.PMSE > 1e-25 || u.KS["a"] != 0 || u.Wasserstein["b"] != 0 ||
+		u.Regressions[0].Mean != 1 {
 		t.Errorf("%+v", u)
 	}
 }
@@ -212,7 +217,8 @@ func TestMeasureIsReproducible(t *testing.T) {
 	for i := range p.Original[3] {
 		p.Released[3][i] = nan
 	}
-	o := Options{Propensity: &PropensityOptions{Columns: []string{"a", "b", "c"}, Interactions: true}, Regressions: []Regression{{Response: "a", Predictors: []string{"b"}}}}
+	o := Options{Propensity: &PropensityOptions{Columns: []string{"a", "b", "c"}, Interactions: true},
+		Regressions: []Regression{{Response: "a", Predictors: []string{"b"}}}}
 	var texts []string
 	for _, procs := range []int{1, 2, 5} {
 		before := runtime.GOMAXPROCS(procs)
@@ -230,7 +236,8 @@ func TestMeasureIsReproducible(t *testing.T) {
 	if texts[0] != texts[1] || texts[0] != texts[2] {
 		t.Error("the result depends on the number of processors")
 	}
-	for _, member := range []string{`"il1s":`, `"il1s_per_cell":`, `"eigen":`, `"pmse":`, `"ks":{"a":`, `"wasserstein":{"a":`} {
+	for _, member := range []string{`"il1s":`, `"il1s_per_cell":`, `"eigen":`, `"pmse":`, `"ks":{"a":`,
+		`"wasserstein":{"a":`} {
 		if !strings.Contains(texts[0], member) {
 			t.Errorf("no member %s in %s", member, texts[0])
 		}
@@ -247,19 +254,24 @@ func TestMeasureRefuses(t *testing.T) {
 		o    Options
 		text string
 	}{
-		"nothing":     {Pair{}, Options{}, "at least 1"},
-		"no record":   {Pair{[]string{"a"}, [][]float64{{}}, [][]float64{{}}}, Options{}, "records"},
-		"twice":       {Pair{[]string{"a", "a"}, good.Original, good.Released}, Options{}, "distinct"},
-		"length":      {Pair{[]string{"a"}, [][]float64{{1, 2}}, [][]float64{{1}}}, Options{}, "2 records"},
-		"sides":       {Pair{[]string{"a"}, [][]float64{{1, 2}}, nil}, Options{}, "0 released"},
-		"infinite":    {Pair{[]string{"a"}, [][]float64{{1, 2}}, [][]float64{{1, math.Inf(1)}}}, Options{}, "record 2: must be finite"},
-		"no column":   {good, Options{Propensity: &PropensityOptions{Columns: []string{"z"}}}, "propensity.columns: there is no"},
-		"ridge":       {good, Options{Propensity: &PropensityOptions{Ridge: -1}}, "propensity.ridge"},
-		"response":    {good, Options{Regressions: []Regression{{Response: "z"}}}, `regressions[0]: there is no numeric column "z"`},
-		"predictor":   {good, Options{Regressions: []Regression{{Response: "a", Predictors: []string{"a"}}}}, "named twice"},
-		"level":       {good, Options{Regressions: []Regression{{Response: "a", Level: 2}}}, "level"},
-		"too few":     {Pair{[]string{"a", "b"}, [][]float64{{1, 2}, {2, 5}}, [][]float64{{1, 2}, {2, 5}}}, Options{Regressions: []Regression{{Response: "a", Predictors: []string{"b"}}}}, "more than 2"},
-		"no complete": {Pair{[]string{"a", "b"}, [][]float64{{1, 2}, {nan, nan}}, [][]float64{{1, 2}, {2, 5}}}, Options{Regressions: []Regression{{Response: "a", Predictors: []string{"b"}}}}, "complete"},
+		"nothing":   {Pair{}, Options{}, "at least 1"},
+		"no record": {Pair{[]string{"a"}, [][]float64{{}}, [][]float64{{}}}, Options{}, "records"},
+		"twice":     {Pair{[]string{"a", "a"}, good.Original, good.Released}, Options{}, "distinct"},
+		"length":    {Pair{[]string{"a"}, [][]float64{{1, 2}}, [][]float64{{1}}}, Options{}, "2 records"},
+		"sides":     {Pair{[]string{"a"}, [][]float64{{1, 2}}, nil}, Options{}, "0 released"},
+		"infinite": {Pair{[]string{"a"}, [][]float64{{1, 2}}, [][]float64{{1, math.Inf(1)}}}, Options{},
+			"record 2: must be finite"},
+		"no column": {good, Options{Propensity: &PropensityOptions{Columns: []string{"z"}}},
+			"propensity.columns: there is no"},
+		"ridge": {good, Options{Propensity: &PropensityOptions{Ridge: -1}}, "propensity.ridge"},
+		"response": {good, Options{Regressions: []Regression{{Response: "z"}}},
+			`regressions[0]: there is no numeric column "z"`},
+		"predictor": {good, Options{Regressions: []Regression{{Response: "a", Predictors: []string{"a"}}}}, "named twice"},
+		"level":     {good, Options{Regressions: []Regression{{Response: "a", Level: 2}}}, "level"},
+		"too few": {Pair{[]string{"a", "b"}, [][]float64{{1, 2}, {2, 5}}, [][]float64{{1, 2}, {2, 5}}},
+			Options{Regressions: []Regression{{Response: "a", Predictors: []string{"b"}}}}, "more than 2"},
+		"no complete": {Pair{[]string{"a", "b"}, [][]float64{{1, 2}, {nan, nan}}, [][]float64{{1, 2}, {2, 5}}},
+			Options{Regressions: []Regression{{Response: "a", Predictors: []string{"b"}}}}, "complete"},
 	} {
 		if _, err := Measure(t.Context(), c.p, c.o); err == nil || !strings.Contains(err.Error(), c.text) {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.text)
@@ -306,7 +318,8 @@ func TestWhatPropensityDoesNotSee(t *testing.T) {
 		spread[i], shifted[i] = x[i]+g.NormFloat64(), x[i]+0.5
 	}
 	of := func(y []float64) *Utility {
-		u, err := Measure(t.Context(), Pair{Names: []string{"x"}, Original: [][]float64{x}, Released: [][]float64{y}}, Options{Propensity: &PropensityOptions{}})
+		u, err := Measure(t.Context(), Pair{Names: []string{"x"}, Original: [][]float64{x}, Released: [][]float64{y}},
+			Options{Propensity: &PropensityOptions{}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -143,7 +143,8 @@ func TestOverlapByHand(t *testing.T) {
 	x := []float64{0, 1, 2, 3, 4}
 	y := []float64{0, 3, 5, 8, 10} // b = 25/10 = 2.5, a = 5.2 − 5 = 0.2, RSS = 0.3
 	z := []float64{1, 4, 6, 9, 11} // the same, 1 higher
-	o, err := OverlapOf(t.Context(), Pair{[]string{"x", "y"}, [][]float64{x, y}, [][]float64{x, z}}, Regression{Response: "y", Predictors: []string{"x"}})
+	o, err := OverlapOf(t.Context(), Pair{[]string{"x", "y"}, [][]float64{x, y}, [][]float64{x, z}},
+		Regression{Response: "y", Predictors: []string{"x"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +208,8 @@ func TestOverlap(t *testing.T) {
 	if len(o.LeftOut) != 1 || o.LeftOut[0] != "b" || len(o.Coefficients) != 2 || o.Records != [2]int{2000, 1999} {
 		t.Errorf("%+v", o)
 	}
-	if overlap(Estimate{Value: 1, Lower: 1, Upper: 1}, Estimate{Value: 1, Lower: 1, Upper: 1}) != 1 || overlap(Estimate{Value: 1, Lower: 1, Upper: 1}, Estimate{Value: 2, Lower: 2, Upper: 2}) != 0 {
+	if overlap(Estimate{Value: 1, Lower: 1, Upper: 1}, Estimate{Value: 1, Lower: 1, Upper: 1}) != 1 ||
+		overlap(Estimate{Value: 1, Lower: 1, Upper: 1}, Estimate{Value: 2, Lower: 2, Upper: 2}) != 0 {
 		t.Error("intervals of no length")
 	}
 }

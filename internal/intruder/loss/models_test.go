@@ -51,7 +51,8 @@ func TestFewRecordsHaveNoCoefficient(t *testing.T) {
 	for _, c := range o.Coefficients {
 		terms = append(terms, c.Term)
 	}
-	if got := strings.Join(terms, ", "); got != "(intercept), x, c #2, c others" || len(o.LeftOut) != 0 || math.Abs(o.Mean-1) > 1e-12 {
+	if got := strings.Join(terms, ", "); got != "(intercept), x, c #2, c others" || len(o.LeftOut) != 0 ||
+		math.Abs(o.Mean-1) > 1e-12 {
 		t.Errorf("%s, left out %q, overlap %v", got, o.LeftOut, o.Mean)
 	}
 	columns := modelColumns(200)
@@ -61,7 +62,8 @@ func TestFewRecordsHaveNoCoefficient(t *testing.T) {
 		}
 		columns[2].Codes[side][39], columns[2].Codes[side][8] = 5, 5
 	}
-	if o, err = fitModel(t, "y ~ x + c", columns); err != nil || len(o.LeftOut) != 1 || o.LeftOut[0] != "c others" || len(o.Coefficients) != 3 {
+	if o, err = fitModel(t, "y ~ x + c", columns); err != nil || len(o.LeftOut) != 1 || o.LeftOut[0] != "c others" ||
+		len(o.Coefficients) != 3 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if o, err = fitModel(t, "y ~ x:c", columns); err != nil || len(o.LeftOut) != 1 || o.LeftOut[0] != "x:c others" {
@@ -84,7 +86,8 @@ func TestModelsThatCannotBeFitted(t *testing.T) {
 	if _, err := fitModel(t, "y ~ x", modelColumns(12)); err != nil {
 		t.Error(err)
 	}
-	if _, err := fitModel(t, "y ~ x", modelColumns(11)); err == nil || !strings.Contains(err.Error(), "the original data must have at least 12 records with all values, got 11") {
+	if _, err := fitModel(t, "y ~ x", modelColumns(11)); err == nil ||
+		!strings.Contains(err.Error(), "the original data must have at least 12 records with all values, got 11") {
 		t.Error(err)
 	}
 	// The logarithm of 0 is missing.
@@ -100,8 +103,8 @@ func TestModelsThatCannotBeFitted(t *testing.T) {
 	}
 }
 
-// TestTenRecordsAreEnough: a category of 10 records has a coefficient, one of 9 has none, and records without a category
-// are left out.
+// TestTenRecordsAreEnough: a category of 10 records has a coefficient, one of 9 has none, and records without a
+// category are left out.
 func TestTenRecordsAreEnough(t *testing.T) {
 	columns := modelColumns(100)
 	for side := range 2 {
@@ -120,7 +123,8 @@ func TestTenRecordsAreEnough(t *testing.T) {
 		}
 	}
 	o, err := fitModel(t, "y ~ x + c", columns)
-	if err != nil || len(o.Coefficients) != 3 || o.Coefficients[2].Term != "c #2" || len(o.LeftOut) != 1 || o.LeftOut[0] != "c others" || o.Records != [2]int{95, 95} {
+	if err != nil || len(o.Coefficients) != 3 || o.Coefficients[2].Term != "c #2" || len(o.LeftOut) != 1 ||
+		o.LeftOut[0] != "c others" || o.Records != [2]int{95, 95} {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

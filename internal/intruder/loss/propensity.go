@@ -87,7 +87,8 @@ func PropensityOf(ctx context.Context, p Pair, o PropensityOptions) (*Propensity
 		}
 	}
 	if !fit.converged {
-		return nil, fmt.Errorf("propensity: the regression did not converge in %d iterations with ridge %v", fit.iterations, r.Ridge)
+		return nil, fmt.Errorf("propensity: the regression did not converge in %d iterations with ridge %v", fit.iterations,
+			r.Ridge)
 	}
 	r.Iterations = fit.iterations
 	const c = 0.5

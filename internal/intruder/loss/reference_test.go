@@ -38,8 +38,10 @@ func TestReferenceMeasures(t *testing.T) {
 			}
 		}
 		for l := range p.Names {
-			near(t, "covariance", u.Structure.CovarianceOriginal[j][l], want.CovarianceOriginal[j][l], math.Sqrt(want.CovarianceOriginal[j][j]*want.CovarianceOriginal[l][l]))
-			near(t, "released covariance", u.Structure.CovarianceReleased[j][l], want.CovarianceReleased[j][l], math.Sqrt(want.CovarianceReleased[j][j]*want.CovarianceReleased[l][l]))
+			near(t, "covariance", u.Structure.CovarianceOriginal[j][l], want.CovarianceOriginal[j][l],
+				math.Sqrt(want.CovarianceOriginal[j][j]*want.CovarianceOriginal[l][l]))
+			near(t, "released covariance", u.Structure.CovarianceReleased[j][l], want.CovarianceReleased[j][l],
+				math.Sqrt(want.CovarianceReleased[j][j]*want.CovarianceReleased[l][l]))
 		}
 	}
 	widths := []float64{0.05, 0.1, 0.2, 0.5, 1}

@@ -22,12 +22,14 @@ type Regression struct {
 // Overlap compares a regression's confidence intervals from the original and from
 // the release (Karr, Kohnen, Oganian, Reiter & Sanil 2006).
 type Overlap struct {
-	Formula      string        `json:"formula,omitempty" doc:"as it was given"`
-	Response     string        `json:"response"`
-	Predictors   []string      `json:"predictors"`
-	Level        float64       `json:"level"`
-	Records      [2]int        `json:"records"`                                       // complete records, original and released
-	Mean         float64       `json:"mean" doc:"mean of the coefficients' overlaps"` // of the coefficients' overlaps, the intercept's among them
+	Formula    string   `json:"formula,omitempty" doc:"as it was given"`
+	Response   string   `json:"response"`
+	Predictors []string `json:"predictors"`
+	Level      float64  `json:"level"`
+	// complete records, original and released
+	Records [2]int `json:"records"`
+	// of the coefficients' overlaps, the intercept's among them
+	Mean         float64       `json:"mean" doc:"mean of the coefficients' overlaps"`
 	Coefficients []Coefficient `json:"coefficients"`
 	// LeftOut names the predictors that are linear combinations of those before them on
 	// at least one side. They are omitted on both sides, so that the coefficients have

@@ -115,7 +115,8 @@ func StructureOf(ctx context.Context, p Pair, tolerance float64) (Structure, err
 	}
 	var s Structure
 	k := len(p.Names)
-	for _, m := range []*[][]float64{&s.CovarianceOriginal, &s.CovarianceReleased, &s.CorrelationOriginal, &s.CorrelationReleased} {
+	for _, m := range []*[][]float64{&s.CovarianceOriginal, &s.CovarianceReleased, &s.CorrelationOriginal,
+		&s.CorrelationReleased} {
 		*m = square(k)
 	}
 	g, within := errgroup.WithContext(ctx)

@@ -76,7 +76,8 @@ func check(d Data, o Options) error {
 		}
 	}
 	if wrong > 0 {
-		return refusef("%d of %d records have a sampling weight that is missing or not above 0; give each its weight, or take these records out", wrong, n)
+		return refusef(
+			"%d of %d records have a sampling weight that is missing or not above 0; give each its weight, or take these records out", wrong, n)
 	}
 	return nil
 }

@@ -50,7 +50,9 @@ func newDesign(d Data, o Options, t *table, extra bool) (*design, error) {
 			}
 			of.variables = append(of.variables, f)
 			if width *= f.width; m.k+width > MostParameters {
-				return nil, refusef("the model has more than %d parameters, of %v; list fewer interactions, or join categories (recode)", MostParameters, asked.Term(names))
+				return nil,
+					refusef("the model has more than %d parameters, of %v; list fewer interactions, or join categories (recode)",
+						MostParameters, asked.Term(names))
 			}
 		}
 		m.k += width

@@ -97,7 +97,8 @@ func (f *fit) step(ctx context.Context, last []float64) error {
 }
 
 // each calls visit for every cell with its row, its count and its linear predictor.
-func (f *fit) each(ctx context.Context, visit func(columns []int, values []float64, y, offset, eta float64, occupied int)) error {
+func (f *fit) each(ctx context.Context,
+	visit func(columns []int, values []float64, y, offset, eta float64, occupied int)) error {
 	var columns []int
 	var values []float64
 	since := 0
@@ -198,7 +199,9 @@ func (f *fit) solved(with []float64) (*mat.VecDense, error) {
 	}
 	var c mat.Cholesky
 	if !c.Factorize(a) {
-		return nil, refusef("the log-linear model has effects that the data do not tell apart; list fewer interactions, or join categories (recode)")
+		return nil,
+			refusef(
+				"the log-linear model has effects that the data do not tell apart; list fewer interactions, or join categories (recode)")
 	}
 	x := mat.NewVecDense(len(f.keep), nil)
 	if err := c.SolveVecTo(x, b); err != nil {

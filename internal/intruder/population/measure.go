@@ -77,7 +77,8 @@ func Measure(ctx context.Context, d Data, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Result{Model: o.Model.String(), Formula: o.Formula.String(), Records: t.records, Missing: t.missing, Size: t.weight, Cells: t.size, Occupied: len(t.cells)}
+	r := &Result{Model: o.Model.String(), Formula: o.Formula.String(), Records: t.records, Missing: t.missing,
+		Size: t.weight, Cells: t.size, Occupied: len(t.cells)}
 	for _, v := range d.Variables {
 		r.Keys = append(r.Keys, v.Name)
 	}

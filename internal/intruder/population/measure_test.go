@@ -29,7 +29,8 @@ func TestRisks(t *testing.T) {
 			one += p / (x + 1)
 			two += p / (x + 1) / (x + 1)
 		}
-		for name, c := range map[string][2]float64{"alone": {alone(v), p0}, "match": {match(v), one}, "matchSquare": {matchSquare(v), two}} {
+		for name, c := range map[string][2]float64{"alone": {alone(v), p0}, "match": {match(v), one},
+			"matchSquare": {matchSquare(v), two}} {
 			// The logarithms of the sum's terms are as great as v·log v: its error is some 1e-13 of it.
 			if !(math.Abs(c[0]-c[1]) <= 1e-11*c[1]) {
 				t.Errorf("%s(%v) = %v, want %v", name, v, c[0], c[1])
@@ -186,7 +187,8 @@ func TestFitByProportions(t *testing.T) {
 	for k := range fitted {
 		fitted[k] = 1
 	}
-	margins := []func(k int) int{func(k int) int { return k/24*6 + k%6 }, func(k int) int { return k % 24 }} // (a, c), (b, c)
+	// (a, c), (b, c)
+	margins := []func(k int) int{func(k int) int { return k/24*6 + k%6 }, func(k int) int { return k % 24 }}
 	for range 2000 {
 		for _, of := range margins {
 			want, has := map[int]float64{}, map[int]float64{}
@@ -243,7 +245,8 @@ func TestFitByProportions(t *testing.T) {
 		}
 		return math.Sqrt(s)
 	}
-	for name, c := range map[string][2]float64{"tau1": {r.Tau1, tau1}, "tau2": {r.Tau2, tau2}, "tau1_se": {r.Tau1SE, se(g1, s1)}, "tau2_se": {r.Tau2SE, se(g2, s2)}} {
+	for name, c := range map[string][2]float64{"tau1": {r.Tau1, tau1}, "tau2": {r.Tau2, tau2},
+		"tau1_se": {r.Tau1SE, se(g1, s1)}, "tau2_se": {r.Tau2SE, se(g2, s2)}} {
 		if !(math.Abs(c[0]-c[1]) <= 1e-5*math.Abs(c[1])) || c[1] == 0 {
 			t.Errorf("%s: %.9g, want %.9g", name, c[0], c[1])
 		}
@@ -259,7 +262,8 @@ func TestFitByProportions(t *testing.T) {
 		slices.Reverse(d.Variables[i].Codes)
 	}
 	again, err := Measure(t.Context(), d, Options{Model: asked.PML, Formula: formula(t, "a*c + b + c:b")})
-	if err != nil || math.Abs(again.Tau1-r.Tau1) > 1e-9 || math.Abs(again.Tau2SE-r.Tau2SE) > 1e-9 || again.SampleUniques != r.SampleUniques {
+	if err != nil || math.Abs(again.Tau1-r.Tau1) > 1e-9 || math.Abs(again.Tau2SE-r.Tau2SE) > 1e-9 ||
+		again.SampleUniques != r.SampleUniques {
 		t.Errorf("in the other order: %+v, %v", again, err)
 	}
 }
@@ -319,15 +323,20 @@ func TestEnds(t *testing.T) {
 			if model == asked.Weighted && err == nil && math.IsNaN(r.Tau1) {
 				t.Errorf("%v: %+v", model, r)
 			}
-			if model != asked.Weighted && (err != nil || r.Tau1 != 2 || r.Tau2 != 2 || r.Tau1SE != 0 || r.Tau2SE != 0 || r.UniquesMost() != 2) {
+			if model != asked.Weighted &&
+				(err != nil || r.Tau1 != 2 || r.Tau2 != 2 || r.Tau1SE != 0 || r.Tau2SE != 0 || r.UniquesMost() != 2) {
 				t.Errorf("%v: of a census, %+v, %v", model, r, err)
 			}
 		}
-		if r, err := Measure(t.Context(), of([]float64{9}, []int32{4}), Options{Model: model, Formula: formula(t, "a")}); err != nil || r.SampleUniques != 1 || !(r.Tau2 > 0 && r.MatchesMost() <= 1) {
+		if r, err := Measure(t.Context(), of([]float64{9}, []int32{4}),
+			Options{Model: model, Formula: formula(t, "a")}); err != nil || r.SampleUniques != 1 ||
+			!(r.Tau2 > 0 && r.MatchesMost() <= 1) {
 			t.Errorf("%v: of one record, %+v, %v", model, r, err)
 		}
 	}
-	if r, err := Measure(t.Context(), of([]float64{2, 2, 2, 2, 2, 2}, []int32{0, 0, 1, 2, 2, -1}), Options{Formula: formula(t, "a")}); err != nil || r.Records != 5 || r.Missing != 1 || r.Size != 10 || r.SampleUniques != 1 {
+	if r, err := Measure(t.Context(), of([]float64{2, 2, 2, 2, 2, 2}, []int32{0, 0, 1, 2, 2, -1}),
+		Options{Formula: formula(t, "a")}); err != nil || r.Records != 5 || r.Missing != 1 || r.Size != 10 ||
+		r.SampleUniques != 1 {
 		t.Errorf("of a missing value: %+v, %v", r, err)
 	}
 	many := make([]int32, 3000)
@@ -368,7 +377,8 @@ func TestEnds(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Measure(ended, of(heavy[:2000], many[:2000], many[:2000]), Options{Formula: formula(t, "a + b")}); !errors.Is(err, context.Canceled) && err == nil {
+	if _, err := Measure(ended, of(heavy[:2000], many[:2000], many[:2000]),
+		Options{Formula: formula(t, "a + b")}); !errors.Is(err, context.Canceled) && err == nil {
 		t.Errorf("after the end: %v", err)
 	}
 }

@@ -67,8 +67,10 @@ func TestFiguresOfModRisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	formulas := map[string]string{"main": "a + b + c + d", "two": "~ a + b + c + d + a:d + b:c", "three": "a*b*d", "lone": "a + b + c + d + b:c:d"}
-	models := map[string]asked.Model{"default": asked.Default, "CE": asked.CE, "PML": asked.PML, "weightedLLM": asked.Weighted, "IPF": asked.IPF}
+	formulas := map[string]string{"main": "a + b + c + d", "two": "~ a + b + c + d + a:d + b:c", "three": "a*b*d",
+		"lone": "a + b + c + d + b:c:d"}
+	models := map[string]asked.Model{"default": asked.Default, "CE": asked.CE, "PML": asked.PML,
+		"weightedLLM": asked.Weighted, "IPF": asked.IPF}
 	seen := map[string]bool{}
 	for _, row := range rows[1:] {
 		f, err := asked.ParseFormula(formulas[row[2]])
@@ -104,7 +106,8 @@ func TestFiguresOfModRisk(t *testing.T) {
 			seen[field] = true
 		}
 	}
-	for _, field := range []string{"whole", "holes", "categories", "numbers", "main", "two", "three", "lone", "equal", "weight", "default", "CE", "PML", "weightedLLM", "IPF"} {
+	for _, field := range []string{"whole", "holes", "categories", "numbers", "main", "two", "three", "lone", "equal",
+		"weight", "default", "CE", "PML", "weightedLLM", "IPF"} {
 		if !seen[field] {
 			t.Errorf("no row has %s", field)
 		}

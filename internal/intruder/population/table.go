@@ -40,8 +40,10 @@ func newTable(d Data) (*table, error) {
 		t.levels, places[j] = append(t.levels, levels), place
 		t.size *= int64(len(levels))
 		if t.size > MostCells {
-			return nil, refusef("the table of %d keys has more than %d cells, by the number of their categories (%v); join categories (recode), or leave keys out of the formula",
-				len(d.Variables), MostCells, widths(d, j))
+			return nil,
+				refusef(
+					"the table of %d keys has more than %d cells, by the number of their categories (%v); join categories (recode), or leave keys out of the formula",
+					len(d.Variables), MostCells, widths(d, j))
 		}
 	}
 	at := map[int64]int{}

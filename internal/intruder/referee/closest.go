@@ -190,8 +190,8 @@ func placements(x, y []float64) (mean, variance float64) {
 	return mean, variance
 }
 
-// advantage chooses, on every second record, the distance up to which calling records members does best, and measures it
-// on the other ones; then the other way round. The mean has no bias from the choice.
+// advantage chooses, on every second record, the distance up to which calling records members does best, and measures
+// it on the other ones; then the other way round. The mean has no bias from the choice.
 func (r *run) advantage(members, others []float64) *Interval {
 	var value, variance float64
 	for half := range 2 {

@@ -14,7 +14,8 @@ func (r *run) control(ctx context.Context) error {
 	r.strange()
 	m := r.d.Len(Control)
 	if m == 0 {
-		r.warn("There are no control records: what the release tells of anybody cannot be told from what it tells of its own records, so risks are success rates, upper bounds.")
+		r.warn(
+			"There are no control records: what the release tells of anybody cannot be told from what it tells of its own records, so risks are success rates, upper bounds.")
 		return nil
 	}
 	r.usable = true
@@ -51,7 +52,8 @@ func (r *run) strange() {
 			common = common || v >= 0 && in[v]
 		}
 		if !common {
-			r.warn("No released category of %q occurs in the original (is it recoded, or a pseudonym?): the attacks see nothing by it, and an intruder who knows the recoding may see more.", c.Name)
+			r.warn(
+				"No released category of %q occurs in the original (is it recoded, or a pseudonym?): the attacks see nothing by it, and an intruder who knows the recoding may see more.", c.Name)
 		}
 	}
 }
@@ -100,14 +102,17 @@ func (r *run) overlap() {
 	r.judgeOverlap("a released", twins(1, 1, 0), m, min(1, usual), m)
 }
 
-// judgeOverlap warns if more of m control records than usual (a share of n records) are equal to records of another file.
+// judgeOverlap warns if more of m control records than usual (a share of n records) are equal to records of another
+// file.
 func (r *run) judgeOverlap(file string, equal, m, usual, n float64) {
 	q := equal / m
 	pooled := (equal + usual*n + 1) / (n + m + 2)
 	if !r.usable || (q-usual)/math.Sqrt(pooled*(1-pooled)*(1/n+1/m)) <= 3 {
 		return
 	}
-	words := fmt.Sprintf("%.0f of %.0f control records are equal to %s record in all columns compared, more than chance explains", equal, m, file)
+	words := fmt.Sprintf(
+		"%.0f of %.0f control records are equal to %s record in all columns compared, more than chance explains", equal, m,
+		file)
 	if q-usual > mostOverlap {
 		r.usable = false
 		r.warn("%s: they were used for the release, it seems, and are no control. Risks are not corrected by them.", words)
@@ -116,12 +121,13 @@ func (r *run) judgeOverlap(file string, equal, m, usual, n float64) {
 	r.warn("%s: risks may be understated. Take them out of the control file.", words)
 }
 
-// reversed finds out whether control records are nearer to the release than original ones, by an interval of 99.9 %: then
-// the release was made of them, or the files were taken for one another.
+// reversed finds out whether control records are nearer to the release than original ones, by an interval of 99.9 %:
+// then the release was made of them, or the files were taken for one another.
 func (r *run) reversed(context.Context) error {
 	if m := r.r.Membership; r.usable && m.AUC != nil && m.AUC.Value+(m.AUC.Upper-m.AUC.Value)*quantile(0.999)/r.z < 0.5 {
 		r.usable, r.r.Controlled = false, false
-		r.warn("Control records are nearer to the release than original ones: it seems to be made of them, or the files are taken for one another. Risks are not corrected by them.")
+		r.warn(
+			"Control records are nearer to the release than original ones: it seems to be made of them, or the files are taken for one another. Risks are not corrected by them.")
 	}
 	return nil
 }
@@ -143,7 +149,8 @@ func (r *run) samePopulation() {
 			by, differ = categoriesDiffer(a.Codes, b.Codes)
 		}
 		if differ && by > 0.05 {
-			r.warn("Original and control records differ in %q by %.2f: they are not of the same population, and the correction by control records may be wrong.", c.Name, by)
+			r.warn(
+				"Original and control records differ in %q by %.2f: they are not of the same population, and the correction by control records may be wrong.", c.Name, by)
 		}
 	}
 }

@@ -71,7 +71,8 @@ func (d *Data) check() error {
 		for s := range sides {
 			v := c.Sides[s]
 			if v.len() != d.Len(s) || v.len() > math.MaxInt32 {
-				return fmt.Errorf("column %s: must have the records of the others, %d, got %d", strconv.Quote(c.Name), d.Len(s), v.len())
+				return fmt.Errorf("column %s: must have the records of the others, %d, got %d", strconv.Quote(c.Name), d.Len(s),
+					v.len())
 			}
 			if v.len() > 0 && c.Numeric != (v.Codes == nil) {
 				return fmt.Errorf("column %s: must hold numbers in all files, or categories in all", strconv.Quote(c.Name))

@@ -75,8 +75,9 @@ func TestCountsAreThoseByForce(t *testing.T) {
 				all := true
 				for _, c := range p.conditions[:p.n] {
 					v := d.Columns[c.column].Sides[Original].at(i)
-					all = all && map[operator]bool{equal: v == c.value, unequal: !math.IsNaN(v) && v != c.value, atMost: v <= c.value, atLeast: v >= c.value,
-						below: v < c.value, above: v > c.value, isMissing: math.IsNaN(v), isPresent: !math.IsNaN(v)}[c.op]
+					all = all && map[operator]bool{equal: v == c.value, unequal: !math.IsNaN(v) && v != c.value, atMost: v <= c.value,
+						atLeast: v >= c.value,
+						below:   v < c.value, above: v > c.value, isMissing: math.IsNaN(v), isPresent: !math.IsNaN(v)}[c.op]
 				}
 				if all {
 					want++
@@ -299,7 +300,8 @@ func TestRandomGuessesAreCounted(t *testing.T) {
 	for _, c := range []struct {
 		guess, is float64
 		want      bool
-	}{{100, 95, true}, {100, 105, true}, {100, 94.9, false}, {95, 100, false}, {-100, -95, true}, {-100, 95, false}, {0, 0, true}, {0, 0.001, false}} {
+	}{{100, 95, true}, {100, 105, true}, {100, 94.9, false}, {95, 100, false}, {-100, -95, true}, {-100, 95, false},
+		{0, 0, true}, {0, 0.001, false}} {
 		if right(true, c.guess, c.is) != c.want {
 			t.Errorf("%v for %v", c.guess, c.is)
 		}
@@ -428,7 +430,8 @@ func TestWilson(t *testing.T) {
 	}
 	// (0.6 − 0.2)/(1 − 0.2) = 0.5; the error of a divided by 0.8, that of c times 0.4/0.64.
 	k := risk(&Rate{centre: 0.6, half: 0.04}, &Rate{centre: 0.2, half: 0.08})
-	if half := math.Hypot(0.05, 0.05); math.Abs(k.Value-0.5) > 1e-12 || math.Abs(k.Upper-0.5-half) > 1e-12 || math.Abs(k.Lower-0.5+half) > 1e-12 {
+	if half := math.Hypot(0.05, 0.05); math.Abs(k.Value-0.5) > 1e-12 || math.Abs(k.Upper-0.5-half) > 1e-12 ||
+		math.Abs(k.Lower-0.5+half) > 1e-12 {
 		t.Errorf("%+v", k)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Framework orders the findings by the clauses of ISO/IEC 27559:2022, and by the criteria of the European guidance. What
-// the program cannot know is stated by the user, or said not to be stated.
+// Framework orders the findings by the clauses of ISO/IEC 27559:2022, and by the criteria of the European guidance.
+// What the program cannot know is stated by the user, or said not to be stated.
 type Framework struct {
 	Actor    string      `json:"actor" doc:"who is judged: whoever would make the attacks"`
 	Clauses  []Clause    `json:"clauses" doc:"by the clauses of ISO/IEC 27559:2022"`
@@ -45,7 +45,8 @@ func (o *Options) statement(clause string) string {
 }
 
 func (r *run) framework() {
-	r.r.Framework = &Framework{Actor: NotStated, Criteria: []Criterion{r.singlingCriterion(), r.linkCriterion(), r.inferenceCriterion()}}
+	r.r.Framework = &Framework{
+		Actor: NotStated, Criteria: []Criterion{r.singlingCriterion(), r.linkCriterion(), r.inferenceCriterion()}}
 	f := r.r.Framework
 	if s := strings.TrimSpace(r.o.Actor); s != "" {
 		f.Actor = s
@@ -78,11 +79,13 @@ func (r *run) columnNames(columns []int) (names []string) {
 
 func (r *run) threat() []string {
 	list := []string{
-		"Of a person sought the attacker knows " + quoted(r.columnNames(r.known)) + ", and holds the whole release; of a secret among them all others.",
+		"Of a person sought the attacker knows " + quoted(r.columnNames(r.known)) +
+			", and holds the whole release; of a secret among them all others.",
 		"The attacker does not know the masks or the model, takes the nearest record by Gower’s distance, and combines no other sources: who does may find more.",
 	}
 	if r.aux != nil {
-		list = append(list, fmt.Sprintf("Two data sets of the attacker hold %s, and %s.", quoted(r.columnNames(r.aux[0])), quoted(r.columnNames(r.aux[1]))))
+		list = append(list, fmt.Sprintf("Two data sets of the attacker hold %s, and %s.", quoted(r.columnNames(r.aux[0])),
+			quoted(r.columnNames(r.aux[1]))))
 	}
 	return list
 }
@@ -98,7 +101,9 @@ func (r *run) dataWords() []string {
 		}
 	}
 	n := r.r.Records
-	list := []string{fmt.Sprintf("%d original, %d released and %d control records were compared by %d columns, %d of them numeric.", n.Original, n.Released, n.Control, len(r.d.Columns), len(numeric))}
+	list := []string{
+		fmt.Sprintf("%d original, %d released and %d control records were compared by %d columns, %d of them numeric.",
+			n.Original, n.Released, n.Control, len(r.d.Columns), len(numeric))}
 	if len(lacking) > 0 {
 		list = append(list, "Values are missing in "+quoted(lacking)+".")
 	}
@@ -110,10 +115,14 @@ func (r *run) identifiability() (list []string) {
 		list = append(list, capital(c.Criterion)+": "+c.Measured)
 	}
 	if c := r.r.Closest; c != nil && c.Share != nil {
-		list = append(list, fmt.Sprintf("Distance to the closest record: %s of the released records are nearest to an original one, %s if nothing is memorised.", percent(c.Share.Share), percent(*c.Expected)))
+		list = append(list,
+			fmt.Sprintf(
+				"Distance to the closest record: %s of the released records are nearest to an original one, %s if nothing is memorised.", percent(c.Share.Share), percent(*c.Expected)))
 	}
 	if m := r.r.Membership; m != nil && m.AUC != nil {
-		list = append(list, fmt.Sprintf("Membership: an original record is nearer to the release than a control record with probability %.3f (%.3f to %.3f), 0.5 if nothing is told.", m.AUC.Value, m.AUC.Lower, m.AUC.Upper))
+		list = append(list,
+			fmt.Sprintf(
+				"Membership: an original record is nearer to the release than a control record with probability %.3f (%.3f to %.3f), 0.5 if nothing is told.", m.AUC.Value, m.AUC.Lower, m.AUC.Upper))
 	}
 	return list
 }
@@ -150,9 +159,11 @@ func (r *run) criterion(name string, names []string, outcomes []*Outcome) Criter
 	}
 	o, found := outcomes[at], most > 0
 	if r.usable && o.Control != nil {
-		c.Measured = fmt.Sprintf("%s succeeds for %s of the attacks, on control records for %s; risk %.3f (%.3f to %.3f)", names[at], percent(o.Attack.Share), percent(o.Control.Share), o.Risk.Value, o.Risk.Lower, o.Risk.Upper)
+		c.Measured = fmt.Sprintf("%s succeeds for %s of the attacks, on control records for %s; risk %.3f (%.3f to %.3f)",
+			names[at], percent(o.Attack.Share), percent(o.Control.Share), o.Risk.Value, o.Risk.Lower, o.Risk.Upper)
 	} else {
-		c.Measured = fmt.Sprintf("%s succeeds for %s of the attacks (%s to %s), which is not corrected by control records", names[at], percent(o.Attack.Share), percent(o.Attack.Lower), percent(o.Attack.Upper))
+		c.Measured = fmt.Sprintf("%s succeeds for %s of the attacks (%s to %s), which is not corrected by control records",
+			names[at], percent(o.Attack.Share), percent(o.Attack.Lower), percent(o.Attack.Upper))
 	}
 	if !found {
 		c.Measured += ": no more than by chance in this attack; another may succeed"
@@ -162,8 +173,8 @@ func (r *run) criterion(name string, names []string, outcomes []*Outcome) Criter
 	return c
 }
 
-// excess returns the lower end of what attacks find beyond control records, or beyond guesses at random where no control
-// records can serve.
+// excess returns the lower end of what attacks find beyond control records, or beyond guesses at random where no
+// control records can serve.
 func (r *run) excess(o *Outcome, z float64) float64 {
 	again := func(x *Rate) *Rate { return rate(x.Attempts, x.Successes, z) }
 	other := o.Baseline
@@ -179,7 +190,8 @@ func (r *run) excess(o *Outcome, z float64) float64 {
 
 func (r *run) singlingCriterion() Criterion {
 	s := r.r.SinglingOut
-	return r.criterion("singling out", []string{"a predicate about one column", "a predicate about several columns"}, []*Outcome{s.Univariate, s.Multivariate})
+	return r.criterion("singling out", []string{"a predicate about one column", "a predicate about several columns"},
+		[]*Outcome{s.Univariate, s.Multivariate})
 }
 
 func (r *run) linkCriterion() Criterion {
@@ -190,10 +202,13 @@ func (r *run) inferenceCriterion() Criterion {
 	var names []string
 	var outcomes []*Outcome
 	for i := range r.r.Inference {
-		names, outcomes = append(names, "a guess of "+strconv.Quote(r.r.Inference[i].Column)), append(outcomes, &r.r.Inference[i].Outcome)
+		names, outcomes = append(names, "a guess of "+strconv.Quote(r.r.Inference[i].Column)),
+			append(outcomes, &r.r.Inference[i].Outcome)
 	}
 	for i := range r.r.Rarest {
-		names, outcomes = append(names, "a guess of "+strconv.Quote(r.r.Rarest[i].Column)+" by a combination that occurs once"), append(outcomes, &r.r.Rarest[i].Outcome)
+		names,
+			outcomes = append(names, "a guess of "+strconv.Quote(r.r.Rarest[i].Column)+" by a combination that occurs once"),
+			append(outcomes, &r.r.Rarest[i].Outcome)
 	}
 	return r.criterion("inference", names, outcomes)
 }

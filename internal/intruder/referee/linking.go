@@ -31,7 +31,8 @@ func (r *run) linkability(ctx context.Context) error {
 	}
 	for _, j := range r.aux[0] {
 		if slices.Contains(r.aux[1], j) {
-			r.r.Linkability = &Outcome{Not: "the two groups of columns share one, by which the two data sets join without the release"}
+			r.r.Linkability = &Outcome{
+				Not: "the two groups of columns share one, by which the two data sets join without the release"}
 			return nil
 		}
 	}

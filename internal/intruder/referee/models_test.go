@@ -61,7 +61,8 @@ func TestModelsAgreeWithStatsmodels(t *testing.T) {
 					n, _ := strconv.Atoi(indicatorNamed.FindStringSubmatch(s)[1])
 					return " #" + strconv.Itoa(n+1)
 				})
-				term = strings.NewReplacer("np.", "", " ** ", "^", "I((sex == 'c01') * educ)", "sex #2:educ", "Intercept", loss.Intercept).Replace(term)
+				term = strings.NewReplacer("np.", "", " ** ", "^", "I((sex == 'c01') * educ)", "sex #2:educ", "Intercept",
+					loss.Intercept).Replace(term)
 				for _, c := range got.Coefficients {
 					if c.Term != term {
 						continue

@@ -71,7 +71,8 @@ type finder struct {
 // newFinder sorts the records by each of the columns. It gives up if stop says so.
 func newFinder(d *Data, side Side, columns []int, stop func() bool) *finder {
 	distinct := d.distinct(side, columns, stop)
-	f := &finder{d: d, side: side, records: len(distinct), order: make([][]int32, len(d.Columns)), present: make([]int, len(d.Columns))}
+	f := &finder{d: d, side: side, records: len(distinct), order: make([][]int32, len(d.Columns)),
+		present: make([]int, len(d.Columns))}
 	for _, j := range columns {
 		v := d.Columns[j].Sides[side]
 		rows := make([]int32, 0, len(distinct))

@@ -63,9 +63,11 @@ func TestAgreesWithAnonymeter(t *testing.T) {
 		got := result(t, k, name)
 		compare := func(what string, o *Outcome, w referenceRisk, risks bool) {
 			t.Helper()
-			t.Logf("%s %s: %.3f (%.3f), risk %.3f (%.3f to %.3f), control %v (%v)", name, what, o.Attack.centre, w.AttackRate, o.Risk.Value, w.Lower, w.Upper, o.Control.Successes, w.Control)
+			t.Logf("%s %s: %.3f (%.3f), risk %.3f (%.3f to %.3f), control %v (%v)", name, what, o.Attack.centre, w.AttackRate,
+				o.Risk.Value, w.Lower, w.Upper, o.Control.Successes, w.Control)
 			if math.Abs(o.Attack.centre-w.AttackRate) > w.AttackError {
-				t.Errorf("%s, %s: %.3f succeed, %.3f ± %.3f by anonymeter", name, what, o.Attack.centre, w.AttackRate, w.AttackError)
+				t.Errorf("%s, %s: %.3f succeed, %.3f ± %.3f by anonymeter", name, what, o.Attack.centre, w.AttackRate,
+					w.AttackError)
 			}
 			if risks && (o.Risk.Value < w.Lower || o.Risk.Value > w.Upper) {
 				t.Errorf("%s, %s: risk %.3f, %.3f to %.3f by anonymeter", name, what, o.Risk.Value, w.Lower, w.Upper)
@@ -76,7 +78,8 @@ func TestAgreesWithAnonymeter(t *testing.T) {
 		compare("multivariate", got.SinglingOut.Multivariate, want.Multivariate, same)
 		// As many single out in a control file of any size as in one of the original's: of other draws, so within 0.06,
 		// which is 4 SDs of a difference of two shares of 1,000 near 0.25, and a law that is extrapolated.
-		for mode, c := range map[*Outcome]float64{got.SinglingOut.Univariate: references(t)["leaky"].Univariate.Control, got.SinglingOut.Multivariate: references(t)["leaky"].Multivariate.Control} {
+		for mode, c := range map[*Outcome]float64{got.SinglingOut.Univariate: references(t)["leaky"].Univariate.Control,
+			got.SinglingOut.Multivariate: references(t)["leaky"].Multivariate.Control} {
 			if !same && math.Abs(mode.Control.Successes-c) > 60 {
 				t.Errorf("%s: %v of control records, %v in a file of the original's size", name, mode.Control.Successes, c)
 			}

@@ -132,7 +132,8 @@ func newRun(d *Data, o *Options) (*run, error) {
 		c := &d.Columns[j]
 		r.r.Columns = append(r.r.Columns, c.Name)
 		r.spans = append(r.spans, c.span())
-		r.lacking = append(r.lacking, c.Sides[Original].missing() || c.Sides[Released].missing() || c.Sides[Control].missing())
+		r.lacking = append(r.lacking, c.Sides[Original].missing() || c.Sides[Released].missing() ||
+			c.Sides[Control].missing())
 	}
 	return r, r.name()
 }

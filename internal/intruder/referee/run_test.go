@@ -56,7 +56,8 @@ func TestAReleaseThatIsTheOriginal(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if c := r.Closest; c.Share.Share != 1 || c.Original.Same.Share != 1 || c.Excess.Value != 1 || *c.Original.Ratio != 0 || *c.Original.Median != 0 {
+	if c := r.Closest; c.Share.Share != 1 || c.Original.Same.Share != 1 || c.Excess.Value != 1 || *c.Original.Ratio != 0 ||
+		*c.Original.Median != 0 {
 		t.Errorf("%+v", c)
 	}
 	if m := r.Membership; m.AUC.Value < 0.99 || m.Advantage.Value < 0.95 {
@@ -71,9 +72,9 @@ func TestAReleaseThatIsTheOriginal(t *testing.T) {
 }
 
 // TestAnIndependentReleaseTellsNothing: over many releases of other people of the population, intervals do not have an
-// excess more often than their level says. 40 rounds of 3 criteria, each found with probability at most 0.025 if nothing
-// is told; more than 10 of 120 have a probability of 5·10⁻⁴ (Poisson of mean 3), and as many of the 40 rounds' intervals of
-// AUC and share that miss have 10⁻⁵ each side.
+// excess more often than their level says. 40 rounds of 3 criteria, each found with probability at most 0.025 if
+// nothing is told; more than 10 of 120 have a probability of 5·10⁻⁴ (Poisson of mean 3), and as many of the 40 rounds'
+// intervals of AUC and share that miss have 10⁻⁵ each side.
 func TestAnIndependentReleaseTellsNothing(t *testing.T) {
 	rounds := uint64(40)
 	if testing.Short() {
@@ -169,15 +170,20 @@ func TestControlRecordsThatWereUsed(t *testing.T) {
 		controlled bool
 		words      string
 	}{
-		0:   {true, ""},
-		1:   {true, "15 of 1500 control records are equal to an original record in all columns compared, more than chance explains: risks may be understated"},
-		30:  {false, "450 of 1500 control records are equal to an original record in all columns compared, more than chance explains: they were used for the release"},
+		0: {true, ""},
+		1: {
+			true,
+			"15 of 1500 control records are equal to an original record in all columns compared, more than chance explains: risks may be understated"},
+		30: {
+			false,
+			"450 of 1500 control records are equal to an original record in all columns compared, more than chance explains: they were used for the release"},
 		100: {false, "1500 of 1500 control records"},
 	} {
 		o := options()
 		o.Attempts = 300
 		r := mustRun(t, take(share), o)
-		if all := strings.Join(r.Warnings, "\n"); r.Controlled != want.controlled || !strings.Contains(all, want.words) || (want.words == "") != (all == "") {
+		if all := strings.Join(r.Warnings, "\n"); r.Controlled != want.controlled || !strings.Contains(all, want.words) ||
+			(want.words == "") != (all == "") {
 			t.Errorf("%d %%: controlled %v, %q", share, r.Controlled, all)
 		}
 		r.every(func(name string, o *Outcome) {
@@ -194,10 +200,11 @@ func TestControlRecordsThatWereUsed(t *testing.T) {
 	}
 }
 
-// TestFilesThatAreTakenForOneAnother: a release that was made of the control records, whether it holds copies of them or
-// only resembles them, corrects nothing.
+// TestFilesThatAreTakenForOneAnother: a release that was made of the control records, whether it holds copies of them
+// or only resembles them, corrects nothing.
 func TestFilesThatAreTakenForOneAnother(t *testing.T) {
-	for name, words := range map[string]string{"leaky": "control records are equal to a released record", "noisy": "Control records are nearer to the release"} {
+	for name, words := range map[string]string{"leaky": "control records are equal to a released record",
+		"noisy": "Control records are nearer to the release"} {
 		d := scenario(name, 3)
 		for j := range d.Columns {
 			v := &d.Columns[j].Sides
@@ -259,7 +266,8 @@ func TestControlRecordsOfAnotherPopulation(t *testing.T) {
 	}
 	r := mustRun(t, d, options())
 	all := strings.Join(r.Warnings, "\n")
-	if len(r.Warnings) != 2 || !strings.Contains(all, `differ in "age" by 0.1`) || !strings.Contains(all, `differ in "sex" by 0.1`) {
+	if len(r.Warnings) != 2 || !strings.Contains(all, `differ in "age" by 0.1`) ||
+		!strings.Contains(all, `differ in "sex" by 0.1`) {
 		t.Errorf("%q", r.Warnings)
 	}
 }
@@ -274,16 +282,19 @@ func TestReleasesThatCannotBeCompared(t *testing.T) {
 	few := options()
 	few.Attempts = 200
 	r := mustRun(t, without, few)
-	if r.Controlled || r.Closest.Share != nil || r.Membership.Not == "" || r.Linkability.Control != nil || !strings.Contains(strings.Join(r.Warnings, ""), "no control records") {
+	if r.Controlled || r.Closest.Share != nil || r.Membership.Not == "" || r.Linkability.Control != nil ||
+		!strings.Contains(strings.Join(r.Warnings, ""), "no control records") {
 		t.Errorf("%+v", r)
 	}
 	if !*r.criterion("inference").Found || math.Abs(r.Inference[0].Risk.Value-r.Inference[0].Attack.centre) > 1e-12 {
 		t.Errorf("%+v", r.criterion("inference"))
 	}
-	if r = mustRun(t, d, Options{Attempts: 100, Level: 0.95}); r.Linkability.Attack != nil || !strings.Contains(r.criterion("linkability").Measured, "were not given") {
+	if r = mustRun(t, d, Options{Attempts: 100, Level: 0.95}); r.Linkability.Attack != nil ||
+		!strings.Contains(r.criterion("linkability").Measured, "were not given") {
 		t.Errorf("%+v", r.Linkability)
 	}
-	if r = mustRun(t, d, Options{Attempts: 100, Level: 0.95, Aux: [][]string{{"age", "sex"}, {"sex"}}}); !strings.Contains(r.Linkability.Not, "share one") {
+	if r = mustRun(t, d, Options{Attempts: 100, Level: 0.95, Aux: [][]string{{"age", "sex"}, {"sex"}}}); !strings.Contains(
+		r.Linkability.Not, "share one") {
 		t.Errorf("%+v", r.Linkability)
 	}
 	pseudonyms := Data{Columns: slices.Clone(d.Columns)}
@@ -292,7 +303,8 @@ func TestReleasesThatCannotBeCompared(t *testing.T) {
 		codes[i] += 100
 	}
 	pseudonyms.Columns[6].Sides[Released].Codes = codes
-	if r = mustRun(t, pseudonyms, few); len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0], `No released category of "job" occurs`) {
+	if r = mustRun(t, pseudonyms, few); len(r.Warnings) != 1 ||
+		!strings.Contains(r.Warnings[0], `No released category of "job" occurs`) {
 		t.Errorf("%q", r.Warnings)
 	}
 	one := func(n int) Data { // n records each, all alike
@@ -306,7 +318,8 @@ func TestReleasesThatCannotBeCompared(t *testing.T) {
 	}
 	for _, n := range []int{1, 9, 10, 50} {
 		r := mustRun(t, one(n), few)
-		if little := n < 10; (r.Closest.Share == nil) != little || (r.Likeness.Marginal == nil) != little || r.Controlled == little {
+		if little := n < 10; (r.Closest.Share == nil) != little || (r.Likeness.Marginal == nil) != little ||
+			r.Controlled == little {
 			t.Errorf("%d records: %+v", n, r)
 		}
 		r.every(func(name string, o *Outcome) {
@@ -361,19 +374,22 @@ func TestRunIsRefused(t *testing.T) {
 		d Data
 		o Options
 	}{
-		"columns: must be at least 1":                    {Data{}, options()},
-		"must have distinct names, got \"age\" twice":    {Data{Columns: append(slices.Clone(d.Columns), d.Columns[0])}, options()},
-		"column \"educ\": must have the records":         {short, options()},
-		"column \"educ\": must hold numbers in all":      {mixed, options()},
-		"records: must be at least 1":                    {empty, options()},
-		"attempts: must be at least 1":                   {d, Options{Level: 0.95}},
-		"level: must be between 0 and 1":                 {d, Options{Attempts: 1, Level: 1}},
-		"aux: must be two groups":                        {d, Options{Attempts: 1, Level: 0.9, Aux: [][]string{{"age"}}}},
-		"aux: there is no column \"x\"":                  {d, Options{Attempts: 1, Level: 0.9, Aux: [][]string{{"age"}, {"x"}}}},
+		"columns: must be at least 1": {Data{}, options()},
+		"must have distinct names, got \"age\" twice": {Data{Columns: append(slices.Clone(d.Columns), d.Columns[0])},
+			options()},
+		"column \"educ\": must have the records":    {short, options()},
+		"column \"educ\": must hold numbers in all": {mixed, options()},
+		"records: must be at least 1":               {empty, options()},
+		"attempts: must be at least 1":              {d, Options{Level: 0.95}},
+		"level: must be between 0 and 1":            {d, Options{Attempts: 1, Level: 1}},
+		"aux: must be two groups":                   {d, Options{Attempts: 1, Level: 0.9, Aux: [][]string{{"age"}}}},
+		"aux: there is no column \"x\"": {
+			d, Options{Attempts: 1, Level: 0.9, Aux: [][]string{{"age"}, {"x"}}}},
 		"aux: each of the two groups must have a column": {d, Options{Attempts: 1, Level: 0.9, Aux: [][]string{{"age"}, {}}}},
 		"known: there is no column \"y\" to compare":     {d, Options{Attempts: 1, Level: 0.9, Known: []string{"y"}}},
 		"secrets: there is no column \"z\" to compare":   {d, Options{Attempts: 1, Level: 0.9, Secrets: []string{"z"}}},
-		"secrets: column \"age\" is named twice":         {d, Options{Attempts: 1, Level: 0.9, Secrets: []string{"age", "age"}}},
+		"secrets: column \"age\" is named twice": {
+			d, Options{Attempts: 1, Level: 0.9, Secrets: []string{"age", "age"}}},
 	} {
 		if _, err := Run(t.Context(), c.d, c.o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
@@ -384,19 +400,24 @@ func TestRunIsRefused(t *testing.T) {
 // TestKnownAndSecrets: the intruder knows some columns, and a secret is guessed by the other known ones alone.
 func TestKnownAndSecrets(t *testing.T) {
 	d := scenario("identical", 1)
-	r := mustRun(t, d, Options{Attempts: 500, Level: 0.95, Known: []string{"age", "wage"}, Secrets: []string{"job", "age"}})
-	if len(r.Inference) != 2 || r.Inference[0].Column != "job" || r.Inference[0].Attack.Share < 0.95 || r.Inference[1].Attack.Share < 0.5 || r.Inference[1].Attack.Share > 0.95 {
+	r := mustRun(t, d,
+		Options{Attempts: 500, Level: 0.95, Known: []string{"age", "wage"}, Secrets: []string{"job", "age"}})
+	if len(r.Inference) != 2 || r.Inference[0].Column != "job" || r.Inference[0].Attack.Share < 0.95 ||
+		r.Inference[1].Attack.Share < 0.5 || r.Inference[1].Attack.Share > 0.95 {
 		t.Errorf("%+v", r.Inference)
 	}
 	if !strings.Contains(r.Rarest[0].Not, "no column of categories") {
 		t.Errorf("%+v", r.Rarest[0])
 	}
-	r = mustRun(t, d, Options{Attempts: 500, Level: 0.95, Known: []string{"age"}, Actor: " the public ", Stated: map[string]string{"governance": "none"}})
+	r = mustRun(t, d,
+		Options{Attempts: 500, Level: 0.95, Known: []string{"age"}, Actor: " the public ",
+			Stated: map[string]string{"governance": "none"}})
 	if len(r.Inference) != 1 || !strings.Contains(r.Inference[0].Not, "no other column") {
 		t.Errorf("%+v", r.Inference)
 	}
 	f := r.Framework
-	if f.Actor != "the public" || len(f.Clauses) != 6 || f.Clauses[5].Stated != "none" || f.Clauses[0].Stated != NotStated {
+	if f.Actor != "the public" || len(f.Clauses) != 6 || f.Clauses[5].Stated != "none" ||
+		f.Clauses[0].Stated != NotStated {
 		t.Errorf("%+v", f)
 	}
 }

@@ -95,7 +95,8 @@ func (r *run) singled(ctx context.Context, sought, random []predicate, original,
 	if err != nil {
 		return nil, err
 	}
-	o := r.outcome(attack, baseline, rate(len(sought), min(float64(len(sought)), singledIn(counts, control.records, original.records)), r.z))
+	o := r.outcome(attack, baseline,
+		rate(len(sought), min(float64(len(sought)), singledIn(counts, control.records, original.records)), r.z))
 	if len(sought) < r.o.Attempts {
 		o.Not = "fewer predicates than attempts hold for one released record alone"
 	}
@@ -160,7 +161,8 @@ func (f *finder) univariate(ctx context.Context, columns []int, n int, rng *rand
 }
 
 // multivariate returns up to n predicates of random records about size columns each that hold for one record alone.
-func (f *finder) multivariate(ctx context.Context, columns []int, size, n int, rng *rand.Rand) (found []predicate, err error) {
+func (f *finder) multivariate(ctx context.Context, columns []int, size, n int, rng *rand.Rand) (found []predicate,
+	err error) {
 	rows := f.order[columns[0]]
 	medians := make([]float64, len(f.d.Columns))
 	for _, j := range columns {

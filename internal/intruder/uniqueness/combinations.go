@@ -18,7 +18,8 @@ type Combination struct {
 
 // tabulate counts the sample uniques of all combinations of up to size keys, ordered by
 // size and then by the keys' order. It returns ctx's error if ctx ends.
-func tabulate(ctx context.Context, c *classes, names []string, size int, alpha float64, workers int) ([]Combination, error) {
+func tabulate(ctx context.Context, c *classes, names []string, size int, alpha float64, workers int) ([]Combination,
+	error) {
 	sets := keySets(len(names), min(size, len(names)))
 	table := make([]Combination, len(sets))
 	errs := make([]error, workers)

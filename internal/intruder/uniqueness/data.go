@@ -32,8 +32,8 @@ type Data struct {
 	// Household holds the number of each record's household, −1 if it is unknown; such
 	// a record forms a household of its own. nil: no household risk.
 	Household []int32
-	// Person holds the number of the person of each record, −1 if it is unknown; such a record is a person of its own. nil: persons
-	// are not counted. It must be nil with Laws.
+	// Person holds the number of the person of each record, −1 if it is unknown; such a record is a person of its own.
+	// nil: persons are not counted. It must be nil with Laws.
 	Person []int32
 	// Sensitive are the columns whose l-diversity is measured.
 	Sensitive []Column
@@ -113,7 +113,8 @@ func check(data Data, o Options) error {
 		}
 	}
 	if data.Person != nil && (len(data.Person) != n || data.Laws != nil) {
-		return fmt.Errorf("person: must have %d records as the keys do, and no key that is drawn at random, got %d", n, len(data.Person))
+		return fmt.Errorf("person: must have %d records as the keys do, and no key that is drawn at random, got %d", n,
+			len(data.Person))
 	}
 	for i, who := range data.Person {
 		if who < -1 {
@@ -126,7 +127,8 @@ func check(data Data, o Options) error {
 func checkColumns(role string, columns []Column, n int) error {
 	for j, c := range columns {
 		if len(c.Codes) != n {
-			return fmt.Errorf("%s[%d] (%s): must have %d records as the first key does, got %d", role, j, c.Name, n, len(c.Codes))
+			return fmt.Errorf("%s[%d] (%s): must have %d records as the first key does, got %d", role, j, c.Name, n,
+				len(c.Codes))
 		}
 		for k := range j {
 			if columns[k].Name == c.Name {

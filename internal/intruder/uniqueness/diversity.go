@@ -131,7 +131,8 @@ func (d classDiversity) spread(class []int32) Diversity {
 
 // measureDiversity measures each sensitive column and, if there are several, all of
 // them together. It returns ctx's error if ctx ends.
-func measureDiversity(ctx context.Context, g *grouper, class []int32, classes int, sensitive []Column, c float64) (map[string]Diversity, *Diversity, error) {
+func measureDiversity(ctx context.Context, g *grouper, class []int32, classes int, sensitive []Column,
+	c float64) (map[string]Diversity, *Diversity, error) {
 	columns := make(map[string]Diversity, len(sensitive))
 	for _, s := range sensitive {
 		if err := ctx.Err(); err != nil {
@@ -150,7 +151,8 @@ func measureDiversity(ctx context.Context, g *grouper, class []int32, classes in
 // equal other sensitive values, against an intruder who knows all sensitive values of a
 // respondent except one. The measure of a class is the minimum over these finer classes
 // (Machanavajjhala et al. 2007, section 4.3).
-func multiDiversity(ctx context.Context, g *grouper, class []int32, classes int, sensitive []Column, c float64) (*Diversity, error) {
+func multiDiversity(ctx context.Context, g *grouper, class []int32, classes int, sensitive []Column,
+	c float64) (*Diversity, error) {
 	least := classDiversity{make([]int32, classes), make([]int32, classes), make([]float64, classes)}
 	fine := make([]int32, len(class))
 	for s, column := range sensitive {

@@ -10,7 +10,8 @@ import (
 
 // diversity measures l-diversity among the records that can be a respondent's, each with its
 // odds; the record of a respondent whom it contradicts counts with the greatest of these.
-func (s *snooper) diversity(ctx context.Context, g *grouper, all []int, sensitive []Column, c float64) (map[string]Diversity, *Diversity, error) {
+func (s *snooper) diversity(ctx context.Context, g *grouper, all []int, sensitive []Column,
+	c float64) (map[string]Diversity, *Diversity, error) {
 	m := s.meet(g, all)
 	odds, err := m.likelihoods(ctx)
 	if err != nil {
@@ -59,7 +60,8 @@ func (d *classDiversity) lower(k int, distinct int32, entropy float64, recursive
 	case d.distinct[k] == 0:
 		d.distinct[k], d.entropy[k], d.recursive[k] = distinct, entropy, recursive
 	default:
-		d.distinct[k], d.entropy[k], d.recursive[k] = min(d.distinct[k], distinct), min(d.entropy[k], entropy), min(d.recursive[k], recursive)
+		d.distinct[k], d.entropy[k], d.recursive[k] = min(d.distinct[k], distinct), min(d.entropy[k], entropy),
+			min(d.recursive[k], recursive)
 	}
 }
 
@@ -71,7 +73,8 @@ type held struct {
 
 // diversityOf returns by class of respondents the least diversity of values over the finer
 // classes of the candidates.
-func (m *meeting) diversityOf(ctx context.Context, of *likelihoods, fine []int32, finer int, values []int32, c float64) (classDiversity, error) {
+func (m *meeting) diversityOf(ctx context.Context, of *likelihoods, fine []int32, finer int, values []int32,
+	c float64) (classDiversity, error) {
 	tuple := m.s.r.of
 	if m.r.of != nil {
 		tuple = byRecord(m.s.r.of, m.r.of)

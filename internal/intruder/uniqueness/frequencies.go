@@ -68,7 +68,8 @@ func missing(keys []field) []uint64 {
 // whole: each bundle with the complete classes, and each two bundles, by grouping both
 // on the keys that neither lacks. The cost is (number of sets) × (number of classes),
 // not the square of the number of records.
-func frequencies(ctx context.Context, g *grouper, keys []field, count []int64, weight []float64, alpha float64) (f, F []float64, err error) {
+func frequencies(ctx context.Context, g *grouper, keys []field, count []int64, weight []float64, alpha float64) (f,
+	F []float64, err error) {
 	m := &matcher{g: g, keys: keys, count: count, weight: weight,
 		full: make([]int64, len(count)), partial: make([]int64, len(count))}
 	if weight != nil {

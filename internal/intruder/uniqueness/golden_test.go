@@ -93,7 +93,8 @@ func TestGoldenFrequenciesAndRisk(t *testing.T) {
 			r := measure(t, data, o)
 			wantColumn(t, "f", r.SampleFrequency, want["fk"])
 			wantColumn(t, "F", r.PopulationFrequency, want["Fk"])
-			if r.SampleUniques != totals.N1 || r.Violations[2] != totals.Viol2 || r.Violations[3] != totals.Viol3 || r.Violations[5] != totals.Viol5 {
+			if r.SampleUniques != totals.N1 || r.Violations[2] != totals.Viol2 || r.Violations[3] != totals.Viol3 ||
+				r.Violations[5] != totals.Viol5 {
 				t.Errorf("uniques %d, violations %v, want %+v", r.SampleUniques, r.Violations, totals)
 			}
 			// For 1 < f < 2 sdcMicro has no formula and returns 0.
@@ -108,7 +109,8 @@ func TestGoldenFrequenciesAndRisk(t *testing.T) {
 				}
 			}
 			wantColumn(t, "approximate risk", r.Risk, want["risk_approx"])
-			if !near(r.ExpectedReidentifications-undefined, totals.SumRisk, 0) || !near(r.MaxIndividualRisk, max(totals.MaxRisk, r.MaxIndividualRisk), 0) {
+			if !near(r.ExpectedReidentifications-undefined, totals.SumRisk, 0) ||
+				!near(r.MaxIndividualRisk, max(totals.MaxRisk, r.MaxIndividualRisk), 0) {
 				t.Errorf("sum %v, max %v, want %+v", r.ExpectedReidentifications-undefined, r.MaxIndividualRisk, totals)
 			}
 
@@ -140,12 +142,15 @@ func TestGoldenHouseholdRisk(t *testing.T) {
 		Household float64 `json:"hier_risk_ER"`
 	}
 	golden.JSON(t, &totals, "golden", "f06_measure_risk_household.json")
-	r := measure(t, Data{Keys: columnsOf(input, k7...), Weights: input["sampling_weight"], Household: Codes(input["ori_hid"])},
+	r := measure(t,
+		Data{Keys: columnsOf(input, k7...), Weights: input["sampling_weight"], Household: Codes(input["ori_hid"])},
 		Options{Alpha: 1, Estimator: Approximate})
 	wantColumn(t, "risk", r.Risk, want["risk"])
 	wantColumn(t, "household risk", r.Household.Risk, want["hier_risk"])
-	if !near(r.ExpectedReidentifications, totals.Risk, 0) || !near(r.Household.ExpectedReidentifications, totals.Household, 0) {
-		t.Errorf("expected %v, by household %v, want %+v", r.ExpectedReidentifications, r.Household.ExpectedReidentifications, totals)
+	if !near(r.ExpectedReidentifications, totals.Risk, 0) ||
+		!near(r.Household.ExpectedReidentifications, totals.Household, 0) {
+		t.Errorf("expected %v, by household %v, want %+v", r.ExpectedReidentifications, r.Household.ExpectedReidentifications,
+			totals)
 	}
 }
 
@@ -156,7 +161,8 @@ func TestGoldenKAnonymity(t *testing.T) {
 		Population map[string]int `json:"population"`
 	}
 	golden.JSON(t, &want, "golden", "f07_kAnon_violations_testdata.json")
-	r := measure(t, Data{Keys: columnsOf(input, k7...), Weights: input["sampling_weight"]}, Options{Alpha: 1, K: []int{2, 3, 5, 10}})
+	r := measure(t, Data{Keys: columnsOf(input, k7...), Weights: input["sampling_weight"]},
+		Options{Alpha: 1, K: []int{2, 3, 5, 10}})
 	for k, n := range want.Sample {
 		limit, _ := strconv.Atoi(k[2:])
 		if got := r.ViolationsBelow(float64(limit)); got != n || r.Violations[limit] != n {
@@ -173,7 +179,9 @@ func TestGoldenKAnonymity(t *testing.T) {
 
 func TestGoldenLDiversity(t *testing.T) {
 	input, want := readCSV(t, "data", "testdata.csv"), readCSV(t, "golden", "l01_ldiversity_testdata.csv")
-	r := measure(t, Data{Keys: columnsOf(input, "urbrur", "roof", "walls", "water", "sex"), Sensitive: columnsOf(input, "electcon", "relat")},
+	r := measure(t,
+		Data{Keys: columnsOf(input, "urbrur", "roof", "walls", "water", "sex"),
+			Sensitive: columnsOf(input, "electcon", "relat")},
 		Options{Alpha: 1, RecursiveC: 2})
 	for column, d := range r.LDiversity {
 		wantColumn(t, column+" entropy", d.Entropy, want[column+"_Entropy_Ldiversity"])
@@ -183,19 +191,22 @@ func TestGoldenLDiversity(t *testing.T) {
 		}
 		wantColumn(t, column+" distinct", distinct, want[column+"_Distinct_Ldiversity"])
 		wantColumn(t, column+" recursive", recursive, want[column+"_Recursive_Ldiversity"])
-		if float64(d.DistinctMin) != slices.Min(distinct) || d.EntropyMin != slices.Min(d.Entropy) || float64(d.RecursiveMin) != slices.Min(recursive) {
+		if float64(d.DistinctMin) != slices.Min(distinct) || d.EntropyMin != slices.Min(d.Entropy) ||
+			float64(d.RecursiveMin) != slices.Min(recursive) {
 			t.Errorf("%s: minima %+v", column, []any{d.DistinctMin, d.EntropyMin, d.RecursiveMin})
 		}
 	}
 	// The package returns 0 for several columns together, which no class with a value
 	// can have.
 	if slices.Max(want["MultiEntropy_Ldiversity"]) != 0 || r.LDiversityMulti.EntropyMin < 1 {
-		t.Errorf("several columns: %v, the package at most %v", r.LDiversityMulti.EntropyMin, slices.Max(want["MultiEntropy_Ldiversity"]))
+		t.Errorf("several columns: %v, the package at most %v", r.LDiversityMulti.EntropyMin,
+			slices.Max(want["MultiEntropy_Ldiversity"]))
 	}
 }
 
 func TestGoldenSUDA2(t *testing.T) {
-	for file, scores := range map[string]Scores{"s01_suda2_testdata_k7_orig": ScoresElliot, "s02_suda2_testdata_k7_new": ScoresIHSN} {
+	for file, scores := range map[string]Scores{"s01_suda2_testdata_k7_orig": ScoresElliot,
+		"s02_suda2_testdata_k7_new": ScoresIHSN} {
 		t.Run(file, func(t *testing.T) {
 			input, want := readCSV(t, "data", "testdata.csv"), readCSV(t, "golden", file+".csv")
 			var totals struct {

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// histories are the distinct multisets of tuples that persons have, as they are known and as they are released, by one numbering.
+// histories are the distinct multisets of tuples that persons have, as they are known and as they are released, by one
+// numbering.
 type histories struct {
 	p       *panel
 	tuples  *classes
@@ -88,11 +89,12 @@ func (c *candidates) take(k, r int, share float64) {
 	}
 }
 
-// maxSteps bounds the comparisons of histories that lack keys by all keys, and four times as many by sets of some: some seconds.
+// maxSteps bounds the comparisons of histories that lack keys by all keys, and four times as many by sets of some: some
+// seconds.
 const maxSteps = 400_000_000
 
-// add sums for each known history the released ones that can be its. same is false if there are too many that lack keys: each then is
-// taken for its like alone, which makes k too small.
+// add sums for each known history the released ones that can be its. same is false if there are too many that lack
+// keys: each then is taken for its like alone, which makes k too small.
 func (h *histories) add(ctx context.Context, c *candidates) (same bool, err error) {
 	known := make([]bool, len(h.of))
 	for _, k := range h.knownBy {
@@ -169,13 +171,13 @@ func (h *histories) own(k, r int) float64 {
 	return share
 }
 
-// mostOpen is the greatest number of tuples of a history that are assigned to those of another; histories of which more are neither equal
-// nor complete are taken for different ones.
+// mostOpen is the greatest number of tuples of a history that are assigned to those of another; histories of which more
+// are neither equal nor complete are taken for different ones.
 const mostOpen = 64
 
-// share returns the weight with which a released history counts for a known one, which must have as many records: 1 if each released record can be a
-// known one of its own, where it lacks no key that is known; alpha if it takes records that do; 0 if they contradict. sure is false where
-// that was not found out.
+// share returns the weight with which a released history counts for a known one, which must have as many records: 1 if
+// each released record can be a known one of its own, where it lacks no key that is known; alpha if it takes records
+// that do; 0 if they contradict. sure is false where that was not found out.
 func (h *histories) share(k, r int) (share float64, sure bool) {
 	known, released, open := h.open(k, r)
 	switch {
@@ -191,9 +193,10 @@ func (h *histories) share(k, r int) (share float64, sure bool) {
 	return 0, true
 }
 
-// open returns the tuples of a known and a released history without the complete ones that both have. These may be taken for each other: if
-// an assignment gives a complete tuple t another partner a, and its like in the release to b, then a and b each agree with t in whatever they
-// have, and so with each other. ok is false if more are left than those that lack keys could be assigned to.
+// open returns the tuples of a known and a released history without the complete ones that both have. These may be
+// taken for each other: if an assignment gives a complete tuple t another partner a, and its like in the release to b,
+// then a and b each agree with t in whatever they have, and so with each other. ok is false if more are left than those
+// that lack keys could be assigned to.
 func (h *histories) open(k, r int) (known, released []int32, ok bool) {
 	a, b, most := h.of[k], h.of[r], int(h.lacks[k]+h.lacks[r])
 	for len(a) > 0 || len(b) > 0 {

@@ -26,7 +26,8 @@ func checkKnown(data *Data, n int) error {
 		return nil
 	}
 	if len(data.Known) != len(data.Keys) || data.Laws != nil && len(data.Laws) != len(data.Keys) {
-		return fmt.Errorf("known: must have a column and at most a law for each of the %d keys, got %d and %d", len(data.Keys), len(data.Known), len(data.Laws))
+		return fmt.Errorf("known: must have a column and at most a law for each of the %d keys, got %d and %d",
+			len(data.Keys), len(data.Known), len(data.Laws))
 	}
 	for j, codes := range data.Known {
 		name := data.Keys[j].Name

@@ -22,7 +22,8 @@ type snooping struct {
 // randomSnooping makes records with cells that are missing in the source, hidden cells,
 // records that contradict their respondents, codes of any width, and, if drawn is true, a key that is drawn at random.
 func randomSnooping(random *rand.Rand, n, keys int, drawn bool) snooping {
-	s := snooping{original: make([][]int32, n), released: make([][]int32, n), sensitive: make([][]int32, n), matrix: make([][][]float64, keys)}
+	s := snooping{original: make([][]int32, n), released: make([][]int32, n), sensitive: make([][]int32, n),
+		matrix: make([][][]float64, keys)}
 	hide, lack, wrong := random.Float64()*0.5, random.Float64()*0.2, 0.0
 	if !drawn && random.IntN(3) == 0 {
 		wrong = 0.2 // records that contradict their own respondents
@@ -216,7 +217,8 @@ func TestSnooperAgainstAllPairs(t *testing.T) {
 		if s.drawn() {
 			alpha = 1
 		}
-		o := Options{Alpha: alpha, K: []int{2, 3}, Estimator: Exact, RecursiveC: 1.5, SUDA2: &SUDA2Options{}, Combinations: keys, Subsets: []int{1, 2, 3, 9}}
+		o := Options{Alpha: alpha, K: []int{2, 3}, Estimator: Exact, RecursiveC: 1.5, SUDA2: &SUDA2Options{},
+			Combinations: keys, Subsets: []int{1, 2, 3, 9}}
 		r, err := Measure(context.Background(), s.data, o)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
@@ -225,7 +227,8 @@ func TestSnooperAgainstAllPairs(t *testing.T) {
 		for i := range s.original {
 			k, weighted := s.k(i, allOf(keys), alpha)
 			if !close1(r.SampleFrequency[i], k) || !close1(r.PopulationFrequency[i], weighted) {
-				t.Fatalf("seed %d: record %d: k %v and %v, by all pairs %v and %v", seed, i, r.SampleFrequency[i], r.PopulationFrequency[i], k, weighted)
+				t.Fatalf("seed %d: record %d: k %v and %v, by all pairs %v and %v", seed, i, r.SampleFrequency[i],
+					r.PopulationFrequency[i], k, weighted)
 			}
 			least, most = min(least, k), max(most, Exact.Risk(k, weighted))
 			if k < 3-1e-12 {
@@ -233,7 +236,8 @@ func TestSnooperAgainstAllPairs(t *testing.T) {
 			}
 		}
 		if !close1(r.MinFrequency, least) || !close1(r.MaxIndividualRisk, most) || !s.drawn() && r.Violations[3] != below {
-			t.Fatalf("seed %d: least %v, risk %v, %d below 3; by all pairs %v, %v, %d", seed, r.MinFrequency, r.MaxIndividualRisk, r.Violations[3], least, most, below)
+			t.Fatalf("seed %d: least %v, risk %v, %d below 3; by all pairs %v, %v, %d", seed, r.MinFrequency,
+				r.MaxIndividualRisk, r.Violations[3], least, most, below)
 		}
 		s.checkSets(t, seed, r, alpha)
 		s.checkDiversity(t, seed, r, o.RecursiveC, alpha)
@@ -287,7 +291,8 @@ func (s *snooping) checkSets(t *testing.T, seed uint64, r *Result, alpha float64
 	}
 	for _, sub := range r.Subsets {
 		want := bySize[min(sub.Size, n)]
-		if !close1(sub.MinFrequency, want.least) || !close1(sub.MaxIndividualRisk, want.most) || len(sub.Keys) != min(sub.Size, n) {
+		if !close1(sub.MinFrequency, want.least) || !close1(sub.MaxIndividualRisk, want.most) ||
+			len(sub.Keys) != min(sub.Size, n) {
 			t.Fatalf("seed %d: subsets of %d: %+v, want %+v", seed, sub.Size, sub, want)
 		}
 	}
@@ -346,7 +351,8 @@ func (s *snooping) checkDiversity(t *testing.T, seed uint64, r *Result, c, alpha
 			if len(all) > 0 {
 				distinct, entropy, l := measure(all)
 				if int(d.Distinct[i]) != distinct || !close1(d.Entropy[i], entropy) || !s.drawn() && int(d.Recursive[i]) != l {
-					t.Fatalf("seed %d: record %d, column %d: %d, %v, %d; by all pairs %d, %v, %d", seed, i, column, d.Distinct[i], d.Entropy[i], d.Recursive[i], distinct, entropy, l)
+					t.Fatalf("seed %d: record %d, column %d: %d, %v, %d; by all pairs %d, %v, %d", seed, i, column, d.Distinct[i],
+						d.Entropy[i], d.Recursive[i], distinct, entropy, l)
 				}
 			} else if d.Distinct[i] != 0 {
 				t.Fatalf("seed %d: record %d: %d distinct of none", seed, i, d.Distinct[i])
@@ -360,8 +366,10 @@ func (s *snooping) checkDiversity(t *testing.T, seed uint64, r *Result, c, alpha
 			}
 		}
 		d := r.LDiversityMulti
-		if float64(d.Distinct[i]) != multi[0] || !close1(d.Entropy[i], multi[1]) || !s.drawn() && float64(d.Recursive[i]) != multi[2] {
-			t.Fatalf("seed %d: record %d, both: %d, %v, %d; by all pairs %v", seed, i, d.Distinct[i], d.Entropy[i], d.Recursive[i], multi)
+		if float64(d.Distinct[i]) != multi[0] || !close1(d.Entropy[i], multi[1]) || !s.drawn() &&
+			float64(d.Recursive[i]) != multi[2] {
+			t.Fatalf("seed %d: record %d, both: %d, %v, %d; by all pairs %v", seed, i, d.Distinct[i], d.Entropy[i],
+				d.Recursive[i], multi)
 		}
 	}
 }

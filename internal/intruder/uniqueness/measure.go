@@ -92,7 +92,8 @@ func measureRecords(ctx context.Context, g *grouper, data *Data, o *Options) (*R
 
 // newResult returns a result without measures.
 func newResult(data *Data, o *Options) *Result {
-	r := &Result{Count: CountReleased, Records: len(data.Keys[0].Codes), Estimator: o.Estimator.String(), Violations: make(map[int]int, len(o.K))}
+	r := &Result{Count: CountReleased, Records: len(data.Keys[0].Codes), Estimator: o.Estimator.String(),
+		Violations: make(map[int]int, len(o.K))}
 	if data.Known != nil {
 		r.Count = CountSnooper
 	}

@@ -128,7 +128,8 @@ func (s *snooper) bySet(ctx context.Context, g *grouper, set []int, e Estimator)
 
 // subsets finds the least k and the greatest risk over the sets of each size of o.Subsets. sets
 // are those of which the results are there already.
-func (s *snooper) subsets(ctx context.Context, o *Options, names []string, sets [][]int, done []bySet) (list []Subset, err error) {
+func (s *snooper) subsets(ctx context.Context, o *Options, names []string, sets [][]int, done []bySet) (list []Subset,
+	err error) {
 	for _, size := range o.Subsets {
 		wanted := setsOf(len(s.laws), min(size, len(s.laws)))
 		w := Subset{Size: size, Sets: len(wanted)}

@@ -45,14 +45,16 @@ func TestEightRecords(t *testing.T) {
 	if want := math.Log(5) / 4; !(math.Abs(r.Risk[6]-want) <= 1e-15) || r.MaxIndividualRisk != r.Risk[6] {
 		t.Errorf("risk %v, max %v, want %v", r.Risk[6], r.MaxIndividualRisk, want)
 	}
-	if want := 1 - (1-r.Risk[2])*(1-r.Risk[3])*(1-r.Risk[4]); !(math.Abs(r.Household.Risk[4]-want) <= 1e-15) || r.Household.Risk[7] != r.Risk[7] {
+	if want := 1 - (1-r.Risk[2])*(1-r.Risk[3])*(1-r.Risk[4]); !(math.Abs(r.Household.Risk[4]-want) <= 1e-15) ||
+		r.Household.Risk[7] != r.Risk[7] {
 		t.Errorf("household risks %v, want %v for record 4", r.Household.Risk, want)
 	}
 	// Class {0, 7}: a is 0, 0; class {1, 2}: 1, 1; b is 3, 4 and 4, 5.
 	if d := r.LDiversity["a"]; d.DistinctMin != 1 || d.Distinct[0] != 1 || d.EntropyMin != 1 || d.RecursiveMin != 1 {
 		t.Errorf("l-diversity of a: %+v", d)
 	}
-	if d := r.LDiversity["b"]; d.Distinct[0] != 2 || !(math.Abs(d.Entropy[0]-2) <= 1e-15) || d.Recursive[0] != 2 || d.Distinct[4] != 0 || d.DistinctMin != 1 {
+	if d := r.LDiversity["b"]; d.Distinct[0] != 2 || !(math.Abs(d.Entropy[0]-2) <= 1e-15) || d.Recursive[0] != 2 ||
+		d.Distinct[4] != 0 || d.DistinctMin != 1 {
 		t.Errorf("l-diversity of b: %+v", d)
 	}
 	// Given a, the classes keep both values of b; given b, a has one value in each.
@@ -65,7 +67,8 @@ func TestEightRecords(t *testing.T) {
 	for _, c := range r.Combinations {
 		uniques[strings.Join(c.Keys, "+")] = c.Uniques
 	}
-	if len(r.Combinations) != 4+6+4 || uniques["Key1"] != 2 || uniques["Key2"] != 0 || uniques["Key1+Key4"] != 4 || uniques["Key1+Key2+Key4"] != 4 {
+	if len(r.Combinations) != 4+6+4 || uniques["Key1"] != 2 || uniques["Key2"] != 0 || uniques["Key1+Key4"] != 4 ||
+		uniques["Key1+Key2+Key4"] != 4 {
 		t.Errorf("combinations %v", uniques)
 	}
 	// MSUs: record 3 {Key1}, {Key2, Key4}; record 4 {Key4}; record 5 {Key1, Key4},
@@ -77,7 +80,8 @@ func TestEightRecords(t *testing.T) {
 	if r.SUDA2.Max != 8 || r.SUDA2.Mean != 26./8 || !slices.Equal(r.SUDA2.Sizes, []int64{3, 4, 0, 0}) {
 		t.Errorf("SUDA2 %+v", r.SUDA2)
 	}
-	if c := r.SUDA2.Contribution; !(math.Abs(c["Key4"]-14./26) <= 1e-15) || c["Key3"] != 0 || !(math.Abs(c["Key1"]-14./26) <= 1e-15) {
+	if c := r.SUDA2.Contribution; !(math.Abs(c["Key4"]-14./26) <= 1e-15) || c["Key3"] != 0 ||
+		!(math.Abs(c["Key1"]-14./26) <= 1e-15) {
 		t.Errorf("contributions %v", c)
 	}
 }
@@ -98,7 +102,8 @@ func TestJSON(t *testing.T) {
 	a, _ := diversity["a"].(map[string]any)
 	for path, got := range map[string]any{
 		"keys": object["keys"], "expected_reidentifications": object["expected_reidentifications"],
-		"max_individual_risk": object["max_individual_risk"], "violations.2": violations["2"], "violations.3": violations["3"],
+		"max_individual_risk": object["max_individual_risk"], "violations.2": violations["2"],
+		"violations.3": violations["3"],
 		"violations.5": violations["5"], "household.expected_reidentifications": household["expected_reidentifications"],
 		"suda2.max": suda2["max"], "suda2.mean": suda2["mean"],
 		"l_diversity.a.distinct_min": a["distinct_min"], "l_diversity.a.entropy_min": a["entropy_min"],
@@ -166,7 +171,8 @@ func randomData(random *rand.Rand, n int, cards []int, missing float64) Data {
 func TestMissingValuesAgainstPairwiseCount(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, missing := range []float64{0, 0.02, 0.3, 0.9} {
-		for _, cards := range [][]int{{5}, {3, 4}, {2, 3, 4, 5}, {2, 2, 2, 2, 2, 2, 2, 2, 2}, {math.MaxInt32, math.MaxInt32, math.MaxInt32}} {
+		for _, cards := range [][]int{{5}, {3, 4}, {2, 3, 4, 5}, {2, 2, 2, 2, 2, 2, 2, 2, 2},
+			{math.MaxInt32, math.MaxInt32, math.MaxInt32}} {
 			for _, alpha := range []float64{0, 0.25, 1} {
 				data := randomData(random, 250, cards, missing)
 				r := measure(t, data, Options{Alpha: alpha})
@@ -174,7 +180,8 @@ func TestMissingValuesAgainstPairwiseCount(t *testing.T) {
 				for i := range f {
 					// Weights and α are dyadic: no rounding.
 					if r.SampleFrequency[i] != f[i] || r.PopulationFrequency[i] != F[i] {
-						t.Fatalf("%v, α = %v, missing %v, record %d: f = %v, F = %v, want %v, %v", cards, alpha, missing, i, r.SampleFrequency[i], r.PopulationFrequency[i], f[i], F[i])
+						t.Fatalf("%v, α = %v, missing %v, record %d: f = %v, F = %v, want %v, %v", cards, alpha, missing, i,
+							r.SampleFrequency[i], r.PopulationFrequency[i], f[i], F[i])
 					}
 				}
 			}
@@ -238,7 +245,8 @@ func TestProperties(t *testing.T) {
 		turned := measure(t, permuted(data, order), o)
 		for to, from := range order {
 			if turned.SampleFrequency[to] != r.SampleFrequency[from] || turned.Risk[to] != r.Risk[from] ||
-				turned.SUDA2.Score[to] != r.SUDA2.Score[from] || turned.LDiversityMulti.Distinct[to] != r.LDiversityMulti.Distinct[from] {
+				turned.SUDA2.Score[to] != r.SUDA2.Score[from] ||
+				turned.LDiversityMulti.Distinct[to] != r.LDiversityMulti.Distinct[from] {
 				t.Fatalf("record %d differs in another order", from)
 			}
 		}
@@ -327,7 +335,8 @@ func TestRecursiveLevelIsStrict(t *testing.T) {
 		counts []int64
 		c      float64
 		want   int32
-	}{{[]int64{4, 3, 1}, 1, 1}, {[]int64{4, 3, 2}, 1, 2}, {[]int64{4, 3, 2}, 2, 2}, {[]int64{4, 3, 2}, 2.1, 3}, {[]int64{4}, 9, 1}} {
+	}{{[]int64{4, 3, 1}, 1, 1}, {[]int64{4, 3, 2}, 1, 2}, {[]int64{4, 3, 2}, 2, 2}, {[]int64{4, 3, 2}, 2.1, 3},
+		{[]int64{4}, 9, 1}} {
 		if got := recursiveLevel(test.counts, test.c); got != test.want {
 			t.Errorf("%v, c = %v: l = %d, want %d", test.counts, test.c, got, test.want)
 		}
@@ -362,13 +371,19 @@ func TestErrors(t *testing.T) {
 		change func(*Data, *Options)
 		want   string
 	}{
-		"no keys":      {func(d *Data, _ *Options) { d.Keys = nil }, "keys: must be 1 to 64 columns, got 0"},
-		"no records":   {func(d *Data, _ *Options) { d.Keys[0].Codes = nil }, "keys: must have 1 to"},
-		"ragged":       {func(d *Data, _ *Options) { d.Keys[1].Codes = d.Keys[1].Codes[1:] }, "keys[1] (Key2): must have 8 records"},
-		"twice":        {func(d *Data, _ *Options) { d.Keys[1].Name = "Key1" }, "keys[1] (Key1): must not be named twice"},
-		"code":         {func(d *Data, _ *Options) { d.Sensitive[0].Codes[3] = -2 }, "sensitive[0] (a): must be codes from 0, or -1 for missing; record 4 is neither"},
-		"weights":      {func(d *Data, _ *Options) { d.Weights = d.Weights[1:] }, "weights: must have 8 records"},
-		"weight":       {func(d *Data, _ *Options) { d.Weights[2] = math.NaN() }, "weights[2]: must be a finite number, at least 0"},
+		"no keys":    {func(d *Data, _ *Options) { d.Keys = nil }, "keys: must be 1 to 64 columns, got 0"},
+		"no records": {func(d *Data, _ *Options) { d.Keys[0].Codes = nil }, "keys: must have 1 to"},
+		"ragged": {func(d *Data, _ *Options) {
+			d.Keys[1].Codes = d.Keys[1].Codes[1:]
+		}, "keys[1] (Key2): must have 8 records"},
+		"twice": {func(d *Data, _ *Options) { d.Keys[1].Name = "Key1" }, "keys[1] (Key1): must not be named twice"},
+		"code": {func(d *Data, _ *Options) {
+			d.Sensitive[0].Codes[3] = -2
+		}, "sensitive[0] (a): must be codes from 0, or -1 for missing; record 4 is neither"},
+		"weights": {func(d *Data, _ *Options) { d.Weights = d.Weights[1:] }, "weights: must have 8 records"},
+		"weight": {func(d *Data, _ *Options) {
+			d.Weights[2] = math.NaN()
+		}, "weights[2]: must be a finite number, at least 0"},
 		"households":   {func(d *Data, _ *Options) { d.Household = d.Household[1:] }, "household: must have 8 records"},
 		"household":    {func(d *Data, _ *Options) { d.Household[5] = -7 }, "household[5]: must be a code from 0"},
 		"alpha":        {func(_ *Data, o *Options) { o.Alpha = 1.5 }, "alpha: must be from 0 to 1, got 1.5"},
@@ -376,9 +391,15 @@ func TestErrors(t *testing.T) {
 		"estimator":    {func(_ *Data, o *Options) { o.Estimator = 5 }, "estimator: must be exact or approx, got 5"},
 		"c":            {func(_ *Data, o *Options) { o.RecursiveC = 0 }, "recursive c: must be above 0 and finite, got 0"},
 		"combinations": {func(_ *Data, o *Options) { o.Combinations = -1 }, "combinations: must be at least 0, got -1"},
-		"size":         {func(_ *Data, o *Options) { o.SUDA2.MaxSize = 5 }, "suda2.max_size: must be from 0 to the number of keys, 4, got 5"},
-		"scores":       {func(_ *Data, o *Options) { o.SUDA2.Scores = 2 }, "suda2.scores: must be ScoresElliot or ScoresIHSN, got 2"},
-		"fraction":     {func(_ *Data, o *Options) { o.SUDA2.SampleFraction = 2 }, "suda2.sample_fraction: must be above 0 and at most 1"},
+		"size": {func(_ *Data, o *Options) {
+			o.SUDA2.MaxSize = 5
+		}, "suda2.max_size: must be from 0 to the number of keys, 4, got 5"},
+		"scores": {func(_ *Data, o *Options) {
+			o.SUDA2.Scores = 2
+		}, "suda2.scores: must be ScoresElliot or ScoresIHSN, got 2"},
+		"fraction": {func(_ *Data, o *Options) {
+			o.SUDA2.SampleFraction = 2
+		}, "suda2.sample_fraction: must be above 0 and at most 1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Persons are the measures of persons who have several records, each by all of its records together: what a snooper finds who
-// knows all records of a person (the waves of a panel), and sees which released records are one person's.
+// Persons are the measures of persons who have several records, each by all of its records together: what a snooper
+// finds who knows all records of a person (the waves of a panel), and sees which released records are one person's.
 type Persons struct {
 	Persons int `json:"persons" doc:"number of persons; a record without one is a person of its own"`
 	Several int `json:"several" doc:"persons with more than one record"`
@@ -96,8 +96,8 @@ func (p *panel) persons() int { return len(p.start) - 1 }
 // of returns the records of a person.
 func (p *panel) of(who int) []int32 { return p.records[p.start[who]:p.start[who+1]] }
 
-// counts returns the joined k of each person by the keys of set, and its weighted form; without weights both are one slice. atLeast
-// says that they are lower bounds. The only error is that of ctx.
+// counts returns the joined k of each person by the keys of set, and its weighted form; without weights both are one
+// slice. atLeast says that they are lower bounds. The only error is that of ctx.
 func (p *panel) counts(ctx context.Context, g *grouper, set []int) (f, F []float64, atLeast bool, err error) {
 	columns := make([]field, len(set))
 	for at, j := range set {
@@ -129,7 +129,8 @@ func (p *panel) counts(ctx context.Context, g *grouper, set []int) (f, F []float
 	return f, F, !same, nil
 }
 
-// measurePersons computes Persons by all keys, and for each of the sets of subsets the least joined k and the greatest risk.
+// measurePersons computes Persons by all keys, and for each of the sets of subsets the least joined k and the greatest
+// risk.
 func measurePersons(ctx context.Context, g *grouper, data *Data, o *Options, subsets []Subset) (*Persons, error) {
 	p := newPanel(g, data, o.Alpha)
 	all := make([]int, len(data.Keys))
@@ -177,9 +178,10 @@ func measurePersons(ctx context.Context, g *grouper, data *Data, o *Options, sub
 // mostCounted is the number of records, times sets of keys, that are counted anew for the sets of some keys.
 const mostCounted = 200_000_000
 
-// bySubset enters the least joined k and the greatest joined risk over sets of some keys. f and F are the figures by all keys, which bound
-// those by some, and stand for them where there are too many sets.
-func (p *panel) bySubset(ctx context.Context, g *grouper, o *Options, r *Persons, subsets []Subset, f, F []float64) error {
+// bySubset enters the least joined k and the greatest joined risk over sets of some keys. f and F are the figures by
+// all keys, which bound those by some, and stand for them where there are too many sets.
+func (p *panel) bySubset(ctx context.Context, g *grouper, o *Options, r *Persons, subsets []Subset, f,
+	F []float64) error {
 	for i := range subsets {
 		s := &subsets[i]
 		sets := setsOf(len(p.tuples), min(s.Size, len(p.tuples)))

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Joined k of 1,000,000 records of 250,000 persons by 5 keys, of which one differs between the records of a person; without missing keys, and
-// with persons who lack one.
+// Joined k of 1,000,000 records of 250,000 persons by 5 keys, of which one differs between the records of a person;
+// without missing keys, and with persons who lack one.
 func BenchmarkPersons1M(b *testing.B) {
 	for _, c := range []struct {
 		name    string

@@ -15,8 +15,8 @@ type waves struct {
 	weight          []float64
 }
 
-// randomWaves makes persons with unequal numbers of records, keys that are missing in the source or hidden, and records of nobody, in a
-// random order.
+// randomWaves makes persons with unequal numbers of records, keys that are missing in the source or hidden, and records
+// of nobody, in a random order.
 func randomWaves(random *rand.Rand, keys int) waves {
 	var w waves
 	lack, hide := 0.3*random.Float64(), 0.4*random.Float64()
@@ -96,8 +96,8 @@ func (w *waves) fits(t, r int, set []int, alpha float64) float64 {
 	return share
 }
 
-// into returns what the released records of a person count for known records of another, by trying all assignments of these to different
-// records of the former: the greatest of the least.
+// into returns what the released records of a person count for known records of another, by trying all assignments of
+// these to different records of the former: the greatest of the least.
 func (w *waves) into(known, released, set []int, alpha float64) float64 {
 	if len(known) == 0 {
 		return 1
@@ -145,8 +145,9 @@ func setOf(bits int) (set []int) {
 	return set
 }
 
-// The joined k is what brute force finds by trying all assignments of records, for missing and hidden keys, persons with unequal numbers of
-// records and records of nobody, in the order of the file and in its reverse; and of sets of some keys.
+// The joined k is what brute force finds by trying all assignments of records, for missing and hidden keys, persons
+// with unequal numbers of records and records of nobody, in the order of the file and in its reverse; and of sets of
+// some keys.
 func TestPersonsAreCountedByAllTheirRecords(t *testing.T) {
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 41))
@@ -199,8 +200,10 @@ func TestPersonsAreCountedByAllTheirRecords(t *testing.T) {
 			}
 		}
 		want.UniqueShare = float64(want.Uniques) / float64(want.Persons)
-		if got.Persons != want.Persons || got.Several != want.Several || got.Unknown != want.Unknown || got.MinFrequency != want.MinFrequency || got.Uniques != want.Uniques ||
-			got.UniqueShare != want.UniqueShare || got.AtLeast || math.Abs(got.MaxIndividualRisk-want.MaxIndividualRisk) > 1e-12 || math.Abs(got.Found-want.Found) > 1e-12 {
+		if got.Persons != want.Persons || got.Several != want.Several || got.Unknown != want.Unknown ||
+			got.MinFrequency != want.MinFrequency || got.Uniques != want.Uniques ||
+			got.UniqueShare != want.UniqueShare || got.AtLeast ||
+			math.Abs(got.MaxIndividualRisk-want.MaxIndividualRisk) > 1e-12 || math.Abs(got.Found-want.Found) > 1e-12 {
 			t.Fatalf("seed %d: %+v\nwant %+v", seed, *got, want)
 		}
 		for limit, n := range want.Violations {
@@ -228,8 +231,9 @@ func TestPersonsAreCountedByAllTheirRecords(t *testing.T) {
 	}
 }
 
-// Whoever knows some records of a person has as many candidates as whoever knows all, or more: the joined k bounds k of each part of a
-// history, by all keys and by some, and with it k of single records. A snooper who knows a part looks among all persons.
+// Whoever knows some records of a person has as many candidates as whoever knows all, or more: the joined k bounds k of
+// each part of a history, by all keys and by some, and with it k of single records. A snooper who knows a part looks
+// among all persons.
 func TestJoinedKBoundsThatOfEachPart(t *testing.T) {
 	smaller := 0
 	for seed := range uint64(200) {
@@ -254,7 +258,8 @@ func TestJoinedKBoundsThatOfEachPart(t *testing.T) {
 						k += w.into(known, theirs, setOf(bits), 1)
 					}
 					if k < joined {
-						t.Fatalf("seed %d: whoever knows records %v by keys %v has %v candidates, and joined k is %v", seed, known, setOf(bits), k, joined)
+						t.Fatalf("seed %d: whoever knows records %v by keys %v has %v candidates, and joined k is %v", seed, known,
+							setOf(bits), k, joined)
 					}
 					if k > joined {
 						smaller++
@@ -268,7 +273,8 @@ func TestJoinedKBoundsThatOfEachPart(t *testing.T) {
 	}
 }
 
-// A snooper who knows all records of a person, and names one of the persons whose release can be theirs, is right as often as Found says.
+// A snooper who knows all records of a person, and names one of the persons whose release can be theirs, is right as
+// often as Found says.
 func TestJoinedKIsTheShareOfRightClaims(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 43))
 	right, variance, expected, claims := 0, 0.0, 0.0, 0
@@ -321,14 +327,16 @@ func TestPersonsOfOneRecord(t *testing.T) {
 			alpha = 0.5
 		}
 		r, err := Measure(t.Context(), data, Options{Alpha: alpha, Estimator: Exact})
-		if err != nil || !slices.Equal(r.Persons.Frequency, r.SampleFrequency) || r.Persons.MinFrequency != r.MinFrequency || r.Persons.Uniques != r.SampleUniques {
+		if err != nil || !slices.Equal(r.Persons.Frequency, r.SampleFrequency) || r.Persons.MinFrequency != r.MinFrequency ||
+			r.Persons.Uniques != r.SampleUniques {
 			t.Fatalf("seed %d: %v, %v, want %v", seed, err, r.Persons.Frequency, r.SampleFrequency)
 		}
 	}
 }
 
-// Records that are equal do not hide a person: ten of one person have k = 10, and joined k 1. Of many records in one person, only those that
-// lack keys are assigned to others, and too many are taken for different ones: the bound is said to be one, and is never too great.
+// Records that are equal do not hide a person: ten of one person have k = 10, and joined k 1. Of many records in one
+// person, only those that lack keys are assigned to others, and too many are taken for different ones: the bound is
+// said to be one, and is never too great.
 func TestPersonsOfManyRecords(t *testing.T) {
 	const n = 10_000
 	long := func(lacking int) Data {
@@ -339,7 +347,8 @@ func TestPersonsOfManyRecords(t *testing.T) {
 				if int(i) < lacking && who > 0 {
 					code = -1
 				}
-				d.Keys[0].Codes, d.Known[0], d.Person = append(d.Keys[0].Codes, code), append(d.Known[0], i%7), append(d.Person, who)
+				d.Keys[0].Codes, d.Known[0], d.Person = append(d.Keys[0].Codes, code), append(d.Known[0], i%7),
+					append(d.Person, who)
 			}
 		}
 		return d
@@ -358,7 +367,8 @@ func TestPersonsOfManyRecords(t *testing.T) {
 	}
 	alone := Data{Keys: []Column{{Name: "a", Codes: []int32{1, 1, 1, 2, 1, 1, 2}}}, Person: []int32{5, 5, 5, 4, -1, -1, 3}}
 	r, err := Measure(t.Context(), alone, Options{Alpha: 1, Estimator: Exact})
-	if want := []float64{1, 1, 1, 2, 2, 2, 2}; err != nil || r.MinFrequency != 2 || !slices.Equal(r.Persons.Frequency, want) {
+	if want := []float64{1, 1, 1, 2, 2, 2, 2}; err != nil || r.MinFrequency != 2 ||
+		!slices.Equal(r.Persons.Frequency, want) {
 		t.Errorf("%v, %v, want %v", err, r.Persons.Frequency, want)
 	}
 	if p := r.Persons; p.Persons != 5 || p.Several != 1 || p.Unknown != 2 || p.Uniques != 1 || p.UniqueShare != 0.2 {
@@ -366,10 +376,11 @@ func TestPersonsOfManyRecords(t *testing.T) {
 	}
 }
 
-// By sets of some keys nobody has fewer candidates than by all, also where there is no time left to compare histories that lack keys, and each
-// counts for its like alone.
+// By sets of some keys nobody has fewer candidates than by all, also where there is no time left to compare histories
+// that lack keys, and each counts for its like alone.
 func TestJoinedKBySetsWithoutTime(t *testing.T) {
-	d := Data{Keys: []Column{{Name: "a", Codes: []int32{-1, 2, 3, 4}}, {Name: "b", Codes: []int32{5, 5, 5, 5}}}, Known: [][]int32{{2, 2, 3, 4}, {5, 5, 5, 5}}, Person: []int32{0, 0, 1, 1},
+	d := Data{Keys: []Column{{Name: "a", Codes: []int32{-1, 2, 3, 4}}, {Name: "b", Codes: []int32{5, 5, 5, 5}}},
+		Known: [][]int32{{2, 2, 3, 4}, {5, 5, 5, 5}}, Person: []int32{0, 0, 1, 1},
 		Weights: []float64{1, 2, 3, 4}}
 	d.Keys[0].Codes[2], d.Known[0][2], d.Keys[0].Codes[3], d.Known[0][3] = 2, 2, 2, 2 // both persons have (2, 5) twice
 	o := Options{Alpha: 1, Estimator: Exact}
@@ -381,12 +392,14 @@ func TestJoinedKBySetsWithoutTime(t *testing.T) {
 	for _, steps := range []int{0, maxSteps} {
 		subsets := []Subset{{Size: 1}}
 		p.steps = steps
-		if err := p.bySubset(t.Context(), &grouper{}, &o, &Persons{}, subsets, f, F); err != nil || subsets[0].PersonK != 2 || subsets[0].PersonRisk != Exact.Risk(2, 4) {
+		if err := p.bySubset(t.Context(), &grouper{}, &o, &Persons{}, subsets, f, F); err != nil || subsets[0].PersonK != 2 ||
+			subsets[0].PersonRisk != Exact.Risk(2, 4) {
 			t.Errorf("%d steps: %v, %+v", steps, err, subsets[0])
 		}
 	}
 	p.steps = 0
-	if f, _, atLeast, _ := p.counts(t.Context(), &grouper{}, []int{0, 1}); !atLeast || !slices.Equal(f, []float64{2, 1}) && !slices.Equal(f, []float64{1, 2}) && !slices.Equal(f, []float64{1, 1}) {
+	if f, _, atLeast, _ := p.counts(t.Context(), &grouper{}, []int{0, 1}); !atLeast || !slices.Equal(f, []float64{2, 1}) &&
+		!slices.Equal(f, []float64{1, 2}) && !slices.Equal(f, []float64{1, 1}) {
 		t.Errorf("without time: %v, at least %v", f, atLeast)
 	}
 }
@@ -399,7 +412,8 @@ func TestTooManyHistoriesThatLackKeys(t *testing.T) {
 	for who := range int32(persons) {
 		for range 2 {
 			known := int32(random.IntN(1_000_000))
-			d.Keys[0].Codes, d.Known[0], d.Person = append(d.Keys[0].Codes, known), append(d.Known[0], known), append(d.Person, who)
+			d.Keys[0].Codes, d.Known[0], d.Person = append(d.Keys[0].Codes, known), append(d.Known[0], known),
+				append(d.Person, who)
 		}
 		d.Keys[0].Codes[2*who] = -1
 	}
@@ -418,7 +432,8 @@ func TestTooManyHistoriesThatLackKeys(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Measure(ended, Data{Keys: []Column{{Name: "a", Codes: []int32{-1, 0}}}, Person: []int32{0, 1}}, Options{Estimator: Exact}); err == nil {
+	if _, err := Measure(ended, Data{Keys: []Column{{Name: "a", Codes: []int32{-1, 0}}}, Person: []int32{0, 1}},
+		Options{Estimator: Exact}); err == nil {
 		t.Error("a measurement that was ended has no error")
 	}
 }

@@ -7,7 +7,8 @@ import (
 )
 
 // ErrPairs is returned if the posterior would take too long.
-var ErrPairs = errors.New("too many pairs of distinct keys agree for the posterior of randomly masked keys: count fewer keys, or a sample")
+var ErrPairs = errors.New(
+	"too many pairs of distinct keys agree for the posterior of randomly masked keys: count fewer keys, or a sample")
 
 // agreeing is the released tuples of a bundle that agree with respondents of a bundle by the
 // exact keys.
@@ -24,7 +25,8 @@ func (m *meeting) agreements(t bundle) []agreeing {
 	for b, r := range m.r.bundles {
 		ids, groups := m.group(t, r)
 		of := ids[len(t.classes):]
-		a := agreeing{missing: r.missing, group: ids[:len(t.classes):len(t.classes)], start: make([]int32, groups+1), rows: make([]int32, len(of))}
+		a := agreeing{missing: r.missing, group: ids[:len(t.classes):len(t.classes)], start: make([]int32, groups+1),
+			rows: make([]int32, len(of))}
 		for _, id := range of {
 			a.start[id+1]++
 		}
@@ -59,7 +61,8 @@ func (m *meeting) likelihood(t, r int32) float64 {
 // visit calls each for the released tuples that can be those of a respondent, with their odds,
 // for one respondent after another; then done. With random keys, all has the likelihoods of each
 // released tuple.
-func (m *meeting) visit(ctx context.Context, all *likelihoods, each func(t, r int32, odds float64), done func(t int32)) error {
+func (m *meeting) visit(ctx context.Context, all *likelihoods, each func(t, r int32, odds float64),
+	done func(t int32)) error {
 	for _, t := range m.t.bundles {
 		list := m.agreements(t)
 		for at, k := range t.classes {

@@ -81,7 +81,8 @@ func TestReferenceSUDA2(t *testing.T) {
 				}
 			}
 			if positive < 10 || !near(r.SUDA2.Mean, mean, 1e-12) || !near(r.SUDA2.Max, slices.Max(want.Score), 0) {
-				t.Errorf("%s: %d positive scores, mean %v, max %v; want mean %v, max %v", name, positive, r.SUDA2.Mean, r.SUDA2.Max, mean, slices.Max(want.Score))
+				t.Errorf("%s: %d positive scores, mean %v, max %v; want mean %v, max %v", name, positive, r.SUDA2.Mean, r.SUDA2.Max,
+					mean, slices.Max(want.Score))
 			}
 			for _, key := range referenceKeys {
 				if got := r.SUDA2.Contribution[key]; !near(got, want.Contribution[key], 1e-12) {
@@ -117,7 +118,8 @@ func TestReferenceHouseholdsDiversity(t *testing.T) {
 	wantColumn(t, "entropy", d.Entropy, ref.Diversity.Entropy)
 	for i := range d.Distinct {
 		if float64(d.Distinct[i]) != ref.Diversity.Distinct[i] || float64(d.Recursive[i]) != ref.Diversity.Recursive[i] {
-			t.Fatalf("record %d: %d distinct, recursive level %d, want %v and %v", i, d.Distinct[i], d.Recursive[i], ref.Diversity.Distinct[i], ref.Diversity.Recursive[i])
+			t.Fatalf("record %d: %d distinct, recursive level %d, want %v and %v", i, d.Distinct[i], d.Recursive[i],
+				ref.Diversity.Distinct[i], ref.Diversity.Recursive[i])
 		}
 	}
 }

@@ -22,12 +22,14 @@ type Replicated struct {
 // an error if there is no key or if the columns do not fit each other.
 func ReplicatedUniques(original, released [][]int32) (*Replicated, error) {
 	if len(original) == 0 || len(released) != len(original) {
-		return nil, fmt.Errorf("replicated uniques: must have at least one key, and as many on both sides, got %d and %d", len(original), len(released))
+		return nil, fmt.Errorf("replicated uniques: must have at least one key, and as many on both sides, got %d and %d",
+			len(original), len(released))
 	}
 	for _, side := range [][][]int32{original, released} {
 		for i, column := range side {
 			if len(column) != len(side[0]) {
-				return nil, fmt.Errorf("replicated uniques: key %d: must have %d records like the others, got %d", i, len(side[0]), len(column))
+				return nil, fmt.Errorf("replicated uniques: key %d: must have %d records like the others, got %d", i, len(side[0]),
+					len(column))
 			}
 		}
 	}

@@ -24,7 +24,8 @@ func TestReplicatedUniques(t *testing.T) {
 		{"no records", [][]int32{{}}, [][]int32{{}}, 0, 0},
 	} {
 		r, err := ReplicatedUniques(c.original, c.released)
-		if err != nil || r.Uniques != c.uniques || r.Standing != c.standing || r.Uniques > 0 && r.Share != float64(c.standing)/float64(c.uniques) {
+		if err != nil || r.Uniques != c.uniques || r.Standing != c.standing || r.Uniques > 0 &&
+			r.Share != float64(c.standing)/float64(c.uniques) {
 			t.Errorf("%s: %+v, %v", c.name, r, err)
 		}
 	}
@@ -69,7 +70,8 @@ func TestReplicatedUniques(t *testing.T) {
 			t.Fatalf("%+v, %v; want %d of %d", r, err, standing, uniques)
 		}
 	}
-	for _, sides := range [][2][][]int32{{nil, nil}, {{{1}}, nil}, {{{1}, {1, 2}}, {{1}, {1}}}, {{{1}, {1}}, {{1}, {1, 2}}}} {
+	for _, sides := range [][2][][]int32{{nil, nil}, {{{1}}, nil}, {{{1}, {1, 2}}, {{1}, {1}}},
+		{{{1}, {1}}, {{1}, {1, 2}}}} {
 		if _, err := ReplicatedUniques(sides[0], sides[1]); err == nil {
 			t.Errorf("%v is accepted", sides)
 		}

@@ -66,7 +66,8 @@ func riskBySeries(f, p float64) float64 {
 // Against arithmetic with 600 bits, by two routes: the recurrence where p ≤ ½ (p/q ≤ 1,
 // no growth) or f small, the series where it converges in some thousand terms.
 func TestIndividualRiskAgainstBigFloat(t *testing.T) {
-	ps := []float64{1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.19, 0.2, 0.21, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 1 - 1e-6, 1 - 1e-12, 1 - 0x1p-53}
+	ps := []float64{1e-12, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.19, 0.2, 0.21, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999,
+		1 - 1e-6, 1 - 1e-12, 1 - 0x1p-53}
 	fs := []float64{1, 2, 3, 4, 5, 7, 10, 15, 20, 23, 24, 25, 26, 30, 50, 100, 107, 200, 1000, 12345, 1e5, 1e6}
 	both := 0
 	for _, p := range ps {
@@ -112,7 +113,8 @@ func TestIndividualRiskOfFractions(t *testing.T) {
 		}
 		return p * sum * h
 	}
-	for _, f := range []float64{1, 1 + 1e-12, 1 + 1e-7, 1.009, 1.0095, 1.01, 1.1, 1.25, 1.499, 1.5, 1.501, 1.75, 1.99, 2 - 1e-9, 2, 2.3, 2.5, 3.5, 7.25, 17.125, 23.5, 24.5, 102.5} {
+	for _, f := range []float64{1, 1 + 1e-12, 1 + 1e-7, 1.009, 1.0095, 1.01, 1.1, 1.25, 1.499, 1.5, 1.501, 1.75, 1.99,
+		2 - 1e-9, 2, 2.3, 2.5, 3.5, 7.25, 17.125, 23.5, 24.5, 102.5} {
 		for _, p := range []float64{1e-12, 1e-8, 1e-4, 0.01, 0.1, 0.19, 0.2, 0.21, 0.4, 0.8, 0.99} {
 			// Two thousand terms of about 1e-16 relative error each, of one sign.
 			got, want := IndividualRisk(f, p), integral(f, p)

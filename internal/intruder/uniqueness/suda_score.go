@@ -39,7 +39,8 @@ func (s *SUDA2Options) check(keys int) error {
 	case s.Scores != ScoresElliot && s.Scores != ScoresIHSN:
 		return fmt.Errorf("suda2.scores: must be ScoresElliot or ScoresIHSN, got %d", int(s.Scores))
 	case !(s.SampleFraction >= 0 && s.SampleFraction <= 1):
-		return fmt.Errorf("suda2.sample_fraction: must be above 0 and at most 1, or 0 to take it from the weights, got %v", s.SampleFraction)
+		return fmt.Errorf("suda2.sample_fraction: must be above 0 and at most 1, or 0 to take it from the weights, got %v",
+			s.SampleFraction)
 	}
 	return nil
 }
@@ -105,7 +106,8 @@ func sizeWeights(s Scores, n, maxSize int) []float64 {
 // measureSUDA2 searches the minimal sample uniques and computes the scores. names are
 // the keys' names, fraction is the sampling fraction. It returns ctx's error if ctx
 // ends.
-func measureSUDA2(ctx context.Context, g *grouper, c *classes, names []string, o SUDA2Options, fraction float64, workers int) (*SUDA2, error) {
+func measureSUDA2(ctx context.Context, g *grouper, c *classes, names []string, o SUDA2Options, fraction float64,
+	workers int) (*SUDA2, error) {
 	n := len(c.keys)
 	maxSize := o.maxSize(n)
 	weights := sizeWeights(o.Scores, n, maxSize)

@@ -80,7 +80,8 @@ func searchMSUs(t *testing.T, keys []Column, maxSize, workers int) [][]uint64 {
 func TestMSUsAgainstAllSubsets(t *testing.T) {
 	random := rand.New(rand.NewPCG(9, 10))
 	total := 0
-	for _, cards := range [][]int{{9}, {4, 30}, {3, 3, 3}, {2, 2, 2, 2, 2, 2, 2, 2}, {1, 4, 9, 2, 3, 6}, {2, 3, 2, 3, 2, 3, 2, 3, 2, 3}} {
+	for _, cards := range [][]int{{9}, {4, 30}, {3, 3, 3}, {2, 2, 2, 2, 2, 2, 2, 2}, {1, 4, 9, 2, 3, 6},
+		{2, 3, 2, 3, 2, 3, 2, 3, 2, 3}} {
 		for _, n := range []int{1, 2, 7, 60, 150} {
 			for _, missing := range []float64{0, 0.15} {
 				for _, maxSize := range []int{1, 3, len(cards)} {
@@ -92,7 +93,8 @@ func TestMSUsAgainstAllSubsets(t *testing.T) {
 					for i := range want {
 						total += len(want[i])
 						if !slices.Equal(got[i], want[i]) {
-							t.Fatalf("%v, %d records, missing %v, up to %d keys, record %d: got %b, want %b", cards, n, missing, maxSize, i, got[i], want[i])
+							t.Fatalf("%v, %d records, missing %v, up to %d keys, record %d: got %b, want %b", cards, n, missing, maxSize, i,
+								got[i], want[i])
 						}
 					}
 				}

@@ -54,7 +54,8 @@ func survey(t testing.TB, from, to int) arrow.RecordBatch {
 	columns := []arrow.Array{
 		jsonArray(t, arrow.PrimitiveTypes.Float64, list(wage)),
 		jsonArray(t, arrow.PrimitiveTypes.Int64, list(age)),
-		array.NewDictionaryArray(cityType, jsonArray(t, cityType.IndexType, list(index)), jsonArray(t, arrow.BinaryTypes.String, `["Ulm", "Bonn", "canary"]`)),
+		array.NewDictionaryArray(cityType, jsonArray(t, cityType.IndexType, list(index)),
+			jsonArray(t, arrow.BinaryTypes.String, `["Ulm", "Bonn", "canary"]`)),
 		jsonArray(t, fields[3].Type, list(jobs)),
 		jsonArray(t, arrow.BinaryTypes.String, list(name)),
 	}
@@ -117,7 +118,8 @@ func schemaFile(t testing.TB, fields ...arrow.Field) string {
 	return path
 }
 
-var listed = []message.Column{{Name: "wage", Number: true}, {Name: "age", Number: true}, {Name: "city"}, {Name: "jobs"}, {Name: "name", Withheld: true}}
+var listed = []message.Column{{Name: "wage", Number: true}, {Name: "age", Number: true}, {Name: "city"}, {Name: "jobs"},
+	{Name: "name", Withheld: true}}
 
 func newTestReader(t testing.TB, r message.Request, fields ...arrow.Field) message.Reader {
 	t.Helper()
@@ -130,7 +132,8 @@ func newTestReader(t testing.TB, r message.Request, fields ...arrow.Field) messa
 
 // layoutOf masks wage, measures age and carries city and jobs.
 func layoutOf(s *microdata.Schema, carry bool) *microdata.Layout {
-	l := &microdata.Layout{Schema: s, Read: []microdata.Want{{Field: 0, As: microdata.Numbers}, {Field: 1, As: microdata.Numbers, Measured: true}}}
+	l := &microdata.Layout{Schema: s,
+		Read: []microdata.Want{{Field: 0, As: microdata.Numbers}, {Field: 1, As: microdata.Numbers, Measured: true}}}
 	l.Release = []microdata.Output{{Field: s.Fields[0], Source: 0, Column: 0, Masked: true, Decimals: -1}}
 	for i := 1; i < 4; i++ {
 		column := -1
@@ -162,14 +165,17 @@ func TestRoundTrip(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := (&Config{Compression: compression}).Writer(t.Context(), message.WriteRequest{Topic: "out", Layout: layout, Reader: r})
+			w,
+				err := (&Config{Compression: compression}).Writer(t.Context(),
+				message.WriteRequest{Topic: "out", Layout: layout, Reader: r})
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !w.Carries() {
 				t.Fatal("a writer of the same format must carry")
 			}
-			run := runOf(value(t, survey(t, 0, 3), survey(t, 3, 5)), []byte("canary"), value(t, survey(t, 5, 6)), value(t, survey(t, 6, 8)), nil,
+			run := runOf(value(t, survey(t, 0, 3), survey(t, 3, 5)), []byte("canary"), value(t, survey(t, 5, 6)),
+				value(t, survey(t, 6, 8)), nil,
 				valueOf(t, survey(t, 8, 9).Schema(), []arrow.RecordBatch{survey(t, 8, 9), survey(t, 9, 12)}, ipc.WithZstd()))
 			var b microdata.Block
 			if err := d.Decode(t.Context(), &b, run); err != nil {
@@ -181,7 +187,8 @@ func TestRoundTrip(t *testing.T) {
 			if b.Places[4] != 10<<message.RowBits|4 || b.Places[5] != 12<<message.RowBits || b.Places[6] != 14<<message.RowBits {
 				t.Errorf("places %v", b.Places)
 			}
-			if b.Columns[1].Original.Values[4] != 24 || b.Columns[0].Original.Values[4] != 400 || b.Columns[0].Original.Valid.Has(5) {
+			if b.Columns[1].Original.Values[4] != 24 || b.Columns[0].Original.Values[4] != 400 ||
+				b.Columns[0].Original.Valid.Has(5) {
 				t.Errorf("columns %+v", b.Columns[:2])
 			}
 			if of := r.(*reader).MessageOf(&b); !slices.Equal(of, []int32{0, 0, 0, 0, 0, 1, 2, 3, 3, 4, 5, 5, 5, 5}) {
@@ -238,8 +245,10 @@ func TestSchemas(t *testing.T) {
 		fs[at], cols[at] = f, a
 		return value(t, array.NewRecordBatch(arrow.NewSchema(fs, nil), cols, 1))
 	}
-	extra := value(t, array.NewRecordBatch(arrow.NewSchema(append(slices.Clone(fields), arrow.Field{Name: "phone", Type: arrow.BinaryTypes.String}), nil),
-		append(slices.Clone(one.Columns()), jsonArray(t, arrow.BinaryTypes.String, `["canary"]`)), 1))
+	extra := value(t,
+		array.NewRecordBatch(
+			arrow.NewSchema(append(slices.Clone(fields), arrow.Field{Name: "phone", Type: arrow.BinaryTypes.String}), nil),
+			append(slices.Clone(one.Columns()), jsonArray(t, arrow.BinaryTypes.String, `["canary"]`)), 1))
 	for _, c := range []struct {
 		name   string
 		value  []byte
@@ -247,11 +256,17 @@ func TestSchemas(t *testing.T) {
 		reason string // "": released
 	}{
 		{"another order", with(4, 2, 0, 1, 3), false, ""},
-		{"a column that is a dictionary no more", replaced(2, arrow.Field{Name: "city", Type: arrow.BinaryTypes.String}, jsonArray(t, arrow.BinaryTypes.String, `["Bonn"]`)), false, ""},
+		{"a column that is a dictionary no more",
+			replaced(2, arrow.Field{Name: "city", Type: arrow.BinaryTypes.String},
+				jsonArray(t, arrow.BinaryTypes.String, `["Bonn"]`)), false, ""},
 		{"an unlisted column that is dropped", extra, true, ""},
 		{"a missing column", with(0, 1, 2, 4), false, "the message has no such column"},
-		{"another type", replaced(0, arrow.Field{Name: "wage", Type: arrow.BinaryTypes.String}, jsonArray(t, arrow.BinaryTypes.String, `["100"]`)), false, "another type in this column"},
-		{"two of a name", replaced(1, arrow.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, one.Column(0)), false, "two columns of one name"},
+		{
+			"another type",
+			replaced(0, arrow.Field{Name: "wage", Type: arrow.BinaryTypes.String},
+				jsonArray(t, arrow.BinaryTypes.String, `["100"]`)), false, "another type in this column"},
+		{"two of a name", replaced(1, arrow.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, one.Column(0)), false,
+			"two columns of one name"},
 		{"no record", valueOf(t, one.Schema(), nil), false, "holds no record"},
 		{"cut off", with(0, 1, 2, 3, 4)[:900], false, "cut off"},
 		{"trailing", append(with(0, 1, 2, 3, 4), "canary"...), false, "bytes behind the end"},
@@ -279,7 +294,8 @@ func TestSchemas(t *testing.T) {
 			continue
 		}
 		if c.reason != "" {
-			if len(out.Values) != 0 || len(b.Rejects) != 1 || b.N != 1 || !strings.Contains(b.Rejects[0].Reason, c.reason) || strings.Contains(b.Rejects[0].Reason, "canary") {
+			if len(out.Values) != 0 || len(b.Rejects) != 1 || b.N != 1 || !strings.Contains(b.Rejects[0].Reason, c.reason) ||
+				strings.Contains(b.Rejects[0].Reason, "canary") {
 				t.Errorf("%s: %d messages, rejects %v, want %q", c.name, len(out.Values), b.Rejects, c.reason)
 			}
 			continue
@@ -288,7 +304,8 @@ func TestSchemas(t *testing.T) {
 			t.Errorf("%s: rejects %v", c.name, b.Rejects)
 			continue
 		}
-		if names, rows := rowsOf(t, out.Values[0]); len(names) != 4 || len(rows) != 1 || rows[0] != `100 21 Bonn ["job1","more"]` {
+		if names, rows := rowsOf(t, out.Values[0]); len(names) != 4 || len(rows) != 1 ||
+			rows[0] != `100 21 Bonn ["job1","more"]` {
 			t.Errorf("%s: released %q", c.name, rows)
 		}
 	}
@@ -300,10 +317,12 @@ func TestSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	var u *message.UnlistedError
-	if err := d.Decode(t.Context(), new(microdata.Block), runOf(value(t, one), extra)); !errors.As(err, &u) || !strings.HasPrefix(u.Places[0], "column ") || u.Stream != "topic survey, partition 3, offset 12" {
+	if err := d.Decode(t.Context(), new(microdata.Block), runOf(value(t, one), extra)); !errors.As(err, &u) ||
+		!strings.HasPrefix(u.Places[0], "column ") || u.Stream != "topic survey, partition 3, offset 12" {
 		t.Errorf("an unlisted column: %v", err)
 	}
-	if _, err := (&Config{Schema: schemaFile(t, fields...)}).Reader(t.Context(), message.Request{Columns: listed[:4]}); !errors.As(err, &u) || !strings.HasPrefix(u.Places[0], "column ") {
+	if _, err := (&Config{Schema: schemaFile(t, fields...)}).Reader(t.Context(),
+		message.Request{Columns: listed[:4]}); !errors.As(err, &u) || !strings.HasPrefix(u.Places[0], "column ") {
 		t.Errorf("an unlisted column of the schema file: %v", err)
 	}
 }
@@ -311,7 +330,9 @@ func TestSchemas(t *testing.T) {
 // If the source is a topic of another format, each record becomes one message. If it is not a topic,
 // each message has a fixed number of records.
 func TestOtherSources(t *testing.T) {
-	s := &microdata.Schema{Fields: []microdata.Field{{Name: "wage", Type: arrow.PrimitiveTypes.Int32}, {Name: "city", Type: arrow.BinaryTypes.String, Nullable: true}}}
+	s := &microdata.Schema{
+		Fields: []microdata.Field{{Name: "wage", Type: arrow.PrimitiveTypes.Int32},
+			{Name: "city", Type: arrow.BinaryTypes.String, Nullable: true}}}
 	layout := &microdata.Layout{Schema: s, Read: []microdata.Want{{Field: 0}, {Field: 1, As: microdata.Array}},
 		Release: []microdata.Output{{Field: s.Fields[0], Source: 0, Column: 0}, {Field: s.Fields[1], Source: 1, Column: 1}}}
 	var b microdata.Block
@@ -361,7 +382,8 @@ func TestWideIntegers(t *testing.T) {
 	p := value(t, array.NewRecordBatch(arrow.NewSchema([]arrow.Field{f}, nil), []arrow.Array{a}, 3))
 	for _, measured := range []bool{false, true} {
 		r := newTestReader(t, message.Request{Columns: []message.Column{{Name: "id", Number: true}}}, f)
-		d, err := r.Decoder(&microdata.Layout{Schema: r.Schema(), Read: []microdata.Want{{Field: 0, Measured: measured}}}, false)
+		d, err := r.Decoder(&microdata.Layout{Schema: r.Schema(), Read: []microdata.Want{{Field: 0, Measured: measured}}},
+			false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -391,7 +413,8 @@ func TestBombs(t *testing.T) {
 	index := array.NewInt8Builder(memory.DefaultAllocator)
 	index.AppendValues(make([]int8, 1<<16), nil)
 	city := arrow.Field{Name: "x", Type: dt, Nullable: true}
-	dict := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{city}, nil), []arrow.Array{array.NewDictionaryArray(dt, index.NewArray(), long)}, 1<<16)
+	dict := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{city}, nil),
+		[]arrow.Array{array.NewDictionaryArray(dt, index.NewArray(), long)}, 1<<16)
 	over := array.NewInt64Builder(memory.DefaultAllocator)
 	over.AppendValues(make([]int64, 1<<20+1), nil)
 	many := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{f}, nil), []arrow.Array{over.NewArray()}, 1<<20+1)
@@ -406,7 +429,8 @@ func TestBombs(t *testing.T) {
 		"records":    {f, value(t, many), "more records"},
 	} {
 		r := newTestReader(t, message.Request{Columns: []message.Column{{Name: "x"}}}, c.field)
-		d, err := r.Decoder(&microdata.Layout{Schema: r.Schema(), Read: []microdata.Want{{Field: 0, As: microdata.Array}}}, false)
+		d, err := r.Decoder(&microdata.Layout{Schema: r.Schema(), Read: []microdata.Want{{Field: 0, As: microdata.Array}}},
+			false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -427,7 +451,8 @@ func TestCheck(t *testing.T) {
 	if ps := (&Config{Compression: "zstd", Records: 5}).Check(); len(ps) != 0 {
 		t.Errorf("problems %v", ps)
 	}
-	if _, err := (&Config{}).Reader(t.Context(), message.Request{}); err == nil || !strings.Contains(err.Error(), "schema") {
+	if _, err := (&Config{}).Reader(t.Context(), message.Request{}); err == nil ||
+		!strings.Contains(err.Error(), "schema") {
 		t.Errorf("without a schema file: %v", err)
 	}
 }

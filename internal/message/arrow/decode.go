@@ -65,12 +65,14 @@ func (d *decoder) Decode(ctx context.Context, b *microdata.Block, run *message.R
 			return err
 		}
 		if off := run.Offsets[i]; off < 0 || off > 1<<(63-message.RowBits)-1 {
-			return fmt.Errorf("topic %s, partition %d: offset %d is beyond what places of records can tell", run.Scope, run.Stream, off)
+			return fmt.Errorf("topic %s, partition %d: offset %d is beyond what places of records can tell", run.Scope,
+				run.Stream, off)
 		}
 		if err := d.message(&parts[i], v); err != nil {
 			var extra unlisted
 			if errors.As(err, &extra) {
-				return &message.UnlistedError{Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Places: extra}
+				return &message.UnlistedError{
+					Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Places: extra}
 			}
 			return err
 		}
@@ -180,7 +182,8 @@ func (d *decoder) column(b *microdata.Block, c *microdata.Column, parts []part, 
 	}
 	a, err := arrowipc.Join(arrays)
 	if err != nil {
-		return fmt.Errorf("topic %s, partition %d: column %s of %d records cannot be put together: %w", b.Scope, b.Stream, f.Name, b.N, err)
+		return fmt.Errorf("topic %s, partition %d: column %s of %d records cannot be put together: %w", b.Scope, b.Stream,
+			f.Name, b.N, err)
 	}
 	if w.As == microdata.Array {
 		c.Array = a

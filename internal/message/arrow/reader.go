@@ -33,7 +33,8 @@ func newReader(path string, r message.Request) (*reader, error) {
 	for _, c := range r.Columns {
 		listed[c.Name] = true
 	}
-	out := &reader{arrow: declared, schema: s, index: map[string]int{}, listed: make([]bool, len(s.Fields)), dropUnlisted: r.DropUnlisted}
+	out := &reader{arrow: declared, schema: s, index: map[string]int{}, listed: make([]bool, len(s.Fields)),
+		dropUnlisted: r.DropUnlisted}
 	var extra []string
 	for i, f := range s.Fields {
 		out.index[f.Name], out.listed[i] = i, listed[f.Name]

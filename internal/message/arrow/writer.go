@@ -179,7 +179,8 @@ func (w *writer) numbers(b *microdata.Block) []arrow.Array {
 }
 
 // parts returns the columns of a batch.
-func (w *writer) parts(b *microdata.Block, t batch, numbers []arrow.Array, kept func(int) int) ([]arrowipc.Part, error) {
+func (w *writer) parts(b *microdata.Block, t batch, numbers []arrow.Array, kept func(int) int) ([]arrowipc.Part,
+	error) {
 	parts := make([]arrowipc.Part, len(w.layout.Release))
 	for i, o := range w.layout.Release {
 		switch {

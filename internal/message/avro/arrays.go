@@ -220,7 +220,8 @@ func (d *columnDecoder) texts(text bool) arrow.Array {
 		valid.clear(row)
 		offsets[row+1] = int32(len(data))
 	})
-	return valid.array(d.field.Type, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(offsets))), 4*len(offsets)), data)
+	return valid.array(d.field.Type, unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(offsets))), 4*len(offsets)),
+		data)
 }
 
 // text returns the bytes of a string, of bytes, of a fixed, or an enum's symbol.

@@ -56,7 +56,9 @@ func (b *bench) open(drop bool, unlisted ...string) {
 			columns = append(columns, message.Column{Name: f.Name})
 		}
 	}
-	b.reader, err = (&Config{}).Reader(context.Background(), message.Request{Topics: []string{"survey"}, Columns: columns, DropUnlisted: drop, Registry: b.client})
+	b.reader,
+		err = (&Config{}).Reader(context.Background(),
+		message.Request{Topics: []string{"survey"}, Columns: columns, DropUnlisted: drop, Registry: b.client})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -124,7 +126,9 @@ func (b *bench) tryDecode(l *microdata.Layout, carry bool, values ...[]byte) (*m
 // that was registered for them.
 func (b *bench) write(l *microdata.Layout, from message.Reader, block *microdata.Block) []map[string]any {
 	b.t.Helper()
-	w, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: l, Reader: from, Registry: b.client})
+	w,
+		err := (&Config{}).Writer(context.Background(),
+		message.WriteRequest{Topic: "out", Layout: l, Reader: from, Registry: b.client})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -194,11 +198,13 @@ const everything = `{"type":"record","name":"Row","namespace":"org.example","doc
 func everyRecord(k int) map[string]any {
 	r := map[string]any{
 		"b": k%2 == 0, "i": int32(-5 * k), "l": int64(1)<<40 + int64(k), "f": float32(k) + 0.5, "d": float64(k) / 3,
-		"s": strings.Repeat("é", k), "by": []byte{0, 255, byte(k)}, "e": []string{"F", "M", "X"}[k%3], "fx": [4]byte{1, 2, 3, byte(k)},
+		"s": strings.Repeat("é", k), "by": []byte{0, 255, byte(k)}, "e": []string{"F", "M", "X"}[k%3],
+		"fx":  [4]byte{1, 2, 3, byte(k)},
 		"dec": big.NewRat(int64(-12345*k), 100), "decf": big.NewRat(int64(99999*k-7), 1000),
 		"wide": new(big.Rat).SetFrac(new(big.Int).Lsh(big.NewInt(int64(k-3)), 120), big.NewInt(10_000_000_000)),
 		"date": time.Date(1960+k, 2, 28, 0, 0, 0, 0, time.UTC), "tm": 3 * time.Hour, "tu": 5 * time.Microsecond,
-		"ts": time.UnixMilli(int64(k) - 5).UTC(), "tsu": time.UnixMicro(int64(k) * 1e15).UTC(), "lts": time.UnixMilli(int64(-k)).UTC(),
+		"ts": time.UnixMilli(int64(k) - 5).UTC(), "tsu": time.UnixMicro(int64(k) * 1e15).UTC(),
+		"lts":  time.UnixMilli(int64(-k)).UTC(),
 		"uuid": "123e4567-e89b-12d3-a456-426614174000", "ni": nil, "sn": "x", "nd": big.NewRat(int64(k), 10), "one": int64(k),
 		"nothing": nil, "list": []any{1.5, nil, float64(k)}, "map": map[string]any{"a": int64(k)},
 		"rec": map[string]any{"town": "T", "sex": "M", "rooms": int32(k)}, "several": "text",
@@ -270,7 +276,8 @@ func TestRoundTrip(t *testing.T) {
 	}{
 		{"carried", true, nil},
 		{"carried beside numbers", true, numeric},
-		{"carried beside arrays", true, []string{"b", "s", "by", "e", "fx", "date", "tm", "tu", "ts", "tsu", "lts", "uuid", "sn", "nothing"}},
+		{"carried beside arrays", true,
+			[]string{"b", "s", "by", "e", "fx", "date", "tm", "tu", "ts", "tsu", "lts", "uuid", "sn", "nothing"}},
 		{"composed", false, nil},
 		{"composed of numbers", false, numeric},
 	} {
@@ -285,10 +292,12 @@ func TestRoundTrip(t *testing.T) {
 		}
 		sameRecords(t, test.name, b.write(l, from, block), want)
 	}
-	if text, ok := b.registry.Text("out-value", 1); !ok || !strings.Contains(text, `"doc":"an int"`) || !strings.Contains(text, `"aliases":["i0"]`) || !strings.Contains(text, `"namespace":"org.example"`) {
+	if text, ok := b.registry.Text("out-value", 1); !ok || !strings.Contains(text, `"doc":"an int"`) ||
+		!strings.Contains(text, `"aliases":["i0"]`) || !strings.Contains(text, `"namespace":"org.example"`) {
 		t.Errorf("the released schema is %s", text)
 	}
-	if block := b.decode(b.layout(true, "i"), true, values...); block.Scope != "survey" || block.Stream != 3 || block.First != 100 || block.Place(2) != 104 {
+	if block := b.decode(b.layout(true, "i"), true, values...); block.Scope != "survey" || block.Stream != 3 ||
+		block.First != 100 || block.Place(2) != 104 {
 		t.Errorf("scope %q, stream %d, first %d, places %v", block.Scope, block.Stream, block.First, block.Places)
 	}
 }
@@ -297,7 +306,8 @@ func TestSchema(t *testing.T) {
 	b := start(t, everything, false)
 	want := map[string]string{
 		"b": "bool", "i": "int32", "l": "int64", "f": "float32", "d": "float64", "s": "utf8", "by": "binary", "e": "utf8",
-		"fx": "fixed_size_binary[4]", "dec": "decimal(9, 2)", "decf": "decimal(12, 3)", "date": "date32", "ts": "timestamp[ms, tz=UTC]",
+		"fx": "fixed_size_binary[4]", "dec": "decimal(9, 2)", "decf": "decimal(12, 3)", "date": "date32",
+		"ts":  "timestamp[ms, tz=UTC]",
 		"lts": "timestamp[ms]", "ni": "int32", "nothing": "null",
 	}
 	for name, typ := range want {
@@ -307,7 +317,8 @@ func TestSchema(t *testing.T) {
 	}
 	for _, f := range b.reader.Schema().Fields {
 		nullable := slices.Contains([]string{"ni", "sn", "nd", "nothing", "several"}, f.Name)
-		if nested := slices.Contains([]string{"list", "map", "rec", "several"}, f.Name); f.Nullable != nullable || f.Nested() != nested {
+		if nested := slices.Contains([]string{"list", "map", "rec", "several"}, f.Name); f.Nullable != nullable ||
+			f.Nested() != nested {
 			t.Errorf("%s: nullable %v, nested %v", f.Name, f.Nullable, f.Nested())
 		}
 	}
@@ -321,13 +332,15 @@ func field(name, typ string) string { return fmt.Sprintf(`{"name":%q,"type":%s}`
 
 // Masked values are written in the field's own type; withheld fields are removed.
 func TestMaskedValues(t *testing.T) {
-	schema := person(field("name", `"string"`), field("age", `"int"`), field("income", `["double","null"]`), field("town", `"string"`),
+	schema := person(field("name", `"string"`), field("age", `"int"`), field("income", `["double","null"]`),
+		field("town", `"string"`),
 		field("debt", `{"type":"bytes","logicalType":"decimal","precision":9,"scale":2}`), field("id", `"long"`))
 	b := start(t, schema, false)
 	var values [][]byte
 	for k := range 5 {
 		values = append(values, b.frame(schema, map[string]any{
-			"name": fmt.Sprintf("CANARY-%d", k), "age": int32(20 + k), "income": 1000.5 * float64(k), "town": "T", "debt": big.NewRat(int64(k), 4), "id": int64(424242424242 + k),
+			"name": fmt.Sprintf("CANARY-%d", k), "age": int32(20 + k), "income": 1000.5 * float64(k), "town": "T",
+			"debt": big.NewRat(int64(k), 4), "id": int64(424242424242 + k),
 		}))
 	}
 	l := b.layout(true, "*age", "*income", "town", "*debt")
@@ -342,7 +355,9 @@ func TestMaskedValues(t *testing.T) {
 	income := block.Columns[1].Mutable()
 	income.Valid = microdata.NewBitmap(5, nil)
 	income.Valid.Clear(4)
-	w, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader, Registry: b.client})
+	w,
+		err := (&Config{}).Writer(context.Background(),
+		message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader, Registry: b.client})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,24 +377,28 @@ func TestMaskedValues(t *testing.T) {
 	}
 	got := b.read(w, block)
 	for i, k := range []int{0, 2, 3, 4} {
-		want := map[string]any{"age": int32(1020 + k), "income": 1000.5*float64(k) + 1000, "town": "T", "debt": new(big.Rat).Add(big.NewRat(int64(k), 4), big.NewRat(1000, 1))}
+		want := map[string]any{"age": int32(1020 + k), "income": 1000.5*float64(k) + 1000, "town": "T",
+			"debt": new(big.Rat).Add(big.NewRat(int64(k), 4), big.NewRat(1000, 1))}
 		if k == 4 {
 			want["income"] = nil
 		}
 		sameRecords(t, "masked", got[i:i+1], []map[string]any{want})
 	}
 	text, _ := b.registry.Text("out-value", 1)
-	if _, second := b.registry.Text("out-value", 2); second || strings.Contains(text, `"name":"name"`) || strings.Contains(text, `"name":"id"`) {
+	if _, second := b.registry.Text("out-value", 2); second || strings.Contains(text, `"name":"name"`) ||
+		strings.Contains(text, `"name":"id"`) {
 		t.Errorf("released schema %s, a second: %v", text, second)
 	}
 }
 
 // Messages are written with schemas older and newer than the one at the start.
 func TestEvolution(t *testing.T) {
-	now := person(field("age", `"long"`), field("income", `"double"`), `{"name":"town","type":"string","aliases":["city"]}`, field("rooms", `["null","int"]`))
+	now := person(field("age", `"long"`), field("income", `"double"`),
+		`{"name":"town","type":"string","aliases":["city"]}`, field("rooms", `["null","int"]`))
 	b := start(t, now, false)
 	older := person(field("city", `"string"`), field("income", `"int"`), field("age", `"int"`))
-	newer := person(field("income", `"float"`), field("town", `["null","string"]`), field("rooms", `"long"`), field("age", `"long"`))
+	newer := person(field("income", `"float"`), field("town", `["null","string"]`), field("rooms", `"long"`),
+		field("age", `"long"`))
 	values := [][]byte{
 		b.frame(now, map[string]any{"age": int64(40), "income": 10.25, "town": "A", "rooms": int32(4)}),
 		b.frame(older, map[string]any{"city": "B", "income": int32(20), "age": int32(50)}),
@@ -441,7 +460,8 @@ func TestSwappedEnum(t *testing.T) {
 	l := b.layout(true, "*sex", "town")
 	block := b.decode(l, true, values...)
 	block.Columns[0].ReleasedArray = reversed(block.Columns[0].Array)
-	sameRecords(t, "swapped", b.write(l, b.reader, block), []map[string]any{{"sex": "M", "town": "A"}, {"sex": "X", "town": "B"}})
+	sameRecords(t, "swapped", b.write(l, b.reader, block),
+		[]map[string]any{{"sex": "M", "town": "A"}, {"sex": "X", "town": "B"}})
 }
 
 func reversed(a arrow.Array) arrow.Array {

@@ -15,8 +15,10 @@ import (
 // 4096 records of 8 fields, of which 2 are masked: these are found, decoded, masked and inserted
 // again.
 func BenchmarkSplice(b *testing.B) {
-	schema := person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`), field("income", `"double"`),
-		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`), field("note", `["null","string"]`), field("id", `"long"`))
+	schema := person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`),
+		field("income", `"double"`),
+		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`),
+		field("note", `["null","string"]`), field("id", `"long"`))
 	s := start(b, schema, false)
 	values := make([][]byte, 4096)
 	size := 0
@@ -30,7 +32,9 @@ func BenchmarkSplice(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	w, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: l, Reader: s.reader, Registry: s.client})
+	w,
+		err := (&Config{}).Writer(context.Background(),
+		message.WriteRequest{Topic: "out", Layout: l, Reader: s.reader, Registry: s.client})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -60,8 +64,10 @@ func BenchmarkSplice(b *testing.B) {
 
 // The same records, completely decoded for a sink of another format.
 func BenchmarkDecode(b *testing.B) {
-	schema := person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`), field("income", `"double"`),
-		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`), field("note", `["null","string"]`), field("id", `"long"`))
+	schema := person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`),
+		field("income", `"double"`),
+		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`),
+		field("note", `["null","string"]`), field("id", `"long"`))
 	s := start(b, schema, false)
 	first := s.frame(schema, everyPerson(0))
 	run := &message.Run{Scope: "survey"}
@@ -95,8 +101,10 @@ func BenchmarkLibraryDecode(b *testing.B) { benchmarkLibrary(b, false) }
 // type of a topic is not known then, so this measures the best that a struct type created at run time
 // could reach.
 func BenchmarkLibraryDecodeStruct(b *testing.B) {
-	in := avro.MustParse(person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`), field("income", `"double"`),
-		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`), field("note", `["null","string"]`), field("id", `"long"`)))
+	in := avro.MustParse(person(field("name", `"string"`), field("age", `"int"`), field("town", `"string"`),
+		field("income", `"double"`),
+		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`),
+		field("note", `["null","string"]`), field("id", `"long"`)))
 	var values [][]byte
 	for i := range 4096 {
 		v, err := in.Encode(everyPerson(i))
@@ -127,9 +135,12 @@ func BenchmarkLibraryDecodeStruct(b *testing.B) {
 }
 
 func benchmarkLibrary(b *testing.B, encode bool) {
-	fields := []string{field("name", `"string"`), field("age", `"int"`), field("town", `"string"`), field("income", `"double"`),
-		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`), field("note", `["null","string"]`)}
-	in, out := avro.MustParse(person(append(slices.Clone(fields), field("id", `"long"`))...)), avro.MustParse(person(fields[1:]...))
+	fields := []string{field("name", `"string"`), field("age", `"int"`), field("town", `"string"`),
+		field("income", `"double"`),
+		field("sex", `{"type":"enum","name":"Sex","symbols":["F","M"]}`), field("rooms", `["null","int"]`),
+		field("note", `["null","string"]`)}
+	in, out := avro.MustParse(person(append(slices.Clone(fields), field("id", `"long"`))...)),
+		avro.MustParse(person(fields[1:]...))
 	var values [][]byte
 	for i := range 4096 {
 		v, err := in.Encode(everyPerson(i))
@@ -164,7 +175,10 @@ func benchmarkLibrary(b *testing.B, encode bool) {
 
 func everyPerson(i int) map[string]any {
 	return map[string]any{
-		"name": fmt.Sprintf("Respondent number %d", i), "age": int32(i % 100), "town": "Some town of some length", "income": float64(i) * 1.25,
-		"sex": []string{"F", "M"}[i%2], "rooms": int32(i % 7), "note": "a remark of the interviewer that is a little longer", "id": int64(i) * 1_000_003,
+		"name": fmt.Sprintf("Respondent number %d", i), "age": int32(i % 100), "town": "Some town of some length",
+		"income": float64(i) * 1.25,
+		"sex":    []string{"F", "M"}[i%2], "rooms": int32(i % 7),
+		"note": "a remark of the interviewer that is a little longer",
+		"id":   int64(i) * 1_000_003,
 	}
 }

@@ -74,7 +74,9 @@ func (c *composer) Encode(ctx context.Context, b *microdata.Block) (message.Rele
 		for i := range c.targets {
 			var ok bool
 			if buf, ok = c.targets[i].append(buf, &columns[i], row); !ok {
-				return message.Released{}, fmt.Errorf("column %s has a value that its type in the released schema cannot hold", c.layout.Release[i].Field.Name)
+				return message.Released{},
+					fmt.Errorf("column %s has a value that its type in the released schema cannot hold",
+						c.layout.Release[i].Field.Name)
 			}
 		}
 		res.Values = append(res.Values, buf[from:len(buf):len(buf)])
@@ -125,7 +127,9 @@ func composeFields(record string, columns []arrow.Field) ([]composedField, error
 	for i, c := range columns {
 		f := composedField{Name: avroName(c.Name)}
 		if other, ok := taken[f.Name]; ok {
-			return nil, fmt.Errorf("columns %q and %q would both be the field %s of Avro, whose names have letters, digits and underscores alone; give them other names", other, c.Name, f.Name)
+			return nil,
+				fmt.Errorf(
+					"columns %q and %q would both be the field %s of Avro, whose names have letters, digits and underscores alone; give them other names", other, c.Name, f.Name)
 		}
 		taken[f.Name] = c.Name
 		if f.Name != c.Name {

@@ -43,7 +43,9 @@ func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder,
 	for _, w := range layout.Read {
 		f := r.schema.Fields[w.Field]
 		if r.fields[w.Field].cyclic {
-			return nil, fmt.Errorf("column %s has a type that contains itself: it can be withheld or released to Avro as it is, not decoded", f.Name)
+			return nil,
+				fmt.Errorf(
+					"column %s has a type that contains itself: it can be withheld or released to Avro as it is, not decoded", f.Name)
 		}
 		if w.As == microdata.Numbers && !f.Numeric() {
 			return nil, fmt.Errorf("column %s has type %s, which holds no numbers", f.Name, microdata.TypeName(f.Type))

@@ -26,13 +26,15 @@ func TestUnlisted(t *testing.T) {
 	l := b.layout(true, "age")
 	_, err := b.tryDecode(l, true, b.frame(now, record), b.frame(more, record))
 	var unlisted *message.UnlistedError
-	if !asUnlisted(err, &unlisted) || !slices.Equal(unlisted.Places, []string{"field 2", "field 3"}) || unlisted.Stream != "topic survey, partition 3, offset 102" {
+	if !asUnlisted(err, &unlisted) || !slices.Equal(unlisted.Places, []string{"field 2", "field 3"}) ||
+		unlisted.Stream != "topic survey, partition 3, offset 102" {
 		t.Errorf("%v", err)
 	}
 	b.open(true) // the latest schema is now the one with more fields, and all are listed
 	b.open(true, "name", "phone")
 	l = b.layout(true, "age")
-	sameRecords(t, "dropped", b.write(l, b.reader, b.decode(l, true, b.frame(now, record), b.frame(more, record))), []map[string]any{{"age": int32(3)}, {"age": int32(3)}})
+	sameRecords(t, "dropped", b.write(l, b.reader, b.decode(l, true, b.frame(now, record), b.frame(more, record))),
+		[]map[string]any{{"age": int32(3)}, {"age": int32(3)}})
 }
 
 func asUnlisted(err error, to **message.UnlistedError) bool {
@@ -42,7 +44,8 @@ func asUnlisted(err error, to **message.UnlistedError) bool {
 }
 
 func TestMalformed(t *testing.T) {
-	schema := person(field("s", `"string"`), field("e", `{"type":"enum","name":"E","symbols":["A"]}`), field("u", `["null","int"]`),
+	schema := person(field("s", `"string"`), field("e", `{"type":"enum","name":"E","symbols":["A"]}`),
+		field("u", `["null","int"]`),
 		field("l", `{"type":"array","items":"null"}`), field("m", `{"type":"map","values":"int"}`), field("b", `"boolean"`))
 	b := start(t, schema, false)
 	good := b.frame(schema, map[string]any{"s": "x", "e": "A", "u": nil, "l": []any{}, "m": map[string]any{}, "b": true})
@@ -106,13 +109,16 @@ func TestWideIntegers(t *testing.T) {
 		b.frame(schema, map[string]any{"x": int64(1), "d": huge}),
 	}
 	block := b.decode(b.layout(true, "*x", "*d"), true, values...)
-	if len(block.Rejects) != 2 || block.Rejects[0].Row != 1 || block.Rejects[1].Row != 2 || block.Rejects[1].Column != "d" {
+	if len(block.Rejects) != 2 || block.Rejects[0].Row != 1 || block.Rejects[1].Row != 2 ||
+		block.Rejects[1].Column != "d" {
 		t.Errorf("rejects %v", block.Rejects)
 	}
 	l := b.layout(true, "x", "d")
-	l.Read = []microdata.Want{{Field: 0, As: microdata.Numbers, Measured: true}, {Field: 1, As: microdata.Numbers, Measured: true}}
+	l.Read = []microdata.Want{{Field: 0, As: microdata.Numbers, Measured: true},
+		{Field: 1, As: microdata.Numbers, Measured: true}}
 	block = b.decode(l, true, values...)
-	if x := block.Columns[0].Original.Values[1]; len(block.Rejects) != 0 || x != 1<<53 || block.Columns[1].Original.Values[2] < 1e19 {
+	if x := block.Columns[0].Original.Values[1]; len(block.Rejects) != 0 || x != 1<<53 ||
+		block.Columns[1].Original.Values[2] < 1e19 {
 		t.Errorf("measured: %v, rejects %v", x, block.Rejects)
 	}
 }
@@ -136,7 +142,8 @@ func TestTopics(t *testing.T) {
 		{Name: "town", Type: arrow.BinaryTypes.String, Nullable: true},
 		{Name: "rooms", Type: arrow.PrimitiveTypes.Int32, Nullable: true},
 	} {
-		if got := both.Schema().Fields[i]; got.Name != want.Name || !arrow.TypeEqual(got.Type, want.Type) || got.Nullable != want.Nullable {
+		if got := both.Schema().Fields[i]; got.Name != want.Name || !arrow.TypeEqual(got.Type, want.Type) ||
+			got.Nullable != want.Nullable {
 			t.Errorf("field %d: %+v", i, got)
 		}
 	}
@@ -166,21 +173,24 @@ func TestTopics(t *testing.T) {
 // that is not.
 func TestReferences(t *testing.T) {
 	r := registrytest.New(t)
-	r.Register(t, "town", registry.Avro, `{"type":"record","name":"Town","namespace":"org","fields":[{"name":"zip","type":"string"}]}`)
+	r.Register(t, "town", registry.Avro,
+		`{"type":"record","name":"Town","namespace":"org","fields":[{"name":"zip","type":"string"}]}`)
 	text := `{"type":"record","name":"Person","namespace":"org","fields":[
 		{"name":"born","type":{"type":"record","name":"Birth","fields":[{"name":"town","type":"Town"}]}},
 		{"name":"lives","type":"Town"},
 		{"name":"parent","type":["null","Person"]},
 		{"name":"second","type":["null","Birth"]},
 		{"name":"age","type":"int"}]}`
-	id := r.Register(t, "survey-value", registry.Avro, text, registry.Reference{Name: "org.Town", Subject: "town", Version: 1})
+	id := r.Register(t, "survey-value", registry.Avro, text,
+		registry.Reference{Name: "org.Town", Subject: "town", Version: 1})
 	b := &bench{t: t, registry: r, client: r.Client(t)}
 	var columns []message.Column
 	for _, n := range []string{"born", "lives", "parent", "second", "age"} {
 		columns = append(columns, message.Column{Name: n})
 	}
 	var err error
-	if b.reader, err = (&Config{}).Reader(context.Background(), message.Request{Topics: []string{"survey"}, Columns: columns, Registry: b.client}); err != nil {
+	if b.reader, err = (&Config{}).Reader(context.Background(),
+		message.Request{Topics: []string{"survey"}, Columns: columns, Registry: b.client}); err != nil {
 		t.Fatal(err)
 	}
 	zip := func(z string) []byte { return append([]byte{byte(2 * len(z))}, z...) }
@@ -192,12 +202,16 @@ func TestReferences(t *testing.T) {
 	value = append(value, 62)
 	l := b.layout(true, "lives", "second", "*age")
 	got := b.write(l, b.reader, b.decode(l, true, value))
-	sameRecords(t, "released", got, []map[string]any{{"lives": map[string]any{"zip": "12"}, "second": map[string]any{"town": map[string]any{"zip": "34"}}, "age": int32(31)}})
+	sameRecords(t, "released", got,
+		[]map[string]any{
+			{"lives": map[string]any{"zip": "12"}, "second": map[string]any{"town": map[string]any{"zip": "34"}},
+				"age": int32(31)}})
 
 	// The record contains another record with the withheld and the masked fields, so it cannot be
 	// released.
 	l = b.layout(true, "parent", "age")
-	if _, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "people", Layout: l, Reader: b.reader, Registry: b.client}); err == nil || !strings.Contains(err.Error(), "field parent") {
+	if _, err := (&Config{}).Writer(context.Background(),
+		message.WriteRequest{Topic: "people", Layout: l, Reader: b.reader, Registry: b.client}); err == nil || !strings.Contains(err.Error(), "field parent") {
 		t.Errorf("released: %v", err)
 	}
 	// A type that contains itself is carried but not decoded, and its depth is limited.
@@ -205,7 +219,8 @@ func TestReferences(t *testing.T) {
 	if got := b.write(l, b.reader, b.decode(l, true, nestedPerson(id, 20))); len(got) != 1 {
 		t.Errorf("%d records", len(got))
 	}
-	if _, err := b.reader.Decoder(b.layout(false, "parent"), false); err == nil || !strings.Contains(err.Error(), "parent") {
+	if _, err := b.reader.Decoder(b.layout(false, "parent"), false); err == nil ||
+		!strings.Contains(err.Error(), "parent") {
 		t.Errorf("decoded: %v", err)
 	}
 	if block := b.decode(l, true, nestedPerson(id, 100_000)); len(block.Rejects) != 1 {
@@ -238,7 +253,8 @@ func TestUselessSchemas(t *testing.T) {
 	}
 	// If the registry does not answer, the record is not rejected: the stream ends with an error.
 	b.registry.Fail(-1, 403)
-	if _, err := b.tryDecode(l, true, registry.AppendHeader(nil, 900)); err == nil || !strings.Contains(err.Error(), "offset 100") {
+	if _, err := b.tryDecode(l, true, registry.AppendHeader(nil, 900)); err == nil ||
+		!strings.Contains(err.Error(), "offset 100") {
 		t.Errorf("%v", err)
 	}
 }
@@ -249,13 +265,15 @@ func TestDoublingTypes(t *testing.T) {
 	doubling := func(leaf string) string {
 		text := leaf
 		for i := range 40 {
-			text = fmt.Sprintf(`{"type":"record","name":"R%d","fields":[{"name":"a","type":%s},{"name":"b","type":"R%d"}]}`, i+1, text, i)
+			text = fmt.Sprintf(`{"type":"record","name":"R%d","fields":[{"name":"a","type":%s},{"name":"b","type":"R%d"}]}`, i+1,
+				text, i)
 		}
 		return person(field("age", `"int"`), field("d", text))
 	}
 	b := start(t, person(field("age", `"int"`)), true)
 	l := b.layout(true, "age")
-	for _, leaf := range []string{`{"type":"record","name":"R0","fields":[]}`, `{"type":"record","name":"R0","fields":[{"name":"x","type":"int"}]}`} {
+	for _, leaf := range []string{`{"type":"record","name":"R0","fields":[]}`,
+		`{"type":"record","name":"R0","fields":[{"name":"x","type":"int"}]}`} {
 		id := b.registry.Register(t, "other", registry.Avro, doubling(leaf))
 		if block := b.decode(l, true, append(registry.AppendHeader(nil, id), 2)); len(block.Rejects) != 1 {
 			t.Errorf("taken: %s", leaf)

@@ -23,7 +23,8 @@ type source struct {
 }
 
 func newSource(a arrow.Array) source {
-	s := source{array: a, nulls: a.NullN() > 0 || a.DataType().ID() == arrow.NULL || a.DataType().ID() == arrow.DICTIONARY || arrow.IsUnion(a.DataType().ID())}
+	s := source{array: a, nulls: a.NullN() > 0 || a.DataType().ID() == arrow.NULL ||
+		a.DataType().ID() == arrow.DICTIONARY || arrow.IsUnion(a.DataType().ID())}
 	switch a := a.(type) {
 	case *array.Int32:
 		s.i32 = a.Int32Values()

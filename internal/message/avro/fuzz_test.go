@@ -25,8 +25,10 @@ func encodePerson(t testing.TB, schema string, i int) []byte {
 func FuzzDecode(f *testing.F) {
 	schemas := []string{
 		everything,
-		person(field("age", `["null","long"]`), field("self", `["null","Person"]`), field("nulls", `{"type":"array","items":"null"}`)),
-		person(field("deep", `{"type":"array","items":{"type":"map","values":{"type":"array","items":["int","string"]}}}`), field("age", `"int"`)),
+		person(field("age", `["null","long"]`), field("self", `["null","Person"]`),
+			field("nulls", `{"type":"array","items":"null"}`)),
+		person(field("deep", `{"type":"array","items":{"type":"map","values":{"type":"array","items":["int","string"]}}}`),
+			field("age", `"int"`)),
 	}
 	type subject struct {
 		bench           *bench
@@ -62,7 +64,8 @@ func FuzzDecode(f *testing.F) {
 				f.Fatal(err)
 			}
 		}
-		if s.writer, err = (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: s.carried, Reader: s.bench.reader, Registry: s.bench.client}); err != nil {
+		if s.writer, err = (&Config{}).Writer(context.Background(),
+			message.WriteRequest{Topic: "out", Layout: s.carried, Reader: s.bench.reader, Registry: s.bench.client}); err != nil {
 			f.Fatal(err)
 		}
 		subjects = append(subjects, s)

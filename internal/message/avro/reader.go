@@ -48,7 +48,8 @@ type written struct {
 
 // newReader determines the columns of the topics.
 func newReader(ctx context.Context, req message.Request) (*reader, error) {
-	r := &reader{client: req.Registry, dropUnlisted: req.DropUnlisted, columns: map[string]int{}, aliases: map[string]int{}}
+	r := &reader{client: req.Registry, dropUnlisted: req.DropUnlisted, columns: map[string]int{},
+		aliases: map[string]int{}}
 	listed := make(map[string]bool, len(req.Columns))
 	for _, c := range req.Columns {
 		listed[c.Name] = true
@@ -60,7 +61,8 @@ func newReader(ctx context.Context, req message.Request) (*reader, error) {
 		r.subjects = append(r.subjects, subject)
 		s, err := r.client.Latest(ctx, subject)
 		if registry.IsNotFound(err) {
-			return nil, fmt.Errorf("topic %s: subject %s, which must hold its schema, does not exist in the registry", topic, subject)
+			return nil, fmt.Errorf("topic %s: subject %s, which must hold its schema, does not exist in the registry", topic,
+				subject)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("topic %s: %w", topic, err)
@@ -105,11 +107,14 @@ func (r *reader) add(topic string, rec *record, first bool) error {
 			k = len(r.fields)
 			r.columns[f.name] = k
 			r.fields = append(r.fields, startField{definition: rec.root.Fields[i], node: f.node, cyclic: value.cyclic()})
-			r.schema.Fields = append(r.schema.Fields, microdata.Field{Name: f.name, Type: value.arrow, Nullable: nullable || !first})
+			r.schema.Fields = append(r.schema.Fields,
+				microdata.Field{Name: f.name, Type: value.arrow, Nullable: nullable || !first})
 		} else {
 			have := &r.schema.Fields[k]
 			if !arrow.TypeEqual(have.Type, value.arrow) {
-				return fmt.Errorf("topic %s: field %s has type %s, and in the topics before it %s; topics that are read together must agree", topic, f.name, value.arrow, have.Type)
+				return fmt.Errorf(
+					"topic %s: field %s has type %s, and in the topics before it %s; topics that are read together must agree", topic,
+					f.name, value.arrow, have.Type)
 			}
 			have.Nullable = have.Nullable || nullable
 		}

@@ -118,7 +118,8 @@ func (s *splicer) unchanged(w *written, rec *record) error {
 			continue
 		}
 		if n := now[f.name]; n == nil || !same(f.node, n, map[[2]*node]bool{}) {
-			return fmt.Errorf("topic %s: field %s of schema %d cannot be released as it is: it holds records of the message's own type, with fields that are withheld or masked, or a type of the same name is defined differently in the latest schema", s.topic, f.name, w.id)
+			return fmt.Errorf(
+				"topic %s: field %s of schema %d cannot be released as it is: it holds records of the message's own type, with fields that are withheld or masked, or a type of the same name is defined differently in the latest schema", s.topic, f.name, w.id)
 		}
 	}
 	return nil
@@ -131,7 +132,8 @@ func same(a, b *node, seen map[[2]*node]bool) bool {
 		return true
 	}
 	seen[pair] = true
-	if a.kind != b.kind || a.size != b.size || !slices.Equal(a.symbols, b.symbols) || len(a.branches) != len(b.branches) || len(a.fields) != len(b.fields) {
+	if a.kind != b.kind || a.size != b.size || !slices.Equal(a.symbols, b.symbols) || len(a.branches) != len(b.branches) ||
+		len(a.fields) != len(b.fields) {
 		return false
 	}
 	if a.elem != nil && !same(a.elem, b.elem, seen) {

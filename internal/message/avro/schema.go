@@ -183,7 +183,8 @@ type compiler struct {
 // maxNodes is the greatest number of types of a schema.
 const maxNodes = 20000
 
-var errTooManyTypes = &schemaError{fmt.Sprintf("its schema must not have more than %d types, each counted as often as it stands inside others", maxNodes)}
+var errTooManyTypes = &schemaError{
+	fmt.Sprintf("its schema must not have more than %d types, each counted as often as it stands inside others", maxNodes)}
 
 func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) {
 	if len(c.all) >= maxNodes {

@@ -41,7 +41,9 @@ func newSplicer(ctx context.Context, from *reader, r message.WriteRequest) (*spl
 		outputs: make([]int, len(from.fields)), releases: make(map[form]*release),
 	}
 	if s.client == from.client && slices.Contains(from.subjects, s.subject) {
-		return nil, fmt.Errorf("topic %s: its schemas would be registered under subject %s, which is the source's; name another under the sink's registry", s.topic, s.subject)
+		return nil,
+			fmt.Errorf(
+				"topic %s: its schemas would be registered under subject %s, which is the source's; name another under the sink's registry", s.topic, s.subject)
 	}
 	for k := range s.outputs {
 		s.outputs[k] = -1
@@ -84,7 +86,8 @@ func (s *splicer) release(ctx context.Context, f form) (*release, error) {
 	return rel, nil
 }
 
-var errNotCarried = errors.New("avro: the block carries no messages of the reader that the writer was made for; its decoder must be asked to carry")
+var errNotCarried = errors.New(
+	"avro: the block carries no messages of the reader that the writer was made for; its decoder must be asked to carry")
 
 // Encode implements message.Writer.
 func (s *splicer) Encode(ctx context.Context, b *microdata.Block) (message.Released, error) {
@@ -130,7 +133,9 @@ func (s *splicer) Encode(ctx context.Context, b *microdata.Block) (message.Relea
 				return message.Released{}, err
 			}
 			if out, fault = wide.append(buf, at, masked, row); fault >= 0 {
-				return message.Released{}, fmt.Errorf("topic %s: column %s has a masked value that its type in the released schema cannot hold", s.topic, s.layout.Release[fault].Field.Name)
+				return message.Released{},
+					fmt.Errorf("topic %s: column %s has a masked value that its type in the released schema cannot hold", s.topic,
+						s.layout.Release[fault].Field.Name)
 			}
 		}
 		buf = out

@@ -29,7 +29,8 @@ const (
 // A topic of Avro messages that were written with two schemas is released as Avro, as JSON, and from
 // JSON as Avro again.
 func TestStream(t *testing.T) {
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "out", "text", "back", "bad", "bad2", "bad3"))
+	cluster,
+		err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "out", "text", "back", "bad", "bad2", "bad3"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,8 @@ func TestStream(t *testing.T) {
 	const n = 500
 	var records []*kgo.Record
 	for i := range n {
-		record := map[string]any{"id": int64(i), "name": fmt.Sprintf("CANARY %d", i), "wage": 100.5 + float64(i), "region": "r"}
+		record := map[string]any{"id": int64(i), "name": fmt.Sprintf("CANARY %d", i), "wage": 100.5 + float64(i),
+			"region": "r"}
 		id, text := latest, now
 		if i%2 == 0 {
 			id, text = older, before
@@ -100,7 +102,9 @@ assess: {replicates: 20, targets: [max]}
 	run("in", "avro", "text", "json", "bad2", withheld)
 	run("text", "json", "back", "avro", "bad3", "")
 
-	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics("out", "back", "text", "bad", "bad2"), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.MetadataMinAge(100*time.Millisecond))
+	consumer, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics("out", "back", "text", "bad", "bad2"),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.MetadataMinAge(100*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,8 @@ func (c *compiler) describe(n *node) arrow.DataType {
 	return n.arrow
 }
 
-var kindNames = [...]string{"null", "boolean", "int", "long", "float", "double", "bytes", "string", "fixed", "enum", "array", "map", "union", "record"}
+var kindNames = [...]string{"null", "boolean", "int", "long", "float", "double", "bytes", "string", "fixed", "enum",
+	"array", "map", "union", "record"}
 
 func (n *node) branchName(i int) string { return kindNames[n.branches[i].kind] }
 

@@ -22,7 +22,9 @@ import (
 )
 
 func TestComposedNames(t *testing.T) {
-	s := &microdata.Schema{Fields: []microdata.Field{{Name: "home.town", Type: arrow.BinaryTypes.String}, {Name: "2020", Type: arrow.PrimitiveTypes.Uint64}}}
+	s := &microdata.Schema{
+		Fields: []microdata.Field{{Name: "home.town", Type: arrow.BinaryTypes.String},
+			{Name: "2020", Type: arrow.PrimitiveTypes.Uint64}}}
 	text, err := composedSchema("my-topic.v1", s)
 	if err != nil {
 		t.Fatal(err)
@@ -31,15 +33,18 @@ func TestComposedNames(t *testing.T) {
 		Name   string
 		Fields []struct{ Name, Doc string }
 	}
-	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Name != "my_topic_v1" || got.Fields[0].Name != "home_town" || got.Fields[0].Doc != "home.town" || got.Fields[1].Name != "_2020" {
+	if err := json.Unmarshal([]byte(text), &got); err != nil || got.Name != "my_topic_v1" ||
+		got.Fields[0].Name != "home_town" || got.Fields[0].Doc != "home.town" || got.Fields[1].Name != "_2020" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	s.Fields = append(s.Fields, microdata.Field{Name: "home_town", Type: arrow.BinaryTypes.String})
 	if _, err := composedSchema("t", s); err == nil {
 		t.Error("two columns became one field")
 	}
-	for _, bad := range []arrow.DataType{arrow.FixedWidthTypes.MonthInterval, &arrow.Decimal128Type{Precision: 5, Scale: -2}, arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int32)} {
-		if _, err := composedSchema("t", &microdata.Schema{Fields: []microdata.Field{{Name: "x", Type: bad}}}); err == nil || !strings.Contains(err.Error(), "column x") {
+	for _, bad := range []arrow.DataType{arrow.FixedWidthTypes.MonthInterval,
+		&arrow.Decimal128Type{Precision: 5, Scale: -2}, arrow.MapOf(arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int32)} {
+		if _, err := composedSchema("t", &microdata.Schema{Fields: []microdata.Field{{Name: "x", Type: bad}}}); err == nil ||
+			!strings.Contains(err.Error(), "column x") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -59,7 +64,8 @@ func arrayOf(t *testing.T, dt arrow.DataType, text string) arrow.Array {
 func TestCompose(t *testing.T) {
 	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
 	union := arrow.DenseUnionOf([]arrow.Field{
-		{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.PrimitiveTypes.Float64}, {Name: "b", Type: arrow.FixedWidthTypes.Boolean},
+		{Name: "s", Type: arrow.BinaryTypes.String}, {Name: "x", Type: arrow.PrimitiveTypes.Float64},
+		{Name: "b", Type: arrow.FixedWidthTypes.Boolean},
 	}, []arrow.UnionTypeCode{0, 1, 2})
 	ub := array.NewDenseUnionBuilder(memory.DefaultAllocator, union)
 	ub.Append(1)
@@ -75,22 +81,37 @@ func TestCompose(t *testing.T) {
 		{arrayOf(t, arrow.PrimitiveTypes.Int8, `[-1, null, 127]`), []any{int32(-1), nil, int32(127)}},
 		{arrayOf(t, arrow.PrimitiveTypes.Uint16, `[1, null, 65535]`), []any{int32(1), nil, int32(65535)}},
 		{arrayOf(t, arrow.PrimitiveTypes.Uint32, `[1, null, 4294967295]`), []any{int64(1), nil, int64(4294967295)}},
-		{arrayOf(t, arrow.PrimitiveTypes.Uint64, `[1, null, 18446744073709551615]`), []any{big.NewRat(1, 1), nil, new(big.Rat).SetUint64(1<<64 - 1)}},
+		{arrayOf(t, arrow.PrimitiveTypes.Uint64, `[1, null, 18446744073709551615]`),
+			[]any{big.NewRat(1, 1), nil, new(big.Rat).SetUint64(1<<64 - 1)}},
 		{arrayOf(t, arrow.FixedWidthTypes.Float16, `[1.5, null, -2]`), []any{float32(1.5), nil, float32(-2)}},
 		{arrayOf(t, arrow.BinaryTypes.LargeString, `["é", null, ""]`), []any{"é", nil, ""}},
 		{arrayOf(t, arrow.BinaryTypes.StringView, `["é", null, ""]`), []any{"é", nil, ""}},
 		{arrayOf(t, arrow.BinaryTypes.Binary, `["AQI=", null, ""]`), []any{[]byte{1, 2}, nil, []byte{}}},
-		{arrayOf(t, &arrow.Decimal32Type{Precision: 5, Scale: 2}, `["-1.28", null, "655.36"]`), []any{big.NewRat(-128, 100), nil, big.NewRat(65536, 100)}},
-		{arrayOf(t, &arrow.Decimal256Type{Precision: 60, Scale: 1}, `["-0.1", null, "12800.0"]`), []any{big.NewRat(-1, 10), nil, big.NewRat(12800, 1)}},
-		{arrayOf(t, arrow.FixedWidthTypes.Date64, `["1969-12-31", null, "2026-01-01"]`), []any{day(1969, 12, 31), nil, day(2026, 1, 1)}},
-		{arrayOf(t, arrow.FixedWidthTypes.Time32s, `["00:00:01", null, "23:00:00"]`), []any{time.Second, nil, 23 * time.Hour}},
-		{arrayOf(t, &arrow.TimestampType{Unit: arrow.Second}, `["1970-01-02", null, "2026-01-01"]`), []any{day(1970, 1, 2), nil, day(2026, 1, 1)}},
-		{arrayOf(t, &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}, `["1970-01-02T00:00:00Z", null, "2026-01-01T00:00:00Z"]`), []any{day(1970, 1, 2), nil, day(2026, 1, 1)}},
-		{arrayOf(t, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, `["a", null, "b"]`), []any{"a", nil, "b"}},
+		{arrayOf(t, &arrow.Decimal32Type{Precision: 5, Scale: 2}, `["-1.28", null, "655.36"]`),
+			[]any{big.NewRat(-128, 100), nil, big.NewRat(65536, 100)}},
+		{arrayOf(t, &arrow.Decimal256Type{Precision: 60, Scale: 1}, `["-0.1", null, "12800.0"]`),
+			[]any{big.NewRat(-1, 10), nil, big.NewRat(12800, 1)}},
+		{arrayOf(t, arrow.FixedWidthTypes.Date64, `["1969-12-31", null, "2026-01-01"]`),
+			[]any{day(1969, 12, 31), nil, day(2026, 1, 1)}},
+		{arrayOf(t, arrow.FixedWidthTypes.Time32s, `["00:00:01", null, "23:00:00"]`),
+			[]any{time.Second, nil, 23 * time.Hour}},
+		{arrayOf(t, &arrow.TimestampType{Unit: arrow.Second}, `["1970-01-02", null, "2026-01-01"]`),
+			[]any{day(1970, 1, 2), nil, day(2026, 1, 1)}},
+		{
+			arrayOf(t, &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"},
+				`["1970-01-02T00:00:00Z", null, "2026-01-01T00:00:00Z"]`), []any{day(1970, 1, 2), nil, day(2026, 1, 1)}},
+		{
+			arrayOf(t, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
+				`["a", null, "b"]`), []any{"a", nil, "b"}},
 		{arrayOf(t, arrow.Null, `[null, null, null]`), []any{nil, nil, nil}},
-		{arrayOf(t, arrow.StructOf(arrow.Field{Name: "a b", Type: arrow.PrimitiveTypes.Int64, Nullable: true}), `[{"a b": 1}, null, {"a b": null}]`), []any{map[string]any{"a_b": int64(1)}, nil, map[string]any{"a_b": nil}}},
-		{arrayOf(t, arrow.LargeListOf(arrow.BinaryTypes.String), `[["a", null], null, []]`), []any{[]any{"a", nil}, nil, []any{}}},
-		{arrayOf(t, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), `[[{"key": "k", "value": 3}], null, []]`), []any{map[string]any{"k": int32(3)}, nil, map[string]any{}}},
+		{
+			arrayOf(t, arrow.StructOf(arrow.Field{Name: "a b", Type: arrow.PrimitiveTypes.Int64, Nullable: true}),
+				`[{"a b": 1}, null, {"a b": null}]`), []any{map[string]any{"a_b": int64(1)}, nil, map[string]any{"a_b": nil}}},
+		{arrayOf(t, arrow.LargeListOf(arrow.BinaryTypes.String), `[["a", null], null, []]`),
+			[]any{[]any{"a", nil}, nil, []any{}}},
+		{
+			arrayOf(t, arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32),
+				`[[{"key": "k", "value": 3}], null, []]`), []any{map[string]any{"k": int32(3)}, nil, map[string]any{}}},
 		{ub.NewArray(), []any{2.5, nil, true}},
 	} {
 		t.Run(test.array.DataType().String(), func(t *testing.T) {
@@ -123,7 +144,8 @@ func TestWriterErrors(t *testing.T) {
 	b := start(t, schema, false)
 	l := b.layout(true, "*age", "town")
 	write := func(topic string, l *microdata.Layout, from message.Reader) (message.Writer, error) {
-		return (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: topic, Layout: l, Reader: from, Registry: b.client})
+		return (&Config{}).Writer(context.Background(),
+			message.WriteRequest{Topic: topic, Layout: l, Reader: from, Registry: b.client})
 	}
 	b.registry.Incompatible("closed-value")
 	_, err := write("closed", l, b.reader)
@@ -153,14 +175,17 @@ func TestWriterErrors(t *testing.T) {
 	if _, err := mustWrite(t, b, l).Encode(context.Background(), block); !errors.Is(err, errNotCarried) {
 		t.Errorf("another reader's block: %v", err)
 	}
-	if _, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader}); err == nil {
+	if _, err := (&Config{}).Writer(context.Background(),
+		message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader}); err == nil {
 		t.Error("written without a registry")
 	}
 }
 
 func mustWrite(t *testing.T, b *bench, l *microdata.Layout) message.Writer {
 	t.Helper()
-	w, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader, Registry: b.client})
+	w,
+		err := (&Config{}).Writer(context.Background(),
+		message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader, Registry: b.client})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,11 +198,13 @@ func TestNullWhereThereIsNone(t *testing.T) {
 	schema := person(field("age", `"int"`), field("town", `"string"`))
 	b := start(t, schema, false)
 	l := b.layout(true, "*age", "town")
-	block := b.decode(l, true, b.frame(schema, map[string]any{"age": int32(1), "town": "A"}), b.frame(schema, map[string]any{"age": int32(2), "town": "B"}))
+	block := b.decode(l, true, b.frame(schema, map[string]any{"age": int32(1), "town": "A"}),
+		b.frame(schema, map[string]any{"age": int32(2), "town": "B"}))
 	m := block.Columns[0].Mutable()
 	m.Valid = microdata.NewBitmap(2, nil)
 	m.Valid.Clear(1)
-	sameRecords(t, "null", b.write(l, b.reader, block), []map[string]any{{"age": int32(1), "town": "A"}, {"age": nil, "town": "B"}})
+	sameRecords(t, "null", b.write(l, b.reader, block),
+		[]map[string]any{{"age": int32(1), "town": "A"}, {"age": nil, "town": "B"}})
 	if text, ok := b.registry.Text("out-value", 2); !ok || !strings.Contains(text, `"null","int"`) {
 		t.Errorf("second schema: %s", text)
 	}
@@ -191,14 +218,17 @@ func TestConcurrent(t *testing.T) {
 	var values [][]byte
 	for k := range 8 {
 		evolved := person(field("age", `"int"`), field(fmt.Sprintf("new%d", k), `"string"`), field("town", `"string"`))
-		values = append(values, b.frame(evolved, map[string]any{"age": int32(k), "town": "A", fmt.Sprintf("new%d", k): "CANARY"}))
+		values = append(values,
+			b.frame(evolved, map[string]any{"age": int32(k), "town": "A", fmt.Sprintf("new%d", k): "CANARY"}))
 	}
 	l := b.layout(true, "*age", "town")
 	d, err := b.reader.Decoder(l, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := (&Config{}).Writer(context.Background(), message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader, Registry: b.client})
+	w,
+		err := (&Config{}).Writer(context.Background(),
+		message.WriteRequest{Topic: "out", Layout: l, Reader: b.reader, Registry: b.client})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,8 @@ func benchmarkRun() (*message.Run, int64) {
 	run := &message.Run{Scope: "survey", Stream: 1}
 	size := int64(0)
 	for i := range blockSize {
-		v := fmt.Appendf(nil, `{"id":"r-%08d","name":"respondent %d","income":%.2f,"wage":%.2f,"age":%d,"region":"region-%d","weight":%.4f,"interviewed":"2024-03-%02d"}`,
+		v := fmt.Appendf(nil,
+			`{"id":"r-%08d","name":"respondent %d","income":%.2f,"wage":%.2f,"age":%d,"region":"region-%d","weight":%.4f,"interviewed":"2024-03-%02d"}`,
 			i, i, rng.ExpFloat64()*30000, rng.Float64()*200+600, rng.IntN(80)+18, rng.IntN(9), rng.Float64()*3, rng.IntN(28)+1)
 		run.Offsets, run.Values = append(run.Offsets, int64(i)), append(run.Values, v)
 		size += int64(len(v))

@@ -31,8 +31,11 @@ func parse(p []byte) object {
 // its own bytes must stay as they are.
 func FuzzDecode(f *testing.F) {
 	for _, s := range []string{
-		`{"a":1,"id":"x","p":{"x":2,"s":3},"s":"t","k":true}`, "{\n  \"a\": 1.5e3,\n  \"s\": [1,{\"c\":null}],\r\n  \"k\": \"\\u00e9\\n\\ud83d\\ude00\"\n}\n", `{}`, ` { "a" : null } `, `[]`, `{"a":1,"a":2}`,
-		`{"p":null}`, `{"p":1}`, `{"a":{"b":1}}`, `{"a":-0.0,"":{}}`, `{"id":{"a":[[]]},"a":tru}`, "{\"a\":\"\xff\"}", `{"\u0061":1}`, `{"i":1,"j":2}`, `{"p":{"s":1},"q":[]}`, `{"k":9007199254740993}`, `{"k":"\ud800"}`,
+		`{"a":1,"id":"x","p":{"x":2,"s":3},"s":"t","k":true}`,
+		"{\n  \"a\": 1.5e3,\n  \"s\": [1,{\"c\":null}],\r\n  \"k\": \"\\u00e9\\n\\ud83d\\ude00\"\n}\n", `{}`,
+		` { "a" : null } `, `[]`, `{"a":1,"a":2}`,
+		`{"p":null}`, `{"p":1}`, `{"a":{"b":1}}`, `{"a":-0.0,"":{}}`, `{"id":{"a":[[]]},"a":tru}`, "{\"a\":\"\xff\"}",
+		`{"\u0061":1}`, `{"i":1,"j":2}`, `{"p":{"s":1},"q":[]}`, `{"k":9007199254740993}`, `{"k":"\ud800"}`,
 		`{"a":9007199254740993}`, `{"a":1e999}`, `{"p":{"x":1,"id":1,"q":{}},"s":{}}`,
 	} {
 		f.Add([]byte(s))
@@ -42,7 +45,9 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, p []byte) {
 		if err := whole.decode(string(p)); err == nil && len(whole.block.Rejects) == 0 {
 			out, _ := whole.encode(t)
-			if in := parse(p); in == nil || !maps.EqualFunc(in, parse([]byte(out[0])), func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
+			if in := parse(p); in == nil || !maps.EqualFunc(in, parse([]byte(out[0])), func(a, b json.RawMessage) bool {
+				return string(a) == string(b)
+			}) {
 				t.Fatalf("%q becomes %q", p, out)
 			}
 			if err := whole.decode(out[0]); err != nil {
@@ -131,7 +136,8 @@ func FuzzDecode(f *testing.F) {
 
 // FuzzNumbers checks that a number is released as text that is read back as the same number.
 func FuzzNumbers(f *testing.F) {
-	for _, x := range []float64{0, math.Copysign(0, -1), 1, -1.005, 0.1, 1e21, 1 << 53, 123456789.125, math.MaxFloat64, math.SmallestNonzeroFloat64, 1e-7} {
+	for _, x := range []float64{0, math.Copysign(0, -1), 1, -1.005, 0.1, 1e21, 1 << 53, 123456789.125, math.MaxFloat64,
+		math.SmallestNonzeroFloat64, 1e-7} {
 		f.Add(x, 2)
 	}
 	passes := map[int]*pass{}

@@ -154,7 +154,8 @@ func (v *identity) array() arrow.Array {
 	return array.MakeFromData(array.NewData(identityType, len(v.kinds),
 		[]*memory.Buffer{nil, buffer(arrow.Int8Traits.CastToBytes(v.kinds)), buffer(arrow.Int32Traits.CastToBytes(v.at))},
 		[]arrow.ArrayData{
-			child(arrow.BinaryTypes.String, len(v.offsets)-1, v.nulls, valid, buffer(arrow.Int32Traits.CastToBytes(v.offsets)), buffer(v.data)),
+			child(arrow.BinaryTypes.String, len(v.offsets)-1, v.nulls, valid, buffer(arrow.Int32Traits.CastToBytes(v.offsets)),
+				buffer(v.data)),
 			child(arrow.PrimitiveTypes.Float64, len(v.numbers), 0, nil, buffer(arrow.Float64Traits.CastToBytes(v.numbers))),
 			child(arrow.FixedWidthTypes.Boolean, v.truths, 0, nil, buffer(v.bools)),
 			child(decimals, len(v.wide), 0, nil, buffer(arrow.Decimal256Traits.CastToBytes(v.wide))),

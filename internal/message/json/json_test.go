@@ -125,7 +125,8 @@ func (p *pass) mask() {
 		col := &p.block.Columns[o.Column]
 		if a := col.Array; a != nil {
 			n := int64(a.Len())
-			moved, err := array.Concatenate([]arrow.Array{array.NewSlice(a, n-1, n), array.NewSlice(a, 0, n-1)}, memory.DefaultAllocator)
+			moved, err := array.Concatenate([]arrow.Array{array.NewSlice(a, n-1, n), array.NewSlice(a, 0, n-1)},
+				memory.DefaultAllocator)
 			if err != nil {
 				panic(err)
 			}
@@ -167,17 +168,38 @@ func TestCarry(t *testing.T) {
 		job
 		in, want []string // want nil: equal to in
 	}{
-		{name: "untouched", job: job{columns: "a b c", decimals: 2}, in: []string{`{"a": 1.50,  "b":"x\u00e9\/", "c":[1, {"d":null}]}`, " \n{ \"b\" : \"y\" ,\n\t\"a\" : -0.0 }\r\n"}, want: []string{`{"a":1.50,"b":"x\u00e9\/","c":[1, {"d":null}]}`, `{"a":-0.0,"b":"y"}`}},
-		{name: "masked", job: job{columns: "a# b", decimals: 2}, in: []string{"{\n  \"a\": 1.5 ,\n  \"b\": 2\n}", `{"b":4,"a":3e0}`, `{"a": null ,"b":2}`, `{"b":2}`, `{}`}, want: []string{`{"a":2.5,"b":2}`, `{"a":4,"b":4}`, `{"a":null,"b":2}`, `{"a":null,"b":2}`, `{"a":null}`}},
-		{name: "integers stay integers", job: job{columns: "a#"}, in: []string{`{"a":1}`, `{"a":1e3}`, `{"a":9007199254740990}`, `{"a":-1}`, `{"a":2.0}`}, want: []string{`{"a":2}`, `{"a":1001}`, `{"a":9007199254740991}`, `{"a":0}`, `{"a":3}`}},
-		{name: "withheld", job: job{columns: "id! a p.n! p.x"}, in: []string{`{"id":"canary" , "a":1,"p":{"n":{"canary":1},"x":2}}`, `{"a":1,"id":[]}`, `{"id":1}`}, want: []string{`{"a":1,"p":{"x":2}}`, `{"a":1}`, `{}`}},
-		{name: "unlisted", job: job{columns: "a p.x", drop: true}, in: []string{`{"canary":1,"a":1,"p":{"canary":{"x":1},"x":[2]},"q":{"canary":2}}`}, want: []string{`{"a":1,"p":{"x":[2]}}`}},
+		{name: "untouched", job: job{columns: "a b c", decimals: 2},
+			in:   []string{`{"a": 1.50,  "b":"x\u00e9\/", "c":[1, {"d":null}]}`, " \n{ \"b\" : \"y\" ,\n\t\"a\" : -0.0 }\r\n"},
+			want: []string{`{"a":1.50,"b":"x\u00e9\/","c":[1, {"d":null}]}`, `{"a":-0.0,"b":"y"}`}},
+		{name: "masked", job: job{columns: "a# b", decimals: 2},
+			in:   []string{"{\n  \"a\": 1.5 ,\n  \"b\": 2\n}", `{"b":4,"a":3e0}`, `{"a": null ,"b":2}`, `{"b":2}`, `{}`},
+			want: []string{`{"a":2.5,"b":2}`, `{"a":4,"b":4}`, `{"a":null,"b":2}`, `{"a":null,"b":2}`, `{"a":null}`}},
+		{name: "integers stay integers", job: job{columns: "a#"},
+			in:   []string{`{"a":1}`, `{"a":1e3}`, `{"a":9007199254740990}`, `{"a":-1}`, `{"a":2.0}`},
+			want: []string{`{"a":2}`, `{"a":1001}`, `{"a":9007199254740991}`, `{"a":0}`, `{"a":3}`}},
+		{name: "withheld", job: job{columns: "id! a p.n! p.x"},
+			in:   []string{`{"id":"canary" , "a":1,"p":{"n":{"canary":1},"x":2}}`, `{"a":1,"id":[]}`, `{"id":1}`},
+			want: []string{`{"a":1,"p":{"x":2}}`, `{"a":1}`, `{}`}},
+		{name: "unlisted", job: job{columns: "a p.x", drop: true},
+			in:   []string{`{"canary":1,"a":1,"p":{"canary":{"x":1},"x":[2]},"q":{"canary":2}}`},
+			want: []string{`{"a":1,"p":{"x":[2]}}`}},
 		{name: "below a listed one", job: job{columns: "p"}, in: []string{`{"p":{"x":{"y":[1]}}}`, `{"p":7}`}},
-		{name: "nested and masked", job: job{columns: "p.x# p.y b"}, in: []string{`{"p": {"y":"u" , "x":1},"b":2}`, `{"p":null}`}, want: []string{`{"p":{"x":2,"y":"u"},"b":2}`, `{"p":{"x":null}}`}},
-		{name: "escaped name", job: job{columns: `a# b"`}, in: []string{`{"\u0061":1,"b\"":2}`}, want: []string{`{"a":2,"b\"":2}`}},
-		{name: "other orders", job: job{columns: "a# b c# d"}, in: []string{`{"d":1,"c":2,"b":3,"a":4}`, `{"d":1,"c":2,"b":3,"a":4}`, `{"a":4,"d":1}`, `{"c":1,"b":2}`}, want: []string{`{"a":5,"b":3,"c":3,"d":1}`, `{"a":5,"b":3,"c":3,"d":1}`, `{"a":5,"c":null,"d":1}`, `{"a":null,"b":2,"c":2}`}},
-		{name: "filled", job: job{columns: "p.x# a# b", fill: true}, in: []string{`{"b":2 }`, `{"p":null,"a": null}`, `{"p":{}}`}, want: []string{`{"p":{"x":7},"a":7,"b":2}`, `{"p":{"x":7},"a":7}`, `{"p":{"x":7},"a":7}`}},
-		{name: "moved", job: job{columns: "a b", moved: []string{"b"}}, in: []string{`{"a":1,"b":"x\u0041"}`, `{"a":2,"b": [1, 2] }`, `{"a":3}`, `{"a":4,"b":null}`, `{"a":5,"b":1.50}`}, want: []string{`{"a":1,"b":1.50}`, `{"a":2,"b":"x\u0041"}`, `{"a":3,"b":[1, 2]}`, `{"a":4,"b":null}`, `{"a":5,"b":null}`}},
+		{name: "nested and masked", job: job{columns: "p.x# p.y b"},
+			in:   []string{`{"p": {"y":"u" , "x":1},"b":2}`, `{"p":null}`},
+			want: []string{`{"p":{"x":2,"y":"u"},"b":2}`, `{"p":{"x":null}}`}},
+		{name: "escaped name", job: job{columns: `a# b"`}, in: []string{`{"\u0061":1,"b\"":2}`},
+			want: []string{`{"a":2,"b\"":2}`}},
+		{name: "other orders", job: job{columns: "a# b c# d"},
+			in: []string{`{"d":1,"c":2,"b":3,"a":4}`, `{"d":1,"c":2,"b":3,"a":4}`, `{"a":4,"d":1}`, `{"c":1,"b":2}`},
+			want: []string{`{"a":5,"b":3,"c":3,"d":1}`, `{"a":5,"b":3,"c":3,"d":1}`, `{"a":5,"c":null,"d":1}`,
+				`{"a":null,"b":2,"c":2}`}},
+		{name: "filled", job: job{columns: "p.x# a# b", fill: true},
+			in:   []string{`{"b":2 }`, `{"p":null,"a": null}`, `{"p":{}}`},
+			want: []string{`{"p":{"x":7},"a":7,"b":2}`, `{"p":{"x":7},"a":7}`, `{"p":{"x":7},"a":7}`}},
+		{name: "moved", job: job{columns: "a b", moved: []string{"b"}},
+			in: []string{`{"a":1,"b":"x\u0041"}`, `{"a":2,"b": [1, 2] }`, `{"a":3}`, `{"a":4,"b":null}`, `{"a":5,"b":1.50}`},
+			want: []string{`{"a":1,"b":1.50}`, `{"a":2,"b":"x\u0041"}`, `{"a":3,"b":[1, 2]}`, `{"a":4,"b":null}`,
+				`{"a":5,"b":null}`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want := c.want
@@ -190,7 +212,8 @@ func TestCarry(t *testing.T) {
 					t.Fatal(err)
 				}
 				b := &p.block
-				if b.N != len(c.in) || len(b.Rejects) > 0 || b.Scope != "survey" || b.Stream != 1<<16|3 || b.First != 100 || b.Place(b.N-1) != int64(90+10*b.N) {
+				if b.N != len(c.in) || len(b.Rejects) > 0 || b.Scope != "survey" || b.Stream != 1<<16|3 || b.First != 100 ||
+					b.Place(b.N-1) != int64(90+10*b.N) {
 					t.Fatalf("got %+v", b)
 				}
 				p.mask()
@@ -214,18 +237,33 @@ func TestRejects(t *testing.T) {
 	good := `{"a":1,"id":"i","p":{"x":1},"s":"t"}`
 	for _, c := range []struct{ value, column, reason string }{
 		{``, "", noValue},
-		{` `, "", members.NotJSON}, {`{"a":1`, "", members.NotJSON}, {`{"a":canary}`, "", members.NotJSON}, {`{"a":1,}`, "", members.NotJSON}, {`{"a":01}`, "", members.NotJSON},
-		{`{"a":1} canary`, "", members.NotJSON}, {`{a:1}`, "", members.NotJSON}, {`{"a":"\x"}`, "", members.NotJSON}, {"{\"a\":\"canary\t\"}", "", members.NotJSON}, {`{"a":NaN}`, "", members.NotJSON},
-		{`{"a":-Infinity}`, "", members.NotJSON}, {`{"a":1}{"a":2}`, "", members.NotJSON}, {"{\"a\":1}\n{\"a\":2}", "", members.NotJSON}, {`{"s":` + deep + `}`, "", members.NotJSON}, {`{"other":` + deep + `}`, "", members.NotJSON},
+		{` `, "", members.NotJSON}, {`{"a":1`, "", members.NotJSON}, {`{"a":canary}`, "", members.NotJSON},
+		{`{"a":1,}`, "", members.NotJSON}, {`{"a":01}`, "", members.NotJSON},
+		{`{"a":1} canary`, "", members.NotJSON}, {`{a:1}`, "", members.NotJSON}, {`{"a":"\x"}`, "", members.NotJSON},
+		{"{\"a\":\"canary\t\"}", "", members.NotJSON}, {`{"a":NaN}`, "", members.NotJSON},
+		{`{"a":-Infinity}`, "", members.NotJSON}, {`{"a":1}{"a":2}`, "", members.NotJSON},
+		{"{\"a\":1}\n{\"a\":2}", "", members.NotJSON}, {`{"s":` + deep + `}`, "", members.NotJSON},
+		{`{"other":` + deep + `}`, "", members.NotJSON},
 		{"\xef\xbb\xbf{}", "", members.NotJSON}, {"{\"a\":1}\x00", "", members.NotJSON},
-		{`["canary"]`, "", members.NotObject}, {` "canary" `, "", members.NotObject}, {`1`, "", members.NotObject}, {`null`, "", members.NotObject},
-		{"{\"s\":\"\xffcanary\"}", "", text.NotUTF8}, {"{\"canary\xc3\":1}", "", text.NotUTF8}, {"{\"other\":\"\xed\xa0\x80\"}", "", text.NotUTF8}, {"{\"a\":1}\xc3", "", text.NotUTF8}, {"\xa9{\"a\":1}", "", text.NotUTF8},
-		{`{"a":1,"a":2}`, "a", members.Twice}, {`{"a":1,"\u0061":2}`, "a", members.Twice}, {`{"id":"canary","a":1,"id":"canary"}`, "id", members.Twice}, {`{"p":{"id":"canary","i\u0064":1}}`, "p.id", members.Twice},
-		{`{"p":{},"p":{}}`, "p", members.Twice}, {`{"p":null,"p":{"x":1}}`, "p", members.Twice}, {`{"s":1,"other":2,"s":1}`, "s", members.Twice},
-		{`{"a":{"canary":1}}`, "a", members.Nested}, {`{"a":["canary"]}`, "a", members.Nested}, {`{"k":["canary"]}`, "k", members.Nested}, {`{"p":"canary"}`, "p", members.NotNested}, {`{"p":[1]}`, "p", members.NotNested},
-		{`{"a":"12345"}`, "a", "not a value of type float64"}, {`{"a":true}`, "a", "not a value of type float64"}, {`{"p":{"x":"canary"}}`, "p.x", "not a value of type float64"},
-		{`{"a":1e999}`, "a", members.TooBig}, {`{"a":-1` + strings.Repeat("0", 400) + `}`, "a", members.TooBig}, {`{"a":9007199254740993}`, "a", text.TooWide}, {`{"a":-9223372036854775809}`, "a", text.TooWide},
-		{`{"k":1e999}`, "k", members.TooBig}, {`{"k":"\ud800canary"}`, "k", halfCharacter}, {`{"k":` + strings.Repeat("9", 77) + `}`, "k", tooLong},
+		{`["canary"]`, "", members.NotObject}, {` "canary" `, "", members.NotObject}, {`1`, "", members.NotObject},
+		{`null`, "", members.NotObject},
+		{"{\"s\":\"\xffcanary\"}", "", text.NotUTF8}, {"{\"canary\xc3\":1}", "", text.NotUTF8},
+		{"{\"other\":\"\xed\xa0\x80\"}", "", text.NotUTF8}, {"{\"a\":1}\xc3", "", text.NotUTF8},
+		{"\xa9{\"a\":1}", "", text.NotUTF8},
+		{`{"a":1,"a":2}`, "a", members.Twice}, {`{"a":1,"\u0061":2}`, "a", members.Twice},
+		{`{"id":"canary","a":1,"id":"canary"}`, "id", members.Twice},
+		{`{"p":{"id":"canary","i\u0064":1}}`, "p.id", members.Twice},
+		{`{"p":{},"p":{}}`, "p", members.Twice}, {`{"p":null,"p":{"x":1}}`, "p", members.Twice},
+		{`{"s":1,"other":2,"s":1}`, "s", members.Twice},
+		{`{"a":{"canary":1}}`, "a", members.Nested}, {`{"a":["canary"]}`, "a", members.Nested},
+		{`{"k":["canary"]}`, "k", members.Nested}, {`{"p":"canary"}`, "p", members.NotNested},
+		{`{"p":[1]}`, "p", members.NotNested},
+		{`{"a":"12345"}`, "a", "not a value of type float64"}, {`{"a":true}`, "a", "not a value of type float64"},
+		{`{"p":{"x":"canary"}}`, "p.x", "not a value of type float64"},
+		{`{"a":1e999}`, "a", members.TooBig}, {`{"a":-1` + strings.Repeat("0", 400) + `}`, "a", members.TooBig},
+		{`{"a":9007199254740993}`, "a", text.TooWide}, {`{"a":-9223372036854775809}`, "a", text.TooWide},
+		{`{"k":1e999}`, "k", members.TooBig}, {`{"k":"\ud800canary"}`, "k", halfCharacter},
+		{`{"k":` + strings.Repeat("9", 77) + `}`, "k", tooLong},
 	} {
 		if err := p.decode(good, c.value, good); err != nil {
 			t.Errorf("%.80q: %v", c.value, err)
@@ -239,7 +277,8 @@ func TestRejects(t *testing.T) {
 		p.mask()
 		got, source := p.encode(t)
 		const out = `{"a":2,"p":{"x":2},"s":"t"}`
-		if !slices.Equal(got, []string{out, out}) || !slices.Equal(source, []int32{0, 2}) || strings.Contains(fmt.Sprint(p.block.Rejects), "canary") {
+		if !slices.Equal(got, []string{out, out}) || !slices.Equal(source, []int32{0, 2}) ||
+			strings.Contains(fmt.Sprint(p.block.Rejects), "canary") {
 			t.Errorf("%.80q: got %q, %v, %v", c.value, got, source, p.block.Rejects)
 		}
 	}
@@ -258,7 +297,8 @@ func TestRejects(t *testing.T) {
 // message must not become one character.
 func TestSplitCharacter(t *testing.T) {
 	p := job{columns: "a"}.open(t)
-	if err := p.decode("{\"a\":1} \xc3", "\xa9 {\"a\":1}", `{"a":"é"}`); err != nil || len(p.block.Rejects) != 2 || p.block.Rejects[0].Reason != text.NotUTF8 {
+	if err := p.decode("{\"a\":1} \xc3", "\xa9 {\"a\":1}", `{"a":"é"}`); err != nil || len(p.block.Rejects) != 2 ||
+		p.block.Rejects[0].Reason != text.NotUTF8 {
 		t.Errorf("got %v, %v", p.block.Rejects, err)
 	}
 }
@@ -269,7 +309,8 @@ func TestMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := p.block.Columns[0].Original
-	if !slices.Equal(v.Values, []float64{1 << 53, 0, 0, 2.5}) || v.Valid.Has(2) || len(p.block.Rejects) != 1 || p.block.Rejects[0].Reason != members.TooBig {
+	if !slices.Equal(v.Values, []float64{1 << 53, 0, 0, 2.5}) || v.Valid.Has(2) || len(p.block.Rejects) != 1 ||
+		p.block.Rejects[0].Reason != members.TooBig {
 		t.Errorf("got %v, %v", v, p.block.Rejects)
 	}
 }
@@ -281,13 +322,18 @@ func TestUnlisted(t *testing.T) {
 		want    string // "": no error
 	}{
 		{"a p.x", []string{`{"a":1,"p":{"x":1}}`}, ""},
-		{"a p.x", []string{`{"a":1}`, `{"a":1,"new":"canary"}`}, "topic survey, partition 3, offset 110: fields that are not listed: member 2;"},
-		{"a p.x", []string{`{"p":{"x":1,"name":{"y":"canary"}},"n\u0065w":1,"a":1}`}, "topic survey, partition 3, offset 100: fields that are not listed: member 2 of p, member 2;"},
-		{"p.x! a", []string{`{"p":{"x":1,"name":"canary"}}`}, "topic survey, partition 3, offset 100: fields that are not listed: member 2 of p;"},
+		{"a p.x", []string{`{"a":1}`, `{"a":1,"new":"canary"}`},
+			"topic survey, partition 3, offset 110: fields that are not listed: member 2;"},
+		{"a p.x", []string{`{"p":{"x":1,"name":{"y":"canary"}},"n\u0065w":1,"a":1}`},
+			"topic survey, partition 3, offset 100: fields that are not listed: member 2 of p, member 2;"},
+		{"p.x! a", []string{`{"p":{"x":1,"name":"canary"}}`},
+			"topic survey, partition 3, offset 100: fields that are not listed: member 2 of p;"},
 		{"p", []string{`{"p":{"x":{"y":1}}}`}, ""},
 		{"a.b", []string{`{"a.b":"canary"}`}, `offset 100: fields that are not listed: member 1;`},
-		{"a", []string{"{\"x\\u000ay\":1,\"\":2,\"" + strings.Repeat("n", 200) + "\":3}"}, `not listed: member 1, member 2, member 3;`},
-		{"a", []string{`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"canary":7,"h":8}`}, `not listed: member 2, member 3, member 4, member 5, member 6 and 2 more;`},
+		{"a", []string{"{\"x\\u000ay\":1,\"\":2,\"" + strings.Repeat("n", 200) + "\":3}"},
+			`not listed: member 1, member 2, member 3;`},
+		{"a", []string{`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"canary":7,"h":8}`},
+			`not listed: member 2, member 3, member 4, member 5, member 6 and 2 more;`},
 		// Unlisted members of a malformed message do not end the stream.
 		{"a", []string{`{"new":"canary","a":1`, `{"new":1,"a":1,"a":2}`}, ""},
 	} {
@@ -321,7 +367,8 @@ func TestReader(t *testing.T) {
 		"p.x.y p.x":   "column p.x: is listed, and so is a column that lies within it",
 		"p.q p.q.x.y": "column p.q.x.y: lies within p.q, which",
 	} {
-		if _, err := (&Config{}).Reader(ctx, message.Request{Columns: columns(list)}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (&Config{}).Reader(ctx, message.Request{Columns: columns(list)}); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v", list, err)
 		}
 	}
@@ -333,10 +380,12 @@ func TestReader(t *testing.T) {
 	for i, f := range r.Schema().Fields {
 		got = append(got, fmt.Sprint(f.Name, " ", f.Type.ID(), " ", f.Nullable, " ", message.JSONText(r)(i)))
 	}
-	if want := []string{"a FLOAT64 true false", "b DENSE_UNION true false", "c STRING true true", "d FLOAT64 true false"}; !slices.Equal(got, want) {
+	if want := []string{"a FLOAT64 true false", "b DENSE_UNION true false", "c STRING true true",
+		"d FLOAT64 true false"}; !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
 	}
-	if _, err := r.Decoder(&microdata.Layout{Schema: r.Schema(), Read: []microdata.Want{{Field: 2}}}, true); err == nil || !strings.Contains(err.Error(), "column c: ") {
+	if _, err := r.Decoder(&microdata.Layout{Schema: r.Schema(), Read: []microdata.Want{{Field: 2}}}, true); err == nil ||
+		!strings.Contains(err.Error(), "column c: ") {
 		t.Errorf("got %v", err)
 	}
 	layout := &microdata.Layout{Schema: r.Schema(), Release: []microdata.Output{{Field: r.Schema().Fields[0], Column: -1}}}
@@ -347,7 +396,8 @@ func TestReader(t *testing.T) {
 
 func TestIdentity(t *testing.T) {
 	p := job{columns: "k@ n#@", fixed: []string{"n"}}.open(t)
-	values := []string{`"x\u0041"`, `42`, `42.0`, `true`, `null`, `9007199254740993`, `"42"`, `false`, `-` + strings.Repeat("9", 76), `0.1`, `""`, `18446744073709551616`}
+	values := []string{`"x\u0041"`, `42`, `42.0`, `true`, `null`, `9007199254740993`, `"42"`, `false`,
+		`-` + strings.Repeat("9", 76), `0.1`, `""`, `18446744073709551616`}
 	var in []string
 	for _, v := range values {
 		in = append(in, `{"k":`+v+`,"n":3}`)
@@ -364,7 +414,9 @@ func TestIdentity(t *testing.T) {
 		child := a.Field(a.ChildID(i))
 		got = append(got, fmt.Sprint(a.UnionType().Fields()[a.ChildID(i)].Name, " ", child.ValueStr(int(a.ValueOffset(i)))))
 	}
-	want := []string{"string xA", "number 42", "number 42", "boolean true", "string (null)", "decimal 9007199254740993", "string 42", "boolean false", "decimal -" + strings.Repeat("9", 76), "number 0.1", "string ", "decimal 18446744073709551616", "string (null)"}
+	want := []string{"string xA", "number 42", "number 42", "boolean true", "string (null)", "decimal 9007199254740993",
+		"string 42", "boolean false", "decimal -" + strings.Repeat("9", 76), "number 0.1", "string ",
+		"decimal 18446744073709551616", "string (null)"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -389,10 +441,16 @@ func TestDigests(t *testing.T) {
 		typed string
 	}{
 		{`"\u00e9"`, arrow.BinaryTypes.String, `["é"]`}, {`"42"`, arrow.BinaryTypes.LargeString, `["42"]`},
-		{`42`, arrow.PrimitiveTypes.Int64, `[42]`}, {`-0`, arrow.PrimitiveTypes.Int8, `[0]`}, {`4.2e1`, arrow.PrimitiveTypes.Uint8, `[42]`}, {`0.1`, arrow.PrimitiveTypes.Float64, `[0.1]`}, {`0.10`, &arrow.Decimal128Type{Precision: 5, Scale: 2}, `["0.10"]`},
+		{`42`, arrow.PrimitiveTypes.Int64, `[42]`}, {`-0`, arrow.PrimitiveTypes.Int8, `[0]`},
+		{`4.2e1`, arrow.PrimitiveTypes.Uint8, `[42]`}, {`0.1`, arrow.PrimitiveTypes.Float64, `[0.1]`},
+		{`0.10`, &arrow.Decimal128Type{Precision: 5, Scale: 2}, `["0.10"]`},
 		{`true`, arrow.FixedWidthTypes.Boolean, `[true]`}, {`null`, arrow.PrimitiveTypes.Int64, `[null]`},
-		{`9007199254740992`, arrow.PrimitiveTypes.Int64, `[9007199254740992]`}, {`9007199254740993`, arrow.PrimitiveTypes.Int64, `[9007199254740993]`}, {`18446744073709551615`, arrow.PrimitiveTypes.Uint64, `[18446744073709551615]`}, {`18446744073709551616`, arrow.PrimitiveTypes.Float64, `[18446744073709551616]`},
-		{`-99999999999999999999999999999999999999`, &arrow.Decimal128Type{Precision: 38}, `["-99999999999999999999999999999999999999"]`},
+		{`9007199254740992`, arrow.PrimitiveTypes.Int64, `[9007199254740992]`},
+		{`9007199254740993`, arrow.PrimitiveTypes.Int64, `[9007199254740993]`},
+		{`18446744073709551615`, arrow.PrimitiveTypes.Uint64, `[18446744073709551615]`},
+		{`18446744073709551616`, arrow.PrimitiveTypes.Float64, `[18446744073709551616]`},
+		{`-99999999999999999999999999999999999999`, &arrow.Decimal128Type{Precision: 38},
+			`["-99999999999999999999999999999999999999"]`},
 	} {
 		typed, _, err := array.FromJSON(memory.DefaultAllocator, c.typ, strings.NewReader(c.typed))
 		if err != nil {
@@ -409,7 +467,8 @@ func TestDigests(t *testing.T) {
 
 // Values of other formats become JSON with the same meaning.
 func TestFromColumns(t *testing.T) {
-	strs, _, err := array.FromJSON(memory.DefaultAllocator, arrow.BinaryTypes.String, strings.NewReader(`["x\"", null, "z"]`))
+	strs, _,
+		err := array.FromJSON(memory.DefaultAllocator, arrow.BinaryTypes.String, strings.NewReader(`["x\"", null, "z"]`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -433,7 +492,8 @@ func TestFromColumns(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := string(bytes.Join(out.Values, []byte("|")))
-	if want := `{"p":{"x":1.25,"s":"x\""}}|{"p":{"x":null,"s":"z"}}`; got != want || !slices.Equal(out.Source, []int32{0, 2}) {
+	if want := `{"p":{"x":1.25,"s":"x\""}}|{"p":{"x":null,"s":"z"}}`; got != want ||
+		!slices.Equal(out.Source, []int32{0, 2}) {
 		t.Errorf("got %s of %v, want %s", got, out.Source, want)
 	}
 	for _, v := range out.Values {
@@ -465,12 +525,14 @@ func TestRows(t *testing.T) {
 	}
 	var b microdata.Block
 	run := &message.Run{Offsets: []int64{1, 2, 3, 4}, Values: [][]byte{
-		[]byte(`{"k":null}`), []byte(`{"p":{"t":[1, "x"]},"k":"\u0041","n":1.5,"b":"\u0042"}`), []byte(`{"k":true,"p":{"t":null}}`), []byte(`{"k":9007199254740993,"n":0,"b":false}`),
+		[]byte(`{"k":null}`), []byte(`{"p":{"t":[1, "x"]},"k":"\u0041","n":1.5,"b":"\u0042"}`),
+		[]byte(`{"k":true,"p":{"t":null}}`), []byte(`{"k":9007199254740993,"n":0,"b":false}`),
 	}}
 	if err := d.Decode(ctx, &b, run); err != nil || len(b.Rejects) > 0 || b.Carried != nil {
 		t.Fatal(err, b.Rejects)
 	}
-	want := []string{`{"p":{"t":null},"k":null,"n":null,"b":null}`, `{"p":{"t":[1, "x"]},"k":"A","n":1.5,"b":"\u0042"}`, `{"p":{"t":null},"k":true,"n":null,"b":null}`, `{"p":{"t":null},"k":9007199254740993,"n":0,"b":false}`}
+	want := []string{`{"p":{"t":null},"k":null,"n":null,"b":null}`, `{"p":{"t":[1, "x"]},"k":"A","n":1.5,"b":"\u0042"}`,
+		`{"p":{"t":null},"k":true,"n":null,"b":null}`, `{"p":{"t":null},"k":9007199254740993,"n":0,"b":false}`}
 	var part microdata.Block
 	for from := range 3 {
 		b.Part(&part, from, 4)

@@ -54,7 +54,8 @@ func (d *reader) add(path string, text bool) error {
 		case !inside:
 			return fmt.Errorf("column %s: is listed twice", path)
 		case ok && !object:
-			return fmt.Errorf("column %s: lies within %s, which is listed too; list one or the other", path, strings.TrimSuffix(path, "."+rest))
+			return fmt.Errorf("column %s: lies within %s, which is listed too; list one or the other", path,
+				strings.TrimSuffix(path, "."+rest))
 		case !ok:
 			id = d.tree.Object(in, name)
 		}

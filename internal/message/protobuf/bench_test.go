@@ -20,7 +20,9 @@ const benchmarkSchema = `syntax = "proto3"; message Person { int64 id = 1; strin
 func people(b *testing.B, in protoreflect.MessageDescriptor) (values [][]byte) {
 	for i := range 4096 {
 		m := dynamicpb.NewMessage(in)
-		for name, v := range map[string]any{"id": int64(i), "name": fmt.Sprint("name of the respondent ", i), "wage": float64(i) + 0.25, "age": int32(20 + i%60), "city": "Ulm", "region": "south", "hours": 38.5, "employed": true} {
+		for name, v := range map[string]any{"id": int64(i), "name": fmt.Sprint("name of the respondent ", i),
+			"wage": float64(i) + 0.25, "age": int32(20 + i%60), "city": "Ulm", "region": "south", "hours": 38.5,
+			"employed": true} {
 			m.Set(in.Fields().ByName(protoName(name)), protoreflect.ValueOf(v))
 		}
 		p, err := proto.Marshal(m)
@@ -64,8 +66,10 @@ func BenchmarkLibraryMessages(b *testing.B) {
 // BenchmarkMessages decodes and encodes 4096 messages of 8 fields, two of them
 // masked.
 func BenchmarkMessages(b *testing.B) {
-	columns := []message.Column{{Name: "id", Withheld: true}, {Name: "name", Withheld: true}, {Name: "wage"}, {Name: "age"}, {Name: "city"}, {Name: "region"}, {Name: "hours"}, {Name: "employed"}}
-	s := set(b, benchmarkSchema, columns, false, map[string]microdata.Form{"wage": microdata.Numbers, "hours": microdata.Numbers})
+	columns := []message.Column{{Name: "id", Withheld: true}, {Name: "name", Withheld: true}, {Name: "wage"},
+		{Name: "age"}, {Name: "city"}, {Name: "region"}, {Name: "hours"}, {Name: "employed"}}
+	s := set(b, benchmarkSchema, columns, false,
+		map[string]microdata.Form{"wage": microdata.Numbers, "hours": microdata.Numbers})
 	var values [][]byte
 	for _, p := range people(b, messageType(b, benchmarkSchema, "Person")) {
 		values = append(values, frameOf(s.id, p))

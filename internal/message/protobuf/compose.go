@@ -59,7 +59,8 @@ func (w *composer) describe(name, topic string) (*descriptorpb.FileDescriptorPro
 	}
 	full := protoreflect.FullName(name)
 	m := &descriptorpb.DescriptorProto{Name: proto.String(string(full.Name()))}
-	file := &descriptorpb.FileDescriptorProto{Name: proto.String(mainFile), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{m}}
+	file := &descriptorpb.FileDescriptorProto{Name: proto.String(mainFile), Syntax: proto.String("proto3"),
+		MessageType: []*descriptorpb.DescriptorProto{m}}
 	if p := full.Parent(); p != "" {
 		file.Package = proto.String(string(p))
 	}
@@ -79,7 +80,8 @@ func (w *composer) describe(name, topic string) (*descriptorpb.FileDescriptorPro
 		}
 		taken[json] = true
 		f := &descriptorpb.FieldDescriptorProto{Name: &field, Number: proto.Int32(numberAt(i)),
-			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), Type: descriptorpb.FieldDescriptorProto_Type(kind).Enum()}
+			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+			Type:  descriptorpb.FieldDescriptorProto_Type(kind).Enum()}
 		if o.Field.Nullable {
 			f.Proto3Optional, f.OneofIndex = proto.Bool(true), proto.Int32(int32(len(m.OneofDecl)))
 			m.OneofDecl = append(m.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: proto.String("_" + field)})
@@ -120,11 +122,14 @@ func kindOf(f microdata.Field) (protoreflect.Kind, error) {
 		return protoreflect.DoubleKind, nil
 	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.FIXED_SIZE_BINARY:
 		return protoreflect.BytesKind, nil
-	case arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256, arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW,
+	case arrow.DECIMAL32, arrow.DECIMAL64, arrow.DECIMAL128, arrow.DECIMAL256, arrow.STRING, arrow.LARGE_STRING,
+		arrow.STRING_VIEW,
 		arrow.DATE32, arrow.DATE64, arrow.TIME32, arrow.TIME64, arrow.TIMESTAMP, arrow.NULL:
 		return protoreflect.StringKind, nil
 	}
-	return 0, fmt.Errorf("column %s is %s, which cannot be released to Protobuf from another format; list it as an identifier, or convert it before", f.Name, microdata.TypeName(f.Type))
+	return 0,
+		fmt.Errorf(
+			"column %s is %s, which cannot be released to Protobuf from another format; list it as an identifier, or convert it before", f.Name, microdata.TypeName(f.Type))
 }
 
 // messageName converts the name of a topic to that of a message type: survey-masked

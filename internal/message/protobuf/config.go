@@ -26,7 +26,8 @@ func (c *Config) Check() check.Problems {
 	return ps
 }
 
-var errNoRegistry = errors.New("protobuf: a schema registry must be configured: messages do not say what their fields are")
+var errNoRegistry = errors.New(
+	"protobuf: a schema registry must be configured: messages do not say what their fields are")
 
 // Reader implements message.Config: it reads the newest schema of each topic.
 func (c *Config) Reader(ctx context.Context, r message.Request) (message.Reader, error) {

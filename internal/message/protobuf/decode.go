@@ -153,7 +153,8 @@ func (d *decoder) messages(ctx context.Context, b *microdata.Block, c *carried, 
 }
 
 // frame reads the frame of a message.
-func (d *decoder) frame(ctx context.Context, topic string, v []byte, buf []int) (p *plan, frame []byte, reason string, err error) {
+func (d *decoder) frame(ctx context.Context, topic string, v []byte, buf []int) (p *plan, frame []byte, reason string,
+	err error) {
 	if len(v) == 0 {
 		return nil, nil, reasonEmpty, nil
 	}

@@ -35,7 +35,8 @@ func TestEvolution(t *testing.T) {
 		newer  = `syntax = "proto3"; package p; message M { optional int64 wage = 1; string city = 2; Home home = 3; Extra extra = 4; message Home { string street = 1; string door = 2; oneof more { string door_key = 3; } } message Extra { string canary = 1; } }`
 		other  = `syntax = "proto3"; package p; message M { string wage = 1; }`
 	)
-	columns := []message.Column{{Name: "wage", Number: true}, {Name: "city"}, {Name: "home"}, {Name: "debt", Number: true}, {Name: "name", Withheld: true}}
+	columns := []message.Column{{Name: "wage", Number: true}, {Name: "city"}, {Name: "home"}, {Name: "debt", Number: true},
+		{Name: "name", Withheld: true}}
 	masks := map[string]microdata.Form{"wage": microdata.Numbers, "debt": microdata.Numbers}
 	for _, drop := range []bool{true, false} {
 		r := registrytest.New(t)
@@ -48,7 +49,9 @@ func TestEvolution(t *testing.T) {
 		s.open(t, columns, drop, masks)
 		home := slices.Concat(textField(1, "Lane"), textField(2, "canary door"), textField(3, "canary key"))
 		values := [][]byte{
-			frameOf(ids["latest"], slices.Concat(varintField(1, 100), textField(2, "Ulm"), textField(3, string(textField(1, "Lane"))), varintField(5, protowire.EncodeZigZag(-4)))),
+			frameOf(ids["latest"],
+				slices.Concat(varintField(1, 100), textField(2, "Ulm"), textField(3, string(textField(1, "Lane"))),
+					varintField(5, protowire.EncodeZigZag(-4)))),
 			frameOf(ids["older"], slices.Concat(varintField(7, 200), textField(1, "canary")), 1),
 			frameOf(ids["newer"], slices.Concat(textField(4, "canary"), varintField(1, 300), textField(3, string(home)))),
 			frameOf(ids["other"], textField(1, "canary")),
@@ -58,7 +61,9 @@ func TestEvolution(t *testing.T) {
 		if !drop {
 			var u *message.UnlistedError
 			err := s.decoder.Decode(t.Context(), new(microdata.Block), runOf(values...))
-			if !errors.As(err, &u) || len(u.Places) != 3 || strings.Contains(err.Error(), "extra") || strings.Contains(err.Error(), "door") || !strings.Contains(err.Error(), "of a message in home") || u.Stream != "topic survey, partition 3, offset 14" {
+			if !errors.As(err, &u) || len(u.Places) != 3 || strings.Contains(err.Error(), "extra") ||
+				strings.Contains(err.Error(), "door") || !strings.Contains(err.Error(), "of a message in home") ||
+				u.Stream != "topic survey, partition 3, offset 14" {
 				t.Errorf("an unlisted field: %v", err)
 			}
 			values[2] = values[0]
@@ -71,7 +76,8 @@ func TestEvolution(t *testing.T) {
 		for _, r := range b.Rejects {
 			rejects = append(rejects, fmt.Sprint(r.Row, r.Column, r.Reason))
 		}
-		if want := []string{"3wagethe message's schema has another type in this column", "4" + reasonType}; !slices.Equal(rejects, want) {
+		if want := []string{"3wagethe message's schema has another type in this column", "4" + reasonType}; !slices.Equal(
+			rejects, want) {
 			t.Errorf("rejects %q, want %q", rejects, want)
 		}
 		wage, debt := s.column(&b, "wage").Mutable(), s.column(&b, "debt").Mutable()
@@ -106,7 +112,8 @@ func TestEvolution(t *testing.T) {
 			}
 			got = append(got, strings.ReplaceAll(strings.Join(row, " "), "  ", " "))
 		}
-		want := []string{`wage=100 city=Ulm home=street:"Lane" debt=0`, "wage=1099511627776 debt=-7", `wage=300 home=street:"Lane"`, ""}
+		want := []string{`wage=100 city=Ulm home=street:"Lane" debt=0`, "wage=1099511627776 debt=-7",
+			`wage=300 home=street:"Lane"`, ""}
 		if !drop {
 			want[2] = strings.Replace(want[0], "debt=0", "debt=-4", 1)
 		}
@@ -119,13 +126,20 @@ func TestEvolution(t *testing.T) {
 // A message contains messages of its own type: a withheld field is withheld at every depth, and so is
 // a field that a mask would have to change.
 func TestRecursive(t *testing.T) {
-	s := set(t, `syntax = "proto3"; message Person { string name = 1; double wage = 2; string city = 3; repeated Person children = 4; Other other = 5; message Other { Person boss = 1; } }`,
-		[]message.Column{{Name: "name", Withheld: true}, {Name: "wage", Number: true}, {Name: "city"}, {Name: "children"}, {Name: "other"}}, false, map[string]microdata.Form{"wage": microdata.Numbers})
-	wage := protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), 0x6372616e61632121) // spells canary
+	s := set(t,
+		`syntax = "proto3"; message Person { string name = 1; double wage = 2; string city = 3; repeated Person children = 4; Other other = 5; message Other { Person boss = 1; } }`,
+		[]message.Column{{Name: "name", Withheld: true}, {Name: "wage", Number: true}, {Name: "city"}, {Name: "children"},
+			{Name: "other"}}, false, map[string]microdata.Form{"wage": microdata.Numbers})
+	// spells canary
+	wage := protowire.AppendFixed64(protowire.AppendTag(nil, 2, protowire.Fixed64Type), 0x6372616e61632121)
 	child := slices.Concat(textField(1, "canary"), wage, textField(3, "Ulm"))
 	child = slices.Concat(textField(3, "Bonn"), textField(4, string(child)))
 	var b microdata.Block
-	if err := s.decoder.Decode(t.Context(), &b, runOf(frameOf(s.id, slices.Concat(textField(1, "canary"), textField(4, string(child)), textField(5, string(textField(1, string(child)))))))); err != nil {
+	if err := s.decoder.Decode(t.Context(), &b,
+		runOf(
+			frameOf(s.id,
+				slices.Concat(textField(1, "canary"), textField(4, string(child)),
+					textField(5, string(textField(1, string(child)))))))); err != nil {
 		t.Fatal(err)
 	}
 	out, err := s.writer.Encode(t.Context(), &b)
@@ -136,7 +150,8 @@ func TestRecursive(t *testing.T) {
 		t.Error("a withheld value, or an unmasked one, was released at some depth")
 	}
 	got := strings.Join(strings.Fields(s.released(t, out.Values[0]).String()), " ")
-	if want := `children:{city:"Bonn" children:{city:"Ulm"}} other:{boss:{city:"Bonn" children:{city:"Ulm"}}}`; got != want {
+	if want := `children:{city:"Bonn" children:{city:"Ulm"}} other:{boss:{city:"Bonn" children:{city:"Ulm"}}}`; got !=
+		want {
 		t.Errorf("released %s, want %s", got, want)
 	}
 }
@@ -151,18 +166,26 @@ func TestReferences(t *testing.T) {
 	)
 	r := registrytest.New(t)
 	r.Register(t, "place", registry.Protobuf, place)
-	r.Register(t, "address", registry.Protobuf, address, registry.Reference{Name: "place.proto", Subject: "place", Version: 1})
+	r.Register(t, "address", registry.Protobuf, address,
+		registry.Reference{Name: "place.proto", Subject: "place", Version: 1})
 	r.Register(t, "unused", registry.Protobuf, unused)
-	id := r.Register(t, "survey-value", registry.Protobuf, text, registry.Reference{Name: "address.proto", Subject: "address", Version: 1}, registry.Reference{Name: "unused.proto", Subject: "unused", Version: 1})
+	id := r.Register(t, "survey-value", registry.Protobuf, text,
+		registry.Reference{Name: "address.proto", Subject: "address", Version: 1},
+		registry.Reference{Name: "unused.proto", Subject: "unused", Version: 1})
 	s := &setting{registry: r, client: r.Client(t)}
 	s.open(t, []message.Column{{Name: "city"}, {Name: "home"}, {Name: "secret", Withheld: true}}, false, nil)
-	run := runOf(frameOf(id, slices.Concat(textField(1, "Ulm"), textField(2, string(textField(1, "Lane"))), textField(3, string(textField(1, "canary"))))))
+	run := runOf(
+		frameOf(id,
+			slices.Concat(textField(1, "Ulm"), textField(2, string(textField(1, "Lane"))),
+				textField(3, string(textField(1, "canary"))))))
 	for _, target := range []*registrytest.Registry{r, registrytest.New(t)} {
 		client := s.client
 		if target != r {
 			client = target.Client(t)
 		}
-		w, err := (&Config{}).Writer(t.Context(), message.WriteRequest{Topic: "out", Layout: s.layout, Reader: s.reader, Registry: client})
+		w,
+			err := (&Config{}).Writer(t.Context(),
+			message.WriteRequest{Topic: "out", Layout: s.layout, Reader: s.reader, Registry: client})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +201,8 @@ func TestReferences(t *testing.T) {
 		if got := strings.Join(strings.Fields(m.String()), " "); got != `city:"Ulm" home:{street:"Lane"}` {
 			t.Errorf("released %s", got)
 		}
-		if text, ok := target.Text("out-value", 1); !ok || strings.Contains(text, "canary") || strings.Contains(text, "unused.proto") {
+		if text, ok := target.Text("out-value", 1); !ok || strings.Contains(text, "canary") ||
+			strings.Contains(text, "unused.proto") {
 			t.Errorf("released schema\n%s", text)
 		}
 	}
@@ -187,10 +211,14 @@ func TestReferences(t *testing.T) {
 // A record without a required field of proto2 is malformed. Records of a topic that did not exist at
 // the start are released with the type of a topic that did.
 func TestRequired(t *testing.T) {
-	s := set(t, `syntax = "proto2"; message M { required int32 wage = 1; required string name = 2; optional group Home = 3 { optional string street = 4; } extensions 100 to 200; }`,
-		[]message.Column{{Name: "wage", Number: true}, {Name: "name", Withheld: true}, {Name: "home"}}, false, map[string]microdata.Form{"wage": microdata.Numbers})
-	group := slices.Concat(protowire.AppendTag(nil, 3, protowire.StartGroupType), textField(4, "Lane"), textField(5, "canary"), protowire.AppendTag(nil, 3, protowire.EndGroupType))
-	run := runOf(frameOf(s.id, slices.Concat(varintField(1, 5), group, textField(100, "canary"))), frameOf(s.id, textField(2, "canary")))
+	s := set(t,
+		`syntax = "proto2"; message M { required int32 wage = 1; required string name = 2; optional group Home = 3 { optional string street = 4; } extensions 100 to 200; }`,
+		[]message.Column{{Name: "wage", Number: true}, {Name: "name", Withheld: true}, {Name: "home"}}, false,
+		map[string]microdata.Form{"wage": microdata.Numbers})
+	group := slices.Concat(protowire.AppendTag(nil, 3, protowire.StartGroupType), textField(4, "Lane"),
+		textField(5, "canary"), protowire.AppendTag(nil, 3, protowire.EndGroupType))
+	run := runOf(frameOf(s.id, slices.Concat(varintField(1, 5), group, textField(100, "canary"))),
+		frameOf(s.id, textField(2, "canary")))
 	run.Scope = "another"
 	var b microdata.Block
 	if err := s.decoder.Decode(t.Context(), &b, run); err != nil {
@@ -203,17 +231,22 @@ func TestRequired(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(strings.Fields(s.released(t, out.Values[0]).String()), " "); got != `wage:5 Home:{street:"Lane"}` && got != `wage:5 home:{street:"Lane"}` || bytes.Contains(out.Values[0], []byte("canary")) {
+	if got := strings.Join(strings.Fields(s.released(t, out.Values[0]).String()), " "); got !=
+		`wage:5 Home:{street:"Lane"}` && got != `wage:5 home:{street:"Lane"}` ||
+		bytes.Contains(out.Values[0], []byte("canary")) {
 		t.Errorf("released %s", got)
 	}
 }
 
 // Workers share a decoder and a writer and find new schemas at the same time.
 func TestConcurrent(t *testing.T) {
-	s := set(t, `syntax = "proto3"; message M { double wage = 1; string name = 2; }`, []message.Column{{Name: "wage"}, {Name: "name", Withheld: true}}, true, map[string]microdata.Form{"wage": microdata.Numbers})
+	s := set(t, `syntax = "proto3"; message M { double wage = 1; string name = 2; }`,
+		[]message.Column{{Name: "wage"}, {Name: "name", Withheld: true}}, true,
+		map[string]microdata.Form{"wage": microdata.Numbers})
 	var values [][]byte
 	for i := range 6 {
-		id := s.registry.Register(t, fmt.Sprint("newer", i), registry.Protobuf, fmt.Sprintf(`syntax = "proto3"; message M { double wage = 1; string name = 2; string more = %d; }`, i+3))
+		id := s.registry.Register(t, fmt.Sprint("newer", i), registry.Protobuf,
+			fmt.Sprintf(`syntax = "proto3"; message M { double wage = 1; string name = 2; string more = %d; }`, i+3))
 		values = append(values, frameOf(id, textField(protowire.Number(i+3), "canary")), frameOf(s.id, nil))
 	}
 	group, ctx := errgroup.WithContext(t.Context())
@@ -275,8 +308,11 @@ func TestCompose(t *testing.T) {
 		config Config
 		source []int32
 		name   protoreflect.FullName
-	}{{nil, Config{}, []int32{0, 2}, "SurveyMasked"}, {several{}, Config{Message: "survey.Person"}, []int32{0, 1}, "survey.Person"}} {
-		w, err := c.config.Writer(t.Context(), message.WriteRequest{Topic: "survey-masked", Layout: l, Reader: c.reader, Registry: set.client})
+	}{{nil, Config{}, []int32{0, 2}, "SurveyMasked"},
+		{several{}, Config{Message: "survey.Person"}, []int32{0, 1}, "survey.Person"}} {
+		w,
+			err := c.config.Writer(t.Context(),
+			message.WriteRequest{Topic: "survey-masked", Layout: l, Reader: c.reader, Registry: set.client})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,13 +331,17 @@ func TestCompose(t *testing.T) {
 			}
 			got = append(got, strings.Join(strings.Fields(m.String()), " "))
 		}
-		want := []string{`wage:1.5 person_age:-3 person_age_2:"x" paid:"1.25" column_2nd:18446744073709551615 sum:9007199254740992`, `wage:-2 person_age_2:"" paid:"0" column_2nd:7 sum:0`}
+		want := []string{
+			`wage:1.5 person_age:-3 person_age_2:"x" paid:"1.25" column_2nd:18446744073709551615 sum:9007199254740992`,
+			`wage:-2 person_age_2:"" paid:"0" column_2nd:7 sum:0`}
 		if !slices.Equal(got, want) {
 			t.Errorf("released\n%q, want\n%q", got, want)
 		}
 	}
-	nested := &microdata.Layout{Schema: s, Release: []microdata.Output{{Field: microdata.Field{Name: "x", Type: arrow.ListOf(arrow.PrimitiveTypes.Int8)}}}}
-	if _, err := (&Config{}).Writer(t.Context(), message.WriteRequest{Topic: "out", Layout: nested, Registry: set.client}); err == nil || !strings.Contains(err.Error(), "column x") {
+	nested := &microdata.Layout{Schema: s,
+		Release: []microdata.Output{{Field: microdata.Field{Name: "x", Type: arrow.ListOf(arrow.PrimitiveTypes.Int8)}}}}
+	if _, err := (&Config{}).Writer(t.Context(),
+		message.WriteRequest{Topic: "out", Layout: nested, Registry: set.client}); err == nil || !strings.Contains(err.Error(), "column x") {
 		t.Errorf("a nested column of another format: %v", err)
 	}
 }

@@ -27,7 +27,9 @@ func jsonArray(t testing.TB, dt arrow.DataType, s string) arrow.Array {
 // released schema does not have, and it has the same listed fields that the library finds in the
 // original.
 func FuzzMessage(f *testing.F) {
-	s := set(f, person, listed, false, map[string]microdata.Form{"wage": microdata.Numbers, "age": microdata.Numbers, "city": microdata.Array, "colour": microdata.Array})
+	s := set(f, person, listed, false,
+		map[string]microdata.Form{"wage": microdata.Numbers, "age": microdata.Numbers, "city": microdata.Array,
+			"colour": microdata.Array})
 	in := messageType(f, person, "survey.Person")
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20 {

@@ -126,15 +126,17 @@ type planner struct {
 
 // plan returns the plan for a message type of a writer's schema.
 func (d *decoder) plan(s *schema, m protoreflect.MessageDescriptor) *plan {
-	p := &planner{d: d, releases: map[int]int{}, plan: &plan{schema: s, message: m, oneofs: m.Oneofs().Len(), slots: make([]*field, len(d.wanted)),
-		cut: map[protoreflect.FullName]map[protoreflect.FieldNumber]bool{}}}
+	p := &planner{d: d, releases: map[int]int{},
+		plan: &plan{schema: s, message: m, oneofs: m.Oneofs().Len(), slots: make([]*field, len(d.wanted)),
+			cut: map[protoreflect.FullName]map[protoreflect.FieldNumber]bool{}}}
 	for i, o := range d.layout.Release {
 		p.releases[o.Source] = i
 	}
-	p.nested = &tree{known: d.known, top: m.FullName(), own: p.own, nodes: map[protoreflect.FullName]*node{}, extra: func(f protoreflect.FieldDescriptor) {
-		p.withhold(f)
-		p.unlisted = append(p.unlisted, fmt.Sprintf("field number %d of a message in %s", f.Number(), p.within))
-	}}
+	p.nested = &tree{known: d.known, top: m.FullName(), own: p.own, nodes: map[protoreflect.FullName]*node{},
+		extra: func(f protoreflect.FieldDescriptor) {
+			p.withhold(f)
+			p.unlisted = append(p.unlisted, fmt.Sprintf("field number %d of a message in %s", f.Number(), p.within))
+		}}
 	for i := range m.Fields().Len() {
 		p.add(i, m.Fields().Get(i))
 	}
@@ -165,8 +167,9 @@ func (p *planner) own(f protoreflect.FieldDescriptor) bool {
 // add plans the treatment of the i-th field.
 func (p *planner) add(i int, fd protoreflect.FieldDescriptor) {
 	d := p.d
-	f := &field{number: fd.Number(), kind: fd.Kind(), wire: wireOf(fd), list: fd.IsList() || fd.IsMap(), packable: packable(fd),
-		id: i, slot: -1, out: -1, oneof: -1, presence: fd.HasPresence(), desc: fd}
+	f := &field{number: fd.Number(), kind: fd.Kind(), wire: wireOf(fd), list: fd.IsList() || fd.IsMap(),
+		packable: packable(fd),
+		id:       i, slot: -1, out: -1, oneof: -1, presence: fd.HasPresence(), desc: fd}
 	if one := fd.ContainingOneof(); one != nil && !one.IsSynthetic() {
 		f.oneof = one.Index()
 	}
@@ -223,12 +226,14 @@ func (p *planner) addLacking(m protoreflect.MessageDescriptor) {
 		}
 		fd := d.fields[o.Source]
 		n := fd.Number()
-		if fd.Kind() == protoreflect.EnumKind || m.Fields().ByNumber(n) != nil || m.ReservedRanges().Has(n) || m.ReservedNames().Has(fd.Name()) || m.ExtensionRanges().Has(n) ||
+		if fd.Kind() == protoreflect.EnumKind || m.Fields().ByNumber(n) != nil || m.ReservedRanges().Has(n) ||
+			m.ReservedNames().Has(fd.Name()) || m.ExtensionRanges().Has(n) ||
 			m.Fields().ByJSONName(fd.JSONName()) != nil || m.Oneofs().ByName(fd.Name()) != nil {
 			p.refuse(d.name(o.Source), "the message's schema does not have the column, and has no room for it")
 			continue
 		}
-		p.masked = append(p.masked, &field{number: n, kind: fd.Kind(), id: -1, slot: -1, out: i, oneof: -1, presence: true, desc: fd})
+		p.masked = append(p.masked,
+			&field{number: n, kind: fd.Kind(), id: -1, slot: -1, out: i, oneof: -1, presence: true, desc: fd})
 	}
 }
 
@@ -273,7 +278,8 @@ func convertible(from, to protoreflect.FieldDescriptor) bool {
 
 // unlistedAt returns the error that ends a stream.
 func (p *plan) unlistedAt(run *message.Run, i int) error {
-	return &message.UnlistedError{Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Places: p.unlisted}
+	return &message.UnlistedError{
+		Stream: fmt.Sprintf("topic %s, partition %d, offset %d", run.Scope, run.Stream, run.Offsets[i]), Places: p.unlisted}
 }
 
 // class is the representation of a kind's values while a block is decoded.
@@ -294,7 +300,8 @@ func (c class) integer() bool { return c == classInt || c == classUint }
 
 func classOf(k protoreflect.Kind) class {
 	switch k {
-	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind, protoreflect.Int64Kind, protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
+	case protoreflect.Int32Kind, protoreflect.Sint32Kind, protoreflect.Sfixed32Kind, protoreflect.Int64Kind,
+		protoreflect.Sint64Kind, protoreflect.Sfixed64Kind:
 		return classInt
 	case protoreflect.Uint32Kind, protoreflect.Fixed32Kind, protoreflect.Uint64Kind, protoreflect.Fixed64Kind:
 		return classUint

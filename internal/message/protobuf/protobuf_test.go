@@ -59,8 +59,10 @@ enum Colour { NONE = 0; RED = 1; BLUE = 2; }
 message Other { string canary = 1; }
 `
 
-var listed = []message.Column{{Name: "wage", Number: true}, {Name: "age", Number: true}, {Name: "city"}, {Name: "name", Withheld: true}, {Name: "kids"}, {Name: "home"},
-	{Name: "marks"}, {Name: "colour"}, {Name: "delta", Number: true}, {Name: "born"}, {Name: "mail"}, {Name: "phone", Withheld: true}, {Name: "former"}, {Name: "secret", Withheld: true},
+var listed = []message.Column{{Name: "wage", Number: true}, {Name: "age", Number: true}, {Name: "city"},
+	{Name: "name", Withheld: true}, {Name: "kids"}, {Name: "home"},
+	{Name: "marks"}, {Name: "colour"}, {Name: "delta", Number: true}, {Name: "born"}, {Name: "mail"},
+	{Name: "phone", Withheld: true}, {Name: "former"}, {Name: "secret", Withheld: true},
 	{Name: "code"}, {Name: "rate"}, {Name: "employed"}, {Name: "photo"}}
 
 // setting is a topic survey with its reader and writer.
@@ -89,7 +91,8 @@ func set(t testing.TB, text string, columns []message.Column, drop bool, masks m
 func (s *setting) open(t testing.TB, columns []message.Column, drop bool, masks map[string]microdata.Form) {
 	t.Helper()
 	var err error
-	if s.reader, err = (&Config{}).Reader(t.Context(), message.Request{Topics: []string{"survey"}, Columns: columns, DropUnlisted: drop, Registry: s.client}); err != nil {
+	if s.reader, err = (&Config{}).Reader(t.Context(),
+		message.Request{Topics: []string{"survey"}, Columns: columns, DropUnlisted: drop, Registry: s.client}); err != nil {
 		t.Fatal(err)
 	}
 	schema := s.reader.Schema()
@@ -109,7 +112,8 @@ func (s *setting) open(t testing.TB, columns []message.Column, drop bool, masks 
 	if s.decoder, err = s.reader.Decoder(s.layout, true); err != nil {
 		t.Fatal(err)
 	}
-	if s.writer, err = (&Config{}).Writer(t.Context(), message.WriteRequest{Topic: "out", Layout: s.layout, Reader: s.reader, Registry: s.client}); err != nil {
+	if s.writer, err = (&Config{}).Writer(t.Context(),
+		message.WriteRequest{Topic: "out", Layout: s.layout, Reader: s.reader, Registry: s.client}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -248,7 +252,9 @@ func TestRoundTrip(t *testing.T) {
 		"editions": strings.NewReplacer(`syntax = "proto3"`, `edition = "2023"`, "optional ", "").Replace(person),
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := set(t, text, listed, false, map[string]microdata.Form{"wage": microdata.Numbers, "age": microdata.Numbers, "delta": microdata.Numbers, "code": microdata.Numbers, "rate": microdata.Numbers})
+			s := set(t, text, listed, false,
+				map[string]microdata.Form{"wage": microdata.Numbers, "age": microdata.Numbers, "delta": microdata.Numbers,
+					"code": microdata.Numbers, "rate": microdata.Numbers})
 			in := messageType(t, text, "survey.Person")
 			r := rand.New(rand.NewPCG(1, 2))
 			var values [][]byte
@@ -269,7 +275,8 @@ func TestRoundTrip(t *testing.T) {
 			if err := s.decoder.Decode(t.Context(), &b, runOf(values...)); err != nil {
 				t.Fatal(err)
 			}
-			if len(b.Rejects) > 0 || b.N != len(values) || b.First != 10 || b.Places[1] != 12 || b.Stream != 3 || b.Scope != "survey" {
+			if len(b.Rejects) > 0 || b.N != len(values) || b.First != 10 || b.Places[1] != 12 || b.Stream != 3 ||
+				b.Scope != "survey" {
 				t.Fatalf("block of %d records, rejects %v", b.N, b.Rejects)
 			}
 			masked := []protoreflect.Name{"wage", "age", "delta", "code", "rate"}
@@ -315,7 +322,8 @@ func TestRoundTrip(t *testing.T) {
 				}
 			}
 			released, ok := s.registry.Text("out-value", 1)
-			if !ok || strings.Contains(released, "canary") || strings.Contains(released, "Other") || strings.Contains(released, "Secret {") || !strings.Contains(released, "reserved") {
+			if !ok || strings.Contains(released, "canary") || strings.Contains(released, "Other") ||
+				strings.Contains(released, "Secret {") || !strings.Contains(released, "reserved") {
 				t.Errorf("released schema\n%s", released)
 			}
 			if _, more := s.registry.Text("out-value", 2); more {
@@ -330,12 +338,15 @@ func proto2(text string) string {
 	var out []string
 	for _, line := range strings.Split(strings.Replace(text, `"proto3"`, `"proto2"`, 1), "\n") {
 		trimmed := strings.TrimSpace(line)
-		if strings.Contains(trimmed, " = ") && !strings.HasPrefix(trimmed, "syntax") && !strings.HasPrefix(trimmed, "enum") && !strings.HasPrefix(trimmed, "message") &&
-			!strings.HasPrefix(trimmed, "repeated") && !strings.HasPrefix(trimmed, "optional") && !strings.HasPrefix(trimmed, "map") &&
+		if strings.Contains(trimmed, " = ") && !strings.HasPrefix(trimmed, "syntax") && !strings.HasPrefix(trimmed, "enum") &&
+			!strings.HasPrefix(trimmed, "message") &&
+			!strings.HasPrefix(trimmed, "repeated") && !strings.HasPrefix(trimmed, "optional") &&
+			!strings.HasPrefix(trimmed, "map") &&
 			!strings.Contains(trimmed, "mail") && !strings.Contains(trimmed, "phone") {
 			line = "optional " + line
 		}
-		line = strings.Replace(line, "message Place { double lat = 1; double lon = 2; }", "message Place { optional double lat = 1; optional double lon = 2; }", 1)
+		line = strings.Replace(line, "message Place { double lat = 1; double lon = 2; }",
+			"message Place { optional double lat = 1; optional double lon = 2; }", 1)
 		line = strings.Replace(line, "{ string canary", "{ optional string canary", 1)
 		out = append(out, line)
 	}
@@ -359,7 +370,9 @@ func number(f protoreflect.FieldDescriptor, x float64) any {
 
 // A mask moves the values of columns, in every form.
 func TestArrays(t *testing.T) {
-	s := set(t, person, listed, false, map[string]microdata.Form{"city": microdata.Array, "colour": microdata.Array, "employed": microdata.Array, "photo": microdata.Array, "age": microdata.Array})
+	s := set(t, person, listed, false,
+		map[string]microdata.Form{"city": microdata.Array, "colour": microdata.Array, "employed": microdata.Array,
+			"photo": microdata.Array, "age": microdata.Array})
 	in := messageType(t, person, "survey.Person")
 	var values [][]byte
 	for i := range 3 {
@@ -381,14 +394,16 @@ func TestArrays(t *testing.T) {
 	if err := s.decoder.Decode(t.Context(), &b, runOf(values...)); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"city": `["city0" "city1" "city2"]`, "colour": `["RED" "BLUE" "3"]`, "employed": "[false true false]", "age": fmt.Sprint("[(null) ", int64(1)<<60, " ", -int64(1)<<61*-1, "]")} {
+	for name, want := range map[string]string{"city": `["city0" "city1" "city2"]`, "colour": `["RED" "BLUE" "3"]`,
+		"employed": "[false true false]", "age": fmt.Sprint("[(null) ", int64(1)<<60, " ", -int64(1)<<61*-1, "]")} {
 		if got := fmt.Sprint(s.column(&b, name).Array); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 	for _, name := range []string{"city", "colour", "employed", "photo", "age"} {
 		c := s.column(&b, name) // each record gets the value of the next one
-		a, err := array.Concatenate([]arrow.Array{array.NewSlice(c.Array, 1, 3), array.NewSlice(c.Array, 0, 1)}, memory.DefaultAllocator)
+		a, err := array.Concatenate([]arrow.Array{array.NewSlice(c.Array, 1, 3), array.NewSlice(c.Array, 0, 1)},
+			memory.DefaultAllocator)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -408,7 +423,8 @@ func TestArrays(t *testing.T) {
 		row = append(row, fmt.Sprint(m.Has(m.Descriptor().Fields().ByName("age"))))
 		got = append(got, strings.Join(row, " "))
 	}
-	want := []string{fmt.Sprint("city1 2 true [1] ", int64(1)<<60, " true"), fmt.Sprint("city2 3 false [2] ", int64(2)<<60, " true"), "city0 1 false [0] 0 false"}
+	want := []string{fmt.Sprint("city1 2 true [1] ", int64(1)<<60, " true"),
+		fmt.Sprint("city2 3 false [2] ", int64(2)<<60, " true"), "city0 1 false [0] 0 false"}
 	if !slices.Equal(got, want) {
 		t.Errorf("released %q, want %q", got, want)
 	}
@@ -416,7 +432,8 @@ func TestArrays(t *testing.T) {
 
 // These messages are malformed. Each gets its reason, which never contains a value.
 func TestMalformed(t *testing.T) {
-	s := set(t, person, listed, false, map[string]microdata.Form{"wage": microdata.Numbers, "age": microdata.Numbers, "city": microdata.Array})
+	s := set(t, person, listed, false,
+		map[string]microdata.Form{"wage": microdata.Numbers, "age": microdata.Numbers, "city": microdata.Array})
 	avro := s.registry.Register(t, "other-value", registry.Avro, `"string"`)
 	broken := s.registry.Register(t, "broken-value", registry.Protobuf, `syntax = "proto3"; message X { canary y = 1; }`)
 	text := func(n protowire.Number, v string) []byte {
@@ -451,7 +468,8 @@ func TestMalformed(t *testing.T) {
 		{"another wire type", frameOf(s.id, varint(3, 5)), reasonWire},
 		{"a repeated one packed", frameOf(s.id, text(5, "\x01\x02")), ""},
 		{"a repeated one not packed", frameOf(s.id, slices.Concat(varint(5, 1), varint(5, 2))), ""},
-		{"a repeated one of another wire type", frameOf(s.id, protowire.AppendFixed64(protowire.AppendTag(nil, 5, protowire.Fixed64Type), 1)), reasonWire},
+		{"a repeated one of another wire type",
+			frameOf(s.id, protowire.AppendFixed64(protowire.AppendTag(nil, 5, protowire.Fixed64Type), 1)), reasonWire},
 		{"a single one packed", frameOf(s.id, text(2, "\x01")), reasonWire},
 		{"cut off", frameOf(s.id, good[:2]), reasonWire},
 		{"number 0", frameOf(s.id, []byte{0, 1}), reasonWire},
@@ -496,11 +514,14 @@ func TestUnlisted(t *testing.T) {
 	r := registrytest.New(t)
 	r.Register(t, "survey-value", registry.Protobuf, person)
 	var u *message.UnlistedError
-	_, err := (&Config{}).Reader(t.Context(), message.Request{Topics: []string{"survey"}, Columns: listed[1:], Registry: r.Client(t)})
+	_,
+		err := (&Config{}).Reader(t.Context(),
+		message.Request{Topics: []string{"survey"}, Columns: listed[1:], Registry: r.Client(t)})
 	if !errors.As(err, &u) || !slices.Equal(u.Places, []string{"field number 1"}) || u.Stream != "topic survey" {
 		t.Errorf("at the start: %v", err)
 	}
-	if _, err := (&Config{}).Reader(t.Context(), message.Request{Topics: []string{"absent"}, Registry: r.Client(t)}); !registry.IsNotFound(err) {
+	if _, err := (&Config{}).Reader(t.Context(),
+		message.Request{Topics: []string{"absent"}, Registry: r.Client(t)}); !registry.IsNotFound(err) {
 		t.Errorf("without a schema: %v", err)
 	}
 }
@@ -519,7 +540,8 @@ func TestRefused(t *testing.T) {
 		{"city", microdata.Numbers, "arithmetic"},
 		{"mail", microdata.Array, "oneof contact"},
 	} {
-		_, err := s.reader.Decoder(&microdata.Layout{Schema: schema, Read: []microdata.Want{{Field: at(c.column), As: c.form}},
+		_,
+			err := s.reader.Decoder(&microdata.Layout{Schema: schema, Read: []microdata.Want{{Field: at(c.column), As: c.form}},
 			Release: []microdata.Output{{Field: schema.Fields[at(c.column)], Source: at(c.column), Masked: true}}}, true)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.column, err)

@@ -38,8 +38,10 @@ type topic struct {
 }
 
 func newReader(ctx context.Context, c *Config, req message.Request) (*reader, error) {
-	r := &reader{registry: req.Registry, schema: &microdata.Schema{}, index: map[string]int{}, listed: map[string]message.Column{},
-		dropUnlisted: req.DropUnlisted, topics: map[string]topic{}, known: knownFields{}, schemas: map[uint32]*schema{}, bad: map[uint32]error{}}
+	r := &reader{registry: req.Registry, schema: &microdata.Schema{}, index: map[string]int{},
+		listed:       map[string]message.Column{},
+		dropUnlisted: req.DropUnlisted, topics: map[string]topic{}, known: knownFields{}, schemas: map[uint32]*schema{},
+		bad: map[uint32]error{}}
 	for _, col := range req.Columns {
 		r.listed[col.Name] = col
 	}
@@ -95,7 +97,8 @@ func (r *reader) add(name string, m protoreflect.MessageDescriptor) error {
 			continue
 		}
 		if !arrow.TypeEqual(r.schema.Fields[k].Type, t) {
-			return fmt.Errorf("topic %s: column %s is %s, and in another topic it is %s", name, column, t, r.schema.Fields[k].Type)
+			return fmt.Errorf("topic %s: column %s is %s, and in another topic it is %s", name, column, t,
+				r.schema.Fields[k].Type)
 		}
 	}
 	if len(extra) > 0 && !r.dropUnlisted {
@@ -182,7 +185,9 @@ func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder,
 		f := r.schema.Fields[w.Field]
 		switch {
 		case f.Nested():
-			return nil, fmt.Errorf("column %s is a nested message, map or list, which is released to Protobuf as it is, or withheld; it cannot be read, masked or released in another format", f.Name)
+			return nil,
+				fmt.Errorf(
+					"column %s is a nested message, map or list, which is released to Protobuf as it is, or withheld; it cannot be read, masked or released in another format", f.Name)
 		case w.As == microdata.Numbers && !f.Numeric():
 			return nil, fmt.Errorf("column %s is %s, and arithmetic needs a number", f.Name, microdata.TypeName(f.Type))
 		}
@@ -194,7 +199,9 @@ func (r *reader) Decoder(layout *microdata.Layout, carry bool) (message.Decoder,
 	for _, o := range layout.Release {
 		f := r.fields[o.Source]
 		if one := f.ContainingOneof(); carry && o.Masked && one != nil && !one.IsSynthetic() {
-			return nil, fmt.Errorf("column %s is a member of the oneof %s, which says by itself which member there is; it can be released as it is or withheld, not masked", f.Name(), one.Name())
+			return nil,
+				fmt.Errorf(
+					"column %s is a member of the oneof %s, which says by itself which member there is; it can be released as it is or withheld, not masked", f.Name(), one.Name())
 		}
 	}
 	return d, nil

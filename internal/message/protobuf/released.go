@@ -24,7 +24,8 @@ type pruning struct {
 
 // releasedSchema returns the released schema of a plan, with the columns' kinds for
 // masked fields: its text, its message type and its imports.
-func releasedSchema(p *plan, kind func(f *field) protoreflect.FieldDescriptor) (text string, message protoreflect.MessageDescriptor, imports []string, err error) {
+func releasedSchema(p *plan, kind func(f *field) protoreflect.FieldDescriptor) (text string,
+	message protoreflect.MessageDescriptor, imports []string, err error) {
 	pr := &pruning{plan: p, types: map[protoreflect.FullName]bool{}, files: map[string]bool{}}
 	if err := pr.reach(p.message); err != nil {
 		return "", nil, nil, err
@@ -48,7 +49,8 @@ func releasedSchema(p *plan, kind func(f *field) protoreflect.FieldDescriptor) (
 }
 
 // printed builds a file with the imports of another file, and returns it and its text.
-func printed(file *descriptorpb.FileDescriptorProto, from protoreflect.FileDescriptor) (protoreflect.FileDescriptor, string, error) {
+func printed(file *descriptorpb.FileDescriptorProto, from protoreflect.FileDescriptor) (protoreflect.FileDescriptor,
+	string, error) {
 	imports := &protoregistry.Files{}
 	if from != nil {
 		if err := register(imports, from.Imports()); err != nil {
@@ -85,8 +87,9 @@ func standard(f *descriptorpb.FeatureSet) *descriptorpb.FeatureSet {
 	if f == nil {
 		return nil
 	}
-	return &descriptorpb.FeatureSet{FieldPresence: f.FieldPresence, EnumType: f.EnumType, RepeatedFieldEncoding: f.RepeatedFieldEncoding,
-		Utf8Validation: f.Utf8Validation, MessageEncoding: f.MessageEncoding, JsonFormat: f.JsonFormat}
+	return &descriptorpb.FeatureSet{FieldPresence: f.FieldPresence, EnumType: f.EnumType,
+		RepeatedFieldEncoding: f.RepeatedFieldEncoding,
+		Utf8Validation:        f.Utf8Validation, MessageEncoding: f.MessageEncoding, JsonFormat: f.JsonFormat}
 }
 
 // reach adds a message type and the types that its released fields refer to.
@@ -97,7 +100,8 @@ func (pr *pruning) reach(m protoreflect.MessageDescriptor) error {
 	pr.types[m.FullName()], pr.files[m.ParentFile().Path()] = true, true
 	cut := pr.plan.cut[m.FullName()]
 	if len(cut) > 0 && m.ParentFile().Path() != pr.plan.schema.file.Path() {
-		return fmt.Errorf("schema %d refers to %s of %s, which has fields that are not listed; they cannot be cut out of a schema that others refer to: withhold the column, or list what the newest schema has",
+		return fmt.Errorf(
+			"schema %d refers to %s of %s, which has fields that are not listed; they cannot be cut out of a schema that others refer to: withhold the column, or list what the newest schema has",
 			pr.plan.schema.ID, m.FullName(), m.ParentFile().Path())
 	}
 	for i := range m.Fields().Len() {
@@ -156,7 +160,8 @@ func (pr *pruning) masked(file *descriptorpb.FileDescriptorProto, kind func(f *f
 		if f.id < 0 {
 			name := string(to.Name())
 			added := &descriptorpb.FieldDescriptorProto{Name: &name, Number: proto.Int32(int32(f.number)),
-				Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), Type: descriptorpb.FieldDescriptorProto_Type(to.Kind()).Enum()}
+				Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+				Type:  descriptorpb.FieldDescriptorProto_Type(to.Kind()).Enum()}
 			if pr.plan.schema.file.Syntax() == protoreflect.Proto3 {
 				added.Proto3Optional, added.OneofIndex = proto.Bool(true), proto.Int32(int32(len(m.OneofDecl)))
 				m.OneofDecl = append(m.OneofDecl, &descriptorpb.OneofDescriptorProto{Name: proto.String("_" + name)})
@@ -176,7 +181,8 @@ func (pr *pruning) masked(file *descriptorpb.FileDescriptorProto, kind func(f *f
 }
 
 // messages prunes message types, including nested ones.
-func (pr *pruning) messages(list []*descriptorpb.DescriptorProto, within protoreflect.FullName) (kept []*descriptorpb.DescriptorProto) {
+func (pr *pruning) messages(list []*descriptorpb.DescriptorProto, within protoreflect.FullName) (
+	kept []*descriptorpb.DescriptorProto) {
 	for _, m := range list {
 		name := within.Append(protoreflect.Name(m.GetName()))
 		m.NestedType = pr.messages(m.NestedType, name)
@@ -208,7 +214,8 @@ func (pr *pruning) fields(m *descriptorpb.DescriptorProto, cut map[protoreflect.
 	used := make([]bool, len(m.OneofDecl))
 	for _, f := range m.Field {
 		if cut[protoreflect.FieldNumber(f.GetNumber())] {
-			m.ReservedRange = append(m.ReservedRange, &descriptorpb.DescriptorProto_ReservedRange{Start: proto.Int32(f.GetNumber()), End: proto.Int32(f.GetNumber() + 1)})
+			m.ReservedRange = append(m.ReservedRange,
+				&descriptorpb.DescriptorProto_ReservedRange{Start: proto.Int32(f.GetNumber()), End: proto.Int32(f.GetNumber() + 1)})
 			continue
 		}
 		if o := f.Options; o != nil {
@@ -243,7 +250,8 @@ func (pr *pruning) fields(m *descriptorpb.DescriptorProto, cut map[protoreflect.
 }
 
 // enums prunes enums.
-func (pr *pruning) enums(list []*descriptorpb.EnumDescriptorProto, within protoreflect.FullName) (kept []*descriptorpb.EnumDescriptorProto) {
+func (pr *pruning) enums(list []*descriptorpb.EnumDescriptorProto, within protoreflect.FullName) (
+	kept []*descriptorpb.EnumDescriptorProto) {
 	for _, e := range list {
 		if !pr.types[within.Append(protoreflect.Name(e.GetName()))] {
 			continue

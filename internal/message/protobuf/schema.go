@@ -86,7 +86,8 @@ func compile(ctx context.Context, client *registry.Client, s registry.Schema) (*
 }
 
 // compileText compiles a schema's text.
-func compileText(ctx context.Context, text string, imported func(path string) (string, bool)) (file protoreflect.FileDescriptor, err error) {
+func compileText(ctx context.Context, text string, imported func(path string) (string, bool)) (
+	file protoreflect.FileDescriptor, err error) {
 	defer func() {
 		if recover() != nil {
 			file, err = nil, errors.New("the compiler failed")
@@ -94,19 +95,20 @@ func compileText(ctx context.Context, text string, imported func(path string) (s
 	}()
 	c := protocompile.Compiler{
 		MaxParallelism: 1,
-		Resolver: protocompile.WithStandardImports(&protocompile.SourceResolver{Accessor: func(path string) (io.ReadCloser, error) {
-			t, ok := text, path == mainFile
-			if !ok {
-				t, ok = imported(path)
-			}
-			if !ok {
-				t, ok = builtin[path]
-			}
-			if !ok {
-				return nil, errors.New("there is no reference of this name")
-			}
-			return io.NopCloser(strings.NewReader(t)), nil
-		}}),
+		Resolver: protocompile.WithStandardImports(
+			&protocompile.SourceResolver{Accessor: func(path string) (io.ReadCloser, error) {
+				t, ok := text, path == mainFile
+				if !ok {
+					t, ok = imported(path)
+				}
+				if !ok {
+					t, ok = builtin[path]
+				}
+				if !ok {
+					return nil, errors.New("there is no reference of this name")
+				}
+				return io.NopCloser(strings.NewReader(t)), nil
+			}}),
 	}
 	files, err := c.Compile(ctx, mainFile)
 	if err != nil {

@@ -36,7 +36,8 @@ type frameKey struct {
 }
 
 func newWriter(ctx context.Context, r message.WriteRequest, src *reader) (*writer, error) {
-	w := &writer{reader: src, registry: r.Registry, subject: r.Registry.Subject(r.Topic), layout: r.Layout, frames: map[frameKey][]byte{}}
+	w := &writer{reader: src, registry: r.Registry, subject: r.Registry.Subject(r.Topic), layout: r.Layout,
+		frames: map[frameKey][]byte{}}
 	d, err := src.Decoder(r.Layout, true)
 	if err != nil {
 		return nil, err
@@ -258,7 +259,8 @@ func appendInteger(dst []byte, n protowire.Number, k protoreflect.Kind, presence
 }
 
 // appendValue appends row r of an array, which must not be null, in a field of a kind.
-func appendValue(dst []byte, n protowire.Number, k protoreflect.Kind, presence bool, a arrow.Array, r int) ([]byte, error) {
+func appendValue(dst []byte, n protowire.Number, k protoreflect.Kind, presence bool, a arrow.Array, r int) ([]byte,
+	error) {
 	switch a := a.(type) {
 	case *array.String:
 		return appendBytes(dst, n, presence, a.Value(r)), nil

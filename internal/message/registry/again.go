@@ -14,9 +14,9 @@ import (
 // atOnce is the number of schemas that Same asks for at a time.
 const atOnce = 8
 
-// Same returns an error if the registry has another schema by now under a number that was asked for: it was emptied and filled
-// anew, and what was written since would be read by the wrong schema, which takes one column for another. Each is
-// asked for once. A registry that gives no answer, or has no such schema, proves nothing.
+// Same returns an error if the registry has another schema by now under a number that was asked for: it was emptied and
+// filled anew, and what was written since would be read by the wrong schema, which takes one column for another. Each
+// is asked for once. A registry that gives no answer, or has no such schema, proves nothing.
 func (c *Client) Same(ctx context.Context) error {
 	known := c.byID.all()
 	var wait sync.WaitGroup

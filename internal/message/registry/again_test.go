@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
 )
 
-// A registry that has another schema under a number than before was made anew, be it the first number or the last. One that
-// gives no answer, or has no such schema any more, or further ones, is not.
+// A registry that has another schema under a number than before was made anew, be it the first number or the last. One
+// that gives no answer, or has no such schema any more, or further ones, is not.
 func TestSame(t *testing.T) {
 	ctx := context.Background()
 	texts := []string{person, street, `{"type":"record","name":"Canary","fields":[]}`}
@@ -25,7 +25,8 @@ func TestSame(t *testing.T) {
 		again []int // what is registered anew; nil: nothing is
 		other string
 	}{
-		"nothing happens": {}, "the same again": {[]int{0, 1, 2}, ""}, "fewer": {[]int{0}, ""}, "further ones": {[]int{0, 1, 2, 0}, ""},
+		"nothing happens": {}, "the same again": {[]int{0, 1, 2}, ""}, "fewer": {[]int{0}, ""},
+		"further ones":  {[]int{0, 1, 2, 0}, ""},
 		"another order": {[]int{1, 0, 2}, "1"}, "the last alone": {[]int{0, 2}, "2"}, "all": {[]int{2, 0, 1}, "1"},
 	} {
 		r := registrytest.New(t)
@@ -51,7 +52,9 @@ func TestSame(t *testing.T) {
 		r.Fail(0, 0)
 		err := client.Same(ctx)
 		var e *registry.Error
-		if (err != nil) != (c.other != "") || err != nil && (!errors.As(err, &e) || e.Kind != registry.Remade || !strings.Contains(err.Error(), "read schema "+c.other+" again: ") || strings.Contains(err.Error(), "Canary")) {
+		if (err != nil) != (c.other != "") || err != nil &&
+			(!errors.As(err, &e) || e.Kind != registry.Remade ||
+				!strings.Contains(err.Error(), "read schema "+c.other+" again: ") || strings.Contains(err.Error(), "Canary")) {
 			t.Errorf("%s: error %v, want one of schema %q", name, err, c.other)
 		}
 	}

@@ -96,7 +96,8 @@ func New(c *Config) (*Client, error) {
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	}
 	cl.http = &http.Client{Transport: bounded{transport}, Timeout: requestTimeout}
-	opts := []sr.ClientOpt{sr.URLs(strings.TrimSuffix(c.URL, "/")), sr.HTTPClient(cl.http), sr.UserAgent("sdlfilter"), sr.LogLevel(sr.LogLevelNone)}
+	opts := []sr.ClientOpt{sr.URLs(strings.TrimSuffix(c.URL, "/")), sr.HTTPClient(cl.http), sr.UserAgent("sdlfilter"),
+		sr.LogLevel(sr.LogLevelNone)}
 	if c.Username != "" {
 		password, err := c.Password.Read()
 		if err != nil {
@@ -151,14 +152,16 @@ func (c *Client) Resolve(ctx context.Context, s Schema) ([]Resolved, error) {
 	var visit func(refs []Reference, depth int) error
 	visit = func(refs []Reference, depth int) error {
 		if depth > maxReferenceDepth {
-			return &Error{Kind: Unreadable, Doing: "follow references", Reason: fmt.Sprintf("they must not be nested deeper than %d", maxReferenceDepth)}
+			return &Error{Kind: Unreadable, Doing: "follow references",
+				Reason: fmt.Sprintf("they must not be nested deeper than %d", maxReferenceDepth)}
 		}
 		for _, r := range refs {
 			if done[r] {
 				continue
 			}
 			if len(done) == maxReferences {
-				return &Error{Kind: Unreadable, Doing: "follow references", Reason: fmt.Sprintf("there must not be more than %d", maxReferences)}
+				return &Error{Kind: Unreadable, Doing: "follow references",
+					Reason: fmt.Sprintf("there must not be more than %d", maxReferences)}
 			}
 			done[r] = true
 			t, err := c.version(ctx, r)
@@ -189,10 +192,11 @@ const (
 func (c *Client) version(ctx context.Context, r Reference) (Schema, error) {
 	return c.versions.get(ctx, r, func(ctx context.Context) (Schema, error) {
 		var answer sr.SubjectSchema
-		err := c.ask(ctx, fmt.Sprintf("read version %d of subject %s", r.Version, r.Subject), func(ctx context.Context) (err error) {
-			answer, err = c.sr.SchemaByVersion(ctx, r.Subject, r.Version)
-			return requireSchema(answer.Schema, err)
-		})
+		err := c.ask(ctx, fmt.Sprintf("read version %d of subject %s", r.Version, r.Subject),
+			func(ctx context.Context) (err error) {
+				answer, err = c.sr.SchemaByVersion(ctx, r.Subject, r.Version)
+				return requireSchema(answer.Schema, err)
+			})
 		return schemaOf(answer), err
 	})
 }
@@ -206,7 +210,8 @@ func (c *Client) Register(ctx context.Context, subject string, s Schema) (uint32
 		doing := "register a schema under subject " + subject
 		out := sr.Schema{Schema: s.Text}
 		if err := out.Type.UnmarshalText([]byte(s.Type)); err != nil {
-			return 0, &Error{Kind: Invalid, Doing: doing, Reason: fmt.Sprintf("its type must be AVRO, PROTOBUF or JSON, got %q", s.Type)}
+			return 0,
+				&Error{Kind: Invalid, Doing: doing, Reason: fmt.Sprintf("its type must be AVRO, PROTOBUF or JSON, got %q", s.Type)}
 		}
 		for _, r := range s.References {
 			out.References = append(out.References, sr.SchemaReference{Name: r.Name, Subject: r.Subject, Version: r.Version})

@@ -86,7 +86,8 @@ func (c *Client) classify(doing string, err error) *Error {
 		case s == http.StatusNotFound:
 			e.Kind, e.Reason = NotFound, "does not exist"
 		case s == http.StatusConflict:
-			e.Kind, e.Reason = Incompatible, "the schema must be compatible with the subject's earlier ones; make it so, relax the subject's compatibility, or release to another subject"
+			e.Kind, e.Reason = Incompatible,
+				"the schema must be compatible with the subject's earlier ones; make it so, relax the subject's compatibility, or release to another subject"
 		case s == http.StatusRequestTimeout || s == http.StatusTooManyRequests || s >= 500:
 			// What a server says that fails may be of anything, and helps nobody.
 			e.Kind, e.Reason = Unavailable, fmt.Sprintf("the registry cannot answer now (status %d)", s)
@@ -112,7 +113,8 @@ func (c *Client) classify(doing string, err error) *Error {
 		cause = transport.Err // without the address
 	}
 	switch {
-	case errors.As(err, &authority), errors.As(err, &host), errors.As(err, &invalid), errors.As(err, &verify), errors.As(err, &plain):
+	case errors.As(err, &authority), errors.As(err, &host), errors.As(err, &invalid), errors.As(err, &verify),
+		errors.As(err, &plain):
 		e.Kind, e.Reason = Untrusted, "the connection cannot be trusted: "+c.clean(cause.Error())
 	case errors.As(err, &syntax), errors.As(err, &shape), errors.Is(err, errTooLarge), errors.Is(err, errNoAnswer):
 		e.Kind, e.Reason = Unreadable, "what answers is no schema registry, or its answer is damaged"

@@ -48,7 +48,8 @@ func TestSchemas(t *testing.T) {
 		t.Errorf("registered again: %d, %v, want %d", again, err, id)
 	}
 	if other := r.Client(t); true { // a client without the cache of c
-		if again, err = other.Register(ctx, "survey-value", registry.Schema{Type: registry.Avro, Text: person}); err != nil || again != id {
+		if again, err = other.Register(ctx, "survey-value", registry.Schema{Type: registry.Avro, Text: person}); err != nil ||
+			again != id {
 			t.Errorf("registered by another: %d, %v, want %d", again, err, id)
 		}
 	}
@@ -75,7 +76,8 @@ func TestResolve(t *testing.T) {
 	r.Register(t, "street", registry.Avro, street)
 	r.Register(t, "home", registry.Avro, home, registry.Reference{Name: "Street", Subject: "street", Version: 1})
 	id := r.Register(t, "family", registry.Avro, family,
-		registry.Reference{Name: "Home", Subject: "home", Version: 1}, registry.Reference{Name: "Street", Subject: "street", Version: 1})
+		registry.Reference{Name: "Home", Subject: "home", Version: 1},
+		registry.Reference{Name: "Street", Subject: "street", Version: 1})
 	s, err := c.ByID(context.Background(), id)
 	if err != nil || len(s.References) != 2 {
 		t.Fatalf("%+v, %v", s, err)
@@ -97,7 +99,8 @@ func TestResolve(t *testing.T) {
 		t.Errorf("a version was asked for %d times", n)
 	}
 	s.References = append(s.References, registry.Reference{Name: "Gone", Subject: "gone", Version: 7})
-	if _, err := c.Resolve(context.Background(), s); !registry.IsNotFound(err) || !strings.Contains(err.Error(), "version 7 of subject gone") {
+	if _, err := c.Resolve(context.Background(), s); !registry.IsNotFound(err) ||
+		!strings.Contains(err.Error(), "version 7 of subject gone") {
 		t.Errorf("a missing reference: %v", err)
 	}
 }
@@ -255,7 +258,8 @@ func TestWordsOfAFailingRegistry(t *testing.T) {
 			return &registrytest.Fault{Status: status, Body: `{"error_code":50001,"message":"Canary"}`}
 		})
 		_, err = c.Latest(t.Context(), "s")
-		if err == nil || strings.Contains(err.Error(), "Canary") || !strings.Contains(err.Error(), fmt.Sprintf("(status %d)", status)) || !registry.IsRetriable(err) {
+		if err == nil || strings.Contains(err.Error(), "Canary") ||
+			!strings.Contains(err.Error(), fmt.Sprintf("(status %d)", status)) || !registry.IsRetriable(err) {
 			t.Errorf("status %d: %v", status, err)
 		}
 		c.Close()
@@ -309,7 +313,8 @@ func TestPassword(t *testing.T) {
 		if err == nil {
 			_, err = c.Latest(context.Background(), "s")
 			c.Close()
-			if printed := fmt.Sprintf("%v %+v %#v %s", config, config, config, config.Password); strings.Contains(printed, "let me in") || strings.Contains(printed, file) {
+			if printed := fmt.Sprintf("%v %+v %#v %s", config, config, config, config.Password); strings.Contains(printed,
+				"let me in") || strings.Contains(printed, file) {
 				t.Error("the configuration prints its secret or where it is")
 			}
 		}
@@ -331,13 +336,17 @@ func TestServerRepeatsPassword(t *testing.T) {
 		fmt.Fprintf(w, "bad %s %s\n\x1b[31m%s", password, req.Header.Get("Authorization"), strings.Repeat("x", 1<<20))
 	}))
 	defer s.Close()
-	c, err := registry.New(&registry.Config{URL: s.URL, Username: "ann", Password: connectors.Secret{Env: "P", Lookup: func(string) (string, bool) { return "sesame", true }}})
+	c,
+		err := registry.New(
+		&registry.Config{URL: s.URL, Username: "ann",
+			Password: connectors.Secret{Env: "P", Lookup: func(string) (string, bool) { return "sesame", true }}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
 	_, err = c.Latest(context.Background(), "s")
-	if err == nil || strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), "YW5u") || len(err.Error()) > 600 || strings.ContainsRune(err.Error(), 0x1b) {
+	if err == nil || strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), "YW5u") ||
+		len(err.Error()) > 600 || strings.ContainsRune(err.Error(), 0x1b) {
 		t.Errorf("%v", err)
 	}
 }
@@ -367,7 +376,8 @@ func TestTLS(t *testing.T) {
 	r := registrytest.NewTLS(t)
 	r.Register(t, "s", registry.Avro, person)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Server().Certificate().Raw}), 0o600); err != nil {
+	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: r.Server().Certificate().Raw}),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	config := r.Config()

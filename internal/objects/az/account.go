@@ -29,7 +29,8 @@ func Open(_ context.Context, name string) (objects.Bucket, error) {
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: objects.Watched{Doer: &http.Client{Transport: transport}},
 		Retry: policy.RetryOptions{
-			MaxRetries: tries, RetryDelay: min(200*time.Millisecond, objects.MostPause), MaxRetryDelay: min(10*time.Second, objects.MostPause),
+			MaxRetries: tries, RetryDelay: min(200*time.Millisecond, objects.MostPause),
+			MaxRetryDelay: min(10*time.Second, objects.MostPause),
 		},
 	}}
 	client, err := connect(name, options)
@@ -50,7 +51,8 @@ func connect(name string, options *container.ClientOptions) (*container.Client, 
 	account, endpoint := os.Getenv("AZURE_STORAGE_ACCOUNT"), os.Getenv("AZURE_STORAGE_SERVICE_ENDPOINT")
 	if endpoint == "" {
 		if account == "" {
-			return nil, fmt.Errorf("%w: no account was found: see AZURE_STORAGE_CONNECTION_STRING and AZURE_STORAGE_ACCOUNT", objects.ErrDenied)
+			return nil, fmt.Errorf("%w: no account was found: see AZURE_STORAGE_CONNECTION_STRING and AZURE_STORAGE_ACCOUNT",
+				objects.ErrDenied)
 		}
 		endpoint = "https://" + account + ".blob.core.windows.net"
 	}
@@ -75,7 +77,8 @@ func connect(name string, options *container.ClientOptions) (*container.Client, 
 	return container.NewClient(at, found, options)
 }
 
-var errNoCredentials = fmt.Errorf("%w: no credentials were found, or they could not be renewed: see AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN and the other places where the Azure SDK looks", objects.ErrDenied)
+var errNoCredentials = fmt.Errorf(
+	"%w: no credentials were found, or they could not be renewed: see AZURE_STORAGE_CONNECTION_STRING, AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN and the other places where the Azure SDK looks", objects.ErrDenied)
 
 // translated makes an error of the program of one of the SDK. Nothing of the request and of the
 // answer's text is in it: they have addresses, and those have signatures.
@@ -105,7 +108,8 @@ func translated(err error) error {
 	case status == http.StatusPreconditionFailed || code == "BlobAlreadyExists":
 		return objects.ErrCondition
 	case status == http.StatusForbidden || status == http.StatusUnauthorized:
-		return fmt.Errorf("%w: these credentials may not do this, or have expired (%s)", objects.ErrDenied, objects.Answer(status, code))
+		return fmt.Errorf("%w: these credentials may not do this, or have expired (%s)", objects.ErrDenied,
+			objects.Answer(status, code))
 	case status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable:
 		return fmt.Errorf("the server is too busy, and was still after several attempts (%s)", objects.Answer(status, code))
 	default:

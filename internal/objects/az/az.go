@@ -43,7 +43,8 @@ func (b *bucket) Head(ctx context.Context, key string) (objects.Info, error) {
 	if err != nil {
 		return objects.Info{}, translated(err)
 	}
-	info := objects.Info{Key: key, Size: deref(out.ContentLength), ETag: string(deref(out.ETag)), Modified: deref(out.LastModified)}
+	info := objects.Info{Key: key, Size: deref(out.ContentLength), ETag: string(deref(out.ETag)),
+		Modified: deref(out.LastModified)}
 	for k, v := range out.Metadata {
 		if strings.EqualFold(k, markKey) { // HTTP changes its case
 			info.Mark = deref(v)
@@ -100,7 +101,8 @@ func quoted(etag string) string {
 
 func (b *bucket) Put(ctx context.Context, key string, data []byte, mark string, c objects.Condition) error {
 	_, err := b.client.NewBlockBlobClient(key).Upload(ctx, body(data), &blockblob.UploadOptions{
-		Metadata: metadata(mark), AccessConditions: conditions(c), TransactionalValidation: blob.TransferValidationTypeComputeCRC64(),
+		Metadata: metadata(mark), AccessConditions: conditions(c),
+		TransactionalValidation: blob.TransferValidationTypeComputeCRC64(),
 	})
 	return translated(err)
 }
@@ -190,7 +192,8 @@ func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 	}
 	// The writer that completes the object removes the blocks of all others.
 	info, now := u.Head(ctx, u.key)
-	if now == nil && (c.Absent || c.ETag != "" && info.ETag != c.ETag) || errors.Is(now, objects.ErrAbsent) && c.ETag != "" {
+	if now == nil && (c.Absent || c.ETag != "" && info.ETag != c.ETag) || errors.Is(now, objects.ErrAbsent) &&
+		c.ETag != "" {
 		return objects.ErrCondition
 	}
 	return err

@@ -23,7 +23,8 @@ import (
 
 const name = "release"
 
-var variables = []string{"AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SERVICE_ENDPOINT"}
+var variables = []string{"AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY",
+	"AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_SERVICE_ENDPOINT"}
 
 // use sets the given variables of the environment and unsets the others.
 func use(t *testing.T, set map[string]string) {
@@ -84,7 +85,9 @@ func refusing(status int, code string) http.HandlerFunc {
 		w.Header().Set("Content-Type", "application/xml")
 		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(status)
-		w.Write([]byte("<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>the server says " + secret + "</Message></Error>"))
+		w.Write(
+			[]byte("<?xml version=\"1.0\"?><Error><Code>" + code + "</Code><Message>the server says " + secret +
+				"</Message></Error>"))
 	}
 }
 
@@ -116,7 +119,8 @@ func TestErrors(t *testing.T) {
 		part := up.Part(t.Context(), 1, []byte("x"))
 		complete := up.Complete(t.Context(), objects.Condition{Absent: true})
 		for i, err := range []error{head, get, put, part, complete} {
-			objecttest.Refused(t, fmt.Sprintf("%d %s, request %d", c.status, c.code, i), err, c.want, c.words, secret, "account", "Signature", base64.StdEncoding.EncodeToString([]byte(secret)))
+			objecttest.Refused(t, fmt.Sprintf("%d %s, request %d", c.status, c.code, i), err, c.want, c.words, secret, "account",
+				"Signature", base64.StdEncoding.EncodeToString([]byte(secret)))
 		}
 	}
 }

@@ -70,7 +70,8 @@ func connect(ctx context.Context) (*client, error) {
 		}
 	}
 	// The token is renewed as long as the program runs.
-	ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient, &http.Client{Transport: transport, Timeout: time.Minute})
+	ctx = context.WithValue(context.WithoutCancel(ctx), oauth2.HTTPClient,
+		&http.Client{Transport: transport, Timeout: time.Minute})
 	found, err := google.FindDefaultCredentials(ctx, scope)
 	if err != nil {
 		return nil, errNoCredentials
@@ -98,7 +99,8 @@ const emulatorVariable = "STORAGE_EMULATOR_HOST"
 // at takes an address over. A token must not travel where everybody can read it.
 func (c *client) at(whence, address string) error {
 	u, err := url.Parse(address)
-	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" && u.Scheme != "https" {
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || u.Scheme != "http" &&
+		u.Scheme != "https" {
 		return fmt.Errorf("%s gives no address of a server", whence)
 	}
 	ip := net.ParseIP(u.Hostname())
@@ -229,7 +231,8 @@ func pause(ctx context.Context, a *answer, try int) error {
 	}
 }
 
-var errNoCredentials = fmt.Errorf("%w: no credentials were found, or they could not be renewed: see GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login and the machine's service account", objects.ErrDenied)
+var errNoCredentials = fmt.Errorf(
+	"%w: no credentials were found, or they could not be renewed: see GOOGLE_APPLICATION_CREDENTIALS, gcloud auth application-default login and the machine's service account", objects.ErrDenied)
 
 // unsent is the error of a request that had no answer. Nothing of the connection's own
 // words is in it, which have addresses, and those have names of uploads.
@@ -275,8 +278,10 @@ func (a *answer) refused() error {
 	case a.status == http.StatusPreconditionFailed:
 		return objects.ErrCondition
 	case a.status == http.StatusUnauthorized:
-		return fmt.Errorf("%w: the server does not know these credentials, or they have expired (%s)", objects.ErrDenied, objects.Answer(a.status, code))
-	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable, a.status == http.StatusForbidden && busy:
+		return fmt.Errorf("%w: the server does not know these credentials, or they have expired (%s)", objects.ErrDenied,
+			objects.Answer(a.status, code))
+	case a.status == http.StatusTooManyRequests, a.status == http.StatusServiceUnavailable,
+		a.status == http.StatusForbidden && busy:
 		return fmt.Errorf("the server is too busy, and was still after several attempts (%s)", objects.Answer(a.status, code))
 	case a.status == http.StatusForbidden:
 		return fmt.Errorf("%w: these credentials may not do this (%s)", objects.ErrDenied, objects.Answer(a.status, code))

@@ -95,7 +95,9 @@ func (b *bucket) absent(ctx context.Context) error {
 	if b.exists.Load() {
 		return objects.ErrAbsent
 	}
-	a, err := b.send(ctx, &request{method: http.MethodGet, path: b.listing(url.Values{"maxResults": {"1"}, "fields": {"nextPageToken"}})})
+	a,
+		err := b.send(ctx,
+		&request{method: http.MethodGet, path: b.listing(url.Values{"maxResults": {"1"}, "fields": {"nextPageToken"}})})
 	switch {
 	case err != nil:
 		return err
@@ -232,7 +234,8 @@ func (b *bucket) Put(ctx context.Context, key string, data []byte, mark string, 
 		return err
 	}
 	boundary := rand.Text() // which no content holds
-	head := fmt.Appendf(nil, "--%s\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n%s\r\n--%s\r\nContent-Type: application/octet-stream\r\n\r\n", boundary, metadata, boundary)
+	head := fmt.Appendf(nil,
+		"--%s\r\nContent-Type: application/json; charset=UTF-8\r\n\r\n%s\r\n--%s\r\nContent-Type: application/octet-stream\r\n\r\n", boundary, metadata, boundary)
 	_, err = b.written(ctx, &request{method: http.MethodPost, path: path, header: map[string]string{
 		"Content-Type": "multipart/related; boundary=" + boundary,
 	}, body: [][]byte{head, data, []byte("\r\n--" + boundary + "--\r\n")}})

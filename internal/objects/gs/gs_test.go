@@ -82,10 +82,13 @@ func kind(r *http.Request) string {
 func TestFaults(t *testing.T) {
 	data := objecttest.Noise(17<<20 + 12345)
 	faults := map[string]objecttest.Fault{
-		"503": {Status: 503, Code: "backendError"}, "500": {Status: 500, Code: "internalError"}, "429": {Status: 429, Code: "rateLimitExceeded"},
-		"refused": {Cut: -1}, "lost": {Lose: true}, "cut": {Cut: 10}, "some": {Take: 5<<20 + 7}, "silent": {Hush: 10}, "deaf": {Deaf: 100},
+		"503": {Status: 503, Code: "backendError"}, "500": {Status: 500, Code: "internalError"},
+		"429":     {Status: 429, Code: "rateLimitExceeded"},
+		"refused": {Cut: -1}, "lost": {Lose: true}, "cut": {Cut: 10}, "some": {Take: 5<<20 + 7}, "silent": {Hush: 10},
+		"deaf": {Deaf: 100},
 	}
-	for i, which := range []string{"token", "begin", "part", "complete", "head", "get", "put", "list", "delete", "question"} {
+	for i, which := range []string{"token", "begin", "part", "complete", "head", "get", "put", "list", "delete",
+		"question"} {
 		for k, how := range []string{"503", "500", "429", "refused", "deaf", "lost", "some", "cut", "silent"} {
 			f := faults[how]
 			if testing.Short() && (i+k)%3 != 0 {
@@ -145,8 +148,10 @@ func TestErrors(t *testing.T) {
 		{"busy", objecttest.Fault{Status: 503, Code: "backendError"}, nil, "too busy"},
 		{"slow", objecttest.Fault{Status: 429, Code: "rateLimitExceeded"}, nil, "too busy"},
 		{"quota", objecttest.Fault{Status: 403, Code: "rateLimitExceeded"}, nil, "too busy"},
-		{"expired", objecttest.Fault{Status: 401, Code: "authError"}, objects.ErrDenied, "have expired (status 401, authError)"},
-		{"denied", objecttest.Fault{Status: 403, Code: "forbidden"}, objects.ErrDenied, "may not do this (status 403, forbidden)"},
+		{"expired", objecttest.Fault{Status: 401, Code: "authError"}, objects.ErrDenied,
+			"have expired (status 401, authError)"},
+		{"denied", objecttest.Fault{Status: 403, Code: "forbidden"}, objects.ErrDenied,
+			"may not do this (status 403, forbidden)"},
 		{"no bucket", objecttest.Fault{Status: 404, Code: "notFound"}, objects.ErrNoBucket, "no such bucket"},
 		{"condition", objecttest.Fault{Status: 412, Code: "conditionNotMet"}, objects.ErrCondition, "not what was there"},
 		{"nonsense", objecttest.Fault{Status: 418, Code: objecttest.SecretKey}, nil, "(status 418)"},
@@ -189,11 +194,13 @@ func TestExpire(t *testing.T) {
 	server, b := connect(t)
 	objecttest.Put(t, b, "k", "text")
 	server.Expire()
-	if _, err := b.Head(t.Context(), "k"); !errors.Is(err, objects.ErrDenied) || !strings.Contains(err.Error(), "have expired") {
+	if _, err := b.Head(t.Context(), "k"); !errors.Is(err, objects.ErrDenied) ||
+		!strings.Contains(err.Error(), "have expired") {
 		t.Errorf("got %v", err)
 	}
 	objects.Forget()
-	if _, err := open(t).Head(t.Context(), "k"); !errors.Is(err, objects.ErrDenied) || !strings.Contains(err.Error(), "could not be renewed") || strings.Contains(err.Error(), objecttest.SecretKey) {
+	if _, err := open(t).Head(t.Context(), "k"); !errors.Is(err, objects.ErrDenied) ||
+		!strings.Contains(err.Error(), "could not be renewed") || strings.Contains(err.Error(), objecttest.SecretKey) {
 		t.Errorf("of credentials that give no token: %v", err)
 	}
 }
@@ -219,7 +226,8 @@ func TestAbsent(t *testing.T) {
 	}
 	_, head := other.Head(t.Context(), "k")
 	_, begin := other.Begin(t.Context(), "k", "m", objects.Condition{})
-	for i, err := range []error{head, begin, other.Delete(t.Context(), "k"), objects.PutWhole(t.Context(), other, "k", nil, objects.Condition{})} {
+	for i, err := range []error{head, begin, other.Delete(t.Context(), "k"),
+		objects.PutWhole(t.Context(), other, "k", nil, objects.Condition{})} {
 		if !errors.Is(err, objects.ErrNoBucket) {
 			t.Errorf("a bucket, request %d: %v", i, err)
 		}
@@ -245,7 +253,8 @@ func TestWrongGeneration(t *testing.T) {
 		t.Errorf("an answer of another generation: %v", err)
 	}
 	for what, header := range map[string]http.Header{
-		"compressed":  {"Content-Encoding": {"gzip"}, "X-Goog-Stored-Content-Encoding": {"identity"}, "Content-Range": {"bytes 1-4/5"}},
+		"compressed": {"Content-Encoding": {"gzip"}, "X-Goog-Stored-Content-Encoding": {"identity"},
+			"Content-Range": {"bytes 1-4/5"}},
 		"other place": {"Content-Range": {"bytes 0-3/5"}},
 		"too long":    {"Content-Range": {"bytes 1-4/5"}, "Content-Length": {"5"}},
 		"whole":       {},
@@ -346,7 +355,8 @@ func TestEncryption(t *testing.T) {
 	}
 	t.Setenv(objects.GSKMSVariable, "a-key")
 	objects.Forget()
-	if _, err := objects.Open(t.Context(), objectpath.Name{Scheme: "gs", Bucket: name}); err == nil || !strings.Contains(err.Error(), objects.GSKMSVariable+": must be projects/") {
+	if _, err := objects.Open(t.Context(), objectpath.Name{Scheme: "gs", Bucket: name}); err == nil ||
+		!strings.Contains(err.Error(), objects.GSKMSVariable+": must be projects/") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -379,7 +389,8 @@ func TestEnvironment(t *testing.T) {
 		objects.Forget()
 		t.Cleanup(objects.Forget)
 		_, err := objects.Open(t.Context(), objectpath.Name{Scheme: "gs", Bucket: name})
-		if c.words == "" && err != nil || c.words != "" && (err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), objecttest.SecretKey)) {
+		if c.words == "" && err != nil || c.words != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), objecttest.SecretKey)) {
 			t.Errorf("%+v: got %v", c, err)
 		}
 	}
@@ -393,7 +404,8 @@ func TestQuota(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, bytes.Replace(text, []byte("{"), []byte(`{"quota_project_id": "of-the-file", `), 1), 0o600); err != nil {
+	if err := os.WriteFile(file, bytes.Replace(text, []byte("{"), []byte(`{"quota_project_id": "of-the-file", `), 1),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var billed atomic.Value

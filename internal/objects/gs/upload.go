@@ -40,9 +40,11 @@ func (b *bucket) Begin(ctx context.Context, key, mark string, c objects.Conditio
 	if err != nil {
 		return nil, err
 	}
-	a, err := b.written(ctx, &request{method: http.MethodPost, path: path, body: [][]byte{metadata}, header: map[string]string{
-		"Content-Type": "application/json; charset=UTF-8",
-	}})
+	a,
+		err := b.written(ctx,
+		&request{method: http.MethodPost, path: path, body: [][]byte{metadata}, header: map[string]string{
+			"Content-Type": "application/json; charset=UTF-8",
+		}})
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +251,9 @@ func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 		return nil
 	}
 	// The server was told the sum, and has not held it against what it got.
-	_, err = u.ask(ctx, &request{method: http.MethodDelete, path: u.path(u.key, url.Values{"ifGenerationMatch": {o.Generation}})})
+	_,
+		err = u.ask(ctx,
+		&request{method: http.MethodDelete, path: u.path(u.key, url.Values{"ifGenerationMatch": {o.Generation}})})
 	if err != nil {
 		return fmt.Errorf("%w, and they could not be removed: %v", objects.ErrDamaged, err)
 	}
@@ -290,12 +294,14 @@ func (u *upload) Token() (json.RawMessage, error) {
 
 func (b *bucket) Resume(key string, text json.RawMessage) (objects.Upload, error) {
 	var t token
-	if err := json.Unmarshal(text, &t); err != nil || t.ID == "" || t.Sent == nil || *t.Sent < 0 || *t.Sent%grain != 0 || len(t.Tail) >= grain {
+	if err := json.Unmarshal(text, &t); err != nil || t.ID == "" || t.Sent == nil || *t.Sent < 0 || *t.Sent%grain != 0 ||
+		len(t.Tail) >= grain {
 		return nil, errors.New("what is known of the upload is damaged")
 	}
 	return &upload{
-		bucket: b, key: key, id: t.ID, cond: objects.Condition{Absent: t.Absent, ETag: t.ETag}, next: 1, moved: make(chan struct{}),
-		sent: *t.Sent, tail: t.Tail, crc: t.CRC32C,
+		bucket: b, key: key, id: t.ID, cond: objects.Condition{Absent: t.Absent, ETag: t.ETag}, next: 1,
+		moved: make(chan struct{}),
+		sent:  *t.Sent, tail: t.Tail, crc: t.CRC32C,
 	}, nil
 }
 

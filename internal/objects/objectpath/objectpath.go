@@ -69,12 +69,14 @@ func Parse(path string) (Name, error) {
 	case strings.Contains(b, "@"):
 		return Name{}, fmt.Errorf("must hold no credentials: they come from the environment. Write %s://BUCKET/KEY", s)
 	case !bucket.MatchString(b):
-		return Name{}, fmt.Errorf("must name a bucket of letters, digits, points, underscores and hyphens: %s://BUCKET/KEY", s)
+		return Name{}, fmt.Errorf("must name a bucket of letters, digits, points, underscores and hyphens: %s://BUCKET/KEY",
+			s)
 	}
 	for i, part := range strings.Split(key, "/") {
 		last := i == strings.Count(key, "/")
 		if part == "." || part == ".." || part == "" && !last {
-			return Name{}, errors.New("must have no empty name, . or .. between its slashes: object storage takes them as they are")
+			return Name{},
+				errors.New("must have no empty name, . or .. between its slashes: object storage takes them as they are")
 		}
 	}
 	return Name{s, b, key}, nil

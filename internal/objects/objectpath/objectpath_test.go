@@ -13,7 +13,8 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// What names an object, what is wrong with it in words that hold nothing of it that may be a secret, and what names a file.
+// What names an object, what is wrong with it in words that hold nothing of it that may be a secret, and what names a
+// file.
 func TestProblems(t *testing.T) {
 	for path, want := range map[string]string{
 		"": "", "-": "", "a/b.csv": "", "/a/s3:/b": "", "s3:/b/k": "", "://b/k": "", "3s://b/k": "",
@@ -51,7 +52,8 @@ func TestProblems(t *testing.T) {
 // A name in the form of messages, and what lies below another.
 func TestCleanAndBelow(t *testing.T) {
 	for path, want := range map[string]string{
-		"S3://abc/k/": "s3://abc/k", "s3://abc/k": "s3://abc/k", "s3://abc": "s3://abc/", "a/b/": "a/b/", "ftp://a/b/": "ftp://a/b/",
+		"S3://abc/k/": "s3://abc/k", "s3://abc/k": "s3://abc/k", "s3://abc": "s3://abc/", "a/b/": "a/b/",
+		"ftp://a/b/": "ftp://a/b/",
 	} {
 		if got := Clean(path); got != want {
 			t.Errorf("%q: %q, want %q", path, got, want)

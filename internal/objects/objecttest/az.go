@@ -43,7 +43,8 @@ func refuseAz(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.Header().Set("X-Ms-Error-Code", code)
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>the server says %s of %s</Message></Error>", code, SecretKey, AccessKey)
+	fmt.Fprintf(w, "<?xml version=\"1.0\"?><Error><Code>%s</Code><Message>the server says %s of %s</Message></Error>",
+		code, SecretKey, AccessKey)
 }
 
 func (s *Server) serveAz(w http.ResponseWriter, r *http.Request, body []byte) {
@@ -108,7 +109,8 @@ func intactAz(r *http.Request, body []byte) bool {
 }
 
 // putAz writes a whole object, or one of a list of blocks.
-func (s *Server) putAz(w http.ResponseWriter, r *http.Request, at string, all map[string]*Object, key string, body []byte) {
+func (s *Server) putAz(w http.ResponseWriter, r *http.Request, at string, all map[string]*Object, key string,
+	body []byte) {
 	if r.URL.Query().Get("comp") == "blocklist" {
 		var list struct{ Latest []string }
 		if err := xml.Unmarshal(body, &list); err != nil {
@@ -143,7 +145,8 @@ func (s *Server) objectAz(data []byte, h http.Header) *Object {
 			kept[k] = v
 		}
 	}
-	return &Object{Data: data, ETag: fmt.Sprintf("\"0x%X\"", 0x8DD000000000000+s.serial), Modified: time.Now(), Header: kept}
+	return &Object{Data: data, ETag: fmt.Sprintf("\"0x%X\"", 0x8DD000000000000+s.serial), Modified: time.Now(),
+		Header: kept}
 }
 
 func getAz(w http.ResponseWriter, r *http.Request, o *Object) {
@@ -184,7 +187,8 @@ func (s *Server) listAz(w http.ResponseWriter, all map[string]*Object, prefix, a
 		}
 		io.WriteString(w, "<Blob><Name>")
 		xml.EscapeText(w, []byte(k))
-		fmt.Fprintf(w, "</Name><Properties><Etag>%s</Etag><Last-Modified>%s</Last-Modified><Content-Length>%d</Content-Length></Properties></Blob>",
+		fmt.Fprintf(w,
+			"</Name><Properties><Etag>%s</Etag><Last-Modified>%s</Last-Modified><Content-Length>%d</Content-Length></Properties></Blob>",
 			strings.Trim(all[k].ETag, `"`), all[k].Modified.UTC().Format(http.TimeFormat), len(all[k].Data))
 	}
 	io.WriteString(w, "</Blobs><NextMarker>")

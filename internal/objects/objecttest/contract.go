@@ -30,7 +30,10 @@ type Contract struct {
 // Run runs the contract's tests.
 func (c Contract) Run(t *testing.T) {
 	var old []string
-	if err := c.Bucket.List(t.Context(), "", func(o objects.Info) error { old = append(old, o.Key); return nil }); err != nil {
+	if err := c.Bucket.List(t.Context(), "", func(o objects.Info) error {
+		old = append(old, o.Key)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range old {
@@ -73,7 +76,10 @@ func (c Contract) objects(t *testing.T) {
 		}
 	}
 	var keys []string
-	if err := b.List(t.Context(), "a folder/", func(o objects.Info) error { keys = append(keys, o.Key); return nil }); err != nil {
+	if err := b.List(t.Context(), "a folder/", func(o objects.Info) error {
+		keys = append(keys, o.Key)
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if len(keys) != 5 || !slices.IsSorted(keys) {
@@ -253,7 +259,8 @@ func (c Contract) changed(t *testing.T) {
 	if err := b.Delete(t.Context(), "k"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.ReadAt(make([]byte, 10), 100_000); !errors.Is(err, objects.ErrAbsent) && !errors.Is(err, objects.ErrCondition) {
+	if _, err := r.ReadAt(make([]byte, 10), 100_000); !errors.Is(err, objects.ErrAbsent) &&
+		!errors.Is(err, objects.ErrCondition) {
 		t.Errorf("of an object that is gone: %v", err)
 	}
 }

@@ -33,7 +33,8 @@ func Use(t testing.TB, url, accessKey, secretKey string) {
 			s.Setenv(name, value)
 		}
 	}
-	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "AWS_PROFILE", "SDLFILTER_S3_SSE", "SDLFILTER_S3_SSE_KMS_KEY_ID"} {
+	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_SESSION_TOKEN", "AWS_PROFILE", "SDLFILTER_S3_SSE",
+		"SDLFILTER_S3_SSE_KMS_KEY_ID"} {
 		os.Unsetenv(name) // Setenv above has it restored
 	}
 	if real, _, _ := Real(); url != real {
@@ -54,7 +55,8 @@ func hasten(t testing.TB) {
 // that it gives tokens for.
 func GSEnvironment(t testing.TB, url, secret string) map[string]string {
 	file := filepath.Join(t.TempDir(), "credentials.json")
-	text := fmt.Sprintf(`{"type": "authorized_user", "client_id": "a-client", "client_secret": %[1]q, "refresh_token": %[1]q, "token_uri": %[2]q}`, secret, url+"/token")
+	text := fmt.Sprintf(
+		`{"type": "authorized_user", "client_id": "a-client", "client_secret": %[1]q, "refresh_token": %[1]q, "token_uri": %[2]q}`, secret, url+"/token")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,8 @@ func CompletesOver() bool { return os.Getenv("SDLFILTER_TEST_S3_COMPLETES_OVER")
 // Real is the server of other people that a test is to use, by SDLFILTER_TEST_S3 and the
 // usual credentials; url is "" where there is none.
 func Real() (url, accessKey, secretKey string) {
-	return os.Getenv("SDLFILTER_TEST_S3"), os.Getenv("SDLFILTER_TEST_S3_ACCESS_KEY"), os.Getenv("SDLFILTER_TEST_S3_SECRET_KEY")
+	return os.Getenv("SDLFILTER_TEST_S3"), os.Getenv("SDLFILTER_TEST_S3_ACCESS_KEY"),
+		os.Getenv("SDLFILTER_TEST_S3_SECRET_KEY")
 }
 
 // Serve starts a server of the protocol of a scheme, s3, gs or az, and has this process use it.

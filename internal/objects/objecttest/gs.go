@@ -58,7 +58,8 @@ func refuseGS(w http.ResponseWriter, status int, reason string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Retry-After", "0")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, `{"error": {"code": %d, "message": "the server says %s of %s", "errors": [{"reason": %q}]}}`, status, SecretKey, AccessKey, reason)
+	fmt.Fprintf(w, `{"error": {"code": %d, "message": "the server says %s of %s", "errors": [{"reason": %q}]}}`, status,
+		SecretKey, AccessKey, reason)
 }
 
 func (s *Server) serveGS(w http.ResponseWriter, r *http.Request, body []byte, f *Fault) {
@@ -122,8 +123,10 @@ func matches(match string, there *Object) bool {
 
 func resource(key string, o *Object) map[string]any {
 	return map[string]any{
-		"name": key, "size": strconv.Itoa(len(o.Data)), "generation": o.ETag, "updated": o.Modified.UTC().Format(time.RFC3339Nano),
-		"crc32c": castagnoli(o.Data), "metadata": map[string]string{"sdlfilter-writing": o.Header.Get("X-Amz-Meta-Sdlfilter-Writing")},
+		"name": key, "size": strconv.Itoa(len(o.Data)), "generation": o.ETag,
+		"updated":  o.Modified.UTC().Format(time.RFC3339Nano),
+		"crc32c":   castagnoli(o.Data),
+		"metadata": map[string]string{"sdlfilter-writing": o.Header.Get("X-Amz-Meta-Sdlfilter-Writing")},
 	}
 }
 

@@ -1,6 +1,7 @@
 // Package objecttest is a server of the S3 protocol for tests, in the process: what the
 // program asks for and no more, with conditions as Amazon's have been since 2024; or of the
-// protocols of Google Cloud Storage and of Azure. It can be made to fail. The same tests run against servers of other people (make test-objects).
+// protocols of Google Cloud Storage and of Azure. It can be made to fail. The same tests run against servers of other
+// people (make test-objects).
 package objecttest
 
 import (
@@ -83,7 +84,8 @@ type Fault struct {
 // waiting between attempts.
 func New(t testing.TB, buckets ...string) *Server {
 	t.Helper()
-	s := &Server{PageSize: 3, buckets: map[string]map[string]*Object{}, uploads: map[string]*pending{}, over: make(chan struct{})}
+	s := &Server{PageSize: 3, buckets: map[string]map[string]*Object{}, uploads: map[string]*pending{},
+		over: make(chan struct{})}
 	for _, b := range buckets {
 		s.buckets[b] = map[string]*Object{}
 	}
@@ -314,7 +316,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func refuse(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
-	fmt.Fprintf(w, "<Error><Code>%s</Code><Message>the server says %s</Message><AWSAccessKeyId>%s</AWSAccessKeyId></Error>", code, SecretKey, AccessKey)
+	fmt.Fprintf(w,
+		"<Error><Code>%s</Code><Message>the server says %s</Message><AWSAccessKeyId>%s</AWSAccessKeyId></Error>", code,
+		SecretKey, AccessKey)
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, bucket, key string, body []byte) {
@@ -366,7 +370,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, bucket, key strin
 	}
 }
 
-func (s *Server) ofUpload(w http.ResponseWriter, r *http.Request, all map[string]*Object, there *Object, key string, body []byte) {
+func (s *Server) ofUpload(w http.ResponseWriter, r *http.Request, all map[string]*Object, there *Object, key string,
+	body []byte) {
 	q := r.URL.Query()
 	up := s.uploads[q.Get("uploadId")]
 	if up == nil || up.key != key {

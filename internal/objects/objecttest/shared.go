@@ -24,7 +24,8 @@ func Open(t *testing.T, scheme, name string) objects.Bucket {
 
 // RunOn runs the contract's tests on what connect leads to: the server in the process, or,
 // as real, one of other people, where the variable of the environment names it.
-func RunOn(t *testing.T, variable string, inProcess func(*testing.T) Contract, real func(t *testing.T, value string) Contract) {
+func RunOn(t *testing.T, variable string, inProcess func(*testing.T) Contract,
+	real func(t *testing.T, value string) Contract) {
 	if inProcess != nil {
 		t.Run("in process", func(t *testing.T) { inProcess(t).Run(t) })
 	}

@@ -50,7 +50,8 @@ func (b *bucket) translated(err error) error {
 	// not for this program, since it would be under another condition.
 	case status == http.StatusPreconditionFailed, code == "PreconditionFailed", code == "ConditionalRequestConflict":
 		return objects.ErrCondition
-	case code == "ExpiredToken" || code == "ExpiredTokenException" || code == "RequestExpired" || code == "TokenRefreshRequired":
+	case code == "ExpiredToken" || code == "ExpiredTokenException" || code == "RequestExpired" ||
+		code == "TokenRefreshRequired":
 		return fmt.Errorf("%w: the credentials have expired (%s)", objects.ErrDenied, code)
 	case code == "InvalidAccessKeyId" || code == "SignatureDoesNotMatch" || code == "InvalidToken":
 		return fmt.Errorf("%w: the server does not know these credentials (%s)", objects.ErrDenied, code)
@@ -68,7 +69,8 @@ func (b *bucket) translated(err error) error {
 	return unsent(err)
 }
 
-var errNoCredentials = fmt.Errorf("%w: no credentials were found, or they could not be renewed: see AWS_ACCESS_KEY_ID, AWS_PROFILE and the other places where the AWS SDK looks", objects.ErrDenied)
+var errNoCredentials = fmt.Errorf(
+	"%w: no credentials were found, or they could not be renewed: see AWS_ACCESS_KEY_ID, AWS_PROFILE and the other places where the AWS SDK looks", objects.ErrDenied)
 
 // unsent is the error of a request that had no answer.
 func unsent(err error) error {

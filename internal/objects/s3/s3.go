@@ -49,7 +49,9 @@ func Open(ctx context.Context, name string) (objects.Bucket, error) {
 	transport := awshttp.NewBuildableClient().WithTransportOptions(objects.Tune)
 	c, err := config.LoadDefaultConfig(ctx, config.WithHTTPClient(transport), config.WithLogger(logging.Nop{}))
 	if err != nil {
-		return nil, errors.New("the settings of the AWS environment cannot be read: see AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE and AWS_PROFILE")
+		return nil,
+			errors.New(
+				"the settings of the AWS environment cannot be read: see AWS_CONFIG_FILE, AWS_SHARED_CREDENTIALS_FILE and AWS_PROFILE")
 	}
 	if _, err := c.Credentials.Retrieve(ctx); err != nil {
 		if ctx.Err() != nil {
@@ -63,7 +65,8 @@ func Open(ctx context.Context, name string) (objects.Bucket, error) {
 	b.client = s3.NewFromConfig(c, func(o *s3.Options) {
 		o.HTTPClient = objects.Watched{Doer: o.HTTPClient} // with all that the environment has made of it
 		o.DisableLogOutputChecksumValidationSkipped = true
-		o.UsePathStyle = o.BaseEndpoint != nil || os.Getenv("AWS_ENDPOINT_URL") != "" || os.Getenv("AWS_ENDPOINT_URL_S3") != ""
+		o.UsePathStyle = o.BaseEndpoint != nil || os.Getenv("AWS_ENDPOINT_URL") != "" ||
+			os.Getenv("AWS_ENDPOINT_URL_S3") != ""
 		if os.Getenv("AWS_MAX_ATTEMPTS") == "" {
 			o.Retryer = retry.AddWithMaxAttempts(o.Retryer, 8)
 		}
@@ -127,7 +130,8 @@ func (b *bucket) List(ctx context.Context, prefix string, found func(objects.Inf
 			return b.translated(err)
 		}
 		for _, o := range page.Contents {
-			err := found(objects.Info{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag), Modified: aws.ToTime(o.LastModified)})
+			err := found(objects.Info{Key: aws.ToString(o.Key), Size: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag),
+				Modified: aws.ToTime(o.LastModified)})
 			if err != nil {
 				return err
 			}
@@ -177,7 +181,8 @@ func (b *bucket) Begin(ctx context.Context, key, mark string, _ objects.Conditio
 func (u *upload) Part(ctx context.Context, number int, data []byte) error {
 	n := int32(number)
 	out, err := u.client.UploadPart(ctx, &s3.UploadPartInput{
-		Bucket: &u.name, Key: &u.key, UploadId: u.id, PartNumber: &n, Body: bytes.NewReader(data), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+		Bucket: &u.name, Key: &u.key, UploadId: u.id, PartNumber: &n, Body: bytes.NewReader(data),
+		ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
 	})
 	if err != nil {
 		return u.translated(err)
@@ -190,7 +195,8 @@ func (u *upload) Part(ctx context.Context, number int, data []byte) error {
 
 func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 	in := &s3.CompleteMultipartUploadInput{
-		Bucket: &u.name, Key: &u.key, UploadId: u.id, MultipartUpload: &types.CompletedMultipartUpload{}, IfMatch: some(c.ETag),
+		Bucket: &u.name, Key: &u.key, UploadId: u.id, MultipartUpload: &types.CompletedMultipartUpload{},
+		IfMatch: some(c.ETag),
 	}
 	if c.Absent {
 		in.IfNoneMatch = aws.String("*")
@@ -203,7 +209,8 @@ func (u *upload) Complete(ctx context.Context, c objects.Condition) error {
 }
 
 func (u *upload) Abort(ctx context.Context) error {
-	_, err := u.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.name, Key: &u.key, UploadId: u.id})
+	_,
+		err := u.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &u.name, Key: &u.key, UploadId: u.id})
 	return u.translated(err)
 }
 

@@ -114,7 +114,8 @@ func TestReaderFetchesWhatIsWanted(t *testing.T) {
 		for _, e := range wanted {
 			n := (e.To - e.From) / 10
 			p := make([]byte, n)
-			if _, err := r.ReadAt(p, e.From+int64(i)*n); err != nil || !bytes.Equal(p, data[e.From+int64(i)*n:e.From+int64(i+1)*n]) {
+			if _, err := r.ReadAt(p, e.From+int64(i)*n); err != nil ||
+				!bytes.Equal(p, data[e.From+int64(i)*n:e.From+int64(i+1)*n]) {
 				t.Fatal("other bytes", err)
 			}
 		}
@@ -147,7 +148,8 @@ func TestReaderEndsWithItsContext(t *testing.T) {
 func TestFaults(t *testing.T) {
 	data := objecttest.Noise(17 << 20)
 	faults := map[string]objecttest.Fault{
-		"503": {Status: 503, Code: "SlowDown"}, "500": {Status: 500, Code: "InternalError"}, "refused": {Cut: -1}, "lost": {Lose: true}, "cut": {Cut: 1000}, "silent": {Hush: 10}, "deaf": {Deaf: 100},
+		"503": {Status: 503, Code: "SlowDown"}, "500": {Status: 500, Code: "InternalError"}, "refused": {Cut: -1},
+		"lost": {Lose: true}, "cut": {Cut: 1000}, "silent": {Hush: 10}, "deaf": {Deaf: 100},
 	}
 	for i, kind := range []string{"POST uploads", "PUT partNumber", "POST uploadId", "HEAD", "GET", "PUT"} {
 		for k, name := range []string{"503", "500", "refused", "lost", "cut", "deaf", "silent"} {
@@ -167,7 +169,8 @@ func TestFaults(t *testing.T) {
 				method, query, _ := strings.Cut(kind, " ")
 				var failed atomic.Int64
 				server.Failing(func(r *http.Request) *objecttest.Fault {
-					if r.Method != method || !r.URL.Query().Has(query) && (query != "" || r.URL.RawQuery != "" && r.URL.Query().Get("x-id") == "") || failed.Add(1) > 1 {
+					if r.Method != method || !r.URL.Query().Has(query) &&
+						(query != "" || r.URL.RawQuery != "" && r.URL.Query().Get("x-id") == "") || failed.Add(1) > 1 {
 						return nil
 					}
 					return &f
@@ -201,7 +204,8 @@ func TestErrors(t *testing.T) {
 		{"busy", objecttest.Fault{Status: 503, Code: "SlowDown"}, nil, "too busy"},
 		{"expired", objecttest.Fault{Status: 400, Code: "ExpiredToken"}, objects.ErrDenied, "have expired"},
 		{"denied", objecttest.Fault{Status: 403, Code: "AccessDenied"}, objects.ErrDenied, "may not do this"},
-		{"wrong key", objecttest.Fault{Status: 403, Code: "InvalidAccessKeyId"}, objects.ErrDenied, "does not know these credentials"},
+		{"wrong key", objecttest.Fault{Status: 403, Code: "InvalidAccessKeyId"}, objects.ErrDenied,
+			"does not know these credentials"},
 		{"no bucket", objecttest.Fault{Status: 404, Code: "NoSuchBucket"}, objects.ErrNoBucket, "no such bucket"},
 		{"nonsense", objecttest.Fault{Status: 418, Code: objecttest.SecretKey}, nil, "status 418"},
 		{"down", objecttest.Fault{Cut: -1}, nil, "again after several attempts"},
@@ -237,14 +241,16 @@ func TestWrongETag(t *testing.T) {
 	}
 }
 
-// TestWrongLength: an answer of fewer bytes than were asked for is refused before it is read, and one of as many is not.
+// TestWrongLength: an answer of fewer bytes than were asked for is refused before it is read, and one of as many is
+// not.
 func TestWrongLength(t *testing.T) {
 	server, b := connect(t)
 	objecttest.Put(t, b, "k", "text")
 	etag := server.Get(bucketName, "k").ETag
 	for n, wrong := range map[int64]bool{3: false, 4: false, 5: true} {
 		body, err := b.Get(t.Context(), "k", etag, 0, n)
-		if (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "the server gave 4 bytes where 5 were asked for") {
+		if (err != nil) != wrong || wrong &&
+			!strings.Contains(err.Error(), "the server gave 4 bytes where 5 were asked for") {
 			t.Errorf("%d bytes of 4: %v", n, err)
 		}
 		if err == nil {
@@ -271,7 +277,8 @@ func TestEncryption(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := server.Get(bucketName, fmt.Sprint(size)).Header
-			if got, of := h.Get("x-amz-server-side-encryption"), h.Get("x-amz-server-side-encryption-aws-kms-key-id"); got != sse || of != key {
+			if got, of := h.Get("x-amz-server-side-encryption"), h.Get("x-amz-server-side-encryption-aws-kms-key-id"); got !=
+				sse || of != key {
 				t.Errorf("%s, %d bytes: encrypted by %q, %q", sse, size, got, of)
 			}
 		}
@@ -280,7 +287,8 @@ func TestEncryption(t *testing.T) {
 		objecttest.Use(t, "http://127.0.0.1:1", objecttest.AccessKey, objecttest.SecretKey)
 		t.Setenv("SDLFILTER_S3_SSE", sse)
 		t.Setenv("SDLFILTER_S3_SSE_KMS_KEY_ID", key)
-		if _, err := objects.Open(t.Context(), objectpath.Name{Scheme: "s3", Bucket: bucketName}); err == nil || !strings.Contains(err.Error(), "SDLFILTER_S3_SSE") {
+		if _, err := objects.Open(t.Context(), objectpath.Name{Scheme: "s3", Bucket: bucketName}); err == nil ||
+			!strings.Contains(err.Error(), "SDLFILTER_S3_SSE") {
 			t.Errorf("%q with key %q: got %v", sse, key, err)
 		}
 	}

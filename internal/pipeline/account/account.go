@@ -31,7 +31,8 @@ type Reporter struct {
 
 // ReporterOf reports on a release.
 func ReporterOf(r *pipeline.Release, version string, started time.Time) Reporter {
-	return Reporter{Config: r.Plan.Config, Version: version, KeyID: r.Key.ID(), Started: started, Plan: r.Plan, Chain: r.Chain}
+	return Reporter{Config: r.Plan.Config, Version: version, KeyID: r.Key.ID(), Started: started, Plan: r.Plan,
+		Chain: r.Chain}
 }
 
 // Report is the account of the records so far.
@@ -62,8 +63,8 @@ func (r *Reporter) Report(records report.Records, measures *assess.Measures) *re
 	return rep
 }
 
-// Attacked enters into a report what the intruder found, nil for nothing, and warns where he took the records of a respondent for those of
-// several, and where he found cells that masks have hidden.
+// Attacked enters into a report what the intruder found, nil for nothing, and warns where he took the records of a
+// respondent for those of several, and where he found cells that masks have hidden.
 func Attacked(rep *report.Report, found *attack.Result) {
 	if rep.Attack = found; found == nil {
 		return

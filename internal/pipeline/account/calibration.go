@@ -17,8 +17,10 @@ func (r *Reporter) calibration(i int) *report.Calibration {
 		return nil
 	}
 	return &report.Calibration{
-		Records: c.Records, Iterations: c.Iterations, Gap: assess.Float(c.Gap), Least: assess.Float(c.Least), Greatest: assess.Float(c.Greatest),
-		AtLower: c.AtLower, AtUpper: c.AtUpper, Before: assess.Float(c.DesignBefore), After: assess.Float(c.DesignAfter), Alone: c.Alone,
+		Records: c.Records, Iterations: c.Iterations, Gap: assess.Float(c.Gap), Least: assess.Float(c.Least),
+		Greatest: assess.Float(c.Greatest),
+		AtLower:  c.AtLower, AtUpper: c.AtUpper, Before: assess.Float(c.DesignBefore), After: assess.Float(c.DesignAfter),
+		Alone: c.Alone,
 	}
 }
 
@@ -34,10 +36,15 @@ func (r *Reporter) calibrationWarnings() (list []string) {
 		}
 		path := r.Plan.MaskPath(i)
 		if c.Alone > 0 {
-			list = append(list, fmt.Sprintf("%s: %d of %d released weights are each those of one record, and no risk of weights is measured: whoever knows the weight before, the margins and the released columns can compute it; round the weights in front of the filter, or leave them out, where that matters", path, c.Alone, c.Records))
+			list = append(list,
+				fmt.Sprintf(
+					"%s: %d of %d released weights are each those of one record, and no risk of weights is measured: whoever knows the weight before, the margins and the released columns can compute it; round the weights in front of the filter, or leave them out, where that matters", path, c.Alone, c.Records))
 		}
 		if float64(c.Gap) > roughGap {
-			list = append(list, fmt.Sprintf("%s: rounded to the column's decimals, the weights miss a margin by %.2g %%; give the column more decimals", path, 100*float64(c.Gap)))
+			list = append(list,
+				fmt.Sprintf(
+					"%s: rounded to the column's decimals, the weights miss a margin by %.2g %%; give the column more decimals", path,
+					100*float64(c.Gap)))
 		}
 		if n := c.AtLower + c.AtUpper; n > 0 {
 			list = append(list, fmt.Sprintf("%s: %d of %d factors are at their bounds", path, n, c.Records))

@@ -32,7 +32,8 @@ func (r *Reporter) clipRemark(c *assess.ColumnMeasures) string {
 	var near []string
 	say := func(word, extreme, target string, distance, chance float64) {
 		if chance >= leastChance && distance < usual(c, target) {
-			near = append(near, fmt.Sprintf("with probability %.2g the %s original value leaves as the %s bound itself", chance, extreme, word))
+			near = append(near,
+				fmt.Sprintf("with probability %.2g the %s original value leaves as the %s bound itself", chance, extreme, word))
 		}
 	}
 	if !math.IsInf(lower, 0) {
@@ -44,7 +45,8 @@ func (r *Reporter) clipRemark(c *assess.ColumnMeasures) string {
 	if len(near) == 0 {
 		return ""
 	}
-	return "A bound of truncate lies nearer to an extreme than the noise leaves it on average: " + strings.Join(near, ", and ") +
+	return "A bound of truncate lies nearer to an extreme than the noise leaves it on average: " +
+		strings.Join(near, ", and ") +
 		". Move the bound away from the data, or use mode: redraw."
 }
 

@@ -27,19 +27,23 @@ func TestReportsOfCopies(t *testing.T) {
 	dir := t.TempDir()
 	out := func(name string) string { return filepath.Join(dir, "out", name) }
 	one := func(number, digest string, bytes int64) *publish.Content {
-		return &publish.Content{Path: out("r-" + number + ".csv"), Files: []publish.FileContent{{Name: "r-" + number + ".csv", Bytes: bytes, SHA256: digest}}}
+		return &publish.Content{Path: out("r-" + number + ".csv"),
+			Files: []publish.FileContent{{Name: "r-" + number + ".csv", Bytes: bytes, SHA256: digest}}}
 	}
 	var f Files
-	if err := f.Create(config.Report{HTML: filepath.Join(dir, "r.html"), JSON: filepath.Join(dir, "json", "r.json")}); err != nil {
+	if err := f.Create(
+		config.Report{HTML: filepath.Join(dir, "r.html"), JSON: filepath.Join(dir, "json", "r.json")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.WriteCopies(passed(), out("r-{copy}.csv"), []*publish.Content{one("1", "aa", 7), one("2", "bb", 5)}, nil); err != nil {
+	if err := f.WriteCopies(passed(), out("r-{copy}.csv"), []*publish.Content{one("1", "aa", 7), one("2", "bb", 5)},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := f.Commit(true); err != nil {
 		t.Fatal(err)
 	}
-	for name, folder := range map[string]string{"r.html": "out/", "r.public.html": "out/", "json/r.json": "../out/", "json/r.public.json": ""} {
+	for name, folder := range map[string]string{"r.html": "out/", "r.public.html": "out/", "json/r.json": "../out/",
+		"json/r.public.json": ""} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -50,7 +54,9 @@ func TestReportsOfCopies(t *testing.T) {
 			continue
 		}
 		r := id.Release
-		if first, last := r.Copies[0], r.Copies[1]; r.Path != folder+"r-{copy}.csv" || r.Bytes != 12 || first.Path != folder+"r-1.csv" || first.Bytes != 7 || last.Path != folder+"r-2.csv" || last.Bytes != 5 || first.SHA256 == last.SHA256 {
+		if first, last := r.Copies[0], r.Copies[1]; r.Path != folder+"r-{copy}.csv" || r.Bytes != 12 ||
+			first.Path != folder+"r-1.csv" || first.Bytes != 7 || last.Path != folder+"r-2.csv" || last.Bytes != 5 ||
+			first.SHA256 == last.SHA256 {
 			t.Errorf("%s: the report describes the release %+v, want the two copies that were written", name, r)
 		}
 	}
@@ -60,7 +66,8 @@ func TestReportsOfCopies(t *testing.T) {
 	}
 	rep := passed()
 	if err := g.WriteCopies(rep, "", []*publish.Content{one("1", "aa", 7), nil}, nil); err != nil || rep.Release != nil {
-		t.Errorf("with a copy that is not a file, the report describes the release %+v (error %v), want none", rep.Release, err)
+		t.Errorf("with a copy that is not a file, the report describes the release %+v (error %v), want none", rep.Release,
+			err)
 	}
 	if err := g.Abort(); err != nil {
 		t.Error(err)
@@ -73,7 +80,8 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 		for _, closed := range []bool{true, false} {
 			dir := t.TempDir()
 			var f Files
-			if err := f.Create(config.Report{HTML: filepath.Join(dir, "r.html"), JSON: filepath.Join(dir, "r.json"), Board: filepath.Join(dir, "b.html")}); err != nil {
+			if err := f.Create(config.Report{HTML: filepath.Join(dir, "r.html"), JSON: filepath.Join(dir, "r.json"),
+				Board: filepath.Join(dir, "b.html")}); err != nil {
 				t.Fatal(err)
 			}
 			lost := []*publish.File{f.html, f.board, f.publicHTML, f.publicJSON, f.json}[which]
@@ -104,7 +112,9 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 	if err := f.Create(config.Report{JSON: filepath.Join(dir, "nan.json")}); err != nil {
 		t.Fatal(err)
 	}
-	rep := &report.Report{Gate: assess.Verdict{Passed: true}, Masks: []report.Mask{{Mask: "noise", Parameters: report.Ordered[any]{{Name: "sd", Value: math.NaN()}}}}} // which JSON has no word for
+	// which JSON has no word for
+	rep := &report.Report{Gate: assess.Verdict{Passed: true},
+		Masks: []report.Mask{{Mask: "noise", Parameters: report.Ordered[any]{{Name: "sd", Value: math.NaN()}}}}}
 	rep.SetMeasures(&assess.Measures{})
 	if err := f.Write(rep, nil, nil); err == nil || errors.Is(err, os.ErrClosed) {
 		t.Errorf("a report that cannot be written as JSON: Write returns %v, want the error of the encoding", err)
@@ -121,7 +131,8 @@ func TestReportsThatCannotBeWritten(t *testing.T) {
 		}
 		var f Files
 		var data *pipeline.DataError
-		if err := f.Create(config.Report{Map: path, JSON: filepath.Join(dir, "r.json")}); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), "map: ") || f.json != nil {
+		if err := f.Create(config.Report{Map: path, JSON: filepath.Join(dir, "r.json")}); !errors.As(err, &data) ||
+			!strings.HasPrefix(err.Error(), "map: ") || f.json != nil {
 			t.Errorf("map file with content %q: Create returns %v, want a DataError that begins with \"map: \"", text, err)
 		}
 	}
@@ -137,7 +148,8 @@ func TestWarningsOfColumns(t *testing.T) {
 		m.Columns[i].Risk = []assess.Risk{{Target: assess.TargetTypical, Knowledge: assess.KnowledgeOrder, RMSE: 3}}
 	}
 	got := r.warnings(m, Effect{})
-	if len(got) != 2 || !strings.HasPrefix(got[0], "wage: the order of the records gives values to within 3") || !strings.HasPrefix(got[1], "debt: the order") {
+	if len(got) != 2 || !strings.HasPrefix(got[0], "wage: the order of the records gives values to within 3") ||
+		!strings.HasPrefix(got[1], "debt: the order") {
 		t.Errorf("warnings are %q, want one about the order for wage and one for debt", got)
 	}
 }

@@ -27,7 +27,8 @@ func TestCountsAndSumsOfRecords(t *testing.T) {
 	first.Lost, first.Repeated, first.Unassessed, second.Lost, second.Repeated, second.Unassessed = 1, 2, 3, 10, 20, 30
 	sum := Sum(first, second)
 	want = microdata.Counts{Read: 30, Released: 25, Quarantined: 5}
-	if sum.Counts != want || !maps.Equal(sum.Reasons, map[string]int64{"wage: r": 3, "s": 2}) || sum.Lost != 11 || sum.Repeated != 22 || sum.Unassessed != 33 {
+	if sum.Counts != want || !maps.Equal(sum.Reasons, map[string]int64{"wage: r": 3, "s": 2}) || sum.Lost != 11 ||
+		sum.Repeated != 22 || sum.Unassessed != 33 {
 		t.Errorf("the sum is %+v", sum)
 	}
 	if first.Reasons["wage: r"] != 1 || second.Reasons["wage: r"] != 2 || len(first.Reasons) != 1 {

@@ -8,15 +8,18 @@ import (
 
 // Effect is what the masks did to a number of records.
 type Effect struct {
-	Changed      []int64 `json:"changed"`      // records changed, for each mask; shorter if the last masks changed none
-	Unidentified int64   `json:"unidentified"` // records whose identity is their place, although identity columns are configured
-	// Listed says which of the categories that recodings list the records have, see transform.Chain.Unmatched; shorter if none of the last ones.
+	Changed []int64 `json:"changed"` // records changed, for each mask; shorter if the last masks changed none
+	// records whose identity is their place, although identity columns are configured
+	Unidentified int64 `json:"unidentified"`
+	// Listed says which of the categories that recodings list the records have, see transform.Chain.Unmatched; shorter if
+	// none of the last ones.
 	Listed microdata.Bitmap `json:"listed,omitempty"`
 }
 
 // None reports whether no record was changed, none lacked its identity, and none has a listed category.
 func (e Effect) None() bool {
-	return e.Unidentified == 0 && !slices.ContainsFunc(e.Listed, func(w uint64) bool { return w != 0 }) && !slices.ContainsFunc(e.Changed, func(n int64) bool { return n != 0 })
+	return e.Unidentified == 0 && !slices.ContainsFunc(e.Listed, func(w uint64) bool { return w != 0 }) &&
+		!slices.ContainsFunc(e.Changed, func(n int64) bool { return n != 0 })
 }
 
 // Unidentified returns how many of the records that are reported are identified by their place, although identity

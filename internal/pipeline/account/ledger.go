@@ -34,8 +34,10 @@ func judgeUnguarded(v *assess.Verdict, gate config.Gate, columns []string) {
 		}
 		v.Passed = false
 		v.Rules = append(v.Rules, assess.RuleVerdict{
-			Rule: name + ": what earlier releases masked is judged with this one", Column: name, Measure: "unguarded", Limit: 0, Found: 1,
-			Advice: fmt.Sprintf("earlier releases of the ledger masked %s, and this one does not: whether its other columns tell of it is not judged. Release it masked too, or allow it (gate.allow_unguarded: [%s])", name, name),
+			Rule: name + ": what earlier releases masked is judged with this one", Column: name, Measure: "unguarded", Limit: 0,
+			Found: 1,
+			Advice: fmt.Sprintf(
+				"earlier releases of the ledger masked %s, and this one does not: whether its other columns tell of it is not judged. Release it masked too, or allow it (gate.allow_unguarded: [%s])", name, name),
 		})
 	}
 }

@@ -24,12 +24,16 @@ func TestSnapshotsInTheLog(t *testing.T) {
 	masked := func(name string, rmse ...float64) assess.ColumnMeasures {
 		c := assess.ColumnMeasures{Name: name, Masked: true, Utility: assess.Utility{Efficiency: 0.75}}
 		for i, v := range rmse {
-			c.Risk = append(c.Risk, assess.Risk{Target: []string{"min", "p50", "max"}[i], Knowledge: assess.KnowledgeIndex, RMSE: assess.Float(v)})
+			c.Risk = append(c.Risk,
+				assess.Risk{Target: []string{"min", "p50", "max"}[i], Knowledge: assess.KnowledgeIndex, RMSE: assess.Float(v)})
 		}
 		return c
 	}
 	rep := &report.Report{Snapshot: 4, Records: report.Records{Counts: microdata.Counts{Read: 900}}}
-	rep.SetMeasures(&assess.Measures{Columns: []assess.ColumnMeasures{masked("first", 1, 2, 3), {Name: "unmasked", Risk: []assess.Risk{{RMSE: 1}}}, masked("last", 3, 2, 1), masked("middle", 3, 1, 2), masked("same", 2, 2, 2)}})
+	rep.SetMeasures(
+		&assess.Measures{
+			Columns: []assess.ColumnMeasures{masked("first", 1, 2, 3), {Name: "unmasked", Risk: []assess.Risk{{RMSE: 1}}},
+				masked("last", 3, 2, 1), masked("middle", 3, 1, 2), masked("same", 2, 2, 2)}})
 	var out bytes.Buffer
 	LogSnapshot(zerolog.New(&out), zerolog.WarnLevel, rep)
 	type line struct {
@@ -48,7 +52,8 @@ func TestSnapshotsInTheLog(t *testing.T) {
 	want := func(column, target string, rmse float64) line {
 		return line{"warn", column, target, assess.KnowledgeIndex, "snapshot", 4, 900, 0.75, rmse}
 	}
-	if all := []line{want("first", "min", 1), want("last", "max", 1), want("middle", "p50", 1), want("same", "min", 2)}; !slices.Equal(got, all) {
+	if all := []line{want("first", "min", 1), want("last", "max", 1), want("middle", "p50", 1),
+		want("same", "min", 2)}; !slices.Equal(got, all) {
 		t.Errorf("the lines are %+v, want %+v", got, all)
 	}
 }
@@ -83,7 +88,8 @@ func TestFilesOfAReport(t *testing.T) {
 		if at >= 0 {
 			at0[at] = other
 		}
-		return config.Report{HTML: filepath.Join(dir, at0[0]), JSON: filepath.Join(dir, at0[1]), Board: filepath.Join(dir, at0[2])}
+		return config.Report{HTML: filepath.Join(dir, at0[0]), JSON: filepath.Join(dir, at0[1]),
+			Board: filepath.Join(dir, at0[2])}
 	}
 	left := func(dir string) (files []string) {
 		t.Helper()
@@ -104,7 +110,8 @@ func TestFilesOfAReport(t *testing.T) {
 			t.Fatal(err)
 		}
 		var f Files
-		if err := f.Create(reports(dir, "file/below", at)); err == nil || !strings.Contains(err.Error(), filepath.Join(dir, "file")) {
+		if err := f.Create(reports(dir, "file/below", at)); err == nil ||
+			!strings.Contains(err.Error(), filepath.Join(dir, "file")) {
 			t.Errorf("%s below a file: Create returns %v, want an error that names the file", names[at], err)
 		}
 		if err := f.Abort(); err != nil || len(left(dir)) > 0 {

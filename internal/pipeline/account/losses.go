@@ -42,13 +42,17 @@ func judgeLosses(v *assess.Verdict, gate config.Gate, r report.Records) {
 	}
 	switch {
 	case r.Released == 0:
-		rule.Rule, rule.Measure, rule.Limit, rule.Found, rule.Passed = "at least one record is released", measureReleased, 1, 0, false
+		rule.Rule, rule.Measure, rule.Limit, rule.Found, rule.Passed = "at least one record is released", measureReleased, 1,
+			0, false
 		if rule.Advice = "no record was drawn: the sample's rate is too small for so few records, or (in a project) all leave with records of other tables"; r.LeftOut > 0 {
 			break
 		}
-		rule.Advice = "no record could be masked: the quarantine says why; types and decimals of the masked columns are the first to look at"
+		rule.Advice =
+			"no record could be masked: the quarantine says why; types and decimals of the masked columns are the first to look at"
 	case !rule.Passed:
-		rule.Advice = fmt.Sprintf("%d of %d records could not be masked: mend the source or the columns' types, or allow it (gate.max_quarantined)", r.Quarantined, r.Read)
+		rule.Advice = fmt.Sprintf(
+			"%d of %d records could not be masked: mend the source or the columns' types, or allow it (gate.max_quarantined)",
+			r.Quarantined, r.Read)
 	case !stated:
 		return
 	}

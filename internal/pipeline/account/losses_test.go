@@ -22,18 +22,25 @@ func TestJudgeLosses(t *testing.T) {
 	}{
 		{name: "none", read: 1000, before: true, passed: true},
 		{name: "the default limit", read: 1000, lost: 10, before: true, passed: true},
-		{name: "one more than the default limit", read: 1000, lost: 11, before: true, rule: "share of records in quarantine at most 1 %"},
-		{name: "stated limit, not exceeded", limit: share(0.5), read: 1000, lost: 500, before: true, passed: true, rule: "share of records in quarantine at most 50 %"},
-		{name: "stated limit, exceeded", limit: share(0.5), read: 1000, lost: 501, before: true, rule: "share of records in quarantine at most 50 %"},
-		{name: "none allowed", limit: share(0), read: 1000000, lost: 1, before: true, rule: "share of records in quarantine at most 0 %"},
+		{name: "one more than the default limit", read: 1000, lost: 11, before: true,
+			rule: "share of records in quarantine at most 1 %"},
+		{name: "stated limit, not exceeded", limit: share(0.5), read: 1000, lost: 500, before: true, passed: true,
+			rule: "share of records in quarantine at most 50 %"},
+		{name: "stated limit, exceeded", limit: share(0.5), read: 1000, lost: 501, before: true,
+			rule: "share of records in quarantine at most 50 %"},
+		{name: "none allowed", limit: share(0), read: 1000000, lost: 1, before: true,
+			rule: "share of records in quarantine at most 0 %"},
 		{name: "all lost", limit: share(1), read: 3, lost: 3, before: true, rule: "at least one record is released"},
 		{name: "no records", before: true, passed: true},
 		{name: "another rule failed", read: 1000, before: false},
-		{name: "another rule failed, stated limit not exceeded", limit: share(0.5), read: 1000, before: false, rule: "share of records in quarantine at most 50 %"},
+		{name: "another rule failed, stated limit not exceeded", limit: share(0.5), read: 1000, before: false,
+			rule: "share of records in quarantine at most 50 %"},
 	} {
 		v := assess.Verdict{Passed: c.before}
-		judgeLosses(&v, config.Gate{MaxQuarantined: c.limit}, report.Records{Counts: microdata.Counts{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost}})
-		if v.Rules != nil && c.lost == c.read && (v.Rules[0].Measure != "min_released" || v.Rules[0].Found >= v.Rules[0].Limit) {
+		judgeLosses(&v, config.Gate{MaxQuarantined: c.limit},
+			report.Records{Counts: microdata.Counts{Read: c.read, Released: c.read - c.lost, Quarantined: c.lost}})
+		if v.Rules != nil && c.lost == c.read &&
+			(v.Rules[0].Measure != "min_released" || v.Rules[0].Found >= v.Rules[0].Limit) {
 			t.Errorf("%s: the verdict has the rule %+v, want min_released with a figure below its limit", c.name, v.Rules[0])
 		}
 		rule := ""

@@ -7,8 +7,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Check returns an error if the records show that the masks cannot be meant so, whatever the gate says: before anything is
-// judged.
+// Check returns an error if the records show that the masks cannot be meant so, whatever the gate says: before anything
+// is judged.
 func (r *Reporter) Check() error {
 	if err := r.CheckPatterns(); err != nil {
 		return err
@@ -18,13 +18,15 @@ func (r *Reporter) Check() error {
 		return nil
 	}
 	if n := r.effect().Unidentified; n > 0 {
-		return config.Errors{r.Config.Errorf("shard", "must not be true if records have neither identity nor place: %d have no value in their identity columns, and each run would mask them with the random draws of its own first records; name the columns of their places (place)", n)}
+		return config.Errors{
+			r.Config.Errorf("shard",
+				"must not be true if records have neither identity nor place: %d have no value in their identity columns, and each run would mask them with the random draws of its own first records; name the columns of their places (place)", n)}
 	}
 	return nil
 }
 
-// CheckPatterns returns an error if a pattern of a recoding has matched no value: what it was meant for has become what others become. A run over a
-// part of the records (shard: true) cannot know.
+// CheckPatterns returns an error if a pattern of a recoding has matched no value: what it was meant for has become what
+// others become. A run over a part of the records (shard: true) cannot know.
 func (r *Reporter) CheckPatterns() error {
 	if part := r.Config.Shard; part != nil && *part {
 		return nil
@@ -65,5 +67,6 @@ func (r *Reporter) vain() (list []transform.Unmatched) {
 }
 
 func patternInVain(u transform.Unmatched) string {
-	return "the pattern " + strconv.Quote(u.Category) + " matches no value of column " + u.Column + ", or only values that others match more closely"
+	return "the pattern " + strconv.Quote(u.Category) + " matches no value of column " + u.Column +
+		", or only values that others match more closely"
 }

@@ -40,7 +40,8 @@ func (s *steps) rest(name string) func(bool) ([]string, error) {
 
 func (s *steps) publication(released bool, path string) Publication {
 	return Publication{
-		Released: released, Paths: []string{path}, Complete: s.do("complete"), Unchanged: s.do("unchanged"), Withhold: s.do("withhold"), Before: s.do("before"), Name: s.do("name"),
+		Released: released, Paths: []string{path}, Complete: s.do("complete"), Unchanged: s.do("unchanged"),
+		Withhold: s.do("withhold"), Before: s.do("before"), Name: s.do("name"),
 		Settle: func(err error) { _ = s.do(fmt.Sprint("settle ", err))() },
 		Rest:   Rest{s.rest("quarantine"), s.rest("report")}, Log: zerolog.Nop(),
 	}
@@ -61,21 +62,30 @@ func TestOrderOfPublication(t *testing.T) {
 		files     string
 		published bool // the error says that there is a release
 	}{
-		"released":                       {true, nil, ready + " before name settle <nil> quarantine true report true", "out quarantine report", false},
-		"withheld":                       {false, nil, ready + " withhold quarantine false report false", "quarantine report", false},
-		"reports cannot be written":      {true, map[string]error{"complete": failed}, "complete", "", false},
-		"changed":                        {true, map[string]error{"unchanged": failed}, ready, "", false},
-		"withheld, changed":              {false, map[string]error{"unchanged": failed}, ready, "", false},
-		"not entered":                    {true, map[string]error{"before": failed}, ready + " before", "", false},
-		"not entered, by a named error":  {true, map[string]error{"before": named}, ready + " before", "", false},
-		"not named":                      {true, map[string]error{"name": failed}, ready + " before name settle failed", "", false},
-		"named with an error":            {true, map[string]error{"name": named}, ready + " before name settle " + named.Error() + " quarantine true report true", "", true},
-		"no quarantine":                  {true, map[string]error{"quarantine true": failed}, ready + " before name settle <nil> quarantine true report true", "", true},
-		"another run has the quarantine": {true, map[string]error{"quarantine true": other}, ready + " before name settle <nil> quarantine true", "", true},
-		"no report":                      {true, map[string]error{"report true": failed}, ready + " before name settle <nil> quarantine true report true", "", true},
-		"not withheld":                   {false, map[string]error{"withhold": failed}, ready + " withhold", "", false},
-		"withheld, no quarantine":        {false, map[string]error{"quarantine false": failed}, ready + " withhold quarantine false", "", false},
-		"withheld, no report":            {false, map[string]error{"report false": failed}, ready + " withhold quarantine false report false", "", false},
+		"released": {true, nil, ready + " before name settle <nil> quarantine true report true",
+			"out quarantine report", false},
+		"withheld": {false, nil, ready + " withhold quarantine false report false", "quarantine report",
+			false},
+		"reports cannot be written":     {true, map[string]error{"complete": failed}, "complete", "", false},
+		"changed":                       {true, map[string]error{"unchanged": failed}, ready, "", false},
+		"withheld, changed":             {false, map[string]error{"unchanged": failed}, ready, "", false},
+		"not entered":                   {true, map[string]error{"before": failed}, ready + " before", "", false},
+		"not entered, by a named error": {true, map[string]error{"before": named}, ready + " before", "", false},
+		"not named": {true, map[string]error{"name": failed}, ready + " before name settle failed", "",
+			false},
+		"named with an error": {true, map[string]error{"name": named},
+			ready + " before name settle " + named.Error() + " quarantine true report true", "", true},
+		"no quarantine": {true, map[string]error{"quarantine true": failed},
+			ready + " before name settle <nil> quarantine true report true", "", true},
+		"another run has the quarantine": {true, map[string]error{"quarantine true": other},
+			ready + " before name settle <nil> quarantine true", "", true},
+		"no report": {true, map[string]error{"report true": failed},
+			ready + " before name settle <nil> quarantine true report true", "", true},
+		"not withheld": {false, map[string]error{"withhold": failed}, ready + " withhold", "", false},
+		"withheld, no quarantine": {false, map[string]error{"quarantine false": failed},
+			ready + " withhold quarantine false", "", false},
+		"withheld, no report": {false, map[string]error{"report false": failed},
+			ready + " withhold quarantine false report false", "", false},
 	} {
 		s := &steps{errs: c.errs}
 		p := s.publication(c.released, "out")

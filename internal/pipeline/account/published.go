@@ -23,7 +23,10 @@ func Unreported(paths []string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &PublishedError{&unreported{fmt.Sprintf("the release is published (%s), but not all that belongs to it: %s; `sdlfilter verify --repair REPORT` completes a report that is left, and the same run again, with the same key, gives the same values and their report (a topic gets them a second time)", strings.Join(paths, ", "), oneLine(err)), err}}
+	return &PublishedError{
+		&unreported{
+			fmt.Sprintf(
+				"the release is published (%s), but not all that belongs to it: %s; `sdlfilter verify --repair REPORT` completes a report that is left, and the same run again, with the same key, gives the same values and their report (a topic gets them a second time)", strings.Join(paths, ", "), oneLine(err)), err}}
 }
 
 type unreported struct {
@@ -81,7 +84,10 @@ func Commit(what string, release interface {
 
 // Unsure is the error of a release of which it is not known whether it is published.
 func Unsure(paths []string, err error) error {
-	return &PublishedError{&unreported{fmt.Sprintf("the release may be published (%s): %s; look whether it is there. If it is, `sdlfilter verify --repair REPORT` completes a report that is left; if not, the same run again, with the same key, gives the same values and their report", strings.Join(paths, ", "), oneLine(err)), err}}
+	return &PublishedError{
+		&unreported{
+			fmt.Sprintf(
+				"the release may be published (%s): %s; look whether it is there. If it is, `sdlfilter verify --repair REPORT` completes a report that is left; if not, the same run again, with the same key, gives the same values and their report", strings.Join(paths, ", "), oneLine(err)), err}}
 }
 
 // AndAborted adds to the error of a run what could not be removed after it. If there is a release, or may be one,
@@ -97,7 +103,10 @@ func AndAborted(err error, abort func() error) error {
 
 // Partly is the error of several releases of one run of which some are published, and another could not be.
 func Partly(paths []string, err error) error {
-	return &PublishedError{&unreported{fmt.Sprintf("of several releases some are published and could not be taken back (%s), without a report: %s; the same run again, with the same key, gives all of them and their report", strings.Join(paths, ", "), oneLine(err)), err}}
+	return &PublishedError{
+		&unreported{
+			fmt.Sprintf(
+				"of several releases some are published and could not be taken back (%s), without a report: %s; the same run again, with the same key, gives all of them and their report", strings.Join(paths, ", "), oneLine(err)), err}}
 }
 
 func oneLine(err error) string { return strings.Join(strings.Split(err.Error(), "\n"), "; ") }

@@ -15,7 +15,8 @@ func (c committing) Abort() error  { return c.abort }
 
 // Commit asks what could be taken back before it says what has become of a release.
 func TestCommitSaysWhatIsThere(t *testing.T) {
-	failed, unknown, there := errors.New("failed\nhere"), &objects.NamedError{Err: errors.New("cut")}, &objects.NamedError{Known: true, Err: errors.New("late")}
+	failed, unknown, there := errors.New("failed\nhere"), &objects.NamedError{Err: errors.New("cut")},
+		&objects.NamedError{Known: true, Err: errors.New("late")}
 	for name, c := range map[string]struct {
 		commit, abort          error
 		named, unsure, nothing bool
@@ -39,10 +40,12 @@ func TestCommitSaysWhatIsThere(t *testing.T) {
 		if Named(err) != c.named || unsure != c.unsure || (err != nil && !Named(err) && !unsure) != c.nothing {
 			t.Errorf("%s: %v", name, err)
 		}
-		if unsure && (!strings.Contains(err.Error(), "the release may be published (s3://b/k)") || strings.Contains(err.Error(), "\n")) {
+		if unsure &&
+			(!strings.Contains(err.Error(), "the release may be published (s3://b/k)") || strings.Contains(err.Error(), "\n")) {
 			t.Errorf("%s: the words are %v", name, err)
 		}
-		if ended := AndAborted(err, func() error { return failed }); unsure && ended != err || c.nothing && !errors.Is(ended, failed) {
+		if ended := AndAborted(err, func() error { return failed }); unsure && ended != err || c.nothing &&
+			!errors.Is(ended, failed) {
 			t.Errorf("%s: with what could not be removed: %v", name, ended)
 		}
 	}

@@ -7,13 +7,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// remain says what masks leave: which categories are listed in vain, dates that are known exactly, what else masks warn of, and of
-// each column of pseudonyms what they leave.
+// remain says what masks leave: which categories are listed in vain, dates that are known exactly, what else masks warn
+// of, and of each column of pseudonyms what they leave.
 func (r *Reporter) remain(m *assess.Measures, effect Effect) (list []string) {
 	if r.Chain != nil {
 		for _, u := range r.Chain.Unmatched(effect.Listed) {
 			if !u.File || u.Pattern {
-				list = append(list, fmt.Sprintf("%s: %q matches no value of column %s", r.Plan.MaskPath(u.Mask), u.Category, u.Column))
+				list = append(list,
+					fmt.Sprintf("%s: %q matches no value of column %s", r.Plan.MaskPath(u.Mask), u.Category, u.Column))
 			}
 		}
 	}

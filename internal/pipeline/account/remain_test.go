@@ -44,8 +44,8 @@ func remaining(t *testing.T) *Reporter {
 	return &Reporter{Config: p, Chain: chain, Plan: &pipeline.Plan{Config: p, Source: source}}
 }
 
-// What the masks leave is said of a release and of all that a stream has released, and not of a snapshot; it is that of the
-// measures and of the effect, whatever the chain has masked.
+// What the masks leave is said of a release and of all that a stream has released, and not of a snapshot; it is that of
+// the measures and of the effect, whatever the chain has masked.
 func TestWhatRemainsIsSaid(t *testing.T) {
 	m := &assess.Measures{
 		Records: 9, Unaltered: []assess.Unaltered{{Column: "code"}},
@@ -53,8 +53,10 @@ func TestWhatRemainsIsSaid(t *testing.T) {
 		Determined: []assess.Determined{{Column: "born", Records: 9, Of: 9}},
 	}
 	seen := Effect{Changed: []int64{9, 9, 9}, Listed: microdata.Bitmap{1 | 1<<2}} // some value, and the second category
-	want := []string{"code: all of its released values are the original", `masks[0].recode: "01*" matches no value of column code`, "born: 9 of 9 released dates", "2 of 7 identifiers"}
-	for _, c := range []struct{ interim, total, says bool }{{false, false, true}, {true, true, true}, {true, false, false}} {
+	want := []string{"code: all of its released values are the original",
+		`masks[0].recode: "01*" matches no value of column code`, "born: 9 of 9 released dates", "2 of 7 identifiers"}
+	for _, c := range []struct{ interim, total, says bool }{{false, false, true}, {true, true, true},
+		{true, false, false}} {
 		r := remaining(t)
 		r.Interim, r.Total = c.interim, c.total
 		got := strings.Join(r.warnings(m, seen), "\n")
@@ -68,13 +70,15 @@ func TestWhatRemainsIsSaid(t *testing.T) {
 		}
 	}
 	r := remaining(t)
-	if got := fmt.Sprint(r.warnings(&assess.Measures{Records: 9}, Effect{Changed: []int64{9, 9, 9}})); !strings.Contains(got, "person: pseudonymised, not anonymised") || strings.Contains(got, "identifiers name") || strings.Contains(got, "matches no value") {
+	if got := fmt.Sprint(r.warnings(&assess.Measures{Records: 9}, Effect{Changed: []int64{9, 9, 9}})); !strings.Contains(
+		got, "person: pseudonymised, not anonymised") || strings.Contains(got, "identifiers name") ||
+		strings.Contains(got, "matches no value") {
 		t.Errorf("of nothing counted: %s", got)
 	}
 }
 
-// A pattern that has matched nothing is an error with its place, in what was masked here or elsewhere; a run over a part of the
-// records cannot know, and of a column without values nothing is said.
+// A pattern that has matched nothing is an error with its place, in what was masked here or elsewhere; a run over a
+// part of the records cannot know, and of a column without values nothing is said.
 func TestPatternsInVain(t *testing.T) {
 	part, whole := true, false
 	for _, c := range []struct {
@@ -82,17 +86,21 @@ func TestPatternsInVain(t *testing.T) {
 		shard  *bool
 		want   string
 	}{
-		{nil, nil, ""}, {microdata.Bitmap{1}, nil, "01*"}, {microdata.Bitmap{1}, &whole, "01*"}, {microdata.Bitmap{1}, &part, ""},
-		{microdata.Bitmap{1 | 1<<1}, nil, ""}, {microdata.Bitmap{1 | 1<<2}, nil, "01*"}, // a category that does not occur is a warning alone
+		{nil, nil, ""}, {microdata.Bitmap{1}, nil, "01*"}, {microdata.Bitmap{1}, &whole, "01*"},
+		{microdata.Bitmap{1}, &part, ""},
+		// a category that does not occur is a warning alone
+		{microdata.Bitmap{1 | 1<<1}, nil, ""}, {microdata.Bitmap{1 | 1<<2}, nil, "01*"},
 	} {
 		r := remaining(t)
 		r.Config.Shard = c.shard
 		r.Effect = &Effect{Listed: c.listed}
 		err := r.CheckPatterns()
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), "masks[0].recode.map: the pattern "+`"01*" matches no value of column code`) {
+		if (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), "masks[0].recode.map: the pattern "+`"01*" matches no value of column code`) {
 			t.Errorf("%v: error %v, want %q", c.listed, err, c.want)
 		}
-		if said := r.Vain(); c.shard == nil && (len(said) == 1) != (c.want != "") || len(said) == 1 && !strings.HasPrefix(said[0], "masks[0].recode: the pattern ") {
+		if said := r.Vain(); c.shard == nil && (len(said) == 1) != (c.want != "") || len(said) == 1 &&
+			!strings.HasPrefix(said[0], "masks[0].recode: the pattern ") {
 			t.Errorf("%v: says %q", c.listed, said)
 		}
 		r.Effect = nil
@@ -106,7 +114,8 @@ func TestPatternsInVain(t *testing.T) {
 	}
 }
 
-// A run over a part of the records must not give those without identity the draws of its own first records, by whatever carrier.
+// A run over a part of the records must not give those without identity the draws of its own first records, by whatever
+// carrier.
 func TestPartsNeedIdentities(t *testing.T) {
 	part, whole := true, false
 	for _, c := range []struct {
@@ -114,10 +123,12 @@ func TestPartsNeedIdentities(t *testing.T) {
 		place *config.Place
 		n     int64
 		wrong bool
-	}{{&part, nil, 0, false}, {&part, nil, 1, true}, {&whole, nil, 1, false}, {nil, nil, 1, false}, {&part, &config.Place{}, 1, false}} {
+	}{{&part, nil, 0, false}, {&part, nil, 1, true}, {&whole, nil, 1, false}, {nil, nil, 1, false},
+		{&part, &config.Place{}, 1, false}} {
 		r := remaining(t)
 		r.Config.Shard, r.Config.Place, r.Effect = c.shard, c.place, &Effect{Unidentified: c.n}
-		if err := r.Check(); (err != nil) != c.wrong || err != nil && !strings.Contains(err.Error(), "shard: must not be true") {
+		if err := r.Check(); (err != nil) != c.wrong || err != nil &&
+			!strings.Contains(err.Error(), "shard: must not be true") {
 			t.Errorf("%+v: error %v", c, err)
 		}
 	}

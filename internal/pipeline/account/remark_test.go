@@ -19,7 +19,8 @@ import (
 func TestRemark(t *testing.T) {
 	limit := 100.0
 	p := &config.Pipeline{}
-	p.Gate.Rules = []assess.Rule{{Column: "debt", MinRMSE: &limit}, {Column: "wage", MinRMSE: &limit}, {Column: "wage", Target: "max", MinRMSE: &limit}}
+	p.Gate.Rules = []assess.Rule{{Column: "debt", MinRMSE: &limit}, {Column: "wage", MinRMSE: &limit},
+		{Column: "wage", Target: "max", MinRMSE: &limit}}
 	m := &assess.Measures{Columns: []assess.ColumnMeasures{
 		{Name: "debt", Risk: []assess.Risk{{Target: "max", Knowledge: "index", RealisedR: 1e-4}}},
 		{Name: "wage", Risk: []assess.Risk{{Target: "max", Knowledge: "index", RealisedR: 1}}},
@@ -47,18 +48,24 @@ func TestClipRemark(t *testing.T) {
 		after        []transform.Spec
 		want         []string
 	}{
-		"far":           {bound(0), bound(1000), "clip", nil, nil},
-		"at the max":    {nil, bound(high), "clip", nil, []string{"probability 0.5 the greatest"}},
-		"near the max":  {nil, bound(high + 5), "clip", nil, []string{fmt.Sprintf("probability %.2g the greatest", 1-normal(0.5))}},
-		"below the max": {nil, bound(high - 5), "clip", nil, []string{fmt.Sprintf("probability %.2g the greatest", normal(0.5))}},
-		"far below":     {nil, bound(high - 50), "clip", nil, nil},
-		"near the min":  {bound(low - 5), bound(2000), "clip", nil, []string{fmt.Sprintf("probability %.2g the least", normal(-0.5))}},
-		"both":          {bound(low), bound(high), "clip", nil, []string{"the least", "the greatest"}},
-		"redraw":        {bound(low), bound(high), "redraw", nil, nil},
-		"not the last":  {bound(low), bound(high), "clip", []transform.Spec{noise}, nil},
+		"far":        {bound(0), bound(1000), "clip", nil, nil},
+		"at the max": {nil, bound(high), "clip", nil, []string{"probability 0.5 the greatest"}},
+		"near the max": {nil, bound(high + 5), "clip", nil,
+			[]string{fmt.Sprintf("probability %.2g the greatest", 1-normal(0.5))}},
+		"below the max": {nil, bound(high - 5), "clip", nil,
+			[]string{fmt.Sprintf("probability %.2g the greatest", normal(0.5))}},
+		"far below": {nil, bound(high - 50), "clip", nil, nil},
+		"near the min": {bound(low - 5), bound(2000), "clip", nil,
+			[]string{fmt.Sprintf("probability %.2g the least", normal(-0.5))}},
+		"both":         {bound(low), bound(high), "clip", nil, []string{"the least", "the greatest"}},
+		"redraw":       {bound(low), bound(high), "redraw", nil, nil},
+		"not the last": {bound(low), bound(high), "clip", []transform.Spec{noise}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			masks := append([]transform.Spec{noise, {Params: &transform.Truncate{Columns: []string{"x"}, Lower: c.lower, Upper: c.upper, Mode: c.mode}}}, c.after...)
+			masks := append(
+				[]transform.Spec{
+					noise, {Params: &transform.Truncate{Columns: []string{"x"}, Lower: c.lower, Upper: c.upper, Mode: c.mode}}},
+				c.after...)
 			chain, err := transform.NewChain(masks, transform.Setup{Key: keytest.Key(1), Columns: []transform.ColumnInfo{{
 				Name: "x", Field: microdata.Field{Name: "x", Type: arrow.PrimitiveTypes.Float64}, Decimals: -1, SD: 100, Mean: 500,
 			}}})
@@ -69,7 +76,8 @@ func TestClipRemark(t *testing.T) {
 			p.Masks = masks
 			m := &assess.Measures{Columns: []assess.ColumnMeasures{{
 				Name: "x", Masked: true, Original: assess.Moments{N: 9, Min: low, Max: high},
-				Risk: []assess.Risk{{Target: "min", Knowledge: assess.KnowledgeIndex, RMSE: sd}, {Target: "max", Knowledge: assess.KnowledgeIndex, RMSE: sd}},
+				Risk: []assess.Risk{{Target: "min", Knowledge: assess.KnowledgeIndex, RMSE: sd},
+					{Target: "max", Knowledge: assess.KnowledgeIndex, RMSE: sd}},
 			}}}
 			(&Reporter{Config: p, Chain: chain}).remark(m)
 			got := m.Columns[0].Remark
@@ -85,7 +93,8 @@ func TestClipRemark(t *testing.T) {
 			// that extreme only.
 			m.Columns[0].Remark, m.Columns[0].Risk[0].RMSE = "", 0
 			(&Reporter{Config: p, Chain: chain}).remark(m)
-			if without := m.Columns[0].Remark; strings.Contains(without, "least") || strings.Contains(without, "greatest") != strings.Contains(got, "greatest") {
+			if without := m.Columns[0].Remark; strings.Contains(without, "least") ||
+				strings.Contains(without, "greatest") != strings.Contains(got, "greatest") {
 				t.Errorf("the remark is %q, want none about the least value", without)
 			}
 			if len(c.want) == 0 && got != "" {

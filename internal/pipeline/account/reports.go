@@ -135,9 +135,9 @@ func (f *Files) leaveReceipt(file *publish.File, rep *report.Report) error {
 }
 
 // Commit gives the files their final names, the JSON report last, and returns these names. If there is
-// a release, a file that cannot get its name does not keep the others from theirs (but see Ends), and stays under its temporary name
-// for filejob.Repair. Without a release the
-// new public files are removed; those of an earlier release stay.
+// a release, a file that cannot get its name does not keep the others from theirs (but see Ends), and stays under its
+// temporary name for filejob.Repair. Without a release the new public files are removed; those of an earlier release
+// stay.
 func (f *Files) Commit(released bool) (paths []string, err error) {
 	if !released {
 		if err := errors.Join(abortAll(f.publicHTML, f.publicJSON)); err != nil {

@@ -55,11 +55,13 @@ func reporterOf(t *testing.T, masks ...transform.Params) *Reporter {
 			f.Type = arrow.PrimitiveTypes.Int32
 		}
 		source = append(source, f)
-		setup.Columns = append(setup.Columns, transform.ColumnInfo{Name: name, Index: i, Field: f, Decimals: 0, SD: 100, Mean: 500})
+		setup.Columns = append(setup.Columns,
+			transform.ColumnInfo{Name: name, Index: i, Field: f, Decimals: 0, SD: 100, Mean: 500})
 		p.Columns = append(p.Columns, config.Column{Name: name, Role: microdata.Key})
 	}
 	source = append(source, microdata.Field{Name: "region", Type: arrow.BinaryTypes.String})
-	p.Columns = append(p.Columns, config.Column{Name: "region", Role: microdata.Key}, config.Column{Name: "gone", Role: microdata.Key})
+	p.Columns = append(p.Columns, config.Column{Name: "region", Role: microdata.Key},
+		config.Column{Name: "gone", Role: microdata.Key})
 	chain, err := transform.NewChain(p.Masks, setup)
 	if err != nil {
 		t.Fatal(err)
@@ -89,13 +91,19 @@ func TestWarnings(t *testing.T) {
 		want         []string
 	}{
 		{"nothing to warn of", []transform.Params{noiseOn("wage"), noiseOn("debt")}, []int64{3, 3}, 3, 0, nil, false, nil},
-		{"the first changes nothing", []transform.Params{noiseOn("wage"), noiseOn("debt")}, []int64{0, 3}, 3, 0, nil, false, []string{"masks[0].noise: changed no record"}},
-		{"the last changes nothing", []transform.Params{noiseOn("wage"), noiseOn("debt")}, []int64{1, 0}, 3, 0, nil, false, []string{"masks[1].noise: changed no record"}},
+		{"the first changes nothing", []transform.Params{noiseOn("wage"), noiseOn("debt")}, []int64{0, 3}, 3, 0, nil, false,
+			[]string{"masks[0].noise: changed no record"}},
+		{"the last changes nothing", []transform.Params{noiseOn("wage"), noiseOn("debt")}, []int64{1, 0}, 3, 0, nil, false,
+			[]string{"masks[1].noise: changed no record"}},
 		{"there is nothing to change", []transform.Params{noiseOn("empty")}, []int64{0}, 3, 0, nil, false, nil},
-		{"bounds and samples", []transform.Params{none, sampled, noiseOn("debt")}, []int64{0, 0, 0}, 3, 0, nil, false, []string{"masks[2].noise: changed no record"}},
+		{"bounds and samples", []transform.Params{none, sampled, noiseOn("debt")}, []int64{0, 0, 0}, 3, 0, nil, false,
+			[]string{"masks[2].noise: changed no record"}},
 		{"no records", []transform.Params{noiseOn("wage")}, []int64{0}, 0, 0, []string{"tags"}, false, nil},
-		{"a snapshot", []transform.Params{noiseOn("wage")}, []int64{0}, 3, 2, []string{"tags"}, true, []string{"identity: 2 records have no value in any identity column and are identified by their place: once they move they have new noise"}},
-		{"one without identity, and keys that are left out", []transform.Params{noiseOn("wage")}, []int64{1}, 3, 1, []string{"tags"}, false,
+		{"a snapshot", []transform.Params{noiseOn("wage")}, []int64{0}, 3, 2, []string{"tags"}, true,
+			[]string{
+				"identity: 2 records have no value in any identity column and are identified by their place: once they move they have new noise"}},
+		{"one without identity, and keys that are left out", []transform.Params{noiseOn("wage")}, []int64{1}, 3, 1,
+			[]string{"tags"}, false,
 			[]string{"identity: 1 records have no value in any identity column", "k, individual risk and SUDA2 leave out tags"}},
 	} {
 		r := reporterOf(t, noiseOn("wage"))
@@ -104,7 +112,8 @@ func TestWarnings(t *testing.T) {
 		for _, m := range c.masks {
 			r.Config.Masks = append(r.Config.Masks, transform.Spec{Params: m})
 		}
-		m := &assess.Measures{Records: c.records, Columns: []assess.ColumnMeasures{{Name: "wage"}, {Name: "debt"}, {Name: "empty"}}}
+		m := &assess.Measures{
+			Records: c.records, Columns: []assess.ColumnMeasures{{Name: "wage"}, {Name: "debt"}, {Name: "empty"}}}
 		m.Columns[0].Original.N, m.Columns[1].Original.N = 3, 3
 		got := r.warnings(m, Effect{Changed: c.touched, Unidentified: c.unidentified})
 		if len(got) != len(c.want) {
@@ -131,14 +140,16 @@ func TestReports(t *testing.T) {
 	r.Chain.Resume([]int64{7, 5}, 2, nil)
 	measures := func() *assess.Measures { return &assess.Measures{Records: 9} }
 	rep := r.Report(report.Records{Counts: microdata.Counts{Read: 9, Released: 9}}, measures())
-	if rep.Name != "n" || rep.Version != "v" || rep.KeyID != "k" || rep.IdentifiedByPlace != 2 || rep.Records.Read != 9 || rep.Finished.IsZero() {
+	if rep.Name != "n" || rep.Version != "v" || rep.KeyID != "k" || rep.IdentifiedByPlace != 2 || rep.Records.Read != 9 ||
+		rep.Finished.IsZero() {
 		t.Errorf("the report is %+v", rep)
 	}
 	if len(rep.Loosened) != 2 || rep.Loosened[0].Path != "a" || rep.Loosened[1].Origin != "last" {
 		t.Errorf("loosened settings of the report: %+v", rep.Loosened)
 	}
 	if len(rep.Masks) != 2 || len(rep.Gate.Rules) != 2 || len(rep.Warnings) != 1 {
-		t.Errorf("the report has %d masks, %d rules and the warnings %q, want 2, 2 and one warning", len(rep.Masks), len(rep.Gate.Rules), rep.Warnings)
+		t.Errorf("the report has %d masks, %d rules and the warnings %q, want 2, 2 and one warning", len(rep.Masks),
+			len(rep.Gate.Rules), rep.Warnings)
 	}
 	codes := func(want ...string) {
 		t.Helper()
@@ -157,7 +168,8 @@ func TestReports(t *testing.T) {
 	codes("wage", "region")
 
 	r.Interim = true
-	if rep := r.Judged(report.Records{Counts: microdata.Counts{Read: 4, Released: 1, Quarantined: 3}}, measures()); len(rep.Gate.Rules) != 1 || rep.Records.MaxQuarantined != nil {
+	if rep := r.Judged(report.Records{Counts: microdata.Counts{Read: 4, Released: 1, Quarantined: 3}},
+		measures()); len(rep.Gate.Rules) != 1 || rep.Records.MaxQuarantined != nil {
 		t.Errorf("a snapshot is judged by the rules %+v, want one rule and no limit on the quarantine", rep.Gate.Rules)
 	}
 	r.Interim, r.Config.Gate.Rules = false, nil
@@ -166,10 +178,13 @@ func TestReports(t *testing.T) {
 		lost     int64
 		limit    float64
 		withheld bool
-	}{{nil, 0, config.MaxQuarantined, false}, {nil, 3, config.MaxQuarantined, true}, {&half, 2, 0.5, false}, {&half, 3, 0.5, true}} {
+	}{{nil, 0, config.MaxQuarantined, false}, {nil, 3, config.MaxQuarantined, true}, {&half, 2, 0.5, false},
+		{&half, 3, 0.5, true}} {
 		r.Config.Gate.MaxQuarantined = c.stated
-		rep := r.Judged(report.Records{Counts: microdata.Counts{Read: 4, Released: 4 - c.lost, Quarantined: c.lost}}, measures())
-		if (rep.Withheld != "") != c.withheld || rep.Gate.Passed == c.withheld || rep.Records.MaxQuarantined == nil || float64(*rep.Records.MaxQuarantined) != c.limit {
+		rep := r.Judged(report.Records{Counts: microdata.Counts{Read: 4, Released: 4 - c.lost, Quarantined: c.lost}},
+			measures())
+		if (rep.Withheld != "") != c.withheld || rep.Gate.Passed == c.withheld || rep.Records.MaxQuarantined == nil ||
+			float64(*rep.Records.MaxQuarantined) != c.limit {
 			t.Errorf("%d records lost, limit %v: withheld because %q", c.lost, c.limit, rep.Withheld)
 		}
 	}
@@ -198,7 +213,8 @@ func TestNoClipRemark(t *testing.T) {
 	} {
 		r := reporterOf(t, c.masks...)
 		m := &assess.ColumnMeasures{Name: "wage", Masked: true, Original: assess.Moments{N: c.n, Min: 100, Max: 900},
-			Risk: []assess.Risk{{Target: "max", Knowledge: "other"}, {Target: "p50", Knowledge: assess.KnowledgeIndex}, {Target: "max", Knowledge: assess.KnowledgeIndex, RMSE: 10}}}
+			Risk: []assess.Risk{{Target: "max", Knowledge: "other"}, {Target: "p50", Knowledge: assess.KnowledgeIndex},
+				{Target: "max", Knowledge: assess.KnowledgeIndex, RMSE: 10}}}
 		if got := r.clipRemark(m); (got != "") != c.remark {
 			t.Errorf("%s: the remark on the clip is %q, want a remark: %v", name, got, c.remark)
 		}
@@ -206,7 +222,8 @@ func TestNoClipRemark(t *testing.T) {
 			t.Errorf("%s: lastClip of a column without a mask returns the bounds %v and %v, want none", name, lower, upper)
 		}
 	}
-	if got := usual(&assess.ColumnMeasures{Risk: []assess.Risk{{Target: "max", Knowledge: "other", RMSE: 3}}}, "max"); got != 0 {
+	if got := usual(&assess.ColumnMeasures{Risk: []assess.Risk{{Target: "max", Knowledge: "other", RMSE: 3}}},
+		"max"); got != 0 {
 		t.Errorf("usual for a target without a risk by index = %v, want 0", got)
 	}
 }
@@ -220,11 +237,13 @@ func TestNobodyIsReleased(t *testing.T) {
 	} {
 		v := assess.Verdict{Passed: true}
 		judgeLosses(&v, config.Gate{}, r)
-		if v.Passed || len(v.Rules) != 1 || !strings.HasPrefix(v.Rules[0].Advice, advice) || v.Rules[0].Measure != measureReleased || v.Rules[0].Limit != 1 || v.Rules[0].Found != 0 {
+		if v.Passed || len(v.Rules) != 1 || !strings.HasPrefix(v.Rules[0].Advice, advice) ||
+			v.Rules[0].Measure != measureReleased || v.Rules[0].Limit != 1 || v.Rules[0].Found != 0 {
 			t.Errorf("want a failed rule min_released with the advice %q, got %+v", advice, v.Rules)
 		}
 	}
-	if got := ReasonOf(microdata.Reject{Column: "wage", Reason: "r"}) + ", " + ReasonOf(microdata.Reject{Reason: "s"}); got != "wage: r, s" {
+	if got := ReasonOf(microdata.Reject{Column: "wage", Reason: "r"}) + ", " +
+		ReasonOf(microdata.Reject{Reason: "s"}); got != "wage: r, s" {
 		t.Errorf("the reasons are %q", got)
 	}
 }
@@ -241,10 +260,12 @@ func TestWhatReportsAreMadeOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	var f Files
-	if err := f.Create(config.Report{Map: filepath.Join(dir, "map.json"), JSON: os.DevNull, HTML: filepath.Join(dir, "r.html")}); err != nil {
+	if err := f.Create(
+		config.Report{Map: filepath.Join(dir, "map.json"), JSON: os.DevNull, HTML: filepath.Join(dir, "r.html")}); err != nil {
 		t.Fatal(err)
 	}
-	if len(f.alternatives) != 1 || f.alternatives[0].Column != "wage" || f.publicJSON != nil || f.publicHTML == nil || !slices.Equal(f.publicPaths, []string{filepath.Join(dir, "r.public.html")}) {
+	if len(f.alternatives) != 1 || f.alternatives[0].Column != "wage" || f.publicJSON != nil || f.publicHTML == nil ||
+		!slices.Equal(f.publicPaths, []string{filepath.Join(dir, "r.public.html")}) {
 		t.Errorf("the files of the report are %+v", f)
 	}
 	rep := &report.Report{Gate: assess.Verdict{Passed: true}}
@@ -263,9 +284,12 @@ func TestWhatReportsAreMadeOf(t *testing.T) {
 		t.Error(err)
 	}
 	for want, r := range map[string]*Result{
-		"false 0": {Report: new(report.Report)}, "true 3": {Report: &report.Report{Withheld: "x", Records: report.Records{Counts: microdata.Counts{Quarantined: 3}}}}, "true 0": {Report: new(report.Report), Held: true},
+		"false 0": {Report: new(report.Report)},
+		"true 3":  {Report: &report.Report{Withheld: "x", Records: report.Records{Counts: microdata.Counts{Quarantined: 3}}}},
+		"true 0":  {Report: new(report.Report), Held: true},
 	} {
-		if got := []bool{r.Refused(), strings.HasPrefix(want, "true")}; got[0] != got[1] || r.Quarantined() != int64(want[len(want)-1]-'0') {
+		if got := []bool{r.Refused(), strings.HasPrefix(want, "true")}; got[0] != got[1] ||
+			r.Quarantined() != int64(want[len(want)-1]-'0') {
 			t.Errorf("want %s; got refused %v and %d records in quarantine", want, r.Refused(), r.Quarantined())
 		}
 	}

@@ -30,7 +30,8 @@ func LogSnapshot(log zerolog.Logger, level zerolog.Level, rep *report.Report) {
 				least = k
 			}
 		}
-		event.Str("target", least.Target).Str("knowledge", least.Knowledge).Float64("rmse", float64(least.RMSE)).Msg("snapshot")
+		event.Str("target", least.Target).Str("knowledge", least.Knowledge).Float64("rmse", float64(least.RMSE)).Msg(
+			"snapshot")
 	}
 }
 

@@ -15,8 +15,10 @@ func TestColumnsWithValues(t *testing.T) {
 		columns []string
 		want    bool
 	}{
-		{[]string{"none"}, false}, {[]string{"none", "also none"}, false}, {nil, false}, {[]string{"one"}, true}, {[]string{"none", "one"}, true},
-		{[]string{"one", "none"}, true}, {[]string{"gone"}, true}, {[]string{"none", "gone"}, true}, {[]string{"gone", "none"}, true},
+		{[]string{"none"}, false}, {[]string{"none", "also none"}, false}, {nil, false}, {[]string{"one"}, true},
+		{[]string{"none", "one"}, true},
+		{[]string{"one", "none"}, true}, {[]string{"gone"}, true}, {[]string{"none", "gone"}, true},
+		{[]string{"gone", "none"}, true},
 	} {
 		if got := hasValues(m, c.columns); got != c.want {
 			t.Errorf("hasValues of the columns %v = %v", c.columns, got)

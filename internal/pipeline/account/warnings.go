@@ -32,7 +32,9 @@ func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 		}
 	}
 	if n := effect.Unidentified; n > 0 {
-		list = append(list, fmt.Sprintf("identity: %d records have no value in any identity column and are identified by their place: once they move they have new noise", n))
+		list = append(list,
+			fmt.Sprintf(
+				"identity: %d records have no value in any identity column and are identified by their place: once they move they have new noise", n))
 	}
 	if (!r.Interim || r.Total) && m.Records > 0 {
 		list = append(list, r.remain(m, effect)...)
@@ -44,7 +46,8 @@ func (r *Reporter) warnings(m *assess.Measures, effect Effect) (list []string) {
 		list = append(list, left)
 	}
 	if names := r.Plan.Unguarded(); len(names) > 0 {
-		list = append(list, "ledger: earlier releases masked "+strings.Join(names, ", ")+", and this one does not: what its columns tell of them together with those releases is not judged")
+		list = append(list, "ledger: earlier releases masked "+strings.Join(names, ", ")+
+			", and this one does not: what its columns tell of them together with those releases is not judged")
 	}
 	list = append(list, assess.AbsentCodes(m.MissingCodes)...)
 	list = append(list, r.calibrationWarnings()...)

@@ -18,9 +18,15 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.R
 	ctx, o = o.Ready(ctx)
 	switch {
 	case p.Stream():
-		return nil, none, config.Errors{p.Errorf("source", "is a stream without end, and an attack needs data that end: use `until: latest`, or a file of the same columns")}
+		return nil, none,
+			config.Errors{
+				p.Errorf("source",
+					"is a stream without end, and an attack needs data that end: use `until: latest`, or a file of the same columns")}
 	case !p.Assess.AttacksRelease():
-		return nil, none, config.Errors{p.Errorf("assess.keys", "must be given, or columns must have the role key: what an intruder may know about a respondent")}
+		return nil, none,
+			config.Errors{
+				p.Errorf("assess.keys",
+					"must be given, or columns must have the role key: what an intruder may know about a respondent")}
 	}
 	key, err := p.Key.Resolve()
 	if err != nil {
@@ -52,7 +58,9 @@ func masked(ctx context.Context, job pipeline.Job) (*pipeline.Release, error) {
 		return nil, err
 	}
 	if r.Measured == nil {
-		return nil, pipeline.DataErrorf("no numeric column is masked, sensitive or a key, and no key is counted: there is nothing to attack")
+		return nil,
+			pipeline.DataErrorf(
+				"no numeric column is masked, sensitive or a key, and no key is counted: there is nothing to attack")
 	}
 	job.Progress.Start("mask", job.Source.Records())
 	pass := pipeline.Flow{
@@ -80,7 +88,8 @@ var Judged = []string{"linkage", "bayes", "uniqueness", "population", "inversion
 // Some runs parts of the configured intruder, named as in Judged, on pairs that masks have made
 // of a sample. It returns the result, or nil if the configuration asks for none of the parts.
 // The chain is the one that made the pairs.
-func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, parts []string) (*attack.Result, error) {
+func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs,
+	parts []string) (*attack.Result, error) {
 	d := dataOf(pl, chain, p)
 	o, err := optionsOf(pl, &d)
 	if err != nil {
@@ -107,7 +116,8 @@ func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p asse
 			only.Attribute = attributeOf(pl, p, chain)
 		}
 	}
-	if only.Linkage == nil && only.Bayes == nil && only.Uniqueness == nil && only.Population == nil && only.Inversion == nil && only.Attribute == nil && only.Loss == nil {
+	if only.Linkage == nil && only.Bayes == nil && only.Uniqueness == nil && only.Population == nil &&
+		only.Inversion == nil && only.Attribute == nil && only.Loss == nil {
 		return nil, nil
 	}
 	r, err := attack.Run(ctx, d, only)
@@ -118,7 +128,8 @@ func Some(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p asse
 }
 
 // onPairs runs the intruder on the pairs of a release.
-func onPairs(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) (*attack.Result, attack.Data, error) {
+func onPairs(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) (*attack.Result,
+	attack.Data, error) {
 	d := dataOf(pl, chain, p)
 	o, err := optionsOf(pl, &d)
 	if err != nil {
@@ -134,7 +145,8 @@ func onPairs(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p a
 
 // Identify runs the configured intruder on the release of a file job, and enters into the
 // measures what the gate judges. The chain is that of the release.
-func Identify(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator, m *assess.Measures) (*attack.Result, error) {
+func Identify(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator,
+	m *assess.Measures) (*attack.Result, error) {
 	inverts := pl.Config.InvertsUnasked() && invertible(pl)
 	if !pl.Config.Assess.AttacksRelease() && !inverts || acc == nil || acc.Records() == 0 {
 		return nil, nil

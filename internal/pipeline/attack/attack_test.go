@@ -35,9 +35,11 @@ func survey(t *testing.T, n int, masks, extra string) *config.Pipeline {
 		if i%9 == 4 {
 			debt = ""
 		}
-		fmt.Fprintf(&rows, "R%d,%d.25,%s,%d,%s,%d,h%d\n", i, 1000+37*i%5000, debt, 20+i%7, []string{"n", "s", "w"}[i%3], 1+i%4, i/3)
+		fmt.Fprintf(&rows, "R%d,%d.25,%s,%d,%s,%d,h%d\n", i, 1000+37*i%5000, debt, 20+i%7, []string{"n", "s", "w"}[i%3],
+			1+i%4, i/3)
 	}
-	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+	for name, text := range map[string]string{"in.csv": rows.String(),
+		"k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -140,10 +142,12 @@ func TestRun(t *testing.T) {
 	if !slices.Contains(names, "debt") || !slices.Equal(linked, []string{"age", "wage"}) {
 		t.Errorf("numeric columns are %q, linked keys %q, want debt among the former and age and wage linked", names, linked)
 	}
-	if len(d.Categorical) != 1 || d.Categorical[0].Name != "region" || !alike(d.Categorical[0].Original, column(t, p, "region")) {
+	if len(d.Categorical) != 1 || d.Categorical[0].Name != "region" ||
+		!alike(d.Categorical[0].Original, column(t, p, "region")) {
 		t.Error("the categories are not those of region")
 	}
-	if len(d.Sensitive) != 1 || !alike(d.Sensitive[0].Original, column(t, p, "house")) || !alike(d.Household, column(t, p, "house")) {
+	if len(d.Sensitive) != 1 || !alike(d.Sensitive[0].Original, column(t, p, "house")) ||
+		!alike(d.Household, column(t, p, "house")) {
 		t.Error("the sensitive column and the households are not those of house")
 	}
 	for i, text := range column(t, p, "weight") {
@@ -154,7 +158,8 @@ func TestRun(t *testing.T) {
 	if d.Records != 0 || result.Targets != 40 || result.Records != 300 || progress.Phase() != "assess" {
 		t.Errorf("the data have %d records and the result is %+v, want 0 and 40 targets of 300 records", d.Records, result)
 	}
-	if result.Linkage == nil || result.Uniqueness == nil || result.Utility == nil || result.Inversion == nil || result.Bayes != nil || len(result.Interval) != 1 {
+	if result.Linkage == nil || result.Uniqueness == nil || result.Utility == nil || result.Inversion == nil ||
+		result.Bayes != nil || len(result.Interval) != 1 {
 		t.Errorf("the parts of the result are %+v", result)
 	}
 	if _, err := os.Stat(p.Sink.Config.Paths()[0]); err == nil {
@@ -167,7 +172,8 @@ func TestRun(t *testing.T) {
 func TestRunOnASample(t *testing.T) {
 	p := survey(t, 300, "bias: {columns: [wage], phi: 0.1}", "assess: {keys: [wage], sample: 100}")
 	result, d, err := Run(context.Background(), p, pipeline.Options{})
-	if err != nil || d.Records != 300 || len(d.Numeric[0].Original) >= 300 || result.Linkage == nil || result.Uniqueness != nil {
+	if err != nil || d.Records != 300 || len(d.Numeric[0].Original) >= 300 || result.Linkage == nil ||
+		result.Uniqueness != nil {
 		t.Errorf("the sample has %d of %d records, result %+v, error %v", len(d.Numeric[0].Original), d.Records, result, err)
 	}
 }
@@ -193,7 +199,8 @@ func TestRunRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 		case "no records":
-			if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("id,wage,debt,age,region,weight,house\n"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte("id,wage,debt,age,region,weight,house\n"), 0o600); err !=
+				nil {
 				t.Fatal(err)
 			}
 		case "no key":
@@ -247,7 +254,8 @@ func TestBayesOf(t *testing.T) {
 	p := survey(t, 3, "{bias: {columns: [wage], phi: 0.3}}, {noise: {columns: [wage, debt], sd: 40}}", "")
 	pl := &pipeline.Plan{Config: p}
 	d := &attack.Data{Linked: []int{2, 0}, Numeric: []attack.NumericColumn{
-		{Name: "wage", Released: []float64{5, -1, math.NaN(), 11}}, {Name: "age", Released: []float64{1}}, {Name: "debt", Released: []float64{3, 3}},
+		{Name: "wage", Released: []float64{5, -1, math.NaN(), 11}}, {Name: "age", Released: []float64{1}},
+		{Name: "debt", Released: []float64{3, 3}},
 	}}
 	prior := &config.IntruderPrior{Shape: 3, Scale: 7}
 	for _, c := range []struct {
@@ -255,14 +263,20 @@ func TestBayesOf(t *testing.T) {
 		b    config.IntruderBayes
 		want []intruder.Key // of debt, then wage
 	}{
-		{"of the masks", config.IntruderBayes{Knowledge: config.KnowledgeD1}, []intruder.Key{{Sigma: 40}, {Phi: 0.3, Sigma: 40}}},
-		{"said of one", config.IntruderBayes{Knowledge: config.KnowledgeD1, Phi: map[string]float64{"wage": 0.5}, Sigma: map[string]float64{"debt": 9}}, []intruder.Key{{Sigma: 9}, {Phi: 0.5, Sigma: 40}}},
+		{"of the masks", config.IntruderBayes{Knowledge: config.KnowledgeD1},
+			[]intruder.Key{{Sigma: 40}, {Phi: 0.3, Sigma: 40}}},
+		{
+			"said of one", config.IntruderBayes{Knowledge: config.KnowledgeD1, Phi: map[string]float64{"wage": 0.5},
+				Sigma: map[string]float64{"debt": 9}}, []intruder.Key{{Sigma: 9}, {Phi: 0.5, Sigma: 40}}},
 		{"the paper's priors", config.IntruderBayes{Knowledge: config.KnowledgeD2}, []intruder.Key{
 			{Sigma: 40, PhiPrior: intruder.InverseGammaAround(0.5 / 6)}, // a column with one value has no range
 			{Phi: 0.3, Sigma: 40, PhiPrior: intruder.InverseGammaAround(0.5 / 6), SigmaPrior: intruder.InverseGammaAround(2)}}},
-		{"configured priors", config.IntruderBayes{Knowledge: config.KnowledgeD2, PhiPrior: prior, SigmaPrior: &config.IntruderPrior{Shape: 4, Scale: 8}}, []intruder.Key{
-			{Sigma: 40, PhiPrior: &intruder.Prior{Shape: 3, Scale: 7}, SigmaPrior: &intruder.Prior{Shape: 4, Scale: 8}},
-			{Phi: 0.3, Sigma: 40, PhiPrior: &intruder.Prior{Shape: 3, Scale: 7}, SigmaPrior: &intruder.Prior{Shape: 4, Scale: 8}}}},
+		{"configured priors",
+			config.IntruderBayes{Knowledge: config.KnowledgeD2, PhiPrior: prior,
+				SigmaPrior: &config.IntruderPrior{Shape: 4, Scale: 8}}, []intruder.Key{
+				{Sigma: 40, PhiPrior: &intruder.Prior{Shape: 3, Scale: 7}, SigmaPrior: &intruder.Prior{Shape: 4, Scale: 8}},
+				{Phi: 0.3, Sigma: 40, PhiPrior: &intruder.Prior{Shape: 3, Scale: 7},
+					SigmaPrior: &intruder.Prior{Shape: 4, Scale: 8}}}},
 	} {
 		c.b.Threshold, c.b.Population = 0.25, 77
 		o, err := bayesOf(pl, &c.b, d)
@@ -272,7 +286,8 @@ func TestBayesOf(t *testing.T) {
 		}
 		for i, want := range c.want {
 			got := o.Keys[i]
-			if math.Abs(got.Phi-want.Phi) > 1e-12 || math.Abs(got.Sigma-want.Sigma) > 1e-9 || !samePrior(got.PhiPrior, want.PhiPrior) || !samePrior(got.SigmaPrior, want.SigmaPrior) {
+			if math.Abs(got.Phi-want.Phi) > 1e-12 || math.Abs(got.Sigma-want.Sigma) > 1e-9 ||
+				!samePrior(got.PhiPrior, want.PhiPrior) || !samePrior(got.SigmaPrior, want.SigmaPrior) {
 				t.Errorf("%s: key %d is %+v, want %+v", c.name, i, got, want)
 			}
 		}
@@ -300,7 +315,8 @@ func TestOptionsOf(t *testing.T) {
 		{intruder: "", linkage: true, unique: true, suda2: true, targets: 1000},
 		{intruder: "{targets: 7}", linkage: true, unique: true, suda2: true, targets: 7},
 		{intruder: "{linkage: {one_to_one: true}}", linkage: true, oneToOne: true, targets: 1000},
-		{intruder: "{uniqueness: {alpha: 0.3, k: [5], suda2: true, approximate: false}}", unique: true, suda2: true, exact: true, alpha: 0.3, k: 5, targets: 1000},
+		{intruder: "{uniqueness: {alpha: 0.3, k: [5], suda2: true, approximate: false}}", unique: true, suda2: true,
+			exact: true, alpha: 0.3, k: 5, targets: 1000},
 		{intruder: "{uniqueness: {approximate: true, suda2: false}}", unique: true, targets: 1000},
 		{intruder: "{bayes: {}}", bayes: true, targets: 1000},
 		{intruder: "{utility: {}}", utility: true, targets: 1000},
@@ -311,17 +327,22 @@ func TestOptionsOf(t *testing.T) {
 			extra = "assess: {sample: 5000, keys: [wage, region], intruder: " + c.intruder + "}"
 		}
 		p := survey(t, 3, "bias: {columns: [wage], phi: 0.3}", extra)
-		d := &attack.Data{Linked: []int{0}, Numeric: []attack.NumericColumn{{Name: "wage", Released: []float64{1, 2}}}, Counted: []attack.CategoricalColumn{{Name: "region"}}}
+		d := &attack.Data{Linked: []int{0}, Numeric: []attack.NumericColumn{{Name: "wage", Released: []float64{1, 2}}},
+			Counted: []attack.CategoricalColumn{{Name: "region"}}}
 		o, err := optionsOf(&pipeline.Plan{Config: p}, d)
 		if err != nil {
 			t.Errorf("%q: %v", c.intruder, err)
 			continue
 		}
-		if (o.Linkage != nil) != c.linkage || o.Linkage != nil && o.Linkage.OneToOne != c.oneToOne || o.Targets != c.targets ||
-			(o.Uniqueness != nil) != c.unique || (o.Bayes != nil) != c.bayes || (o.Loss != nil) != c.utility || o.Loss != nil && (o.Loss.Propensity != nil) != c.propensity || o.Inversion != nil {
+		if (o.Linkage != nil) != c.linkage || o.Linkage != nil && o.Linkage.OneToOne != c.oneToOne ||
+			o.Targets != c.targets ||
+			(o.Uniqueness != nil) != c.unique || (o.Bayes != nil) != c.bayes || (o.Loss != nil) != c.utility || o.Loss != nil &&
+			(o.Loss.Propensity != nil) != c.propensity || o.Inversion != nil {
 			t.Errorf("intruder %q: options are %+v", c.intruder, o)
 		}
-		if u := o.Uniqueness; u != nil && ((u.SUDA2 != nil) != c.suda2 || (u.Estimator == uniqueness.Exact) != c.exact || c.k > 0 && (u.Alpha != c.alpha || !slices.Equal(u.K, []int{c.k}))) {
+		if u := o.Uniqueness; u != nil &&
+			((u.SUDA2 != nil) != c.suda2 || (u.Estimator == uniqueness.Exact) != c.exact || c.k > 0 &&
+				(u.Alpha != c.alpha || !slices.Equal(u.K, []int{c.k}))) {
 			t.Errorf("intruder %q: options of uniqueness are %+v", c.intruder, u)
 		}
 		// Without keys of a kind, the questions of this kind are omitted.
@@ -334,11 +355,13 @@ func TestOptionsOf(t *testing.T) {
 
 // Selected parts of the configured attack run on the pairs, and none if none is selected.
 func TestSomeAndIdentify(t *testing.T) {
-	if r, err := Identify(context.Background(), &pipeline.Plan{Config: survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "")}, nil, nil, nil); r != nil || err != nil {
+	if r, err := Identify(context.Background(),
+		&pipeline.Plan{Config: survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "")}, nil, nil, nil); r != nil || err != nil {
 		t.Errorf("without keys, Identify returns %v and error %v, want nil and nil", r, err)
 	}
 	p := survey(t, 3, "bias: {columns: [wage], phi: 0.3}", "assess: {keys: [wage]}")
-	pl := &pipeline.Plan{Config: p, Assessed: []assess.Column{{Name: "wage"}}, Intruder: pipeline.IntruderColumns{Linked: []string{"wage"}}, Masked: []string{"wage"}}
+	pl := &pipeline.Plan{Config: p, Assessed: []assess.Column{{Name: "wage"}},
+		Intruder: pipeline.IntruderColumns{Linked: []string{"wage"}}, Masked: []string{"wage"}}
 	acc, err := assess.New(assess.Options{Columns: []assess.Column{{Name: "wage", Masked: true}}})
 	if err != nil {
 		t.Fatal(err)
@@ -370,7 +393,9 @@ func TestWhatAnAttackNeeds(t *testing.T) {
 		spoil             func(*config.Pipeline) error
 	}{
 		{"keys", "", "assess.keys: must be given", nil},
-		{"a key", keys, "key", func(p *config.Pipeline) error { return os.Remove(filepath.Join(filepath.Dir(path(p)), "k")) }},
+		{"a key", keys, "key", func(p *config.Pipeline) error {
+			return os.Remove(filepath.Join(filepath.Dir(path(p)), "k"))
+		}},
 		{"a source", keys, "source: ", func(p *config.Pipeline) error { return os.Remove(path(p)) }},
 		{"its columns", keys, "columns.", rewrite("id,wealth\n1,2\n")},
 		{"records", keys, "the source has no records", rewrite("id,wage,debt,age,region,weight,house\n")},
@@ -381,7 +406,8 @@ func TestWhatAnAttackNeeds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r, _, err := Run(context.Background(), p, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), c.want) || r != nil {
+		if r, _, err := Run(context.Background(), p, pipeline.Options{}); err == nil ||
+			!strings.Contains(err.Error(), c.want) || r != nil {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -394,7 +420,8 @@ func TestNoNoiseIsImplied(t *testing.T) {
 	for _, masks := range []string{groups, groups + ", " + noise, noise + ", " + groups} {
 		pl := &pipeline.Plan{Config: survey(t, 12, masks, "")}
 		phi, sigma, err := impliedNoise(pl, "wage")
-		if err == nil || phi != 0 || sigma != 0 || !strings.HasPrefix(err.Error(), `the mask microaggregate of "wage" is no noise`) {
+		if err == nil || phi != 0 || sigma != 0 ||
+			!strings.HasPrefix(err.Error(), `the mask microaggregate of "wage" is no noise`) {
 			t.Errorf("%s: φ %v, σ %v, error %v, want an error that the mask is no noise", masks, phi, sigma, err)
 		}
 		d := &attack.Data{Linked: []int{0}, Numeric: []attack.NumericColumn{{Name: "wage", Released: []float64{1, 2}}}}
@@ -404,19 +431,24 @@ func TestNoNoiseIsImplied(t *testing.T) {
 		} {
 			b.Knowledge = config.KnowledgeD1
 			o, err := bayesOf(pl, &b, d)
-			if given == "both" && (err != nil || o.Keys[0].Phi != 0.1 || o.Keys[0].Sigma != 2) || given != "both" && (err == nil || o != nil || !strings.HasPrefix(err.Error(), "assess.intruder.bayes: the mask ")) {
+			if given == "both" && (err != nil || o.Keys[0].Phi != 0.1 || o.Keys[0].Sigma != 2) || given != "both" &&
+				(err == nil || o != nil || !strings.HasPrefix(err.Error(), "assess.intruder.bayes: the mask ")) {
 				t.Errorf("%s, given: %s: options %+v, error %v", masks, given, o, err)
 			}
 		}
 	}
 	// A mask of categories does not describe its effect on numbers.
-	pl := &pipeline.Plan{Config: survey(t, 12, "{noise: {columns: [wage], sd: 4}}, {pram: {columns: [region], categories: [n, s, w], keep: 0.8}}", "")}
-	if phi, sigma, err := impliedNoise(pl, "region"); err == nil || phi != 0 || sigma != 0 || !strings.HasPrefix(err.Error(), "the mask pram does not say what it does to \"region\"") {
+	pl := &pipeline.Plan{
+		Config: survey(t, 12,
+			"{noise: {columns: [wage], sd: 4}}, {pram: {columns: [region], categories: [n, s, w], keep: 0.8}}", "")}
+	if phi, sigma, err := impliedNoise(pl, "region"); err == nil || phi != 0 || sigma != 0 ||
+		!strings.HasPrefix(err.Error(), "the mask pram does not say what it does to \"region\"") {
 		t.Errorf("a mask of categories: φ %v, σ %v, error %v, want an error", phi, sigma, err)
 	}
 	p := survey(t, 20, noise, "assess: {keys: [wage, age], replicates: 2, intruder: {linkage: {}}}")
 	p.Assess.Intruder.Linkage.Distance = "canary"
-	if _, _, err := Run(context.Background(), p, pipeline.Options{}); err == nil || !strings.HasPrefix(err.Error(), "assess.intruder.linkage.distance: ") {
+	if _, _, err := Run(context.Background(), p, pipeline.Options{}); err == nil ||
+		!strings.HasPrefix(err.Error(), "assess.intruder.linkage.distance: ") {
 		t.Errorf("an unknown distance: error %v", err)
 	}
 }

@@ -11,7 +11,8 @@ import (
 // has set aside, as numbers and as codes. For a sample it is reported but not used by rules.
 func TestAttributeOfARelease(t *testing.T) {
 	const n = 400
-	masks := "{synthesise: {columns: [debt], on: [age], held_out: 0.3}}, {noise: {columns: [wage], sd: 5%}}, {synthesise: {columns: [weight], categories: [weight], method: cart, held_out: 0.2}}"
+	masks :=
+		"{synthesise: {columns: [debt], on: [age], held_out: 0.3}}, {noise: {columns: [wage], sd: 5%}}, {synthesise: {columns: [weight], categories: [weight], method: cart, held_out: 0.2}}"
 	const keys = "assess: {keys: [age, region, weight], replicates: 0, intruder: {attribute: {within: 0.1}}"
 	p := survey(t, n, masks, keys+"}")
 	r, d, err := Run(t.Context(), p, pipeline.Options{})
@@ -41,14 +42,17 @@ func TestAttributeOfARelease(t *testing.T) {
 			held[1]++
 		}
 	}
-	if debt.HeldOut.Targets != held[0] || debt.Learnt.Targets != n-missing-held[0] || weight.HeldOut.Targets != held[1] || weight.Learnt.Targets != n-held[1] || held[1] >= held[0] {
+	if debt.HeldOut.Targets != held[0] || debt.Learnt.Targets != n-missing-held[0] || weight.HeldOut.Targets != held[1] ||
+		weight.Learnt.Targets != n-held[1] || held[1] >= held[0] {
 		t.Errorf("debt %+v and weight %+v, want %v of %d records held out", debt, weight, held, n)
 	}
 	id := r.Identity()
 	if float64(id.AttributeDisclosure) != max(debt.Most, weight.Most) || id.AttributeDisclosure > 0.3 {
-		t.Errorf("the measure of the rule is %v, want the greater of %+v and %+v, at most 0.3", id.AttributeDisclosure, debt, weight)
+		t.Errorf("the measure of the rule is %v, want the greater of %+v and %+v, at most 0.3", id.AttributeDisclosure, debt,
+			weight)
 	}
-	if some, err := Some(t.Context(), pl, chain, pairs, []string{"attribute"}); err != nil || some.Identity().AttributeDisclosure != id.AttributeDisclosure {
+	if some, err := Some(t.Context(), pl, chain, pairs, []string{"attribute"}); err != nil ||
+		some.Identity().AttributeDisclosure != id.AttributeDisclosure {
 		t.Errorf("part attribute alone: %v, want disclosure %v (error %v)", some, id.AttributeDisclosure, err)
 	}
 	// The weight is a number in the file and is guessed as a category: by equality.
@@ -88,7 +92,8 @@ func TestAttributeOfTexts(t *testing.T) {
 	}
 	secret := o.Of[0]
 	if secret.Name != "region" || len(secret.Original) != n || len(secret.Released) != n || len(secret.HeldOut) != n {
-		t.Fatalf("column %s has %d original values, %d released values and %d marks of held-out records", secret.Name, len(secret.Original), len(secret.Released), len(secret.HeldOut))
+		t.Fatalf("column %s has %d original values, %d released values and %d marks of held-out records", secret.Name,
+			len(secret.Original), len(secret.Released), len(secret.HeldOut))
 	}
 	texts := column(t, p, "region")
 	codes, moved := map[string]float64{}, 0

@@ -131,9 +131,12 @@ func impliedNoise(pl *pipeline.Plan, column string) (phi, sigma float64, err err
 			variance += a.Step * a.Step / 12
 		case transform.Bounding, transform.Exchange:
 		case transform.Aggregation, transform.RankExchange, transform.Shuffling, transform.Synthesis, transform.Relocation:
-			return 0, 0, fmt.Errorf("the mask %s of %s is no noise, so phi and sigma do not follow from it; give phi and sigma of that key", m.Kind(), strconv.Quote(column))
+			return 0, 0,
+				fmt.Errorf("the mask %s of %s is no noise, so phi and sigma do not follow from it; give phi and sigma of that key",
+					m.Kind(), strconv.Quote(column))
 		default:
-			return 0, 0, fmt.Errorf("the mask %s does not say what it does to %s; give phi and sigma of that key", m.Kind(), strconv.Quote(column))
+			return 0, 0, fmt.Errorf("the mask %s does not say what it does to %s; give phi and sigma of that key", m.Kind(),
+				strconv.Quote(column))
 		}
 	}
 	return math.Sqrt(square - 1), math.Sqrt(variance), nil

@@ -14,8 +14,9 @@ import (
 // Masked has the information loss of masked columns of categories, and the remaining risk of
 // re-identification.
 type Masked struct {
-	Loss              *loss.Categories // of the requested columns
-	MaxRisk, MeanRisk float64          // probability of re-identification by all categorical keys: maximum and mean over the records
+	Loss *loss.Categories // of the requested columns
+	// probability of re-identification by all categorical keys: maximum and mean over the records
+	MaxRisk, MeanRisk float64
 }
 
 // Categories measures pairs that masks have made of a sample: the information loss of the named

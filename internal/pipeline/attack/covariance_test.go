@@ -35,10 +35,12 @@ func TestIntruderKnowsCovariances(t *testing.T) {
 			}
 		}
 	}
-	if o, err = bayesOf(pl, &config.IntruderBayes{Sigma: map[string]float64{"a": 3}}, d); err != nil || o.Covariance != nil {
+	if o, err = bayesOf(pl, &config.IntruderBayes{Sigma: map[string]float64{"a": 3}}, d); err != nil ||
+		o.Covariance != nil {
 		t.Errorf("with σ of a given, the covariance is %v (error %v), want none", o.Covariance, err)
 	}
-	if o, err = bayesOf(pl, &config.IntruderBayes{Sigma: map[string]float64{"c": 3}}, d); err != nil || o.Covariance != nil {
+	if o, err = bayesOf(pl, &config.IntruderBayes{Sigma: map[string]float64{"c": 3}}, d); err != nil ||
+		o.Covariance != nil {
 		t.Errorf("with σ of c given, the covariance is %v (error %v), want none", o.Covariance, err)
 	}
 	for _, known := range []transform.Correlations{{{"b", "c"}: 0.5}, {{"a", "b"}: 0.5}, {{"a", "c"}: math.NaN()}, nil} {

@@ -18,7 +18,8 @@ import (
 
 // dataOf puts pairs into the form of an attack.
 func dataOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs) attack.Data {
-	g := &gathered{pl: pl, chain: chain, p: p, in: pl.Config.Assess.Intruder, categories: map[string]attack.CategoricalColumn{}}
+	g := &gathered{pl: pl, chain: chain, p: p, in: pl.Config.Assess.Intruder,
+		categories: map[string]attack.CategoricalColumn{}}
 	g.numbers()
 	g.beside()
 	g.keys()
@@ -57,7 +58,8 @@ func (g *gathered) numbers() {
 			g.d.Linked = append(g.d.Linked, c)
 		}
 		g.d.Numeric = append(g.d.Numeric, attack.NumericColumn{
-			Name: column.Name, Grid: grid, Original: g.p.Original[c], Released: g.p.Released[c], Withheld: column.Withheld, Alike: column.Alike,
+			Name: column.Name, Grid: grid, Original: g.p.Original[c], Released: g.p.Released[c], Withheld: column.Withheld,
+			Alike: column.Alike,
 		})
 	}
 }
@@ -121,8 +123,8 @@ func (g *gathered) keys() {
 	}
 }
 
-// key adds a key that is counted, unless it is a pseudonym that tells nothing by itself; joined says why pseudonyms are not
-// counted.
+// key adds a key that is counted, unless it is a pseudonym that tells nothing by itself; joined says why pseudonyms are
+// not counted.
 func (g *gathered) key(name string, joined map[string]string) {
 	pl, c := g.pl, g.categories[name]
 	if not, renamed := joined[name]; renamed {
@@ -166,8 +168,8 @@ func (g *gathered) respondents() {
 	g.d.Ordered = !config.Sink.Shuffled()
 }
 
-// readBy returns the columns that masks read and do not change, such as the keys and attributes of swaps, whatever their
-// role: they are released, and the snooper knows the groups by them.
+// readBy returns the columns that masks read and do not change, such as the keys and attributes of swaps, whatever
+// their role: they are released, and the snooper knows the groups by them.
 func readBy(pl *pipeline.Plan, p assess.Pairs) (list []inversion.Key) {
 	seen := map[string]bool{}
 	for _, m := range pl.Config.Masks {

@@ -19,10 +19,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// together measures what rules ask for (assess.Rule.OfUnion) of a snooper who holds this release and all earlier ones of
-// the ledger, and knows which records of them are of one respondent. alone is the result for this release; nil without a
-// ledger, or if no rule asks for it.
-func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, alone *assess.Identity) (*assess.Identity, error) {
+// together measures what rules ask for (assess.Rule.OfUnion) of a snooper who holds this release and all earlier ones
+// of the ledger, and knows which records of them are of one respondent. alone is the result for this release; nil
+// without a ledger, or if no rule asks for it.
+func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, alone *assess.Identity) (
+	*assess.Identity, error) {
 	ledger, not := pl.FromLedger()
 	switch {
 	case !ledger || !pl.JudgesUnion():
@@ -110,7 +111,8 @@ type earlierKey struct {
 	before, after *assess.EarlierPairs
 }
 
-// keys returns the columns of earlier releases of which the originals are known: keys, and categories that are inferred.
+// keys returns the columns of earlier releases of which the originals are known: keys, and categories that are
+// inferred.
 func (u *union) keys() (list []earlierKey) {
 	for i := range u.p.Earlier {
 		before := &u.p.Earlier[i]
@@ -140,10 +142,12 @@ func (u *union) category(k earlierKey) attack.CategoricalColumn {
 	return c
 }
 
-// told enters the greatest probability of an original category, of the columns that this release masks. A column that an earlier
-// one masked, and that this one does not have, is not looked at, and the rule then does not hold.
+// told enters the greatest probability of an original category, of the columns that this release masks. A column that
+// an earlier one masked, and that this one does not have, is not looked at, and the rule then does not hold.
 func (u *union) told(ctx context.Context, id *assess.Identity) error {
-	if !slices.ContainsFunc(u.pl.Config.Gate.Rules, func(r assess.Rule) bool { return r.LimitsPosterior() && r.OfUnion() }) {
+	if !slices.ContainsFunc(u.pl.Config.Gate.Rules, func(r assess.Rule) bool {
+		return r.LimitsPosterior() && r.OfUnion()
+	}) {
 		return nil
 	}
 	if u.alone == nil || u.alone.Posterior != u.alone.Posterior {
@@ -179,7 +183,8 @@ func (u *union) told(ctx context.Context, id *assess.Identity) error {
 	return nil
 }
 
-// gone names a column whose categories an earlier release recoded or drew, and which this one does not have; "" if there is none.
+// gone names a column whose categories an earlier release recoded or drew, and which this one does not have; "" if
+// there is none.
 func (u *union) gone() string {
 	for _, e := range u.pl.EarlierReleases() {
 		for _, m := range e.Config.Masks {
@@ -200,8 +205,8 @@ func (u *union) gone() string {
 	return ""
 }
 
-// heldOf returns what all releases have of a measured column of numbers, each draw once, with the laws of their masks. why
-// says which law is not known; "" if all are.
+// heldOf returns what all releases have of a measured column of numbers, each draw once, with the laws of their masks.
+// why says which law is not known; "" if all are.
 func (u *union) heldOf(c *attack.NumericColumn) (held []assess.Held, why string) {
 	add := func(values []float64, law assess.Law) {
 		if !slices.ContainsFunc(held, func(h assess.Held) bool { return sameValues(h.Values, values) }) {
@@ -264,12 +269,14 @@ func (u *union) exactly(id *assess.Identity) {
 			id.Exact = append(id.Exact, unstated(column, asked, err.Error())...)
 		}
 		for _, e := range found[column] {
-			id.Exact = append(id.Exact, assess.ExactShare{Column: column, Within: e.Within, Found: max(e.Found, u.aloneWithin(column, e.Within))})
+			id.Exact = append(id.Exact,
+				assess.ExactShare{Column: column, Within: e.Within, Found: max(e.Found, u.aloneWithin(column, e.Within))})
 		}
 	}
 }
 
-// aloneWithin returns the share of a column's values that this release alone states within a distance; 0 if that is not known.
+// aloneWithin returns the share of a column's values that this release alone states within a distance; 0 if that is not
+// known.
 func (u *union) aloneWithin(column string, distance float64) (found float64) {
 	if u.alone != nil {
 		for _, e := range u.alone.Exact {
@@ -299,12 +306,13 @@ func sameValues(a, b []float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return x == y || x != x && y != y })
 }
 
-// linked enters the greatest share of respondents that linkage by the configured distance finds in what all releases have of
-// the keys: in this release and in each earlier one alone, in all of them side by side, in the combination of a key's values
-// with the least error, and in the mean of its posterior. Draws of earlier releases under another key are made anew, so that
-// two standard errors of the share are added.
+// linked enters the greatest share of respondents that linkage by the configured distance finds in what all releases
+// have of the keys: in this release and in each earlier one alone, in all of them side by side, in the combination of a
+// key's values with the least error, and in the mean of its posterior. Draws of earlier releases under another key are
+// made anew, so that two standard errors of the share are added.
 func (u *union) linked(ctx context.Context, id *assess.Identity) error {
-	if !slices.ContainsFunc(u.pl.Config.Gate.Rules, func(r assess.Rule) bool { return r.LimitsLinks() && r.OfUnion() }) || u.o.Linkage == nil {
+	if !slices.ContainsFunc(u.pl.Config.Gate.Rules, func(r assess.Rule) bool { return r.LimitsLinks() && r.OfUnion() }) ||
+		u.o.Linkage == nil {
 		return nil
 	}
 	if u.alone == nil || u.alone.Linked != u.alone.Linked {
@@ -317,7 +325,10 @@ func (u *union) linked(ctx context.Context, id *assess.Identity) error {
 	}
 	found := float64(u.alone.Linked)
 	for _, d := range tries {
-		r, err := attack.Run(ctx, d, attack.Options{Targets: u.o.Targets, Linkage: &attack.Linkage{Distance: u.o.Linkage.Distance, Covariance: u.o.Linkage.Covariance}})
+		r,
+			err := attack.Run(ctx, d,
+			attack.Options{Targets: u.o.Targets,
+				Linkage: &attack.Linkage{Distance: u.o.Linkage.Distance, Covariance: u.o.Linkage.Covariance}})
 		if err != nil {
 			id.Unlinked = err.Error()
 			return nil
@@ -380,7 +391,8 @@ func (u *union) tries() (list []attack.Data, why string) {
 	try := func(keys []shown, categories []attack.CategoricalColumn) {
 		d := attack.Data{Records: u.d.Records, Places: u.d.Places, Categorical: categories}
 		for i, k := range keys {
-			d.Numeric = append(d.Numeric, attack.NumericColumn{Name: fmt.Sprintf("key %d", i), Original: k.original, Released: k.released})
+			d.Numeric = append(d.Numeric,
+				attack.NumericColumn{Name: fmt.Sprintf("key %d", i), Original: k.original, Released: k.released})
 			d.Linked = append(d.Linked, i)
 		}
 		if len(keys) > 0 || len(categories) > 0 {
@@ -410,9 +422,9 @@ func (u *union) tries() (list []attack.Data, why string) {
 	return list, ""
 }
 
-// combined returns the combination of what releases have of a key whose error has the least variance: with C the covariance
-// of their errors, the weights C⁻¹1/(1ᵀC⁻¹1) (the best linear unbiased estimator). Where one of them lacks a value, the
-// others are taken with weights as if their errors were independent.
+// combined returns the combination of what releases have of a key whose error has the least variance: with C the
+// covariance of their errors, the weights C⁻¹1/(1ᵀC⁻¹1) (the best linear unbiased estimator). Where one of them lacks a
+// value, the others are taken with weights as if their errors were independent.
 func combined(of []shown) shown {
 	if len(of) == 1 {
 		return of[0]
@@ -441,7 +453,8 @@ func combined(of []shown) shown {
 		for k, s := range of {
 			for l := range k + 1 {
 				o := of[l]
-				errs.SetSym(k, l, errs.At(k, l)+(s.released[i]-s.original[i]-bias[k])*(o.released[i]-o.original[i]-bias[l])/max(pairs-1, 1))
+				errs.SetSym(k, l,
+					errs.At(k, l)+(s.released[i]-s.original[i]-bias[k])*(o.released[i]-o.original[i]-bias[l])/max(pairs-1, 1))
 			}
 		}
 	}
@@ -478,12 +491,13 @@ func combined(of []shown) shown {
 	return c
 }
 
-// mostMeans is the number of records up to which the mean of a key's posterior is computed for linkage: of two laws it takes
-// 0.4 ms for each.
+// mostMeans is the number of records up to which the mean of a key's posterior is computed for linkage: of two laws it
+// takes 0.4 ms for each.
 const mostMeans = 5000
 
-// meanOf returns the mean of a key's posterior by all releases whose law is known. If fewer than two are, or there are many
-// records, it is the combination of the middle of the values that can have been rounded to all that was released, and of the others.
+// meanOf returns the mean of a key's posterior by all releases whose law is known. If fewer than two are, or there are
+// many records, it is the combination of the middle of the values that can have been rounded to all that was released,
+// and of the others.
 func meanOf(of []shown) shown {
 	var held []assess.Held
 	for _, s := range of {

@@ -26,9 +26,9 @@ func rootOf(s shown) float64 {
 	return math.Sqrt(sum / float64(len(s.original)))
 }
 
-// Of two draws of SD a and b the combination errs by ab/√(a² + b²), in either order, whatever bias one of them has; of y₁ = x + z and
-// y₂ = x + 2z it is x; where one is missing it is the other. Of 4,000 records a root mean square has a relative standard error of 1.1 %,
-// of which four are allowed.
+// Of two draws of SD a and b the combination errs by ab/√(a² + b²), in either order, whatever bias one of them has; of
+// y₁ = x + z and y₂ = x + 2z it is x; where one is missing it is the other. Of 4,000 records a root mean square has a
+// relative standard error of 1.1 %, of which four are allowed.
 func TestCombinedKeys(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 2))
 	const n, a, b = 4000, 30.0, 40.0
@@ -55,7 +55,8 @@ func TestCombinedKeys(t *testing.T) {
 	}
 	one[0], two[1] = math.NaN(), math.NaN()
 	c := combined(of(one, two))
-	if got, want := c.released[0], two[0]-7; math.Abs(got-want) > 4*b/math.Sqrt(n) || math.Abs(c.released[1]-one[1]) > 4*a/math.Sqrt(n) {
+	if got, want := c.released[0], two[0]-7; math.Abs(got-want) > 4*b/math.Sqrt(n) ||
+		math.Abs(c.released[1]-one[1]) > 4*a/math.Sqrt(n) {
 		t.Errorf("a missing value: %v, want about %v; %v, want about %v", got, want, c.released[1], one[1])
 	}
 }
@@ -63,8 +64,8 @@ func TestCombinedKeys(t *testing.T) {
 // meansOf is the list with what meanOf makes of it, twice.
 func meansOf(keys []shown) []shown { return []shown{meanOf(keys), meanOf(keys)} }
 
-// Of many records the values that can have been rounded to 50 and to 70 are those of the intersection, whose middle is taken; at a
-// bound only the other one says something.
+// Of many records the values that can have been rounded to 50 and to 70 are those of the intersection, whose middle is
+// taken; at a bound only the other one says something.
 func TestMiddleOfRoundings(t *testing.T) {
 	n := mostMeans + 1
 	x, a, b := make([]float64, n), make([]float64, n), make([]float64, n)
@@ -72,7 +73,8 @@ func TestMiddleOfRoundings(t *testing.T) {
 		x[i] = float64(i % 700)
 		a[i], b[i] = math.Round(x[i]/50)*50, min(math.Round(x[i]/70)*70, 420)
 	}
-	got := meanOf([]shown{{original: x, released: a, law: rounding{base: 50, most: math.Inf(1)}}, {original: x, released: b, law: rounding{base: 70, most: 420}}})
+	got := meanOf([]shown{{original: x, released: a, law: rounding{base: 50, most: math.Inf(1)}},
+		{original: x, released: b, law: rounding{base: 70, most: 420}}})
 	for i := range x {
 		low, high := a[i]-25, a[i]+25
 		if b[i] < 420 {

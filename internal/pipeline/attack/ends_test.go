@@ -12,7 +12,8 @@ import (
 
 // If an attack is cancelled at any point, it returns the error.
 func TestRunEndsAtEveryStep(t *testing.T) {
-	p := survey(t, 120, "{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [debt], sd: 10%}}", "assess: {keys: [age, region, wage]}")
+	p := survey(t, 120,
+		"{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [debt], sd: 10%}}", "assess: {keys: [age, region, wage]}")
 	failures := 0
 	for n := range eventually.Steps {
 		ctx := eventually.Ends(t.Context(), n)
@@ -33,7 +34,8 @@ func TestRunEndsAtEveryStep(t *testing.T) {
 
 // If any call to the source of an attack fails, the attack returns the error and no result.
 func TestEveryCallOfAnAttackFailsOnce(t *testing.T) {
-	p := survey(t, 120, "{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [debt], sd: 10%}}", "assess: {keys: [age, region, wage]}")
+	p := survey(t, 120,
+		"{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}, {noise: {columns: [debt], sd: 10%}}", "assess: {keys: [age, region, wage]}")
 	attempt := func(calls *faulty.Calls) (bool, error) {
 		of := *p
 		of.Source.Config = calls.Config(p.Source.Config)

@@ -17,9 +17,9 @@ import (
 )
 
 // A cell that a mask hides is known to whoever sees it in another released column: the region in the city, in the other
-// records of a house, in a date, in the order of the file. k is then counted as if the cell had not been hidden, by brute
-// force over all records, and the column counts as computed back. What is not released, or has nothing to do with it, tells
-// nothing, and so does the file's order once it is shuffled.
+// records of a house, in a date, in the order of the file. k is then counted as if the cell had not been hidden, by
+// brute force over all records, and the column counts as computed back. What is not released, or has nothing to do with
+// it, tells nothing, and so does the file's order once it is shuffled.
 func TestHiddenCellsBesideOtherColumns(t *testing.T) {
 	g := rand.New(rand.NewPCG(37, 5))
 	const n = 600
@@ -27,8 +27,11 @@ func TestHiddenCellsBesideOtherColumns(t *testing.T) {
 	for i := range people {
 		house := i * 2 / 7
 		region := house * 5 % 12
-		people[i] = []string{fmt.Sprint("r", region), string("fm"[g.IntN(2)]), fmt.Sprint("a", g.IntN(30)), fmt.Sprint("c", 4*region+house%3), fmt.Sprint("h", house),
-			fmt.Sprintf("%d-0%d-%02d", 1960+region, 1+g.IntN(9), 1+g.IntN(28)), fmt.Sprint("x", g.IntN(48)), fmt.Sprint(100_000 + g.IntN(900_000)), fmt.Sprintf("%d%02d%d", 10+g.IntN(20), 1+g.IntN(12), 1960+region), fmt.Sprint(1000 + g.IntN(4000))}
+		people[i] = []string{fmt.Sprint("r", region), string("fm"[g.IntN(2)]), fmt.Sprint("a", g.IntN(30)),
+			fmt.Sprint("c", 4*region+house%3), fmt.Sprint("h", house),
+			fmt.Sprintf("%d-0%d-%02d", 1960+region, 1+g.IntN(9), 1+g.IntN(28)), fmt.Sprint("x", g.IntN(48)),
+			fmt.Sprint(100_000 + g.IntN(900_000)), fmt.Sprintf("%d%02d%d", 10+g.IntN(20), 1+g.IntN(12), 1960+region),
+			fmt.Sprint(1000 + g.IntN(4000))}
 	}
 	sorted := people
 	slices.SortFunc(sorted[:], slices.Compare)
@@ -40,9 +43,11 @@ func TestHiddenCellsBesideOtherColumns(t *testing.T) {
 		{people, "city: {role: other}", "", "city"},
 		{people, "city: {role: other}, pay: {role: sensitive}", "", "city"}, // beside what is measured
 		{people, "city: {role: other}", "gate: {rules: [{min_k: 2}]}", "city"},
-		{people, "city: {role: other}", "assess: {keys: [region, sex, age], intruder: {uniqueness: {}, inversion: false}}", "city"},
+		{people, "city: {role: other}", "assess: {keys: [region, sex, age], intruder: {uniqueness: {}, inversion: false}}",
+			"city"},
 		{people, "house: {role: other}", "", "house"},
-		{people, "house: {role: identifier}", "assess: {keys: [region, sex, age], intruder: {uniqueness: {household: house}, inversion: true}}", "the household"},
+		{people, "house: {role: identifier}",
+			"assess: {keys: [region, sex, age], intruder: {uniqueness: {household: house}, inversion: true}}", "the household"},
 		{people, "born: {role: other}", "", "born"},
 		{people, "stamp: {role: other}", "", "stamp"},
 		{sorted, "x: {role: other}", "", "the order of the records"},
@@ -55,7 +60,8 @@ func TestHiddenCellsBesideOtherColumns(t *testing.T) {
 		for _, row := range c.people {
 			rows += strings.Join(row, ",") + "\n"
 		}
-		for name, text := range map[string]string{"in.csv": rows, "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+		for name, text := range map[string]string{
+			"in.csv": rows, "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -71,8 +77,12 @@ func TestHiddenCellsBesideOtherColumns(t *testing.T) {
 		if !strings.Contains(c.more, "assess") {
 			c.more += "\nassess: {keys: [region, sex, age], intruder: {uniqueness: {}, inversion: true}}"
 		}
-		p, err := config.Parse("test.yaml", []byte(strings.ReplaceAll("version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv}}\ncolumns: {"+c.columns+"}\nunlisted: drop\nmasks: ["+masks+"]\n"+
-			c.more+"\n", "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+		p,
+			err := config.Parse("test.yaml",
+			[]byte(
+				strings.ReplaceAll("version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv}}\ncolumns: {"+c.columns+
+					"}\nunlisted: drop\nmasks: ["+masks+"]\n"+
+					c.more+"\n", "DIR", dir)), config.Options{Environ: func() []string { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +115,9 @@ func TestHiddenCellsBesideOtherColumns(t *testing.T) {
 				told = of
 			}
 		}
-		inverted := r.Inversion != nil && slices.ContainsFunc(r.Identity().InvertedBy, func(s string) bool { return strings.HasPrefix(s, "region follows from "+c.by) })
+		inverted := r.Inversion != nil && slices.ContainsFunc(r.Identity().InvertedBy, func(s string) bool {
+			return strings.HasPrefix(s, "region follows from "+c.by)
+		})
 		k, all := int(r.Uniqueness.MinFrequency), leastOf(d.Counted, region.Original)
 		switch {
 		case c.by == "" && (told.Cells > 0 || inverted || k != least):
@@ -114,7 +126,8 @@ func TestHiddenCellsBesideOtherColumns(t *testing.T) {
 		case told.Hidden != hidden || told.Tells[0] != c.by || exact && told.Cells != shown || 5*told.Cells < 2*shown:
 			t.Errorf("%s %s: %+v of %d hidden, %d shown", c.columns, c.more, told, hidden, shown)
 		case exact && k != least || k < all || k >= leastOf(d.Counted, region.Released):
-			t.Errorf("%s %s: k %d, by brute force with the cells that are told %d, with all %d", c.columns, c.more, k, least, all)
+			t.Errorf("%s %s: k %d, by brute force with the cells that are told %d, with all %d", c.columns, c.more, k, least,
+				all)
 		case inverted != (2*told.Cells > hidden) && !strings.Contains(c.more, "inversion: false"):
 			t.Errorf("%s %s: computed back %v", c.columns, c.more, r.Identity().InvertedBy)
 		}
@@ -131,7 +144,8 @@ func seenIn(place int, people [][]string, released []int32, i int) bool {
 	return false
 }
 
-// leastOf counts, for each respondent, the records that do not contradict the keys, with the given cells of the first one.
+// leastOf counts, for each respondent, the records that do not contradict the keys, with the given cells of the first
+// one.
 func leastOf(keys []attack.CategoricalColumn, first []int32) int {
 	least := len(first)
 	for i := range first {
@@ -154,8 +168,8 @@ func leastOf(keys []attack.CategoricalColumn, first []int32) int {
 	return least
 }
 
-// Values that a mask puts into a coarser coding are known to whoever sees them in another column, if only of some records: the age
-// of pupils in their grade. k is then counted, by brute force, by the ages of these.
+// Values that a mask puts into a coarser coding are known to whoever sees them in another column, if only of some
+// records: the age of pupils in their grade. k is then counted, by brute force, by the ages of these.
 func TestCoarserKeysBesideOtherColumns(t *testing.T) {
 	g := rand.New(rand.NewPCG(37, 7))
 	const n = 1500
@@ -180,7 +194,8 @@ func TestCoarserKeysBesideOtherColumns(t *testing.T) {
 		{"grade: {role: identifier}", "{round: {columns: [age], base: 20}}", "", false},
 	} {
 		dir := t.TempDir()
-		for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+		for name, text := range map[string]string{"in.csv": rows.String(),
+			"k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
 			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

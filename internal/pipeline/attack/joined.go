@@ -8,13 +8,14 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// joinedBy replaces the pseudonyms among the categories of keys by what a snooper knows of them: how many records the respondent has. It
-// returns, by column, why that cannot be counted; "" if it can.
+// joinedBy replaces the pseudonyms among the categories of keys by what a snooper knows of them: how many records the
+// respondent has. It returns, by column, why that cannot be counted; "" if it can.
 //
-// The records of a pseudonym are numbered, and the category of a record is their number together with its own. Those of one category then belong
-// to different respondents with as many records, so that k counts respondents: of two who have three records each, a claim is right with
-// probability 1/2 and not 1/6. Where the other keys differ between the records of a pseudonym, whoever knows several of them compares all of
-// them together, and k of single records would be too great.
+// The records of a pseudonym are numbered, and the category of a record is their number together with its own. Those of
+// one category then belong to different respondents with as many records, so that k counts respondents: of two who have
+// three records each, a claim is right with probability 1/2 and not 1/6. Where the other keys differ between the
+// records of a pseudonym, whoever knows several of them compares all of them together, and k of single records would be
+// too great.
 func joinedBy(pl *pipeline.Plan, categories map[string]attack.CategoricalColumn) map[string]string {
 	not := map[string]string{}
 	for name, c := range categories {
@@ -23,8 +24,10 @@ func joinedBy(pl *pipeline.Plan, categories map[string]attack.CategoricalColumn)
 		}
 		not[name] = ""
 		for other, k := range categories {
-			if other != name && !transform.Renames(pl.Config.Masks, other) && !(sameWithin(c.Original, k.Original) && sameWithin(c.Original, k.Released)) {
-				not[name] = "is a pseudonym that joins records whose other keys differ: whoever knows several records of a respondent compares them together, which is not counted; name it under assess.intruder.uniqueness.person, or as household, or withhold it (role identifier)"
+			if other != name && !transform.Renames(pl.Config.Masks, other) &&
+				!(sameWithin(c.Original, k.Original) && sameWithin(c.Original, k.Released)) {
+				not[name] =
+					"is a pseudonym that joins records whose other keys differ: whoever knows several records of a respondent compares them together, which is not counted; name it under assess.intruder.uniqueness.person, or as household, or withhold it (role identifier)"
 			}
 		}
 	}
@@ -51,7 +54,8 @@ func twoOf(categories map[string]attack.CategoricalColumn, columns map[string]st
 	return n > 1
 }
 
-// numbered returns for each record a code of how often its value occurs and of how often it has occurred before; −1 where there is none.
+// numbered returns for each record a code of how often its value occurs and of how often it has occurred before; −1
+// where there is none.
 func numbered(values []int32) []int32 {
 	times, before := map[int32]int32{}, map[int32]int32{}
 	for _, v := range values {

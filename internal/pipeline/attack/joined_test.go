@@ -9,18 +9,21 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// k of records with pseudonyms counts respondents: those with as many records, all of whose other keys agree. Brute force counts them from
-// the file.
+// k of records with pseudonyms counts respondents: those with as many records, all of whose other keys agree. Brute
+// force counts them from the file.
 func TestPseudonymsAreCountedByTheirRecords(t *testing.T) {
 	const keys = "assess: {keys: [weight]}"
 	// Records 0 to 99 of 25 times 4: house has three records each but the last, weight differs between records.
-	if why := uncounted(t, survey(t, 100, "{pseudonym: {columns: [house], scope: house}}", keys)); !strings.Contains(why, "joins records whose other keys differ") {
+	if why := uncounted(t, survey(t, 100, "{pseudonym: {columns: [house], scope: house}}", keys)); !strings.Contains(why,
+		"joins records whose other keys differ") {
 		t.Errorf("keys differ within a pseudonym: %q", why)
 	}
-	if why := uncounted(t, survey(t, 100, "{pseudonym: {columns: [house], scope: house}}", keys+"\nhousehold: house")); why != "" {
+	if why := uncounted(t,
+		survey(t, 100, "{pseudonym: {columns: [house], scope: house}}", keys+"\nhousehold: house")); why != "" {
 		t.Errorf("a household: %q", why)
 	}
-	if why := uncounted(t, survey(t, 100, "{pseudonym: {columns: [house, region], scope: house}}", "assess: {keys: [house, region]}")); !strings.Contains(why, "one of several pseudonyms") {
+	if why := uncounted(t,
+		survey(t, 100, "{pseudonym: {columns: [house, region], scope: house}}", "assess: {keys: [house, region]}")); !strings.Contains(why, "one of several pseudonyms") {
 		t.Errorf("two pseudonyms: %q", why)
 	}
 	// By the pseudonym alone: 34 of 100 records in 33 houses of three and one of one.
@@ -64,7 +67,8 @@ func uncounted(t *testing.T, p *config.Pipeline) string {
 }
 
 func TestNumberedRecords(t *testing.T) {
-	if got, want := numbered([]int32{7, 8, -1, 7, 9, 8, 7, -1}), []int32{0, 1, -1, 2, 3, 4, 5, -1}; !slices.Equal(got, want) {
+	if got, want := numbered([]int32{7, 8, -1, 7, 9, 8, 7, -1}), []int32{0, 1, -1, 2, 3, 4, 5, -1}; !slices.Equal(got,
+		want) {
 		t.Errorf("%v, want %v", got, want) // 7 three times, 8 twice, 9 once
 	}
 	if got, want := numbered([]int32{1, 2, 2, 1}), []int32{0, 0, 1, 1}; !slices.Equal(got, want) {
@@ -73,7 +77,8 @@ func TestNumberedRecords(t *testing.T) {
 	for _, c := range []struct {
 		units, codes []int32
 		same         bool
-	}{{[]int32{1, 1, 2}, []int32{5, 5, 6}, true}, {[]int32{1, 1, 2}, []int32{5, 6, 6}, false}, {[]int32{-1, -1}, []int32{5, 6}, true}, {[]int32{1, 1}, nil, true}, {[]int32{2, 1, 1}, []int32{5, 6, -1}, false}} {
+	}{{[]int32{1, 1, 2}, []int32{5, 5, 6}, true}, {[]int32{1, 1, 2}, []int32{5, 6, 6}, false},
+		{[]int32{-1, -1}, []int32{5, 6}, true}, {[]int32{1, 1}, nil, true}, {[]int32{2, 1, 1}, []int32{5, 6, -1}, false}} {
 		if got := sameWithin(c.units, c.codes); got != c.same {
 			t.Errorf("%+v: %v", c, got)
 		}

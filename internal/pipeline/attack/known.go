@@ -14,7 +14,8 @@ import (
 // knownOf returns a key as a snooper knows it: the original categories in the coding that the
 // masks publish, and how the masks drew from them at random. keys are all columns of categories,
 // among them those that draw in strata.
-func knownOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, c *attack.CategoricalColumn, keys map[string]attack.CategoricalColumn) (known *attack.Known, cells []int32) {
+func knownOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, c *attack.CategoricalColumn,
+	keys map[string]attack.CategoricalColumn) (known *attack.Known, cells []int32) {
 	if c.Released == nil {
 		return &attack.Known{Codes: c.Original}, nil
 	}
@@ -25,7 +26,8 @@ func knownOf(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, c *attac
 }
 
 // knownCategories is knownOf for a column that has no noise.
-func knownCategories(pl *pipeline.Plan, c *attack.CategoricalColumn, keys map[string]attack.CategoricalColumn) *attack.Known {
+func knownCategories(pl *pipeline.Plan, c *attack.CategoricalColumn,
+	keys map[string]attack.CategoricalColumn) *attack.Known {
 	var masks []transform.Action
 	drawn := false
 	for _, m := range pl.Config.Masks {
@@ -43,7 +45,8 @@ func knownCategories(pl *pipeline.Plan, c *attack.CategoricalColumn, keys map[st
 	if !drawn {
 		codes, same := uniqueness.Coded(c.Original, c.Released)
 		if !same {
-			return &attack.Known{Not: "is released with several categories in place of one and the same original one, which its masks do not explain"}
+			return &attack.Known{
+				Not: "is released with several categories in place of one and the same original one, which its masks do not explain"}
 		}
 		return &attack.Known{Codes: codes}
 	}
@@ -54,7 +57,8 @@ func knownCategories(pl *pipeline.Plan, c *attack.CategoricalColumn, keys map[st
 		law = composedLaw(c, masks)
 	}
 	if law == nil {
-		return &attack.Known{Not: "is drawn at random in strata of a column that is no key, or with categories that its masks do not list"}
+		return &attack.Known{
+			Not: "is drawn at random in strata of a column that is no key, or with categories that its masks do not list"}
 	}
 	return &attack.Known{Law: law}
 }
@@ -197,7 +201,8 @@ func through(category string, masks []transform.Action) map[string]float64 {
 
 // countedLaw returns the law of a draw with the invariant matrix of each stratum; nil if a
 // stratum is not known.
-func countedLaw(c *attack.CategoricalColumn, a *transform.Randomising, keys map[string]attack.CategoricalColumn) *uniqueness.Law {
+func countedLaw(c *attack.CategoricalColumn, a *transform.Randomising,
+	keys map[string]attack.CategoricalColumn) *uniqueness.Law {
 	code := make([]int32, len(a.Categories)) // of each category, −1: no record has it
 	place := map[int32]int{}
 	for k, text := range a.Categories {

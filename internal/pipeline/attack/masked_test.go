@@ -51,7 +51,8 @@ func TestCategories(t *testing.T) {
 		"nothing is said": "", "the exact estimator": ", intruder: {uniqueness: {approximate: false, k: [2], suda2: false}}",
 		"another alpha": ", intruder: {uniqueness: {alpha: 0.4, weight: weight}}", "other parts": ", intruder: {linkage: {}}",
 	} {
-		p := survey(t, 120, "{recode: {columns: [region], map: {n: a, s: a, w: w}}}, {recode: {columns: [house], map: {h0: x, h1: x}, other: y}}", "assess: {keys: [age, region, house, wage]"+uniqueness+"}")
+		p := survey(t, 120,
+			"{recode: {columns: [region], map: {n: a, s: a, w: w}}}, {recode: {columns: [house], map: {h0: x, h1: x}, other: y}}", "assess: {keys: [age, region, house, wage]"+uniqueness+"}")
 		pl, pairs := pairsOf(t, p)
 		// The same with the whole intruder, which always includes uniqueness.
 		of, all := *pl, *pl.Config
@@ -89,7 +90,8 @@ func TestCategories(t *testing.T) {
 		if m, err := Categories(ctx, pl, pairs, []string{"region"}); !errors.Is(err, context.Canceled) || m != nil {
 			t.Errorf("%s: with an ended context, Categories returns %+v and error %v", name, m, err)
 		}
-		if id, err := Some(ctx, pl, nil, pairs, []string{"uniqueness", "linkage"}); id != nil || err != nil && !errors.Is(err, context.Canceled) || err == nil && name != "other parts" {
+		if id, err := Some(ctx, pl, nil, pairs, []string{"uniqueness", "linkage"}); id != nil || err != nil &&
+			!errors.Is(err, context.Canceled) || err == nil && name != "other parts" {
 			t.Errorf("%s: with an ended context, Some returns %+v and error %v", name, id, err)
 		}
 	}
@@ -98,14 +100,16 @@ func TestCategories(t *testing.T) {
 // Of a recoding and a draw, only what is drawn counts as changed, in both orders; of a recoding
 // alone nothing, whatever its names.
 func TestCategoriesAreComparedAfterRecoding(t *testing.T) {
-	const recode, pram = "{recode: {columns: [region], map: {n: a, s: a, w: w}}}", "{pram: {columns: [region], keep: 0.6, categories: [%s]}}"
+	const recode, pram = "{recode: {columns: [region], map: {n: a, s: a, w: w}}}",
+		"{pram: {columns: [region], keep: 0.6, categories: [%s]}}"
 	for masks, coding := range map[string]map[string]string{
 		recode: {"n": "a", "s": "a", "w": "w"},
 		"{recode: {columns: [region], map: {n: s, s: n, w: w}}}": {"n": "s", "s": "n", "w": "w"},
 		recode + ", " + fmt.Sprintf(pram, "a, w"):                {"n": "a", "s": "a", "w": "w"},
 		fmt.Sprintf(pram, "n, s, w") + ", " + recode:             {"n": "a", "s": "a", "w": "w"},
 		fmt.Sprintf(pram, "n, s, w"):                             {"n": "n", "s": "s", "w": "w"},
-		"{recode: {columns: [region], map: {n: a}, other: b}}, {pram: {columns: [region], keep: 0.6, categories: [a, b]}}": {"n": "a", "s": "b", "w": "b"},
+		"{recode: {columns: [region], map: {n: a}, other: b}}, {pram: {columns: [region], keep: 0.6, categories: [a, b]}}": {
+			"n": "a", "s": "b", "w": "b"},
 	} {
 		for _, count := range []string{"snooper", "released"} {
 			p := survey(t, 120, masks, "assess: {keys: [region], intruder: {count: "+count+", uniqueness: {}}}")
@@ -137,19 +141,22 @@ func TestCategoriesAreComparedAfterRecoding(t *testing.T) {
 
 // A part runs on the pairs if it is both configured and selected, wherever it stands in the list.
 func TestSomeOfTheParts(t *testing.T) {
-	p := survey(t, 60, "{noise: {columns: [wage], sd: 5%}}, {recode: {columns: [region], map: {n: a, s: a, w: w}}}, {synthesise: {columns: [debt], held_out: 0.3}}",
+	p := survey(t, 60,
+		"{noise: {columns: [wage], sd: 5%}}, {recode: {columns: [region], map: {n: a, s: a, w: w}}}, {synthesise: {columns: [debt], held_out: 0.3}}",
 		"assess: {keys: [age, region, wage], intruder: {targets: 20, linkage: {}, bayes: {}, uniqueness: {}, population: {formula: age + region, size: 600}, inversion: true, attribute: {}, utility: {}}}")
 	pl, chain, pairs := releaseOf(t, p)
 	shown := map[string]func(*assess.Identity) bool{
-		"linkage":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Linked)) },
-		"bayes":      func(i *assess.Identity) bool { return !math.IsNaN(float64(i.CorrectLinks)) },
-		"uniqueness": func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Changed)) && i.Uncounted != "" }, // wage has noise
+		"linkage": func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Linked)) },
+		"bayes":   func(i *assess.Identity) bool { return !math.IsNaN(float64(i.CorrectLinks)) },
+		// wage has noise
+		"uniqueness": func(i *assess.Identity) bool { return !math.IsNaN(float64(i.Changed)) && i.Uncounted != "" },
 		"population": func(i *assess.Identity) bool { return i.Unfitted != "" || !math.IsNaN(float64(i.ExpectedUniques)) },
 		"inversion":  func(i *assess.Identity) bool { return i.Inverted != nil },
 		"utility":    func(i *assess.Identity) bool { return !math.IsNaN(float64(i.KS)) && math.IsNaN(float64(i.Overlap)) },
 		"attribute":  func(i *assess.Identity) bool { return !math.IsNaN(float64(i.AttributeDisclosure)) },
 	}
-	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"attribute"}, {"utility"}, {"population"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
+	for _, parts := range [][]string{{"linkage"}, {"bayes"}, {"uniqueness"}, {"inversion"}, {"attribute"}, {"utility"},
+		{"population"}, {"linkage", "inversion"}, {"uniqueness", "bayes"}, Judged} {
 		found, err := Some(t.Context(), pl, chain, pairs, parts)
 		if err != nil || found == nil {
 			t.Fatalf("%q: %v", parts, err)
@@ -186,7 +193,8 @@ func TestEnds(t *testing.T) {
 		values    []float64
 		low, high float64
 	}{
-		{[]float64{3, 1, 2}, 1, 3}, {[]float64{1, 2, 3}, 1, 3}, {[]float64{2, 3, 1}, 1, 3}, {[]float64{math.NaN(), 5, math.NaN()}, 5, 5}, {nil, math.Inf(1), math.Inf(-1)},
+		{[]float64{3, 1, 2}, 1, 3}, {[]float64{1, 2, 3}, 1, 3}, {[]float64{2, 3, 1}, 1, 3},
+		{[]float64{math.NaN(), 5, math.NaN()}, 5, 5}, {nil, math.Inf(1), math.Inf(-1)},
 	} {
 		if low, high := ends(c.values); low != c.low || high != c.high {
 			t.Errorf("ends of %v are %v and %v, want %v and %v", c.values, low, high, c.low, c.high)
@@ -202,8 +210,10 @@ func TestWindowThatIsPublished(t *testing.T) {
 		records      int64
 		want         int
 	}{
-		{"{swap: {columns: [wage], scope: window, keys: [age], attribute: region, rate: 0.5}}", "window: {records: 100}", 0, 100},
-		{"{swap: {columns: [wage], scope: window, keys: [age], attribute: region, rate: 0.5}}", "window: {records: 100}", 5000, 0},
+		{"{swap: {columns: [wage], scope: window, keys: [age], attribute: region, rate: 0.5}}", "window: {records: 100}", 0,
+			100},
+		{"{swap: {columns: [wage], scope: window, keys: [age], attribute: region, rate: 0.5}}", "window: {records: 100}",
+			5000, 0},
 		{"{noise: {columns: [wage], sd: 5}}", "window: {records: 100}", 0, 0},
 		{"{noise: {columns: [wage], sd: 5}}", "", 5000, 0},
 	} {

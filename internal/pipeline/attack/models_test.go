@@ -32,7 +32,8 @@ func leastSquares(t *testing.T, y []float64, columns ...[]float64) []float64 {
 // TestModelsOfCategories: a model has the coefficients of the records that have all values, before and after the masks.
 // The categories of a recoded column are those of the release in both.
 func TestModelsOfCategories(t *testing.T) {
-	p := survey(t, 300, "{bias: {columns: [wage], phi: 0.1}}, {recode: {columns: [region], map: {n: n, s: coast, w: coast}}}", `assess:
+	p := survey(t, 300,
+		"{bias: {columns: [wage], phi: 0.1}}, {recode: {columns: [region], map: {n: n, s: coast, w: coast}}}", `assess:
   keys: [age]
   intruder: {utility: {regressions: [{response: wage, predictors: [debt]}], models: ["wage ~ age", "log(wage) ~ debt + I(debt^2) + region"]}}`)
 	result, d, err := Run(context.Background(), p, pipeline.Options{})
@@ -40,7 +41,8 @@ func TestModelsOfCategories(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := result.Utility.Regressions
-	if len(list) != 3 || list[0].Formula != "" || list[1].Formula != "wage ~ age" || list[2].Formula != "log(wage) ~ debt + I(debt^2) + region" {
+	if len(list) != 3 || list[0].Formula != "" || list[1].Formula != "wage ~ age" ||
+		list[2].Formula != "log(wage) ~ debt + I(debt^2) + region" {
 		t.Fatalf("%+v", list)
 	}
 	wages := map[bool][]float64{}
@@ -88,7 +90,8 @@ func TestModelsThatAreRefused(t *testing.T) {
 		"region ~ wage":      `assess.intruder.utility.models[1]: must have a response of numbers, and "region" has categories`,
 		"wage ~ log(region)": `assess.intruder.utility.models[1]: must have functions and powers of numbers, and "region" has categories`,
 	} {
-		p := survey(t, 300, "bias: {columns: [wage], phi: 0.1}", "assess: {keys: [age], intruder: {utility: {models: [wage ~ age, "+strconv.Quote(model)+"]}}}")
+		p := survey(t, 300, "bias: {columns: [wage], phi: 0.1}",
+			"assess: {keys: [age], intruder: {utility: {models: [wage ~ age, "+strconv.Quote(model)+"]}}}")
 		if _, _, err := Run(context.Background(), p, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", model, err, want)
 		}

@@ -21,7 +21,8 @@ const mostCells = 1 << 20
 
 // noisyKey returns a numeric key with noise as a snooper knows it: the law of its released value,
 // in cells, for each original value.
-func noisyKey(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, c *attack.CategoricalColumn) (known *attack.Known, cells []int32) {
+func noisyKey(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, c *attack.CategoricalColumn) (
+	known *attack.Known, cells []int32) {
 	at := slices.IndexFunc(pl.Assessed, func(a assess.Column) bool { return a.Name == c.Name })
 	switch {
 	case !p.Complete:
@@ -50,7 +51,8 @@ func noisyKey(pl *pipeline.Plan, chain *transform.Chain, p assess.Pairs, c *atta
 		low -= step / 2
 	}
 	if !(width > 0) || math.IsInf(width, 1) || !(high >= low) || (high-low)/width > mostCells {
-		return &attack.Known{Not: "has noise that is too small or too great beside its values for its posterior to be computed"}, nil
+		return &attack.Known{
+			Not: "has noise that is too small or too great beside its values for its posterior to be computed"}, nil
 	}
 	cell := func(y float64) int32 { return int32(math.Floor((y - low) / width)) }
 	last := cell(high)

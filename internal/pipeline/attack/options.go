@@ -49,7 +49,8 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 		o.Uniqueness, o.Categories = options, true
 	}
 	if of := in.Population; of != nil {
-		o.Population = &attack.Population{Model: of.Fit(), Formula: pl.Population(of), Linear: of.Linear, Size: float64(of.Size)}
+		o.Population = &attack.Population{Model: of.Fit(), Formula: pl.Population(of), Linear: of.Linear,
+			Size: float64(of.Size)}
 	}
 	if in.Bayes != nil {
 		bayes, err := bayesOf(pl, in.Bayes, d)
@@ -64,19 +65,22 @@ func optionsOf(pl *pipeline.Plan, d *attack.Data) (attack.Options, error) {
 			o.Loss.Propensity = &loss.PropensityOptions{}
 		}
 		for _, r := range u.Regressions {
-			o.Loss.Regressions = append(o.Loss.Regressions, loss.Regression{Response: r.Response, Predictors: r.Predictors, Level: r.Level})
+			o.Loss.Regressions = append(o.Loss.Regressions,
+				loss.Regression{Response: r.Response, Predictors: r.Predictors, Level: r.Level})
 		}
 	}
 	if pl.Config.Inverts() && (in.Inversion || invertible(pl)) {
-		o.Inversion = &attack.Inversion{Unasked: !in.Inversion, Masks: pl.Config.Masks, Known: publishedMoments(pl, d), Within: distances(pl.Config.Gate.Rules),
-			Alone: alone(pl.Config.Gate.Rules)}
+		o.Inversion = &attack.Inversion{Unasked: !in.Inversion, Masks: pl.Config.Masks, Known: publishedMoments(pl, d),
+			Within: distances(pl.Config.Gate.Rules),
+			Alone:  alone(pl.Config.Gate.Rules)}
 	}
 	return o, nil
 }
 
 // invertible reports whether a masked column is a number that was assessed, or a counted key.
 func invertible(pl *pipeline.Plan) bool {
-	return slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Masked }) || len(pl.Intruder.Released) > 0
+	return slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Masked }) ||
+		len(pl.Intruder.Released) > 0
 }
 
 // alone returns the columns that rules judge without the columns beside them, unless a rule limits what is stated of

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// personOf returns who each record of the sample is of, −1 if that is not known: nil if the configuration does not ask for persons. apart
-// says that it does not although several records are one respondent's.
+// personOf returns who each record of the sample is of, −1 if that is not known: nil if the configuration does not ask
+// for persons. apart says that it does not although several records are one respondent's.
 func personOf(pl *pipeline.Plan, p assess.Pairs) (person []int32, apart bool) {
 	at := &pl.Intruder
 	if len(at.Persons) == 0 || p.Len() == 0 {

@@ -14,11 +14,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// panel parses a configuration of a CSV file with the columns pid, sub, wave, region and wage. columns are what it says of pid.
+// panel parses a configuration of a CSV file with the columns pid, sub, wave, region and wage. columns are what it says
+// of pid.
 func panel(t *testing.T, rows, pid, rest string) (*config.Pipeline, error) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"in.csv": "pid,sub,wave,region,wage\n" + rows, "k": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZUY="} {
+	for name, text := range map[string]string{"in.csv": "pid,sub,wave,region,wage\n" + rows,
+		"k": "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZUY="} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -47,8 +49,9 @@ func histories(t *testing.T, rows, pid, rest string) []float64 {
 	return r.Uniqueness.Persons.Frequency
 }
 
-// Who is whose: by numbers and texts, by several columns, with a stand-in; a record without a person, with an empty one or with a declared
-// code is nobody's. The person may be withheld or a pseudonym, and the key may be recoded or partly suppressed.
+// Who is whose: by numbers and texts, by several columns, with a stand-in; a record without a person, with an empty one
+// or with a declared code is nobody's. The person may be withheld or a pseudonym, and the key may be recoded or partly
+// suppressed.
 func TestWhoseRecordsAre(t *testing.T) {
 	const asks = "assess: {keys: [region], intruder: {categorical: [wave], uniqueness: {person: [pid]}}}"
 	const four = "1,a,1,n,5\n1,a,2,s,6\n2,b,1,s,7\n2,b,2,n,8\n" // both have n and s
@@ -57,22 +60,38 @@ func TestWhoseRecordsAre(t *testing.T) {
 		rows, pid, rest string
 		want            []float64
 	}{
-		"numbers":             {four, "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
-		"texts":               {strings.NewReplacer("1,a", "x,a", "2,b", "y,b").Replace(four), "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
-		"the wave is a key":   {four, "role: identifier", strings.Replace(asks, "[region]", "[region, wave]", 1), []float64{1, 1, 1, 1}},
-		"released":            {four, "role: other", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
-		"a key itself":        {four, "role: other", "assess: {keys: [region, pid], intruder: {categorical: [pid], uniqueness: {person: [pid]}}}", []float64{1, 1, 1, 1}},
-		"pseudonyms":          {four, "role: other", "masks: [{pseudonym: {columns: [pid], scope: a}}]\n" + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
-		"a key of pseudonyms": {four, "role: other", "masks: [{pseudonym: {columns: [pid], scope: a}}]\nassess: {keys: [region, pid], intruder: {uniqueness: {person: [pid]}}}", []float64{2, 2, 2, 2}},
-		"the last differs":    {four + "3,c,1,n,1\n3,c,2,w,2\n", "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2, 1, 1}},
-		"recoded":             {four + "3,c,1,n,1\n3,c,2,w,2\n", "role: identifier", recode + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{3, 3, 3, 3, 3, 3}},
-		"unequal numbers":     {four + "1,a,3,n,5\n", "role: identifier", recode + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{1, 1, 1, 1, 1}},
-		"nobody's":            {"1,a,1,n,5\n,a,2,n,6\n,b,1,n,7\n2,b,2,n,8\n", "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
-		"empty":               {"x,a,1,n,5\n\"\",a,2,n,6\n\"\",b,1,n,7\ny,b,2,n,8\n", "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
-		"a declared code":     {"1,a,1,n,5\n-9,a,2,n,6\n-9,b,1,n,7\n2,b,2,n,8\n", "role: identifier, missing: [-9]", strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
-		"two columns":         {"1,a,1,n,5\n1,b,2,n,6\n1,b,1,n,7\n2,b,2,n,8\n", "role: identifier", "assess: {keys: [region], intruder: {uniqueness: {person: [pid, sub]}}}", []float64{2, 1, 1, 2}},
-		"one of two":          {"1,,1,n,5\n1,,2,n,6\n,b,1,n,7\n,b,2,n,8\n", "role: identifier", "assess: {keys: [region], intruder: {uniqueness: {person: [pid, sub]}}}", []float64{2, 2, 2, 2}},
-		"a stand-in":          {"a,,1,n,5\n,a,2,n,6\nb,c,1,n,7\n,b,2,n,8\n", "role: identifier, same_as: sub", "assess: {keys: [region], intruder: {uniqueness: {person: [pid]}}}", []float64{2, 2, 2, 2}},
+		"numbers": {four, "role: identifier", strings.Replace(asks, "categorical: [wave], ", "", 1),
+			[]float64{2, 2, 2, 2}},
+		"texts": {strings.NewReplacer("1,a", "x,a", "2,b", "y,b").Replace(four), "role: identifier",
+			strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
+		"the wave is a key": {four, "role: identifier", strings.Replace(asks, "[region]", "[region, wave]", 1),
+			[]float64{1, 1, 1, 1}},
+		"released": {four, "role: other", strings.Replace(asks, "categorical: [wave], ", "", 1),
+			[]float64{2, 2, 2, 2}},
+		"a key itself": {four, "role: other",
+			"assess: {keys: [region, pid], intruder: {categorical: [pid], uniqueness: {person: [pid]}}}", []float64{1, 1, 1, 1}},
+		"pseudonyms": {four, "role: other", "masks: [{pseudonym: {columns: [pid], scope: a}}]\n" +
+			strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2}},
+		"a key of pseudonyms": {four, "role: other",
+			"masks: [{pseudonym: {columns: [pid], scope: a}}]\nassess: {keys: [region, pid], intruder: {uniqueness: {person: [pid]}}}", []float64{2, 2, 2, 2}},
+		"the last differs": {four + "3,c,1,n,1\n3,c,2,w,2\n", "role: identifier",
+			strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{2, 2, 2, 2, 1, 1}},
+		"recoded": {four + "3,c,1,n,1\n3,c,2,w,2\n", "role: identifier",
+			recode + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{3, 3, 3, 3, 3, 3}},
+		"unequal numbers": {four + "1,a,3,n,5\n", "role: identifier",
+			recode + strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{1, 1, 1, 1, 1}},
+		"nobody's": {"1,a,1,n,5\n,a,2,n,6\n,b,1,n,7\n2,b,2,n,8\n", "role: identifier",
+			strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
+		"empty": {"x,a,1,n,5\n\"\",a,2,n,6\n\"\",b,1,n,7\ny,b,2,n,8\n", "role: identifier",
+			strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
+		"a declared code": {"1,a,1,n,5\n-9,a,2,n,6\n-9,b,1,n,7\n2,b,2,n,8\n", "role: identifier, missing: [-9]",
+			strings.Replace(asks, "categorical: [wave], ", "", 1), []float64{4, 4, 4, 4}},
+		"two columns": {"1,a,1,n,5\n1,b,2,n,6\n1,b,1,n,7\n2,b,2,n,8\n", "role: identifier",
+			"assess: {keys: [region], intruder: {uniqueness: {person: [pid, sub]}}}", []float64{2, 1, 1, 2}},
+		"one of two": {"1,,1,n,5\n1,,2,n,6\n,b,1,n,7\n,b,2,n,8\n", "role: identifier",
+			"assess: {keys: [region], intruder: {uniqueness: {person: [pid, sub]}}}", []float64{2, 2, 2, 2}},
+		"a stand-in": {"a,,1,n,5\n,a,2,n,6\nb,c,1,n,7\n,b,2,n,8\n", "role: identifier, same_as: sub",
+			"assess: {keys: [region], intruder: {uniqueness: {person: [pid]}}}", []float64{2, 2, 2, 2}},
 	} {
 		if got := histories(t, c.rows, c.pid, c.rest); !slices.Equal(got, c.want) {
 			t.Errorf("%s: joined k %v, want %v", name, got, c.want)
@@ -80,8 +99,8 @@ func TestWhoseRecordsAre(t *testing.T) {
 	}
 }
 
-// A rule about k of persons is refused, with its place, before the data are read, if a key is drawn at random; so is a column that cannot tell
-// persons apart. Without the person the same rule stands.
+// A rule about k of persons is refused, with its place, before the data are read, if a key is drawn at random; so is a
+// column that cannot tell persons apart. Without the person the same rule stands.
 func TestPersonsThatCannotBeCounted(t *testing.T) {
 	const rest = "masks: [{pram: {columns: [region], categories: [n, s], keep: 0.8}}]\nassess: {keys: [region], intruder: {inversion: false, uniqueness: {%s}}}\ngate: {rules: [{%s}]}"
 	for _, rule := range []string{"min_k: 2", "max_individual_risk: 0.5", "min_k: 2, combinations: 1"} {
@@ -90,7 +109,10 @@ func TestPersonsThatCannotBeCounted(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _, err = Run(t.Context(), p, pipeline.Options{})
-		if name, _, _ := strings.Cut(rule, ":"); err == nil || !strings.Contains(err.Error(), "gate.rules[0]."+name+": counts all records of a person together (assess.intruder.uniqueness.person), which is not possible for keys that masks draw at random: \"region\"") || !strings.Contains(err.Error(), "test.yaml:") {
+		if name, _, _ := strings.Cut(rule, ":"); err == nil ||
+			!strings.Contains(err.Error(),
+				"gate.rules[0]."+name+
+					": counts all records of a person together (assess.intruder.uniqueness.person), which is not possible for keys that masks draw at random: \"region\"") || !strings.Contains(err.Error(), "test.yaml:") {
 			t.Errorf("%s: %v", rule, err)
 		}
 		if p, err = panel(t, "1,a,1,n,5\n1,a,2,s,6\n", "role: identifier", fmt.Sprintf(rest, "k: [2]", rule)); err != nil {
@@ -100,22 +122,28 @@ func TestPersonsThatCannotBeCounted(t *testing.T) {
 			t.Errorf("%s without persons: %v", rule, err)
 		}
 	}
-	// Noise on a key is a draw too; rules about something else, and no rule, say in the result that persons are not counted.
-	p, err := panel(t, "1,a,1,n,5\n1,a,2,s,6\n", "role: identifier", "masks: [{noise: {columns: [wave], sd: 1}}]\nassess: {keys: [region, wave], intruder: {inversion: false, uniqueness: {person: [pid]}}}\ngate: {rules: [{min_k: 2}]}")
+	// Noise on a key is a draw too; rules about something else, and no rule, say in the result that persons are not
+	// counted.
+	p,
+		err := panel(t, "1,a,1,n,5\n1,a,2,s,6\n", "role: identifier",
+		"masks: [{noise: {columns: [wave], sd: 1}}]\nassess: {keys: [region, wave], intruder: {inversion: false, uniqueness: {person: [pid]}}}\ngate: {rules: [{min_k: 2}]}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err = Run(t.Context(), p, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), `draw at random: "wave"`) {
+	if _, _, err = Run(t.Context(), p, pipeline.Options{}); err == nil ||
+		!strings.Contains(err.Error(), `draw at random: "wave"`) {
 		t.Errorf("noise: %v", err)
 	}
 	// A draw of another column, which is no key, is none of the rule's concern.
-	if p, err = panel(t, "1,a,1,n,5\n1,a,2,s,6\n", "role: identifier", strings.NewReplacer("keys: [region]", "keys: [wave]").Replace(fmt.Sprintf(rest, "person: [pid]", "min_k: 2"))); err != nil {
+	if p, err = panel(t, "1,a,1,n,5\n1,a,2,s,6\n", "role: identifier",
+		strings.NewReplacer("keys: [region]", "keys: [wave]").Replace(fmt.Sprintf(rest, "person: [pid]", "min_k: 2"))); err != nil {
 		t.Fatal(err)
 	}
 	if r, _, err := Run(t.Context(), p, pipeline.Options{}); err != nil || r.Uniqueness.Persons == nil {
 		t.Errorf("a draw of another column: %v", err)
 	}
-	if p, err = panel(t, "1,a,1,n,5\n1,a,2,s,6\n", "role: identifier", fmt.Sprintf(rest, "person: [pid]", "max_changed: 1")); err != nil {
+	if p, err = panel(t, "1,a,1,n,5\n1,a,2,s,6\n", "role: identifier",
+		fmt.Sprintf(rest, "person: [pid]", "max_changed: 1")); err != nil {
 		t.Fatal(err)
 	}
 	r, _, err := Run(t.Context(), p, pipeline.Options{})
@@ -124,8 +152,8 @@ func TestPersonsThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// Of two pseudonyms that join records, what both tell together is not counted, though one is that of the person: rules about k do not hold.
-// Persons are counted for the limits of rules too.
+// Of two pseudonyms that join records, what both tell together is not counted, though one is that of the person: rules
+// about k do not hold. Persons are counted for the limits of rules too.
 func TestPersonBesideAnotherPseudonym(t *testing.T) {
 	const rows = "1,a,1,n,5\n1,b,2,n,6\n2,a,1,n,5\n2,b,2,n,6\n"
 	const rest = "masks: [{pseudonym: {columns: [%s], scope: a}}]\nassess: {keys: [region], intruder: {inversion: false, uniqueness: {person: [pid]}}}\ngate: {rules: [{min_k: 4}]}"
@@ -144,23 +172,29 @@ func TestPersonBesideAnotherPseudonym(t *testing.T) {
 	}
 }
 
-// That records of one respondent are judged one by one is said if identity repeats and keys are counted, and not otherwise.
+// That records of one respondent are judged one by one is said if identity repeats and keys are counted, and not
+// otherwise.
 func TestRecordsAreJudgedApart(t *testing.T) {
 	for name, c := range map[string]struct {
 		rows, rest string
 		want       bool
 	}{
-		"repeated":            {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region]}", true},
-		"the last":            {"1,a,1,n,5\n2,b,1,n,6\n2,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region]}", true},
-		"masked numbers":      {"1,a,1,n,5\n2,b,1,n,6\n2,a,2,s,7\n", "identity: [pid]\nmasks: [{noise: {columns: [wage], sd: 1}}]\nassess: {keys: [region]}", true},
-		"once each":           {"1,a,1,n,5\n2,b,1,n,6\n3,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region]}", false},
-		"with the other":      {"1,a,1,n,5\n2,b,1,n,6\n1,b,2,s,7\n", "identity: [pid, sub]\nassess: {keys: [region]}", false},
-		"nobody's":            {"1,a,1,n,5\n,b,1,n,6\n,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region]}", false},
-		"no identity":         {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n", "assess: {keys: [region]}", false},
-		"counted together":    {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region], intruder: {uniqueness: {person: [pid]}}}", false},
-		"nothing is counted":  {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n", "identity: [pid]\nassess: {keys: [wage], intruder: {linkage: {}}}", false},
-		"by something else":   {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region], intruder: {uniqueness: {person: [sub]}}}", false},
-		"the person repeated": {"1,a,1,n,5\n2,b,1,n,6\n3,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region], intruder: {uniqueness: {person: [sub]}}}", false},
+		"repeated": {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region]}", true},
+		"the last": {"1,a,1,n,5\n2,b,1,n,6\n2,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region]}", true},
+		"masked numbers": {"1,a,1,n,5\n2,b,1,n,6\n2,a,2,s,7\n",
+			"identity: [pid]\nmasks: [{noise: {columns: [wage], sd: 1}}]\nassess: {keys: [region]}", true},
+		"once each":      {"1,a,1,n,5\n2,b,1,n,6\n3,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region]}", false},
+		"with the other": {"1,a,1,n,5\n2,b,1,n,6\n1,b,2,s,7\n", "identity: [pid, sub]\nassess: {keys: [region]}", false},
+		"nobody's":       {"1,a,1,n,5\n,b,1,n,6\n,a,2,s,7\n", "identity: [pid]\nassess: {keys: [region]}", false},
+		"no identity":    {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n", "assess: {keys: [region]}", false},
+		"counted together": {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n",
+			"identity: [pid]\nassess: {keys: [region], intruder: {uniqueness: {person: [pid]}}}", false},
+		"nothing is counted": {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n",
+			"identity: [pid]\nassess: {keys: [wage], intruder: {linkage: {}}}", false},
+		"by something else": {"1,a,1,n,5\n2,b,1,n,6\n1,a,2,s,7\n",
+			"identity: [pid]\nassess: {keys: [region], intruder: {uniqueness: {person: [sub]}}}", false},
+		"the person repeated": {"1,a,1,n,5\n2,b,1,n,6\n3,a,2,s,7\n",
+			"identity: [pid]\nassess: {keys: [region], intruder: {uniqueness: {person: [sub]}}}", false},
 	} {
 		p, err := panel(t, c.rows, "role: identifier", c.rest)
 		if err != nil {

@@ -57,7 +57,8 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 	}
 	for want, p := range map[string]*config.Pipeline{
 		"source: is a stream without end, and an attack needs data that end": stream,
-		"assess.keys: must be given, or columns must have the role key":      survey(t, 20, "{noise: {columns: [wage], sd: 3}}", ""),
+		"assess.keys: must be given, or columns must have the role key": survey(t, 20,
+			"{noise: {columns: [wage], sd: 3}}", ""),
 	} {
 		r, _, err := Run(context.Background(), p, pipeline.Options{})
 		var wrong config.Errors
@@ -71,7 +72,8 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 func TestAttackWarnsAsARun(t *testing.T) {
 	p := survey(t, 20, "{noise: {columns: [wage], sd: 10%}}", "assess: {keys: [wage]}")
 	path := p.Source.Config.(*csv.SourceConfig).Path
-	if err := os.WriteFile(path, []byte("id,wage,debt,age,region,weight,house\nR1,7.25,1,20,n,1,h\nR2,7.25,2,21,s,1,h\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("id,wage,debt,age,region,weight,house\nR1,7.25,1,20,n,1,h\nR2,7.25,2,21,s,1,h\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	var log bytes.Buffer
@@ -99,7 +101,8 @@ func TestIdentifyTellsTheMeasures(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	left := new(assess.Measures)
-	if r, err := Identify(ended, pl, chain, acc, left); !errors.Is(err, context.Canceled) || r != nil || left.Identity != nil {
+	if r, err := Identify(ended, pl, chain, acc, left); !errors.Is(err, context.Canceled) || r != nil ||
+		left.Identity != nil {
 		t.Errorf("with an ended context, Identify returns %v and error %v", r, err)
 	}
 	if r, err := Identify(t.Context(), pl, chain, nil, left); r != nil || err != nil || left.Identity != nil {
@@ -121,14 +124,16 @@ func TestWhatIsAskedOfAnAttack(t *testing.T) {
 	of := *pl
 	of.Config = &settings
 	settings.Assess.Intruder = &config.Intruder{Targets: 10, Linkage: &config.IntruderLinkage{Distance: "far"}}
-	if _, err := optionsOf(&of, new(attack.Data)); err == nil || !strings.HasPrefix(err.Error(), "assess.intruder.linkage.distance: ") {
+	if _, err := optionsOf(&of, new(attack.Data)); err == nil ||
+		!strings.HasPrefix(err.Error(), "assess.intruder.linkage.distance: ") {
 		t.Errorf("an unknown distance: error %v", err)
 	}
 	if counting(nil) != nil {
 		t.Error("counting(nil) is not nil")
 	}
 	full := defaultUniqueness()
-	if only := counting(full); only.SUDA2 != nil || full.SUDA2 == nil || !slices.Equal(only.K, full.K) || only.Alpha != full.Alpha {
+	if only := counting(full); only.SUDA2 != nil || full.SUDA2 == nil || !slices.Equal(only.K, full.K) ||
+		only.Alpha != full.Alpha {
 		t.Errorf("counting returns %+v of %+v, want all but SUDA2", only, full)
 	}
 }

@@ -13,13 +13,14 @@ import (
 // Joined are the released records of one table, for a verdict about persons whose records are in several.
 type Joined struct {
 	attack.Tuples
-	Records int         // entries of each column
-	Joins   [][]float64 // the original values of the plan's columns of Joins, or the codes that stand for them; NaN if there is none
-	Alpha   float64     // the weight with which a missing key matches
+	Records int // entries of each column
+	// the original values of the plan's columns of Joins, or the codes that stand for them; NaN if there is none
+	Joins [][]float64
+	Alpha float64 // the weight with which a missing key matches
 }
 
-// JoinedOf returns the records of an assessment, nil for one that has none. A pseudonym by which tables are joined is no key: what it joins is
-// counted.
+// JoinedOf returns the records of an assessment, nil for one that has none. A pseudonym by which tables are joined is
+// no key: what it joins is counted.
 func JoinedOf(pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator) *Joined {
 	j := &Joined{Alpha: 1}
 	if u := pl.Config.Assess.Intruder; u != nil && u.Uniqueness != nil {

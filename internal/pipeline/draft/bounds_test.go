@@ -18,7 +18,8 @@ func TestDecimalsAreCounted(t *testing.T) {
 		texts string
 		want  int
 	}{
-		{"1 2 3", 0}, {"1.5 2.25 3", 2}, {"3 2.25 1.5", 2}, {"1.500", 1}, {"0.123456789", 9}, {"0.1234567891", -1}, {"0.1234567891 1.5", -1}, {"1.5 0.1234567891", -1},
+		{"1 2 3", 0}, {"1.5 2.25 3", 2}, {"3 2.25 1.5", 2}, {"1.500", 1}, {"0.123456789", 9}, {"0.1234567891", -1},
+		{"0.1234567891 1.5", -1}, {"1.5 0.1234567891", -1},
 		{"1e-3", 3}, {"1.5E-3", 4}, {"1e5", 0}, {"2.5e1", 0}, {"e 1.5", 1},
 	} {
 		var column Column
@@ -35,7 +36,8 @@ func TestDecimalsAreCounted(t *testing.T) {
 func TestGuessesChangeAtTheirBounds(t *testing.T) {
 	whole, float, text := arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
 	column := func(kind arrow.DataType, values, distinct int) *Column {
-		return &Column{Field: microdata.Field{Name: "q", Type: kind}, Values: values, Distinct: distinct, most: 1e9, shortest: 1, width: 9}
+		return &Column{Field: microdata.Field{Name: "q", Type: kind}, Values: values, Distinct: distinct, most: 1e9,
+			shortest: 1, width: 9}
 	}
 	for _, c := range []struct {
 		column *Column
@@ -46,7 +48,8 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 		{column(whole, 100, 10), microdata.Key}, {column(whole, 99, 10), microdata.Sensitive},
 	} {
 		if got := new(Look).GuessRole(c.column); got.Role != c.want {
-			t.Errorf("%d distinct of %d values of type %s: role %s, want %s", c.column.Distinct, c.column.Values, c.column.Field.Type, got.Role, c.want)
+			t.Errorf("%d distinct of %d values of type %s: role %s, want %s", c.column.Distinct, c.column.Values,
+				c.column.Field.Type, got.Role, c.want)
 		}
 	}
 	named := func(name string, kind arrow.DataType, values, distinct int) microdata.Role {
@@ -57,9 +60,11 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 	for _, c := range []struct {
 		got, want microdata.Role
 	}{
-		{named("house", text, 101, 10), microdata.Key}, {named("house", text, 100, 10), microdata.Identifier}, // more than 10 records per value
+		// more than 10 records per value
+		{named("house", text, 101, 10), microdata.Key}, {named("house", text, 100, 10), microdata.Identifier},
 		{named("house", text, 10000, 100), microdata.Key}, {named("house", text, 10000, 101), microdata.Identifier},
-		{named("zip", text, 50, 48), microdata.Identifier}, {named("zip", text, 49, 48), microdata.Key}, // shares of few records mean little
+		// shares of few records mean little
+		{named("zip", text, 50, 48), microdata.Identifier}, {named("zip", text, 49, 48), microdata.Key},
 		{named("zip", text, 100, 95), microdata.Identifier}, {named("zip", text, 100, 94), microdata.Key},
 	} {
 		if c.got != c.want {
@@ -71,7 +76,8 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 		least, most     float64
 		shortest, width int
 		want            bool
-	}{{0, 2999, 1, 4, true}, {0, 3000, 1, 4, false}, {5, 3004, 1, 4, true}, {0, 1e6, 6, 6, true}, {0, 1e6, 5, 5, false}, {0, 1e6, 5, 6, false}} {
+	}{{0, 2999, 1, 4, true}, {0, 3000, 1, 4, false}, {5, 3004, 1, 4, true}, {0, 1e6, 6, 6, true}, {0, 1e6, 5, 5, false},
+		{0, 1e6, 5, 6, false}} {
 		running.least, running.most, running.shortest, running.width = c.least, c.most, c.shortest, c.width
 		if running.numbering() != c.want {
 			t.Errorf("values %v to %v of %d to %d characters: numbering is %v", c.least, c.most, c.shortest, c.width, !c.want)
@@ -82,7 +88,8 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 		decimals int
 		want     string
 	}{
-		{float, -1, "numbers of full precision"}, {float, 0, "whole numbers"}, {whole, 0, "whole numbers"}, {float, 1, "numbers with 1 decimal,"}, {float, 2, "numbers with 2 decimals"},
+		{float, -1, "numbers of full precision"}, {float, 0, "whole numbers"}, {whole, 0, "whole numbers"},
+		{float, 1, "numbers with 1 decimal,"}, {float, 2, "numbers with 2 decimals"},
 		{arrow.FixedWidthTypes.Boolean, 0, "true or false"}, {arrow.FixedWidthTypes.Date32, 0, "times"}, {text, 0, "text"},
 	} {
 		d := column(c.kind, 10, 3)
@@ -99,10 +106,17 @@ func TestGuessesChangeAtTheirBounds(t *testing.T) {
 
 // A drafted swap exchanges the first key, and partners share the next two, if there are so many.
 func TestSwapsAreDrafted(t *testing.T) {
-	for keys, want := range []string{"", "", "keys: [k1],\n#       attribute: k0,", "keys: [k1, k2],\n#       attribute: k0,", "keys: [k1, k2],\n#       attribute: k0,"} {
-		d := &Draft{Name: "n", Listed: []Listed{{&Column{Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Values: 10}, Guess{Role: microdata.Sensitive}}}}
+	for keys, want := range []string{"", "", "keys: [k1],\n#       attribute: k0,",
+		"keys: [k1, k2],\n#       attribute: k0,", "keys: [k1, k2],\n#       attribute: k0,"} {
+		d := &Draft{
+			Name: "n",
+			Listed: []Listed{
+				{&Column{Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, Values: 10},
+					Guess{Role: microdata.Sensitive}}}}
 		for k := range keys {
-			d.Listed = append(d.Listed, Listed{&Column{Field: microdata.Field{Name: fmt.Sprintf("k%d", k), Type: arrow.BinaryTypes.String}, Values: 10}, Guess{Role: microdata.Key}})
+			d.Listed = append(d.Listed,
+				Listed{&Column{Field: microdata.Field{Name: fmt.Sprintf("k%d", k), Type: arrow.BinaryTypes.String}, Values: 10},
+					Guess{Role: microdata.Key}})
 		}
 		text := d.Write()
 		if strings.Contains(text, "- swap:") != (want != "") || !strings.Contains(text, want) {
@@ -124,12 +138,14 @@ func TestShareOfDifferentValues(t *testing.T) {
 // A draft is named after its file, without characters that are not allowed in file names, and its
 // release does not overwrite an existing file.
 func TestNamesOfDrafts(t *testing.T) {
-	for base, want := range map[string]string{"data/wages": "wages", "*": "release", "": "release", "wages-*": "wages", "in/[ab]x?": "abx", "$x\\y": "xy", " .x-": "x", "a\x1fb": "ab", "a b": "a b"} {
+	for base, want := range map[string]string{"data/wages": "wages", "*": "release", "": "release", "wages-*": "wages",
+		"in/[ab]x?": "abx", "$x\\y": "xy", " .x-": "x", "a\x1fb": "ab", "a b": "a b"} {
 		if got := nameOf(base); got != want {
 			t.Errorf("%q is named %q, want %q", base, got, want)
 		}
 	}
-	for path, want := range map[string]string{"data/in.csv": "release/in.csv", "in.csv.gz": "release/in.csv.gz", "data/*.csv": "release/n", "a?.csv": "release/n", "[ab].csv": "release/n", "folder/": "release/n"} {
+	for path, want := range map[string]string{"data/in.csv": "release/in.csv", "in.csv.gz": "release/in.csv.gz",
+		"data/*.csv": "release/n", "a?.csv": "release/n", "[ab].csv": "release/n", "folder/": "release/n"} {
 		if got := released(path, "n"); got != want {
 			t.Errorf("the release of %q goes to %q, want %q", path, got, want)
 		}
@@ -139,7 +155,8 @@ func TestNamesOfDrafts(t *testing.T) {
 // Settings that a source needs besides its path are written where they apply, in quotes.
 func TestOptionsOfDrafts(t *testing.T) {
 	text, none, words, empty := ";", "", []string{"NA", `"`}, []string{}
-	got := optionsOf([]connectors.Option{{Name: "delimiter", Text: &text}, {Name: "quote", Text: &none}, {Name: "null", Words: &words}, {Name: "no", Words: &empty}, {Name: "nothing"}})
+	got := optionsOf([]connectors.Option{{Name: "delimiter", Text: &text}, {Name: "quote", Text: &none},
+		{Name: "null", Words: &words}, {Name: "no", Words: &empty}, {Name: "nothing"}})
 	if want := `, delimiter: ";", null: ["NA", "\""]`; got != want {
 		t.Errorf("options are %s, want %s", got, want)
 	}
@@ -174,7 +191,8 @@ func TestAnswersToADraft(t *testing.T) {
 		if err := d.Ask(strings.NewReader(in), &out); err != nil || roles(d) != want {
 			t.Errorf("answers %q: roles %s, want %s (error %v)", in, roles(d), want, err)
 		}
-		if strings.Contains(out.String(), `"b"`) || !strings.Contains(out.String(), `"a"`) || strings.Contains(in, "wrong") != strings.Contains(out.String(), `there is no role "wrong"`) {
+		if strings.Contains(out.String(), `"b"`) || !strings.Contains(out.String(), `"a"`) ||
+			strings.Contains(in, "wrong") != strings.Contains(out.String(), `there is no role "wrong"`) {
 			t.Errorf("answers %q: the questions are\n%s", in, out.String())
 		}
 	}

@@ -9,12 +9,14 @@ import (
 )
 
 // usualTexts are the usual codes for missing values in columns of text, in lower case.
-var usualTexts = []string{"na", "n/a", "#n/a", "nan", "null", "none", "nil", ".", "..", "-", "?", "missing", "unknown", "refused", "refusal", "dk", "don't know", "dont know",
-	"not stated", "not available", "not applicable", "no answer", "k.a.", "k. a.", "keine angabe", "weiss nicht", "weiß nicht", "verweigert", "inconnu", "sans réponse"}
+var usualTexts = []string{"na", "n/a", "#n/a", "nan", "null", "none", "nil", ".", "..", "-", "?", "missing", "unknown",
+	"refused", "refusal", "dk", "don't know", "dont know",
+	"not stated", "not available", "not applicable", "no answer", "k.a.", "k. a.", "keine angabe", "weiss nicht",
+	"weiß nicht", "verweigert", "inconnu", "sans réponse"}
 
-// usualCode reports whether a number is one of the usual codes for missing values: −1 to −9, and numbers of nines, eights
-// or sevens, or of nines with a last digit from 6 on, such as 97, 998, −99 or 9999999. They are conventions and no
-// respondent's values, so that a draft may have them.
+// usualCode reports whether a number is one of the usual codes for missing values: −1 to −9, and numbers of nines,
+// eights or sevens, or of nines with a last digit from 6 on, such as 97, 998, −99 or 9999999. They are conventions and
+// no respondent's values, so that a draft may have them.
 func usualCode(x float64) bool {
 	if x != math.Trunc(x) || x == 0 || math.Abs(x) >= 1e12 {
 		return false
@@ -24,7 +26,8 @@ func usualCode(x float64) bool {
 		return x < 0 || x >= 7
 	}
 	all := func(d byte) bool { return strings.Trim(digits, string(d)) == "" }
-	return all('9') || all('8') || all('7') || strings.Trim(digits[:len(digits)-1], "9") == "" && digits[len(digits)-1] >= '6'
+	return all('9') || all('8') || all('7') || strings.Trim(digits[:len(digits)-1], "9") == "" &&
+		digits[len(digits)-1] >= '6'
 }
 
 // How often a code must occur. A value that is not far from the others must occur far more often than its neighbours.
@@ -46,8 +49,8 @@ type valueCount struct {
 	n     int
 }
 
-// findCodes finds the values of a numeric column that look like codes for missing values: usual ones that lie far from the
-// others, or occur far more often than those near them.
+// findCodes finds the values of a numeric column that look like codes for missing values: usual ones that lie far from
+// the others, or occur far more often than those near them.
 func findCodes(counts map[float64]int) (codes []valueCount) {
 	total := 0
 	all := make([]valueCount, 0, len(counts))

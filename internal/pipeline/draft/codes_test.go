@@ -74,7 +74,8 @@ func TestCodesAreFound(t *testing.T) {
 
 // No other number than a usual one is ever written into a draft.
 func TestOnlyUsualCodes(t *testing.T) {
-	for v, want := range map[float64]bool{-1: true, -9: true, 7: true, 6: false, 0: false, 97: true, 96: true, 95: false, 998: true, 988: false, -99: true, 77: true, 888: true, 9999999: true, 99.5: false, 1e15: false, 1234: false} {
+	for v, want := range map[float64]bool{-1: true, -9: true, 7: true, 6: false, 0: false, 97: true, 96: true, 95: false,
+		998: true, 988: false, -99: true, 77: true, 888: true, 9999999: true, 99.5: false, 1e15: false, 1234: false} {
 		if usualCode(v) != want {
 			t.Errorf("%v: %v, want %v", v, !want, want)
 		}
@@ -109,8 +110,12 @@ func TestCodesAtTheLimits(t *testing.T) {
 		{"fewer than one in 1,000", with(spread(1, 28, 111), map[float64]int{-9: 3}), nil},
 		{"a positive one at the low end", with(spread(100, 140, 10), map[float64]int{8: 50}), nil},
 		{"a negative one at the high end", with(spread(-140, -100, 10), map[float64]int{-9: 50}), nil},
-		{"twenty among the values", with(spread(10, 60, 2), map[float64]int{-1: 2, 1: 2, 2: 2, 77: 2, 78: 2, 79: 2, 80: 2, 81: 2, 88: 20, 89: 2, 90: 2, 91: 2, 92: 2, 93: 2}), []float64{88}},
-		{"nineteen among the values", with(spread(10, 60, 1), map[float64]int{77: 1, 78: 1, 79: 1, 80: 1, 81: 1, 88: 19, 89: 1, 90: 1, 91: 1, 92: 1, 93: 1}), nil},
+		{"twenty among the values",
+			with(spread(10, 60, 2), map[float64]int{-1: 2, 1: 2, 2: 2, 77: 2, 78: 2, 79: 2, 80: 2, 81: 2, 88: 20, 89: 2, 90: 2,
+				91: 2, 92: 2, 93: 2}), []float64{88}},
+		{"nineteen among the values",
+			with(spread(10, 60, 1),
+				map[float64]int{77: 1, 78: 1, 79: 1, 80: 1, 81: 1, 88: 19, 89: 1, 90: 1, 91: 1, 92: 1, 93: 1}), nil},
 		{"not ten times as often", with(spread(10, 60, 3), map[float64]int{88: 29, 89: 3, 90: 3, 91: 3, 92: 3, 93: 3}), nil},
 		{"beyond values below 0, near", with(spread(-50, 50, 4), map[float64]int{-99: 17}), nil},
 		{"beyond values below 0, far", with(spread(-40, 40, 4), map[float64]int{-99: 17}), []float64{-99}},
@@ -131,7 +136,8 @@ func TestCodesAtTheLimits(t *testing.T) {
 			t.Errorf("%s: found %v, want %v", c.name, got, c.want)
 		}
 	}
-	for v, want := range map[float64]bool{98.6: false, -9.4: false, 999999999999: true, 9999999999999: false, 8: true, 9: true, -6: true, 99: true, 88888: true, 66: false} {
+	for v, want := range map[float64]bool{98.6: false, -9.4: false, 999999999999: true, 9999999999999: false, 8: true,
+		9: true, -6: true, 99: true, 88888: true, 66: false} {
 		if usualCode(v) != want {
 			t.Errorf("%v: %v, want %v", v, !want, want)
 		}
@@ -152,7 +158,8 @@ func TestColumnsWithoutTheirCodes(t *testing.T) {
 		for v, k := range counts {
 			n, sum, squares = n+k, sum+v*float64(k), squares+v*v*float64(k)
 		}
-		c := Column{Field: microdata.Field{Type: arrow.PrimitiveTypes.Int64}, Values: n, Distinct: len(counts), sum: sum, squares: squares, least: -9, most: 9999, Negative: true}
+		c := Column{Field: microdata.Field{Type: arrow.PrimitiveTypes.Int64}, Values: n, Distinct: len(counts), sum: sum,
+			squares: squares, least: -9, most: 9999, Negative: true}
 		c.setCodes(counts, nil)
 		coded, codes, least, left, lefts := 70, []string{"-9", "9999"}, 1.0, 40200.0, 0.0
 		if negative {
@@ -161,15 +168,21 @@ func TestColumnsWithoutTheirCodes(t *testing.T) {
 		for v, k := range counts {
 			lefts += v * v * float64(k)
 		}
-		if !slices.Equal(c.Codes, codes) || c.Coded != coded || c.left != coded || c.Values != n-coded || c.Distinct != len(counts) || c.least != least || c.most != 200 || c.Negative != negative || c.sum != left || c.squares != lefts {
-			t.Errorf("negative %v: %+v, want codes %v of %d records, %v to 200, sum %v, squares %v", negative, c, codes, coded, least, left, lefts)
+		if !slices.Equal(c.Codes, codes) || c.Coded != coded || c.left != coded || c.Values != n-coded ||
+			c.Distinct != len(counts) || c.least != least || c.most != 200 || c.Negative != negative || c.sum != left ||
+			c.squares != lefts {
+			t.Errorf("negative %v: %+v, want codes %v of %d records, %v to 200, sum %v, squares %v", negative, c, codes, coded,
+				least, left, lefts)
 		}
-		if _, there := counts[9999]; there || c.declared() != "["+strings.Join(codes, ", ")+"]" || !strings.HasPrefix(c.Proposal(), strings.Join(codes, ", ")+map[bool]string{true: " looks like a code", false: " look like codes"}[negative]) {
+		if _, there := counts[9999]; there || c.declared() != "["+strings.Join(codes, ", ")+"]" ||
+			!strings.HasPrefix(c.Proposal(),
+				strings.Join(codes, ", ")+map[bool]string{true: " looks like a code", false: " look like codes"}[negative]) {
 			t.Errorf("negative %v: declared %s, proposal %s", negative, c.declared(), c.Proposal())
 		}
 	}
 	texts := Column{Field: microdata.Field{Type: arrow.BinaryTypes.String}, Values: 20, Distinct: 3}
-	if texts.setCodes(nil, map[string]int{"refused": 3, "dk": 2}); !slices.Equal(texts.Codes, []string{"dk", "refused"}) || texts.Coded != 5 || texts.declared() != `["dk", "refused"]` {
+	if texts.setCodes(nil, map[string]int{"refused": 3, "dk": 2}); !slices.Equal(texts.Codes, []string{"dk", "refused"}) ||
+		texts.Coded != 5 || texts.declared() != `["dk", "refused"]` {
 		t.Errorf("texts: %+v", texts)
 	}
 	for _, c := range []Column{{Values: 3, Distinct: 1}, {Values: 3, Distinct: 2}} { // nothing but that

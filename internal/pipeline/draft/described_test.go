@@ -9,8 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// What a file says of its columns goes into the draft: weights are none to put noise on, and of a file of SAS the release is
-// one of Stata.
+// What a file says of its columns goes into the draft: weights are none to put noise on, and of a file of SAS the
+// release is one of Stata.
 func TestDescribedColumns(t *testing.T) {
 	c := Column{Values: 500, Distinct: 400, Decimals: 3}
 	c.Field = microdata.Field{Name: "income", Type: arrow.PrimitiveTypes.Float64}
@@ -22,7 +22,8 @@ func TestDescribedColumns(t *testing.T) {
 		t.Errorf("a weight: %+v", g)
 	}
 	for path, want := range map[string]string{
-		"made.sav": "{spss: {path: release/made.sav, labels: [values, variables]}}", "made5.xpt": "{stata: {path: release/made5.dta}}",
+		"made.sav":  "{spss: {path: release/made.sav, labels: [values, variables]}}",
+		"made5.xpt": "{stata: {path: release/made5.dta}}",
 	} {
 		path = "../../../connectors/statfile/testdata/" + path
 		for _, k := range statfile.Kinds {

@@ -23,10 +23,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func survey(t *testing.T, delimiter string, n int) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(strings.Join([]string{"person_id", "familyName", "sex", "state_id", "income", "note", "x"}, delimiter) + "\n")
+	b.WriteString(strings.Join([]string{"person_id", "familyName", "sex", "state_id", "income", "note", "x"}, delimiter) +
+		"\n")
 	for i := range n {
 		fmt.Fprintln(&b, strings.Join([]string{
-			fmt.Sprintf("CANARY-%05d", i), fmt.Sprintf("Canary%d", i%997), []string{"canaryF", "canaryM"}[i%2], fmt.Sprint(770 + i%9),
+			fmt.Sprintf("CANARY-%05d", i), fmt.Sprintf("Canary%d", i%997), []string{"canaryF", "canaryM"}[i%2],
+			fmt.Sprint(770 + i%9),
 			fmt.Sprintf("%d.%02d", 31337+i*7, i%100), fmt.Sprintf("canary remark %d", i), "",
 		}, delimiter))
 	}
@@ -47,7 +49,8 @@ func TestDraftIsValidAndSilent(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := d.Write()
-		written := strings.ReplaceAll(strings.ToLower(text), strings.ToLower(filepath.Dir(path)), "DIR") // the name may contain any digits
+		// the name may contain any digits
+		written := strings.ReplaceAll(strings.ToLower(text), strings.ToLower(filepath.Dir(path)), "DIR")
 		if strings.Contains(written, "canary") || strings.Contains(written, "31337") || strings.Contains(written, "770") {
 			t.Errorf("delimiter %q: the configuration contains a value of a record:\n%s", delimiter, text)
 		}
@@ -60,8 +63,9 @@ func TestDraftIsValidAndSilent(t *testing.T) {
 			t.Fatalf("delimiter %q: %v\n%s", delimiter, err, text)
 		}
 		want := map[string]microdata.Role{
-			"person_id": microdata.Identifier, "familyName": microdata.Identifier, "sex": microdata.Key, "state_id": microdata.Key,
-			"income": microdata.Sensitive, "note": microdata.Identifier, "x": microdata.Other,
+			"person_id": microdata.Identifier, "familyName": microdata.Identifier, "sex": microdata.Key,
+			"state_id": microdata.Key,
+			"income":   microdata.Sensitive, "note": microdata.Identifier, "x": microdata.Other,
 		}
 		for name, role := range want {
 			if c := p.Columns.Named(name); c == nil || c.Role != role {
@@ -72,7 +76,8 @@ func TestDraftIsValidAndSilent(t *testing.T) {
 }
 
 func TestGuessRole(t *testing.T) {
-	text, whole, float, date := arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64, arrow.FixedWidthTypes.Date32
+	text, whole, float, date := arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Float64,
+		arrow.FixedWidthTypes.Date32
 	for _, c := range []struct {
 		name     string
 		kind     arrow.DataType
@@ -99,7 +104,8 @@ func TestGuessRole(t *testing.T) {
 		{"q22", arrow.ListOf(whole), 0, 0, microdata.Other, true},
 	} {
 		look := &Look{Records: 1000}
-		col := &Column{Field: microdata.Field{Name: c.name, Type: c.kind}, Values: 1000, Distinct: c.distinct, Decimals: c.decimals}
+		col := &Column{Field: microdata.Field{Name: c.name, Type: c.kind}, Values: 1000, Distinct: c.distinct,
+			Decimals: c.decimals}
 		if got := look.GuessRole(col); got.Role != c.want || got.Unsure != c.unsure {
 			t.Errorf("%s: %s (unsure %v: %s), want %s (unsure %v)", c.name, got.Role, got.Unsure, got.Why, c.want, c.unsure)
 		}
@@ -110,7 +116,9 @@ func TestGuessRole(t *testing.T) {
 func TestNamesAreQuoted(t *testing.T) {
 	for _, name := range []string{"yes", "1", "a: b", "a\nb", "#", "- x", "{", "", "null", "é", "'", `"`, "a, b", "%s"} {
 		d := &Draft{Name: "n", Source: "{csv: {path: a.csv}}", Sink: "{csv: {path: b.csv}}", Looked: "all 10 records",
-			Listed: []Listed{{&Column{Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Values: 10, Distinct: 9}, Guess{Role: microdata.Sensitive, Why: "w"}}}}
+			Listed: []Listed{
+				{&Column{Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Values: 10, Distinct: 9},
+					Guess{Role: microdata.Sensitive, Why: "w"}}}}
 		file := filepath.Join(t.TempDir(), "c.yaml")
 		if err := os.WriteFile(file, []byte(d.Write()), 0o600); err != nil {
 			t.Fatal(err)
@@ -158,16 +166,21 @@ func TestNumbering(t *testing.T) {
 
 func TestAsk(t *testing.T) {
 	d := &Draft{Listed: []Listed{
-		{&Column{Field: microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64}}, Guess{Role: microdata.Sensitive, Why: "w", Unsure: true}},
-		{&Column{Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}}, Guess{Role: microdata.Sensitive, Why: "w"}},
-		{&Column{Field: microdata.Field{Name: "c", Type: arrow.PrimitiveTypes.Float64}}, Guess{Role: microdata.Identifier, Why: "w", Unsure: true}},
+		{&Column{Field: microdata.Field{Name: "a", Type: arrow.PrimitiveTypes.Float64}},
+			Guess{Role: microdata.Sensitive, Why: "w", Unsure: true}},
+		{&Column{Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}},
+			Guess{Role: microdata.Sensitive, Why: "w"}},
+		{&Column{Field: microdata.Field{Name: "c", Type: arrow.PrimitiveTypes.Float64}},
+			Guess{Role: microdata.Identifier, Why: "w", Unsure: true}},
 	}}
 	var out bytes.Buffer
 	if err := d.Ask(strings.NewReader("nonsense\n KEY \n\n"), &out); err != nil {
 		t.Fatal(err)
 	}
-	if d.Listed[0].Role != microdata.Key || d.Listed[1].Role != microdata.Sensitive || d.Listed[2].Role != microdata.Identifier {
-		t.Errorf("the roles are %s, %s and %s, want key, sensitive and identifier", d.Listed[0].Role, d.Listed[1].Role, d.Listed[2].Role)
+	if d.Listed[0].Role != microdata.Key || d.Listed[1].Role != microdata.Sensitive ||
+		d.Listed[2].Role != microdata.Identifier {
+		t.Errorf("the roles are %s, %s and %s, want key, sensitive and identifier", d.Listed[0].Role, d.Listed[1].Role,
+			d.Listed[2].Role)
 	}
 	if strings.Contains(out.String(), `"b"`) || !strings.Contains(out.String(), `there is no role "nonsense"`) {
 		t.Errorf("the questions are\n%s", out.String())

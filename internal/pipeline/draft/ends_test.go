@@ -53,7 +53,8 @@ func TestEveryCallOfADraftFailsOnce(t *testing.T) {
 	}
 	for name, n := range faulty.Each(all.Counts()) {
 		d, err := attempt(&faulty.Calls{Name: name, N: n})
-		if told := errors.Is(err, faulty.ErrCall) && d == nil; told != (name != "close the reader") { // everything has been read by then
+		// everything has been read by then
+		if told := errors.Is(err, faulty.ErrCall) && d == nil; told != (name != "close the reader") {
 			t.Errorf("%s, call %d fails: result %v, error %v", name, n, d, err)
 		}
 	}

@@ -32,8 +32,8 @@ type Column struct {
 	Decimals int  // greatest number of decimals of a numeric column, -1 if more than nine
 	Negative bool // whether a numeric column has a value below 0
 
-	// Codes are values that look like codes for missing ones, and Coded the number of records with one. The rest describes a
-	// numeric column without them.
+	// Codes are values that look like codes for missing ones, and Coded the number of records with one. The rest describes
+	// a numeric column without them.
 	Codes []string
 	Coded int
 	left  int // of these, how many Values does not count
@@ -73,7 +73,8 @@ func Source(ctx context.Context, src connectors.Source) (*Look, error) {
 			continue
 		}
 		layout.Read = append(layout.Read, microdata.Want{Field: i, As: microdata.Array})
-		views = append(views, &view{column: i, seed: seed, values: map[uint64]struct{}{}, numbers: map[float64]int{}, texts: map[string]int{}})
+		views = append(views,
+			&view{column: i, seed: seed, values: map[uint64]struct{}{}, numbers: map[float64]int{}, texts: map[string]int{}})
 	}
 	reader, err := src.Read(ctx, layout, connectors.Cut{})
 	if err != nil {
@@ -196,8 +197,9 @@ func (c *Column) countDecimals(text string) {
 	}
 }
 
-// stays returns about which share of values leaves as it is under noise of a fifth of the standard deviation, which is rounded
-// to the column's decimals: those within half a step, and of zeros that are bounds the half that is put back on them.
+// stays returns about which share of values leaves as it is under noise of a fifth of the standard deviation, which is
+// rounded to the column's decimals: those within half a step, and of zeros that are bounds the half that is put back on
+// them.
 func (c *Column) stays() float64 {
 	if c.Values == 0 {
 		return 0

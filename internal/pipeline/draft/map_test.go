@@ -40,7 +40,8 @@ func drafted(t *testing.T, text string) (*config.Pipeline, string) {
 	return p, strings.ReplaceAll(written, dir, "DIR")
 }
 
-// The proposed map has two parameters in each strategy, which fit its masks, and masks neither codes nor what does not vary.
+// The proposed map has two parameters in each strategy, which fit its masks, and masks neither codes nor what does not
+// vary.
 func TestDraftsHaveAMapOfTwoParameters(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	wages, keys, plain := "income,debt,rent,age,sex\n", "age,sex\n", "sex,region\n"
@@ -59,12 +60,14 @@ func TestDraftsHaveAMapOfTwoParameters(t *testing.T) {
 	}
 	for i, second := range []string{"masks.1.bias.range", "masks.1.microaggregate.k"} {
 		axes := strategies[i].Axes
-		if len(axes) != 2 || axes[0].Path != "masks.0.noise.sd" || axes[1].Path != second || len(axes[0].Values) < 3 || len(axes[1].Values) < 3 {
+		if len(axes) != 2 || axes[0].Path != "masks.0.noise.sd" || axes[1].Path != second || len(axes[0].Values) < 3 ||
+			len(axes[1].Values) < 3 {
 			t.Errorf("%s: %+v", strategies[i].Name, axes)
 		}
 	}
 	_, maps, _ := strings.Cut(text, "\nmap:")
-	for _, want := range []string{"noise: {columns: [income, debt], sd", "microaggregate: {columns: [age], k", "truncate: {columns: [income], lower: 0}"} {
+	for _, want := range []string{"noise: {columns: [income, debt], sd", "microaggregate: {columns: [age], k",
+		"truncate: {columns: [income], lower: 0}"} {
 		if !strings.Contains(maps, want) {
 			t.Errorf("%s is missing in\n%s", want, maps)
 		}
@@ -74,7 +77,8 @@ func TestDraftsHaveAMapOfTwoParameters(t *testing.T) {
 	}
 
 	p, text = drafted(t, keys)
-	if strategies, err = p.MapStrategies(); err != nil || len(strategies) != 1 || len(strategies[0].Axes) != 2 || p.Map.Column != "age" {
+	if strategies, err = p.MapStrategies(); err != nil || len(strategies) != 1 || len(strategies[0].Axes) != 2 ||
+		p.Map.Column != "age" {
 		t.Errorf("only keys: %v, %v in\n%s", strategies, err, text)
 	}
 	if !strings.Contains(text, "\n    - {min_k: 3}\n") { // no rule on sensitive columns withholds
@@ -97,7 +101,8 @@ func TestManyKeysAreCut(t *testing.T) {
 		text += fmt.Sprintf(strings.Join(row, ",")+"\n", 1+i%3, 20+i%50)
 	}
 	p, written := drafted(t, text)
-	if len(p.Assess.Keys) != 64 || p.Assess.Keys[0] != "age" || p.Assess.Keys[63] != "q62" || !strings.Contains(written, "17 more have that role") {
+	if len(p.Assess.Keys) != 64 || p.Assess.Keys[0] != "age" || p.Assess.Keys[63] != "q62" ||
+		!strings.Contains(written, "17 more have that role") {
 		t.Errorf("keys %v", p.Assess.Keys)
 	}
 	for _, line := range strings.Split(written, "\n") {
@@ -131,8 +136,8 @@ func TestWhatStaysIsTold(t *testing.T) {
 			stay++
 		}
 	}
-	// A zero that noise rounds to zero stays with the half below it: counted as half and the half of those within a step, too.
-	// Four standard errors of a share of n draws are below 0.0142.
+	// A zero that noise rounds to zero stays with the half below it: counted as half and the half of those within a step,
+	// too. Four standard errors of a share of n draws are below 0.0142.
 	if got, want := c.stays(), float64(stay)/n; math.Abs(got-want) > 0.0142 {
 		t.Errorf("%.4f stay, want %.4f", got, want)
 	}
@@ -156,14 +161,16 @@ func TestLabelsSayRoles(t *testing.T) {
 		labels      int
 		want        microdata.Role
 	}{
-		{"CASEID", "", 900, 0, microdata.Identifier}, {"utilityid", "", 300, 0, microdata.Identifier}, {"respid", "", 5, 0, microdata.Key},
+		{"CASEID", "", 900, 0, microdata.Identifier}, {"utilityid", "", 300, 0, microdata.Identifier},
+		{"respid", "", 5, 0, microdata.Key},
 		{"prepaid", "", 300, 0, microdata.Sensitive}, {"steroid", "", 300, 0, microdata.Sensitive},
 		{"v1", "Beginning salary", 90, 0, microdata.Sensitive}, {"v1", "", 90, 0, microdata.Key},
 		{"v2", "Previous experience (months)", 300, 0, microdata.Key},
 		{"v2", "How often do you do this in an average week", 300, 0, microdata.Sensitive},
 		{"v3", "", 300, 150, microdata.Key}, {"v3", "", 300, 149, microdata.Sensitive},
 	} {
-		col := &Column{Field: microdata.Field{Name: c.name, Type: arrow.PrimitiveTypes.Float64}, Values: 1000, Distinct: c.distinct, most: 1e9}
+		col := &Column{Field: microdata.Field{Name: c.name, Type: arrow.PrimitiveTypes.Float64}, Values: 1000,
+			Distinct: c.distinct, most: 1e9}
 		col.Field.Described = &microdata.Description{Label: c.label, Values: make([]microdata.ValueLabel, c.labels)}
 		if g := (&Look{}).GuessRole(col); g.Role != c.want || !g.Unsure {
 			t.Errorf("%s (%s), %d different, %d labels: %+v, want %s", c.name, c.label, c.distinct, c.labels, g, c.want)

@@ -43,7 +43,8 @@ func TestMembersBecomeColumns(t *testing.T) {
 		{[]string{`{"a":1}`, `{"a":true}`}, []connectors.DeclaredColumn{column("a", false)}},
 		{[]string{`{"a":1}`, `{"a":{"b":1}}`}, []connectors.DeclaredColumn{column("a", false)}},
 		{[]string{`{"a":"x"}`, `{"a":{"b":1}}`}, []connectors.DeclaredColumn{column("a", false)}},
-		{[]string{`{"a":{"b":1,"c":{"d":"x"}}}`, `{"a":null}`, `{"e":2}`}, []connectors.DeclaredColumn{column("a.b", true), column("a.c.d", false), column("e", true)}},
+		{[]string{`{"a":{"b":1,"c":{"d":"x"}}}`, `{"a":null}`, `{"e":2}`},
+			[]connectors.DeclaredColumn{column("a.b", true), column("a.c.d", false), column("e", true)}},
 		{[]string{`{}`}, nil},
 	} {
 		if got := statisticsOf(t, c.objects...).columns(nil); !slices.Equal(got, c.want) {
@@ -88,7 +89,8 @@ func TestMembersThatAreData(t *testing.T) {
 }
 
 func listed(name string, kind arrow.DataType, role microdata.Role, values, distinct int) Listed {
-	return Listed{&Column{Field: microdata.Field{Name: name, Type: kind}, Values: values, Distinct: distinct}, Guess{Role: role}}
+	return Listed{&Column{Field: microdata.Field{Name: name, Type: kind}, Values: values, Distinct: distinct},
+		Guess{Role: role}}
 }
 
 // The identity is the first certain identifier with a value in every record and almost no
@@ -108,7 +110,9 @@ func TestIdentitiesAreDrafted(t *testing.T) {
 		{"with more values than are counted", func(c *Column, _ *Guess) { c.Distinct, c.Capped = 50, true }, "id"},
 		{"that needs quotes", func(c *Column, _ *Guess) { c.Field.Name = "a: b" }, `"a: b"`},
 	} {
-		d := &Draft{Listed: []Listed{listed("first", text, microdata.Other, 100, 100), listed("id", text, microdata.Identifier, 100, 100), listed("id2", text, microdata.Other, 7, 7)}}
+		d := &Draft{
+			Listed: []Listed{listed("first", text, microdata.Other, 100, 100),
+				listed("id", text, microdata.Identifier, 100, 100), listed("id2", text, microdata.Other, 7, 7)}}
 		if c.change != nil {
 			c.change(d.Listed[1].Column, &d.Listed[1].Guess)
 		}
@@ -120,7 +124,9 @@ func TestIdentitiesAreDrafted(t *testing.T) {
 		}
 	}
 	for at := range 3 {
-		d := &Draft{Listed: []Listed{listed("a", text, microdata.Other, 5, 5), listed("b", text, microdata.Other, 5, 5), listed("c", text, microdata.Other, 5, 5)}}
+		d := &Draft{
+			Listed: []Listed{listed("a", text, microdata.Other, 5, 5), listed("b", text, microdata.Other, 5, 5),
+				listed("c", text, microdata.Other, 5, 5)}}
 		if d.Listed[at].Values = 9; d.records() != 9 {
 			t.Errorf("column %d has 9 values: the draft counts %d records, want 9", at, d.records())
 		}
@@ -143,8 +149,10 @@ func TestOptionsOfColumns(t *testing.T) {
 		stream   bool
 		want     string
 	}{
-		{number, microdata.Key, 2, true, ", decimals: 2"}, {number, microdata.Key, 0, true, ", decimals: 0"}, {number, microdata.Key, -1, true, ""}, {number, microdata.Key, 2, false, ""},
-		{text, microdata.Key, 0, true, ""}, {number, microdata.Sensitive, 1, true, ", decimals: 1, unmasked: true"}, {text, microdata.Sensitive, 1, true, ", unmasked: true"}, {number, microdata.Sensitive, 1, false, ", unmasked: true"},
+		{number, microdata.Key, 2, true, ", decimals: 2"}, {number, microdata.Key, 0, true, ", decimals: 0"},
+		{number, microdata.Key, -1, true, ""}, {number, microdata.Key, 2, false, ""},
+		{text, microdata.Key, 0, true, ""}, {number, microdata.Sensitive, 1, true, ", decimals: 1, unmasked: true"},
+		{text, microdata.Sensitive, 1, true, ", unmasked: true"}, {number, microdata.Sensitive, 1, false, ", unmasked: true"},
 	} {
 		l := listed("x", c.kind, c.role, 1, 1)
 		l.Decimals = c.decimals
@@ -156,15 +164,20 @@ func TestOptionsOfColumns(t *testing.T) {
 
 // Names are aligned, and names that contain a line end or mean something else in YAML are quoted.
 func TestColumnsAreWrittenInLine(t *testing.T) {
-	d := &Draft{Name: "n", Listed: []Listed{listed("a", arrow.BinaryTypes.String, microdata.Key, 1, 1), listed("long name", arrow.BinaryTypes.String, microdata.Other, 1, 1)}}
+	d := &Draft{
+		Name: "n",
+		Listed: []Listed{listed("a", arrow.BinaryTypes.String, microdata.Key, 1, 1),
+			listed("long name", arrow.BinaryTypes.String, microdata.Other, 1, 1)}}
 	d.Listed[1].Why, d.Listed[1].Unsure = "why\nnot", true
 	text := d.Write()
-	for _, want := range []string{"\n  a:         {role: key}\n", "\n  long name: {role: other}\n", "\n  # PLEASE CHECK: why not"} {
+	for _, want := range []string{"\n  a:         {role: key}\n", "\n  long name: {role: other}\n",
+		"\n  # PLEASE CHECK: why not"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
 		}
 	}
-	for name, want := range map[string]string{"a": "a", "a b": "a b", "a{": `"a{"`, "a:": `"a:"`, "a#": `"a#"`, "a,b": `"a,b"`, "[": `"["`, "x\ny": `"x\ny"`, "}": `"}"`, "]": `"]"`} {
+	for name, want := range map[string]string{"a": "a", "a b": "a b", "a{": `"a{"`, "a:": `"a:"`, "a#": `"a#"`,
+		"a,b": `"a,b"`, "[": `"["`, "x\ny": `"x\ny"`, "}": `"}"`, "]": `"]"`} {
 		if got := scalar(name); got != want {
 			t.Errorf("%q is written %s, want %s", name, got, want)
 		}
@@ -174,7 +187,8 @@ func TestColumnsAreWrittenInLine(t *testing.T) {
 // Rules of a draft refer to sensitive numbers and to keys that are numbers, and are omitted without
 // them. A stream has no rules about respondents.
 func TestGatesAreDrafted(t *testing.T) {
-	wage, age := listed("wage", arrow.PrimitiveTypes.Float64, microdata.Sensitive, 9, 9), listed("age", arrow.PrimitiveTypes.Int64, microdata.Key, 9, 3)
+	wage, age := listed("wage", arrow.PrimitiveTypes.Float64, microdata.Sensitive, 9, 9),
+		listed("age", arrow.PrimitiveTypes.Int64, microdata.Key, 9, 3)
 	text := listed("note", arrow.BinaryTypes.String, microdata.Sensitive, 9, 9)
 	for _, c := range []struct {
 		name      string
@@ -183,10 +197,17 @@ func TestGatesAreDrafted(t *testing.T) {
 		has, lack []string
 	}{
 		{"neither", []Listed{text}, false, []string{"\n# gate:\n#   rules:\n"}, []string{"\nassess:", "\ngate:"}},
-		{"numbers", []Listed{text, wage}, false, []string{"\ngate:\n  rules:\n", "{column: wage, max_unchanged: 0.05}", "min_k: 3"}, []string{"\nassess:", "max_linked", "column: note"}},
-		{"keys", []Listed{age}, false, []string{"\nassess: {keys: [age]}", "    - {max_linked: 0.05}", "min_k: 3"}, []string{"max_unchanged"}},
-		{"both", []Listed{wage, age}, false, []string{"\nassess: {keys: [age]}", "    - {max_linked: 0.05}", "{column: wage, min_efficiency: 0.8}"}, []string{"a stream releases before"}},
-		{"both of a stream", []Listed{wage, age}, true, []string{"\nassess: {keys: [age]}", "a stream releases before", "sd: AMOUNT}"}, []string{"max_linked", "min_k", "sd: 20%"}},
+		{"numbers", []Listed{text, wage}, false,
+			[]string{"\ngate:\n  rules:\n", "{column: wage, max_unchanged: 0.05}", "min_k: 3"},
+			[]string{"\nassess:", "max_linked", "column: note"}},
+		{"keys", []Listed{age}, false, []string{"\nassess: {keys: [age]}", "    - {max_linked: 0.05}", "min_k: 3"},
+			[]string{"max_unchanged"}},
+		{"both", []Listed{wage, age}, false,
+			[]string{"\nassess: {keys: [age]}", "    - {max_linked: 0.05}", "{column: wage, min_efficiency: 0.8}"},
+			[]string{"a stream releases before"}},
+		{"both of a stream", []Listed{wage, age}, true,
+			[]string{"\nassess: {keys: [age]}", "a stream releases before", "sd: AMOUNT}"},
+			[]string{"max_linked", "min_k", "sd: 20%"}},
 	} {
 		d := &Draft{Name: "n", Listed: c.columns, Stream: c.stream}
 		got := d.Write()

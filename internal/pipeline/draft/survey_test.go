@@ -23,7 +23,8 @@ func TestSurveysGetNoNoiseOnWeights(t *testing.T) {
 		for p := range 1 + h%4 {
 			// w0 has mean 1: pairs of records around it.
 			w0 := 1 + 0.25*float64(1-2*(n%2))*math.Mod(float64(n/2)*0.37, 1)
-			fmt.Fprintf(&b, "%d,%d,%.3f,%.2f,%.6f,%.6f,%d,%d,%d,%d,%d,%d\n", 7000+h*3, h%150+1000*p, 100+float64(h%7)*1.5, 200.25+float64(h), w0, w0*1.01, 10000+h*17%8000, 1000+n*91%8999, n*n%977, 10*h, h/30, 7000+h*3)
+			fmt.Fprintf(&b, "%d,%d,%.3f,%.2f,%.6f,%.6f,%d,%d,%d,%d,%d,%d\n", 7000+h*3, h%150+1000*p, 100+float64(h%7)*1.5,
+				200.25+float64(h), w0, w0*1.01, 10000+h*17%8000, 1000+n*91%8999, n*n%977, 10*h, h/30, 7000+h*3)
 			n++
 		}
 	}
@@ -75,7 +76,9 @@ func TestSurveysGetNoNoiseOnWeights(t *testing.T) {
 		t.Errorf("weight %q in\n%s", p.Weight, text)
 	}
 	for _, line := range strings.Split(text, "\n") {
-		if strings.Contains(line, "noise:") && (!strings.Contains(line, "amount") || strings.Contains(line, "w0") || strings.Contains(line, "grp") || strings.Contains(line, "plz")) {
+		if strings.Contains(line, "noise:") &&
+			(!strings.Contains(line, "amount") || strings.Contains(line, "w0") || strings.Contains(line, "grp") ||
+				strings.Contains(line, "plz")) {
 			t.Error(line)
 		}
 	}

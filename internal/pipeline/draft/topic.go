@@ -95,7 +95,8 @@ func membersOf(ctx context.Context, c *kafka.SourceConfig) (columns []connectors
 	case messages == 0:
 		return nil, 0, errors.New("the topic holds no message to look at")
 	case objects == 0:
-		return nil, 0, errors.New("no message that was looked at is a JSON object; say --format avro or protobuf, with --registry")
+		return nil, 0,
+			errors.New("no message that was looked at is a JSON object; say --format avro or protobuf, with --registry")
 	}
 	all := len(root.children)
 	root.children = slices.DeleteFunc(root.children, func(m *member) bool { return 20*m.occurrences < objects })
@@ -168,5 +169,7 @@ func (m *member) columns(list []connectors.DeclaredColumn) []connectors.Declared
 // keyed reports whether an object looks like a mapping from keys that are data: many
 // members, or ones that few of the objects have. Their names may be respondents' values.
 func (m *member) keyed() bool {
-	return len(m.children) > 50 || slices.ContainsFunc(m.children, func(c *member) bool { return 20*c.occurrences < m.nested })
+	return len(m.children) > 50 || slices.ContainsFunc(m.children, func(c *member) bool {
+		return 20*c.occurrences < m.nested
+	})
 }

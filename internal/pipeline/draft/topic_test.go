@@ -31,13 +31,15 @@ func topicOf(t *testing.T, messages ...string) *kafka.SourceConfig {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
-	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.MetadataMinAge(100*time.Millisecond))
+	client, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MetadataMinAge(100*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
 	for i, m := range messages {
-		if err := client.ProduceSync(t.Context(), &kgo.Record{Topic: "survey", Partition: int32(i % 2), Value: []byte(m)}).FirstErr(); err != nil {
+		if err := client.ProduceSync(t.Context(), &kgo.Record{Topic: "survey", Partition: int32(i % 2), Value: []byte(m)}).
+			FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,8 +54,10 @@ func topicOf(t *testing.T, messages ...string) *kafka.SourceConfig {
 func TestTopicBecomesAConfiguration(t *testing.T) {
 	var messages []string
 	for i := range 300 {
-		messages = append(messages, fmt.Sprintf(`{"person_id":"SECRETID%d","wage":%d.25,"note":null,"home":{"region":"SECRET%d","rooms":%d},"by_name":{"SECRETNAME%d":1},"mixed":%s,"tags":["SECRET"]}`,
-			i, 1000+i, i%4, i%7, i, []string{"1", `"SECRET"`}[i%2]))
+		messages = append(messages,
+			fmt.Sprintf(
+				`{"person_id":"SECRETID%d","wage":%d.25,"note":null,"home":{"region":"SECRET%d","rooms":%d},"by_name":{"SECRETNAME%d":1},"mixed":%s,"tags":["SECRET"]}`,
+				i, 1000+i, i%4, i%7, i, []string{"1", `"SECRET"`}[i%2]))
 	}
 	messages = append(messages, "no JSON", `[1]`, `{"SECRETMEMBER":1}`)
 	d, err := OfTopic(context.Background(), topicOf(t, messages...))
@@ -65,7 +69,8 @@ func TestTopicBecomesAConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if got := strings.Join(p.Columns.Names(), " "); got != "person_id wage note home.region home.rooms by_name mixed tags" {
+	if got := strings.Join(p.Columns.Names(), " "); got !=
+		"person_id wage note home.region home.rooms by_name mixed tags" {
 		t.Errorf("the columns are %s\n%s", got, text)
 	}
 	if !strings.Contains(text, "have one of 1 further members") {
@@ -82,7 +87,9 @@ func TestTopicBecomesAConfiguration(t *testing.T) {
 	}
 	// With a mask in place of the comment it is a pipeline.
 	masked := strings.Replace(text, "# masks:\n", "masks:\n  - noise: {columns: [wage], sd: 5}\n", 1)
-	if _, err := config.Parse("survey.yaml", []byte(strings.Replace(masked, "decimals: 2, unmasked: true", "decimals: 2", 1)), config.Options{Environ: func() []string { return nil }}); err != nil {
+	if _, err := config.Parse("survey.yaml",
+		[]byte(strings.Replace(masked, "decimals: 2, unmasked: true", "decimals: 2", 1)),
+		config.Options{Environ: func() []string { return nil }}); err != nil {
 		t.Errorf("%v\n%s", err, masked)
 	}
 }
@@ -101,7 +108,8 @@ func TestTopicsThatSayNothing(t *testing.T) {
 	for i := range 600 {
 		many = append(many, fmt.Sprintf(`{"SECRET%d":1}`, i))
 	}
-	if _, err := OfTopic(context.Background(), topicOf(t, many...)); err == nil || strings.Contains(err.Error(), "SECRET") {
+	if _, err := OfTopic(context.Background(), topicOf(t, many...)); err == nil ||
+		strings.Contains(err.Error(), "SECRET") {
 		t.Errorf("with data as names of members, the error is %v", err)
 	}
 	c := topicOf(t)
@@ -124,7 +132,9 @@ func TestTopicsWithASchema(t *testing.T) {
 		format  func(*kafka.SourceConfig)
 	}{
 		"avro": {registry.Avro, avroSchema, func(id uint32, i int) []byte {
-			value, err := twmb.MustParse(avroSchema).AppendEncode(registry.AppendHeader(nil, id), map[string]any{"person_id": fmt.Sprintf("SECRET%d", i), "wage": float64(i) + 0.5, "sex": int32(i % 2)})
+			value,
+				err := twmb.MustParse(avroSchema).AppendEncode(registry.AppendHeader(nil, id),
+				map[string]any{"person_id": fmt.Sprintf("SECRET%d", i), "wage": float64(i) + 0.5, "sex": int32(i % 2)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +166,8 @@ func TestTopicsWithASchema(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, text)
 			continue
 		}
-		if got := strings.Join(p.Columns.Names(), " "); got != "person_id wage sex" || strings.Contains(text, "SECRET") || !strings.Contains(text, "format: {"+name+": {}}, registry:") || !strings.Contains(text, "all 100 records") {
+		if got := strings.Join(p.Columns.Names(), " "); got != "person_id wage sex" || strings.Contains(text, "SECRET") ||
+			!strings.Contains(text, "format: {"+name+": {}}, registry:") || !strings.Contains(text, "all 100 records") {
 			t.Errorf("%s: columns %s\n%s", name, got, text)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 )
 
-// An identifier of persons that several records have is proposed as identity and person, and what is proposed is a valid configuration; one of
-// which each record has its own, or a classification, is not.
+// An identifier of persons that several records have is proposed as identity and person, and what is proposed is a
+// valid configuration; one of which each record has its own, or a classification, is not.
 func TestWavesAreProposed(t *testing.T) {
 	for name, c := range map[string]struct {
 		header string
@@ -43,7 +43,8 @@ func TestWavesAreProposed(t *testing.T) {
 		}
 		text := d.Write()
 		const proposed = "# intruder: {linkage: {}, uniqueness: {person: ["
-		if got := strings.Contains(text, proposed+c.want+"]}}"); got != (c.want != "") || !got && strings.Contains(text, proposed) {
+		if got := strings.Contains(text, proposed+c.want+"]}}"); got != (c.want != "") || !got &&
+			strings.Contains(text, proposed) {
 			t.Fatalf("%s: %v in\n%s", name, got, text)
 		}
 		if c.want == "" {
@@ -55,8 +56,12 @@ func TestWavesAreProposed(t *testing.T) {
 		at := strings.Index(text, "assess: {keys:")
 		end := at + strings.Index(text[at:], "]}") + 1
 		text = text[:end] + ", " + line + text[end:]
-		p, err := config.Parse(filepath.Join(dir, "c.yaml"), []byte(text), config.Options{Environ: func() []string { return nil }})
-		if err != nil || len(p.UniquenessPerson()) != 1 || p.UniquenessPerson()[0] != c.want || len(p.Identity) != 1 || p.Identity[0] != c.want {
+		p,
+			err := config.Parse(filepath.Join(dir, "c.yaml"), []byte(text), config.Options{Environ: func() []string {
+			return nil
+		}})
+		if err != nil || len(p.UniquenessPerson()) != 1 || p.UniquenessPerson()[0] != c.want || len(p.Identity) != 1 ||
+			p.Identity[0] != c.want {
 			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}

@@ -44,8 +44,8 @@ const roles = `#   identifier  never leaves, but must exist
 #   sensitive   what a snooper is after
 #   other       leaves, neither of these`
 
-// Write returns the configuration. It is valid as it is, but the gate withholds a run with it if a column is sensitive: its
-// rules on sensitive columns hold only if these are masked.
+// Write returns the configuration. It is valid as it is, but the gate withholds a run with it if a column is sensitive:
+// its rules on sensitive columns hold only if these are masked.
 func (d *Draft) Write() string {
 	p := new(page)
 	p.line("# A first configuration, made by looking at the data:")
@@ -77,7 +77,8 @@ func (d *Draft) Write() string {
 		p.line("# household: %s", h)
 	}
 	if w := d.using(weights); w != "" { // a value in each record
-		p.note("", "How many persons of the population a record stands for. No noise is put on it: an exact weight tells records apart, so round it, or calibrate it behind the masks.")
+		p.note("",
+			"How many persons of the population a record stands for. No noise is put on it: an exact weight tells records apart, so round it, or calibrate it behind the masks.")
 		p.line("weight: %s", w)
 	}
 	if d.Guessed {
@@ -120,8 +121,8 @@ func (p *page) note(indent, format string, args ...any) {
 	p.fold(indent+"#", indent+"# ", strings.Fields(fmt.Sprintf(format, args...)))
 }
 
-// list writes a list of names as YAML in flow style, and what is before and behind it; after has no spaces in what must not be
-// torn. Further lines begin with hang.
+// list writes a list of names as YAML in flow style, and what is before and behind it; after has no spaces in what must
+// not be torn. Further lines begin with hang.
 func (p *page) list(before, hang string, names []string, after string) {
 	parts := slices.Clone(names)
 	for i := range len(parts) - 1 {
@@ -163,7 +164,9 @@ func (d *Draft) columns(p *page) {
 		codes := ""
 		if declared := c.declared(); declared != "" {
 			codes = ", missing: " + declared
-			p.note("  ", "PLEASE CHECK: %d records have what looks like a code for a missing value; leave out of `missing` what is a value", c.Coded)
+			p.note("  ",
+				"PLEASE CHECK: %d records have what looks like a code for a missing value; leave out of `missing` what is a value",
+				c.Coded)
 		}
 		p.line("  %-*s {role: %s%s%s}", wide+1, scalar(c.Field.Name)+":", c.Role, codes, c.options(d.Stream))
 	}
@@ -213,12 +216,15 @@ func (d *Draft) identity() string {
 }
 
 // ofPersons are words of the names of columns that number persons.
-var ofPersons = regexp.MustCompile(`^(id|ids|pid|uid|person|persons|respondent|patient|student|employee|customer|client|member|subject|nin|ssn|mrn|bsn|cpr)$`)
+var ofPersons = regexp.MustCompile(
+	`^(id|ids|pid|uid|person|persons|respondent|patient|student|employee|customer|client|member|subject|nin|ssn|mrn|bsn|cpr)$`)
 
-// ofWaves returns the first identifier of persons that several records have, as the waves of a panel; "" if there is none.
+// ofWaves returns the first identifier of persons that several records have, as the waves of a panel; "" if there is
+// none.
 func (d *Draft) ofWaves() string {
 	for _, c := range d.Listed {
-		if c.Role == microdata.Identifier && c.Use == noUse && !c.Capped && match(ofPersons, c.Field.Name) != "" && 5*c.Values >= 6*c.Distinct && c.Distinct >= someRecords/10 {
+		if c.Role == microdata.Identifier && c.Use == noUse && !c.Capped && match(ofPersons, c.Field.Name) != "" &&
+			5*c.Values >= 6*c.Distinct && c.Distinct >= someRecords/10 {
 			return scalar(c.Field.Name)
 		}
 	}
@@ -256,7 +262,8 @@ func names(list []Listed) []string {
 
 func (d *Draft) masks(p *page) {
 	sensitive := d.of(microdata.Sensitive, true)
-	p.note("", "Masks, in the order in which they apply. Take the # away from what is to be used, and `unmasked: true` from its columns; `sdlfilter map` finds amounts that fit the gate.")
+	p.note("",
+		"Masks, in the order in which they apply. Take the # away from what is to be used, and `unmasked: true` from its columns; `sdlfilter map` finds amounts that fit the gate.")
 	p.line("# masks:")
 	if len(sensitive) == 0 {
 		p.line("#   # sd: %% of the column's standard deviation, or a number in its unit")
@@ -279,7 +286,8 @@ func (d *Draft) masks(p *page) {
 		p.list("#   - truncate: {columns:", hang, positive, ", lower: 0}")
 	}
 	if keys := names(d.of(microdata.Key, false)); len(keys) >= 2 {
-		p.list(fmt.Sprintf("#   - swap:     {keys: [%s],\n#       attribute: %s, rate: 0.1, columns:", strings.Join(keys[1:min(3, len(keys))], ", "), keys[0]), hang, all, "}")
+		p.list(fmt.Sprintf("#   - swap:     {keys: [%s],\n#       attribute: %s, rate: 0.1, columns:",
+			strings.Join(keys[1:min(3, len(keys))], ", "), keys[0]), hang, all, "}")
 	}
 }
 
@@ -287,16 +295,17 @@ func notNegative(list []Listed) []Listed {
 	return slices.DeleteFunc(slices.Clone(list), func(c Listed) bool { return c.Negative })
 }
 
-// The strategies of the proposed map. A percentage of a standard deviation of zero is no amount, so that constant columns are
-// not among its columns, and groups of more records than there are cannot be.
+// The strategies of the proposed map. A percentage of a standard deviation of zero is no amount, so that constant
+// columns are not among its columns, and groups of more records than there are cannot be.
 const (
 	leastGroup, greatestGroup = 5, 45
 	groupSteps                = 5
 	fewCodes                  = 10
 )
 
-// maps writes a map of two parameters for each of its strategies: noise with what a value is multiplied by, and noise with the
-// size of the groups whose numeric keys take their means, without which what a snooper links by stays as it is.
+// maps writes a map of two parameters for each of its strategies: noise with what a value is multiplied by, and noise
+// with the size of the groups whose numeric keys take their means, without which what a snooper links by stays as it
+// is.
 func (d *Draft) maps(p *page) {
 	varying := func(role microdata.Role) []Listed {
 		return slices.DeleteFunc(d.of(role, true), func(c Listed) bool { return c.Distinct < 2 || c.Use != noUse })
@@ -310,11 +319,13 @@ func (d *Draft) maps(p *page) {
 		noisy = keys
 	}
 	if len(noisy) == 0 || len(sensitive) == 0 && !grouped {
-		p.note("", "`sdlfilter map` compares amounts of masks once there are some: no column that is sensitive, or a key of more than ten values, is numeric.")
+		p.note("",
+			"`sdlfilter map` compares amounts of masks once there are some: no column that is sensitive, or a key of more than ten values, is numeric.")
 		p.line("")
 		return
 	}
-	p.note("", "What `sdlfilter map` compares: two parameters of each strategy, at all of their combinations. With --apply it writes the masks of the best point where the gate's rules hold.")
+	p.note("",
+		"What `sdlfilter map` compares: two parameters of each strategy, at all of their combinations. With --apply it writes the masks of the best point where the gate's rules hold.")
 	p.line("map:")
 	p.line("  column: %s", scalar(noisy[0].Field.Name))
 	p.line("  strategies:")
@@ -324,10 +335,12 @@ func (d *Draft) maps(p *page) {
 		}, "bias.range: {from: 0.02, to: 0.14, steps: 3}")
 	}
 	if grouped {
-		p.note("    ", "Keys of more than ten different values. A mean of codes says nothing: recode or suppress codes, and take them out here.")
+		p.note("    ",
+			"Keys of more than ten different values. A mean of codes says nothing: recode or suppress codes, and take them out here.")
 		d.strategy(p, "noise and groups", noisy, func() {
 			p.list("        - microaggregate: {columns:", "            ", names(keys), fmt.Sprintf(", k: %d}", leastGroup))
-		}, fmt.Sprintf("microaggregate.k: {from: %d, to: %d, steps: %d}", leastGroup, min(greatestGroup, d.records()/2), groupSteps))
+		}, fmt.Sprintf("microaggregate.k: {from: %d, to: %d, steps: %d}", leastGroup, min(greatestGroup, d.records()/2),
+			groupSteps))
 	}
 	p.line("")
 }
@@ -368,8 +381,8 @@ func (d *Draft) linked() (keys []Listed, left int) {
 	return keys[:mostKeys], len(keys) - mostKeys
 }
 
-// unchanged is the share of values that may leave as they are: 5 %, or more where a column's steps are wide or many of its
-// values are 0, so that noise of a fifth of its standard deviation leaves that many.
+// unchanged is the share of values that may leave as they are: 5 %, or more where a column's steps are wide or many of
+// its values are 0, so that noise of a fifth of its standard deviation leaves that many.
 func (c *Column) unchanged() float64 {
 	for _, share := range []float64{0.05, 0.1, 0.2, 0.3} {
 		if 1.5*c.stays() <= share {
@@ -393,16 +406,19 @@ func (d *Draft) gate(p *page) {
 	if len(sensitive) > 0 {
 		p.note("", "What must hold for the release to leave. As long as no sensitive column is masked, this does not.")
 	} else {
-		p.note("", "What must hold for the release to leave. No column is sensitive and numeric, so that it may leave without masks: read the roles.")
+		p.note("",
+			"What must hold for the release to leave. No column is sensitive and numeric, so that it may leave without masks: read the roles.")
 	}
 	if len(keys) > 0 {
 		p.note("", "What a snooper links by:")
 		if left > 0 {
-			p.note("", "PLEASE CHECK: it takes %d keys, and %d more have that role; those that are known best come first.", mostKeys, left)
+			p.note("", "PLEASE CHECK: it takes %d keys, and %d more have that role; those that are known best come first.",
+				mostKeys, left)
 		}
 		p.list("assess: {keys:", "    ", names(keys), "}")
 		if waves := d.ofWaves(); waves != "" {
-			p.note("", "PLEASE CHECK: several records have one %s, as the waves of a person have. Whoever knows several waves of a person finds him by all of them: put this into assess, and k is that of all records of a person together (give the wave the role key).", waves)
+			p.note("",
+				"PLEASE CHECK: several records have one %s, as the waves of a person have. Whoever knows several waves of a person finds him by all of them: put this into assess, and k is that of all records of a person together (give the wave the role key).", waves)
 			linkage := ""
 			if len(d.of(microdata.Key, true)) > 0 {
 				linkage = "linkage: {}, "
@@ -413,8 +429,10 @@ func (d *Draft) gate(p *page) {
 	p.line("gate:")
 	p.line("  rules:")
 	if len(sensitive) > 0 {
-		p.note("    ", "max_unchanged: at most that share of the values leaves as it is, 5 %% or what rounding leaves in columns of wide steps and many zeros. min_efficiency: the mean stays as precise as that of 80 %% of the records")
-		p.note("    ", "min_rmse, in the column's unit: known to no better than ± 100 by linking. Without it, a map recommends the least masking that the other rules allow")
+		p.note("    ",
+			"max_unchanged: at most that share of the values leaves as it is, 5 %% or what rounding leaves in columns of wide steps and many zeros. min_efficiency: the mean stays as precise as that of 80 %% of the records")
+		p.note("    ",
+			"min_rmse, in the column's unit: known to no better than ± 100 by linking. Without it, a map recommends the least masking that the other rules allow")
 		p.line("    # - {column: %s, knowledge: index, min_rmse: 100}", scalar(sensitive[0].Field.Name))
 	}
 	for _, c := range sensitive {

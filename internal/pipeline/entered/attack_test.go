@@ -20,8 +20,8 @@ import (
 // The property of a ledger: whatever was released, with whatever masks and keys, an attacker who has all the files
 // does not come nearer to the values than what the last report states under knowledge all_releases. The attacker
 // shares no code with the program: it reads the released files, and estimates by least squares on half of the records
-// and by the intersection of what the files leave possible, in the other half. Regions follow wages, and are released as they
-// are, recoded, or drawn anew (pram); the attacker has a mean for each.
+// and by the intersection of what the files leave possible, in the other half. Regions follow wages, and are released
+// as they are, recoded, or drawn anew (pram); the attacker has a mean for each.
 //
 // The stated square and the attacker's are means of squared errors of the same records, 3,000 and 1,500. The relative
 // standard error of a mean of n squares is √((κ−1)/n), where κ is the kurtosis: 3 for normal errors, 6 for Laplace;
@@ -56,7 +56,8 @@ func TestNoAttackerOfAllReleasesDoesBetter(t *testing.T) {
 			worst = ratio
 		}
 		if got < stated*(1-tolerance) {
-			t.Errorf("sequence %d: the attacker's RMSE is %.4g, stated is %.4g\n%s", seed, math.Sqrt(got), math.Sqrt(stated), strings.Join(said, "\n"))
+			t.Errorf("sequence %d: the attacker's RMSE is %.4g, stated is %.4g\n%s", seed, math.Sqrt(got), math.Sqrt(stated),
+				strings.Join(said, "\n"))
 		}
 	}
 	t.Logf("the attacker's mean square is at least %.3f of the stated one", worst)
@@ -65,7 +66,8 @@ func TestNoAttackerOfAllReleasesDoesBetter(t *testing.T) {
 // randomRelease draws the masks, the key and the columns of a release.
 func randomRelease(rng *rand.Rand, name string) release {
 	r := release{name: name, key: []string{"k1", "k2"}[rng.IntN(2)], noIdentity: rng.IntN(4) == 0}
-	r.columns = []string{"age: {role: other}", "age: {role: other}, tax: {role: other}", "region: {role: key}"}[rng.IntN(3)]
+	r.columns = []string{"age: {role: other}", "age: {role: other}, tax: {role: other}",
+		"region: {role: key}"}[rng.IntN(3)]
 	var masks []string
 	if rng.IntN(5) == 0 {
 		masks = append(masks, "{sample: {rate: 0.999}}")
@@ -80,7 +82,8 @@ func randomRelease(rng *rand.Rand, name string) release {
 	case 0:
 		masks = append(masks, fmt.Sprintf("{round: {columns: [wage], base: %d}}", base))
 	case 1:
-		masks = append(masks, fmt.Sprintf("{noise: {columns: [wage], sd: %d, distribution: %s}}", sd, law), fmt.Sprintf("{round: {columns: [wage], base: %d}}", base/10))
+		masks = append(masks, fmt.Sprintf("{noise: {columns: [wage], sd: %d, distribution: %s}}", sd, law),
+			fmt.Sprintf("{round: {columns: [wage], base: %d}}", base/10))
 	case 2:
 		masks = append(masks, "{rankswap: {columns: [wage], p: 10%}}")
 	default:
@@ -92,9 +95,11 @@ func randomRelease(rng *rand.Rand, name string) release {
 	if strings.Contains(r.columns, "region") {
 		switch rng.IntN(4) {
 		case 0:
-			masks = append(masks, fmt.Sprintf("{pram: {columns: [region], keep: 0.%d, categories: [r0, r1, r2, r3, r4, r5]}}", 4+rng.IntN(5)))
+			masks = append(masks,
+				fmt.Sprintf("{pram: {columns: [region], keep: 0.%d, categories: [r0, r1, r2, r3, r4, r5]}}", 4+rng.IntN(5)))
 		case 1:
-			masks = append(masks, "{recode: {columns: [region], map: {r0: low, r1: low, r2: low, r3: high, r4: high, r5: high}}}")
+			masks = append(masks,
+				"{recode: {columns: [region], map: {r0: low, r1: low, r2: low, r3: high, r4: high, r5: high}}}")
 		case 2:
 			masks = append(masks, "{recode: {columns: [region], map: {r0: A, r1: B, r2: B, r3: C, r4: C, r5: D}}}")
 		}
@@ -103,8 +108,8 @@ func randomRelease(rng *rand.Rand, name string) release {
 	return r
 }
 
-// regionsByWage rewrites the regions of the records: each is a range of wages 400 wide, judged from a wage that is wrong by
-// SD 60.
+// regionsByWage rewrites the regions of the records: each is a range of wages 400 wide, judged from a wage that is
+// wrong by SD 60.
 func regionsByWage(t *testing.T, dir string, rng *rand.Rand) {
 	t.Helper()
 	path := filepath.Join(dir, "in.csv")

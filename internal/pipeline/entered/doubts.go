@@ -78,7 +78,8 @@ func (l *Ledger) doubts(read, unidentified int64) string {
 			return fmt.Sprintf("%s had masks that go by all records, of which there were %d, and today there are %d",
 				e.At(), r.Read, read)
 		case same && unidentified > 0:
-			return fmt.Sprintf("%s drew by the identity of each respondent, and today %d records have none: their draws were others",
+			return fmt.Sprintf(
+				"%s drew by the identity of each respondent, and today %d records have none: their draws were others",
 				e.At(), unidentified)
 		case same && identityOf(r.Releasing) == identity && !alike(own, r.Sketch):
 			return fmt.Sprintf("fewer than half of the respondents of %s are among today's: those who have another identity "+

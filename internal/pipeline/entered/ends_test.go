@@ -24,7 +24,8 @@ import (
 func TestWithheldReleasesAddNothing(t *testing.T) {
 	dir := records(t, 1000)
 	release{name: "a", masks: noise}.run(t, dir)
-	c := release{name: "c", masks: noise, key: "k2", rule: "{column: wage, target: typical, knowledge: index, min_rmse: 80}"}
+	c := release{name: "c", masks: noise, key: "k2",
+		rule: "{column: wage, target: typical, knowledge: index, min_rmse: 80}"}
 	if rep := c.run(t, dir); rep.Gate.Passed || !strings.Contains(rep.Gate.Rules[0].Advice, "all_releases") {
 		t.Errorf("the gate passes a release that tells too much with an earlier one: %+v", rep.Gate.Rules)
 	}
@@ -34,7 +35,9 @@ func TestWithheldReleasesAddNothing(t *testing.T) {
 	if got := numbers(t, dir); len(got) != 1 {
 		t.Errorf("the ledger has %v, want the first release", got)
 	}
-	for _, rule := range []string{"{column: wage, min_rmse: 80, target: typical}", "{column: wage, knowledge: record, target: typical, min_rmse: 80}", "{column: wage, knowledge: all_releases, target: typical, min_rmse: 80}"} {
+	for _, rule := range []string{"{column: wage, min_rmse: 80, target: typical}",
+		"{column: wage, knowledge: record, target: typical, min_rmse: 80}",
+		"{column: wage, knowledge: all_releases, target: typical, min_rmse: 80}"} {
 		if c.rule = rule; c.run(t, dir).Gate.Passed {
 			t.Errorf("%s: passes", rule)
 		}
@@ -100,7 +103,8 @@ func TestLedgerThatLacksLines(t *testing.T) {
 	dir := records(t, 100)
 	path := filepath.Join(dir, "ledger")
 	one := release{ // with an ε that is infinite in its report
-		name: "a", masks: noise, rest: "assess: {replicates: 2, sample: all, targets: [p50], intruder: {inversion: false}, privacy: {records: 1}}\n",
+		name: "a", masks: noise,
+		rest: "assess: {replicates: 2, sample: all, targets: [p50], intruder: {inversion: false}, privacy: {records: 1}}\n",
 	}
 	one.run(t, dir)
 	whole, err := os.ReadFile(path)
@@ -118,9 +122,11 @@ func TestLedgerThatLacksLines(t *testing.T) {
 		report, ledger []byte
 		lacks          bool
 	}{
-		"whole": {published, whole, false}, "without its outcome": {published, lines[0], false}, "empty": {published, nil, true},
+		"whole": {published, whole, false}, "without its outcome": {published, lines[0], false},
+		"empty":           {published, nil, true},
 		"withheld, empty": {withheld, nil, false}, "no report": {nil, nil, false}, "another file": {[]byte("{}"), nil, false},
-		"later, whole":            {bytes.Replace(published, []byte(`"entry": 1`), []byte(`"entry": 3`), 1), whole, true}, // another digest
+		// another digest
+		"later, whole":            {bytes.Replace(published, []byte(`"entry": 1`), []byte(`"entry": 3`), 1), whole, true},
 		"later, withheld, absent": {bytes.Replace(withheld, []byte(`"entry": 1`), []byte(`"entry": 4`), 1), whole, true},
 	} {
 		for at, text := range map[string][]byte{path: c.ledger, report: c.report} {
@@ -144,7 +150,9 @@ func TestLedgerThatLacksLines(t *testing.T) {
 // No line of a ledger, of a report or of a list has a value of a respondent that is not released in the file beside it.
 func TestNoValuesAreEntered(t *testing.T) {
 	dir := records(t, 40)
-	if err := os.WriteFile(filepath.Join(dir, "in.csv"), append([]byte("pid,region,age,tax,wage\n"), bytes.Repeat([]byte("CANARYpid,CANARYregion,33,1234567.25,7654321.75\nx,y,34,2,3\n"), 20)...), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "in.csv"),
+		append([]byte("pid,region,age,tax,wage\n"),
+			bytes.Repeat([]byte("CANARYpid,CANARYregion,33,1234567.25,7654321.75\nx,y,34,2,3\n"), 20)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	release{name: "a", masks: noise}.run(t, dir)
@@ -185,7 +193,8 @@ func TestEndedRunsEnterNothing(t *testing.T) {
 	if l, err := ledger.Look(filepath.Join(dir, "ledger")); err == nil && len(l.All()) > 0 {
 		t.Error("it has entered a release")
 	}
-	if got, err := filejob.Simulate(t.Context(), p, pipeline.Options{Log: zerolog.Nop()}); err == nil && got.Ledger == nil {
+	if got, err := filejob.Simulate(t.Context(), p, pipeline.Options{Log: zerolog.Nop()}); err == nil &&
+		got.Ledger == nil {
 		t.Error("a simulation does not look at the ledger")
 	}
 	release{name: "a", masks: noise}.run(t, dir)
@@ -195,7 +204,8 @@ func TestEndedRunsEnterNothing(t *testing.T) {
 		t.Fatalf("simulated: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "q.jsonl")); err == nil || rep.ConfigSHA256 != p.SHA256() {
-		t.Errorf("a simulation with a quarantine: its file %v, the report is of the configuration %s, want %s", err, rep.ConfigSHA256, p.SHA256())
+		t.Errorf("a simulation with a quarantine: its file %v, the report is of the configuration %s, want %s", err,
+			rep.ConfigSHA256, p.SHA256())
 	}
 	if got := numbers(t, dir); !slices.Equal(got, []string{"1 a true"}) {
 		t.Errorf("after a simulation the ledger has %v", got)

@@ -63,7 +63,9 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	if held.Torn {
-		log.Warn().Str("path", p.Ledger).Msg("the last line of the ledger was cut off while it was written, and is removed: what it was about was not published by it")
+		log.Warn().Str("path",
+			p.Ledger).Msg(
+			"the last line of the ledger was cut off while it was written, and is removed: what it was about was not published by it")
 	}
 	l := &Ledger{held: held, config: p, key: key, log: log}
 	if err := l.whole(); err != nil {
@@ -73,7 +75,8 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 		if lies(ctx, r.Contents()) {
 			err = held.Settle(r.Number, false)
 		} else {
-			log.Warn().Int64("release", r.Number).Str("name", r.Name()).Msg("a run was killed while it published this release, which counts as published")
+			log.Warn().Int64("release", r.Number).Str("name",
+				r.Name()).Msg("a run was killed while it published this release, which counts as published")
 		}
 		if err != nil {
 			return nil, l.failed(err)
@@ -104,7 +107,9 @@ func (l *Ledger) whole() error {
 	previous, there := l.held.Line(before.Ledger.Entry - 1)
 	_, entered := l.held.Line(before.Ledger.Entry)
 	if !there || previous != before.Ledger.Previous || before.Withheld == "" && !entered {
-		return fmt.Errorf("%s: lacks releases that it had when %s was written: restore it, or remove that report if it is of another ledger", l.held.Path(), path)
+		return fmt.Errorf(
+			"%s: lacks releases that it had when %s was written: restore it, or remove that report if it is of another ledger",
+			l.held.Path(), path)
 	}
 	return nil
 }
@@ -140,7 +145,8 @@ func lies(ctx context.Context, files []ledger.Published) bool {
 			return false
 		}
 		// Folders change their places: what lies under the temporary name may be an equal release before this one.
-		if there, err := publish.ContentOf(ctx, f.Path); err == nil && there.SHA256() == f.SHA256 || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if there, err := publish.ContentOf(ctx, f.Path); err == nil && there.SHA256() == f.SHA256 || err != nil &&
+			!errors.Is(err, fs.ErrNotExist) {
 			return false
 		}
 	}
@@ -158,7 +164,8 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 		r := &l.releases[i]
 		e, err := l.earlier(i)
 		if err != nil && not == "" {
-			not = fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name, strings.ReplaceAll(err.Error(), "\n", "; "))
+			not = fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name,
+				strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		list = append(list, e)
 	}
@@ -175,7 +182,8 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 func (l *Ledger) earlier(index int) (*pipeline.EarlierRelease, error) {
 	of := &l.releases[index]
 	r := of.Release
-	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Columns: earlierColumns(r), Key: l.key.Apart("ledger, release " + of.SHA256)}
+	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Columns: earlierColumns(r),
+		Key: l.key.Apart("ledger, release " + of.SHA256)}
 	for _, f := range r.Files {
 		if now, err := sumOf(f.Path); err != nil || now != f.SHA256 {
 			return e, fmt.Errorf("the table of a mask, %s, is not there any more, or another one", f.Path)
@@ -191,7 +199,8 @@ func (l *Ledger) earlier(index int) (*pipeline.EarlierRelease, error) {
 	amounts := &assess.Profile{}
 	for _, c := range r.Columns {
 		if c.Masked {
-			amounts.Columns = append(amounts.Columns, assess.ColumnProfile{Name: c.Name, Mean: float64(c.Mean), SD: float64(c.SD), Decimals: c.Decimals})
+			amounts.Columns = append(amounts.Columns,
+				assess.ColumnProfile{Name: c.Name, Mean: float64(c.Mean), SD: float64(c.SD), Decimals: c.Decimals})
 		}
 	}
 	e.Config, e.Amounts = before, amounts
@@ -216,7 +225,8 @@ func sameDraws(r *ledger.Release, before *config.Pipeline) bool {
 // follow from all of them.
 func decidesByOthers(p *config.Pipeline) bool {
 	return slices.ContainsFunc(p.Masks, func(m transform.Spec) bool {
-		return transform.ScopeOf(m.Params) != transform.ScopeRecord || transform.NeedsValues(m.Params) != "" || len(transform.NeedsCorrelations(m.Params)) > 0 ||
+		return transform.ScopeOf(m.Params) != transform.ScopeRecord || transform.NeedsValues(m.Params) != "" ||
+			len(transform.NeedsCorrelations(m.Params)) > 0 ||
 			transform.NeedsFrequencies(m.Params) != "" || transform.NeedsPeople(m.Params) != nil ||
 			slices.ContainsFunc(m.Params.Masks(), func(name string) bool {
 				fits, _ := transform.FitsData(p.Masks, name)
@@ -260,8 +270,10 @@ func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.C
 		return nil
 	}
 	r := &ledger.Release{
-		Name: rep.Name, Plan: l.plan, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version, ConfigSHA256: rep.ConfigSHA256,
-		Releasing: l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released, Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
+		Name: rep.Name, Plan: l.plan, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version,
+		ConfigSHA256: rep.ConfigSHA256,
+		Releasing:    l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released,
+		Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
 		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.Sketch(), Columns: columnsOf(rep, pl),
 	}
 	for _, path := range l.config.MaskFiles() {
@@ -297,7 +309,8 @@ func columnsOf(rep *report.Report, pl *pipeline.Plan) (list []ledger.Column) {
 	for _, out := range pl.Layout.Release {
 		none := assess.Float(math.NaN())
 		c := ledger.Column{
-			Name: out.Field.Name, Type: microdata.TypeName(out.Field.Type), Masked: out.Masked, Decimals: -1, Mean: none, SD: none,
+			Name: out.Field.Name, Type: microdata.TypeName(out.Field.Type), Masked: out.Masked, Decimals: -1, Mean: none,
+			SD: none,
 		}
 		if of := pl.Config.Columns.Named(c.Name); of != nil {
 			c.Role, c.Unit = string(of.Role), of.Unit
@@ -336,11 +349,13 @@ func (l *Ledger) Settle(named error) {
 	}
 	published := named == nil || account.Named(named)
 	if perhaps := (*account.PublishedError)(nil); errors.As(named, &perhaps) {
-		l.log.Warn().Int64("release", l.number).Msg("it is not known whether the release is published: in the ledger it counts as published")
+		l.log.Warn().Int64("release",
+			l.number).Msg("it is not known whether the release is published: in the ledger it counts as published")
 		return
 	}
 	if err := l.held.Settle(l.number, published); err != nil {
-		l.log.Warn().Err(err).Int64("release", l.number).Msg("the ledger does not say what became of this release, which therefore counts as published")
+		l.log.Warn().Err(err).Int64("release",
+			l.number).Msg("the ledger does not say what became of this release, which therefore counts as published")
 	}
 	l.number = 0
 }

@@ -34,7 +34,8 @@ func records(t *testing.T, n int) string {
 		wage := 2500 + 500*rng.NormFloat64()
 		fmt.Fprintf(&text, "p%d,r%d,%d,%.2f,%.2f\n", i, rng.IntN(6), 18+rng.IntN(60), wage/10+15*rng.NormFloat64(), wage)
 	}
-	for name, content := range map[string][]byte{"in.csv": text.Bytes(), "k1": []byte(keytest.Key(1).Text()), "k2": []byte(keytest.Key(2).Text())} {
+	for name, content := range map[string][]byte{"in.csv": text.Bytes(), "k1": []byte(keytest.Key(1).Text()),
+		"k2": []byte(keytest.Key(2).Text())} {
 		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -60,8 +61,10 @@ func (r release) parse(t *testing.T, dir string) *config.Pipeline {
 	if r.columns == "" {
 		r.columns = "region: {role: key}, age: {role: other}"
 	}
-	text := "version: 1\nkey: {file: DIR/" + r.key + "}\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/" + r.name + ".csv}}\nunlisted: drop\n" +
-		"columns: {pid: {role: identifier}, wage: {role: sensitive, decimals: 2}, " + r.columns + "}\nmasks: [" + r.masks + "]\n" +
+	text := "version: 1\nkey: {file: DIR/" + r.key + "}\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/" +
+		r.name + ".csv}}\nunlisted: drop\n" +
+		"columns: {pid: {role: identifier}, wage: {role: sensitive, decimals: 2}, " + r.columns + "}\nmasks: [" + r.masks +
+		"]\n" +
 		"report: {json: DIR/" + r.name + ".json, html: DIR/" + r.name + ".html}\n" + r.rest
 	if !strings.Contains(r.rest, "assess:") {
 		text += "assess: {replicates: 20, targets: [p50], sample: all, intruder: {inversion: false}}\n"
@@ -75,7 +78,9 @@ func (r release) parse(t *testing.T, dir string) *config.Pipeline {
 	if r.rule != "" {
 		text += "gate: {rules: [" + r.rule + "]}\n"
 	}
-	p, err := config.Parse(r.name+".yaml", []byte(strings.ReplaceAll(text, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+	p,
+		err := config.Parse(r.name+".yaml", []byte(strings.ReplaceAll(text, "DIR", dir)),
+		config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
@@ -162,7 +167,8 @@ func TestReleasesAreJudgedTogether(t *testing.T) {
 // A column that left as it is is known, whatever masks it has now; one from which it follows tells it.
 func TestUnmaskedBefore(t *testing.T) {
 	dir := records(t, 500)
-	release{name: "a", masks: "", columns: "age: {role: other}", rest: "assess: {replicates: 20, targets: [p50], sample: all, intruder: {inversion: false}}\n"}.unmasked(t, dir)
+	release{name: "a", masks: "", columns: "age: {role: other}",
+		rest: "assess: {replicates: 20, targets: [p50], sample: all, intruder: {inversion: false}}\n"}.unmasked(t, dir)
 	rep := release{name: "b", masks: noise}.run(t, dir)
 	if got := rmse(t, rep, assess.KnowledgeAllReleases); got.RMSE != 0 {
 		t.Errorf("a value that left before is known to within %v", got.RMSE)
@@ -207,7 +213,8 @@ func TestUnknownReleases(t *testing.T) {
 		},
 	} {
 		dir := records(t, 300)
-		if err := os.WriteFile(filepath.Join(dir, "map.csv"), []byte("from,to\nr0,x\nr1,x\nr2,y\nr3,y\nr4,y\nr5,y\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "map.csv"), []byte("from,to\nr0,x\nr1,x\nr2,y\nr3,y\nr4,y\nr5,y\n"),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 		c.first.masks = strings.Replace(c.first.masks, "map_file", "file", 1)
@@ -221,7 +228,8 @@ func TestUnknownReleases(t *testing.T) {
 		}
 		second.name = "c"
 		rep := second.run(t, dir)
-		if rep.Gate.Passed || rep.Ledger.Not == "" || !strings.Contains(rep.Gate.Rules[0].Advice, "release 1 of the ledger (a)") {
+		if rep.Gate.Passed || rep.Ledger.Not == "" ||
+			!strings.Contains(rep.Gate.Rules[0].Advice, "release 1 of the ledger (a)") {
 			t.Errorf("%s: passes, or does not name the release: %+v", name, rep.Gate.Rules)
 		}
 		second.rule = strings.Replace(rule, "}", ", releases: alone}", 1)
@@ -238,9 +246,10 @@ func TestPrivacyTogether(t *testing.T) {
 	dp := func(name string, sd int, key, epsilon string) release {
 		return release{
 			name: name, key: key, columns: "age: {role: other}",
-			masks: fmt.Sprintf("{truncate: {columns: [wage], lower: 1000, upper: 4000}}, {noise: {columns: [wage], sd: %d, distribution: laplace}}", sd),
-			rest:  "assess: {replicates: 2, sample: all, targets: [p50], intruder: {inversion: false}, privacy: {records: 1}}\n",
-			rule:  "{column: wage, max_epsilon: " + epsilon + "}, {column: wage, max_unchanged: 1}",
+			masks: fmt.Sprintf(
+				"{truncate: {columns: [wage], lower: 1000, upper: 4000}}, {noise: {columns: [wage], sd: %d, distribution: laplace}}", sd),
+			rest: "assess: {replicates: 2, sample: all, targets: [p50], intruder: {inversion: false}, privacy: {records: 1}}\n",
+			rule: "{column: wage, max_epsilon: " + epsilon + "}, {column: wage, max_unchanged: 1}",
 		}
 	}
 	// √2·3000/4000 = 1.061, and twice that is 2.121.
@@ -268,7 +277,8 @@ func TestKeysOfAllReleases(t *testing.T) {
 	dir := records(t, 600) // 100 of each of six regions
 	rest := "assess: {replicates: 2, targets: [p50], sample: all, intruder: {inversion: false, uniqueness: {}}}\n"
 	byRegion := func(name, masks, columns, rule string) release {
-		return release{name: name, masks: noise + masks, columns: columns, rest: rest, rule: rule + ", {column: wage, max_unchanged: 1}"}
+		return release{name: name, masks: noise + masks, columns: columns, rest: rest,
+			rule: rule + ", {column: wage, max_unchanged: 1}"}
 	}
 	const region = "region: {role: key}"
 	coded := func(of ...string) string {
@@ -284,7 +294,8 @@ func TestKeysOfAllReleases(t *testing.T) {
 		t.Fatalf("the first release is refused: %+v", rep.Gate.Rules)
 	}
 	second := byRegion("b", coded("Z", "X", "X", "Y", "Y", "Z"), region, "{min_k: 150}")
-	if rep = second.run(t, dir); rep.Gate.Passed || !(float64(rep.Gate.Rules[0].Found) < 130) || !strings.Contains(rep.Gate.Rules[0].Rule, "all releases") {
+	if rep = second.run(t, dir); rep.Gate.Passed || !(float64(rep.Gate.Rules[0].Found) < 130) ||
+		!strings.Contains(rep.Gate.Rules[0].Rule, "all releases") {
 		t.Errorf("coarsenings that intersect pass: %+v", rep.Gate.Rules[0])
 	}
 	second.rule = "{min_k: 150, combinations: 1}, {column: wage, max_unchanged: 1}" // of each column alone k is 200
@@ -309,7 +320,8 @@ func TestKeysOfAllReleases(t *testing.T) {
 	if rep = byRegion("c", "", region, "{min_k: 5, combinations: 1}").run(t, dir); rep.Gate.Passed {
 		t.Errorf("sets of some keys are not counted over several releases, and the rule holds: %+v", rep.Gate.Rules[0])
 	}
-	drawn := byRegion("d", ", {pram: {columns: [region], keep: 0.8, categories: [r0, r1, r2, r3, r4, r5]}}", region, "{min_k: 2, releases: alone}")
+	drawn := byRegion("d", ", {pram: {columns: [region], keep: 0.8, categories: [r0, r1, r2, r3, r4, r5]}}", region,
+		"{min_k: 2, releases: alone}")
 	if rep = drawn.run(t, dir); !rep.Gate.Passed {
 		t.Fatalf("pram is refused: %+v", rep.Gate.Rules)
 	}
@@ -327,7 +339,9 @@ func TestUnguardedColumns(t *testing.T) {
 		"columns: {pid: {role: identifier}, tax: {role: sensitive}}\nmasks: [{noise: {columns: [tax], sd: 0.01}}]\n" +
 		"assess: {replicates: 2, targets: [p50], sample: all, intruder: {inversion: false}}\n"
 	run := func(gate string) *report.Report {
-		p, err := config.Parse("b.yaml", []byte(strings.ReplaceAll(later+gate, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+		p,
+			err := config.Parse("b.yaml", []byte(strings.ReplaceAll(later+gate, "DIR", dir)),
+			config.Options{Environ: func() []string { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,11 +352,14 @@ func TestUnguardedColumns(t *testing.T) {
 		return result.Report
 	}
 	rep := run("gate: {allow_unchanged: 1, rules: [{column: tax, max_unchanged: 1}]}\n")
-	if last := rep.Gate.Rules[len(rep.Gate.Rules)-1]; rep.Gate.Passed || last.Measure != "unguarded" || last.Column != "wage" || len(numbers(t, dir)) != 1 {
+	if last := rep.Gate.Rules[len(rep.Gate.Rules)-1]; rep.Gate.Passed || last.Measure != "unguarded" ||
+		last.Column != "wage" || len(numbers(t, dir)) != 1 {
 		t.Errorf("a release that tells of a column masked before passes: %+v", rep.Gate.Rules)
 	}
 	rep = run("gate: {allow_unchanged: 1, allow_unguarded: [wage], rules: [{column: tax, max_unchanged: 1}]}\n")
-	if !rep.Gate.Passed || !slices.ContainsFunc(rep.Warnings, func(w string) bool { return strings.Contains(w, "masked wage") }) {
+	if !rep.Gate.Passed || !slices.ContainsFunc(rep.Warnings, func(w string) bool {
+		return strings.Contains(w, "masked wage")
+	}) {
 		t.Errorf("it is allowed, and refused or not warned of: %+v, %v", rep.Gate.Rules, rep.Warnings)
 	}
 }
@@ -354,23 +371,28 @@ func TestMasksOfEveryKindAreAppliedAgain(t *testing.T) {
 		masks string
 		same  bool
 	}{
-		"noise in tiers":  {"{noise: {columns: [wage], sd: 20, tiers: [{above: 2600, variance_factor: 9}]}}", true},
-		"percentage":      {"{noise: {columns: [wage], sd: 10%}}", true},
-		"bias":            {"{bias: {columns: [wage], phi: 0.1}}", true},
-		"redraw":          {"{noise: {columns: [wage], sd: 100}}, {truncate: {columns: [wage], lower: 1500, upper: 3500, mode: redraw}}", true},
+		"noise in tiers": {"{noise: {columns: [wage], sd: 20, tiers: [{above: 2600, variance_factor: 9}]}}", true},
+		"percentage":     {"{noise: {columns: [wage], sd: 10%}}", true},
+		"bias":           {"{bias: {columns: [wage], phi: 0.1}}", true},
+		"redraw": {
+			"{noise: {columns: [wage], sd: 100}}, {truncate: {columns: [wage], lower: 1500, upper: 3500, mode: redraw}}", true},
 		"round":           {"{round: {columns: [wage], base: 100}}", true},
 		"topcode":         {"{topcode: {columns: [wage], upper_percentile: 90, replace: mean}}", true},
 		"swap in windows": {"{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random}}", false},
-		"swap":            {"{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}", false},
-		"rankswap":        {"{rankswap: {columns: [wage], p: 5%}}", false},
-		"shuffle":         {"{shuffle: {columns: [wage], on: [age]}}", false},
-		"microaggregate":  {"{microaggregate: {columns: [wage], k: 3}}", true},
-		"synthesise":      {"{synthesise: {columns: [wage], on: [age]}}", false},
-		"pram":            {"{noise: {columns: [wage], sd: 100}}, {pram: {columns: [region], keep: 0.8, categories: [r0, r1, r2, r3, r4, r5]}}", true},
-		"recode":          {"{noise: {columns: [wage], sd: 100}}, {recode: {columns: [age], breaks: [0, 30, 60, 100]}}", true},
-		"sample":          {"{sample: {rate: 0.5}}, {noise: {columns: [wage], sd: 100}}", true},
-		"condition":       {`{noise: {columns: [wage], sd: 100, where: "age > 40"}}`, true},
-		"suppress":        {"{noise: {columns: [wage], sd: 100}}, {suppress: {keys: [region, age], k: 2}}", false},
+		"swap": {
+			"{swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random, scope: dataset}}", false},
+		"rankswap":       {"{rankswap: {columns: [wage], p: 5%}}", false},
+		"shuffle":        {"{shuffle: {columns: [wage], on: [age]}}", false},
+		"microaggregate": {"{microaggregate: {columns: [wage], k: 3}}", true},
+		"synthesise":     {"{synthesise: {columns: [wage], on: [age]}}", false},
+		"pram": {
+			"{noise: {columns: [wage], sd: 100}}, {pram: {columns: [region], keep: 0.8, categories: [r0, r1, r2, r3, r4, r5]}}",
+			true},
+		"recode": {"{noise: {columns: [wage], sd: 100}}, {recode: {columns: [age], breaks: [0, 30, 60, 100]}}",
+			true},
+		"sample":    {"{sample: {rate: 0.5}}, {noise: {columns: [wage], sd: 100}}", true},
+		"condition": {`{noise: {columns: [wage], sd: 100, where: "age > 40"}}`, true},
+		"suppress":  {"{noise: {columns: [wage], sd: 100}}, {suppress: {keys: [region, age], k: 2}}", false},
 	} {
 		dir := records(t, 400)
 		first := release{name: "a", masks: c.masks}.run(t, dir)
@@ -396,14 +418,16 @@ func TestMasksOfEveryKindAreAppliedAgain(t *testing.T) {
 // Draws are taken to be the same only where they cannot have moved: not those of masks that decide by other records,
 // and not if some record draws by its place because it has no identity.
 func TestDrawsThatMayHaveMoved(t *testing.T) {
-	for name, masks := range map[string]string{"by other records": "{rankswap: {columns: [wage], p: 10%}}", "no identity": noise} {
+	for name, masks := range map[string]string{"by other records": "{rankswap: {columns: [wage], p: 10%}}",
+		"no identity": noise} {
 		dir := records(t, 1000)
 		if name == "no identity" {
 			text, err := os.ReadFile(filepath.Join(dir, "in.csv"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(dir, "in.csv"), bytes.Replace(text, []byte("\np7,"), []byte("\n,"), 1), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(dir, "in.csv"), bytes.Replace(text, []byte("\np7,"), []byte("\n,"), 1),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -415,23 +439,27 @@ func TestDrawsThatMayHaveMoved(t *testing.T) {
 	}
 }
 
-// Two releases of a category that was drawn anew tell it with more than each: where each does with 0.6 of six, 0.36/(0.36 + 5·0.08²)
-// = 0.92. The rule on that does not hold of two, unless they are the same one twice or it says that it is of this one alone.
+// Two releases of a category that was drawn anew tell it with more than each: where each does with 0.6 of six,
+// 0.36/(0.36 + 5·0.08²) = 0.92. The rule on that does not hold of two, unless they are the same one twice or it says
+// that it is of this one alone.
 func TestCategoriesDrawnTwice(t *testing.T) {
 	dir := records(t, 600)
 	of := func(key, rule string) *report.Report {
 		return release{
 			name: "a", key: key, masks: noise + ", {pram: {columns: [region], keep: 0.6, categories: [r0, r1, r2, r3, r4, r5]}}",
-			columns: "region: {role: key}", rest: "assess: {sample: all, replicates: 2, targets: [p50]}\n", rule: rule + ", {column: wage, max_unchanged: 1}, {column: wage, max_exact: {share: 1, within: 1}, releases: alone}",
+			columns: "region: {role: key}", rest: "assess: {sample: all, replicates: 2, targets: [p50]}\n",
+			rule: rule + ", {column: wage, max_unchanged: 1}, {column: wage, max_exact: {share: 1, within: 1}, releases: alone}",
 		}.run(t, dir)
 	}
 	const rule = "{max_posterior: 0.7}"
 	for _, c := range []struct {
 		key, rule string
 		passes    bool
-	}{{"k1", rule, true}, {"k1", rule, true}, {"k2", rule, false}, {"k2", "{max_posterior: 0.7, releases: alone}", true}, {"k1", rule, false}} {
+	}{{"k1", rule, true}, {"k1", rule, true}, {"k2", rule, false}, {"k2", "{max_posterior: 0.7, releases: alone}", true},
+		{"k1", rule, false}} {
 		rep := of(c.key, c.rule)
-		if v := rep.Gate.Rules[0]; v.Passed != c.passes || c.passes != (v.Found < 0.7) || !c.passes && !(v.Found > 0.9 && v.Found < 0.95) || c.passes && !rep.Gate.Passed {
+		if v := rep.Gate.Rules[0]; v.Passed != c.passes || c.passes != (v.Found < 0.7) || !c.passes &&
+			!(v.Found > 0.9 && v.Found < 0.95) || c.passes && !rep.Gate.Passed {
 			t.Errorf("%s, %s: %+v", c.key, c.rule, rep.Gate)
 		}
 	}

@@ -69,7 +69,8 @@ func aboutRelease(of *ledger.Release) (lines []string) {
 		}
 	}
 	if len(masked) > 0 {
-		lines = append(lines, fmt.Sprintf("   masked: %s (%s)", strings.Join(masked, ", "), strings.Join(kindsOf(of.Releasing), ", ")))
+		lines = append(lines,
+			fmt.Sprintf("   masked: %s (%s)", strings.Join(masked, ", "), strings.Join(kindsOf(of.Releasing), ", ")))
 	}
 	if len(plain) > 0 {
 		lines = append(lines, "   as they are: "+strings.Join(plain, ", "))
@@ -127,7 +128,8 @@ func Compare(ctx context.Context, l *ledger.Ledger) (wrong []string, err error) 
 		}
 	}
 	if l.Torn {
-		wrong = append(wrong, "the last line is cut off: a run is writing it, or was ended while it wrote it (the next run removes it)")
+		wrong = append(wrong,
+			"the last line is cut off: a run is writing it, or was ended while it wrote it (the next run removes it)")
 	}
 	return wrong, nil
 }

@@ -31,24 +31,25 @@ func (l *Ledger) EnterTables(t *ledger.Tables, content *connectors.Content) erro
 	return nil
 }
 
-// besideTables names tables of the ledger that tell more of the records than what was released of them and what this release
-// shows, and that the gate does not allow: a total less what records tell of the others in its cell tells of one of them,
-// which is not judged. "" if there are none, or if the ledger is not held.
+// besideTables names tables of the ledger that tell more of the records than what was released of them and what this
+// release shows, and that the gate does not allow: a total less what records tell of the others in its cell tells of
+// one of them, which is not judged. "" if there are none, or if the ledger is not held.
 func (l *Ledger) besideTables() string {
 	if l.held == nil {
 		return ""
 	}
 	for _, r := range l.held.Tables() {
 		if !slices.Contains(l.config.Gate.AllowTables, r.Name()) && !l.follow(r.Tables) {
-			return fmt.Sprintf("the tables of entry %d of the ledger (%s) are of the same respondents, and what they tell together with records is not judged; "+
-				"whoever takes that upon himself says so (gate.allow_tables: [%s])", r.Number, r.Name(), r.Name())
+			return fmt.Sprintf(
+				"the tables of entry %d of the ledger (%s) are of the same respondents, and what they tell together with records is not judged; "+
+					"whoever takes that upon himself says so (gate.allow_tables: [%s])", r.Number, r.Name(), r.Name())
 		}
 	}
 	return ""
 }
 
-// BesideRecords returns the releases of records beside which tables that are about to be published tell more than was released;
-// none without a ledger.
+// BesideRecords returns the releases of records beside which tables that are about to be published tell more than was
+// released; none without a ledger.
 func (l *Ledger) BesideRecords(t *ledger.Tables) []ledger.Listed {
 	if l == nil {
 		return nil
@@ -59,8 +60,9 @@ func (l *Ledger) BesideRecords(t *ledger.Tables) []ledger.Listed {
 	return l.releases
 }
 
-// follow reports whether tables are no more than sums of what one release has of the records: an earlier one, or that of today's
-// plan, if there is one. They are made of what it released, draw by draw, or of columns that it released as they are.
+// follow reports whether tables are no more than sums of what one release has of the records: an earlier one, or that
+// of today's plan, if there is one. They are made of what it released, draw by draw, or of columns that it released as
+// they are.
 func (l *Ledger) follow(t *ledger.Tables) bool {
 	made := func(key string, releasing []byte) bool { return t.KeyID == key && bytes.Equal(t.Releasing, releasing) }
 	if l.today != nil {
@@ -92,7 +94,8 @@ func asTheyAre(t *ledger.Tables, plain map[string]bool) bool {
 	})
 }
 
-// describeTables names in a report the tables of the ledger, and warns of those that tell more than was released of the records.
+// describeTables names in a report the tables of the ledger, and warns of those that tell more than was released of the
+// records.
 func (l *Ledger) describeTables(rep *report.Report) {
 	for _, r := range l.held.Tables() {
 		of := report.EarlierTables{Number: r.Number, Name: r.Name()}
@@ -103,8 +106,9 @@ func (l *Ledger) describeTables(rep *report.Report) {
 		if l.follow(r.Tables) {
 			continue
 		}
-		rep.Warnings = append(rep.Warnings, fmt.Sprintf("ledger: what this release tells together with the tables of entry %d (%s) "+
-			"is not judged: %s", of.Number, of.Name, strings.Join(of.Tables, "; ")))
+		rep.Warnings = append(rep.Warnings,
+			fmt.Sprintf("ledger: what this release tells together with the tables of entry %d (%s) "+
+				"is not judged: %s", of.Number, of.Name, strings.Join(of.Tables, "; ")))
 	}
 }
 
@@ -114,7 +118,8 @@ func describedTable(t ledger.Table) string {
 	if t.Value != "" {
 		what = "sum of " + t.Value
 	}
-	return fmt.Sprintf("%s: %s by %s, %d cells, protected by %s", t.Name, what, strings.Join(t.Rows, " × "), t.Cells, t.Protect)
+	return fmt.Sprintf("%s: %s by %s, %d cells, protected by %s", t.Name, what, strings.Join(t.Rows, " × "), t.Cells,
+		t.Protect)
 }
 
 // aboutTables describes tables in lines.

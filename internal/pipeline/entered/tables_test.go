@@ -34,8 +34,9 @@ func tables(t *testing.T, dir, name, more string, threshold int) *tabling.Result
 // tablesOf is tables of records with masks, whose column wage is given.
 func tablesOf(t *testing.T, dir, name, more string, threshold int, masks, wage string) *tabling.Result {
 	t.Helper()
-	records := "version: 1\nname: people\nkey: {file: DIR/k1}\nidentity: [pid]\nledger: DIR/ledger\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/unused.csv}}\nunlisted: drop\n" +
-		"columns: {pid: {role: identifier}, " + wage + ", region: {role: key}}\n" + masks
+	records :=
+		"version: 1\nname: people\nkey: {file: DIR/k1}\nidentity: [pid]\nledger: DIR/ledger\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/unused.csv}}\nunlisted: drop\n" +
+			"columns: {pid: {role: identifier}, " + wage + ", region: {role: key}}\n" + masks
 	text := "version: 1\nname: NAME\npipeline: DIR/p.yaml\ntables:\n" +
 		"  - {name: wages, rows: [region], value: wage, unsafe: [{p_percent: 10}], protect: {suppress: {}}}\n" +
 		"  - {name: heads, rows: [region], unsafe: [{threshold: MIN}], protect: {suppress: {}}}\n" +
@@ -44,7 +45,10 @@ func tablesOf(t *testing.T, dir, name, more string, threshold int, masks, wage s
 	if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(in.Replace(records)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := tabulation.Parse(name+".yaml", []byte(in.Replace(text)), config.Options{Environ: func() []string { return nil }})
+	c,
+		err := tabulation.Parse(name+".yaml", []byte(in.Replace(text)), config.Options{Environ: func() []string {
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,17 +59,20 @@ func tablesOf(t *testing.T, dir, name, more string, threshold int, masks, wage s
 	return result
 }
 
-// Tables of the records are entered in the ledger of their pipeline: it lists them and finds them changed, and a run on the
-// records says that it does not judge what both tell. Tables that are withheld are not entered.
+// Tables of the records are entered in the ledger of their pipeline: it lists them and finds them changed, and a run on
+// the records says that it does not judge what both tell. Tables that are withheld are not entered.
 func TestTablesAreEntered(t *testing.T) {
 	dir := records(t, 300)
 	release{name: "a", masks: noise}.run(t, dir)
 	const allowed = "gate: {allow_records: [a]}\n"
 	result := tables(t, dir, "t", allowed, 3)
-	if !result.Report.Gate.Passed || !slices.ContainsFunc(result.Report.Warnings, func(w string) bool { return strings.Contains(w, "are entered in the ledger") }) {
+	if !result.Report.Gate.Passed || !slices.ContainsFunc(result.Report.Warnings, func(w string) bool {
+		return strings.Contains(w, "are entered in the ledger")
+	}) {
 		t.Fatalf("withheld, or not said to be entered: %+v %q", result.Report.Gate, result.Report.Warnings)
 	}
-	if result := tables(t, dir, "u", "gate: {allow_records: [a], rules: [{min_efficiency: 1}]}\n", 70); result.Report.Gate.Passed {
+	if result := tables(t, dir, "u", "gate: {allow_records: [a], rules: [{min_efficiency: 1}]}\n",
+		70); result.Report.Gate.Passed {
 		t.Fatalf("tables with hidden cells pass: %+v", result.Report.Gate)
 	}
 	held, err := ledger.Look(filepath.Join(dir, "ledger"))
@@ -77,13 +84,17 @@ func TestTablesAreEntered(t *testing.T) {
 		t.Fatalf("the ledger has the tables %+v", list)
 	}
 	shown := entered.List(held, false, 200)
-	for _, want := range []string{"3 ", " t: published", "tables of the records of people", "wages: sum of wage by region, 7 cells, protected by suppress", "heads: number of records by region, 7 cells"} {
+	for _, want := range []string{"3 ", " t: published", "tables of the records of people",
+		"wages: sum of wage by region, 7 cells, protected by suppress", "heads: number of records by region, 7 cells"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the list lacks %q:\n%s", want, shown)
 		}
 	}
-	rep := release{name: "b", masks: noise, rest: "gate: {allow_tables: [t], rules: [{column: wage, target: typical, knowledge: index, min_rmse: 80}]}\n"}.run(t, dir)
-	if !rep.Gate.Passed || len(rep.Ledger.Releases) != 1 || len(rep.Ledger.Tables) != 1 || rep.Ledger.Tables[0].Number != 3 {
+	rep := release{name: "b", masks: noise,
+		rest: "gate: {allow_tables: [t], rules: [{column: wage, target: typical, knowledge: index, min_rmse: 80}]}\n"}.run(t,
+		dir)
+	if !rep.Gate.Passed || len(rep.Ledger.Releases) != 1 || len(rep.Ledger.Tables) != 1 ||
+		rep.Ledger.Tables[0].Number != 3 {
 		t.Errorf("the report has %+v", rep.Ledger)
 	}
 	if !slices.ContainsFunc(rep.Warnings, func(w string) bool {
@@ -97,7 +108,8 @@ func TestTablesAreEntered(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "t.csv"), []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if wrong, err := entered.Compare(t.Context(), held); err != nil || len(wrong) != 1 || !strings.Contains(wrong[0], "is not release 3") {
+	if wrong, err := entered.Compare(t.Context(), held); err != nil || len(wrong) != 1 ||
+		!strings.Contains(wrong[0], "is not release 3") {
 		t.Errorf("changed tables: %q, error %v", wrong, err)
 	}
 }
@@ -143,11 +155,12 @@ func threes(t *testing.T, dir string) {
 	}
 }
 
-// byTotals is the root mean squared error of somebody who has the records of a release and a table of totals: the released wage,
-// and a third of what the total of its region is more than those of the released wages.
+// byTotals is the root mean squared error of somebody who has the records of a release and a table of totals: the
+// released wage, and a third of what the total of its region is more than those of the released wages.
 func byTotals(t *testing.T, dir, name, totals string) float64 {
 	t.Helper()
-	original, released, of := table(t, filepath.Join(dir, "in.csv")), table(t, filepath.Join(dir, name+".csv")), table(t, filepath.Join(dir, totals+".csv"))
+	original, released, of := table(t, filepath.Join(dir, "in.csv")), table(t, filepath.Join(dir, name+".csv")),
+		table(t, filepath.Join(dir, totals+".csv"))
 	total := map[string]float64{}
 	value := numbersOf(of["value"])
 	for i, code := range of["region"] {
@@ -172,9 +185,10 @@ func byTotals(t *testing.T, dir, name, totals string) float64 {
 	return math.Sqrt(square / float64(n))
 }
 
-// Totals of three wages tell of each of them beside noisy records: of noise of SD 100, 100·√(2/3) = 81.6 remains, whichever was
-// released first. What remains is not judged: so neither records after such tables hold, nor tables after such records, unless
-// the gate names them. Of 600 errors the standard error of a root mean square is 2.9 %; three are allowed.
+// Totals of three wages tell of each of them beside noisy records: of noise of SD 100, 100·√(2/3) = 81.6 remains,
+// whichever was released first. What remains is not judged: so neither records after such tables hold, nor tables after
+// such records, unless the gate names them. Of 600 errors the standard error of a root mean square is 2.9 %; three are
+// allowed.
 func TestTotalsBesideRecords(t *testing.T) {
 	const rule = "{column: wage, target: typical, knowledge: index, min_rmse: 90}, {column: wage, max_exact: {share: 0.9, within: 5}}, {max_linked: 0.99}, {column: wage, max_unchanged: 1}"
 	const rest = "assess: {replicates: 5, targets: [p50], sample: all, keys: [wage], intruder: {inversion: true, linkage: {distance: standardised}}}\n"
@@ -193,7 +207,8 @@ func TestTotalsBesideRecords(t *testing.T) {
 			r.rest, r.rule = rest+"gate: {allow_tables: [u, t], rules: ["+rule+"]}\n", ""
 		}
 		rep := r.run(t, dir)
-		if rep.Gate.Passed != allowed || allowed != (rep.Ledger.Not == "") || !allowed && !strings.Contains(rep.Ledger.Not, "gate.allow_tables: [t]") {
+		if rep.Gate.Passed != allowed || allowed != (rep.Ledger.Not == "") || !allowed &&
+			!strings.Contains(rep.Ledger.Not, "gate.allow_tables: [t]") {
 			t.Errorf("records after tables, allowed %v: %q, %+v", allowed, rep.Ledger.Not, rep.Gate.Rules)
 		}
 		for i, v := range rep.Gate.Rules[:3] {
@@ -226,12 +241,14 @@ func TestTotalsBesideRecords(t *testing.T) {
 	}
 }
 
-// Tables that are sums of what a release has of the records tell nothing more: of columns that it, or an earlier one, released
-// as they are, and of records that it releases with the same masks and key, draw by draw. Tables of one more column do, and so
-// do those that do not say of which columns they are.
+// Tables that are sums of what a release has of the records tell nothing more: of columns that it, or an earlier one,
+// released as they are, and of records that it releases with the same masks and key, draw by draw. Tables of one more
+// column do, and so do those that do not say of which columns they are.
 func TestTablesThatFollowFromRecords(t *testing.T) {
 	rule := "{column: wage, target: typical, knowledge: all_releases, min_rmse: 50}, {column: wage, max_unchanged: 1}"
-	plain := release{name: "b", masks: "{noise: {columns: [tax], sd: 5}}", columns: "region: {role: key}, tax: {role: sensitive, decimals: 2}", rule: "{column: tax, target: typical, knowledge: all_releases, min_rmse: 1}, {column: tax, max_unchanged: 1}"}
+	plain := release{name: "b", masks: "{noise: {columns: [tax], sd: 5}}",
+		columns: "region: {role: key}, tax: {role: sensitive, decimals: 2}",
+		rule:    "{column: tax, target: typical, knowledge: all_releases, min_rmse: 1}, {column: tax, max_unchanged: 1}"}
 	unmasked := func(r release, dir string) (*report.Report, error) {
 		p := r.parse(t, dir)
 		p.Columns.Named("wage").Unmasked = true
@@ -249,11 +266,14 @@ func TestTablesThatFollowFromRecords(t *testing.T) {
 	if result := tables(t, dir, "u", "", 3); !result.Report.Gate.Passed {
 		t.Errorf("tables of what was released as it is: %+v", result.Report.Gate)
 	}
-	if rep := (release{name: "c", masks: noise, key: "k2", rule: rule}).run(t, dir); rep.Ledger.Not != "" { // R is infinite: wages are out
+	// R is infinite: wages are out
+	if rep := (release{name: "c", masks: noise, key: "k2", rule: rule}).run(t, dir); rep.Ledger.Not != "" {
 		t.Errorf("tables of what was released as it is, before noisy records: %q", rep.Ledger.Not)
 	}
 	// One column that it does not have, and tables that do not name theirs.
-	for name, replaced := range map[string][2]string{"": {}, "another column": {`"columns":["region","wage"]`, `"columns":["region","wage","age"]`}, "no columns": {`"columns":["region","wage"],`, ""}} {
+	for name, replaced := range map[string][2]string{
+		"": {}, "another column": {`"columns":["region","wage"]`, `"columns":["region","wage","age"]`},
+		"no columns": {`"columns":["region","wage"],`, ""}} {
 		dir := records(t, 300)
 		tables(t, dir, "t", "", 3)
 		rewritten(t, filepath.Join(dir, "ledger"), replaced[0], replaced[1])

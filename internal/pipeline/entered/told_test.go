@@ -62,18 +62,20 @@ func regions(t *testing.T, dir string, rng *rand.Rand) []string {
 
 // randomDrawn draws a release whose regions are drawn, or recoded, or both.
 func randomDrawn(rng *rand.Rand, name string) release {
-	r := release{name: name, key: []string{"k1", "k2"}[rng.IntN(2)], noIdentity: rng.IntN(4) == 0, columns: "region: {role: key}, age: {role: other}", rule: toldRules, rest: toldRest}
+	r := release{name: name, key: []string{"k1", "k2"}[rng.IntN(2)], noIdentity: rng.IntN(4) == 0,
+		columns: "region: {role: key}, age: {role: other}", rule: toldRules, rest: toldRest}
 	pram := fmt.Sprintf("{pram: {columns: [region], keep: 0.%d, categories: [r0, r1, r2, r3, r4]}}", 3+rng.IntN(4))
-	join := []string{"{r0: A, r1: A, r2: B, r3: B, r4: B}", "{r0: A, r1: B, r2: A, r3: B, r4: A}", "{r0: A, r1: B, r2: B, r3: A, r4: B}"}[rng.IntN(3)]
+	join := []string{"{r0: A, r1: A, r2: B, r3: B, r4: B}", "{r0: A, r1: B, r2: A, r3: B, r4: A}",
+		"{r0: A, r1: B, r2: B, r3: A, r4: B}"}[rng.IntN(3)]
 	recode := "{recode: {columns: [region], map: " + join + "}}"
 	const pramJoined = ", {pram: {columns: [region], keep: 0.5, categories: [A, B]}}"
 	r.masks = noise + ", " + []string{pram, pram, recode, pram + ", " + recode, recode + pramJoined}[rng.IntN(5)]
 	return r
 }
 
-// The property of a ledger for categories: among the records of which the files have the same, no original category has a
-// greater share than max_posterior finds, beyond four standard errors of the share of a group of at least 60 records. The
-// attacker shares no code with the program.
+// The property of a ledger for categories: among the records of which the files have the same, no original category has
+// a greater share than max_posterior finds, beyond four standard errors of the share of a group of at least 60 records.
+// The attacker shares no code with the program.
 func TestNoAttackerOfAllReleasesInfersMore(t *testing.T) {
 	sequences, n := 40, 3000
 	if testing.Short() {
@@ -125,22 +127,25 @@ func TestNoAttackerOfAllReleasesInfersMore(t *testing.T) {
 			}
 			nearest = min(nearest, stated-share)
 			if share > stated+4*math.Sqrt(stated*(1-stated)/float64(m)) {
-				t.Errorf("sequence %d: of %d records with %s %.3f have one region; %.3f found\n%s", seed, m, s, share, stated, strings.Join(said, "\n"))
+				t.Errorf("sequence %d: of %d records with %s %.3f have one region; %.3f found\n%s", seed, m, s, share, stated,
+					strings.Join(said, "\n"))
 			}
 		}
 	}
 	t.Logf("the attacker is at most %.3f above what is found", -nearest)
 }
 
-// Two draws of a category under two keys, each kept with 0.6 of five that are about equally frequent: the posterior of one is
-// 0.6·π/(0.6·π + 0.1·(1−π)) for the most frequent, of two 0.36·π/(0.36·π + 0.01·(1−π)), by Bayes' rule; in either order of a
-// recoding that joins it with others, that of the categories joined with it only. A draw repeated tells nothing new, a category
-// that was released as it is is known, and of one that this release does not have nothing is known.
+// Two draws of a category under two keys, each kept with 0.6 of five that are about equally frequent: the posterior of
+// one is 0.6·π/(0.6·π + 0.1·(1−π)) for the most frequent, of two 0.36·π/(0.36·π + 0.01·(1−π)), by Bayes' rule; in
+// either order of a recoding that joins it with others, that of the categories joined with it only. A draw repeated
+// tells nothing new, a category that was released as it is is known, and of one that this release does not have nothing
+// is known.
 func TestPosteriorOfAllReleases(t *testing.T) {
 	const pram = ", {pram: {columns: [region], keep: 0.6, categories: [r0, r1, r2, r3, r4]}}"
 	const recode = ", {recode: {columns: [region], map: {r0: A, r1: B, r2: B, r3: A, r4: B}}}"
 	of := func(name, key, masks string) release {
-		return release{name: name, key: key, masks: noise + masks, columns: "region: {role: key}", rule: toldRules, rest: toldRest}
+		return release{name: name, key: key, masks: noise + masks, columns: "region: {role: key}", rule: toldRules,
+			rest: toldRest}
 	}
 	dir := records(t, 2000)
 	original := regions(t, dir, rand.New(rand.NewPCG(1, 1)))
@@ -174,7 +179,8 @@ func TestPosteriorOfAllReleases(t *testing.T) {
 	gone.columns = "age: {role: key}"
 	gone.masks = noise + ", {pram: {columns: [age], keep: 0.6, categories: ['20', '21', '22']}}"
 	gone.rest = strings.ReplaceAll(toldRest, "keys: [region], intruder: {", "keys: [age], intruder: {categorical: [age], ")
-	if p, why := told(t, gone.run(t, dir3)); p == p || !strings.Contains(why, "masked the categories of region, which this one does not have") {
+	if p, why := told(t, gone.run(t, dir3)); p == p ||
+		!strings.Contains(why, "masked the categories of region, which this one does not have") {
 		t.Errorf("without the column: %v, %q", p, why)
 	}
 	plain := of("d", "k1", "")

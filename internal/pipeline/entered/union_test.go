@@ -35,8 +35,8 @@ func unionOf(t *testing.T, rep *report.Report) (exact, linked float64, why strin
 	return exact, linked, why
 }
 
-// sought is a release of a sequence: the SD of the noise of wage, or the base to which it is rounded, and the SD of the noise of
-// tax; 0: it has no tax.
+// sought is a release of a sequence: the SD of the noise of wage, or the base to which it is rounded, and the SD of the
+// noise of tax; 0: it has no tax.
 type sought struct {
 	release
 	sd, base, tax float64
@@ -44,7 +44,9 @@ type sought struct {
 
 // randomSought draws a release of wages, and perhaps of taxes.
 func randomSought(rng *rand.Rand, name string) sought {
-	s := sought{release: release{name: name, key: []string{"k1", "k2"}[rng.IntN(2)], noIdentity: rng.IntN(4) == 0, columns: "age: {role: other}", rule: unionRules}}
+	s := sought{
+		release: release{name: name, key: []string{"k1", "k2"}[rng.IntN(2)], noIdentity: rng.IntN(4) == 0,
+			columns: "age: {role: other}", rule: unionRules}}
 	var masks []string
 	if rng.IntN(5) == 0 {
 		masks = append(masks, "{sample: {rate: 0.9999}}")
@@ -70,12 +72,13 @@ func randomSought(rng *rand.Rand, name string) sought {
 	return s
 }
 
-// The property of a ledger for values that are stated exactly and for respondents that are linked: an attacker who has all the
-// files does not state more wages to within 20 than max_exact finds, nor links more respondents by the standardised distance
-// than max_linked does. The attacker shares no code with the program, and knows the masks.
+// The property of a ledger for values that are stated exactly and for respondents that are linked: an attacker who has
+// all the files does not state more wages to within 20 than max_exact finds, nor links more respondents by the
+// standardised distance than max_linked does. The attacker shares no code with the program, and knows the masks.
 //
-// A share of n records has a standard error of at most √(1/4n). Where an earlier release was drawn under another key, the stated
-// share is of other draws than the attacker's, so that the difference of both has one of √(1/2n): four of these are allowed.
+// A share of n records has a standard error of at most √(1/4n). Where an earlier release was drawn under another key,
+// the stated share is of other draws than the attacker's, so that the difference of both has one of √(1/2n): four of
+// these are allowed.
 func TestNoAttackerOfAllReleasesStatesOrLinksMore(t *testing.T) {
 	sequences, n := 40, 800
 	if testing.Short() {
@@ -103,15 +106,16 @@ func TestNoAttackerOfAllReleasesStatesOrLinksMore(t *testing.T) {
 			for _, s := range list {
 				said = append(said, fmt.Sprintf("%s, identity %v: %s", s.key, !s.noIdentity, s.masks))
 			}
-			t.Errorf("sequence %d: %.3f of the values are stated, and %.3f found; %.3f of the respondents are linked, and %.3f found\n%s",
+			t.Errorf(
+				"sequence %d: %.3f of the values are stated, and %.3f found; %.3f of the respondents are linked, and %.3f found\n%s",
 				seed, gotExact, exact, gotLinked, linked, strings.Join(said, "\n"))
 		}
 	}
 	t.Logf("the attacker is at most %.3f above what is found", -nearest)
 }
 
-// soughtBy returns the greatest shares of wages within 20, and of respondents whose nearest record is their own, that several
-// attackers reach who have the files.
+// soughtBy returns the greatest shares of wages within 20, and of respondents whose nearest record is their own, that
+// several attackers reach who have the files.
 func soughtBy(t *testing.T, dir string, list []sought) (exact, linked float64) {
 	t.Helper()
 	original := table(t, filepath.Join(dir, "in.csv"))
@@ -159,8 +163,10 @@ func soughtBy(t *testing.T, dir string, list []sought) (exact, linked float64) {
 		middle[i] = (low[i] + high[i]) / 2
 	}
 	mean := weightedMean(wages, errs)
-	prior := weightedMean(append(slices.Clone(wages), slices.Repeat([]float64{2500}, len(x))), append(slices.Clone(errs), 500))
-	for _, claim := range append(slices.Clone(wages), mean, prior, middle, predicted(x, features), predicted(x, append(slices.Clone(features), middle))) {
+	prior := weightedMean(append(slices.Clone(wages), slices.Repeat([]float64{2500}, len(x))),
+		append(slices.Clone(errs), 500))
+	for _, claim := range append(slices.Clone(wages), mean, prior, middle, predicted(x, features),
+		predicted(x, append(slices.Clone(features), middle))) {
 		hits := 0
 		for i := range claim {
 			if math.Abs(claim[i]-x[i]) <= 20 {
@@ -171,9 +177,11 @@ func soughtBy(t *testing.T, dir string, list []sought) (exact, linked float64) {
 	}
 	average := func(of [][]float64) []float64 { return weightedMean(of, slices.Repeat([]float64{1}, len(of))) }
 	if withTax && len(taxes) > 0 {
-		candidates = append(candidates, [][]float64{mean, weightedMean(taxes, taxErrs)}, [][]float64{average(wages), average(taxes)})
+		candidates = append(candidates, [][]float64{mean, weightedMean(taxes, taxErrs)},
+			[][]float64{average(wages), average(taxes)})
 	} else {
-		candidates = append(candidates, [][]float64{mean}, [][]float64{average(wages)}, [][]float64{prior}, [][]float64{middle})
+		candidates = append(candidates, [][]float64{mean}, [][]float64{average(wages)}, [][]float64{prior},
+			[][]float64{middle})
 	}
 	for _, keys := range candidates {
 		known := [][]float64{x}
@@ -227,7 +235,8 @@ func predicted(x []float64, features [][]float64) []float64 {
 	return claim
 }
 
-// nearestShare returns the share of respondents whose own record is nearest by the distance in SDs of the released keys.
+// nearestShare returns the share of respondents whose own record is nearest by the distance in SDs of the released
+// keys.
 func nearestShare(known, keys [][]float64) float64 {
 	sd := make([]float64, len(keys))
 	for k, y := range keys {
@@ -262,14 +271,15 @@ func nearestShare(known, keys [][]float64) float64 {
 	return found / float64(len(known[0]))
 }
 
-// Four independent draws of SD 60 have a mean of SD 30: near twice as many respondents are linked by it as by one, and a share
-// of 2Φ(20/30) − 1 = 0.495 of the wages is stated to within 20, in place of 2Φ(20/60) − 1 = 0.261 (a little more, by what is
-// known of wages). Two roundings, to 50 and to 120, leave the intersection. Of 600 records a share has a standard error of at
-// most 0.02; three are allowed.
+// Four independent draws of SD 60 have a mean of SD 30: near twice as many respondents are linked by it as by one, and
+// a share of 2Φ(20/30) − 1 = 0.495 of the wages is stated to within 20, in place of 2Φ(20/60) − 1 = 0.261 (a little
+// more, by what is known of wages). Two roundings, to 50 and to 120, leave the intersection. Of 600 records a share has
+// a standard error of at most 0.02; three are allowed.
 func TestWhatAllReleasesStateAndLink(t *testing.T) {
 	judged := strings.ReplaceAll(judgedUnion, "KEYS", "wage")
 	run := func(dir string, k int, masks string) *report.Report {
-		return release{name: fmt.Sprintf("r%d", k), masks: masks, noIdentity: true, columns: "age: {role: other}", rule: unionRules, rest: judged}.run(t, dir)
+		return release{name: fmt.Sprintf("r%d", k), masks: masks, noIdentity: true, columns: "age: {role: other}",
+			rule: unionRules, rest: judged}.run(t, dir)
 	}
 	dir := records(t, 600)
 	var linked [4]float64
@@ -285,13 +295,15 @@ func TestWhatAllReleasesStateAndLink(t *testing.T) {
 		exact[k], linked[k], _ = unionOf(t, run(dir, k, masks))
 	}
 	x := numbersOf(table(t, filepath.Join(dir, "in.csv"))["wage"])
-	if want := withinStretches(x, 20, 50, 120); !(exact[1] > want-0.06 && exact[1] < want+0.06) || !(linked[1] > 1.5*linked[0]) {
-		t.Errorf("of two roundings %.3f are stated, want %.3f (of one %.3f); linked %.3f", exact[1], want, exact[0], linked[:2])
+	if want := withinStretches(x, 20, 50, 120); !(exact[1] > want-0.06 && exact[1] < want+0.06) ||
+		!(linked[1] > 1.5*linked[0]) {
+		t.Errorf("of two roundings %.3f are stated, want %.3f (of one %.3f); linked %.3f", exact[1], want, exact[0],
+			linked[:2])
 	}
 }
 
-// withinStretches is the share of values within a distance of the middle of the stretch that is rounded to the same multiples of
-// each of the bases.
+// withinStretches is the share of values within a distance of the middle of the stretch that is rounded to the same
+// multiples of each of the bases.
 func withinStretches(x []float64, distance float64, bases ...float64) float64 {
 	hits := 0
 	for _, v := range x {
@@ -307,11 +319,13 @@ func withinStretches(x []float64, distance float64, bases ...float64) float64 {
 	return float64(hits) / float64(len(x))
 }
 
-// A release that is repeated draw by draw states and links what it did alone. Where the masks of one release, whichever it is,
-// have no law of a single value, what all state is not known, and the rule does not hold unless it is of this release alone.
+// A release that is repeated draw by draw states and links what it did alone. Where the masks of one release, whichever
+// it is, have no law of a single value, what all state is not known, and the rule does not hold unless it is of this
+// release alone.
 func TestUnknownLawsOfTheUnion(t *testing.T) {
 	const swapped, drawn = "{rankswap: {columns: [wage], p: 10%}}", "{noise: {columns: [wage], sd: 60}}"
-	const lawless = drawn + ", {round: {columns: [wage], base: 70}}, {noise: {columns: [wage], sd: 50}}, {round: {columns: [wage], base: 30}}, {noise: {columns: [wage], sd: 20}}"
+	const lawless = drawn +
+		", {round: {columns: [wage], base: 70}}, {noise: {columns: [wage], sd: 50}}, {round: {columns: [wage], base: 30}}, {noise: {columns: [wage], sd: 20}}"
 	judged := strings.ReplaceAll(judgedUnion, "KEYS", "wage")
 	of := func(name, masks, rule string) release {
 		return release{name: name, masks: masks, columns: "age: {role: other}", rule: rule, rest: judged}
@@ -319,7 +333,8 @@ func TestUnknownLawsOfTheUnion(t *testing.T) {
 	for _, c := range []struct {
 		first, then string
 		known       bool
-	}{{drawn, drawn, true}, {drawn, swapped, false}, {swapped, drawn, false}, {swapped, swapped, false}, {lawless, lawless, true}, {lawless, drawn, false}} {
+	}{{drawn, drawn, true}, {drawn, swapped, false}, {swapped, drawn, false}, {swapped, swapped, false},
+		{lawless, lawless, true}, {lawless, drawn, false}} {
 		dir := records(t, 300)
 		of("a", c.first, unionRules).run(t, dir)
 		before, linkedBefore, _ := unionOf(t, of("a", c.first, unionRules).run(t, dir))
@@ -327,7 +342,8 @@ func TestUnknownLawsOfTheUnion(t *testing.T) {
 		if c.known && (exact != before || linked != linkedBefore) {
 			t.Errorf("repeated: %v and %v, were %v and %v", exact, linked, before, linkedBefore)
 		}
-		if !c.known && (exact == exact || !strings.Contains(why, "have no law of a single value in closed form; say releases: alone")) {
+		if !c.known &&
+			(exact == exact || !strings.Contains(why, "have no law of a single value in closed form; say releases: alone")) {
 			t.Errorf("%s after %s: stated %v, says %q", c.then, c.first, exact, why)
 		}
 		rep := of("c", c.then, strings.ReplaceAll(unionRules, "within: 20}", "within: 20}, releases: alone")).run(t, dir)

@@ -45,23 +45,36 @@ func TestReleasesOfOtherRecordsAreNotToldFromTodays(t *testing.T) {
 		says      string
 		otherwise assess.Float // least RMSE by all releases where nothing is changed
 	}{
-		"numbered anew":     {first: release{masks: noise}, edit: `^p(\d)`, by: "q$1", says: "fewer than half of the respondents", otherwise: 98},
-		"a sixth anew":      {first: release{masks: noise}, edit: `^p1(\d\d,)`, by: "q$1", otherwise: 98},
-		"without identity":  {first: release{masks: noise}, edit: `^p\d+`, by: "", says: "today 600 records have none", otherwise: 98},
-		"one without":       {first: release{masks: noise}, edit: `^p599,`, by: ",", says: "today 1 records have none", otherwise: 98},
-		"cents":             {first: release{masks: noise}, edit: `(\d)(\d)\.(\d\d)$`, by: "${1}${2}${3}.00", then: release{masks: "{noise: {columns: [wage], sd: 10000}}", key: "k2"}, says: "wage: its values have another magnitude", otherwise: 98},
-		"euros":             {first: release{masks: noise}, edit: `(\d\d)\.(\d\d)$`, by: ".${1}${2}", then: release{masks: noise, key: "k2"}, says: "wage: its values have another magnitude", otherwise: 70},
-		"emptied":           {first: release{masks: noise, columns: "tax: {role: other}"}, edit: `,\d+\.\d\d,(\d+\.\d\d)$`, by: ",,$1", then: release{masks: noise, columns: "age: {role: other}"}, says: "tax was of type float64"},
-		"nearly emptied":    {first: release{masks: noise, columns: "tax: {role: other}"}, edit: `,\d+\.[1-9]\d,(\d+\.\d\d)$`, by: ",,$1", then: release{masks: noise, columns: "age: {role: other}"}, says: "tax: fewer than half as many"},
-		"text":              {first: release{masks: noise, columns: "tax: {role: other}"}, edit: `,(\d+\.\d\d),(\d+\.\d\d)$`, by: ",about $1,$2", then: release{masks: noise, columns: "age: {role: other}"}, says: "tax was of type float64, and is of type string"},
-		"number":            {first: release{masks: noise, columns: "region: {role: other}"}, edit: `,r(\d),`, by: ",$1,", then: release{masks: noise, columns: "age: {role: other}"}, says: "region was of type string, and is of type"},
-		"other records":     {first: release{masks: "{topcode: {columns: [wage], upper_percentile: 90, replace: mean}}"}, edit: most, by: "$2", says: "go by all records, of which there were 600, and today there are 240"},
+		"numbered anew": {first: release{masks: noise}, edit: `^p(\d)`, by: "q$1",
+			says: "fewer than half of the respondents", otherwise: 98},
+		"a sixth anew": {first: release{masks: noise}, edit: `^p1(\d\d,)`, by: "q$1", otherwise: 98},
+		"without identity": {first: release{masks: noise}, edit: `^p\d+`, by: "", says: "today 600 records have none",
+			otherwise: 98},
+		"one without": {first: release{masks: noise}, edit: `^p599,`, by: ",", says: "today 1 records have none",
+			otherwise: 98},
+		"cents": {first: release{masks: noise}, edit: `(\d)(\d)\.(\d\d)$`, by: "${1}${2}${3}.00",
+			then: release{masks: "{noise: {columns: [wage], sd: 10000}}", key: "k2"},
+			says: "wage: its values have another magnitude", otherwise: 98},
+		"euros": {first: release{masks: noise}, edit: `(\d\d)\.(\d\d)$`, by: ".${1}${2}",
+			then: release{masks: noise, key: "k2"}, says: "wage: its values have another magnitude", otherwise: 70},
+		"emptied": {first: release{masks: noise, columns: "tax: {role: other}"}, edit: `,\d+\.\d\d,(\d+\.\d\d)$`,
+			by: ",,$1", then: release{masks: noise, columns: "age: {role: other}"}, says: "tax was of type float64"},
+		"nearly emptied": {first: release{masks: noise, columns: "tax: {role: other}"}, edit: `,\d+\.[1-9]\d,(\d+\.\d\d)$`,
+			by: ",,$1", then: release{masks: noise, columns: "age: {role: other}"}, says: "tax: fewer than half as many"},
+		"text": {first: release{masks: noise, columns: "tax: {role: other}"}, edit: `,(\d+\.\d\d),(\d+\.\d\d)$`,
+			by: ",about $1,$2", then: release{masks: noise, columns: "age: {role: other}"},
+			says: "tax was of type float64, and is of type string"},
+		"number": {first: release{masks: noise, columns: "region: {role: other}"}, edit: `,r(\d),`, by: ",$1,",
+			then: release{masks: noise, columns: "age: {role: other}"}, says: "region was of type string, and is of type"},
+		"other records": {first: release{masks: "{topcode: {columns: [wage], upper_percentile: 90, replace: mean}}"},
+			edit: most, by: "$2", says: "go by all records, of which there were 600, and today there are 240"},
 		"other, same draws": {first: release{masks: noise}, edit: most, by: "$2", otherwise: 98},
 	} {
 		dir := records(t, 600)
 		const rest = "assess: {replicates: 2, targets: [p50], sample: all, intruder: {inversion: false}}\n"
 		if len(name)%2 == 0 { // in half of the cases it is the second of two
-			release{name: "z", masks: "{noise: {columns: [wage], sd: 5000}}", columns: "age: {role: other}", noIdentity: true, rest: rest}.run(t, dir)
+			release{name: "z", masks: "{noise: {columns: [wage], sd: 5000}}", columns: "age: {role: other}", noIdentity: true,
+				rest: rest}.run(t, dir)
 		}
 		c.first.name, c.first.rest = "a", rest
 		c.first.run(t, dir)
@@ -73,8 +86,10 @@ func TestReleasesOfOtherRecordsAreNotToldFromTodays(t *testing.T) {
 		if c.then.masks == "" {
 			c.then = c.first
 		}
-		c.then.name, c.then.rest, c.then.rule = "b", rest, "{column: wage, target: typical, knowledge: index, min_rmse: 0.001}, {column: wage, max_unchanged: 1}"
-		if rep := c.then.run(t, dir); rep.Ledger.Not != "" || !(rmse(t, rep, assess.KnowledgeAllReleases).RMSE > 0.9*c.otherwise) {
+		c.then.name, c.then.rest, c.then.rule = "b", rest,
+			"{column: wage, target: typical, knowledge: index, min_rmse: 0.001}, {column: wage, max_unchanged: 1}"
+		if rep := c.then.run(t, dir); rep.Ledger.Not != "" ||
+			!(rmse(t, rep, assess.KnowledgeAllReleases).RMSE > 0.9*c.otherwise) {
 			t.Fatalf("%s: unchanged: %q, %v", name, rep.Ledger.Not, rmse(t, rep, assess.KnowledgeAllReleases))
 		}
 		if err := os.Remove(filepath.Join(dir, "b.json")); err != nil { // which knows of the release that is taken back
@@ -85,7 +100,8 @@ func TestReleasesOfOtherRecordsAreNotToldFromTodays(t *testing.T) {
 		}
 		edited(t, dir, c.edit, c.by)
 		rep := c.then.run(t, dir)
-		if refused := c.says != ""; rep.Gate.Passed == refused || !strings.Contains(rep.Ledger.Not, c.says) || refused && !strings.Contains(rep.Gate.Rules[0].Advice, "of the ledger (") {
+		if refused := c.says != ""; rep.Gate.Passed == refused || !strings.Contains(rep.Ledger.Not, c.says) || refused &&
+			!strings.Contains(rep.Gate.Rules[0].Advice, "of the ledger (") {
 			t.Errorf("%s: says %q; %+v", name, rep.Ledger.Not, rep.Gate.Rules[0])
 		}
 		if len(name)%3 > 0 {
@@ -102,7 +118,8 @@ func TestReleasesOfOtherRecordsAreNotToldFromTodays(t *testing.T) {
 func TestAColumnByItselfInTwoReleases(t *testing.T) {
 	dir := records(t, 600)
 	release{name: "a", masks: noise}.run(t, dir)
-	second := release{name: "b", masks: noise, key: "k2", rule: "{column: wage, target: typical, knowledge: index, record: alone, min_rmse: 80}, {column: wage, max_unchanged: 1}"}
+	second := release{name: "b", masks: noise, key: "k2",
+		rule: "{column: wage, target: typical, knowledge: index, record: alone, min_rmse: 80}, {column: wage, max_unchanged: 1}"}
 	if rep := second.run(t, dir); rep.Gate.Passed || !strings.Contains(rep.Gate.Rules[0].Advice, "releases: alone") {
 		t.Errorf("two independent draws pass a rule that one does: %+v", rep.Gate.Rules[0])
 	}
@@ -117,7 +134,8 @@ func TestUnreadableReleasesGuardTheirColumns(t *testing.T) {
 	}
 	release{name: "a", masks: noise + ", {recode: {columns: [region], file: DIR/map.csv}}"}.run(t, dir)
 	later := func() []string {
-		p := release{name: "b", masks: noise, columns: "region: {role: key}, tax: {role: other}", rule: "{column: wage, max_unchanged: 1}"}.parse(t, dir)
+		p := release{name: "b", masks: noise, columns: "region: {role: key}, tax: {role: other}",
+			rule: "{column: wage, max_unchanged: 1}"}.parse(t, dir)
 		p.Masks, p.Columns.Named("wage").Unmasked = nil, true
 		p.Gate.Rules = nil
 		p.Gate.AllowUnchanged = new(float64)
@@ -166,13 +184,15 @@ func TestRespondentsNumberedAnewUnderAnEarlierKey(t *testing.T) {
 func TestAnotherUnit(t *testing.T) {
 	dir := records(t, 300)
 	of := func(name, unit string) *report.Report {
-		return release{name: name, masks: noise, columns: "tax: {role: other, unit: " + unit + "}", rule: "{column: wage, target: typical, knowledge: index, min_rmse: 0.001}"}.run(t, dir)
+		return release{name: name, masks: noise, columns: "tax: {role: other, unit: " + unit + "}",
+			rule: "{column: wage, target: typical, knowledge: index, min_rmse: 0.001}"}.run(t, dir)
 	}
 	of("a", "EUR")
 	if rep := of("b", "EUR"); rep.Ledger.Not != "" || !rep.Gate.Passed {
 		t.Errorf("the same unit: %q", rep.Ledger.Not)
 	}
-	if rep := of("c", "USD"); !strings.Contains(rep.Ledger.Not, `tax had the unit "EUR", and has "USD" today`) || rep.Gate.Passed {
+	if rep := of("c", "USD"); !strings.Contains(rep.Ledger.Not, `tax had the unit "EUR", and has "USD" today`) ||
+		rep.Gate.Passed {
 		t.Errorf("another unit: %q", rep.Ledger.Not)
 	}
 }

@@ -40,7 +40,9 @@ func (g *grid) chooseCategories() error {
 	at := &g.plan.Intruder
 	for i, name := range g.config.Map.Categories {
 		if !slices.Contains(at.Counted, name) || !slices.Contains(at.Released, at.Index[name]) {
-			return config.Errors{g.config.Errorf("map.categories", "must name categorical keys that are masked, but element %d, %q, is not one: give it the role key, and list it in assess.intruder.categorical if it contains numbers", i, name)}
+			return config.Errors{
+				g.config.Errorf("map.categories",
+					"must name categorical keys that are masked, but element %d, %q, is not one: give it the role key, and list it in assess.intruder.categorical if it contains numbers", i, name)}
 		}
 	}
 	g.column = strings.Join(g.config.Map.Categories, ", ")

@@ -25,7 +25,8 @@ func coded(t *testing.T, dir, masks, gate, section string) (*config.Pipeline, er
 	var data, tree strings.Builder
 	data.WriteString("id,place,job,sex\n")
 	for i := range 400 {
-		fmt.Fprintf(&data, "%d,p%d,j%d,%s\n", i, min(g.IntN(9), g.IntN(9)), min(g.IntN(5), g.IntN(5)), []string{"f", "m"}[g.IntN(2)])
+		fmt.Fprintf(&data, "%d,p%d,j%d,%s\n", i, min(g.IntN(9), g.IntN(9)), min(g.IntN(5), g.IntN(5)),
+			[]string{"f", "m"}[g.IntN(2)])
 	}
 	tree.WriteString("from,to\n")
 	for i := range 9 {
@@ -34,7 +35,8 @@ func coded(t *testing.T, dir, masks, gate, section string) (*config.Pipeline, er
 	for i := range 3 {
 		fmt.Fprintf(&tree, "q%d,all\n", i)
 	}
-	for name, text := range map[string]string{"in.csv": data.String(), "tree.csv": tree.String(), "k": "MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"} {
+	for name, text := range map[string]string{"in.csv": data.String(), "tree.csv": tree.String(),
+		"k": "MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -71,17 +73,21 @@ func TestMapsOfCategories(t *testing.T) {
 		rises                          bool // U as a function of the parameter
 		drawn                          bool
 	}{
-		{"keep", "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]", "{max_individual_risk: 1}, {max_changed: 0.25}",
+		{"keep", "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]",
+			"{max_individual_risk: 1}, {max_changed: 0.25}",
 			"categories: [job], vary: {masks.0.pram.keep: {from: 0.5, to: 0.95, steps: 4}}", "", true, true},
-		{"posterior", "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]", "{max_posterior: 0.85}, {max_individual_risk: 1}",
+		{"posterior", "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]",
+			"{max_posterior: 0.85}, {max_individual_risk: 1}",
 			"categories: [job], vary: {masks.0.pram.keep: {from: 0.5, to: 1, steps: 6}}", "", true, true},
-		{"keep before suppress", "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}, {suppress: {keys: [place, job, sex], k: 3}}]", "{max_entropy_lost: 0.9}, {min_k: 3}",
+		{"keep before suppress",
+			"[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}, {suppress: {keys: [place, job, sex], k: 3}}]", "{max_entropy_lost: 0.9}, {min_k: 3}",
 			"categories: [job], vary: {masks.0.pram.keep: {from: 0.5, to: 0.95, steps: 4}}", "", true, true},
 		{"level", "[{recode: {columns: [place], file: DIR/tree.csv, level: 1}}]", "{max_individual_risk: 0.4}",
 			"categories: [place], vary: {masks.0.recode.level: {from: 1, to: 2}}", "re-identification", false, false},
 		{"k", "[{suppress: {keys: [place, job, sex], k: 2}}]", "{min_k: 4}, {max_entropy_lost: 0.9}",
 			"categories: [place, job, sex], vary: {masks.0.suppress.k: {from: 2, to: 8}}", "fit the keys", false, false},
-		{"k with a rule on pMSE", "[{suppress: {keys: [place, job, sex], k: 2}}]", "{max_pmse: 0.25}, {max_individual_risk: 0.3}",
+		{"k with a rule on pMSE", "[{suppress: {keys: [place, job, sex], k: 2}}]",
+			"{max_pmse: 0.25}, {max_individual_risk: 0.3}",
 			"categories: [place, sex], vary: {masks.0.suppress.k: {from: 2, to: 8}}", "re-identification", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,14 +100,17 @@ func TestMapsOfCategories(t *testing.T) {
 			m := mapOf(t, p)
 			for i, q := range m.Points {
 				if i > 0 && (q.U > m.Points[i-1].U) != c.rises {
-					t.Errorf("U of points %d and %d is %v and %v, want it to rise or fall as the case says", i-1, i, m.Points[i-1].U, q.U)
+					t.Errorf("U of points %d and %d is %v and %v, want it to rise or fall as the case says", i-1, i, m.Points[i-1].U,
+						q.U)
 				}
-				if !(q.Efficiency >= 0 && q.Efficiency <= 1) || float64(q.Efficiency) != float64(q.U/m.U0) || math.IsNaN(float64(q.USE)) == (c.drawn && q.Efficiency < 1) {
+				if !(q.Efficiency >= 0 && q.Efficiency <= 1) || float64(q.Efficiency) != float64(q.U/m.U0) ||
+					math.IsNaN(float64(q.USE)) == (c.drawn && q.Efficiency < 1) {
 					t.Errorf("point %d has a wrong efficiency or standard error: %+v", i, q)
 				}
 			}
 			if m.Recommended == nil || len(m.Unjudged) > 0 || !m.Recommended.AsRun {
-				t.Fatalf("recommended is %+v with the unjudged rules %v, want a point judged as by a run: %s", m.Recommended, m.Unjudged, m.Reason)
+				t.Fatalf("recommended is %+v with the unjudged rules %v, want a point judged as by a run: %s", m.Recommended,
+					m.Unjudged, m.Reason)
 			}
 			if rep := ranOn(t, dir, p, m.Points[m.Recommended.Point]); !rep.Gate.Passed {
 				t.Errorf("a run of the recommended point is refused: %+v", rep.Gate)
@@ -125,7 +134,8 @@ func TestMapsOfCategories(t *testing.T) {
 func TestMapOfCategoriesIsTheReleases(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p, err := coded(t, dir, "[{recode: {columns: [place], file: DIR/tree.csv, level: 1}}]", "{max_individual_risk: 1}", "{categories: [place], vary: {masks.0.recode.level: {from: 1, to: 2}}}")
+	p, err := coded(t, dir, "[{recode: {columns: [place], file: DIR/tree.csv, level: 1}}]", "{max_individual_risk: 1}",
+		"{categories: [place], vary: {masks.0.recode.level: {from: 1, to: 2}}}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +196,8 @@ func TestMapsOfNoCategories(t *testing.T) {
 		}
 	}
 	// A rule about information loss, but no key is masked.
-	p, err := coded(t, t.TempDir(), "[{suppress: {keys: [place, sex], k: 2}}]", "{max_changed: 0.5}", "{categories: [sex], "+vary+"}")
+	p, err := coded(t, t.TempDir(), "[{suppress: {keys: [place, sex], k: 2}}]", "{max_changed: 0.5}",
+		"{categories: [sex], "+vary+"}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +213,8 @@ func TestMapsOfNoCategories(t *testing.T) {
 func TestSearchOverCategories(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p, err := coded(t, dir, "[{suppress: {keys: [place, job, sex], k: 2}}]", "{max_individual_risk: 0.2}", "{categories: [place], search: true, vary: {masks.0.suppress.k: {from: 2, to: 40}}}")
+	p, err := coded(t, dir, "[{suppress: {keys: [place, job, sex], k: 2}}]", "{max_individual_risk: 0.2}",
+		"{categories: [place], search: true, vary: {masks.0.suppress.k: {from: 2, to: 40}}}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,10 +241,12 @@ func TestGreatestRiskOfASampleIsNotTold(t *testing.T) {
 		var p rumap.Point
 		c.put(&p, sampled)
 		most, any := p.Risk[0], p.Risk[1]
-		if got := float64(most.R); got != want && !(got != got && want != want) || sampled != math.IsNaN(float64(most.RSE)) || most.Target != rumap.TargetMax {
+		if got := float64(most.R); got != want && !(got != got && want != want) || sampled != math.IsNaN(float64(most.RSE)) ||
+			most.Target != rumap.TargetMax {
 			t.Errorf("sampled %v: greatest risk is %+v, want %v", sampled, most, want)
 		}
-		if math.Abs(float64(any.R)-0.25) > 1e-12 || math.IsNaN(float64(any.R)) || any.Sampled != sampled || p.Sampled != sampled {
+		if math.Abs(float64(any.R)-0.25) > 1e-12 || math.IsNaN(float64(any.R)) || any.Sampled != sampled ||
+			p.Sampled != sampled {
 			t.Errorf("sampled %v: mean risk is %+v, want 0.25", sampled, any)
 		}
 	}
@@ -241,7 +255,8 @@ func TestGreatestRiskOfASampleIsNotTold(t *testing.T) {
 // The efficiency is the share of what there is to tell, never more than all of it, and all of it where
 // there is nothing to tell.
 func TestEfficiencyOfCategories(t *testing.T) {
-	for _, c := range []struct{ bits, all, want float64 }{{0, 0, 1}, {3, 2, 0.75}, {4, 2, 1}, {4 + 1e-9, 2, 1}, {0, 2, 0}} {
+	for _, c := range []struct{ bits, all, want float64 }{{0, 0, 1}, {3, 2, 0.75}, {4, 2, 1}, {4 + 1e-9, 2, 1},
+		{0, 2, 0}} {
 		var p rumap.Point
 		(&categoryPoint{bits: c.bits, all: c.all, replicates: 2}).put(&p, false)
 		if float64(p.Efficiency) != c.want || p.EfficiencyGate != p.Efficiency || float64(p.U) != c.bits/2 {

@@ -23,15 +23,20 @@ func endings(t *testing.T) map[string]*config.Pipeline {
 	const few = "assess: {replicates: 2, sample: 200, targets: [max]}"
 	const rules = "gate: {rules: [{column: income, min_efficiency: 0.1}], max_quarantined: 0.5}"
 	all := map[string]*config.Pipeline{
-		"a grid":   mapped(t, t.TempDir(), few, "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}", rules),
-		"a search": mapped(t, t.TempDir(), few, "map: {search: true, vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}", rules),
-		"a swap": mapped(t, t.TempDir(), few, "masks: [{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.2, policy: random, scope: dataset}}]",
+		"a grid": mapped(t, t.TempDir(), few, "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}", rules),
+		"a search": mapped(t, t.TempDir(), few,
+			"map: {search: true, vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}", rules),
+		"a swap": mapped(t, t.TempDir(), few,
+			"masks: [{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.2, policy: random, scope: dataset}}]",
 			"map: {vary: {masks.0.swap.rate: {from: 0.1, to: 0.5, steps: 2}}}", rules),
-		"losses": mapped(t, t.TempDir(), "assess: {replicates: 2, keys: [income, kind], targets: [max], intruder: {utility: {propensity: true}}}",
-			"masks: [{microaggregate: {columns: [income], k: 5}}]", "map: {vary: {masks.0.microaggregate.k: {from: 3, to: 5, steps: 2}}}", rules),
+		"losses": mapped(t, t.TempDir(),
+			"assess: {replicates: 2, keys: [income, kind], targets: [max], intruder: {utility: {propensity: true}}}",
+			"masks: [{microaggregate: {columns: [income], k: 5}}]",
+			"map: {vary: {masks.0.microaggregate.k: {from: 3, to: 5, steps: 2}}}", rules),
 	}
 	for name, masks := range map[string]string{
-		"suppressed categories": "[{suppress: {keys: [place, job, sex], k: 2}}]", "drawn categories": "[{pram: {columns: [job], keep: 0.9, categories: [j0, j1, j2, j3, j4]}}]",
+		"suppressed categories": "[{suppress: {keys: [place, job, sex], k: 2}}]",
+		"drawn categories":      "[{pram: {columns: [job], keep: 0.9, categories: [j0, j1, j2, j3, j4]}}]",
 	} {
 		of, vary := "place", "masks.0.suppress.k: {from: 2, to: 3, steps: 2}"
 		if name == "drawn categories" {
@@ -112,7 +117,9 @@ func (l lengthy) EndSurvey() error {
 // Masks that are deciding for the pairs of a point stop when the context ends, and return its
 // error.
 func TestMaskedEnds(t *testing.T) {
-	acc, err := assess.New(assess.Options{Columns: []assess.Column{{Name: "x", Masked: true}}, Key: keytest.Key(1), Mixes: true})
+	acc,
+		err := assess.New(assess.Options{Columns: []assess.Column{{Name: "x", Masked: true}}, Key: keytest.Key(1),
+		Mixes: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,11 +25,21 @@ func TestWhatAMapNeeds(t *testing.T) {
 		spoil func(dir string) error
 		want  string
 	}{
-		{name: "replicates", lines: []string{"assess: {replicates: 0, targets: [p10, max]}", "gate: {rules: []}"}, want: "assess.replicates: must be at least 2 for a map, got 0"},
-		{name: "a key", lines: []string{few}, spoil: func(dir string) error { return os.Remove(filepath.Join(dir, "k")) }, want: "key"},
-		{name: "a source", lines: []string{few}, spoil: func(dir string) error { return os.Remove(filepath.Join(dir, "in.csv")) }, want: "source: "},
-		{name: "records", lines: []string{few, "columns: {income: {role: sensitive, decimals: 1}}", "masks: [{noise: {columns: [income], sd: 20}}]"}, text: "id,income,region,kind\n", want: "the source has no records to map"},
-		{name: "its columns", lines: []string{few}, text: "id,wealth,region,kind\n1,2,a,0\n", want: "income: the file has no such column"},
+		{name: "replicates", lines: []string{"assess: {replicates: 0, targets: [p10, max]}", "gate: {rules: []}"},
+			want: "assess.replicates: must be at least 2 for a map, got 0"},
+		{name: "a key", lines: []string{few}, spoil: func(dir string) error {
+			return os.Remove(filepath.Join(dir, "k"))
+		}, want: "key"},
+		{name: "a source", lines: []string{few}, spoil: func(dir string) error {
+			return os.Remove(filepath.Join(dir, "in.csv"))
+		}, want: "source: "},
+		{
+			name: "records",
+			lines: []string{few, "columns: {income: {role: sensitive, decimals: 1}}",
+				"masks: [{noise: {columns: [income], sd: 20}}]"}, text: "id,income,region,kind\n",
+			want: "the source has no records to map"},
+		{name: "its columns", lines: []string{few}, text: "id,wealth,region,kind\n1,2,a,0\n",
+			want: "income: the file has no such column"},
 	} {
 		dir := t.TempDir()
 		p, err := tryMapped(t, dir, c.lines...)
@@ -60,7 +70,8 @@ func TestTheColumnOfAMap(t *testing.T) {
 		column, want, problem string
 		masked                []string
 	}{
-		{masked: []string{"a"}, want: "a"}, {column: "a", masked: []string{"a"}, want: "a"}, {column: "b", masked: []string{"a", "b"}, want: "b"},
+		{masked: []string{"a"}, want: "a"}, {column: "a", masked: []string{"a"}, want: "a"},
+		{column: "b", masked: []string{"a", "b"}, want: "b"},
 		{masked: []string{"a", "b"}, problem: "map.column: must say which of the masked columns is mapped: [a b]"},
 		{masked: nil, problem: "map: must be given, with the masked keys that are mapped as categories"},
 		{column: "x", masked: []string{"a"}, problem: `map.column: must be a numeric column that is masked, got "x"`},
@@ -73,7 +84,8 @@ func TestTheColumnOfAMap(t *testing.T) {
 		}
 		err := g.chooseColumn()
 		var wrong config.Errors
-		if c.problem == "" && (err != nil || g.column != c.want) || c.problem != "" && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.problem)) {
+		if c.problem == "" && (err != nil || g.column != c.want) || c.problem != "" &&
+			(!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.problem)) {
 			t.Errorf("configured column %q, masked %v: chosen is %q, error %v", c.column, c.masked, g.column, err)
 		}
 	}
@@ -103,7 +115,9 @@ func TestLinesOfASearch(t *testing.T) {
 		m.Points = append(m.Points, rumap.Point{Admissible: []bool{false, true, true, true, true, false, true}[i]})
 	}
 	open := g.brackets(m, lines)
-	if len(open) != 2 || open[0].admissible != 2 || open[0].inadmissible != 1 || !slices.Equal(open[0].rest, []float64{7}) || open[1].admissible != 2 || open[1].inadmissible != 3 || !slices.Equal(open[1].rest, []float64{8}) {
+	if len(open) != 2 || open[0].admissible != 2 || open[0].inadmissible != 1 ||
+		!slices.Equal(open[0].rest, []float64{7}) || open[1].admissible != 2 || open[1].inadmissible != 3 ||
+		!slices.Equal(open[1].rest, []float64{8}) {
 		t.Errorf("the brackets are %+v", open)
 	}
 	// The order of a grid: by strategy, by the other axes, by the varied value.
@@ -130,7 +144,8 @@ func TestLinesOfASearch(t *testing.T) {
 		}
 	}
 	g.strategies[0].Axes[0].Whole = false
-	for b, want := range map[[2]float64]float64{{1, 2}: 1.5, {2, 1}: 1.5, {100, 101}: -1, {100, 101.2}: 100.6, {1, 1.33333}: 1.167} {
+	for b, want := range map[[2]float64]float64{{1, 2}: 1.5, {2, 1}: 1.5, {100, 101}: -1, {100, 101.2}: 100.6,
+		{1, 1.33333}: 1.167} {
 		v, further := g.middle(bracket{admissible: b[0], inadmissible: b[1]})
 		if further != (want > 0) || further && v != want {
 			t.Errorf("the middle of %v is %v (further: %v), want %v", b, v, further, want)
@@ -152,7 +167,8 @@ func TestThinnedValues(t *testing.T) {
 	for _, c := range []struct {
 		n    int
 		want []float64
-	}{{2, []float64{0, 39}}, {3, []float64{0, 19, 39}}, {4, []float64{0, 13, 26, 39}}, {9, []float64{0, 4, 9, 14, 19, 24, 29, 34, 39}}} {
+	}{{2, []float64{0, 39}}, {3, []float64{0, 19, 39}}, {4, []float64{0, 13, 26, 39}},
+		{9, []float64{0, 4, 9, 14, 19, 24, 29, 34, 39}}} {
 		if got := thinned(values, c.n); !slices.Equal(got, c.want) {
 			t.Errorf("thinned to %d of 40: %v, want %v", c.n, got, c.want)
 		}

@@ -20,7 +20,8 @@ import (
 // a preview.
 func TestTheAxisByDefault(t *testing.T) {
 	const noise, bias, swap, cut = "{noise: {columns: [income], sd: 20%}}", "{bias: {columns: [income], phi: 0.1}}",
-		"{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.2, policy: random}}", "{truncate: {columns: [income], lower: 0}}"
+		"{swap: {keys: [kind], attribute: region, columns: [income], rate: 0.2, policy: random}}",
+		"{truncate: {columns: [income], lower: 0}}"
 	for masks, want := range map[string]string{
 		noise:                                  "masks.0.noise.sd",
 		cut + ", " + noise:                     "masks.1.noise.sd",
@@ -65,7 +66,9 @@ func TestPointsOfAGrid(t *testing.T) {
 		}
 		return list
 	}
-	g := &grid{strategies: []config.MapStrategy{{Axes: axes([]float64{1, 2}, []float64{3}, []float64{5, 6, 7})}, {}, {Axes: axes([]float64{8, 9})}}}
+	g := &grid{
+		strategies: []config.MapStrategy{{Axes: axes([]float64{1, 2}, []float64{3}, []float64{5, 6, 7})}, {},
+			{Axes: axes([]float64{8, 9})}}}
 	var want []string
 	for _, a := range []int{1, 2} {
 		for _, c := range []int{5, 6, 7} {
@@ -97,24 +100,29 @@ func TestPointsOfAGrid(t *testing.T) {
 // form groups; the error gives its place.
 func TestColumnsThatFormGroups(t *testing.T) {
 	schema := &microdata.Schema{Fields: []microdata.Field{
-		{Name: "tags", Type: arrow.ListOf(arrow.BinaryTypes.String)}, {Name: "age", Type: arrow.PrimitiveTypes.Int32}, {Name: "kind", Type: arrow.BinaryTypes.String}, {Name: "more", Type: arrow.BinaryTypes.String},
+		{Name: "tags", Type: arrow.ListOf(arrow.BinaryTypes.String)}, {Name: "age", Type: arrow.PrimitiveTypes.Int32},
+		{Name: "kind", Type: arrow.BinaryTypes.String}, {Name: "more", Type: arrow.BinaryTypes.String},
 	}}
 	p := mapped(t, t.TempDir())
 	make := func(by ...string) *grid {
 		with := *p
 		with.Map = &config.Map{By: by}
 		g := &grid{config: &with, plan: &pipeline.Plan{}}
-		g.plan.Layout = &microdata.Layout{Read: []microdata.Want{{Field: 1, As: microdata.Numbers}, {Field: 2, As: microdata.Numbers}, {Field: 2, As: microdata.Array}}}
+		g.plan.Layout = &microdata.Layout{
+			Read: []microdata.Want{{Field: 1, As: microdata.Numbers}, {Field: 2, As: microdata.Numbers},
+				{Field: 2, As: microdata.Array}}}
 		return g
 	}
 	for _, by := range [][]string{{"tags"}, {"kind", "tags"}} {
 		var wrong config.Errors
-		if err := make(by...).wantGroups(schema); !errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), "map.by: tags is nested (list<") {
+		if err := make(by...).wantGroups(schema); !errors.As(err, &wrong) ||
+			!strings.HasPrefix(err.Error(), "map.by: tags is nested (list<") {
 			t.Errorf("groups by %v: error %v, want one about the nested column", by, err)
 		}
 	}
 	g := make("age", "kind", "more")
-	if err := g.wantGroups(schema); err != nil || !slices.Equal(g.by, []int{0, 2, 3}) || len(g.labels) != 3 || len(g.plan.Layout.Read) != 4 || g.plan.Layout.Read[3] != (microdata.Want{Field: 3, As: microdata.Array}) {
+	if err := g.wantGroups(schema); err != nil || !slices.Equal(g.by, []int{0, 2, 3}) || len(g.labels) != 3 ||
+		len(g.plan.Layout.Read) != 4 || g.plan.Layout.Read[3] != (microdata.Want{Field: 3, As: microdata.Array}) {
 		t.Errorf("wantGroups returns %v; groups by %v of the columns %v", err, g.by, g.plan.Layout.Read)
 	}
 }

@@ -18,7 +18,9 @@ func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	// Without a gate no point is tried as a run: the replicates detect impossible points.
 	for _, gate := range []string{"gate: {}", rule} {
 		masks := noise + "keys: [income, region], k: 2, max_share: 20%}}]"
-		m := mapOf(t, mapped(t, t.TempDir(), masks, assess, gate, "map: {vary: {masks.2.suppress.k: {from: 2, to: 3000, steps: 3}, "+axis+"}, column: income}"))
+		m := mapOf(t,
+			mapped(t, t.TempDir(), masks, assess, gate, "map: {vary: {masks.2.suppress.k: {from: 2, to: 3000, steps: 3}, "+axis+
+				"}, column: income}"))
 		alone := mapOf(t, mapped(t, t.TempDir(), masks, assess, gate, "map: {vary: {"+axis+"}, column: income}"))
 		if len(m.Points) != 6 {
 			t.Fatalf("the map has %d points, want 6", len(m.Points))
@@ -26,12 +28,14 @@ func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 		for i, p := range m.Points {
 			if i < 2 {
 				if p.Impossible != "" || p.U != alone.Points[i].U || !p.Admissible {
-					t.Errorf("point %d: impossible because of %q, U %v; in a map of its own U %v", i, p.Impossible, p.U, alone.Points[i].U)
+					t.Errorf("point %d: impossible because of %q, U %v; in a map of its own U %v", i, p.Impossible, p.U,
+						alone.Points[i].U)
 				}
 				continue
 			}
 			if !strings.Contains(p.Impossible, "masks[2].suppress") || p.Admissible || p.U == p.U || len(p.Risk) != 0 {
-				t.Errorf("point %d: want it impossible because of masks[2].suppress, got %q, admissible %v, U %v", i, p.Impossible, p.Admissible, p.U)
+				t.Errorf("point %d: want it impossible because of masks[2].suppress, got %q, admissible %v, U %v", i, p.Impossible,
+					p.Admissible, p.U)
 			}
 		}
 		if (m.Recommended == nil) != (gate == "gate: {}") || m.Recommended != nil && m.Recommended.Point > 1 {
@@ -41,11 +45,15 @@ func TestMapGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	}
 	// For keys besides the column, only a run detects it.
 	masks := noise + "keys: [region], k: 100, max_share: 20%}}]"
-	m := mapOf(t, mapped(t, t.TempDir(), masks, assess, rule, "map: {vary: {masks.2.suppress.k: {from: 100, to: 3000, steps: 2}}, column: income}"))
+	m := mapOf(t,
+		mapped(t, t.TempDir(), masks, assess, rule,
+			"map: {vary: {masks.2.suppress.k: {from: 100, to: 3000, steps: 2}}, column: income}"))
 	if m.Recommended == nil || m.Recommended.Point != 0 {
 		t.Errorf("recommended is %+v (reason: %s)", m.Recommended, m.Reason)
 	}
-	m = mapOf(t, mapped(t, t.TempDir(), masks, assess, rule, "map: {vary: {masks.2.suppress.k: {from: 1800, to: 3000, steps: 2}}, column: income}"))
+	m = mapOf(t,
+		mapped(t, t.TempDir(), masks, assess, rule,
+			"map: {vary: {masks.2.suppress.k: {from: 1800, to: 3000, steps: 2}}, column: income}"))
 	if m.Recommended != nil || !strings.Contains(m.Reason, "nowhere on the map can the masks be used") {
 		t.Errorf("no possible point: recommended is %+v (reason: %q), want none", m.Recommended, m.Reason)
 	}

@@ -44,7 +44,9 @@ func wantsIntruder(p *config.Pipeline) bool {
 // limitsOthers reports whether a rule limits R, an error or the efficiency of another column
 // than that of the map.
 func (g *grid) limitsOthers() bool {
-	return slices.ContainsFunc(g.plan.Assessed, func(c assess.Column) bool { return c.Masked && c.Name != g.column && g.limited(c.Name) })
+	return slices.ContainsFunc(g.plan.Assessed, func(c assess.Column) bool {
+		return c.Masked && c.Name != g.column && g.limited(c.Name)
+	})
 }
 
 // limited reports whether a rule limits R, an error or the efficiency of a column.
@@ -66,7 +68,8 @@ func (g *grid) addRecord(pairs assess.Pairs, p *rumap.Point) {
 	add := func(column string, to *rumap.Point) {
 		known := make([]assess.Risk, len(to.Risk))
 		for i, k := range to.Risk {
-			known[i] = assess.Risk{Target: k.Target, Knowledge: k.Knowledge, R: k.R, SE: k.RSE, RMSE: k.RMSE, Sampled: k.Sampled, Approximate: k.Approximate, Errs: k.Errs, Bound: k.Bound}
+			known[i] = assess.Risk{Target: k.Target, Knowledge: k.Knowledge, R: k.R, SE: k.RSE, RMSE: k.RMSE, Sampled: k.Sampled,
+				Approximate: k.Approximate, Errs: k.Errs, Bound: k.Bound}
 		}
 		to.Risk = risksOf(g.pairs.WithRecord(pairs, column, known))
 	}
@@ -83,7 +86,9 @@ func (g *grid) wantPairs() (err error) {
 	if !g.ofCategories() && !wantsIntruder(g.whole) && !slices.ContainsFunc(g.config.Gate.Rules, stays) && !g.byRecord() {
 		return nil
 	}
-	g.pairs, err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: g.carry(), Released: g.plan.Intruder.Released, Key: g.key, Sample: g.sample(), Mixes: g.mixes,
+	g.pairs,
+		err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: g.carry(), Released: g.plan.Intruder.Released,
+		Key: g.key, Sample: g.sample(), Mixes: g.mixes,
 		Targets: g.config.Assess.Targets, Record: true, Beside: g.plan.Beside})
 	return err
 }
@@ -186,7 +191,8 @@ func (g *grid) parts() (parts []string) {
 	for _, r := range g.config.Gate.Rules {
 		for i := range assess.RespondentMeasures {
 			m := &assess.RespondentMeasures[i]
-			if _, limited := m.Limit(r); limited && !slices.Contains(parts, m.Part) && !(m.Categorical && g.countedOnce() && g.categoricalIdentity != nil) {
+			if _, limited := m.Limit(r); limited && !slices.Contains(parts, m.Part) &&
+				!(m.Categorical && g.countedOnce() && g.categoricalIdentity != nil) {
 				parts = append(parts, m.Part)
 			}
 		}
@@ -257,7 +263,8 @@ func (g *grid) takeExact(p *rumap.Point, id *assess.Identity) {
 	rules := g.config.Gate.Rules
 	measures := &assess.Measures{Identity: id, Gated: true}
 	for _, c := range g.plan.Assessed {
-		measures.Columns = append(measures.Columns, assess.ColumnMeasures{Name: c.Name, Masked: c.Masked, Original: assess.Moments{N: 1}})
+		measures.Columns = append(measures.Columns,
+			assess.ColumnMeasures{Name: c.Name, Masked: c.Masked, Original: assess.Moments{N: 1}})
 	}
 	p.Exact = map[string]assess.Float{}
 	for _, r := range rules {

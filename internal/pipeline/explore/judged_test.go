@@ -13,7 +13,8 @@ import (
 // configured. In a map of categories the last two are omitted.
 func TestWhatPointsAreAskedFor(t *testing.T) {
 	limit := 0.1
-	linked, unchanged := []assess.Rule{{Column: "*", MaxUnchanged: &limit}, {MaxLinked: &limit}}, []assess.Rule{{Column: "wage", MaxUnchanged: &limit}}
+	linked, unchanged := []assess.Rule{{Column: "*", MaxUnchanged: &limit}, {MaxLinked: &limit}},
+		[]assess.Rule{{Column: "wage", MaxUnchanged: &limit}}
 	utility, attribute := &config.IntruderUtility{}, &config.IntruderAttribute{}
 	for what, c := range map[string]struct {
 		intruder                        *config.Intruder
@@ -26,10 +27,13 @@ func TestWhatPointsAreAskedFor(t *testing.T) {
 		"a rule":                    {rules: linked, judges: true},
 		"inversion":                 {intruder: &config.Intruder{Inversion: true}, inverts: true, judges: true},
 		"utility":                   {intruder: &config.Intruder{Utility: utility}, loses: true},
-		"of categories":             {intruder: &config.Intruder{Utility: utility, Attribute: attribute}, categories: []string{"job"}},
-		"attribute":                 {intruder: &config.Intruder{Attribute: attribute}, guesses: true},
-		"both":                      {intruder: &config.Intruder{Utility: utility, Attribute: attribute}, loses: true, guesses: true},
-		"categories, and rule":      {intruder: &config.Intruder{Attribute: attribute}, categories: []string{"job"}, rules: linked, judges: true},
+		"of categories": {intruder: &config.Intruder{Utility: utility, Attribute: attribute},
+			categories: []string{"job"}},
+		"attribute": {intruder: &config.Intruder{Attribute: attribute}, guesses: true},
+		"both": {intruder: &config.Intruder{Utility: utility, Attribute: attribute}, loses: true,
+			guesses: true},
+		"categories, and rule": {intruder: &config.Intruder{Attribute: attribute}, categories: []string{"job"},
+			rules: linked, judges: true},
 	} {
 		p := &config.Pipeline{}
 		p.Assess.Intruder, p.Gate.Rules, p.Map = c.intruder, c.rules, &config.Map{Categories: c.categories}
@@ -54,7 +58,8 @@ func TestPointsAreTriedOnASample(t *testing.T) {
 // If pairs cannot be counted, that is an error, not a map without them.
 func TestPairsThatCannotBeCounted(t *testing.T) {
 	p := &config.Pipeline{Map: &config.Map{Categories: []string{"job"}}}
-	for what, twice := range map[string][]assess.Column{"no column": nil, "one column twice": {{Name: "wage"}, {Name: "wage"}}} {
+	for what, twice := range map[string][]assess.Column{
+		"no column": nil, "one column twice": {{Name: "wage"}, {Name: "wage"}}} {
 		g := &grid{config: p, whole: p, plan: &pipeline.Plan{}}
 		g.plan.Assessed = twice
 		if err := g.wantPairs(); err == nil || g.pairs != nil {
@@ -65,8 +70,10 @@ func TestPairsThatCannotBeCounted(t *testing.T) {
 
 // A point contains the share of unchanged values of a column if a rule limits it.
 func TestPointsHaveSharesThatStay(t *testing.T) {
-	m := mapOf(t, mapped(t, t.TempDir(), "masks: [{noise: {columns: [income], sd: 0.2}}]", "map: {column: income, vary: {masks.0.noise.sd: {from: 0.05, to: 0.4, steps: 2}}}",
-		"gate: {rules: [{column: income, max_unchanged: 0.9}, {column: income, min_efficiency: 0.1}]}"))
+	m := mapOf(t,
+		mapped(t, t.TempDir(), "masks: [{noise: {columns: [income], sd: 0.2}}]",
+			"map: {column: income, vary: {masks.0.noise.sd: {from: 0.05, to: 0.4, steps: 2}}}",
+			"gate: {rules: [{column: income, max_unchanged: 0.9}, {column: income, min_efficiency: 0.1}]}"))
 	for i, p := range m.Points {
 		// A normal draw with this SD is rounded to a tenth: it is 0 with the probability that it is
 		// below half a tenth.

@@ -43,16 +43,19 @@ func TestWhichColumnsAreLimited(t *testing.T) {
 
 // A map of categories needs categorical keys for which the sample contains the released values.
 func TestTheColumnsOfAMapOfCategories(t *testing.T) {
-	at := pipeline.IntruderColumns{Counted: []string{"a", "b", "c"}, Released: []int{5, 7, 9}, Index: map[string]int{"a": 5, "b": 6, "c": 7, "n": 9}}
+	at := pipeline.IntruderColumns{Counted: []string{"a", "b", "c"}, Released: []int{5, 7, 9},
+		Index: map[string]int{"a": 5, "b": 6, "c": 7, "n": 9}}
 	for columns, want := range map[string]string{
 		"a": "", "a c": "", "c a": "",
 		"b": `element 0, "b", is not one`, "a b": `element 1, "b", is not one`, // counted, but not masked
 		"n": `element 0, "n", is not one`, "c n": `element 1, "n", is not one`, // masked, but not counted
 	} {
-		g := &grid{config: &config.Pipeline{Map: &config.Map{Categories: strings.Fields(columns)}}, plan: &pipeline.Plan{Intruder: at}}
+		g := &grid{config: &config.Pipeline{Map: &config.Map{Categories: strings.Fields(columns)}},
+			plan: &pipeline.Plan{Intruder: at}}
 		err := g.chooseCategories()
 		var wrong config.Errors
-		if want == "" && (err != nil || g.column != strings.ReplaceAll(columns, " ", ", ")) || want != "" && (!errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || g.column != "") {
+		if want == "" && (err != nil || g.column != strings.ReplaceAll(columns, " ", ", ")) || want != "" &&
+			(!errors.As(err, &wrong) || !strings.Contains(err.Error(), want) || g.column != "") {
 			t.Errorf("%s: chosen is %q, error %v, want %s", columns, g.column, err, want)
 		}
 	}
@@ -60,10 +63,12 @@ func TestTheColumnsOfAMapOfCategories(t *testing.T) {
 
 // A group is named by its text, or by its number if it has no text.
 func TestNamesOfGroups(t *testing.T) {
-	g := &grid{whole: &config.Pipeline{}, column: "x", strategies: []config.MapStrategy{{Name: "s"}}, labels: []map[float64]string{{3: "three"}, {}}}
+	g := &grid{whole: &config.Pipeline{}, column: "x", strategies: []config.MapStrategy{{Name: "s"}},
+		labels: []map[float64]string{{3: "three"}, {}}}
 	found := explored{columns: []assess.Explored{
 		{Column: "beside"},
-		{Column: "x", Groups: []assess.ExploredGroup{{Codes: []float64{3, 0.1}, Records: 4}, {Codes: []float64{4, 1e21}, Records: 5}}},
+		{Column: "x",
+			Groups: []assess.ExploredGroup{{Codes: []float64{3, 0.1}, Records: 4}, {Codes: []float64{4, 1e21}, Records: 5}}},
 	}}
 	p, err := g.point(t.Context(), place{}, found, 1)
 	if err != nil || len(p.Groups) != 2 || len(p.Beside) != 1 || p.Beside["beside"] == nil {
@@ -79,7 +84,8 @@ func TestNamesOfGroups(t *testing.T) {
 // A map says that it used a sample if there are more records than in the sample, and only then.
 func TestMapsOfWholeSamples(t *testing.T) {
 	for sample, want := range map[string]int{"1998": 1998, "1999": 0, "5000": 0} {
-		p := mapped(t, t.TempDir(), "assess: {replicates: 2, targets: [p50], sample: "+sample+"}", "masks: [{noise: {columns: [income], sd: 22%}}]",
+		p := mapped(t, t.TempDir(), "assess: {replicates: 2, targets: [p50], sample: "+sample+"}",
+			"masks: [{noise: {columns: [income], sd: 22%}}]",
 			"map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}}", "gate: {}")
 		if m := mapOf(t, p); m.Sampled != want || m.Records != 1999 {
 			t.Errorf("sample %s: the map says %d of %d records", sample, m.Sampled, m.Records)
@@ -90,7 +96,8 @@ func TestMapsOfWholeSamples(t *testing.T) {
 // A second try uses other draws than the map: the mean of both halves is that of all draws
 // together.
 func TestTriedAgainOnOtherDraws(t *testing.T) {
-	p, err := coded(t, t.TempDir(), "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]", "{max_individual_risk: 1}",
+	p, err := coded(t, t.TempDir(), "[{pram: {columns: [job], categories: [j0, j1, j2, j3, j4], keep: 0.8}}]",
+		"{max_individual_risk: 1}",
 		"{categories: [job], vary: {masks.0.pram.keep: {from: 0.5, to: 0.9, steps: 2}}}")
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +121,8 @@ func TestTriedAgainOnOtherDraws(t *testing.T) {
 		}
 		// Sums of six numbers of size about one, in another order.
 		if mean := float64(first[i].U+again.U) / 2; !(math.Abs(mean-float64(all[i].U)) <= 1e-12) || again.U == first[i].U {
-			t.Errorf("point %d: U %v, on other replicates %v, on all replicates %v (want the mean of the two)", i, first[i].U, again.U, all[i].U)
+			t.Errorf("point %d: U %v, on other replicates %v, on all replicates %v (want the mean of the two)", i, first[i].U,
+				again.U, all[i].U)
 		}
 		if again.Parameters["masks.0.pram.keep"] != first[i].Parameters["masks.0.pram.keep"] {
 			t.Errorf("point %d is tried again with other parameters: %v", i, again.Parameters)

@@ -30,7 +30,10 @@ import (
 func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Map, error) {
 	ctx, o = o.Ready(ctx)
 	if p.Stream() {
-		return nil, config.Errors{p.Errorf("source", "is a stream without end, and a map needs data that end: use `until: latest`, or a file of the same columns")}
+		return nil,
+			config.Errors{
+				p.Errorf("source",
+					"is a stream without end, and a map needs data that end: use `until: latest`, or a file of the same columns")}
 	}
 	if p.Assess.Replicates < 2 {
 		return nil, config.Errors{p.Errorf("assess.replicates", "must be at least 2 for a map, got %d", p.Assess.Replicates)}
@@ -49,7 +52,10 @@ func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Ma
 	}
 	defer src.Close()
 	if len(grids) > 1 && !src.Rewindable() {
-		return nil, config.Errors{p.Errorf("map", "has points with different samples, so the source must be read again for each sample, but this source can be read only once: map a file of the same data, or one sample")}
+		return nil,
+			config.Errors{
+				p.Errorf("map",
+					"has points with different samples, so the source must be read again for each sample, but this source can be read only once: map a file of the same data, or one sample")}
 	}
 	maps, err := mapsOf(ctx, grids, src, o)
 	if err != nil {
@@ -88,7 +94,8 @@ func mapsOf(ctx context.Context, grids []*grid, src connectors.Source, o pipelin
 		records, rejected = max(records, m.Records), max(rejected, g.rejected)
 	}
 	if rejected > 0 {
-		zerolog.Ctx(ctx).Warn().Int64("records", rejected).Msg("records could not be masked and are not on the map; a run puts them into quarantine")
+		zerolog.Ctx(ctx).Warn().Int64("records",
+			rejected).Msg("records could not be masked and are not on the map; a run puts them into quarantine")
 	}
 	if records == 0 {
 		return nil, pipeline.DataErrorf("the source has no records to map")
@@ -100,7 +107,8 @@ func mapsOf(ctx context.Context, grids []*grid, src connectors.Source, o pipelin
 func (g *grid) draw(ctx context.Context, version string) (*rumap.Map, error) {
 	m := &rumap.Map{
 		Schema: rumap.Schema, Name: g.whole.Name, Version: version, Column: g.column, Unit: g.unit(), Variable: g.variable(),
-		Replicates: g.replicates(), Categories: g.config.Map.Categories, Records: g.data.Records(), Groups: g.config.Map.By, Margin: g.config.Map.Margin, Axes: g.axes(),
+		Replicates: g.replicates(), Categories: g.config.Map.Categories, Records: g.data.Records(), Groups: g.config.Map.By,
+		Margin: g.config.Map.Margin, Axes: g.axes(),
 	}
 	if sample := g.sample(); sample > 0 && m.Records > int64(sample) {
 		m.Sampled = sample
@@ -137,16 +145,18 @@ type grid struct {
 	alone      bool // whether the masks of the column read no other column
 	progress   *pipeline.Progress
 
-	plan                *pipeline.Plan
-	paths               []string // of config.Masks, the masks of all strategies
-	by                  []int    // indexes in layout.Read
-	labels              []map[float64]string
-	data                *assess.Accumulator
-	pairs               *assess.Accumulator // for rules about respondents and unchanged values, and for losses; nil if not needed
-	categoricalIdentity *assess.Identity    // the measures of categorical keys, if they are the same at all points; nil: not yet computed
-	repeats             bool                // respondents have several records with the same value, which share a draw
-	rejected            int64               // records that a run would put into quarantine
-	places              []place             // of the map's points
+	plan   *pipeline.Plan
+	paths  []string // of config.Masks, the masks of all strategies
+	by     []int    // indexes in layout.Read
+	labels []map[float64]string
+	data   *assess.Accumulator
+	// for rules about respondents and unchanged values, and for losses; nil if not needed
+	pairs *assess.Accumulator
+	// the measures of categorical keys, if they are the same at all points; nil: not yet computed
+	categoricalIdentity *assess.Identity
+	repeats             bool    // respondents have several records with the same value, which share a draw
+	rejected            int64   // records that a run would put into quarantine
+	places              []place // of the map's points
 }
 
 // place is one choice of parameters.
@@ -163,7 +173,8 @@ func defaultAxis(masks []transform.Spec) (config.Axis, bool) {
 		if !ok || found && a.Rank >= rank {
 			continue
 		}
-		best = config.Axis{Path: fmt.Sprintf("masks.%d.%s.%s", i, m.Kind(), a.Field), From: a.From, To: a.To, Steps: 20, Scale: config.Linear}
+		best = config.Axis{Path: fmt.Sprintf("masks.%d.%s.%s", i, m.Kind(), a.Field), From: a.From, To: a.To, Steps: 20,
+			Scale: config.Linear}
 		if a.Variance {
 			best.Scale = config.Variance
 		}
@@ -204,7 +215,10 @@ func newGrids(p *config.Pipeline, key keystream.Key) ([]config.MapStrategy, []*g
 		return nil, nil, err
 	}
 	if len(samples) > mostSamples {
-		return nil, nil, config.Errors{p.Errorf("map", "must have at most %d different samples, because the source is read for each one, and has %d: give the rate fewer steps", mostSamples, len(samples))}
+		return nil, nil,
+			config.Errors{
+				p.Errorf("map",
+					"must have at most %d different samples, because the source is read for each one, and has %d: give the rate fewer steps", mostSamples, len(samples))}
 	}
 	var grids []*grid
 	for _, one := range samples {
@@ -334,7 +348,9 @@ func (g *grid) blameAxis(err error, src connectors.Source) error {
 	}
 	for _, a := range g.axes() {
 		if a.Relative {
-			return append(problems, g.whole.Errorf("map", "%s varies over percentages of the standard deviation, which is not known for a source that can be read only once: let it vary in the column's unit (from: 100, to: 5000), or name a profile", a.Path))
+			return append(problems,
+				g.whole.Errorf("map",
+					"%s varies over percentages of the standard deviation, which is not known for a source that can be read only once: let it vary in the column's unit (from: 100, to: 5000), or name a profile", a.Path))
 		}
 	}
 	return err
@@ -375,14 +391,17 @@ func (g *grid) measured() assess.Options {
 		}
 	}
 	for _, i := range g.by {
-		if !slices.Contains(options.Carry, i) && !slices.ContainsFunc(options.Columns, func(c assess.Column) bool { return c.Index == i }) {
+		if !slices.Contains(options.Carry, i) && !slices.ContainsFunc(options.Columns, func(c assess.Column) bool {
+			return c.Index == i
+		}) {
 			options.Carry = append(options.Carry, i)
 		}
 	}
 	return options
 }
 
-// carry returns the columns of which the sample has codes: masks read them or change them. All masks are in a replicate.
+// carry returns the columns of which the sample has codes: masks read them or change them. All masks are in a
+// replicate.
 func (g *grid) carry() []int { return slices.Concat(g.plan.Carry, g.plan.Intruder.Carried) }
 
 // sample returns the number of records on which the points are tried; −1 for all.
@@ -410,7 +429,9 @@ func (g *grid) chooseColumn() error {
 	case g.column == "" && len(masked) == 1:
 		g.column = masked[0]
 	case g.column == "" && len(masked) == 0:
-		return config.Errors{g.config.Errorf("map", "must be given, with the masked keys that are mapped as categories: no column of numbers is masked (map: {categories: [COLUMN], vary: …})")}
+		return config.Errors{
+			g.config.Errorf("map",
+				"must be given, with the masked keys that are mapped as categories: no column of numbers is masked (map: {categories: [COLUMN], vary: …})")}
 	case g.column == "":
 		return config.Errors{g.config.Errorf("map.column", "must say which of the masked columns is mapped: %v", masked)}
 	}
@@ -422,7 +443,8 @@ func (g *grid) wantGroups(schema *microdata.Schema) error {
 	for _, name := range g.config.Map.By {
 		field := schema.Index(name)
 		if schema.Fields[field].Nested() {
-			return config.Errors{g.config.Errorf("map.by", "%s is nested (%s) and forms no groups", name, schema.Fields[field].Type)}
+			return config.Errors{
+				g.config.Errorf("map.by", "%s is nested (%s) and forms no groups", name, schema.Fields[field].Type)}
 		}
 		read := g.plan.Layout.Read
 		at := slices.IndexFunc(read, func(w microdata.Want) bool { return w.Field == field && w.As == microdata.Array })
@@ -488,7 +510,8 @@ func (g *grid) chainOf(at place, masks []transform.Spec, alone bool) (*transform
 		if alone && c.Name != g.column {
 			continue
 		}
-		if g.plan.Layout.Read[c.Index].Counts() || slices.Contains(g.plan.Carry, c.Index) || slices.Contains(g.plan.Intruder.Carried, c.Index) {
+		if g.plan.Layout.Read[c.Index].Counts() || slices.Contains(g.plan.Carry, c.Index) ||
+			slices.Contains(g.plan.Intruder.Carried, c.Index) {
 			columns = append(columns, c)
 		}
 	}

@@ -115,7 +115,8 @@ func TestMapSaysWhatARunFinds(t *testing.T) {
 			if name == "bias and noise" || name == "a swap first" || name == "other columns" {
 				at = 1
 			}
-			p := mapped(t, dir, "masks: "+masks, fmt.Sprintf("map: {column: income, vary: {masks.%d.noise.sd: {from: 2%%, to: 42%%, steps: 3}}}", at), "gate: {}")
+			p := mapped(t, dir, "masks: "+masks,
+				fmt.Sprintf("map: {column: income, vary: {masks.%d.noise.sd: {from: 2%%, to: 42%%, steps: 3}}}", at), "gate: {}")
 			m := mapOf(t, p)
 			if len(m.Points) != 3 || m.Records != 1999 || m.Column != "income" {
 				t.Fatalf("the map has %d points of %d records for the column %s", len(m.Points), m.Records, m.Column)
@@ -124,7 +125,9 @@ func TestMapSaysWhatARunFinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := res.Report.Columns[slices.IndexFunc(res.Report.Columns, func(c assess.ColumnMeasures) bool { return c.Name == "income" })]
+			c := res.Report.Columns[slices.IndexFunc(res.Report.Columns, func(c assess.ColumnMeasures) bool {
+				return c.Name == "income"
+			})]
 			got := m.Points[1]
 			if got.U != c.Utility.U || got.Efficiency != c.Utility.Efficiency || m.U0 != c.Utility.U0 {
 				t.Errorf("the map has U %v, efficiency %v, U0 %v; the run has %+v", got.U, got.Efficiency, m.U0, c.Utility)
@@ -142,7 +145,9 @@ func TestMapSaysWhatARunFinds(t *testing.T) {
 
 // withoutRecord leaves out the risks by the whole record: a map without a rule about them has none.
 func withoutRecord(risks []assess.Risk) []assess.Risk {
-	return slices.DeleteFunc(slices.Clone(risks), func(r assess.Risk) bool { return r.Knowledge == assess.KnowledgeRecord })
+	return slices.DeleteFunc(slices.Clone(risks), func(r assess.Risk) bool {
+		return r.Knowledge == assess.KnowledgeRecord
+	})
 }
 
 // With a rule that the whole record decides, every point has R by the record beside that by index: never
@@ -194,7 +199,8 @@ func TestMapJudgesByTheRecord(t *testing.T) {
 // With more records than the sample, R and U equal those of the run, bit by bit.
 func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
 	p := mapped(t, t.TempDir(), "assess: {replicates: 100, targets: [min, p10, p50, p90, max], sample: 400}",
-		"masks: [{noise: {columns: [income], sd: 22%}}, {truncate: {columns: [income], lower: 0}}]", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 3}}}", "gate: {}")
+		"masks: [{noise: {columns: [income], sd: 22%}}, {truncate: {columns: [income], lower: 0}}]",
+		"map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 3}}}", "gate: {}")
 	m := mapOf(t, p)
 	if m.Sampled != 400 {
 		t.Errorf("the sample has %d records, want 400", m.Sampled)
@@ -208,13 +214,16 @@ func TestMapOfASampleSaysWhatARunFinds(t *testing.T) {
 		t.Errorf("U %v ± %v, the run has %v ± %v", got.U, got.USE, c.Utility.U, c.Utility.SE)
 	}
 	// The risk from the order of the records is measured for a release only.
-	risks := slices.DeleteFunc(withoutRecord(c.Risk), func(r assess.Risk) bool { return r.Knowledge == assess.KnowledgeOrder })
+	risks := slices.DeleteFunc(withoutRecord(c.Risk), func(r assess.Risk) bool {
+		return r.Knowledge == assess.KnowledgeOrder
+	})
 	if len(got.Risk) != len(risks) {
 		t.Fatalf("%d risks, the run has %d", len(got.Risk), len(risks))
 	}
 	for i, r := range got.Risk {
 		w := risks[i]
-		if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.RSE != w.SE && (r.RSE == r.RSE || w.SE == w.SE) {
+		if r.Target != w.Target || r.Knowledge != w.Knowledge || r.R != w.R || r.RSE != w.SE &&
+			(r.RSE == r.RSE || w.SE == w.SE) {
 			t.Errorf("the map has %+v, the run has %+v", r, w)
 		}
 	}
@@ -228,7 +237,8 @@ func TestRecommendedPassesTheGate(t *testing.T) {
 		if testing.Short() && !search {
 			steps = 9
 		}
-		p := mapped(t, dir, fmt.Sprintf("map: {vary: {masks.0.noise.sd: {from: 1%%, to: 60%%, steps: %d}}, search: %v}", steps, search))
+		p := mapped(t, dir,
+			fmt.Sprintf("map: {vary: {masks.0.noise.sd: {from: 1%%, to: 60%%, steps: %d}}, search: %v}", steps, search))
 		m := mapOf(t, p)
 		if m.Recommended == nil {
 			t.Fatalf("search %v: no point is recommended: %s", search, m.Reason)
@@ -280,7 +290,8 @@ func TestRecommendedPassesTheGate(t *testing.T) {
 }
 
 func TestMapByGroup(t *testing.T) {
-	m := mapOf(t, mapped(t, t.TempDir(), "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}, by: [region, kind]}"))
+	m := mapOf(t,
+		mapped(t, t.TempDir(), "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%, steps: 2}}, by: [region, kind]}"))
 	for _, p := range m.Points {
 		if len(p.Groups) != 6 || p.Worst == nil {
 			t.Fatalf("the point has %d groups, the worst %+v, want 6", len(p.Groups), p.Worst)
@@ -326,18 +337,26 @@ func TestMapComparesStrategies(t *testing.T) {
 	for i := range 3 {
 		equal, unequal := m.Points[i], m.Points[3+i]
 		if !(unequal.Risk[len(unequal.Risk)-2].R < equal.Risk[len(equal.Risk)-2].R) {
-			t.Errorf("R of max by index is %+v with unequal and %+v with equal noise, want less with unequal noise", unequal.Risk[len(unequal.Risk)-2], equal.Risk[len(equal.Risk)-2])
+			t.Errorf("R of max by index is %+v with unequal and %+v with equal noise, want less with unequal noise",
+				unequal.Risk[len(unequal.Risk)-2], equal.Risk[len(equal.Risk)-2])
 		}
 	}
 }
 
 func TestMapRefuses(t *testing.T) {
 	for name, c := range map[string]struct{ lines, want []string }{
-		"an unknown column":      {[]string{"map: {column: region, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}}"}, []string{"map.column"}},
-		"a search without rules": {[]string{"gate: {}", "assess: {replicates: 4, targets: [max], intruder: {inversion: false}}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, search: true}"}, []string{"map.search", "income"}},
-		"too many groups": {[]string{"columns: {income: {role: sensitive, decimals: 1}, id: {role: other}}", "map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, by: [id]}"},
+		"an unknown column": {[]string{"map: {column: region, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}}"},
+			[]string{"map.column"}},
+		"a search without rules": {
+			[]string{"gate: {}", "assess: {replicates: 4, targets: [max], intruder: {inversion: false}}",
+				"map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, search: true}"}, []string{"map.search", "income"}},
+		"too many groups": {
+			[]string{"columns: {income: {role: sensitive, decimals: 1}, id: {role: other}}",
+				"map: {vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, by: [id]}"},
 			[]string{"map.by", "1000 groups"}},
-		"a strategy's mask on text": {[]string{`map: {column: income, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, strategies: [{name: wrong, masks: [{noise: {columns: [income], sd: 5%}}, {noise: {columns: [region], sd: 1}}]}]}`},
+		"a strategy's mask on text": {
+			[]string{
+				`map: {column: income, vary: {masks.0.noise.sd: {from: 2%, to: 42%}}, strategies: [{name: wrong, masks: [{noise: {columns: [income], sd: 5%}}, {noise: {columns: [region], sd: 1}}]}]}`},
 			[]string{"map.strategies[0].masks[1].noise.columns", "region is string", "pipeline.yaml:"}},
 		"nothing varies": {[]string{"masks: [{truncate: {columns: [income], lower: 0}}]", "map:"}, []string{"map"}},
 	} {
@@ -367,7 +386,8 @@ func TestMapRefuses(t *testing.T) {
 func TestMapOfAPipe(t *testing.T) {
 	piped := func(vary bool) (*rumap.Map, error) {
 		p, err := tryMapped(t, t.TempDir(), `source: {csv: {path: "-"}}`, "columns: {income: {role: sensitive, decimals: 1}}",
-			"masks: [{noise: {columns: [income], sd: 20}}]", "gate: {rules: [{column: income, target: max, knowledge: index, max_risk: 1}]}",
+			"masks: [{noise: {columns: [income], sd: 20}}]",
+			"gate: {rules: [{column: income, target: max, knowledge: index, max_risk: 1}]}",
 			"map: {vary: {masks.0.noise.sd: {from: 10, to: 40, steps: 3}}}")
 		if err != nil {
 			return nil, err
@@ -392,11 +412,13 @@ func TestMapOfAPipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Recommended != nil || !strings.Contains(m.Reason, "only once") || !strings.Contains(m.Reason, "would try noise.sd 10 first") || len(m.Points) != 3 {
+	if m.Recommended != nil || !strings.Contains(m.Reason, "only once") ||
+		!strings.Contains(m.Reason, "would try noise.sd 10 first") || len(m.Points) != 3 {
 		t.Errorf("%d points, recommended %+v: %s", len(m.Points), m.Recommended, m.Reason)
 	}
 	wrong := (config.Errors)(nil)
-	if _, err := piped(false); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "map: masks.0.noise.sd varies over percentages") {
+	if _, err := piped(false); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "map: masks.0.noise.sd varies over percentages") {
 		t.Errorf("axes in percent: error %v", err)
 	}
 }
@@ -434,17 +456,21 @@ func TestMapWarnsOfRecordsThatCannotBeMasked(t *testing.T) {
 		if clean {
 			want = 0
 		}
-		if got := strings.Count(log.String(), "records could not be masked"); got != want || want == 1 && !strings.Contains(log.String(), `"records":1,`) {
+		if got := strings.Count(log.String(), "records could not be masked"); got != want || want == 1 &&
+			!strings.Contains(log.String(), `"records":1,`) {
 			t.Errorf("clean %v: the log is %s", clean, log.String())
 		}
 	}
 }
 
-// A column that only the intruder reads and a mask draws anew is masked in the replicates of a map too: they hold its codes.
+// A column that only the intruder reads and a mask draws anew is masked in the replicates of a map too: they hold its
+// codes.
 func TestMapOfMasksOnTheIntrudersColumns(t *testing.T) {
-	p := mapped(t, t.TempDir(), `columns: {income: {role: sensitive, unit: EUR, decimals: 1}, region: {role: key}, kind: {role: other}}`,
+	p := mapped(t, t.TempDir(),
+		`columns: {income: {role: sensitive, unit: EUR, decimals: 1}, region: {role: key}, kind: {role: other}}`,
 		`masks: [{microaggregate: {columns: [income], k: 5, share: 1}}, {pram: {columns: [region], categories: [south, north], keep: 0.8}}]`,
-		`assess: {keys: [region], replicates: 20, targets: [p10, max]}`, `gate: {rules: [{column: income, min_efficiency: 0.5}]}`,
+		`assess: {keys: [region], replicates: 20, targets: [p10, max]}`,
+		`gate: {rules: [{column: income, min_efficiency: 0.5}]}`,
 		`map: {column: income, vary: {masks.0.microaggregate.k: {from: 3, to: 6, steps: 2}}}`)
 	m, err := Map(t.Context(), p, pipeline.Options{Log: zerolog.Nop()})
 	if err != nil {

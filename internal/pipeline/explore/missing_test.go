@@ -13,8 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// On a map declared codes are missing values: its points, their verdicts and the recommendation are those of the same data with nulls, for
-// numbers and for categories, whatever becomes of the codes.
+// On a map declared codes are missing values: its points, their verdicts and the recommendation are those of the same
+// data with nulls, for numbers and for categories, whatever becomes of the codes.
 func TestMapsOfDeclaredCodes(t *testing.T) {
 	g := rand.New(rand.NewPCG(5, 1))
 	var coded, nulled strings.Builder
@@ -22,7 +22,8 @@ func TestMapsOfDeclaredCodes(t *testing.T) {
 		out.WriteString("id,income,age,region\n")
 	}
 	for i := range 1500 {
-		values := []string{fmt.Sprintf("%.1f", 500+900*g.ExpFloat64()), fmt.Sprint(18 + g.IntN(70)), string('a' + rune(g.IntN(4)))}
+		values := []string{fmt.Sprintf("%.1f", 500+900*g.ExpFloat64()), fmt.Sprint(18 + g.IntN(70)),
+			string('a' + rune(g.IntN(4)))}
 		with := append([]string{}, values...)
 		for j, code := range []string{[]string{"-9", "99999"}[g.IntN(2)], []string{"97", "98", "99"}[g.IntN(3)], "refused"} {
 			if g.IntN(8) == 0 {
@@ -60,10 +61,14 @@ func TestMapsOfDeclaredCodes(t *testing.T) {
 			if name == "categories" {
 				region = "sensitive"
 			}
-			columns := "columns: {income: {role: sensitive, unmasked: true, decimals: 1" + declared("-9, 99999") + "}, age: {role: key" + declared("{from: 97, to: 99}") + "}, region: {role: " + region + declared("refused") + "}}"
-			list := append(strings.Split(lines, "|"), columns, "source: {csv: {path: DIR/"+file+", types: {income: float64, age: int64, region: string}}}", "assess: {replicates: 20, targets: [p10, max], intruder: {inversion: false}}")
+			columns := "columns: {income: {role: sensitive, unmasked: true, decimals: 1" + declared("-9, 99999") +
+				"}, age: {role: key" + declared("{from: 97, to: 99}") + "}, region: {role: " + region + declared("refused") + "}}"
+			list := append(strings.Split(lines, "|"), columns,
+				"source: {csv: {path: DIR/"+file+", types: {income: float64, age: int64, region: string}}}",
+				"assess: {replicates: 20, targets: [p10, max], intruder: {inversion: false}}")
 			if name == "categories" {
-				list = append(list[:len(list)-1], "assess: {replicates: 20, targets: [p10, max], keys: [region, age], intruder: {inversion: true, categorical: [age], uniqueness: {}}}")
+				list = append(list[:len(list)-1],
+					"assess: {replicates: 20, targets: [p10, max], keys: [region, age], intruder: {inversion: true, categorical: [age], uniqueness: {}}}")
 			}
 			p, err := tryMapped(t, dir, list...)
 			if err != nil {
@@ -89,7 +94,8 @@ func TestMapsOfDeclaredCodes(t *testing.T) {
 				g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 				for i := range min(len(g), len(w)) {
 					if g[i] != w[i] {
-						t.Errorf("%s, as %s: line %d of the map is %s, and of missing values %s", name, as, i, g[max(0, i-12):i+1], w[max(0, i-12):i+1])
+						t.Errorf("%s, as %s: line %d of the map is %s, and of missing values %s", name, as, i, g[max(0, i-12):i+1],
+							w[max(0, i-12):i+1])
 						break
 					}
 				}

@@ -120,7 +120,8 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := Map(context.Background(), p, pipeline.Options{}); m != nil || !errors.As(err, &wrong) || !strings.Contains(err.Error(), "source: is a stream without end, and a map needs data that end") {
+	if m, err := Map(context.Background(), p, pipeline.Options{}); m != nil || !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "source: is a stream without end, and a map needs data that end") {
 		t.Errorf("a stream as source: error %v", err)
 	}
 }
@@ -135,7 +136,10 @@ func TestLabelsOfGroups(t *testing.T) {
 	indices := array.NewInt8Builder(memory.DefaultAllocator)
 	indices.AppendValues([]int8{1, 0, 0, 1}, []bool{true, true, false, true})
 	typ := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}
-	b := &microdata.Block{N: 4, Columns: []microdata.Column{{Array: texts.NewArray()}, {Array: array.NewDictionaryArray(typ, indices.NewArray(), words.NewArray())}, {}}}
+	b := &microdata.Block{
+		N: 4,
+		Columns: []microdata.Column{{Array: texts.NewArray()},
+			{Array: array.NewDictionaryArray(typ, indices.NewArray(), words.NewArray())}, {}}}
 	g := &grid{by: []int{0, 1, 2}, labels: []map[float64]string{{}, {}, {}}}
 	g.label(b)
 	g.label(b) // the second call changes nothing

@@ -73,7 +73,10 @@ func (g *grid) explore(ctx context.Context, places []place, from, n int) ([]expl
 			continue
 		}
 		if errors.Is(err, assess.ErrGroups) {
-			return nil, config.Errors{g.config.Errorf("map.by", "must form at most %d groups; leave out a column of many values, or group them in the source", assess.MaxGroups)}
+			return nil,
+				config.Errors{
+					g.config.Errorf("map.by",
+						"must form at most %d groups; leave out a column of many values, or group them in the source", assess.MaxGroups)}
 		}
 		if err != nil {
 			return nil, err
@@ -201,14 +204,16 @@ func (g *grid) point(ctx context.Context, at place, found explored, replicate in
 func pointOf(e assess.Explored) rumap.Point {
 	return rumap.Point{
 		U: e.Utility.U, USE: e.Utility.SE, Efficiency: e.Utility.Efficiency, EfficiencyGate: e.Utility.EfficiencyGate,
-		Sampled: e.Utility.Sampled, Approximate: e.Utility.Approximate, Errs: e.Utility.Errs, Bias: e.Utility.Bias, Risk: risksOf(e.Risk),
+		Sampled: e.Utility.Sampled, Approximate: e.Utility.Approximate, Errs: e.Utility.Errs, Bias: e.Utility.Bias,
+		Risk: risksOf(e.Risk),
 	}
 }
 
 func risksOf(list []assess.Risk) []rumap.Risk {
 	risks := make([]rumap.Risk, len(list))
 	for i, r := range list {
-		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE, Sampled: r.Sampled, Approximate: r.Approximate, Errs: r.Errs, Bound: r.Bound}
+		risks[i] = rumap.Risk{Target: r.Target, Knowledge: r.Knowledge, R: r.R, RSE: r.SE, RMSE: r.RMSE, Sampled: r.Sampled,
+			Approximate: r.Approximate, Errs: r.Errs, Bound: r.Bound}
 	}
 	return risks
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
-// A rule on ε holds on a map from the λ on from which a run's does; where nothing is stated it holds nowhere. The recommended
-// point is the one with the least noise that holds, and a run with it passes.
+// A rule on ε holds on a map from the λ on from which a run's does; where nothing is stated it holds nowhere. The
+// recommended point is the one with the least noise that holds, and a run with it passes.
 func TestMapJudgesPrivacy(t *testing.T) {
 	const masks = "[{noise: {columns: [debt], sd: 9}}, {truncate: {columns: [income], lower: 0, upper: 1000}}, {noise: {columns: [income], sd: 1000, distribution: laplace}}]"
 	const gate = "{column: income, max_epsilon: 1.5}, {column: income, max_metric_epsilon: 0.0018}"

@@ -17,7 +17,9 @@ import (
 func TestMapOfCategoriesGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	const masks = "[{suppress: {keys: [job, sex], k: 2, max_share: 20%}}]"
 	points := func(to string) (efficiencies []float64, impossible []string) {
-		p, err := coded(t, t.TempDir(), masks, "{max_changed: 0.9}", "{categories: [job], vary: {masks.0.suppress.k: {from: 2, to: "+to+", steps: 2}}}")
+		p,
+			err := coded(t, t.TempDir(), masks, "{max_changed: 0.9}",
+			"{categories: [job], vary: {masks.0.suppress.k: {from: 2, to: "+to+", steps: 2}}}")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +30,8 @@ func TestMapOfCategoriesGoesOnBehindAPointThatCannotBe(t *testing.T) {
 	}
 	small, all := points("3")
 	great, some := points("300")
-	if all[0] != "" || all[1] != "" || some[0] != "" || !strings.Contains(some[1], "masks[0].suppress.max_share: is exceeded") {
+	if all[0] != "" || all[1] != "" || some[0] != "" ||
+		!strings.Contains(some[1], "masks[0].suppress.max_share: is exceeded") {
 		t.Errorf("impossible with all records: %q; with a sample: %q", all, some)
 	}
 	if small[0] != great[0] || !(small[0] > 0) || great[1] == great[1] {
@@ -56,9 +59,13 @@ func TestMapsOfASourceThatIsReadOnce(t *testing.T) {
 		masks, vary string
 		want        []string
 	}{
-		{sampled, "masks.0.sample.rate: {from: 0.3, to: 0.9, steps: 2}", []string{"map: has points with different samples, so the source must be read again for each sample"}},
-		{sampled, "masks.2.truncate.lower: {from: 0, to: 10, steps: 2}", []string{"columns.income: the source can be read only once"}},
-		{sampled, "masks.1.noise.sd: {from: 10%, to: 20%, steps: 2}", []string{"columns.income: the source can be read only once", "map: masks.1.noise.sd varies over percentages of the standard deviation"}},
+		{sampled, "masks.0.sample.rate: {from: 0.3, to: 0.9, steps: 2}",
+			[]string{"map: has points with different samples, so the source must be read again for each sample"}},
+		{sampled, "masks.2.truncate.lower: {from: 0, to: 10, steps: 2}",
+			[]string{"columns.income: the source can be read only once"}},
+		{sampled, "masks.1.noise.sd: {from: 10%, to: 20%, steps: 2}",
+			[]string{"columns.income: the source can be read only once",
+				"map: masks.1.noise.sd varies over percentages of the standard deviation"}},
 	} {
 		p := mapped(t, t.TempDir(), c.masks, "map: {vary: {"+c.vary+"}}")
 		p.Source.Config = once{p.Source.Config}
@@ -99,7 +106,8 @@ func TestErrorsOfStrategies(t *testing.T) {
 	g := &grid{config: mapped(t, t.TempDir())}
 	s := config.MapStrategy{Name: "other", Path: "map.strategies[0].masks"}
 	var wrong config.Errors
-	if err := g.maskError(s, errors.New("masks[1].noise.sd: too great")); !errors.As(err, &wrong) || wrong[0].Path != "map.strategies[0].masks[1].noise.sd" || wrong[0].Text != `strategy "other": too great` {
+	if err := g.maskError(s, errors.New("masks[1].noise.sd: too great")); !errors.As(err, &wrong) ||
+		wrong[0].Path != "map.strategies[0].masks[1].noise.sd" || wrong[0].Text != `strategy "other": too great` {
 		t.Errorf("maskError returns %v", err)
 	}
 	var data *pipeline.DataError

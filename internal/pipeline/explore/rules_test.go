@@ -50,9 +50,11 @@ func (j judgedBy) load(t *testing.T, dir string) *config.Pipeline {
 		if i < j.bad {
 			shown = "NaN"
 		}
-		fmt.Fprintf(&data, "%s,%.1f,%d,r%d,k%d\n", shown, 300*math.Exp(0.5*g.NormFloat64()), 20+g.IntN(60), g.IntN(3), g.IntN(4))
+		fmt.Fprintf(&data, "%s,%.1f,%d,r%d,k%d\n", shown, 300*math.Exp(0.5*g.NormFloat64()), 20+g.IntN(60), g.IntN(3),
+			g.IntN(4))
 	}
-	for name, text := range map[string]string{"in.csv": data.String(), "k": "MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"} {
+	for name, text := range map[string]string{"in.csv": data.String(),
+		"k": "MzIgYnl0ZXMgb2YgYSBrZXkgZm9yIHRlc3RzIG9ubHk=\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -116,17 +118,21 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 		wants      string // the text for the rule that a point of greater utility breaks
 	}{
 		{name: "linkage", rule: "{max_linked: 0.1}", assess: keys, wants: "found by linkage"},
-		{name: "Bayes", rule: "{max_correct_links: 10}", assess: ", keys: [income, age], intruder: {targets: 100, bayes: {}}", wants: "Bayesian"},
+		{name: "Bayes", rule: "{max_correct_links: 10}", assess: ", keys: [income, age], intruder: {targets: 100, bayes: {}}",
+			wants: "Bayesian"},
 		{name: "k", rule: "{min_k: 2}", assess: ", keys: [region, kind]", whole: true},
 		{name: "individual risk", rule: "{max_individual_risk: 0.6}", assess: ", keys: [region, kind]", whole: true},
 		{name: "unchanged", rule: "{column: income, max_unchanged: 0.002}", assess: "", wants: "equal to the original"},
-		{name: "another column", rule: "{column: debt, target: typical, knowledge: index, min_rmse: 60}", assess: "", wants: "debt: RMSE"},
+		{name: "another column", rule: "{column: debt, target: typical, knowledge: index, min_rmse: 60}", assess: "",
+			wants: "debt: RMSE"},
 		{name: "another column's efficiency", rule: "{column: debt, min_efficiency: 0.9}", assess: ""},
 		{name: "order", rule: "{column: income, knowledge: order, min_rmse: 5}", assess: ""},
-		{name: "inversion", rule: "{column: income, target: typical, knowledge: index, min_rmse: 5}", assess: ", keys: [income], intruder: {inversion: true}", whole: true},
+		{name: "inversion", rule: "{column: income, target: typical, knowledge: index, min_rmse: 5}",
+			assess: ", keys: [income], intruder: {inversion: true}", whole: true},
 	} {
 		for _, n := range []int{120, 1500} {
-			for place, rules := range []string{c.rule, c.rule + ", " + other, other + ", " + c.rule, other + ", " + last + ", " + c.rule} {
+			for place, rules := range []string{c.rule, c.rule + ", " + other, other + ", " + c.rule,
+				other + ", " + last + ", " + c.rule} {
 				switch {
 				case n > 120 && place == 1:
 					continue
@@ -145,7 +151,8 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 					if c.masks != "" {
 						masks = c.masks
 					}
-					p := judgedBy{n: n, sample: sample, masks: masks, assess: c.assess, gate: "{rules: [" + rules + "]}", vary: plainVary}.load(t, dir)
+					p := judgedBy{n: n, sample: sample, masks: masks, assess: c.assess, gate: "{rules: [" + rules + "]}",
+						vary: plainVary}.load(t, dir)
 					m := mapOf(t, p)
 					if m.Recommended == nil {
 						t.Fatalf("nothing is recommended: %s", m.Reason)
@@ -161,7 +168,9 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 						return
 					}
 					better := slices.IndexFunc(m.Points, func(q rumap.Point) bool {
-						return q.U > best.U && slices.ContainsFunc(q.Broken, func(b rumap.Broken) bool { return strings.Contains(m.Rules[b.Rule].String(), c.wants) })
+						return q.U > best.U && slices.ContainsFunc(q.Broken, func(b rumap.Broken) bool {
+							return strings.Contains(m.Rules[b.Rule].String(), c.wants)
+						})
 					})
 					if better < 0 {
 						t.Fatalf("no point of greater utility breaks the rule; the first point is %+v", m.Points[0])
@@ -183,16 +192,29 @@ func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
 		judgedBy
 		reason string
 	}{
-		"linkage without an allowed link": {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_linked: 0}, {min_k: 3}]}"}, "found by linkage"},
-		"k":                               {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [" + fine + ", {min_k: 100}]}"}, "fit the keys of every respondent"},
-		"k of a sample":                   {judgedBy{n: 1500, sample: "500", assess: keys, gate: "{rules: [" + fine + ", {min_k: 3}]}"}, "it could not be measured"},
-		"individual risk":                 {judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_individual_risk: 0.001}, " + fine + "]}"}, "re-identification"},
-		"lost records":                    {judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}", bad: 12}, "quarantine"},
-		"lost records with a limit":       {judgedBy{n: 120, sample: "all", assess: "", gate: "{max_quarantined: 2%, rules: [" + fine + "]}", bad: 12}, "at most 2 %"},
-		"inversion": {judgedBy{n: 120, sample: "all", assess: ", keys: [income], intruder: {inversion: true}", gate: "{rules: [" + fine + "]}",
-			masks: "[{bias: {columns: [income], phi: 0.0001}}, {noise: {columns: [debt], sd: 5}}, {noise: {columns: [age], sd: 5}}]", vary: "{masks.0.bias.phi: {from: 0.000001, to: 0.0001, steps: 3}}"}, "computed back"},
-		"unchanged values without a rule": {judgedBy{n: 120, sample: "all", assess: ", intruder: {inversion: false}", gate: "{rules: [" + fine + "]}",
-			masks: "[{noise: {columns: [income], sd: 0.01}}, {round: {columns: [income], base: 0.1}}, {noise: {columns: [debt], sd: 5}}]", vary: "{masks.0.noise.sd: {from: 0.001, to: 0.01, steps: 3}}"}, "than the masks explain"},
+		"linkage without an allowed link": {
+			judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_linked: 0}, {min_k: 3}]}"}, "found by linkage"},
+		"k": {
+			judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [" + fine + ", {min_k: 100}]}"},
+			"fit the keys of every respondent"},
+		"k of a sample": {
+			judgedBy{n: 1500, sample: "500", assess: keys, gate: "{rules: [" + fine + ", {min_k: 3}]}"},
+			"it could not be measured"},
+		"individual risk": {
+			judgedBy{n: 120, sample: "all", assess: keys, gate: "{rules: [{max_individual_risk: 0.001}, " + fine + "]}"},
+			"re-identification"},
+		"lost records": {
+			judgedBy{n: 120, sample: "all", assess: "", gate: "{rules: [" + fine + "]}", bad: 12}, "quarantine"},
+		"lost records with a limit": {
+			judgedBy{n: 120, sample: "all", assess: "", gate: "{max_quarantined: 2%, rules: [" + fine + "]}", bad: 12},
+			"at most 2 %"},
+		"inversion": {
+			judgedBy{n: 120, sample: "all", assess: ", keys: [income], intruder: {inversion: true}",
+				gate:  "{rules: [" + fine + "]}",
+				masks: "[{bias: {columns: [income], phi: 0.0001}}, {noise: {columns: [debt], sd: 5}}, {noise: {columns: [age], sd: 5}}]", vary: "{masks.0.bias.phi: {from: 0.000001, to: 0.0001, steps: 3}}"}, "computed back"},
+		"unchanged values without a rule": {
+			judgedBy{n: 120, sample: "all", assess: ", intruder: {inversion: false}", gate: "{rules: [" + fine + "]}",
+				masks: "[{noise: {columns: [income], sd: 0.01}}, {round: {columns: [income], base: 0.1}}, {noise: {columns: [debt], sd: 5}}]", vary: "{masks.0.noise.sd: {from: 0.001, to: 0.01, steps: 3}}"}, "than the masks explain"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -207,7 +229,8 @@ func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
 			m := mapOf(t, p)
 			if m.Recommended != nil {
 				rep := ranOn(t, dir, p, m.Points[m.Recommended.Point])
-				t.Fatalf("want no recommendation, got %v (the gate passes a run with it: %v)", m.Points[m.Recommended.Point].Parameters, rep.Gate.Passed)
+				t.Fatalf("want no recommendation, got %v (the gate passes a run with it: %v)",
+					m.Points[m.Recommended.Point].Parameters, rep.Gate.Passed)
 			}
 			if !strings.Contains(m.Reason, c.reason) {
 				t.Errorf("the reason is %q, want %q in it", m.Reason, c.reason)

@@ -103,7 +103,8 @@ func merged(grids []*grid, maps []*rumap.Map) (m *rumap.Map, from []source) {
 	}
 	slices.SortStableFunc(from, func(a, b source) int {
 		s, t := grids[a.grid].places[a.point], grids[b.grid].places[b.point]
-		return cmp.Or(cmp.Compare(grids[a.grid].order[s.strategy], grids[b.grid].order[t.strategy]), grids[a.grid].compare(s.values, t.values))
+		return cmp.Or(cmp.Compare(grids[a.grid].order[s.strategy], grids[b.grid].order[t.strategy]),
+			grids[a.grid].compare(s.values, t.values))
 	})
 	for _, at := range from {
 		p := maps[at.grid].Points[at.point]

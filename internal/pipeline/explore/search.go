@@ -31,7 +31,9 @@ type bracket struct {
 // grid. The rounds of all strategies are tried together, so that they share their draws.
 func (g *grid) search(ctx context.Context, m *rumap.Map) error {
 	if len(m.Rules) == 0 {
-		return config.Errors{g.config.Errorf("map.search", "finds the boundary of what the gate's rules allow, but gate.rules has no rule about %s", g.column)}
+		return config.Errors{
+			g.config.Errorf("map.search",
+				"finds the boundary of what the gate's rules allow, but gate.rules has no rule about %s", g.column)}
 	}
 	first, lines := g.lines()
 	if err := g.try(ctx, m, first); err != nil {
@@ -104,7 +106,9 @@ func (g *grid) brackets(m *rumap.Map, lines [][]place) (open []bracket) {
 
 // admissible reports whether a place that was tried is admissible.
 func (g *grid) admissible(m *rumap.Map, at place) bool {
-	i := slices.IndexFunc(g.places, func(p place) bool { return p.strategy == at.strategy && slices.Equal(p.values, at.values) })
+	i := slices.IndexFunc(g.places, func(p place) bool {
+		return p.strategy == at.strategy && slices.Equal(p.values, at.values)
+	})
 	return m.Points[i].Admissible
 }
 
@@ -140,7 +144,8 @@ func (g *grid) middle(b bracket) (v float64, further bool) {
 	v = between(axis, lo, hi)
 	if axis.Whole {
 		v = math.Round(v)
-	} else if short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64); err == nil && short > lo && short < hi {
+	} else if short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 3, 64), 64); err == nil &&
+		short > lo && short < hi {
 		v = short // fewer digits, as in a configuration written by hand
 	}
 	return v, v > lo && v < hi

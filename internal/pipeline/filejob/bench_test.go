@@ -65,7 +65,8 @@ func benchRun(p *config.Pipeline, assessed bool) error {
 		return err
 	}
 	defer src.Close()
-	r := &run{config: p, options: pipeline.Options{Progress: new(pipeline.Progress)}, key: key, source: src, started: time.Now()}
+	r := &run{config: p, options: pipeline.Options{Progress: new(pipeline.Progress)}, key: key, source: src,
+		started: time.Now()}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}

@@ -63,9 +63,11 @@ func TestEveryCallFailsOnce(t *testing.T) {
 		}
 		fmt.Fprintf(&rows, "R%d,%d.50,%s,%d,r%d\n", i, 1000+37*i, debt, 20+i%5, i%3)
 	}
-	everything := "report: {json: DIR/r.json, html: DIR/r.html, publish: [sd]}\nquarantine: {jsonl: DIR/q.jsonl}\nassess: {every: {records: 25}, emit: [{jsonl: DIR/s.jsonl}]}\n"
+	everything :=
+		"report: {json: DIR/r.json, html: DIR/r.html, publish: [sd]}\nquarantine: {jsonl: DIR/q.jsonl}\nassess: {every: {records: 25}, emit: [{jsonl: DIR/s.jsonl}]}\n"
 	for _, c := range []struct{ name, masks, sink, extra string }{
-		{"passes over all records first", "\n  - swap: {keys: [age], attribute: region, columns: [income], rate: 0.7, policy: random}\n  - noise: {columns: [income], sd: 10%}\n  - topcode: {columns: [debt], upper_percentile: 90, replace: mean}\n", "", everything + "gate: {max_quarantined: 0.5, allow_unchanged: 1}\n"},
+		{"passes over all records first",
+			"\n  - swap: {keys: [age], attribute: region, columns: [income], rate: 0.7, policy: random}\n  - noise: {columns: [income], sd: 10%}\n  - topcode: {columns: [debt], upper_percentile: 90, replace: mean}\n", "", everything + "gate: {max_quarantined: 0.5, allow_unchanged: 1}\n"},
 		{"refused", noiseMasks, "", everything + "gate: {max_quarantined: 0}\n"},
 		{"shuffled", noiseMasks, "order: shuffled, ", "quarantine: {jsonl: DIR/q.jsonl}\ngate: {max_quarantined: 0.5}\n"},
 	} {
@@ -75,7 +77,9 @@ func TestEveryCallFailsOnce(t *testing.T) {
 				dir := t.TempDir()
 				in := func(text string) string { return strings.ReplaceAll(text, "DIR", dir) }
 				write(t, filepath.Join(dir, "in.csv"), []byte(rows.String()))
-				p := parse(t, dir, setup{source: "csv: {path: " + in("DIR/in.csv") + ", types: {debt: float64}}", sink: c.sink + "csv: {path: " + in("DIR/out.csv") + "}", masks: c.masks, extra: in(c.extra)})
+				p := parse(t, dir,
+					setup{source: "csv: {path: " + in("DIR/in.csv") + ", types: {debt: float64}}",
+						sink: c.sink + "csv: {path: " + in("DIR/out.csv") + "}", masks: c.masks, extra: in(c.extra)})
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				calls := &faulty.Calls{Name: name, N: n}
@@ -89,7 +93,8 @@ func TestEveryCallFailsOnce(t *testing.T) {
 			if err != nil || refused != (c.name == "refused") {
 				t.Fatal(refused, err)
 			}
-			if expected := []string{"acknowledge", "close the reader", "commit", "create", "decode", "encode", "finish", "next", "read", "unchanged", "write"}; !refused {
+			if expected := []string{"acknowledge", "close the reader", "commit", "create", "decode", "encode", "finish", "next",
+				"read", "unchanged", "write"}; !refused {
 				for _, name := range expected {
 					if counts[name] == 0 {
 						t.Errorf("the run never calls %s", name)
@@ -103,20 +108,24 @@ func TestEveryCallFailsOnce(t *testing.T) {
 						continue // one call fails, the next one is cancelled
 					}
 					_, left, _, err := attempt(name, n, cancels)
-					left = slices.DeleteFunc(left, func(name string) bool { return name == "s.jsonl" }) // snapshots have their names from the start
-					late := name == "acknowledge" || refused && name == "abort"                         // after the decision
+					// snapshots have their names from the start
+					left = slices.DeleteFunc(left, func(name string) bool { return name == "s.jsonl" })
+					late := name == "acknowledge" || refused && name == "abort" // after the decision
 					var published *PublishedError
 					switch {
-					case cancels && (late || name == "commit" || name == "unchanged" && n == counts[name]): // the last check of the context before the release gets its name
+					// the last check of the context before the release gets its name
+					case cancels && (late || name == "commit" || name == "unchanged" && n == counts[name]):
 						if err != nil && !errors.Is(err, context.Canceled) {
-							t.Errorf("%s, call %d: cancelled in this call, the run returns %v, want no error or context.Canceled", name, n, err)
+							t.Errorf("%s, call %d: cancelled in this call, the run returns %v, want no error or context.Canceled", name, n,
+								err)
 						}
 					case cancels && (err == nil || !errors.Is(err, context.Canceled)):
 						t.Errorf("%s, call %d: cancelled in this call, the run returns %v, want context.Canceled", name, n, err)
 					case !cancels && !errors.Is(err, faulty.ErrCall):
 						t.Errorf("%s, call %d fails, and the run returns %v, want the error of the call", name, n, err)
 					case !cancels && name == "acknowledge":
-						if !errors.As(err, &published) || !slices.Equal(left, want[:len(want)-min(1, strings.Count(strings.Join(want, " "), "s.jsonl"))]) {
+						if !errors.As(err, &published) ||
+							!slices.Equal(left, want[:len(want)-min(1, strings.Count(strings.Join(want, " "), "s.jsonl"))]) {
 							t.Errorf("after acknowledge failed: error %v and files %v, want PublishedError and %v", err, left, want)
 						}
 					case len(left) > 0 && !late:
@@ -132,9 +141,12 @@ func TestEveryCallFailsOnce(t *testing.T) {
 func TestPanicsAreErrors(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1.5,2,30,north\nR2,2.5,3,31,south\n"))
-	p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks})
+	p := parse(t, dir,
+		setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}",
+			sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks})
 	_, err := runFaulty(context.Background(), &faulty.Calls{Panic: "canary 4711"}, p)
-	if err == nil || !strings.Contains(err.Error(), "internal error while working on ") || !strings.Contains(err.Error(), "in.csv, records from 1: string at ") ||
+	if err == nil || !strings.Contains(err.Error(), "internal error while working on ") ||
+		!strings.Contains(err.Error(), "in.csv, records from 1: string at ") ||
 		!strings.Contains(err.Error(), "raw).Decode:") || strings.Contains(err.Error(), "canary") {
 		t.Errorf("the error is %v", err)
 	}
@@ -150,7 +162,9 @@ func TestShuffledReleases(t *testing.T) {
 	read := func(order string, change func(*config.Pipeline)) []string {
 		dir := t.TempDir()
 		writeCSV(t, filepath.Join(dir, "in.csv"), rows)
-		p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: order + "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks})
+		p := parse(t, dir,
+			setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}",
+				sink: order + "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks})
 		if change != nil {
 			change(p)
 		}

@@ -29,7 +29,8 @@ func rereleased(t *testing.T, from, to, masks, extra string) ([][]string, *accou
 		return fmt.Sprintf("%s: {path: %s/%s.%s}", format, dir, name, format)
 	}
 	const same = "\n  - round: {columns: [income], decimals: 2}\n"
-	write(t, filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
+	write(t, filepath.Join(dir, "k"),
+		[]byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
 	writeCSV(t, filepath.Join(dir, "in.csv"), people(300))
 	run := func(source, sink, masks, extra string) (*account.Result, error) {
 		p, err := config.Parse("test.yaml", fmt.Appendf(nil, `version: 1
@@ -174,7 +175,8 @@ func TestSuppressedFile(t *testing.T) {
 					lost++
 				}
 			}
-			if l.Changed != lost || l.Missing != lost || (lost > 0) != (l.Lost > 0) || !(l.Distance >= float64(lost)/300*(1-1e-12)) {
+			if l.Changed != lost || l.Missing != lost || (lost > 0) != (l.Lost > 0) ||
+				!(l.Distance >= float64(lost)/300*(1-1e-12)) {
 				t.Errorf("%d cells of %s are missing; the report has %+v", lost, l.Name, l)
 			}
 		}
@@ -197,7 +199,8 @@ func TestSuppressBeyondItsShare(t *testing.T) {
 		"\n  - suppress: {keys: [age, region], k: 40, max_share: 10%}\n": "masks[0].suppress.max_share: is exceeded, and nothing is released: k = 40 takes ",
 		"\n  - suppress: {keys: [age, region], k: 301}\n":                "masks[0].suppress.k: must be at most the number of records, got 301",
 	} {
-		if _, _, err := rereleased(t, "csv", "csv", masks, "assess: {replicates: 0}"); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, _, err := rereleased(t, "csv", "csv", masks, "assess: {replicates: 0}"); err == nil ||
+			!strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
@@ -207,9 +210,13 @@ func TestSuppressBeyondItsShare(t *testing.T) {
 // replacement would not be JSON.
 func TestNoCategoriesOfMixedJSON(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "in.jsonl"), []byte(`{"id":"a","income":1.5,"debt":1,"age":1,"region":"north"}`+"\n"+`{"id":"b","income":2.5,"debt":2,"age":2,"region":{"of":"north"}}`+"\n"))
-	p := parse(t, dir, setup{source: "jsonl: {path: " + dir + "/in.jsonl, types: {region: json}}", sink: "jsonl: {path: " + dir + "/out.jsonl}",
-		masks: "\n  - recode: {columns: [region], map: {north: cold}, other: warm}\n", extra: "assess: {replicates: 0}"})
+	write(t, filepath.Join(dir, "in.jsonl"),
+		[]byte(`{"id":"a","income":1.5,"debt":1,"age":1,"region":"north"}`+"\n"+
+			`{"id":"b","income":2.5,"debt":2,"age":2,"region":{"of":"north"}}`+"\n"))
+	p := parse(t, dir,
+		setup{source: "jsonl: {path: " + dir + "/in.jsonl, types: {region: json}}",
+			sink:  "jsonl: {path: " + dir + "/out.jsonl}",
+			masks: "\n  - recode: {columns: [region], map: {north: cold}, other: warm}\n", extra: "assess: {replicates: 0}"})
 	_, err := Run(context.Background(), p, pipeline.Options{})
 	if err == nil || !strings.Contains(err.Error(), "region contains JSON values of several types") {
 		t.Errorf("error %v, want one about JSON values of several types", err)

@@ -119,7 +119,8 @@ func TestChangedSourcePublishesNothing(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			r := &run{config: p, options: pipeline.Options{Progress: new(pipeline.Progress)}, key: key, source: m, streams: m.Streams()}
+			r := &run{config: p, options: pipeline.Options{Progress: new(pipeline.Progress)}, key: key, source: m,
+				streams: m.Streams()}
 			if err = r.prepare(t.Context()); err == nil {
 				_, err = r.release(t.Context())
 			}

@@ -28,8 +28,9 @@ func TestNoMeanOfCodesInPublic(t *testing.T) {
 		if c.masks == "" {
 			c.masks = "\n  - noise: {columns: [income], sd: 2}\n"
 		}
-		p := parse(t, dir, setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}", masks: c.masks,
-			extra: c.extra + "report: {json: " + file + "}\n"})
+		p := parse(t, dir,
+			setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}", masks: c.masks,
+				extra: c.extra + "report: {json: " + file + "}\n"})
 		if c.years {
 			p.Columns.Named("age").Unit = "years"
 		}
@@ -53,7 +54,8 @@ func TestNoMeanOfCodesInPublic(t *testing.T) {
 			_, mean := column.Released.Mean.(float64)
 			_, sd := column.Released.SD.(float64)
 			if code := name == "age" && c.code; mean == code || sd == code {
-				t.Errorf("%s: %s has the mean %v and the SD %v (want none of a column of codes)", c.name, name, column.Released.Mean, column.Released.SD)
+				t.Errorf("%s: %s has the mean %v and the SD %v (want none of a column of codes)", c.name, name,
+					column.Released.Mean, column.Released.SD)
 			}
 		}
 		if _, is := public.Columns["age"]; !is {

@@ -36,15 +36,18 @@ type copies struct {
 	prepared func(*run)        // called with each copy before its first record; may be nil
 }
 
-func newCopies(p *config.Pipeline, o pipeline.Options, key keystream.Key, src connectors.Source, started time.Time) *copies {
+func newCopies(p *config.Pipeline, o pipeline.Options, key keystream.Key, src connectors.Source,
+	started time.Time) *copies {
 	c := &copies{config: p, options: o, source: src}
 	for number := 1; number <= p.Copies(); number++ {
-		c.runs = append(c.runs, &run{config: p.OfCopy(number), whole: p, copy: number, options: o, key: key, source: src, streams: src.Streams(), started: started})
+		c.runs = append(c.runs, &run{config: p.OfCopy(number), whole: p, copy: number, options: o, key: key, source: src,
+			streams: src.Streams(), started: started})
 	}
 	return c
 }
 
-func runCopies(ctx context.Context, p *config.Pipeline, o pipeline.Options, key keystream.Key, src connectors.Source, started time.Time) (*account.Result, error) {
+func runCopies(ctx context.Context, p *config.Pipeline, o pipeline.Options, key keystream.Key, src connectors.Source,
+	started time.Time) (*account.Result, error) {
 	c := newCopies(p, o, key, src, started)
 	result, err := c.release(ctx)
 	if err != nil {
@@ -228,7 +231,8 @@ func verifyCopies(ctx context.Context, reportPath, at string, id report.Identifi
 		words = append(words, fmt.Sprintf("copy %d: %s", i+1, v.Words))
 	}
 	if len(words) == 0 {
-		return nil, pipeline.DataErrorf("the report is about %d copies, and none of them has the name of %s", len(id.Release.Copies), at)
+		return nil,
+			pipeline.DataErrorf("the report is about %d copies, and none of them has the name of %s", len(id.Release.Copies), at)
 	}
 	all.Words = strings.Join(words, "; ")
 	return all, nil

@@ -26,8 +26,11 @@ const copiesMasks = "\n  - synthesise: {columns: [income], on: [age], copies: 3}
 func copiesOf(t *testing.T, dir, sink, extra string) *config.Pipeline {
 	t.Helper()
 	writeCSV(t, filepath.Join(dir, "in.csv"), people(300))
-	return parse(t, dir, setup{source: "csv: {path: " + dir + "/in.csv}", sink: sink + `csv: {path: "` + dir + `/release-{copy}.csv"}`, masks: copiesMasks,
-		extra: "report: {json: " + dir + "/r.json, html: " + dir + "/r.html, publish: [on, copies]}\nassess: {replicates: 20}\n" + extra})
+	return parse(t, dir,
+		setup{source: "csv: {path: " + dir + "/in.csv}", sink: sink + `csv: {path: "` + dir + `/release-{copy}.csv"}`,
+			masks: copiesMasks,
+			extra: "report: {json: " + dir + "/r.json, html: " + dir +
+				"/r.html, publish: [on, copies]}\nassess: {replicates: 20}\n" + extra})
 }
 
 // Each copy equals the release of a run with its number. Other masks are equal in all copies, and
@@ -39,7 +42,8 @@ func TestCopiesOfOneRun(t *testing.T) {
 	if err != nil || res.Refused() {
 		t.Fatal(res, err)
 	}
-	if want := []string{"q-1.jsonl", "q-2.jsonl", "q-3.jsonl", "r.html", "r.json", "r.public.html", "r.public.json", "release-1.csv", "release-2.csv", "release-3.csv"}; !slices.Equal(filesIn(t, dir), want) {
+	if want := []string{"q-1.jsonl", "q-2.jsonl", "q-3.jsonl", "r.html", "r.json", "r.public.html", "r.public.json",
+		"release-1.csv", "release-2.csv", "release-3.csv"}; !slices.Equal(filesIn(t, dir), want) {
 		t.Errorf("the folder has the files %v, want %v", filesIn(t, dir), want)
 	}
 	if want := filepath.Join(dir, "release-1.csv"); len(res.Files) != 10 || res.Files[0] != want {
@@ -60,10 +64,12 @@ func TestCopiesOfOneRun(t *testing.T) {
 		}
 	}
 	first, second := filepath.Join(dir, "release-1.csv"), filepath.Join(dir, "release-2.csv")
-	if slices.Equal(columnOf(t, first, "income"), columnOf(t, second, "income")) || !slices.Equal(columnOf(t, first, "debt"), columnOf(t, second, "debt")) {
+	if slices.Equal(columnOf(t, first, "income"), columnOf(t, second, "income")) ||
+		!slices.Equal(columnOf(t, first, "debt"), columnOf(t, second, "debt")) {
 		t.Error("copies must differ in income and agree in debt")
 	}
-	if n := len(res.Report.Copies); n != 3 || res.Report.Copies[2].Number != 3 || res.Report.Copies[2].Records != 300 || len(res.Report.Copies[2].Columns) < 2 {
+	if n := len(res.Report.Copies); n != 3 || res.Report.Copies[2].Number != 3 || res.Report.Copies[2].Records != 300 ||
+		len(res.Report.Copies[2].Columns) < 2 {
 		t.Errorf("the report has %d copies: %+v", n, res.Report.Copies)
 	}
 	for _, path := range []string{"r.json", "r.html", "r.public.json", "r.public.html"} {
@@ -82,7 +88,8 @@ func TestCopiesOfOneRun(t *testing.T) {
 		t.Errorf("a copy at another path: Verify returns %+v and error %v, want agreement", v, err)
 	}
 	write(t, second, append(text, '\n'))
-	if v, err := Verify(context.Background(), filepath.Join(dir, "r.json"), ""); err != nil || v.Agree || !strings.Contains(v.Words, "copy 2: they do not") {
+	if v, err := Verify(context.Background(), filepath.Join(dir, "r.json"), ""); err != nil || v.Agree ||
+		!strings.Contains(v.Words, "copy 2: they do not") {
 		t.Errorf("a changed copy: Verify returns %+v and error %v, want no agreement for copy 2", v, err)
 	}
 }
@@ -114,7 +121,9 @@ func TestCopiesAreWithheldTogether(t *testing.T) {
 	for bad := -1; bad < 3; bad++ {
 		var found []*report.Report
 		for i := range 3 {
-			v := assess.Verdict{Passed: i != bad, Rules: []assess.RuleVerdict{{Rule: "one", Passed: true}, {Rule: "two", Found: assess.Float(i), Passed: i != bad}}}
+			v := assess.Verdict{
+				Passed: i != bad,
+				Rules:  []assess.RuleVerdict{{Rule: "one", Passed: true}, {Rule: "two", Found: assess.Float(i), Passed: i != bad}}}
 			r := &report.Report{Gate: v, Records: report.Records{Counts: microdata.Counts{Read: int64(i)}}}
 			if i == bad {
 				r.Withheld = account.WithheldBecause(v)
@@ -122,15 +131,18 @@ func TestCopiesAreWithheldTogether(t *testing.T) {
 			found = append(found, r)
 		}
 		rep := together(found)
-		if rep.Gate.Passed != (bad < 0) || (rep.Withheld == "") != (bad < 0) || len(rep.Gate.Rules) != 2 || !rep.Gate.Rules[0].Passed || rep.Gate.Rules[1].Passed != (bad < 0) {
+		if rep.Gate.Passed != (bad < 0) || (rep.Withheld == "") != (bad < 0) || len(rep.Gate.Rules) != 2 ||
+			!rep.Gate.Rules[0].Passed || rep.Gate.Rules[1].Passed != (bad < 0) {
 			t.Errorf("copy %d refused: gate %+v, withheld because %q", bad+1, rep.Gate, rep.Withheld)
 		}
-		if bad >= 0 && (int(rep.Records.Read) != bad || int(rep.Gate.Rules[1].Found) != bad || rep.Copies[bad].Passed || !rep.Copies[(bad+1)%3].Passed) {
+		if bad >= 0 && (int(rep.Records.Read) != bad || int(rep.Gate.Rules[1].Found) != bad || rep.Copies[bad].Passed ||
+			!rep.Copies[(bad+1)%3].Passed) {
 			t.Errorf("copy %d refused: the report is that of another copy: %+v", bad+1, rep)
 		}
 	}
 	dir := t.TempDir()
-	res, err := Run(context.Background(), copiesOf(t, dir, "", "gate: {rules: [{column: income, max_risk: 1e-30}]}\n"), pipeline.Options{})
+	res, err := Run(context.Background(), copiesOf(t, dir, "", "gate: {rules: [{column: income, max_risk: 1e-30}]}\n"),
+		pipeline.Options{})
 	if err != nil || !res.Refused() {
 		t.Fatal(res, err)
 	}

@@ -39,7 +39,9 @@ func TestCorrelatedNoiseOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv")
 	writeCSV(t, in, indebted(900))
-	p := parse(t, dir, setup{source: "csv: {path: " + in + "}", sink: "csv: {path: " + out + "}", masks: mask, extra: "assess: {replicates: 20}\n"})
+	p := parse(t, dir,
+		setup{source: "csv: {path: " + in + "}", sink: "csv: {path: " + out + "}", masks: mask,
+			extra: "assess: {replicates: 20}\n"})
 	r, err := Run(context.Background(), p, pipeline.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +121,8 @@ func TestWarnsOfDeterminedColumns(t *testing.T) {
 		}
 		for _, name := range []string{"income", "age", "debt"} {
 			want := determined && name != "debt"
-			if got := strings.Contains(log.String(), `"column":"`+name+`","mask":"noise#1","message":"the other columns`); got != want {
+			if got := strings.Contains(log.String(), `"column":"`+name+`","mask":"noise#1","message":"the other columns`); got !=
+				want {
 				t.Errorf("determined: %v; warning about %s: %v; log: %s", determined, name, got, log.String())
 			}
 		}

@@ -20,15 +20,22 @@ func TestWhatAJobNeeds(t *testing.T) {
 		change                  func(dir string) error
 	}{
 		{name: "nothing", rows: rows},
-		{name: "a key", rows: rows, change: func(dir string) error { return os.Remove(filepath.Join(dir, "k")) }, want: "key"},
-		{name: "a source", rows: rows, change: func(dir string) error { return os.Remove(filepath.Join(dir, "in.csv")) }, want: "source: "},
+		{name: "a key", rows: rows, change: func(dir string) error {
+			return os.Remove(filepath.Join(dir, "k"))
+		}, want: "key"},
+		{name: "a source", rows: rows, change: func(dir string) error {
+			return os.Remove(filepath.Join(dir, "in.csv"))
+		}, want: "source: "},
 		{name: "its columns", rows: strings.Replace(rows, "income", "wealth", 1), want: "columns"},
 		{name: "numbers", rows: strings.Replace(rows, "2.5", "many", 1), want: "masks[0].bias.columns: income is string"},
 		{name: "a profile", rows: rows, extra: "profile: DIR/gone.yaml\n", want: "profile: "},
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "in.csv"), []byte(c.rows))
-		p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks, extra: strings.ReplaceAll(c.extra, "DIR", dir)})
+		p := parse(t, dir,
+			setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}",
+				sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks,
+				extra: strings.ReplaceAll(c.extra, "DIR", dir)})
 		if c.change != nil {
 			if err := c.change(dir); err != nil {
 				t.Fatal(err)
@@ -61,19 +68,24 @@ func TestFoldersNeedTheirColumn(t *testing.T) {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(folder, "x.csv"), []byte("id,income,debt,age,region\nR1,1.5,2,30,"+region+"\nR2,2.5,3,31,"+region+"\n"))
+		write(t, filepath.Join(folder, "x.csv"),
+			[]byte("id,income,debt,age,region\nR1,1.5,2,30,"+region+"\nR2,2.5,3,31,"+region+"\n"))
 	}
 	plan := func(role, masks string) error {
 		t.Helper()
-		p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in") + "}", sink: "csv: {path: " + filepath.Join(dir, "out") + "}", masks: masks})
+		p := parse(t, dir,
+			setup{source: "csv: {path: " + filepath.Join(dir, "in") + "}",
+				sink: "csv: {path: " + filepath.Join(dir, "out") + "}", masks: masks})
 		p.Columns.Named("region").Role = microdata.Role(role)
 		return checkPartitions(plantest.New(t, p))
 	}
 	if err := plan("key", noiseMasks); err != nil {
 		t.Errorf("a released column without a mask: error %v, want none", err)
 	}
-	for name, err := range map[string]error{"an identifier": plan("identifier", noiseMasks), "masked": plan("key", noiseMasks+"  - recode: {columns: [region], map: {north: n, south: s}}\n")} {
-		if err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region, which is not released u") {
+	for name, err := range map[string]error{"an identifier": plan("identifier", noiseMasks),
+		"masked": plan("key", noiseMasks+"  - recode: {columns: [region], map: {north: n, south: s}}\n")} {
+		if err == nil ||
+			!strings.HasPrefix(err.Error(), "sink: the source's folders are named by region, which is not released u") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}

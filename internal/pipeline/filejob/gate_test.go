@@ -20,8 +20,10 @@ import (
 func runWithGate(t *testing.T, dir, gate string) *account.Result {
 	t.Helper()
 	p := parse(t, dir, setup{
-		source: "csv: {path: " + filepath.Join(dir, "in.csv") + ", types: {debt: float64}}", sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks,
-		extra: fmt.Sprintf("gate: {%s}\nreport: {json: %s, publish: [sd]}\nquarantine: {jsonl: %s}\n", gate, filepath.Join(dir, "report.json"), filepath.Join(dir, "bad.jsonl")),
+		source: "csv: {path: " + filepath.Join(dir, "in.csv") + ", types: {debt: float64}}",
+		sink:   "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks,
+		extra: fmt.Sprintf("gate: {%s}\nreport: {json: %s, publish: [sd]}\nquarantine: {jsonl: %s}\n", gate,
+			filepath.Join(dir, "report.json"), filepath.Join(dir, "bad.jsonl")),
 	})
 	result, err := Run(context.Background(), p, pipeline.Options{})
 	if err != nil {
@@ -49,7 +51,8 @@ func filesIn(t *testing.T, dir string) (names []string) {
 // If any of several rules fails, the release is not published; the quarantine and the confidential
 // report are. An existing release stays.
 func TestRefusedReleaseIsNotPublished(t *testing.T) {
-	const satisfied, breaks = "{column: income, target: max, knowledge: index, min_rmse: 1}", "{column: income, target: max, knowledge: index, min_rmse: 1e9}"
+	const satisfied, breaks = "{column: income, target: max, knowledge: index, min_rmse: 1}",
+		"{column: income, target: max, knowledge: index, min_rmse: 1e9}"
 	input := func(dir string) {
 		var rows strings.Builder
 		rows.WriteString("id,income,debt,age,region\n")
@@ -74,7 +77,8 @@ func TestRefusedReleaseIsNotPublished(t *testing.T) {
 			dir := t.TempDir()
 			input(dir)
 			result := runWithGate(t, dir, c.gate)
-			if result.Refused() == c.passed || result.Report.Gate.Passed != c.passed || (result.Report.Withheld == "") != c.passed {
+			if result.Refused() == c.passed || result.Report.Gate.Passed != c.passed ||
+				(result.Report.Withheld == "") != c.passed {
 				t.Errorf("refused %v, withheld because %q, gate %+v", result.Refused(), result.Report.Withheld, result.Report.Gate)
 			}
 			want := []string{"bad.jsonl", "out.csv", "report.json", "report.public.json"}
@@ -106,7 +110,8 @@ func TestRefusedReleaseIsNotPublished(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1,2,30,north\nR2,2,3,30,north\nR3,4,4,31,north\n"))
+		write(t, filepath.Join(dir, "in.csv"),
+			[]byte("id,income,debt,age,region\nR1,1,2,30,north\nR2,2,3,30,north\nR3,4,4,31,north\n"))
 		if !runWithGate(t, dir, "rules: ["+breaks+"]").Refused() {
 			t.Error("the run is not refused")
 		}
@@ -139,11 +144,14 @@ func TestUnlistedColumnsDoNotPass(t *testing.T) {
 				}
 				write(t, filepath.Join(dir, "in.csv"), []byte(text))
 				out := filepath.Join(dir, "out."+format)
-				s := setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: format + ": {path: " + out + "}", masks: noiseMasks}
+				s := setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: format + ": {path: " + out + "}",
+					masks: noiseMasks}
 				_, err := Run(context.Background(), parse(t, dir, s), pipeline.Options{})
 				var errs config.Errors
 				place := fmt.Sprintf("column %d", slices.Index(strings.Split(header, ","), strings.Trim(unlisted, ","))+1)
-				if err == nil || !errors.As(err, &errs) || !strings.Contains(err.Error(), "not listed: "+place+" (") && !strings.Contains(err.Error(), "not listed: "+place+";") || strings.Contains(err.Error(), strings.Trim(unlisted, ",")) {
+				if err == nil || !errors.As(err, &errs) || !strings.Contains(err.Error(), "not listed: "+place+" (") &&
+					!strings.Contains(err.Error(), "not listed: "+place+";") ||
+					strings.Contains(err.Error(), strings.Trim(unlisted, ",")) {
 					t.Errorf("an unlisted column: error %v, want config.Errors that tells its place, %s, and not its name", err, place)
 				}
 				if _, err := os.Stat(out); err == nil {
@@ -154,10 +162,13 @@ func TestUnlistedColumnsDoNotPass(t *testing.T) {
 					t.Fatal(err)
 				}
 				released, err := os.ReadFile(out)
-				if err != nil || strings.Contains(string(released), "canary") || strings.Contains(string(released), strings.Trim(unlisted, ",")) || strings.Contains(string(released), "R1") || strings.Contains(string(released), `id`) {
+				if err != nil || strings.Contains(string(released), "canary") ||
+					strings.Contains(string(released), strings.Trim(unlisted, ",")) || strings.Contains(string(released), "R1") ||
+					strings.Contains(string(released), `id`) {
 					t.Errorf("error %v, or the release has an unlisted column or an identifier: %.200s", err, released)
 				}
-				if rows := rowsOf(t, out); len(rows) != 50 || !strings.HasPrefix(rows[0], "age=30 debt=") || !strings.HasSuffix(strings.TrimSpace(rows[49]), "region=north") {
+				if rows := rowsOf(t, out); len(rows) != 50 || !strings.HasPrefix(rows[0], "age=30 debt=") ||
+					!strings.HasSuffix(strings.TrimSpace(rows[49]), "region=north") {
 					t.Errorf("%d rows, want 50; the first is %s", len(rows), rows[0])
 				}
 			})

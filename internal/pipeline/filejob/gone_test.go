@@ -97,13 +97,20 @@ func TestRecordsThatAreNew(t *testing.T) {
 			return view != nil, err
 		},
 	} {
-		dir, p := job(t, "csv: {path: DIR/out.csv}", "\n  - noise: {columns: [income], sd: 300}\n  - suppress: {keys: [age, region], k: 3}\n", "gate: {allow_unchanged: 1, max_quarantined: 0.9}\n")
+		dir,
+			p := job(t, "csv: {path: DIR/out.csv}",
+			"\n  - noise: {columns: [income], sd: 300}\n  - suppress: {keys: [age, region], k: 3}\n",
+			"gate: {allow_unchanged: 1, max_quarantined: 0.9}\n")
 		write(t, filepath.Join(dir, "in.csv"), tableOf(40, 30))
 		write(t, filepath.Join(dir, "grown.csv"), tableOf(60, 30))
 		refused := 0
 		for n := 1; n <= 8; n++ {
-			done, err := attempt(p, &growingConfig{p.Source.Config, &csv.SourceConfig{Path: filepath.Join(dir, "grown.csv"), Types: p.Source.Config.(*csv.SourceConfig).Types}, n})
-			if done != (err == nil) || err != nil && !strings.Contains(err.Error(), "that the first pass did not see is there now") {
+			done,
+				err := attempt(p,
+				&growingConfig{p.Source.Config,
+					&csv.SourceConfig{Path: filepath.Join(dir, "grown.csv"), Types: p.Source.Config.(*csv.SourceConfig).Types}, n})
+			if done != (err == nil) || err != nil &&
+				!strings.Contains(err.Error(), "that the first pass did not see is there now") {
 				t.Errorf("%s, more records from pass %d on: done %v, error %v", name, n, done, err)
 			}
 			if err != nil {
@@ -126,9 +133,11 @@ func TestRecordsThatAreNew(t *testing.T) {
 func TestJobsThatAreRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, region := range []string{"north", "south"} {
-		write(t, filepath.Join(dir, "in", "region="+region, "x.csv"), []byte("id,income,debt,age,region\nR1,1.5,2,30,"+region+"\nR2,2.5,3,31,"+region+"\n"))
+		write(t, filepath.Join(dir, "in", "region="+region, "x.csv"),
+			[]byte("id,income,debt,age,region\nR1,1.5,2,30,"+region+"\nR2,2.5,3,31,"+region+"\n"))
 	}
-	p := parse(t, dir, setup{source: "csv: {path: " + dir + "/in}", sink: "csv: {path: " + dir + "/out}", masks: noiseMasks})
+	p := parse(t, dir,
+		setup{source: "csv: {path: " + dir + "/in}", sink: "csv: {path: " + dir + "/out}", masks: noiseMasks})
 	src, err := pipeline.OpenSource(t.Context(), p)
 	if err != nil {
 		t.Fatal(err)
@@ -141,21 +150,26 @@ func TestJobsThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wrong config.Errors
-	if err := checkPartitions(pl); !errors.As(err, &wrong) || wrong[0].Path != "sink" || !strings.HasPrefix(wrong[0].Text, "the source has 2 streams and does not say how its records are divided among them") {
+	if err := checkPartitions(pl); !errors.As(err, &wrong) || wrong[0].Path != "sink" ||
+		!strings.HasPrefix(wrong[0].Text,
+			"the source has 2 streams and does not say how its records are divided among them") {
 		t.Errorf("two streams: error %v", err)
 	}
 	p.Columns.Named("region").Role = microdata.Identifier
-	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
+	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil ||
+		!strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
 		t.Errorf("folders named by an identifier: result %v, error %v", result, err)
 	}
 	// What a run refuses is refused by a test of its connections, and by a simulation of it.
-	if err := Connect(t.Context(), p); err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
+	if err := Connect(t.Context(), p); err == nil ||
+		!strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
 		t.Errorf("folders named by an identifier: Connect returns %v", err)
 	}
 	simulated := *p
 	simulated.Ledger = filepath.Join(dir, "ledger")
 	write(t, simulated.Ledger, nil)
-	if rep, err := Simulate(t.Context(), &simulated, pipeline.Options{}); rep != nil || err == nil || !strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
+	if rep, err := Simulate(t.Context(), &simulated, pipeline.Options{}); rep != nil || err == nil ||
+		!strings.HasPrefix(err.Error(), "sink: the source's folders are named by region") {
 		t.Errorf("folders named by an identifier: Simulate returns %v", err)
 	}
 	p.Columns.Named("region").Name = "area"
@@ -165,11 +179,14 @@ func TestJobsThatAreRefused(t *testing.T) {
 	const copied = "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n"
 	dir, p = job(t, "csv: {path: 'DIR/out-{copy}.csv'}", copied, "report: {json: DIR/file/r.json}\n")
 	write(t, filepath.Join(dir, "file"), nil)
-	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil || !strings.HasPrefix(err.Error(), "report: ") {
+	if result, err := Run(t.Context(), p, pipeline.Options{}); result != nil || err == nil ||
+		!strings.HasPrefix(err.Error(), "report: ") {
 		t.Errorf("copies whose report cannot be created: result %v, error %v", result, err)
 	}
 	// A connection test tries the files of snapshots, and leaves what is in them.
-	dir, p = job(t, "csv: {path: DIR/out.csv}", noiseMasks, "assess: {every: {records: 25}, emit: [{log: info}, {jsonl: DIR/s.jsonl}, {jsonl: DIR/more.jsonl}]}\n")
+	dir,
+		p = job(t, "csv: {path: DIR/out.csv}", noiseMasks,
+		"assess: {every: {records: 25}, emit: [{log: info}, {jsonl: DIR/s.jsonl}, {jsonl: DIR/more.jsonl}]}\n")
 	write(t, filepath.Join(dir, "s.jsonl"), []byte("of an earlier run"))
 	if err := Connect(t.Context(), p); err != nil {
 		t.Errorf("snapshots: Connect returns %v, want no error", err)
@@ -196,13 +213,15 @@ func TestJobsThatAreRefused(t *testing.T) {
 // A warning of several copies is given once, by the first copy, and the common verdict is the worst
 // one.
 func TestCopiesAreToldTogether(t *testing.T) {
-	found := []*report.Report{{Warnings: []string{"a"}}, {Warnings: []string{"a", "b"}}, {Warnings: []string{"c", "b", "a", "d"}}}
+	found := []*report.Report{{Warnings: []string{"a"}}, {Warnings: []string{"a", "b"}},
+		{Warnings: []string{"c", "b", "a", "d"}}}
 	rep := together(found)
 	if want := []string{"a", "copy 2: b", "copy 3: c", "copy 3: d"}; !slices.Equal(rep.Warnings, want) {
 		t.Errorf("warnings are %q, want %q", rep.Warnings, want)
 	}
 	if len(found[0].Warnings) != 1 || len(rep.Copies) != 3 {
-		t.Errorf("warnings of the first copy are %q, want one; the report has %d copies, want 3", found[0].Warnings, len(rep.Copies))
+		t.Errorf("warnings of the first copy are %q, want one; the report has %d copies, want 3", found[0].Warnings,
+			len(rep.Copies))
 	}
 }
 
@@ -213,7 +232,8 @@ func TestCopiesAreTakenBack(t *testing.T) {
 	write(t, filepath.Join(dir, "b.csv"), nil)
 	write(t, filepath.Join(dir, "c.csv"), nil)
 	c := new(copies)
-	for _, path := range []string{"s3://bucket/a.csv", filepath.Join(dir, "b.csv"), filepath.Join(dir, "c.csv"), "s3://bucket/d.csv"} {
+	for _, path := range []string{"s3://bucket/a.csv", filepath.Join(dir, "b.csv"), filepath.Join(dir, "c.csv"),
+		"s3://bucket/d.csv"} {
 		c.runs = append(c.runs, &run{config: &config.Pipeline{Sink: config.Sink{Config: &csv.SinkConfig{Path: path}}}})
 	}
 	cause := errors.New("no room")
@@ -221,21 +241,26 @@ func TestCopiesAreTakenBack(t *testing.T) {
 	if err := c.takeBack(0, cause); err != cause || len(filesIn(t, dir)) != 2 {
 		t.Errorf("takeBack(0) returns %v and leaves %v, want 2 files", err, filesIn(t, dir))
 	}
-	if err := c.takeBack(2, cause); !errors.As(err, &published) || !errors.Is(err, cause) || !strings.Contains(err.Error(), "(s3://bucket/a.csv)") || !slices.Equal(filesIn(t, dir), []string{"c.csv"}) {
+	if err := c.takeBack(2, cause); !errors.As(err, &published) || !errors.Is(err, cause) ||
+		!strings.Contains(err.Error(), "(s3://bucket/a.csv)") || !slices.Equal(filesIn(t, dir), []string{"c.csv"}) {
 		t.Errorf("takeBack(2) returns %v and leaves %v, want c.csv alone", err, filesIn(t, dir))
 	}
-	if err := c.takeBack(4, cause); !errors.As(err, &published) || !strings.Contains(err.Error(), "(s3://bucket/a.csv, s3://bucket/d.csv)") || len(filesIn(t, dir)) > 0 {
+	if err := c.takeBack(4, cause); !errors.As(err, &published) ||
+		!strings.Contains(err.Error(), "(s3://bucket/a.csv, s3://bucket/d.csv)") || len(filesIn(t, dir)) > 0 {
 		t.Errorf("takeBack(4) returns %v and leaves %v, want no files", err, filesIn(t, dir))
 	}
-	dir, p := job(t, "csv: {path: 'DIR/out-{copy}.csv'}", "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n", "report: {json: DIR/r.json}\ngate: {max_quarantined: 0.9}\n")
+	dir, p := job(t, "csv: {path: 'DIR/out-{copy}.csv'}", "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n",
+		"report: {json: DIR/r.json}\ngate: {max_quarantined: 0.9}\n")
 	if _, err := Run(t.Context(), p, pipeline.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	var data *pipeline.DataError
-	if v, err := Verify(t.Context(), filepath.Join(dir, "r.json"), filepath.Join(dir, "out-3.csv")); v != nil || !errors.As(err, &data) || !strings.Contains(err.Error(), "about 2 copies") {
+	if v, err := Verify(t.Context(), filepath.Join(dir, "r.json"), filepath.Join(dir, "out-3.csv")); v != nil ||
+		!errors.As(err, &data) || !strings.Contains(err.Error(), "about 2 copies") {
 		t.Errorf("a third copy: Verify returns %v and error %v, want a DataError", v, err)
 	}
-	if v, err := Verify(t.Context(), filepath.Join(dir, "r.json"), filepath.Join(dir, "out-2.csv")); err != nil || !v.Agree || !strings.HasPrefix(v.Words, "copy 2: ") {
+	if v, err := Verify(t.Context(), filepath.Join(dir, "r.json"), filepath.Join(dir, "out-2.csv")); err != nil ||
+		!v.Agree || !strings.HasPrefix(v.Words, "copy 2: ") {
 		t.Errorf("copy 2: Verify returns %+v and error %v, want agreement", v, err)
 	}
 	if got := whole(&report.Release{Folder: true, Bytes: 7, SHA256: "x"}); got != "a folder of 7 bytes, sha256 x" {
@@ -264,7 +289,8 @@ func TestEntriesThatWait(t *testing.T) {
 			}
 			return nil
 		})
-		if want := []string{"bad first", "bad last"}; fails == 0 && (err != nil || !slices.Equal(got, want)) || fails > 0 && (!errors.Is(err, errors.ErrUnsupported) || !slices.Equal(got, want[:fails])) {
+		if want := []string{"bad first", "bad last"}; fails == 0 && (err != nil || !slices.Equal(got, want)) || fails > 0 &&
+			(!errors.Is(err, errors.ErrUnsupported) || !slices.Equal(got, want[:fails])) {
 			t.Errorf("note fails at entry %d: entries %q, error %v", fails, got, err)
 		}
 	}
@@ -275,7 +301,8 @@ func TestEntriesThatWait(t *testing.T) {
 		t.Errorf("after the file was closed, note returns %v, want os.ErrClosed", err)
 	}
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
-	if q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}}, connectortest.Elsewhere()); q != nil || !errors.Is(err, os.ErrNotExist) {
+	if q, err := newQuarantine(config.Quarantine{Kafka: &config.QuarantineTopic{Topic: "bad"}},
+		connectortest.Elsewhere()); q != nil || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no folder for temporary files: newQuarantine returns %v and error %v", q, err)
 	}
 }
@@ -283,7 +310,9 @@ func TestEntriesThatWait(t *testing.T) {
 // A snapshot that is due by time is taken with the next block. Levels that do not exist are
 // refused.
 func TestSnapshotsByTheClock(t *testing.T) {
-	dir, p := job(t, "csv: {path: DIR/out.csv}", noiseMasks, "gate: {max_quarantined: 0.9}\nassess: {every: {interval: 30s}, emit: [{jsonl: DIR/s.jsonl}]}\n")
+	dir,
+		p := job(t, "csv: {path: DIR/out.csv}", noiseMasks,
+		"gate: {max_quarantined: 0.9}\nassess: {every: {interval: 30s}, emit: [{jsonl: DIR/s.jsonl}]}\n")
 	for _, due := range []bool{false, true} {
 		var r *run
 		calls := &faulty.Calls{Name: "create", N: 1, Cancel: func() {
@@ -302,7 +331,8 @@ func TestSnapshotsByTheClock(t *testing.T) {
 			t.Errorf("due %v: %d snapshots were written (error %v)", due, lines, err)
 		}
 	}
-	s := &snapshots{run: &run{config: &config.Pipeline{Assess: config.Assess{Emit: []config.Emit{{Log: "info"}, {Log: "loud"}}}}}}
+	s := &snapshots{
+		run: &run{config: &config.Pipeline{Assess: config.Assess{Emit: []config.Emit{{Log: "info"}, {Log: "loud"}}}}}}
 	if err := s.open(); err == nil || len(s.log) != 1 || s.log[0] != zerolog.InfoLevel {
 		t.Errorf("unknown log level: error %v, levels %v", err, s.log)
 	}
@@ -340,7 +370,9 @@ type unreadable struct {
 func (u unreadable) Finish(context.Context) error { return u.full }
 
 func (unreadable) Abilities() connectors.SinkAbilities {
-	return connectors.SinkAbilities{Content: func(context.Context) (*publish.Content, error) { return nil, errors.ErrUnsupported }}
+	return connectors.SinkAbilities{Content: func(context.Context) (*publish.Content, error) {
+		return nil, errors.ErrUnsupported
+	}}
 }
 
 // A release that cannot be completed or read again has no report. Numbers are shown with the digits
@@ -358,7 +390,8 @@ func TestReleasesAreRead(t *testing.T) {
 		stop()
 	}
 	v := microdata.Vector{Values: []float64{float64(float32(0.1)), math.MaxFloat32}}
-	for want, f := range map[string]arrow.DataType{"0.1": arrow.PrimitiveTypes.Float32, "0.10000000149011612": arrow.PrimitiveTypes.Float64} {
+	for want, f := range map[string]arrow.DataType{"0.1": arrow.PrimitiveTypes.Float32,
+		"0.10000000149011612": arrow.PrimitiveTypes.Float64} {
 		if got := number(v, 0, microdata.Output{Field: microdata.Field{Type: f}}); got != want {
 			t.Errorf("number of type %s is written %s, want %s", f, got, want)
 		}
@@ -387,10 +420,12 @@ func TestNotesThatAreLost(t *testing.T) {
 		lost                            bool // the entries; otherwise the brokers accept nothing
 		published                       bool
 	}{
-		{"entries in the transaction", "csv: {path: DIR/in.csv, types: {debt: float64}}", `kafka: {brokers: ["BROKER"], topic: out}`, entries, "quarantine: ", true, false},
+		{"entries in the transaction", "csv: {path: DIR/in.csv, types: {debt: float64}}",
+			`kafka: {brokers: ["BROKER"], topic: out}`, entries, "quarantine: ", true, false},
 		{"entries behind the release", topics, file, entries, "quarantine: ", true, true},
 		{"entries that the broker refuses", topics, file, entries, "quarantine: ", false, true},
-		{"snapshots that the broker refuses", topics, file, "assess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\n", "assess.emit: ", false, false},
+		{"snapshots that the broker refuses", topics, file,
+			"assess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\n", "assess.emit: ", false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -408,7 +443,8 @@ func TestNotesThatAreLost(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "in.csv"), tableOf(60, 30))
 			in := strings.NewReplacer("DIR", dir, "BROKER", b.address).Replace
-			write(t, filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
+			write(t, filepath.Join(dir, "k"),
+				[]byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
 			p, err := config.Parse("p.yaml", []byte(fmt.Sprintf(`version: 1
 key: {file: %s/k}
 source: {%s}
@@ -446,7 +482,8 @@ gate: {max_quarantined: 0.5}
 				r.source = (&faulty.Calls{Name: "read", N: 1, Cancel: lose}).Source(src)
 			}
 			if !c.lost {
-				defer b.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed, Count: -1}).Remove()
+				defer b.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.TopicAuthorizationFailed, Count: -1}).
+					Remove()
 			}
 			if err := r.prepare(ctx); err != nil {
 				t.Fatal(err)

@@ -243,8 +243,9 @@ func TestResultIndependentOfFormat(t *testing.T) {
 	// The program makes the Arrow file: a release without masks.
 	for _, format := range []string{"arrow"} {
 		p := parse(t, dir, setup{
-			source: fmt.Sprintf("parquet: {path: %s/in.parquet}", dir), sink: fmt.Sprintf("%s: {path: %s/in.%s}", format, dir, format),
-			masks: " []",
+			source: fmt.Sprintf("parquet: {path: %s/in.parquet}", dir),
+			sink:   fmt.Sprintf("%s: {path: %s/in.%s}", format, dir, format),
+			masks:  " []",
 		})
 		p.Columns.Named("id").Role = microdata.Other
 		if _, err := Run(context.Background(), p, pipeline.Options{}); err != nil {
@@ -264,7 +265,8 @@ func TestResultIndependentOfFormat(t *testing.T) {
 						continue // into the format itself and into the next one
 					}
 					got := released(t, dir, setup{
-						source: fmt.Sprintf("%s: {path: %s/in.%s}", from, dir, from), sink: fmt.Sprintf("%s: {path: %s/out.%s}", to, dir, to),
+						source:   fmt.Sprintf("%s: {path: %s/in.%s}", from, dir, from),
+						sink:     fmt.Sprintf("%s: {path: %s/out.%s}", to, dir, to),
 						identity: identity, masks: masks, extra: "assess: {replicates: 0}\nwindow: {records: 500}",
 					})
 					if want == nil {

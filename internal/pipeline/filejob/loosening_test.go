@@ -22,30 +22,44 @@ import (
 // directions; of the columns, masks and rules the first ones.
 var overrides = []string{
 	"unlisted=drop", "unlisted=fail", "shard=false", "name=x", "identity.0=grp", "window.records=16",
-	"columns.id.role=other", "columns.id.role=key", "columns.wage.role=other", "columns.wage.role=key", "columns.wage.unmasked=true", "columns.wage.decimals=1",
-	"columns.grp.role=identifier", "columns.grp.role=other", "columns.grp.role=sensitive", "columns.age.role=other", "columns.age.role=identifier", "columns.age.role=key",
+	"columns.id.role=other", "columns.id.role=key", "columns.wage.role=other", "columns.wage.role=key",
+	"columns.wage.unmasked=true", "columns.wage.decimals=1",
+	"columns.grp.role=identifier", "columns.grp.role=other", "columns.grp.role=sensitive", "columns.age.role=other",
+	"columns.age.role=identifier", "columns.age.role=key",
 	"columns.left.role=other", "columns.left.role=identifier",
-	"masks.0.noise.sd=%", "masks.0.noise.sd=0.01", "masks.0.noise.distribution=uniform", "masks.0.bias.phi=%", "masks.0.round.base=%", "masks.1.round.base=%",
-	"masks.0.truncate.lower=%", "masks.1.truncate.lower=%", "masks.1.truncate.upper=%", "masks.0.truncate.upper=%", "masks.0.rankswap.p=%", "masks.0.microaggregate.k=%",
-	"masks.0.swap.rate=1", "masks.0.swap.rate=0.1", "masks.0.topcode.upper=%", "masks.1.suppress.k=2", "masks.1.suppress.k=9", "masks.1.suppress.missing=any",
-	"gate.max_quarantined=1", "gate.max_quarantined=0.001", "gate.max_quarantined=40%", "gate.allow_unchanged=1", "gate.allow_unchanged=0",
-	"gate.rules.0.min_rmse=0.001", "gate.rules.0.min_rmse=1e6", "gate.rules.0.max_risk=1", "gate.rules.0.target=max", "gate.rules.0.knowledge=mean",
+	"masks.0.noise.sd=%", "masks.0.noise.sd=0.01", "masks.0.noise.distribution=uniform", "masks.0.bias.phi=%",
+	"masks.0.round.base=%", "masks.1.round.base=%",
+	"masks.0.truncate.lower=%", "masks.1.truncate.lower=%", "masks.1.truncate.upper=%", "masks.0.truncate.upper=%",
+	"masks.0.rankswap.p=%", "masks.0.microaggregate.k=%",
+	"masks.0.swap.rate=1", "masks.0.swap.rate=0.1", "masks.0.topcode.upper=%", "masks.1.suppress.k=2",
+	"masks.1.suppress.k=9", "masks.1.suppress.missing=any",
+	"gate.max_quarantined=1", "gate.max_quarantined=0.001", "gate.max_quarantined=40%", "gate.allow_unchanged=1",
+	"gate.allow_unchanged=0",
+	"gate.rules.0.min_rmse=0.001", "gate.rules.0.min_rmse=1e6", "gate.rules.0.max_risk=1", "gate.rules.0.target=max",
+	"gate.rules.0.knowledge=mean",
 	"gate.rules.0.min_k=2", "gate.rules.0.min_k=50", "gate.rules.0.column=age",
-	"gate.rules.+.column=wage gate.rules.+.max_unchanged=1", "gate.rules.+.column=wage gate.rules.+.min_rmse=0.01", "gate.rules.+.min_k=2",
+	"gate.rules.+.column=wage gate.rules.+.max_unchanged=1", "gate.rules.+.column=wage gate.rules.+.min_rmse=0.01",
+	"gate.rules.+.min_k=2",
 	"gate.rules.+.column=wage gate.rules.+.min_rmse=1 gate.rules.+.knowledge=mean",
 	"assess.sample=50", "assess.sample=all", "assess.keys.0=grp", "assess.targets.0=max",
 	"assess.intruder.inversion=false", "assess.intruder.uniqueness.alpha=0", "assess.intruder.categorical.0=age",
-	"source.csv.nulls.0=5", "source.csv.header=false", "source.csv.types.wage=string", "source.csv.types.age=string", "source.csv.decimal=,", "source.csv.delimiter=;",
-	"sink.order=shuffled", "sink.order=source", "sink.csv.nulls=0", "sink.csv.quoting=all", "sink.csv.header=false", "sink.csv.delimiter=|",
+	"source.csv.nulls.0=5", "source.csv.header=false", "source.csv.types.wage=string", "source.csv.types.age=string",
+	"source.csv.decimal=,", "source.csv.delimiter=;",
+	"sink.order=shuffled", "sink.order=source", "sink.csv.nulls=0", "sink.csv.quoting=all", "sink.csv.header=false",
+	"sink.csv.delimiter=|",
 	"report.publish.0=sd", "quarantine.jsonl=DIR/q.jsonl",
 }
 
 // likely are overrides that are often harmless, and are drawn as often as all others together.
 var likely = []string{
-	"masks.0.noise.sd=%", "masks.0.noise.sd=%", "masks.0.bias.phi=%", "masks.0.round.base=%", "masks.0.round.base=%", "masks.0.truncate.upper=%", "columns.grp.role=identifier",
-	"columns.age.role=identifier", "gate.max_quarantined=0.001", "gate.rules.0.min_rmse=5", "gate.rules.0.min_rmse=60", "gate.rules.0.min_k=40",
-	"gate.rules.+.column=wage gate.rules.+.min_rmse=0.01", "gate.rules.+.min_k=2", "assess.sample=all", "assess.replicates=300", "sink.order=shuffled",
-	"sink.csv.quoting=all", "sink.csv.header=false", "sink.csv.delimiter=|", "quarantine.jsonl=DIR/q.jsonl", "name=x", "gate.allow_unchanged=0",
+	"masks.0.noise.sd=%", "masks.0.noise.sd=%", "masks.0.bias.phi=%", "masks.0.round.base=%", "masks.0.round.base=%",
+	"masks.0.truncate.upper=%", "columns.grp.role=identifier",
+	"columns.age.role=identifier", "gate.max_quarantined=0.001", "gate.rules.0.min_rmse=5", "gate.rules.0.min_rmse=60",
+	"gate.rules.0.min_k=40",
+	"gate.rules.+.column=wage gate.rules.+.min_rmse=0.01", "gate.rules.+.min_k=2", "assess.sample=all",
+	"assess.replicates=300", "sink.order=shuffled",
+	"sink.csv.quoting=all", "sink.csv.header=false", "sink.csv.delimiter=|", "quarantine.jsonl=DIR/q.jsonl", "name=x",
+	"gate.allow_unchanged=0",
 }
 
 // people writes a small file: wages partly on a grid and heaped, some of them no numbers, and
@@ -69,11 +83,17 @@ func people(rng *rand.Rand, path string, malformed float64) error {
 // configuration is a random one for people.
 func configuration(rng *rand.Rand, dir string) string {
 	pick := func(list ...string) string { return list[rng.IntN(len(list))] }
-	first := pick("noise: {columns: [wage], sd: 50}", "noise: {columns: [wage], sd: 5}", "bias: {columns: [wage], phi: 0.1}", "round: {columns: [wage], base: 70}",
-		"round: {columns: [wage], base: 100}", "truncate: {columns: [wage], upper: 900}", "rankswap: {columns: [wage], p: 0.1}",
-		"microaggregate: {columns: [wage], k: 3}", "swap: {keys: [grp], attribute: age, columns: [wage], rate: 0.5, policy: random}", "noise: {columns: [wage], sd: 0.02}")
-	second := pick("", "", ", {round: {columns: [wage], base: 10}}", ", {truncate: {columns: [wage], lower: 300, upper: 3000}}", ", {suppress: {keys: [grp], k: 3}}")
-	rule := pick("{column: wage, target: typical, knowledge: index, min_rmse: 45}", "{column: wage, target: typical, knowledge: index, min_rmse: 4}",
+	first := pick("noise: {columns: [wage], sd: 50}", "noise: {columns: [wage], sd: 5}",
+		"bias: {columns: [wage], phi: 0.1}", "round: {columns: [wage], base: 70}",
+		"round: {columns: [wage], base: 100}", "truncate: {columns: [wage], upper: 900}",
+		"rankswap: {columns: [wage], p: 0.1}",
+		"microaggregate: {columns: [wage], k: 3}",
+		"swap: {keys: [grp], attribute: age, columns: [wage], rate: 0.5, policy: random}",
+		"noise: {columns: [wage], sd: 0.02}")
+	second := pick("", "", ", {round: {columns: [wage], base: 10}}",
+		", {truncate: {columns: [wage], lower: 300, upper: 3000}}", ", {suppress: {keys: [grp], k: 3}}")
+	rule := pick("{column: wage, target: typical, knowledge: index, min_rmse: 45}",
+		"{column: wage, target: typical, knowledge: index, min_rmse: 4}",
 		"{min_k: 5}", "{min_k: 30}", "{column: wage, min_efficiency: 0.01}", "{column: wage, max_unchanged: 0.02}")
 	unlisted := "left: {role: other}, "
 	if rng.IntN(6) == 0 {
@@ -147,7 +167,8 @@ func TestNoSettingLetsOutMore(t *testing.T) {
 		runs = 60
 	}
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "k"), []byte("c2VlZGVkLCBzbyB0aGF0IHJ1bnMgYXJlIGFsaWtlISE=\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "k"), []byte("c2VlZGVkLCBzbyB0aGF0IHJ1bnMgYXJlIGFsaWtlISE=\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(20261127, 10))
@@ -185,7 +206,8 @@ func TestNoSettingLetsOutMore(t *testing.T) {
 			}
 			// By chance a noise of SD 5 leaves a wage as it is with probability 0.01·0.4/5 = 0.0008: of
 			// 120 more than 3 by a chance of 3·10⁻⁶.
-			if a, b := asTheyWere(wages, got), asTheyWere(wages, file); !slices.Contains(settings, "sink.order=shuffled") && a > b+3 {
+			if a, b := asTheyWere(wages, got), asTheyWere(wages, file); !slices.Contains(settings, "sink.order=shuffled") &&
+				a > b+3 {
 				t.Errorf("%s\n%q: releases %d wages as they were, and the file %d", text, settings, a, b)
 			}
 		}
@@ -202,10 +224,13 @@ func fitting(rng *rand.Rand, dir, text string) (settings []string) {
 		settings = nil
 		for range 1 + rng.IntN(2) {
 			list := [][]string{overrides, likely}[rng.IntN(2)]
-			set := strings.ReplaceAll(list[rng.IntN(len(list))], "%", strconv.Itoa([]int{1, 3, 10, 80, 140, 350, 1000}[rng.IntN(7)]))
+			set := strings.ReplaceAll(list[rng.IntN(len(list))], "%",
+				strconv.Itoa([]int{1, 3, 10, 80, 140, 350, 1000}[rng.IntN(7)]))
 			settings = append(settings, strings.Fields(strings.NewReplacer("+", "1", "DIR", dir).Replace(set))...)
 		}
-		if _, err := config.Parse("p.yaml", []byte(text), config.Options{Set: settings, Environ: func() []string { return nil }}); err == nil {
+		if _, err := config.Parse("p.yaml", []byte(text), config.Options{Set: settings, Environ: func() []string {
+			return nil
+		}}); err == nil {
 			break
 		}
 	}

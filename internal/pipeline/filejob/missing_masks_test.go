@@ -14,8 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 )
 
-// A record with a declared code in a column that a swap exchanges takes no part: it keeps all its values, and the others
-// are exchanged, and measured, as in data without it. Draws by identity do not depend on the record's place.
+// A record with a declared code in a column that a swap exchanges takes no part: it keeps all its values, and the
+// others are exchanged, and measured, as in data without it. Draws by identity do not depend on the record's place.
 func TestDeclaredCodesTakeNoPartInSwaps(t *testing.T) {
 	rows, cells := codedPeople(700)
 	coded := map[string]bool{}
@@ -25,7 +25,9 @@ func TestDeclaredCodesTakeNoPartInSwaps(t *testing.T) {
 		}
 	}
 	var without [][]string
-	for i, row := range nulled(rows, slices.DeleteFunc(slices.Clone(cells), func(c codedCell) bool { return c.column == 1 || c.column == 3 })) {
+	for i, row := range nulled(rows, slices.DeleteFunc(slices.Clone(cells), func(c codedCell) bool {
+		return c.column == 1 || c.column == 3
+	})) {
 		if !coded[strconv.Itoa(i)] {
 			without = append(without, row)
 		}
@@ -36,8 +38,10 @@ func TestDeclaredCodesTakeNoPartInSwaps(t *testing.T) {
 		writeRows(t, filepath.Join(dir, "without.csv"), without)
 		run := func(in, out, columns string) *report.Report {
 			columns = strings.Replace(columns, "id: {role: identifier}", "id: {role: other}", 1)
-			return codedRun(t, dir, "csv: {path: "+dir+"/"+in+", types: {region: string, note: string}}", "csv: {path: "+dir+"/"+out+"}", columns,
-				"\n  - swap: {columns: [income, age], keys: [region], attribute: note, rate: 0.6, policy: random, scope: "+scope+"}", "identity: [id]\nassess: {replicates: 5, sample: all, intruder: {inversion: false}}\n")
+			return codedRun(t, dir, "csv: {path: "+dir+"/"+in+", types: {region: string, note: string}}",
+				"csv: {path: "+dir+"/"+out+"}", columns,
+				"\n  - swap: {columns: [income, age], keys: [region], attribute: note, rate: 0.6, policy: random, scope: "+scope+
+					"}", "identity: [id]\nassess: {replicates: 5, sample: all, intruder: {inversion: false}}\n")
 		}
 		kept := run("codes.csv", "k.csv", codedColumns("keep"))
 		others := run("without.csv", "w.csv", codedColumns("null"))
@@ -53,8 +57,10 @@ func TestDeclaredCodesTakeNoPartInSwaps(t *testing.T) {
 				}
 				continue
 			}
-			if scope == "dataset" && !sameCell(row[1], want[row[0]][1]) || scope == "dataset" && !sameCell(row[3], want[row[0]][3]) {
-				t.Fatalf("%s: record %s is released as %q, and as %q in data without the records with codes", scope, row[0], row, want[row[0]])
+			if scope == "dataset" && !sameCell(row[1], want[row[0]][1]) || scope == "dataset" &&
+				!sameCell(row[3], want[row[0]][3]) {
+				t.Fatalf("%s: record %s is released as %q, and as %q in data without the records with codes", scope, row[0], row,
+					want[row[0]])
 			}
 			if !sameCell(row[1], rows[i][1]) {
 				moved++
@@ -70,8 +76,8 @@ func TestDeclaredCodesTakeNoPartInSwaps(t *testing.T) {
 	}
 }
 
-// Who has a declared code in what moves takes no part in a record swap; all others' areas are exchanged among themselves. Elsewhere a
-// code is a category like any other.
+// Who has a declared code in what moves takes no part in a record swap; all others' areas are exchanged among
+// themselves. Elsewhere a code is a category like any other.
 func TestDeclaredCodesStayInTheirHouseholds(t *testing.T) {
 	rows, cells := codedPeople(700)
 	coded := map[int]bool{}
@@ -83,9 +89,11 @@ func TestDeclaredCodesStayInTheirHouseholds(t *testing.T) {
 	dir := t.TempDir()
 	writeRows(t, filepath.Join(dir, "codes.csv"), rows)
 	for _, as := range []string{"keep", "null"} {
-		codedRun(t, dir, "csv: {path: "+dir+"/codes.csv, types: {id: int64, region: string, note: string}}", "csv: {path: "+dir+"/"+as+".csv}, order: shuffled",
+		codedRun(t, dir, "csv: {path: "+dir+"/codes.csv, types: {id: int64, region: string, note: string}}",
+			"csv: {path: "+dir+"/"+as+".csv}, order: shuffled",
 			strings.Replace(codedColumns(as), "id: {role: identifier}", "id: {role: other}", 1),
-			"\n  - recordswap: {hierarchy: [region], carry: [note], risk: [age], rate: 0.5, similar: [[]], max_left: 1}", "assess: {intruder: {inversion: false}}\n")
+			"\n  - recordswap: {hierarchy: [region], carry: [note], risk: [age], rate: 0.5, similar: [[]], max_left: 1}",
+			"assess: {intruder: {inversion: false}}\n")
 		released := map[string][]string{}
 		for _, row := range readRows(t, filepath.Join(dir, as+".csv")) {
 			released[row[0]] = row
@@ -132,21 +140,27 @@ func riskOf(t *testing.T, r *report.Report, column, knowledge string) assess.Ris
 	return assess.Risk{}
 }
 
-// Weights are calibrated to margins in which a declared code is a missing value, as if nothing stood in its place: the other weights,
-// the totals and the account of the calibration are the same. A weight with a code takes no part; it leaves as it is, or as a missing value.
+// Weights are calibrated to margins in which a declared code is a missing value, as if nothing stood in its place: the
+// other weights, the totals and the account of the calibration are the same. A weight with a code takes no part; it
+// leaves as it is, or as a missing value.
 func TestDeclaredCodesInCalibrations(t *testing.T) {
 	rows, cells := codedPeople(700)
 	columns := func(as string) string {
-		return "weight: debt\n" + strings.NewReplacer("role: key", "role: other", "debt: {role: sensitive, unmasked: true,", "debt: {role: other,").Replace(codedColumns(as))
+		return "weight: debt\n" + strings.NewReplacer("role: key", "role: other", "debt: {role: sensitive, unmasked: true,",
+			"debt: {role: other,").Replace(codedColumns(as))
 	}
-	plain := strings.NewReplacer(", missing: {codes: [-9, 9999999], as: keep}", "", ", missing: {codes: [-8], as: keep}", "", ", missing: {codes: [{from: 97, to: 99}], as: keep}", "",
+	plain := strings.NewReplacer(", missing: {codes: [-9, 9999999], as: keep}", "", ", missing: {codes: [-8], as: keep}",
+		"", ", missing: {codes: [{from: 97, to: 99}], as: keep}", "",
 		", missing: {codes: [refused], as: keep}", "", ", missing: {codes: [none], as: keep}", "").Replace(columns("keep"))
 	dir := t.TempDir()
 	writeRows(t, filepath.Join(dir, "codes.csv"), rows)
 	writeRows(t, filepath.Join(dir, "nulls.csv"), nulled(rows, cells))
 	run := func(in, out, columns string) (*report.Report, [][]string) {
-		r := codedRun(t, dir, "csv: {path: "+dir+"/"+in+", types: {id: int64, income: float64, debt: int64, age: int64, region: string, note: string}, nulls: ['']}",
-			"csv: {path: "+dir+"/"+out+"}", columns, "\n  - sample: {rate: 0.7}\n  - noise: {columns: [income], sd: 10%}\n  - calibrate: {columns: [debt], by: [region, note], on: [age], lower: 0.5}", "identity: [id]\nassess: {replicates: 5, sample: all}\n")
+		r := codedRun(t, dir,
+			"csv: {path: "+dir+"/"+in+
+				", types: {id: int64, income: float64, debt: int64, age: int64, region: string, note: string}, nulls: ['']}",
+			"csv: {path: "+dir+"/"+out+"}", columns,
+			"\n  - sample: {rate: 0.7}\n  - noise: {columns: [income], sd: 10%}\n  - calibrate: {columns: [debt], by: [region, note], on: [age], lower: 0.5}", "identity: [id]\nassess: {replicates: 5, sample: all}\n")
 		return r, readRows(t, filepath.Join(dir, out))
 	}
 	nulls, want := run("nulls.csv", "n.csv", plain)
@@ -205,15 +219,17 @@ func TestDeclaredCodesInCalibrations(t *testing.T) {
 	}
 }
 
-// After a suppression each combination of the keys belongs to at least k records, and a kept code is a category in it like
-// any other; it may be set missing.
+// After a suppression each combination of the keys belongs to at least k records, and a kept code is a category in it
+// like any other; it may be set missing.
 func TestDeclaredCodesAreSuppressed(t *testing.T) {
 	rows, cells := codedPeople(700)
 	const k = 5
 	dir := t.TempDir()
 	writeRows(t, filepath.Join(dir, "in.csv"), rows)
-	r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv, types: {region: string, note: string}}", "csv: {path: "+dir+"/out.csv}", codedColumns("keep"),
-		fmt.Sprintf("\n  - recode: {columns: [age], breaks: [0, 30, 50, 90]}\n  - suppress: {keys: [age, region, note], k: %d, missing: any}", k), "gate: {rules: [{min_k: 5}]}\nassess: {keys: [age, region, note]}\n")
+	r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv, types: {region: string, note: string}}",
+		"csv: {path: "+dir+"/out.csv}", codedColumns("keep"),
+		fmt.Sprintf(
+			"\n  - recode: {columns: [age], breaks: [0, 30, 50, 90]}\n  - suppress: {keys: [age, region, note], k: %d, missing: any}", k), "gate: {rules: [{min_k: 5}]}\nassess: {keys: [age, region, note]}\n")
 	got := readRows(t, filepath.Join(dir, "out.csv"))
 	kept, hidden := 0, 0
 	for _, c := range cells {

@@ -35,7 +35,8 @@ func codedPeople(n int) (rows [][]string, cells []codedCell) {
 	r := rand.New(rand.NewPCG(41, 1))
 	for i := range n {
 		row := []string{
-			strconv.Itoa(i), strconv.FormatFloat(float64(100000+r.IntN(400000))/100, 'f', 2, 64), strconv.Itoa(1000 + r.IntN(5000)),
+			strconv.Itoa(i), strconv.FormatFloat(float64(100000+r.IntN(400000))/100, 'f', 2, 64),
+			strconv.Itoa(1000 + r.IntN(5000)),
 			strconv.Itoa(18 + r.IntN(60)), string('a' + rune(r.IntN(3))), "t" + strconv.Itoa(r.IntN(4)),
 		}
 		code := func(column int, share int, codes ...string) {
@@ -95,7 +96,8 @@ func codedColumns(as string) string {
 func codedRun(t *testing.T, dir, source, sink, columns, masks, extra string) *report.Report {
 	t.Helper()
 	write(t, filepath.Join(dir, "k"), []byte(keytest.Key(3).Text()+"\n"))
-	text := "version: 1\nname: test\nkey: {file: " + dir + "/k}\nsource: {" + source + "}\nsink: {" + sink + "}\n" + columns + "masks:" + masks + "\n" + extra
+	text := "version: 1\nname: test\nkey: {file: " + dir + "/k}\nsource: {" + source + "}\nsink: {" + sink + "}\n" +
+		columns + "masks:" + masks + "\n" + extra
 	p, err := config.Parse("test.yaml", []byte(text), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -120,14 +122,16 @@ func readRows(t *testing.T, path string) [][]string {
 	return rows[1:]
 }
 
-// figures are the measures of a report as text. Where codes are kept, those by the whole record are left out: a reader of
-// the release can tell the codes apart, and plain missing values not.
+// figures are the measures of a report as text. Where codes are kept, those by the whole record are left out: a reader
+// of the release can tell the codes apart, and plain missing values not.
 func figures(t *testing.T, r *report.Report, byRecord bool) string {
 	t.Helper()
 	columns := slices.Clone(r.Columns)
 	for i := range columns {
 		if !byRecord {
-			columns[i].Risk = slices.DeleteFunc(slices.Clone(columns[i].Risk), func(k assess.Risk) bool { return k.Knowledge == assess.KnowledgeRecord })
+			columns[i].Risk = slices.DeleteFunc(slices.Clone(columns[i].Risk), func(k assess.Risk) bool {
+				return k.Knowledge == assess.KnowledgeRecord
+			})
 		}
 		columns[i].Remark = ""
 	}
@@ -166,10 +170,11 @@ var codedMasks = map[string]string{
 // with missing values in place of the codes. The codes leave as they are, or as missing values.
 func TestDeclaredCodesAreMissingValues(t *testing.T) {
 	rows, cells := codedPeople(700)
-	// Plain missing values move with a swap and are wildcards of a suppression, codes are neither; and of calibrated weights there
-	// are no figures. These tests hold the four masks with codes.
+	// Plain missing values move with a swap and are wildcards of a suppression, codes are neither; and of calibrated
+	// weights there are no figures. These tests hold the four masks with codes.
 	elsewhere := map[string]func(*testing.T){
-		"swap": TestDeclaredCodesTakeNoPartInSwaps, "recordswap": TestDeclaredCodesStayInTheirHouseholds, "suppress": TestDeclaredCodesAreSuppressed, "calibrate": TestDeclaredCodesInCalibrations,
+		"swap": TestDeclaredCodesTakeNoPartInSwaps, "recordswap": TestDeclaredCodesStayInTheirHouseholds,
+		"suppress": TestDeclaredCodesAreSuppressed, "calibrate": TestDeclaredCodesInCalibrations,
 	}
 	for _, k := range transform.Kinds {
 		if elsewhere[k.Name] != nil {
@@ -186,11 +191,15 @@ func TestDeclaredCodesAreMissingValues(t *testing.T) {
 			writeRows(t, filepath.Join(dir, "nulls.csv"), nulled(rows, cells))
 			extra := "assess: {replicates: 5, sample: all}\n"
 			at := func(in, out, columns string) *report.Report {
-				return codedRun(t, dir, "csv: {path: "+dir+"/"+in+", types: {id: int64, income: float64, debt: int64, age: int64, region: string, note: string}, nulls: ['']}",
+				return codedRun(t, dir,
+					"csv: {path: "+dir+"/"+in+
+						", types: {id: int64, income: float64, debt: int64, age: int64, region: string, note: string}, nulls: ['']}",
 					"csv: {path: "+dir+"/"+out+"}", columns, masks, extra)
 			}
-			plain := strings.NewReplacer(", missing: {codes: [-9, 9999999], as: keep}", "", ", missing: {codes: [-8], as: keep}", "", ", missing: {codes: [{from: 97, to: 99}], as: keep}", "",
-				", missing: {codes: [refused], as: keep}", "", ", missing: {codes: [none], as: keep}", "").Replace(codedColumns("keep"))
+			plain := strings.NewReplacer(", missing: {codes: [-9, 9999999], as: keep}", "", ", missing: {codes: [-8], as: keep}",
+				"", ", missing: {codes: [{from: 97, to: 99}], as: keep}", "",
+				", missing: {codes: [refused], as: keep}", "", ", missing: {codes: [none], as: keep}",
+				"").Replace(codedColumns("keep"))
 			nulls := at("nulls.csv", "n.csv", plain)
 			want := readRows(t, filepath.Join(dir, "n.csv"))
 
@@ -287,7 +296,8 @@ func TestDeclaredCodesAreCategoriesOfKeys(t *testing.T) {
 		dir := t.TempDir()
 		writeRows(t, filepath.Join(dir, "in.csv"), rows)
 		run := func(as string) float64 {
-			r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv, types: {region: string, note: string}}", "csv: {path: "+dir+"/out.csv}", codedColumns(as), masks,
+			r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv, types: {region: string, note: string}}",
+				"csv: {path: "+dir+"/out.csv}", codedColumns(as), masks,
 				"assess: {keys: [region, note], replicates: 5, intruder: {uniqueness: {}}}\n")
 			return r.Attack.Uniqueness.MinFrequency
 		}
@@ -316,8 +326,10 @@ func TestDeclaredCodesAreCategoriesOfKeys(t *testing.T) {
 		"\n  - pram: {columns: [region], keep: 0.8, categories: [a, b, c], invariant: true}": "region",
 		"\n  - noise: {columns: [age], sd: 5}":                                               "age",
 	} {
-		r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv, types: {region: string, note: string}}", "csv: {path: "+dir+"/out.csv}", codedColumns("keep"), masks,
-			"gate: {rules: [{min_k: 2}], max_quarantined: 0.1}\nassess: {keys: ["+keys+"], sample: all, replicates: 5, intruder: {uniqueness: {}, inversion: false}}\n")
+		r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv, types: {region: string, note: string}}",
+			"csv: {path: "+dir+"/out.csv}", codedColumns("keep"), masks,
+			"gate: {rules: [{min_k: 2}], max_quarantined: 0.1}\nassess: {keys: ["+keys+
+				"], sample: all, replicates: 5, intruder: {uniqueness: {}, inversion: false}}\n")
 		if len(r.Attack.Uncounted) > 0 {
 			t.Fatalf("%s: not counted: %v", masks, r.Attack.Uncounted)
 		}
@@ -344,8 +356,11 @@ func TestValuesDoNotBecomeCodes(t *testing.T) {
 	dir := t.TempDir()
 	writeRows(t, filepath.Join(dir, "in.csv"), rows)
 	run := func(as string) (*report.Report, int) {
-		r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv, types: {region: string, note: string}}", "csv: {path: "+dir+"/out.csv}", codedColumns(as),
-			"\n  - noise: {columns: [age], sd: 20}", "gate: {max_quarantined: 0.5}\nassess: {replicates: 5, intruder: {inversion: false}}\nquarantine: {jsonl: "+dir+"/q.jsonl}\n")
+		r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv, types: {region: string, note: string}}",
+			"csv: {path: "+dir+"/out.csv}", codedColumns(as),
+			"\n  - noise: {columns: [age], sd: 20}",
+			"gate: {max_quarantined: 0.5}\nassess: {replicates: 5, intruder: {inversion: false}}\nquarantine: {jsonl: "+dir+
+				"/q.jsonl}\n")
 		n := 0
 		for _, row := range readRows(t, filepath.Join(dir, "out.csv")) {
 			if age, err := strconv.Atoi(row[2]); err == nil && age >= 97 && age <= 99 {
@@ -380,7 +395,8 @@ func TestDeclaredCodesInEveryFormat(t *testing.T) {
 	dir := t.TempDir()
 	writeRows(t, filepath.Join(dir, "in.csv"), rows)
 	csvIn := "csv: {path: " + dir + "/in.csv, types: {region: string, note: string}}"
-	plain := "columns:\n  id: {role: other}\n  income: {role: other}\n  debt: {role: other}\n  age: {role: other}\n  region: {role: other}\n  note: {role: other}\n"
+	plain :=
+		"columns:\n  id: {role: other}\n  income: {role: other}\n  debt: {role: other}\n  age: {role: other}\n  region: {role: other}\n  note: {role: other}\n"
 	sources := map[string]string{"csv": csvIn}
 	for _, f := range []string{"parquet", "arrow", "jsonl"} {
 		codedRun(t, dir, csvIn, f+": {path: "+dir+"/in."+f+"}", plain, " []", "")
@@ -401,7 +417,8 @@ func TestDeclaredCodesInEveryFormat(t *testing.T) {
 	}
 	write(t, filepath.Join(dir, "quoted.csv"), []byte(quoted.String()))
 	sources["quoted"] = "csv: {path: " + dir + "/quoted.csv, types: {region: string, note: string}}"
-	masks := "\n  - noise: {columns: [income, debt], sd: 10%}\n  - pram: {columns: [region], keep: 0.8, categories: [a, b, c]}"
+	masks :=
+		"\n  - noise: {columns: [income, debt], sd: 10%}\n  - pram: {columns: [region], keep: 0.8, categories: [a, b, c]}"
 	for i, as := range []string{"keep", "null"} {
 		for j, order := range []string{"source", "shuffled"} {
 			first, want := "", []string(nil)
@@ -411,14 +428,16 @@ func TestDeclaredCodesInEveryFormat(t *testing.T) {
 						continue // each pair of formats once
 					}
 					out := filepath.Join(dir, "out-"+from+"."+to)
-					r := codedRun(t, dir, sources[from], to+": {path: "+out+"}, order: "+order, codedColumns(as), masks, "assess: {replicates: 5, sample: all}\n")
+					r := codedRun(t, dir, sources[from], to+": {path: "+out+"}, order: "+order, codedColumns(as), masks,
+						"assess: {replicates: 5, sample: all}\n")
 					text, got := figures(t, r, true), rowsOf(t, out)
 					if order == "shuffled" {
 						slices.Sort(got) // the order depends on the source
 					}
 					if first == "" {
 						first, want = text, got
-						n := strings.Count(strings.Join(got, " "), "income=-9 ") + strings.Count(strings.Join(got, " "), "income=9.999999e+06 ")
+						n := strings.Count(strings.Join(got, " "), "income=-9 ") +
+							strings.Count(strings.Join(got, " "), "income=9.999999e+06 ")
 						incomes := 0
 						for _, c := range cells {
 							if c.column == 1 && as == "keep" {

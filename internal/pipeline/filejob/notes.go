@@ -25,7 +25,8 @@ func openNotes(ctx context.Context, p *config.Pipeline) (*kafka.Notes, error) {
 	default:
 		source, ok := p.Source.Config.(*kafka.SourceConfig)
 		if !ok {
-			return nil, config.Errors{p.Errorf("quarantine.kafka", "needs a kafka source or sink, whose brokers it is written to")}
+			return nil,
+				config.Errors{p.Errorf("quarantine.kafka", "needs a kafka source or sink, whose brokers it is written to")}
 		}
 		connection = &source.Connection
 	}
@@ -85,7 +86,9 @@ func (r *run) acknowledge(ctx context.Context) error {
 		return nil
 	}
 	if err := stored(ctx); err != nil {
-		return &PublishedError{Err: fmt.Errorf("the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
+		return &PublishedError{
+			Err: fmt.Errorf(
+				"the release is published, but the consumer group has not been told, and the next run reads the same records again: %w", err)}
 	}
 	return nil
 }

@@ -40,7 +40,8 @@ func newBrokers(t *testing.T) *brokers {
 	}
 	t.Cleanup(cluster.Close)
 	b := &brokers{T: t, cluster: cluster, address: cluster.ListenAddrs()[0]}
-	if b.client, err = kgo.NewClient(kgo.SeedBrokers(b.address), kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
+	if b.client, err = kgo.NewClient(kgo.SeedBrokers(b.address), kgo.RecordPartitioner(kgo.ManualPartitioner())); err !=
+		nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(b.client.Close)
@@ -52,7 +53,9 @@ func (b *brokers) committed(topic string) (values []string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 2*eventually.Patience)
 	defer cancel()
-	c, err := kgo.NewClient(kgo.SeedBrokers(b.address), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(50*time.Millisecond))
+	c,
+		err := kgo.NewClient(kgo.SeedBrokers(b.address), kgo.ConsumeTopics(topic),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.FetchMaxWait(50*time.Millisecond))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -106,8 +109,10 @@ func TestNotesOfAFileJob(t *testing.T) {
 	}{
 		{"to a topic", `kafka: {brokers: ["BROKER"], topic: out}`, "max_quarantined: 0.5", "", 58},
 		{"refused", `kafka: {brokers: ["BROKER"], topic: out}`, "max_quarantined: 0", "", 0},
-		{"no such topic", `kafka: {brokers: ["BROKER"], topic: out}`, "max_quarantined: 0.5", `quarantine, assess.emit: the topic "gone" does not exist`, 0},
-		{"no brokers", `csv: {path: DIR/out.csv}`, "max_quarantined: 0.5", "quarantine.kafka: needs a kafka source or sink", 0},
+		{"no such topic", `kafka: {brokers: ["BROKER"], topic: out}`, "max_quarantined: 0.5",
+			`quarantine, assess.emit: the topic "gone" does not exist`, 0},
+		{"no brokers", `csv: {path: DIR/out.csv}`, "max_quarantined: 0.5", "quarantine.kafka: needs a kafka source or sink",
+			0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,9 +125,11 @@ func TestNotesOfAFileJob(t *testing.T) {
 				topic = "gone"
 			}
 			keyed := setup{source: in("csv: {path: DIR/in.csv, types: {debt: float64}}"), sink: in(c.sink), masks: noiseMasks,
-				extra: "gate: {" + c.gate + "}\nquarantine: {kafka: {topic: " + topic + "}}\nassess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\nreport: {json: " + dir + "/r.json}\n"}
+				extra: "gate: {" + c.gate + "}\nquarantine: {kafka: {topic: " + topic +
+					"}}\nassess: {every: {records: 25}, emit: [{kafka: {topic: snaps}}]}\nreport: {json: " + dir + "/r.json}\n"}
 			// Connecting checks that the topics exist, and closes the connection.
-			if err := Connect(t.Context(), parseAnyway(t, dir, keyed)); (err != nil) != (c.fails != "") || err != nil && !strings.Contains(err.Error(), c.fails) {
+			if err := Connect(t.Context(), parseAnyway(t, dir, keyed)); (err != nil) != (c.fails != "") || err != nil &&
+				!strings.Contains(err.Error(), c.fails) {
 				t.Errorf("Connect returns %v, want %q", err, c.fails)
 			}
 			result, err := Run(t.Context(), parseAnyway(t, dir, keyed), pipeline.Options{})
@@ -151,7 +158,8 @@ func TestNotesOfAFileJob(t *testing.T) {
 					Column string
 					Reason string
 				}
-				if err := json.Unmarshal([]byte(line), &e); err != nil || e.Column != "debt" || e.Reason == "" || strings.Contains(line, "canary") {
+				if err := json.Unmarshal([]byte(line), &e); err != nil || e.Column != "debt" || e.Reason == "" ||
+					strings.Contains(line, "canary") {
 					t.Errorf("quarantine entry: error %v, or a wrong column, reason or value: %s", err, line)
 				}
 				places = append(places, e.Record)
@@ -183,7 +191,8 @@ func TestTopicsIntoAFile(t *testing.T) {
 		if i == 7 || i == 8 {
 			value = `{"id":"x","income":"canary"}`
 		}
-		if err := b.client.ProduceSync(t.Context(), &kgo.Record{Topic: "in", Partition: int32(i % 2), Value: []byte(value)}).FirstErr(); err != nil {
+		if err := b.client.ProduceSync(t.Context(), &kgo.Record{Topic: "in", Partition: int32(i % 2), Value: []byte(value)}).
+			FirstErr(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -199,7 +208,8 @@ func TestTopicsIntoAFile(t *testing.T) {
 	run := func(gate string) (released int, err error) {
 		t.Helper()
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
+		write(t, filepath.Join(dir, "k"),
+			[]byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
 		p, err := config.Parse("p.yaml", []byte(fmt.Sprintf(`version: 1
 key: {file: %[1]s/k}
 source: {kafka: {brokers: ["%[2]s"], topics: [in], group: g, until: latest}}
@@ -225,11 +235,13 @@ quarantine: {kafka: {topic: bad}}
 	if n, err := run("0"); n != 0 || err != nil || at() != 0 {
 		t.Errorf("refused: %d released, error %v, the group's offset is %d; want none, no error, 0", n, err, at())
 	}
-	fault := b.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.GroupAuthorizationFailed, Count: -1})
+	fault := b.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.GroupAuthorizationFailed,
+		Count: -1})
 	_, err := run("0.5")
 	fault.Remove()
 	var published *PublishedError
-	if !errors.As(err, &published) || !errors.Is(err, kerr.GroupAuthorizationFailed) || !strings.Contains(err.Error(), "the next run reads the same records again") || at() != 0 {
+	if !errors.As(err, &published) || !errors.Is(err, kerr.GroupAuthorizationFailed) ||
+		!strings.Contains(err.Error(), "the next run reads the same records again") || at() != 0 {
 		t.Errorf("the offset cannot be committed: error %v, the group's offset is %d; want PublishedError and 0", err, at())
 	}
 	if n, err := run("0.5"); n != 38 || err != nil || at() != 40 {
@@ -243,7 +255,8 @@ quarantine: {kafka: {topic: bad}}
 		t.Errorf("the quarantine has the entries %q, want 6", lost)
 	}
 	for i, line := range lost {
-		if strings.Contains(line, "canary") || !strings.Contains(line, `"topic":"in"`) || !strings.Contains(line, `"offset":3`) && !strings.Contains(line, `"offset":4`) {
+		if strings.Contains(line, "canary") || !strings.Contains(line, `"topic":"in"`) ||
+			!strings.Contains(line, `"offset":3`) && !strings.Contains(line, `"offset":4`) {
 			t.Errorf("quarantine entry %d has a value or a wrong place: %s", i, line)
 		}
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Part is a file job that is published together with others or not at all: its records are masked, written and judged, and whether its
-// release gets its name is decided elsewhere.
+// Part is a file job that is published together with others or not at all: its records are masked, written and judged,
+// and whether its release gets its name is decided elsewhere.
 type Part struct {
 	Report *report.Report // its own verdict
 	Joined *attack.Joined
@@ -35,12 +35,14 @@ type PartOf struct {
 	Observe func(joins []*microdata.Column, b *microdata.Block)
 }
 
-// WritePart does what Run does up to the verdict. The configuration's sink must be of files whose path can be replaced. After an error
-// nothing is left behind.
-func WritePart(ctx context.Context, p *config.Pipeline, o pipeline.Options, key keystream.Key, of PartOf) (*Part, error) {
+// WritePart does what Run does up to the verdict. The configuration's sink must be of files whose path can be replaced.
+// After an error nothing is left behind.
+func WritePart(ctx context.Context, p *config.Pipeline, o pipeline.Options, key keystream.Key, of PartOf) (*Part,
+	error) {
 	moved := *p
 	moved.Sink.Config = p.Sink.Abilities().Placed.At(of.At)
-	r := &run{config: &moved, whole: p, options: o, key: key, source: of.Source, streams: of.Source.Streams(), started: time.Now()}
+	r := &run{config: &moved, whole: p, options: o, key: key, source: of.Source, streams: of.Source.Streams(),
+		started: time.Now()}
 	part := &Part{run: r}
 	if err := part.write(ctx, of); err != nil {
 		return nil, account.AndAborted(err, r.abort)

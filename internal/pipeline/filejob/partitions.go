@@ -20,18 +20,24 @@ func checkPartitions(pl *pipeline.Plan) error {
 	}
 	keys, known := connectors.PartitionKeys(pl.Source)
 	if !known {
-		return config.Errors{pl.Config.Errorf("sink", "the source has %d streams and does not say how its records are divided among them, and the release would show this division: set order: shuffled",
-			len(pl.Source.Streams()))}
+		return config.Errors{
+			pl.Config.Errorf("sink",
+				"the source has %d streams and does not say how its records are divided among them, and the release would show this division: set order: shuffled",
+				len(pl.Source.Streams()))}
 	}
 	var hidden []string
 	for _, key := range keys {
-		if !slices.ContainsFunc(pl.Layout.Release, func(o microdata.Output) bool { return o.Field.Name == key && !o.Masked }) {
+		if !slices.ContainsFunc(pl.Layout.Release, func(o microdata.Output) bool {
+			return o.Field.Name == key && !o.Masked
+		}) {
 			hidden = append(hidden, key)
 		}
 	}
 	if len(hidden) == 0 {
 		return nil
 	}
-	return config.Errors{pl.Config.Errorf("sink", "the source's folders are named by %s, which is not released unchanged, and the records of a folder would stay together: set order: shuffled",
-		strings.Join(hidden, ", "))}
+	return config.Errors{
+		pl.Config.Errorf("sink",
+			"the source's folders are named by %s, which is not released unchanged, and the records of a folder would stay together: set order: shuffled",
+			strings.Join(hidden, ", "))}
 }

@@ -40,8 +40,9 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 	attempt := func(name string, n int) (lines int, counts map[string]int, err error) {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "in.csv"), []byte(rows.String()))
-		p := parse(t, dir, setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}", masks: noiseMasks,
-			extra: fmt.Sprintf("assess: {every: {records: 25}, emit: [{jsonl: %s/s.jsonl}]}\n", dir)})
+		p := parse(t, dir,
+			setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}", masks: noiseMasks,
+				extra: fmt.Sprintf("assess: {every: {records: 25}, emit: [{jsonl: %s/s.jsonl}]}\n", dir)})
 		var r *run
 		calls := &faulty.Calls{Name: name, N: n, Cancel: func() {
 			for _, f := range r.snapshots.files {
@@ -64,7 +65,8 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 		n    int
 		want int
 	}{{"encode", 1, 0}, {"close the reader", counts["close the reader"], 2}} {
-		if lines, _, err := attempt(c.name, c.n); !errors.Is(err, os.ErrClosed) || !strings.Contains(err.Error(), "assess.emit: ") || lines != c.want {
+		if lines, _, err := attempt(c.name, c.n); !errors.Is(err, os.ErrClosed) ||
+			!strings.Contains(err.Error(), "assess.emit: ") || lines != c.want {
 			t.Errorf("fault from call %d of %s on: %d snapshots written, error %v", c.n, c.name, lines, err)
 		}
 	}
@@ -72,7 +74,8 @@ func TestSnapshotsThatCannotBeWritten(t *testing.T) {
 
 // With a snapshot for every record, there is one for each, however many records a block has.
 func TestSnapshotsOfEveryRecord(t *testing.T) {
-	dir, p := job(t, "csv: {path: DIR/out.csv}", noiseMasks, "assess: {every: {records: 1}, emit: [{jsonl: DIR/s.jsonl}]}\n")
+	dir,
+		p := job(t, "csv: {path: DIR/out.csv}", noiseMasks, "assess: {every: {records: 1}, emit: [{jsonl: DIR/s.jsonl}]}\n")
 	write(t, filepath.Join(dir, "in.csv"), tableOf(4, 30))
 	if _, err := Run(t.Context(), p, pipeline.Options{}); err != nil {
 		t.Fatal(err)
@@ -89,7 +92,10 @@ func TestRehearsalsJudgeAsRuns(t *testing.T) {
 		rate   string
 		passed bool
 	}{"some are drawn": {"0.5", true}, "none is drawn": {"1e-9", false}} {
-		_, p := job(t, "csv: {path: DIR/out.csv}", "\n  - sample: {rate: "+c.rate+"}\n  - noise: {columns: [income, debt], sd: 300}\n", "gate: {max_quarantined: 0.5}\n")
+		_,
+			p := job(t, "csv: {path: DIR/out.csv}",
+			"\n  - sample: {rate: "+c.rate+"}\n  - noise: {columns: [income, debt], sd: 300}\n",
+			"gate: {max_quarantined: 0.5}\n")
 		result, err := Run(t.Context(), p, pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 )
 
-// A noisy number is judged beside a code that is another one for each record: by the characters that it shares with others.
+// A noisy number is judged beside a code that is another one for each record: by the characters that it shares with
+// others.
 func TestCodesTellNumbersByTheirCharacters(t *testing.T) {
 	g := rand.New(rand.NewPCG(29, 11))
 	var in strings.Builder
@@ -23,7 +24,8 @@ func TestCodesTellNumbersByTheirCharacters(t *testing.T) {
 	for column, told := range map[string]bool{"case: {role: other}": true, "case: {role: identifier}": false} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "in.csv"), []byte(in.String()))
-		r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv}", "csv: {path: "+dir+"/out.csv}", "columns: {wage: {role: sensitive}, "+column+"}\n", " [{noise: {columns: [wage], sd: 800}}]", "")
+		r := codedRun(t, dir, "csv: {path: "+dir+"/in.csv}", "csv: {path: "+dir+"/out.csv}",
+			"columns: {wage: {role: sensitive}, "+column+"}\n", " [{noise: {columns: [wage], sd: 800}}]", "")
 		at := slices.IndexFunc(r.Columns, func(c assess.ColumnMeasures) bool { return c.Name == "wage" })
 		found := false
 		for _, k := range r.Columns[at].Risk {

@@ -90,7 +90,8 @@ func writeStanding(t *testing.T, path string, rows []standing) {
 // can be recognised.
 func placing(t *testing.T, dir, source, extra string) (*config.Pipeline, error) {
 	t.Helper()
-	write(t, filepath.Join(dir, "k"), []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
+	write(t, filepath.Join(dir, "k"),
+		[]byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))))
 	return config.Parse("test.yaml", []byte(fmt.Sprintf(`version: 1
 name: placing
 key: {file: %[1]s/k}
@@ -209,7 +210,9 @@ func TestPlaces(t *testing.T) {
 				} else {
 					writeStanding(t, in, rows)
 				}
-				p, err := placing(t, dir, fmt.Sprintf("%s: {path: %s}", format, in), "place: {stream: part, record: row}\nshard: true\n")
+				p,
+					err := placing(t, dir, fmt.Sprintf("%s: {path: %s}", format, in),
+					"place: {stream: part, record: row}\nshard: true\n")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -296,7 +299,8 @@ func TestNoPlace(t *testing.T) {
 					t.Fatal(err)
 				}
 				b, is := bad[e.Record-1]
-				if !is || e.Column != b.column || filepath.Base(e.Stream) != "in."+format || !strings.Contains(e.Reason, "holds no place") {
+				if !is || e.Column != b.column || filepath.Base(e.Stream) != "in."+format ||
+					!strings.Contains(e.Reason, "holds no place") {
 					t.Errorf("unexpected quarantine entry %s", line)
 				}
 				found++
@@ -311,7 +315,8 @@ func TestNoPlace(t *testing.T) {
 // TestPlaceOfTwo: two records with the same place are detected anywhere, and nothing is published.
 func TestPlaceOfTwo(t *testing.T) {
 	parts := [][]person{people(40_000)}
-	for name, twin := range map[string][2]int{"neighbours": {7, 8}, "the last": {39_998, 39_999}, "far apart": {0, 39_999}, "blocks apart": {2_000, 37_000}} {
+	for name, twin := range map[string][2]int{"neighbours": {7, 8}, "the last": {39_998, 39_999}, "far apart": {0, 39_999},
+		"blocks apart": {2_000, 37_000}} {
 		for _, format := range []string{"csv", "parquet"} {
 			t.Run(name+" "+format, func(t *testing.T) {
 				dir := t.TempDir()
@@ -324,7 +329,8 @@ func TestPlaceOfTwo(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = Run(context.Background(), p, pipeline.Options{})
-				if err == nil || !strings.Contains(err.Error(), "two records have the same place") || !strings.Contains(err.Error(), "columns part and row") {
+				if err == nil || !strings.Contains(err.Error(), "two records have the same place") ||
+					!strings.Contains(err.Error(), "columns part and row") {
 					t.Fatalf("the error is %v", err)
 				}
 				if _, err := os.Stat(dir + "/out.csv"); err == nil {
@@ -378,7 +384,9 @@ func TestShardsWithoutIdentity(t *testing.T) {
 	os.Remove(dir + "/out.csv")
 	rows[199].ID = ""
 	writeCSV(t, dir+"/in.csv", rows)
-	if err := run(); err == nil || !strings.Contains(err.Error(), "shard: must not be true if records have neither identity nor place: 1 have no value") {
+	if err := run(); err == nil ||
+		!strings.Contains(err.Error(),
+			"shard: must not be true if records have neither identity nor place: 1 have no value") {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := os.Stat(dir + "/out.csv"); err == nil {

@@ -43,7 +43,8 @@ const freePreview = 100
 // NewPreview masks the first records of the source and stops when it has the given number of
 // rows. What the masks need to know about all data is read first, as in a run. There are at
 // most 100 rows, unless the last run of this configuration on these files has passed its gate:
-// otherwise a preview could show all rows of a release that the gate refuses. The logger is that of ctx, if there is one.
+// otherwise a preview could show all rows of a release that the gate refuses. The logger is that of ctx, if there is
+// one.
 func NewPreview(ctx context.Context, p *config.Pipeline, rows int, progress *pipeline.Progress) (*Preview, error) {
 	key, err := p.Key.Resolve()
 	if err != nil {

@@ -40,7 +40,8 @@ func table(t *testing.T, dir string, records int, extra string) *config.Pipeline
 	}
 	write(t, filepath.Join(dir, "in.csv"), []byte(rows.String()))
 	return parse(t, dir, setup{
-		source: "csv: {path: " + filepath.Join(dir, "in.csv") + ", types: {debt: float64}}", sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks, extra: extra,
+		source: "csv: {path: " + filepath.Join(dir, "in.csv") + ", types: {debt: float64}}",
+		sink:   "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks, extra: extra,
 	})
 }
 
@@ -89,9 +90,11 @@ func TestPreviewIsTheBeginningOfTheRelease(t *testing.T) {
 		}
 		want := min(rows, 60)
 		if len(v.Released) != want || len(v.Original) != want || v.Cut != "" || !reflect.DeepEqual(v.Columns, released[0]) {
-			t.Fatalf("%d rows: the preview has %d released and %d original rows, the columns %q, cut because %q", rows, len(v.Released), len(v.Original), v.Columns, v.Cut)
+			t.Fatalf("%d rows: the preview has %d released and %d original rows, the columns %q, cut because %q", rows,
+				len(v.Released), len(v.Original), v.Columns, v.Cut)
 		}
-		if !reflect.DeepEqual(v.Columns, []string{"income", "debt", "age", "region"}) || !reflect.DeepEqual(v.Masked, []bool{true, true, false, false}) {
+		if !reflect.DeepEqual(v.Columns, []string{"income", "debt", "age", "region"}) ||
+			!reflect.DeepEqual(v.Masked, []bool{true, true, false, false}) {
 			t.Errorf("the columns are %q, masked %v", v.Columns, v.Masked)
 		}
 		if rejected := 1; rows >= 31 && v.Rejected != rejected || rows < 30 && v.Rejected != 0 {
@@ -100,7 +103,8 @@ func TestPreviewIsTheBeginningOfTheRelease(t *testing.T) {
 		for i := range want {
 			for j := range v.Columns {
 				if !sameValue(v.Released[i][j], released[i+1][j]) || !sameValue(v.Original[i][j], original[i+1][j+1]) {
-					t.Fatalf("row %d, column %s: released %s, original %s; the release has %s, original %s", i, v.Columns[j], v.Released[i][j], v.Original[i][j], released[i+1][j], original[i+1][j+1])
+					t.Fatalf("row %d, column %s: released %s, original %s; the release has %s, original %s", i, v.Columns[j],
+						v.Released[i][j], v.Original[i][j], released[i+1][j], original[i+1][j+1])
 				}
 			}
 		}
@@ -117,40 +121,49 @@ func TestPreviewOfManyRowsNeedsARelease(t *testing.T) {
 		change    func(t *testing.T, dir string, p *config.Pipeline) *config.Pipeline
 	}{
 		{name: "released"},
-		{name: "no report asked for", cut: "no report of a run tells", change: func(t *testing.T, dir string, _ *config.Pipeline) *config.Pipeline {
-			return parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + ", types: {debt: float64}}", sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks})
-		}},
-		{name: "no report there", cut: "there is no report", change: func(t *testing.T, dir string, p *config.Pipeline) *config.Pipeline {
-			if err := os.Remove(filepath.Join(dir, "report.json")); err != nil {
-				t.Fatal(err)
-			}
-			return p
-		}},
-		{name: "a damaged report", cut: "cannot be read", change: func(t *testing.T, dir string, p *config.Pipeline) *config.Pipeline {
-			write(t, filepath.Join(dir, "report.json"), []byte("{"))
-			return p
-		}},
-		{name: "refused", cut: "the gate refused the last run", gate: ", rules: [{column: income, target: max, knowledge: index, min_rmse: 1e9}]"},
-		{name: "another configuration", cut: "another configuration or key", change: func(t *testing.T, dir string, _ *config.Pipeline) *config.Pipeline {
-			return table(t, dir, 301, reporting(dir, "")+"assess: {replicates: 10}\n")
-		}},
-		{name: "another source", cut: "the source is not known to be", change: func(t *testing.T, dir string, p *config.Pipeline) *config.Pipeline {
-			text, err := os.ReadFile(filepath.Join(dir, "in.csv"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			write(t, filepath.Join(dir, "in.csv"), append(text, "R,1,1,1,x\n"...))
-			return p
-		}},
-		{name: "another release", cut: "is not that of the release beside it", change: func(t *testing.T, dir string, p *config.Pipeline) *config.Pipeline {
-			write(t, filepath.Join(dir, "out.csv"), []byte("x"))
-			return p
-		}},
+		{name: "no report asked for", cut: "no report of a run tells",
+			change: func(t *testing.T, dir string, _ *config.Pipeline) *config.Pipeline {
+				return parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + ", types: {debt: float64}}",
+					sink: "csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: noiseMasks})
+			}},
+		{name: "no report there", cut: "there is no report",
+			change: func(t *testing.T, dir string, p *config.Pipeline) *config.Pipeline {
+				if err := os.Remove(filepath.Join(dir, "report.json")); err != nil {
+					t.Fatal(err)
+				}
+				return p
+			}},
+		{name: "a damaged report", cut: "cannot be read",
+			change: func(t *testing.T, dir string, p *config.Pipeline) *config.Pipeline {
+				write(t, filepath.Join(dir, "report.json"), []byte("{"))
+				return p
+			}},
+		{name: "refused", cut: "the gate refused the last run",
+			gate: ", rules: [{column: income, target: max, knowledge: index, min_rmse: 1e9}]"},
+		{name: "another configuration", cut: "another configuration or key",
+			change: func(t *testing.T, dir string, _ *config.Pipeline) *config.Pipeline {
+				return table(t, dir, 301, reporting(dir, "")+"assess: {replicates: 10}\n")
+			}},
+		{name: "another source", cut: "the source is not known to be",
+			change: func(t *testing.T, dir string, p *config.Pipeline) *config.Pipeline {
+				text, err := os.ReadFile(filepath.Join(dir, "in.csv"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				write(t, filepath.Join(dir, "in.csv"), append(text, "R,1,1,1,x\n"...))
+				return p
+			}},
+		{name: "another release", cut: "is not that of the release beside it",
+			change: func(t *testing.T, dir string, p *config.Pipeline) *config.Pipeline {
+				write(t, filepath.Join(dir, "out.csv"), []byte("x"))
+				return p
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			p := table(t, dir, 301, reporting(dir, c.gate))
-			if result, err := Run(context.Background(), p, pipeline.Options{}); err != nil || result.Refused() != (c.gate != "") {
+			if result, err := Run(context.Background(), p, pipeline.Options{}); err != nil ||
+				result.Refused() != (c.gate != "") {
 				t.Fatal(result, err)
 			}
 			if c.change != nil {
@@ -173,7 +186,9 @@ func TestPreviewOfManyRowsNeedsARelease(t *testing.T) {
 // Verify compares a report and a release, for every form of report and every kind of difference.
 func TestVerify(t *testing.T) {
 	dir := t.TempDir()
-	p := table(t, dir, 41, fmt.Sprintf("report: {json: %s, html: %s}\ngate: {max_quarantined: 0.5}\nassess: {intruder: {inversion: false}}\n", filepath.Join(dir, "report.json"), filepath.Join(dir, "sub", "report.html")))
+	p := table(t, dir, 41,
+		fmt.Sprintf("report: {json: %s, html: %s}\ngate: {max_quarantined: 0.5}\nassess: {intruder: {inversion: false}}\n",
+			filepath.Join(dir, "report.json"), filepath.Join(dir, "sub", "report.html")))
 	if _, err := Run(context.Background(), p, pipeline.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -182,9 +197,12 @@ func TestVerify(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for path, at := range map[string]string{"report.json": "", "report.public.json": "", "sub/report.html": "", "sub/report.public.html": out} { // the public report does not contain folders
+	// the public report does not contain folders
+	for path, at := range map[string]string{"report.json": "", "report.public.json": "", "sub/report.html": "",
+		"sub/report.public.html": out} {
 		v, err := Verify(context.Background(), filepath.Join(dir, path), at)
-		if err != nil || !v.Agree || v.Report != filepath.Join(dir, path) || v.Release != out || !strings.HasPrefix(v.Words, fmt.Sprintf("they belong together: %d bytes, sha256 ", len(text))) {
+		if err != nil || !v.Agree || v.Report != filepath.Join(dir, path) || v.Release != out ||
+			!strings.HasPrefix(v.Words, fmt.Sprintf("they belong together: %d bytes, sha256 ", len(text))) {
 			t.Errorf("%s: Verify returns %+v and error %v, want agreement", path, v, err)
 		}
 	}
@@ -218,7 +236,9 @@ func TestVerify(t *testing.T) {
 			var list []any
 			for _, name := range names {
 				name, sum, _ := strings.Cut(name, "=")
-				list = append(list, map[string]any{"name": name, "bytes": len(text), "sha256": map[string]string{"": digest, "other": strings.Repeat("0", 64)}[sum]})
+				list = append(list,
+					map[string]any{"name": name, "bytes": len(text),
+						"sha256": map[string]string{"": digest, "other": strings.Repeat("0", 64)}[sum]})
 			}
 			release(rep)["folder"], release(rep)["files"], release(rep)["sha256"] = true, list, "0"
 		}
@@ -231,21 +251,35 @@ func TestVerify(t *testing.T) {
 		want             string // "error: …" is an error of the data
 	}{
 		{"named", whole, out, true, "they belong together"},
-		{"another", whole, other, false, fmt.Sprintf("they do not belong together: the report is about %d bytes, sha256 %s, and there are %d, sha256 ", len(text), digest, len(text)+1)},
+		{"another", whole, other, false,
+			fmt.Sprintf("they do not belong together: the report is about %d bytes, sha256 %s, and there are %d, sha256 ",
+				len(text), digest, len(text)+1)},
 		{"gone", whole, filepath.Join(dir, "gone.csv"), false, "the release is not there"},
-		{"a folder for a file", whole, folder, false, "they do not belong together: the report is about a file, and there is a folder"},
-		{"a file for a folder", made("of-folder", files("a.csv")), out, false, "they do not belong together: the report is about a folder, and there is a file"},
-		{"of a folder", made("of-three", files("a.csv", "b.csv=other", "c.csv")), folder, false, "they do not belong together: of the 3 files that the report is about 1 are missing and 1 are others; 0 are there that it does not know"},
-		{"a folder of others", made("of-one", files("c.csv")), folder, false, "they do not belong together: of the 1 files that the report is about 1 are missing and 0 are others; 2 are there that it does not know"},
-		{"a folder without a list of files", made("of-none", files()), folder, false, "they do not belong together: the report is about"},
-		{"withheld and gone", withheld, filepath.Join(dir, "gone.csv"), true, "the release was withheld, and nothing is there"},
+		{"a folder for a file", whole, folder, false,
+			"they do not belong together: the report is about a file, and there is a folder"},
+		{"a file for a folder", made("of-folder", files("a.csv")), out, false,
+			"they do not belong together: the report is about a folder, and there is a file"},
+		{"of a folder", made("of-three", files("a.csv", "b.csv=other", "c.csv")), folder, false,
+			"they do not belong together: of the 3 files that the report is about 1 are missing and 1 are others; 0 are there that it does not know"},
+		{"a folder of others", made("of-one", files("c.csv")), folder, false,
+			"they do not belong together: of the 1 files that the report is about 1 are missing and 0 are others; 2 are there that it does not know"},
+		{"a folder without a list of files", made("of-none", files()), folder, false,
+			"they do not belong together: the report is about"},
+		{"withheld and gone", withheld, filepath.Join(dir, "gone.csv"), true,
+			"the release was withheld, and nothing is there"},
 		{"withheld and there", withheld, out, false, "the release was withheld, and it is there all the same"},
 		{"withheld, another there", withheld, other, false, "the release was withheld: what is there is another one"},
-		{"withheld, unnamed", made("unnamed", func(rep map[string]any) { rep["withheld"] = "a rule"; delete(rep, "release") }), "", false, "error: does not say which"},
-		{"unnamed", made("older", func(rep map[string]any) { delete(rep, "release") }), "", false, "error: does not say which release it is about"},
-		{"of a device", made("device", func(rep map[string]any) { delete(release(rep), "path") }), "", false, "error: name the file with --release"},
+		{"withheld, unnamed", made("unnamed", func(rep map[string]any) {
+			rep["withheld"] = "a rule"
+			delete(rep, "release")
+		}), "", false, "error: does not say which"},
+		{"unnamed", made("older", func(rep map[string]any) { delete(rep, "release") }), "", false,
+			"error: does not say which release it is about"},
+		{"of a device", made("device", func(rep map[string]any) { delete(release(rep), "path") }), "", false,
+			"error: name the file with --release"},
 		{"of a device, named", filepath.Join(dir, "device.json"), out, true, "they belong together"},
-		{"absolute", made("absolute", func(rep map[string]any) { release(rep)["path"] = out }), "", true, "they belong together"},
+		{"absolute", made("absolute", func(rep map[string]any) { release(rep)["path"] = out }), "", true,
+			"they belong together"},
 		{"no report", filepath.Join(dir, "gone.json"), "", false, "error: the report cannot be read"},
 		{"no report at all", filepath.Join(dir, "in.csv"), "", false, "error: is no report"},
 		{"a release that cannot be read", whole, "/dev/null", false, "error: the release cannot be read"},
@@ -315,7 +349,9 @@ func TestSnapshots(t *testing.T) {
 	const records = 250 // number 125 is quarantined
 	run := func(t *testing.T, emit string) (dir string, rep map[string]any, log string) {
 		dir = t.TempDir()
-		p := table(t, dir, records, fmt.Sprintf("report: {json: %s}\ngate: {max_quarantined: 0.5}\n%s", filepath.Join(dir, "report.json"), strings.ReplaceAll(emit, "DIR", dir)))
+		p := table(t, dir, records,
+			fmt.Sprintf("report: {json: %s}\ngate: {max_quarantined: 0.5}\n%s", filepath.Join(dir, "report.json"),
+				strings.ReplaceAll(emit, "DIR", dir)))
 		var out bytes.Buffer
 		if _, err := Run(context.Background(), p, pipeline.Options{Log: zerolog.New(&out)}); err != nil {
 			t.Fatal(err)
@@ -341,8 +377,13 @@ func TestSnapshots(t *testing.T) {
 			Columns map[string]any
 		}
 	}
-	for every, lengths := range map[int][]int64{100: {100, 201, 250}, 125: {125, 250}, 126: {127, 250}, 249: {250}, 250: nil, 60: {60, 120, 181, 241, 250}} {
-		dir, got, log := run(t, fmt.Sprintf("assess: {every: {records: %d}, emit: [{jsonl: DIR/a/snapshots.jsonl}, {log: info}, {jsonl: DIR/b.jsonl}]}\n", every))
+	for every, lengths := range map[int][]int64{100: {100, 201, 250}, 125: {125, 250}, 126: {127, 250}, 249: {250},
+		250: nil, 60: {60, 120, 181, 241, 250}} {
+		dir, got,
+			log := run(t,
+			fmt.Sprintf(
+				"assess: {every: {records: %d}, emit: [{jsonl: DIR/a/snapshots.jsonl}, {log: info}, {jsonl: DIR/b.jsonl}]}\n",
+				every))
 		if !near(got["columns"], want["columns"]) || !reflect.DeepEqual(got["records"], want["records"]) {
 			t.Errorf("every %d: snapshots change the report of the run", every)
 		}
@@ -371,10 +412,12 @@ func TestSnapshots(t *testing.T) {
 			if s.Records.Read > 125 {
 				lost = 1
 			}
-			if s.Snapshot != int64(len(seen)) || s.Withheld != "" || s.Records.Quarantined != lost || s.Records.Released != s.Records.Read-lost {
+			if s.Snapshot != int64(len(seen)) || s.Withheld != "" || s.Records.Quarantined != lost ||
+				s.Records.Released != s.Records.Read-lost {
 				t.Errorf("every %d: a snapshot has the wrong number or records: %+v", every, s.Records)
 			}
-			if since := (counts{s.Records.Read - before.Read, s.Records.Released - before.Released, s.Records.Quarantined - before.Quarantined}); s.Window.Records != since {
+			if since := (counts{s.Records.Read - before.Read, s.Records.Released - before.Released,
+				s.Records.Quarantined - before.Quarantined}); s.Window.Records != since {
 				t.Errorf("every %d: the window has the records %+v, want %+v", every, s.Window.Records, since)
 			}
 			if len(s.Columns) != len(s.Window.Columns) || len(s.Columns) == 0 {
@@ -392,8 +435,11 @@ func TestSnapshots(t *testing.T) {
 	for _, bad := range []string{"DIR/file/x.jsonl", "DIR"} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "file"), nil)
-		p := table(t, dir, 10, strings.ReplaceAll("assess: {every: {records: 5}, emit: [{jsonl: "+bad+"}]}\ngate: {max_quarantined: 0.5}\n", "DIR", dir))
-		if _, err := Run(context.Background(), p, pipeline.Options{}); err == nil || !strings.HasPrefix(err.Error(), "assess.emit: ") {
+		p := table(t, dir, 10,
+			strings.ReplaceAll("assess: {every: {records: 5}, emit: [{jsonl: "+bad+"}]}\ngate: {max_quarantined: 0.5}\n", "DIR",
+				dir))
+		if _, err := Run(context.Background(), p, pipeline.Options{}); err == nil ||
+			!strings.HasPrefix(err.Error(), "assess.emit: ") {
 			t.Errorf("%s: error %v, want one at assess.emit", bad, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out.csv")); err == nil {
@@ -420,13 +466,16 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir := t.TempDir()
 			write(t, filepath.Join(dir, "file"), nil)
-			write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1.5,2,30,north\nR2,2.5,3,31,south\nR3,4.5,9,32,south\n"))
+			write(t, filepath.Join(dir, "in.csv"),
+				[]byte("id,income,debt,age,region\nR1,1.5,2,30,north\nR2,2.5,3,31,south\nR3,4.5,9,32,south\n"))
 			in := func(text string) string { return strings.ReplaceAll(text, "DIR", dir) }
 			if c.name == "the source" {
 				c.extra, c.want = "", "source: "
 				write(t, filepath.Join(dir, "in.csv"), nil)
 			}
-			p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: "csv: {path: " + in(c.sink) + "}", masks: noiseMasks, extra: in(c.extra)})
+			p := parse(t, dir,
+				setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: "csv: {path: " + in(c.sink) + "}",
+					masks: noiseMasks, extra: in(c.extra)})
 			judge := func(what string, err error) {
 				t.Helper()
 				if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
@@ -451,7 +500,8 @@ func TestPreviewWarnsAsARun(t *testing.T) {
 	dir, p := job(t, "csv: {path: DIR/out.csv}", "\n  - noise: {columns: [income], sd: 10%}\n", "")
 	write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,7.25,1,20,n\nR2,7.25,2,21,s\n"))
 	var log bytes.Buffer
-	if _, err := NewPreview(zerolog.New(&log).WithContext(t.Context()), p, 2, new(pipeline.Progress)); err != nil || !strings.Contains(log.String(), `"column":"income"`) {
+	if _, err := NewPreview(zerolog.New(&log).WithContext(t.Context()), p, 2, new(pipeline.Progress)); err != nil ||
+		!strings.Contains(log.String(), `"column":"income"`) {
 		t.Errorf("error %v, the log is %q, want a warning about income", err, &log)
 	}
 }

@@ -31,8 +31,10 @@ func TestBucketsAreProbedFirst(t *testing.T) {
 					}
 					return "'" + scheme + "://data0/" + name + "'"
 				}
-				p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "none.csv") + ", types: {debt: float64}}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
-					extra: "report: {json: " + at("r.json") + ", html: " + at("r.html") + ", board: " + at("b.html") + "}\nquarantine: {jsonl: " + at("q.jsonl") + "}\ngate: {allow_unchanged: 1}\n"})
+				p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "none.csv") + ", types: {debt: float64}}",
+					sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
+					extra: "report: {json: " + at("r.json") + ", html: " + at("r.html") + ", board: " + at("b.html") +
+						"}\nquarantine: {jsonl: " + at("q.jsonl") + "}\ngate: {allow_unchanged: 1}\n"})
 				want := []string{words, strings.Trim(at(of), "'")}
 				if of == "" {
 					want = []string{"none.csv"}
@@ -58,7 +60,9 @@ func TestProbeLeavesWhatIsThere(t *testing.T) {
 		s.server.Set("data0", "out.csv", []byte(earlierRelease))
 		at := s.server.Get("data0", "out.csv").ETag
 		dir := t.TempDir()
-		p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "none.csv") + "}", sink: "csv: {path: '" + scheme + "://data0/out.csv'}", masks: noiseMasks, extra: "gate: {allow_unchanged: 1}\n"})
+		p := parse(t, dir,
+			setup{source: "csv: {path: " + filepath.Join(dir, "none.csv") + "}",
+				sink: "csv: {path: '" + scheme + "://data0/out.csv'}", masks: noiseMasks, extra: "gate: {allow_unchanged: 1}\n"})
 		if err := Connect(t.Context(), p); err == nil || !strings.Contains(err.Error(), "none.csv") {
 			t.Errorf("%s: %v", scheme, err)
 		}

@@ -20,10 +20,13 @@ func TestPublishedWithoutItsReport(t *testing.T) {
 		t.Run(taken, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1.5,2,30,north\nR2,2.5,3,31,south\nR3,4.5,9,32,south\n"))
+			write(t, filepath.Join(dir, "in.csv"),
+				[]byte("id,income,debt,age,region\nR1,1.5,2,30,north\nR2,2.5,3,31,south\nR3,4.5,9,32,south\n"))
 			in := func(text string) string { return strings.ReplaceAll(text, "DIR", dir) }
-			p := parse(t, dir, setup{source: in("csv: {path: DIR/in.csv}"), sink: in("csv: {path: DIR/out.csv}"), masks: noiseMasks,
-				extra: in("report: {json: DIR/r.json, html: DIR/r.html, board: DIR/b.html, publish: [sd]}\nquarantine: {jsonl: DIR/q.jsonl}\ngate: {allow_unchanged: 1}\n")})
+			p := parse(t, dir,
+				setup{source: in("csv: {path: DIR/in.csv}"), sink: in("csv: {path: DIR/out.csv}"), masks: noiseMasks,
+					extra: in(
+						"report: {json: DIR/r.json, html: DIR/r.html, board: DIR/b.html, publish: [sd]}\nquarantine: {jsonl: DIR/q.jsonl}\ngate: {allow_unchanged: 1}\n")})
 			// In the last moment before the release gets its name, something else takes the name.
 			calls := &faulty.Calls{Name: "commit", N: 1, Cancel: func() {
 				if err := os.MkdirAll(filepath.Join(dir, taken, "a folder"), 0o700); err != nil {
@@ -52,7 +55,9 @@ func TestPublishedWithoutItsReport(t *testing.T) {
 			if !slices.Equal(left, want) {
 				t.Errorf("left are %v, want %v", left, want)
 			}
-			if taken != "out.csv" && (!strings.Contains(err.Error(), "the release is published ("+filepath.Join(dir, "out.csv")+")") || !strings.Contains(err.Error(), taken) || strings.Contains(err.Error(), "\n")) {
+			if taken != "out.csv" &&
+				(!strings.Contains(err.Error(), "the release is published ("+filepath.Join(dir, "out.csv")+")") ||
+					!strings.Contains(err.Error(), taken) || strings.Contains(err.Error(), "\n")) {
 				t.Errorf("error %v", err)
 			}
 		})

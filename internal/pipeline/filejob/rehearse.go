@@ -23,7 +23,8 @@ import (
 // verdict. It writes nothing and does not look at the configuration's outputs, which may be
 // missing. paths are the places of the masks in the configuration, if they are not its own
 // list. src must be a source that can be read again.
-func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key, progress *pipeline.Progress) (*assess.Verdict, error) {
+func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key,
+	progress *pipeline.Progress) (*assess.Verdict, error) {
 	rep, err := rehearse(ctx, p, paths, src, key, pipeline.Options{Log: zerolog.Nop(), Progress: progress}, nil)
 	if err != nil {
 		return nil, err
@@ -31,8 +32,8 @@ func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 	return &rep.Gate, nil
 }
 
-// Simulate masks, measures and judges all records as Run would, together with the releases of the ledger, and returns the report. It writes
-// nothing, and enters nothing into the ledger.
+// Simulate masks, measures and judges all records as Run would, together with the releases of the ledger, and returns
+// the report. It writes nothing, and enters nothing into the ledger.
 func Simulate(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*report.Report, error) {
 	ctx, o = o.Ready(ctx)
 	if p.Ledger == "" {
@@ -55,13 +56,16 @@ func Simulate(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rep
 	}
 	defer src.Close()
 	if !src.Rewindable() {
-		return nil, config.Errors{p.Errorf("source", "can be read only once, and the run itself needs it: simulate with a file of the same records")}
+		return nil,
+			config.Errors{
+				p.Errorf("source", "can be read only once, and the run itself needs it: simulate with a file of the same records")}
 	}
 	return rehearse(ctx, p, nil, src, key, o, book)
 }
 
 // rehearse does what Rehearse and Simulate say; book may be nil.
-func rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key, o pipeline.Options, book *entered.Ledger) (*report.Report, error) {
+func rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key,
+	o pipeline.Options, book *entered.Ledger) (*report.Report, error) {
 	silent := *p
 	silent.Assess.Emit, silent.Quarantine = nil, config.Quarantine{}
 	r := &run{

@@ -52,7 +52,9 @@ func createReports(ctx context.Context, files *account.Files, c config.Report) e
 		}
 		// What does not belong to the release is removed, as any temporary file is.
 		if err == nil && len(done) > 0 {
-			zerolog.Ctx(ctx).Info().Strs("paths", done).Msg("an earlier run has left reports of the release that is there complete, and without their names: they have them now")
+			zerolog.Ctx(ctx).Info().Strs("paths",
+				done).Msg(
+				"an earlier run has left reports of the release that is there complete, and without their names: they have them now")
 		}
 	}
 	return files.Create(c)
@@ -71,7 +73,8 @@ func repairOne(ctx context.Context, path string) (found, withheld bool, err erro
 		return err
 	})
 	if err == nil && !found {
-		err = pipeline.DataErrorf("%s: no run has left this report complete without its name; the same run again, with the same key, gives the same release and its report", path)
+		err = pipeline.DataErrorf(
+			"%s: no run has left this report complete without its name; the same run again, with the same key, gives the same release and its report", path)
 	}
 	return found, withheld, err
 }
@@ -79,7 +82,8 @@ func repairOne(ctx context.Context, path string) (found, withheld bool, err erro
 // ofRelease returns what a report says of its release, and an error if it is cut off or the release is another one.
 func ofRelease(ctx context.Context, reportPath string, text []byte) (report.Identified, error) {
 	id, err := report.ReadRelease(text)
-	if page := filepath.Ext(reportPath) == ".html" && !objectpath.Is(reportPath); err == nil && page && !bytes.HasSuffix(bytes.TrimSpace(text), []byte("</html>")) {
+	if page := filepath.Ext(reportPath) == ".html" && !objectpath.Is(reportPath); err == nil && page &&
+		!bytes.HasSuffix(bytes.TrimSpace(text), []byte("</html>")) {
 		err = errors.New("the page is cut off")
 	}
 	if err != nil {

@@ -21,13 +21,15 @@ func reported(t *testing.T, page bool, gate string) (p *config.Pipeline, at func
 	t.Helper()
 	dir := t.TempDir()
 	at = func(name string) string { return filepath.Join(dir, name) }
-	write(t, at("in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
+	write(t, at("in.csv"),
+		[]byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
 	html := ""
 	if page {
 		html = ", html: " + at("r.html")
 	}
-	return parse(t, dir, setup{source: "csv: {path: " + at("in.csv") + "}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
-		extra: "report: {json: " + at("r.json") + html + ", publish: [sd]}\n" + gate}), at
+	return parse(t, dir,
+		setup{source: "csv: {path: " + at("in.csv") + "}", sink: "csv: {path: " + at("out.csv") + "}", masks: noiseMasks,
+			extra: "report: {json: " + at("r.json") + html + ", publish: [sd]}\n" + gate}), at
 }
 
 // A run that was ended between the names of the release and of its reports has left these under their temporary
@@ -107,7 +109,8 @@ func TestRepair(t *testing.T) {
 		}
 		unname()
 		write(t, at("out.csv"), append(slices.Clone(release), "R9,1,1,1,west\n"...))
-		if done, err := Repair(t.Context(), at(name)); err == nil || done != nil || publish.Exists(t.Context(), at(name)) || publish.Exists(t.Context(), at(public)) {
+		if done, err := Repair(t.Context(), at(name)); err == nil || done != nil || publish.Exists(t.Context(), at(name)) ||
+			publish.Exists(t.Context(), at(public)) {
 			t.Errorf("%s, of another release: %v, %v", name, done, err)
 		}
 		unname()
@@ -140,7 +143,8 @@ func TestRepairOfWhatWasWithheld(t *testing.T) {
 	if err := os.Rename(at("r.json"), publish.TempName(at("r.json"))); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := Repair(t.Context(), at("r.json")); err != nil || !slices.Equal(done, []string{at("r.json")}) || publish.Exists(t.Context(), at("r.public.json")) {
+	if done, err := Repair(t.Context(), at("r.json")); err != nil || !slices.Equal(done, []string{at("r.json")}) ||
+		publish.Exists(t.Context(), at("r.public.json")) {
 		t.Errorf("%v, %v", done, err)
 	}
 }
@@ -180,15 +184,18 @@ func TestTheNextRunRepairs(t *testing.T) {
 	}
 }
 
-// Of a release to objects that was withheld no receipt is left that could make a report public, and the next run over the
-// same names completes what a killed one has left.
+// Of a release to objects that was withheld no receipt is left that could make a report public, and the next run over
+// the same names completes what a killed one has left.
 func TestRepairOfObjects(t *testing.T) {
 	for _, gate := range []string{"", "gate: {rules: [{column: income, min_rmse: 1000000}]}\n"} {
 		s := newStores(t, "s3", 1)
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "in.csv"), []byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
-		p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: "csv: {path: 's3://data0/out.csv'}", masks: noiseMasks,
-			extra: "report: {json: 's3://data0/r.json', publish: [sd]}\n" + gate})
+		write(t, filepath.Join(dir, "in.csv"),
+			[]byte("id,income,debt,age,region\nR1,1000.5,2,30,north\nR2,2500.5,3,31,south\nR3,1700.25,4,32,north\n"))
+		p := parse(t, dir,
+			setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: "csv: {path: 's3://data0/out.csv'}",
+				masks: noiseMasks,
+				extra: "report: {json: 's3://data0/r.json', publish: [sd]}\n" + gate})
 		var left []string
 		public := false // a receipt of the public report was left
 		s.server.Failing(func(r *http.Request) *objecttest.Fault {

@@ -23,12 +23,14 @@ func TestReplicatedUniquesOfSyntheticKeys(t *testing.T) {
 	for _, c := range []struct {
 		rule, sample string
 		refused      bool
-	}{{"", "all", false}, {"{max_replicated_uniques: 1}", "all", false}, {"{max_replicated_uniques: 0.01}", "all", true}, {"{max_replicated_uniques: 1}", "100", true}} {
+	}{{"", "all", false}, {"{max_replicated_uniques: 1}", "all", false}, {"{max_replicated_uniques: 0.01}", "all", true},
+		{"{max_replicated_uniques: 1}", "100", true}} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "in.csv"), []byte(rows.String()))
 		p := parse(t, dir, setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}",
 			masks: "\n  - synthesise: {columns: [age], categories: [age]}\n",
-			extra: "assess: {replicates: 3, sample: " + c.sample + ", intruder: {categorical: [age, region], uniqueness: {}}}\ngate: {rules: [" + c.rule + "], allow_unchanged: 1}\n"})
+			extra: "assess: {replicates: 3, sample: " + c.sample +
+				", intruder: {categorical: [age, region], uniqueness: {}}}\ngate: {rules: [" + c.rule + "], allow_unchanged: 1}\n"})
 		res, err := Run(context.Background(), p, pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -62,7 +64,8 @@ func TestReplicatedUniquesOfSyntheticKeys(t *testing.T) {
 				}
 			}
 		}
-		if uniques < 20 || standing == 0 || standing == uniques || found == nil || found.Uniques != uniques || found.Standing != standing {
+		if uniques < 20 || standing == 0 || standing == uniques || found == nil || found.Uniques != uniques ||
+			found.Standing != standing {
 			t.Errorf("the report has %+v; by the files %d of %d uniques are replicated", found, standing, uniques)
 		}
 	}

@@ -85,7 +85,8 @@ func newStores(t *testing.T, scheme string, n int) *stores {
 	for i := range n {
 		names = append(names, fmt.Sprint("data", i))
 	}
-	s := &stores{t: t, scheme: scheme, server: objecttest.Serve(t, scheme, names...), asked: map[string]int{}, fault: map[string]func(int) *objecttest.Fault{}}
+	s := &stores{t: t, scheme: scheme, server: objecttest.Serve(t, scheme, names...), asked: map[string]int{},
+		fault: map[string]func(int) *objecttest.Fault{}}
 	s.server.Failing(func(r *http.Request) *objecttest.Fault {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -134,8 +135,10 @@ func (p *place) job() *config.Pipeline {
 	}
 	at := p.scheme + "://" + p.bucket + "/"
 	return parse(p.t, p.dir, setup{
-		source: "csv: {path: " + filepath.Join(p.dir, in) + ", types: {income: float64, debt: float64}}", sink: "csv: {path: '" + at + out + "'}", masks: noiseMasks,
-		extra: "report: {json: '" + at + "r.json', html: '" + at + "r.html'}\nquarantine: {jsonl: '" + at + "q.jsonl'}\ngate: {allow_unchanged: 1, max_quarantined: 0.9}\n",
+		source: "csv: {path: " + filepath.Join(p.dir, in) + ", types: {income: float64, debt: float64}}",
+		sink:   "csv: {path: '" + at + out + "'}", masks: noiseMasks,
+		extra: "report: {json: '" + at + "r.json', html: '" + at + "r.html'}\nquarantine: {jsonl: '" + at +
+			"q.jsonl'}\ngate: {allow_unchanged: 1, max_quarantined: 0.9}\n",
 	})
 }
 
@@ -175,8 +178,9 @@ func (p *place) kinds() (kinds []string) {
 	return slices.Compact(kinds)
 }
 
-// repaired holds what Repair says and does after a run against what a reader sees: it completes the reports of a release
-// that is there if the run has left receipts of them, and touches nothing if not. It reports whether it has completed any.
+// repaired holds what Repair says and does after a run against what a reader sees: it completes the reports of a
+// release that is there if the run has left receipts of them, and touches nothing if not. It reports whether it has
+// completed any.
 func (p *place) repaired(what string, before []byte) (any bool) {
 	p.failing(p.bucket, nil)
 	there := p.sees(before)
@@ -199,7 +203,8 @@ func (p *place) repaired(what string, before []byte) (any bool) {
 			agrees := unverified == nil && v.Agree
 			switch {
 			case completed && (!there || !left[key] || !agrees || p.server.Get(p.bucket, publish.TempName(key)) != nil):
-				p.t.Errorf("%s: repair has completed %s; a release is there: %v, a receipt was: %v, they agree: %v, %v", what, key, there, left[key], agrees, err)
+				p.t.Errorf("%s: repair has completed %s; a release is there: %v, a receipt was: %v, they agree: %v, %v", what, key,
+					there, left[key], agrees, err)
 			case !completed && (now == nil) != (was[key] == "") || !completed && now != nil && string(now.Data) != was[key]:
 				p.t.Errorf("%s: repair has changed %s and does not say so: %v", what, key, err)
 			case there && left[key] && !agrees:
@@ -254,14 +259,17 @@ func (p *place) holds(what string, err error, before []byte) (outcome string) {
 	case err == nil:
 		outcome, agrees = complete, there && reported && slices.Equal(p.kinds(), p.want)
 	case !errors.As(err, &published):
-		outcome, agrees = nothing, !there && !reported && !strings.Contains(err.Error(), "is published") && !strings.Contains(err.Error(), "has its name")
+		outcome, agrees = nothing, !there && !reported && !strings.Contains(err.Error(), "is published") &&
+			!strings.Contains(err.Error(), "has its name")
 	case strings.Contains(err.Error(), "the release may be published "+at):
 		outcome, agrees = perhaps, !reported
 	default:
-		outcome, agrees = partly, there && strings.Contains(err.Error(), "the release is published "+at) && !strings.Contains(err.Error(), "\n")
+		outcome, agrees = partly, there && strings.Contains(err.Error(), "the release is published "+at) &&
+			!strings.Contains(err.Error(), "\n")
 	}
 	if !agrees {
-		p.t.Errorf("%s: the outcome is %q, a release of this run is there: %v, its report: %v, and all keys are %v\n%v", what, outcome, there, reported, p.server.Keys(p.bucket), err)
+		p.t.Errorf("%s: the outcome is %q, a release of this run is there: %v, its report: %v, and all keys are %v\n%v", what,
+			outcome, there, reported, p.server.Keys(p.bucket), err)
 	}
 	return outcome
 }
@@ -284,7 +292,8 @@ func requestsFail(t *testing.T, scheme string, folder bool) {
 	dirs := make([]string, workers)
 	for i := range dirs {
 		dirs[i] = t.TempDir()
-		records := []byte("id,income,debt,age,region\nR1,1.5,2,30,north\nR2,2.5,3,31,south\nR3,4.5,9,32,south\nR4,x,9,32,south\n")
+		records := []byte(
+			"id,income,debt,age,region\nR1,1.5,2,30,north\nR2,2.5,3,31,south\nR3,4.5,9,32,south\nR4,x,9,32,south\n")
 		if err := os.Mkdir(filepath.Join(dirs[i], "in"), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -316,8 +325,10 @@ func requestsFail(t *testing.T, scheme string, folder bool) {
 				before := p.before(c.earlier == 1)
 				p.failing(p.bucket, func(n int) *objecttest.Fault { return faults[c.fault].of(n, c.at) })
 				_, err := Run(t.Context(), p.job(), pipeline.Options{})
-				outcome := p.holds(fmt.Sprintf("request %d of %d, %s, earlier release %d", c.at, all, faults[c.fault].name, c.earlier), err, before)
-				repaired := p.repaired(fmt.Sprintf("request %d, %s, earlier %d, %s", c.at, faults[c.fault].name, c.earlier, outcome), before)
+				outcome := p.holds(fmt.Sprintf("request %d of %d, %s, earlier release %d", c.at, all, faults[c.fault].name,
+					c.earlier), err, before)
+				repaired := p.repaired(fmt.Sprintf("request %d, %s, earlier %d, %s", c.at, faults[c.fault].name, c.earlier,
+					outcome), before)
 				mu.Lock()
 				if seen[outcome]++; repaired {
 					seen[outcome+", repaired"]++

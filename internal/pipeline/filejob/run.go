@@ -75,10 +75,11 @@ type run struct {
 	notes      *kafka.Notes // nil if nothing but the release goes to topics
 	snapshots  *snapshots
 	reports    account.Files
-	copy       int              // the number of this release if the run makes several; 0: it is the only one
-	whole      *config.Pipeline // that of all copies, or with the outputs that a part or a rehearsal has elsewhere or not; nil: config
-	records    report.Records
-	observe    func(*microdata.Block) // sees each masked block, in order; may be nil
+	copy       int // the number of this release if the run makes several; 0: it is the only one
+	// that of all copies, or with the outputs that a part or a rehearsal has elsewhere or not; nil: config
+	whole   *config.Pipeline
+	records report.Records
+	observe func(*microdata.Block) // sees each masked block, in order; may be nil
 }
 
 // prepare does everything that comes before the first record is written.
@@ -260,7 +261,8 @@ func (r *run) publish(ctx context.Context, rep *report.Report, content *publish.
 		}
 	}
 	r.closeNotes()
-	return &account.Result{Report: rep, Files: files, Schema: r.masked.Plan.Layout.Released()}, errors.Join(r.quarantine.abort(), r.snapshots.close())
+	return &account.Result{Report: rep, Files: files, Schema: r.masked.Plan.Layout.Released()},
+		errors.Join(r.quarantine.abort(), r.snapshots.close())
 }
 
 // rest gives the quarantine and the reports their names, the report last.

@@ -17,7 +17,9 @@ func TestReleasesOfOtherMasksAreShuffledApart(t *testing.T) {
 	order := func(masks string) []string {
 		dir := t.TempDir()
 		writeCSV(t, filepath.Join(dir, "in.csv"), rows)
-		p := parse(t, dir, setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}", sink: "order: shuffled, csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: masks})
+		p := parse(t, dir,
+			setup{source: "csv: {path: " + filepath.Join(dir, "in.csv") + "}",
+				sink: "order: shuffled, csv: {path: " + filepath.Join(dir, "out.csv") + "}", masks: masks})
 		if _, err := Run(context.Background(), p, pipeline.Options{}); err != nil {
 			t.Fatal(err)
 		}

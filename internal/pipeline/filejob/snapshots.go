@@ -131,7 +131,8 @@ func (s *snapshots) emit(ctx context.Context) error {
 	rep := who.Judged(s.read, whole)
 	rep.Withheld = "" // the gate decides only at the end
 	rep.Snapshot = int64(s.state.Taken())
-	w := &report.Window{Started: s.last, Finished: time.Now(), Columns: report.Columns(window.Columns), Correlation: window.Correlation}
+	w := &report.Window{Started: s.last, Finished: time.Now(), Columns: report.Columns(window.Columns),
+		Correlation: window.Correlation}
 	w.Records.Counts = s.read.Minus(s.before.Counts)
 	rep.Window = w
 	s.last, s.before = w.Finished, s.read

@@ -36,21 +36,26 @@ func TestTextsAreSynthesised(t *testing.T) {
 		if region == "" {
 			text = "null"
 		}
-		fmt.Fprintf(&jsonl, "{\"id\":\"R%d\",\"income\":%d,\"debt\":%d,\"age\":%d,\"region\":%s}\n", i, income, debt, age, text)
+		fmt.Fprintf(&jsonl, "{\"id\":\"R%d\",\"income\":%d,\"debt\":%d,\"age\":%d,\"region\":%s}\n", i, income, debt, age,
+			text)
 	}
 	for _, c := range []struct {
 		source, rule, sample string
 		refused              bool
 	}{
-		{"csv", "{max_attribute_disclosure: 0.3}, {max_ks: 0.1}, {min_overlap: 0.1}", "all", false}, {"jsonl", "{max_attribute_disclosure: 0.3}", "all", false},
-		{"csv", "{max_attribute_disclosure: 0.001}", "all", true}, {"csv", "{max_attribute_disclosure: 0.3}", "500", true}, {"csv", "{max_ks: 0.0001}", "all", true}, {"csv", "{min_overlap: 0.9999}", "all", true},
+		{"csv", "{max_attribute_disclosure: 0.3}, {max_ks: 0.1}, {min_overlap: 0.1}", "all", false},
+		{"jsonl", "{max_attribute_disclosure: 0.3}", "all", false},
+		{"csv", "{max_attribute_disclosure: 0.001}", "all", true}, {"csv", "{max_attribute_disclosure: 0.3}", "500", true},
+		{"csv", "{max_ks: 0.0001}", "all", true}, {"csv", "{min_overlap: 0.9999}", "all", true},
 	} {
 		dir := t.TempDir()
 		write(t, filepath.Join(dir, "in.csv"), []byte(csv.String()))
 		write(t, filepath.Join(dir, "in.jsonl"), []byte(jsonl.String()))
-		p := parse(t, dir, setup{source: c.source + ": {path: " + dir + "/in." + c.source + "}", sink: "csv: {path: " + dir + "/out.csv}",
-			masks: "\n  - synthesise: {columns: [region, income], on: [age], categories: [region], held_out: 0.2}\n",
-			extra: "assess: {replicates: 3, sample: " + c.sample + ", keys: [age, debt], intruder: {attribute: {}, utility: {regressions: [{response: income, predictors: [age]}]}}}\ngate: {rules: [" + c.rule + "], allow_unchanged: 1}\n"})
+		p := parse(t, dir,
+			setup{source: c.source + ": {path: " + dir + "/in." + c.source + "}", sink: "csv: {path: " + dir + "/out.csv}",
+				masks: "\n  - synthesise: {columns: [region, income], on: [age], categories: [region], held_out: 0.2}\n",
+				extra: "assess: {replicates: 3, sample: " + c.sample +
+					", keys: [age, debt], intruder: {attribute: {}, utility: {regressions: [{response: income, predictors: [age]}]}}}\ngate: {rules: [" + c.rule + "], allow_unchanged: 1}\n"})
 		res, err := Run(context.Background(), p, pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -59,13 +64,15 @@ func TestTextsAreSynthesised(t *testing.T) {
 			t.Errorf("%s, rule %s, sample %s: withheld because %q", c.source, c.rule, c.sample, res.Report.Withheld)
 		}
 		d := res.Report.Attack.Attribute
-		if len(d.Columns) != 2 || d.Columns[0].Name != "region" || d.Columns[0].Learnt.Right < 100 || d.Columns[0].HeldOut.Targets < 50 {
+		if len(d.Columns) != 2 || d.Columns[0].Name != "region" || d.Columns[0].Learnt.Right < 100 ||
+			d.Columns[0].HeldOut.Targets < 50 {
 			t.Errorf("%s: attribute disclosure is %+v", c.source, d)
 		}
 		if c.refused {
 			continue
 		}
-		regions, income := columnOf(t, filepath.Join(dir, "out.csv"), "region"), columnOf(t, filepath.Join(dir, "out.csv"), "income")
+		regions, income := columnOf(t, filepath.Join(dir, "out.csv"), "region"),
+			columnOf(t, filepath.Join(dir, "out.csv"), "income")
 		var words []string
 		mean, count := map[string]float64{}, map[string]float64{}
 		for i, r := range regions {

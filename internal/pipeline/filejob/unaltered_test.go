@@ -67,8 +67,10 @@ sink: {csv: {path: DIR/out.csv}}
 			t.Fatalf("%s: %v", c.mask, err)
 		}
 		what := c.mask + ", " + c.gate + ", " + c.role
-		warned := slices.Contains(res.Report.Warnings, "place: all of its released values are the original: its masks have left each as it is")
-		if warned != c.warned || res.Report.Gate.Passed == c.withheld || strings.Contains(res.Report.Withheld, "place: not all released values equal to the original") != c.withheld {
+		warned := slices.Contains(res.Report.Warnings,
+			"place: all of its released values are the original: its masks have left each as it is")
+		if warned != c.warned || res.Report.Gate.Passed == c.withheld ||
+			strings.Contains(res.Report.Withheld, "place: not all released values equal to the original") != c.withheld {
 			t.Errorf("%s: warnings %q, withheld because %q", what, res.Report.Warnings, res.Report.Withheld)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out.csv")); (err == nil) == c.withheld {

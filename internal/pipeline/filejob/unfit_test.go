@@ -22,7 +22,8 @@ func TestSmallStrataOfASnapshotEndNoRun(t *testing.T) {
 	rows.WriteString("id,income,debt,age,region\n")
 	for i := range 600 {
 		region, income := "a", 1000+rng.IntN(900)
-		if i == 50 || i >= 400 && i < 411 { // only this record until late, and never among the extremes, which a sample always contains
+		// only this record until late, and never among the extremes, which a sample always contains
+		if i == 50 || i >= 400 && i < 411 {
 			region, income = "b", 1440+rng.IntN(20)
 		}
 		fmt.Fprintf(&rows, "R%d,%d,%d,%d,%s\n", i, income, rng.IntN(500), 20+rng.IntN(40), region)
@@ -32,7 +33,8 @@ func TestSmallStrataOfASnapshotEndNoRun(t *testing.T) {
 		write(t, filepath.Join(dir, "in.csv"), []byte(rows.String()))
 		p := parse(t, dir, setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}",
 			masks: "\n  - synthesise: {columns: [income], by: [region]}\n",
-			extra: "assess: {replicates: 5, sample: " + sample + ", every: {records: 100}, emit: [{jsonl: " + dir + "/s.jsonl}]}\n"})
+			extra: "assess: {replicates: 5, sample: " + sample + ", every: {records: 100}, emit: [{jsonl: " + dir +
+				"/s.jsonl}]}\n"})
 		res, err := Run(context.Background(), p, pipeline.Options{})
 		if err != nil || res.Refused() {
 			t.Fatalf("sample %s: result %v, error %v", sample, res, err)
@@ -54,7 +56,8 @@ func TestSmallStrataOfASnapshotEndNoRun(t *testing.T) {
 			}
 			risk := snapshot.Columns[0].Risk[0]
 			small := lines < 5
-			if sample == "all" && ((risk.Replicates == 0) != small || risk.Approximate != small) || sample != "all" && !risk.Approximate || !(risk.R > 0) {
+			if sample == "all" && ((risk.Replicates == 0) != small || risk.Approximate != small) || sample != "all" &&
+				!risk.Approximate || !(risk.R > 0) {
 				t.Errorf("sample %s, snapshot %d: risk is %+v", sample, lines, risk)
 			}
 		}

@@ -66,13 +66,19 @@ func verifyIdentified(ctx context.Context, reportPath, at string, id report.Iden
 	want := id.Release
 	switch {
 	case want == nil && id.Withheld:
-		return nil, pipeline.DataErrorf("%s: is about a release that was withheld, and does not say which file it was", reportPath)
+		return nil, pipeline.DataErrorf("%s: is about a release that was withheld, and does not say which file it was",
+			reportPath)
 	case want == nil:
-		return nil, pipeline.DataErrorf("%s: does not say which release it is about: it went to topics, or the program that wrote the report was older", reportPath)
+		return nil,
+			pipeline.DataErrorf(
+				"%s: does not say which release it is about: it went to topics, or the program that wrote the report was older",
+				reportPath)
 	case len(want.Copies) > 0:
 		return verifyCopies(ctx, reportPath, at, id)
 	case at == "" && want.Path == "":
-		return nil, pipeline.DataErrorf("%s: the release had no name (standard output, a device or a pipe); name the file with --release", reportPath)
+		return nil,
+			pipeline.DataErrorf(
+				"%s: the release had no name (standard output, a device or a pipe); name the file with --release", reportPath)
 	case at == "":
 		at = publish.At(reportPath, want.Path)
 	}
@@ -125,7 +131,8 @@ func difference(want *report.Release, got *publish.Content) string {
 	case want.Folder != got.Folder:
 		return "the report is about a file, and there is a folder"
 	case !want.Folder || len(want.Files) == 0:
-		return fmt.Sprintf("the report is about %d bytes, sha256 %s, and there are %d, sha256 %s", want.Bytes, want.SHA256, got.Bytes(), got.SHA256())
+		return fmt.Sprintf("the report is about %d bytes, sha256 %s, and there are %d, sha256 %s", want.Bytes, want.SHA256,
+			got.Bytes(), got.SHA256())
 	}
 	there := map[string]string{}
 	for _, f := range got.Files {
@@ -140,6 +147,7 @@ func difference(want *report.Release, got *publish.Content) string {
 			changed++
 		}
 	}
-	return fmt.Sprintf("of the %d files that the report is about %d are missing and %d are others; %d are there that it does not know",
+	return fmt.Sprintf(
+		"of the %d files that the report is about %d are missing and %d are others; %d are there that it does not know",
 		len(want.Files), missing, changed, len(got.Files)-len(want.Files)+missing)
 }

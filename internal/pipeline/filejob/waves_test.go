@@ -24,8 +24,8 @@ type wave struct {
 	order  []string
 }
 
-// twoWaves are 600 persons in 200 households, and the same a year later: some have left and others have come, all are in another order, every
-// second wage and every third region has changed, and all else is as it was.
+// twoWaves are 600 persons in 200 households, and the same a year later: some have left and others have come, all are
+// in another order, every second wage and every third region has changed, and all else is as it was.
 func twoWaves() (first, second wave) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	first = wave{header: "id,hh,wage,rent,region,visit,lat,lon,card", rows: map[string][]string{}}
@@ -36,7 +36,8 @@ func twoWaves() (first, second wave) {
 		if rents[hh] == "" {
 			rents[hh] = fmt.Sprint(300 + rng.IntN(900))
 		}
-		row := []string{id, hh, fmt.Sprint(1000 + rng.IntN(3000)), rents[hh], []string{"n", "s", "w"}[rng.IntN(3)], fmt.Sprintf("2020-%02d-%02d", 1+rng.IntN(12), 1+rng.IntN(28)),
+		row := []string{id, hh, fmt.Sprint(1000 + rng.IntN(3000)), rents[hh], []string{"n", "s", "w"}[rng.IntN(3)],
+			fmt.Sprintf("2020-%02d-%02d", 1+rng.IntN(12), 1+rng.IntN(28)),
 			fmt.Sprintf("%.4f", 47+rng.Float64()), fmt.Sprintf("%.4f", 8+rng.Float64()), fmt.Sprint("card-", i*i%9973, "-", i)}
 		if i < 600 {
 			first.rows[id], first.order = row, append(first.order, id)
@@ -57,7 +58,8 @@ func twoWaves() (first, second wave) {
 	return first, second
 }
 
-// release masks a wave under one key, and returns the released rows by person: of these, the person's number is the last.
+// release masks a wave under one key, and returns the released rows by person: of these, the person's number is the
+// last.
 func (w *wave) release(t *testing.T, masks, more string) map[string][]string {
 	t.Helper()
 	dir := t.TempDir()
@@ -113,9 +115,10 @@ masks: [%[3]s]
 	return out
 }
 
-// A value that a person, or a household, has not changed leaves in the next wave's file as it did in the first, under every mask that looks at
-// the value and whose it is; the file has other persons in another order. Of one that has changed the difference is not the original's. Masks
-// whose released values depend on the other records of the file, and amounts in per cent of their spread, make no such claim.
+// A value that a person, or a household, has not changed leaves in the next wave's file as it did in the first, under
+// every mask that looks at the value and whose it is; the file has other persons in another order. Of one that has
+// changed the difference is not the original's. Masks whose released values depend on the other records of the file,
+// and amounts in per cent of their spread, make no such claim.
 func TestWavesInSeveralFiles(t *testing.T) {
 	first, second := twoWaves()
 	const wage, rent, region, visit, lat, lon, card = 2, 3, 4, 5, 6, 7, 8
@@ -131,9 +134,11 @@ func TestWavesInSeveralFiles(t *testing.T) {
 		{`{noise: {columns: [wage], sd: 80, where: "wage > 2000"}}`, []int{wage}, true, false},
 		{"{noise: {columns: [wage], sd: 10%}}", []int{wage}, false, false},
 		{"{bias: {columns: [wage, rent], phi: 0.1}}", []int{wage, rent}, true, true},
-		{"{bias: {columns: [wage, rent], range: 0.2}}, {noise: {columns: [wage], sd: 30}}, {round: {columns: [wage], base: 5}}", []int{wage, rent}, true, true},
+		{
+			"{bias: {columns: [wage, rent], range: 0.2}}, {noise: {columns: [wage], sd: 30}}, {round: {columns: [wage], base: 5}}", []int{wage, rent}, true, true},
 		{"{truncate: {columns: [wage], lower: 1200, upper: 3500}}", []int{wage}, true, false},
-		{"{noise: {columns: [wage], sd: 80}}, {truncate: {columns: [wage], lower: 1200, upper: 3500, mode: redraw}}", []int{wage}, true, true},
+		{"{noise: {columns: [wage], sd: 80}}, {truncate: {columns: [wage], lower: 1200, upper: 3500, mode: redraw}}",
+			[]int{wage}, true, true},
 		{"{recode: {columns: [wage], breaks: [0, 1500, 2500, 5000]}}", []int{wage}, true, false},
 		{"{topcode: {columns: [wage], upper: 3000}}", []int{wage}, true, false},
 		{"{topcode: {columns: [wage], upper_percentile: 80, replace: mean, least: 3, share: 1}}", []int{wage}, false, false},
@@ -148,7 +153,8 @@ func TestWavesInSeveralFiles(t *testing.T) {
 		{"{sample: {rate: 0.6}}, {noise: {columns: [wage, rent], sd: 80}}", []int{wage, rent}, true, true},
 		{"{microaggregate: {columns: [wage], k: 3, share: 1}}", []int{wage}, false, false},
 		{"{rankswap: {columns: [wage], p: 0.1}}", []int{wage}, false, false},
-		{"{swap: {keys: [region], attribute: rent, columns: [wage], rate: 0.6, policy: random, scope: dataset}}", []int{wage}, false, false},
+		{"{swap: {keys: [region], attribute: rent, columns: [wage], rate: 0.6, policy: random, scope: dataset}}", []int{wage},
+			false, false},
 		{"{shuffle: {columns: [wage], on: [lat]}}", []int{wage}, false, false},
 		{"{synthesise: {columns: [wage], on: [lat]}}", []int{wage}, false, false},
 		{"{suppress: {keys: [region, visit], k: 2}}", []int{visit}, false, false},
@@ -185,7 +191,8 @@ func TestWavesInSeveralFiles(t *testing.T) {
 				}
 			}
 			if c.sticky == (differ > 0) || same+differ < 150 {
-				t.Errorf("%s, column %d: %d values that have not changed leave as before, and %d do not; sticky %v", c.masks, column, same, differ, c.sticky)
+				t.Errorf("%s, column %d: %d values that have not changed leave as before, and %d do not; sticky %v", c.masks,
+					column, same, differ, c.sticky)
 			}
 			// Two noisy values of 1,000 or so steps differ by chance as the originals do in less than 1 % of the cases.
 			if c.draws && changed > 0 && exposed > changed/20 {
@@ -207,8 +214,8 @@ func amount(text string) float64 {
 	return x
 }
 
-// The second file may say both what was and what is: with same_as, what was leaves as in the first file, and what has not changed since is twice
-// the same.
+// The second file may say both what was and what is: with same_as, what was leaves as in the first file, and what has
+// not changed since is twice the same.
 func TestWavesWithWhatWasBefore(t *testing.T) {
 	first, second := twoWaves()
 	second.header = strings.Replace(second.header, ",card", ",card,before", 1)
@@ -220,7 +227,8 @@ func TestWavesWithWhatWasBefore(t *testing.T) {
 		second.rows[id] = append(row, before)
 	}
 	const wage, before = 2, 9
-	for _, masks := range []string{"{noise: {columns: [wage%s], sd: 80}}", "{bias: {columns: [wage%s], phi: 0.1}}, {round: {columns: [wage%[1]s], base: 5}}",
+	for _, masks := range []string{"{noise: {columns: [wage%s], sd: 80}}",
+		"{bias: {columns: [wage%s], phi: 0.1}}, {round: {columns: [wage%[1]s], base: 5}}",
 		"{recode: {columns: [wage%s], breaks: [0, 1500, 2500, 5000]}}"} {
 		a := first.release(t, fmt.Sprintf(masks, ""), "")
 		b := second.release(t, fmt.Sprintf(masks, ", before"), "  before: {role: other, level: person, same_as: wage}")

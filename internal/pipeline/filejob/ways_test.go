@@ -45,7 +45,9 @@ func job(t *testing.T, sink, masks, extra string) (string, *config.Pipeline) {
 	dir := t.TempDir()
 	in := func(text string) string { return strings.ReplaceAll(text, "DIR", dir) }
 	write(t, filepath.Join(dir, "in.csv"), tableOf(60, 30))
-	return dir, parse(t, dir, setup{source: in("csv: {path: DIR/in.csv, types: {debt: float64}}"), sink: in(sink), masks: masks, extra: in(extra)})
+	return dir,
+		parse(t, dir, setup{source: in("csv: {path: DIR/in.csv, types: {debt: float64}}"), sink: in(sink), masks: masks,
+			extra: in(extra)})
 }
 
 // rehearsed is Rehearse for a configuration, with a source that counts its calls.
@@ -72,24 +74,33 @@ func TestJobsEndAtEveryQuestion(t *testing.T) {
 		name, sink, masks, extra string
 		do                       func(ctx context.Context, dir string, p *config.Pipeline) (done bool, err error)
 	}{
-		{"a run", "csv: {path: DIR/out.csv}", noiseMasks, everyOutput + "gate: {max_quarantined: 0.5}\nassess: {every: {records: 25}, emit: [{jsonl: DIR/s.jsonl}]}\n", nil},
-		{"a run with all records at once", "csv: {path: DIR/out.csv}", swapsAll, everyOutput + "gate: {max_quarantined: 0.5, allow_unchanged: 1}\nassess: {keys: [age, region], intruder: {uniqueness: {}}, sample: 10}\n", nil},
-		{"copies", "csv: {path: 'DIR/out-{copy}.csv'}", copied, strings.Replace(everyOutput, "DIR/q.jsonl", "'DIR/q-{copy}.jsonl'", 1) + "gate: {max_quarantined: 0.5}\n", nil},
-		{"a preview", "csv: {path: DIR/out.csv}", noiseMasks, "", func(ctx context.Context, _ string, p *config.Pipeline) (bool, error) {
-			view, err := NewPreview(ctx, p, 5, new(pipeline.Progress))
-			return view != nil, err
-		}},
-		{"a rehearsal", "csv: {path: DIR/out.csv}", swapMasks, "", func(ctx context.Context, _ string, p *config.Pipeline) (bool, error) {
-			return rehearsed(ctx, p, new(faulty.Calls))
-		}},
-		{"a verification", "csv: {path: DIR/out.csv}", noiseMasks, everyOutput + "gate: {max_quarantined: 0.5}\n", func(ctx context.Context, dir string, _ *config.Pipeline) (bool, error) {
-			v, err := Verify(ctx, filepath.Join(dir, "r.json"), "")
-			return v != nil, err
-		}},
-		{"a verification of copies", "csv: {path: 'DIR/out-{copy}.csv'}", copied, strings.Replace(everyOutput, "DIR/q.jsonl", "'DIR/q-{copy}.jsonl'", 1) + "gate: {max_quarantined: 0.5}\n", func(ctx context.Context, dir string, _ *config.Pipeline) (bool, error) {
-			v, err := Verify(ctx, filepath.Join(dir, "r.json"), "")
-			return v != nil, err
-		}},
+		{"a run", "csv: {path: DIR/out.csv}", noiseMasks,
+			everyOutput + "gate: {max_quarantined: 0.5}\nassess: {every: {records: 25}, emit: [{jsonl: DIR/s.jsonl}]}\n", nil},
+		{"a run with all records at once", "csv: {path: DIR/out.csv}", swapsAll,
+			everyOutput +
+				"gate: {max_quarantined: 0.5, allow_unchanged: 1}\nassess: {keys: [age, region], intruder: {uniqueness: {}}, sample: 10}\n", nil},
+		{"copies", "csv: {path: 'DIR/out-{copy}.csv'}", copied,
+			strings.Replace(everyOutput, "DIR/q.jsonl", "'DIR/q-{copy}.jsonl'", 1) + "gate: {max_quarantined: 0.5}\n", nil},
+		{"a preview", "csv: {path: DIR/out.csv}", noiseMasks, "",
+			func(ctx context.Context, _ string, p *config.Pipeline) (bool, error) {
+				view, err := NewPreview(ctx, p, 5, new(pipeline.Progress))
+				return view != nil, err
+			}},
+		{"a rehearsal", "csv: {path: DIR/out.csv}", swapMasks, "",
+			func(ctx context.Context, _ string, p *config.Pipeline) (bool, error) {
+				return rehearsed(ctx, p, new(faulty.Calls))
+			}},
+		{"a verification", "csv: {path: DIR/out.csv}", noiseMasks, everyOutput + "gate: {max_quarantined: 0.5}\n",
+			func(ctx context.Context, dir string, _ *config.Pipeline) (bool, error) {
+				v, err := Verify(ctx, filepath.Join(dir, "r.json"), "")
+				return v != nil, err
+			}},
+		{"a verification of copies", "csv: {path: 'DIR/out-{copy}.csv'}", copied,
+			strings.Replace(everyOutput, "DIR/q.jsonl", "'DIR/q-{copy}.jsonl'", 1) + "gate: {max_quarantined: 0.5}\n",
+			func(ctx context.Context, dir string, _ *config.Pipeline) (bool, error) {
+				v, err := Verify(ctx, filepath.Join(dir, "r.json"), "")
+				return v != nil, err
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -162,7 +173,9 @@ func TestJobsEndAtEveryQuestion(t *testing.T) {
 // If any call to the source fails, a rehearsal and a preview return the error and no result.
 func TestEveryCallOfARehearsalFailsOnce(t *testing.T) {
 	for name, attempt := range map[string]func(p *config.Pipeline, calls *faulty.Calls) (bool, error){
-		"a rehearsal": func(p *config.Pipeline, calls *faulty.Calls) (bool, error) { return rehearsed(t.Context(), p, calls) },
+		"a rehearsal": func(p *config.Pipeline, calls *faulty.Calls) (bool, error) {
+			return rehearsed(t.Context(), p, calls)
+		},
 		"a preview": func(p *config.Pipeline, calls *faulty.Calls) (bool, error) {
 			p.Source.Config = calls.Config(p.Source.Config)
 			view, err := NewPreview(t.Context(), p, 100, new(pipeline.Progress))
@@ -201,7 +214,8 @@ func TestEveryCallOfARehearsalFailsOnce(t *testing.T) {
 
 // meddledWith runs a configuration, with or without copies, and performs an action at one call;
 // nil: the call fails.
-func meddledWith(t *testing.T, p *config.Pipeline, calls *faulty.Calls, do func(runs []*run, reports *account.Files)) (*account.Result, error) {
+func meddledWith(t *testing.T, p *config.Pipeline, calls *faulty.Calls, do func(runs []*run, reports *account.Files)) (
+	*account.Result, error) {
 	t.Helper()
 	if p.Copies() == 1 {
 		var r *run
@@ -232,20 +246,26 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 		calls                   int // of one name, until the last file exists
 		files                   []string
 	}{
-		{"DIR/out.csv", noiseMasks, "DIR/q.jsonl", 1, []string{"out.csv", "q.jsonl", "r.html", "r.json", "r.public.html", "r.public.json"}},
+		{"DIR/out.csv", noiseMasks, "DIR/q.jsonl", 1,
+			[]string{"out.csv", "q.jsonl", "r.html", "r.json", "r.public.html", "r.public.json"}},
 		{"'DIR/out-{copy}.csv'", "\n  - synthesise: {columns: [income], on: [age], copies: 2}\n", "'DIR/q-{copy}.jsonl'", 2,
 			[]string{"out-1.csv", "out-2.csv", "q-1.jsonl", "q-2.jsonl", "r.html", "r.json", "r.public.html", "r.public.json"}},
 	} {
 		if testing.Short() && kind.calls > 1 {
 			continue // the same with copies
 		}
-		attempt := func(records, nth int, gate, call string, do func(dir string, runs []*run, reports *account.Files) error) (string, *account.Result, error) {
+		attempt := func(records, nth int, gate, call string, do func(dir string, runs []*run, reports *account.Files) error) (
+			string, *account.Result, error) {
 			dir := t.TempDir()
 			in := func(text string) string { return strings.ReplaceAll(text, "DIR", dir) }
 			write(t, filepath.Join(dir, "in.csv"), tableOf(records, nth))
-			p := parse(t, dir, setup{source: in("csv: {path: DIR/in.csv, types: {debt: float64}}"), sink: in("csv: {path: " + kind.sink + "}"), masks: kind.masks,
-				extra: in("report: {json: DIR/r.json, html: DIR/r.html, publish: [sd]}\nquarantine: {jsonl: " + kind.quarantine + "}\ngate: {" + gate + "}\n")})
-			result, err := meddledWith(t, p, &faulty.Calls{Name: call, N: kind.calls}, func(runs []*run, reports *account.Files) {
+			p := parse(t, dir,
+				setup{source: in("csv: {path: DIR/in.csv, types: {debt: float64}}"), sink: in("csv: {path: " + kind.sink + "}"),
+					masks: kind.masks,
+					extra: in("report: {json: DIR/r.json, html: DIR/r.html, publish: [sd]}\nquarantine: {jsonl: " + kind.quarantine +
+						"}\ngate: {" + gate + "}\n")})
+			result,
+				err := meddledWith(t, p, &faulty.Calls{Name: call, N: kind.calls}, func(runs []*run, reports *account.Files) {
 				if err := do(dir, runs, reports); err != nil {
 					t.Error(err)
 				}
@@ -255,7 +275,9 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 			}
 			return dir, result, err
 		}
-		dir, result, err := attempt(60, 30, "max_quarantined: 0.6", "finish", func(string, []*run, *account.Files) error { return nil })
+		dir, result, err := attempt(60, 30, "max_quarantined: 0.6", "finish", func(string, []*run, *account.Files) error {
+			return nil
+		})
 		if err != nil || !slices.Equal(filesIn(t, dir), kind.files) {
 			t.Errorf("error %v, the files are %v, want %v", err, filesIn(t, dir), kind.files)
 		}
@@ -273,11 +295,16 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 		for _, name := range kind.files {
 			kindOf := map[byte]string{'o': "sink: ", 'q': "quarantine: ", 'r': "report: "}[name[0]]
 			for how, lose := range map[string]lost{"a folder has its name": folder, "its name is gone": unnamed} {
-				_, _, err := attempt(60, 30, "max_quarantined: 0.6", "finish", func(dir string, _ []*run, _ *account.Files) error { return lose(dir, name) })
+				_, _, err := attempt(60, 30, "max_quarantined: 0.6", "finish", func(dir string, _ []*run, _ *account.Files) error {
+					return lose(dir, name)
+				})
 				refused(name+": "+how, kindOf, err)
 			}
 			if name[0] == 'q' && strings.Count(name, "-") == 0 || name == "q-2.jsonl" {
-				dir, _, err := attempt(60, 30, "max_quarantined: 0.6", "encode", func(dir string, _ []*run, _ *account.Files) error { return unnamed(dir, name) })
+				dir, _,
+					err := attempt(60, 30, "max_quarantined: 0.6", "encode", func(dir string, _ []*run, _ *account.Files) error {
+					return unnamed(dir, name)
+				})
 				refused(name+" before it is complete", kindOf, err)
 				if left := filesIn(t, dir); len(left) > 1 || len(left) == 1 && left[0] != "in.csv" {
 					t.Errorf("%s before it is complete: the files are %v, want none", name, left)
@@ -285,14 +312,22 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 			}
 		}
 		last := func(runs []*run) *quarantine { return runs[len(runs)-1].quarantine }
-		_, _, err = attempt(60, 30, "max_quarantined: 0.6", "encode", func(_ string, runs []*run, _ *account.Files) error { return last(runs).file.Abort() })
+		_, _, err = attempt(60, 30, "max_quarantined: 0.6", "encode", func(_ string, runs []*run, _ *account.Files) error {
+			return last(runs).file.Abort()
+		})
 		refused("few entries", "quarantine: ", err)
-		_, _, err = attempt(3000, 2, "max_quarantined: 0.6", "encode", func(_ string, runs []*run, _ *account.Files) error { return runs[0].quarantine.file.Close() })
+		_, _, err = attempt(3000, 2, "max_quarantined: 0.6", "encode", func(_ string, runs []*run, _ *account.Files) error {
+			return runs[0].quarantine.file.Close()
+		})
 		refused("many entries", "quarantine: ", err)
-		_, _, err = attempt(60, 30, "max_quarantined: 0.6", "finish", func(_ string, _ []*run, reports *account.Files) error { return reports.Abort() })
+		_, _, err = attempt(60, 30, "max_quarantined: 0.6", "finish", func(_ string, _ []*run, reports *account.Files) error {
+			return reports.Abort()
+		})
 		refused("the report", "report: ", err)
 		// If the release is withheld, its files can be lost as well.
-		_, _, err = attempt(60, 30, "max_quarantined: 0", "finish", func(dir string, _ []*run, _ *account.Files) error { return folder(dir, "r.json") })
+		_, _, err = attempt(60, 30, "max_quarantined: 0", "finish", func(dir string, _ []*run, _ *account.Files) error {
+			return folder(dir, "r.json")
+		})
 		refused("the report of a refusal", "report: ", err)
 		calls := &faulty.Calls{Name: "abort", N: 1}
 		_, p := job(t, "csv: {path: "+kind.sink+"}", kind.masks, "gate: {max_quarantined: 0}\n")
@@ -306,10 +341,14 @@ func TestFilesThatAreLostOnTheWay(t *testing.T) {
 // separate pass, which is reported as one. With fewer there is no such pass.
 func TestHoldersAreSought(t *testing.T) {
 	for sample, want := range map[int]string{10: "locate", 100: "assess"} {
-		_, p := job(t, "csv: {path: DIR/out.csv}", swapsAll, fmt.Sprintf("gate: {allow_unchanged: 1, max_quarantined: 0.5}\nassess: {sample: %d}\n", sample))
+		_,
+			p := job(t, "csv: {path: DIR/out.csv}", swapsAll,
+			fmt.Sprintf("gate: {allow_unchanged: 1, max_quarantined: 0.5}\nassess: {sample: %d}\n", sample))
 		o := pipeline.Options{Progress: new(pipeline.Progress)}
-		if _, err := Run(t.Context(), p, o); err != nil || o.Progress.Phase() != want || o.Progress.Records() != 60 || o.Progress.Total() != 60 && want == "assess" {
-			t.Errorf("a sample of %d: error %v, phase %q, %d of %d records", sample, err, o.Progress.Phase(), o.Progress.Records(), o.Progress.Total())
+		if _, err := Run(t.Context(), p, o); err != nil || o.Progress.Phase() != want || o.Progress.Records() != 60 ||
+			o.Progress.Total() != 60 && want == "assess" {
+			t.Errorf("a sample of %d: error %v, phase %q, %d of %d records", sample, err, o.Progress.Phase(),
+				o.Progress.Records(), o.Progress.Total())
 		}
 	}
 }

@@ -14,10 +14,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// R and U of noise on the records whose value is above 0 are those of just these draws, of all records and of a sample: the mean square of all
-// records is λ² times their share p, that of the greatest value λ², the variance of the released values S² + pλ² and R of the least value, a 0
-// that stays, infinite. Of 100 replicates the mean of a χ² of one degree of freedom has a relative standard error of √(2/100) = 0.14, that of
-// 2,000 records and 100 replicates, or 500 of them, is below 0.01. A gate refuses values that stay, unless told how many may.
+// R and U of noise on the records whose value is above 0 are those of just these draws, of all records and of a sample:
+// the mean square of all records is λ² times their share p, that of the greatest value λ², the variance of the released
+// values S² + pλ² and R of the least value, a 0 that stays, infinite. Of 100 replicates the mean of a χ² of one degree
+// of freedom has a relative standard error of √(2/100) = 0.14, that of 2,000 records and 100 replicates, or 500 of
+// them, is below 0.01. A gate refuses values that stay, unless told how many may.
 func TestNoiseWhereThereIsAValue(t *testing.T) {
 	const n, λ, p = 2000, 50.0, 0.5
 	r := rand.New(rand.NewPCG(37, 9))
@@ -44,7 +45,8 @@ func TestNoiseWhereThereIsAValue(t *testing.T) {
 			write(t, filepath.Join(dir, "in.csv"), []byte(text.String()))
 			c := parse(t, dir, setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}",
 				masks: "\n  - noise: {columns: [income], sd: 50, where: \"income > 0\"}\n",
-				extra: "assess: {targets: [max, min], replicates: 100, sample: " + sample + ", intruder: {inversion: false}}\n" + gate + "\n"})
+				extra: "assess: {targets: [max, min], replicates: 100, sample: " + sample + ", intruder: {inversion: false}}\n" +
+					gate + "\n"})
 			result, err := Run(context.Background(), c, pipeline.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -63,7 +65,8 @@ func TestNoiseWhereThereIsAValue(t *testing.T) {
 				}
 				switch k.Target {
 				case "typical":
-					if math.Abs(rmse*rmse/(λ*λ*p)-1) > 0.1 { // beside the above, the share among 500 records: ± 0.022 of 0.5, two of them
+					// beside the above, the share among 500 records: ± 0.022 of 0.5, two of them
+					if math.Abs(rmse*rmse/(λ*λ*p)-1) > 0.1 {
 						t.Errorf("sample %s: typical value known to ± %v, want %v", sample, rmse, λ*math.Sqrt(p))
 					}
 				case "max":

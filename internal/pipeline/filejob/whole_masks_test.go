@@ -47,14 +47,18 @@ func wholeRun(t *testing.T, masks, extra string) (dir string, p *config.Pipeline
 	t.Helper()
 	dir = t.TempDir()
 	writeCSV(t, filepath.Join(dir, "in.csv"), people(900))
-	p = parse(t, dir, setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}", masks: masks,
-		extra: extra + "\nreport: {json: " + dir + "/r.json, html: " + dir + "/r.html, publish: [k, aggregate, p, bottom, top]}\n"})
+	p = parse(t, dir,
+		setup{source: "csv: {path: " + dir + "/in.csv}", sink: "csv: {path: " + dir + "/out.csv}", masks: masks,
+			extra: extra + "\nreport: {json: " + dir + "/r.json, html: " + dir +
+				"/r.html, publish: [k, aggregate, p, bottom, top]}\n"})
 	r, err = Run(context.Background(), p, pipeline.Options{})
 	return dir, p, r, err
 }
 
 func measured(r *account.Result, name string) assess.ColumnMeasures {
-	return r.Report.Columns[slices.IndexFunc(r.Report.Columns, func(c assess.ColumnMeasures) bool { return c.Name == name })]
+	return r.Report.Columns[slices.IndexFunc(r.Report.Columns, func(c assess.ColumnMeasures) bool {
+		return c.Name == name
+	})]
 }
 
 // The released file has groups of k within each stratum, and all other columns are unchanged. R by
@@ -62,7 +66,8 @@ func measured(r *account.Result, name string) assess.ColumnMeasures {
 func TestMicroaggregatedFile(t *testing.T) {
 	const k = 4
 	for _, sample := range []string{"all", "100"} {
-		dir, _, r, err := wholeRun(t, "\n  - microaggregate: {columns: [income, debt], k: 4, by: [region]}\n", "assess: {sample: "+sample+", replicates: 7}")
+		dir, _, r, err := wholeRun(t, "\n  - microaggregate: {columns: [income, debt], k: 4, by: [region]}\n",
+			"assess: {sample: "+sample+", replicates: 7}")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,14 +122,17 @@ func TestNoiseBeforeGroupsIsMarked(t *testing.T) {
 		replicates  int
 		approximate bool
 	}{{"all", 7, false}, {"100", 0, true}} {
-		_, _, r, err := wholeRun(t, "\n  - noise: {columns: [income], sd: 500}\n  - microaggregate: {columns: [income], k: 3}\n", "assess: {sample: "+tt.sample+", replicates: 7}")
+		_, _, r,
+			err := wholeRun(t, "\n  - noise: {columns: [income], sd: 500}\n  - microaggregate: {columns: [income], k: 3}\n",
+			"assess: {sample: "+tt.sample+", replicates: 7}")
 		if err != nil {
 			t.Fatal(err)
 		}
 		column := measured(r, "income")
 		for _, risk := range column.Risk {
 			if risk.Replicates != tt.replicates || risk.Approximate != tt.approximate {
-				t.Errorf("sample %s, target %s, knowledge %s: %d replicates, approximate %v", tt.sample, risk.Target, risk.Knowledge, risk.Replicates, risk.Approximate)
+				t.Errorf("sample %s, target %s, knowledge %s: %d replicates, approximate %v", tt.sample, risk.Target,
+					risk.Knowledge, risk.Replicates, risk.Approximate)
 			}
 		}
 	}
@@ -132,12 +140,15 @@ func TestNoiseBeforeGroupsIsMarked(t *testing.T) {
 
 // Exchanged values are those of the file. Swaps, groups and ranks can be combined in one run.
 func TestRanksAndGroupsAndSwapsInOneRun(t *testing.T) {
-	dir, _, r, err := wholeRun(t, "\n  - rankswap: {columns: [income], p: 5%}\n  - microaggregate: {columns: [debt], k: 3, method: univariate}\n"+
-		"  - noise: {columns: [debt], sd: 3}\n", "assess: {replicates: 5}")
+	dir, _, r,
+		err := wholeRun(t,
+		"\n  - rankswap: {columns: [income], p: 5%}\n  - microaggregate: {columns: [debt], k: 3, method: univariate}\n"+
+			"  - noise: {columns: [debt], sd: 3}\n", "assess: {replicates: 5}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, after := columnOf(t, filepath.Join(dir, "in.csv"), "income"), columnOf(t, filepath.Join(dir, "out.csv"), "income")
+	before, after := columnOf(t, filepath.Join(dir, "in.csv"), "income"),
+		columnOf(t, filepath.Join(dir, "out.csv"), "income")
 	if slices.Equal(before, after) {
 		t.Error("the column has not changed")
 	}
@@ -152,7 +163,8 @@ func TestRanksAndGroupsAndSwapsInOneRun(t *testing.T) {
 			t.Errorf("%s: risks are %+v, want 5 replicates", name, column.Risk)
 		}
 	}
-	if _, _, _, err := wholeRun(t, "\n  - swap: {keys: [age], attribute: region, columns: [income], rate: 0.7, scope: dataset}\n  - microaggregate: {columns: [debt], k: 3}\n", "assess: {replicates: 3}"); err != nil {
+	if _, _, _, err := wholeRun(t,
+		"\n  - swap: {keys: [age], attribute: region, columns: [income], rate: 0.7, scope: dataset}\n  - microaggregate: {columns: [debt], k: 3}\n", "assess: {replicates: 3}"); err != nil {
 		t.Error(err)
 	}
 }
@@ -174,7 +186,8 @@ func TestWholeMasksRefuse(t *testing.T) {
 	} {
 		dir, _, _, err := wholeRun(t, masks, "")
 		var problems config.Errors
-		if !errors.As(err, &problems) || !strings.HasPrefix(fmt.Sprint(err), want) || !strings.Contains(fmt.Sprint(err), "(test.yaml:") {
+		if !errors.As(err, &problems) || !strings.HasPrefix(fmt.Sprint(err), want) ||
+			!strings.Contains(fmt.Sprint(err), "(test.yaml:") {
 			t.Errorf("%s: error %v, want %s", masks, err, want)
 		}
 		files, err := filepath.Glob(filepath.Join(dir, "*"))
@@ -212,14 +225,17 @@ func TestShuffledFile(t *testing.T) {
 			t.Errorf("%s: the column has other values than before, not only another order", name)
 		}
 	}
-	if column := measured(r, "income"); len(column.Risk) == 0 || column.Risk[0].Replicates != 6 || column.Risk[0].Approximate {
+	if column := measured(r, "income"); len(column.Risk) == 0 || column.Risk[0].Replicates != 6 ||
+		column.Risk[0].Approximate {
 		t.Errorf("risks are %+v, want 6 replicates, not approximate", column.Risk)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "r.public.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"shuffling: the values of the mask's columns were given to other records", "Shuffling keeps the column’s own distribution", "with debt, shuffled together with it, and with the columns that it was shuffled on"} {
+	for _, want := range []string{"shuffling: the values of the mask's columns were given to other records",
+		"Shuffling keeps the column’s own distribution",
+		"with debt, shuffled together with it, and with the columns that it was shuffled on"} {
 		if !strings.Contains(strings.ReplaceAll(string(text), `\u0026`, "&"), want) {
 			t.Errorf("the note does not contain: %s", want)
 		}
@@ -231,7 +247,8 @@ func TestShuffledFile(t *testing.T) {
 func TestSyntheticFile(t *testing.T) {
 	var released []string
 	for _, number := range []string{"1", "2"} {
-		dir, _, r, err := wholeRun(t, "\n  - synthesise: {columns: [income, debt], copy: "+number+"}\n", "assess: {replicates: 50}")
+		dir, _, r,
+			err := wholeRun(t, "\n  - synthesise: {columns: [income, debt], copy: "+number+"}\n", "assess: {replicates: 50}")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +267,9 @@ func TestSyntheticFile(t *testing.T) {
 			t.Error("the column age has changed")
 		}
 		column := measured(r, "income")
-		i := slices.IndexFunc(column.Risk, func(k assess.Risk) bool { return k.Target == "typical" && k.Knowledge == "index" })
+		i := slices.IndexFunc(column.Risk, func(k assess.Risk) bool {
+			return k.Target == "typical" && k.Knowledge == "index"
+		})
 		σ := float64(column.Original.SD)
 		if i < 0 || !(math.Abs(1/float64(column.Risk[i].R)/(2*σ*σ)-1) <= 0.05) || column.Risk[i].Replicates != 50 {
 			t.Errorf("R by index is %+v with σ %v", column.Risk, σ)
@@ -273,7 +292,9 @@ func TestSyntheticFile(t *testing.T) {
 
 // The note contains the conclusions from the published parameters of groups.
 func TestNoteOfGroups(t *testing.T) {
-	dir, _, _, err := wholeRun(t, "\n  - microaggregate: {columns: [income], k: 3}\n  - rankswap: {columns: [debt], p: 10%}\n", "assess: {replicates: 2}")
+	dir, _, _,
+		err := wholeRun(t, "\n  - microaggregate: {columns: [income], k: 3}\n  - rankswap: {columns: [debt], p: 10%}\n",
+		"assess: {replicates: 2}")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +303,8 @@ func TestNoteOfGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"of at least k = 3 records each", "Var(x) ≥ Var(y)", "at most 10 % of the records apart", "Rank swapping keeps the column’s values"} {
+		for _, want := range []string{"of at least k = 3 records each", "Var(x) ≥ Var(y)",
+			"at most 10 % of the records apart", "Rank swapping keeps the column’s values"} {
 			if !strings.Contains(strings.ReplaceAll(string(text), `≥`, "≥"), want) {
 				t.Errorf("%s does not contain: %s", name, want)
 			}

@@ -39,7 +39,8 @@ func rows(n int) []row {
 	draw := rand.New(rand.NewPCG(3, 4))
 	out := make([]row, n)
 	for i := range out {
-		out[i] = row{id: fmt.Sprint(1_000_000 + i), wage: math.Round(1000 * math.Exp(draw.NormFloat64())), debt: float64(draw.IntN(500)), age: 20 + draw.IntN(5), region: []string{"n", "s", ""}[draw.IntN(3)]}
+		out[i] = row{id: fmt.Sprint(1_000_000 + i), wage: math.Round(1000 * math.Exp(draw.NormFloat64())),
+			debt: float64(draw.IntN(500)), age: 20 + draw.IntN(5), region: []string{"n", "s", ""}[draw.IntN(3)]}
 		if i%11 == 3 {
 			out[i].wage = math.NaN()
 		}
@@ -84,7 +85,8 @@ func file(t *testing.T, header string, in []row, types ...string) *csv.SourceCon
 	for _, r := range in {
 		var fields []string
 		for name := range strings.SplitSeq(header, ",") {
-			field := map[string]string{"id": r.id, "wage": number(r.wage), "debt": number(r.debt), "age": fmt.Sprint(r.age), "region": r.region, "key": number(r.wage)}[name]
+			field := map[string]string{"id": r.id, "wage": number(r.wage), "debt": number(r.debt), "age": fmt.Sprint(r.age),
+				"region": r.region, "key": number(r.wage)}[name]
 			if r.bad && name == "wage" {
 				field = "canary"
 			}
@@ -239,7 +241,8 @@ func TestRecordOfARelease(t *testing.T) {
 			if err := os.WriteFile(a.Path, []byte(original.String()), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			m, err := Assess(t.Context(), Release{ID: id, Original: a, Released: of(other), Targets: measured}, new(pipeline.Progress))
+			m, err := Assess(t.Context(), Release{ID: id, Original: a, Released: of(other), Targets: measured},
+				new(pipeline.Progress))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -275,12 +278,17 @@ func TestAssessOfARelease(t *testing.T) {
 	numbers := []string{"wage", "float64"}
 	want := direct(t, original, released, "wage", "debt", "age")
 	progress := new(pipeline.Progress)
-	byPlace, err := Assess(t.Context(), Release{ID: "", Original: file(t, header, original, numbers...), Released: file(t, "region,age,debt,wage,id", released, numbers...), Columns: []string{"wage", "debt", "age"}, Targets: measured, Pictures: true}, progress)
+	byPlace,
+		err := Assess(t.Context(),
+		Release{ID: "", Original: file(t, header, original, numbers...),
+			Released: file(t, "region,age,debt,wage,id", released, numbers...), Columns: []string{"wage", "debt", "age"},
+			Targets: measured, Pictures: true}, progress)
 	if err != nil {
 		t.Fatal(err)
 	}
 	alike(t, "by position", withoutRecord(byPlace.Measures), want)
-	if byPlace.OriginalN != 3000 || byPlace.Released != 3000 || byPlace.Unmatched != 0 || byPlace.Measures.Records != 2995 {
+	if byPlace.OriginalN != 3000 || byPlace.Released != 3000 || byPlace.Unmatched != 0 ||
+		byPlace.Measures.Records != 2995 {
 		t.Errorf("by position: %+v, want 3000 originals, 3000 released, none unmatched and 2995 measured", byPlace)
 	}
 	if progress.Phase() != "assess" || progress.Records() != 3000 {
@@ -291,20 +299,29 @@ func TestAssessOfARelease(t *testing.T) {
 	}
 	// If only one file can read the record of an identifier, it is omitted from both: an unreadable
 	// record of the released file has no partner.
-	for _, types := range [][2]string{{"int64", "int64"}, {"int64", "float64"}, {"float64", "int64"}, {"string", "string"}} {
-		got, err := Assess(t.Context(), Release{ID: "id", Original: file(t, header, original, append(numbers, "id", types[0])...), Released: file(t, header, shuffled(released), append(numbers, "id", types[1])...), Targets: measured}, new(pipeline.Progress))
+	for _, types := range [][2]string{{"int64", "int64"}, {"int64", "float64"}, {"float64", "int64"},
+		{"string", "string"}} {
+		got,
+			err := Assess(t.Context(),
+			Release{ID: "id", Original: file(t, header, original, append(numbers, "id", types[0])...),
+				Released: file(t, header, shuffled(released), append(numbers, "id", types[1])...), Targets: measured},
+			new(pipeline.Progress))
 		if err != nil {
 			t.Errorf("%v: %v", types, err)
 			continue
 		}
 		alike(t, fmt.Sprint("by identifiers ", types), withoutRecord(got.Measures), want)
 		if got.OriginalN != 3000 || got.Released != 3000 || got.Unmatched != 2 || got.Pictures != nil {
-			t.Errorf("types %v: %d originals, %d released, %d unmatched; want 3000, 3000, 2 and no pictures", types, got.OriginalN, got.Released, got.Unmatched)
+			t.Errorf("types %v: %d originals, %d released, %d unmatched; want 3000, 3000, 2 and no pictures", types,
+				got.OriginalN, got.Released, got.Unmatched)
 		}
 	}
 	// Records that exist in only one of the files: the first, the last, and one in between.
 	few := shuffled(append([]row{}, released[2:1500]...))
-	got, err := Assess(t.Context(), Release{ID: "id", Original: file(t, header, original, numbers...), Released: file(t, header, few, numbers...), Columns: []string{"debt"}, Targets: measured}, new(pipeline.Progress))
+	got,
+		err := Assess(t.Context(),
+		Release{ID: "id", Original: file(t, header, original, numbers...), Released: file(t, header, few, numbers...),
+			Columns: []string{"debt"}, Targets: measured}, new(pipeline.Progress))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,16 +357,25 @@ func TestAssessRefuses(t *testing.T) {
 		{name: "fewer", released: original[:39], want: "different numbers of records; match them with --id"},
 		{name: "more", original: original[:39], want: "different numbers of records; match them with --id"},
 		{name: "none", released: original[:0], want: "no numeric column in common"},
-		{name: "none of the columns that are asked for", released: original[:0], typed: true, want: "different numbers of records"},
-		{name: "repeated identity in the original", original: changed(again(0, 39)), id: "id", want: "repeats a value", record: 40},
-		{name: "repeated identity in the release", released: changed(again(38, 39)), id: "id", want: "repeats a value", record: 40},
-		{name: "missing identity in the original", original: changed(func(r []row) []row { r[4].id = ""; return r }), id: "id", want: "has no value", record: 5},
-		{name: "missing identity in the release", released: changed(func(r []row) []row { r[0].id = ""; return r }), id: "id", want: "has no value", record: 1},
-		{name: "no such column", columns: []string{"wages"}, want: `column "wages" is not a numeric column of both files (did you mean column `},
+		{name: "none of the columns that are asked for", released: original[:0], typed: true,
+			want: "different numbers of records"},
+		{name: "repeated identity in the original", original: changed(again(0, 39)), id: "id", want: "repeats a value",
+			record: 40},
+		{name: "repeated identity in the release", released: changed(again(38, 39)), id: "id", want: "repeats a value",
+			record: 40},
+		{name: "missing identity in the original", original: changed(func(r []row) []row { r[4].id = ""; return r }),
+			id: "id", want: "has no value", record: 5},
+		{name: "missing identity in the release", released: changed(func(r []row) []row { r[0].id = ""; return r }), id: "id",
+			want: "has no value", record: 1},
+		{name: "no such column", columns: []string{"wages"},
+			want: `column "wages" is not a numeric column of both files (did you mean column `},
 		{name: "a text", columns: []string{"wage", "region"}, want: `column "region" is not a numeric column of both files`},
-		{name: "not released", columns: []string{"debt"}, headerRelase: "id,wage", want: `column "debt" is not a numeric column of both files`},
-		{name: "nothing in common", headerRelase: "id,region", id: "id", want: "the two files have no numeric column in common"},
-		{name: "the identifier alone in common", headerRelase: "id,region", headerOriginal: "id,wage", id: "id", want: "the two files have no numeric column in common"},
+		{name: "not released", columns: []string{"debt"}, headerRelase: "id,wage",
+			want: `column "debt" is not a numeric column of both files`},
+		{name: "nothing in common", headerRelase: "id,region", id: "id",
+			want: "the two files have no numeric column in common"},
+		{name: "the identifier alone in common", headerRelase: "id,region", headerOriginal: "id,wage", id: "id",
+			want: "the two files have no numeric column in common"},
 		{name: "no identifier in the original", headerOriginal: "wage,debt", id: "id", want: "is not in the original file"},
 		{name: "no identifier in the release", headerRelase: "wage,debt", id: "id", want: "is not in the released file"},
 	} {
@@ -371,9 +397,11 @@ func TestAssessRefuses(t *testing.T) {
 				types = []string{"wage", "float64"}
 			}
 			_, err := Assess(t.Context(), Release{ID: c.id, Columns: c.columns, Targets: measured,
-				Original: file(t, c.headerOriginal, c.original, types...), Released: file(t, c.headerRelase, c.released, types...)}, new(pipeline.Progress))
+				Original: file(t, c.headerOriginal, c.original, types...), Released: file(t, c.headerRelase, c.released, types...)},
+				new(pipeline.Progress))
 			var of *connectors.RecordError
-			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &of) != (c.record > 0) || of != nil && of.Record != c.record {
+			if err == nil || !strings.Contains(err.Error(), c.want) || errors.As(err, &of) != (c.record > 0) || of != nil &&
+				of.Record != c.record {
 				t.Errorf("got %v, want %s at record %d", err, c.want, c.record)
 			}
 			var data *pipeline.DataError
@@ -389,11 +417,14 @@ func TestAssessRefuses(t *testing.T) {
 		} else {
 			r.Released = gone
 		}
-		if _, err := Assess(t.Context(), r, new(pipeline.Progress)); err == nil || !strings.HasPrefix(err.Error(), missing+": ") {
+		if _, err := Assess(t.Context(), r, new(pipeline.Progress)); err == nil ||
+			!strings.HasPrefix(err.Error(), missing+": ") {
 			t.Errorf("the %s file is missing: error %v", missing, err)
 		}
 	}
-	if _, err := Assess(t.Context(), Release{Original: file(t, header, original), Released: file(t, header, original), Targets: []string{"p101"}}, new(pipeline.Progress)); err == nil {
+	if _, err := Assess(t.Context(),
+		Release{Original: file(t, header, original), Released: file(t, header, original), Targets: []string{"p101"}},
+		new(pipeline.Progress)); err == nil {
 		t.Error("an unknown target gives no error")
 	}
 }
@@ -412,7 +443,8 @@ func TestCategoriesAreToldByTheirValues(t *testing.T) {
 		"k,x\n2.0,1\n1.50,2\n1,3\n,4\n3,5\n": {1, 3, 0, -1, 4}, // as numbers: 2.0 is 2
 		"k,x\n2.0,1\n1.50,2\n1,3\n,4\nz,5\n": {3, 4, 0, -1, 5}, // as text: 2.0 is not 2
 	} {
-		a := Attack{Original: write("k,x\n1,1\n2,2\n,3\n9,4\n1,5\n"), Released: write(text), Categorical: []string{"k"}, Keys: []string{"x"}, Options: attack.Options{Targets: 5, Linkage: &attack.Linkage{}}}
+		a := Attack{Original: write("k,x\n1,1\n2,2\n,3\n9,4\n1,5\n"), Released: write(text), Categorical: []string{"k"},
+			Keys: []string{"x"}, Options: attack.Options{Targets: 5, Linkage: &attack.Linkage{}}}
 		got, err := a.Run(t.Context(), new(pipeline.Progress))
 		if err != nil {
 			t.Fatal(err)
@@ -452,7 +484,10 @@ func TestFilesAreCutDifferently(t *testing.T) {
 	}
 	want := direct(t, original, released, "wage")
 	for _, sizes := range [][2]int64{{1000, 130}, {130, 1000}, {70, 130}, {130, 70}} {
-		got, err := Assess(t.Context(), Release{Original: cut(original, sizes[0]), Released: cut(released, sizes[1]), Targets: measured}, new(pipeline.Progress))
+		got,
+			err := Assess(t.Context(),
+			Release{Original: cut(original, sizes[0]), Released: cut(released, sizes[1]), Targets: measured},
+			new(pipeline.Progress))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -460,7 +495,8 @@ func TestFilesAreCutDifferently(t *testing.T) {
 	}
 }
 
-// A code that is another one for each record tells by some of its characters, and one that tells nothing changes no risk by much.
+// A code that is another one for each record tells by some of its characters, and one that tells nothing changes no
+// risk by much.
 func TestCodesTellByTheirCharacters(t *testing.T) {
 	g := rand.New(rand.NewPCG(41, 29))
 	var original, released strings.Builder
@@ -470,9 +506,11 @@ func TestCodesTellByTheirCharacters(t *testing.T) {
 		place := g.IntN(3)
 		wage := 1000*place + g.IntN(5)
 		fmt.Fprintf(&original, "%d\n", wage)
-		fmt.Fprintf(&released, "CASE-2024-%sW-%06d,%012x,%.1f\n", string("NSE"[place]), g.IntN(1_000_000), g.Uint64()>>16, float64(wage)+800*g.NormFloat64())
+		fmt.Fprintf(&released, "CASE-2024-%sW-%06d,%012x,%.1f\n", string("NSE"[place]), g.IntN(1_000_000), g.Uint64()>>16,
+			float64(wage)+800*g.NormFloat64())
 	}
-	for told, columns := range map[string]string{"case": released.String(), "": strings.ReplaceAll(released.String(), "CASE-2024", "C")} {
+	for told, columns := range map[string]string{"case": released.String(),
+		"": strings.ReplaceAll(released.String(), "CASE-2024", "C")} {
 		if told == "" { // without the letter
 			for _, place := range "NSE" {
 				columns = strings.ReplaceAll(columns, "C-"+string(place)+"W", "C-XW")
@@ -484,7 +522,10 @@ func TestCodesTellByTheirCharacters(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		m, err := Assess(t.Context(), Release{Original: &csv.SourceConfig{Path: filepath.Join(dir, "o.csv")}, Released: &csv.SourceConfig{Path: filepath.Join(dir, "r.csv")}}, new(pipeline.Progress))
+		m,
+			err := Assess(t.Context(),
+			Release{Original: &csv.SourceConfig{Path: filepath.Join(dir, "o.csv")},
+				Released: &csv.SourceConfig{Path: filepath.Join(dir, "r.csv")}}, new(pipeline.Progress))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -492,8 +533,8 @@ func TestCodesTellByTheirCharacters(t *testing.T) {
 			if k.Knowledge != assess.KnowledgeRecord || k.Target != assess.TargetTypical {
 				continue
 			}
-			// The wages of a place are 0 to 4 apart, and the SD of all wages is 817: a linear estimate by the released wage alone
-			// errs by 572 (800 and 817 in quadrature).
+			// The wages of a place are 0 to 4 apart, and the SD of all wages is 817: a linear estimate by the released wage
+			// alone errs by 572 (800 and 817 in quadrature).
 			if got := float64(k.RMSE); (told != "") != (got < 10) || told == "" && !(got > 500) {
 				t.Errorf("told by %q: the typical wage is known to within %v, by %q", told, got, k.Tells)
 			}

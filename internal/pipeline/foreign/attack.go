@@ -168,7 +168,8 @@ func (a *Attack) open(ctx context.Context) (*opened, error) {
 
 // hold reads the requested columns of the original and the released file; without a released
 // file, the original takes its place. Categories have the same codes in both.
-func (a *Attack) hold(ctx context.Context, files *opened, classes []string, progress *pipeline.Progress) (original, released *table, err error) {
+func (a *Attack) hold(ctx context.Context, files *opened, classes []string, progress *pipeline.Progress) (original,
+	released *table, err error) {
 	both := files.sources[:1]
 	if a.Released != nil {
 		both = files.sources[:2]
@@ -203,7 +204,8 @@ func (a *Attack) hold(ctx context.Context, files *opened, classes []string, prog
 	return original, released, nil
 }
 
-// groups returns the categories, and behind them the columns of the original alone that tell households and persons apart.
+// groups returns the categories, and behind them the columns of the original alone that tell households and persons
+// apart.
 func (a *Attack) groups(classes []string) []string {
 	list := slices.Clone(classes)
 	for _, name := range append([]string{a.Household}, a.Person...) {
@@ -232,7 +234,8 @@ func (a *Attack) checkNumbers(original, common int) error {
 }
 
 // earlier reads the keys of earlier releases: by release, then key, then record.
-func (a *Attack) earlier(ctx context.Context, files *opened, original *table, mine []int, progress *pipeline.Progress) (releases [][][]float64, err error) {
+func (a *Attack) earlier(ctx context.Context, files *opened, original *table, mine []int, progress *pipeline.Progress) (
+	releases [][][]float64, err error) {
 	for k := len(files.sources) - len(a.Earlier); k < len(files.sources); k++ {
 		earlier, err := hold(ctx, files.sources[k], a.Keys, nil, a.ID, progress)
 		if err != nil {
@@ -283,7 +286,8 @@ func (a *Attack) check(opened []connectors.Source, words []string) error {
 	return needs("original", opened[0].Schema(), false, a.groups(nil)...)
 }
 
-// checkWeights returns an error if a record of both files has no sampling weight. It says where, and how many there are.
+// checkWeights returns an error if a record of both files has no sampling weight. It says where, and how many there
+// are.
 func (a *Attack) checkWeights(original *table, mine []int) error {
 	if a.Weight == "" || a.Options.Uniqueness == nil {
 		return nil
@@ -299,7 +303,8 @@ func (a *Attack) checkWeights(original *table, mine []int) error {
 	if wrong == 0 {
 		return nil
 	}
-	return pipeline.DataErrorf("original: column %s must hold a sampling weight for each record, a finite number of at least 0, and %d of %d records have none, the first of them record %d; take them out of the file, or leave out --weight", strconv.Quote(a.Weight), wrong, len(mine), first+1)
+	return pipeline.DataErrorf(
+		"original: column %s must hold a sampling weight for each record, a finite number of at least 0, and %d of %d records have none, the first of them record %d; take them out of the file, or leave out --weight", strconv.Quote(a.Weight), wrong, len(mine), first+1)
 }
 
 // fill converts the tables into the data of an attack.
@@ -313,7 +318,8 @@ func (a *Attack) fill(d *attack.Data, original, released *table, mine, theirs []
 	column := func(name string) attack.CategoricalColumn {
 		for j, class := range classes {
 			if class == name {
-				return attack.CategoricalColumn{Name: name, Original: gathered(original.codes[j], mine), Released: gathered(released.codes[j], theirs)}
+				return attack.CategoricalColumn{Name: name, Original: gathered(original.codes[j], mine),
+					Released: gathered(released.codes[j], theirs)}
 			}
 		}
 		return attack.CategoricalColumn{Name: name}

@@ -124,7 +124,8 @@ func TestAttackOnARelease(t *testing.T) {
 			for i := range at {
 				at[i] = i
 			}
-			a := Attack{Keys: []string{"wage"}, Categorical: []string{"age", "region"}, Sensitive: []string{"region"}, Weight: "debt", Household: "age",
+			a := Attack{Keys: []string{"wage"}, Categorical: []string{"age", "region"}, Sensitive: []string{"region"},
+				Weight: "debt", Household: "age",
 				Options: attack.Options{Targets: 50, Linkage: &attack.Linkage{}, Averaging: true}}
 			want, unowned, missing := released, 0, -1
 			if byID {
@@ -139,8 +140,10 @@ func TestAttackOnARelease(t *testing.T) {
 				earlier = slices.Delete(slices.Clone(earlier), missing, missing+1)
 				earlier = shuffled(earlier)
 			}
-			a.Original, a.Released = file(t, columnsOfAttack, original, numbers...), file(t, "region,age,wage,id", theirs, "wage", "float64")
-			a.Earlier = []connectors.SourceConfig{file(t, "wage,id", earlier, "wage", "float64"), file(t, "id,wage", released, "wage", "float64")}
+			a.Original, a.Released = file(t, columnsOfAttack, original, numbers...),
+				file(t, "region,age,wage,id", theirs, "wage", "float64")
+			a.Earlier = []connectors.SourceConfig{file(t, "wage,id", earlier, "wage", "float64"),
+				file(t, "id,wage", released, "wage", "float64")}
 			progress := new(pipeline.Progress)
 			got, err := a.Run(t.Context(), progress)
 			if err != nil {
@@ -148,13 +151,16 @@ func TestAttackOnARelease(t *testing.T) {
 			}
 			mine := picked(original, at)
 			d := got.Data
-			if got.Unmatched != 500-len(at) || got.Unowned != unowned || (d.Places != nil) != byID || byID && !slices.Equal(d.Places, at) {
-				t.Errorf("%d originals without a released record, %d released records without an original, %d places", got.Unmatched, got.Unowned, len(d.Places))
+			if got.Unmatched != 500-len(at) || got.Unowned != unowned || (d.Places != nil) != byID || byID &&
+				!slices.Equal(d.Places, at) {
+				t.Errorf("%d originals without a released record, %d released records without an original, %d places",
+					got.Unmatched, got.Unowned, len(d.Places))
 			}
 			if malformed := 2; !byID && got.Malformed != malformed || byID && got.Malformed != 1 {
 				t.Errorf("%d malformed records", got.Malformed)
 			}
-			if len(d.Numeric) != 1 || d.Numeric[0].Name != "wage" || !equal(d.Numeric[0].Original, wages(mine)) || !equal(d.Numeric[0].Released, wages(want)) || !slices.Equal(d.Linked, []int{0}) {
+			if len(d.Numeric) != 1 || d.Numeric[0].Name != "wage" || !equal(d.Numeric[0].Original, wages(mine)) ||
+				!equal(d.Numeric[0].Released, wages(want)) || !slices.Equal(d.Linked, []int{0}) {
 				t.Errorf("the numeric keys are not the values of wage")
 			}
 			for j, of := range []func(row) string{age, region} {
@@ -163,7 +169,8 @@ func TestAttackOnARelease(t *testing.T) {
 					t.Errorf("the classes of %s are %v and %v", c.Name, c.Original[:10], c.Released[:10])
 				}
 			}
-			if len(d.Categorical) != 2 || len(d.Sensitive) != 1 || d.Sensitive[0].Name != "region" || !same([][]int32{d.Sensitive[0].Original, d.Sensitive[0].Released}, classes(region, mine, want)) {
+			if len(d.Categorical) != 2 || len(d.Sensitive) != 1 || d.Sensitive[0].Name != "region" ||
+				!same([][]int32{d.Sensitive[0].Original, d.Sensitive[0].Released}, classes(region, mine, want)) {
 				t.Errorf("%d categorical and %d sensitive columns, want 2 and 1 (region)", len(d.Categorical), len(d.Sensitive))
 			}
 			if !equal(d.Weights, debts(mine)) || !same([][]int32{d.Household}, classes(age, mine)) {
@@ -176,7 +183,8 @@ func TestAttackOnARelease(t *testing.T) {
 			if len(d.Earlier) != 2 || !equal(d.Earlier[0][0], before[0]) || !equal(d.Earlier[1][0], before[1]) {
 				t.Error("the keys of the earlier releases are wrong")
 			}
-			if got.Result == nil || got.Result.Targets != 50 || got.Result.Linkage == nil || got.Result.Averaging == nil || progress.Phase() != "assess" {
+			if got.Result == nil || got.Result.Targets != 50 || got.Result.Linkage == nil || got.Result.Averaging == nil ||
+				progress.Phase() != "assess" {
 				t.Errorf("the result is %+v in the phase %s", got.Result, progress.Phase())
 			}
 		})
@@ -187,7 +195,8 @@ func TestAttackOnARelease(t *testing.T) {
 func TestAttackOnAnOriginal(t *testing.T) {
 	original := rows(200)
 	original[7].bad = true
-	a := Attack{Original: file(t, columnsOfAttack, original, "wage", "float64", "id", "string"), ID: "id", Categorical: []string{"region", "age"}, Household: "id", Keys: []string{"wage"},
+	a := Attack{Original: file(t, columnsOfAttack, original, "wage", "float64", "id", "string"), ID: "id",
+		Categorical: []string{"region", "age"}, Household: "id", Keys: []string{"wage"},
 		Earlier: []connectors.SourceConfig{file(t, "id,wage", shuffled(original[:199]), "id", "string", "wage", "float64")}}
 	got, err := a.Run(t.Context(), new(pipeline.Progress))
 	if err != nil {
@@ -198,7 +207,8 @@ func TestAttackOnAnOriginal(t *testing.T) {
 	if got.Malformed != 1 || got.Unmatched != 0 || got.Unowned != 0 || d.Places != nil {
 		t.Errorf("%+v, want one malformed record, all matched by position", got)
 	}
-	if !same([][]int32{d.Categorical[0].Original}, classes(region, original)) || !same([][]int32{d.Categorical[1].Released}, classes(age, original)) {
+	if !same([][]int32{d.Categorical[0].Original}, classes(region, original)) ||
+		!same([][]int32{d.Categorical[1].Released}, classes(age, original)) {
 		t.Error("the categories are wrong")
 	}
 	if !same([][]int32{d.Household}, classes(func(r row) string { return r.id }, original)) {
@@ -211,8 +221,8 @@ func TestAttackOnAnOriginal(t *testing.T) {
 	}
 }
 
-// Persons are told apart by columns of the original that the release need not have: one of the keys, the household, or their own; records without a
-// released one are left out.
+// Persons are told apart by columns of the original that the release need not have: one of the keys, the household, or
+// their own; records without a released one are left out.
 func TestPersonsOfAnAttack(t *testing.T) {
 	original := rows(60)
 	pair := func(rows []row, of ...func(r row) string) []string {
@@ -230,10 +240,12 @@ func TestPersonsOfAnAttack(t *testing.T) {
 		household string
 		of        []func(r row) string
 	}{
-		{[]string{"region"}, "", []func(r row) string{region}}, {[]string{"age", "region"}, "age", []func(r row) string{age, region}},
+		{[]string{"region"}, "", []func(r row) string{region}},
+		{[]string{"age", "region"}, "age", []func(r row) string{age, region}},
 		{[]string{"id"}, "id", []func(r row) string{id}}, {[]string{"region", "id"}, "age", []func(r row) string{region, id}},
 	} {
-		a := Attack{Original: file(t, columnsOfAttack, original, "id", "string"), Released: file(t, columnsOfAttack, original[:59], "id", "string"), ID: "id",
+		a := Attack{Original: file(t, columnsOfAttack, original, "id", "string"),
+			Released: file(t, columnsOfAttack, original[:59], "id", "string"), ID: "id",
 			Categorical: []string{"region"}, Person: c.person, Household: c.household}
 		got, err := a.Run(t.Context(), new(pipeline.Progress))
 		if err != nil {
@@ -248,7 +260,8 @@ func TestPersonsOfAnAttack(t *testing.T) {
 			seen[who], codes[code] = code, who
 		}
 		if len(got.Data.Person) != 59 || got.Unmatched != 1 || (got.Data.Household != nil) != (c.household != "") {
-			t.Errorf("%q: %d records, %d unmatched, households %v", c.person, len(got.Data.Person), got.Unmatched, got.Data.Household)
+			t.Errorf("%q: %d records, %d unmatched, households %v", c.person, len(got.Data.Person), got.Unmatched,
+				got.Data.Household)
 		}
 	}
 }
@@ -267,8 +280,10 @@ func TestClasses(t *testing.T) {
 	}
 	original := rows(30)
 	released := slices.Clone(original)
-	for _, types := range [][2]string{{"int64", "float64"}, {"string", "int64"}, {"int64", "string"}, {"string", "string"}} {
-		a := Attack{Original: file(t, columnsOfAttack, original, "age", types[0]), Released: file(t, columnsOfAttack, released, "age", types[1]), Categorical: []string{"age"}}
+	for _, types := range [][2]string{{"int64", "float64"}, {"string", "int64"}, {"int64", "string"},
+		{"string", "string"}} {
+		a := Attack{Original: file(t, columnsOfAttack, original, "age", types[0]),
+			Released: file(t, columnsOfAttack, released, "age", types[1]), Categorical: []string{"age"}}
 		got, err := a.Run(t.Context(), new(pipeline.Progress))
 		if err != nil {
 			t.Fatal(err)
@@ -299,28 +314,53 @@ func TestAttackRefuses(t *testing.T) {
 	}{
 		{"no original", "original: ", Attack{Original: gone}, false},
 		{"no release", "released: ", Attack{Original: full(), Released: gone}, false},
-		{"the last of the earlier", "earlier (2): ", Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{full(), gone}}, false},
-		{"no such key", `column "wages" is not in the original file (did you mean column `, Attack{Original: full(), Released: full(), Keys: []string{"wage", "wages"}}, true},
-		{"no such key in the release", `column "debt" is not in the released file`, Attack{Original: full(), Released: file(t, "id,wage", original), Keys: []string{"wage", "debt"}}, true},
-		{"no such key in an earlier one", `column "debt" is not in the earlier (2) file`, Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{full(), file(t, "id,wage", original)}, Keys: []string{"debt"}}, true},
-		{"a key of text", `column "region" of the original file is string, and must be numeric; count it with --categorical`, Attack{Original: full(), Released: full(), Keys: []string{"region"}}, true},
-		{"no such class", `column "place" is not in the original file`, Attack{Original: full(), Released: full(), Categorical: []string{"region", "place"}}, true},
-		{"no such class in the release", `column "region" is not in the released file`, Attack{Original: full(), Released: file(t, "id,wage", original), Sensitive: []string{"region"}}, true},
-		{"no such weight", `column "w" is not in the original file`, Attack{Original: full(), Released: full(), Weight: "w"}, true},
-		{"a weight of text", `column "region" of the original file is string`, Attack{Original: full(), Released: full(), Weight: "region"}, true},
-		{"no such household", `column "h" is not in the original file`, Attack{Original: full(), Released: full(), Household: "h"}, true},
-		{"no such person", `column "p" is not in the original file`, Attack{Original: full(), Released: full(), Person: []string{"id", "p"}}, true},
-		{"no such identifier", `column "id" is not in the released file`, Attack{Original: full(), Released: file(t, "wage", original), ID: "id"}, true},
-		{"repeated identity in the release", "released: ", Attack{Original: full(), Released: file(t, columnsOfAttack, twice), ID: "id"}, false},
-		{"repeated identity in the original", "original: ", Attack{Original: file(t, columnsOfAttack, twice), Released: full(), ID: "id"}, false},
-		{"repeated identity in an earlier release", "earlier (1): ", Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{file(t, columnsOfAttack, twice)}, ID: "id"}, false},
-		{"another number", "the files have different numbers of records", Attack{Original: full(), Released: file(t, columnsOfAttack, original[1:])}, true},
-		{"another number in an earlier one", "the files have different numbers of records", Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{file(t, columnsOfAttack, original[1:])}}, true},
-		{"nothing in common", "the files have no record in common", Attack{Original: full(), Released: file(t, columnsOfAttack, others), ID: "id"}, true},
-		{"no records", "the original file has no records", Attack{Original: file(t, columnsOfAttack, nil), Released: file(t, columnsOfAttack, nil)}, true},
-		{"too small a population", "the population must be at least the 30 released records, got 29", Attack{Original: full(), Released: full(), Options: attack.Options{Bayes: &intruder.Options{Population: 29}}}, true},
-		{"too many for one to one", fmt.Sprintf("one-to-one linkage takes at most %d records, and there are %d", asked.OneToOne, len(many)),
-			Attack{Original: file(t, columnsOfAttack, many), Released: file(t, columnsOfAttack, many), Keys: []string{"age"}, Options: attack.Options{Linkage: &attack.Linkage{OneToOne: true}}}, true},
+		{"the last of the earlier", "earlier (2): ",
+			Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{full(), gone}}, false},
+		{"no such key", `column "wages" is not in the original file (did you mean column `,
+			Attack{Original: full(), Released: full(), Keys: []string{"wage", "wages"}}, true},
+		{"no such key in the release", `column "debt" is not in the released file`,
+			Attack{Original: full(), Released: file(t, "id,wage", original), Keys: []string{"wage", "debt"}}, true},
+		{"no such key in an earlier one", `column "debt" is not in the earlier (2) file`,
+			Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{full(), file(t, "id,wage", original)},
+				Keys: []string{"debt"}}, true},
+		{"a key of text", `column "region" of the original file is string, and must be numeric; count it with --categorical`,
+			Attack{Original: full(), Released: full(), Keys: []string{"region"}}, true},
+		{"no such class", `column "place" is not in the original file`,
+			Attack{Original: full(), Released: full(), Categorical: []string{"region", "place"}}, true},
+		{"no such class in the release", `column "region" is not in the released file`,
+			Attack{Original: full(), Released: file(t, "id,wage", original), Sensitive: []string{"region"}}, true},
+		{"no such weight", `column "w" is not in the original file`, Attack{Original: full(), Released: full(), Weight: "w"},
+			true},
+		{"a weight of text", `column "region" of the original file is string`,
+			Attack{Original: full(), Released: full(), Weight: "region"}, true},
+		{"no such household", `column "h" is not in the original file`,
+			Attack{Original: full(), Released: full(), Household: "h"}, true},
+		{"no such person", `column "p" is not in the original file`,
+			Attack{Original: full(), Released: full(), Person: []string{"id", "p"}}, true},
+		{"no such identifier", `column "id" is not in the released file`,
+			Attack{Original: full(), Released: file(t, "wage", original), ID: "id"}, true},
+		{"repeated identity in the release", "released: ",
+			Attack{Original: full(), Released: file(t, columnsOfAttack, twice), ID: "id"}, false},
+		{"repeated identity in the original", "original: ",
+			Attack{Original: file(t, columnsOfAttack, twice), Released: full(), ID: "id"}, false},
+		{"repeated identity in an earlier release", "earlier (1): ",
+			Attack{Original: full(), Released: full(), Earlier: []connectors.SourceConfig{file(t, columnsOfAttack, twice)},
+				ID: "id"}, false},
+		{"another number", "the files have different numbers of records",
+			Attack{Original: full(), Released: file(t, columnsOfAttack, original[1:])}, true},
+		{"another number in an earlier one", "the files have different numbers of records",
+			Attack{Original: full(), Released: full(),
+				Earlier: []connectors.SourceConfig{file(t, columnsOfAttack, original[1:])}}, true},
+		{"nothing in common", "the files have no record in common",
+			Attack{Original: full(), Released: file(t, columnsOfAttack, others), ID: "id"}, true},
+		{"no records", "the original file has no records",
+			Attack{Original: file(t, columnsOfAttack, nil), Released: file(t, columnsOfAttack, nil)}, true},
+		{"too small a population", "the population must be at least the 30 released records, got 29",
+			Attack{Original: full(), Released: full(), Options: attack.Options{Bayes: &intruder.Options{Population: 29}}}, true},
+		{"too many for one to one",
+			fmt.Sprintf("one-to-one linkage takes at most %d records, and there are %d", asked.OneToOne, len(many)),
+			Attack{Original: file(t, columnsOfAttack, many), Released: file(t, columnsOfAttack, many), Keys: []string{"age"},
+				Options: attack.Options{Linkage: &attack.Linkage{OneToOne: true}}}, true},
 	} {
 		got, err := c.a.Run(t.Context(), new(pipeline.Progress))
 		var data *pipeline.DataError
@@ -329,7 +369,9 @@ func TestAttackRefuses(t *testing.T) {
 		}
 	}
 	// At the limit both are accepted.
-	a := Attack{Original: full(), Released: full(), Keys: []string{"wage"}, Options: attack.Options{Bayes: &intruder.Options{Population: 30, Threshold: 0.5, Keys: []intruder.Key{{Phi: 0, Sigma: 1}}}}}
+	a := Attack{Original: full(), Released: full(), Keys: []string{"wage"},
+		Options: attack.Options{
+			Bayes: &intruder.Options{Population: 30, Threshold: 0.5, Keys: []intruder.Key{{Phi: 0, Sigma: 1}}}}}
 	if _, err := a.Run(t.Context(), new(pipeline.Progress)); err != nil {
 		t.Errorf("a population of as many records as released: %v", err)
 	}
@@ -338,16 +380,18 @@ func TestAttackRefuses(t *testing.T) {
 	}
 }
 
-// A record without a sampling weight is an error with its place, the first and the last, by position and by an identifier; a weight of 0
-// is one, and where nothing is estimated by weights nobody asks.
+// A record without a sampling weight is an error with its place, the first and the last, by position and by an
+// identifier; a weight of 0 is one, and where nothing is estimated by weights nobody asks.
 func TestWeightsOfAnAttack(t *testing.T) {
 	numbers := []string{"wage", "float64", "debt", "float64"}
 	for _, c := range []struct {
 		weights map[int]float64
 		want    string
 	}{
-		{nil, ""}, {map[int]float64{3: 0}, ""}, {map[int]float64{0: -1}, "1 of 40 records have none, the first of them record 1;"},
-		{map[int]float64{39: -1e-9, 5: math.Inf(1), 6: math.NaN()}, "3 of 40 records have none, the first of them record 6;"}, {map[int]float64{39: math.NaN()}, "the first of them record 40;"},
+		{nil, ""}, {map[int]float64{3: 0}, ""},
+		{map[int]float64{0: -1}, "1 of 40 records have none, the first of them record 1;"},
+		{map[int]float64{39: -1e-9, 5: math.Inf(1), 6: math.NaN()}, "3 of 40 records have none, the first of them record 6;"},
+		{map[int]float64{39: math.NaN()}, "the first of them record 40;"},
 	} {
 		original := rows(40)
 		for i := range original {
@@ -357,13 +401,16 @@ func TestWeightsOfAnAttack(t *testing.T) {
 				}
 			}
 		}
-		for _, o := range []attack.Options{{Uniqueness: &uniqueness.Options{Alpha: 1, K: []int{2}}}, {Linkage: &attack.Linkage{}, Targets: 5}} {
+		for _, o := range []attack.Options{{Uniqueness: &uniqueness.Options{Alpha: 1, K: []int{2}}},
+			{Linkage: &attack.Linkage{}, Targets: 5}} {
 			for _, id := range []string{"", "id"} {
 				a := Attack{ID: id, Keys: []string{"wage"}, Categorical: []string{"region"}, Weight: "debt", Options: o,
-					Original: file(t, columnsOfAttack, original, numbers...), Released: file(t, columnsOfAttack, masked(original), numbers...)}
+					Original: file(t, columnsOfAttack, original, numbers...),
+					Released: file(t, columnsOfAttack, masked(original), numbers...)}
 				_, err := a.Run(t.Context(), new(pipeline.Progress))
 				var data *pipeline.DataError
-				if wrong := c.want != "" && o.Uniqueness != nil; wrong != (err != nil) || wrong && (!errors.As(err, &data) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"debt"`)) {
+				if wrong := c.want != "" && o.Uniqueness != nil; wrong != (err != nil) || wrong &&
+					(!errors.As(err, &data) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"debt"`)) {
 					t.Errorf("weights %v, by %q: error %v, want %q", c.weights, id, err, c.want)
 				}
 			}

@@ -14,7 +14,8 @@ import (
 const mostCategories = 1000
 
 // ContentsOf reads a data file for the comparison of two releases. missing are declared codes for missing values.
-func ContentsOf(ctx context.Context, c connectors.SourceConfig, missing map[string]*microdata.Missing, progress *pipeline.Progress) (*report.Contents, error) {
+func ContentsOf(ctx context.Context, c connectors.SourceConfig, missing map[string]*microdata.Missing,
+	progress *pipeline.Progress) (*report.Contents, error) {
 	src, err := pipeline.OpenSource(ctx, &config.Pipeline{Source: config.Source{Config: c}})
 	if err != nil {
 		return nil, pipeline.DataErrorf("%v", err)
@@ -57,19 +58,21 @@ func ContentsOf(ctx context.Context, c connectors.SourceConfig, missing map[stri
 }
 
 // countTexts counts the values of the columns that hold no numbers, and the records.
-func countTexts(ctx context.Context, src connectors.Source, layout *microdata.Layout, found *report.Contents, progress *pipeline.Progress) error {
+func countTexts(ctx context.Context, src connectors.Source, layout *microdata.Layout, found *report.Contents,
+	progress *pipeline.Progress) error {
 	if len(layout.Read) == 0 {
 		return nil
 	}
 	progress.Start("profile", src.Records())
-	pass := pipeline.Flow{Source: src, Layout: layout, Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
-		found.Records += int64(p.Block.N)
-		for k, w := range layout.Read {
-			countColumn(&found.Columns[w.Field], &p.Block.Columns[k], p.Block.N)
-		}
-		progress.Add(p.Block.N)
-		return nil
-	}}}
+	pass := pipeline.Flow{Source: src, Layout: layout,
+		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
+			found.Records += int64(p.Block.N)
+			for k, w := range layout.Read {
+				countColumn(&found.Columns[w.Field], &p.Block.Columns[k], p.Block.N)
+			}
+			progress.Add(p.Block.N)
+			return nil
+		}}}
 	return pass.Run(ctx)
 }
 

@@ -44,10 +44,12 @@ func TestContentsByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	region, wage, name := got.Columns[0], got.Columns[1], got.Columns[2]
-	if got.Records != records || region.Missing != missing || !maps.Equal(region.Categories, counts) || region.Numbers != nil {
+	if got.Records != records || region.Missing != missing || !maps.Equal(region.Categories, counts) ||
+		region.Numbers != nil {
 		t.Errorf("%d records, region %+v, want %v and %d missing", got.Records, region, counts, missing)
 	}
-	if wage.Numbers == nil || wage.Categories != nil || wage.Missing != records-n || wage.Numbers.N != n || !(math.Abs(wage.Numbers.Mean-sum/float64(n)) < 1e-9) {
+	if wage.Numbers == nil || wage.Categories != nil || wage.Missing != records-n || wage.Numbers.N != n ||
+		!(math.Abs(wage.Numbers.Mean-sum/float64(n)) < 1e-9) {
 		t.Errorf("wage %+v, want %d values with mean %v", wage, n, sum/float64(n))
 	}
 	if name.Categories != nil || name.Missing != 0 {

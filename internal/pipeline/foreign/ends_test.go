@@ -19,7 +19,8 @@ func TestAssessEndsAtEveryStep(t *testing.T) {
 	const header = "id,wage,debt,age,region"
 	numbers := []string{"wage", "float64", "debt", "float64"}
 	for _, id := range []string{"id", ""} {
-		r := Release{ID: id, Original: file(t, header, original, numbers...), Released: file(t, header, released, numbers...), Targets: measured, Pictures: true}
+		r := Release{ID: id, Original: file(t, header, original, numbers...), Released: file(t, header, released, numbers...),
+			Targets: measured, Pictures: true}
 		failures := 0
 		for n := range eventually.Steps {
 			ctx := eventually.Ends(t.Context(), n)
@@ -49,15 +50,20 @@ func TestEveryCallOfForeignFilesFailsOnce(t *testing.T) {
 	for _, id := range []string{"id", ""} {
 		for what, attempt := range map[string]func(of [3]*faulty.Calls) error{
 			"assess": func(of [3]*faulty.Calls) error {
-				m, err := Assess(t.Context(), Release{ID: id, Original: of[0].Config(o), Released: of[1].Config(r), Targets: measured, Pictures: true}, new(pipeline.Progress))
+				m,
+					err := Assess(t.Context(),
+					Release{ID: id, Original: of[0].Config(o), Released: of[1].Config(r), Targets: measured, Pictures: true},
+					new(pipeline.Progress))
 				if (m == nil) != (err != nil) {
 					t.Errorf("Assess returns both or neither of the result %v and the error %v", m, err)
 				}
 				return err
 			},
 			"attack": func(of [3]*faulty.Calls) error {
-				a := Attack{Original: of[0].Config(o), Released: of[1].Config(r), Earlier: []connectors.SourceConfig{of[2].Config(r)}, ID: id,
-					Keys: []string{"wage"}, Categorical: []string{"age"}, Options: attack.Options{Targets: 10, Linkage: &attack.Linkage{}, Averaging: true}}
+				a := Attack{Original: of[0].Config(o), Released: of[1].Config(r),
+					Earlier: []connectors.SourceConfig{of[2].Config(r)}, ID: id,
+					Keys: []string{"wage"}, Categorical: []string{"age"},
+					Options: attack.Options{Targets: 10, Linkage: &attack.Linkage{}, Averaging: true}}
 				found, err := a.Run(t.Context(), new(pipeline.Progress))
 				if (found == nil) != (err != nil) {
 					t.Errorf("Run returns both or neither of the result %v and the error %v", found, err)

@@ -29,15 +29,18 @@ func TestFiguresOfForeignReleases(t *testing.T) {
 			theirs = shuffled(append(append([]row(nil), released[1:40]...), released[41:]...))
 		}
 		o, r := file(t, columnsOfAttack, original, numbers...), file(t, columnsOfAttack, theirs, numbers...)
-		m, err := Assess(t.Context(), Release{ID: id, Original: o, Released: r, Targets: measured, Pictures: true}, new(pipeline.Progress))
+		m, err := Assess(t.Context(), Release{ID: id, Original: o, Released: r, Targets: measured, Pictures: true},
+			new(pipeline.Progress))
 		if err != nil {
 			t.Fatal(err)
 		}
 		f.AddTree(name+": assessed", m, nil)
 		options := uniqueness.DefaultOptions()
 		a := Attack{
-			Original: o, Released: r, ID: id, Keys: []string{"wage", "debt"}, Categorical: []string{"age", "region"}, Sensitive: []string{"region"}, Household: "age",
-			Options: attack.Options{Targets: 40, Linkage: &attack.Linkage{}, Uniqueness: &options, Categories: true, Intervals: []float64{0.1}},
+			Original: o, Released: r, ID: id, Keys: []string{"wage", "debt"}, Categorical: []string{"age", "region"},
+			Sensitive: []string{"region"}, Household: "age",
+			Options: attack.Options{Targets: 40, Linkage: &attack.Linkage{}, Uniqueness: &options, Categories: true,
+				Intervals: []float64{0.1}},
 		}
 		found, err := a.Run(t.Context(), new(pipeline.Progress))
 		if err != nil {

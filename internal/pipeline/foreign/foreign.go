@@ -112,7 +112,8 @@ func (f Release) columns(a, b *microdata.Schema) ([]string, error) {
 	}
 	for _, name := range f.Columns {
 		if !slices.Contains(both, name) {
-			return nil, pipeline.DataErrorf("column %q is not a numeric column of both files%s", name, check.SuggestPlace(name, a.Names()))
+			return nil,
+				pipeline.DataErrorf("column %q is not a numeric column of both files%s", name, check.SuggestPlace(name, a.Names()))
 		}
 	}
 	for _, file := range []struct {
@@ -120,7 +121,8 @@ func (f Release) columns(a, b *microdata.Schema) ([]string, error) {
 		schema *microdata.Schema
 	}{{"original", a}, {"released", b}} {
 		if f.ID != "" && file.schema.Index(f.ID) < 0 {
-			return nil, pipeline.DataErrorf("column %q, which is to match the records, is not in the %s file%s", f.ID, file.words, check.SuggestPlace(f.ID, file.schema.Names()))
+			return nil, pipeline.DataErrorf("column %q, which is to match the records, is not in the %s file%s", f.ID,
+				file.words, check.SuggestPlace(f.ID, file.schema.Names()))
 		}
 	}
 	if len(f.Columns) > 0 {
@@ -138,7 +140,8 @@ const mostBeside = 200
 // mostPieces is the number of columns of texts of which pieces are looked at as well.
 const mostPieces = 20
 
-// shown is what is looked at of a column: the whole value, or a piece of its texts (assess.BesideColumn), which follows it.
+// shown is what is looked at of a column: the whole value, or a piece of its texts (assess.BesideColumn), which follows
+// it.
 type shown struct {
 	name  string
 	piece int
@@ -190,7 +193,8 @@ type records struct {
 
 // newRecords starts a pass over the named numeric columns, followed by those beside them and the
 // identifying one in array form.
-func newRecords(ctx context.Context, src connectors.Source, names []string, beside []shown, id string) (*records, error) {
+func newRecords(ctx context.Context, src connectors.Source, names []string, beside []shown, id string) (*records,
+	error) {
 	schema := src.Schema()
 	layout := &microdata.Layout{Schema: schema}
 	for _, name := range names {
@@ -215,7 +219,8 @@ func newRecords(ctx context.Context, src connectors.Source, names []string, besi
 	if err != nil {
 		return nil, err
 	}
-	return &records{source: src, name: src.Streams()[0], reader: reader, layout: layout, block: new(microdata.Block), beside: make([][]float64, len(beside)), shown: beside, from: from, id: matches}, nil
+	return &records{source: src, name: src.Streams()[0], reader: reader, layout: layout, block: new(microdata.Block),
+		beside: make([][]float64, len(beside)), shown: beside, from: from, id: matches}, nil
 }
 
 func (r *records) close() { r.reader.Close() }
@@ -247,7 +252,8 @@ func (r *records) remaining(ctx context.Context) (int, error) {
 	return r.block.N - r.at, nil
 }
 
-func (res *Measured) byPosition(ctx context.Context, a, b *records, columns int, acc *assess.Accumulator, progress *pipeline.Progress) error {
+func (res *Measured) byPosition(ctx context.Context, a, b *records, columns int, acc *assess.Accumulator,
+	progress *pipeline.Progress) error {
 	pair := new(microdata.Block)
 	var first int64
 	for {
@@ -302,7 +308,8 @@ func slice(dst *microdata.Vector, v microdata.Vector, at, n int) {
 }
 
 // byID holds the released records in memory and looks each original one up.
-func (res *Measured) byID(ctx context.Context, a, b *records, columns int, acc *assess.Accumulator, progress *pipeline.Progress) error {
+func (res *Measured) byID(ctx context.Context, a, b *records, columns int, acc *assess.Accumulator,
+	progress *pipeline.Progress) error {
 	released, err := index(ctx, b, columns)
 	if err != nil {
 		return err
@@ -417,13 +424,16 @@ func (x *indexed) join(a *records, columns int) (unmatched int64, err error) {
 
 func identity(ids arrow.Array, i int, r *records, row int) (string, error) {
 	if ids.IsNull(i) {
-		return "", &connectors.RecordError{Stream: r.name, Record: r.block.First + int64(row) + 1, Reason: "the column that matches the records has no value"}
+		return "",
+			&connectors.RecordError{Stream: r.name, Record: r.block.First + int64(row) + 1,
+				Reason: "the column that matches the records has no value"}
 	}
 	return idOf(ids, i), nil
 }
 
 func repeated(r *records, row int) error {
-	return &connectors.RecordError{Stream: r.name, Record: r.block.First + int64(row) + 1, Reason: "the column that matches the records repeats a value"}
+	return &connectors.RecordError{Stream: r.name, Record: r.block.First + int64(row) + 1,
+		Reason: "the column that matches the records repeats a value"}
 }
 
 func valueOrNaN(v microdata.Vector, i int) float64 {

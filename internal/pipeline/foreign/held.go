@@ -131,7 +131,8 @@ func textOf(a arrow.Array, i int) string {
 
 // hold reads columns of a file into memory. id "" leaves records without an
 // identity.
-func hold(ctx context.Context, src connectors.Source, numbers []string, categories []*category, id string, progress *pipeline.Progress) (*table, error) {
+func hold(ctx context.Context, src connectors.Source, numbers []string, categories []*category, id string,
+	progress *pipeline.Progress) (*table, error) {
 	schema := src.Schema()
 	layout := &microdata.Layout{Schema: schema}
 	for _, name := range numbers {
@@ -271,7 +272,8 @@ func needs(file string, schema *microdata.Schema, numeric bool, names ...string)
 		}
 		switch f := schema.Fields[i]; {
 		case numeric && !f.Numeric():
-			return pipeline.DataErrorf("column %q of the %s file is %s, and must be numeric; count it with --categorical", name, file, microdata.TypeName(f.Type))
+			return pipeline.DataErrorf("column %q of the %s file is %s, and must be numeric; count it with --categorical", name,
+				file, microdata.TypeName(f.Type))
 		case f.Nested():
 			return pipeline.DataErrorf("column %q of the %s file is nested (%s)", name, file, f.Type)
 		}

@@ -54,14 +54,16 @@ func TestCategoriesOfDictionaries(t *testing.T) {
 		if a, b := of(c, plain), of(c, dictionary); !slices.Equal(a, b) || !slices.Equal(a, before) {
 			t.Errorf("codes of texts are %v, codes of a dictionary %v, want %v", a, b, before)
 		}
-		if want := []int{3, 5}; before[want[0]] != -1 || before[want[1]] != -1 || slices.Min(append(slices.Clone(before[:3]), before[4], before[6])) < 0 {
+		if want := []int{3, 5}; before[want[0]] != -1 || before[want[1]] != -1 ||
+			slices.Min(append(slices.Clone(before[:3]), before[4], before[6])) < 0 {
 			t.Errorf("only the codes at %v may be −1, codes are %v", want, before)
 		}
 		if before[0] != before[2] || before[0] == before[1] || before[4] == before[6] || before[0] == before[4] {
 			t.Errorf("the codes are %v, want equal codes for equal texts alone", before)
 		}
 	}
-	if got := fresh().add([]int32{7}, &microdata.Column{Array: dictionary}, dictionary.Len()); len(got) != 8 || got[0] != 7 {
+	if got := fresh().add([]int32{7}, &microdata.Column{Array: dictionary}, dictionary.Len()); len(got) != 8 ||
+		got[0] != 7 {
 		t.Errorf("codes appended to one code are %v, want 8 codes, the first 7", got)
 	}
 }
@@ -78,9 +80,12 @@ func TestWhatIsHeldOfAFile(t *testing.T) {
 		h.add(b, []*category{c})
 		h.n += b.N
 	}
-	want, codes := []float64{1, math.NaN(), math.NaN(), math.NaN(), 5, math.NaN(), math.NaN(), 8}, []int32{0, 1, -1, 1, 0, 1, -1, 1}
-	if !slices.EqualFunc(h.numbers[0], want, func(a, b float64) bool { return a == b || a != a && b != b }) || !slices.Equal(h.codes[0], codes) || h.malformed != 2 {
-		t.Errorf("the table has the numbers %v, the codes %v and %d malformed records, want 2 malformed", h.numbers[0], h.codes[0], h.malformed)
+	want, codes := []float64{1, math.NaN(), math.NaN(), math.NaN(), 5, math.NaN(), math.NaN(), 8},
+		[]int32{0, 1, -1, 1, 0, 1, -1, 1}
+	if !slices.EqualFunc(h.numbers[0], want, func(a, b float64) bool { return a == b || a != a && b != b }) ||
+		!slices.Equal(h.codes[0], codes) || h.malformed != 2 {
+		t.Errorf("the table has the numbers %v, the codes %v and %d malformed records, want 2 malformed", h.numbers[0],
+			h.codes[0], h.malformed)
 	}
 }
 
@@ -95,7 +100,8 @@ func TestIdentitiesOfAFile(t *testing.T) {
 	h := &table{row: map[string]int{}, n: 100}
 	bad := block(0, "x", "x", "y")
 	bad.Reject(1, "", "malformed")
-	if err := h.identify(bad, "in.csv"); err != nil || h.row["x"] != 100 || h.row["y"] != 102 || !slices.Equal(h.ids, []string{"x", "", "y"}) {
+	if err := h.identify(bad, "in.csv"); err != nil || h.row["x"] != 100 || h.row["y"] != 102 ||
+		!slices.Equal(h.ids, []string{"x", "", "y"}) {
 		t.Errorf("identify returns %v, rows %v and identities %v", err, h.row, h.ids)
 	}
 	for _, c := range []struct {
@@ -109,7 +115,8 @@ func TestIdentitiesOfAFile(t *testing.T) {
 	} {
 		err := h.identify(c.block, "in.csv")
 		var at *connectors.RecordError
-		if !errors.As(err, &at) || at.Record != c.record || at.Reason != c.reason || at.Stream != "in.csv" || strings.Contains(err.Error(), "canary") {
+		if !errors.As(err, &at) || at.Record != c.record || at.Reason != c.reason || at.Stream != "in.csv" ||
+			strings.Contains(err.Error(), "canary") {
 			t.Errorf("error %v, want record %d: %s", err, c.record, c.reason)
 		}
 	}
@@ -117,7 +124,8 @@ func TestIdentitiesOfAFile(t *testing.T) {
 
 // A number has the same identity in every type, up to its last digit.
 func TestIdentitiesOfNumbers(t *testing.T) {
-	floats, singles, whole := array.NewFloat64Builder(memory.DefaultAllocator), array.NewFloat32Builder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
+	floats, singles, whole := array.NewFloat64Builder(memory.DefaultAllocator),
+		array.NewFloat32Builder(memory.DefaultAllocator), array.NewInt64Builder(memory.DefaultAllocator)
 	for _, v := range []int64{7, -12, 16_777_216, 0} {
 		floats.Append(float64(v))
 		singles.Append(float32(v))
@@ -131,14 +139,17 @@ func TestIdentitiesOfNumbers(t *testing.T) {
 	}
 	floats.AppendValues([]float64{1.5, 1e21}, nil)
 	singles.Append(1.5)
-	if f, s := floats.NewArray(), singles.NewArray(); idOf(f, 0) != "1.5" || idOf(s, 0) != "1.5" || idOf(f, 1) != "1000000000000000000000" {
+	if f, s := floats.NewArray(), singles.NewArray(); idOf(f, 0) != "1.5" || idOf(s, 0) != "1.5" ||
+		idOf(f, 1) != "1000000000000000000000" {
 		t.Errorf("identities of fractions are %s, %s and %s", idOf(f, 0), idOf(s, 0), idOf(f, 1))
 	}
 }
 
 // Columns of lists are neither numbers nor categories.
 func TestNestedColumnsAreRefused(t *testing.T) {
-	schema := &microdata.Schema{Fields: []microdata.Field{{Name: "list", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64)}, {Name: "wage", Type: arrow.PrimitiveTypes.Float64}}}
+	schema := &microdata.Schema{
+		Fields: []microdata.Field{{Name: "list", Type: arrow.ListOf(arrow.PrimitiveTypes.Float64)},
+			{Name: "wage", Type: arrow.PrimitiveTypes.Float64}}}
 	for numeric, want := range map[bool]string{
 		true:  `column "list" of the released file is list<item: float64, nullable>, and must be numeric`,
 		false: `column "list" of the released file is nested (list<item: float64, nullable>)`,
@@ -158,7 +169,8 @@ func TestNestedColumnsAreRefused(t *testing.T) {
 // (Vigna, splitmix64.c).
 func TestMixedIsSplitMix64(t *testing.T) {
 	const golden = 0x9e3779b97f4a7c15
-	for state, want := range map[uint64]uint64{0: 0xe220a8397b1dcdaf, 1234567: 6457827717110365317, 1234567 + golden: 3203168211198807973} {
+	for state, want := range map[uint64]uint64{0: 0xe220a8397b1dcdaf, 1234567: 6457827717110365317,
+		1234567 + golden: 3203168211198807973} {
 		if got := mixed(state); got != want {
 			t.Errorf("mixed(%d) = %d, want %d", state, got, want)
 		}

@@ -21,7 +21,8 @@ type drawer struct {
 }
 
 func newDrawer(names []string) *drawer {
-	return &drawer{names: names, most: max(1000, mostValues/(2*len(names))), limit: math.MaxUint64, values: make([][]float64, 2*len(names))}
+	return &drawer{names: names, most: max(1000, mostValues/(2*len(names))), limit: math.MaxUint64,
+		values: make([][]float64, 2*len(names))}
 }
 
 // add adds the records of a block that are not rejected.

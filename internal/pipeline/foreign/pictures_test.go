@@ -95,7 +95,8 @@ func TestRecordsAtTheLimit(t *testing.T) {
 	}
 	d = newDrawer([]string{"a"})
 	d.limit, d.hashes, d.values = 12, []uint64{5, 7, 6}, [][]float64{{1, 2, 3}, {4, 5, 6}}
-	if d.halve(); !slices.Equal(d.hashes, []uint64{5, 6}) || !slices.Equal(d.values[0], []float64{1, 3}) || !slices.Equal(d.values[1], []float64{4, 6}) {
+	if d.halve(); !slices.Equal(d.hashes, []uint64{5, 6}) || !slices.Equal(d.values[0], []float64{1, 3}) ||
+		!slices.Equal(d.values[1], []float64{4, 6}) {
 		t.Errorf("after halving, the hashes are %v and the values %v", d.hashes, d.values)
 	}
 }

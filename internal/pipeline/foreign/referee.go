@@ -19,7 +19,8 @@ func (a *Attack) matches() bool {
 }
 
 // referee measures what does not need to know which released record is whose, and adds it to the result.
-func (a *Attack) referee(ctx context.Context, files *opened, control connectors.Source, out *Attacked, progress *pipeline.Progress) error {
+func (a *Attack) referee(ctx context.Context, files *opened, control connectors.Source, out *Attacked,
+	progress *pipeline.Progress) error {
 	sources, words := files.sources[:2:2], files.words[:2:2]
 	if control != nil {
 		sources, words = append(sources, control), append(words, "control")
@@ -125,7 +126,8 @@ func (a *Attack) compared(sources []connectors.Source, words []string) ([]string
 
 // holdAll reads columns of all files, the last ones only of the original and the released file. Those that hold numbers
 // in each file are numeric, unless they were named as categorical.
-func (a *Attack) holdAll(ctx context.Context, sources []connectors.Source, words []string, names []string, ofAll int, progress *pipeline.Progress) (list []referee.Column, malformed int, err error) {
+func (a *Attack) holdAll(ctx context.Context, sources []connectors.Source, words []string, names []string, ofAll int,
+	progress *pipeline.Progress) (list []referee.Column, malformed int, err error) {
 	columns := make([]referee.Column, len(names))
 	categories := make([]*category, len(names))
 	for i, name := range names {

@@ -101,7 +101,8 @@ func (r *Run) outputs() (list []dataset) {
 	return list
 }
 
-// describe adds the facets of release number i, from 0, of n. What a public report has of a release is taken from there.
+// describe adds the facets of release number i, from 0, of n. What a public report has of a release is taken from
+// there.
 func describe(out *dataset, i, n int, from []dataset, result *account.Result) {
 	public := result.Report.Public(nil)
 	out.Facets, out.OutputFacets = facets{}, facets{}

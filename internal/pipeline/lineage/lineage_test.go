@@ -37,7 +37,10 @@ func pipelineOf(t *testing.T, lineage string) *config.Pipeline {
 columns: {ssn: {role: identifier}, "wa\"ge\n": {role: sensitive}, age: {role: key}},
 masks: [{noise: {columns: ["wa\"ge\n"], sd: 1234567}}, {bias: {columns: ["wa\"ge\n"], range: 0.0625}}],
 sink: {csv: {path: /data/out.csv}}, gate: {rules: [{column: "wa\"ge\n", max_risk: 0.4321}]}, lineage: ` + lineage + `}`
-	p, err := config.Parse("p.yaml", []byte(text), config.Options{LookupEnv: func(name string) (string, bool) { return "s3cr3t", name == "TOKEN" }})
+	p,
+		err := config.Parse("p.yaml", []byte(text), config.Options{LookupEnv: func(name string) (string, bool) {
+		return "s3cr3t", name == "TOKEN"
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,11 +53,15 @@ func resultOf(passed bool) *account.Result {
 	wage.Released = assess.Moments{N: 97, Nulls: 3, Mean: 777777, SD: 888888, Min: 666666, Max: 999999}
 	wage.Original = assess.Moments{N: 97, Mean: 555555, SD: 444444}
 	rep := &report.Report{
-		Gate: assess.Verdict{Passed: passed, Rules: []assess.RuleVerdict{{Rule: "0.4321 of wages", Passed: passed}}}, Withheld: "",
-		Columns: report.Columns{wage}, Warnings: []string{"canary-warning"}, ConfigSHA256: "canary-config", KeyID: "canary-key",
-		Masks:   []report.Mask{{Mask: "noise", Columns: []string{"wa\"ge\n"}}, {Mask: "bias", Columns: []string{"wa\"ge\n"}}},
-		Release: &report.Release{Path: "../out.csv", Bytes: 4096, SHA256: "ab12", Files: []report.ReleaseFile{{Name: "canary-partition"}}},
-		Records: report.Records{Counts: microdata.Counts{Read: 101, Released: 100, Quarantined: 1}, Reasons: map[string]int64{"canary-reason": 1}},
+		Gate:     assess.Verdict{Passed: passed, Rules: []assess.RuleVerdict{{Rule: "0.4321 of wages", Passed: passed}}},
+		Withheld: "",
+		Columns:  report.Columns{wage}, Warnings: []string{"canary-warning"}, ConfigSHA256: "canary-config",
+		KeyID: "canary-key",
+		Masks: []report.Mask{{Mask: "noise", Columns: []string{"wa\"ge\n"}}, {Mask: "bias", Columns: []string{"wa\"ge\n"}}},
+		Release: &report.Release{Path: "../out.csv", Bytes: 4096, SHA256: "ab12",
+			Files: []report.ReleaseFile{{Name: "canary-partition"}}},
+		Records: report.Records{Counts: microdata.Counts{Read: 101, Released: 100, Quarantined: 1},
+			Reasons: map[string]int64{"canary-reason": 1}},
 	}
 	if !passed {
 		rep.Withheld = "canary-withheld"
@@ -144,9 +151,9 @@ func checkSchemas(t *testing.T, c *jsonschema.Compiler, value any) (facets int) 
 	return facets
 }
 
-// TestEndings: each way in which a run can end has its event, whose facets are as their schemas want them, and only a release
-// that was published, or may have been, has an output. Nothing of an event is a value, a parameter, a figure of the
-// report, a column that is not released, or a text of an error.
+// TestEndings: each way in which a run can end has its event, whose facets are as their schemas want them, and only a
+// release that was published, or may have been, has an output. Nothing of an event is a value, a parameter, a figure of
+// the report, a column that is not released, or a text of an error.
 func TestEndings(t *testing.T) {
 	c := schemas(t)
 	held, withheld := resultOf(true), resultOf(true)
@@ -174,7 +181,8 @@ func TestEndings(t *testing.T) {
 				t.Fatalf("%s", lines)
 			}
 			for _, banned := range []string{
-				"canary", "ssn", "777777", "888888", "666666", "999999", "555555", "444444", "1234567", "0.0625", "0.4321", "s3cr3t",
+				"canary", "ssn", "777777", "888888", "666666", "999999", "555555", "444444", "1234567", "0.0625", "0.4321",
+				"s3cr3t",
 			} {
 				if text := strings.Join(lines, ""); strings.Contains(text, banned) {
 					t.Errorf("%q is in %s", banned, text)
@@ -192,10 +200,12 @@ func TestEndings(t *testing.T) {
 			}
 			run := events[1]["run"].(map[string]any)["facets"].(map[string]any)
 			message, _ := run["errorMessage"].(map[string]any)
-			if text, _ := message["message"].(string); (text != "") != (of.message != "") || !strings.Contains(text, of.message) {
+			if text, _ := message["message"].(string); (text != "") != (of.message != "") ||
+				!strings.Contains(text, of.message) {
 				t.Errorf("message %q", text)
 			}
-			if gate, _ := run["sdlfilter_gate"].(map[string]any); of.gate != "" && (gate["verdict"] != of.gate || gate["demanded"] != true || len(gate) != 4) {
+			if gate, _ := run["sdlfilter_gate"].(map[string]any); of.gate != "" &&
+				(gate["verdict"] != of.gate || gate["demanded"] != true || len(gate) != 4) {
 				t.Errorf("gate %v", gate)
 			}
 			in := events[1]["inputs"].([]any)[0].(map[string]any)
@@ -214,21 +224,26 @@ func TestReleased(t *testing.T) {
 	abs, _ := filepath.Abs(`in "x".csv`)
 	masked := func(kinds ...string) (list []any) {
 		for _, kind := range kinds {
-			list = append(list, map[string]any{"type": "DIRECT", "subtype": "TRANSFORMATION", "description": kind, "masking": true})
+			list = append(list,
+				map[string]any{"type": "DIRECT", "subtype": "TRANSFORMATION", "description": kind, "masking": true})
 		}
 		return list
 	}
 	from := func(column string, steps []any) map[string]any {
-		return map[string]any{"inputFields": []any{map[string]any{"namespace": "file", "name": abs, "field": column, "transformations": steps}}}
+		return map[string]any{
+			"inputFields": []any{map[string]any{"namespace": "file", "name": abs, "field": column, "transformations": steps}}}
 	}
 	for what, pair := range map[string][2]any{
-		"name":    {out["name"], "/data/out.csv"},
-		"schema":  {facets["schema"].(map[string]any)["fields"], []any{map[string]any{"name": "wa\"ge\n", "type": "float64"}, map[string]any{"name": "age", "type": "int64"}}},
-		"quality": {facets["dataQualityMetrics"].(map[string]any)["columnMetrics"], map[string]any{"wa\"ge\n": map[string]any{"nullCount": 3, "count": 97}}},
+		"name": {out["name"], "/data/out.csv"},
+		"schema": {facets["schema"].(map[string]any)["fields"],
+			[]any{map[string]any{"name": "wa\"ge\n", "type": "float64"}, map[string]any{"name": "age", "type": "int64"}}},
+		"quality": {facets["dataQualityMetrics"].(map[string]any)["columnMetrics"],
+			map[string]any{"wa\"ge\n": map[string]any{"nullCount": 3, "count": 97}}},
 		"version": {facets["version"].(map[string]any)["datasetVersion"], "ab12"},
 		"columns": {facets["columnLineage"].(map[string]any)["fields"], map[string]any{
 			"wa\"ge\n": from("wa\"ge\n", masked("noise", "bias")),
-			"age":      from("age", []any{map[string]any{"type": "DIRECT", "subtype": "IDENTITY", "description": "unmasked", "masking": false}}),
+			"age": from("age",
+				[]any{map[string]any{"type": "DIRECT", "subtype": "IDENTITY", "description": "unmasked", "masking": false}}),
 		}},
 		"rows": {out["outputFacets"].(map[string]any)["outputStatistics"].(map[string]any)["rowCount"], 100},
 		"size": {out["outputFacets"].(map[string]any)["outputStatistics"].(map[string]any)["size"], 4096},
@@ -241,7 +256,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestServer: events arrive in order, with the token; what a server answers is not followed, not logged, and changes nothing.
+// TestServer: events arrive in order, with the token; what a server answers is not followed, not logged, and changes
+// nothing.
 func TestServer(t *testing.T) {
 	var asked atomic.Int32
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -253,12 +269,16 @@ func TestServer(t *testing.T) {
 	}{
 		"well":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusCreated) }, ""},
 		"endless": {func(w http.ResponseWriter, r *http.Request) { endless(w) }, ""},
-		"refused": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "canary", http.StatusUnauthorized) }, "the answer has status 401"},
+		"refused": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "canary", http.StatusUnauthorized)
+		}, "the answer has status 401"},
 		"redirect": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		}, "a redirect (307), which is not followed"},
 		"silent": {func(_ http.ResponseWriter, r *http.Request) { <-stay }, "no answer within 500ms"},
-		"breaks": {func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }, "the server cannot be reached, or is not to be trusted"},
+		"breaks": {func(w http.ResponseWriter, _ *http.Request) {
+			panic(http.ErrAbortHandler)
+		}, "the server cannot be reached, or is not to be trusted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := make(chan string, 2)
@@ -266,7 +286,8 @@ func TestServer(t *testing.T) {
 				text, _ := io.ReadAll(r.Body)
 				var event struct{ EventType string }
 				_ = json.Unmarshal(text, &event)
-				got <- fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), event.EventType)
+				got <- fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL.Path, r.Header.Get("Authorization"),
+					r.Header.Get("Content-Type"), event.EventType)
 				of.answer(w, r)
 			}))
 			defer s.Close()
@@ -278,7 +299,8 @@ func TestServer(t *testing.T) {
 				patience = "500ms"
 			}
 			var log bytes.Buffer
-			r := Start(pipelineOf(t, "{url: '"+s.URL+"/api/v1/lineage', token: {env: TOKEN}, patience: "+patience+"}"), "v1", zerolog.New(zerolog.SyncWriter(&log)))
+			r := Start(pipelineOf(t, "{url: '"+s.URL+"/api/v1/lineage', token: {env: TOKEN}, patience: "+patience+"}"), "v1",
+				zerolog.New(zerolog.SyncWriter(&log)))
 			began := time.Now()
 			r.End(Ending{Result: resultOf(true)})
 			if took := time.Since(began); took > 10*time.Second { // 1 s, on a machine with much to do
@@ -294,7 +316,8 @@ func TestServer(t *testing.T) {
 					t.Errorf("asked %q", text)
 				}
 			}
-			if n := strings.Count(log.String(), of.warns+"; the release is not affected"); of.warns != "" && n != 2 || of.warns == "" && log.Len() > 0 {
+			if n := strings.Count(log.String(), of.warns+"; the release is not affected"); of.warns != "" && n != 2 ||
+				of.warns == "" && log.Len() > 0 {
 				t.Errorf("the log is %s", &log)
 			}
 			for _, banned := range []string{"canary", "s3cr3t", "/api", elsewhere.URL} {
@@ -331,7 +354,8 @@ func TestStuck(t *testing.T) {
 	var log bytes.Buffer
 	p := pipelineOf(t, "{file: /none, patience: 50ms}")
 	s := stuck{make(chan struct{})}
-	r := &Run{pipeline: p, log: zerolog.New(zerolog.SyncWriter(&log)), patience: 50 * time.Millisecond, sinks: []sink{s}, queue: make(chan []byte, 2), done: make(chan struct{})}
+	r := &Run{pipeline: p, log: zerolog.New(zerolog.SyncWriter(&log)), patience: 50 * time.Millisecond, sinks: []sink{s},
+		queue: make(chan []byte, 2), done: make(chan struct{})}
 	go r.work()
 	r.queue <- nil
 	<-s.called
@@ -352,12 +376,14 @@ func TestMistakes(t *testing.T) {
 	var log bytes.Buffer
 	path := filepath.Join(t.TempDir(), "events")
 	p := pipelineOf(t, "{file: "+path+"}")
-	r := &Run{pipeline: p, log: zerolog.New(zerolog.SyncWriter(&log)), patience: time.Minute, sinks: []sink{broken{}, file(path)}, queue: make(chan []byte, 2), done: make(chan struct{})}
+	r := &Run{pipeline: p, log: zerolog.New(zerolog.SyncWriter(&log)), patience: time.Minute,
+		sinks: []sink{broken{}, file(path)}, queue: make(chan []byte, 2), done: make(chan struct{})}
 	go r.work()
 	r.say(func(now time.Time) *Event { return r.event(begun, now) })
 	r.End(Ending{Result: new(account.Result)}) // without a report
 	text, err := os.ReadFile(path)
-	if err != nil || strings.Count(string(text), "\n") != 1 || strings.Count(log.String(), "the release is not affected") != 2 || strings.Contains(log.String(), "canary") {
+	if err != nil || strings.Count(string(text), "\n") != 1 ||
+		strings.Count(log.String(), "the release is not affected") != 2 || strings.Contains(log.String(), "canary") {
 		t.Errorf("%v, %s, %s", err, text, &log)
 	}
 }
@@ -366,18 +392,21 @@ func TestMistakes(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	s := httptest.NewServer(nil)
 	s.Close()
-	for url, want := range map[string]string{s.URL + "/secret-path": "connection refused", "http://nowhere.invalid/secret-path": "no host of this name"} {
+	for url, want := range map[string]string{s.URL + "/secret-path": "connection refused",
+		"http://nowhere.invalid/secret-path": "no host of this name"} {
 		server, err := newServer(config.Lineage{URL: url})
 		if err != nil {
 			t.Fatal(err)
 		}
 		err = server.send(nil, 10*time.Second)
-		if err == nil || !strings.Contains(err.Error(), want) && url == s.URL || strings.Contains(err.Error()+server.String(), "secret") {
+		if err == nil || !strings.Contains(err.Error(), want) && url == s.URL ||
+			strings.Contains(err.Error()+server.String(), "secret") {
 			t.Errorf("%s: %v, want %s", url, err, want)
 		}
 	}
 	var log bytes.Buffer
-	r := Start(pipelineOf(t, "{url: 'https://127.0.0.1:1/x', token: {env: MISSING}}"), "v1", zerolog.New(zerolog.SyncWriter(&log)))
+	r := Start(pipelineOf(t, "{url: 'https://127.0.0.1:1/x', token: {env: MISSING}}"), "v1",
+		zerolog.New(zerolog.SyncWriter(&log)))
 	r.End(Ending{})
 	if !strings.Contains(log.String(), "MISSING, which must hold a password, is not set") {
 		t.Errorf("the log is %s", &log)
@@ -405,7 +434,8 @@ func TestFile(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"link": syscall.ELOOP.Error(), "pipe": "it is not a regular file", ".": syscall.EISDIR.Error(), "events/thing": syscall.ENOTDIR.Error()} {
+	for name, want := range map[string]string{"link": syscall.ELOOP.Error(), "pipe": "it is not a regular file",
+		".": syscall.EISDIR.Error(), "events/thing": syscall.ENOTDIR.Error()} {
 		if err := file(filepath.Join(dir, name)).send([]byte("x"), 0); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", name, err, want)
 		}
@@ -427,7 +457,10 @@ func TestNames(t *testing.T) {
 		"source: {kafka: {brokers: ['b:1', 'a:2'], topics: [x, y], until: latest, group: g, format: {json: {}}}}, sink: {parquet: {path: /o}}": "[{kafka://a:2 x} " +
 			"{kafka://a:2 y}] [{file /o}]",
 	} {
-		p, err := config.Parse("p.yaml", []byte(head+text+", lineage: {file: /l}}"), config.Options{Environ: func() []string { return nil }})
+		p,
+			err := config.Parse("p.yaml", []byte(head+text+", lineage: {file: /l}}"), config.Options{Environ: func() []string {
+			return nil
+		}})
 		if err != nil {
 			t.Error(err)
 			continue

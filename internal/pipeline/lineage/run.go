@@ -24,15 +24,15 @@ type Run struct {
 	done     chan struct{}
 }
 
-// sink is one place that events go to. The error of send says what is wrong in words of its own, and holds nothing of an
-// answer; send is called with one event at a time, and may not return.
+// sink is one place that events go to. The error of send says what is wrong in words of its own, and holds nothing of
+// an answer; send is called with one event at a time, and may not return.
 type sink interface {
 	send(line []byte, patience time.Duration) error
 	String() string
 }
 
-// Start sends the event that a run begins; it waits for nothing. The result is nil, and the run has no events, where the
-// configuration wants none.
+// Start sends the event that a run begins; it waits for nothing. The result is nil, and the run has no events, where
+// the configuration wants none.
 func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
 	if p.Lineage == nil {
 		return nil
@@ -62,7 +62,8 @@ func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
 	return r
 }
 
-// End sends the event that the run has ended, and waits at most twice the patience of one event, and a second, for all that is on its way.
+// End sends the event that the run has ended, and waits at most twice the patience of one event, and a second, for all
+// that is on its way.
 func (r *Run) End(e Ending) {
 	if r == nil {
 		return

@@ -24,7 +24,8 @@ type file string
 func (f file) String() string { return string(f) }
 
 func (f file) send(line []byte, _ time.Duration) error {
-	if err := os.MkdirAll(filepath.Dir(string(f)), 0o777); err != nil { // the first event comes before the run makes folders
+	// the first event comes before the run makes folders
+	if err := os.MkdirAll(filepath.Dir(string(f)), 0o777); err != nil {
 		return reason(err)
 	}
 	out, err := os.OpenFile(string(f), os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)

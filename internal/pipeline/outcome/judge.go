@@ -1,5 +1,5 @@
-// Package outcome measures and judges a release, whatever has carried its records. account.Publication names it then, or
-// withholds it.
+// Package outcome measures and judges a release, whatever has carried its records. account.Publication names it then,
+// or withholds it.
 package outcome
 
 import (
@@ -19,7 +19,8 @@ import (
 // Judge completes and computes the measures of a release whose records are all masked, runs the intruder if the
 // configuration asks for one, and returns the report of who with the gate's verdict. It logs the warnings of the
 // report. The ledger may be nil.
-func Judge(ctx context.Context, r *pipeline.Release, who account.Reporter, records report.Records, ledger *entered.Ledger, log zerolog.Logger) (*report.Report, error) {
+func Judge(ctx context.Context, r *pipeline.Release, who account.Reporter, records report.Records,
+	ledger *entered.Ledger, log zerolog.Logger) (*report.Report, error) {
 	r.Progress.Measuring()
 	if err := r.Join(ctx); err != nil {
 		return nil, err

@@ -50,13 +50,19 @@ func peopleOf(t *testing.T, roles, rest string) *config.Pipeline {
 	for i := range 90 {
 		fmt.Fprintf(&rows, "%d.25,r%d,%c\n", 1000+i*i%777, i%3, 'a'+rune(i%4))
 	}
-	for name, text := range map[string]string{"in.csv": rows.String(), "k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
+	for name, text := range map[string]string{"in.csv": rows.String(),
+		"k": base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text := "version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/out.csv}}\ncolumns: {" + roles + "}\n" + rest
-	p, err := config.Parse("p.yaml", []byte(strings.ReplaceAll(text, "DIR", dir)), config.Options{Environ: func() []string { return nil }})
+	text :=
+		"version: 1\nkey: {file: DIR/k}\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/out.csv}}\ncolumns: {" +
+			roles + "}\n" + rest
+	p,
+		err := config.Parse("p.yaml", []byte(strings.ReplaceAll(text, "DIR", dir)), config.Options{Environ: func() []string {
+		return nil
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +70,8 @@ func peopleOf(t *testing.T, roles, rest string) *config.Pipeline {
 }
 
 // open opens the release of a configuration with a key.
-func open(ctx context.Context, t *testing.T, p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*pipeline.Release, error) {
+func open(ctx context.Context, t *testing.T, p *config.Pipeline, key keystream.Key, log zerolog.Logger) (
+	*pipeline.Release, error) {
 	t.Helper()
 	job := plantest.Job(t, p)
 	job.Key, job.Log = key, log
@@ -110,7 +117,8 @@ func TestReleasesAreJudged(t *testing.T) {
 	} {
 		// Of more records than the sample, a swap needs its own account of what it moved.
 		for _, sample := range []string{"all", "20"} {
-			p := people(t, c.rest+"assess: {replicates: 4, targets: [max], sample: "+sample+", keys: [region], intruder: {uniqueness: {}, inversion: false}}\n")
+			p := people(t, c.rest+"assess: {replicates: 4, targets: [max], sample: "+sample+
+				", keys: [region], intruder: {uniqueness: {}, inversion: false}}\n")
 			key, err := p.Key.Resolve()
 			if err != nil {
 				t.Fatal(err)
@@ -126,10 +134,12 @@ func TestReleasesAreJudged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rep.KeyID != key.ID() || rep.Version != "v" || len(rep.Masks) != 1 || rep.Masks[0].Records == 0 || rep.Records.Released != 90 || rep.Attack == nil || rep.Attack.Uniqueness == nil {
+			if rep.KeyID != key.ID() || rep.Version != "v" || len(rep.Masks) != 1 || rep.Masks[0].Records == 0 ||
+				rep.Records.Released != 90 || rep.Attack == nil || rep.Attack.Uniqueness == nil {
 				t.Errorf("%s, sample %s: report is %+v", name, sample, rep)
 			}
-			if c := rep.Columns[0]; len(rep.Columns) != 1 || c.Name != "wage" || c.Original.N != 90 || c.Released.N != 90 || !(float64(c.Released.SD) > 0) {
+			if c := rep.Columns[0]; len(rep.Columns) != 1 || c.Name != "wage" || c.Original.N != 90 || c.Released.N != 90 ||
+				!(float64(c.Released.SD) > 0) {
 				t.Errorf("%s, sample %s: columns are %+v", name, sample, rep.Columns)
 			}
 			if rep.Gate.Passed != c.passes || (rep.Withheld == "") != c.passes {
@@ -158,7 +168,9 @@ func TestSwapsAreMeasuredAsTheyAreMade(t *testing.T) {
 			t.Fatal(err)
 		}
 		list := rep.Columns[0].Risk
-		return list[slices.IndexFunc(list, func(r assess.Risk) bool { return r.Target == "p50" && r.Knowledge == assess.KnowledgeIndex })]
+		return list[slices.IndexFunc(list, func(r assess.Risk) bool {
+			return r.Target == "p50" && r.Knowledge == assess.KnowledgeIndex
+		})]
 	}
 	all, some := risk("all"), risk("20")
 	if !(all.R > 0) || all.R != some.R || all.Sampled || some.Sampled {
@@ -202,7 +214,8 @@ func TestReleasesThatCannotBeSettled(t *testing.T) {
 		}
 		return log.String(), err
 	}
-	if said, err := settle(t.Context(), "masks: [{noise: {columns: [wage], sd: 10%}}]\n"); err != nil || !strings.Contains(said, `"column":"wage"`) {
+	if said, err := settle(t.Context(), "masks: [{noise: {columns: [wage], sd: 10%}}]\n"); err != nil ||
+		!strings.Contains(said, `"column":"wage"`) {
 		t.Errorf("equal values: the log is %q (error %v), want a warning about wage", said, err)
 	}
 	if said, err := settle(t.Context(), noise); err != nil || said != "" {
@@ -221,7 +234,8 @@ func TestReleasesThatCannotBeSettled(t *testing.T) {
 
 // Wherever a judgement is told to end, it says so and there is no report.
 func TestJudgementsEnd(t *testing.T) {
-	p := people(t, swap+"assess: {replicates: 2, targets: [p50], sample: 20, keys: [region], intruder: {uniqueness: {}}}\n")
+	p := people(t,
+		swap+"assess: {replicates: 2, targets: [p50], sample: 20, keys: [region], intruder: {uniqueness: {}}}\n")
 	told := 0
 	for n := range eventually.Steps {
 		r, err := open(t.Context(), t, p, keytest.Key(1), zerolog.Nop())

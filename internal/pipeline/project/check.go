@@ -20,8 +20,8 @@ func (c *Config) Pipelines() (list []*config.Pipeline) {
 	return list
 }
 
-// Check checks what makes it impossible to release by a project, without data; connect: also the key, the sources with their columns, and
-// that the outputs can be written. It leaves nothing behind.
+// Check checks what makes it impossible to release by a project, without data; connect: also the key, the sources with
+// their columns, and that the outputs can be written. It leaves nothing behind.
 func Check(ctx context.Context, c *Config, connect bool) (err error) {
 	for _, p := range c.Pipelines() {
 		if err := p.CheckRelease(); err != nil {

@@ -65,7 +65,8 @@ type Out struct {
 	JSON string `yaml:"json" doc:"the report for programs, readable by its owner only; a public report, .public.json, is written beside it"`
 }
 
-var kind = config.NewKind[Config]("sdlfilter project", "Configuration of several tables that sdlfilter releases together.", nil)
+var kind = config.NewKind[Config]("sdlfilter project",
+	"Configuration of several tables that sdlfilter releases together.", nil)
 
 // Schema is the JSON Schema of a project's configuration; config/sdlfilter.project.schema.json is this.
 func Schema() ([]byte, error) { return kind.Schema() }
@@ -76,11 +77,12 @@ func Is(text []byte) bool {
 		Source, Pipeline yaml.Node
 		Tables           yaml.Node
 	}
-	return yaml.Unmarshal(text, &top) == nil && top.Source.IsZero() && top.Pipeline.IsZero() && top.Tables.Kind == yaml.MappingNode
+	return yaml.Unmarshal(text, &top) == nil && top.Source.IsZero() && top.Pipeline.IsZero() &&
+		top.Tables.Kind == yaml.MappingNode
 }
 
-// Parse reads a configuration and those of its tables; file is the name that errors give it. The error is of type config.Errors and holds
-// everything that is wrong.
+// Parse reads a configuration and those of its tables; file is the name that errors give it. The error is of type
+// config.Errors and holds everything that is wrong.
 func Parse(file string, text []byte, opts config.Options) (*Config, error) {
 	c := &Config{}
 	r, err := kind.Read(file, text, c, opts)
@@ -109,7 +111,8 @@ func loosens(c *config.Change) bool {
 	return true
 }
 
-// LooseningAllowed returns an error for each setting that loosens, of the project and of its tables, unless that is allowed.
+// LooseningAllowed returns an error for each setting that loosens, of the project and of its tables, unless that is
+// allowed.
 func (c *Config) LooseningAllowed(allowed bool) error {
 	errs := []error{config.LooseningAllowed(c.Loosened, allowed)}
 	for i := range c.Tables {

@@ -10,7 +10,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// TestJoinedKIsThatOfBruteForce: persons with their household's record and all of their visits, in any order of tables and keys.
+// TestJoinedKIsThatOfBruteForce: persons with their household's record and all of their visits, in any order of tables
+// and keys.
 func TestJoinedKIsThatOfBruteForce(t *testing.T) {
 	seen := map[int]bool{}
 	for seed := range uint64(8) {
@@ -20,7 +21,8 @@ func TestJoinedKIsThatOfBruteForce(t *testing.T) {
 			c.project = strings.Replace(c.project, "  visits:     {config: DIR/visits.yaml}\n", "", 1)
 			c.project = strings.Replace(c.project, "keys:\n", "  visits: {config: DIR/visits.yaml}\nkeys:\n", 1)
 			c.project = strings.Replace(c.project, "  - {table: visits, column: pid, of: persons}\n", "", 1)
-			c.project = strings.Replace(c.project, "person: persons", "  - {table: visits, column: pid, of: persons}\nperson: persons", 1)
+			c.project = strings.Replace(c.project, "person: persons",
+				"  - {table: visits, column: pid, of: persons}\nperson: persons", 1)
 		}
 		if seed >= 3 {
 			c.tables["visits"] += "sink: {csv: {path: DIR/out/release/visits.csv}, order: shuffled}\n"
@@ -31,8 +33,10 @@ func TestJoinedKIsThatOfBruteForce(t *testing.T) {
 		}
 		least, unique, found, persons := c.joinedK()
 		p := result.Report.Persons
-		if p == nil || p.Persons != persons || int(p.MinFrequency) != least || p.Uniques != unique || p.Found < found-1e-9 || p.Found > found+1e-9 {
-			t.Fatalf("seed %d: %+v (%s), want k %d, %d unique, %v found of %d", seed, p, result.Report.Unmeasured, least, unique, found, persons)
+		if p == nil || p.Persons != persons || int(p.MinFrequency) != least || p.Uniques != unique || p.Found < found-1e-9 ||
+			p.Found > found+1e-9 {
+			t.Fatalf("seed %d: %+v (%s), want k %d, %d unique, %v found of %d", seed, p, result.Report.Unmeasured, least, unique,
+				found, persons)
 		}
 		if result.Refused() != (least < 2) {
 			t.Errorf("seed %d: k is %d, and withheld %v", seed, least, result.Refused())
@@ -44,31 +48,35 @@ func TestJoinedKIsThatOfBruteForce(t *testing.T) {
 	}
 }
 
-// TestOnePersonOneRecord: several records of one person are refused in the table of the persons, whatever tells that they are hers; k would count her
-// own records for those of others.
+// TestOnePersonOneRecord: several records of one person are refused in the table of the persons, whatever tells that
+// they are hers; k would count her own records for those of others.
 func TestOnePersonOneRecord(t *testing.T) {
 	const same = "pid,hid,sex,age\nP1,H1,f,30\nP2,H2,f,31\nP1,H1,f,32\nP3,H3,f,33\n"
 	two := func(c *care) { // persons and their households alone: no key refers to persons
 		delete(c.tables, "visits")
-		c.project = strings.Replace(strings.Replace(c.project, "  visits:     {config: DIR/visits.yaml}\n", "", 1), "  - {table: visits, column: pid, of: persons}\n", "", 1)
+		c.project = strings.Replace(strings.Replace(c.project, "  visits:     {config: DIR/visits.yaml}\n", "", 1),
+			"  - {table: visits, column: pid, of: persons}\n", "", 1)
 	}
 	for name, x := range map[string]struct {
 		change func(*care)
 		want   string
 	}{
-		"a key refers to it": {func(*care) {}, `keys[0]: must refer to one record, and several of "persons" have the same value of "pid"`},
-		"identity":           {two, "person: must have one record for each person"},
+		"a key refers to it": {func(*care) {
+		}, `keys[0]: must refer to one record, and several of "persons" have the same value of "pid"`},
+		"identity": {two, "person: must have one record for each person"},
 		"pseudonym": {func(c *care) {
 			two(c)
 			c.tables["persons"] = strings.Replace(c.tables["persons"], "[pid]\n", "[pid, age]\n", 1)
 		}, `several released ones have the same value of "pid"`},
 		"nothing tells it": {func(c *care) {
 			two(c)
-			c.tables["persons"] = "columns: {pid: {role: identifier}, hid: {role: other}, sex: {role: key}, age: {role: key}}\nmasks: [{pseudonym: {columns: [hid], scope: household}}]\n"
+			c.tables["persons"] =
+				"columns: {pid: {role: identifier}, hid: {role: other}, sex: {role: key}, age: {role: key}}\nmasks: [{pseudonym: {columns: [hid], scope: household}}]\n"
 		}, "person: must be a table that keys refer to"},
 		"identity, no key": {func(c *care) {
 			two(c)
-			c.tables["persons"] = "identity: [pid]\ncolumns: {pid: {role: identifier}, hid: {role: other}, sex: {role: key}, age: {role: key}}\nmasks: [{pseudonym: {columns: [hid], scope: household}}]\n"
+			c.tables["persons"] =
+				"identity: [pid]\ncolumns: {pid: {role: identifier}, hid: {role: other}, sex: {role: key}, age: {role: key}}\nmasks: [{pseudonym: {columns: [hid], scope: household}}]\n"
 		}, "several released ones have one identity (pid)"},
 	} {
 		c := newCare(t)
@@ -103,27 +111,33 @@ func TestKeysThatAreDrawn(t *testing.T) {
 		}
 		c.tables[name] += mask
 		result, err := c.run()
-		if err != nil || !result.Refused() || !strings.Contains(result.Report.Unmeasured, `table "`+name+`": `) || result.Report.Persons != nil {
+		if err != nil || !result.Refused() || !strings.Contains(result.Report.Unmeasured, `table "`+name+`": `) ||
+			result.Report.Persons != nil {
 			t.Errorf("%s: %v, %+v", name, err, result)
 		}
 	}
 }
 
-// TestRecordsToWhichVisitsRefer: the hospital of a visit belongs to this visit, and that it has none is known too: by brute force.
+// TestRecordsToWhichVisitsRefer: the hospital of a visit belongs to this visit, and that it has none is known too: by
+// brute force.
 func TestRecordsToWhichVisitsRefer(t *testing.T) {
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		c := newCare(t)
 		c.project = strings.Replace(c.project, "tables:\n", "tables:\n  hospitals: {config: DIR/hospitals.yaml}\n", 1)
-		c.project = strings.Replace(c.project, "keys:\n", "keys:\n  - {table: visits, column: hosp, of: hospitals, references: id, optional: true}\n", 1)
+		c.project = strings.Replace(c.project, "keys:\n",
+			"keys:\n  - {table: visits, column: hosp, of: hospitals, references: id, optional: true}\n", 1)
 		c.project = strings.Replace(c.project, "  households: {config: DIR/households.yaml}\n", "", 1)
 		c.project = strings.Replace(c.project, "  - {table: persons, column: hid, of: households}\n", "", 1)
 		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
 		delete(c.tables, "households")
-		c.tables["hospitals"] = "columns: {id: {role: other}, size: {role: key}}\nmasks: [{pseudonym: {columns: [id], scope: hospital}}]\n"
-		c.tables["persons"] = "identity: [pid]\ncolumns: {pid: {role: other}, sex: {role: key}}\nmasks: [{pseudonym: {columns: [pid], scope: person}}]\n"
-		c.tables["visits"] = "columns: {pid: {role: other}, hosp: {role: other}, kind: {role: key}}\nmasks: [{pseudonym: {columns: [pid], scope: person}}, {pseudonym: {columns: [hosp], scope: hospital}}]\n" +
-			"sink: {csv: {path: DIR/out/release/visits.csv}, order: shuffled}\n"
+		c.tables["hospitals"] =
+			"columns: {id: {role: other}, size: {role: key}}\nmasks: [{pseudonym: {columns: [id], scope: hospital}}]\n"
+		c.tables["persons"] =
+			"identity: [pid]\ncolumns: {pid: {role: other}, sex: {role: key}}\nmasks: [{pseudonym: {columns: [pid], scope: person}}]\n"
+		c.tables["visits"] =
+			"columns: {pid: {role: other}, hosp: {role: other}, kind: {role: key}}\nmasks: [{pseudonym: {columns: [pid], scope: person}}, {pseudonym: {columns: [hosp], scope: hospital}}]\n" +
+				"sink: {csv: {path: DIR/out/release/visits.csv}, order: shuffled}\n"
 		c.write("hospitals.csv", "id,size\nA,big\nB,small\nC,big\n")
 		size := map[string]string{"A": "big", "B": "small", "C": "big", "": "none"}
 		persons, visits := "pid,sex\n", "pid,hosp,kind\n"
@@ -155,7 +169,8 @@ func TestRecordsToWhichVisitsRefer(t *testing.T) {
 	}
 }
 
-// TestHiddenCells: a cell that a mask hides contradicts nothing, and the snooper knows what it was: by brute force over all pairs of persons.
+// TestHiddenCells: a cell that a mask hides contradicts nothing, and the snooper knows what it was: by brute force over
+// all pairs of persons.
 func TestHiddenCells(t *testing.T) {
 	for seed := range uint64(3) {
 		c := newCare(t)
@@ -198,7 +213,8 @@ func TestHiddenCells(t *testing.T) {
 			}
 		}
 		if hidden == 0 || got.Uniques != unique || got.Found < found-1e-9 || got.Found > found+1e-9 {
-			t.Errorf("seed %d: %+v, want %d unique and %v found, with %d hidden cells", seed, got, unique, found, hidden/len(persons))
+			t.Errorf("seed %d: %+v, want %d unique and %v found, with %d hidden cells", seed, got, unique, found,
+				hidden/len(persons))
 		}
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// fates are the values of a key in the records of a table, as keyed digests: true if a record that has it is released. That of the zero
-// digest is that of records without a value, which refer to nothing. One value takes 25 to 40 bytes, and twice that while the map grows.
+// fates are the values of a key in the records of a table, as keyed digests: true if a record that has it is released.
+// That of the zero digest is that of records without a value, which refer to nothing. One value takes 25 to 40 bytes,
+// and twice that while the map grows.
 type fates map[microdata.Digest]bool
 
 // add notes the values of the records of a masked block. twice reports whether two released records have one value.
@@ -24,7 +25,8 @@ func (f fates) add(digests []microdata.Digest, b *microdata.Block) (twice bool) 
 	return twice
 }
 
-// lost reports whether a released record has a value that no released record of the other table has, or without optional none.
+// lost reports whether a released record has a value that no released record of the other table has, or without
+// optional none.
 func (f fates) lost(other fates, optional bool) bool {
 	for d, released := range f {
 		none := d == (microdata.Digest{})
@@ -56,7 +58,8 @@ func (l *Left) most(o Left) {
 	l.Orphans, l.With, l.Without = max(l.Orphans, o.Orphans), max(l.With, o.With), max(l.Without, o.Without)
 }
 
-// kept is a source that leaves out records before anything is made of them: every pass over the records sees the others only.
+// kept is a source that leaves out records before anything is made of them: every pass over the records sees the others
+// only.
 type kept struct {
 	connectors.Source
 	key     keystream.Key

@@ -26,8 +26,8 @@ func (c *Config) distances() map[string]int {
 	return far
 }
 
-// below reports whether a key's table is farther from the persons than the table that it refers to: a record there has perhaps many here.
-// Otherwise a record here has one there, such as a person her household.
+// below reports whether a key's table is farther from the persons than the table that it refers to: a record there has
+// perhaps many here. Otherwise a record here has one there, such as a person her household.
 func (c *Config) below(k *Key) bool {
 	far := c.distances()
 	return far[k.Table] > far[k.Of]
@@ -39,10 +39,13 @@ func (c *Config) shows(k *Key) bool {
 	return law != withheld
 }
 
-// repeated warns of columns that two tables release under one name, one of which is masked: what it hides the other may tell.
+// repeated warns of columns that two tables release under one name, one of which is masked: what it hides the other may
+// tell.
 func (c *Config) repeated() (list []string) {
 	masked := func(t *Table, column string) bool {
-		return slices.ContainsFunc(t.pipeline.Masks, func(s transform.Spec) bool { return slices.Contains(s.Params.Masks(), column) })
+		return slices.ContainsFunc(t.pipeline.Masks, func(s transform.Spec) bool {
+			return slices.Contains(s.Params.Masks(), column)
+		})
 	}
 	identified := c.identified()
 	for i := range c.Tables {
@@ -50,19 +53,23 @@ func (c *Config) repeated() (list []string) {
 			a, b := &c.Tables[j], &c.Tables[i]
 			for _, column := range a.pipeline.Columns {
 				other := b.pipeline.Columns.Named(column.Name)
-				if other == nil || column.Role == microdata.Identifier || other.Role == microdata.Identifier || identified(a.Name, column.Name) == identified(b.Name, column.Name) ||
+				if other == nil || column.Role == microdata.Identifier || other.Role == microdata.Identifier ||
+					identified(a.Name, column.Name) == identified(b.Name, column.Name) ||
 					!masked(a, column.Name) && !masked(b, column.Name) {
 					continue
 				}
-				list = append(list, fmt.Sprintf("%s is released by tables %s and %s, and no gate judges both together: if they are of one thing, what is masked in one is told by the other", strconv.Quote(column.Name),
-					strconv.Quote(a.Name), strconv.Quote(b.Name)))
+				list = append(list,
+					fmt.Sprintf(
+						"%s is released by tables %s and %s, and no gate judges both together: if they are of one thing, what is masked in one is told by the other", strconv.Quote(column.Name),
+						strconv.Quote(a.Name), strconv.Quote(b.Name)))
 			}
 		}
 	}
 	return list
 }
 
-// identified returns a function that names what a column identifies: one name for all columns that keys join, and for any other its own.
+// identified returns a function that names what a column identifies: one name for all columns that keys join, and for
+// any other its own.
 func (c *Config) identified() func(table, column string) string {
 	of := map[[2]string]string{}
 	name := func(table, column string) string {
@@ -104,10 +111,12 @@ func (c *Config) joins(table string) (columns []string) {
 	return columns
 }
 
-// own returns the columns of the persons' table of which no two records may have the same value: those that identify a person.
+// own returns the columns of the persons' table of which no two records may have the same value: those that identify a
+// person.
 func (c *Config) own() (columns []string) {
 	for _, name := range c.joins(c.Person) {
-		if !slices.ContainsFunc(c.Keys, func(k Key) bool { return k.Table == c.Person && k.Column == name }) && name != c.named(c.Person).pipeline.HouseholdColumn() {
+		if !slices.ContainsFunc(c.Keys, func(k Key) bool { return k.Table == c.Person && k.Column == name }) &&
+			name != c.named(c.Person).pipeline.HouseholdColumn() {
 			columns = append(columns, name)
 		}
 	}

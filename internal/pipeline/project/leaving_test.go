@@ -13,8 +13,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// TestRecordsLeaveWithTheirs: a record without a parent in the source, or whose parent is in quarantine or not drawn, leaves; so does the
-// household of which no person is released. No record of the release refers to one that is not there.
+// TestRecordsLeaveWithTheirs: a record without a parent in the source, or whose parent is in quarantine or not drawn,
+// leaves; so does the household of which no person is released. No record of the release refers to one that is not
+// there.
 func TestRecordsLeaveWithTheirs(t *testing.T) {
 	for seed := range uint64(4) {
 		c := newCare(t)
@@ -27,7 +28,8 @@ func TestRecordsLeaveWithTheirs(t *testing.T) {
 			}
 			c.write(name, string(old)+text)
 		}
-		append("visits.csv", "9001,P9001,a\n9002,,b\n9003,P9002,a\n") // of nobody, without a person, of one without a household
+		// of nobody, without a person, of one without a household
+		append("visits.csv", "9001,P9001,a\n9002,,b\n9003,P9002,a\n")
 		append("persons.csv", "P9002,H9001,f,50\n")
 		append("households.csv", "H9002,n\n") // of nobody
 		c.tables["persons"] = strings.Replace(c.tables["persons"], "masks:\n", "masks:\n  - sample: {rate: 0.5}\n", 1)
@@ -59,17 +61,22 @@ func TestRecordsLeaveWithTheirs(t *testing.T) {
 				left[table.Name+" "+l.Key] = l.Left
 			}
 		}
-		visits, people, homes := left["visits visits.pid = persons.pid"], left["persons persons.hid = households.hid"], left["households persons.hid = households.hid"]
-		if visits.Orphans != 1 || visits.Without != 1 || visits.With < 5 || people != (Left{Orphans: 1}) || homes.Orphans != 1 || homes.With < 5 {
+		visits, people, homes := left["visits visits.pid = persons.pid"], left["persons persons.hid = households.hid"],
+			left["households persons.hid = households.hid"]
+		if visits.Orphans != 1 || visits.Without != 1 || visits.With < 5 || people != (Left{Orphans: 1}) ||
+			homes.Orphans != 1 || homes.With < 5 {
 			t.Errorf("seed %d: %+v", seed, left)
 		}
-		if all := len(c.records("visits.csv")); rep.Tables[0].Name != "visits" || int(rep.Tables[0].Records.LeftOut) != int(visits.Orphans+visits.With+visits.Without) || int(rep.Tables[0].Records.Read) != all {
+		if all := len(c.records("visits.csv")); rep.Tables[0].Name != "visits" ||
+			int(rep.Tables[0].Records.LeftOut) != int(visits.Orphans+visits.With+visits.Without) ||
+			int(rep.Tables[0].Records.Read) != all {
 			t.Errorf("seed %d: %+v of %d", seed, rep.Tables[0], all)
 		}
 	}
 }
 
-// TestLeavingIsAsIfNeverThere: the release of tables with orphans is that of tables without them, to the byte, whatever masks decide by all records.
+// TestLeavingIsAsIfNeverThere: the release of tables with orphans is that of tables without them, to the byte, whatever
+// masks decide by all records.
 func TestLeavingIsAsIfNeverThere(t *testing.T) {
 	masks := `  - noise: {columns: [cost], sd: 20%}
   - topcode: {columns: [fee], upper_percentile: 90}
@@ -81,15 +88,18 @@ func TestLeavingIsAsIfNeverThere(t *testing.T) {
 	for _, with := range []bool{false, true} {
 		c := newCare(t)
 		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_individual_risk: 1}", 1)
-		c.tables["visits"] = "identity: [vid]\ncolumns: {vid: {role: identifier}, pid: {role: other}, kind: {role: key}, ward: {role: key}, cost: {role: sensitive, decimals: 2}, fee: {role: sensitive, decimals: 2}, weight: {role: sensitive, decimals: 2}, size: {role: sensitive, decimals: 2}}\n" +
-			"masks:\n  - pseudonym: {columns: [pid], scope: person}\n" + masks
+		c.tables["visits"] =
+			"identity: [vid]\ncolumns: {vid: {role: identifier}, pid: {role: other}, kind: {role: key}, ward: {role: key}, cost: {role: sensitive, decimals: 2}, fee: {role: sensitive, decimals: 2}, weight: {role: sensitive, decimals: 2}, size: {role: sensitive, decimals: 2}}\n" +
+				"masks:\n  - pseudonym: {columns: [pid], scope: person}\n" + masks
 		rng := rand.New(rand.NewPCG(5, 6))
 		c.some(rng)
 		visits := "vid,pid,kind,ward,cost,fee,weight,size\n"
 		for i := range 400 {
-			row := fmt.Sprintf("%d,P%d,%c,%d,%.2f,%.2f,%.2f,%.2f\n", i, 1+i%50, 'a'+rune(rng.IntN(3)), rng.IntN(9), 100*rng.ExpFloat64(), 50*rng.ExpFloat64(), 9*rng.ExpFloat64(), 70*rng.ExpFloat64())
+			row := fmt.Sprintf("%d,P%d,%c,%d,%.2f,%.2f,%.2f,%.2f\n", i, 1+i%50, 'a'+rune(rng.IntN(3)), rng.IntN(9),
+				100*rng.ExpFloat64(), 50*rng.ExpFloat64(), 9*rng.ExpFloat64(), 70*rng.ExpFloat64())
 			if i%3 == 0 { // of nobody, and far from the others
-				row = fmt.Sprintf("%d,P%d,%c,%d,%d,%d,%d,%d\n", i, 5000+i, 'a'+rune(rng.IntN(3)), rng.IntN(9), 9000, 9000, 9000, 9000)
+				row = fmt.Sprintf("%d,P%d,%c,%d,%d,%d,%d,%d\n", i, 5000+i, 'a'+rune(rng.IntN(3)), rng.IntN(9), 9000, 9000, 9000,
+					9000)
 				if !with {
 					continue
 				}
@@ -125,7 +135,8 @@ gate: {max_quarantined: 50%}
 	}
 	rep := c.released()
 	for i, want := range []string{"visits 3 0 1", "persons 3 0 1", "households 3 1 0"} {
-		if r := rep.Tables[i].Records; fmt.Sprint(rep.Tables[i].Name, " ", r.Released, " ", r.Quarantined, " ", r.LeftOut) != want {
+		if r := rep.Tables[i].Records; fmt.Sprint(rep.Tables[i].Name, " ", r.Released, " ", r.Quarantined, " ", r.LeftOut) !=
+			want {
 			t.Errorf("%s: %+v, want %s", rep.Tables[i].Name, r, want)
 		}
 	}
@@ -134,7 +145,8 @@ gate: {max_quarantined: 50%}
 	}
 }
 
-// TestRecordsOfNobody: with optional a record without a value stays. It is nobody's: it makes no share of persons smaller.
+// TestRecordsOfNobody: with optional a record without a value stays. It is nobody's: it makes no share of persons
+// smaller.
 func TestRecordsOfNobody(t *testing.T) {
 	c := newCare(t)
 	c.pair()
@@ -154,13 +166,15 @@ func TestRecordsOfNobody(t *testing.T) {
 	if rep.Tables[0].Records.Released != 54 || len(rep.Tables[0].Left) != 0 {
 		t.Errorf("%+v", rep.Tables[0])
 	}
-	if rep.Persons.Persons != 4 || rep.Persons.UniqueShare != want.Persons.UniqueShare || rep.Persons.Found != want.Persons.Found {
+	if rep.Persons.Persons != 4 || rep.Persons.UniqueShare != want.Persons.UniqueShare ||
+		rep.Persons.Found != want.Persons.Found {
 		t.Errorf("%+v, want %+v", rep.Persons, want.Persons)
 	}
 	// A person may be of no household, which is known of her like any other.
 	c.project = strings.Replace(c.project, "column: hid, of: households", "column: hid, of: households, optional: true", 1)
 	c.write("persons.csv", "pid,hid,sex,age\nP1,H1,f,30\nP2,H2,f,31\nP3,,f,32\nP4,,f,33\n")
-	if rep := c.released(); rep.Persons.Persons != 4 || rep.Tables[2].Records.Released != 2 || rep.Persons.MinFrequency != 1 {
+	if rep := c.released(); rep.Persons.Persons != 4 || rep.Tables[2].Records.Released != 2 ||
+		rep.Persons.MinFrequency != 1 {
 		t.Errorf("%+v", rep)
 	}
 }
@@ -173,8 +187,10 @@ func TestFates(t *testing.T) {
 		twice    bool
 		want     fates
 	}{
-		{nil, true, fates{{1}: true, {2}: true, {}: true}}, {[]int{0}, false, fates{{1}: true, {2}: true, {}: true}}, {[]int{1}, false, fates{{1}: true, {2}: true, {}: true}},
-		{[]int{0, 1}, false, fates{{1}: false, {2}: true, {}: true}}, {[]int{2, 3, 4}, true, fates{{1}: true, {2}: false, {}: false}},
+		{nil, true, fates{{1}: true, {2}: true, {}: true}}, {[]int{0}, false, fates{{1}: true, {2}: true, {}: true}},
+		{[]int{1}, false, fates{{1}: true, {2}: true, {}: true}},
+		{[]int{0, 1}, false, fates{{1}: false, {2}: true, {}: true}},
+		{[]int{2, 3, 4}, true, fates{{1}: true, {2}: false, {}: false}},
 	} {
 		b := new(microdata.Block)
 		b.Reset(0, 0, len(d), 0)
@@ -188,15 +204,16 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestBothInQuarantineAndWithout: a record that is malformed and refers to none is in quarantine and not counted as left; a household without a name
-// stays with nobody.
+// TestBothInQuarantineAndWithout: a record that is malformed and refers to none is in quarantine and not counted as
+// left; a household without a name stays with nobody.
 func TestBothInQuarantineAndWithout(t *testing.T) {
 	c := newCare(t)
 	c.pair()
 	for _, name := range []string{"visits", "persons", "households"} {
 		c.tables[name] = strings.Replace(c.tables[name], "gate: {rules: [{min_k: 2}]}\n", "", 1)
 	}
-	c.project = strings.Replace(strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1), "of: households", "of: households, optional: true", 1)
+	c.project = strings.Replace(strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1), "of: households",
+		"of: households, optional: true", 1)
 	c.write("visits.csv", "vid,pid,kind,days\n1,P1,a,1\n2,P2,b,2\n3,P3,a,3\n4,P4,b,4\n5,P77,a,none\n6,P78,a,6\n")
 	c.write("households.csv", c.text("households.csv")+",n\n")
 	c.tables["visits"] = `identity: [vid]
@@ -214,8 +231,9 @@ gate: {max_quarantined: 50%}
 	}
 }
 
-// TestTablesWrittenTwice: a table that is written again, since the last persons of some of its records have left, is that of a source without these records, to the byte,
-// with declared codes, masks of all records and a report of its own.
+// TestTablesWrittenTwice: a table that is written again, since the last persons of some of its records have left, is
+// that of a source without these records, to the byte, with declared codes, masks of all records and a report of its
+// own.
 func TestTablesWrittenTwice(t *testing.T) {
 	var releases [2]string
 	for i := range releases {
@@ -223,8 +241,9 @@ func TestTablesWrittenTwice(t *testing.T) {
 		c := newCare(t)
 		c.some(rng)
 		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_individual_risk: 1}", 1)
-		c.tables["households"] = "identity: [hid]\ncolumns: {hid: {role: other}, region: {role: key}, rent: {role: sensitive, decimals: 0, missing: [-9]}, code: {role: other}}\n" +
-			"masks: [{pseudonym: {columns: [hid], scope: household}}, {microaggregate: {columns: [rent], k: 3}}]\n"
+		c.tables["households"] =
+			"identity: [hid]\ncolumns: {hid: {role: other}, region: {role: key}, rent: {role: sensitive, decimals: 0, missing: [-9]}, code: {role: other}}\n" +
+				"masks: [{pseudonym: {columns: [hid], scope: household}}, {microaggregate: {columns: [rent], k: 3}}]\n"
 		households, lines := "hid,region,rent,code\n", strings.Split(strings.TrimSpace(c.text("households.csv")), "\n")[1:]
 		for h, line := range lines {
 			rent := []int{-9, 500 + 7*h, 800 + 3*h}[h%3]

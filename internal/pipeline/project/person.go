@@ -11,13 +11,15 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// none is the code of a key of another table's record where there is no such record. It is no missing value: that there is none is known.
+// none is the code of a key of another table's record where there is no such record. It is no missing value: that there
+// is none is known.
 const none = 1 << 30
 
 // column is a key of a table's records, in the coding of that table, as it is known and as it is released.
 type column struct{ known, released []int32 }
 
-// tuples returns the keys of a table's records together with those of the records to which they refer: of an event those of its hospital.
+// tuples returns the keys of a table's records together with those of the records to which they refer: of an event
+// those of its hospital.
 func (r *run) tuples(m *member) (list []column, not string) {
 	j := m.part.Joined
 	if j.Not != "" {
@@ -94,7 +96,8 @@ func alike(values []float64) column {
 	return column{counts, counts}
 }
 
-// places returns the place of each record among those of its person, in the order of the file, which anybody sees unless it is shuffled.
+// places returns the place of each record among those of its person, in the order of the file, which anybody sees
+// unless it is shuffled.
 func places(person []int32) column {
 	n := map[int32]int32{}
 	at := make([]int32, len(person))
@@ -111,7 +114,8 @@ type part struct {
 	person  []int32 // −1: of nobody
 }
 
-// history puts the records of persons, and those that refer to them, below one another: the first column says of which table each is.
+// history puts the records of persons, and those that refer to them, below one another: the first column says of which
+// table each is.
 func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
 	persons := r.members[r.config.Person]
 	own := make([]int32, persons.part.Joined.Records)
@@ -163,7 +167,8 @@ func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
 	case len(own) == 0:
 		not = "no person is released"
 	case width+1 > asked.Keys:
-		not = fmt.Sprintf("a table has %d keys with those to which it refers, and at most %d are counted", width, asked.Keys-1)
+		not = fmt.Sprintf("a table has %d keys with those to which it refers, and at most %d are counted", width,
+			asked.Keys-1)
 	}
 	if not != "" {
 		return data, alpha, not

@@ -74,7 +74,8 @@ func (c *care) parse(set ...string) (*Config, error) {
 	for name, text := range c.tables {
 		head := "version: 1\nname: " + name + "\n"
 		for field, rest := range map[string]string{
-			"key": "{file: DIR/k}", "source": "{csv: {path: DIR/" + name + ".csv}}", "sink": "{csv: {path: DIR/out/release/" + name + ".csv}}",
+			"key": "{file: DIR/k}", "source": "{csv: {path: DIR/" + name + ".csv}}",
+			"sink":   "{csv: {path: DIR/out/release/" + name + ".csv}}",
 			"report": "{json: DIR/out/" + name + ".json}", "quarantine": "{jsonl: DIR/out/" + name + ".quarantine.jsonl}",
 		} {
 			if !strings.Contains("\n"+text, "\n"+field+":") {
@@ -193,7 +194,8 @@ func (c *care) joinedK() (least, unique int, found float64, persons int) {
 	return least, unique, found, persons
 }
 
-// pair writes tables in which each person has a like in every table, and the last two have none in all of them together.
+// pair writes tables in which each person has a like in every table, and the last two have none in all of them
+// together.
 func (c *care) pair() {
 	c.write("households.csv", "hid,region\nH1,n\nH2,n\nH3,s\nH4,s\n")
 	c.write("persons.csv", "pid,hid,sex,age\nP1,H1,f,30\nP2,H2,f,31\nP3,H3,f,32\nP4,H4,f,33\n")
@@ -207,8 +209,8 @@ func (c *care) pair() {
 	}
 }
 
-// TestTablesThatAreSafeAlone: each table has k of 2 or more, and all together single every person out: nothing is published, nothing is said
-// in public, and the earlier release stays as it was.
+// TestTablesThatAreSafeAlone: each table has k of 2 or more, and all together single every person out: nothing is
+// published, nothing is said in public, and the earlier release stays as it was.
 func TestTablesThatAreSafeAlone(t *testing.T) {
 	c := newCare(t)
 	c.pair()
@@ -218,7 +220,8 @@ func TestTablesThatAreSafeAlone(t *testing.T) {
 	}
 	before := c.tree()
 	for rule, holds := range map[string]bool{
-		"{min_k: 2}": false, "{max_individual_risk: 0.99}": false, "{max_linked: 99%}": false, "{max_unique: 0}": false, "{max_linked: 1}": true,
+		"{min_k: 2}": false, "{max_individual_risk: 0.99}": false, "{max_linked: 99%}": false, "{max_unique: 0}": false,
+		"{max_linked: 1}": true,
 		"{max_unique: 1}": true, "{max_linked: 1}, {min_k: 2}": false, "{min_k: 2}, {max_linked: 1}": false,
 	} {
 		c.project = strings.Replace(careProject, "{min_k: 2}", rule, 1)
@@ -236,7 +239,9 @@ func TestTablesThatAreSafeAlone(t *testing.T) {
 				}
 			}
 			for _, name := range []string{"households", "persons", "visits"} {
-				if text := after["out/"+name+".json"]; !strings.Contains(text, `"withheld": "does not hold: all tables of project \"care\" may be published"`) || !strings.Contains(text, "\"gate\": {\n    \"passed\": false") {
+				if text := after["out/"+name+".json"]; !strings.Contains(text,
+					`"withheld": "does not hold: all tables of project \"care\" may be published"`) ||
+					!strings.Contains(text, "\"gate\": {\n    \"passed\": false") {
 					t.Errorf("%s: the report of %s does not say that it is withheld", rule, name)
 				}
 			}
@@ -262,7 +267,8 @@ func (c *care) tree() map[string]string {
 	return files
 }
 
-// TestNothingIsPublishedWhereATableFails: whichever table it is, by its gate or by an error, no file of any table appears.
+// TestNothingIsPublishedWhereATableFails: whichever table it is, by its gate or by an error, no file of any table
+// appears.
 func TestNothingIsPublishedWhereATableFails(t *testing.T) {
 	for _, name := range []string{"households", "persons", "visits"} {
 		c := newCare(t)
@@ -270,7 +276,8 @@ func TestNothingIsPublishedWhereATableFails(t *testing.T) {
 		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_individual_risk: 1}", 1)
 		c.tables[name] += "gate: {rules: [{min_k: 1000000}]}\n"
 		result, err := c.run()
-		if err != nil || !result.Refused() || !strings.Contains(result.Report.Withheld, `table "`+name+`" passes its own gate`) {
+		if err != nil || !result.Refused() ||
+			!strings.Contains(result.Report.Withheld, `table "`+name+`" passes its own gate`) {
 			t.Fatalf("%s: %v, %+v", name, err, result)
 		}
 		for file := range c.tree() {
@@ -328,7 +335,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestOtherFormats: tables of other formats, of folders of files, and with numbers as keys, give the persons of the CSV files.
+// TestOtherFormats: tables of other formats, of folders of files, and with numbers as keys, give the persons of the CSV
+// files.
 func TestOtherFormats(t *testing.T) {
 	for _, format := range []string{"jsonl", "parquet"} {
 		c := newCare(t)
@@ -338,7 +346,8 @@ func TestOtherFormats(t *testing.T) {
 		for name := range c.tables {
 			c.tables[name] += fmt.Sprintf("sink: {%s: {path: DIR/out/%[1]s/%[2]s.%[1]s}}\n", format, name)
 		}
-		if got := c.released(); got.Persons.Found != want.Persons.Found || got.Persons.MinFrequency != want.Persons.MinFrequency {
+		if got := c.released(); got.Persons.Found != want.Persons.Found ||
+			got.Persons.MinFrequency != want.Persons.MinFrequency {
 			t.Errorf("%s: %+v, want %+v", format, got.Persons, want.Persons)
 		}
 	}
@@ -378,7 +387,8 @@ func TestTypesOfKeys(t *testing.T) {
 		for _, file := range []string{"visits", "persons", "households"} {
 			text := c.text(file + ".csv")
 			for n := range 5 {
-				text = strings.ReplaceAll(strings.ReplaceAll(text, fmt.Sprintf("P%d,", n), fmt.Sprintf("%d,", n)), fmt.Sprintf("H%d,", n), fmt.Sprintf("%d,", n))
+				text = strings.ReplaceAll(strings.ReplaceAll(text, fmt.Sprintf("P%d,", n), fmt.Sprintf("%d,", n)),
+					fmt.Sprintf("H%d,", n), fmt.Sprintf("%d,", n))
 			}
 			c.write(file+".csv", text)
 			c.tables[file] = strings.Replace(c.tables[file], "gate: {rules: [{min_k: 2}]}\n", "", 1)
@@ -408,17 +418,23 @@ func TestDatesBesideShiftedOnes(t *testing.T) {
 			for _, table := range []string{"visits", name} {
 				lines := strings.Split(strings.TrimSpace(c.text(table+".csv")), "\n")
 				for i := range lines {
-					lines[i] += []string{"," + map[bool]string{true: "day", false: "date"}[table == "visits"], ",2025-01-01"}[min(i, 1)]
+					lines[i] += []string{"," + map[bool]string{true: "day", false: "date"}[table == "visits"],
+						",2025-01-01"}[min(i, 1)]
 				}
 				c.write(table+".csv", strings.Join(lines, "\n")+"\n")
 			}
-			c.tables["visits"] = strings.Replace(strings.Replace(c.tables["visits"], "columns: {", "columns: {day: {role: other}, ", 1), "scope: person}}]", "scope: person}}, {date: {columns: [day], shift: 9, by: pid, scope: person}}]", 1)
+			c.tables["visits"] = strings.Replace(
+				strings.Replace(c.tables["visits"], "columns: {", "columns: {day: {role: other}, ", 1), "scope: person}}]",
+				"scope: person}}, {date: {columns: [day], shift: 9, by: pid, scope: person}}]", 1)
 			c.tables[name] = strings.Replace(c.tables[name], "columns: {", "columns: {date: {role: "+role+"}, ", 1)
 			rep := c.released()
-			if got := len(rep.Warnings) == 1 && strings.Contains(rep.Warnings[0], `"date" of table "`+name+`" leaves as it is`); got != warns || !warns && len(rep.Warnings) > 0 {
+			if got := len(rep.Warnings) == 1 &&
+				strings.Contains(rep.Warnings[0], `"date" of table "`+name+`" leaves as it is`); got != warns || !warns && len(rep.Warnings) > 0 {
 				t.Errorf("%s, %s: %q", name, role, rep.Warnings)
 			}
-			if !slices.ContainsFunc(rep.NotCounted, func(s string) bool { return strings.HasPrefix(s, `table "visits": the intervals`) }) {
+			if !slices.ContainsFunc(rep.NotCounted, func(s string) bool {
+				return strings.HasPrefix(s, `table "visits": the intervals`)
+			}) {
 				t.Errorf("%q", rep.NotCounted)
 			}
 		}
@@ -452,19 +468,25 @@ func TestTablesThatChange(t *testing.T) {
 	}
 }
 
-// TestColumnsOfTwoTables: a masked column that another table releases under the same name is said, keys and withheld ones are not.
+// TestColumnsOfTwoTables: a masked column that another table releases under the same name is said, keys and withheld
+// ones are not.
 func TestColumnsOfTwoTables(t *testing.T) {
-	for column, warns := range map[string]bool{"age: {role: other}": true, "age: {role: identifier}": false, "sex: {role: other}": false, "years: {role: other}": false} {
+	for column, warns := range map[string]bool{"age: {role: other}": true, "age: {role: identifier}": false,
+		"sex: {role: other}": false, "years: {role: other}": false} {
 		for _, last := range []bool{false, true} { // of the tables
 			c := newCare(t)
 			c.pair()
-			c.tables["visits"] = strings.Replace(strings.Replace(c.tables["visits"], "columns: {", "columns: {"+column+", ", 1), "gate: {rules: [{min_k: 2}]}\n", "", 1)
+			c.tables["visits"] = strings.Replace(strings.Replace(c.tables["visits"], "columns: {", "columns: {"+column+", ", 1),
+				"gate: {rules: [{min_k: 2}]}\n", "", 1)
 			c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
 			if last {
-				c.project = strings.Replace(strings.Replace(c.project, "  visits:     {config: DIR/visits.yaml}\n", "", 1), "keys:\n", "  visits: {config: DIR/visits.yaml}\nkeys:\n", 1)
+				c.project = strings.Replace(strings.Replace(c.project, "  visits:     {config: DIR/visits.yaml}\n", "", 1),
+					"keys:\n", "  visits: {config: DIR/visits.yaml}\nkeys:\n", 1)
 			}
-			c.write("visits.csv", "vid,pid,kind,"+column[:strings.Index(column, ":")]+"\n1,P1,a,1\n2,P2,b,2\n3,P3,a,3\n4,P4,b,4\n")
-			if rep := c.released(); warns != (len(rep.Warnings) == 1 && strings.HasPrefix(rep.Warnings[0], `"age" is released by tables`)) || !warns && len(rep.Warnings) > 0 {
+			c.write("visits.csv",
+				"vid,pid,kind,"+column[:strings.Index(column, ":")]+"\n1,P1,a,1\n2,P2,b,2\n3,P3,a,3\n4,P4,b,4\n")
+			if rep := c.released(); warns != (len(rep.Warnings) == 1 &&
+				strings.HasPrefix(rep.Warnings[0], `"age" is released by tables`)) || !warns && len(rep.Warnings) > 0 {
 				t.Errorf("%s: %q", column, rep.Warnings)
 			}
 		}

@@ -70,10 +70,12 @@ type LeftBy struct {
 // words writes a key as in TABLE.COLUMN = TABLE.COLUMN.
 func (k *Key) words() string { return k.Table + "." + k.Column + " = " + k.Of + "." + k.References }
 
-// judged judges the persons, and makes the report. A table that would pass is withheld with the others, which its report says.
+// judged judges the persons, and makes the report. A table that would pass is withheld with the others, which its
+// report says.
 func (r *run) judged(ctx context.Context) (*Report, error) {
 	c := r.config
-	rep := &Report{Schema: ReportSchema, Name: c.Name, Version: r.options.Version, Started: r.started, ConfigSHA256: c.SHA256(), KeyID: r.key.ID(), Person: c.Person, Rounds: r.rounds, Warnings: r.warnings,
+	rep := &Report{Schema: ReportSchema, Name: c.Name, Version: r.options.Version, Started: r.started,
+		ConfigSHA256: c.SHA256(), KeyID: r.key.ID(), Person: c.Person, Rounds: r.rounds, Warnings: r.warnings,
 		Gate: assess.Verdict{Passed: true}, Loosened: slices.Clone(c.Loosened)}
 	var err error
 	if rep.Persons, rep.Unmeasured, err = r.persons(ctx); err != nil {
@@ -86,9 +88,12 @@ func (r *run) judged(ctx context.Context) (*Report, error) {
 		t := &c.Tables[i]
 		m := r.members[t.Name]
 		own := m.part.Report
-		rep.Tables = append(rep.Tables, TableReport{t.Name, t.pipeline.SHA256(), own.Records.Counts, r.leftBy(m), own.Gate.Passed, filepath.Base(t.pipeline.Sink.Config.Paths()[0])})
+		rep.Tables = append(rep.Tables,
+			TableReport{t.Name, t.pipeline.SHA256(), own.Records.Counts, r.leftBy(m), own.Gate.Passed,
+				filepath.Base(t.pipeline.Sink.Config.Paths()[0])})
 		rep.Loosened = append(rep.Loosened, t.pipeline.Loosened...)
-		v := assess.RuleVerdict{Rule: "table " + strconv.Quote(t.Name) + " passes its own gate", Measure: "table", Limit: 1, Passed: own.Gate.Passed}
+		v := assess.RuleVerdict{Rule: "table " + strconv.Quote(t.Name) + " passes its own gate", Measure: "table", Limit: 1,
+			Passed: own.Gate.Passed}
 		if v.Passed {
 			v.Found = 1
 		} else {
@@ -123,17 +128,22 @@ func (c *Config) notCounted() (list []string) {
 	for i := range c.Keys {
 		k := &c.Keys[i]
 		if !c.below(k) && c.shows(k) {
-			list = append(list, fmt.Sprintf("%s: whoever knows several records that refer to one of %s, such as all members of a household, compares them all together; here each person is counted by its own records and by how many refer to the same", k.words(), k.Of))
+			list = append(list,
+				fmt.Sprintf(
+					"%s: whoever knows several records that refer to one of %s, such as all members of a household, compares them all together; here each person is counted by its own records and by how many refer to the same", k.words(), k.Of))
 		}
 	}
 	for i := range c.Tables {
 		for _, spec := range c.Tables[i].pipeline.Masks {
 			if d, ok := spec.Params.(*transform.Date); ok && d.Shift != nil {
-				list = append(list, fmt.Sprintf("table %s: the intervals between the shifted dates of a person (%s), which stay to the day", strconv.Quote(c.Tables[i].Name), strings.Join(d.Columns, ", ")))
+				list = append(list,
+					fmt.Sprintf("table %s: the intervals between the shifted dates of a person (%s), which stay to the day",
+						strconv.Quote(c.Tables[i].Name), strings.Join(d.Columns, ", ")))
 			}
 		}
 	}
-	return append(list, "amounts: R, rmse and what columns of one record tell of each other are each table's own; a value that stands in several tables is drawn in each, and whoever has both averages them")
+	return append(list,
+		"amounts: R, rmse and what columns of one record tell of each other are each table's own; a value that stands in several tables is drawn in each, and whoever has both averages them")
 }
 
 // withholdAll says in the reports of tables that would pass by themselves that they are withheld.
@@ -145,7 +155,8 @@ func (r *run) withholdAll(why string) {
 		}
 		rep.Gate.Passed = false
 		rep.Gate.Rules = append(slices.Clone(rep.Gate.Rules), assess.RuleVerdict{
-			Rule: "all tables of project " + strconv.Quote(r.config.Name) + " may be published", Measure: "project", Limit: 1, Advice: "the project's report: " + why,
+			Rule: "all tables of project " + strconv.Quote(r.config.Name) + " may be published", Measure: "project", Limit: 1,
+			Advice: "the project's report: " + why,
 		})
 		rep.Withheld = account.WithheldBecause(rep.Gate)
 	}
@@ -221,14 +232,16 @@ func (c *Config) public(rep *Report) *Public {
 	return p
 }
 
-// ReportJSONSchema is the JSON Schema of a project's report; report.schema.json beside this file is kept equal to it by a test.
+// ReportJSONSchema is the JSON Schema of a project's report; report.schema.json beside this file is kept equal to it by
+// a test.
 func ReportJSONSchema() ([]byte, error) {
-	r := &jsonschema.Reflector{Anonymous: true, LookupComment: schemadoc.Of, Mapper: func(t reflect.Type) *jsonschema.Schema {
-		if t == reflect.TypeFor[assess.Float]() {
-			return schemadoc.Number()
-		}
-		return nil
-	}}
+	r := &jsonschema.Reflector{Anonymous: true, LookupComment: schemadoc.Of,
+		Mapper: func(t reflect.Type) *jsonschema.Schema {
+			if t == reflect.TypeFor[assess.Float]() {
+				return schemadoc.Number()
+			}
+			return nil
+		}}
 	s := r.Reflect(&Report{})
 	s.ID, s.Title = "sdlfilter.project.report.schema.json", "Report of one run of a project of sdlfilter"
 	schemadoc.Define(s)
@@ -251,11 +264,13 @@ func (r *Result) Summary(out io.Writer) {
 		}
 		fmt.Fprintln(out)
 		for _, l := range t.Left {
-			fmt.Fprintf(out, "  %s: %d refer to no record, %d leave with one of the other table, %d have no value\n", l.Key, l.Orphans, l.With, l.Without)
+			fmt.Fprintf(out, "  %s: %d refer to no record, %d leave with one of the other table, %d have no value\n", l.Key,
+				l.Orphans, l.With, l.Without)
 		}
 	}
 	if p := rep.Persons; p != nil {
-		fmt.Fprintf(out, "%d persons by all tables together: k at least %v, %d unique, %.3g of them expected to be found\n", p.Persons, p.MinFrequency, p.Uniques, p.Found)
+		fmt.Fprintf(out, "%d persons by all tables together: k at least %v, %d unique, %.3g of them expected to be found\n",
+			p.Persons, p.MinFrequency, p.Uniques, p.Found)
 	}
 	for _, o := range rep.Loosened {
 		fmt.Fprintf(out, "loosened: %s by %s\n", o.Path, o.Origin)

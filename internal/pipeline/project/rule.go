@@ -24,11 +24,17 @@ func (r *Rule) limits() (list []limit) {
 		}
 	}
 	if r.MinK != nil {
-		list = append(list, limit{"min_k", float64(*r.MinK), "k of a person by all tables at least", func(p *uniqueness.Persons) float64 { return p.MinFrequency }, true})
+		list = append(list,
+			limit{"min_k", float64(*r.MinK), "k of a person by all tables at least", func(p *uniqueness.Persons) float64 {
+				return p.MinFrequency
+			}, true})
 	}
-	add("max_individual_risk", r.MaxIndividualRisk, "individual risk of a person by all tables at most", func(p *uniqueness.Persons) float64 { return p.MaxIndividualRisk })
-	add("max_linked", r.MaxLinked, "share of the persons found by all tables at most", func(p *uniqueness.Persons) float64 { return p.Found })
-	add("max_unique", r.MaxUnique, "share of the persons unique by all tables at most", func(p *uniqueness.Persons) float64 { return p.UniqueShare })
+	add("max_individual_risk", r.MaxIndividualRisk, "individual risk of a person by all tables at most",
+		func(p *uniqueness.Persons) float64 { return p.MaxIndividualRisk })
+	add("max_linked", r.MaxLinked, "share of the persons found by all tables at most",
+		func(p *uniqueness.Persons) float64 { return p.Found })
+	add("max_unique", r.MaxUnique, "share of the persons unique by all tables at most",
+		func(p *uniqueness.Persons) float64 { return p.UniqueShare })
 	return list
 }
 
@@ -37,7 +43,8 @@ func (g *Gate) judge(p *uniqueness.Persons, why string) []assess.RuleVerdict {
 	var verdicts []assess.RuleVerdict
 	for _, r := range g.Rules {
 		for _, l := range r.limits() {
-			v := assess.RuleVerdict{Rule: fmt.Sprintf("%s %v", l.words, l.value), Measure: l.name, Persons: true, Limit: assess.Float(l.value)}
+			v := assess.RuleVerdict{Rule: fmt.Sprintf("%s %v", l.words, l.value), Measure: l.name, Persons: true,
+				Limit: assess.Float(l.value)}
 			if p == nil {
 				v.Advice = "not counted: " + why
 			} else {
@@ -45,7 +52,8 @@ func (g *Gate) judge(p *uniqueness.Persons, why string) []assess.RuleVerdict {
 				v.Found, v.Passed = assess.Float(found), l.least && found >= l.value || !l.least && found <= l.value
 			}
 			if p != nil && !v.Passed {
-				v.Advice = "the tables tell together what none of them tells alone: coarser keys (dates by month, broader codes) in the tables with most records, fewer keys, or a sample of the persons"
+				v.Advice =
+					"the tables tell together what none of them tells alone: coarser keys (dates by month, broader codes) in the tables with most records, fewer keys, or a sample of the persons"
 			}
 			verdicts = append(verdicts, v)
 		}

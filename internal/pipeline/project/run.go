@@ -66,9 +66,9 @@ type member struct {
 	left   map[int]*Left // by key of the configuration
 }
 
-// Run masks all tables of a project, judges each of them and the persons of whom they tell together, and publishes all in one step, or
-// none. On an error, or when ctx ends, nothing is left behind. An error of type config.Errors or *pipeline.DataError means that the
-// configuration does not fit the data.
+// Run masks all tables of a project, judges each of them and the persons of whom they tell together, and publishes all
+// in one step, or none. On an error, or when ctx ends, nothing is left behind. An error of type config.Errors or
+// *pipeline.DataError means that the configuration does not fit the data.
 func Run(ctx context.Context, c *Config, o pipeline.Options) (*Result, error) {
 	ctx, o = o.Ready(ctx)
 	r := &run{config: c, options: o, started: time.Now(), members: map[string]*member{}}
@@ -139,15 +139,20 @@ func (r *run) unshifted() (list []string) {
 			default:
 				continue
 			}
-			if c != nil && c.Role != microdata.Identifier && !slices.ContainsFunc(p.Masks, func(s transform.Spec) bool { return slices.Contains(s.Params.Masks(), f.Name) }) {
-				list = append(list, fmt.Sprintf("%s of table %s leaves as it is, and %s is shifted: a date that both know of a person tells the shift, and with it all of that person's dates", strconv.Quote(f.Name), strconv.Quote(m.table.Name), shifted))
+			if c != nil && c.Role != microdata.Identifier && !slices.ContainsFunc(p.Masks, func(s transform.Spec) bool {
+				return slices.Contains(s.Params.Masks(), f.Name)
+			}) {
+				list = append(list,
+					fmt.Sprintf(
+						"%s of table %s leaves as it is, and %s is shifted: a date that both know of a person tells the shift, and with it all of that person's dates", strconv.Quote(f.Name), strconv.Quote(m.table.Name), shifted))
 			}
 		}
 	}
 	return list
 }
 
-// checkTypes demands that columns that join tables are there, and have one type: a number and its text do not identify the same record.
+// checkTypes demands that columns that join tables are there, and have one type: a number and its text do not identify
+// the same record.
 func (r *run) checkTypes() error {
 	var wrong config.Errors
 	for i, k := range r.config.Keys {
@@ -160,8 +165,11 @@ func (r *run) checkTypes() error {
 			return err
 		}
 		if !a.Unseen && !b.Unseen && !arrow.TypeEqual(a.Type, b.Type) {
-			wrong = append(wrong, r.config.Errorf(fmt.Sprintf("keys[%d]", i), "joins %s of %s with %s of %s: declare one type for both (source.%s.types)", microdata.TypeName(a.Type),
-				strconv.Quote(k.Table), microdata.TypeName(b.Type), strconv.Quote(k.Of), r.members[k.Table].table.pipeline.Source.Kind))
+			wrong = append(wrong,
+				r.config.Errorf(fmt.Sprintf("keys[%d]", i),
+					"joins %s of %s with %s of %s: declare one type for both (source.%s.types)", microdata.TypeName(a.Type),
+					strconv.Quote(k.Table), microdata.TypeName(b.Type), strconv.Quote(k.Of),
+					r.members[k.Table].table.pipeline.Source.Kind))
 		}
 	}
 	if len(wrong) > 0 {
@@ -233,11 +241,12 @@ func (r *run) create() (err error) {
 	return nil
 }
 
-// most is how often a table is written at most. A second time is usual where persons leave of whom another table has a record to which
-// they refer.
+// most is how often a table is written at most. A second time is usual where persons leave of whom another table has a
+// record to which they refer.
 const most = 10
 
-// settle writes the tables until no record refers to one that is not released, and none to which persons refer stays without a person.
+// settle writes the tables until no record refers to one that is not released, and none to which persons refer stays
+// without a person.
 func (r *run) settle(ctx context.Context) error {
 	for range most {
 		again := false
@@ -255,7 +264,8 @@ func (r *run) settle(ctx context.Context) error {
 		}
 		r.rounds++
 	}
-	return pipeline.DataErrorf("records leave one table after the other without end: masks that leave out records by what other records are there cannot be in one project")
+	return pipeline.DataErrorf(
+		"records leave one table after the other without end: masks that leave out records by what other records are there cannot be in one project")
 }
 
 // stale reports whether a table has released a record that must leave with those of another.
@@ -342,7 +352,9 @@ func (r *run) write(ctx context.Context, m *member) error {
 		return err
 	}
 	if several {
-		return config.Errors{r.config.Errorf("person", "must have one record for each person, and several released ones have one identity (%s)", strings.Join(m.table.pipeline.Identity, ", "))}
+		return config.Errors{
+			r.config.Errorf("person", "must have one record for each person, and several released ones have one identity (%s)",
+				strings.Join(m.table.pipeline.Identity, ", "))}
 	}
 	return nil
 }
@@ -351,7 +363,9 @@ func (r *run) write(ctx context.Context, m *member) error {
 func (r *run) single(m *member, twice []bool) error {
 	for i, k := range r.config.Keys {
 		if k.Of == m.table.Name && twice[slices.Index(m.joins, k.References)] {
-			return config.Errors{r.config.Errorf(fmt.Sprintf("keys[%d]", i), "must refer to one record, and several of %s have the same value of %s", strconv.Quote(k.Of), strconv.Quote(k.References))}
+			return config.Errors{
+				r.config.Errorf(fmt.Sprintf("keys[%d]", i), "must refer to one record, and several of %s have the same value of %s",
+					strconv.Quote(k.Of), strconv.Quote(k.References))}
 		}
 	}
 	if m.table.Name != r.config.Person {
@@ -359,14 +373,16 @@ func (r *run) single(m *member, twice []bool) error {
 	}
 	for _, name := range r.config.own() {
 		if twice[slices.Index(m.joins, name)] {
-			return config.Errors{r.config.Errorf("person", "must have one record for each person, and several released ones have the same value of %s", strconv.Quote(name))}
+			return config.Errors{
+				r.config.Errorf("person",
+					"must have one record for each person, and several released ones have the same value of %s", strconv.Quote(name))}
 		}
 	}
 	return nil
 }
 
-// publish gives all tables their names in one step, then the quarantines and the reports theirs, that of the project last. Of tables that
-// are withheld the quarantines and the confidential reports appear.
+// publish gives all tables their names in one step, then the quarantines and the reports theirs, that of the project
+// last. Of tables that are withheld the quarantines and the confidential reports appear.
 func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 	paths := []string{r.config.folder()}
 	p := account.Publication{

@@ -41,7 +41,8 @@ func (l *loader) validate(c *Config, opts config.Options) {
 	}
 	l.validateRules(c)
 	if len(c.Tables) < 2 && l.Sound("tables") {
-		l.Wrong("tables", "must be at least two, got %d: for one table `sdlfilter run` takes the pipeline itself", len(c.Tables))
+		l.Wrong("tables", "must be at least two, got %d: for one table `sdlfilter run` takes the pipeline itself",
+			len(c.Tables))
 	}
 	read := true
 	for i := range c.Tables {
@@ -69,7 +70,8 @@ func (l *loader) validate(c *Config, opts config.Options) {
 // validatePerson demands that two records of one person would be found in the table of the persons.
 func (l *loader) validatePerson(c *Config) {
 	if len(l.apart) == 0 && l.Sound("person") && len(c.own()) == 0 && len(c.named(c.Person).pipeline.Identity) == 0 {
-		l.Wrong("person", "must be a table that keys refer to, or whose configuration has an identity, got %q: else nobody sees whether two of its records are one person's", c.Person)
+		l.Wrong("person",
+			"must be a table that keys refer to, or whose configuration has an identity, got %q: else nobody sees whether two of its records are one person's", c.Person)
 	}
 }
 
@@ -134,7 +136,8 @@ func (l *loader) validateShape(c *Config) bool {
 		case a == "" || b == "":
 			sound = false
 		case a == b:
-			l.Wrong(at, "joins %s and %s, which are joined already: by two ways nobody knows whose a record is", strconv.Quote(k.Table), strconv.Quote(k.Of))
+			l.Wrong(at, "joins %s and %s, which are joined already: by two ways nobody knows whose a record is",
+				strconv.Quote(k.Table), strconv.Quote(k.Of))
 			sound = false
 		}
 		for name, of := range joined {
@@ -145,7 +148,8 @@ func (l *loader) validateShape(c *Config) bool {
 	}
 	for _, t := range c.Tables {
 		if sound && joined[t.Name] != joined[c.Person] {
-			l.Wrong(form.Join("tables", t.Name), "is joined with %s by no key (keys): give it a project of its own", strconv.Quote(c.Person))
+			l.Wrong(form.Join("tables", t.Name), "is joined with %s by no key (keys): give it a project of its own",
+				strconv.Quote(c.Person))
 			sound = false
 		}
 	}
@@ -154,7 +158,8 @@ func (l *loader) validateShape(c *Config) bool {
 	}
 	for i := range c.Keys {
 		if k := &c.Keys[i]; c.below(k) && k.Of != c.Person {
-			l.Wrong(fmt.Sprintf("keys[%d]", i), "joins records of %s to those of %s, which are not the persons (person): what many records of one record tell is not counted; give the table the column of %s", strconv.Quote(k.Table),
+			l.Wrong(fmt.Sprintf("keys[%d]", i),
+				"joins records of %s to those of %s, which are not the persons (person): what many records of one record tell is not counted; give the table the column of %s", strconv.Quote(k.Table),
 				strconv.Quote(k.Of), strconv.Quote(c.Person))
 			sound = false
 		}
@@ -171,7 +176,8 @@ func (c *Config) names() (list []string) {
 
 // refuse notes what is wrong with a table's own configuration.
 func (l *loader) refuse(t *Table, path, text string, args ...any) {
-	l.apart = append(l.apart, t.pipeline.Errorf(path, "%s", "in a project (table "+strconv.Quote(t.Name)+") "+fmt.Sprintf(text, args...)))
+	l.apart = append(l.apart,
+		t.pipeline.Errorf(path, "%s", "in a project (table "+strconv.Quote(t.Name)+") "+fmt.Sprintf(text, args...)))
 }
 
 // validateTable refuses what a table of a project cannot have.
@@ -185,22 +191,26 @@ func (l *loader) validateTable(t *Table) {
 	case objectpath.Is(path):
 		l.refuse(t, "source."+p.Source.Kind+".path", "must be files of this machine")
 	}
-	if paths := p.Sink.Config.Paths(); sink.Placed == nil || len(paths) != 1 || config.PathOf(p.Sink.Config) == "-" || objectpath.Is(paths[0]) {
-		l.refuse(t, "sink."+p.Sink.Kind, "must be one file of this machine (csv, jsonl or parquet), without a codebook beside it")
+	if paths := p.Sink.Config.Paths(); sink.Placed == nil || len(paths) != 1 || config.PathOf(p.Sink.Config) == "-" ||
+		objectpath.Is(paths[0]) {
+		l.refuse(t, "sink."+p.Sink.Kind,
+			"must be one file of this machine (csv, jsonl or parquet), without a codebook beside it")
 	}
 	for _, f := range []struct {
 		path  string
 		given bool
 		why   string
 	}{
-		{"ledger", p.Ledger != "", "must be left out: the ledger knows one table at a time, and not what several tell together"},
+		{"ledger", p.Ledger != "",
+			"must be left out: the ledger knows one table at a time, and not what several tell together"},
 		{"place", p.Place != nil, "must be left out: a project masks all records at once"},
 		{"shard", p.Shard != nil && *p.Shard, "must be left out: a project masks all records at once"},
 		{"assess.emit", len(p.Assess.Emit) > 0, "must be left out: nothing is said before all tables are judged"},
 		{"lineage", p.Lineage != nil, "must be left out: it has the events of one table"},
 		{"quarantine.kafka", p.Quarantine.Kafka != nil, "must be a file (jsonl)"},
 		{"masks", p.Copies() > 1, "must make one release, and not several copies"},
-		{"assess.intruder.count", p.Assess.Intruder != nil && p.Assess.Intruder.Count == config.CountReleased, "must be left out: persons are counted from the snooper's side"},
+		{"assess.intruder.count", p.Assess.Intruder != nil && p.Assess.Intruder.Count == config.CountReleased,
+			"must be left out: persons are counted from the snooper's side"},
 	} {
 		if f.given {
 			l.refuse(t, f.path, "%s", f.why)
@@ -222,9 +232,11 @@ func (l *loader) validateTogether(c *Config) {
 		}
 		a, b := first.Sink.Config.Paths()[0], p.Sink.Config.Paths()[0]
 		if p.Sink.Abilities().Placed.Extension() != first.Sink.Abilities().Placed.Extension() {
-			l.refuse(t, "sink."+p.Sink.Kind, "must be of the format and compression of the other tables, as a folder of a release holds nothing else")
+			l.refuse(t, "sink."+p.Sink.Kind,
+				"must be of the format and compression of the other tables, as a folder of a release holds nothing else")
 		} else if !config.SameFile(filepath.Dir(a), filepath.Dir(b)) {
-			l.refuse(t, "sink."+p.Sink.Kind+".path", "must lie in the folder of the other tables (%s), which is published as a whole, got %q", filepath.Dir(a), b)
+			l.refuse(t, "sink."+p.Sink.Kind+".path",
+				"must lie in the folder of the other tables (%s), which is published as a whole, got %q", filepath.Dir(a), b)
 		}
 	}
 	if len(l.apart) > 0 {
@@ -232,16 +244,18 @@ func (l *loader) validateTogether(c *Config) {
 	}
 	for i := range c.Tables {
 		t := &c.Tables[i]
-		if path, end := t.pipeline.Sink.Config.Paths()[0], t.pipeline.Sink.Abilities().Placed.Extension(); !strings.HasSuffix(path, end) {
+		if path, end := t.pipeline.Sink.Config.Paths()[0], t.pipeline.Sink.Abilities().Placed.Extension(); !strings.HasSuffix(
+			path, end) {
 			l.refuse(t, "sink."+t.pipeline.Sink.Kind+".path", "must end in %s, got %q", end, path)
 		} else if dir := filepath.Dir(path); dir == "." || filepath.Dir(filepath.Clean(dir)) == filepath.Clean(dir) {
-			l.refuse(t, "sink."+t.pipeline.Sink.Kind+".path", "must lie in a folder of its own, such as release/%s: the folder is replaced as a whole", filepath.Base(path))
+			l.refuse(t, "sink."+t.pipeline.Sink.Kind+".path",
+				"must lie in a folder of its own, such as release/%s: the folder is replaced as a whole", filepath.Base(path))
 		}
 	}
 }
 
-// validatePaths demands that no file that is written is another, or one that is read, and that nothing but tables lies in the folder
-// of the release.
+// validatePaths demands that no file that is written is another, or one that is read, and that nothing but tables lies
+// in the folder of the release.
 func (l *loader) validatePaths(c *Config) {
 	if len(l.apart) > 0 {
 		return
@@ -277,14 +291,17 @@ func (l *loader) validatePaths(c *Config) {
 	files.Apart()
 	for _, o := range outputs {
 		if within(c.folder(), o.path) && l.Sound(o.field) {
-			l.Wrong(o.field, "must not write into the folder of the release (%s), which is replaced as a whole, got %q", c.folder(), o.path)
+			l.Wrong(o.field, "must not write into the folder of the release (%s), which is replaced as a whole, got %q",
+				c.folder(), o.path)
 		}
 	}
 	for i := range c.Tables {
 		at := form.Join("tables", c.Tables[i].Name) + ".config"
-		for _, path := range []string{config.PathOf(c.Tables[i].pipeline.Source.Config), c.Tables[i].pipeline.Key.File, c.Tables[i].Config} {
+		for _, path := range []string{config.PathOf(c.Tables[i].pipeline.Source.Config), c.Tables[i].pipeline.Key.File,
+			c.Tables[i].Config} {
 			if path != "" && (within(c.folder(), path) || config.SameFile(c.folder(), path)) && l.Sound(at) {
-				l.Wrong(at, "must not read from the folder of the release (%s), which is replaced as a whole, got %q", c.folder(), path)
+				l.Wrong(at, "must not read from the folder of the release (%s), which is replaced as a whole, got %q", c.folder(),
+					path)
 			}
 		}
 	}
@@ -314,10 +331,12 @@ func (l *loader) validateKey(c *Config, i int) {
 		listed := p.Columns.Named(side.column)
 		switch {
 		case listed == nil:
-			l.WrongAt(at, field, "must be a listed column of %s, got %q%s", strconv.Quote(side.table.Name), side.column, form.Instead(side.column, p.Columns.Names()))
+			l.WrongAt(at, field, "must be a listed column of %s, got %q%s", strconv.Quote(side.table.Name), side.column,
+				form.Instead(side.column, p.Columns.Names()))
 			return
 		case len(listed.Missing.Codes) > 0:
-			l.refuse(side.table, form.Join("columns", side.column)+".missing", "must be left out of a key: a code that means that there is none would join records")
+			l.refuse(side.table, form.Join("columns", side.column)+".missing",
+				"must be left out of a key: a code that means that there is none would join records")
 			return
 		case listed.SameAs != "":
 			l.refuse(side.table, form.Join("columns", side.column)+".same_as", "must be left out of a key")
@@ -325,13 +344,16 @@ func (l *loader) validateKey(c *Config, i int) {
 		}
 		law, other := lawOf(p, side.column)
 		if other != "" {
-			l.refuse(side.table, "masks", "must not change a key but by pseudonym, and %s changes %s, which joins tables (%s)", other, strconv.Quote(side.column), at)
+			l.refuse(side.table, "masks", "must not change a key but by pseudonym, and %s changes %s, which joins tables (%s)",
+				other, strconv.Quote(side.column), at)
 			return
 		}
 		laws[s] = law
 	}
 	if laws[0] != laws[1] {
-		l.Wrong(at, "joins %s of %s, which is %s, with %s of %s, which is %s: the tables of the release would not join; mask both alike", strconv.Quote(k.Column), strconv.Quote(k.Table), laws[0],
+		l.Wrong(at,
+			"joins %s of %s, which is %s, with %s of %s, which is %s: the tables of the release would not join; mask both alike",
+			strconv.Quote(k.Column), strconv.Quote(k.Table), laws[0],
 			strconv.Quote(k.References), strconv.Quote(k.Of), laws[1])
 	}
 }
@@ -351,7 +373,8 @@ func (l *loader) validatePseudonyms(c *Config) {
 			now := shown{t.Name, column.Name, identified(t.Name, column.Name), law}
 			for _, s := range before {
 				if s.law == law && s.of != now.of {
-					l.refuse(t, form.Join("columns", column.Name), "has the pseudonyms of %s of table %s, with which no key joins it (keys), so that nobody counts what they tell together: name the key, withhold the column or give it another scope",
+					l.refuse(t, form.Join("columns", column.Name),
+						"has the pseudonyms of %s of table %s, with which no key joins it (keys), so that nobody counts what they tell together: name the key, withhold the column or give it another scope",
 						strconv.Quote(s.column), strconv.Quote(s.table))
 					break
 				}
@@ -402,10 +425,12 @@ func (l *loader) validateShifts(c *Config) {
 			if !ok || d.Shift == nil {
 				continue
 			}
-			now := shift{t, t.pipeline.MaskPath(m), identified(t.Name, d.By), fmt.Sprintf("by %d days in scope %q", *d.Shift, d.Scope)}
+			now := shift{t, t.pipeline.MaskPath(m), identified(t.Name, d.By),
+				fmt.Sprintf("by %d days in scope %q", *d.Shift, d.Scope)}
 			for _, s := range before {
 				if s.of == now.of && s.law != now.law {
-					l.refuse(t, now.path, "must shift dates as %s of table %s does, %s: else intervals between the tables differ, and two shifts of one date tell of it", s.path, strconv.Quote(s.table.Name), s.law)
+					l.refuse(t, now.path,
+						"must shift dates as %s of table %s does, %s: else intervals between the tables differ, and two shifts of one date tell of it", s.path, strconv.Quote(s.table.Name), s.law)
 					break
 				}
 			}

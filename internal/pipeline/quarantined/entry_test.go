@@ -32,22 +32,29 @@ func TestEntries(t *testing.T) {
 		return string(b)
 	}
 	at := kafka.Partition{Topic: "in", Number: 3}
-	if got, want := text(EntryOf(at, b, in[2], false)), `{"topic":"in","partition":3,"offset":44,"column":"wage","reason":"last"}`; got != want {
+	if got, want := text(
+		EntryOf(at, b, in[2], false)), `{"topic":"in","partition":3,"offset":44,"column":"wage","reason":"last"}`; got != want {
 		t.Errorf("entry %s, want %s", got, want)
 	}
-	if got, want := text(EntryOf(at, b, in[0], false)), `{"topic":"in","partition":3,"offset":40,"reason":"first"}`; got != want {
+	if got, want := text(EntryOf(at, b, in[0], false)), `{"topic":"in","partition":3,"offset":40,"reason":"first"}`; got !=
+		want {
 		t.Errorf("entry %s, want %s", got, want)
 	}
 	// The messages 6 and 7 contain records; these are the last record of one and the first of the
 	// other.
 	b.Places = []int64{6<<message.RowBits | (1<<message.RowBits - 1), 7 << message.RowBits, 7<<message.RowBits | 1, 0, 0}
-	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 0, Reason: "r"}, true)), `"offset":6,"record":`; !strings.Contains(got, want) || strings.Contains(got, `"record":0`) {
+	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 0, Reason: "r"}, true)), `"offset":6,"record":`; !strings.
+		Contains(got, want) || strings.Contains(got, `"record":0`) {
 		t.Errorf("entry %s, want %s", got, want)
 	}
-	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 1, Reason: "r"}, true)), `{"topic":"in","partition":3,"offset":7,"record":1,"reason":"r"}`; got != want {
+	if got, want := text(
+		EntryOf(at, b, microdata.Reject{Row: 1, Reason: "r"}, true)),
+		`{"topic":"in","partition":3,"offset":7,"record":1,"reason":"r"}`; got != want {
 		t.Errorf("entry %s, want %s", got, want)
 	}
-	if got, want := text(EntryOf(at, b, microdata.Reject{Row: 2, Reason: "r"}, true)), `{"topic":"in","partition":3,"offset":7,"record":2,"reason":"r"}`; got != want {
+	if got, want := text(
+		EntryOf(at, b, microdata.Reject{Row: 2, Reason: "r"}, true)),
+		`{"topic":"in","partition":3,"offset":7,"record":2,"reason":"r"}`; got != want {
 		t.Errorf("entry %s, want %s", got, want)
 	}
 }

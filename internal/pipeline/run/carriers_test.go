@@ -73,7 +73,9 @@ func (p people) messages() (list []*kgo.Record) {
 		if wage == "" {
 			wage = "null"
 		}
-		list = append(list, &kgo.Record{Topic: "in", Partition: int32(i % 2), Value: fmt.Appendf(nil, `{"born":%d,"place":%q,"person":%q,"wage":%s}`, p.born(i), p.place(i), p.person(i), wage)})
+		list = append(list,
+			&kgo.Record{Topic: "in", Partition: int32(i % 2),
+				Value: fmt.Appendf(nil, `{"born":%d,"place":%q,"person":%q,"wage":%s}`, p.born(i), p.place(i), p.person(i), wage)})
 	}
 	return list
 }
@@ -139,7 +141,8 @@ func carried(t *testing.T, p people, body string) map[string]verdict {
 		return pipeline.Options{Version: "v", Log: zerolog.New(&log).Level(zerolog.WarnLevel)}
 	}
 	out := map[string]verdict{}
-	file := head + "source: {csv: {path: '" + dir + "/in.csv', types: {place: string, person: string, wage: float64}}}\nsink: {csv: {path: '" + dir + "/out%s'}}\n" + body
+	file := head + "source: {csv: {path: '" + dir +
+		"/in.csv', types: {place: string, person: string, wage: float64}}}\nsink: {csv: {path: '" + dir + "/out%s'}}\n" + body
 	res, err := Pipeline(t.Context(), parse(fmt.Sprintf(file, ".csv")), logged())
 	if out["run"] = verdictOf(nil, log.String(), err); res != nil {
 		out["run"] = verdictOf(res.Report, log.String(), err)
@@ -183,7 +186,11 @@ func carried(t *testing.T, p people, body string) map[string]verdict {
 		t.Fatal(err)
 	}
 	brokers := "brokers: [\"" + cluster.ListenAddrs()[0] + "\"]"
-	res, err = Pipeline(t.Context(), parse(head+"source: {kafka: {"+brokers+", topics: [in], group: g, until: latest, format: {json: {}}}}\nsink: {kafka: {"+brokers+", topic: out}}\n"+body), logged())
+	res,
+		err = Pipeline(t.Context(),
+		parse(
+			head+"source: {kafka: {"+brokers+", topics: [in], group: g, until: latest, format: {json: {}}}}\nsink: {kafka: {"+
+				brokers+", topic: out}}\n"+body), logged())
 	if out["stream"] = verdictOf(nil, log.String(), err); res != nil {
 		out["stream"] = verdictOf(res.Report, log.String(), err)
 	}
@@ -219,8 +226,8 @@ func inShards(t *testing.T, p *config.Pipeline, n int, o pipeline.Options, log *
 	return verdictOf(res.Report, log.String(), err)
 }
 
-// What the gate refuses and what a report warns of is the same whichever way a release takes. A stream has no error after what it
-// has committed: it says in its log and in its report what ends the others.
+// What the gate refuses and what a report warns of is the same whichever way a release takes. A stream has no error
+// after what it has committed: it says in its log and in its report what ends the others.
 func TestCarriersAreOfOneMind(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	days, wages := make([]int, 1800), make([]int, 1800) // in no order that tells of them
@@ -228,8 +235,12 @@ func TestCarriersAreOfOneMind(t *testing.T) {
 		days[i], wages[i] = rng.IntN(730), 900+rng.IntN(997)
 	}
 	base := people{
-		n: 1800, born: func(i int) int { return days[i] }, place: func(i int) string { return fmt.Sprintf("%02d%d", i%7, i%3) },
-		person: func(i int) string { return fmt.Sprintf("p%d", i*i%1201) }, wage: func(i int) string { return fmt.Sprint(wages[i]) },
+		n: 1800, born: func(i int) int { return days[i] }, place: func(i int) string {
+			return fmt.Sprintf("%02d%d", i%7, i%3)
+		},
+		person: func(i int) string { return fmt.Sprintf("p%d", i*i%1201) }, wage: func(i int) string {
+			return fmt.Sprint(wages[i])
+		},
 	}
 	first, rare := base, base
 	first.born = func(i int) int { return 61 * (days[i] / 61) } // one date for two months
@@ -264,23 +275,34 @@ func TestCarriersAreOfOneMind(t *testing.T) {
 		fails   string // the error, and what a stream says
 	}{
 		"all is well": {base, []string{noise, months, coarse}, "gate: {}\n", "", "", ""},
-		"dates that are known": {first, []string{noise, months, coarse}, "gate: {}\n", "born: rounded dates not known exactly by the release",
+		"dates that are known": {first, []string{noise, months, coarse}, "gate: {}\n",
+			"born: rounded dates not known exactly by the release",
 			"born: 1800 of 1800 released dates stand for one and the same original date each", ""},
-		"a few dates that are known": {rare, []string{noise, months, coarse}, "gate: {}\n", "born: rounded dates not known exactly by the release",
+		"a few dates that are known": {rare, []string{noise, months, coarse}, "gate: {}\n",
+			"born: rounded dates not known exactly by the release",
 			"born: 10 of 1800 released dates stand for one and the same original date each", ""},
-		"dates that are known without a gate": {first, []string{noise, months, coarse}, "", "", "born: 1800 of 1800 released dates", ""},
-		"texts that stay by chance": {base, []string{noise, months, "{pram: {columns: [place], keep: 0.999999999, categories: [" + places("") + "]}}"}, "gate: {}\n",
+		"dates that are known without a gate": {first, []string{noise, months, coarse}, "", "",
+			"born: 1800 of 1800 released dates", ""},
+		"texts that stay by chance": {
+			base, []string{noise, months, "{pram: {columns: [place], keep: 0.999999999, categories: [" + places("") + "]}}"},
+			"gate: {}\n",
 			"place: not all released values equal to the original", "place: all of its released values are the original", ""},
-		"texts that stay without a gate": {base, []string{noise, months, "{recode: {columns: [place], map: {" + places(": x") + ", x: y}, other: z}}"}, "", "", "", ""},
-		"texts that are recoded to themselves": {base, []string{noise, months, "{recode: {columns: [place], map: {" + themselves + "}}}"}, "gate: {allow_unchanged: 0.9}\n",
+		"texts that stay without a gate": {
+			base, []string{noise, months, "{recode: {columns: [place], map: {" + places(": x") + ", x: y}, other: z}}"}, "", "",
+			"", ""},
+		"texts that are recoded to themselves": {
+			base, []string{noise, months, "{recode: {columns: [place], map: {" + themselves + "}}}"},
+			"gate: {allow_unchanged: 0.9}\n",
 			"place: not all released values equal to the original", "place: all of its released values are the original", ""},
-		"texts that may stay": {base, []string{noise, months, "{recode: {columns: [place], map: {" + themselves + "}}}"}, "gate: {allow_unchanged: 1}\n", "",
+		"texts that may stay": {base, []string{noise, months, "{recode: {columns: [place], map: {" + themselves + "}}}"},
+			"gate: {allow_unchanged: 1}\n", "",
 			"place: all of its released values are the original", ""},
 		"pseudonyms": {base, []string{noise, months, coarse, "{pseudonym: {columns: [person], scope: s}}"}, "gate: {}\n", "",
 			"person: pseudonymised, not anonymised", ""},
 		"codes that no record has": {base, []string{noise, months, coarse}, "gate: {}\n", "",
 			"wage: no record of the release has the declared code for a missing value -9", ""},
-		"a pattern in vain": {base, []string{noise, months, "{recode: {columns: [place], map: {'00*': a, '09*': b}, other: d}}"}, "gate: {}\n", "",
+		"a pattern in vain": {
+			base, []string{noise, months, "{recode: {columns: [place], map: {'00*': a, '09*': b}, other: d}}"}, "gate: {}\n", "",
 			`masks[2].recode: "09*" matches no value of column place`, `the pattern "09*" matches no value of column place`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -309,13 +331,17 @@ func TestCarriersAreOfOneMind(t *testing.T) {
 				if carrier == "stream" && v.refused {
 					continue // nothing was committed that could be reported
 				}
-				if c.warning != "" && !slices.ContainsFunc(v.warnings, func(w string) bool { return strings.HasPrefix(w, c.warning) }) {
+				if c.warning != "" && !slices.ContainsFunc(v.warnings, func(w string) bool {
+					return strings.HasPrefix(w, c.warning)
+				}) {
 					t.Errorf("%s: warnings %q, want %q", carrier, v.warnings, c.warning)
 				}
-				if carrier != "filter" && len(v.warnings) > 0 && !strings.Contains(v.log, strings.ReplaceAll(v.warnings[0], `"`, `\"`)) {
+				if carrier != "filter" && len(v.warnings) > 0 &&
+					!strings.Contains(v.log, strings.ReplaceAll(v.warnings[0], `"`, `\"`)) {
 					t.Errorf("%s: its warnings are not in the log: %s", carrier, v.log)
 				}
-				if want := all["run"]; c.fails == "" && (!slices.Equal(v.warnings, want.warnings) || !slices.Equal(v.rules, want.rules)) {
+				if want := all["run"]; c.fails == "" &&
+					(!slices.Equal(v.warnings, want.warnings) || !slices.Equal(v.rules, want.rules)) {
 					t.Errorf("%s: warnings %q, rules %q\nof one run: %q, %q", carrier, v.warnings, v.rules, want.warnings, want.rules)
 				}
 			}
@@ -323,11 +349,13 @@ func TestCarriersAreOfOneMind(t *testing.T) {
 	}
 }
 
-// A record whose sampling weight is missing, a code for a missing one, or negative goes to quarantine in every carrier, and the
-// individual risks are those of the other records; a weight of 0 is one.
+// A record whose sampling weight is missing, a code for a missing one, or negative goes to quarantine in every carrier,
+// and the individual risks are those of the other records; a weight of 0 is one.
 func TestWeightsInEveryCarrier(t *testing.T) {
 	p := people{
-		n: 900, born: func(i int) int { return i * 7919 % 730 }, place: func(i int) string { return fmt.Sprint(i * i % 11) }, person: func(i int) string { return "p" },
+		n: 900, born: func(i int) int { return i * 7919 % 730 }, place: func(i int) string {
+			return fmt.Sprint(i * i % 11)
+		}, person: func(i int) string { return "p" },
 		wage: func(i int) string {
 			switch i {
 			case 7:
@@ -343,16 +371,19 @@ func TestWeightsInEveryCarrier(t *testing.T) {
 		},
 	}
 	for _, missing := range []string{"", ", missing: [-9]"} {
-		all := carried(t, p, "columns: {born: {role: sensitive, decimals: 0}, place: {role: key}, person: {role: identifier}, wage: {role: other, decimals: 0"+missing+"}}\nweight: wage\n"+
-			"masks: [{noise: {columns: [born], sd: 100}}]\nassess: {keys: [place], replicates: 4, targets: [p50], intruder: {uniqueness: {}}}\n")
+		all := carried(t, p,
+			"columns: {born: {role: sensitive, decimals: 0}, place: {role: key}, person: {role: identifier}, wage: {role: other, decimals: 0"+missing+"}}\nweight: wage\n"+
+				"masks: [{noise: {columns: [born], sd: 100}}]\nassess: {keys: [place], replicates: 4, targets: [p50], intruder: {uniqueness: {}}}\n")
 		for carrier, v := range all {
 			if v.err != nil {
 				t.Errorf("%s: %v", carrier, v.err)
 				continue
 			}
-			reasons := map[string]int64{"wage: is missing, and must be a sampling weight: a finite number of at least 0": 1, "wage: must be a sampling weight: a finite number of at least 0": 2}
+			reasons := map[string]int64{"wage: is missing, and must be a sampling weight: a finite number of at least 0": 1,
+				"wage: must be a sampling weight: a finite number of at least 0": 2}
 			if missing != "" {
-				reasons = map[string]int64{"wage: is missing, and must be a sampling weight: a finite number of at least 0": 2, "wage: must be a sampling weight: a finite number of at least 0": 1}
+				reasons = map[string]int64{"wage: is missing, and must be a sampling weight: a finite number of at least 0": 2,
+					"wage: must be a sampling weight: a finite number of at least 0": 1}
 			}
 			if v.records.Quarantined != 3 || v.records.Released != 897 || !maps.Equal(v.records.Reasons, reasons) {
 				t.Errorf("%s: records %+v", carrier, v.records)

@@ -31,7 +31,8 @@ func parsed(t *testing.T, dir, source, sink string) *config.Pipeline {
 			t.Fatal(err)
 		}
 	}
-	text := strings.ReplaceAll("version: 1\nname: p\nkey: {file: DIR/k}\nsource: {"+source+"}\nsink: {"+sink+"}\ncolumns: {id: {role: identifier}, wage: {role: sensitive, decimals: 1}}\nmasks: [{noise: {columns: [wage], sd: 3}}]\n", "DIR", dir)
+	text := strings.ReplaceAll("version: 1\nname: p\nkey: {file: DIR/k}\nsource: {"+source+"}\nsink: {"+sink+
+		"}\ncolumns: {id: {role: identifier}, wage: {role: sensitive, decimals: 1}}\nmasks: [{noise: {columns: [wage], sd: 3}}]\n", "DIR", dir)
 	p, err := config.Parse("p.yaml", []byte(text), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
@@ -86,12 +87,14 @@ func TestPatience(t *testing.T) {
 		{"csv: {path: DIR/in.csv}", topic + ", patience: 4s}", time.Minute, 4 * time.Second},
 	} {
 		p := parsed(t, t.TempDir(), c.source, c.sink)
-		if got, want := patient(t.Context(), p, c.usual), kafka.WithPatience(t.Context(), c.want); !reflect.DeepEqual(got, want) {
+		if got, want := patient(t.Context(), p, c.usual), kafka.WithPatience(t.Context(), c.want); !reflect.DeepEqual(got,
+			want) {
 			t.Errorf("%+v: context %v, want %v", c, got, want)
 		}
 	}
 	if jobPatience != 5*time.Minute || connectPatience != 10*time.Second {
-		t.Errorf("a job waits %v and validate --connect %v, but the doc of `patience` says 5m and 10s", jobPatience, connectPatience)
+		t.Errorf("a job waits %v and validate --connect %v, but the doc of `patience` says 5m and 10s", jobPatience,
+			connectPatience)
 	}
 }
 
@@ -122,12 +125,17 @@ func TestPatienceEnds(t *testing.T) {
 // than startup_patience, after which the error is that of a missing topic.
 func TestTopicsThatAppear(t *testing.T) {
 	for name, c := range map[string]struct{ source, sink, topic string }{
-		"source":             {"kafka: {brokers: [BROKER], topics: [late], until: latest STARTUP}", "kafka: {brokers: [BROKER], topic: out STARTUP}", "late"},
-		"pattern":            {"kafka: {brokers: [BROKER], pattern: '^la', until: latest STARTUP}", "kafka: {brokers: [BROKER], topic: out STARTUP}", "late"},
-		"sink":               {"kafka: {brokers: [BROKER], topics: [in], until: latest STARTUP}", "kafka: {brokers: [BROKER], topic: late STARTUP}", "late"},
-		"source of a job":    {"kafka: {brokers: [BROKER], topics: [late], until: latest STARTUP}", "csv: {path: DIR/out.csv}", "late"},
-		"sink of a job":      {"csv: {path: DIR/in.csv}", "kafka: {brokers: [BROKER], topic: late STARTUP}", "late"},
-		"nothing is missing": {"kafka: {brokers: [BROKER], topics: [in], until: latest STARTUP}", "kafka: {brokers: [BROKER], topic: out STARTUP}", ""},
+		"source": {"kafka: {brokers: [BROKER], topics: [late], until: latest STARTUP}",
+			"kafka: {brokers: [BROKER], topic: out STARTUP}", "late"},
+		"pattern": {"kafka: {brokers: [BROKER], pattern: '^la', until: latest STARTUP}",
+			"kafka: {brokers: [BROKER], topic: out STARTUP}", "late"},
+		"sink": {"kafka: {brokers: [BROKER], topics: [in], until: latest STARTUP}",
+			"kafka: {brokers: [BROKER], topic: late STARTUP}", "late"},
+		"source of a job": {"kafka: {brokers: [BROKER], topics: [late], until: latest STARTUP}",
+			"csv: {path: DIR/out.csv}", "late"},
+		"sink of a job": {"csv: {path: DIR/in.csv}", "kafka: {brokers: [BROKER], topic: late STARTUP}", "late"},
+		"nothing is missing": {"kafka: {brokers: [BROKER], topics: [in], until: latest STARTUP}",
+			"kafka: {brokers: [BROKER], topic: out STARTUP}", ""},
 	} {
 		for _, patience := range []string{"1m", "20ms"} {
 			t.Run(name+" "+patience, func(t *testing.T) {
@@ -155,7 +163,8 @@ func TestTopicsThatAppear(t *testing.T) {
 				if missing := c.topic != "" && patience != "1m"; (err != nil) != missing {
 					t.Fatalf("error %v, want one: %v", err, missing)
 				}
-				if err != nil && !strings.Contains(err.Error(), `the topic "late" does not exist`) && !strings.Contains(err.Error(), "matches the pattern") {
+				if err != nil && !strings.Contains(err.Error(), `the topic "late" does not exist`) &&
+					!strings.Contains(err.Error(), "matches the pattern") {
 					t.Error(err)
 				}
 			})

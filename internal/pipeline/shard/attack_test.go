@@ -77,7 +77,8 @@ func restating(t *testing.T, path string, change func(s *State)) {
 // name, and nothing is published.
 func TestShardsThatSayWhatCannotBe(t *testing.T) {
 	prepare(t, "parquet", 3_000, "")
-	swapping(t, "masks:\n", "masks:\n  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.5, policy: random}\n")
+	swapping(t, "masks:\n",
+		"masks:\n  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.5, policy: random}\n")
 	m := planned(t, 3)
 	surveyed(t, m)
 	for i := range m.Shards {
@@ -110,32 +111,47 @@ func TestShardsThatSayWhatCannotBe(t *testing.T) {
 	const others = "the result of the survey is about records that this shard does not have"
 	// Shard 2 must have more records than shard 0, so that its counts are too large for shard 0.
 	if m.Shards[2].Records <= m.Shards[0].Records {
-		t.Fatalf("shards 0 and 2 have %d and %d records, want more in shard 2: the test checks nothing", m.Shards[0].Records, m.Shards[2].Records)
+		t.Fatalf("shards 0 and 2 have %d and %d records, want more in shard 2: the test checks nothing", m.Shards[0].Records,
+			m.Shards[2].Records)
 	}
 	for name, c := range map[string]struct {
 		damage func()
 		of     func() error
 		want   string
 	}{
-		"the survey of the next":  {part("surveys/1", surveyMagic, "survey", ofChain, "surveys/2"), pair, "surveys/1: " + others},
-		"the sums of another":     {part("surveys/0", surveyMagic, "survey", ofDisplacer, "surveys/2"), pair, "surveys/0: " + others},
-		"the values of another":   {part("surveys/0", surveyMagic, "survey", ofValues, "surveys/2"), pair, "surveys/0: the result of the survey is damaged"},
-		"the pairs of the next":   {part("pairs/1.pairs", pairsMagic, "pair", ofChain, "pairs/2.pairs"), run, "pairs/1.pairs: " + others},
-		"other digests of pairs":  {state(func(s *State) { s.Pairs[0] ^= 1 }), commit, "a shard was run with pairs that were changed"},
-		"no digest of pairs":      {state(func(s *State) { s.Pairs = nil }), commit, "a shard was run with pairs that were changed"},
-		"more masks":              {state(func(s *State) { s.Touched = append(s.Touched, 1) }), commit, "states/2.state: is damaged"},
-		"fewer masks":             {state(func(s *State) { s.Touched = nil }), commit, "states/2.state: is damaged"},
-		"touched below 0":         {state(func(s *State) { s.Touched[0] = -1 }), commit, "states/2.state: is damaged"},
-		"touched more than read":  {state(func(s *State) { s.Touched[0] = s.Read + 1 }), commit, "states/2.state: is damaged"},
-		"fewer read":              {state(func(s *State) { s.Read-- }), commit, "states/2.state: is damaged"},
-		"more in quarantine":      {state(func(s *State) { s.Quarantined++ }), commit, "states/2.state: is damaged"},
-		"reasons of more":         {state(func(s *State) { s.Reasons["null_value"] = 1 << 62 }), commit, "states/2.state: is damaged"},
-		"reasons below 0":         {state(func(s *State) { s.Reasons["x"]--; s.Reasons["y"]++ }), commit, "states/2.state: is damaged"},
-		"left out below 0":        {state(func(s *State) { s.LeftOut = -1 }), commit, "states/2.state: is damaged"},
-		"more left out than read": {state(func(s *State) { s.LeftOut = s.Read - s.Quarantined + 1 }), commit, "states/2.state: is damaged"},
-		"unidentified below 0":    {state(func(s *State) { s.Unidentified = -1 }), commit, "states/2.state: is damaged"},
-		"entries of more":         {state(func(s *State) { s.Entries = append(s.Entries, make([]quarantined.FileEntry, s.Quarantined+1)...) }), commit, "states/2.state: is damaged"},
-		"left out but assessed":   {state(func(s *State) { s.LeftOut++; s.Released-- }), commit, "shard 2: its assessment is of other records than it has released"},
+		"the survey of the next": {part("surveys/1", surveyMagic, "survey", ofChain, "surveys/2"), pair,
+			"surveys/1: " + others},
+		"the sums of another": {part("surveys/0", surveyMagic, "survey", ofDisplacer, "surveys/2"), pair,
+			"surveys/0: " + others},
+		"the values of another": {part("surveys/0", surveyMagic, "survey", ofValues, "surveys/2"), pair,
+			"surveys/0: the result of the survey is damaged"},
+		"the pairs of the next": {part("pairs/1.pairs", pairsMagic, "pair", ofChain, "pairs/2.pairs"), run,
+			"pairs/1.pairs: " + others},
+		"other digests of pairs": {state(func(s *State) { s.Pairs[0] ^= 1 }), commit,
+			"a shard was run with pairs that were changed"},
+		"no digest of pairs": {state(func(s *State) { s.Pairs = nil }), commit,
+			"a shard was run with pairs that were changed"},
+		"more masks": {state(func(s *State) { s.Touched = append(s.Touched, 1) }), commit,
+			"states/2.state: is damaged"},
+		"fewer masks":     {state(func(s *State) { s.Touched = nil }), commit, "states/2.state: is damaged"},
+		"touched below 0": {state(func(s *State) { s.Touched[0] = -1 }), commit, "states/2.state: is damaged"},
+		"touched more than read": {state(func(s *State) { s.Touched[0] = s.Read + 1 }), commit,
+			"states/2.state: is damaged"},
+		"fewer read":         {state(func(s *State) { s.Read-- }), commit, "states/2.state: is damaged"},
+		"more in quarantine": {state(func(s *State) { s.Quarantined++ }), commit, "states/2.state: is damaged"},
+		"reasons of more": {state(func(s *State) { s.Reasons["null_value"] = 1 << 62 }), commit,
+			"states/2.state: is damaged"},
+		"reasons below 0": {state(func(s *State) { s.Reasons["x"]--; s.Reasons["y"]++ }), commit,
+			"states/2.state: is damaged"},
+		"left out below 0": {state(func(s *State) { s.LeftOut = -1 }), commit, "states/2.state: is damaged"},
+		"more left out than read": {state(func(s *State) { s.LeftOut = s.Read - s.Quarantined + 1 }), commit,
+			"states/2.state: is damaged"},
+		"unidentified below 0": {state(func(s *State) { s.Unidentified = -1 }), commit, "states/2.state: is damaged"},
+		"entries of more": {
+			state(func(s *State) { s.Entries = append(s.Entries, make([]quarantined.FileEntry, s.Quarantined+1)...) }), commit,
+			"states/2.state: is damaged"},
+		"left out but assessed": {state(func(s *State) { s.LeftOut++; s.Released-- }), commit,
+			"shard 2: its assessment is of other records than it has released"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kept := map[string][]byte{}
@@ -226,7 +242,9 @@ func TestManifestsOfAllRecords(t *testing.T) {
 		}
 		var data *pipeline.DataError
 		_, err = parse("plan.json", changed)
-		if (err == nil) != (change == nil) || err != nil && (!errors.As(err, &data) || !strings.Contains(err.Error(), "plan.json: is damaged: its shards do not contain each record")) {
+		if (err == nil) != (change == nil) || err != nil &&
+			(!errors.As(err, &data) ||
+				!strings.Contains(err.Error(), "plan.json: is damaged: its shards do not contain each record")) {
 			t.Errorf("manifest %s: error %v", name, err)
 		}
 	}
@@ -237,14 +255,19 @@ func TestManifestsOfAllRecords(t *testing.T) {
 func FuzzShardFiles(f *testing.F) {
 	f.Add([]byte(surveyMagic + `{"plan":"p","shard":1}` + "\n\x01a\x00\x00"))
 	f.Add([]byte(pairsMagic + `{"plan":"p","shard":1,"pairing":"q"}` + "\n\x00\x00\x01a"))
-	f.Add(sealed([]byte(`{"plan":"p","shard":1,"read":3,"touched":[1],"exchange_bytes":1,"pieces":[{"lowest":1,"bytes":0}]}` + "\nab")))
-	f.Add([]byte(`{"schema":"` + ManifestSchema + `","files":[{"name":"a"}],"shards":[{"parts":[{"records":1}],"records":1}]}`))
+	f.Add(
+		sealed(
+			[]byte(`{"plan":"p","shard":1,"read":3,"touched":[1],"exchange_bytes":1,"pieces":[{"lowest":1,"bytes":0}]}` +
+				"\nab")))
+	f.Add(
+		[]byte(`{"schema":"` + ManifestSchema + `","files":[{"name":"a"}],"shards":[{"parts":[{"records":1}],"records":1}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		digest := sha256.Sum256(text)
 		sum := digest[:]
 		for magic, what := range map[string]string{surveyMagic: "survey", pairsMagic: "pair"} {
 			if s, err := parseSurveyed("x", magic, what, append(bytes.Clone(text), sum...)); err == nil {
-				if found, err := split(s.content); err == nil && !bytes.Equal(found.join(), s.content) && len(found.join()) > len(s.content) {
+				if found, err := split(s.content); err == nil && !bytes.Equal(found.join(), s.content) &&
+					len(found.join()) > len(s.content) {
 					t.Error("a file is longer when it is written again")
 				}
 			}

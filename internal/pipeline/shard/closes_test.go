@@ -50,11 +50,25 @@ func TestSourcesAreClosed(t *testing.T) {
 	}{
 		{name: "nothing", commands: 5},
 		{name: "the sink", commands: 0, want: "must be a folder for the parts"},
-		{name: "the key", commands: 1, spoil: func(m *Manifest) error { m.KeyID = "another"; return nil }, want: "the key is not the one"},
-		{name: "the columns", commands: 1, spoil: func(m *Manifest) error { m.Columns = m.Columns[1:]; return nil }, want: "the columns of the source are not those"},
-		{name: "the source", commands: 1, spoil: func(m *Manifest) error { m.Files[0].Bytes++; return nil }, want: "is not the file that was planned with"},
-		{name: "the records", commands: 3, spoil: func(m *Manifest) error { m.Shards[0].Records++; return nil }, want: "61 were planned"},
-		{name: "the release", commands: 4, spoil: func(*Manifest) error { return os.WriteFile("released", nil, 0o600) }, want: "sink: "},
+		{name: "the key", commands: 1, spoil: func(m *Manifest) error {
+			m.KeyID = "another"
+			return nil
+		}, want: "the key is not the one"},
+		{name: "the columns", commands: 1, spoil: func(m *Manifest) error {
+			m.Columns = m.Columns[1:]
+			return nil
+		}, want: "the columns of the source are not those"},
+		{name: "the source", commands: 1, spoil: func(m *Manifest) error {
+			m.Files[0].Bytes++
+			return nil
+		}, want: "is not the file that was planned with"},
+		{name: "the records", commands: 3, spoil: func(m *Manifest) error {
+			m.Shards[0].Records++
+			return nil
+		}, want: "61 were planned"},
+		{name: "the release", commands: 4, spoil: func(*Manifest) error {
+			return os.WriteFile("released", nil, 0o600)
+		}, want: "sink: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			prepare(t, "csv", 60, "")

@@ -33,7 +33,8 @@ import (
 // Commit joins the shards of a plan. It merges their assessments and judges them like that of
 // one run, and publishes their files as one release, all or none. It can be killed at any
 // moment and run again.
-func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string, o pipeline.Options) (*account.Result, error) {
+func Commit(ctx context.Context, p *config.Pipeline, m *Manifest, states string, o pipeline.Options) (*account.Result,
+	error) {
 	ctx, o = o.Ready(ctx)
 	c := &commit{manifest: m, options: o, started: time.Now()}
 	if err := account.Probe(ctx, p); err != nil {
@@ -172,7 +173,8 @@ type decoded struct {
 	err       error
 }
 
-// read decodes the state of shard i, unless there was an error before, and of its sample what has priorities up to limit.
+// read decodes the state of shard i, unless there was an error before, and of its sample what has priorities up to
+// limit.
 func (d *decoded) read(ctx context.Context, i int, s *State, limit func() uint32) {
 	if d.err != nil {
 		return
@@ -195,7 +197,8 @@ func (d *decoded) read(ctx context.Context, i int, s *State, limit func() uint32
 func agreeOnPairs(m *Manifest, all []*State) error {
 	for i, s := range all {
 		if s.Pairing != all[0].Pairing || (s.Pairing != "") != m.Pairs {
-			return fmt.Errorf("shard %d: was run with other pairs than shard 0, or with none: run both with those that `sdlfilter shard pair` has written last", i)
+			return fmt.Errorf(
+				"shard %d: was run with other pairs than shard 0, or with none: run both with those that `sdlfilter shard pair` has written last", i)
 		}
 	}
 	if !m.Pairs {
@@ -206,7 +209,8 @@ func agreeOnPairs(m *Manifest, all []*State) error {
 		copy(digests[i][:], s.Pairs)
 	}
 	if m.pairingOf(digests) != all[0].Pairing {
-		return errors.New("a shard was run with pairs that were changed after `sdlfilter shard pair` wrote them: pair again, and run all shards with the new pairs")
+		return errors.New(
+			"a shard was run with pairs that were changed after `sdlfilter shard pair` wrote them: pair again, and run all shards with the new pairs")
 	}
 	return nil
 }
@@ -220,7 +224,8 @@ func (c *commit) release(ctx context.Context, all []*State) (*account.Result, er
 	if err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
-	rep, err := outcome.Judge(ctx, c.masked, account.ReporterOf(c.masked, c.options.Version, c.started), c.records, c.ledger, c.options.Log)
+	rep, err := outcome.Judge(ctx, c.masked, account.ReporterOf(c.masked, c.options.Version, c.started), c.records,
+		c.ledger, c.options.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +335,8 @@ func agree(all []*State, content *connectors.Content) error {
 // publish gives the release its name, and writes the report last. The parts are removed when
 // everything has its name: until then a killed commit can be run again. A refused release is
 // removed with its parts.
-func (c *commit) publish(ctx context.Context, rep *report.Report, content *connectors.Content, all []*State) (*account.Result, error) {
+func (c *commit) publish(ctx context.Context, rep *report.Report, content *connectors.Content,
+	all []*State) (*account.Result, error) {
 	release := c.config.Sink.Config.Paths()[0]
 	p := account.Publication{
 		Released: rep.Gate.Passed, Paths: []string{release}, Log: c.options.Log,
@@ -355,7 +361,8 @@ func (c *commit) publish(ctx context.Context, rep *report.Report, content *conne
 func (c *commit) tidy(release string, passed bool, all []*State) {
 	if !objectpath.Is(release) {
 		if err := os.RemoveAll(c.manifest.hidden(release)); err != nil {
-			c.options.Log.Warn().Str("path", c.manifest.hidden(release)).Msg("the shards' files could not be removed; remove them: they are the release, or what was withheld")
+			c.options.Log.Warn().Str("path", c.manifest.hidden(release)).Msg(
+				"the shards' files could not be removed; remove them: they are the release, or what was withheld")
 		}
 		return
 	}
@@ -364,7 +371,9 @@ func (c *commit) tidy(release string, passed bool, all []*State) {
 	}
 	for _, s := range all {
 		if err := discard(release, s.Files); err != nil {
-			c.options.Log.Warn().Str("path", release).Msg("uploads of what was withheld could not be given up: nobody sees them, and a rule of the bucket's lifecycle removes them")
+			c.options.Log.Warn().Str("path",
+				release).Msg(
+				"uploads of what was withheld could not be given up: nobody sees them, and a rule of the bucket's lifecycle removes them")
 			return
 		}
 	}

@@ -17,7 +17,8 @@ import (
 // denying makes a server refuse requests with a method and a prefix of keys.
 func denying(server *objecttest.Server, method, prefix string) {
 	server.Failing(func(r *http.Request) *objecttest.Fault {
-		if r.Method == method && (strings.Contains(r.URL.Path, prefix) || strings.HasPrefix(r.URL.Query().Get("prefix"), prefix)) {
+		if r.Method == method &&
+			(strings.Contains(r.URL.Path, prefix) || strings.HasPrefix(r.URL.Query().Get("prefix"), prefix)) {
 			return &objecttest.Fault{Status: http.StatusForbidden, Code: "AccessDenied"}
 		}
 		return nil
@@ -43,7 +44,8 @@ func TestUploadsThatCannotBeGivenUp(t *testing.T) {
 		if err != nil || !result.Refused() || server.Get("data", "out/report.json") == nil {
 			t.Fatalf("denied %v: error %v, or the run is not refused, or the report is missing", denied, err)
 		}
-		if said := strings.Contains(log.String(), "uploads of what was withheld could not be given up"); said != denied || (server.Uploads() > 0) != denied {
+		if said := strings.Contains(log.String(), "uploads of what was withheld could not be given up"); said != denied ||
+			(server.Uploads() > 0) != denied {
 			t.Errorf("denied %v: %d unfinished uploads, log: %s", denied, server.Uploads(), log.String())
 		}
 	}
@@ -99,7 +101,8 @@ func TestStatesThatMayNotBeRead(t *testing.T) {
 			denying(server, method, c.prefix)
 			err := c.do()
 			var data *pipeline.DataError
-			if c.name != "a manifest" && !errors.Is(err, objects.ErrDenied) || c.name == "a manifest" && !errors.As(err, &data) || strings.Count(err.Error(), "s3://data/"+strings.TrimSuffix(c.prefix, "/")) != 1 {
+			if c.name != "a manifest" && !errors.Is(err, objects.ErrDenied) || c.name == "a manifest" &&
+				!errors.As(err, &data) || strings.Count(err.Error(), "s3://data/"+strings.TrimSuffix(c.prefix, "/")) != 1 {
 				t.Errorf("%s, %s denied: error %v, want one that names the object once", c.name, method, err)
 			}
 			if server.Get("data", "out/released/_SUCCESS") != nil || server.Get("data", "out/report.json") != nil {

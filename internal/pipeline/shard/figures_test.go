@@ -19,7 +19,8 @@ func TestFiguresOfShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	leave := func(path string) bool {
-		for _, other := range []string{".key_id", ".started", ".finished", ".changed", ".release", ".histogram", ".config_sha256", ".version", ".schema", ".verdict", ".note", ".advice", ".remark", ".rule"} {
+		for _, other := range []string{".key_id", ".started", ".finished", ".changed", ".release", ".histogram",
+			".config_sha256", ".version", ".schema", ".verdict", ".note", ".advice", ".remark", ".rule"} {
 			if strings.HasSuffix(path, other) { // differs in every run, or is text of other packages
 				return true
 			}
@@ -37,7 +38,9 @@ func TestFiguresOfShards(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			f.AddTree(format+": plan of "+string(rune('0'+n)), m, func(path string) bool { return leave(path) || n > 1 && strings.Contains(path, ".files") })
+			f.AddTree(format+": plan of "+string(rune('0'+n)), m, func(path string) bool {
+				return leave(path) || n > 1 && strings.Contains(path, ".files")
+			})
 		}
 		_, result, err := sharded(t, 3)
 		if err != nil {

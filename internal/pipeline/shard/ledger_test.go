@@ -32,7 +32,8 @@ func earlier(t *testing.T, rule, masks string) {
 	}
 	write(t, "pipeline.yaml", bytes.Replace(text, []byte("{column: wage, min_efficiency: 0.5}"), []byte(rule), 1))
 	own, _, _ := strings.Cut(strings.SplitN(string(text), "masks:\n", 2)[1], "sink:")
-	first := strings.NewReplacer(own, "  - "+masks+"\n", "path: released", "path: first.parquet", "test.key", "other.key", "report.json", "first.json", "quarantine.jsonl", "first.jsonl",
+	first := strings.NewReplacer(own, "  - "+masks+"\n", "path: released", "path: first.parquet", "test.key", "other.key",
+		"report.json", "first.json", "quarantine.jsonl", "first.jsonl",
 		"gate: {rules: [{column: wage, min_efficiency: 0.5}]}\n", "").Replace(string(text))
 	write(t, "first.yaml", []byte(first))
 	p, err := config.Load("first.yaml", config.Options{})
@@ -75,7 +76,8 @@ func listed(t *testing.T) []ledger.Listed {
 // A release in shards is judged with the earlier ones, and entered, as one run is: the same report, and the same entry
 // but for the names of its files.
 func TestShardsHaveALedger(t *testing.T) {
-	earlier(t, "{column: wage, target: typical, knowledge: index, min_rmse: 1}, {column: wage, max_exact: {share: 1, within: 50}}, {max_linked: 0.9999}", noise)
+	earlier(t,
+		"{column: wage, target: typical, knowledge: index, min_rmse: 1}, {column: wage, max_exact: {share: 1, within: 50}}, {max_linked: 0.9999}", noise)
 	before := kept(t)
 	want := single(t, "parquet")
 	one := listed(t)[1].Release
@@ -140,8 +142,8 @@ func TestShardsAreWithheldByTheLedger(t *testing.T) {
 	}
 }
 
-// Tables of the records that were published before the plan, or between plan and commit, are not judged together with shards,
-// unless the gate allows it.
+// Tables of the records that were published before the plan, or between plan and commit, are not judged together with
+// shards, unless the gate allows it.
 func TestShardsBesideTables(t *testing.T) {
 	const rule = "{column: wage, target: typical, knowledge: index, min_rmse: 1}"
 	for _, c := range []struct{ since, allowed bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
@@ -158,7 +160,12 @@ func TestShardsBesideTables(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			number, err := held.EnterTables(&ledger.Tables{Name: "sums", Tables: []ledger.Table{{Name: "wages", Rows: []string{"region"}, Columns: []string{"region", "wage"}, Value: "wage"}}})
+			number,
+				err := held.EnterTables(
+				&ledger.Tables{
+					Name: "sums",
+					Tables: []ledger.Table{
+						{Name: "wages", Rows: []string{"region"}, Columns: []string{"region", "wage"}, Value: "wage"}}})
 			if err := errors.Join(err, held.Settle(number, true), held.Close()); err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +202,8 @@ func TestReleasesSinceThePlan(t *testing.T) {
 		restore(t, before)
 		prepare()
 		n := len(listed(t))
-		if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil || !strings.Contains(err.Error(), "plan again") || len(listed(t)) != n {
+		if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil ||
+			!strings.Contains(err.Error(), "plan again") || len(listed(t)) != n {
 			t.Errorf("%s: error %v", name, err)
 		}
 		if _, err := os.Stat("released"); err == nil {
@@ -261,17 +269,21 @@ func TestCommitsThatWereKilledAreEnteredOnce(t *testing.T) {
 	}
 }
 
-// Masks of an earlier release that go by all records are not applied again by shards, and are not taken to tell nothing.
+// Masks of an earlier release that go by all records are not applied again by shards, and are not taken to tell
+// nothing.
 func TestShardsDoNotApplyMasksOfAllRecords(t *testing.T) {
 	for _, masks := range []string{
-		"rankswap: {columns: [wage], p: 10%}", "topcode: {columns: [wage], upper_percentile: 90, replace: mean}", "microaggregate: {columns: [wage], k: 3}",
+		"rankswap: {columns: [wage], p: 10%}", "topcode: {columns: [wage], upper_percentile: 90, replace: mean}",
+		"microaggregate: {columns: [wage], k: 3}",
 	} {
-		earlier(t, "{column: wage, target: typical, knowledge: index, min_rmse: 0.1}, {column: wage, max_unchanged: 1}, {column: wage, max_exact: {share: 1, within: 1}, releases: alone}", masks)
+		earlier(t,
+			"{column: wage, target: typical, knowledge: index, min_rmse: 0.1}, {column: wage, max_unchanged: 1}, {column: wage, max_exact: {share: 1, within: 1}, releases: alone}", masks)
 		_, result, err := sharded(t, 2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if not := result.Report.Ledger.Not; !result.Refused() || !strings.Contains(not, "release 1 of the ledger (shards)") || !strings.Contains(not, "which shards do not see") {
+		if not := result.Report.Ledger.Not; !result.Refused() || !strings.Contains(not, "release 1 of the ledger (shards)") ||
+			!strings.Contains(not, "which shards do not see") {
 			t.Errorf("%s: refused %v, %q", masks, result.Refused(), not)
 		}
 	}

@@ -48,7 +48,8 @@ func TestShardsOpenTheirFiles(t *testing.T) {
 			write(t, "in/c."+format, last)
 			runShard(t, m, 2)
 			write(t, "in/b."+format, last)
-			if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil || !strings.Contains(err.Error(), "planned with: plan again") {
+			if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil ||
+				!strings.Contains(err.Error(), "planned with: plan again") {
 				t.Errorf("Commit returns %v, want an error that a file has changed", err)
 			}
 			formats[format](t, "in/b."+format, people(2010))
@@ -98,7 +99,8 @@ func TestStreamsThatAreNotOpened(t *testing.T) {
 			}
 			for i, p := range parts {
 				_, err := some.Abilities().Divisible.Part(p)
-				if opened := i == 0 || i == 2; opened != (err == nil) || err != nil && !strings.Contains(err.Error(), "was not opened with the others") {
+				if opened := i == 0 || i == 2; opened != (err == nil) || err != nil &&
+					!strings.Contains(err.Error(), "was not opened with the others") {
 					t.Errorf("stream %d: Part returns %v, want an error only for streams that were not opened", i, err)
 				}
 				stored, err := some.Abilities().Divisible.Stored(i)
@@ -176,7 +178,8 @@ func looksAtItsFiles(t *testing.T, n int) {
 	if others == 0 {
 		t.Error("every shard reads every file: the test checks little")
 	}
-	for _, change := range [][2]string{{"in/c.csv", "c.csv"}, {"in/c.csv", "in/cc.csv"}, {"in/a.csv", "in/d.csv"}, {"in.csv", "in/z.csv"}} {
+	for _, change := range [][2]string{{"in/c.csv", "c.csv"}, {"in/c.csv", "in/cc.csv"}, {"in/a.csv", "in/d.csv"},
+		{"in.csv", "in/z.csv"}} {
 		if err := os.Rename(change[0], change[1]); err != nil {
 			t.Fatal(err)
 		}

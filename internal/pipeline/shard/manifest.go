@@ -110,7 +110,9 @@ func parse(path string, text []byte) (*Manifest, error) {
 		return nil, pipeline.DataErrorf("%s: is no manifest of `sdlfilter shard plan`", path)
 	}
 	if m.Schema != ManifestSchema {
-		return nil, pipeline.DataErrorf("%s: is a manifest of the form %q, but this program reads %s: plan again with this program", path, m.Schema, ManifestSchema)
+		return nil,
+			pipeline.DataErrorf("%s: is a manifest of the form %q, but this program reads %s: plan again with this program",
+				path, m.Schema, ManifestSchema)
 	}
 	if err := d.Decode(m); err != nil {
 		return nil, pipeline.DataErrorf("%s: is damaged: %v", path, err)
@@ -119,7 +121,9 @@ func parse(path string, text []byte) (*Manifest, error) {
 		return nil, pipeline.DataErrorf("%s: is damaged: it has no shards", path)
 	}
 	if !m.sound() {
-		return nil, pipeline.DataErrorf("%s: is damaged: its shards do not contain each record of the files exactly once: plan again", path)
+		return nil,
+			pipeline.DataErrorf("%s: is damaged: its shards do not contain each record of the files exactly once: plan again",
+				path)
 	}
 	whole, err := m.Marshal()
 	if err != nil {
@@ -239,7 +243,8 @@ func fingerprints(ctx context.Context, src connectors.Source, look func(stream i
 
 // unreadable removes the path from an error of the system: the names of folders may be values.
 func unreadable(name string, err error) error {
-	for _, known := range []error{objects.ErrAbsent, objects.ErrDenied, objects.ErrCondition, context.Canceled, context.DeadlineExceeded} {
+	for _, known := range []error{objects.ErrAbsent, objects.ErrDenied, objects.ErrCondition, context.Canceled,
+		context.DeadlineExceeded} {
 		if errors.Is(err, known) {
 			return fmt.Errorf("%s: cannot be read: %w", name, known)
 		}
@@ -327,7 +332,8 @@ func check(pl *pipeline.Plan) error {
 	p := pl.Config
 	switch {
 	case p.Streaming():
-		return problem(p, "source", "is a stream, whose partitions are its shards already: run it in several processes of one group")
+		return problem(p, "source",
+			"is a stream, whose partitions are its shards already: run it in several processes of one group")
 	case pl.Source.Abilities().Divisible == nil || !pl.Source.Rewindable():
 		return problem(p, "source."+p.Source.Kind, "cannot be read in parts: Parquet, CSV and JSON Lines files can")
 	case p.Sink.Abilities().Placed == nil:
@@ -337,11 +343,14 @@ func check(pl *pipeline.Plan) error {
 	case p.Sink.Shuffled():
 		return problem(p, "sink.order", "shuffled takes all records at one place, which shards are not: use `sdlfilter run`")
 	case slices.ContainsFunc(p.Masks, func(m transform.Spec) bool { return transform.NeedsValues(m.Params) != "" }):
-		return problem(p, "masks", "a mask takes a percentile or a mean of all records first, which shards do not see: give a bound in the column's unit, or use `sdlfilter run`")
+		return problem(p, "masks",
+			"a mask takes a percentile or a mean of all records first, which shards do not see: give a bound in the column's unit, or use `sdlfilter run`")
 	case slices.ContainsFunc(p.Masks, func(m transform.Spec) bool { return transform.NeedsPeople(m.Params) != nil }):
-		return problem(p, "masks", "a mask takes the places of all records first, which shards do not see: give a file with the places of the population, or use `sdlfilter run`")
+		return problem(p, "masks",
+			"a mask takes the places of all records first, which shards do not see: give a file with the places of the population, or use `sdlfilter run`")
 	case slices.ContainsFunc(p.Masks, func(m transform.Spec) bool { return transform.NeedsFrequencies(m.Params) != "" }):
-		return problem(p, "masks", "a mask counts the categories of all records first, which shards do not see: give frequencies, or use `sdlfilter run`")
+		return problem(p, "masks",
+			"a mask counts the categories of all records first, which shards do not see: give frequencies, or use `sdlfilter run`")
 	case p.Quarantine.Kafka != nil:
 		return problem(p, "quarantine.kafka", "a release in shards lists its quarantine in a file: use quarantine.jsonl")
 	case len(p.Assess.Emit) > 0:
@@ -351,7 +360,9 @@ func check(pl *pipeline.Plan) error {
 		return err
 	}
 	for _, key := range hiveKeys(pl.Source) {
-		return problem(p, "source."+p.Source.Kind+".path", "the files lie in folders named by %s, and the parts of a release in shards lie in one folder: use `sdlfilter run`", key)
+		return problem(p, "source."+p.Source.Kind+".path",
+			"the files lie in folders named by %s, and the parts of a release in shards lie in one folder: use `sdlfilter run`",
+			key)
 	}
 	return nil
 }
@@ -363,7 +374,8 @@ func checkMixing(pl *pipeline.Plan) error {
 			continue
 		}
 		if !transform.InParts(mask.Params) {
-			return problem(pl.Config, pl.MaskPath(i), "takes records of all shards together, which shards do not see: use `sdlfilter run`")
+			return problem(pl.Config, pl.MaskPath(i),
+				"takes records of all shards together, which shards do not see: use `sdlfilter run`")
 		}
 	}
 	return nil

@@ -45,7 +45,8 @@ func toServer(t *testing.T, server *objecttest.Server, scheme, format string) *o
 	}
 	for _, c := range [][2]string{
 		{"{path: in." + format + "}", `{path: "s3://data/in"}`}, {"{path: released}", `{path: "s3://data/out/released"}`},
-		{"{jsonl: quarantine.jsonl}", `{jsonl: "s3://data/out/quarantine.jsonl"}`}, {"{json: report.json}", `{json: "s3://data/out/report.json"}`},
+		{"{jsonl: quarantine.jsonl}", `{jsonl: "s3://data/out/quarantine.jsonl"}`},
+		{"{json: report.json}", `{json: "s3://data/out/report.json"}`},
 	} {
 		if !bytes.Contains(text, []byte(c[0])) {
 			t.Fatalf("the configuration does not contain %s", c[0])
@@ -171,7 +172,8 @@ func TestShardsOfObjects(t *testing.T) {
 				for _, d := range differences(want, got, "") {
 					t.Error(d)
 				}
-				if content, err := publish.ContentOf(t.Context(), "s3://data/out/released"); err != nil || content.SHA256() != got["release"].(map[string]any)["sha256"] {
+				if content, err := publish.ContentOf(t.Context(), "s3://data/out/released"); err != nil ||
+					content.SHA256() != got["release"].(map[string]any)["sha256"] {
 					t.Errorf("the report has not the digest of the release (error %v)", err)
 				}
 				parts := 0
@@ -254,7 +256,8 @@ func TestCommitOfObjectsKilled(t *testing.T) {
 				if _, err := commitAt(t, m); err != nil {
 					t.Errorf("%s: the next commit returns %v", what, err)
 				}
-				if released(t, server, "csv") != want || server.Get("data", "out/report.json") == nil || server.Get("data", "out/quarantine.jsonl") == nil {
+				if released(t, server, "csv") != want || server.Get("data", "out/report.json") == nil ||
+					server.Get("data", "out/quarantine.jsonl") == nil {
 					t.Errorf("%s: after the next commit, the objects are %q", what, below(server, "out/"))
 				}
 				if keys := below(server, "out/released/"); len(keys) != 2 {
@@ -383,7 +386,8 @@ func TestAnotherCommitIsFirst(t *testing.T) {
 		m := plannedAt(t, 2)
 		runAllAt(t, m)
 		server.Failing(func(r *http.Request) *objecttest.Fault {
-			completes := r.Method == http.MethodPost && r.URL.Query().Has("uploadId") || r.Method == http.MethodPut && !r.URL.Query().Has("partNumber")
+			completes := r.Method == http.MethodPost && r.URL.Query().Has("uploadId") || r.Method == http.MethodPut &&
+				!r.URL.Query().Has("partNumber")
 			if completes && strings.HasSuffix(r.URL.Path, "/out/"+first) && server.Get("data", "out/"+first) == nil {
 				server.Set("data", "out/"+first, []byte("of another commit"))
 			}
@@ -420,13 +424,20 @@ func TestObjectsChangeBetween(t *testing.T) {
 	}{
 		"changed": {func(t *testing.T, s *objecttest.Server, m *Manifest) {
 			s.Set("data", "in/in.csv", bytes.Replace(s.Get("data", "in/in.csv").Data, []byte("00001"), []byte("00000"), 1))
-		}, "s3://data/in/in.csv: is not the file that was planned with: plan again", "s3://data/in/in.csv: is not the file that was planned with: plan again"},
-		"gone": {func(t *testing.T, s *objecttest.Server, m *Manifest) { s.Remove("data", "in/in.csv") }, "no such object or folder", "no such object or folder"},
+		}, "s3://data/in/in.csv: is not the file that was planned with: plan again",
+			"s3://data/in/in.csv: is not the file that was planned with: plan again"},
+		"gone": {func(t *testing.T, s *objecttest.Server, m *Manifest) {
+			s.Remove("data", "in/in.csv")
+		}, "no such object or folder", "no such object or folder"},
 		"added": {func(t *testing.T, s *objecttest.Server, m *Manifest) {
 			s.Set("data", "in/more.csv", []byte("id,wage,age,region\n"))
 		}, "2 files", "2 files"},
-		"given up":   {func(t *testing.T, s *objecttest.Server, m *Manifest) { s.GiveUp() }, "", "which it wrote, is not there: run it again"},
-		"state gone": {func(t *testing.T, s *objecttest.Server, m *Manifest) { s.Remove("data", "work/states/1.state") }, "", "1 of 2 shards have no state: 1"},
+		"given up": {func(t *testing.T, s *objecttest.Server, m *Manifest) {
+			s.GiveUp()
+		}, "", "which it wrote, is not there: run it again"},
+		"state gone": {func(t *testing.T, s *objecttest.Server, m *Manifest) {
+			s.Remove("data", "work/states/1.state")
+		}, "", "1 of 2 shards have no state: 1"},
 		"state broken": {func(t *testing.T, s *objecttest.Server, m *Manifest) {
 			s.Set("data", "work/states/1.state", []byte("x"))
 		}, "", statesAt + "/1.state: is no state"},
@@ -465,7 +476,8 @@ func TestObjectsChangeBetween(t *testing.T) {
 			if keys := below(server, "out/"); err != nil && len(keys) > 0 {
 				t.Errorf("the sink has the objects %q", keys)
 			}
-			if err := runAt(t, m, 1); (err == nil) != (c.shards == "") || err != nil && !strings.Contains(err.Error(), c.shards) {
+			if err := runAt(t, m, 1); (err == nil) != (c.shards == "") || err != nil &&
+				!strings.Contains(err.Error(), c.shards) {
 				t.Errorf("Run returns %v, want %q", err, c.shards)
 			}
 		})
@@ -490,7 +502,8 @@ func TestObjectChangesWhileAShardReads(t *testing.T) {
 		t.Errorf("Run returns %v, want an error about another ETag", err)
 	}
 	if server.Uploads() > 0 || len(below(server, "work/states")) > 0 {
-		t.Errorf("%d unfinished uploads and the objects %q, want no uploads and no state", server.Uploads(), server.Keys("data"))
+		t.Errorf("%d unfinished uploads and the objects %q, want no uploads and no state", server.Uploads(),
+			server.Keys("data"))
 	}
 }
 
@@ -511,7 +524,8 @@ func TestRefusedShardsOfObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	if released(t, server, "csv") != "old\r\n" || server.Uploads() > 0 || server.Get("data", "out/report.json") == nil {
-		t.Errorf("%d unfinished uploads and the objects %q, want none and the earlier release with a report", server.Uploads(), below(server, "out/"))
+		t.Errorf("%d unfinished uploads and the objects %q, want none and the earlier release with a report",
+			server.Uploads(), below(server, "out/"))
 	}
 }
 
@@ -529,12 +543,14 @@ func TestAnotherReleaseMeanwhile(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := commitAt(t, m); err == nil || !strings.Contains(err.Error(), "not what was there before") || !once.Load() {
+	if _, err := commitAt(t, m); err == nil || !strings.Contains(err.Error(), "not what was there before") ||
+		!once.Load() {
 		t.Errorf("Commit returns %v, want an error that the release was replaced", err)
 	}
 	// The parts that have their names stay beside it, since another commit may be about to publish them.
 	theirs := server.Get("data", "out/released/_SUCCESS")
-	if keys := below(server, "out/"); len(keys) != 4 || !slices.Contains(keys, "out/released/part-00000-theirs.csv") || string(theirs.Data) != "theirs" || server.Uploads() != 0 {
+	if keys := below(server, "out/"); len(keys) != 4 || !slices.Contains(keys, "out/released/part-00000-theirs.csv") ||
+		string(theirs.Data) != "theirs" || server.Uploads() != 0 {
 		t.Errorf("the sink has the objects %q", keys)
 	}
 }

@@ -104,22 +104,39 @@ func TestWhateverComesInTheWayOfAPairing(t *testing.T) {
 		late bool // at each of its checks; some of them return this text
 		want string
 	}{
-		"a survey of another key":    {of: survey, do: func(t *testing.T, _ *Manifest) { must(t, os.Remove("test.key")) }, want: "key"},
-		"a pairing of another key":   {of: pair, do: func(t *testing.T, _ *Manifest) { must(t, os.Remove("test.key")) }, want: "key"},
-		"a file for the pairs":       {of: pair, do: func(t *testing.T, _ *Manifest) { write(t, "pairs", nil) }, want: "--out: "},
-		"a folder for pairs":         {of: pair, do: func(t *testing.T, _ *Manifest) { inTheWay(t, "pairs/0.pairs") }, want: "--out: "},
-		"a survey that is gone":      {of: pair, do: func(t *testing.T, _ *Manifest) { must(t, os.RemoveAll("surveys/0")) }, late: true, want: "surveys/0: no such file"},
-		"a source that grows":        {of: survey, do: func(t *testing.T, _ *Manifest) { grow(t) }, late: true, want: "source: "},
-		"a pairing of other columns": {of: pair, do: func(_ *testing.T, m *Manifest) { m.Columns = nil }, want: "source: the columns of the source are not those that were planned with"},
-		"the manifest beside":        {of: pair, do: func(t *testing.T, _ *Manifest) { must(t, os.Rename("plan.json", "surveys/a.json")) }},
-		"a hidden file beside":       {of: pair, do: func(t *testing.T, _ *Manifest) { write(t, "surveys/.x", nil) }},
-		"a folder beside":            {of: pair, do: func(t *testing.T, _ *Manifest) { inTheWay(t, "surveys/x") }},
+		"a survey of another key": {of: survey, do: func(t *testing.T, _ *Manifest) {
+			must(t, os.Remove("test.key"))
+		}, want: "key"},
+		"a pairing of another key": {of: pair, do: func(t *testing.T, _ *Manifest) {
+			must(t, os.Remove("test.key"))
+		}, want: "key"},
+		"a file for the pairs": {of: pair, do: func(t *testing.T, _ *Manifest) {
+			write(t, "pairs", nil)
+		}, want: "--out: "},
+		"a folder for pairs": {of: pair, do: func(t *testing.T, _ *Manifest) {
+			inTheWay(t, "pairs/0.pairs")
+		}, want: "--out: "},
+		"a survey that is gone": {of: pair, do: func(t *testing.T, _ *Manifest) {
+			must(t, os.RemoveAll("surveys/0"))
+		}, late: true, want: "surveys/0: no such file"},
+		"a source that grows": {of: survey, do: func(t *testing.T, _ *Manifest) {
+			grow(t)
+		}, late: true, want: "source: "},
+		"a pairing of other columns": {of: pair, do: func(_ *testing.T, m *Manifest) {
+			m.Columns = nil
+		}, want: "source: the columns of the source are not those that were planned with"},
+		"the manifest beside": {of: pair, do: func(t *testing.T, _ *Manifest) {
+			must(t, os.Rename("plan.json", "surveys/a.json"))
+		}},
+		"a hidden file beside": {of: pair, do: func(t *testing.T, _ *Manifest) { write(t, "surveys/.x", nil) }},
+		"a folder beside":      {of: pair, do: func(t *testing.T, _ *Manifest) { inTheWay(t, "surveys/x") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := paired(t, 60)
 			if !c.late {
 				c.do(t, m)
-				if err := c.of(t.Context(), t, m); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+				if err := c.of(t.Context(), t, m); (err == nil) != (c.want == "") || err != nil &&
+					!strings.Contains(err.Error(), c.want) {
 					t.Errorf("error %v, want %q", err, c.want)
 				}
 				return
@@ -128,7 +145,8 @@ func TestWhateverComesInTheWayOfAPairing(t *testing.T) {
 			must(t, c.of(count, t, m))
 			for n := 1; n <= count.Questions(); n++ {
 				m = paired(t, 60)
-				if err := c.of(eventually.AtQuestion(t.Context(), n, func() { c.do(t, m) }), t, m); err != nil && strings.Contains(err.Error(), c.want) {
+				if err := c.of(eventually.AtQuestion(t.Context(), n, func() { c.do(t, m) }), t, m); err != nil &&
+					strings.Contains(err.Error(), c.want) {
 					failures++
 				}
 				if n > 12 && failures > 0 {
@@ -181,7 +199,8 @@ func TestSurveysAreParsed(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || s.Plan != "p" || s.Shard != 3 || s.Pairing != "q" || s.path != "x" || string(s.content) != "found\nin lines" {
+		if err != nil || s.Plan != "p" || s.Shard != 3 || s.Pairing != "q" || s.path != "x" ||
+			string(s.content) != "found\nin lines" {
 			t.Errorf("pairs %q: %+v, error %v", c.text, s, err)
 			continue
 		}
@@ -222,8 +241,10 @@ func TestProgressOfShards(t *testing.T) {
 	} {
 		o := options
 		o.Progress = new(pipeline.Progress)
-		if err := c.do(o); err != nil || o.Progress.Phase() != c.of || o.Progress.Records() != c.records || o.Progress.Total() != c.records {
-			t.Errorf("%s: error %v; the progress has the phase %q and %d of %d records", c.of, err, o.Progress.Phase(), o.Progress.Records(), o.Progress.Total())
+		if err := c.do(o); err != nil || o.Progress.Phase() != c.of || o.Progress.Records() != c.records ||
+			o.Progress.Total() != c.records {
+			t.Errorf("%s: error %v; the progress has the phase %q and %d of %d records", c.of, err, o.Progress.Phase(),
+				o.Progress.Records(), o.Progress.Total())
 		}
 	}
 	if _, err := m.ReadPairs(t.Context(), "pairs", 1); err != nil {

@@ -44,7 +44,11 @@ func TestStatesAreParsed(t *testing.T) {
 		{append(sealed([]byte(`{"pieces":[{"bytes":2}]}`+"\n")), 1, 2, 3), damaged},
 		{append(sealed([]byte(`{"pieces":[{"bytes":-1},{"bytes":2}]}`+"\n")), 1), damaged},
 		{append(sealed([]byte(`{"pieces":[{"bytes":1,"lowest":2},{"bytes":1,"lowest":1}]}`+"\n")), 1, 2), damaged},
-		{append(sealed([]byte(`{"plan":"p","shard":3,"pieces":[{"bytes":1,"lowest":2},{"bytes":1,"lowest":2}]}`+"\nassessment\nof lines")), 1, 2), ""},
+		{
+			append(
+				sealed(
+					[]byte(`{"plan":"p","shard":3,"pieces":[{"bytes":1,"lowest":2},{"bytes":1,"lowest":2}]}`+
+						"\nassessment\nof lines")), 1, 2), ""},
 	} {
 		s, err := parseState("x", c.text, int64(len(c.text)))
 		if c.want != "" {
@@ -93,7 +97,8 @@ func TestAssessmentsAreReadAgain(t *testing.T) {
 // Of many names the first ten are listed and the others counted.
 func TestFewNames(t *testing.T) {
 	names := strings.Fields("a b c d e f g h i j k l")
-	for n, want := range map[int]string{1: "a", 2: "a, b", 10: "a, b, c, d, e, f, g, h, i, j", 11: "a, b, c, d, e, f, g, h, i, j and 1 more", 12: "a, b, c, d, e, f, g, h, i, j and 2 more"} {
+	for n, want := range map[int]string{1: "a", 2: "a, b", 10: "a, b, c, d, e, f, g, h, i, j",
+		11: "a, b, c, d, e, f, g, h, i, j and 1 more", 12: "a, b, c, d, e, f, g, h, i, j and 2 more"} {
 		if got := few(names[:n]); got != want {
 			t.Errorf("few of %d names returns %s", n, got)
 		}
@@ -113,8 +118,10 @@ func TestErrorsOfFilesHaveNoPath(t *testing.T) {
 	if plain := errors.New("x"); unpathed(plain) != plain {
 		t.Error("unpathed changes an error without a path")
 	}
-	for _, known := range []error{objects.ErrAbsent, objects.ErrDenied, objects.ErrCondition, context.Canceled, context.DeadlineExceeded} {
-		if err := unreadable("file 1", fmt.Errorf("canary: %w", known)); !errors.Is(err, known) || strings.Contains(err.Error(), "canary") || !strings.HasPrefix(err.Error(), "file 1: cannot be read: ") {
+	for _, known := range []error{objects.ErrAbsent, objects.ErrDenied, objects.ErrCondition, context.Canceled,
+		context.DeadlineExceeded} {
+		if err := unreadable("file 1", fmt.Errorf("canary: %w", known)); !errors.Is(err, known) ||
+			strings.Contains(err.Error(), "canary") || !strings.HasPrefix(err.Error(), "file 1: cannot be read: ") {
 			t.Errorf("unreadable of %v returns %v", known, err)
 		}
 	}
@@ -145,10 +152,12 @@ func TestManifestsAreParsed(t *testing.T) {
 		t.Error("is does not know its manifest, or accepts another")
 	}
 	var data *pipeline.DataError
-	if _, err := Read(t.Context(), "gone.json"); !errors.As(err, &data) || !strings.HasPrefix(err.Error(), "the manifest cannot be read: ") {
+	if _, err := Read(t.Context(), "gone.json"); !errors.As(err, &data) ||
+		!strings.HasPrefix(err.Error(), "the manifest cannot be read: ") {
 		t.Errorf("missing manifest: error %v", err)
 	}
-	if err := (&Manifest{Columns: []Column{{Name: "x", SD: assess.Float(1)}}}).Write("nowhere/\x00/plan.json"); err == nil {
+	if err := (&Manifest{Columns: []Column{{Name: "x", SD: assess.Float(1)}}}).Write("nowhere/\x00/plan.json"); err ==
+		nil {
 		t.Error("Write to a path that does not exist gives no error")
 	}
 }
@@ -165,7 +174,8 @@ func TestShardsTakeWhatThePlanFound(t *testing.T) {
 		return list
 	}
 	m := &Manifest{
-		Columns:      []Column{{Name: "a", SD: 1, Mean: 2, Decimals: 3}, {Name: "b", SD: assess.Float(math.NaN()), Mean: 5, Decimals: 6}},
+		Columns: []Column{{Name: "a", SD: 1, Mean: 2, Decimals: 3},
+			{Name: "b", SD: assess.Float(math.NaN()), Mean: 5, Decimals: 6}},
 		Correlations: []Correlation{{[2]string{"a", "b"}, 0.5}},
 	}
 	pl := &pipeline.Plan{Columns: columns("a", "b")}
@@ -192,7 +202,9 @@ func TestShardsTakeWhatThePlanFound(t *testing.T) {
 		known[of] = 0.25
 	}
 	pl.SetCorrelations(known)
-	if list := settledCorrelations(pl); len(list) != 3 || !slices.IsSortedFunc(list, func(x, y Correlation) int { return slices.Compare(x.Of[:], y.Of[:]) }) {
+	if list := settledCorrelations(pl); len(list) != 3 || !slices.IsSortedFunc(list, func(x, y Correlation) int {
+		return slices.Compare(x.Of[:], y.Of[:])
+	}) {
 		t.Errorf("the correlations are not in order: %v", list)
 	}
 }
@@ -203,7 +215,8 @@ func TestPartsAreNumbered(t *testing.T) {
 	for i, n := range []int{2, 0, 3} {
 		m.Shards[i].Parts = slices.Grow(m.Shards[i].Parts, n)[:n]
 	}
-	for want, at := range map[string][2]int{"part-00000.csv": {0, 0}, "part-00001.csv": {0, 1}, "part-00002.csv": {2, 0}, "part-00004.csv": {2, 2}} {
+	for want, at := range map[string][2]int{"part-00000.csv": {0, 0}, "part-00001.csv": {0, 1}, "part-00002.csv": {2, 0},
+		"part-00004.csv": {2, 2}} {
 		if got := m.partName(at[0], at[1], ".csv"); got != want {
 			t.Errorf("the name of part %d of shard %d is %s, want %s", at[1], at[0], got, want)
 		}
@@ -216,13 +229,23 @@ func TestWhatAPlanRefuses(t *testing.T) {
 		name, old, with, want string
 		change                func(*config.Pipeline)
 	}{
-		{name: "a percentile", old: "masks:\n", with: "masks:\n  - topcode: {columns: [wage], upper_percentile: 90}\n", want: "masks: a mask takes a percentile or a mean of all records first"},
-		{name: "frequencies", old: "masks:\n", with: "masks:\n  - pram: {columns: [region], keep: 0.5, categories: [a, b], invariant: true}\n", want: "masks: a mask counts the categories of all records first"},
-		{name: "a mean, last", old: "sink:", with: "  - topcode: {columns: [age], upper: 60, replace: mean}\nsink:", want: "masks: a mask takes a percentile or a mean of all records first"},
-		{name: "a topic", old: "sink: {csv: {path: released}}", with: `sink: {kafka: {brokers: ["localhost:9"], topic: out}}`, want: "sink.kafka: cannot be written in parts"},
-		{name: "a quarantine in a topic", change: func(p *config.Pipeline) { p.Quarantine.Kafka = &config.QuarantineTopic{Topic: "bad"} }, want: "quarantine.kafka: a release in shards lists its quarantine in a file"},
-		{name: "snapshots", change: func(p *config.Pipeline) { p.Assess.Emit = make([]config.Emit, 1) }, want: "assess.emit: snapshots are of one run"},
-		{name: "folders with names", old: "in.csv", with: "in", want: "source.csv.path: the files lie in folders named by kind"},
+		{name: "a percentile", old: "masks:\n", with: "masks:\n  - topcode: {columns: [wage], upper_percentile: 90}\n",
+			want: "masks: a mask takes a percentile or a mean of all records first"},
+		{name: "frequencies", old: "masks:\n",
+			with: "masks:\n  - pram: {columns: [region], keep: 0.5, categories: [a, b], invariant: true}\n",
+			want: "masks: a mask counts the categories of all records first"},
+		{name: "a mean, last", old: "sink:", with: "  - topcode: {columns: [age], upper: 60, replace: mean}\nsink:",
+			want: "masks: a mask takes a percentile or a mean of all records first"},
+		{name: "a topic", old: "sink: {csv: {path: released}}", with: `sink: {kafka: {brokers: ["localhost:9"], topic: out}}`,
+			want: "sink.kafka: cannot be written in parts"},
+		{name: "a quarantine in a topic", change: func(p *config.Pipeline) {
+			p.Quarantine.Kafka = &config.QuarantineTopic{Topic: "bad"}
+		}, want: "quarantine.kafka: a release in shards lists its quarantine in a file"},
+		{name: "snapshots", change: func(p *config.Pipeline) {
+			p.Assess.Emit = make([]config.Emit, 1)
+		}, want: "assess.emit: snapshots are of one run"},
+		{name: "folders with names", old: "in.csv", with: "in",
+			want: "source.csv.path: the files lie in folders named by kind"},
 		{name: "nothing"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -246,21 +269,23 @@ func TestWhatAPlanRefuses(t *testing.T) {
 			}
 			pl := plantest.New(t, p)
 			var wrong config.Errors
-			if err := check(pl); c.want == "" && err != nil || c.want != "" && (!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.want)) {
+			if err := check(pl); c.want == "" && err != nil || c.want != "" &&
+				(!errors.As(err, &wrong) || !strings.HasPrefix(err.Error(), c.want)) {
 				t.Errorf("check returns %v, want %s", err, c.want)
 			}
 		})
 	}
 }
 
-// A commit reads of a state what it needs: pieces beyond the limit are not looked at, and those before it must be what the
-// state says. They may be in memory or, where a state is large, in the file only.
+// A commit reads of a state what it needs: pieces beyond the limit are not looked at, and those before it must be what
+// the state says. They may be in memory or, where a state is large, in the file only.
 func TestPiecesOfStates(t *testing.T) {
 	t.Chdir(t.TempDir())
 	s := &State{Plan: "p", Shard: 2, assessment: []byte("measured"), exchange: []byte("exchanged")}
 	for i, text := range []string{"one", "two", "three"} {
 		sum := sha256.Sum256([]byte(text))
-		s.Pieces = append(s.Pieces, StatePiece{Lowest: uint32(10 * i), Bytes: int64(len(text)), SHA256: sum[:], data: []byte(text)})
+		s.Pieces = append(s.Pieces,
+			StatePiece{Lowest: uint32(10 * i), Bytes: int64(len(text)), SHA256: sum[:], data: []byte(text)})
 	}
 	if err := s.Write("2.state"); err != nil {
 		t.Fatal(err)
@@ -270,9 +295,11 @@ func TestPiecesOfStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func(n int64) { coreAtOnce = n }(coreAtOnce)
-	for name, once := range map[string]int64{"in memory": int64(len(text)), "the core": int64(len(text)) - 11, "one piece": int64(len(text)) - 8, "next to nothing": int64(len(stateMagic)) + 8} {
+	for name, once := range map[string]int64{"in memory": int64(len(text)), "the core": int64(len(text)) - 11,
+		"one piece": int64(len(text)) - 8, "next to nothing": int64(len(stateMagic)) + 8} {
 		coreAtOnce = once
-		for limit, want := range map[uint32][]string{0: {"one"}, 9: {"one"}, 10: {"one", "two"}, 20: {"one", "two", "three"}} {
+		for limit, want := range map[uint32][]string{0: {"one"}, 9: {"one"}, 10: {"one", "two"},
+			20: {"one", "two", "three"}} {
 			got, err := readState(t.Context(), "2.state")
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
@@ -282,10 +309,12 @@ func TestPiecesOfStates(t *testing.T) {
 				pieces = append(pieces, string(data))
 				return nil
 			})
-			if err != nil || !slices.Equal(pieces, want) || string(got.assessment) != "measured" || string(got.exchange) != "exchanged" {
+			if err != nil || !slices.Equal(pieces, want) || string(got.assessment) != "measured" ||
+				string(got.exchange) != "exchanged" {
 				t.Errorf("%s, limit %d: pieces %v, error %v, want %v", name, limit, pieces, err, want)
 			}
-			if got.release(); got.assessment != nil || got.exchange != nil || got.Pieces[0].data != nil || got.Write("again.state") == nil {
+			if got.release(); got.assessment != nil || got.exchange != nil || got.Pieces[0].data != nil ||
+				got.Write("again.state") == nil {
 				t.Errorf("%s: a state that was released has a content", name)
 			}
 		}
@@ -300,7 +329,8 @@ func TestPiecesOfStates(t *testing.T) {
 		broken[len(text)-1] ^= 1
 		write(t, "2.state", broken)
 		all := func() uint32 { return 20 }
-		if err := got.sample(t.Context(), all, func([]byte) error { return nil }); err == nil || err.Error() != "2.state: is damaged: run the shard again" {
+		if err := got.sample(t.Context(), all, func([]byte) error { return nil }); err == nil ||
+			err.Error() != "2.state: is damaged: run the shard again" {
 			t.Errorf("%s: a piece that was changed: error %v", name, err)
 		}
 		if err := got.sample(t.Context(), func() uint32 { return 19 }, func([]byte) error { return nil }); err != nil {

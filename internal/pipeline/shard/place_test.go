@@ -99,7 +99,9 @@ func TestPlaceOfTwoShards(t *testing.T) {
 				t.Errorf("Plan, which reads the data, returns %v", err)
 			}
 			config, _ := os.ReadFile("pipeline.yaml") // without a pass for the standard deviation
-			write(t, "pipeline.yaml", bytes.Replace(bytes.Replace(config, []byte("sd: 20%"), []byte("sd: 90"), 1), []byte("{role: sensitive}"), []byte("{role: sensitive, decimals: 2}"), 1))
+			write(t, "pipeline.yaml",
+				bytes.Replace(bytes.Replace(config, []byte("sd: 20%"), []byte("sd: 90"), 1), []byte("{role: sensitive}"),
+					[]byte("{role: sensitive, decimals: 2}"), 1))
 			m := planned(t, 3)
 			err = nil
 			for i := range m.Shards {
@@ -117,7 +119,8 @@ func TestPlaceOfTwoShards(t *testing.T) {
 			if err == nil {
 				_, err = Commit(context.Background(), load(t), m, "states", options)
 			}
-			if err == nil || !strings.Contains(err.Error(), "two records have the same place") || !strings.Contains(err.Error(), "columns part and row") {
+			if err == nil || !strings.Contains(err.Error(), "two records have the same place") ||
+				!strings.Contains(err.Error(), "columns part and row") {
 				t.Errorf("Commit returns %v", err)
 			}
 			if _, err := os.Stat("released"); err == nil {
@@ -195,7 +198,8 @@ func TestTypesTravel(t *testing.T) {
 			}
 			// If the values were examined again, this change would have no effect.
 			m.Survey = json.RawMessage(bytes.Replace(m.Survey, []byte(`"wage"`), []byte(`"wages"`), 1))
-			if _, err := Run(context.Background(), load(t), m, 0, nil, options); err == nil || !strings.Contains(err.Error(), "column") {
+			if _, err := Run(context.Background(), load(t), m, 0, nil, options); err == nil ||
+				!strings.Contains(err.Error(), "column") {
 				t.Errorf("a survey with other names: Run returns %v", err)
 			}
 			m.Survey = json.RawMessage(`{"names": 3}`)

@@ -21,7 +21,8 @@ const pieces = 16
 // Plan decides the parts of at most n shards: fewer if the source cannot be cut into so many.
 // It reads what a run reads before it masks: what the masks must know about the columns is
 // found once, here. It writes nothing.
-func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n int, o pipeline.Options) (*Manifest, error) {
+func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n int, o pipeline.Options) (*Manifest,
+	error) {
 	if n < 1 {
 		return nil, pipeline.DataErrorf("--shards must be at least 1, got %d", n)
 	}
@@ -36,8 +37,9 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 	defer j.source.Close()
 	m := &Manifest{
 		Schema: ManifestSchema, Version: o.Version, Config: path, Set: set, Loosened: o.AllowLoosening,
-		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settledColumns(j.masked.Plan), Correlations: settledCorrelations(j.masked.Plan),
-		Pairs: j.paired(),
+		ConfigSHA256: p.SHA256(), KeyID: j.key.ID(), Columns: settledColumns(j.masked.Plan),
+		Correlations: settledCorrelations(j.masked.Plan),
+		Pairs:        j.paired(),
 	}
 	if m.Files, err = fingerprints(ctx, j.source, every); err != nil {
 		return nil, fmt.Errorf("source: %w", err)
@@ -120,7 +122,8 @@ type job struct {
 
 // open opens the source, checks that shards can run the configuration, and makes the masks ready: by what a manifest
 // has of the data if the files that look selects are unchanged, or, without one, by reading them.
-func open(ctx context.Context, p *config.Pipeline, m *Manifest, look func(stream int) bool, o pipeline.Options) (_ *job, err error) {
+func open(ctx context.Context, p *config.Pipeline, m *Manifest, look func(stream int) bool, o pipeline.Options) (_ *job,
+	err error) {
 	j := &job{config: p}
 	if j.key, err = pipeline.Admit(p, o); err != nil {
 		return nil, err
@@ -134,7 +137,8 @@ func open(ctx context.Context, p *config.Pipeline, m *Manifest, look func(stream
 		}
 	}()
 	of := pipeline.Job{
-		Config: p, Source: j.source, Carries: p.Sink.Config.Carries(j.source), Key: j.key, Check: check, Parts: true, Log: o.Log, Progress: o.Progress,
+		Config: p, Source: j.source, Carries: p.Sink.Config.Carries(j.source), Key: j.key, Check: check, Parts: true,
+		Log: o.Log, Progress: o.Progress,
 	}
 	if m != nil {
 		j.ledger = entered.Part(p, j.key, m.Earlier, o.Log)
@@ -152,12 +156,16 @@ func open(ctx context.Context, p *config.Pipeline, m *Manifest, look func(stream
 }
 
 // resume is open for a planned job. It opens the streams of the source that read selects, and the first.
-func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look func(stream int) bool, o pipeline.Options) (*job, error) {
+func resume(ctx context.Context, p *config.Pipeline, m *Manifest, read, look func(stream int) bool,
+	o pipeline.Options) (*job, error) {
 	switch {
 	case m.Version != o.Version:
-		return nil, pipeline.DataErrorf("the manifest was made by the program's version %s, and this is %s: plan again", m.Version, o.Version)
+		return nil, pipeline.DataErrorf("the manifest was made by the program's version %s, and this is %s: plan again",
+			m.Version, o.Version)
 	case m.ConfigSHA256 != p.SHA256():
-		return nil, pipeline.DataErrorf("the configuration, with the environment's settings, is not the one that was planned with: plan again")
+		return nil,
+			pipeline.DataErrorf(
+				"the configuration, with the environment's settings, is not the one that was planned with: plan again")
 	}
 	knowing := *p
 	knowing.Source.Config = knowingOf(p.Source.Config, m.Survey, read)
@@ -188,7 +196,8 @@ func surveyOf(src connectors.Source) (json.RawMessage, error) {
 
 // knowingOf is the configuration of a source with what an earlier process has learnt of its values, of which only some
 // streams will be read; unchanged where the source has no use for knowing it.
-func knowingOf(c connectors.SourceConfig, survey json.RawMessage, needed func(stream int) bool) connectors.SourceConfig {
+func knowingOf(c connectors.SourceConfig, survey json.RawMessage,
+	needed func(stream int) bool) connectors.SourceConfig {
 	if with := c.Abilities().WithSurvey; with != nil && len(survey) > 0 {
 		c = with(survey)
 	}

@@ -22,7 +22,8 @@ type preparation struct {
 
 // Whatever request of shard plan, survey or pair is refused, or done while its answer is lost: without an error what
 // the command writes is there, the same to the bit as without faults; with one either that is there or what was there
-// before, never a part of it; nothing is published in either case, no word says so, and the same command again completes it.
+// before, never a part of it; nothing is published in either case, no word says so, and the same command again
+// completes it.
 func TestRequestsOfPlanAndSurveyFailOneByOne(t *testing.T) {
 	for _, scheme := range []string{"s3", "gs", "az"} {
 		t.Run(scheme, func(t *testing.T) { preparationsFail(t, scheme) })
@@ -32,7 +33,8 @@ func TestRequestsOfPlanAndSurveyFailOneByOne(t *testing.T) {
 func preparationsFail(t *testing.T, scheme string) {
 	prepare(t, "csv", 200, "")
 	after := "  - truncate: {columns: [wage], lower: 0, upper: 5000}\n"
-	swapping(t, after, after+"  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.3, policy: random}\n")
+	swapping(t, after,
+		after+"  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.3, policy: random}\n")
 	server := objecttest.Serve(t, scheme, "data")
 	toServer(t, server, scheme, "csv")
 	p, at := load(t), scheme+"://data/"

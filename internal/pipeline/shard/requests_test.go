@@ -114,7 +114,8 @@ func TestShardRequestsFailOneByOne(t *testing.T) {
 						}
 					}
 					seen[outcome]++
-					if again := run(); again != nil || released(t, server, "csv") != want || server.Get("data", "out/report.json") == nil {
+					if again := run(); again != nil || released(t, server, "csv") != want ||
+						server.Get("data", "out/report.json") == nil {
 						t.Errorf("%s: run again, the error is %v", what, again)
 					}
 					if all < at {

@@ -18,7 +18,8 @@ import (
 // Run masks one shard and returns its state, which the caller writes. The shard is complete
 // when its state is written. Its files have hidden names beside the release. pairs is the
 // result of ReadPairs.
-func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, pairs *Surveyed, o pipeline.Options) (*State, error) {
+func Run(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, pairs *Surveyed, o pipeline.Options) (*State,
+	error) {
 	if shard < 0 || shard >= len(m.Shards) {
 		return nil, pipeline.DataErrorf("--shard must be 0 to %d, got %d", len(m.Shards)-1, shard)
 	}
@@ -59,7 +60,8 @@ func (w *worker) all(ctx context.Context, m *Manifest) (err error) {
 		}
 	}
 	if w.state.Read != m.Shards[shard].Records {
-		return fmt.Errorf("source: %d records were read, and %d were planned: plan again", w.state.Read, m.Shards[shard].Records)
+		return fmt.Errorf("source: %d records were read, and %d were planned: plan again", w.state.Read,
+			m.Shards[shard].Records)
 	}
 	// The files that were read must be unchanged since the plan, up to this moment.
 	if err := m.same(ctx, j.source, m.of(shard)); err != nil {
@@ -106,7 +108,8 @@ func (w *worker) mask(ctx context.Context, part connectors.Part, name string) er
 	}
 	plan := *w.masked.Plan
 	plan.Source = source
-	sink, err := w.config.Sink.Abilities().Placed.At(path).Create(ctx, connectors.Plan{Source: source, Layout: plan.Layout})
+	sink,
+		err := w.config.Sink.Abilities().Placed.At(path).Create(ctx, connectors.Plan{Source: source, Layout: plan.Layout})
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
@@ -133,7 +136,9 @@ func (w *worker) pass(ctx context.Context, plan *pipeline.Plan, sink connectors.
 			stream := p.Block.Stream
 			defer func() { p.Block.Stream = stream }()
 			p.Block.Stream = connectors.StoredIn(source, p.Block)
-			if p.Encoded, err = pipeline.Restored(p.Block, func() (connectors.Encoded, error) { return sink.Encode(p.Block) }); err != nil {
+			if p.Encoded, err = pipeline.Restored(p.Block, func() (connectors.Encoded, error) {
+				return sink.Encode(p.Block)
+			}); err != nil {
 				return fmt.Errorf("sink: %w", err)
 			}
 			return nil
@@ -169,7 +174,8 @@ func (w *worker) keep(ctx context.Context, sink connectors.Sink, name, path stri
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
-	w.state.Files = append(w.state.Files, StateFile{Name: name, Bytes: content.Files[0].Bytes, SHA256: content.Files[0].SHA256, Upload: upload})
+	w.state.Files = append(w.state.Files,
+		StateFile{Name: name, Bytes: content.Files[0].Bytes, SHA256: content.Files[0].SHA256, Upload: upload})
 	return nil
 }
 

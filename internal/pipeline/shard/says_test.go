@@ -24,7 +24,8 @@ func TestStatesThatAreNotThere(t *testing.T) {
 	if err := unread("s3://bucket/x.state", fs.ErrExist); err != fs.ErrExist {
 		t.Errorf("unread changes the error of an object, which has its name already: %v", err)
 	}
-	if err := unread("x.state", fs.ErrExist); !errors.Is(err, fs.ErrExist) || !strings.HasPrefix(err.Error(), "x.state: ") {
+	if err := unread("x.state", fs.ErrExist); !errors.Is(err, fs.ErrExist) ||
+		!strings.HasPrefix(err.Error(), "x.state: ") {
 		t.Errorf("unread of a file's error returns %v, want the name in front", err)
 	}
 }

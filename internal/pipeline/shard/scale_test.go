@@ -31,7 +31,8 @@ func TestScale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Logf("%d records, sample of %d: a state of %d bytes, %d of them the assessment without its sample", c.records, c.sample, info.Size(), len(s.assessment))
+		t.Logf("%d records, sample of %d: a state of %d bytes, %d of them the assessment without its sample", c.records,
+			c.sample, info.Size(), len(s.assessment))
 		all := make([]*State, *scale)
 		for i := range all {
 			again := *s

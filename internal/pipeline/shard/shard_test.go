@@ -38,7 +38,8 @@ func TestShardsAreOneRun(t *testing.T) {
 					t.Fatalf("refused %v with %d records in quarantine, want false and 0", result.Refused(), result.Quarantined())
 				}
 				// Text is divided into parts of at least half a MiB.
-				if least := map[string]int{"parquet": n, "csv": min(n, 2), "jsonl": min(n, 3)}[format]; len(m.Shards) < least || len(m.Shards) > n {
+				if least := map[string]int{"parquet": n, "csv": min(n, 2), "jsonl": min(n, 3)}[format]; len(m.Shards) < least ||
+					len(m.Shards) > n {
 					t.Errorf("%d shards, want %d to %d", len(m.Shards), least, n)
 				}
 				if records(t, format, "released") != records(t, format, "whole."+format) {
@@ -85,8 +86,9 @@ func TestShardsOfASample(t *testing.T) {
 func TestShardsOfAFolder(t *testing.T) {
 	prepare(t, "csv", 100, "gate: {max_quarantined: 0.5}\n")
 	text, _ := os.ReadFile("pipeline.yaml")
-	write(t, "pipeline.yaml", bytes.Replace(bytes.Replace(text, []byte("gate: {rules: [{column: wage, min_efficiency: 0.5}]}\n"), nil, 1),
-		[]byte("source: {csv: {path: in.csv}}"), []byte("source: {csv: {path: in, types: {wage: float64}}}"), 1))
+	write(t, "pipeline.yaml",
+		bytes.Replace(bytes.Replace(text, []byte("gate: {rules: [{column: wage, min_efficiency: 0.5}]}\n"), nil, 1),
+			[]byte("source: {csv: {path: in.csv}}"), []byte("source: {csv: {path: in, types: {wage: float64}}}"), 1))
 	for i := range 5 {
 		formats["csv"](t, fmt.Sprintf("in/%d.csv", i), people(i*100))
 	}
@@ -94,7 +96,8 @@ func TestShardsOfAFolder(t *testing.T) {
 	write(t, "in/3.csv", bytes.Replace(bad, []byte("canary-00001,"), []byte("canary-00001,x"), 1))
 	bad, _ = os.ReadFile("in/1.csv")
 	write(t, "in/1.csv", bytes.Replace(bad, []byte("canary-00099,"), []byte("canary-00099,x"), 1))
-	if _, err := filejob.Run(context.Background(), load(t, "sink.csv.path=whole/", "report.json=whole.json", "quarantine.jsonl=whole-quarantine.jsonl"), options); err != nil {
+	if _, err := filejob.Run(context.Background(),
+		load(t, "sink.csv.path=whole/", "report.json=whole.json", "quarantine.jsonl=whole-quarantine.jsonl"), options); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range []int{1, 3, 9} {
@@ -208,11 +211,13 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 		"empty state":         {func() { write(t, "states/1.state", nil) }, "states/1.state: is no state"},
 		"another file":        {func() { write(t, "states/x.state", []byte("hello")) }, "states/x.state: is no state"},
 		"first part missing":  {func() { os.Remove(first) }, "shard 0: part-00000.parquet, which it wrote, is not there"},
-		"last part missing":   {func() { os.Remove(last) }, "shard 2: " + filepath.Base(last) + ", which it wrote, is not there"},
-		"last part damaged":   {flip(last, 100), "shard 2: " + filepath.Base(last) + " is not what it wrote"},
-		"first part cut":      {cut(first), "shard 0: part-00000.parquet is not what it wrote"},
-		"the source changed":  {flip("in.parquet", 4000), "is not the file that was planned with"},
-		"another key":         {func() { write(t, "test.key", []byte(keytest.Key(2).Text())) }, "the key is not the one"},
+		"last part missing": {func() {
+			os.Remove(last)
+		}, "shard 2: " + filepath.Base(last) + ", which it wrote, is not there"},
+		"last part damaged":  {flip(last, 100), "shard 2: " + filepath.Base(last) + " is not what it wrote"},
+		"first part cut":     {cut(first), "shard 0: part-00000.parquet is not what it wrote"},
+		"the source changed": {flip("in.parquet", 4000), "is not the file that was planned with"},
+		"another key":        {func() { write(t, "test.key", []byte(keytest.Key(2).Text())) }, "the key is not the one"},
 		"another configuration": {func() {
 			text, _ := os.ReadFile("pipeline.yaml")
 			write(t, "pipeline.yaml", bytes.Replace(text, []byte("20%"), []byte("10%"), 1))
@@ -239,7 +244,8 @@ func TestCommitRefusesWhatIsNotWhole(t *testing.T) {
 		}, "states/2.state: is damaged"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			restore := keep("states/0.state", "states/1.state", "states/2.state", "states/x.state", "states/one.state", first, last, "in.parquet", "test.key", "pipeline.yaml")
+			restore := keep("states/0.state", "states/1.state", "states/2.state", "states/x.state", "states/one.state", first,
+				last, "in.parquet", "test.key", "pipeline.yaml")
 			defer restore()
 			c.damage()
 			result, err := Commit(context.Background(), load(t), m, "states", options)
@@ -295,7 +301,8 @@ func TestRefusedShards(t *testing.T) {
 // TestWhatShardsCannotDo: each of these is refused by the plan, with its place.
 func TestWhatShardsCannotDo(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
-		"ranks":    {"masks:\n", "masks:\n  - rankswap: {columns: [wage], p: 5%}\n", "masks[0].rankswap: takes records of all shards together"},
+		"ranks": {"masks:\n", "masks:\n  - rankswap: {columns: [wage], p: 5%}\n",
+			"masks[0].rankswap: takes records of all shards together"},
 		"shuffled": {"sink: {csv: {path: released}}", "sink: {csv: {path: released}, order: shuffled}", "sink.order"},
 		"stdin":    {"path: in.csv}", "path: \"-\"}", "read"},
 		"stdout":   {"path: released}", "path: \"-\"}", "sink.csv.path"},
@@ -347,7 +354,8 @@ func TestManifest(t *testing.T) {
 		})
 	}
 	for _, shard := range []int{-1, len(m.Shards)} {
-		if _, err := Run(context.Background(), load(t), m, shard, nil, options); err == nil || !strings.Contains(err.Error(), "--shard") {
+		if _, err := Run(context.Background(), load(t), m, shard, nil, options); err == nil ||
+			!strings.Contains(err.Error(), "--shard") {
 			t.Errorf("shard %d: error %v, want one about --shard", shard, err)
 		}
 	}
@@ -367,7 +375,8 @@ func TestDeal(t *testing.T) {
 			if draw.IntN(3) == 0 {
 				stream, first, from = stream+1, 0, 0
 			}
-			parts[i] = connectors.Part{Stream: stream, First: first, From: from, To: from + 10, Records: int64(draw.IntN(5) * draw.IntN(100))}
+			parts[i] = connectors.Part{Stream: stream, First: first, From: from, To: from + 10,
+				Records: int64(draw.IntN(5) * draw.IntN(100))}
 			first, from = first+parts[i].Records, from+10
 		}
 		n := 1 + draw.IntN(50)

@@ -21,7 +21,8 @@ func TestCommitByStamps(t *testing.T) {
 	part := filepath.Join(m.hidden("released"), s.Files[0].Name)
 	// A file system without reliable change times gives no stamp: then the part is read.
 	stamp := s.Files[0].Stamp
-	if info, err := os.Stat(part); err != nil || stamp != nil && (info.Size() != stamp.Bytes || info.ModTime().UnixNano() != stamp.Modified) {
+	if info, err := os.Stat(part); err != nil || stamp != nil &&
+		(info.Size() != stamp.Bytes || info.ModTime().UnixNano() != stamp.Modified) {
 		t.Errorf("the stamp is %+v, but the file %+v (error %v)", stamp, info, err)
 	}
 	data, err := os.ReadFile(part)
@@ -42,7 +43,8 @@ func TestCommitByStamps(t *testing.T) {
 	data[100] ^= 1
 	rewrite(data)
 	data[100] ^= 1
-	if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil || !strings.Contains(err.Error(), "shard 2: "+filepath.Base(part)+" is not what it wrote") {
+	if _, err := Commit(t.Context(), load(t), m, "states", options); err == nil ||
+		!strings.Contains(err.Error(), "shard 2: "+filepath.Base(part)+" is not what it wrote") {
 		t.Errorf("a changed part with its old time: Commit returns %v, want an error", err)
 	}
 	rewrite(data)
@@ -68,7 +70,8 @@ func TestStampOfAnotherAttempt(t *testing.T) {
 	}
 	own := stampOf("part", written)
 	write(t, "other", []byte("oth"))
-	if err := errors.Join(os.Chtimes("other", written.ModTime(), written.ModTime()), os.Rename("other", "part")); err != nil {
+	if err := errors.Join(os.Chtimes("other", written.ModTime(), written.ModTime()), os.Rename("other", "part")); err !=
+		nil {
 		t.Fatal(err)
 	}
 	if s := stampOf("part", written); s != nil {

@@ -37,7 +37,8 @@ func people(n int) []person {
 	rows := make([]person, n)
 	for i := range rows {
 		wage := math.Round(100*math.Exp(6+0.7*draw.NormFloat64())) / 100
-		rows[i] = person{ID: fmt.Sprintf("canary-%05d", i), Wage: &wage, Age: int32(16 + draw.IntN(70)), Region: []string{"n", "s", "e\nw, \"quoted\""}[draw.IntN(3)]}
+		rows[i] = person{ID: fmt.Sprintf("canary-%05d", i), Wage: &wage, Age: int32(16 + draw.IntN(70)),
+			Region: []string{"n", "s", "e\nw, \"quoted\""}[draw.IntN(3)]}
 		if i%13 == 0 {
 			rows[i].Wage = nil
 		}

@@ -21,7 +21,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// stateMagic is the beginning of a state file, and anyStateMagic that of all versions; a change of the format changes it.
+// stateMagic is the beginning of a state file, and anyStateMagic that of all versions; a change of the format changes
+// it.
 const (
 	anyStateMagic = "sdlfilter.shard-state/"
 	stateMagic    = anyStateMagic + "10\n"
@@ -47,11 +48,14 @@ type State struct {
 	Exchange     int                     `json:"exchange_bytes,omitempty"`
 	Pieces       []StatePiece            `json:"pieces,omitempty"` // of the assessment's sample
 
-	assessment []byte // an assess.Accumulator without its sample; nil if nothing is measured, or while it is in the file only
-	exchange   []byte // a pipeline.Exchange, after the assessment in the file, of Exchange bytes; nil if no numbers are exchanged, or while it is in the file only
-	path       string // of the file that it was read from
-	behind     int64  // where in that file the pieces begin
-	held       int    // bytes of that file in memory
+	// an assess.Accumulator without its sample; nil if nothing is measured, or while it is in the file only
+	assessment []byte
+	// a pipeline.Exchange, after the assessment in the file, of Exchange bytes; nil if no numbers are exchanged, or while
+	// it is in the file only
+	exchange []byte
+	path     string // of the file that it was read from
+	behind   int64  // where in that file the pieces begin
+	held     int    // bytes of that file in memory
 }
 
 // StatePiece is an assess.SamplePiece. A commit reads those that it needs.
@@ -86,8 +90,8 @@ type StateFile struct {
 }
 
 // Write writes the state so that only its owner can read it: the magic word, the length of what comes before the digest
-// (a line of JSON, the assessment without its sample, the expected change of exchanged numbers), that, the digest of all
-// before it, and the pieces of the sample, each with its digest in the JSON.
+// (a line of JSON, the assessment without its sample, the expected change of exchanged numbers), that, the digest of
+// all before it, and the pieces of the sample, each with its digest in the JSON.
 func (s *State) Write(path string) error {
 	s.Exchange = len(s.exchange)
 	head, err := json.Marshal(s)
@@ -129,7 +133,8 @@ func readState(ctx context.Context, path string) (*State, error) {
 // coreAtOnce is how many bytes of a state are read first. What is longer takes a second request. Tests read less.
 var coreAtOnce int64 = 256 << 10
 
-// readStateUnless reads a state without its pieces, unless is says of a file without the magic word that it is something else.
+// readStateUnless reads a state without its pieces, unless is says of a file without the magic word that it is
+// something else.
 func readStateUnless(ctx context.Context, path string, is func(text []byte) bool) (s *State, other bool, err error) {
 	f, err := publish.Open(ctx, path)
 	if err != nil {
@@ -159,7 +164,8 @@ func readStateUnless(ctx context.Context, path string, is func(text []byte) bool
 	return s, false, err
 }
 
-// coreLength is the number of bytes of a state that begins with a text up to its pieces; 0 if there are too few to tell.
+// coreLength is the number of bytes of a state that begins with a text up to its pieces; 0 if there are too few to
+// tell.
 func coreLength(text []byte) uint64 {
 	head := len(stateMagic) + 8
 	if len(text) < head || !bytes.HasPrefix(text, []byte(stateMagic)) {
@@ -321,7 +327,9 @@ func (m *Manifest) states(ctx context.Context, dir string, masks int) ([]*State,
 		return nil, err
 	}
 	if !found {
-		return nil, fmt.Errorf("%s: holds no states: run the shards first, each with --state %s/NUMBER", dir, strings.TrimSuffix(dir, "/"))
+		return nil,
+			fmt.Errorf("%s: holds no states: run the shards first, each with --state %s/NUMBER", dir,
+				strings.TrimSuffix(dir, "/"))
 	}
 	return all, complete(dir, "state", from)
 }

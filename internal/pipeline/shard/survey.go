@@ -122,7 +122,8 @@ func Survey(ctx context.Context, p *config.Pipeline, m *Manifest, shard int, o p
 func (m *Manifest) paired(shard int) error {
 	switch {
 	case !m.Pairs:
-		return pipeline.DataErrorf("the plan has no swap of scope dataset, nor one of numbers, so there is nothing to survey or to pair: run the shards")
+		return pipeline.DataErrorf(
+			"the plan has no swap of scope dataset, nor one of numbers, so there is nothing to survey or to pair: run the shards")
 	case shard < 0 || shard >= len(m.Shards):
 		return pipeline.DataErrorf("--shard must be 0 to %d, got %d", len(m.Shards)-1, shard)
 	}
@@ -139,9 +140,12 @@ func pairsPath(dir string, shard int) string {
 func (m *Manifest) ReadPairs(ctx context.Context, dir string, shard int) (*Surveyed, error) {
 	switch {
 	case m.Pairs && dir == "":
-		return nil, pipeline.DataErrorf("the plan has a swap of scope dataset, or one of numbers, for which --pairs must name the folder that `sdlfilter shard pair` has written, after `sdlfilter shard survey` of all shards")
+		return nil,
+			pipeline.DataErrorf(
+				"the plan has a swap of scope dataset, or one of numbers, for which --pairs must name the folder that `sdlfilter shard pair` has written, after `sdlfilter shard survey` of all shards")
 	case !m.Pairs && dir != "":
-		return nil, pipeline.DataErrorf("--pairs must not be given: the plan has no swap of scope dataset, nor one of numbers")
+		return nil,
+			pipeline.DataErrorf("--pairs must not be given: the plan has no swap of scope dataset, nor one of numbers")
 	case dir == "" || shard < 0 || shard >= len(m.Shards):
 		return nil, nil
 	}

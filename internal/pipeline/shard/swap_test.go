@@ -73,20 +73,35 @@ func several() int {
 func TestShardsSwap(t *testing.T) {
 	after := "  - truncate: {columns: [wage], lower: 0, upper: 5000}\n"
 	dataset := func(more string) []string {
-		return []string{after, after + "  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, " + more + "}\n"}
+		return []string{after, after + "  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, " + more +
+			"}\n"}
 	}
 	for name, c := range map[string]struct {
 		changes []string
 		pairs   bool
 	}{
-		"random":             {dataset("rate: 0.3, policy: random"), true},
-		"unique":             {dataset("rate: 0.9"), true},
-		"numbers":            {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.3, policy: random}\n"}, true},
-		"numbers kept":       {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.9}\n", "sample: 5000", "sample: 30000"}, true},
-		"numbers in windows": {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random}\n", "name: shards\n", "name: shards\nwindow: {records: 100}\n"}, true},
+		"random": {dataset("rate: 0.3, policy: random"), true},
+		"unique": {dataset("rate: 0.9"), true},
+		"numbers": {
+			[]string{
+				after,
+				after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.3, policy: random}\n"},
+			true},
+		"numbers kept": {
+			[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.9}\n",
+				"sample: 5000", "sample: 30000"}, true},
+		"numbers in windows": {
+			[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], rate: 0.5, policy: random}\n",
+				"name: shards\n", "name: shards\nwindow: {records: 100}\n"}, true},
 		// A released column that no mask changes is read beside the others, and not by surveys.
-		"numbers beside": {[]string{after, after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.3, policy: random}\n", "id: {role: identifier}", "id: {role: other}"}, true},
-		"window":         {[]string{after, after + "  - swap: {keys: [age], attribute: wage, columns: [region], rate: 0.5, policy: random}\n", "name: shards\n", "name: shards\nwindow: {records: 100}\n"}, false},
+		"numbers beside": {
+			[]string{
+				after,
+				after + "  - swap: {keys: [region], attribute: age, columns: [wage], scope: dataset, rate: 0.3, policy: random}\n",
+				"id: {role: identifier}", "id: {role: other}"}, true},
+		"window": {
+			[]string{after, after + "  - swap: {keys: [age], attribute: wage, columns: [region], rate: 0.5, policy: random}\n",
+				"name: shards\n", "name: shards\nwindow: {records: 100}\n"}, false},
 	} {
 		for _, format := range []string{"parquet", "csv", "jsonl"} {
 			for _, n := range []int{1, 2, 7} {
@@ -138,9 +153,11 @@ func TestShardsSwap(t *testing.T) {
 // are reported as such, and nothing is published.
 func TestPairsThatDoNotFit(t *testing.T) {
 	prepare(t, "parquet", 3_000, "")
-	swapping(t, "masks:\n", "masks:\n  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.5, policy: random}\n")
+	swapping(t, "masks:\n",
+		"masks:\n  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.5, policy: random}\n")
 	m := planned(t, 3)
-	if err := Pair(t.Context(), load(t), m, "surveys", "pairs", options); err == nil || !strings.Contains(err.Error(), "surveys: cannot be read") {
+	if err := Pair(t.Context(), load(t), m, "surveys", "pairs", options); err == nil ||
+		!strings.Contains(err.Error(), "surveys: cannot be read") {
 		t.Errorf("without surveys, Pair returns %v", err)
 	}
 	surveyed(t, m)
@@ -194,22 +211,36 @@ func TestPairsThatDoNotFit(t *testing.T) {
 		of     func() error
 		want   string
 	}{
-		"survey missing":      {func() { os.Remove("surveys/1") }, pair, "surveys: 1 of 3 shards have no survey: 1"},
-		"survey damaged":      {flip("surveys/1"), pair, "surveys/1: is damaged or cut off: run `sdlfilter shard survey` again"},
-		"survey of nothing":   {func() { write(t, "surveys/1", nil) }, pair, "surveys/1: is none of the files"},
-		"survey cut":          {func() { write(t, "surveys/1", []byte(surveyMagic)) }, pair, "surveys/1: is damaged"},
-		"a state among them":  {func() { s, _ := os.ReadFile("states/1.state"); write(t, "surveys/x", s) }, pair, "surveys/x: is none of the files"},
-		"survey doubled":      {func() { s, _ := os.ReadFile("surveys/1"); write(t, "surveys/x", s) }, pair, "surveys/x: is of shard 1, and so is surveys/1: remove one"},
-		"survey of another":   {rewritten("surveys/1", surveyMagic, "survey", func(s *Surveyed) { s.Plan = "x" }), pair, "surveys/1: is of another plan"},
-		"survey of no shard":  {rewritten("surveys/1", surveyMagic, "survey", func(s *Surveyed) { s.Shard = 3 }), pair, "surveys/1: is damaged"},
-		"survey's content":    {rewritten("surveys/1", surveyMagic, "survey", func(s *Surveyed) { s.content = s.content[:len(s.content)-1] }), pair, "surveys/1: the result of the survey is damaged"},
-		"pairs missing":       {func() { os.Remove("pairs/1.pairs") }, run, "pairs/1.pairs: "},
-		"pairs damaged":       {flip("pairs/1.pairs"), run, "pairs/1.pairs: is damaged or cut off: run `sdlfilter shard pair` again"},
-		"pairs of another":    {rewritten("pairs/1.pairs", pairsMagic, "pair", func(s *Surveyed) { s.Plan = "x" }), run, "pairs/1.pairs: is of another plan"},
-		"pairs of the next":   {func() { s, _ := os.ReadFile("pairs/2.pairs"); write(t, "pairs/1.pairs", s) }, run, "pairs/1.pairs: is of shard 2, and not of shard 1"},
-		"pairs without name":  {rewritten("pairs/1.pairs", pairsMagic, "pair", func(s *Surveyed) { s.Pairing = "" }), run, "pairs/1.pairs: is damaged"},
-		"pairs' content":      {rewritten("pairs/1.pairs", pairsMagic, "pair", func(s *Surveyed) { s.content = append(s.content, 0) }), run, "pairs/1.pairs: the result of the survey is damaged"},
-		"a survey for pairs":  {func() { s, _ := os.ReadFile("surveys/1"); write(t, "pairs/1.pairs", s) }, run, "pairs/1.pairs: is none of the files"},
+		"survey missing": {func() { os.Remove("surveys/1") }, pair, "surveys: 1 of 3 shards have no survey: 1"},
+		"survey damaged": {flip("surveys/1"), pair,
+			"surveys/1: is damaged or cut off: run `sdlfilter shard survey` again"},
+		"survey of nothing": {func() { write(t, "surveys/1", nil) }, pair, "surveys/1: is none of the files"},
+		"survey cut":        {func() { write(t, "surveys/1", []byte(surveyMagic)) }, pair, "surveys/1: is damaged"},
+		"a state among them": {func() { s, _ := os.ReadFile("states/1.state"); write(t, "surveys/x", s) }, pair,
+			"surveys/x: is none of the files"},
+		"survey doubled": {func() { s, _ := os.ReadFile("surveys/1"); write(t, "surveys/x", s) }, pair,
+			"surveys/x: is of shard 1, and so is surveys/1: remove one"},
+		"survey of another": {rewritten("surveys/1", surveyMagic, "survey", func(s *Surveyed) { s.Plan = "x" }), pair,
+			"surveys/1: is of another plan"},
+		"survey of no shard": {rewritten("surveys/1", surveyMagic, "survey", func(s *Surveyed) { s.Shard = 3 }), pair,
+			"surveys/1: is damaged"},
+		"survey's content": {rewritten("surveys/1", surveyMagic, "survey", func(s *Surveyed) {
+			s.content = s.content[:len(s.content)-1]
+		}), pair, "surveys/1: the result of the survey is damaged"},
+		"pairs missing": {func() { os.Remove("pairs/1.pairs") }, run, "pairs/1.pairs: "},
+		"pairs damaged": {flip("pairs/1.pairs"), run,
+			"pairs/1.pairs: is damaged or cut off: run `sdlfilter shard pair` again"},
+		"pairs of another": {rewritten("pairs/1.pairs", pairsMagic, "pair", func(s *Surveyed) { s.Plan = "x" }), run,
+			"pairs/1.pairs: is of another plan"},
+		"pairs of the next": {func() { s, _ := os.ReadFile("pairs/2.pairs"); write(t, "pairs/1.pairs", s) }, run,
+			"pairs/1.pairs: is of shard 2, and not of shard 1"},
+		"pairs without name": {rewritten("pairs/1.pairs", pairsMagic, "pair", func(s *Surveyed) { s.Pairing = "" }), run,
+			"pairs/1.pairs: is damaged"},
+		"pairs' content": {rewritten("pairs/1.pairs", pairsMagic, "pair", func(s *Surveyed) {
+			s.content = append(s.content, 0)
+		}), run, "pairs/1.pairs: the result of the survey is damaged"},
+		"a survey for pairs": {func() { s, _ := os.ReadFile("surveys/1"); write(t, "pairs/1.pairs", s) }, run,
+			"pairs/1.pairs: is none of the files"},
 		"state without pairs": {state(func(s *State) { s.Pairing = "" }), commit, "shard 2: was run with other pairs"},
 		"state of others":     {state(func(s *State) { s.Pairing += "0" }), commit, "shard 2: was run with other pairs"},
 	} {
@@ -244,11 +275,13 @@ func TestPairsThatDoNotFit(t *testing.T) {
 			t.Errorf("pairs in %q: ReadPairs returns %v, want an error about --pairs", dir, err)
 		}
 	}
-	if _, err := Survey(t.Context(), load(t), m, 0, options); err == nil || !strings.Contains(err.Error(), "no swap of scope dataset") {
+	if _, err := Survey(t.Context(), load(t), m, 0, options); err == nil ||
+		!strings.Contains(err.Error(), "no swap of scope dataset") {
 		t.Errorf("a plan without swaps: Survey returns %v", err)
 	}
 	m.Pairs = true
-	if _, err := Survey(t.Context(), load(t), m, 3, options); err == nil || !strings.Contains(err.Error(), "--shard must be 0 to 2") {
+	if _, err := Survey(t.Context(), load(t), m, 3, options); err == nil ||
+		!strings.Contains(err.Error(), "--shard must be 0 to 2") {
 		t.Errorf("shard 3 of 3: Survey returns %v", err)
 	}
 	if _, err := Run(t.Context(), load(t), m, 0, nil, options); err == nil {
@@ -262,7 +295,8 @@ func TestPairsThatDoNotFit(t *testing.T) {
 // TestPairsAreOfOneMind: after another survey and pairing, the shards exchange the same records.
 func TestPairsAreOfOneMind(t *testing.T) {
 	prepare(t, "csv", 3_000, "")
-	swapping(t, "masks:\n", "masks:\n  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.5}\n")
+	swapping(t, "masks:\n",
+		"masks:\n  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.5}\n")
 	m := planned(t, 2)
 	surveyed(t, m)
 	first, err := os.ReadFile("pairs/0.pairs")
@@ -277,7 +311,8 @@ func TestPairsAreOfOneMind(t *testing.T) {
 	// The source changes between the plan and the survey.
 	text, _ := os.ReadFile("in.csv")
 	write(t, "in.csv", append(text, "x,1,1,y\r\n"...))
-	if _, err := Survey(t.Context(), load(t), m, 0, options); err == nil || !strings.Contains(err.Error(), "is not the file that was planned with") {
+	if _, err := Survey(t.Context(), load(t), m, 0, options); err == nil ||
+		!strings.Contains(err.Error(), "is not the file that was planned with") {
 		t.Errorf("a changed source: Survey returns %v", err)
 	}
 	var of *transform.SurveyError

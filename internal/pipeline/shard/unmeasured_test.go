@@ -34,19 +34,23 @@ report: {json: report.json}
 	for _, s := range m.Shards {
 		records += s.Records
 	}
-	if r := result.Report; r.Records.Read != records || r.Records.Released != records-r.Records.Quarantined || len(r.Columns) != 0 || !r.Gate.Passed || r.Attack != nil {
+	if r := result.Report; r.Records.Read != records || r.Records.Released != records-r.Records.Quarantined ||
+		len(r.Columns) != 0 || !r.Gate.Passed || r.Attack != nil {
 		t.Errorf("the report is %+v, with %d records in the source", r, records)
 	}
 	if _, err := os.Stat("released/part-00000.csv"); err != nil {
 		t.Error(err)
 	}
-	w := &worker{job: &job{config: &config.Pipeline{}}, options: pipeline.Options{Progress: new(pipeline.Progress)}, state: &State{Reasons: map[string]int64{}}}
+	w := &worker{job: &job{config: &config.Pipeline{}}, options: pipeline.Options{Progress: new(pipeline.Progress)},
+		state: &State{Reasons: map[string]int64{}}}
 	b := new(microdata.Block)
 	b.Reset(0, 0, 5, 1)
 	b.Reject(1, "wage", "for the test")
 	b.Reject(3, "wage", "for the test")
-	if w.count(nil, b); w.state.Read != 5 || w.state.Quarantined != 2 || w.state.Reasons["wage: for the test"] != 2 || len(w.state.Entries) != 0 || w.options.Progress.Records() != 5 {
-		t.Errorf("the state is %+v and the progress has %d records, want 5 read and 2 in quarantine", w.state, w.options.Progress.Records())
+	if w.count(nil, b); w.state.Read != 5 || w.state.Quarantined != 2 || w.state.Reasons["wage: for the test"] != 2 ||
+		len(w.state.Entries) != 0 || w.options.Progress.Records() != 5 {
+		t.Errorf("the state is %+v and the progress has %d records, want 5 read and 2 in quarantine", w.state,
+			w.options.Progress.Records())
 	}
 }
 
@@ -58,7 +62,9 @@ type digested struct {
 }
 
 func (d digested) Abilities() connectors.SinkAbilities {
-	return connectors.SinkAbilities{Content: func(context.Context) (*connectors.Content, error) { return d.content, d.err }}
+	return connectors.SinkAbilities{Content: func(context.Context) (*connectors.Content, error) {
+		return d.content, d.err
+	}}
 }
 
 // The part of a release that a shard has written must be one file whose digest is known: else the
@@ -76,7 +82,8 @@ func TestPartsThatAreNoFile(t *testing.T) {
 		{digested{content: &connectors.Content{Files: make([]connectors.FileContent, 2)}}, many},
 	} {
 		w := &worker{state: new(State)}
-		if err := w.keep(t.Context(), c.sink, "name", "path"); err == nil || err.Error() != c.want || len(w.state.Files) != 0 {
+		if err := w.keep(t.Context(), c.sink, "name", "path"); err == nil || err.Error() != c.want ||
+			len(w.state.Files) != 0 {
 			t.Errorf("keep returns %v with the files %v, want %s and no files", err, w.state.Files, c.want)
 		}
 	}
@@ -89,7 +96,8 @@ func TestStatesWhosePartsAreNotThere(t *testing.T) {
 		text := sealed(fmt.Appendf(nil, `{"exchange_bytes": %d}`+"\n12345678", exchange))
 		s, err := parseState("0.state", text, int64(len(text)))
 		var damaged *StateError
-		if sound && (err != nil || string(s.assessment)+string(s.exchange) != "12345678" || len(s.exchange) != exchange) || !sound && (s != nil || !errors.As(err, &damaged)) {
+		if sound && (err != nil || string(s.assessment)+string(s.exchange) != "12345678" || len(s.exchange) != exchange) ||
+			!sound && (s != nil || !errors.As(err, &damaged)) {
 			t.Errorf("exchange_bytes %d: parseState returns %+v and error %v", exchange, s, err)
 		}
 	}
@@ -101,7 +109,8 @@ func TestManifestsThatAreWrongAboutPairs(t *testing.T) {
 	m := planned(t, 1)
 	m.Pairs = !m.Pairs
 	var data *pipeline.DataError
-	if s, err := Run(t.Context(), load(t), m, 0, nil, options); s != nil || !errors.As(err, &data) || err.Error() != "the manifest is damaged: plan again" {
+	if s, err := Run(t.Context(), load(t), m, 0, nil, options); s != nil || !errors.As(err, &data) ||
+		err.Error() != "the manifest is damaged: plan again" {
 		t.Errorf("Run returns %v and error %v, want a DataError that the manifest is damaged", s, err)
 	}
 }
@@ -111,7 +120,9 @@ func TestMergingOfSurveysEnds(t *testing.T) {
 	why := errors.New("for the test")
 	ended, end := context.WithCancelCause(t.Context())
 	end(why)
-	w, progress := &pairing{job: &job{masked: &pipeline.Release{Plan: new(pipeline.Plan)}}, paths: []string{"0.survey", "1.survey"}}, new(pipeline.Progress)
+	w,
+		progress := &pairing{job: &job{masked: &pipeline.Release{Plan: new(pipeline.Plan)}},
+		paths: []string{"0.survey", "1.survey"}}, new(pipeline.Progress)
 	if err := w.merge(ended, progress); !errors.Is(err, why) || progress.Records() != 0 || progress.Total() != 2 {
 		t.Errorf("with an ended context, merge returns %v after %d of %d surveys", err, progress.Records(), progress.Total())
 	}

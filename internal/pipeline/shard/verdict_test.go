@@ -13,9 +13,11 @@ import (
 // that of one run of all records, in both directions.
 func TestMixedVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
-		limit   string // on the efficiency, which is var/(var+100²): with 29² for the first half, 1155² for the second, 817² for all
+		// on the efficiency, which is var/(var+100²): with 29² for the first half, 1155² for the second, 817² for all
+		limit   string
 		refused bool
-	}{"passed though the first alone is refused": {"0.8", false}, "refused though the last alone passes": {"0.989", true}} {
+	}{"passed though the first alone is refused": {"0.8", false},
+		"refused though the last alone passes": {"0.989", true}} {
 		t.Run(name, func(t *testing.T) {
 			prepare(t, "parquet", 100, "")
 			rows := people(8000)
@@ -33,7 +35,8 @@ func TestMixedVerdicts(t *testing.T) {
 			write(t, "pipeline.yaml", text)
 			alone := func(part []person) bool {
 				formats["parquet"](t, "half.parquet", part)
-				p := load(t, "source.parquet.path=half.parquet", "sink.parquet.path=half-released.parquet", "report.json=half.json", "quarantine.jsonl=half.jsonl")
+				p := load(t, "source.parquet.path=half.parquet", "sink.parquet.path=half-released.parquet", "report.json=half.json",
+					"quarantine.jsonl=half.jsonl")
 				result, err := filejob.Run(context.Background(), p, options)
 				if err != nil {
 					t.Fatal(err)

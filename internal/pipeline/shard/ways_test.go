@@ -128,7 +128,10 @@ func TestWhateverComesInTheWay(t *testing.T) {
 		{"commit", "no name of the report before its own", every(publish.TempName("report.json")), "report: "},
 		{"commit", "a folder for the report", folder("report.json"), "report: "},
 		{"commit", "a folder for the quarantine", folder("quarantine.jsonl"), "quarantine: "},
-		{"commit", "a folder for the release", func(t *testing.T) error { write(t, "released/other.txt", nil); return nil }, "sink: "},
+		{"commit", "a folder for the release", func(t *testing.T) error {
+			write(t, "released/other.txt", nil)
+			return nil
+		}, "sink: "},
 	} {
 		total, err := job(c.stage, 0, nil)
 		if err != nil || total < 2 {
@@ -163,39 +166,58 @@ func TestWhatDoesNotFitThePlan(t *testing.T) {
 		states     string
 	}{
 		{name: "nothing"},
-		{name: "no such shard", want: "--shard must be 0 to -1, got 0", shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) { m.Shards = nil }},
-		{name: "more records", want: "source: 60 records were read, and 61 were planned: plan again", shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) { m.Shards[0].Records++ }},
-		{name: "other columns", want: "source: the columns of the source are not those that were planned with", shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) { m.Columns = nil }},
-		{name: "an unknown standard deviation", want: "the standard deviation of column \"wage\" is not known", shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) {
-			m.Columns[0].SD = assess.Float(nan)
+		{name: "no such shard", want: "--shard must be 0 to -1, got 0",
+			shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) { m.Shards = nil }},
+		{name: "more records", want: "source: 60 records were read, and 61 were planned: plan again",
+			shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) { m.Shards[0].Records++ }},
+		{name: "other columns", want: "source: the columns of the source are not those that were planned with",
+			shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) { m.Columns = nil }},
+		{name: "an unknown standard deviation", want: "the standard deviation of column \"wage\" is not known",
+			shard: func(_ *testing.T, _ *config.Pipeline, m *Manifest) {
+				m.Columns[0].SD = assess.Float(nan)
+			}},
+		{name: "nothing to assess with", want: "assess: replicates: must be at least 0",
+			shard: func(_ *testing.T, p *config.Pipeline, m *Manifest) {
+				p.Assess.Replicates = -1
+				m.ConfigSHA256 = p.SHA256()
+			}},
+		{name: "a file for the parts", want: "is not a folder of this user alone, made by a shard",
+			shard: func(t *testing.T, _ *config.Pipeline, m *Manifest) { write(t, m.hidden("released"), nil) }},
+		{name: "a folder for others", want: "is not a folder of this user alone, made by a shard",
+			shard: func(t *testing.T, _ *config.Pipeline, m *Manifest) {
+				ignored(errors.Join(os.Mkdir(m.hidden("released"), 0o700), os.Chmod(m.hidden("released"), 0o755)))
+			}},
+		{name: "nothing to measure with", want: "assess: replicates: must be at least 0",
+			commit: func(_ *testing.T, p *config.Pipeline, m *Manifest) {
+				p.Assess.Replicates = -1
+				m.ConfigSHA256 = p.SHA256()
+			}},
+		{name: "another key", want: "key", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) {
+			ignored(os.Remove("test.key"))
 		}},
-		{name: "nothing to assess with", want: "assess: replicates: must be at least 0", shard: func(_ *testing.T, p *config.Pipeline, m *Manifest) {
-			p.Assess.Replicates = -1
-			m.ConfigSHA256 = p.SHA256()
-		}},
-		{name: "a file for the parts", want: "is not a folder of this user alone, made by a shard", shard: func(t *testing.T, _ *config.Pipeline, m *Manifest) { write(t, m.hidden("released"), nil) }},
-		{name: "a folder for others", want: "is not a folder of this user alone, made by a shard", shard: func(t *testing.T, _ *config.Pipeline, m *Manifest) {
-			ignored(errors.Join(os.Mkdir(m.hidden("released"), 0o700), os.Chmod(m.hidden("released"), 0o755)))
-		}},
-		{name: "nothing to measure with", want: "assess: replicates: must be at least 0", commit: func(_ *testing.T, p *config.Pipeline, m *Manifest) {
-			p.Assess.Replicates = -1
-			m.ConfigSHA256 = p.SHA256()
-		}},
-		{name: "another key", want: "key", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) { ignored(os.Remove("test.key")) }},
-		{name: "no states", states: "none", want: "none: holds no states: run the shards first, each with --state none/NUMBER", commit: func(*testing.T, *config.Pipeline, *Manifest) { ignored(os.Mkdir("none", 0o700)) }},
+		{name: "no states", states: "none",
+			want:   "none: holds no states: run the shards first, each with --state none/NUMBER",
+			commit: func(*testing.T, *config.Pipeline, *Manifest) { ignored(os.Mkdir("none", 0o700)) }},
 		{name: "no folder of states", states: "in.csv", want: "in.csv: cannot be read: "},
-		{name: "other files", want: "shard 0: its state names other files than the plan: run it again", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) {
-			restate(t, func(s *State) { s.Files[0].Name = "part-00001.csv" })
-		}},
-		{name: "no file", want: "states/0.state: is damaged: run the shard again", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) {
-			restate(t, func(s *State) { s.Files = nil })
-		}},
+		{name: "other files", want: "shard 0: its state names other files than the plan: run it again",
+			commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) {
+				restate(t, func(s *State) { s.Files[0].Name = "part-00001.csv" })
+			}},
+		{name: "no file", want: "states/0.state: is damaged: run the shard again",
+			commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) {
+				restate(t, func(s *State) { s.Files = nil })
+			}},
 		{name: "no assessment", want: "shard 0: assess: ", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) {
 			restate(t, func(s *State) { s.assessment = []byte("canary") })
 		}},
-		{name: "a folder for the quarantine", want: "quarantine: ", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) { inTheWay(t, "quarantine.jsonl") }},
-		{name: "a folder for the report", want: "report: ", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) { inTheWay(t, "report.json") }},
-		{name: "a file for the release", want: "sink: ", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) { write(t, "released", nil) }},
+		{name: "a folder for the quarantine", want: "quarantine: ",
+			commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) { inTheWay(t, "quarantine.jsonl") }},
+		{name: "a folder for the report", want: "report: ", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) {
+			inTheWay(t, "report.json")
+		}},
+		{name: "a file for the release", want: "sink: ", commit: func(t *testing.T, _ *config.Pipeline, _ *Manifest) {
+			write(t, "released", nil)
+		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			prepare(t, "csv", 60, "")
@@ -223,7 +245,8 @@ func TestWhatDoesNotFitThePlan(t *testing.T) {
 				c.states = "states"
 			}
 			result, err := Commit(t.Context(), p, m, c.states, options)
-			if (err == nil) != (c.want == "") || (result == nil) != (err != nil) || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary")) {
+			if (err == nil) != (c.want == "") || (result == nil) != (err != nil) || err != nil &&
+				(!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary")) {
 				t.Errorf("Commit returns %v and error %v, want %s", result, err, c.want)
 			}
 		})
@@ -246,7 +269,8 @@ func restate(t *testing.T, change func(s *State)) {
 func TestWhatAPlanNeeds(t *testing.T) {
 	prepare(t, "csv", 60, "")
 	for n := range 2 {
-		if m, err := Plan(t.Context(), load(t), "pipeline.yaml", nil, n, options); (m != nil) != (n > 0) || (err != nil) != (n < 1) {
+		if m, err := Plan(t.Context(), load(t), "pipeline.yaml", nil, n, options); (m != nil) != (n > 0) ||
+			(err != nil) != (n < 1) {
 			t.Errorf("%d shards: Plan returns %v and error %v", n, m, err)
 		}
 	}
@@ -265,7 +289,8 @@ func TestWhatAPlanNeeds(t *testing.T) {
 	pl.Source = src
 	pl.Config.Source.Config, pl.Config.Sink.Config = &kafka.SourceConfig{}, &kafka.SinkConfig{}
 	refused("source: is a stream, whose partitions are its shards already")
-	if _, err := fingerprints(t.Context(), new(faulty.Calls).Source(src), every); !errors.Is(err, connectors.ErrIndivisible) {
+	if _, err := fingerprints(t.Context(), new(faulty.Calls).Source(src), every); !errors.Is(err,
+		connectors.ErrIndivisible) {
 		t.Errorf("a source that cannot be divided: error %v, want ErrIndivisible", err)
 	}
 	whole, err := fingerprints(t.Context(), src, every)
@@ -274,7 +299,9 @@ func TestWhatAPlanNeeds(t *testing.T) {
 	}
 	for _, fails := range []error{io.ErrUnexpectedEOF, context.Canceled} {
 		for opens := range 2 {
-			list, err := fingerprints(t.Context(), &storing{Source: src, Divisible: src.Abilities().Divisible, opens: opens == 1, fails: fails}, every)
+			list,
+				err := fingerprints(t.Context(),
+				&storing{Source: src, Divisible: src.Abilities().Divisible, opens: opens == 1, fails: fails}, every)
 			known := errors.Is(fails, context.Canceled) || opens == 0
 			if list != nil || err == nil || errors.Is(err, fails) != known || strings.Contains(err.Error(), "canary") {
 				t.Errorf("opened %v, reading fails with %v: fingerprints %v, error %v", opens == 1, fails, list, err)
@@ -288,7 +315,8 @@ func TestWhatAPlanNeeds(t *testing.T) {
 		t.Errorf("no key: Plan returns %v and error %v", m, err)
 	}
 	for _, err := range []error{
-		(&Manifest{Survey: json.RawMessage("{")}).Write("x.json"), (&State{Files: []StateFile{{Upload: json.RawMessage("{")}}}).Write("x.state"),
+		(&Manifest{Survey: json.RawMessage("{")}).Write("x.json"),
+		(&State{Files: []StateFile{{Upload: json.RawMessage("{")}}}).Write("x.state"),
 	} {
 		if err == nil {
 			t.Error("a manifest that cannot be written as JSON gives no error")
@@ -360,7 +388,8 @@ func TestFingerprints(t *testing.T) {
 func TestPrivateFolders(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write(t, "file", nil)
-	for name, want := range map[string]bool{"a/b/folder": true, "again": true, "file": false, "file/below": false, "x\x00": false, "a\x00/x": false} {
+	for name, want := range map[string]bool{"a/b/folder": true, "again": true, "file": false, "file/below": false,
+		"x\x00": false, "a\x00/x": false} {
 		for range 2 {
 			if err := privateFolder(name); (err == nil) != want {
 				t.Errorf("privateFolder(%q) returns %v", name, err)
@@ -387,7 +416,11 @@ func TestPrivateFolders(t *testing.T) {
 // The lost records of shards are listed in the order of the shards. If the output accepts nothing,
 // an error says so, early or late.
 func TestEntriesOfAllShards(t *testing.T) {
-	all := []*State{{Entries: []quarantined.FileEntry{{Stream: "a", Record: 1, Reason: "r"}, {Stream: "a", Record: 3, Column: "c", Reason: "s"}}}, {}, {Entries: []quarantined.FileEntry{{Stream: "b", Record: 2, Reason: "<"}}}}
+	all := []*State{
+		{
+			Entries: []quarantined.FileEntry{{Stream: "a", Record: 1, Reason: "r"},
+				{Stream: "a", Record: 3, Column: "c", Reason: "s"}}}, {},
+		{Entries: []quarantined.FileEntry{{Stream: "b", Record: 2, Reason: "<"}}}}
 	var out strings.Builder
 	if err := writeEntries(&out, all); err != nil || out.String() != `{"stream":"a","record":1,"reason":"r"}
 {"stream":"a","record":3,"column":"c","reason":"s"}

@@ -39,7 +39,8 @@ type changing struct {
 
 func (s *stand) changing(text string) *changing {
 	s.t.Helper()
-	c := &changing{stand: s, reload: make(chan pipeline.Changed), page: monitor.New(monitor.Info{Name: "stand", Interval: time.Minute}), log: s.listen(), done: make(chan error, 1)}
+	c := &changing{stand: s, reload: make(chan pipeline.Changed),
+		page: monitor.New(monitor.Info{Name: "stand", Interval: time.Minute}), log: s.listen(), done: make(chan error, 1)}
 	o := c.log.options()
 	o.Reload, o.Monitor = c.reload, c.page
 	p := hasty(s.parse(text))
@@ -56,7 +57,8 @@ func (s *stand) changing(text string) *changing {
 // channel has accepted another one, which is refused for a different reason.
 func (c *changing) give(text string) {
 	c.t.Helper()
-	for _, changed := range []pipeline.Changed{{Config: c.parse(text)}, {Err: fmt.Errorf("nothing more after %d bytes", len(text))}} {
+	for _, changed := range []pipeline.Changed{{Config: c.parse(text)},
+		{Err: fmt.Errorf("nothing more after %d bytes", len(text))}} {
 		select {
 		case c.reload <- changed:
 		case err := <-c.done:
@@ -86,7 +88,8 @@ func (c *changing) mode(want string) {
 // the next transaction on if it does not.
 func TestStreamChangesItsGateWhileItHolds(t *testing.T) {
 	const broken = "gate: {on_fail: %s, rules: [{column: wage, target: max, knowledge: index, min_rmse: %d}]}\n"
-	unmeasured := strings.NewReplacer("sensitive, decimals: 2", "identifier", "masks:\n  - noise: {columns: [wage], sd: 50}\n", "masks: []\n")
+	unmeasured := strings.NewReplacer("sensitive, decimals: 2", "identifier",
+		"masks:\n  - noise: {columns: [wage], sd: 50}\n", "masks: []\n")
 	for name, changed := range map[string]func(*stand) string{
 		"alert":   func(s *stand) string { return s.endless(fmt.Sprintf(broken, "alert", 100_000)) },
 		"no gate": func(s *stand) string { return s.endless("") },
@@ -136,8 +139,10 @@ func TestStreamKeepsAConfigurationThatFits(t *testing.T) {
 	c := s.changing(text)
 	zero := strings.Replace(text, "noise: {columns: [wage], sd: 50}", "round: {columns: [wage], base: 100000}", 1)
 	for want, bad := range map[string]string{
-		`the topic \"gone\" does not exist`: zero + "gate: {on_fail: hold, hold: {topic: gone}, rules: [{column: wage, target: max, knowledge: index, min_rmse: 1}]}\n",
-		"assess.emit: ":                     strings.Replace(zero, "assess: {", "assess: {every: {records: 9}, emit: [{jsonl: "+file+"/s.jsonl}], ", 1),
+		`the topic \"gone\" does not exist`: zero +
+			"gate: {on_fail: hold, hold: {topic: gone}, rules: [{column: wage, target: max, knowledge: index, min_rmse: 1}]}\n",
+		"assess.emit: ": strings.Replace(zero, "assess: {",
+			"assess: {every: {records: 9}, emit: [{jsonl: "+file+"/s.jsonl}], ", 1),
 	} {
 		c.give(bad)
 		if !c.log.has(want) {
@@ -172,7 +177,8 @@ func TestStreamWithWindows(t *testing.T) {
 	s := newStand(t)
 	const n, records = 230, 50 // 115 persons in each partition: windows of 50, 50 and 15
 	s.persons(0, n)
-	text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "noise: {columns: [wage], sd: 50}", "swap: {keys: [region], attribute: id, columns: [wage], rate: 0.9, policy: random}", 1)
+	text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "noise: {columns: [wage], sd: 50}",
+		"swap: {keys: [region], attribute: id, columns: [wage], rate: 0.9, policy: random}", 1)
 	s.run(s.parse(text + fmt.Sprintf("window: {records: %d, linger: 300ms}\n", records)))
 	wages := s.exactlyOnce("out", n)
 	moved := 0
@@ -208,7 +214,8 @@ func TestStreamIntoFilesSurvivesCutCommits(t *testing.T) {
 				s := newStand(t, kfake.ListenFn(scissors.listen))
 				s.persons(0, 900)
 				dir := t.TempDir()
-				text := strings.Replace(s.endless(""), fmt.Sprintf(`sink: {kafka: {brokers: ["%s"], topic: out, commit: {interval: 200ms}}}`, s.address),
+				text := strings.Replace(s.endless(""),
+					fmt.Sprintf(`sink: {kafka: {brokers: ["%s"], topic: out, commit: {interval: 200ms}}}`, s.address),
 					"sink: {parquet: {path: "+dir+", roll: {records: 100, interval: 200ms}}}", 1)
 				scissors.at(cut{key: key, after: after, left: 2})
 				c := s.changing(text)
@@ -236,15 +243,18 @@ func TestStreamIntoFilesSurvivesCutCommits(t *testing.T) {
 func TestStreamWithoutMeasures(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "wage: {role: sensitive, decimals: 2}", "wage: {role: other}", 1)
+	text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "wage: {role: sensitive, decimals: 2}",
+		"wage: {role: other}", 1)
 	text = strings.Replace(text, "masks:\n  - noise: {columns: [wage], sd: 50}\n", "masks: []\n", 1)
 	text = strings.Replace(text, "assess: {replicates: 20, targets: [max]}\n", "", 1)
 	for round := range 2 {
 		s.persons(200*round, 200*round+200)
 		s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`not JSON`)})
 		r := s.run(s.parse(text)).Report
-		if n := int64(round + 1); r.Records.Released != 200*n || r.Records.Quarantined != n || r.Records.Read != 201*n || len(r.Columns) != 0 {
-			t.Errorf("round %d: records %+v, %d columns; want %d released, %d in quarantine and no columns", round, r.Records, len(r.Columns), 200*n, n)
+		if n := int64(round + 1); r.Records.Released != 200*n || r.Records.Quarantined != n || r.Records.Read != 201*n ||
+			len(r.Columns) != 0 {
+			t.Errorf("round %d: records %+v, %d columns; want %d released, %d in quarantine and no columns", round, r.Records,
+				len(r.Columns), 200*n, n)
 		}
 	}
 	for i, y := range s.exactlyOnce("out", 400) {
@@ -280,7 +290,8 @@ func TestStreamTakesUpWhatIsKept(t *testing.T) {
 	if r := result.Report.Records; r.Released != 475 || r.Quarantined != 1 {
 		t.Errorf("records %+v, want 475 released: 400, 50 of partition 0 and 25 of partition 1", r)
 	}
-	if r := result.Report.Records; r.Lost != 25 || result.Lost == "" || !strings.Contains(strings.Join(result.Report.Warnings, "\n"), "25 offsets of the source were never read") {
+	if r := result.Report.Records; r.Lost != 25 || result.Lost == "" ||
+		!strings.Contains(strings.Join(result.Report.Warnings, "\n"), "25 offsets of the source were never read") {
 		t.Errorf("records %+v, %q, warnings %q: want 25 lost", r, result.Lost, result.Report.Warnings)
 	}
 	if !logged.has("the records in between were not read") || !logged.has(`"partition":1`) || logged.has(`"partition":0`) {
@@ -315,7 +326,8 @@ func TestStreamTakesUpWhatIsKept(t *testing.T) {
 			},
 		} {
 			err := take()
-			if want := strings.Replace(what, "reasons", "the counts that are kept", 1); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
+			if want := strings.Replace(what, "reasons", "the counts that are kept", 1); err == nil ||
+				!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 				t.Errorf("%s with a damaged %s: error %v", who, what, err)
 			}
 		}

@@ -43,7 +43,8 @@ func (s *stream) end(ctx context.Context) error {
 		return errors.Join(interruptionOf(err), s.outlet.leave(), s.forget())
 	}
 	if !committed {
-		s.options.Log.Info().Msg("a transaction was aborted, since partitions have moved or not all was taken; its records are read again")
+		s.options.Log.Info().Msg(
+			"a transaction was aborted, since partitions have moved or not all was taken; its records are read again")
 		return s.forget()
 	}
 	for _, kept := range s.standings {
@@ -237,7 +238,8 @@ func (s *stream) judge(ctx context.Context) (refused bool, err error) {
 		}
 	case s.config.Gate.OnFail == "alert":
 		if changed {
-			s.options.Log.Error().Strs("rules", brokenRules(verdict)).Msg("the gate's rules do not hold; on_fail is alert, so records are released all the same")
+			s.options.Log.Error().Strs("rules", brokenRules(verdict)).Msg(
+				"the gate's rules do not hold; on_fail is alert, so records are released all the same")
 		}
 	case s.config.Gate.OnFail == "hold":
 		return !s.holding, nil
@@ -266,7 +268,8 @@ func (s *stream) refuse(ctx context.Context) error {
 	left := s.counts().Released
 	stopped := report.Stopped{Left: left, NotLeft: s.refused}
 	s.options.Log.Error().Strs("rules", broken).Int64("left", left).Int64("not_left", s.refused).
-		Msg("the gate's rules do not hold: the stream stops, and nothing of the open transaction is released; " + stopped.Words())
+		Msg("the gate's rules do not hold: the stream stops, and nothing of the open transaction is released; " +
+			stopped.Words())
 	return errRefused
 }
 
@@ -280,8 +283,8 @@ func brokenRules(v assess.Verdict) []string {
 	return broken
 }
 
-// ofFirstRecords keeps the gate from judging by few records that the masks have left each value of a column of texts as it
-// is, which may be chance.
+// ofFirstRecords keeps the gate from judging by few records that the masks have left each value of a column of texts as
+// it is, which may be chance.
 func ofFirstRecords(m *assess.Measures, records int64) {
 	for i := range m.Unaltered {
 		m.Unaltered[i].Judged = m.Unaltered[i].Judged && records >= efficiencyFrom

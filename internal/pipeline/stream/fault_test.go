@@ -41,7 +41,9 @@ func (s *stand) fillFrom(from, to int) {
 			continue
 		}
 		s.persons(from, i)
-		s.produce(&kgo.Record{Topic: "in", Partition: int32(i % partitions), Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":"canary","region":"r"}`, i)})
+		s.produce(
+			&kgo.Record{Topic: "in", Partition: int32(i % partitions),
+				Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":"canary","region":"r"}`, i)})
 		from = i + 1
 	}
 	s.persons(from, to)
@@ -155,7 +157,9 @@ func (s *stand) sameGroupTotals(p *config.Pipeline) {
 func hasty(p *config.Pipeline, more ...kgo.Opt) *config.Pipeline {
 	p.Source.Config.(*kafka.SourceConfig).Tune(append([]kgo.Opt{
 		kgo.MetadataMinAge(50 * time.Millisecond), kgo.HeartbeatInterval(100 * time.Millisecond),
-		kgo.RetryBackoffFn(func(n int) time.Duration { return min(time.Duration(n)*20*time.Millisecond, 200*time.Millisecond) }),
+		kgo.RetryBackoffFn(func(n int) time.Duration {
+			return min(time.Duration(n)*20*time.Millisecond, 200*time.Millisecond)
+		}),
 	}, more...)...)
 	return p
 }
@@ -179,18 +183,50 @@ func TestStreamSurvivesErrors(t *testing.T) {
 		key   kmsg.Key
 		codes []*kerr.Error
 	}{
-		{kmsg.InitProducerID, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.CoordinatorNotAvailable, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.UnknownServerError)},
-		{kmsg.AddPartitionsToTxn, every(kerr.CoordinatorLoadInProgress, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.TransactionAbortable)},
-		{kmsg.AddOffsetsToTxn, every(kerr.CoordinatorLoadInProgress, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.TransactionAbortable, kerr.UnknownServerError)},
-		{kmsg.Produce, every(kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.InvalidProducerEpoch, kerr.ProducerFenced, kerr.TransactionAbortable, kerr.ConcurrentTransactions, kerr.OutOfOrderSequenceNumber, kerr.InvalidTxnState, kerr.UnknownServerError, kerr.CorruptMessage)},
-		{kmsg.TxnOffsetCommit, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RequestTimedOut, kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.TransactionAbortable, kerr.ConcurrentTransactions, kerr.UnknownServerError)},
-		{kmsg.EndTxn, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.TransactionAbortable, kerr.UnknownServerError, kerr.InvalidTxnState)},
-		{kmsg.Heartbeat, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.UnknownServerError)},
-		{kmsg.JoinGroup, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.UnknownMemberID, kerr.UnknownServerError)},
-		{kmsg.SyncGroup, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.IllegalGeneration, kerr.UnknownMemberID)},
-		{kmsg.OffsetFetch, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.UnstableOffsetCommit, kerr.UnknownServerError)},
-		{kmsg.OffsetCommit, every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.UnknownMemberID, kerr.RequestTimedOut)},
-		{kmsg.Fetch, every(kerr.NotLeaderForPartition, kerr.UnknownLeaderEpoch, kerr.FencedLeaderEpoch, kerr.KafkaStorageError, kerr.UnknownServerError, kerr.OffsetNotAvailable)},
+		{kmsg.InitProducerID,
+			every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.CoordinatorNotAvailable, kerr.ConcurrentTransactions,
+				kerr.ProducerFenced, kerr.UnknownServerError)},
+		{kmsg.AddPartitionsToTxn,
+			every(kerr.CoordinatorLoadInProgress, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.InvalidProducerEpoch,
+				kerr.TransactionAbortable)},
+		{kmsg.AddOffsetsToTxn,
+			every(kerr.CoordinatorLoadInProgress, kerr.ConcurrentTransactions, kerr.ProducerFenced, kerr.TransactionAbortable,
+				kerr.UnknownServerError)},
+		{
+			kmsg.Produce,
+			every(kerr.NotLeaderForPartition, kerr.RequestTimedOut, kerr.NotEnoughReplicasAfterAppend, kerr.InvalidProducerEpoch,
+				kerr.ProducerFenced, kerr.TransactionAbortable, kerr.ConcurrentTransactions, kerr.OutOfOrderSequenceNumber,
+				kerr.InvalidTxnState, kerr.UnknownServerError, kerr.CorruptMessage)},
+		{kmsg.TxnOffsetCommit,
+			every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RequestTimedOut, kerr.IllegalGeneration,
+				kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.ProducerFenced, kerr.InvalidProducerEpoch,
+				kerr.TransactionAbortable, kerr.ConcurrentTransactions, kerr.UnknownServerError)},
+		{
+			kmsg.EndTxn,
+			every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.ConcurrentTransactions, kerr.ProducerFenced,
+				kerr.InvalidProducerEpoch, kerr.TransactionAbortable, kerr.UnknownServerError, kerr.InvalidTxnState)},
+		{
+			kmsg.Heartbeat,
+			every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.IllegalGeneration,
+				kerr.UnknownMemberID, kerr.UnknownServerError)},
+		{
+			kmsg.JoinGroup,
+			every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.UnknownMemberID,
+				kerr.UnknownServerError)},
+		{
+			kmsg.SyncGroup,
+			every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.IllegalGeneration,
+				kerr.UnknownMemberID)},
+		{kmsg.OffsetFetch,
+			every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.UnstableOffsetCommit, kerr.UnknownServerError)},
+		{
+			kmsg.OffsetCommit,
+			every(kerr.CoordinatorLoadInProgress, kerr.NotCoordinator, kerr.RebalanceInProgress, kerr.UnknownMemberID,
+				kerr.RequestTimedOut)},
+		{
+			kmsg.Fetch,
+			every(kerr.NotLeaderForPartition, kerr.UnknownLeaderEpoch, kerr.FencedLeaderEpoch, kerr.KafkaStorageError,
+				kerr.UnknownServerError, kerr.OffsetNotAvailable)},
 		{kmsg.ListOffsets, every(kerr.NotLeaderForPartition, kerr.OffsetNotAvailable, kerr.LeaderNotAvailable)},
 		{kmsg.Metadata, every(kerr.LeaderNotAvailable, kerr.UnknownServerError)},
 		{kmsg.FindCoordinator, every(kerr.CoordinatorNotAvailable, kerr.CoordinatorLoadInProgress)},
@@ -304,8 +340,10 @@ func (s *stand) slow(key kmsg.Key, count int, by time.Duration) {
 // Late answers change nothing, whatever else happens in the meantime.
 func TestStreamSurvivesLateAnswers(t *testing.T) {
 	for _, key := range []kmsg.Key{
-		kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn, kmsg.Heartbeat,
-		kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetFetch, kmsg.OffsetCommit, kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata, kmsg.FindCoordinator,
+		kmsg.InitProducerID, kmsg.AddPartitionsToTxn, kmsg.AddOffsetsToTxn, kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn,
+		kmsg.Heartbeat,
+		kmsg.JoinGroup, kmsg.SyncGroup, kmsg.OffsetFetch, kmsg.OffsetCommit, kmsg.Fetch, kmsg.ListOffsets, kmsg.Metadata,
+		kmsg.FindCoordinator,
 	} {
 		t.Run(key.Name(), func(t *testing.T) {
 			t.Parallel()

@@ -68,7 +68,8 @@ func TestTopicsThatAreMadeAgain(t *testing.T) {
 	s.makeAgain()
 	s.persons(400, 500) // fewer than before
 	_, _, err := s.runs(s.pipeline())
-	if err == nil || !strings.Contains(err.Error(), "deleted and made again") || !strings.Contains(err.Error(), "on_recreated: begin") {
+	if err == nil || !strings.Contains(err.Error(), "deleted and made again") ||
+		!strings.Contains(err.Error(), "on_recreated: begin") {
 		t.Fatalf("by default: %v", err)
 	}
 	if got := s.values("out", 400); len(got) != 400 {
@@ -85,7 +86,8 @@ func TestTopicsThatAreMadeAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		for who, rep := range map[string]*report.Report{"run": result.Report, "group": s.group()} {
-			if r := rep.Records; r.Read != 100 || r.Released != 100 || r.Unassessed != 400 || r.Lost+r.Repeated != 0 || rep.Columns[0].Released.N != 100 {
+			if r := rep.Records; r.Read != 100 || r.Released != 100 || r.Unassessed != 400 || r.Lost+r.Repeated != 0 ||
+				rep.Columns[0].Released.N != 100 {
 				t.Errorf("%s: %+v and %d assessed, want 100 and 400 unassessed", who, r, rep.Columns[0].Released.N)
 			}
 			if got := strings.Join(rep.Recreated, " "); got != "in/0 in/1" {
@@ -106,7 +108,8 @@ func TestTopicsThatAreMadeAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := result.Report.Records; r.Released != 800 || r.Unassessed != 500 || !logged.has("a new assessment of the partition begins") {
+	if r := result.Report.Records; r.Released != 800 || r.Unassessed != 500 ||
+		!logged.has("a new assessment of the partition begins") {
 		t.Errorf("made a third time: %+v", r)
 	}
 }
@@ -135,7 +138,8 @@ func TestGapsAreCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := result.Report.Records; r.Lost != 30 || r.Released != 560 || !strings.Contains(result.Lost, "max_lost allows 0") {
+		if r := result.Report.Records; r.Lost != 30 || r.Released != 560 ||
+			!strings.Contains(result.Lost, "max_lost allows 0") {
 			t.Errorf("%+v, %q: want 30 lost and 560 released", r, result.Lost)
 		}
 		allowed := s.pipeline()
@@ -160,7 +164,8 @@ func TestGapsAreCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := result.Report.Records; r.Repeated != 20 || r.Released != 560 || r.Lost != 30 || r.Unassessed != 0 || !logged.has("was set back") {
+	if r := result.Report.Records; r.Repeated != 20 || r.Released != 560 || r.Lost != 30 || r.Unassessed != 0 ||
+		!logged.has("was set back") {
 		t.Errorf("set back: %+v", r)
 	}
 	if r := s.group().Records; r.Repeated != 20 || r.Released != 560 {
@@ -182,7 +187,8 @@ func TestStatesThatAreLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := result.Report.Records; r.Released != 100 || r.Unassessed != 400 || result.Lost != "" || !logged.has("was the state topic lost?") {
+	if r := result.Report.Records; r.Released != 100 || r.Unassessed != 400 || result.Lost != "" ||
+		!logged.has("was the state topic lost?") {
 		t.Errorf("%+v, %q", r, result.Lost)
 	}
 	if r := s.group().Records; r.Unassessed != 400 {
@@ -212,9 +218,11 @@ func TestLatestIsTheFirstStart(t *testing.T) {
 		}
 	}
 	s.client = s.newClient(kgo.RecordPartitioner(kgo.ManualPartitioner())) // which knows the new partition
-	s.produce(&kgo.Record{Topic: "in", Partition: partitions, Value: []byte(`{"id":150,"name":"n","wage":1.5,"region":"r"}`)})
+	s.produce(
+		&kgo.Record{Topic: "in", Partition: partitions, Value: []byte(`{"id":150,"name":"n","wage":1.5,"region":"r"}`)})
 	result, _, err := s.runs(p())
-	if err != nil || result.Report.Records.Read != 51 || result.Report.Records.Lost != 0 || result.Report.Records.Unassessed != 0 {
+	if err != nil || result.Report.Records.Read != 51 || result.Report.Records.Lost != 0 ||
+		result.Report.Records.Unassessed != 0 {
 		t.Fatalf("%+v, %v: want 51 read", result.Report.Records, err)
 	}
 }

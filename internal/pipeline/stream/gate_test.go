@@ -28,7 +28,9 @@ func (s *stand) paid(from, to int, wage float64) {
 	s.t.Helper()
 	var records []*kgo.Record
 	for i := from; i < to; i++ {
-		records = append(records, &kgo.Record{Topic: "in", Partition: int32(i % partitions), Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":%v,"region":"r"}`, i, wage)})
+		records = append(records,
+			&kgo.Record{Topic: "in", Partition: int32(i % partitions),
+				Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":%v,"region":"r"}`, i, wage)})
 	}
 	s.produce(records...)
 }
@@ -52,7 +54,8 @@ func numbers(from, to int) (all []int) {
 // A transaction that the gate refuses is not committed, whichever rule fails: with stop the stream
 // ends, with hold the records go to the restricted topic, and only with alert they are released.
 func TestStreamGate(t *testing.T) {
-	rules := map[string]string{"first": farOff + ", " + always, "last": always + ", " + farOff, "middle": always + ", " + farOff + ", " + always}
+	rules := map[string]string{"first": farOff + ", " + always, "last": always + ", " + farOff,
+		"middle": always + ", " + farOff + ", " + always}
 	for place, list := range rules {
 		for _, policy := range []string{"stop", "hold", "alert"} {
 			t.Run(policy+"/"+place, func(t *testing.T) {
@@ -65,7 +68,10 @@ func TestStreamGate(t *testing.T) {
 				if policy == "hold" {
 					word = "hold, hold: {topic: held}"
 				}
-				text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "targets: [max]", "targets: [max], intruder: {inversion: false}", 1) + fmt.Sprintf("gate: {on_fail: %s, rules: [%s]}\nreport: {json: %s, publish: [sd]}\n", word, list, filepath.Join(folder, "report.json"))
+				text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "targets: [max]",
+					"targets: [max], intruder: {inversion: false}", 1) +
+					fmt.Sprintf("gate: {on_fail: %s, rules: [%s]}\nreport: {json: %s, publish: [sd]}\n", word, list,
+						filepath.Join(folder, "report.json"))
 				first := s.run(hasty(s.parse(text)))
 				if first.Refused() || !slices.Equal(s.ids("out", 500), numbers(0, 500)) {
 					t.Fatalf("the first persons are not released: %+v", first.Report.Gate)
@@ -109,7 +115,8 @@ func TestStreamGate(t *testing.T) {
 					if strings.Contains(text, `"name"`) {
 						t.Fatalf("the message of person %d contains a name", *s.person(r).ID)
 					}
-					if strings.Contains(text, `"wage":1990,`) || strings.Contains(text, `"wage":2000,`) || strings.Contains(text, `"wage":1000,`) {
+					if strings.Contains(text, `"wage":1990,`) || strings.Contains(text, `"wage":2000,`) ||
+						strings.Contains(text, `"wage":1000,`) {
 						same++
 					}
 				}

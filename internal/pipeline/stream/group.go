@@ -107,7 +107,8 @@ func resting(before, after map[kafka.Partition]kafka.Arrival) map[kafka.Partitio
 func (f *inForce) missing(p kafka.Partition, k *keptStanding, a kafka.Arrival, known, stale bool, log zerolog.Logger) {
 	g := f.gapFrom(k, a, known, stale, false)
 	if g.anew != "" {
-		log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).Msg("what is kept is of another topic than is there now: " + g.anew)
+		log.Warn().Str("topic", p.Topic).Int32("partition",
+			p.Number).Msg("what is kept is of another topic than is there now: " + g.anew)
 		return
 	}
 	k.place.Lost += g.lost + max(0, a.First-a.Next)
@@ -117,7 +118,8 @@ func (f *inForce) missing(p kafka.Partition, k *keptStanding, a kafka.Arrival, k
 
 // load reads the stored state of each partition, if it was made with this configuration, and compares
 // it with what is there.
-func (f *inForce) load(states kafka.States, there map[kafka.Partition]kafka.Arrival, log zerolog.Logger) (all keptGroup, err error) {
+func (f *inForce) load(states kafka.States, there map[kafka.Partition]kafka.Arrival, log zerolog.Logger) (all keptGroup,
+	err error) {
 	stale := 0
 	for p := range there { // all that is kept of a partition may be lost
 		if of := (kafka.StateOf{Pipeline: f.config.Name, Partition: p}); states[of] == nil && states != nil {
@@ -149,7 +151,8 @@ func (f *inForce) load(states kafka.States, there map[kafka.Partition]kafka.Arri
 		}
 	}
 	if stale > 0 {
-		log.Warn().Int("partitions", stale).Msg("what is kept of some partitions is of other masks or columns than the configuration's, and is left out")
+		log.Warn().Int("partitions", stale).Msg(
+			"what is kept of some partitions is of other masks or columns than the configuration's, and is left out")
 	}
 	return all, nil
 }

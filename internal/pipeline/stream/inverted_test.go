@@ -21,7 +21,8 @@ func TestATransactionThatIsUndoneIsRefused(t *testing.T) {
 	b.standings[part(1)].commit()
 	rep, err := b.wholeReport(t.Context())
 	if err != nil || rep.Gate.Passed || rep.Attack == nil || rep.Attack.Inversion == nil {
-		t.Errorf("the report of ten wages on a lattice has error %v, the verdict %+v and the attack %+v", err, rep.Gate, rep.Attack)
+		t.Errorf("the report of ten wages on a lattice has error %v, the verdict %+v and the attack %+v", err, rep.Gate,
+			rep.Attack)
 	}
 
 	b = benchOf(t, gate+"assess: {intruder: {inversion: false}}\n")
@@ -93,7 +94,8 @@ func TestTheInversionIsTriedAgain(t *testing.T) {
 
 // What was found of a held transaction does not hold the next one back: its records are not released.
 func TestAHeldTransactionIsInvertedAnew(t *testing.T) {
-	b := benchOf(t, "gate: {on_fail: hold, hold: {topic: held}, rules: [{column: wage, target: max, knowledge: index, min_rmse: 0.001}]}\n")
+	b := benchOf(t,
+		"gate: {on_fail: hold, hold: {topic: held}, rules: [{column: wage, target: max, knowledge: index, min_rmse: 0.001}]}\n")
 	b.feed(1, 10)
 	if !b.verdictOf() {
 		t.Fatalf("ten wages on a lattice: the verdict is %+v", b.verdict.last)

@@ -61,7 +61,8 @@ func benchOf(t *testing.T, more string) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, log: new(bytes.Buffer), next: map[kafka.Partition]int64{}}
-	b.stream = &stream{inForce: inForce{config: p, source: new(kafka.StreamSource)}, key: key, started: time.Now(), standings: map[kafka.Partition]*keptStanding{}}
+	b.stream = &stream{inForce: inForce{config: p, source: new(kafka.StreamSource)}, key: key, started: time.Now(),
+		standings: map[kafka.Partition]*keptStanding{}}
 	b.options.Log = zerolog.New(b.log)
 	if err := b.settle(t.Context(), src, key, b.options.Log, new(pipeline.Progress)); err != nil {
 		t.Fatal(err)
@@ -163,7 +164,8 @@ func TestWhenAStreamIsJudged(t *testing.T) {
 	b.feed(0, 1)
 	b.verdict.last = &assess.Verdict{}
 	if b.verdictOf(); b.verdict.records != 1012 || !b.verdict.last.Passed {
-		t.Errorf("after a failed judgement, the gate was judged by %d records, want 1012 and a passed gate", b.verdict.records)
+		t.Errorf("after a failed judgement, the gate was judged by %d records, want 1012 and a passed gate",
+			b.verdict.records)
 	}
 	none := benchOf(t, "")
 	none.feed(0, 5)
@@ -185,7 +187,8 @@ func TestWhatABrokenRuleMeans(t *testing.T) {
 	if b.verdictOf() || b.verdict.last.Passed {
 		t.Errorf("alert: the verdict is %+v, want a failed gate without a refusal", b.verdict)
 	}
-	if said := b.logText(); strings.Count(said, "released all the same") != 1 || !strings.Contains(said, "error at least 100") && !strings.Contains(said, "wage") {
+	if said := b.logText(); strings.Count(said, "released all the same") != 1 ||
+		!strings.Contains(said, "error at least 100") && !strings.Contains(said, "wage") {
 		t.Errorf("alert: the log is %s", said)
 	}
 	if b.feed(0, 50); b.verdictOf() || b.logText() != "" || b.verdict.records != 100 {
@@ -215,12 +218,14 @@ func TestEfficiencyIsJudgedLater(t *testing.T) {
 	const rule = "gate: {rules: [{column: wage, min_efficiency: 1}, {column: wage, target: max, knowledge: index, min_rmse: %v}]}\nassess: {intruder: {inversion: false}}\n"
 	b := benchOf(t, fmt.Sprintf(rule, 0.001))
 	b.feed(0, efficiencyFrom-1)
-	if b.verdictOf() || !b.verdict.last.Passed || b.verdict.last.Rules[0].Advice != "judged from 1000 records on" || b.verdict.last.Rules[1].Advice != "" {
+	if b.verdictOf() || !b.verdict.last.Passed || b.verdict.last.Rules[0].Advice != "judged from 1000 records on" ||
+		b.verdict.last.Rules[1].Advice != "" {
 		t.Errorf("with one record too few, the verdict is %+v, want the efficiency not judged", b.verdict.last)
 	}
 	b.verdict = judgement{}
 	b.feed(1, 1)
-	if !b.verdictOf() || brokenRules(*b.verdict.last)[0] != b.verdict.last.Rules[0].Rule || len(brokenRules(*b.verdict.last)) != 1 {
+	if !b.verdictOf() || brokenRules(*b.verdict.last)[0] != b.verdict.last.Rules[0].Rule ||
+		len(brokenRules(*b.verdict.last)) != 1 {
 		t.Errorf("with 1,000 records, the verdict is %+v, want a failed efficiency alone", b.verdict.last)
 	}
 	b = benchOf(t, fmt.Sprintf(rule, 100))
@@ -228,11 +233,14 @@ func TestEfficiencyIsJudgedLater(t *testing.T) {
 	if !b.verdictOf() || len(brokenRules(*b.verdict.last)) != 1 {
 		t.Errorf("with another rule, the verdict is %+v, want one failed rule", b.verdict.last)
 	}
-	passes, fails, efficient := assess.RuleVerdict{Measure: "max_risk", Passed: true}, assess.RuleVerdict{Measure: "max_risk"}, assess.RuleVerdict{Measure: "min_efficiency"}
+	passes, fails, efficient := assess.RuleVerdict{Measure: "max_risk", Passed: true},
+		assess.RuleVerdict{Measure: "max_risk"}, assess.RuleVerdict{Measure: "min_efficiency"}
 	for _, c := range []struct {
 		rules []assess.RuleVerdict
 		want  bool
-	}{{nil, true}, {[]assess.RuleVerdict{efficient}, true}, {[]assess.RuleVerdict{fails, efficient}, false}, {[]assess.RuleVerdict{efficient, fails}, false}, {[]assess.RuleVerdict{fails, passes}, false}, {[]assess.RuleVerdict{passes, efficient, passes}, true}} {
+	}{{nil, true}, {[]assess.RuleVerdict{efficient}, true}, {[]assess.RuleVerdict{fails, efficient}, false},
+		{[]assess.RuleVerdict{efficient, fails}, false}, {[]assess.RuleVerdict{fails, passes}, false},
+		{[]assess.RuleVerdict{passes, efficient, passes}, true}} {
 		if got := withoutEfficiency(assess.Verdict{Rules: slices.Clone(c.rules)}); got.Passed != c.want {
 			t.Errorf("verdict without efficiency of the rules %+v: passed %v", c.rules, got.Passed)
 		}
@@ -320,14 +328,17 @@ func TestSnapshotsOfAStream(t *testing.T) {
 			t.Fatalf("the file has %d lines, want 2: %s", len(all), text)
 		}
 		for i, want := range []struct{ whole, window report.Records }{
-			{report.Records{Counts: microdata.Counts{Read: 120, Released: 118, Quarantined: 2}}, report.Records{Counts: microdata.Counts{Read: 120, Released: 118, Quarantined: 2}}},
-			{report.Records{Counts: microdata.Counts{Read: 155, Released: 153, Quarantined: 2}}, report.Records{Counts: microdata.Counts{Read: 35, Released: 35}}},
+			{report.Records{Counts: microdata.Counts{Read: 120, Released: 118, Quarantined: 2}},
+				report.Records{Counts: microdata.Counts{Read: 120, Released: 118, Quarantined: 2}}},
+			{report.Records{Counts: microdata.Counts{Read: 155, Released: 153, Quarantined: 2}},
+				report.Records{Counts: microdata.Counts{Read: 35, Released: 35}}},
 		} {
 			same := func(a, b report.Records) bool {
 				return a.Read == b.Read && a.Released == b.Released && a.Quarantined == b.Quarantined && a.LeftOut == b.LeftOut
 			}
 			r := all[i]
-			if r.Snapshot != int64(i+1) || !same(r.Records, want.whole) || r.Window == nil || !same(r.Window.Records, want.window) || r.Window.Finished.Before(r.Window.Started) ||
+			if r.Snapshot != int64(i+1) || !same(r.Records, want.whole) || r.Window == nil ||
+				!same(r.Window.Records, want.window) || r.Window.Finished.Before(r.Window.Started) ||
 				len(r.Columns) != 1 || len(r.Window.Columns) != 1 {
 				t.Errorf("snapshot %d has the records %+v, its window %+v", i, r.Records, r.Window)
 			}
@@ -336,11 +347,13 @@ func TestSnapshotsOfAStream(t *testing.T) {
 			t.Errorf("the second window starts at %v", all[1].Window.Started)
 		}
 	}
-	if said := b.logText(); strings.Count(said, `"level":"info"`) != 2 || strings.Count(said, `"message":"snapshot"`) != 2 {
+	if said := b.logText(); strings.Count(said, `"level":"info"`) != 2 ||
+		strings.Count(said, `"message":"snapshot"`) != 2 {
 		t.Errorf("the log is %s, want 2 snapshots", said)
 	}
 	next := &streamSnapshots{live: time.Now()}
-	if next.follow(n); next.number != 2 || next.last != n.last || next.before.Read != n.before.Read || next.live != n.live {
+	if next.follow(n); next.number != 2 || next.last != n.last || next.before.Read != n.before.Read ||
+		next.live != n.live {
 		t.Errorf("the following snapshots begin with %+v, want the counts and times of the former ones", next)
 	}
 	// Held records are in no window.
@@ -360,7 +373,8 @@ func TestSnapshotsOfAStream(t *testing.T) {
 
 // The sample of a window is bounded; a smaller sample does not change.
 func TestSampleOfAWindow(t *testing.T) {
-	for sample, want := range map[int]int{-1: windowSample, 0: windowSample, 1: 1, windowSample: windowSample, windowSample + 1: windowSample} {
+	for sample, want := range map[int]int{-1: windowSample, 0: windowSample, 1: 1, windowSample: windowSample,
+		windowSample + 1: windowSample} {
 		n := &streamSnapshots{options: assess.Options{Sample: sample}}
 		if got := n.windowOptions().Sample; got != want {
 			t.Errorf("with a sample of %d, the window has a sample of %d", sample, got)

@@ -102,7 +102,8 @@ func TestKeptStatesAddUp(t *testing.T) {
 	for _, at := range []int32{0, 1} {
 		states := kafka.States{of(0): clone(first), of(1): clone(last)}
 		states[of(at)][totalsEntry] = []byte("damaged")
-		if _, err := load(states); err == nil || !strings.Contains(err.Error(), part(at).String()) || !strings.Contains(err.Error(), "counts") {
+		if _, err := load(states); err == nil || !strings.Contains(err.Error(), part(at).String()) ||
+			!strings.Contains(err.Error(), "counts") {
 			t.Errorf("damaged counts of partition %d: error %v", at, err)
 		}
 		states = kafka.States{of(0): clone(first), of(1): clone(last)}
@@ -111,13 +112,15 @@ func TestKeptStatesAddUp(t *testing.T) {
 				states[of(at)][key] = []byte("damaged")
 			}
 		}
-		if _, err := load(states); err == nil || !strings.Contains(err.Error(), "the assessment that is kept of "+part(at).String()) {
+		if _, err := load(states); err == nil ||
+			!strings.Contains(err.Error(), "the assessment that is kept of "+part(at).String()) {
 			t.Errorf("damaged assessment of partition %d: error %v", at, err)
 		}
 	}
 	// With other masks.
 	b.fingerprint = "another"
-	if got, err := load(kafka.States{of(0): clone(first), of(1): clone(last)}); err != nil || got != " " || !strings.Contains(log.String(), `"partitions":2`) {
+	if got, err := load(kafka.States{of(0): clone(first), of(1): clone(last)}); err != nil || got != " " ||
+		!strings.Contains(log.String(), `"partitions":2`) {
 		t.Errorf("states of other masks give %q (error %v, log %s)", got, err, log.String())
 	}
 }
@@ -155,7 +158,8 @@ func TestStandingsAreTakenUp(t *testing.T) {
 
 // If measuring a stream is cancelled, the caller gets the error.
 func TestMeasuresOfAStreamEnd(t *testing.T) {
-	b := benchOf(t, "gate: {rules: [{column: wage, min_efficiency: 0.1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}]}\n")
+	b := benchOf(t,
+		"gate: {rules: [{column: wage, min_efficiency: 0.1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}]}\n")
 	b.feed(0, 400)
 	over, end := context.WithCancelCause(t.Context())
 	why := errors.New("over")
@@ -188,7 +192,8 @@ func TestMeasuresOfAStreamEnd(t *testing.T) {
 // efficiency is judged from a thousand records on.
 func TestTheEfficiencyIsShownAsItIsJudged(t *testing.T) {
 	for n, passes := range map[int]bool{efficiencyFrom - 1: true, efficiencyFrom: false} {
-		b := benchOf(t, "gate: {on_fail: alert, rules: [{column: wage, min_efficiency: 1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}], intruder: {inversion: false}}\n")
+		b := benchOf(t,
+			"gate: {on_fail: alert, rules: [{column: wage, min_efficiency: 1}]}\nassess: {replicates: 2, targets: [max], every: {records: 10}, emit: [{log: info}], intruder: {inversion: false}}\n")
 		b.feed(0, n)
 		if b.verdictOf() || b.verdict.last.Passed != passes {
 			t.Fatalf("with %d records, the verdict is %+v", n, b.verdict.last)

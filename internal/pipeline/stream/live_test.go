@@ -95,7 +95,8 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	s := newStand(t)
 	s.persons(0, 500)
 	s.run(s.pipeline()) // without a page
-	text := strings.Replace(strings.Replace(standConfig, ", until: latest", "", 1), "quarantine: {kafka: {topic: bad}}\n", "", 1) +
+	text := strings.Replace(strings.Replace(standConfig, ", until: latest", "", 1), "quarantine: {kafka: {topic: bad}}\n",
+		"", 1) +
 		"gate: {on_fail: alert, rules: [{column: wage, target: max, knowledge: index, max_risk: 1}]}\n"
 	live := func() *config.Pipeline { return s.parse(fmt.Sprintf(text, s.address, s.key)) }
 
@@ -107,7 +108,8 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	end()
 	s.persons(500, 1500)
 	s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`{"id":1501,"wage":"canary","region":"r"}`)},
-		&kgo.Record{Topic: "in", Partition: 0, Value: []byte(`not JSON`)}, &kgo.Record{Topic: "in", Partition: 1, Value: []byte(`nor this`)})
+		&kgo.Record{Topic: "in", Partition: 0, Value: []byte(`not JSON`)},
+		&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`nor this`)})
 
 	first, end := s.watchedStream(live())
 	eventually.True(t, "a snapshot of all records", func() bool {
@@ -116,7 +118,8 @@ func TestStreamKeepsItsPage(t *testing.T) {
 	})
 	end()
 	before := stateOf(t, first)
-	if !before.HasSnapshot || before.Last < 1 || !before.Gate.Judged || len(before.Dropped) != 2 || before.Dropped[0].Records != 2 {
+	if !before.HasSnapshot || before.Last < 1 || !before.Gate.Judged || len(before.Dropped) != 2 ||
+		before.Dropped[0].Records != 2 {
 		t.Fatalf("before the restart, the page has %+v", before)
 	}
 
@@ -126,7 +129,8 @@ func TestStreamKeepsItsPage(t *testing.T) {
 		return is.HasSnapshot && is.Lag.Total != nil && len(is.Dropped) == 2 && second.HasSnapshot()
 	})
 	after := stateOf(t, second)
-	if after.Last <= before.Last || !after.Gate.Judged || after.Gate != before.Gate || *after.Lag.Total != 0 || !reflect.DeepEqual(after.Dropped, before.Dropped) {
+	if after.Last <= before.Last || !after.Gate.Judged || after.Gate != before.Gate || *after.Lag.Total != 0 ||
+		!reflect.DeepEqual(after.Dropped, before.Dropped) {
 		t.Errorf("after the restart, the page has %+v; before, %+v", after, before)
 	}
 	var detail struct {
@@ -134,7 +138,8 @@ func TestStreamKeepsItsPage(t *testing.T) {
 		SVG     string
 	}
 	_, column := served(t, second, "/column?name=wage")
-	if err := json.Unmarshal([]byte(column), &detail); err != nil || len(detail.History) < 2 || !strings.Contains(detail.SVG, `class="pt`) {
+	if err := json.Unmarshal([]byte(column), &detail); err != nil || len(detail.History) < 2 ||
+		!strings.Contains(detail.SVG, `class="pt`) {
 		t.Errorf("after the restart, the column has %d rows of history (error %v), want at least 2", len(detail.History), err)
 	}
 	for _, path := range []string{"/report", "/column?name=wage", "/metrics", "/events"} {
@@ -158,7 +163,8 @@ func TestStreamReportsWhyRecordsAreLost(t *testing.T) {
 	want := map[string]int64{}
 	for round := range 3 {
 		s.persons(1000*round, 1000*round+500)
-		s.produce(&kgo.Record{Topic: "in", Partition: int32(round % 2), Value: []byte(`not JSON`)}, &kgo.Record{Topic: "in", Partition: 1, Value: []byte(`{"id":1,"name":"n","wage":"x","region":"r"}`)})
+		s.produce(&kgo.Record{Topic: "in", Partition: int32(round % 2), Value: []byte(`not JSON`)},
+			&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`{"id":1,"name":"n","wage":"x","region":"r"}`)})
 		r := s.run(s.pipeline("sink.kafka.commit.records=100")).Report.Records
 		total := int64(0)
 		for reason, n := range r.Reasons {
@@ -190,7 +196,8 @@ func TestReportOfSomePartitions(t *testing.T) {
 	if r := s.run(s.pipeline()).Report; r.Records.Read != 400 || strings.Contains(strings.Join(r.Warnings, " "), part) {
 		t.Errorf("alone: %d records, warnings %q", r.Records.Read, r.Warnings)
 	}
-	other := s.newClient(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("in"), kgo.DisableAutoCommit(), kgo.Balancers(kgo.CooperativeStickyBalancer()))
+	other := s.newClient(kgo.ConsumerGroup("g"), kgo.ConsumeTopics("in"), kgo.DisableAutoCommit(),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()))
 	go func() {
 		for !other.PollFetches(t.Context()).IsClientClosed() && t.Context().Err() == nil {
 			other.AllowRebalance()
@@ -202,7 +209,8 @@ func TestReportOfSomePartitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := result.Report; !strings.Contains(strings.Join(r.Warnings, " "), "this report is of 1 "+part) || r.Records.Read != 200 || !logged.has("sdlfilter assess --group shows the whole") {
+	if r := result.Report; !strings.Contains(strings.Join(r.Warnings, " "), "this report is of 1 "+part) ||
+		r.Records.Read != 200 || !logged.has("sdlfilter assess --group shows the whole") {
 		t.Errorf("beside another member: %d records, warnings %q", r.Records.Read, r.Warnings)
 	}
 }
@@ -210,7 +218,9 @@ func TestReportOfSomePartitions(t *testing.T) {
 // The report of a stream counts all records and what the masks did to them, also those of earlier
 // runs, whether there are measures or not; so does its group. Counts of other masks are not taken up.
 func TestStreamCountsEarlierRuns(t *testing.T) {
-	recode := strings.NewReplacer("noise: {columns: [wage], sd: 50}", "recode: {columns: [region], map: {south: s}, other: n}", "wage: {role: sensitive, decimals: 2}", "wage: {role: other}",
+	recode := strings.NewReplacer("noise: {columns: [wage], sd: 50}",
+		"recode: {columns: [region], map: {south: s}, other: n}", "wage: {role: sensitive, decimals: 2}",
+		"wage: {role: other}",
 		"assess: {replicates: 20, targets: [max]}\n", "").Replace(standConfig)
 	for _, text := range []string{standConfig, recode} {
 		s := newStand(t)
@@ -220,7 +230,8 @@ func TestStreamCountsEarlierRuns(t *testing.T) {
 		check := func(what string, r *report.Report, read, unidentified int64) {
 			t.Helper()
 			if c := r.Records; c.Read != read || c.Released != read || r.IdentifiedByPlace != unidentified {
-				t.Errorf("%s: records %+v, %d identified by their place, want %d and %d", what, c, r.IdentifiedByPlace, read, unidentified)
+				t.Errorf("%s: records %+v, %d identified by their place, want %d and %d", what, c, r.IdentifiedByPlace, read,
+					unidentified)
 			}
 			if got := r.Masks[0].Records; float64(got) < 0.99*float64(read) || got > read {
 				t.Errorf("%s: the mask has changed %d of %d records", what, got, read)
@@ -228,7 +239,8 @@ func TestStreamCountsEarlierRuns(t *testing.T) {
 		}
 		for round := range int64(3) {
 			s.persons(1000*int(round), 1000*int(round)+400)
-			s.produce(&kgo.Record{Topic: "in", Partition: int32(round % 2), Value: []byte(`{"id":1,"name":"","wage":3.25,"region":"r"}`)})
+			s.produce(
+				&kgo.Record{Topic: "in", Partition: int32(round % 2), Value: []byte(`{"id":1,"name":"","wage":3.25,"region":"r"}`)})
 			check("run", s.run(parse("sink.kafka.commit.records=100")).Report, 401*(round+1), round+1)
 			check("nothing more to read", s.run(parse()).Report, 401*(round+1), round+1)
 			rep, err := stream.AssessGroup(t.Context(), parse(), "", s.options())

@@ -94,7 +94,9 @@ func (s *stand) start(p *config.Pipeline, opts ...kgo.Opt) *instance {
 func (s *stand) startPatient(patience time.Duration, p *config.Pipeline, opts ...kgo.Opt) *instance {
 	s.t.Helper()
 	i := &instance{stand: s, wire: new(wire), ended: make(chan struct{})}
-	hasty(p, append([]kgo.Opt{kgo.Dialer(i.wire.dial), kgo.SessionTimeout(time.Second), kgo.RebalanceTimeout(2 * time.Second)}, opts...)...)
+	hasty(p,
+		append([]kgo.Opt{kgo.Dialer(i.wire.dial), kgo.SessionTimeout(time.Second), kgo.RebalanceTimeout(2 * time.Second)},
+			opts...)...)
 	ctx, stop := context.WithCancel(kafka.WithPatience(context.Background(), patience))
 	i.stop = stop
 	options := s.drainWithin(eventually.Patience / 2)
@@ -134,7 +136,8 @@ func (s *stand) live(name string, settings ...string) *config.Pipeline {
 		named = ", instance: " + name
 	}
 	text = strings.Replace(text, ", instance: a", named, 1)
-	return s.parse(text, append([]string{"sink.kafka.commit.records=250", "sink.kafka.commit.interval=50ms"}, settings...)...)
+	return s.parse(text,
+		append([]string{"sink.kafka.commit.records=250", "sink.kafka.commit.interval=50ms"}, settings...)...)
 }
 
 // end returns the sum of the end offsets of a topic's partitions, including uncommitted records and
@@ -152,7 +155,9 @@ func (s *stand) end(topic string) (sum int64) {
 // written waits until a topic has reached an end.
 func (s *stand) written(topic string, end int64) {
 	s.t.Helper()
-	eventually.True(s.t, fmt.Sprintf("%s has been written up to %d", topic, end), func() bool { return s.end(topic) >= end })
+	eventually.True(s.t, fmt.Sprintf("%s has been written up to %d", topic, end), func() bool {
+		return s.end(topic) >= end
+	})
 }
 
 // grown waits until a topic has grown by the given number, or over is closed.
@@ -427,7 +432,8 @@ func TestStreamSurvivesBrokerRestarts(t *testing.T) {
 		s.written("out", before+1) // in the middle of the new records
 		s.cluster.Close()
 		eventually.Elapse(t, 300*time.Millisecond)
-		if s.cluster, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.Ports(n), kfake.GroupMinSessionTimeout(time.Second)); err != nil {
+		if s.cluster, err = kfake.NewCluster(kfake.NumBrokers(1), kfake.DataDir(dir), kfake.Ports(n),
+			kfake.GroupMinSessionTimeout(time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -28,7 +28,8 @@ func TestStreamsThatCannotBeOpened(t *testing.T) {
 	}
 	text := fmt.Sprintf(standConfig, s.address, s.key)
 	schemas, none := registrytest.New(t), registrytest.New(t)
-	schemas.Register(t, "in-value", "AVRO", `{"type":"record","name":"p","fields":[{"name":"id","type":"int"},{"name":"name","type":"string"},{"name":"wage","type":"string"},{"name":"region","type":"string"}]}`)
+	schemas.Register(t, "in-value", "AVRO",
+		`{"type":"record","name":"p","fields":[{"name":"id","type":"int"},{"name":"name","type":"string"},{"name":"wage","type":"string"},{"name":"region","type":"string"}]}`)
 	schemas.Incompatible("out-value")
 	const instance = "instance: a, until: latest"
 	for _, c := range []struct {
@@ -37,9 +38,13 @@ func TestStreamsThatCannotBeOpened(t *testing.T) {
 	}{
 		{"quarantine: {kafka: {topic: bad}}", "quarantine: {jsonl: " + file + "/q.jsonl}", "quarantine: mkdir", false},
 		{"assess: {", "assess: {every: {records: 9}, emit: [{jsonl: " + file + "/s.jsonl}], ", "assess.emit: mkdir", false},
-		{"quarantine:", "gate: {on_fail: hold, hold: {topic: gone}, rules: [{column: wage, min_efficiency: 0.1}]}\nquarantine:", `quarantine, assess.emit, gate.hold: the topic "gone" does not exist`, false},
+		{
+			"quarantine:",
+			"gate: {on_fail: hold, hold: {topic: gone}, rules: [{column: wage, min_efficiency: 0.1}]}\nquarantine:",
+			`quarantine, assess.emit, gate.hold: the topic "gone" does not exist`, false},
 		{instance, instance + fmt.Sprintf(", registry: {url: %q}, format: {avro: {}}", none.URL), "source: ", true},
-		{instance, instance + fmt.Sprintf(", registry: {url: %q}, format: {avro: {}}", schemas.URL), "masks[0].noise.columns: wage is string, and noise needs a number", true},
+		{instance, instance + fmt.Sprintf(", registry: {url: %q}, format: {avro: {}}", schemas.URL),
+			"masks[0].noise.columns: wage is string, and noise needs a number", true},
 		{"topic: out,", fmt.Sprintf("topic: out, registry: {url: %q}, format: {avro: {}},", schemas.URL), "sink: ", false},
 	} {
 		p := func() string { return strings.Replace(text, c.old, c.with, 1) }

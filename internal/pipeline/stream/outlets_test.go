@@ -95,9 +95,11 @@ func TestStreamIntoFiles(t *testing.T) {
 	s := newStand(t)
 	dir := t.TempDir()
 	text := strings.NewReplacer(
-		`sink: {kafka: {brokers: ["%[1]s"], topic: out, commit: {interval: 200ms}}}`, `sink: {parquet: {path: `+dir+`/out, roll: {records: 100, interval: 200ms}}}`,
+		`sink: {kafka: {brokers: ["%[1]s"], topic: out, commit: {interval: 200ms}}}`,
+		`sink: {parquet: {path: `+dir+`/out, roll: {records: 100, interval: 200ms}}}`,
 		"quarantine: {kafka: {topic: bad}}", "quarantine: {jsonl: "+dir+"/q/bad.jsonl}\nreport: {json: "+dir+"/report.json}",
-		"assess: {", "assess: {every: {records: 150}, emit: [{jsonl: "+dir+"/s/snaps.jsonl}, {kafka: {topic: snaps}}, {log: info}], ", ", until: latest", "",
+		"assess: {", "assess: {every: {records: 150}, emit: [{jsonl: "+dir+
+			"/s/snaps.jsonl}, {kafka: {topic: snaps}}, {log: info}], ", ", until: latest", "",
 	).Replace(standConfig)
 	text = fmt.Sprintf(text, s.address, s.key)
 	var log bytes.Buffer
@@ -131,7 +133,8 @@ func TestStreamIntoFiles(t *testing.T) {
 		return e.released
 	}
 	s.persons(0, 500)
-	s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`{"id":1001,"wage":"canary","region":"r"}`)}, &kgo.Record{Topic: "in", Partition: 0, Value: []byte(`canary`)})
+	s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`{"id":1001,"wage":"canary","region":"r"}`)},
+		&kgo.Record{Topic: "in", Partition: 0, Value: []byte(`canary`)})
 	first := run(502)
 	s.persons(500, 900)
 	if second := run(902); first != 500 || second != 900 {
@@ -167,7 +170,8 @@ func TestStreamIntoFiles(t *testing.T) {
 		Reason    string
 	}
 	lines := entries[lost](t, filepath.Join(dir, "q", "bad.jsonl"))
-	if len(lines) != 2 || lines[0].Topic != "in" || lines[0].Reason == "" || lines[0].Partition == lines[1].Partition || lines[0].Offset != 250 || lines[1].Offset != 250 {
+	if len(lines) != 2 || lines[0].Topic != "in" || lines[0].Reason == "" || lines[0].Partition == lines[1].Partition ||
+		lines[0].Offset != 250 || lines[1].Offset != 250 {
 		t.Errorf("the quarantine has the entries %+v, want offset 250 of both partitions", lines)
 	}
 	for _, name := range []string{"q/bad.jsonl", "s/snaps.jsonl", "report.json"} {
@@ -180,11 +184,14 @@ func TestStreamIntoFiles(t *testing.T) {
 		t.Fatalf("the file has %d snapshots, want at least 2", len(snaps))
 	}
 	for i, got := range snaps {
-		if got.Records.Read != got.Records.Released+got.Records.Quarantined || len(got.Columns) != 1 || len(got.Window.Columns) != 1 || got.Window.Records.Read < 150 {
+		if got.Records.Read != got.Records.Released+got.Records.Quarantined || len(got.Columns) != 1 ||
+			len(got.Window.Columns) != 1 || got.Window.Records.Read < 150 {
 			t.Errorf("snapshot %d is %+v", i, got)
 		}
-		if i > 0 && got.Snapshot == snaps[i-1].Snapshot+1 && got.Window.Records.Read != got.Records.Read-snaps[i-1].Records.Read {
-			t.Errorf("snapshot %d: the window has the records %+v; all records are %+v, before %+v", i, got.Window.Records, got.Records, snaps[i-1].Records)
+		if i > 0 && got.Snapshot == snaps[i-1].Snapshot+1 &&
+			got.Window.Records.Read != got.Records.Read-snaps[i-1].Records.Read {
+			t.Errorf("snapshot %d: the window has the records %+v; all records are %+v, before %+v", i, got.Window.Records,
+				got.Records, snaps[i-1].Records)
 		}
 	}
 	var topic []int64
@@ -294,14 +301,19 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 	if n := moved(0, 200); n < 190 {
 		t.Errorf("%d of 200 persons are masked, want at least 190", n)
 	}
-	quiet := strings.Replace(strings.Replace(text, "noise: {columns: [wage], sd: 50}", "round: {columns: [wage], base: 100000}", 1), "assess: {", "assess: {sample: 10, ", 1)
+	quiet := strings.Replace(
+		strings.Replace(text, "noise: {columns: [wage], sd: 50}", "round: {columns: [wage], base: 100000}", 1), "assess: {",
+		"assess: {sample: 10, ", 1)
 	for _, part := range []struct{ old, with string }{
-		{"name: stand", "name: other"}, {"topic: out", "topic: again"}, {"quarantine: {kafka: {topic: bad}}", ""}, {"group: g", "group: h"},
+		{"name: stand", "name: other"}, {"topic: out", "topic: again"}, {"quarantine: {kafka: {topic: bad}}", ""},
+		{"group: g", "group: h"},
 	} {
 		give(pipeline.Changed{Config: s.parse(strings.Replace(quiet, part.old, part.with, 1))})
 	}
 	give(pipeline.Changed{Err: errors.New("the file is broken")})
-	give(pipeline.Changed{Config: s.parse(strings.Replace(quiet, "columns:\n", "columns:\n  gone: {role: key}\n", 1), "unlisted=fail")})
+	give(
+		pipeline.Changed{
+			Config: s.parse(strings.Replace(quiet, "columns:\n", "columns:\n  gone: {role: key}\n", 1), "unlisted=fail")})
 	s.persons(200, 300)
 	if n := moved(200, 300); n < 92 {
 		t.Errorf("%d of 100 persons are masked after refused changes, want at least 92", n)
@@ -327,7 +339,8 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := log.String()
-	for _, want := range []string{"name has changed, which takes a restart", "sink has changed", "quarantine has changed", "source has changed", "the file is broken"} {
+	for _, want := range []string{"name has changed, which takes a restart", "sink has changed", "quarantine has changed",
+		"source has changed", "the file is broken"} {
 		if !strings.Contains(lines, want) {
 			t.Errorf("no log line contains: %s", want)
 		}
@@ -353,8 +366,10 @@ func TestStreamIsTried(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf(standConfig, s.address, s.key) + "report: {json: " + dir + "/r.json, html: " + dir + "/r.html, board: " + dir + "/b.html}\n"
-	text = strings.Replace(text, "assess: {", "assess: {every: {records: 9}, emit: [{kafka: {topic: snaps}}, {jsonl: "+dir+"/s.jsonl}], ", 1)
+	text := fmt.Sprintf(standConfig, s.address, s.key) + "report: {json: " + dir + "/r.json, html: " + dir +
+		"/r.html, board: " + dir + "/b.html}\n"
+	text = strings.Replace(text, "assess: {", "assess: {every: {records: 9}, emit: [{kafka: {topic: snaps}}, {jsonl: "+dir+
+		"/s.jsonl}], ", 1)
 	for _, c := range []struct{ old, with, want string }{
 		{"", "", ""},
 		{"file: " + s.key, "file: " + s.key + "x", s.key + "x"},
@@ -393,7 +408,8 @@ func TestGroupOfFewRecordsIsNotJudgedByItsEfficiency(t *testing.T) {
 		s := newStand(t)
 		s.persons(0, n)
 		p := func() *config.Pipeline {
-			return s.parse(fmt.Sprintf(standConfig, s.address, s.key) + "gate: {on_fail: alert, rules: [{column: wage, min_efficiency: 1}]}\n")
+			return s.parse(fmt.Sprintf(standConfig, s.address, s.key) +
+				"gate: {on_fail: alert, rules: [{column: wage, min_efficiency: 1}]}\n")
 		}
 		s.run(p())
 		rep, err := stream.AssessGroup(t.Context(), p(), "", s.options())
@@ -424,15 +440,21 @@ func TestGroupIsAssessed(t *testing.T) {
 	if err != nil || rep.Records.Read != 0 || len(rep.Columns) != 0 || !strings.Contains(log.String(), `"partitions":2`) {
 		t.Errorf("other masks: error %v, records %+v, log %s", err, rep.Records, &log)
 	}
-	if rep, err = stream.AssessGroup(t.Context(), s.pipeline("name=other"), "", s.options()); err != nil || rep.Records.Read != 0 {
+	if rep, err = stream.AssessGroup(t.Context(), s.pipeline("name=other"), "", s.options()); err != nil ||
+		rep.Records.Read != 0 {
 		t.Errorf("another pipeline: error %v, report %+v", err, rep)
 	}
-	if _, err := stream.AssessGroup(t.Context(), s.pipeline(), "h", s.options()); err == nil || !strings.Contains(err.Error(), `the consumer group "h" has kept no assessment`) {
+	if _, err := stream.AssessGroup(t.Context(), s.pipeline(), "h", s.options()); err == nil ||
+		!strings.Contains(err.Error(), `the consumer group "h" has kept no assessment`) {
 		t.Errorf("another group: error %v", err)
 	}
-	file := s.parse(strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), fmt.Sprintf(`kafka: {brokers: ["%s"], topics: [in], group: g, instance: a, until: latest}`, s.address), "csv: {path: in.csv}", 1))
+	file := s.parse(
+		strings.Replace(fmt.Sprintf(standConfig, s.address, s.key),
+			fmt.Sprintf(`kafka: {brokers: ["%s"], topics: [in], group: g, instance: a, until: latest}`, s.address),
+			"csv: {path: in.csv}", 1))
 	var problems config.Errors
-	if _, err := stream.AssessGroup(t.Context(), file, "", s.options()); !errors.As(err, &problems) || !strings.Contains(err.Error(), "source: must be kafka") {
+	if _, err := stream.AssessGroup(t.Context(), file, "", s.options()); !errors.As(err, &problems) ||
+		!strings.Contains(err.Error(), "source: must be kafka") {
 		t.Errorf("a file as source: error %v", err)
 	}
 	gone := s.pipeline()
@@ -440,7 +462,8 @@ func TestGroupIsAssessed(t *testing.T) {
 	if _, err := stream.AssessGroup(t.Context(), gone, "", s.options()); err == nil {
 		t.Error("without the key file, AssessGroup returns no error")
 	}
-	if _, err := stream.AssessGroup(t.Context(), s.pipeline("source.kafka.topics.0=gone"), "", s.options()); err == nil || !strings.HasPrefix(err.Error(), "source: ") {
+	if _, err := stream.AssessGroup(t.Context(), s.pipeline("source.kafka.topics.0=gone"), "", s.options()); err == nil ||
+		!strings.HasPrefix(err.Error(), "source: ") {
 		t.Errorf("missing topic: error %v", err)
 	}
 }

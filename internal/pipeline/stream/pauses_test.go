@@ -12,7 +12,8 @@ import (
 func TestPausesGrow(t *testing.T) {
 	const ms = time.Millisecond
 	pause := time.Duration(0)
-	for i, want := range []time.Duration{250 * ms, 500 * ms, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 15 * time.Second} {
+	for i, want := range []time.Duration{250 * ms, 500 * ms, time.Second, 2 * time.Second, 4 * time.Second,
+		8 * time.Second, 15 * time.Second, 15 * time.Second} {
 		if pause = nextPause(pause, 3*time.Second, false); pause != want {
 			t.Fatalf("pause %d is %v, want %v", i, pause, want)
 		}

@@ -41,7 +41,8 @@ func readPlace(text []byte) (p keptPlace, known bool, err error) {
 		return p, false, errors.New("the place that is kept is damaged")
 	}
 	if p.Version != placeVersion {
-		return p, false, fmt.Errorf("the place that is kept has version %d, this program reads version %d", p.Version, placeVersion)
+		return p, false,
+			fmt.Errorf("the place that is kept has version %d, this program reads version %d", p.Version, placeVersion)
 	}
 	return p, true, nil
 }
@@ -71,14 +72,17 @@ func (k keptPlace) compare(a kafka.Arrival, again bool) (g gap) {
 		// An offset that a member has reached is of the old topic.
 		g.at, g.move = a.First, a.Reached && a.Next != a.First
 	case end < k.Next:
-		g.anew = fmt.Sprintf("the topic was made again or has lost its last records: offsets below %d were read, and it ends at %d now", k.Next, end)
+		g.anew = fmt.Sprintf(
+			"the topic was made again or has lost its last records: offsets below %d were read, and it ends at %d now", k.Next,
+			end)
 		g.at = min(end, a.End)
 		g.move = a.Next > g.at
 		if same {
 			g.repeated = max(0, g.at-a.Next)
 		}
 	case !same && a.Next < k.Next && !again:
-		g.anew = fmt.Sprintf("the topic was made again, or the group's offset was set back: offsets below %d were read, and the group is at %d (the id of the topic is not known)", k.Next, a.Next)
+		g.anew = fmt.Sprintf(
+			"the topic was made again, or the group's offset was set back: offsets below %d were read, and the group is at %d (the id of the topic is not known)", k.Next, a.Next)
 	case a.Next < k.Next:
 		g.repeated = k.Next - a.Next
 	case a.Reached:
@@ -125,7 +129,8 @@ func (f *inForce) printOf(begun int) string {
 
 // settleGap takes the difference between a partition and what is kept of it into account. If it is
 // another topic, the stream ends, or a new assessment begins.
-func (s *stream) settleGap(p kafka.Partition, k *keptStanding, a kafka.Arrival, g gap, entries map[string][]byte) (_ *keptStanding, err error) {
+func (s *stream) settleGap(p kafka.Partition, k *keptStanding, a kafka.Arrival, g gap, entries map[string][]byte) (
+	_ *keptStanding, err error) {
 	if g.anew != "" {
 		if k, err = s.beginAnew(p, k, g, entries); err != nil {
 			return nil, err
@@ -141,16 +146,22 @@ func (s *stream) settleGap(p kafka.Partition, k *keptStanding, a kafka.Arrival, 
 		}
 	}
 	warn(g.lost, "the group's offset was set forward: the records in between were not read, and are in no release")
-	warn(g.repeated, "the group's offset was set back: the records from there on are read and released again, and counted once")
-	warn(g.unassessed, "the group's offset is ahead of the assessment that is kept: the records in between were released and are in no total (was the state topic lost?)")
+	warn(g.repeated,
+		"the group's offset was set back: the records from there on are read and released again, and counted once")
+	warn(g.unassessed,
+		"the group's offset is ahead of the assessment that is kept: the records in between were released and are in no total (was the state topic lost?)")
 	return k, nil
 }
 
 // beginAnew begins a new assessment of a partition, if the configuration says so.
-func (s *stream) beginAnew(p kafka.Partition, k *keptStanding, g gap, entries map[string][]byte) (*keptStanding, error) {
+func (s *stream) beginAnew(p kafka.Partition, k *keptStanding, g gap, entries map[string][]byte) (*keptStanding,
+	error) {
 	source := s.config.Source.Config.(*kafka.SourceConfig)
 	if source.OnRecreated != kafka.BeginAnew {
-		return nil, &kafka.FinalError{Text: g.anew + "; its records would be taken for those that are assessed already, and the gate would not see them. Nothing of it was read. source.kafka.on_recreated: begin begins a new assessment of respondents with an identity; otherwise take another key and a group of another name"}
+		return nil,
+			&kafka.FinalError{
+				Text: g.anew +
+					"; its records would be taken for those that are assessed already, and the gate would not see them. Nothing of it was read. source.kafka.on_recreated: begin begins a new assessment of respondents with an identity; otherwise take another key and a group of another name"}
 	}
 	if g.move {
 		return nil, &kafka.Restart{At: g.at}
@@ -164,7 +175,8 @@ func (s *stream) beginAnew(p kafka.Partition, k *keptStanding, g gap, entries ma
 	next.place.Begun++
 	next.place.Epoch = -1
 	next.place.Unassessed += released
-	s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).Int64("released_before", released).Int("begun", next.place.Begun).
+	s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).Int64("released_before", released).Int("begun",
+		next.place.Begun).
 		Msg("a new assessment of the partition begins: " + g.anew)
 	return next, nil
 }

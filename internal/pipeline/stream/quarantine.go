@@ -63,7 +63,9 @@ func (q *streamQuarantine) add(ctx context.Context, p kafka.Partition, b *microd
 	if len(b.Rejects) == 0 || q.topic == "" && q.file == nil {
 		return nil
 	}
-	inOrder := slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int { return cmp.Compare(x.Row, y.Row) })
+	inOrder := slices.SortedFunc(slices.Values(b.Rejects), func(x, y microdata.Reject) int {
+		return cmp.Compare(x.Row, y.Row)
+	})
 	for _, r := range inOrder {
 		line, err := json.Marshal(quarantined.EntryOf(p, b, r, q.rows))
 		if err != nil {

@@ -112,7 +112,8 @@ func TestQuarantineInAFile(t *testing.T) {
 		}
 	}
 	var none streamQuarantine
-	if err := errors.Join(none.open(config.Quarantine{}, nil, false), none.add(t.Context(), p, block(1)), none.flush(), none.close()); err != nil || none.lines.Len() > 0 {
+	if err := errors.Join(none.open(config.Quarantine{}, nil, false), none.add(t.Context(), p, block(1)), none.flush(),
+		none.close()); err != nil || none.lines.Len() > 0 {
 		t.Errorf("without a quarantine: error %v, %d bytes kept, want none", err, none.lines.Len())
 	}
 }
@@ -128,14 +129,19 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 `
 	parse := func(old, with string) *config.Pipeline {
 		t.Helper()
-		p, err := config.Parse("s.yaml", []byte(strings.Replace(text, old, with, 1)), config.Options{Environ: func() []string { return nil }})
+		p,
+			err := config.Parse("s.yaml", []byte(strings.Replace(text, old, with, 1)), config.Options{Environ: func() []string {
+			return nil
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return p
 	}
 	options := func(change func(o *assess.Options)) assess.Options {
-		o := assess.Options{Sample: 10, Extremes: 5, Columns: []assess.Column{{Name: "wage", Index: 0, Masked: true}, {Name: "age", Index: 1}}, Carry: []int{2}, Released: []int{3}}
+		o := assess.Options{Sample: 10, Extremes: 5,
+			Columns: []assess.Column{{Name: "wage", Index: 0, Masked: true}, {Name: "age", Index: 1}}, Carry: []int{2},
+			Released: []int{3}}
 		if change != nil {
 			change(&o)
 		}
@@ -143,11 +149,14 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 	}
 	key := keytest.Key(1)
 	seen := map[string]string{fingerprint(parse("", ""), options(nil), key): "the first"}
-	if len(seen) != 1 || fingerprint(parse("topic: out", "topic: other"), options(nil), key) != fingerprint(parse("", ""), options(nil), key) {
+	if len(seen) != 1 || fingerprint(parse("topic: out", "topic: other"), options(nil), key) != fingerprint(parse("", ""),
+		options(nil), key) {
 		t.Error("the fingerprint depends on the sink, or differs for the same configuration")
 	}
 	for name, of := range map[string]string{
-		"masks": fingerprint(parse("sd: 3", "sd: 4"), options(nil), key), "columns": fingerprint(parse("decimals: 2", "decimals: 1"), options(nil), key), "key": fingerprint(parse("", ""), options(nil), keytest.Key(2)),
+		"masks":    fingerprint(parse("sd: 3", "sd: 4"), options(nil), key),
+		"columns":  fingerprint(parse("decimals: 2", "decimals: 1"), options(nil), key),
+		"key":      fingerprint(parse("", ""), options(nil), keytest.Key(2)),
 		"sample":   fingerprint(parse("", ""), options(func(o *assess.Options) { o.Sample = 11 }), key),
 		"extremes": fingerprint(parse("", ""), options(func(o *assess.Options) { o.Extremes = 6 }), key),
 		"mixes":    fingerprint(parse("", ""), options(func(o *assess.Options) { o.Mixes = true }), key),

@@ -23,7 +23,8 @@ func (s *stand) misfits(f func(i int, r *kgo.Record)) {
 	s.t.Helper()
 	var all []*kgo.Record
 	for i := range survivors {
-		r := &kgo.Record{Topic: "in", Partition: int32(i % partitions), Value: fmt.Appendf(nil, `{"id":%d,"name":"Name %d","wage":%.2f,"region":"r%d"}`, i, i, wage(i), i%4)}
+		r := &kgo.Record{Topic: "in", Partition: int32(i % partitions),
+			Value: fmt.Appendf(nil, `{"id":%d,"name":"Name %d","wage":%.2f,"region":"r%d"}`, i, i, wage(i), i%4)}
 		if slices.Contains(unfit, i) {
 			f(i, r)
 		}
@@ -82,13 +83,15 @@ func TestRecordsThatTheTopicRefuses(t *testing.T) {
 		reason  string
 		set     []string
 	}{
-		"too large":                           {func(*stand) {}, large, size, nil},
-		"too large and who may not ask":       {(*stand).mayNotAsk, large, size, nil},
-		"too large in one transaction":        {(*stand).mayNotAsk, large, size, []string{"sink.kafka.commit.records=100000"}},
-		"a timestamp":                         {func(*stand) {}, early, clock, nil},
-		"a timestamp in one transaction":      {func(*stand) {}, early, clock, []string{"sink.kafka.commit.records=100000"}},
-		"a timestamp without transactions":    {func(*stand) {}, early, clock, []string{"sink.kafka.delivery=at_least_once"}},
-		"too large without transactions":      {(*stand).mayNotAsk, large, size, []string{"sink.kafka.delivery=at_least_once"}},
+		"too large":                     {func(*stand) {}, large, size, nil},
+		"too large and who may not ask": {(*stand).mayNotAsk, large, size, nil},
+		"too large in one transaction": {(*stand).mayNotAsk, large, size,
+			[]string{"sink.kafka.commit.records=100000"}},
+		"a timestamp":                      {func(*stand) {}, early, clock, nil},
+		"a timestamp in one transaction":   {func(*stand) {}, early, clock, []string{"sink.kafka.commit.records=100000"}},
+		"a timestamp without transactions": {func(*stand) {}, early, clock, []string{"sink.kafka.delivery=at_least_once"}},
+		"too large without transactions": {(*stand).mayNotAsk, large, size,
+			[]string{"sink.kafka.delivery=at_least_once"}},
 		"too large in transactions of few":    {(*stand).mayNotAsk, large, size, []string{"sink.kafka.commit.records=3"}},
 		"a timestamp in transactions of many": {func(*stand) {}, early, clock, []string{"sink.kafka.commit.records=1000"}},
 	} {
@@ -129,7 +132,8 @@ func TestRecordsThatTheTopicRefuses(t *testing.T) {
 				}
 				s.decode(r.Value, &e)
 				place := fmt.Sprintf("%d/%d", e.Partition, e.Offset)
-				if e.Topic != "in" || e.Column != "" || !strings.Contains(e.Reason, c.reason) || strings.Contains(string(r.Value), "canary") || once && entries[place] {
+				if e.Topic != "in" || e.Column != "" || !strings.Contains(e.Reason, c.reason) ||
+					strings.Contains(string(r.Value), "canary") || once && entries[place] {
 					t.Errorf("entry %s", r.Value)
 				}
 				entries[place] = true
@@ -182,7 +186,8 @@ func TestRefusedRecordsThatStop(t *testing.T) {
 			s.alter("out", "max.message.bytes", "5000")
 			s.refuseEarly()
 			s.misfits(c.change)
-			if err := s.fail(s.small("sink.kafka.commit.records=100000", "sink.kafka.on_refused=stop")); !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
+			if err := s.fail(s.small("sink.kafka.commit.records=100000", "sink.kafka.on_refused=stop")); !strings.Contains(
+				err.Error(), c.want) || strings.Contains(err.Error(), "canary") {
 				t.Errorf("error %v, want one that contains %q", err, c.want)
 			}
 			if got := s.values("out", 0); len(got) > 0 {
@@ -199,7 +204,8 @@ func TestTopicsThatRefuseEverything(t *testing.T) {
 	s := newStand(t)
 	s.refuseEarly()
 	for i := range 1000 {
-		s.produce(&kgo.Record{Topic: "in", Timestamp: ahead, Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":1,"region":"r"}`, i)})
+		s.produce(
+			&kgo.Record{Topic: "in", Timestamp: ahead, Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":1,"region":"r"}`, i)})
 	}
 	i := s.start(s.small("sink.kafka.commit.records=100000"))
 	select {
@@ -215,8 +221,9 @@ func TestTopicsThatRefuseEverything(t *testing.T) {
 	}
 }
 
-// The clock of this machine is some hours slow or days fast, so that by it the topic would refuse all records: the brokers take them,
-// and they are released. If it is right, most of the records that the broker refuses are left out by it.
+// The clock of this machine is some hours slow or days fast, so that by it the topic would refuse all records: the
+// brokers take them, and they are released. If it is right, most of the records that the broker refuses are left out by
+// it.
 func TestClockThatIsWrong(t *testing.T) {
 	t.Parallel()
 	for name, by := range map[string]time.Duration{"hours slow": 5 * time.Hour, "days fast": -5 * 24 * time.Hour} {
@@ -229,7 +236,8 @@ func TestClockThatIsWrong(t *testing.T) {
 			var all []*kgo.Record
 			var lost []int // enough to prove the clock, were there not those that the broker takes
 			for i := range 3000 {
-				r := &kgo.Record{Topic: "in", Partition: int32(i % partitions), Timestamp: time.Now().Add(by), Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":%.2f,"region":"r"}`, i, wage(i))}
+				r := &kgo.Record{Topic: "in", Partition: int32(i % partitions), Timestamp: time.Now().Add(by),
+					Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":%.2f,"region":"r"}`, i, wage(i))}
 				if i%50 == 7 {
 					r.Timestamp = ahead
 					lost = append(lost, i)
@@ -255,7 +263,8 @@ func TestClockThatIsWrong(t *testing.T) {
 		refused := s.refuseEarly()
 		var all []*kgo.Record
 		for i := range 3000 {
-			r := &kgo.Record{Topic: "in", Partition: int32(i % partitions), Timestamp: ahead, Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":1,"region":"r"}`, i)}
+			r := &kgo.Record{Topic: "in", Partition: int32(i % partitions), Timestamp: ahead,
+				Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":1,"region":"r"}`, i)}
 			if i%10 == 0 {
 				r.Timestamp = time.Now()
 			}

@@ -37,7 +37,8 @@ type coded struct {
 	bad      map[int]string // why, by index
 }
 
-// damages are the messages that cannot be masked, made of a whole one: head is the length of what comes before the record.
+// damages are the messages that cannot be masked, made of a whole one: head is the length of what comes before the
+// record.
 var damages = []struct {
 	what string
 	of   func(whole []byte, head int) []byte
@@ -48,15 +49,17 @@ var damages = []struct {
 	{"empty", func([]byte, int) []byte { return []byte{} }},
 	{"another magic byte", func(w []byte, _ int) []byte { return append([]byte{1}, w[1:]...) }},
 	{"an unknown schema", func(w []byte, _ int) []byte { return append([]byte{0, 0, 0, 39, 8}, w[5:]...) }},
-	{"a schema number of more than 31 bits", func(w []byte, _ int) []byte { return append([]byte{0, 0xff, 0xff, 0xff, 0xfe}, w[5:]...) }},
+	{"a schema number of more than 31 bits", func(w []byte, _ int) []byte {
+		return append([]byte{0, 0xff, 0xff, 0xff, 0xfe}, w[5:]...)
+	}},
 	{"JSON", func([]byte, int) []byte { return []byte(`{"name":"Canary","wage":73184000.25}`) }},
 	{"bits that are set after its head", func(w []byte, head int) []byte {
 		return append(bytes.Clone(w[:head]), bytes.Repeat([]byte{0xff}, len(w)-head)...)
 	}},
 }
 
-// codedPersons has n persons, of whom the later ones are written with a schema that has one more field, and then with one in
-// which the wage is a text, beside those that cannot be masked.
+// codedPersons has n persons, of whom the later ones are written with a schema that has one more field, and then with
+// one in which the wage is a text, beside those that cannot be masked.
 func newCoded(t *testing.T, format string, n int) *coded {
 	c := &coded{stand: newStand(t), registry: registrytest.New(t), format: format, bad: map[int]string{}}
 	encode := c.avro(t)
@@ -74,7 +77,8 @@ func newCoded(t *testing.T, format string, n int) *coded {
 		}
 		c.values = append(c.values, value)
 		if d := i / 7; i%7 == 3 {
-			if what := damages[d%len(damages)].what; format == "avro" || form == 2 || what != "its head alone" { // in Protobuf the record of defaults
+			// in Protobuf the record of defaults
+			if what := damages[d%len(damages)].what; format == "avro" || form == 2 || what != "its head alone" {
 				c.bad[len(c.values)] = what
 			}
 			c.values = append(c.values, damages[d%len(damages)].of(bytes.Clone(value), head))
@@ -89,8 +93,11 @@ func newCoded(t *testing.T, format string, n int) *coded {
 }
 
 func (c *coded) avro(t *testing.T) func(i, form int) ([]byte, int) {
-	texts := []string{`{"type":"record","name":"Person","fields":[{"name":"id","type":"long"},{"name":"name","type":"string"},{"name":"wage","type":"double"},{"name":"region","type":"string"}]}`}
-	texts = append(texts, strings.NewReplacer(`{"name":"wage"`, `{"name":"more","type":"int"},{"name":"wage"`, `"region","type":"string"`, `"region","type":["null","string"]`).Replace(texts[0]))
+	texts := []string{
+		`{"type":"record","name":"Person","fields":[{"name":"id","type":"long"},{"name":"name","type":"string"},{"name":"wage","type":"double"},{"name":"region","type":"string"}]}`}
+	texts = append(texts,
+		strings.NewReplacer(`{"name":"wage"`, `{"name":"more","type":"int"},{"name":"wage"`, `"region","type":"string"`,
+			`"region","type":["null","string"]`).Replace(texts[0]))
 	texts = append(texts, strings.Replace(texts[0], `"wage","type":"double"`, `"wage","type":"string"`, 1))
 	var schemas []*avro.Schema
 	var ids []uint32
@@ -115,8 +122,10 @@ func (c *coded) avro(t *testing.T) func(i, form int) ([]byte, int) {
 func (c *coded) protobuf(t *testing.T) func(i, form int) ([]byte, int) {
 	text := "syntax = \"proto3\";\nmessage Person { int64 id = 1; string name = 2; double wage = 3; string region = 4; }\n"
 	var ids []uint32
-	for i, text := range []string{text, strings.Replace(text, "}", "int32 more = 5; }", 1), strings.Replace(text, "double wage", "string wage", 1)} {
-		ids = append(ids, c.registry.Register(t, []string{"in-value", "later-value", "other-value"}[i], registry.Protobuf, text))
+	for i, text := range []string{text, strings.Replace(text, "}", "int32 more = 5; }", 1),
+		strings.Replace(text, "double wage", "string wage", 1)} {
+		ids = append(ids,
+			c.registry.Register(t, []string{"in-value", "later-value", "other-value"}[i], registry.Protobuf, text))
 	}
 	return func(i, form int) ([]byte, int) {
 		head := registry.AppendIndexes(registry.AppendHeader(nil, ids[form]), []int{0})
@@ -137,8 +146,10 @@ func (c *coded) protobuf(t *testing.T) func(i, form int) ([]byte, int) {
 // of is one run of a group into a topic; said is what it has logged.
 func (c *coded) of(group, to, quarantine string) (result *account.Result, said string, err error) {
 	var log streamLog
-	text := strings.NewReplacer("group: g,", `group: `+group+`, format: {`+c.format+`: {}}, registry: {url: "`+c.registry.URL+`", patience: 1s},`, "topic: out", "topic: "+to, "topic: bad", "topic: "+quarantine,
-		"interval: 200ms", "interval: 100ms, records: 20", "masks:", "unlisted: drop\nmasks:").Replace(fmt.Sprintf(standConfig, c.address, c.key))
+	text := strings.NewReplacer("group: g,", `group: `+group+`, format: {`+c.format+`: {}}, registry: {url: "`+
+		c.registry.URL+`", patience: 1s},`, "topic: out", "topic: "+to, "topic: bad", "topic: "+quarantine,
+		"interval: 200ms", "interval: 100ms, records: 20", "masks:", "unlisted: drop\nmasks:").Replace(
+		fmt.Sprintf(standConfig, c.address, c.key))
 	p := c.parse(text)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*eventually.Patience)
 	defer cancel()
@@ -186,14 +197,16 @@ func (c *coded) holds(to, quarantine string) (payloads [partitions][]string) {
 		}
 	}
 	if n := len(payloads[0]) + len(payloads[1]); n != len(c.values)-len(c.bad) || len(entries) != len(c.bad) {
-		c.t.Errorf("%s: %d messages are released and %d in quarantine, want %d and %d", to, n, len(entries), len(c.values)-len(c.bad), len(c.bad))
+		c.t.Errorf("%s: %d messages are released and %d in quarantine, want %d and %d", to, n, len(entries),
+			len(c.values)-len(c.bad), len(c.bad))
 	}
 	return payloads
 }
 
 // A registry that is slow, fails, is cut off, answers what is not its answer, or refuses the released schema, while
-// schemas change and messages are damaged: each whole message is released once, with the value of a run without faults, and each other one
-// is in quarantine once; nothing that is said holds a value, and runs that end before have an error that names the registry.
+// schemas change and messages are damaged: each whole message is released once, with the value of a run without faults,
+// and each other one is in quarantine once; nothing that is said holds a value, and runs that end before have an error
+// that names the registry.
 func TestRegistryFaults(t *testing.T) {
 	for _, format := range []string{"avro", "protobuf"} {
 		t.Run(format, func(t *testing.T) {
@@ -218,7 +231,9 @@ func TestRegistryFaults(t *testing.T) {
 				name string
 				of   registrytest.Fault
 			}{
-				{"500", registrytest.Fault{Status: http.StatusInternalServerError, Body: `{"error_code":50001,"message":"Canary"}`}},
+				{
+					"500",
+					registrytest.Fault{Status: http.StatusInternalServerError, Body: `{"error_code":50001,"message":"Canary"}`}},
 				{"503", registrytest.Fault{Status: http.StatusServiceUnavailable, Body: "<html>Canary</html>"}},
 				{"429", registrytest.Fault{Status: http.StatusTooManyRequests}},
 				{"cut", registrytest.Fault{Cut: -1}},
@@ -259,7 +274,8 @@ func TestRegistryFaults(t *testing.T) {
 			if got := c.holds("out", "bad"); !slices.Equal(got[0], want[0]) || !slices.Equal(got[1], want[1]) {
 				t.Error("other values are released than without faults")
 			}
-			t.Logf("%d runs, of which failed %v; %d messages, %d of them damaged; disturbed were %v", runs, failed, len(c.values), len(c.bad), disturbed)
+			t.Logf("%d runs, of which failed %v; %d messages, %d of them damaged; disturbed were %v", runs, failed,
+				len(c.values), len(c.bad), disturbed)
 			if len(disturbed) < 3 {
 				t.Errorf("only %v was tried", disturbed)
 			}
@@ -267,8 +283,8 @@ func TestRegistryFaults(t *testing.T) {
 	}
 }
 
-// If the registry refuses the released schema of records in the middle of a stream, the stream ends and says why; what was committed
-// stays, and once the registry takes the schema, a further run releases the rest.
+// If the registry refuses the released schema of records in the middle of a stream, the stream ends and says why; what
+// was committed stays, and once the registry takes the schema, a further run releases the rest.
 func TestReleasedSchemaIsRefused(t *testing.T) {
 	for _, format := range []string{"avro", "protobuf"} {
 		t.Run(format, func(t *testing.T) {
@@ -301,8 +317,8 @@ func TestReleasedSchemaIsRefused(t *testing.T) {
 	}
 }
 
-// If the registry is made anew while a stream reads, and a number means another schema, in which the columns have changed places, then
-// nothing of that transaction is released or held back, and the stream ends and says why.
+// If the registry is made anew while a stream reads, and a number means another schema, in which the columns have
+// changed places, then nothing of that transaction is released or held back, and the stream ends and says why.
 func TestRegistryThatIsMadeAnew(t *testing.T) {
 	for _, format := range []string{"avro", "protobuf"} {
 		t.Run(format, func(t *testing.T) {
@@ -316,7 +332,9 @@ func TestRegistryThatIsMadeAnew(t *testing.T) {
 				if again := seen[r.URL.Path]; strings.HasPrefix(r.URL.Path, "/schemas/ids/") && again {
 					c.registry.Remake()
 					for i := range 8 {
-						c.registry.Register(t, fmt.Sprint("another-", i), registry.Avro, fmt.Sprintf(`{"type":"record","name":"R%d","fields":[{"name":"name","type":"string"},{"name":"wage","type":"double"}]}`, i))
+						c.registry.Register(t, fmt.Sprint("another-", i), registry.Avro,
+							fmt.Sprintf(
+								`{"type":"record","name":"R%d","fields":[{"name":"name","type":"string"},{"name":"wage","type":"double"}]}`, i))
 					}
 				}
 				seen[r.URL.Path] = true
@@ -324,7 +342,8 @@ func TestRegistryThatIsMadeAnew(t *testing.T) {
 			})
 			_, said, err := c.of("anew", "out", "bad")
 			var e *registry.Error
-			if !errors.As(err, &e) || e.Kind != registry.Remade || !strings.HasPrefix(err.Error(), "source: schema registry: read schema ") {
+			if !errors.As(err, &e) || e.Kind != registry.Remade ||
+				!strings.HasPrefix(err.Error(), "source: schema registry: read schema ") {
 				t.Fatalf("the stream ends with %v", err)
 			}
 			c.clean("the log", said)

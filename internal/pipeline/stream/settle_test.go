@@ -53,17 +53,21 @@ func TestWhatFollowsFromAConfiguration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !f.measures || f.masked.Options.OrderBins != 2048 || len(f.masked.Options.Columns) != 1 || len(f.fingerprint) != 32 || f.masked.Chain == nil || f.masked.Plan == nil {
-		t.Errorf("settle: measures %v, %d bins, columns %v, fingerprint %q", f.measures, f.masked.Options.OrderBins, f.masked.Options.Columns, f.fingerprint)
+	if !f.measures || f.masked.Options.OrderBins != 2048 || len(f.masked.Options.Columns) != 1 ||
+		len(f.fingerprint) != 32 || f.masked.Chain == nil || f.masked.Plan == nil {
+		t.Errorf("settle: measures %v, %d bins, columns %v, fingerprint %q", f.measures, f.masked.Options.OrderBins,
+			f.masked.Options.Columns, f.fingerprint)
 	}
-	file := strings.NewReplacer(`kafka: {brokers: ["localhost:9"], topics: [in], group: g, format: {json: {}}}`, "csv: {path: in.csv}", `kafka: {brokers: ["localhost:9"], topic: out}`, "csv: {path: out.csv}").Replace(settled)
+	file := strings.NewReplacer(`kafka: {brokers: ["localhost:9"], topics: [in], group: g, format: {json: {}}}`,
+		"csv: {path: in.csv}", `kafka: {brokers: ["localhost:9"], topic: out}`, "csv: {path: out.csv}").Replace(settled)
 	if f, err := settle(file, "wage,region\n1.5,a\n2.25,b\n"); err != nil || f.masked.Options.OrderBins != 0 {
 		t.Errorf("a file as source: error %v, %d bins, want 0", err, f.masked.Options.OrderBins)
 	}
 	// What a percentage of equal values masks is said, as of a file.
 	said.Reset()
 	equal := strings.Replace(file, "sd: 3", "sd: 10%", 1)
-	if _, err := settle(equal, "wage,region\n7.25,a\n7.25,b\n"); err != nil || !strings.Contains(said.String(), `"column":"wage"`) {
+	if _, err := settle(equal, "wage,region\n7.25,a\n7.25,b\n"); err != nil ||
+		!strings.Contains(said.String(), `"column":"wage"`) {
 		t.Errorf("equal values: error %v, the log is %q, want a warning about wage", err, &said)
 	}
 	none := strings.Replace(settled, "masks: [{noise: {columns: [wage], sd: 3}}]", "", 1)
@@ -76,7 +80,8 @@ func TestWhatFollowsFromAConfiguration(t *testing.T) {
 		"no numbers": {"", "", "wage,region\nx,a\n", "masks[0].noise.columns: wage is string"},
 		"no profile": {"sink:", "profile: gone.yaml\nsink:", "wage,region\n1.25,a\n", "profile: "},
 	} {
-		if _, err := settle(strings.Replace(settled, c.old, c.with, 1), c.rows); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := settle(strings.Replace(settled, c.old, c.with, 1), c.rows); err == nil ||
+			!strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", name, err, c.want)
 		}
 	}
@@ -102,7 +107,8 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 	}
 	expect := func(what string, got report.Records, read, released, quarantined, held, reasons int64) {
 		t.Helper()
-		if got.Read != read || got.Released != released || got.Quarantined != quarantined || got.Held != held || got.Reasons["wage: null"] != reasons {
+		if got.Read != read || got.Released != released || got.Quarantined != quarantined || got.Held != held ||
+			got.Reasons["wage: null"] != reasons {
 			t.Errorf("%s: the counts are %+v", what, got)
 		}
 	}
@@ -135,7 +141,8 @@ func TestRecordsAreCountedWithoutAnAssessment(t *testing.T) {
 			t.Errorf("partition %d has the index %d", p.Number, i)
 		}
 	}
-	if s.standingOf(kafka.Partition{Topic: "t", Number: 1}) == nil || s.standingOf(kafka.Partition{Topic: "u", Number: 1}) != nil {
+	if s.standingOf(kafka.Partition{Topic: "t", Number: 1}) == nil ||
+		s.standingOf(kafka.Partition{Topic: "u", Number: 1}) != nil {
 		t.Error("standingOf returns the standing of another partition, or none")
 	}
 	if whole, err := s.whole(true); whole != nil || err != nil {

@@ -23,7 +23,8 @@ func TestSnapshotsAreShownOnce(t *testing.T) {
 	before := time.Now()
 	n.pageUpdate = m.Reduce(rep)
 	if err := n.committed(); err != nil || !m.HasSnapshot() || n.pageUpdate != nil || n.live.Before(before) {
-		t.Errorf("the page has a snapshot: %v, a report is left to show: %v, live since %v, error %v", m.HasSnapshot(), n.pageUpdate != nil, n.live, err)
+		t.Errorf("the page has a snapshot: %v, a report is left to show: %v, live since %v, error %v", m.HasSnapshot(),
+			n.pageUpdate != nil, n.live, err)
 	}
 	shown := n.live
 	if err := n.committed(); err != nil || n.live != shown {
@@ -44,7 +45,8 @@ func TestNothingIsShownBetweenTimes(t *testing.T) {
 		before := n.live
 		b.feed(0, 50)
 		if err := n.emit(t.Context()); err != nil || n.pending != nil || n.pageUpdate != nil || n.live != before {
-			t.Errorf("page %v: report to show: %v, pending snapshot: %v, error %v; want none", page, n.pageUpdate != nil, n.pending != nil, err)
+			t.Errorf("page %v: report to show: %v, pending snapshot: %v, error %v; want none", page, n.pageUpdate != nil,
+				n.pending != nil, err)
 		}
 		if pending := n.stream.counts().Read - n.before.Read; pending != 50 {
 			t.Errorf("page %v: %d records wait for the next snapshot, want 50", page, pending)

@@ -115,7 +115,8 @@ func (s *stream) enter(p kafka.Partition, a kafka.Arrival, entries map[string][]
 	}
 	if stale {
 		s.options.Log.Warn().Str("topic", p.Topic).Int32("partition", p.Number).
-			Msg("the stored assessment was made with other masks or columns: counts and the measurement of R and U start again from here")
+			Msg(
+				"the stored assessment was made with other masks or columns: counts and the measurement of R and U start again from here")
 	}
 	if kept, err = s.settleGap(p, kept, a, s.gapOf(kept, a, known, stale), entries); err != nil {
 		return err

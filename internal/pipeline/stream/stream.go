@@ -121,7 +121,8 @@ func drainTime(o pipeline.Options) time.Duration {
 	return time.Minute
 }
 
-var errDrain = errors.New("the brokers did not answer in time to commit the last transaction; records that are not committed are not released and will be read again")
+var errDrain = errors.New(
+	"the brokers did not answer in time to commit the last transaction; records that are not committed are not released and will be read again")
 
 // open finds the topics and their columns and checks the configuration against them. It reads
 // no record.
@@ -194,8 +195,10 @@ func (s *stream) hold(ctx context.Context, p *config.Pipeline) (f inForce, err e
 }
 
 // settle makes plan, masks and assessment for a source.
-func (f *inForce) settle(ctx context.Context, src connectors.Source, key keystream.Key, log zerolog.Logger, progress *pipeline.Progress) (err error) {
-	job := pipeline.Job{Config: f.config, Source: src, Carries: f.config.Sink.Config.Carries(src), Key: key, Log: log, Progress: progress}
+func (f *inForce) settle(ctx context.Context, src connectors.Source, key keystream.Key, log zerolog.Logger,
+	progress *pipeline.Progress) (err error) {
+	job := pipeline.Job{Config: f.config, Source: src, Carries: f.config.Sink.Config.Carries(src), Key: key, Log: log,
+		Progress: progress}
 	if f.masked, err = job.Masks(ctx); err != nil {
 		return err
 	}
@@ -387,7 +390,9 @@ func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, err
 		return nil, err
 	}
 	if own, all := len(s.partitions()), s.kafka.Partitions(); own < all {
-		rep.Warnings = append(rep.Warnings, fmt.Sprintf("this report is of %d of the source's %d partitions, which this instance had at its end; sdlfilter assess --group shows the whole", own, all))
+		rep.Warnings = append(rep.Warnings,
+			fmt.Sprintf(
+				"this report is of %d of the source's %d partitions, which this instance had at its end; sdlfilter assess --group shows the whole", own, all))
 	}
 	if refused {
 		rep.Gate = *s.verdict.last
@@ -400,7 +405,11 @@ func (s *stream) finish(ctx context.Context, refused bool) (*account.Result, err
 	paths, err := s.publish(rep, refused)
 	switch {
 	case err != nil && rep.Records.Released > 0:
-		return nil, &account.PublishedError{Err: fmt.Errorf("what was committed stays released, but not all of the report is written: %w; sdlfilter assess --group shows it", err)}
+		return nil,
+			&account.PublishedError{
+				Err: fmt.Errorf(
+					"what was committed stays released, but not all of the report is written: %w; sdlfilter assess --group shows it",
+					err)}
 	case err != nil:
 		return nil, err
 	}
@@ -461,7 +470,8 @@ func (s *stream) report(counts report.Records, measures *assess.Measures, total 
 }
 
 // reportOf is report for records of any instance, to which the masks did what effect says.
-func (f *inForce) reportOf(version string, started time.Time, counts report.Records, measures *assess.Measures, effect account.Effect, total bool) *report.Report {
+func (f *inForce) reportOf(version string, started time.Time, counts report.Records, measures *assess.Measures,
+	effect account.Effect, total bool) *report.Report {
 	who := account.ReporterOf(f.masked, version, started)
 	who.Interim, who.Total, who.Effect = true, total, &effect
 	ofFirstRecords(measures, counts.Released)

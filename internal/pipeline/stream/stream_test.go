@@ -65,7 +65,9 @@ func newStand(t *testing.T, more ...kfake.Opt) *stand {
 
 func (s *stand) newClient(opts ...kgo.Opt) *kgo.Client {
 	s.t.Helper()
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(s.address), kgo.MetadataMinAge(100 * time.Millisecond)}, opts...)...)
+	c,
+		err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(s.address), kgo.MetadataMinAge(100 * time.Millisecond)},
+		opts...)...)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -194,7 +196,10 @@ func (s *stand) pipeline(settings ...string) *config.Pipeline {
 
 func (s *stand) parse(text string, settings ...string) *config.Pipeline {
 	s.t.Helper()
-	p, err := config.Parse("stand.yaml", []byte(text), config.Options{Set: settings, Environ: func() []string { return nil }})
+	p,
+		err := config.Parse("stand.yaml", []byte(text), config.Options{Set: settings, Environ: func() []string {
+		return nil
+	}})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -262,7 +267,8 @@ func TestStreamReleasesEachRecordOnce(t *testing.T) {
 		t.Fatalf("%d quarantine entries, want 2", len(bad))
 	}
 	for _, r := range bad {
-		if text := string(r.Value); strings.Contains(text, "canary") || !strings.Contains(text, `"topic":"in","partition":1,"offset":`) {
+		if text := string(r.Value); strings.Contains(text, "canary") ||
+			!strings.Contains(text, `"topic":"in","partition":1,"offset":`) {
 			t.Errorf("quarantine entry %s", text)
 		}
 	}

@@ -22,18 +22,20 @@ import (
 // upstream produces persons in a separate transaction.
 func (s *stand) upstream(end kgo.TransactionEndTry, topic string, ids ...int) {
 	s.t.Helper()
-	c := s.newClient(kgo.TransactionalID(fmt.Sprint("up", time.Now().UnixNano())), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	c := s.newClient(kgo.TransactionalID(fmt.Sprint("up", time.Now().UnixNano())),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	defer c.Close()
 	if err := c.BeginTransaction(); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, i := range ids {
 		value := fmt.Appendf(nil, `{"id":%d,"name":"Name %d","wage":%.2f,"region":"r"}`, i, i, wage(i))
-		c.Produce(context.Background(), &kgo.Record{Topic: topic, Partition: int32(i % partitions), Value: value}, func(_ *kgo.Record, err error) {
-			if err != nil {
-				s.t.Error(err)
-			}
-		})
+		c.Produce(context.Background(), &kgo.Record{Topic: topic, Partition: int32(i % partitions), Value: value},
+			func(_ *kgo.Record, err error) {
+				if err != nil {
+					s.t.Error(err)
+				}
+			})
 	}
 	if err := c.Flush(context.Background()); err != nil {
 		s.t.Fatal(err)
@@ -233,8 +235,10 @@ func TestStreamAtLeastOnce(t *testing.T) {
 		key  kmsg.Key
 		code *kerr.Error
 	}{
-		{kmsg.OffsetCommit, kerr.RebalanceInProgress}, {kmsg.OffsetCommit, kerr.UnknownMemberID}, {kmsg.OffsetCommit, kerr.RequestTimedOut},
-		{kmsg.Produce, kerr.NotEnoughReplicasAfterAppend}, {kmsg.Produce, kerr.InvalidProducerEpoch}, {kmsg.Produce, kerr.UnknownServerError},
+		{kmsg.OffsetCommit, kerr.RebalanceInProgress}, {kmsg.OffsetCommit, kerr.UnknownMemberID},
+		{kmsg.OffsetCommit, kerr.RequestTimedOut},
+		{kmsg.Produce, kerr.NotEnoughReplicasAfterAppend}, {kmsg.Produce, kerr.InvalidProducerEpoch},
+		{kmsg.Produce, kerr.UnknownServerError},
 		{kmsg.Heartbeat, kerr.IllegalGeneration},
 		{kmsg.InitProducerID, kerr.UnknownServerError}, {kmsg.InitProducerID, kerr.CoordinatorNotAvailable},
 	} {
@@ -253,7 +257,10 @@ func TestStreamAtLeastOnce(t *testing.T) {
 					skip /= 4
 				}
 				requests := 0
-				h := s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{c.key}, Err: c.code, Count: 2, When: func(kmsg.Request) bool { requests++; return requests > skip }})
+				h := s.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{c.key}, Err: c.code, Count: 2, When: func(kmsg.Request) bool {
+					requests++
+					return requests > skip
+				}})
 				result := s.run(p)
 				if h.Hits() == 0 {
 					t.Error("the fault was returned for no request")
@@ -281,7 +288,9 @@ func TestStreamAtLeastOnce(t *testing.T) {
 
 func (s *stand) alter(topic, key, value string) {
 	s.t.Helper()
-	_, err := kadm.NewClient(s.client).AlterTopicConfigs(context.Background(), []kadm.AlterConfig{{Name: key, Value: &value}}, topic)
+	_,
+		err := kadm.NewClient(s.client).AlterTopicConfigs(context.Background(),
+		[]kadm.AlterConfig{{Name: key, Value: &value}}, topic)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -306,13 +315,16 @@ func (s *stand) fail(p *config.Pipeline) error {
 func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, kfake.SeedTopics(partitions, "p-a", "p-a-out", "p-b-out"))
-	text := strings.Replace(strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), ", until: latest", "", 1), "topics: [in]", "pattern: '^p-.$'", 1)
+	text := strings.Replace(strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), ", until: latest", "", 1),
+		"topics: [in]", "pattern: '^p-.$'", 1)
 	quick := kgo.MetadataMaxAge(150 * time.Millisecond)
 	i := s.start(s.parse(text, "sink.kafka.topic={topic}-out", "sink.kafka.commit.interval=50ms"), quick)
 	put := func(topic string, partition int32, ids ...int) {
 		t.Helper()
 		for _, id := range ids {
-			s.produce(&kgo.Record{Topic: topic, Partition: partition, Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":2.5,"region":"r"}`, id)})
+			s.produce(
+				&kgo.Record{Topic: topic, Partition: partition,
+					Value: fmt.Appendf(nil, `{"id":%d,"name":"x","wage":2.5,"region":"r"}`, id)})
 		}
 	}
 	have := func(topic string, n int) {
@@ -340,7 +352,9 @@ func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 	}
 	eventually.True(t, "the producer knows the third partition", func() bool {
 		s.client.ForceMetadataRefresh()
-		return s.client.ProduceSync(t.Context(), &kgo.Record{Topic: "p-a", Partition: 2, Value: []byte(`{"id":7,"name":"x","wage":2.5,"region":"r"}`)}).FirstErr() == nil
+		return s.client.ProduceSync(t.Context(),
+			&kgo.Record{Topic: "p-a", Partition: 2, Value: []byte(`{"id":7,"name":"x","wage":2.5,"region":"r"}`)}).FirstErr() ==
+			nil
 	})
 	have("p-a-out", 4)
 	// The sink of this topic does not get more partitions.
@@ -352,7 +366,8 @@ func TestStreamFindsNewTopicsAndPartitions(t *testing.T) {
 	case <-time.After(eventually.Patience):
 		t.Fatal("the stream does not end in time")
 	}
-	if i.err == nil || !strings.Contains(i.err.Error(), `"p-b-out" has 2 partitions and must have at least the 3 of "p-b"`) {
+	if i.err == nil ||
+		!strings.Contains(i.err.Error(), `"p-b-out" has 2 partitions and must have at least the 3 of "p-b"`) {
 		t.Errorf("the stream ended with the error %v", i.err)
 	}
 }

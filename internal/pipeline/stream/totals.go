@@ -117,7 +117,8 @@ func (t *totals) take(text []byte, of string) (stale bool, err error) {
 		return false, errors.New("the counts that are kept are damaged")
 	}
 	if k.Version != totalsVersion {
-		return false, fmt.Errorf("the counts that are kept have version %d, this program reads version %d", k.Version, totalsVersion)
+		return false,
+			fmt.Errorf("the counts that are kept have version %d, this program reads version %d", k.Version, totalsVersion)
 	}
 	if k.Of != of {
 		return true, nil

@@ -61,17 +61,22 @@ func TestTotals(t *testing.T) {
 			t.Errorf("an empty transaction keeps the counts %s (error %v)", kept, err)
 		}
 		again, other := totals{records: records}, totals{records: records}
-		if stale, err := again.take(kept, "masks"); err != nil || stale || !reflect.DeepEqual(again.whole, want) || again.next != next {
+		if stale, err := again.take(kept, "masks"); err != nil || stale || !reflect.DeepEqual(again.whole, want) ||
+			again.next != next {
 			t.Errorf("the loaded counts are %+v up to %d, stale %v (error %v)", again.whole, again.next, stale, err)
 		}
-		if stale, err := other.take(kept, "other masks"); err != nil || !stale || !reflect.DeepEqual(other, totals{records: records}) {
+		if stale, err := other.take(kept, "other masks"); err != nil || !stale ||
+			!reflect.DeepEqual(other, totals{records: records}) {
 			t.Errorf("counts of other masks are loaded: %+v, stale %v (error %v)", other, stale, err)
 		}
-		if stale, err := other.take(nil, "masks"); err != nil || stale || !reflect.DeepEqual(other, totals{records: records}) {
+		if stale, err := other.take(nil, "masks"); err != nil || stale ||
+			!reflect.DeepEqual(other, totals{records: records}) {
 			t.Errorf("a state without counts gives %+v, stale %v (error %v)", other, stale, err)
 		}
-		for text, want := range map[string]string{`{"version":2,"canary":1}`: "have version 2, this program reads version 1", `canary`: "damaged"} {
-			if _, err := other.take([]byte(text), "masks"); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
+		for text, want := range map[string]string{`{"version":2,"canary":1}`: "have version 2, this program reads version 1",
+			`canary`: "damaged"} {
+			if _, err := other.take([]byte(text), "masks"); err == nil || !strings.Contains(err.Error(), want) ||
+				strings.Contains(err.Error(), "canary") {
 				t.Errorf("%s: take returns %v", text, err)
 			}
 		}
@@ -117,7 +122,8 @@ func TestTotalsKeepTheirPlace(t *testing.T) {
 		t.Errorf("the loaded place is %d (error %v), want 4", third.next, err)
 	}
 	// Where there is an assessment, that counts the records.
-	if _, err := assessed.take(kept, "masks"); err != nil || assessed.whole.records.Read != 0 || assessed.whole.effect.Changed[0] != 7 {
+	if _, err := assessed.take(kept, "masks"); err != nil || assessed.whole.records.Read != 0 ||
+		assessed.whole.effect.Changed[0] != 7 {
 		t.Errorf("beside an assessment the counts are %+v (error %v)", assessed.whole, err)
 	}
 	// Without one, the kept place says what is counted already.
@@ -145,7 +151,8 @@ func TestEffectOfAStream(t *testing.T) {
 	b.fingerprint = "another"
 	b.failing()
 	b.logText()
-	if err := b.enter(part(1), kafka.Arrival{Next: 60, End: 60}, kept); err != nil || b.standings[part(1)].counts().Read != 0 {
+	if err := b.enter(part(1), kafka.Arrival{Next: 60, End: 60}, kept); err != nil ||
+		b.standings[part(1)].counts().Read != 0 {
 		t.Errorf("state of other masks: error %v, counts %+v", err, b.standings[part(1)].counts())
 	}
 	if log := b.logText(); !strings.Contains(log, "start again from here") || !strings.Contains(log, `"partition":1`) {

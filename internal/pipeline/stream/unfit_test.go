@@ -24,7 +24,8 @@ import (
 // total gets an error, and nothing is judged, shown, snapshotted or reported for a part of them.
 func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	dir := t.TempDir()
-	b := benchOf(t, fmt.Sprintf(judgedTo, "stop", 1)+fmt.Sprintf(withFiles, filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")))
+	b := benchOf(t,
+		fmt.Sprintf(judgedTo, "stop", 1)+fmt.Sprintf(withFiles, filepath.Join(dir, "a.jsonl"), filepath.Join(dir, "b.jsonl")))
 	defer b.snapshots.close()
 	b.feed(0, 150)
 	b.standings[part(0)].commit()
@@ -32,7 +33,8 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	other := b.inForce
 	of := *other.masked
 	other.masked = &of
-	other.masked.Options.Columns = append(slices.Clone(other.masked.Options.Columns), assess.Column{Name: "more", Index: 1})
+	other.masked.Options.Columns = append(slices.Clone(other.masked.Options.Columns),
+		assess.Column{Name: "more", Index: 1})
 	other.masked.Options.Beside = nil
 	var err error
 	if b.standings[part(1)], err = other.loadStanding(nil, 0); err != nil {
@@ -54,7 +56,8 @@ func TestPartitionsOfOtherColumnsDoNotAddUp(t *testing.T) {
 	b.options.Monitor, b.entered = m, true
 	b.logText()
 	b.present(t.Context())
-	if said := b.logText(); m.HasSnapshot() || b.entered || !strings.Contains(said, "shows no measures until records come") || !strings.Contains(said, `"level":"warn"`) {
+	if said := b.logText(); m.HasSnapshot() || b.entered ||
+		!strings.Contains(said, "shows no measures until records come") || !strings.Contains(said, `"level":"warn"`) {
 		t.Errorf("page has a snapshot: %v, log: %s; want none and a warning", m.HasSnapshot(), said)
 	}
 	parts := []*assess.Accumulator{b.standings[part(0)].Whole(), b.standings[part(1)].Whole()}
@@ -87,7 +90,8 @@ func TestStreamsWithoutMeasuresCount(t *testing.T) {
 	want := func(what string, want report.Records) {
 		t.Helper()
 		got := b.counts()
-		if got.Read != want.Read || got.Released != want.Released || got.Quarantined != want.Quarantined || got.Held != want.Held || got.LeftOut != want.LeftOut {
+		if got.Read != want.Read || got.Released != want.Released || got.Quarantined != want.Quarantined ||
+			got.Held != want.Held || got.LeftOut != want.LeftOut {
 			t.Errorf("%s: counts are %+v, want %+v", what, got, want)
 		}
 	}
@@ -161,7 +165,8 @@ func TestCountsThatAreDamaged(t *testing.T) {
 			delete(kept, key)
 		}
 	}
-	if err := b.enter(part(0), kafka.Arrival{}, kept); err == nil || !strings.Contains(err.Error(), "counts") || strings.Contains(err.Error(), "damaged\"") {
+	if err := b.enter(part(0), kafka.Arrival{}, kept); err == nil || !strings.Contains(err.Error(), "counts") ||
+		strings.Contains(err.Error(), "damaged\"") {
 		t.Errorf("damaged counts: enter returns %v", err)
 	}
 	if len(b.standings) != 0 || b.entered {
@@ -217,7 +222,8 @@ func TestReportsThatCannotBeMade(t *testing.T) {
 		for _, taken := range []string{"", "r.json", "r.public.json", "r.html", "b.html"} {
 			dir := t.TempDir()
 			r := &b.config.Report
-			r.JSON, r.HTML, r.Board, r.Publish = filepath.Join(dir, "r.json"), filepath.Join(dir, "r.html"), filepath.Join(dir, "b.html"), []string{"sd"}
+			r.JSON, r.HTML, r.Board, r.Publish = filepath.Join(dir, "r.json"), filepath.Join(dir, "r.html"),
+				filepath.Join(dir, "b.html"), []string{"sd"}
 			if taken != "" {
 				if err := os.Mkdir(filepath.Join(dir, taken), 0o700); err != nil {
 					t.Fatal(err)
@@ -246,8 +252,10 @@ func TestReportsThatCannotBeMade(t *testing.T) {
 			default:
 				want = []string{"b.html", "r.html", "r.json", "r.public.html", "r.public.json"}
 			}
-			if taken == "" && (err != nil || len(paths) != len(want)) || taken != "" && paths != nil || !slices.Equal(left, want) {
-				t.Errorf("the name %q is taken, refused %v: named files %v, files in the folder %v, want %v, error %v", taken, refused, paths, left, want, err)
+			if taken == "" && (err != nil || len(paths) != len(want)) || taken != "" && paths != nil ||
+				!slices.Equal(left, want) {
+				t.Errorf("the name %q is taken, refused %v: named files %v, files in the folder %v, want %v, error %v", taken,
+					refused, paths, left, want, err)
 			}
 		}
 	}
@@ -256,7 +264,8 @@ func TestReportsThatCannotBeMade(t *testing.T) {
 // Blocks without records are not written to a file, and no file is created for them.
 func TestBlocksWithoutRecordsGoToNoFile(t *testing.T) {
 	b := benchOf(t, "")
-	if err := (&fileOutlet{stream: b.stream}).write(t.Context(), &pipeline.Parcel{Block: new(microdata.Block)}); err != nil {
+	if err := (&fileOutlet{stream: b.stream}).write(t.Context(), &pipeline.Parcel{Block: new(microdata.Block)}); err !=
+		nil {
 		t.Error(err)
 	}
 }

@@ -84,14 +84,17 @@ func TestTransactionsThatCannotBeCompleted(t *testing.T) {
 		want       []string
 	}{
 		{"output", "", t.Context(), []string{"finish"}, false, []string{"sink: finish fails"}},
-		{"output and its removal", "", t.Context(), []string{"finish", "abort"}, false, []string{"sink: finish fails", "abort fails"}},
+		{"output and its removal", "", t.Context(), []string{"finish", "abort"}, false,
+			[]string{"sink: finish fails", "abort fails"}},
 		{"quarantine", "", t.Context(), nil, true, []string{"quarantine: ", os.ErrClosed.Error()}},
 		{"judgement", rules, ended, nil, false, []string{context.Canceled.Error()}},
-		{"judgement and its removal", rules, ended, []string{"abort"}, false, []string{context.Canceled.Error(), "abort fails"}},
+		{"judgement and its removal", rules, ended, []string{"abort"}, false,
+			[]string{context.Canceled.Error(), "abort fails"}},
 	} {
 		b := benchOf(t, c.more)
 		o := b.failing(c.steps...)
-		if err := b.quarantine.open(config.Quarantine{JSONL: filepath.Join(t.TempDir(), "bad.jsonl")}, nil, false); err != nil {
+		if err := b.quarantine.open(config.Quarantine{JSONL: filepath.Join(t.TempDir(), "bad.jsonl")}, nil, false); err !=
+			nil {
 			t.Fatal(err)
 		}
 		if c.file {
@@ -101,7 +104,8 @@ func TestTransactionsThatCannotBeCompleted(t *testing.T) {
 		b.feed(0, 40, 3)
 		saysAll(t, c.what, b.end(c.ctx), c.want...)
 		if got := b.counts(); got.Read != 0 || len(got.Reasons) != 0 || b.quarantine.lines.Len() != 0 {
-			t.Errorf("%s: counts %+v and %d bytes of quarantine remain of the transaction", c.what, got, b.quarantine.lines.Len())
+			t.Errorf("%s: counts %+v and %d bytes of quarantine remain of the transaction", c.what, got,
+				b.quarantine.lines.Len())
 		}
 		if len(o.asked) == 0 || o.asked[len(o.asked)-1] != "abort" || slices.Contains(o.asked, "committed") {
 			t.Errorf("%s: the calls of the output are %v, want abort last and no commit", c.what, o.asked)
@@ -126,7 +130,8 @@ func TestRefusedTransactionsThatCannotBeRemoved(t *testing.T) {
 func TestStreamsThatCannotBeClosed(t *testing.T) {
 	b := benchOf(t, fmt.Sprintf(withFiles, filepath.Join(t.TempDir(), "a.jsonl"), filepath.Join(t.TempDir(), "b.jsonl")))
 	b.failing("abort")
-	if err := b.quarantine.open(config.Quarantine{JSONL: filepath.Join(t.TempDir(), "bad.jsonl")}, nil, false); err != nil {
+	if err := b.quarantine.open(config.Quarantine{JSONL: filepath.Join(t.TempDir(), "bad.jsonl")}, nil, false); err !=
+		nil {
 		t.Fatal(err)
 	}
 	b.snapshots.files[1].Close()
@@ -165,7 +170,8 @@ func TestPartitionsThatCannotBeTakenUp(t *testing.T) {
 			t.Errorf("%s: the partition was entered in spite of the error", c.what)
 		}
 	}
-	saysAll(t, "manifest", (&fileOutlet{stream: b.stream}).enter(part(1), []byte("damaged")), "what was kept of the files of "+part(1).String()+" is damaged")
+	saysAll(t, "manifest", (&fileOutlet{stream: b.stream}).enter(part(1), []byte("damaged")),
+		"what was kept of the files of "+part(1).String()+" is damaged")
 }
 
 // The errors of masking and encoding a block distinguish those of the sink from others.
@@ -252,8 +258,10 @@ func TestCommits(t *testing.T) {
 		interval time.Duration
 		records  int
 	}{
-		{&kafka.SinkConfig{Commit: kafka.Commit{Interval: connectors.Duration(7 * time.Second), Records: 11}}, 7 * time.Second, 11},
-		{&parquet.SinkConfig{Roll: &parquet.Roll{Interval: connectors.Duration(9 * time.Second), Records: 3}}, 9 * time.Second, 192},
+		{&kafka.SinkConfig{Commit: kafka.Commit{Interval: connectors.Duration(7 * time.Second), Records: 11}},
+			7 * time.Second, 11},
+		{&parquet.SinkConfig{Roll: &parquet.Roll{Interval: connectors.Duration(9 * time.Second), Records: 3}},
+			9 * time.Second, 192},
 		{nil, 0, 0},
 	} {
 		p.Sink.Config = c.sink
@@ -304,7 +312,8 @@ func TestSnapshotsThatCannotBeOpened(t *testing.T) {
 	b := benchOf(t, "")
 	dir := t.TempDir()
 	good := config.Emit{JSONL: filepath.Join(dir, "a.jsonl")}
-	for what, bad := range map[string]config.Emit{"below a file": {JSONL: filepath.Join(dir, "a.jsonl", "b.jsonl")}, "a folder": {JSONL: dir}, "a level": {Log: "loud"}} {
+	for what, bad := range map[string]config.Emit{"below a file": {JSONL: filepath.Join(dir, "a.jsonl", "b.jsonl")},
+		"a folder": {JSONL: dir}, "a level": {Log: "loud"}} {
 		p := *b.config
 		p.Assess.Emit = []config.Emit{good, bad}
 		f := b.inForce
@@ -372,7 +381,9 @@ func TestConfigurationsThatCannotBeTaken(t *testing.T) {
 		if strings.Count(settled, old) < 1 {
 			t.Fatalf("the configuration does not contain %q", old)
 		}
-		p, err := config.Parse("s.yaml", []byte(strings.Replace(settled, old, with, 1)), config.Options{Environ: func() []string { return nil }})
+		p,
+			err := config.Parse("s.yaml", []byte(strings.Replace(settled, old, with, 1)),
+			config.Options{Environ: func() []string { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -392,7 +403,8 @@ func TestConfigurationsThatCannotBeTaken(t *testing.T) {
 		b.options.Reload = changes
 		before := b.config
 		saysAll(t, want, b.reload(t.Context()))
-		if said := b.logText(); b.config != before || !strings.Contains(said, want) || !strings.Contains(said, "the old one stays in force") {
+		if said := b.logText(); b.config != before || !strings.Contains(said, want) ||
+			!strings.Contains(said, "the old one stays in force") {
 			t.Errorf("want the refusal %q, the log is %s", want, said)
 		}
 		saysAll(t, "nothing more", b.reload(t.Context()))

@@ -14,8 +14,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/primary"
 )
 
-// window is what everybody knows of adjusted values, in units of the cells: by how much a value can have changed, and of
-// counts, which can only be unsafe below a threshold, where unsafe ones are published.
+// window is what everybody knows of adjusted values, in units of the cells: by how much a value can have changed, and
+// of counts, which can only be unsafe below a threshold, where unsafe ones are published.
 type window struct {
 	absolute, share float64
 	threshold       float64 // counts below it are unsafe, and published as 0 or at least as beyond; 0: not known
@@ -25,8 +25,8 @@ type window struct {
 // most returns by how much a value can change.
 func (w window) most(v float64) float64 { return math.Floor(max(w.absolute, w.share*v) + 1e-9) }
 
-// ends returns the least and the greatest value that can be published as x. A change is at most the greater of two amounts, so
-// the value is at least the lesser of two bounds.
+// ends returns the least and the greatest value that can be published as x. A change is at most the greater of two
+// amounts, so the value is at least the lesser of two bounds.
 func (w window) ends(x float64) (low, high float64) {
 	low = max(math.Ceil(min(x-w.absolute, x/(1+w.share))-1e-9), 0)
 	high = math.Inf(1)
@@ -78,7 +78,8 @@ func (r *records) adjust(p *protected) error {
 	w := p.window()
 	a, err := adjust.Solve(p.adjusting(w))
 	if errors.Is(err, adjust.ErrNone) {
-		r.wrong(at, "must be another method, or have greater changes (within) or coarser classifications: %v with changes %s", err, p.within())
+		r.wrong(at, "must be another method, or have greater changes (within) or coarser classifications: %v with changes %s",
+			err, p.within())
 		return r.check()
 	}
 	if err != nil {
@@ -96,7 +97,8 @@ func (r *records) adjust(p *protected) error {
 	return p.auditAdjusted(w)
 }
 
-// adjusting returns what the adjusted values must be. Cells without a contributor, and those that are published in any case, stay as they are.
+// adjusting returns what the adjusted values must be. Cells without a contributor, and those that are published in any
+// case, stay as they are.
 func (p *protected) adjusting(w window) adjust.Problem {
 	n := len(p.question.Value)
 	a := adjust.Problem{
@@ -123,8 +125,8 @@ func (p *protected) adjusting(w window) adjust.Problem {
 	return a
 }
 
-// stays reports whether a cell is published with its value: one without a contributor, with the value 0 unless that is unsafe, or
-// that must be published.
+// stays reports whether a cell is published with its value: one without a contributor, with the value 0 unless that is
+// unsafe, or that must be published.
 func (p *protected) stays(cell int32) bool {
 	unsafe := p.rules.Status[cell] == tables.Primary
 	return p.question.Value[cell] == 0 && !unsafe || p.rules.Published != nil && p.rules.Published[cell]
@@ -168,10 +170,11 @@ func (w window) likelihood(published int64) (first int64, p []float64) {
 	return first, p
 }
 
-// auditAdjusted computes what can be inferred of unsafe values by somebody who knows by how much values can have changed: the
-// range of all values whose sums hold and that can be published as they are. The true table is one of them. As few values as possible
-// change, totals least of all, so somebody could take values for true that are: the audit lets everybody know which. It also computes what
-// respondents can infer, who know their cells exactly, and that others are at least their own part.
+// auditAdjusted computes what can be inferred of unsafe values by somebody who knows by how much values can have
+// changed: the range of all values whose sums hold and that can be published as they are. The true table is one of
+// them. As few values as possible change, totals least of all, so somebody could take values for true that are: the
+// audit lets everybody know which. It also computes what respondents can infer, who know their cells exactly, and that
+// others are at least their own part.
 func (p *protected) auditAdjusted(w window) (err error) {
 	p.status = p.rules.Status
 	q := p.question
@@ -236,9 +239,10 @@ func (p *protected) changes(t int) *Changed {
 	return c
 }
 
-// bothSides reports whether an unsafe value can be lower than the published one by as much as it had to be raised, and higher
-// by as much as it had to be lowered.
+// bothSides reports whether an unsafe value can be lower than the published one by as much as it had to be raised, and
+// higher by as much as it had to be lowered.
 func (p *protected) bothSides(cell int32) bool {
 	x, r := p.published[cell], p.ranges
-	return r.ShownLow[cell] <= x-p.rules.Up[cell]+roundoff(x) && r.ShownHigh[cell] >= x+max(p.rules.Down[cell], 1)-roundoff(x)
+	return r.ShownLow[cell] <= x-p.rules.Up[cell]+roundoff(x) &&
+		r.ShownHigh[cell] >= x+max(p.rules.Down[cell], 1)-roundoff(x)
 }

@@ -19,8 +19,8 @@ sink: {csv: {path: %s/out.csv}}
 report: {json: %s/report.json, cells: %s/cells.csv}
 `
 
-// An intruder who enumerates all tables of counts that can be published as the adjusted ones, and knows which of these are true: no unsafe count has only one
-// possible value in a release. Sums hold, and unsafe counts are 0 or at least 5.
+// An intruder who enumerates all tables of counts that can be published as the adjusted ones, and knows which of these
+// are true: no unsafe count has only one possible value in a release. Sums hold, and unsafe counts are 0 or at least 5.
 func TestNothingIsComputedFromAdjustedCounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 1))
 	published, withheld := 0, 0
@@ -77,10 +77,12 @@ func TestNothingIsComputedFromAdjustedCounts(t *testing.T) {
 		if len(single) > 0 {
 			t.Errorf("trial %d: published, but %v can be computed from %v", trial, single, shown)
 		}
-		if c := res.Report.Tables[0].Changed; c == nil || res.Report.Tables[0].Primary > 0 && !(c.Mean > 0 && c.Mean <= c.Greatest && c.AtLeast <= c.Cost) {
+		if c := res.Report.Tables[0].Changed; c == nil || res.Report.Tables[0].Primary > 0 &&
+			!(c.Mean > 0 && c.Mean <= c.Greatest && c.AtLeast <= c.Cost) {
 			t.Errorf("trial %d: changes %+v", trial, c)
 		}
-		if text, err := os.ReadFile(filepath.Join(dir, "out.csv")); err != nil || strings.Count(string(text), ",adjusted\n") != len(shown) {
+		if text, err := os.ReadFile(filepath.Join(dir, "out.csv")); err != nil ||
+			strings.Count(string(text), ",adjusted\n") != len(shown) {
 			t.Errorf("error %v, or the status of a cell is not adjusted: %s", err, text)
 		}
 	}
@@ -103,17 +105,19 @@ type valueCell struct {
 	unsafe                                         bool
 }
 
-// inferredValues enumerates all tables of 2 × 2 whole numbers whose sums hold, and every cell of which is published as it is by a change of
-// at most the greater of an amount and a share, for somebody who knows which cells have their own value. It returns the least and the greatest value of each cell. fixed has the inner
-// cells that somebody knows.
-func inferredValues(cells map[string]valueCell, absolute, share float64, fixed map[string]int) (low, high map[string]int) {
+// inferredValues enumerates all tables of 2 × 2 whole numbers whose sums hold, and every cell of which is published as
+// it is by a change of at most the greater of an amount and a share, for somebody who knows which cells have their own
+// value. It returns the least and the greatest value of each cell. fixed has the inner cells that somebody knows.
+func inferredValues(cells map[string]valueCell, absolute, share float64, fixed map[string]int) (low,
+	high map[string]int) {
 	low, high = map[string]int{}, map[string]int{}
 	from, to := map[string]int{}, map[string]int{} // what can be published as the cell is
 	for cell, c := range cells {
 		from[cell], to[cell] = -1, -1
 		for v := 0; v <= 4*c.published+60; v++ {
 			d := math.Abs(float64(c.published - v))
-			if k, known := fixed[cell]; (d <= absolute || d <= share*float64(v)+1e-9) && (c.published != c.value || v == c.value) && (!known || k == v) {
+			if k, known := fixed[cell]; (d <= absolute || d <= share*float64(v)+1e-9) &&
+				(c.published != c.value || v == c.value) && (!known || k == v) {
 				if from[cell] < 0 {
 					from[cell] = v
 				}
@@ -153,7 +157,8 @@ func inferredValues(cells map[string]valueCell, absolute, share float64, fixed m
 			if most < 0 {
 				continue
 			}
-			for cell, ends := range map[string][2]int{"x|p": {a, a}, "x|q": {b, b}, "x|total": {a + b, a + b}, "y|p": {first, last}, "total|p": {a + first, a + last}, "y|q": {least, most}, "total|q": {b + least, b + most}} {
+			for cell, ends := range map[string][2]int{"x|p": {a, a}, "x|q": {b, b}, "x|total": {a + b, a + b},
+				"y|p": {first, last}, "total|p": {a + first, a + last}, "y|q": {least, most}, "total|q": {b + least, b + most}} {
 				take(cell, ends[0])
 				take(cell, ends[1])
 			}
@@ -178,9 +183,9 @@ func drawAdjusted(rng *rand.Rand) (rows []string, alone map[string]int) {
 	return rows, alone
 }
 
-// Adjusted values: sums hold, unsafe cells are as far from their values as their rule requires, and the ranges of the report are those
-// that somebody finds who enumerates all tables. Each contains what the rule requires in a release, also for a firm that is alone in a
-// cell; if one does not, the tables are withheld.
+// Adjusted values: sums hold, unsafe cells are as far from their values as their rule requires, and the ranges of the
+// report are those that somebody finds who enumerates all tables. Each contains what the rule requires in a release,
+// also for a firm that is alone in a cell; if one does not, the tables are withheld.
 func TestRangesOfAdjustedValues(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 2))
 	published, withheld, unsafe := 0, 0, 0
@@ -193,13 +198,15 @@ func TestRangesOfAdjustedValues(t *testing.T) {
 		rows, alone := drawAdjusted(rng)
 		write(t, dir, "in.csv", "a,b,v\n"+strings.Join(rows, "\n")+"\n")
 		// every third run has changes so small that ranges are often too narrow
-		within, absolute, share := "", 10.0, 0.67 // the default of p_percent: 20: 2·25/(100−25) percent, or 20 % of 40 units and 2 more
+		// the default of p_percent: 20: 2·25/(100−25) percent, or 20 % of 40 units and 2 more
+		within, absolute, share := "", 10.0, 0.67
 		if trial%3 == 0 {
 			within, absolute, share = "within: {absolute: 4, percent: 30}", 4, 0.3
 		}
 		res, err := run(t, dir, strings.Replace(adjustedValues, "RESPONDENTS", within, 1))
 		if err != nil {
-			if trial%3 == 0 && strings.Contains(err.Error(), "tables[0].protect.adjust: must be another method, or have greater changes") {
+			if trial%3 == 0 &&
+				strings.Contains(err.Error(), "tables[0].protect.adjust: must be another method, or have greater changes") {
 				continue
 			}
 			t.Fatal(trial, err)
@@ -216,7 +223,8 @@ func TestRangesOfAdjustedValues(t *testing.T) {
 				t.Errorf("trial %d: %v is published too near: %+v", trial, row, c)
 			}
 		}
-		for _, sum := range [][3]string{{"x|total", "x|p", "x|q"}, {"y|total", "y|p", "y|q"}, {"total|p", "x|p", "y|p"}, {"total|q", "x|q", "y|q"}, {"total|total", "x|total", "y|total"}} {
+		for _, sum := range [][3]string{{"x|total", "x|p", "x|q"}, {"y|total", "y|p", "y|q"}, {"total|p", "x|p", "y|p"},
+			{"total|q", "x|q", "y|q"}, {"total|total", "x|total", "y|total"}} {
 			if cells[sum[0]].published != cells[sum[1]].published+cells[sum[2]].published {
 				t.Errorf("trial %d: %s is not a sum: %v", trial, sum[0], cells)
 			}
@@ -229,7 +237,8 @@ func TestRangesOfAdjustedValues(t *testing.T) {
 			}
 			unsafe++
 			if c.low != low[name] || c.high != high[name] {
-				t.Errorf("trial %d: %s is said to be between %d and %d, but is between %d and %d: %v", trial, name, c.low, c.high, low[name], high[name], cells)
+				t.Errorf("trial %d: %s is said to be between %d and %d, but is between %d and %d: %v", trial, name, c.low, c.high,
+					low[name], high[name], cells)
 			}
 			safe = safe && low[name] <= c.needLow && high[name] >= c.needHigh
 			for who, v := range alone {
@@ -237,7 +246,9 @@ func TestRangesOfAdjustedValues(t *testing.T) {
 					continue
 				}
 				least := 0 // what her own part is of the cell
-				if c.value-v >= 0 && (strings.HasPrefix(name, who[:2]) && strings.HasSuffix(name, "total") || strings.HasPrefix(name, "total") && strings.HasSuffix(name, who[1:])) {
+				if c.value-v >= 0 &&
+					(strings.HasPrefix(name, who[:2]) && strings.HasSuffix(name, "total") || strings.HasPrefix(name, "total") &&
+						strings.HasSuffix(name, who[1:])) {
 					least = v
 				}
 				l, h := inferredValues(cells, absolute, share, map[string]int{who: v})
@@ -261,8 +272,8 @@ func TestRangesOfAdjustedValues(t *testing.T) {
 	}
 }
 
-// Linked tables, weights and decimals: what is published of a cell is the same in both tables, all sums hold to the cent, and the
-// public report says by how much values can have changed, and nothing of how much they did.
+// Linked tables, weights and decimals: what is published of a cell is the same in both tables, all sums hold to the
+// cent, and the public report says by how much values can have changed, and nothing of how much they did.
 func TestAdjustedTablesAgree(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", firmRecords(300))
@@ -292,10 +303,12 @@ report: {json: %s/report.json, html: %s/report.html, cells: %s/cells.csv}
 		shown[key] = row[4]
 	}
 	public, err := os.ReadFile(filepath.Join(dir, "report.public.json"))
-	if err != nil || !strings.Contains(string(public), `"percent"`) || strings.Contains(string(public), "mean") || strings.Contains(string(public), "changed") {
+	if err != nil || !strings.Contains(string(public), `"percent"`) || strings.Contains(string(public), "mean") ||
+		strings.Contains(string(public), "changed") {
 		t.Errorf("public report (%v): %s", err, public)
 	}
-	if page, err := os.ReadFile(filepath.Join(dir, "report.public.html")); err != nil || !strings.Contains(string(page), "adjusted: each by at most") {
+	if page, err := os.ReadFile(filepath.Join(dir, "report.public.html")); err != nil ||
+		!strings.Contains(string(page), "adjusted: each by at most") {
 		t.Errorf("the public page (%v) does not say by how much values can have changed", err)
 	}
 	changed := 0

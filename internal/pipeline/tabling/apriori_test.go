@@ -56,7 +56,8 @@ report: {cells: %s/cells.csv}
 			t.Errorf("%s is suppressed without an a priori list: %v", name, c)
 		}
 	}
-	cells := status(t, "\ufeffbranch, region ,as,up,down,cost\nb,s,unsafe,80,90.5,\na,n,published,,,\nc,w,safe,,,\n d , e ,,,,0\n")
+	cells := status(t,
+		"\ufeffbranch, region ,as,up,down,cost\nb,s,unsafe,80,90.5,\na,n,published,,,\nc,w,safe,,,\n d , e ,,,,0\n")
 	if c := cells["s,b"]; c[2] != "primary" || c[3] != "apriori" || c[4] != "544.0" || c[5] != "714.5" {
 		t.Errorf("the unsafe cell of 634.5 with the distances 80 up and 90.5 down is %v", c)
 	}
@@ -110,7 +111,8 @@ report: {cells: %s/cells.csv}
 		}
 		_, err := run(t, dir, wages)
 		var problems config.Errors
-		if !errors.As(err, &problems) || len(problems) != 1 || !strings.HasPrefix(err.Error(), "tables[1].apriori: ") || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4711") {
+		if !errors.As(err, &problems) || len(problems) != 1 || !strings.HasPrefix(err.Error(), "tables[1].apriori: ") ||
+			!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4711") {
 			t.Errorf("list %q: error %v", c.list, err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out.csv")); err == nil {

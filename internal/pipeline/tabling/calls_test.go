@@ -19,7 +19,9 @@ import (
 
 func configured(t *testing.T, dir, text string) *tabulation.Config {
 	t.Helper()
-	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c,
+		err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)),
+		config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,8 @@ func TestEveryCallOfTablesFailsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts := all.Counts()
-	for _, name := range []string{"read", "next", "decode", "close the reader", "unchanged", "create", "encode", "write", "finish", "commit"} {
+	for _, name := range []string{"read", "next", "decode", "close the reader", "unchanged", "create", "encode", "write",
+		"finish", "commit"} {
 		if counts[name] == 0 {
 			t.Errorf("the run never calls %s", name)
 		}
@@ -91,8 +94,10 @@ func TestEveryCallOfTablesFailsOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		err = attempt(&faulty.Calls{Name: name, N: n, Cancel: cancel}, ctx)
 		cancel()
-		late := name == "commit" || name == "unchanged" && n == counts[name] // the last check of the context before the names are given
-		if left := clean(); late && (err != nil || len(left) != 6) || !late && (!errors.Is(err, context.Canceled) || len(left) > 0) {
+		// the last check of the context before the names are given
+		late := name == "commit" || name == "unchanged" && n == counts[name]
+		if left := clean(); late && (err != nil || len(left) != 6) || !late &&
+			(!errors.Is(err, context.Canceled) || len(left) > 0) {
 			t.Errorf("%s, call %d: cancelled in this call, the run returns %v and leaves the files %v", name, n, err, left)
 		}
 	}
@@ -122,7 +127,8 @@ func TestEveryFileOfTablesCannotBeWritten(t *testing.T) {
 			t.Errorf("%s below a file: the folder has the files %v", which, left)
 		}
 	}
-	for _, name := range []string{"page/r.html", "page/r.public.html", "json/r.json", "json/r.public.json", "cells/c.csv"} {
+	for _, name := range []string{"page/r.html", "page/r.public.html", "json/r.json", "json/r.public.json",
+		"cells/c.csv"} {
 		dir := shopsIn(t)
 		in := text
 		for k, v := range usual {
@@ -148,8 +154,9 @@ func TestTablesWhoseReportsHaveNoName(t *testing.T) {
 	all := []string{"out.csv", "r.public.html", "r.public.json", "c.csv", "r.html", "r.json"}
 	for _, name := range all[1:] {
 		dir := shopsIn(t)
-		c := configured(t, dir, "name: shops\nversion: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n"+
-			"sink: {csv: {path: %s/out.csv}}\nreport: {html: %s/r.html, json: %s/r.json, cells: %s/c.csv}\n")
+		c := configured(t, dir,
+			"name: shops\nversion: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n"+
+				"sink: {csv: {path: %s/out.csv}}\nreport: {html: %s/r.html, json: %s/r.json, cells: %s/c.csv}\n")
 		taken := func() { // as the tables get their name, another takes this one: a folder with content
 			if err := os.MkdirAll(filepath.Join(dir, name, "sub"), 0o700); err != nil {
 				t.Error(err)
@@ -157,10 +164,13 @@ func TestTablesWhoseReportsHaveNoName(t *testing.T) {
 		}
 		err := runFaulty(t.Context(), &faulty.Calls{Name: "commit", N: 1, Cancel: taken}, c)
 		var published *account.PublishedError
-		if !errors.As(err, &published) || !strings.Contains(err.Error(), "the release is published ("+filepath.Join(dir, "out.csv")+")") || !strings.Contains(err.Error(), name) {
+		if !errors.As(err, &published) ||
+			!strings.Contains(err.Error(), "the release is published ("+filepath.Join(dir, "out.csv")+")") ||
+			!strings.Contains(err.Error(), name) {
 			t.Errorf("%s cannot be named: error %v", name, err)
 		}
-		want := append(slices.DeleteFunc(slices.Clone(all), func(other string) bool { return other == name }), "in.csv", "regions.csv")
+		want := append(slices.DeleteFunc(slices.Clone(all), func(other string) bool { return other == name }), "in.csv",
+			"regions.csv")
 		slices.Sort(want)
 		if left := filesBelow(t, dir); !slices.Equal(left, want) {
 			t.Errorf("%s cannot be named: the folder has the files %q, want %q", name, left, want)
@@ -202,7 +212,10 @@ func TestTablesOfAPipe(t *testing.T) {
 		if err := errors.Join(err, out.Close()); err != nil {
 			t.Fatal(err)
 		}
-		_, err = run(t, dir, fmt.Sprintf("version: 1\nsource: {csv: {path: \"-\", types: {turnover: float64}}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}%s\nsink: {csv: {path: %%s/out.csv}}\n", rows))
+		_,
+			err = run(t, dir,
+			fmt.Sprintf(
+				"version: 1\nsource: {csv: {path: \"-\", types: {turnover: float64}}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}%s\nsink: {csv: {path: %%s/out.csv}}\n", rows))
 		if err == nil && len(read(t, dir, "out.csv")) != 4 {
 			t.Errorf("the tables are %v, want 4 lines", read(t, dir, "out.csv"))
 		}

@@ -226,7 +226,8 @@ report: {cells: %s/cells.csv}
 
 // singleValued enumerates all tables of inner counts within reach of the published counts, in which
 // every cell may be published as it is. It returns the unsafe cells with only one value.
-func singleValued(shown, counts map[string]int, reach int, agrees func(cell string, count, published int) bool) (single []string) {
+func singleValued(shown, counts map[string]int, reach int, agrees func(cell string, count, published int) bool) (
+	single []string) {
 	parents := map[string][]string{"x1": {"x1", "x", "total"}, "x2": {"x2", "x", "total"}, "y1": {"y1", "y", "total"}}
 	inner := []string{"x1|p", "x1|q", "x2|p", "x2|q", "y1|p", "y1|q"}
 	taken := map[string]map[int]bool{}
@@ -290,7 +291,8 @@ tables: [{name: t, rows: [region, sex], unsafe: [{threshold: 3}], protect: {cell
 sink: {csv: {path: %s/out.csv}}
 report: {cells: %s/cells.csv}
 `
-	if _, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nkey: {file: %s/key}\nidentity: [id]"+tables); err != nil {
+	if _, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nkey: {file: %s/key}\nidentity: [id]"+
+		tables); err != nil {
 		t.Fatal(err)
 	}
 	want := values(t, dir)
@@ -311,11 +313,13 @@ sink: {csv: {path: DIR/masked.csv}}
 	if got := values(t, dir); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("tables of the source: %v\ntables of the pipeline: %v", want, got)
 	}
-	if _, err := run(t, dir, "version: 1\npipeline: %s/nobody.yaml"+tables); err == nil || !strings.Contains(err.Error(), "pipeline: must have an identity") {
+	if _, err := run(t, dir, "version: 1\npipeline: %s/nobody.yaml"+tables); err == nil ||
+		!strings.Contains(err.Error(), "pipeline: must have an identity") {
 		t.Errorf("a pipeline without an identity: error %v", err)
 	}
 	write(t, dir, "sample.yaml", strings.Replace(pipeline, "masks: [", "masks: [{sample: {rate: 0.5}}, ", 1))
-	if _, err := run(t, dir, "version: 1\npipeline: %s/sample.yaml"+tables); err == nil || !strings.Contains(err.Error(), "pipeline: must not leave records out by a mask (sample)") {
+	if _, err := run(t, dir, "version: 1\npipeline: %s/sample.yaml"+tables); err == nil ||
+		!strings.Contains(err.Error(), "pipeline: must not leave records out by a mask (sample)") {
 		t.Errorf("a pipeline with a sample: error %v", err)
 	}
 }
@@ -325,7 +329,8 @@ sink: {csv: {path: DIR/masked.csv}}
 func TestRecordsOfNobodyAreNotCounted(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 9)), 100), ",n1,f,10", ",s1,m,20"))
-	if _, err := run(t, dir, cellKeyTables); err == nil || !strings.Contains(err.Error(), "identity: 2 records of no identity; mend them, or leave them out (unknown: drop)") {
+	if _, err := run(t, dir, cellKeyTables); err == nil ||
+		!strings.Contains(err.Error(), "identity: 2 records of no identity; mend them, or leave them out (unknown: drop)") {
 		t.Errorf("two records without identity: error %v", err)
 	}
 	res, err := run(t, dir, "unknown: drop\n"+cellKeyTables)

@@ -40,7 +40,8 @@ type survey struct {
 // look reads from the records the codes that no file lists and the decimals that no type
 // gives. If there are none to look for it makes no pass.
 func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*survey, error) {
-	s := &survey{ways: map[string]map[string][]string{}, columns: map[string][]int{}, decimals: map[string]int{}, values: map[string]int{}}
+	s := &survey{ways: map[string]map[string][]string{}, columns: map[string][]int{}, decimals: map[string]int{},
+		values: map[string]int{}}
 	for i, t := range r.config.Tables {
 		for k, name := range t.Rows {
 			r.lookForCodes(s, name, fmt.Sprintf("tables[%d].rows[%d]", i, k))
@@ -59,7 +60,10 @@ func (r *records) look(ctx context.Context, progress *pipeline.Progress) (*surve
 		return s, err
 	}
 	if !r.source.Rewindable() {
-		return nil, config.Errors{r.config.Errorf("source", "can be read only once, so codes (hierarchies with file or codes) and decimals must be given")}
+		return nil,
+			config.Errors{
+				r.config.Errorf("source",
+					"can be read only once, so codes (hierarchies with file or codes) and decimals must be given")}
 	}
 	if err := r.pass(ctx, "codes", progress, s.add); err != nil {
 		return nil, err
@@ -207,7 +211,8 @@ func (s *survey) check(r *records) error {
 	}
 	for i, t := range r.config.Tables {
 		if d, looked := s.decimals[t.Value]; looked && d < 0 && t.Decimals == nil {
-			r.wrong(fmt.Sprintf("tables[%d].decimals", i), "must be given: values of %s have more than %d decimals", t.Value, mostDecimals)
+			r.wrong(fmt.Sprintf("tables[%d].decimals", i), "must be given: values of %s have more than %d decimals", t.Value,
+				mostDecimals)
 		}
 	}
 	return r.check()

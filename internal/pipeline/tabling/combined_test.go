@@ -59,7 +59,9 @@ func drawLinked(rng *rand.Rand) *linkedTables {
 	}
 	l.text += "tables:\n"
 	for i, rows := range l.rows {
-		l.text += fmt.Sprintf("  - {name: t%d, rows: [%s]%s, unsafe: [{threshold: %d}], protect: {suppress: {respondents: WHICH}}}\n", i, strings.Join(rows, ", "), value, l.threshold)
+		l.text += fmt.Sprintf(
+			"  - {name: t%d, rows: [%s]%s, unsafe: [{threshold: %d}], protect: {suppress: {respondents: WHICH}}}\n", i,
+			strings.Join(rows, ", "), value, l.threshold)
 	}
 	return l
 }
@@ -296,7 +298,8 @@ func TestNobodyCombinesTables(t *testing.T) {
 			continue
 		}
 		open++
-		rep, err := Audit(t.Context(), configured(t, dir, safe), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
+		rep, err := Audit(t.Context(), configured(t, dir, safe), Foreign{Path: filepath.Join(dir, "out.csv")},
+			pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,7 +309,8 @@ func TestNobodyCombinesTables(t *testing.T) {
 		}
 		for _, cell := range found {
 			if !slices.ContainsFunc(named, func(name string) bool { return same(name, cell) }) {
-				t.Fatalf("configuration %d: %s can be computed by a respondent, audit-tables names %v\n%s", trial, cell, named, safe)
+				t.Fatalf("configuration %d: %s can be computed by a respondent, audit-tables names %v\n%s", trial, cell, named,
+					safe)
 			}
 		}
 	}

@@ -3,5 +3,6 @@
 // audits the result over all linked tables, lets the gate judge it and publishes all of the
 // tables or none.
 //
-// It is the face of everything about tables: the program imports this package alone of them, and nothing else imports it.
+// It is the face of everything about tables: the program imports this package alone of them, and nothing else imports
+// it.
 package tabling

@@ -20,8 +20,8 @@ import (
 
 // earlier is what people know beside the tables: earlier releases of the same records, or of records of which some have
 // come and some have left since. The records of all times together are divided into parts by the times in which they
-// are, so each cell of a release is the sum of the same cell of some parts. Whoever knows who has come and who has left knows
-// all of that but the values.
+// are, so each cell of a release is the sum of the same cell of some parts. Whoever knows who has come and who has left
+// knows all of that but the values.
 type earlier struct {
 	*records
 	union     *tabulation.Config // the tables of today and of all releases that are held back in part
@@ -82,17 +82,22 @@ func (r *records) earlier(ctx context.Context, families []*family, o pipeline.Op
 		return nil, err
 	}
 	union := *r.config
-	union.Tables = slices.DeleteFunc(slices.Clone(union.Tables), func(t tabulation.Table) bool { return t.Protect.Suppress == nil })
+	union.Tables = slices.DeleteFunc(slices.Clone(union.Tables), func(t tabulation.Table) bool {
+		return t.Protect.Suppress == nil
+	})
 	e.union = &union
 	for _, l := range e.releases {
 		e.chained(l)
 		e.meet(l, families)
 	}
-	if err := r.check(); err != nil || !slices.ContainsFunc(e.releases, func(l *earlierRelease) bool { return len(l.tables) > 0 }) {
+	if err := r.check(); err != nil || !slices.ContainsFunc(e.releases, func(l *earlierRelease) bool {
+		return len(l.tables) > 0
+	}) {
 		return e, err
 	}
 	if !r.source.Rewindable() {
-		return nil, config.Errors{r.config.Errorf("source", "can be read only once, so it cannot be compared with earlier releases")}
+		return nil,
+			config.Errors{r.config.Errorf("source", "can be read only once, so it cannot be compared with earlier releases")}
 	}
 	defer e.close()
 	if err := e.open(ctx, o); err != nil {
@@ -199,8 +204,10 @@ func (e *earlier) prepare(ctx context.Context, families []*family, progress *pip
 		at := slices.IndexFunc(e.values, func(x *valued) bool { return x.table.Linked(t) })
 		if at < 0 {
 			at = len(e.values)
-			x := &valued{family: family{table: t, of: []int{i}}, before: make([]*layer, len(e.releases)), parts: map[uint32]*layer{}}
-			if k := slices.IndexFunc(families, func(f *family) bool { return f.table.Linked(t) }); k >= 0 && families[k].table.Protect.Suppress != nil {
+			x := &valued{family: family{table: t, of: []int{i}}, before: make([]*layer, len(e.releases)),
+				parts: map[uint32]*layer{}}
+			if k := slices.IndexFunc(families, func(f *family) bool { return f.table.Linked(t) }); k >= 0 &&
+				families[k].table.Protect.Suppress != nil {
 				x.now = families[k]
 			}
 			e.values = append(e.values, x)
@@ -228,7 +235,9 @@ func (e *earlier) columnsOnce() error {
 			v := e.union.Variable(name)
 			for _, c := range append(slices.Clone(v.Columns), v.Leaf()) {
 				if other, taken := of[c]; taken && other != name {
-					e.records.wrong("releases", "variables %s and %s are both made from column %s: make them one variable with several hierarchies", other, name, c)
+					e.records.wrong("releases",
+						"variables %s and %s are both made from column %s: make them one variable with several hierarchies", other, name,
+						c)
 				}
 				of[c] = name
 			}
@@ -354,8 +363,8 @@ func (t *pooling) enter(v *vintage, b *microdata.Block) error {
 	return nil
 }
 
-// add tabulates the records of a block: for the releases of the vintage, and for the part of the records to which they belong if
-// no vintage before has them.
+// add tabulates the records of a block: for the releases of the vintage, and for the part of the records to which they
+// belong if no vintage before has them.
 func (t *pooling) add(v *vintage, b *microdata.Block) error {
 	rows := tabulate.Kept(b)
 	of := map[uint32][]int{1: rows}
@@ -459,7 +468,8 @@ func (e *earlier) sum() (err error) {
 		}
 		for _, pair := range x.all.Determined() {
 			what, by := x.all.Variables()[pair[0]].Name, x.all.Variables()[pair[1]].Name
-			e.records.wrong("releases", "%s must be one variable with %s, whose codes always tell its codes: their cells are linked; say so as a hierarchy (%s)",
+			e.records.wrong("releases",
+				"%s must be one variable with %s, whose codes always tell its codes: their cells are linked; say so as a hierarchy (%s)",
 				what, by, form.Join("hierarchies", what))
 		}
 	}

@@ -79,7 +79,8 @@ func (e *earlier) readRelease(i int) *earlierRelease {
 		e.wrong(l.at+".report", "must be of tables that were published: those of %s were withheld", path)
 		return nil
 	case l.report.Cells == nil:
-		e.wrong(l.at+".report", "must be of a run with report.cells, which has the cells of the release: %s names no such file", path)
+		e.wrong(l.at+".report",
+			"must be of a run with report.cells, which has the cells of the release: %s names no such file", path)
 		return nil
 	}
 	cells := l.report.Cells.Path
@@ -103,7 +104,8 @@ func (e *earlier) readRelease(i int) *earlierRelease {
 }
 
 // cellColumns are the columns of the file of cells after the codes.
-var cellColumns = []string{"value", "contributors", "status", "rule", "need_low", "need_high", "low", "high", "published"}
+var cellColumns = []string{"value", "contributors", "status", "rule", "need_low", "need_high", "low", "high",
+	"published"}
 
 // readCells reads the file of cells. An error is of a line and has no value.
 func (l *earlierRelease) readCells(text string) (line int, err error) {
@@ -171,8 +173,9 @@ func cellOf(fields []string) (c earlierCell, sound bool) {
 	return c, sound && err == nil && c.value == c.value
 }
 
-// chained says what was not audited together with a release, which is then not audited together with these tables either: the releases
-// that it was held against, if the configuration does not name them too, and what its own report calls unaudited.
+// chained says what was not audited together with a release, which is then not audited together with these tables
+// either: the releases that it was held against, if the configuration does not name them too, and what its own report
+// calls unaudited.
 func (e *earlier) chained(l *earlierRelease) {
 	for _, before := range l.report.Earlier {
 		if !slices.ContainsFunc(e.releases, func(o *earlierRelease) bool { return o.report.Cells.SHA256 == before.SHA256 }) {
@@ -195,11 +198,15 @@ func (e *earlier) meet(l *earlierRelease, families []*family) {
 			if f.table.Value != t.Value || f.table.Weight != t.Weight || held && p.Suppress != nil {
 				continue
 			}
-			if p.CellKey != nil && p.CellKey.Values == nil && p.CellKey.PTable == "" && t.Method == "cell_key" && maps.Equal(parametersOf(p), t.Parameters) && l.report.KeyID == e.keyID {
-				e.leave(fmt.Sprintf("%s of release %s: the counts of the same records have the same change; what else both tell together was not audited", t.Name, l.report.Name))
+			if p.CellKey != nil && p.CellKey.Values == nil && p.CellKey.PTable == "" && t.Method == "cell_key" &&
+				maps.Equal(parametersOf(p), t.Parameters) && l.report.KeyID == e.keyID {
+				e.leave(
+					fmt.Sprintf(
+						"%s of release %s: the counts of the same records have the same change; what else both tell together was not audited", t.Name, l.report.Name))
 				continue
 			}
-			e.wrong(l.at, "must be left out, and these tables not be published: its table %s, protected by %s, is of the same value as tables[%d], protected by %s, and what both tell together is not known",
+			e.wrong(l.at,
+				"must be left out, and these tables not be published: its table %s, protected by %s, is of the same value as tables[%d], protected by %s, and what both tell together is not known",
 				t.Name, t.Method, f.of[0], p.Name())
 		}
 		if !held || !slices.ContainsFunc(families, func(f *family) bool { return f.table.Protect.Suppress != nil }) {
@@ -217,7 +224,9 @@ func (e *earlier) meet(l *earlierRelease, families []*family) {
 
 // has reports whether an earlier release is a file with the given digest.
 func (e *earlier) has(digest string) bool {
-	return e != nil && slices.ContainsFunc(e.releases, func(l *earlierRelease) bool { return l.report.Release != nil && l.report.Release.SHA256 == digest })
+	return e != nil && slices.ContainsFunc(e.releases, func(l *earlierRelease) bool {
+		return l.report.Release != nil && l.report.Release.SHA256 == digest
+	})
 }
 
 // leave notes what is not audited.

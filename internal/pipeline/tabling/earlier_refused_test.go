@@ -30,7 +30,8 @@ func firmsIn(t *testing.T) (dir string) {
 // firms is a configuration: name, time, tables, and more.
 func firms(dir, name string, time int, tables string, more ...string) string {
 	os.Mkdir(filepath.Join(dir, name), 0o700)
-	return fmt.Sprintf("version: 1\nname: %[1]s\nsource: {csv: {path: %%s/t%[2]d.csv}}\n%[4]s\ntables: [%[3]s]\nsink: {csv: {path: %%s/%[1]s/out.csv}}\nreport: {json: %%s/%[1]s/report.json, cells: %%s/%[1]s/cells.csv}\n",
+	return fmt.Sprintf(
+		"version: 1\nname: %[1]s\nsource: {csv: {path: %%s/t%[2]d.csv}}\n%[4]s\ntables: [%[3]s]\nsink: {csv: {path: %%s/%[1]s/out.csv}}\nreport: {json: %%s/%[1]s/report.json, cells: %%s/%[1]s/cells.csv}\n",
 		name, time, tables, strings.Join(more, "\n"))
 }
 
@@ -94,7 +95,9 @@ func TestReleasesThatAreRefused(t *testing.T) {
 		{"table", "", `cells.csv:2: the report has no table "t"`},
 		{"rows", "", `cells.csv:2: must have a column "brunch"`},
 		{"weight", "", "releases[0]: table t, cell release first: region="},
-		{"method", "", "releases[0]: must be left out, and these tables not be published: its table t, protected by swap, is of the same value as tables[0], protected by suppress"},
+		{
+			"method", "",
+			"releases[0]: must be left out, and these tables not be published: its table t, protected by swap, is of the same value as tables[0], protected by suppress"},
 		{"moved", "", "gone/cells.csv with its cells does not exist"},
 		{"changed", "", "releases[0].report: must name the file with its cells as it was written"},
 	} {
@@ -110,14 +113,20 @@ func TestReleasesThatAreRefused(t *testing.T) {
 		not        string
 	}{
 		{"other records", firms(dir, "now", 1, bySize, against),
-			[]string{"releases[0]: table t, cell release first: region=total, branch=total: the records give another value", "name them: releases[0].source", "cell release first: region=r1, branch=b1:"}, "cell release first: region=r2, branch=b2"},
+			[]string{"releases[0]: table t, cell release first: region=total, branch=total: the records give another value",
+				"name them: releases[0].source", "cell release first: region=r1, branch=b1:"},
+			"cell release first: region=r2, branch=b2"},
 		{"not its records", firms(dir, "now", 0, bySize, strings.Replace(others, "t0.csv", "t1.csv", 1)),
-			[]string{"region=r1, branch=b1: the records give another value", "source must be the records that it was made of"}, "region=r2, branch=b2"},
+			[]string{"region=r1, branch=b1: the records give another value", "source must be the records that it was made of"},
+			"region=r2, branch=b2"},
 		{"other contributors", firms(dir, "now", 0, bySize, against, "holding: size"),
 			[]string{"region=r1, branch=b1: the records give another value, or other contributors"}, ""},
-		{"other codes", strings.Replace(firms(dir, "now", 0, bySize, against), "tables:", "hierarchies: {branch: {total: all}}\ntables:", 1),
+		{
+			"other codes",
+			strings.Replace(firms(dir, "now", 0, bySize, against), "tables:", "hierarchies: {branch: {total: all}}\ntables:", 1),
 			[]string{`variable branch has no code "total"`, "its hierarchy must have the codes of that release"}, ""},
-		{"one column twice", strings.Replace(firms(dir, "now", 0, strings.Replace(byBranch, "branch", "kind", 1), against), "tables:", "hierarchies: {kind: {column: branch}}\ntables:", 1),
+		{"one column twice", strings.Replace(firms(dir, "now", 0, strings.Replace(byBranch, "branch", "kind", 1), against),
+			"tables:", "hierarchies: {kind: {column: branch}}\ntables:", 1),
 			[]string{"releases: variables kind and branch are both made from column branch"}, ""},
 		{"a column that is not there", firms(dir, "now", 0, bySize, strings.Replace(others, "%s/t0.csv", "%s/bare.csv", 1)),
 			[]string{`releases[0].source: the source has no column "branch"`}, ""},
@@ -143,8 +152,8 @@ func TestReleasesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A release of another breakdown is known to the tables and to audit-tables, which finds the tables unsafe that are made without
-// it. The reports say so.
+// A release of another breakdown is known to the tables and to audit-tables, which finds the tables unsafe that are
+// made without it. The reports say so.
 func TestTablesKnowEarlierReleases(t *testing.T) {
 	dir := firmsIn(t)
 	if _, err := run(t, dir, firms(dir, "first", 0, byBranch)); err != nil {
@@ -159,7 +168,8 @@ func TestTablesKnowEarlierReleases(t *testing.T) {
 	if err != nil || res.Report.Withheld != "" {
 		t.Fatalf("%v, %v", err, res.Report.Withheld)
 	}
-	if e := res.Report.Earlier; len(e) != 1 || e[0].Name != "first" || !slices.Equal(e[0].Tables, []string{"t"}) || e[0].Records != 40 || e[0].Today != 38 || len(e[0].Open) > 0 {
+	if e := res.Report.Earlier; len(e) != 1 || e[0].Name != "first" || !slices.Equal(e[0].Tables, []string{"t"}) ||
+		e[0].Records != 40 || e[0].Today != 38 || len(e[0].Open) > 0 {
 		t.Errorf("the report says of the earlier release %+v", e)
 	}
 	if p := publicOf(t, dir, "with"); !p.Audited || !slices.Equal(p.Earlier, []string{"first"}) || p.Unaudited != nil {
@@ -184,11 +194,13 @@ func TestTablesKnowEarlierReleases(t *testing.T) {
 		t.Errorf("the audit of the tables themselves: %s, %+v", rep.Withheld, rep.Earlier)
 	}
 	rep := audit("alone")
-	if rep.Gate.Passed || len(rep.Earlier) != 1 || len(rep.Earlier[0].Open) == 0 || !strings.Contains(rep.Withheld, "nothing follows from it and earlier releases together") {
+	if rep.Gate.Passed || len(rep.Earlier) != 1 || len(rep.Earlier[0].Open) == 0 ||
+		!strings.Contains(rep.Withheld, "nothing follows from it and earlier releases together") {
 		t.Errorf("the audit of tables that were made alone passes: %s %+v", rep.Withheld, rep.Earlier)
 	}
 	// f1 was alone among those who have left, f90 alone among those who have come.
-	if open := strings.Join(rep.Earlier[0].Open, "\n"); !strings.Contains(open, "in the records of first, not of today: ") || !strings.Contains(open, "in the records of today, not of first: ") {
+	if open := strings.Join(rep.Earlier[0].Open, "\n"); !strings.Contains(open,
+		"in the records of first, not of today: ") || !strings.Contains(open, "in the records of today, not of first: ") {
 		t.Errorf("the audit names %s", open)
 	}
 }
@@ -196,7 +208,8 @@ func TestTablesKnowEarlierReleases(t *testing.T) {
 // Tables of total turnover are held against an earlier release of its two parts.
 func TestEarlierReleasesOfOtherValues(t *testing.T) {
 	dir := firmsIn(t)
-	parts := "{name: d, rows: [region, branch], value: dom, unsafe: [{threshold: 3}], protect: {suppress: {}}}, {name: e, rows: [region, branch], value: exp, unsafe: [{threshold: 3}], protect: {suppress: {}}}"
+	parts :=
+		"{name: d, rows: [region, branch], value: dom, unsafe: [{threshold: 3}], protect: {suppress: {}}}, {name: e, rows: [region, branch], value: exp, unsafe: [{threshold: 3}], protect: {suppress: {}}}"
 	if _, err := run(t, dir, firms(dir, "first", 0, parts)); err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +234,9 @@ func TestEarlierReleasesOfOtherValues(t *testing.T) {
 		if err != nil || !rep.Gate.Passed {
 			t.Errorf("the audit of the tables themselves: %v, %+v", err, rep)
 		}
-		before, err := run(t, dir, firms(dir, fmt.Sprint("alone", time), time, strings.Replace(byBranch, "threshold: 4", "threshold: 3", 1)))
+		before,
+			err := run(t, dir,
+			firms(dir, fmt.Sprint("alone", time), time, strings.Replace(byBranch, "threshold: 4", "threshold: 3", 1)))
 		if err != nil || before.Report.Withheld != "" {
 			t.Fatal(err)
 		}
@@ -243,22 +258,27 @@ func TestReleasesThatAreNotAudited(t *testing.T) {
 	counts := func(rows, protect string) string {
 		return "{name: c, rows: [" + rows + "], unsafe: [{threshold: 2}], protect: {" + protect + "}}"
 	}
-	if res, err := run(t, dir, firms(dir, "first", 0, counts("region", "cell_key: {}"), keyed)); err != nil || res.Report.Withheld != "" {
+	if res, err := run(t, dir, firms(dir, "first", 0, counts("region", "cell_key: {}"), keyed)); err != nil ||
+		res.Report.Withheld != "" {
 		t.Fatalf("%v %+v", err, res)
 	}
 	res, err := run(t, dir, firms(dir, "same", 1, counts("region", "cell_key: {}"), keyed, against))
 	if err != nil || res.Report.Withheld != "" {
 		t.Fatalf("%v %+v", err, res)
 	}
-	if p := publicOf(t, dir, "same"); p.Audited || len(p.Unaudited) != 1 || !strings.Contains(p.Unaudited[0], "c of release first: ") {
+	if p := publicOf(t, dir, "same"); p.Audited || len(p.Unaudited) != 1 ||
+		!strings.Contains(p.Unaudited[0], "c of release first: ") {
 		t.Errorf("the public report is %+v", p)
 	}
 	for what, text := range map[string]string{
-		"another key":      firms(dir, "now", 0, counts("region", "cell_key: {}"), strings.Replace(keyed, "/key}", "/key2}", 1), against),
+		"another key": firms(dir, "now", 0, counts("region", "cell_key: {}"),
+			strings.Replace(keyed, "/key}", "/key2}", 1), against),
 		"other parameters": firms(dir, "now", 0, counts("region", "cell_key: {max: 4}"), keyed, against),
 		"another method":   firms(dir, "now", 0, counts("region", "suppress: {}"), against),
 	} {
-		if _, err := run(t, dir, text); err == nil || !strings.Contains(err.Error(), "releases[0]: must be left out, and these tables not be published: its table c, protected by cell_key") {
+		if _, err := run(t, dir, text); err == nil ||
+			!strings.Contains(err.Error(),
+				"releases[0]: must be left out, and these tables not be published: its table c, protected by cell_key") {
 			t.Errorf("%s: error %v", what, err)
 		}
 	}
@@ -290,7 +310,8 @@ func TestReleasesThatAreNotAudited(t *testing.T) {
 	if _, err := run(t, dir, firms(dir, "place", 1, bySize)); err != nil {
 		t.Fatal(err)
 	}
-	if p := publicOf(t, dir, "place"); p.Audited || !slices.Equal(p.Unaudited, []string{"the release that was published under the same name before"}) {
+	if p := publicOf(t, dir, "place"); p.Audited ||
+		!slices.Equal(p.Unaudited, []string{"the release that was published under the same name before"}) {
 		t.Errorf("the public report of a release that replaces another is %+v", p)
 	}
 	// Whoever has a release has those before it, and what was not audited with it.
@@ -298,9 +319,13 @@ func TestReleasesThatAreNotAudited(t *testing.T) {
 		name, head string
 		want       []string
 	}{
-		{"third", "identity: [id]\nreleases: [{report: %s/later/report.json, source: {csv: {path: %s/t1.csv}}}]", []string{"release kept, which came before release later"}},
-		{"third", "identity: [id]\nreleases: [{report: %s/kept/report.json, source: {csv: {path: %s/t0.csv}}}, {report: %s/later/report.json, source: {csv: {path: %s/t1.csv}}}]", nil},
-		{"third", "identity: [id]\nreleases: [{report: %s/place/report.json, source: {csv: {path: %s/t1.csv}}}]", []string{"before release place: the release that was published under the same name before"}},
+		{"third", "identity: [id]\nreleases: [{report: %s/later/report.json, source: {csv: {path: %s/t1.csv}}}]",
+			[]string{"release kept, which came before release later"}},
+		{
+			"third",
+			"identity: [id]\nreleases: [{report: %s/kept/report.json, source: {csv: {path: %s/t0.csv}}}, {report: %s/later/report.json, source: {csv: {path: %s/t1.csv}}}]", nil},
+		{"third", "identity: [id]\nreleases: [{report: %s/place/report.json, source: {csv: {path: %s/t1.csv}}}]",
+			[]string{"before release place: the release that was published under the same name before"}},
 	} {
 		if err := os.RemoveAll(filepath.Join(dir, c.name)); err != nil {
 			t.Fatal(err)

@@ -86,7 +86,9 @@ func (p *protected) judgeEarlier(name string, add func(assess.RuleVerdict)) {
 		}
 	}
 	add(assess.RuleVerdict{
-		Rule: name + ": nothing follows from it and earlier releases together", Measure: "max_earlier", Limit: 0, Found: assess.Float(open), Passed: open == 0,
-		Advice: advice(open > 0, "the report names the cells (earlier); a coarser classification leaves more room, and values of which one is not the sum of others cannot be protected together with earlier releases"),
+		Rule: name + ": nothing follows from it and earlier releases together", Measure: "max_earlier", Limit: 0,
+		Found: assess.Float(open), Passed: open == 0,
+		Advice: advice(open > 0,
+			"the report names the cells (earlier); a coarser classification leaves more room, and values of which one is not the sum of others cannot be protected together with earlier releases"),
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/suppress"
 )
 
-// system is a group whose values are also in earlier releases: what is published today, what was published, and the parts of the
-// records, of which each of these is the sum.
+// system is a group whose values are also in earlier releases: what is published today, what was published, and the
+// parts of the records, of which each of these is the sum.
 type system struct {
 	*earlier
 	values []*valued
@@ -25,7 +25,8 @@ type system struct {
 	open   [][]string // per kind of breach the cells of releases and of parts: computed, narrow, respondent
 }
 
-// slotted is the families of one release, or of one part of the records, by value (−1: none), and the relations between them.
+// slotted is the families of one release, or of one part of the records, by value (−1: none), and the relations between
+// them.
 type slotted struct {
 	families  []int
 	relations []relation // by value
@@ -38,7 +39,8 @@ type shadow struct {
 	hidden []bool // cells that nobody has published
 }
 
-// extend replaces the groups whose values are in earlier releases, or depend on values that are, by groups with a system.
+// extend replaces the groups whose values are in earlier releases, or depend on values that are, by groups with a
+// system.
 func (e *earlier) extend(groups []*group, families []*family) (list []*group, err error) {
 	if e == nil || len(e.values) == 0 {
 		return groups, nil
@@ -180,7 +182,9 @@ func (s *system) join(g *group, groups []*group) (err error) {
 		sets, decimals, counts = append(sets, f.set), max(decimals, f.options.Decimals), counts || f.options.Counts
 	}
 	g.apart = g.apart || counts && decimals > 0
-	if g.set, g.from, err = tables.Join(func(has []bool) []tables.Equation { return s.equations(g, has) }, sets...); err != nil {
+	if g.set, g.from, err = tables.Join(func(has []bool) []tables.Equation {
+		return s.equations(g, has)
+	}, sets...); err != nil {
 		return err
 	}
 	g.apart = g.apart || len(g.wrong()) > 0
@@ -215,8 +219,8 @@ func (s *system) relations() (list []relation) {
 	return list
 }
 
-// equations returns what holds between the families that have a cell: each release, and today, is the sum of the parts of its
-// records, and the relations of values hold in each of these and in each part.
+// equations returns what holds between the families that have a cell: each release, and today, is the sum of the parts
+// of its records, and the relations of values hold in each of these and in each part.
 func (s *system) equations(g *group, has []bool) (list []tables.Equation) {
 	total := func(i, family, vintage int) {
 		if family < 0 || !has[family] {
@@ -256,8 +260,9 @@ func (s *system) equations(g *group, has []bool) (list []tables.Equation) {
 	return list
 }
 
-// shade returns the layers with their protection: what a release has published is known, what it holds back must stay protected as
-// that release required, and of the parts of the records nothing is published, and what is unsafe of them must not follow.
+// shade returns the layers with their protection: what a release has published is known, what it holds back must stay
+// protected as that release required, and of the parts of the records nothing is published, and what is unsafe of them
+// must not follow.
 func (s *system) shade(ctx context.Context, r *records, suppressed *protected) (err error) {
 	s.list = nil
 	for _, l := range s.layers {
@@ -265,7 +270,8 @@ func (s *system) shade(ctx context.Context, r *records, suppressed *protected) (
 		of := l.family
 		table := *suppressed.table // the methods of today
 		table.Unsafe, table.Interval, table.Zeros, table.Apriori = l.table.Unsafe, l.table.Interval, l.table.Zeros, ""
-		if l.table.Protect.Suppress == nil || l.release >= 0 || l.framed { // of no table of today, or judged by its own report
+		// of no table of today, or judged by its own report
+		if l.table.Protect.Suppress == nil || l.release >= 0 || l.framed {
 			table.Unsafe, table.Zeros = nil, "safe"
 		}
 		of.table, of.of = &table, nil
@@ -383,8 +389,8 @@ func (j *joint) reachNoLower() {
 	}
 }
 
-// relax requires no more than what would hold if nothing were published today: of the cells of releases and of parts against
-// everybody, and of all cells against respondents who know them from earlier releases.
+// relax requires no more than what would hold if nothing were published today: of the cells of releases and of parts
+// against everybody, and of all cells against respondents who know them from earlier releases.
 func (s *system) relax(j *joint, today int) error {
 	q := j.question
 	q.Hidden = slices.Clone(q.Hidden)

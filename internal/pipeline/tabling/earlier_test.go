@@ -18,8 +18,8 @@ import (
 //	go test ./internal/pipeline/tabling -run CombinesReleases -histories 1000
 var histories = flag.Int("histories", 60, "random series of releases that TestNobodyCombinesReleases makes")
 
-// A history is a series of releases of records that change little. The intruders of the test know of each person when she
-// was in the records, and everything that was published.
+// A history is a series of releases of records that change little. The intruders of the test know of each person when
+// she was in the records, and everything that was published.
 type history struct {
 	threshold, coalition int
 	holding              bool
@@ -36,7 +36,8 @@ type moment struct {
 }
 
 func drawHistory(rng *rand.Rand) *history {
-	h := &history{threshold: 2 + rng.IntN(2), coalition: 1 + rng.IntN(5)/4, holding: rng.IntN(3) == 0, value: rng.IntN(4) > 0}
+	h := &history{threshold: 2 + rng.IntN(2), coalition: 1 + rng.IntN(5)/4, holding: rng.IntN(3) == 0,
+		value: rng.IntN(4) > 0}
 	n := 12 + rng.IntN(12)
 	next := 0
 	draw := func() []string {
@@ -80,7 +81,8 @@ func drawHistory(rng *rand.Rand) *history {
 // text is the configuration of a release, against those before it or alone.
 func (h *history) text(k int, against []int) string {
 	m := h.moments[k]
-	text := fmt.Sprintf("version: 1\nname: r%d\nsource: {csv: {path: %%s/t%d.csv}}\ncoalition: %d\n", k, m.time, h.coalition)
+	text := fmt.Sprintf("version: 1\nname: r%d\nsource: {csv: {path: %%s/t%d.csv}}\ncoalition: %d\n", k, m.time,
+		h.coalition)
 	if h.holding {
 		text += "holding: h\n"
 	}
@@ -106,13 +108,15 @@ func (h *history) text(k int, against []int) string {
 	}
 	text += "tables:\n"
 	for i, rows := range m.rows {
-		text += fmt.Sprintf("  - {name: t%d, rows: [%s], %sunsafe: [{threshold: %d}], protect: {suppress: {}}}\n", i, strings.Join(rows, ", "), value, h.threshold)
+		text += fmt.Sprintf("  - {name: t%d, rows: [%s], %sunsafe: [{threshold: %d}], protect: {suppress: {}}}\n", i,
+			strings.Join(rows, ", "), value, h.threshold)
 	}
-	return text + "sink: {csv: {path: " + m.dir + "/out.csv}}\nreport: {json: " + m.dir + "/report.json, cells: " + m.dir + "/cells.csv}\n"
+	return text + "sink: {csv: {path: " + m.dir + "/out.csv}}\nreport: {json: " + m.dir + "/report.json, cells: " + m.dir +
+		"/cells.csv}\n"
 }
 
-// part is the codes of a cell, without totals, and a set of releases' times: the records that are in all of them and in no
-// other time.
+// part is the codes of a cell, without totals, and a set of releases' times: the records that are in all of them and in
+// no other time.
 type part struct {
 	codes [3]string // of a, b, c; empty: total
 	times int
@@ -217,7 +221,9 @@ func (w *intruders) seen(t *testing.T, k int) (cells []target) {
 				name += " " + line[at]
 			}
 		}
-		cells = append(cells, w.cell(name, codes, func(times int) bool { return times>>m.time&1 == 1 }, line[slices.Index(head, "status")] == "suppressed"))
+		cells = append(cells, w.cell(name, codes, func(times int) bool {
+			return times>>m.time&1 == 1
+		}, line[slices.Index(head, "status")] == "suppressed"))
 	}
 	return cells
 }
@@ -312,7 +318,8 @@ func (o *world) breaches() (found []breach) {
 	return found
 }
 
-// fixed reports whether a cell has only one value for somebody who also knows that nothing is below her own part of it, nor below 0.
+// fixed reports whether a cell has only one value for somebody who also knows that nothing is below her own part of it,
+// nor below 0.
 func (o *world) fixed(b breach) bool {
 	n := len(o.atoms)
 	lower, truth := make([]float64, n+1), make([]float64, n)
@@ -364,7 +371,8 @@ func (w *intruders) caused(t *testing.T, before []int, k int) (found []breach) {
 	return found
 }
 
-// parts returns the cells of the records that were in the same times of some releases, for all codes of the tables of these.
+// parts returns the cells of the records that were in the same times of some releases, for all codes of the tables of
+// these.
 func (w *intruders) parts(releases []int) (cells []target) {
 	mask := 0
 	for _, k := range releases {
@@ -402,9 +410,9 @@ func (w *intruders) parts(releases []int) (cells []target) {
 	return cells
 }
 
-// Nobody can compute an unsafe cell, of any release or of the persons who have come or left between two of them, from all
-// releases together, if each was made against those before. Releases that are made alone can be combined. A cell that
-// follows from the releases before a release is not its fault.
+// Nobody can compute an unsafe cell, of any release or of the persons who have come or left between two of them, from
+// all releases together, if each was made against those before. Releases that are made alone can be combined. A cell
+// that follows from the releases before a release is not its fault.
 func TestNobodyCombinesReleases(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 6))
 	published, withheld, other, open := 0, 0, 0, 0
@@ -461,7 +469,8 @@ func TestNobodyCombinesReleases(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d releases published against earlier ones, %d of them of other records, %d withheld; %d alone would be open", published, other, withheld, open)
+	t.Logf("%d releases published against earlier ones, %d of them of other records, %d withheld; %d alone would be open",
+		published, other, withheld, open)
 	if published < histories/3 || other < histories/6 || open < histories/6 {
 		t.Errorf("%d published, %d of other records, %d open: the test shows little", published, other, open)
 	}

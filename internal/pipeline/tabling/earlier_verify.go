@@ -42,8 +42,10 @@ func (e *earlier) verifyTable(l *earlierRelease, b *layer, k, t int, say func(fo
 			say("%v: its hierarchy must have the codes of that release", err)
 			continue
 		}
-		if v := math.Round(c.value * math.Pow10(b.options.Decimals)); math.Abs(v-b.cells.Value[cell]) > 0.5 || c.contributors != b.cells.Contributors[cell] {
-			say("table %s, cell %s: the records give another value, or other contributors, than that release has%s", name, b.set.Name(cell), e.mend(l))
+		if v := math.Round(c.value * math.Pow10(b.options.Decimals)); math.Abs(v-b.cells.Value[cell]) > 0.5 ||
+			c.contributors != b.cells.Contributors[cell] {
+			say("table %s, cell %s: the records give another value, or other contributors, than that release has%s", name,
+				b.set.Name(cell), e.mend(l))
 		}
 	}
 	if len(listed) == 0 {

@@ -24,7 +24,9 @@ import (
 // everything.
 func TestRunEndsAtEveryStep(t *testing.T) {
 	dir := shopsIn(t)
-	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c,
+		err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(shopTables, "%s", dir)),
+		config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +100,8 @@ func TestTablesOfWindows(t *testing.T) {
 	var data bytes.Buffer
 	w := parquet.NewGenericWriter[firm](&data, parquet.MaxRowsPerRowGroup(50))
 	for i := range 400 {
-		if _, err := w.Write([]firm{{strconv.Itoa(i), fmt.Sprint("r", i*i%7), fmt.Sprint("s", i%3), float64(i)}}); err != nil {
+		if _, err := w.Write([]firm{{strconv.Itoa(i), fmt.Sprint("r", i*i%7), fmt.Sprint("s", i%3), float64(i)}}); err !=
+			nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +129,8 @@ sink: {parquet: {path: DIR/released.parquet}}
 	}
 	const tables = "tables: [{name: t, rows: [region, size], value: wages, decimals: 0, unsafe: [{threshold: 2}], protect: {none: {}}}]\nsink: {csv: {path: %s/out.csv}}\nreport: {cells: %s/cells.csv}\n"
 	var cells []string
-	for _, source := range []string{"pipeline: %s/p.yaml\n", "source: {parquet: {path: %s/released.parquet}}\n", "source: {parquet: {path: %s/in.parquet}}\n"} {
+	for _, source := range []string{"pipeline: %s/p.yaml\n", "source: {parquet: {path: %s/released.parquet}}\n",
+		"source: {parquet: {path: %s/in.parquet}}\n"} {
 		if _, err := run(t, dir, "version: 1\n"+source+tables); err != nil {
 			t.Fatal(err)
 		}
@@ -139,12 +143,16 @@ sink: {parquet: {path: DIR/released.parquet}}
 
 // For every method, a cancelled run returns the error and no file remains.
 func TestEveryMethodEndsAtEveryStep(t *testing.T) {
-	for _, protect := range []string{"none: {}", "cell_key: {}", "round: {base: 3, mode: nearest}", "round: {base: 3, mode: random}", "round: {base: 3, mode: small}", "round: {base: 3}", "adjust: {}", "simulate: {}", "markov: {theta: 0.5}", "swap: {rate: 0.5}", "sample: {one_in: 2}"} {
+	for _, protect := range []string{"none: {}", "cell_key: {}", "round: {base: 3, mode: nearest}",
+		"round: {base: 3, mode: random}", "round: {base: 3, mode: small}", "round: {base: 3}", "adjust: {}", "simulate: {}",
+		"markov: {theta: 0.5}", "swap: {rate: 0.5}", "sample: {one_in: 2}"} {
 		dir := t.TempDir()
 		write(t, dir, "in.csv", firmRecords(120))
 		write(t, dir, "key", testKey)
-		text := "version: 1\nunknown: drop\nsource: {csv: {path: %s/in.csv, types: {wages: float64}}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 3}], protect: {" + protect + "}}]\n"
-		if strings.Contains(protect, "key") || strings.Contains(protect, "random") || strings.Contains(protect, "markov") || strings.Contains(protect, "swap") || strings.Contains(protect, "sample") {
+		text :=
+			"version: 1\nunknown: drop\nsource: {csv: {path: %s/in.csv, types: {wages: float64}}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 3}], protect: {" + protect + "}}]\n"
+		if strings.Contains(protect, "key") || strings.Contains(protect, "random") || strings.Contains(protect, "markov") ||
+			strings.Contains(protect, "swap") || strings.Contains(protect, "sample") {
 			text += "key: {file: %s/key}\nidentity: [id]\n"
 		}
 		c, failures := configured(t, dir, text), 0

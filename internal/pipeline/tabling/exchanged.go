@@ -79,7 +79,9 @@ func (p *protected) frame() (*exchange.Frame, bool) {
 	}
 	for t, table := range p.set.Tables {
 		if len(table.Dimensions) == len(all) && len(all) > 1 {
-			return exchange.NewFrame(p.set, t, slices.IndexFunc(table.Dimensions, func(d *tables.Dimension) bool { return d.Name == p.exchangedVariable() })), true
+			return exchange.NewFrame(p.set, t, slices.IndexFunc(table.Dimensions, func(d *tables.Dimension) bool {
+				return d.Name == p.exchangedVariable()
+			})), true
 		}
 	}
 	return nil, false
@@ -128,11 +130,12 @@ func (p *protected) simulate(frame *exchange.Frame) error {
 	}, func(cell int32) (low, high int64) { return frame.Possible(value, cell) })
 }
 
-// auditExchanged judges the beliefs about the unsafe counts. believe returns that of an outsider, and calls its argument with
-// those of respondents who are not the only ones in the cell. With possible, the margins alone say what an outsider believes, and
-// which counts are possible: that a count is probably another than it is, as it is 0 in most cells of a sparse table, then
-// discloses nothing.
-func (p *protected) auditExchanged(believe func(cell int32, respondent func(*tablerisk.Belief)) *tablerisk.Belief, possible func(cell int32) (low, high int64)) error {
+// auditExchanged judges the beliefs about the unsafe counts. believe returns that of an outsider, and calls its
+// argument with those of respondents who are not the only ones in the cell. With possible, the margins alone say what
+// an outsider believes, and which counts are possible: that a count is probably another than it is, as it is 0 in most
+// cells of a sparse table, then discloses nothing.
+func (p *protected) auditExchanged(believe func(cell int32, respondent func(*tablerisk.Belief)) *tablerisk.Belief,
+	possible func(cell int32) (low, high int64)) error {
 	p.status = p.rules.Status
 	value := p.question.Value
 	p.ranges = &audit.Ranges{Low: slices.Clone(value), High: slices.Clone(value)}

@@ -51,8 +51,10 @@ func denseIn(rng *rand.Rand, n int) (rows []string) {
 func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 21))
 	rows := denseIn(rng, 160)
-	for method, status := range map[string]string{"simulate: {}": "simulated", "markov: {theta: 0.8}": "perturbed", "swap: {rate: 0.5}": "swapped"} {
-		words := map[string]string{"simulated": "drawn anew", "perturbed": "perturbed at random", "swapped": "swapped at random"}[status]
+	for method, status := range map[string]string{"simulate: {}": "simulated", "markov: {theta: 0.8}": "perturbed",
+		"swap: {rate: 0.5}": "swapped"} {
+		words := map[string]string{"simulated": "drawn anew", "perturbed": "perturbed at random",
+			"swapped": "swapped at random"}[status]
 		dir, res := exchangedOf(t, rows, method, "")
 		if res.Report.Withheld != "" {
 			t.Fatalf("%s: withheld because %s", method, res.Report.Withheld)
@@ -91,7 +93,8 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 		}
 		for cell, n := range shown {
 			f := strings.Split(cell, "|")
-			if f[0] == "n" && n != shown["n1|"+f[1]+"|"+f[2]]+shown["n2|"+f[1]+"|"+f[2]] || f[1] == "total" && n != shown[f[0]+"|f|"+f[2]]+shown[f[0]+"|m|"+f[2]] {
+			if f[0] == "n" && n != shown["n1|"+f[1]+"|"+f[2]]+shown["n2|"+f[1]+"|"+f[2]] || f[1] == "total" &&
+				n != shown[f[0]+"|f|"+f[2]]+shown[f[0]+"|m|"+f[2]] {
 				t.Errorf("%s: %s does not add up", method, cell)
 			}
 		}
@@ -105,7 +108,9 @@ func TestExchangedTablesKeepTheirMargins(t *testing.T) {
 			t.Errorf("%s: the order of the records changes the tables", method)
 		}
 		page, err := os.ReadFile(filepath.Join(dir, "report.public.html"))
-		if err != nil || !strings.Contains(string(page), "with the true counts by region, and by all other variables together; all else is "+words+"<") {
+		if err != nil ||
+			!strings.Contains(string(page), "with the true counts by region, and by all other variables together; all else is "+
+				words+"<") {
 			t.Errorf("%s: error %v, or the page does not name the true margins: %s", method, err, page)
 		}
 	}
@@ -124,12 +129,14 @@ func TestSwapsOfThoseWhoAreAlike(t *testing.T) {
 		n := 0
 		for _, one := range rows {
 			f := strings.Split(one, ",")
-			if strings.HasPrefix(f[1], strings.Replace(row[1], "total", "", 1)) && (row[2] == "total" || row[2] == f[2]) && (row[3] == "total" || row[3] == f[3]) {
+			if strings.HasPrefix(f[1], strings.Replace(row[1], "total", "", 1)) && (row[2] == "total" || row[2] == f[2]) &&
+				(row[3] == "total" || row[3] == f[3]) {
 				n++
 			}
 		}
 		kept := row[1] == "total" || row[3] == "total"
-		if want := map[bool]string{true: "published", false: "swapped"}[kept]; row[5] != want || kept && row[4] != strconv.Itoa(n) {
+		if want := map[bool]string{true: "published", false: "swapped"}[kept]; row[5] != want || kept &&
+			row[4] != strconv.Itoa(n) {
 			t.Errorf("%v: the true count is %d, want the status %s", row, n, want)
 		}
 		if row[4] != strconv.Itoa(n) {
@@ -190,12 +197,15 @@ func small(t *testing.T, method, more string, counts ...int) *Result {
 	if !strings.Contains(method, "simulate") {
 		more += "key: {file: %s/key}\nidentity: [id]\n"
 	}
-	res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {"+method+"}}]\n"+more)
+	res,
+		err := run(t, dir,
+		"version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], unsafe: [{threshold: 3}], protect: {"+method+"}}]\n"+more)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out.csv")); (err == nil) != (res.Report.Withheld == "") {
-		t.Errorf("%s of the counts %v: os.Stat of the release returns %v, withheld because %q", method, counts, err, res.Report.Withheld)
+		t.Errorf("%s of the counts %v: os.Stat of the release returns %v, withheld because %q", method, counts, err,
+			res.Report.Withheld)
 	}
 	return res
 }
@@ -212,20 +222,30 @@ func TestExchangedTablesThatAreWithheld(t *testing.T) {
 		{"a margin is 2", "simulate: {}", "", []int{1, 14, 1, 83}, "at most 0 unsafe cells can be computed"},
 		{"a total is 2", "simulate: {}", "", []int{1, 1, 17, 83}, "at most 0 unsafe cells can be computed"},
 		// C(3, n) C(97, 15−n)/C(100, 15) for n = 0 to 3 are 0.61082, 0.33117, 0.05519 and 0.00281.
-		{"risk is 1/entropy under independence", "simulate: {}", "gate: {rules: [{max_risk: 1.1856}]}\n", []int{1, 14, 2, 83}, ""},
-		{"risk is no less", "simulate: {}", "gate: {rules: [{max_risk: 1.1855}]}\n", []int{1, 14, 2, 83}, "risk at most 1.1855"},
-		// 0 of 3 records is believed with C(585, 3)/C(600, 3) = 0.927, and is not true. Of two others in her column, the respondent who is
-		// alone in her cell believes with C(585, 2)/C(599, 2) = 0.954 that both are in the other row, which is true.
+		{"risk is 1/entropy under independence", "simulate: {}", "gate: {rules: [{max_risk: 1.1856}]}\n", []int{1, 14, 2, 83},
+			""},
+		{"risk is no less", "simulate: {}", "gate: {rules: [{max_risk: 1.1855}]}\n", []int{1, 14, 2, 83},
+			"risk at most 1.1855"},
+		// 0 of 3 records is believed with C(585, 3)/C(600, 3) = 0.927, and is not true. Of two others in her column, the
+		// respondent who is alone in her cell believes with C(585, 2)/C(599, 2) = 0.954 that both are in the other row, which
+		// is true.
 		{"almost certain, but of another count", "simulate: {respondents: ignore}", "", []int{1, 14, 2, 583}, ""},
-		{"a respondent is almost certain", "simulate: {}", "", []int{1, 14, 2, 583}, "at most 0 unsafe cells can be computed"},
-		{"a required range", "simulate: {}", "gate: {rules: [{min_range: rule}]}\n", []int{1, 14, 2, 83}, "reaches as far as its rule asks"},
+		{"a respondent is almost certain", "simulate: {}", "", []int{1, 14, 2, 583},
+			"at most 0 unsafe cells can be computed"},
+		{"a required range", "simulate: {}", "gate: {rules: [{min_range: rule}]}\n", []int{1, 14, 2, 83},
+			"reaches as far as its rule asks"},
 		{"markov: a high exchange probability", "markov: {theta: 0.9}", "", []int{2, 14, 17, 83}, ""},
-		{"markov: a low exchange probability", "markov: {theta: 0.001}", "", []int{2, 14, 17, 83}, "at most 0 unsafe cells can be computed"},
+		{"markov: a low exchange probability", "markov: {theta: 0.001}", "", []int{2, 14, 17, 83},
+			"at most 0 unsafe cells can be computed"},
 		{"a swap of a third", "swap: {rate: 0.35}", "", []int{2, 14, 17, 83}, ""},
-		{"a swap of nearly no records", "swap: {rate: 0.001}", "", []int{2, 400, 40, 800}, "at most 0 unsafe cells can be computed"},
-		{"a swap of all records, as many in both rows", "swap: {rate: 1}", "", []int{2, 14, 10, 6}, "at most 0 unsafe cells can be computed"},
-		{"a swap that keeps an unsafe margin", "swap: {rate: 0.35}", "", []int{1, 14, 1, 83}, "at most 0 unsafe cells can be computed"},
-		{"markov: an empty row to exchange with", "markov: {theta: 0.9}", "", []int{2, 0, 17, 83}, "at most 0 unsafe cells can be computed"},
+		{"a swap of nearly no records", "swap: {rate: 0.001}", "", []int{2, 400, 40, 800},
+			"at most 0 unsafe cells can be computed"},
+		{"a swap of all records, as many in both rows", "swap: {rate: 1}", "", []int{2, 14, 10, 6},
+			"at most 0 unsafe cells can be computed"},
+		{"a swap that keeps an unsafe margin", "swap: {rate: 0.35}", "", []int{1, 14, 1, 83},
+			"at most 0 unsafe cells can be computed"},
+		{"markov: an empty row to exchange with", "markov: {theta: 0.9}", "", []int{2, 0, 17, 83},
+			"at most 0 unsafe cells can be computed"},
 	} {
 		res := small(t, c.method, c.more, c.counts...)
 		if c.want == "" && res.Report.Withheld != "" || !strings.Contains(res.Report.Withheld, c.want) {
@@ -249,7 +269,8 @@ func TestExchangedTablesAndRespondents(t *testing.T) {
 		}
 		r := res.Report.Tables[0]
 		if len(r.Respondent) != want || len(r.Disclosed) > 0 || (res.Report.Withheld != "") != (want > 0) {
-			t.Errorf("%s: respondents can infer %v, disclosed cells %v, withheld because %q", respondents, r.Respondent, r.Disclosed, res.Report.Withheld)
+			t.Errorf("%s: respondents can infer %v, disclosed cells %v, withheld because %q", respondents, r.Respondent,
+				r.Disclosed, res.Report.Withheld)
 		}
 	}
 }
@@ -276,8 +297,10 @@ func TestPerturbedTablesAndRespondents(t *testing.T) {
 			write(t, dir, "key", testKey)
 			write(t, dir, "in.csv", fmt.Sprintf("id,a,b\n1,x,p\n2,x,q\n3,y,p\n%d,y,q\n", 4+n))
 			write(t, dir, "safe.csv", "a,b,as\nx,total,safe\ny,total,safe\ntotal,p,safe\ntotal,q,safe\n")
-			res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\nkey: {file: %s/key}\nidentity: [id]\n"+
-				"tables: [{name: t, rows: [a, b], apriori: %s/safe.csv, unsafe: [{threshold: 3}], protect: {markov: {theta: 0.5, respondents: "+respondents+"}}}]\n")
+			res,
+				err := run(t, dir,
+				"version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\nkey: {file: %s/key}\nidentity: [id]\n"+
+					"tables: [{name: t, rows: [a, b], apriori: %s/safe.csv, unsafe: [{threshold: 3}], protect: {markov: {theta: 0.5, respondents: "+respondents+"}}}]\n")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -293,8 +316,11 @@ func TestPerturbedTablesAndRespondents(t *testing.T) {
 func TestExchangesNeedATableOfAllVariables(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, denseIn(rand.New(rand.NewPCG(16, 23)), 100))
-	text := strings.Replace(strings.ReplaceAll(exchangedTables, "METHOD", "simulate: {}"), "rows: [region, sex, age]", "rows: [region, sex]", 1)
-	if _, err := run(t, dir, text); err == nil || !strings.Contains(err.Error(), "tables[0].protect.simulate: must be another method, or one table must have all variables") {
+	text := strings.Replace(strings.ReplaceAll(exchangedTables, "METHOD", "simulate: {}"), "rows: [region, sex, age]",
+		"rows: [region, sex]", 1)
+	if _, err := run(t, dir, text); err == nil ||
+		!strings.Contains(err.Error(),
+			"tables[0].protect.simulate: must be another method, or one table must have all variables") {
 		t.Error(err)
 	}
 }

@@ -26,7 +26,9 @@ type family struct {
 	options  tabulate.Options
 	cells    *tables.Cells
 	finished *finishedColumns // if the source has finished cells
-	frame    *layer           // the classification by all variables of linked tables, which none of them shows; nil if there is none, or it is too large
+	// the classification by all variables of linked tables, which none of them shows; nil if there is none, or it is too
+	// large
+	frame *layer
 }
 
 // tally counts the records by their outcome.
@@ -69,8 +71,10 @@ func (r *records) families(dimensions map[string]*tables.Dimension, s *survey) (
 		}
 		f.set = set
 		r.fits(f)
-		if s := f.table.Protect.Suppress; set != nil && s != nil && s.Effort == "optimal" && set.Cells() > suppress.MaxOptimal {
-			r.wrong(fmt.Sprintf("tables[%d].protect.suppress.effort", f.of[0]), "must be usual for tables of more than %d cells together, got optimal for %d", suppress.MaxOptimal, set.Cells())
+		if s := f.table.Protect.Suppress; set != nil && s != nil && s.Effort == "optimal" &&
+			set.Cells() > suppress.MaxOptimal {
+			r.wrong(fmt.Sprintf("tables[%d].protect.suppress.effort", f.of[0]),
+				"must be usual for tables of more than %d cells together, got optimal for %d", suppress.MaxOptimal, set.Cells())
 		}
 		r.columnsOf(f, s)
 	}
@@ -80,7 +84,8 @@ func (r *records) families(dimensions map[string]*tables.Dimension, s *survey) (
 func (r *records) columnsOf(f *family, s *survey) {
 	t, at := f.table, fmt.Sprintf("tables[%d]", f.of[0])
 	f.options = tabulate.Options{
-		Counts: t.Value == "", Most: primary.Most(tabulation.PrimaryRules(t.Unsafe)), Absolute: t.Absolute, Holdings: r.config.Holding != "",
+		Counts: t.Value == "", Most: primary.Most(tabulation.PrimaryRules(t.Unsafe)), Absolute: t.Absolute,
+		Holdings:   r.config.Holding != "",
 		Identities: r.config.Coalition,
 	}
 	if f.options.Holdings && t.Value == "" { // for what a holding knows about a count
@@ -139,12 +144,13 @@ func (r *records) columnsOf(f *family, s *survey) {
 		return
 	}
 	for _, d := range a.Variables() {
-		f.columns.Variables = append(f.columns.Variables, r.want(r.variablePath(d.Name), r.config.Variable(d.Name).Leaf(), microdata.Array, false))
+		f.columns.Variables = append(f.columns.Variables,
+			r.want(r.variablePath(d.Name), r.config.Variable(d.Name).Leaf(), microdata.Array, false))
 	}
 }
 
-// largestKnown is the least number of the largest contributors of a cell whose own parts an audit takes as known to them.
-// Of the others it assumes that each has as much as the last of these.
+// largestKnown is the least number of the largest contributors of a cell whose own parts an audit takes as known to
+// them. Of the others it assumes that each has as much as the last of these.
 const largestKnown = 3
 
 // add tabulates all records into all families in one pass.
@@ -237,7 +243,8 @@ func (r *records) cells(list []*family, b *bench) (err error) {
 		b.count(a)
 		for _, pair := range a.Determined() {
 			what, by := a.Variables()[pair[0]].Name, a.Variables()[pair[1]].Name
-			r.wrong(r.variablePath(what), "must be one variable with %s, whose codes always tell its codes: their cells are linked; say so as a hierarchy (columns: [%s, %s])",
+			r.wrong(r.variablePath(what),
+				"must be one variable with %s, whose codes always tell its codes: their cells are linked; say so as a hierarchy (columns: [%s, %s])",
 				by, r.config.Variable(what).Leaf(), r.config.Variable(by).Leaf())
 		}
 	}
@@ -302,7 +309,8 @@ func (r *records) refuse(list []*family, t *tally) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.unknown)) {
 		if n := t.unknown[name]; n > 0 {
-			r.wrong(r.variablePath(name), "%s with a code that %s does not have as a leaf, or with none%s", recordsOf(n), name, way)
+			r.wrong(r.variablePath(name), "%s with a code that %s does not have as a leaf, or with none%s", recordsOf(n), name,
+				way)
 		}
 	}
 	return r.check()

@@ -23,18 +23,22 @@ report: {json: %s/report.json}
 		name, regions, sizes, in string
 		want                     []string
 	}{
-		{"hierarchies", "child,parent\nN,\nn1,N\nn1,S\nS,\nx,y\ny,x\n", "child,parent\nsmall,big\nbig,small\n", shops, []string{
-			`regions.csv:4: code "n1" has two parents, "N" and "S"`, `code "x" is its own ancestor (a cycle)`, `code "small" is its own ancestor (a cycle)`,
-		}},
+		{"hierarchies", "child,parent\nN,\nn1,N\nn1,S\nS,\nx,y\ny,x\n", "child,parent\nsmall,big\nbig,small\n", shops,
+			[]string{
+				`regions.csv:4: code "n1" has two parents, "N" and "S"`, `code "x" is its own ancestor (a cycle)`,
+				`code "small" is its own ancestor (a cycle)`,
+			}},
 		{"a leaf that is a total", regions, sizes, "region,size,turnover\nN,small,7351\nn1,big,7352\n", []string{
 			"hierarchies.region: 1 record with a code that region does not have as a leaf",
 		}},
-		{"negative contributions", regions, sizes, "region,size,turnover\nn1,small,-7351\nn1,big,7352\nn2,big,7353\ns1,small,7354\n", []string{
-			"compare contributions, and some are negative (cell region=n1, size=small): tabulate",
-		}},
-		{"what cannot be protected", regions, sizes, "region,size,turnover\nn1,small,7351\nn2,small,7352\nn2,small,7353\nn2,small,7354\ns1,big,7355\ns1,big,7356\ns1,big,7357\n", []string{
-			"every unsafe cell can be protected",
-		}},
+		{"negative contributions", regions, sizes,
+			"region,size,turnover\nn1,small,-7351\nn1,big,7352\nn2,big,7353\ns1,small,7354\n", []string{
+				"compare contributions, and some are negative (cell region=n1, size=small): tabulate",
+			}},
+		{"what cannot be protected", regions, sizes,
+			"region,size,turnover\nn1,small,7351\nn2,small,7352\nn2,small,7353\nn2,small,7354\ns1,big,7355\ns1,big,7356\ns1,big,7357\n", []string{
+				"every unsafe cell can be protected",
+			}},
 	} {
 		dir := t.TempDir()
 		write(t, dir, "in.csv", c.in)

@@ -24,7 +24,8 @@ func firmRecords(n int) string {
 		size := []string{"small", "medium", "big"}[min(int(rng.ExpFloat64()), 2)]
 		wages := 10 + 400*rng.ExpFloat64()*rng.ExpFloat64()
 		request := []string{"no", "yes", "0", "1", ""}[rng.IntN(5)]
-		fmt.Fprintf(&b, "%d,%s,%s,%s,%.2f,%.1f,%d.5,h%d,%s\n", 1000+i, region[:1], region, size, wages, 100*rng.NormFloat64(), 1+rng.IntN(3), i/2, request)
+		fmt.Fprintf(&b, "%d,%s,%s,%s,%.2f,%.1f,%d.5,h%d,%s\n", 1000+i, region[:1], region, size, wages, 100*rng.NormFloat64(),
+			1+rng.IntN(3), i/2, request)
 	}
 	b.WriteString("1,n,n1,small,,1,1,h0,no\n2,e,east,,1,1,1,h0,no\n")
 	return b.String()
@@ -38,23 +39,29 @@ func TestFiguresOfTables(t *testing.T) {
 	}
 	const none, nuts = "none: {}", "hierarchies: {region: {columns: [nuts1]}, size: {total: all}}\n"
 	two := func(protect string) string {
-		return nuts + "tables: [{name: t, rows: [region, size], unsafe: [{threshold: 4}], protect: {" + protect + "}}, {name: u, rows: [size], unsafe: [{threshold: 4}], protect: {" + protect + "}}]\n"
+		return nuts + "tables: [{name: t, rows: [region, size], unsafe: [{threshold: 4}], protect: {" + protect +
+			"}}, {name: u, rows: [size], unsafe: [{threshold: 4}], protect: {" + protect + "}}]\n"
 	}
 	var f pinned.Figures
 	cases := map[string]string{
-		"threshold":     nuts + table("unsafe: [{threshold: 4}]", none),
-		"zeros":         table("value: balance, absolute: true, zeros: unsafe, unsafe: [{threshold: 3}, {dominance: [1, 60]}]", none),
-		"p percent":     nuts + table("value: wages, unsafe: [{p_percent: 20}], interval: {percent: 15}", none),
-		"pq":            table("value: wages, decimals: 0, unsafe: [{threshold: 3}, {pq: [10, 50]}], interval: {absolute: 25, percent: 10}", none),
-		"dominance":     nuts + table("value: wages, unsafe: [{dominance: [2, 70]}, {threshold: 3}]", none),
-		"weights":       table("value: wages, weight: weight, unsafe: [{p_percent: 10}]", none),
-		"weighed":       table("weight: weight, unsafe: [{threshold: 5}], interval: {absolute: 3}", none),
-		"holdings":      "holding: holding\nrequest: request\n" + table("value: wages, unsafe: [{threshold: 2}, {request: 30}]", none),
-		"apriori":       table("value: wages, unsafe: [{threshold: 2}], apriori: %s/apriori.csv", none),
-		"cell key":      two("cell_key: {max: 4, variance: 2, least: 2}"),
-		"nearest":       two("round: {base: 5, mode: nearest}") + "gate: {rules: [{min_range: rule}, {max_risk: 0.2}]}\n",
-		"random":        two("round: {base: 3, mode: random}") + "gate: {rules: [{table: t, max_risk: 2}, {table: u, min_utility: 0.1}]}\n",
-		"small":         two("round: {base: 4, mode: small}") + "gate: {rules: [{table: u, min_efficiency: 0.9}, {table: t, min_utility: 10}]}\n",
+		"threshold": nuts + table("unsafe: [{threshold: 4}]", none),
+		"zeros": table(
+			"value: balance, absolute: true, zeros: unsafe, unsafe: [{threshold: 3}, {dominance: [1, 60]}]", none),
+		"p percent": nuts + table("value: wages, unsafe: [{p_percent: 20}], interval: {percent: 15}", none),
+		"pq": table(
+			"value: wages, decimals: 0, unsafe: [{threshold: 3}, {pq: [10, 50]}], interval: {absolute: 25, percent: 10}", none),
+		"dominance": nuts + table("value: wages, unsafe: [{dominance: [2, 70]}, {threshold: 3}]", none),
+		"weights":   table("value: wages, weight: weight, unsafe: [{p_percent: 10}]", none),
+		"weighed":   table("weight: weight, unsafe: [{threshold: 5}], interval: {absolute: 3}", none),
+		"holdings": "holding: holding\nrequest: request\n" +
+			table("value: wages, unsafe: [{threshold: 2}, {request: 30}]", none),
+		"apriori":  table("value: wages, unsafe: [{threshold: 2}], apriori: %s/apriori.csv", none),
+		"cell key": two("cell_key: {max: 4, variance: 2, least: 2}"),
+		"nearest":  two("round: {base: 5, mode: nearest}") + "gate: {rules: [{min_range: rule}, {max_risk: 0.2}]}\n",
+		"random": two("round: {base: 3, mode: random}") +
+			"gate: {rules: [{table: t, max_risk: 2}, {table: u, min_utility: 0.1}]}\n",
+		"small": two("round: {base: 4, mode: small}") +
+			"gate: {rules: [{table: u, min_efficiency: 0.9}, {table: t, min_utility: 10}]}\n",
 		"controlled":    table("unsafe: [{threshold: 3}]", "round: {base: 3}"),
 		"adjusted":      two("adjust: {}") + "gate: {rules: [{table: u, min_utility: 0.1}]}\n",
 		"simulated":     two("simulate: {variable: size}") + "gate: {rules: [{table: t, max_risk: 2}]}\n",
@@ -69,9 +76,12 @@ func TestFiguresOfTables(t *testing.T) {
 		dir := t.TempDir()
 		write(t, dir, "in.csv", firmRecords(160))
 		write(t, dir, "key", testKey)
-		write(t, dir, "apriori.csv", "region,size,as,up,down\nn1,small,unsafe,100,50.5\ns1,total,published,,\nn2,medium,unsafe,,\n")
-		head := "version: 1\nname: firms\nunknown: drop\nsource: {csv: {path: %s/in.csv, types: {wages: float64, balance: float64, weight: float64}}}\nsink: {csv: {path: %s/out.csv}}\nreport: {json: %s/report.json, html: %s/report.html, cells: %s/cells.csv}\n"
-		if strings.Contains(text, "cell_key") || strings.Contains(text, "random") || strings.Contains(text, "markov") || strings.Contains(text, "swap") || strings.Contains(text, "sample") {
+		write(t, dir, "apriori.csv",
+			"region,size,as,up,down\nn1,small,unsafe,100,50.5\ns1,total,published,,\nn2,medium,unsafe,,\n")
+		head :=
+			"version: 1\nname: firms\nunknown: drop\nsource: {csv: {path: %s/in.csv, types: {wages: float64, balance: float64, weight: float64}}}\nsink: {csv: {path: %s/out.csv}}\nreport: {json: %s/report.json, html: %s/report.html, cells: %s/cells.csv}\n"
+		if strings.Contains(text, "cell_key") || strings.Contains(text, "random") || strings.Contains(text, "markov") ||
+			strings.Contains(text, "swap") || strings.Contains(text, "sample") {
 			head += "key: {file: %s/key}\nidentity: [id]\n"
 		}
 		res, err := run(t, dir, head+text)
@@ -80,7 +90,8 @@ func TestFiguresOfTables(t *testing.T) {
 			continue
 		}
 		f.AddTree(name, res.Report, func(path string) bool {
-			for _, other := range []string{".started", ".finished", ".config_sha256", ".release", ".programs", ".steps", ".components", ".largest"} {
+			for _, other := range []string{".started", ".finished", ".config_sha256", ".release", ".programs", ".steps",
+				".components", ".largest"} {
 				if strings.HasSuffix(path, other) {
 					return true
 				}

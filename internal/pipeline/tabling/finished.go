@@ -20,9 +20,11 @@ import (
 // finishedColumns asks for the columns of finished cells.
 func (r *records) finishedColumns(f *family) {
 	c := r.config.Finished
-	f.finished = &finishedColumns{value: f.columns.Value, table: -1, codes: map[string]int{}, count: r.want("finished.count", c.Count, microdata.Numbers, false)}
+	f.finished = &finishedColumns{value: f.columns.Value, table: -1, codes: map[string]int{},
+		count: r.want("finished.count", c.Count, microdata.Numbers, false)}
 	for i, name := range c.Largest {
-		f.finished.largest = append(f.finished.largest, r.want(fmt.Sprintf("finished.largest[%d]", i), name, microdata.Numbers, true))
+		f.finished.largest = append(f.finished.largest,
+			r.want(fmt.Sprintf("finished.largest[%d]", i), name, microdata.Numbers, true))
 	}
 	for i, name := range c.Who {
 		f.finished.who = append(f.finished.who, r.want(fmt.Sprintf("finished.who[%d]", i), name, microdata.Array, true))
@@ -42,8 +44,8 @@ type finishedColumns struct {
 	codes               map[string]int // by variable
 }
 
-// finishedLeaf reports whether a code of finished cells may be a leaf: it is not the total, nor shorter than the codes of the last
-// level.
+// finishedLeaf reports whether a code of finished cells may be a leaf: it is not the total, nor shorter than the codes
+// of the last level.
 func finishedLeaf(v *tabulation.Variable, code string) bool {
 	return code != v.Total && (len(v.Prefix) == 0 || utf8.RuneCountInString(code) == v.Prefix[len(v.Prefix)-1])
 }
@@ -186,7 +188,8 @@ func (in *finishedCells) add(b *microdata.Block) error {
 	return nil
 }
 
-// cell returns the cell of a row, or why it has none. Of a variable that its table does not have, a row has the total or nothing.
+// cell returns the cell of a row, or why it has none. Of a variable that its table does not have, a row has the total
+// or nothing.
 func (in *finishedCells) cell(table string, code func(variable string) string) (cell int, why string) {
 	t := slices.IndexFunc(in.family.of, func(i int) bool { return in.config.Tables[i].Name == table })
 	if t < 0 {

@@ -23,10 +23,11 @@ type firm struct {
 const firmRegions = "child,parent\nN,\nS,\nn1,N\nn2,N\ns1,S\ns2,S\n"
 
 // above are the codes that a region is a part of.
-var above = map[string][]string{"n1": {"n1", "N", "total"}, "n2": {"n2", "N", "total"}, "s1": {"s1", "S", "total"}, "s2": {"s2", "S", "total"}}
+var above = map[string][]string{"n1": {"n1", "N", "total"}, "n2": {"n2", "N", "total"}, "s1": {"s1", "S", "total"},
+	"s2": {"s2", "S", "total"}}
 
-// finishedOf returns the finished cells of firms as CSV, tabulated by hand: of a table of region and size, and of one of region
-// alone. Contributors are firms or holdings.
+// finishedOf returns the finished cells of firms as CSV, tabulated by hand: of a table of region and size, and of one
+// of region alone. Contributors are firms or holdings.
 func finishedOf(firms []firm, holdings bool, largest int, number func(int) string) string {
 	type key struct{ table, region, size string }
 	cells := map[key]map[string]int{}
@@ -106,8 +107,8 @@ sink: {csv: {path: %s/SOURCE-out.csv}}
 report: {cells: %s/SOURCE-cells.csv, json: %s/SOURCE.json}
 `
 
-// Finished cells with their contributors give the same tables, ranges and verdicts as the records of which they were made, for
-// firms and for holdings. Without names, firms are recognised by their values where these differ.
+// Finished cells with their contributors give the same tables, ranges and verdicts as the records of which they were
+// made, for firms and for holdings. Without names, firms are recognised by their values where these differ.
 func TestFinishedCells(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 7))
 	published, withheld, held := 0, 0, 0
@@ -127,7 +128,8 @@ func TestFinishedCells(t *testing.T) {
 		if trial%5 == 4 {
 			value, rules, columns = "", "{threshold: 3}", "count: n"
 		}
-		config := strings.NewReplacer("COALITION", strconv.Itoa(coalition), "VALUE", value, "RULES", rules).Replace(finishedTables)
+		config := strings.NewReplacer("COALITION", strconv.Itoa(coalition), "VALUE", value, "RULES",
+			rules).Replace(finishedTables)
 		records := strings.ReplaceAll(config, "SOURCE", "records")
 		if holdings {
 			records += "holding: holding\n"
@@ -176,21 +178,26 @@ func TestFinishedCells(t *testing.T) {
 	}
 }
 
-// Rows that are of no cell, cells that contradict themselves and columns that are not there are named by place, without the
-// contents of the rows, which may stand in the wrong column.
+// Rows that are of no cell, cells that contradict themselves and columns that are not there are named by place, without
+// the contents of the rows, which may stand in the wrong column.
 func TestFinishedRowsThatDoNotFit(t *testing.T) {
 	const good = "table,region,size,turnover,n,x0,x1\nboth,total,total,10,3,5,4\nboth,total,a,10,3,5,4\nboth,n1,total,10,3,5,4\nboth,n1,a,10,3,5,4\n" +
 		"both,N,total,10,3,5,4\nboth,N,a,10,3,5,4\nregions,total,total,10,3,5,4\nregions,N,,10,3,5,4\nregions,n1,total,10,3,5,4\n"
-	config := strings.NewReplacer("COALITION", "1", "VALUE", "value: turnover,", "RULES", "{threshold: 3}, {p_percent: 15}", "SOURCE", "in").Replace(finishedTables) + "finished: {count: n, largest: [x0, x1]}\n"
+	config := strings.NewReplacer("COALITION", "1", "VALUE", "value: turnover,", "RULES",
+		"{threshold: 3}, {p_percent: 15}", "SOURCE", "in").Replace(finishedTables) +
+		"finished: {count: n, largest: [x0, x1]}\n"
 	for _, c := range []struct{ from, to, want string }{
 		{"", "", ""},
 		{"both,n1,a", "other,n1,a", "source: row 4 is of no table of the configuration (column table)"},
 		{"both,n1,a", "both,74185,a", "source: row 4 has a code that region does not have, or none"},
 		{"both,n1,a", "both,n1,", "source: row 4 has a code that size does not have, or none"},
 		{"regions,n1,total", "regions,n1,a", "source: row 9 has a code of size, which is no variable of its table"},
-		{"both,n1,a,10,3,5,4", "both,n1,a,10,3,5,74185", "source: cell region=n1, size=a: must have its largest contributions in descending order"},
-		{"both,n1,a,10,3,5,4", "both,n1,a,10,,5,4", "source: cell region=n1, size=a: must have a whole number of contributors"},
-		{"both,n1,a,10,3,5,4", "both,n1,a,74185,3,5,4", "source: cell region=n1, size=a: has other contributors who would have to contribute more"},
+		{"both,n1,a,10,3,5,4", "both,n1,a,10,3,5,74185",
+			"source: cell region=n1, size=a: must have its largest contributions in descending order"},
+		{"both,n1,a,10,3,5,4", "both,n1,a,10,,5,4",
+			"source: cell region=n1, size=a: must have a whole number of contributors"},
+		{"both,n1,a,10,3,5,4", "both,n1,a,74185,3,5,4",
+			"source: cell region=n1, size=a: has other contributors who would have to contribute more"},
 		{"both,N,a,10,3,5,4\n", "", "source: cell region=N, size=a: is not the sum of its parts"},
 		{"turnover,n,x0,x1", "turnover,n,x0,x2", "finished.largest[1]: the source has no column \"x1\""},
 		{"turnover,n,x0,x1", "turnover,m,x0,x1", "finished.count: the source has no column \"n\""},
@@ -208,14 +215,15 @@ func TestFinishedRowsThatDoNotFit(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", c.to, err, c.want)
 		case err != nil && strings.Contains(err.Error(), "74185"):
 			t.Errorf("the error has the content of a row: %v", err)
-		case c.want == "" && (len(res.Report.Warnings) != 1 || !strings.Contains(res.Report.Warnings[0], "finished.who is not given")):
+		case c.want == "" &&
+			(len(res.Report.Warnings) != 1 || !strings.Contains(res.Report.Warnings[0], "finished.who is not given")):
 			t.Errorf("warnings %q", res.Report.Warnings)
 		}
 	}
 }
 
-// Codes are read off the rows: totals are not leaves, neither by their code nor by the length of a prefix. What another tool
-// published of the cells is judged like that of records.
+// Codes are read off the rows: totals are not leaves, neither by their code nor by the length of a prefix. What another
+// tool published of the cells is judged like that of records.
 func TestFinishedCodes(t *testing.T) {
 	dir := t.TempDir()
 	rows := "nace,size,n\nall,all,20\n"
@@ -240,7 +248,9 @@ func TestFinishedCodes(t *testing.T) {
 	if rep, err := audited(t, dir, text, string(own)); err != nil || !rep.Gate.Passed {
 		t.Errorf("own tables: %v, %v", err, rep)
 	}
-	if rep, err := audited(t, dir, text, strings.Replace(string(own), "t,A1,a,,suppressed", "t,A1,a,5,published", 1)); err != nil || rep.Gate.Passed || len(rep.Tables[0].Disclosed) == 0 {
+	if rep, err := audited(t, dir, text,
+		strings.Replace(string(own), "t,A1,a,,suppressed", "t,A1,a,5,published", 1)); err != nil || rep.Gate.Passed ||
+		len(rep.Tables[0].Disclosed) == 0 {
 		t.Errorf("tables that disclose: %v, %v", err, rep)
 	}
 	rounded := strings.Replace(text, "protect: {suppress: {}}", "protect: {round: {base: 5, mode: small}}", 1)

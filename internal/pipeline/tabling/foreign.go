@@ -37,7 +37,10 @@ func Audit(ctx context.Context, t *tabulation.Config, file Foreign, o pipeline.O
 	}
 	for i := range t.Tables {
 		if p := &t.Tables[i].Protect; p.Perturbs() {
-			return nil, config.Errors{t.Errorf(fmt.Sprintf("tables[%d].protect", i), "must be suppress or none, got %s: of tables of other tools only what is held back is judged", p.Name())}
+			return nil,
+				config.Errors{
+					t.Errorf(fmt.Sprintf("tables[%d].protect", i),
+						"must be suppress or none, got %s: of tables of other tools only what is held back is judged", p.Name())}
 		}
 	}
 	r, err := open(ctx, t, o)
@@ -109,7 +112,9 @@ func (f Foreign) check() error {
 
 // holds reports whether a text stands for the value of a suppressed cell.
 func (f Foreign) holds(text string) bool {
-	return text == "" || slices.Contains(Marks, text) || slices.ContainsFunc(f.HeldBack, func(mark string) bool { return strings.TrimSpace(mark) == text })
+	return text == "" || slices.Contains(Marks, text) || slices.ContainsFunc(f.HeldBack, func(mark string) bool {
+		return strings.TrimSpace(mark) == text
+	})
 }
 
 // foreignTable is a published file while it is read.
@@ -129,7 +134,9 @@ type foreignTable struct {
 func (r *records) readTable(from Foreign, list []*protected) error {
 	f := &foreignTable{records: r, Foreign: from, path: from.Path, list: list}
 	if strings.HasSuffix(strings.ToLower(f.path), ".xlsx") {
-		return pipeline.DataErrorf("table: %s must be CSV, SDMX-CSV or JJ: of a workbook, save the cells as CSV with a column for each variable", f.path)
+		return pipeline.DataErrorf(
+			"table: %s must be CSV, SDMX-CSV or JJ: of a workbook, save the cells as CSV with a column for each variable",
+			f.path)
 	}
 	read := f.readCSV
 	if isJJ(f.path) {
@@ -298,12 +305,14 @@ func (f *foreignTable) row(record []string, line int) {
 	}
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil || v-v != 0 {
-		f.say("%s:%d: %s of cell %s must be a number with a decimal point and no more, or for a cell that is held back empty or one of %s (--held-back names other marks)",
+		f.say(
+			"%s:%d: %s of cell %s must be a number with a decimal point and no more, or for a cell that is held back empty or one of %s (--held-back names other marks)",
 			f.path, line, f.valueColumn(), p.set.Name(cell), strings.Join(Marks, " "))
 		return
 	}
 	if math.Abs(v*math.Pow10(p.options.Decimals)-p.question.Value[cell]) > 0.5+1e-9 {
-		f.say("%s:%d: cell %s has another value than the records give; only cells that are held back are audited, no other protection", f.path, line, p.set.Name(cell))
+		f.say(
+			"%s:%d: cell %s has another value than the records give; only cells that are held back are audited, no other protection", f.path, line, p.set.Name(cell))
 		return
 	}
 	p.question.Hidden[cell] = false

@@ -10,8 +10,8 @@ import (
 // mostFrame is the greatest number of cells of a frame.
 const mostFrame = 400
 
-// frameOf returns the frame of linked tables: the classification by all of their variables. No table shows its cells, but everybody
-// knows that they are not below 0, which the sums of the tables alone do not tell.
+// frameOf returns the frame of linked tables: the classification by all of their variables. No table shows its cells,
+// but everybody knows that they are not below 0, which the sums of the tables alone do not tell.
 func (r *records) frameOf(f *family, a *tabulate.Accumulator) (*layer, error) {
 	s := f.table.Protect.Suppress
 	if s == nil || s.Effort == "optimal" || len(f.set.Tables) < 2 {
@@ -34,7 +34,8 @@ func (r *records) frameOf(f *family, a *tabulate.Accumulator) (*layer, error) {
 	if err != nil || cells.Negative != nil {
 		return nil, err
 	}
-	l := &layer{family: family{table: f.table, set: set, options: f.options, cells: cells}, release: -1, framed: true, vintages: 1}
+	l := &layer{family: family{table: f.table, set: set, options: f.options, cells: cells}, release: -1, framed: true,
+		vintages: 1}
 	for cell := range set.Cells() {
 		l.shown = append(l.shown, shows(f.set, set, cell))
 	}
@@ -46,7 +47,9 @@ func shows(s, of *tables.Set, cell int) bool {
 	at, nodes := of.Home(cell)
 	return slices.ContainsFunc(s.Tables, func(t tables.Table) bool {
 		for k, d := range of.Tables[at].Dimensions {
-			if nodes[k] > 0 && !slices.ContainsFunc(t.Dimensions, func(own *tables.Dimension) bool { return own.Name == d.Name }) {
+			if nodes[k] > 0 && !slices.ContainsFunc(t.Dimensions, func(own *tables.Dimension) bool {
+				return own.Name == d.Name
+			}) {
 				return false
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
-// frameRanges returns the number of unsafe cells of published tables, and those of which somebody infers more than their rule
-// allows, or all, who knows that no combination of a, b and c is below 0.
+// frameRanges returns the number of unsafe cells of published tables, and those of which somebody infers more than
+// their rule allows, or all, who knows that no combination of a, b and c is below 0.
 func (l *linkedTables) frameRanges(t *testing.T, dir string) (cells int, narrow []string, exact int) {
 	t.Helper()
 	var atoms [][]string
@@ -83,9 +83,10 @@ func (l *linkedTables) frameRanges(t *testing.T, dir string) (cells int, narrow 
 	return cells, narrow, exact
 }
 
-// That no combination of all variables is below 0 tells nothing of linked tables that the audit does not know. The ranges are
-// computed from the file of all cells by another linear program than the audit's. With mostFrame 0, of 1,295 published tables of 2,000
-// configurations 179 had a range that was too narrow, and 10 of 14,069 unsafe cells could be computed.
+// That no combination of all variables is below 0 tells nothing of linked tables that the audit does not know. The
+// ranges are computed from the file of all cells by another linear program than the audit's. With mostFrame 0, of 1,295
+// published tables of 2,000 configurations 179 had a range that was too narrow, and 10 of 14,069 unsafe cells could be
+// computed.
 func TestNobodyUsesTheFrame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 7))
 	published, unsafe := 0, 0
@@ -112,9 +113,11 @@ func TestNobodyUsesTheFrame(t *testing.T) {
 		published++
 		cells, narrow, exact := l.frameRanges(t, dir)
 		if unsafe += cells; len(narrow) > 0 {
-			t.Fatalf("configuration %d: too much is inferred about %v (%d are computed)\n%s\n%s", trial, narrow, exact, text, strings.Join(lines, "\n"))
+			t.Fatalf("configuration %d: too much is inferred about %v (%d are computed)\n%s\n%s", trial, narrow, exact, text,
+				strings.Join(lines, "\n"))
 		}
-		rep, err := Audit(t.Context(), configured(t, dir, text), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
+		rep, err := Audit(t.Context(), configured(t, dir, text), Foreign{Path: filepath.Join(dir, "out.csv")},
+			pipeline.Options{})
 		if err != nil || !rep.Gate.Passed {
 			t.Fatalf("configuration %d: audit-tables: %v, %v", trial, err, rep)
 		}
@@ -141,7 +144,8 @@ func TestTablesWithAFrame(t *testing.T) {
 	} {
 		text := "version: 1\nsource: {csv: {path: %s/shops2.csv}}\ntables:\n"
 		for i, rows := range c.rows {
-			text += fmt.Sprintf("  - {name: t%d, rows: [%s], unsafe: [{threshold: 2}], protect: {suppress: {%s}}}\n", i, rows, c.more)
+			text += fmt.Sprintf("  - {name: t%d, rows: [%s], unsafe: [{threshold: 2}], protect: {suppress: {%s}}}\n", i, rows,
+				c.more)
 		}
 		write(t, dir, "shops2.csv", "region,size,size2\nn,s,x\nn,b,x\nm,s,y\nm,b,x\nm,s,x\nn,b,y\n")
 		r, err := open(t.Context(), configured(t, dir, text+"sink: {csv: {path: %s/o.csv}}\n"), pipeline.Options{})

@@ -24,8 +24,8 @@ func judge(t *tabulation.Config, list []*protected, reports []TableReport) asses
 	return v
 }
 
-// judgeRecords adds a rule that fails for each release of records in the ledger of the pipeline which hides what the tables tell
-// of, unless the gate allows it: what both tell together is not judged.
+// judgeRecords adds a rule that fails for each release of records in the ledger of the pipeline which hides what the
+// tables tell of, unless the gate allows it: what both tell together is not judged.
 func (r *records) judgeRecords(v *assess.Verdict, list []*protected) {
 	for _, e := range r.ledger.BesideRecords(r.entry(list)) {
 		if slices.Contains(r.config.Gate.AllowRecords, e.Name()) {
@@ -33,9 +33,12 @@ func (r *records) judgeRecords(v *assess.Verdict, list []*protected) {
 		}
 		v.Passed = false
 		v.Rules = append(v.Rules, assess.RuleVerdict{
-			Rule: fmt.Sprintf("what release %d of the ledger (%s) and the tables tell together is judged", e.Number, e.Name()), Measure: "records", Limit: 0, Found: 1,
-			Advice: fmt.Sprintf("it is not: a total less what that release tells of the others in its cell tells of one of them. Make the tables of what it released, "+
-				"or allow it (gate.allow_records: [%s])", e.Name()),
+			Rule: fmt.Sprintf("what release %d of the ledger (%s) and the tables tell together is judged", e.Number,
+				e.Name()),
+			Measure: "records", Limit: 0, Found: 1,
+			Advice: fmt.Sprintf(
+				"it is not: a total less what that release tells of the others in its cell tells of one of them. Make the tables of what it released, "+
+					"or allow it (gate.allow_records: [%s])", e.Name()),
 		})
 	}
 }
@@ -44,7 +47,8 @@ func (r *records) judgeRecords(v *assess.Verdict, list []*protected) {
 func judgeTable(t *tabulation.Config, p *protected, r *TableReport, add func(assess.RuleVerdict)) {
 	if p.unprotectable != nil {
 		add(assess.RuleVerdict{
-			Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0, Found: assess.Float(len(p.unprotectable)),
+			Rule: r.Name + ": every unsafe cell can be protected", Measure: "max_unprotectable", Limit: 0,
+			Found:  assess.Float(len(p.unprotectable)),
 			Advice: "no pattern protects the cells that the report names: a coarser classification, or zeros: may, leaves more room",
 		})
 	} else {
@@ -53,7 +57,8 @@ func judgeTable(t *tabulation.Config, p *protected, r *TableReport, add func(ass
 	p.judgeEarlier(r.Name, add)
 	if p.dependent() {
 		add(assess.RuleVerdict{
-			Rule: r.Name + ": its cells do not follow from tables that are protected apart from it", Measure: "max_dependent", Limit: 0, Found: assess.Float(len(p.related)),
+			Rule: r.Name + ": its cells do not follow from tables that are protected apart from it", Measure: "max_dependent",
+			Limit: 0, Found: assess.Float(len(p.related)),
 			Advice: "the report names what holds in every record; tables of values of which one is the sum of others can be protected together, all by the same suppress of usual effort: otherwise leave one of them out",
 		})
 	}
@@ -72,7 +77,8 @@ func judgeTable(t *tabulation.Config, p *protected, r *TableReport, add func(ass
 		}
 		ok := float64(r.Efficiency) >= *rule.MinEfficiency
 		add(assess.RuleVerdict{
-			Rule: fmt.Sprintf("%s: efficiency at least %v", r.Name, *rule.MinEfficiency), Measure: "min_efficiency", Limit: assess.Float(*rule.MinEfficiency),
+			Rule: fmt.Sprintf("%s: efficiency at least %v", r.Name, *rule.MinEfficiency), Measure: "min_efficiency",
+			Limit: assess.Float(*rule.MinEfficiency),
 			Found: r.Efficiency, Passed: ok, Advice: advice(!ok, "a coarser classification has fewer unsafe cells"),
 		})
 	}
@@ -109,14 +115,16 @@ func judgeMeasures(rule tabulation.TableRule, r *TableReport, add func(assess.Ru
 	if limit := rule.MaxRisk; limit != nil {
 		ok := float64(r.Risk) <= *limit
 		add(assess.RuleVerdict{
-			Rule: fmt.Sprintf("%s: risk at most %v", r.Name, *limit), Measure: "max_risk", Limit: assess.Float(*limit), Found: r.Risk, Passed: ok,
+			Rule: fmt.Sprintf("%s: risk at most %v", r.Name, *limit), Measure: "max_risk", Limit: assess.Float(*limit),
+			Found: r.Risk, Passed: ok,
 			Advice: advice(!ok, "a wider range, or changes of a greater variance, leave more values that can be true"),
 		})
 	}
 	if limit := rule.MinUtility; limit != nil {
 		ok := float64(r.Utility) >= *limit
 		add(assess.RuleVerdict{
-			Rule: fmt.Sprintf("%s: utility at least %v", r.Name, *limit), Measure: "min_utility", Limit: assess.Float(*limit), Found: r.Utility, Passed: ok,
+			Rule: fmt.Sprintf("%s: utility at least %v", r.Name, *limit), Measure: "min_utility", Limit: assess.Float(*limit),
+			Found: r.Utility, Passed: ok,
 			Advice: advice(!ok, "a coarser classification has fewer unsafe cells, and changes of a smaller variance err less"),
 		})
 	}
@@ -132,9 +140,11 @@ func judgeAudit(p *protected, r *TableReport, ranges bool, add func(assess.RuleV
 	}
 	add(assess.RuleVerdict{
 		Rule: r.Name + ": at most 0 unsafe cells can be computed", Measure: "max_disclosed", Limit: 0,
-		Found: assess.Float(len(r.Disclosed) + exactly), Passed: len(r.Disclosed)+exactly == 0, Advice: advice(len(r.Disclosed)+exactly > 0, disclosedAdvice(p)),
+		Found: assess.Float(len(r.Disclosed) + exactly), Passed: len(r.Disclosed)+exactly == 0,
+		Advice: advice(len(r.Disclosed)+exactly > 0, disclosedAdvice(p)),
 	})
-	if p.published != nil && !ranges && (p.adjustment == nil || p.beliefs != nil) { // the ranges of adjusted values are those of the rules
+	// the ranges of adjusted values are those of the rules
+	if p.published != nil && !ranges && (p.adjustment == nil || p.beliefs != nil) {
 		return
 	}
 	room := "a coarser classification, or fewer linked tables, leaves more room"
@@ -143,7 +153,8 @@ func judgeAudit(p *protected, r *TableReport, ranges bool, add func(assess.RuleV
 	}
 	narrow := len(r.Narrow) + len(r.Respondent)
 	add(assess.RuleVerdict{
-		Rule: r.Name + ": what can be inferred of every unsafe cell reaches as far as its rule asks", Measure: "min_range", Limit: 0,
+		Rule: r.Name + ": what can be inferred of every unsafe cell reaches as far as its rule asks", Measure: "min_range",
+		Limit: 0,
 		Found: assess.Float(narrow), Passed: narrow == 0, Advice: advice(narrow > 0, room),
 	})
 }

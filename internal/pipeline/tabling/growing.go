@@ -38,12 +38,16 @@ func linked(t *tabulation.Config) error {
 	var wrong config.Errors
 	for _, path := range t.Sink.Config.Paths() {
 		if t.Sink.Kind == "postgres" || path == "stdout" || objectpath.Is(path) {
-			wrong = append(wrong, t.Errorf("sink."+t.Sink.Kind, "must be a local file for the tables of a topic, so that an earlier release is seen; or protect all tables by cell_key, and have no values"))
+			wrong = append(wrong,
+				t.Errorf("sink."+t.Sink.Kind,
+					"must be a local file for the tables of a topic, so that an earlier release is seen; or protect all tables by cell_key, and have no values"))
 			continue
 		}
 		switch _, err := os.Lstat(path); {
 		case err == nil:
-			wrong = append(wrong, t.Errorf("sink."+t.Sink.Kind, "%s: is there already, and tables[%d] is not of counts that are protected by cell_key: a topic grows, and what two releases of it differ by can disclose what each of them hides; protect counts by cell_key, or publish only once", path, table))
+			wrong = append(wrong,
+				t.Errorf("sink."+t.Sink.Kind,
+					"%s: is there already, and tables[%d] is not of counts that are protected by cell_key: a topic grows, and what two releases of it differ by can disclose what each of them hides; protect counts by cell_key, or publish only once", path, table))
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}

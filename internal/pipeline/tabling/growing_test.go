@@ -32,7 +32,8 @@ func TestLinkedReleases(t *testing.T) {
 		{"an earlier release", suppressed, local("there.csv"), "there.csv: is there already, and tables[0] is not"},
 		{"a link to nothing", suppressed, local("link.csv"), "link.csv: is there already"},
 		{"cell keys", keyed, local("there.csv"), ""},
-		{"one table without cell keys", keyed + ", " + suppressed, local("there.csv"), "tables[1] is not of counts that are protected by cell_key"},
+		{"one table without cell keys", keyed + ", " + suppressed, local("there.csv"),
+			"tables[1] is not of counts that are protected by cell_key"},
 		{"standard output", suppressed, "{csv: {path: '-'}}", "must be a local file"},
 		{"standard output of cell keys", keyed, "{csv: {path: '-'}}", ""},
 		{"a place that cannot be looked at", suppressed, local("there.csv/t.csv"), "there.csv/t.csv"},
@@ -68,7 +69,8 @@ func (u unread) Abilities() connectors.SourceAbilities {
 func TestWhatIsLinkedIsOfATopic(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "there.csv", "earlier")
-	c := configured(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: s, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/there.csv}}\n")
+	c := configured(t, dir,
+		"version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: s, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/there.csv}}\n")
 	for what, r := range map[string]struct {
 		of      *records
 		refused bool

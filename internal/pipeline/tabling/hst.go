@@ -22,8 +22,8 @@ type hstLine struct {
 }
 
 // readHST reads an a priori list of tau-Argus: each line has the codes of a cell, in the order of rows, and one change:
-// s (safe), u (unsafe) or p (published), c or w with a cost, pl with a lower and an upper protection level. Fields are separated by
-// ; , or a tab; the code of a total may be empty. What has no counterpart here is refused by line.
+// s (safe), u (unsafe) or p (published), c or w with a cost, pl with a lower and an upper protection level. Fields are
+// separated by ; , or a tab; the code of a total may be empty. What has no counterpart here is refused by line.
 func (a *aprioriFile) readHST(in io.Reader) {
 	text, err := io.ReadAll(in)
 	if err != nil {
@@ -78,7 +78,8 @@ func (a *aprioriFile) hstRow(cells map[int]*hstLine, record []string, line int) 
 		record = record[:len(record)-1]
 	}
 	if len(record) <= len(dimensions) {
-		a.wrong(a.at, "%s:%d: must have the codes of %d variables and a change, separated by ; , or a tab", a.path, line, len(dimensions))
+		a.wrong(a.at, "%s:%d: must have the codes of %d variables and a change, separated by ; , or a tab", a.path, line,
+			len(dimensions))
 		return
 	}
 	codes := slices.Clone(record[:len(dimensions)])
@@ -110,7 +111,8 @@ func (a *aprioriFile) hstChange(l *hstLine, change string, values []string, line
 		place, count = &l.levels, 2
 	case "s", "u", "p":
 	case "m", "ml":
-		a.wrong(a.at, "%s:%d: %s, held back by hand to protect others, is not possible: which cells are is found anew; u holds back and protects the cell", a.path, line, change)
+		a.wrong(a.at,
+			"%s:%d: %s, held back by hand to protect others, is not possible: which cells are is found anew; u holds back and protects the cell", a.path, line, change)
 		return
 	case "ab":
 		a.wrong(a.at, "%s:%d: ab, bounds that everybody knows, is not possible", a.path, line)
@@ -142,6 +144,7 @@ func (a *aprioriFile) hstChange(l *hstLine, change string, values []string, line
 		}
 	case "pl":
 		scale := math.Pow10(a.family.options.Decimals)
-		l.Down, l.Up = a.parse(values[0], "the lower protection level", line, scale), a.parse(values[1], "the upper protection level", line, scale)
+		l.Down, l.Up = a.parse(values[0], "the lower protection level", line, scale),
+			a.parse(values[1], "the upper protection level", line, scale)
 	}
 }

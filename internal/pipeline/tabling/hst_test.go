@@ -55,7 +55,8 @@ func TestListsOfArgus(t *testing.T) {
 	if c := got["n,a"]; c[2] != "primary" || c[3] != "apriori" || c[4] != "61.5" || c[5] != "142.5" {
 		t.Errorf("the cell of 102 with the levels 20 down and 40.5 up, so that it reaches as far down as up, is %v", c)
 	}
-	if c := got["s,c"]; c[2] != "primary" || c[3] != "threshold" || c[4] != "17.8" || c[5] != "115.5" { // 30 % down, as the rule requires: more than 3
+	// 30 % down, as the rule requires: more than 3
+	if c := got["s,c"]; c[2] != "primary" || c[3] != "threshold" || c[4] != "17.8" || c[5] != "115.5" {
 		t.Errorf("the cell of 25.5 with the levels 3 down and 90 up is %v", c)
 	}
 	for _, name := range []string{"n,b", "total,b"} {
@@ -68,7 +69,8 @@ func TestListsOfArgus(t *testing.T) {
 			t.Errorf("%s costs nearly nothing and is %v", name, got[name])
 		}
 	}
-	for _, other := range []string{strings.ReplaceAll(list, ";", ","), strings.ReplaceAll(list, ";", "\t"), "\ufeff" + strings.ReplaceAll(list, "\n", "\r\n"),
+	for _, other := range []string{strings.ReplaceAll(list, ";", ","), strings.ReplaceAll(list, ";", "\t"),
+		"\ufeff" + strings.ReplaceAll(list, "\n", "\r\n"),
 		"s;c;PL;3;90;\nn;d;c;5;\nn;a;pl;20;40.5\nn;c;C;0.001\nw;c;w;0.001\ntotal;b;S\nn;b;P\n\"n\";\"a\";U\n"} {
 		for name, c := range cells(other) {
 			if strings.Join(c, " ") != strings.Join(got[name], " ") {
@@ -105,7 +107,8 @@ func TestListsOfArgusThatDoNotFit(t *testing.T) {
 		write(t, dir, "a.HST", c.list)
 		_, err := run(t, dir, hstConfig)
 		var problems config.Errors
-		if !errors.As(err, &problems) || len(problems) != 1 || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4711") {
+		if !errors.As(err, &problems) || len(problems) != 1 || !strings.Contains(err.Error(), c.want) ||
+			strings.Contains(err.Error(), "4711") {
 			t.Errorf("list %q: error %v, want %q", c.list, err, c.want)
 		}
 	}

@@ -23,7 +23,9 @@ import (
 // run makes the tables of a configuration in a folder; %s in the text is replaced by the folder.
 func run(t testing.TB, dir, text string) (*Result, error) {
 	t.Helper()
-	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c,
+		err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)),
+		config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		return nil, err
 	}
@@ -137,12 +139,14 @@ sink: {csv: {path: %s/out.csv}}
 		}
 	}
 	if published < 25 || unsafe < 80 {
-		t.Errorf("%d tables were published and %d withheld, with %d unsafe cells: too few for this test", published, withheld, unsafe)
+		t.Errorf("%d tables were published and %d withheld, with %d unsafe cells: too few for this test", published, withheld,
+			unsafe)
 	}
 }
 
 // enumerate enumerates all integer tables up to a bound.
-func enumerate(as, bs []string, shown map[[2]string]int, hidden map[[2]string]bool, counts map[[2]string]int) (low, high, truth map[[2]string]int) {
+func enumerate(as, bs []string, shown map[[2]string]int, hidden map[[2]string]bool, counts map[[2]string]int) (low,
+	high, truth map[[2]string]int) {
 	parents := map[string][]string{"x1": {"x1", "x", "total"}, "x2": {"x2", "x", "total"}, "y1": {"y1", "y", "total"}}
 	low, high, truth = map[[2]string]int{}, map[[2]string]int{}, map[[2]string]int{}
 	add := func(to map[[2]string]int, a, b string, n int) {

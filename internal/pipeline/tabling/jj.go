@@ -130,10 +130,13 @@ func (f *foreignTable) enterJJ(t *jj.Table) {
 		}
 	case cellOf != nil:
 		for _, class := range mixed {
-			f.say("%s: which of the cells %s is held back cannot be told from their values and sums, which are alike: they must be numbered as report.jj numbers them", f.path, p.names(class))
+			f.say(
+				"%s: which of the cells %s is held back cannot be told from their values and sums, which are alike: they must be numbered as report.jj numbers them", f.path, p.names(class))
 		}
 	case 2*n.other > len(t.Cells):
-		f.say("%s: must have the values and sums of the tables: in no numbering of its cells are they those that the records give", f.path)
+		f.say(
+			"%s: must have the values and sums of the tables: in no numbering of its cells are they those that the records give",
+			f.path)
 	default:
 		for _, i := range n.values {
 			f.say("%s: cell %d, %s, has another value than the records give", f.path, i, p.set.Name(i))
@@ -170,7 +173,8 @@ func (p *protected) asNumbered(t *jj.Table) (n numbered) {
 		s := p.set.Sum(i)
 		k := sumKey(jj.Sum{Total: s.Total, Parts: s.Parts})
 		if known[k] = true; !there[k] {
-			n.sums = append(n.sums, fmt.Sprintf("the sum of %s from %s on is not there", p.set.Name(int(s.Total)), p.set.Name(int(s.Parts[0]))))
+			n.sums = append(n.sums,
+				fmt.Sprintf("the sum of %s from %s on is not there", p.set.Name(int(s.Total)), p.set.Name(int(s.Parts[0]))))
 		}
 	}
 	for _, s := range t.Sums {

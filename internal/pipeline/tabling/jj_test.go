@@ -72,14 +72,17 @@ func TestJJByHand(t *testing.T) {
 	_, text := jjOf(t, "suppress: {cost: value}")
 	lines := strings.Split(text, "\n")
 	for i, want := range map[int]string{
-		2: "0 29.5 295 s 0.1 29.5 0.0000 0.0000 0.0", 7: "5 2.5 25 u 0.1 29.5 1.5000 1.5000 0.0", 9: "7 0.0 0 z 0.0 29.5 0.0000 0.0000 0.0",
-		8: "6 7.5 75 m 0.1 29.5 0.0000 0.0000 0.0", 11: "9 6.0 60 m 0.1 29.5 0.0000 0.0000 0.0", 12: "10 4.5 45 m 0.1 29.5 0.0000 0.0000 0.0",
+		2: "0 29.5 295 s 0.1 29.5 0.0000 0.0000 0.0", 7: "5 2.5 25 u 0.1 29.5 1.5000 1.5000 0.0",
+		9: "7 0.0 0 z 0.0 29.5 0.0000 0.0000 0.0",
+		8: "6 7.5 75 m 0.1 29.5 0.0000 0.0000 0.0", 11: "9 6.0 60 m 0.1 29.5 0.0000 0.0000 0.0",
+		12: "10 4.5 45 m 0.1 29.5 0.0000 0.0000 0.0",
 	} {
 		if lines[i] != want {
 			t.Errorf("line %d is %q, want %q", i+1, lines[i], want)
 		}
 	}
-	if _, text := jjOf(t, "suppress: {zeros: may}"); !strings.Contains(text, "\n7 0.0 1 s 0.0 ") && !strings.Contains(text, "\n7 0.0 1 m 0.0 ") {
+	if _, text := jjOf(t, "suppress: {zeros: may}"); !strings.Contains(text, "\n7 0.0 1 s 0.0 ") &&
+		!strings.Contains(text, "\n7 0.0 1 m 0.0 ") {
 		t.Errorf("a cell of value 0 that may be suppressed has another line: %s", text)
 	}
 }
@@ -91,7 +94,9 @@ func TestForeignTablesAsJJ(t *testing.T) {
 	audited := func(text string) (*Report, error) {
 		t.Helper()
 		write(t, dir, "other.JJ", text)
-		c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
+		c,
+			err := tabulation.Parse("t.yaml",
+			[]byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +110,8 @@ func TestForeignTablesAsJJ(t *testing.T) {
 	if err != nil || rep.Gate.Passed || !slices.Equal(rep.Tables[0].Disclosed, []string{"a=x, b=p"}) {
 		t.Errorf("one suppressed cell: error %v, report %+v, want it disclosed", err, rep)
 	}
-	if rep, err = audited(strings.ReplaceAll(own, " u ", " z ")); err != nil || rep.Gate.Passed || !slices.Contains(rep.Tables[0].Disclosed, "a=x, b=p") {
+	if rep, err = audited(strings.ReplaceAll(own, " u ", " z ")); err != nil || rep.Gate.Passed ||
+		!slices.Contains(rep.Tables[0].Disclosed, "a=x, b=p") {
 		t.Errorf("a published unsafe cell: error %v, report %+v, want it disclosed", err, rep)
 	}
 	for _, c := range []struct{ from, to, want string }{
@@ -119,15 +125,21 @@ func TestForeignTablesAsJJ(t *testing.T) {
 		{own, "table,value\n", "other.JJ:1: must be 0"},
 	} {
 		_, err := audited(strings.ReplaceAll(own, c.from, c.to))
-		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4.5") || strings.Contains(err.Error(), "29.5") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "4.5") ||
+			strings.Contains(err.Error(), "29.5") {
 			t.Errorf("%q: error %v, want %q", c.to, err, c.want)
 		}
 	}
-	two, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll("version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], value: v, protect: {none: {}}}, {name: n, rows: [a], protect: {none: {}}}]\n", "%s", dir)), config.Options{})
+	two,
+		err := tabulation.Parse("t.yaml",
+		[]byte(
+			strings.ReplaceAll(
+				"version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\ntables: [{name: t, rows: [a, b], value: v, protect: {none: {}}}, {name: n, rows: [a], protect: {none: {}}}]\n", "%s", dir)), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Audit(t.Context(), two, Foreign{Path: filepath.Join(dir, "t.jj")}, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "must be CSV, where tables are of several values") {
+	if _, err := Audit(t.Context(), two, Foreign{Path: filepath.Join(dir, "t.jj")}, pipeline.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "must be CSV, where tables are of several values") {
 		t.Error(err)
 	}
 	if _, err := Audit(t.Context(), two, Foreign{Path: filepath.Join(dir, "gone.jj")}, pipeline.Options{}); err == nil {
@@ -143,7 +155,9 @@ func TestJJOfOtherNumbers(t *testing.T) {
 	audited := func(dir, text string) (*Report, error) {
 		t.Helper()
 		write(t, dir, "other.jj", text)
-		c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
+		c,
+			err := tabulation.Parse("t.yaml",
+			[]byte(strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "suppress: {}"), "%s", dir)), config.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,13 +174,16 @@ func TestJJOfOtherNumbers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if rep.Gate.Passed != want.Gate.Passed || !reflect.DeepEqual(rep.Tables, want.Tables) || rep.Families[0].PatternSHA256 != want.Families[0].PatternSHA256 {
+			if rep.Gate.Passed != want.Gate.Passed || !reflect.DeepEqual(rep.Tables, want.Tables) ||
+				rep.Families[0].PatternSHA256 != want.Families[0].PatternSHA256 {
 				t.Fatalf("seed %d: the report is %+v, want %+v", seed, rep, want)
 			}
 		}
 		for from, to := range map[string]string{" 4.5 ": " 4.0 ", "0 4 : 8 (-1)": "0 4 : 4 (-1)"} {
 			_, err := audited(dir, shuffledJJ(t, rng, strings.Replace(own, from, to, 1)))
-			if err == nil || !strings.Contains(err.Error(), "in no numbering of its cells") && !strings.Contains(err.Error(), "another value") && !strings.Contains(err.Error(), "sum") || strings.Contains(err.Error(), "4.5") {
+			if err == nil || !strings.Contains(err.Error(), "in no numbering of its cells") &&
+				!strings.Contains(err.Error(), "another value") && !strings.Contains(err.Error(), "sum") ||
+				strings.Contains(err.Error(), "4.5") {
 				t.Errorf("seed %d, %q: error %v", seed, to, err)
 			}
 		}
@@ -186,7 +203,8 @@ func TestJJOfOtherNumbers(t *testing.T) {
 		t.Error(err)
 	}
 	rng := rand.New(rand.NewPCG(1, 1))
-	if _, err := audited(alike, shuffledJJ(t, rng, text)); err == nil || !strings.Contains(err.Error(), "which of the cells a=x, b=p; a=y, b=p is held back cannot be told") {
+	if _, err := audited(alike, shuffledJJ(t, rng, text)); err == nil ||
+		!strings.Contains(err.Error(), "which of the cells a=x, b=p; a=y, b=p is held back cannot be told") {
 		t.Error(err)
 	}
 	if _, err := audited(alike, shuffledJJ(t, rng, string(b))); err != nil {
@@ -235,7 +253,8 @@ func shuffledJJ(t *testing.T, rng *rand.Rand, text string) string {
 func TestJJOfNegativeValues(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "a,b,v\nx,p,-2\nx,q,3\nx,q,4\ny,p,2\ny,p,4\ny,q,1\ny,q,-30\n")
-	text := strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "none: {}"), "decimals: 1,", "decimals: 0, absolute: true,")
+	text := strings.ReplaceAll(strings.ReplaceAll(jjTables, "PROTECT", "none: {}"), "decimals: 1,",
+		"decimals: 0, absolute: true,")
 	if _, err := run(t, dir, text); err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,8 @@ func (r *records) groups(families []*family, found []relation) ([]*group, error)
 			}
 			for _, g := range groups {
 				if wrong := g.wrong(); len(wrong) > 0 {
-					r.wrong(fmt.Sprintf("equations[%d]", i), "must hold in the records: it does not in cell %s, nor in %d others", wrong[0], len(wrong)-1)
+					r.wrong(fmt.Sprintf("equations[%d]", i), "must hold in the records: it does not in cell %s, nor in %d others",
+						wrong[0], len(wrong)-1)
 				}
 			}
 		}
@@ -118,7 +119,9 @@ func declared(text string, families []*family) (list []relation) {
 		rel := zeros(len(families))
 		complete := true
 		for _, name := range append([]string{total}, parts...) {
-			at := slices.IndexFunc(families, func(f *family) bool { return f.table.Value == name && f.table.Weight == t.table.Weight })
+			at := slices.IndexFunc(families, func(f *family) bool {
+				return f.table.Value == name && f.table.Weight == t.table.Weight
+			})
 			if complete = complete && at >= 0; !complete {
 				break
 			}
@@ -309,7 +312,8 @@ func (r *records) joint(g *group, list []*protected) *joint {
 			}
 			j.question.Value = append(j.question.Value, v*j.scale[i])
 			j.question.Lower = append(j.question.Lower, lower*j.scale[i])
-			j.rules.Up, j.rules.Down = append(j.rules.Up, p.rules.Up[c]*j.scale[i]), append(j.rules.Down, p.rules.Down[c]*j.scale[i])
+			j.rules.Up, j.rules.Down = append(j.rules.Up, p.rules.Up[c]*j.scale[i]),
+				append(j.rules.Down, p.rules.Down[c]*j.scale[i])
 			if own {
 				j.costs = append(j.costs, p.costOf()(int32(c)))
 			}
@@ -344,7 +348,8 @@ func (j *joint) take(ranges *audit.Ranges, verdict audit.Verdict, insiders []aud
 			return part
 		}
 		own := *ranges
-		own.Low, own.High, own.ShownLow, own.ShownHigh = of(ranges.Low), of(ranges.High), of(ranges.ShownLow), of(ranges.ShownHigh)
+		own.Low, own.High, own.ShownLow, own.ShownHigh = of(ranges.Low), of(ranges.High), of(ranges.ShownLow),
+			of(ranges.ShownHigh)
 		p.ranges, p.verdict, p.insiders = &own, audit.Verdict{}, nil
 	}
 	for _, l := range []struct {

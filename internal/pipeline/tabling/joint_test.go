@@ -18,11 +18,12 @@ type kind struct {
 }
 
 var kinds = map[string]kind{
-	"dom":    {"value: dom, unsafe: [{p_percent: 15}]", [3]int64{1, 0, 0}},
-	"exp":    {"value: exp, unsafe: [{p_percent: 15}]", [3]int64{0, 1, 0}},
-	"total":  {"value: total, unsafe: [{p_percent: 15}]", [3]int64{1, 1, 0}},
-	"copy":   {"value: copy, unsafe: [{p_percent: 30}]", [3]int64{1, 0, 0}},
-	"tenth":  {"value: tenth, unsafe: [{p_percent: 15}], decimals: 1", [3]int64{1, 0, 0}}, // dom in other units: 0.1 of it is not exact
+	"dom":   {"value: dom, unsafe: [{p_percent: 15}]", [3]int64{1, 0, 0}},
+	"exp":   {"value: exp, unsafe: [{p_percent: 15}]", [3]int64{0, 1, 0}},
+	"total": {"value: total, unsafe: [{p_percent: 15}]", [3]int64{1, 1, 0}},
+	"copy":  {"value: copy, unsafe: [{p_percent: 30}]", [3]int64{1, 0, 0}},
+	// dom in other units: 0.1 of it is not exact
+	"tenth":  {"value: tenth, unsafe: [{p_percent: 15}], decimals: 1", [3]int64{1, 0, 0}},
 	"count":  {"unsafe: [{threshold: 3}]", [3]int64{0, 0, 1}},
 	"one":    {"value: one, unsafe: [{threshold: 3}], interval: {absolute: 2}", [3]int64{0, 0, 1}},
 	"weight": {"weight: one, unsafe: [{threshold: 3}], interval: {absolute: 2}", [3]int64{0, 0, 1}},
@@ -38,8 +39,10 @@ type dependentTables struct {
 }
 
 func drawDependent(rng *rand.Rand) *dependentTables {
-	d := &dependentTables{rows: map[string]string{}, head: "version: 1\nsource: {csv: {path: %s/in.csv}}\nreport: {cells: %s/cells.csv}\n"}
-	for _, name := range [][]string{{"dom", "exp", "total"}, {"dom", "copy"}, {"count", "one"}, {"count", "weight"}, {"exp", "total", "dom", "copy"}, {"dom", "tenth"}, {"count", "one", "weight", "dom", "exp", "total"}}[rng.IntN(7)] {
+	d := &dependentTables{rows: map[string]string{},
+		head: "version: 1\nsource: {csv: {path: %s/in.csv}}\nreport: {cells: %s/cells.csv}\n"}
+	for _, name := range [][]string{{"dom", "exp", "total"}, {"dom", "copy"}, {"count", "one"}, {"count", "weight"},
+		{"exp", "total", "dom", "copy"}, {"dom", "tenth"}, {"count", "one", "weight", "dom", "exp", "total"}}[rng.IntN(7)] {
 		d.names = append(d.names, name)
 		d.rows[name] = []string{"r, c", "r, c", "r"}[rng.IntN(3)]
 	}
@@ -79,8 +82,8 @@ func (d *dependentTables) config(names []string, out string) string {
 	return text
 }
 
-// breaches returns the unsafe cells, by the confidential file, whose value follows by linear equations alone from all published cells:
-// for outsiders, and for each record that is alone in cells.
+// breaches returns the unsafe cells, by the confidential file, whose value follows by linear equations alone from all
+// published cells: for outsiders, and for each record that is alone in cells.
 func (d *dependentTables) breaches(lines [][]string, unsafe map[string]bool) (found []string) {
 	head := lines[0]
 	column := func(line []string, name string) string {
@@ -123,7 +126,8 @@ func (d *dependentTables) breaches(lines [][]string, unsafe map[string]bool) (fo
 		}
 		for i, line := range lines[1:] {
 			own := len(who[i]) == 1 && who[i][0] == k
-			if name := line[0] + "," + column(line, "r") + "," + column(line, "c"); unsafe[name] && !own && known.has(vectors[i]) {
+			if name := line[0] + "," + column(line, "r") + "," + column(line, "c"); unsafe[name] && !own &&
+				known.has(vectors[i]) {
 				found = append(found, name)
 			}
 		}
@@ -133,8 +137,8 @@ func (d *dependentTables) breaches(lines [][]string, unsafe map[string]bool) (fo
 }
 
 // No unsafe cell can be computed from the tables of all values together, for outsiders and respondents,
-// where one value is the sum of others, a copy, a column of ones beside counts or weighted by it. Tables that were protected one
-// by one mostly allow it; audit-tables names their cells.
+// where one value is the sum of others, a copy, a column of ones beside counts or weighted by it. Tables that were
+// protected one by one mostly allow it; audit-tables names their cells.
 func TestDependentValuesAreProtectedTogether(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 4))
 	published, open := 0, 0
@@ -207,7 +211,8 @@ func TestDependentValuesAreProtectedTogether(t *testing.T) {
 			text += strings.Join(line, ",") + "\n"
 		}
 		write(t, dir, "apart.csv", text)
-		rep, err := Audit(t.Context(), configured(t, dir, d.all), Foreign{Path: filepath.Join(dir, "apart.csv")}, pipeline.Options{})
+		rep, err := Audit(t.Context(), configured(t, dir, d.all), Foreign{Path: filepath.Join(dir, "apart.csv")},
+			pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +227,8 @@ func TestDependentValuesAreProtectedTogether(t *testing.T) {
 				}
 			}
 			if !ok {
-				t.Fatalf("configuration %d: %s can be computed, audit-tables does not say so: %+v\n%s", trial, name, rep.Tables, d.all)
+				t.Fatalf("configuration %d: %s can be computed, audit-tables does not say so: %+v\n%s", trial, name, rep.Tables,
+					d.all)
 			}
 		}
 	}
@@ -247,22 +253,35 @@ func TestDependentValuesThatCannotBeJoined(t *testing.T) {
 	}
 	write(t, dir, "in.csv", lines)
 	table := func(value, unsafe, protect string) string {
-		return fmt.Sprintf("  - {name: %s, rows: [r], value: %s, unsafe: [%s], protect: {%s}}\n", value, value, unsafe, protect)
+		return fmt.Sprintf("  - {name: %s, rows: [r], value: %s, unsafe: [%s], protect: {%s}}\n", value, value, unsafe,
+			protect)
 	}
 	const few, none = "{threshold: 3}", "{threshold: 2}"
 	for _, c := range []struct {
 		name, tables, more, withheld, refused string
 	}{
-		{"one is the sum", table("dom", few, "suppress: {}") + table("exp", few, "suppress: {}") + table("total", few, "suppress: {}"), "", "", ""},
-		{"another factor", table("dom", few, "suppress: {}") + table("twice", few, "suppress: {}"), "", "dom: its cells do not follow from tables that are protected apart", ""},
-		{"another factor, all published", table("dom", none, "suppress: {}") + table("twice", none, "suppress: {}"), "", "", ""},
-		{"several factors", table("dom", few, "suppress: {}") + table("exp", none, "suppress: {}") + table("back", none, "suppress: {}"), "", "back: its cells do not follow", ""},
-		{"another cost", table("dom", few, "suppress: {}") + table("exp", none, "suppress: {}") + table("total", none, "suppress: {cost: log}"), "", "total: its cells do not follow", ""},
-		{"another method", table("dom", few, "suppress: {}") + table("exp", none, "none: {}") + table("total", none, "none: {}"), "", "exp: its cells do not follow", ""},
-		{"not an equation", table("dom", few, "suppress: {}") + table("exp", few, "suppress: {}") + table("twice", few, "suppress: {}"), "equations: [twice = dom + exp]\n", "", "equations[0]: must hold in the records: it does not in cell r=total, nor in 4 others"},
-		{"contradictory equations", table("dom", few, "suppress: {}") + table("exp", few, "suppress: {}") + table("total", few, "suppress: {}"), "equations: [total = dom + exp, dom = total + exp]\n", "", "equations[1]: must hold in the records: it does not in cell r=total, nor in 4 others"},
+		{"one is the sum", table("dom", few, "suppress: {}") + table("exp", few, "suppress: {}") +
+			table("total", few, "suppress: {}"), "", "", ""},
+		{"another factor", table("dom", few, "suppress: {}") + table("twice", few, "suppress: {}"), "",
+			"dom: its cells do not follow from tables that are protected apart", ""},
+		{"another factor, all published", table("dom", none, "suppress: {}") + table("twice", none, "suppress: {}"), "", "",
+			""},
+		{"several factors", table("dom", few, "suppress: {}") + table("exp", none, "suppress: {}") +
+			table("back", none, "suppress: {}"), "", "back: its cells do not follow", ""},
+		{"another cost", table("dom", few, "suppress: {}") + table("exp", none, "suppress: {}") +
+			table("total", none, "suppress: {cost: log}"), "", "total: its cells do not follow", ""},
+		{"another method", table("dom", few, "suppress: {}") + table("exp", none, "none: {}") +
+			table("total", none, "none: {}"), "", "exp: its cells do not follow", ""},
+		{"not an equation", table("dom", few, "suppress: {}") + table("exp", few, "suppress: {}") +
+			table("twice", few, "suppress: {}"), "equations: [twice = dom + exp]\n", "",
+			"equations[0]: must hold in the records: it does not in cell r=total, nor in 4 others"},
+		{"contradictory equations", table("dom", few, "suppress: {}") + table("exp", few, "suppress: {}") +
+			table("total", few, "suppress: {}"), "equations: [total = dom + exp, dom = total + exp]\n", "",
+			"equations[1]: must hold in the records: it does not in cell r=total, nor in 4 others"},
 	} {
-		res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\n"+c.more+"tables:\n"+c.tables)
+		res,
+			err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\n"+c.more+
+			"tables:\n"+c.tables)
 		if c.refused != "" {
 			if err == nil || !strings.Contains(err.Error(), c.refused) || strings.Contains(err.Error(), "9000") {
 				t.Errorf("%s: error %v, want %s", c.name, err, c.refused)

@@ -33,7 +33,9 @@ func (r *records) resolve(o pipeline.Options) error {
 // name the columns that identify its respondents.
 func (r *records) identified(p *config.Pipeline) error {
 	if r.config.Keyed() && len(p.Identity) == 0 {
-		return config.Errors{r.config.Errorf("pipeline", "must have an identity: by cell_key the same contributors must get the same change in every table and release")}
+		return config.Errors{
+			r.config.Errorf("pipeline",
+				"must have an identity: by cell_key the same contributors must get the same change in every table and release")}
 	}
 	return nil
 }
@@ -53,7 +55,8 @@ func (r *records) keyed(f *family) {
 		schema := r.source.Schema()
 		field := schema.Index(name)
 		if field >= 0 && !keystream.CanIdentify(schema.Fields[field].Type) {
-			r.wrong(path, "must be a column that can identify a record, got %s, which is %s", name, microdata.TypeName(schema.Fields[field].Type))
+			r.wrong(path, "must be a column that can identify a record, got %s, which is %s", name,
+				microdata.TypeName(schema.Fields[field].Type))
 			return
 		}
 		index := r.wantAs(path, name, microdata.Array, true, true)
@@ -71,8 +74,8 @@ func (r *records) keyed(f *family) {
 	}
 }
 
-// known gives the contributors of a family the same identities in the records of all times, from the columns that identify
-// them. Nobody is the same as a record without them.
+// known gives the contributors of a family the same identities in the records of all times, from the columns that
+// identify them. Nobody is the same as a record without them.
 func (r *records) known(f *family) {
 	if r.identity == nil {
 		for i, name := range r.config.Identity {

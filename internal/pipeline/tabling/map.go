@@ -40,7 +40,10 @@ func Map(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*tablem
 		return nil, err
 	}
 	if n := tally.refused.Nobody; n > 0 {
-		return nil, config.Errors{t.Errorf("identity", "%s of no identity: methods that need none would count them, and others not; mend them, or list (map.methods) those alone that are of one kind", recordsOf(n))}
+		return nil,
+			config.Errors{
+				t.Errorf("identity",
+					"%s of no identity: methods that need none would count them, and others not; mend them, or list (map.methods) those alone that are of one kind", recordsOf(n))}
 	}
 	g := &mapping{records: r}
 	m := &tablemap.Map{
@@ -186,7 +189,8 @@ func (g *mapping) judgeOther(p *protected) {
 			}
 		})
 		if p.cutShort {
-			g.failures = append(g.failures, report.Name+": the search was cut short (patience), and another run may hold other cells back")
+			g.failures = append(g.failures,
+				report.Name+": the search was cut short (patience), and another run may hold other cells back")
 		}
 	}
 }

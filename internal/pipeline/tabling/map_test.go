@@ -30,7 +30,8 @@ func mappedFirms(t *testing.T, dir string) {
 		if i%9 == 0 {
 			request = "true"
 		}
-		fmt.Fprintf(&b, "%d,%s,%s,%d,%d,%s\n", i, region, size, 1+int(math.Exp(2+1.5*rng.NormFloat64())), 1+rng.IntN(3), request)
+		fmt.Fprintf(&b, "%d,%s,%s,%d,%d,%s\n", i, region, size, 1+int(math.Exp(2+1.5*rng.NormFloat64())), 1+rng.IntN(3),
+			request)
 	}
 	write(t, dir, "in.csv", b.String())
 	write(t, dir, "key", testKey+"\n")
@@ -49,7 +50,9 @@ sink: {csv: {path: %s/out.csv}}
 
 func mapOf(t *testing.T, dir, text string) (*tablemap.Map, *tabulation.Config, error) {
 	t.Helper()
-	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+	c,
+		err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text, "%s", dir)),
+		config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +79,13 @@ func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 		{"{pq: [20, 60]}", "value: turnover,", values, "{min_range: rule}, {min_utility: 1e-9}"},
 		{"{dominance: [1, 50]}", "value: turnover,", values, "{max_risk: 0.3}"},
 		{"{request: 15}", "value: turnover,", "request: asked\n" + values, "{max_risk: 0.5}"},
-		{"{threshold: 3}, {dominance: [2, 80]}, {p_percent: 5}", "value: turnover,", values, "{table: a, min_range: rule}, {table: b, min_range: rule}"},
+		{"{threshold: 3}, {dominance: [2, 80]}, {p_percent: 5}", "value: turnover,", values,
+			"{table: a, min_range: rule}, {table: b, min_range: rule}"},
 	} {
 		dir := t.TempDir()
 		mappedFirms(t, dir)
-		text := strings.NewReplacer("RULE", c.rule, "VALUE", c.value, "SETTINGS", c.settings, "GATE", c.gate).Replace(firmTables)
+		text := strings.NewReplacer("RULE", c.rule, "VALUE", c.value, "SETTINGS", c.settings, "GATE",
+			c.gate).Replace(firmTables)
 		m, tabulation, err := mapOf(t, dir, text)
 		if err != nil {
 			t.Fatalf("%s: %v", c.rule, err)
@@ -99,14 +104,16 @@ func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 			res, err := run(t, dir, string(applied))
 			var wrong config.Errors
 			if errors.As(err, &wrong) != (p.Impossible != "") || err != nil && wrong == nil {
-				t.Fatalf("%s, %s: a run returns %v; the map has the point impossible because of %q", c.rule, p.Setting, err, p.Impossible)
+				t.Fatalf("%s, %s: a run returns %v; the map has the point impossible because of %q", c.rule, p.Setting, err,
+					p.Impossible)
 			}
 			if p.Impossible != "" {
 				continue
 			}
 			passed := res.Report.Gate.Passed
 			if passed != p.Admissible {
-				t.Errorf("%s, %s: a run is withheld because %q; the map has admissible %v, failed rules %q", c.rule, p.Setting, res.Report.Withheld, p.Admissible, p.Broken)
+				t.Errorf("%s, %s: a run is withheld because %q; the map has admissible %v, failed rules %q", c.rule, p.Setting,
+					res.Report.Withheld, p.Admissible, p.Broken)
 			}
 			if passed {
 				admitted++
@@ -114,7 +121,8 @@ func TestPointsAreJudgedAsRunsAre(t *testing.T) {
 			} else {
 				refused++
 			}
-			if a, b := res.Report.Tables[0], res.Report.Tables[1]; p.R != max(a.Risk, b.Risk) || p.Error != min(a.Error, b.Error) || p.Unsafe < a.Primary || p.HeldBack != res.Report.Families[0].Hidden {
+			if a, b := res.Report.Tables[0], res.Report.Tables[1]; p.R != max(a.Risk, b.Risk) ||
+				p.Error != min(a.Error, b.Error) || p.Unsafe < a.Primary || p.HeldBack != res.Report.Families[0].Hidden {
 				t.Errorf("%s, %s: the point is %+v, the tables of a run %+v and %+v", c.rule, p.Setting, p, a, b)
 			}
 		}
@@ -142,8 +150,12 @@ func TestNothingIsRecommended(t *testing.T) {
 	}{
 		{name: "no limit", gate: "{min_utility: 0.1}", want: "the gate has no limit of risk"},
 		{name: "a limit of one table", gate: "{table: a, max_risk: 1}", want: "the gate has no limit of risk"},
-		{name: "other tables", gate: "{max_risk: 1.2}", replace: []string{"{threshold: 2}], protect: {suppress: {}}", "{threshold: 90}], protect: {none: {}}"}, want: "other tables of the configuration would be withheld: other: "},
-		{name: "patience", gate: "{min_range: rule}", settings: "map: {table: a, methods: [{suppress: {}}]}", replace: []string{"unsafe: [{threshold: 4}], protect: {suppress: {}}", "unsafe: [{threshold: 4}], protect: {suppress: {patience: 1ns}}"}, want: "each was cut short by patience"},
+		{name: "other tables", gate: "{max_risk: 1.2}",
+			replace: []string{"{threshold: 2}], protect: {suppress: {}}", "{threshold: 90}], protect: {none: {}}"},
+			want:    "other tables of the configuration would be withheld: other: "},
+		{name: "patience", gate: "{min_range: rule}", settings: "map: {table: a, methods: [{suppress: {}}]}",
+			replace: []string{"unsafe: [{threshold: 4}], protect: {suppress: {}}",
+				"unsafe: [{threshold: 4}], protect: {suppress: {patience: 1ns}}"}, want: "each was cut short by patience"},
 		{name: "too strict", gate: "{max_risk: 0.01}", want: "at no point holds: a: risk at most 0.01"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -153,7 +165,8 @@ func TestNothingIsRecommended(t *testing.T) {
 			if settings == "" {
 				settings = "map: {table: b, methods: [{suppress: {}}, {round: {base: [3], mode: [small]}}]}"
 			}
-			text := strings.NewReplacer("RULE", "{threshold: 4}", "VALUE", "", "SETTINGS", settings, "GATE", c.gate).Replace(firmTables)
+			text := strings.NewReplacer("RULE", "{threshold: 4}", "VALUE", "", "SETTINGS", settings, "GATE",
+				c.gate).Replace(firmTables)
 			m, _, err := mapOf(t, dir, strings.NewReplacer(c.replace...).Replace(text))
 			if err != nil {
 				t.Fatal(err)
@@ -170,19 +183,23 @@ func TestNothingIsRecommended(t *testing.T) {
 func TestFaultsEndAMap(t *testing.T) {
 	dir := t.TempDir()
 	mappedFirms(t, dir)
-	text := strings.NewReplacer("RULE", "{threshold: 4}", "VALUE", "apriori: %s/none.csv,", "SETTINGS", "map: {table: a}", "GATE", "{max_risk: 1}").Replace(firmTables)
+	text := strings.NewReplacer("RULE", "{threshold: 4}", "VALUE", "apriori: %s/none.csv,", "SETTINGS", "map: {table: a}",
+		"GATE", "{max_risk: 1}").Replace(firmTables)
 	var wrong config.Errors
 	if _, _, err := mapOf(t, dir, text); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "tables[0].apriori") {
 		t.Errorf("the error is %v", err)
 	}
-	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(text, "apriori: %s/none.csv,", ""), "%s", dir)), config.Options{})
+	c,
+		err := tabulation.Parse("t.yaml",
+		[]byte(strings.ReplaceAll(strings.ReplaceAll(text, "apriori: %s/none.csv,", ""), "%s", dir)), config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stop := errors.New("enough")
 	cancel(stop)
-	if _, err := Map(ctx, c, pipeline.Options{Log: zerolog.Nop()}); !errors.Is(err, stop) && !errors.Is(err, context.Canceled) {
+	if _, err := Map(ctx, c, pipeline.Options{Log: zerolog.Nop()}); !errors.Is(err, stop) &&
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -191,11 +208,15 @@ func TestFaultsEndAMap(t *testing.T) {
 func TestMapDemandsAnIdentityOfEachRecord(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 71)), 100), ",n1,f,10", ",s1,m,20"))
-	text := "unknown: drop\nmap: {METHODS}\ngate: {rules: [{max_risk: 2}]}\n" + strings.ReplaceAll(cellKeyTables, "cell_key: {max: 3, variance: 1.5, respondents: ignore}", "suppress: {}")
-	if _, _, err := mapOf(t, dir, strings.Replace(text, "METHODS", "", 1)); err == nil || !strings.Contains(err.Error(), "identity: 2 records of no identity: methods that need none") {
+	text := "unknown: drop\nmap: {METHODS}\ngate: {rules: [{max_risk: 2}]}\n" +
+		strings.ReplaceAll(cellKeyTables, "cell_key: {max: 3, variance: 1.5, respondents: ignore}", "suppress: {}")
+	if _, _, err := mapOf(t, dir, strings.Replace(text, "METHODS", "", 1)); err == nil ||
+		!strings.Contains(err.Error(), "identity: 2 records of no identity: methods that need none") {
 		t.Errorf("the error is %v", err)
 	}
-	m, _, err := mapOf(t, dir, strings.Replace(text, "METHODS", "methods: [{suppress: {}}, {round: {base: [3], mode: [small]}}]", 1))
+	m, _,
+		err := mapOf(t, dir,
+		strings.Replace(text, "METHODS", "methods: [{suppress: {}}, {round: {base: [3], mode: [small]}}]", 1))
 	if err != nil || m.Records != 102 {
 		t.Errorf("methods without keys: error %v, map %+v, want 102 records", err, m)
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 )
 
-// A record with a declared code for a missing value contributes nothing to a table of the column's values, and in a variable
-// the code is a code like any other; with as: null it is no code. The sums are those of a count by hand, for a source and for
-// a pipeline.
+// A record with a declared code for a missing value contributes nothing to a table of the column's values, and in a
+// variable the code is a code like any other; with as: null it is no code. The sums are those of a count by hand, for a
+// source and for a pipeline.
 func TestDeclaredCodesInTables(t *testing.T) {
 	var data strings.Builder
 	data.WriteString("size,region,income,hours\n")
@@ -104,8 +104,11 @@ sink: {csv: {path: %s/o.csv}}
 	}
 	dir := t.TempDir()
 	write(t, dir, "in.csv", data.String())
-	_, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nmissing: {region: {codes: ['99'], as: null}}"+tables)
-	if err == nil || !strings.Contains(err.Error(), "hierarchies.region: 132 records with") && !strings.Contains(err.Error(), "132 records with a code") {
+	_,
+		err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nmissing: {region: {codes: ['99'], as: null}}"+
+		tables)
+	if err == nil || !strings.Contains(err.Error(), "hierarchies.region: 132 records with") &&
+		!strings.Contains(err.Error(), "132 records with a code") {
 		t.Errorf("as null the records have no code, got the error %v", err)
 	}
 }

@@ -41,7 +41,8 @@ func TestEffortOptimal(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := result.Report.Families[0].Optimum
-		if o == nil || !o.Proven || float64(o.Cost) != c.want || o.AtLeast != o.Cost || o.Gap != 0 || !result.Report.Gate.Passed || result.Report.Tables[0].Secondary != 3 {
+		if o == nil || !o.Proven || float64(o.Cost) != c.want || o.AtLeast != o.Cost || o.Gap != 0 ||
+			!result.Report.Gate.Passed || result.Report.Tables[0].Secondary != 3 {
 			t.Errorf("%s: optimum %+v, table %+v", c.cost, o, result.Report.Tables[0])
 		}
 		usual, err := run(t, dir, strings.Replace(text, "effort: optimal", "effort: usual", 1))
@@ -63,9 +64,13 @@ func TestEffortOptimalOfManyCells(t *testing.T) {
 		}
 		return strings.Join(list, ", ")
 	}
-	text := strings.NewReplacer("HIERARCHIES", fmt.Sprintf("hierarchies: {a: {codes: [%s]}, b: {codes: [%s]}}", codes(59), codes(50)), "VALUE", "", "COST", "cost: unit").Replace(optimalTables)
+	text := strings.NewReplacer("HIERARCHIES",
+		fmt.Sprintf("hierarchies: {a: {codes: [%s]}, b: {codes: [%s]}}", codes(59), codes(50)), "VALUE", "", "COST",
+		"cost: unit").Replace(optimalTables)
 	_, err := run(t, dir, text)
-	if _, ok := err.(config.Errors); !ok || !strings.Contains(err.Error(), "tables[0].protect.suppress.effort: must be usual for tables of more than 3000 cells together, got optimal for 3060") {
+	if _, ok := err.(config.Errors); !ok ||
+		!strings.Contains(err.Error(),
+			"tables[0].protect.suppress.effort: must be usual for tables of more than 3000 cells together, got optimal for 3060") {
 		t.Error(err)
 	}
 }

@@ -19,8 +19,8 @@ import (
 //	go test ./internal/pipeline/tabling -run OwnPart -own-parts 400
 var ownParts = flag.Int("own-parts", 40, "random tables that TestNobodyUsesHerOwnPart makes")
 
-// simplex is a linear program in its simplest form, for a test: the columns are at least 0, and the rows of a tableau of
-// exact basic solutions are kept by elimination.
+// simplex is a linear program in its simplest form, for a test: the columns are at least 0, and the rows of a tableau
+// of exact basic solutions are kept by elimination.
 type simplex struct {
 	rows  [][]float64 // the last column is the right-hand side
 	basis []int
@@ -74,8 +74,8 @@ func (s *simplex) minimize(cost []float64, n int) float64 {
 	}
 }
 
-// rangeOf returns the least and the greatest value of column x if all columns are at least lower and each row of sums is 0 with the
-// constants: Σ factors · columns + constant = 0.
+// rangeOf returns the least and the greatest value of column x if all columns are at least lower and each row of sums
+// is 0 with the constants: Σ factors · columns + constant = 0.
 func rangeOf(x int, lower []float64, sums [][]float64, constants []float64) (low, high float64) {
 	n, m := len(lower), len(sums)
 	for i, sign := range []float64{1, -1} {
@@ -317,12 +317,11 @@ func (l *linkedTables) inferred(v *seenTables) (found []string, checked, largest
 
 func (l *linkedTables) counts() bool { return !strings.Contains(l.text, "value: x") }
 
-// No contributor, and no pair if the configuration says so, can infer more about an unsafe cell than its rule allows from the
-// published tables and from their own part in each
-// cell that is held back: of a cell in which they are alone they know the value, of others that they are at least their part, and for a cell
-// in which they are the range need not begin below it. The ranges are computed by another linear program than the audit's, from the
-// file of all cells and the records alone. Where tables that are only protected against outsiders allow it, audit-tables
-// names the cells.
+// No contributor, and no pair if the configuration says so, can infer more about an unsafe cell than its rule allows
+// from the published tables and from their own part in each cell that is held back: of a cell in which they are alone
+// they know the value, of others that they are at least their part, and for a cell in which they are the range need not
+// begin below it. The ranges are computed by another linear program than the audit's, from the file of all cells and
+// the records alone. Where tables that are only protected against outsiders allow it, audit-tables names the cells.
 func TestNobodyUsesHerOwnPart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 2))
 	published, ranges, matters, open := 0, 0, 0, 0
@@ -373,7 +372,8 @@ func TestNobodyUsesHerOwnPart(t *testing.T) {
 			}
 		}
 		found, _, _ := l.inferred(seen)
-		rep, err := Audit(t.Context(), configured(t, dir, text), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
+		rep, err := Audit(t.Context(), configured(t, dir, text), Foreign{Path: filepath.Join(dir, "out.csv")},
+			pipeline.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,12 +385,15 @@ func TestNobodyUsesHerOwnPart(t *testing.T) {
 			open++
 		}
 		for _, cell := range found {
-			if !slices.ContainsFunc(named, func(name string) bool { return same(name, strings.Join(strings.Fields(cell), ", ")) }) {
+			if !slices.ContainsFunc(named, func(name string) bool {
+				return same(name, strings.Join(strings.Fields(cell), ", "))
+			}) {
 				t.Fatalf("configuration %d: too much can be inferred about %s, audit-tables names %v\n%s", trial, cell, named, text)
 			}
 		}
 	}
-	t.Logf("%d published, %d ranges of contributors, %d of cells that are their own for the most part; %d would be open without asking", published, ranges, matters, open)
+	t.Logf(
+		"%d published, %d ranges of contributors, %d of cells that are their own for the most part; %d would be open without asking", published, ranges, matters, open)
 	if published < n/3 || ranges < 20*n || open < n/20 {
 		t.Errorf("%d published, %d ranges, %d open: the test shows little", published, ranges, open)
 	}

@@ -116,8 +116,10 @@ func (p *protected) caption(value string) string {
 	}
 	if c := p.table.Protect.Round; c != nil {
 		caption += map[string]string{
-			"controlled": fmt.Sprintf(", rounded to base %d", c.Base), "small": fmt.Sprintf(", counts below %d made 0 or %d and totals added up anew", c.Base, c.Base),
-			"random": fmt.Sprintf(", each rounded to base %d at random; totals need not be the sums of their parts", c.Base), "nearest": fmt.Sprintf(", each rounded to base %d; totals need not be the sums of their parts", c.Base),
+			"controlled": fmt.Sprintf(", rounded to base %d", c.Base),
+			"small":      fmt.Sprintf(", counts below %d made 0 or %d and totals added up anew", c.Base, c.Base),
+			"random":     fmt.Sprintf(", each rounded to base %d at random; totals need not be the sums of their parts", c.Base),
+			"nearest":    fmt.Sprintf(", each rounded to base %d; totals need not be the sums of their parts", c.Base),
 		}[c.Mode]
 	}
 	if p.table.Protect.Adjust != nil {
@@ -127,10 +129,14 @@ func (p *protected) caption(value string) string {
 		caption += fmt.Sprintf(", each changed by at most %d; totals need not be the sums of their parts", c.Max)
 	}
 	if c := p.table.Protect.CellKey; c != nil && c.Values != nil {
-		caption += fmt.Sprintf(", each changed at random by up to %v of its largest contributions; totals need not be the sums of their parts", c.Values.Most)
+		caption += fmt.Sprintf(
+			", each changed at random by up to %v of its largest contributions; totals need not be the sums of their parts",
+			c.Values.Most)
 	}
 	if c := p.table.Protect.Sample; c != nil {
-		caption += fmt.Sprintf(", estimated from a sample in which each is with probability 1/%d: %d times the count of the sample", c.OneIn, c.OneIn)
+		caption += fmt.Sprintf(
+			", estimated from a sample in which each is with probability 1/%d: %d times the count of the sample", c.OneIn,
+			c.OneIn)
 	}
 	if e := &p.table.Protect; e.Exchanges() {
 		words := "perturbed at random"
@@ -141,9 +147,11 @@ func (p *protected) caption(value string) string {
 			words = "swapped at random"
 		}
 		if names := e.Matched(); len(names) > 0 {
-			words = fmt.Sprintf("%s between records alike in %s, by which and %s together counts are true, too", words, strings.Join(names, ", "), p.exchangedVariable())
+			words = fmt.Sprintf("%s between records alike in %s, by which and %s together counts are true, too", words,
+				strings.Join(names, ", "), p.exchangedVariable())
 		}
-		caption += fmt.Sprintf(", with the true counts by %s, and by all other variables together; all else is %s", p.exchangedVariable(), words)
+		caption += fmt.Sprintf(", with the true counts by %s, and by all other variables together; all else is %s",
+			p.exchangedVariable(), words)
 	}
 	return caption
 }
@@ -190,7 +198,8 @@ func rowsOf(dimensions []*tables.Dimension) [][]int {
 	return rows
 }
 
-// class returns how a page shows a cell; "" for a published one. A public page does not distinguish why cells are held back.
+// class returns how a page shows a cell; "" for a published one. A public page does not distinguish why cells are held
+// back.
 func (p *protected) class(cell int32, confidential bool) string {
 	if !confidential {
 		if status := p.publicStatus(cell); status == suppressed || status == empty {

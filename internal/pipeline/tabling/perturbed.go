@@ -67,7 +67,8 @@ func (r *records) noise(p *protected) (*perturb.Table, error) {
 func (p *protected) auditPublished(c change, same bool) error {
 	p.status = p.rules.Status
 	q := p.question
-	release := tablerisk.Release{Set: p.set, Published: whole(p.published), Truth: whole(q.Value), Same: same, Limit: certain, Stop: q.Stop}
+	release := tablerisk.Release{Set: p.set, Published: whole(p.published), Truth: whole(q.Value), Same: same,
+		Limit: certain, Stop: q.Stop}
 	c = p.withTotal(c)
 	release.Likelihood = func(cell int32) (int64, []float64) { return c(int(cell), release.Published[cell]) }
 	unsafe := p.unsafeCounts()
@@ -128,7 +129,8 @@ func (p *protected) withTotal(c change) change {
 			return c(cell, published)
 		}
 		known := int64(p.question.Value[total])
-		if first, likelihood := c(cell, published); likelihood != nil { // its change says whether its records are those of a part
+		// its change says whether its records are those of a part
+		if first, likelihood := c(cell, published); likelihood != nil {
 			return known, []float64{likelihood[known-first]}
 		}
 		return known, []float64{1}

@@ -22,28 +22,32 @@ import (
 // protected is a family with the protection of its cells.
 type protected struct {
 	*family
-	rules         *primary.Result
-	knowers       *tables.Knowers // the respondents who know cells of tables that are protected by suppression; nil for other methods
-	costs         []float64       // of suppressing each cell; nil if no list has costs
-	question      audit.Question
-	status        []tables.Status
-	ranges        *audit.Ranges
-	verdict       audit.Verdict
-	insiders      []audit.Insider
-	published     []float64 // published in place of each cell's value; nil: the value itself
-	adjustment    *adjust.Adjustment
-	noise         *perturb.Noise                     // of changes by cell keys
-	beliefs       func(cell int32) *tablerisk.Belief // with published: about unsafe counts
-	contributors  map[int32]contributorBelief        // with published values: about the largest contributor of each unsafe cell
-	margin        func(cell int32) bool              // of tables in which records exchange codes: whether a cell keeps its value; else nil
-	cutShort      bool                               // the search for cells to publish after all was cut short
-	rounding      *rounding.Controlling              // nil with other methods
-	optimum       *suppress.Optimum                  // bound of the least possible cost; nil if it was not requested
-	totalKnown    bool                               // everybody knows the grand total, whatever is published for it
-	related       []string                           // relations between this value and those of other tables
-	unjoined      []*protected                       // tables on which this one depends, itself included, if they could not be protected together
-	system        *group                             // the group with earlier releases of the value; nil if there are none
-	unprotectable check.Problems                     // why there is no pattern: cells that cannot be protected
+	rules *primary.Result
+	// the respondents who know cells of tables that are protected by suppression; nil for other methods
+	knowers    *tables.Knowers
+	costs      []float64 // of suppressing each cell; nil if no list has costs
+	question   audit.Question
+	status     []tables.Status
+	ranges     *audit.Ranges
+	verdict    audit.Verdict
+	insiders   []audit.Insider
+	published  []float64 // published in place of each cell's value; nil: the value itself
+	adjustment *adjust.Adjustment
+	noise      *perturb.Noise                     // of changes by cell keys
+	beliefs    func(cell int32) *tablerisk.Belief // with published: about unsafe counts
+	// with published values: about the largest contributor of each unsafe cell
+	contributors map[int32]contributorBelief
+	// of tables in which records exchange codes: whether a cell keeps its value; else nil
+	margin     func(cell int32) bool
+	cutShort   bool                  // the search for cells to publish after all was cut short
+	rounding   *rounding.Controlling // nil with other methods
+	optimum    *suppress.Optimum     // bound of the least possible cost; nil if it was not requested
+	totalKnown bool                  // everybody knows the grand total, whatever is published for it
+	related    []string              // relations between this value and those of other tables
+	// tables on which this one depends, itself included, if they could not be protected together
+	unjoined      []*protected
+	system        *group         // the group with earlier releases of the value; nil if there are none
+	unprotectable check.Problems // why there is no pattern: cells that cannot be protected
 }
 
 // protect finds the unsafe cells of a family, protects them by the configured method, and audits
@@ -90,7 +94,8 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 		return nil, err
 	}
 	p.rules = rules
-	if s, a := f.table.Protect.Suppress, f.table.Protect.Adjust; s != nil && s.Respondents == "protect" || a != nil && a.Respondents == "protect" {
+	if s, a := f.table.Protect.Suppress, f.table.Protect.Adjust; s != nil && s.Respondents == "protect" || a != nil &&
+		a.Respondents == "protect" {
 		p.knowers = tables.NewKnowers(r.config.Coalition, f.cells)
 	}
 	if r.totalKnown(f) && rules.Status[p.grand()] == tables.Free {
@@ -100,7 +105,8 @@ func (r *records) unsafe(ctx context.Context, f *family) (*protected, error) {
 		rules.Published[p.grand()] = true
 	}
 	p.question = audit.Question{
-		Set: f.set, Value: f.cells.Value, Hidden: make([]bool, f.set.Cells()), Counts: f.options.Counts && f.table.Weight == "",
+		Set: f.set, Value: f.cells.Value, Hidden: make([]bool, f.set.Cells()), Counts: f.options.Counts &&
+			f.table.Weight == "",
 		Stop: func() error { return context.Cause(ctx) },
 	}
 	return p, nil
@@ -119,7 +125,8 @@ func (f *family) interval() *primary.Interval {
 	if f.table.Interval == nil {
 		return nil
 	}
-	return &primary.Interval{Absolute: f.table.Interval.Absolute * math.Pow10(f.options.Decimals), Percent: f.table.Interval.Percent}
+	return &primary.Interval{Absolute: f.table.Interval.Absolute * math.Pow10(f.options.Decimals),
+		Percent: f.table.Interval.Percent}
 }
 
 // setBounds sets the bounds of every cell that everybody is assumed to know a priori. If some
@@ -263,7 +270,8 @@ func (p *protected) mayHideEmpty() {
 // suppression returns the options of suppression.
 func (p *protected) suppression(costs []float64) suppress.Options {
 	s := p.table.Protect.Suppress
-	o := suppress.Options{Own: costs, Zeros: s.Zeros == "may", Optimal: s.Effort == "optimal", Knowers: p.knowers, Patience: time.Duration(s.Patience)}
+	o := suppress.Options{Own: costs, Zeros: s.Zeros == "may", Optimal: s.Effort == "optimal", Knowers: p.knowers,
+		Patience: time.Duration(s.Patience)}
 	switch s.Cost {
 	case "value":
 		o.Cost = suppress.Value
@@ -284,7 +292,8 @@ func (p *protected) suppress(costs []float64) error {
 		p.leaveOpen(problems)
 		return nil
 	}
-	p.status, p.ranges, p.verdict, p.insiders, p.cutShort = pattern.Status, pattern.Ranges, pattern.Verdict, pattern.Insiders, pattern.Short
+	p.status, p.ranges, p.verdict, p.insiders, p.cutShort = pattern.Status, pattern.Ranges, pattern.Verdict,
+		pattern.Insiders, pattern.Short
 	p.optimum = pattern.Optimum
 	return nil
 }

@@ -27,7 +27,8 @@ func TestRangesEndWhereMoreIsKnown(t *testing.T) {
 	dir := t.TempDir()
 	var text strings.Builder
 	text.WriteString("a,b\n")
-	for cell, n := range map[string]int{"x1,p": 1, "x2,p": 1, "x1,q": 9, "x2,q": 8, "y1,p": 7, "y1,q": 6, "y2,p": 9, "y2,q": 11} {
+	for cell, n := range map[string]int{"x1,p": 1, "x2,p": 1, "x1,q": 9, "x2,q": 8, "y1,p": 7, "y1,q": 6, "y2,p": 9,
+		"y2,q": 11} {
 		text.WriteString(strings.Repeat(cell+"\n", n))
 	}
 	write(t, dir, "in.csv", text.String())
@@ -173,7 +174,8 @@ func TestRangesWithoutAnEnd(t *testing.T) {
 			low, high float64
 			want      [2]string
 		}{
-			{2, 5, [2]string{"2", "5"}}, {math.Inf(-1), 5, [2]string{"", "5"}}, {-1, math.Inf(1), [2]string{"-1", ""}}, {math.Inf(-1), math.Inf(1), [2]string{}},
+			{2, 5, [2]string{"2", "5"}}, {math.Inf(-1), 5, [2]string{"", "5"}}, {-1, math.Inf(1), [2]string{"-1", ""}},
+			{math.Inf(-1), math.Inf(1), [2]string{}},
 		} {
 			p.ranges.Low[cell], p.ranges.High[cell] = c.low, c.high
 			if f := p.cellFields(int32(cell)); [2]string(f[6:8]) != c.want || f[8] != "" {

@@ -14,9 +14,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 )
 
-// A table of changes with the probabilities of a max and a variance gives the same release, the same beliefs and the same parameters; another one
-// gives another release, with its own parameters. The probabilities are found from how often draws give each change: a row of
-// the table has them in units of 2⁻³², which binary search finds exactly.
+// A table of changes with the probabilities of a max and a variance gives the same release, the same beliefs and the
+// same parameters; another one gives another release, with its own parameters. The probabilities are found from how
+// often draws give each change: a row of the table has them in units of 2⁻³², which binary search finds exactly.
 func TestTablesOfChanges(t *testing.T) {
 	dir := t.TempDir()
 	people(t, dir, drawPeople(rand.New(rand.NewPCG(38, 1)), 900))
@@ -81,7 +81,8 @@ report: {json: %s/report.json, cells: %s/cells.csv, html: %s/report.html}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := res.Report.Tables[0].Parameters; got["max"] != 2 || math.Abs(got["variance"]-2.5) > 1e-6 || got["least"] != 1 {
+	if got := res.Report.Tables[0].Parameters; got["max"] != 2 || math.Abs(got["variance"]-2.5) > 1e-6 ||
+		got["least"] != 1 {
 		t.Errorf("parameters %v", got)
 	}
 	for _, row := range read(t, dir, "cells.csv")[1:] {
@@ -102,11 +103,13 @@ report: {json: %s/report.json, cells: %s/cells.csv, html: %s/report.html}
 			write(t, dir, "ptable.txt", c.text)
 		}
 		_, err := run(t, dir, strings.Replace(config1, "CHANGES", "p_table: %s/ptable.txt", 1))
-		if errs, is := err.(config.Errors); !is || !strings.HasPrefix(errs[0].Path, "tables[0].protect.cell_key.p_table") || c.text != "" && !strings.Contains(err.Error(), c.want) {
+		if errs, is := err.(config.Errors); !is || !strings.HasPrefix(errs[0].Path, "tables[0].protect.cell_key.p_table") ||
+			c.text != "" && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want %q", c.text, err, c.want)
 		}
 	}
-	if _, err := run(t, dir, strings.Replace(config1, "CHANGES", "p_table: %s/ptable.txt, max: 3", 1)); err == nil || !strings.Contains(err.Error(), "cell_key.max: must be left out beside p_table") {
+	if _, err := run(t, dir, strings.Replace(config1, "CHANGES", "p_table: %s/ptable.txt, max: 3", 1)); err == nil ||
+		!strings.Contains(err.Error(), "cell_key.max: must be left out beside p_table") {
 		t.Errorf("max beside p_table: %v", err)
 	}
 }

@@ -80,7 +80,8 @@ func (r *records) hold(ctx context.Context, o pipeline.Options) (err error) {
 }
 
 // openSpans is open for some stretches of topics; without stretches it is open.
-func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, spans []connectors.Span) (*records, error) {
+func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, spans []connectors.Span) (*records,
+	error) {
 	r := &records{config: t, windowed: spans != nil, recordCount: new(atomic.Int64), index: map[microdata.Want]int{}}
 	var err error
 	if t.Pipeline == "" {
@@ -103,19 +104,28 @@ func openSpans(ctx context.Context, t *tabulation.Config, o pipeline.Options, sp
 	}
 	r.loosened = p.Loosened
 	if p.Ledger != "" && spans != nil {
-		return nil, config.Errors{t.Errorf("pipeline", "must have no ledger with window: tables of windows are not entered in it, so that releases of records after them would be judged as if nobody had them")}
+		return nil,
+			config.Errors{
+				t.Errorf("pipeline",
+					"must have no ledger with window: tables of windows are not entered in it, so that releases of records after them would be judged as if nobody had them")}
 	}
 	r.pipeline = p
 	switch spanned := p.Source.Abilities().WithSpans; {
 	case spans == nil && (p.Stream() || p.Streaming()):
-		return nil, config.Errors{t.Errorf("pipeline", "must be a file job: the tables of a topic need windows; for sdlfilter tables give window: {records: N, folder: PATH}")}
+		return nil,
+			config.Errors{
+				t.Errorf("pipeline",
+					"must be a file job: the tables of a topic need windows; for sdlfilter tables give window: {records: N, folder: PATH}")}
 	case spans != nil && spanned == nil:
 		return nil, config.Errors{t.Errorf("window", needsTopics)}
 	case spans != nil:
 		p.Source.Config = spanned(spans)
 	}
 	if len(p.Masks) > 0 && transform.LeavesOut(p.Masks[0].Params) {
-		return nil, config.Errors{t.Errorf("pipeline", "must not leave records out by a mask (sample): the cells would be sums of those that were drawn, and tables are not weighted for it; make them of all records")}
+		return nil,
+			config.Errors{
+				t.Errorf("pipeline",
+					"must not leave records out by a mask (sample): the cells would be sums of those that were drawn, and tables are not weighted for it; make them of all records")}
 	}
 	if err := r.identified(p); err != nil {
 		return nil, err
@@ -232,7 +242,8 @@ func (r *records) masked(path, name string, as microdata.Form, withheld bool) (i
 	c := r.masks.Config.Columns.Named(name)
 	switch {
 	case c == nil:
-		r.wrong(path, "must be a column that the pipeline lists, got %q%s", name, check.Suggest(name, r.masks.Config.Columns.Names()))
+		r.wrong(path, "must be a column that the pipeline lists, got %q%s", name,
+			check.Suggest(name, r.masks.Config.Columns.Names()))
 		return -1, true
 	case c.Role == microdata.Identifier && !withheld:
 		r.wrong(path, "must be a column that the pipeline releases, got %q, an identifier", name)
@@ -271,7 +282,8 @@ func (r *records) restoreCodes(b *microdata.Block) error {
 }
 
 // pass reads all records once. It calls work in any order, from several goroutines at once.
-func (r *records) pass(ctx context.Context, name string, progress *pipeline.Progress, work func(b *microdata.Block) error) error {
+func (r *records) pass(ctx context.Context, name string, progress *pipeline.Progress,
+	work func(b *microdata.Block) error) error {
 	progress.Start(name, r.source.Records())
 	flow := pipeline.Flow{
 		Source: r.source, Layout: &r.layout,

@@ -33,23 +33,36 @@ func TestTablesThatCannotBeMade(t *testing.T) {
 		what, text, want string
 		keyed            bool // an audit says that it does not judge such a protection
 	}{
-		{"a variable that follows from another", source + "tables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [size, land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink,
+		{"a variable that follows from another",
+			source +
+				"tables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [size, land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink,
 			"tables[1].rows[1]: must be one variable with region, whose codes always tell its codes", false},
-		{"a variable that follows from a hierarchy", source + "hierarchies: {land: {total: all}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink,
+		{"a variable that follows from a hierarchy",
+			source +
+				"hierarchies: {land: {total: all}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink,
 			"hierarchies.land: must be one variable with region, whose codes always tell its codes: their cells are linked; say so as a hierarchy (columns: [land, region])", false},
-		{"codes of other lengths", source + "hierarchies: {region: {prefix: [1, 3]}}\n" + plain + sink, "hierarchies.region.prefix: prefix: 4 codes of 2 characters: the last level has 3", false},
+		{"codes of other lengths", source + "hierarchies: {region: {prefix: [1, 3]}}\n" + plain + sink,
+			"hierarchies.region.prefix: prefix: 4 codes of 2 characters: the last level has 3", false},
 		{"no key", source + "key: {file: %s/gone}\nidentity: [id]\n" + keyed + sink, "gone", true},
-		{"an identity that is not there", source + "key: {file: %s/key}\nidentity: [idd]\n" + keyed + sink, "identity[0]: ", true},
-		{"a stream", "version: 1\npipeline: %s/stream.yaml\n" + plain + sink, "pipeline: must be a file job: the tables of a topic need windows", false},
-		{"a stream that ends", "version: 1\npipeline: %s/ending.yaml\n" + plain + sink, "pipeline: must be a file job: the tables of a topic need windows", false},
-		{"a column that is not listed", masked + "tables: [{name: t, rows: [land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink, `must be a column that the pipeline lists, got "land"`, false},
+		{"an identity that is not there", source + "key: {file: %s/key}\nidentity: [idd]\n" + keyed + sink, "identity[0]: ",
+			true},
+		{"a stream", "version: 1\npipeline: %s/stream.yaml\n" + plain + sink,
+			"pipeline: must be a file job: the tables of a topic need windows", false},
+		{"a stream that ends", "version: 1\npipeline: %s/ending.yaml\n" + plain + sink,
+			"pipeline: must be a file job: the tables of a topic need windows", false},
+		{"a column that is not listed",
+			masked + "tables: [{name: t, rows: [land], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n" + sink,
+			`must be a column that the pipeline lists, got "land"`, false},
 	} {
 		dir := t.TempDir()
 		write(t, dir, "key", testKey)
 		// One column's code is taken to determine another's only if more than 20 records agree on it.
-		write(t, dir, "in.csv", "id,region,land,size,grade,wage\n101,n1,N,small,1,7351.5\n102,n2,N,big,2,7352\n103,s1,S,small,1,7353\n104,s1,S,big,2,7354\n105,n1,N,big,2,7355\n106,s2,S,small,1,7356\n"+strings.Repeat("107,n2,N,small,1,7357\n108,s2,S,big,2,7358\n", 15))
-		write(t, dir, "p.yaml", strings.ReplaceAll("version: 1\nkey: {file: %s/key}\nsource: {csv: {path: %s/in.csv}}\ncolumns: {id: {role: identifier}, region: {role: key}, size: {role: other}, grade: {role: other}}\n"+
-			"unlisted: drop\nmasks: [{pram: {columns: [grade], keep: 0.5, categories: [\"1\", \"2\"]}}]\nsink: {csv: {path: %s/masked.csv}}\n", "%s", dir))
+		write(t, dir, "in.csv",
+			"id,region,land,size,grade,wage\n101,n1,N,small,1,7351.5\n102,n2,N,big,2,7352\n103,s1,S,small,1,7353\n104,s1,S,big,2,7354\n105,n1,N,big,2,7355\n106,s2,S,small,1,7356\n"+strings.Repeat("107,n2,N,small,1,7357\n108,s2,S,big,2,7358\n", 15))
+		write(t, dir, "p.yaml",
+			strings.ReplaceAll(
+				"version: 1\nkey: {file: %s/key}\nsource: {csv: {path: %s/in.csv}}\ncolumns: {id: {role: identifier}, region: {role: key}, size: {role: other}, grade: {role: other}}\n"+
+					"unlisted: drop\nmasks: [{pram: {columns: [grade], keep: 0.5, categories: [\"1\", \"2\"]}}]\nsink: {csv: {path: %s/masked.csv}}\n", "%s", dir))
 		stream := strings.ReplaceAll(`version: 1
 key: {file: %s/key}
 source: {kafka: {brokers: ["localhost:9"], topics: [in], group: g}}
@@ -66,7 +79,9 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 		}
 		parsed := func() *tabulation.Config {
 			t.Helper()
-			tables, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(c.text, "%s", dir)), config.Options{Environ: func() []string { return nil }})
+			tables,
+				err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(c.text, "%s", dir)),
+				config.Options{Environ: func() []string { return nil }})
 			if err != nil {
 				t.Fatalf("%s: %v", c.what, err)
 			}
@@ -104,7 +119,10 @@ sink: {kafka: {brokers: ["localhost:9"], topic: out}}
 // A variable may have a maximum number of codes read from the records, and not one more. Codes of
 // unreadable records do not count.
 func TestCodesThatAreReadOff(t *testing.T) {
-	c, err := tabulation.Parse("t.yaml", []byte("version: 1\nsource: {csv: {path: in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [size, region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: out.csv}}\n"), config.Options{Environ: func() []string { return nil }})
+	c,
+		err := tabulation.Parse("t.yaml",
+		[]byte(
+			"version: 1\nsource: {csv: {path: in.csv}}\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {suppress: {}}}, {name: u, rows: [size, region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: out.csv}}\n"), config.Options{Environ: func() []string { return nil }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +137,9 @@ func TestCodesThatAreReadOff(t *testing.T) {
 	more := maps.Clone(ways)
 	more["one more"] = nil
 	s.ways["region"] = more
-	if err := s.check(&records{config: c}); err == nil || err.Error() != (config.Errors{c.Errorf("tables[1].rows[1]", "has more than 100000 codes: it is no variable of a table")}).Error() {
+	if err := s.check(&records{config: c}); err == nil ||
+		err.Error() !=
+			(config.Errors{c.Errorf("tables[1].rows[1]", "has more than 100000 codes: it is no variable of a table")}).Error() {
 		t.Errorf("one code too many: error %v", err)
 	}
 	if got := (&records{config: c}).rowPath("nobody"); got != "tables" {
@@ -127,7 +147,8 @@ func TestCodesThatAreReadOff(t *testing.T) {
 	}
 
 	dir := t.TempDir()
-	write(t, dir, "in.csv", "region,size,wage\n"+strings.Repeat("n,small,1\nzz,small,canary\nn,big,2\ns,small,3\ns,big,4\nyy,big,canary\n", 2))
+	write(t, dir, "in.csv",
+		"region,size,wage\n"+strings.Repeat("n,small,1\nzz,small,canary\nn,big,2\ns,small,3\ns,big,4\nyy,big,canary\n", 2))
 	const text = "version: 1\nsource: {csv: {path: %s/in.csv, types: {wage: float64}}}\nunknown: drop\ntables: [{name: t, rows: [region, size], value: wage, unsafe: [{threshold: 2}], protect: {none: {}}}]\nsink: {csv: {path: %s/out.csv}}\n"
 	if _, err := run(t, dir, text); err != nil {
 		t.Fatal(err)
@@ -146,7 +167,8 @@ func TestDecimalsOfValues(t *testing.T) {
 		v           float64
 		known, want int
 	}{
-		{0, 0, 0}, {3, 0, 0}, {-2.5, 0, 1}, {1.25, 0, 2}, {1.25, 3, 3}, {1e-9, 0, 9}, {1e-10, 0, -1}, {1.0 / 3, 4, -1}, {0.1, 9, 9},
+		{0, 0, 0}, {3, 0, 0}, {-2.5, 0, 1}, {1.25, 0, 2}, {1.25, 3, 3}, {1e-9, 0, 9}, {1e-10, 0, -1}, {1.0 / 3, 4, -1},
+		{0.1, 9, 9},
 		{math.NaN(), 2, 2}, {math.Inf(1), 0, 0}, {math.Inf(-1), 7, 7},
 	} {
 		if got := decimalsOf(c.v, c.known); got != c.want {
@@ -192,7 +214,9 @@ sink: {csv: {path: %s/out.csv}}
 		}
 		refused++
 		var faults config.Errors
-		if !errors.As(err, &faults) || !strings.Contains(err.Error(), "tables[0].protect.round.mode: must be small, random or nearest for these tables: no rounding takes") {
+		if !errors.As(err, &faults) ||
+			!strings.Contains(err.Error(),
+				"tables[0].protect.round.mode: must be small, random or nearest for these tables: no rounding takes") {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(filepath.Join(dir, "out.csv")); !errors.Is(err, os.ErrNotExist) {
@@ -254,7 +278,9 @@ func TestTablesOfManyCells(t *testing.T) {
 		t.Errorf("the table has %d cells with the sum %d", len(seen), sum)
 	}
 	page, err := os.ReadFile(filepath.Join(dir, "r.html"))
-	if err != nil || !strings.Contains(string(page), fmt.Sprintf("The table has %d cells, more than a page shows", (n+1)*(n+1))) || strings.Contains(string(page), "a017") {
+	if err != nil ||
+		!strings.Contains(string(page), fmt.Sprintf("The table has %d cells, more than a page shows", (n+1)*(n+1))) ||
+		strings.Contains(string(page), "a017") {
 		t.Errorf("the page is not as expected (error %v, %d bytes)", err, len(page))
 	}
 }

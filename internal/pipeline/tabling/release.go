@@ -141,7 +141,10 @@ func (r *records) write(ctx context.Context, list []*protected) (connectors.Sink
 		layout.Release = append(layout.Release, microdata.Output{Field: f, Source: i, Column: i, Masked: true, Decimals: -1})
 	}
 	var err error
-	w.sink, err = r.config.Sink.Config.Create(ctx, connectors.Plan{Source: &cellSource{schema, w.rows, r.source, func() []workbook.Sheet { return r.sheets(list) }}, Layout: layout})
+	w.sink,
+		err = r.config.Sink.Config.Create(ctx,
+		connectors.Plan{Source: &cellSource{schema, w.rows, r.source, func() []workbook.Sheet { return r.sheets(list) }},
+			Layout: layout})
 	if err != nil {
 		return nil, fmt.Errorf("sink: %w", err)
 	}
@@ -193,7 +196,8 @@ func (w *cellWriter) all(ctx context.Context, list []*protected) error {
 	for i := range w.columns {
 		w.columns[i] = array.NewStringBuilder(memory.DefaultAllocator)
 	}
-	w.whole64, w.decimals = array.NewInt64Builder(memory.DefaultAllocator), array.NewFloat64Builder(memory.DefaultAllocator)
+	w.whole64, w.decimals = array.NewInt64Builder(memory.DefaultAllocator),
+		array.NewFloat64Builder(memory.DefaultAllocator)
 	for i := range w.config.Tables {
 		p, t := tableOf(list, i)
 		dimensions := p.set.Tables[t].Dimensions

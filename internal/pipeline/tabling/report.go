@@ -30,13 +30,14 @@ type Report struct {
 	Records      Records        `json:"records"`
 	Tables       []TableReport  `json:"tables"`
 	Families     []FamilyReport `json:"families"`
-	Cells        *Release       `json:"cells,omitempty"`   // the file with all cells, seen from the folder of the report
-	Earlier      []Earlier      `json:"earlier,omitempty"` // the earlier releases with which the tables were protected and audited
-	Unaudited    []string       `json:"unaudited,omitempty"`
-	Gate         assess.Verdict `json:"gate"`
-	Withheld     string         `json:"withheld,omitempty"`
-	Release      *Release       `json:"release,omitempty"`
-	Warnings     []string       `json:"warnings,omitempty"`
+	Cells        *Release       `json:"cells,omitempty"` // the file with all cells, seen from the folder of the report
+	// the earlier releases with which the tables were protected and audited
+	Earlier   []Earlier      `json:"earlier,omitempty"`
+	Unaudited []string       `json:"unaudited,omitempty"`
+	Gate      assess.Verdict `json:"gate"`
+	Withheld  string         `json:"withheld,omitempty"`
+	Release   *Release       `json:"release,omitempty"`
+	Warnings  []string       `json:"warnings,omitempty"`
 
 	Loosened []config.Loosening `json:"loosened,omitempty"` // settings that disclose more than the configuration does
 }
@@ -72,64 +73,81 @@ type TableReport struct {
 	Weight     string             `json:"weight,omitempty"`
 	Method     string             `json:"method"`
 	Parameters map[string]float64 `json:"parameters,omitempty"` // of a method that changes values
-	Exchanged  string             `json:"exchanged,omitempty"`  // the variable that records exchange, the counts by which stay
-	Matched    []string           `json:"matched,omitempty"`    // variables in which records that swap are alike: counts by them and the exchanged one stay, too
-	Cells      int                `json:"cells"`
-	Empty      int                `json:"empty"`
-	Published  int                `json:"published"`
-	Primary    int                `json:"primary"`
-	Secondary  int                `json:"secondary"`
-	Rules      map[string]int     `json:"rules,omitempty"`        // unsafe cells by the rule that they break first
-	Efficiency assess.Float       `json:"efficiency"`             // share of the cells with contributors that are published with their value
-	Risk       assess.Float       `json:"risk"`                   // greatest 1/entropy of an intruder's belief about an unsafe cell; 0 if there is none
-	RiskError  assess.Float       `json:"risk_error,omitempty"`   // the belief is estimated: risk is this much, two standard errors, above the estimate
-	Error      assess.Float       `json:"expected_squared_error"` // least expected squared error of that belief
-	Utility    assess.Float       `json:"utility"`                // 1/mean squared error of the cells with contributors
-	Changed    *Changed           `json:"changed,omitempty"`      // of adjusted tables
-	Disclosed  []string           `json:"disclosed"`              // unsafe cells whose value can be computed
-	Narrow     []string           `json:"narrow"`                 // unsafe cells about which more can be inferred than their rule allows
-	Unproven   int                `json:"unproven"`               // of narrow: the bounds are wide enough, but no table of whole numbers was found that reaches them
-	Respondent []string           `json:"respondent"`             // cells about which a respondent, or a coalition of them, can infer too much: who know other cells, in which they are the only ones, and their own part of all others
+	// the variable that records exchange, the counts by which stay
+	Exchanged string `json:"exchanged,omitempty"`
+	// variables in which records that swap are alike: counts by them and the exchanged one stay, too
+	Matched   []string       `json:"matched,omitempty"`
+	Cells     int            `json:"cells"`
+	Empty     int            `json:"empty"`
+	Published int            `json:"published"`
+	Primary   int            `json:"primary"`
+	Secondary int            `json:"secondary"`
+	Rules     map[string]int `json:"rules,omitempty"` // unsafe cells by the rule that they break first
+	// share of the cells with contributors that are published with their value
+	Efficiency assess.Float `json:"efficiency"`
+	// greatest 1/entropy of an intruder's belief about an unsafe cell; 0 if there is none
+	Risk assess.Float `json:"risk"`
+	// the belief is estimated: risk is this much, two standard errors, above the estimate
+	RiskError assess.Float `json:"risk_error,omitempty"`
+	Error     assess.Float `json:"expected_squared_error"` // least expected squared error of that belief
+	Utility   assess.Float `json:"utility"`                // 1/mean squared error of the cells with contributors
+	Changed   *Changed     `json:"changed,omitempty"`      // of adjusted tables
+	Disclosed []string     `json:"disclosed"`              // unsafe cells whose value can be computed
+	// unsafe cells about which more can be inferred than their rule allows
+	Narrow []string `json:"narrow"`
+	// of narrow: the bounds are wide enough, but no table of whole numbers was found that reaches them
+	Unproven int `json:"unproven"`
+	// cells about which a respondent, or a coalition of them, can infer too much: who know other cells, in which they are
+	// the only ones, and their own part of all others
+	Respondent []string `json:"respondent"`
 }
 
 // Changed says how adjusted values differ from the true ones.
 type Changed struct {
-	Mean     assess.Float `json:"mean"`      // mean of the changes of the cells with contributors, each divided by its value
-	Greatest assess.Float `json:"greatest"`  // the greatest of them
-	Cost     assess.Float `json:"cost"`      // of all tables of the value: what the method makes small
-	AtLeast  assess.Float `json:"at_least"`  // a lower bound of it
-	OneSided int          `json:"one_sided"` // unsafe cells of which somebody who knows that they are, and how far they had to change, can tell in which direction they did
+	// mean of the changes of the cells with contributors, each divided by its value
+	Mean     assess.Float `json:"mean"`
+	Greatest assess.Float `json:"greatest"` // the greatest of them
+	Cost     assess.Float `json:"cost"`     // of all tables of the value: what the method makes small
+	AtLeast  assess.Float `json:"at_least"` // a lower bound of it
+	// unsafe cells of which somebody who knows that they are, and how far they had to change, can tell in which direction
+	// they did
+	OneSided int `json:"one_sided"`
 }
 
-// Earlier is an earlier release with which the tables were protected and audited. Its cells, and those of the parts of the
-// records that have come or left, are named with the records that they are of.
+// Earlier is an earlier release with which the tables were protected and audited. Its cells, and those of the parts of
+// the records that have come or left, are named with the records that they are of.
 type Earlier struct {
 	Name    string   `json:"name"`
 	SHA256  string   `json:"sha256"`            // of the file of its cells
 	Tables  []string `json:"tables"`            // those of values that are tabulated, or on which these depend
 	Records int64    `json:"records,omitempty"` // of its own; none: those of today
 	Today   int64    `json:"today,omitempty"`   // how many of these are records of today
-	Known   []string `json:"known,omitempty"`   // unsafe cells of any earlier release, or of those who have come or left, that were not protected before these tables, either
-	Open    []string `json:"open,omitempty"`    // unsafe cells about which too much could be inferred by these tables
+	// unsafe cells of any earlier release, or of those who have come or left, that were not protected before these tables,
+	// either
+	Known []string `json:"known,omitempty"`
+	Open  []string `json:"open,omitempty"` // unsafe cells about which too much could be inferred by these tables
 }
 
 // FamilyReport is the report on the tables of one value, which are protected and audited together.
 type FamilyReport struct {
-	Tables        []string `json:"tables"`
-	Cells         int      `json:"cells"`
-	Sums          int      `json:"sums"`
-	Hidden        int      `json:"hidden"`
-	Components    int      `json:"components"`
-	Largest       int      `json:"largest"`  // cells of the largest component
-	Programs      int      `json:"programs"` // linear programs that the audit has solved
-	Steps         int      `json:"steps"`
-	Unsolved      int      `json:"unsolved"`            // ends of ranges that are only outer bounds: their programs were stopped or left out
-	CutShort      bool     `json:"cut_short,omitempty"` // patience ended the search: more cells than necessary may be suppressed, or counts changed more
-	Optimum       *Optimum `json:"optimum,omitempty"`   // with effort: optimal
-	Rounding      *Rounded `json:"rounding,omitempty"`  // of controlled rounding
-	PatternSHA256 string   `json:"pattern_sha256"`      // of the statuses of all cells, in their order
+	Tables     []string `json:"tables"`
+	Cells      int      `json:"cells"`
+	Sums       int      `json:"sums"`
+	Hidden     int      `json:"hidden"`
+	Components int      `json:"components"`
+	Largest    int      `json:"largest"`  // cells of the largest component
+	Programs   int      `json:"programs"` // linear programs that the audit has solved
+	Steps      int      `json:"steps"`
+	// ends of ranges that are only outer bounds: their programs were stopped or left out
+	Unsolved int `json:"unsolved"`
+	// patience ended the search: more cells than necessary may be suppressed, or counts changed more
+	CutShort      bool     `json:"cut_short,omitempty"`
+	Optimum       *Optimum `json:"optimum,omitempty"`  // with effort: optimal
+	Rounding      *Rounded `json:"rounding,omitempty"` // of controlled rounding
+	PatternSHA256 string   `json:"pattern_sha256"`     // of the statuses of all cells, in their order
 	Refused       []string `json:"refused,omitempty"`
-	Related       []string `json:"related,omitempty"` // what holds between values in every record; tables of these values are audited together
+	// what holds between values in every record; tables of these values are audited together
+	Related []string `json:"related,omitempty"`
 }
 
 // Rounded compares the changes of all counts of a controlled rounding with the least possible ones.
@@ -157,7 +175,8 @@ func (p *protected) optimumReport() *Optimum {
 	if p.costs == nil && p.table.Protect.Suppress.Cost == "value" {
 		unit = p.number(1)
 	}
-	r := &Optimum{Cost: assess.Float(o.Cost * unit), AtLeast: assess.Float(o.AtLeast * unit), Proven: o.Proven(), Nodes: o.Nodes, Cuts: o.Cuts}
+	r := &Optimum{Cost: assess.Float(o.Cost * unit), AtLeast: assess.Float(o.AtLeast * unit), Proven: o.Proven(),
+		Nodes: o.Nodes, Cuts: o.Cuts}
 	if !r.Proven {
 		r.Gap = assess.Float(1 - o.AtLeast/o.Cost)
 	}
@@ -168,7 +187,8 @@ func (p *protected) optimumReport() *Optimum {
 const reportCells = 1000
 
 func (p *protected) report() FamilyReport {
-	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.cutShort, Optimum: p.optimumReport(), Related: p.related}
+	f := FamilyReport{Cells: p.set.Cells(), Sums: p.set.Sums(), CutShort: p.cutShort, Optimum: p.optimumReport(),
+		Related: p.related}
 	if c := p.rounding; c != nil {
 		f.Rounding = &Rounded{assess.Float(c.Changes), assess.Float(c.AtLeast)}
 	}
@@ -194,7 +214,9 @@ func (p *protected) report() FamilyReport {
 
 // tableReport returns the report on table t of a family.
 func (p *protected) tableReport(t int, c *tabulation.Table) TableReport {
-	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Weight: c.Weight, Method: methodOf(&c.Protect), Parameters: p.parameters(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{}, Respondent: []string{}}
+	r := TableReport{Name: c.Name, Variables: c.Rows, Value: c.Value, Weight: c.Weight, Method: methodOf(&c.Protect),
+		Parameters: p.parameters(&c.Protect), Rules: map[string]int{}, Disclosed: []string{}, Narrow: []string{},
+		Respondent: []string{}}
 	if c.Protect.Exchanges() {
 		r.Exchanged, r.Matched = p.exchangedVariable(), c.Protect.Matched()
 	}
@@ -265,8 +287,10 @@ func methodOf(p *tabulation.Protect) string {
 
 // parameters returns the parameters of a method that changes values, which users need to know.
 func (f *protected) parameters(p *tabulation.Protect) map[string]float64 {
-	if c := p.CellKey; c != nil && c.PTable != "" && f.noise != nil { // p_table says that other changes have the same figures
-		return map[string]float64{"max": float64(f.noise.Max), "variance": f.noise.Variance, "least": float64(f.noise.Least), "p_table": 1}
+	// p_table says that other changes have the same figures
+	if c := p.CellKey; c != nil && c.PTable != "" && f.noise != nil {
+		return map[string]float64{"max": float64(f.noise.Max), "variance": f.noise.Variance, "least": float64(f.noise.Least),
+			"p_table": 1}
 	}
 	if p.Adjust != nil {
 		w := f.table.AdjustedWithin(f.options.Decimals)
@@ -323,8 +347,9 @@ type Public struct {
 	Name    string        `json:"name"`
 	Version string        `json:"version"`
 	Tables  []PublicTable `json:"tables"`
-	Audited bool          `json:"audited"` // what can be inferred about the suppressed cells was computed over all linked tables
-	Release *Release      `json:"release,omitempty"`
+	// what can be inferred about the suppressed cells was computed over all linked tables
+	Audited bool     `json:"audited"`
+	Release *Release `json:"release,omitempty"`
 
 	Earlier   []string `json:"earlier,omitempty"`   // the earlier releases that were part of this
 	Unaudited []string `json:"unaudited,omitempty"` // what was not part of it
@@ -337,12 +362,14 @@ type PublicTable struct {
 	Value      string             `json:"value,omitempty"`
 	Method     string             `json:"method"`
 	Parameters map[string]float64 `json:"parameters,omitempty"` // of a method that changes values
-	Exchanged  string             `json:"exchanged,omitempty"`  // the variable that records exchange, the counts by which stay
-	Matched    []string           `json:"matched,omitempty"`    // variables in which records that swap are alike: counts by them and the exchanged one stay, too
-	Cells      int                `json:"cells"`
-	Empty      int                `json:"empty"`
-	Published  int                `json:"published"`
-	Suppressed int                `json:"suppressed"`
+	// the variable that records exchange, the counts by which stay
+	Exchanged string `json:"exchanged,omitempty"`
+	// variables in which records that swap are alike: counts by them and the exchanged one stay, too
+	Matched    []string `json:"matched,omitempty"`
+	Cells      int      `json:"cells"`
+	Empty      int      `json:"empty"`
+	Published  int      `json:"published"`
+	Suppressed int      `json:"suppressed"`
 }
 
 // PublicSchema names the format of a public report of tables.
@@ -350,12 +377,14 @@ const PublicSchema = "sdlfilter.tables.public/1"
 
 // Public returns the public report, which says nothing about the suppressed cells.
 func (r *Report) Public() *Public {
-	p := &Public{Schema: PublicSchema, Name: r.Name, Version: r.Version, Audited: len(r.Unaudited) == 0, Release: r.Release, Unaudited: r.Unaudited}
+	p := &Public{Schema: PublicSchema, Name: r.Name, Version: r.Version, Audited: len(r.Unaudited) == 0,
+		Release: r.Release, Unaudited: r.Unaudited}
 	for _, l := range r.Earlier {
 		p.Earlier = append(p.Earlier, l.Name)
 	}
 	for _, t := range r.Tables {
-		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Parameters, t.Exchanged, t.Matched, t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
+		p.Tables = append(p.Tables, PublicTable{t.Name, t.Variables, t.Value, t.Method, t.Parameters, t.Exchanged, t.Matched,
+			t.Cells, t.Empty, t.Published, t.Cells - t.Empty - t.Published})
 	}
 	return p
 }

@@ -43,7 +43,8 @@ const mostAlone = 20
 
 // auditTogether finds those of the cells that are certain for somebody who knows all parts, without those of
 // the respondent who is alone in the cell.
-func (p *protected) auditTogether(joint *tablerisk.Joint, parts []tablerisk.Part, cells, knower []int32) (sure []int32, err error) {
+func (p *protected) auditTogether(joint *tablerisk.Joint, parts []tablerisk.Part, cells, knower []int32) (sure []int32,
+	err error) {
 	together, err := joint.Together(parts, cells, certain)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,9 @@ func (p *protected) auditTogether(joint *tablerisk.Joint, parts []tablerisk.Part
 	for _, cell := range together {
 		if knower[cell] >= 0 && again < mostAlone {
 			again++
-			others := slices.DeleteFunc(slices.Clone(parts), func(part tablerisk.Part) bool { return knower[part.Cell] == knower[cell] })
+			others := slices.DeleteFunc(slices.Clone(parts), func(part tablerisk.Part) bool {
+				return knower[part.Cell] == knower[cell]
+			})
 			still, err := joint.Together(others, []int32{cell}, certain)
 			if err != nil {
 				return nil, err

@@ -163,7 +163,8 @@ func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
 			}
 			write(t, dir, "key", testKey)
 			write(t, dir, "in.csv", "id,a,b\n"+strings.Join(rows, "\n")+"\n")
-			text := strings.Replace(respondentTables, "hierarchies: {a: {prefix: [1, 2]}}", "hierarchies: {a: {file: %s/a.hrc}, b: {codes: [p, q]}}", 1)
+			text := strings.Replace(respondentTables, "hierarchies: {a: {prefix: [1, 2]}}",
+				"hierarchies: {a: {file: %s/a.hrc}, b: {codes: [p, q]}}", 1)
 			write(t, dir, "a.hrc", "x\n@x1\n@x2\ny\n@y1\n")
 			if !strings.Contains(m.method, "nearest") {
 				text += "key: {file: %s/key}\nidentity: [id]\n"
@@ -182,10 +183,12 @@ func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
 			}
 			outsider, respondent := certainty(tryAll(shown, m.likelihood, !strings.Contains(m.method, "nearest")), truth)
 			if withheld != (len(outsider)+len(respondent) > 0) {
-				t.Errorf("%s, trial %d: withheld %v; outsiders are certain of %v, respondents of %v; true counts %v, published %v", m.method, trial, withheld, outsider, respondent, truth, shown)
+				t.Errorf("%s, trial %d: withheld %v; outsiders are certain of %v, respondents of %v; true counts %v, published %v",
+					m.method, trial, withheld, outsider, respondent, truth, shown)
 			}
 			if ignored := computed(", respondents: ignore"); ignored != (len(outsider) > 0) {
-				t.Errorf("%s, trial %d: withheld %v without respondents; outsiders are certain of %v", m.method, trial, ignored, outsider)
+				t.Errorf("%s, trial %d: withheld %v without respondents; outsiders are certain of %v", m.method, trial, ignored,
+					outsider)
 			}
 			if len(outsider) == 0 && len(respondent) > 0 {
 				byRespondents++
@@ -213,7 +216,8 @@ func TestHoldingsKnowTheirRecords(t *testing.T) {
 	}
 	b.WriteString("40,y1,p,alone\n41,y1,p,alone\n42,y1,q,g1\n43,y1,q,g2\n44,y1,q,g3\n45,y1,q,g4\n")
 	write(t, dir, "in.csv", b.String())
-	text := "holding: holding\n" + strings.NewReplacer("METHOD", "round: {base: 3, mode: small}", "threshold: 3", "threshold: 2").Replace(respondentTables)
+	text := "holding: holding\n" + strings.NewReplacer("METHOD", "round: {base: 3, mode: small}", "threshold: 3",
+		"threshold: 2").Replace(respondentTables)
 	res, err := run(t, dir, text)
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +309,8 @@ report: {cells: %s/cells.csv}
 		if res, err = run(t, dir, strings.Replace(tables, "RESPONDENTS", "", 1)); err != nil {
 			t.Fatal(err)
 		}
-		if r := res.Report.Tables[0]; !strings.Contains(res.Report.Withheld, "can be computed") || !slices.Equal(r.Respondent, []string{"a=x"}) || len(r.Disclosed) != 0 {
+		if r := res.Report.Tables[0]; !strings.Contains(res.Report.Withheld, "can be computed") ||
+			!slices.Equal(r.Respondent, []string{"a=x"}) || len(r.Disclosed) != 0 {
 			t.Errorf("withheld because %q, table %+v", res.Report.Withheld, r)
 		}
 		return

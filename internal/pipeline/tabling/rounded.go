@@ -39,10 +39,12 @@ func (r *records) round(p *protected) error {
 		found, err := rounding.Controlled(p.question, base, limits)
 		switch {
 		case errors.Is(err, rounding.ErrEnded):
-			r.wrong(at, "must be small, random or nearest for these tables, or the search must have more time (patience): no rounding was found that takes each count to a neighbour and keeps all sums; beyond two dimensions there need not be one")
+			r.wrong(at,
+				"must be small, random or nearest for these tables, or the search must have more time (patience): no rounding was found that takes each count to a neighbour and keeps all sums; beyond two dimensions there need not be one")
 			return r.check()
 		case errors.Is(err, rounding.ErrNone):
-			r.wrong(at, "must be small, random or nearest for these tables: no rounding takes each count to a neighbour and keeps all sums")
+			r.wrong(at,
+				"must be small, random or nearest for these tables: no rounding takes each count to a neighbour and keeps all sums")
 			return r.check()
 		}
 		if err != nil {
@@ -52,7 +54,8 @@ func (r *records) round(p *protected) error {
 	case "small":
 		inner, ok := p.inner()
 		if !ok {
-			r.wrong(at, "must be controlled, random or nearest, or one table must have all variables of the tables of its value, whose cells the others are sums of")
+			r.wrong(at,
+				"must be controlled, random or nearest, or one table must have all variables of the tables of its value, whose cells the others are sums of")
 			return r.check()
 		}
 		l = rounding.OfSmall(base)

@@ -83,7 +83,8 @@ func TestNothingIsComputedFromRoundedTotals(t *testing.T) {
 			if len(single) > 0 {
 				t.Errorf("%s, trial %d: published, but %v can be computed from %v", mode, trial, single, shown)
 			}
-			if text, err := os.ReadFile(filepath.Join(dir, "out.csv")); err != nil || strings.Count(string(text), ",rounded\n") != len(shown) {
+			if text, err := os.ReadFile(filepath.Join(dir, "out.csv")); err != nil ||
+				strings.Count(string(text), ",rounded\n") != len(shown) {
 				t.Errorf("error %v, or the status of a cell is not rounded: %s", err, text)
 			}
 		}
@@ -127,7 +128,9 @@ tables:
   - {name: u, rows: [sex, age], unsafe: [{threshold: 3}], protect: {round: {base: 3, mode: small}}}
 sink: {csv: {path: %s/out.csv}}
 `
-	if _, err := run(t, dir, text); err == nil || !strings.Contains(err.Error(), "tables[0].protect.round.mode: must be controlled, random or nearest, or one table must have all variables") {
+	if _, err := run(t, dir, text); err == nil ||
+		!strings.Contains(err.Error(),
+			"tables[0].protect.round.mode: must be controlled, random or nearest, or one table must have all variables") {
 		t.Errorf("inner cells in no table: error %v", err)
 	}
 	if _, err := run(t, dir, strings.Replace(text, "rows: [region, sex]", "rows: [region, sex, age]", 1)); err != nil {
@@ -135,9 +138,9 @@ sink: {csv: {path: %s/out.csv}}
 	}
 }
 
-// In three dimensions and in linked tables, what is believed of counts that are rounded under control is the share of the tables that
-// could have been rounded so: all tables of counts are enumerated, without code of the program. Tables are published exactly if no unsafe
-// count has a value with more than 0.9 of them.
+// In three dimensions and in linked tables, what is believed of counts that are rounded under control is the share of
+// the tables that could have been rounded so: all tables of counts are enumerated, without code of the program. Tables
+// are published exactly if no unsafe count has a value with more than 0.9 of them.
 func TestControlledRoundingIsJudgedByAllTables(t *testing.T) {
 	const text = `version: 1
 source: {csv: {path: %s/in.csv}}
@@ -210,14 +213,18 @@ report: {cells: %s/cells.csv, json: %s/report.json}
 			withheld++
 		}
 		if (res.Report.Withheld != "") != (worst > 0.9) {
-			t.Errorf("trial %d: withheld %q, and an unsafe count has one value in %v of all tables: %v published as %v", trial, res.Report.Withheld, worst, counts, shown)
+			t.Errorf("trial %d: withheld %q, and an unsafe count has one value in %v of all tables: %v published as %v", trial,
+				res.Report.Withheld, worst, counts, shown)
 		}
-		asked, err := run(t, dir, strings.ReplaceAll(strings.NewReplacer("MORE\n", more, "BASE", fmt.Sprint(base)).Replace(text), "respondents: ignore", "respondents: protect"))
+		asked,
+			err := run(t, dir, strings.ReplaceAll(strings.NewReplacer("MORE\n", more, "BASE", fmt.Sprint(base)).Replace(text),
+			"respondents: ignore", "respondents: protect"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if (asked.Report.Withheld != "") != (max(worst, respondents) > 0.9) {
-			t.Errorf("trial %d: with respondents withheld %q, and one is certain to %v of a count: %v published as %v", trial, asked.Report.Withheld, respondents, counts, shown)
+			t.Errorf("trial %d: with respondents withheld %q, and one is certain to %v of a count: %v published as %v", trial,
+				asked.Report.Withheld, respondents, counts, shown)
 		}
 		if respondents > 0.9 {
 			sure++
@@ -232,9 +239,9 @@ report: {cells: %s/cells.csv, json: %s/report.json}
 	}
 }
 
-// mostOfAll returns the greatest share of the tables of 2 × 2 × 2 counts that could have been rounded to what is shown in which a count
-// below 3 has the same value, the greatest 1/entropy of what is believed of one, and the greatest share of the true count among the tables
-// with somebody in the cell of a respondent who is not alone in the count.
+// mostOfAll returns the greatest share of the tables of 2 × 2 × 2 counts that could have been rounded to what is shown
+// in which a count below 3 has the same value, the greatest 1/entropy of what is believed of one, and the greatest
+// share of the true count among the tables with somebody in the cell of a respondent who is not alone in the count.
 func mostOfAll(t *testing.T, counts [8]int, shown map[[3]int]int, base int) (worst, risk, respondents float64) {
 	t.Helper()
 	near := func(count, y int) bool {
@@ -246,7 +253,8 @@ func mostOfAll(t *testing.T, counts [8]int, shown map[[3]int]int, base int) (wor
 	cells := map[[3]int][]int{}
 	for at := range shown {
 		for i := range 8 {
-			if code := [3]int{i & 1, i >> 1 & 1, i >> 2}; (at[0] == 2 || at[0] == code[0]) && (at[1] == 2 || at[1] == code[1]) && (at[2] == 2 || at[2] == code[2]) {
+			if code := [3]int{i & 1, i >> 1 & 1, i >> 2}; (at[0] == 2 || at[0] == code[0]) && (at[1] == 2 || at[1] == code[1]) &&
+				(at[2] == 2 || at[2] == code[2]) {
 				cells[at] = append(cells[at], i)
 			}
 		}

@@ -76,7 +76,8 @@ func (r *records) publish(ctx context.Context, o pipeline.Options, started time.
 // account returns the report of the tables with the gate's verdict.
 func (r *records) account(list []*protected, tally *tally) *Report {
 	t := r.config
-	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Coalition: t.Coalition, Records: tally.records(), Warnings: t.Warnings,
+	rep := &Report{Schema: ReportSchema, Name: t.Name, ConfigSHA256: t.SHA256(), KeyID: r.keyID, Coalition: t.Coalition,
+		Records: tally.records(), Warnings: t.Warnings,
 		Loosened: slices.Concat(t.Loosened, r.loosened)}
 	if r.before != nil {
 		rep.Earlier, rep.Unaudited = r.before.reports(list), r.before.unaudited
@@ -160,7 +161,8 @@ func (t *tally) records() Records {
 		}
 	}
 	return Records{
-		Read: t.read, Tabulated: t.read - t.lostRecords(), Malformed: t.malformed, NoCode: t.refused.Code, NoValue: t.refused.Value,
+		Read: t.read, Tabulated: t.read - t.lostRecords(), Malformed: t.malformed, NoCode: t.refused.Code,
+		NoValue:  t.refused.Value,
 		NoWeight: t.refused.Weight, NoHolding: t.refused.Holder, NoIdentity: t.refused.Nobody, Unknown: unknown,
 	}
 }
@@ -204,8 +206,8 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 	return o.publish(ctx)
 }
 
-// replaces says that the release replaces another one, which people may have seen, unless it is the same or one of the earlier releases
-// of the configuration.
+// replaces says that the release replaces another one, which people may have seen, unless it is the same or one of the
+// earlier releases of the configuration.
 func (o *outputs) replaces(path string) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -221,7 +223,8 @@ func (o *outputs) replaces(path string) {
 		return
 	}
 	o.report.Unaudited = append(o.report.Unaudited, "the release that was published under the same name before")
-	o.options.Log.Warn().Str("path", path).Msg("replaces another release, and what both tell together was not audited: name its report (releases)")
+	o.options.Log.Warn().Str("path",
+		path).Msg("replaces another release, and what both tell together was not audited: name its report (releases)")
 }
 
 // create opens every output, so that a path that cannot be written is found first.
@@ -232,8 +235,10 @@ func (o *outputs) create() (err error) {
 		path string
 		mode publish.Mode
 	}{
-		{&o.cells, c.Cells, publish.Confidential}, {&o.jj, c.JJ, publish.Confidential}, {&o.html, c.HTML, publish.Confidential}, {&o.json, c.JSON, publish.Confidential},
-		{&o.publicHTML, config.PublicPath(c.HTML), publish.Public}, {&o.publicJSON, config.PublicPath(c.JSON), publish.Public},
+		{&o.cells, c.Cells, publish.Confidential}, {&o.jj, c.JJ, publish.Confidential},
+		{&o.html, c.HTML, publish.Confidential}, {&o.json, c.JSON, publish.Confidential},
+		{&o.publicHTML, config.PublicPath(c.HTML), publish.Public},
+		{&o.publicJSON, config.PublicPath(c.JSON), publish.Public},
 	} {
 		if f.path == "" {
 			continue
@@ -322,8 +327,9 @@ func (r *records) entry(list []*protected) *ledger.Tables {
 	for i := range t.Tables {
 		p, at := tableOf(list, i)
 		one := &t.Tables[i]
-		of.Tables = append(of.Tables, ledger.Table{Name: one.Name, Rows: one.Rows, Columns: columnsOf(t, one), Value: one.Value,
-			Protect: one.Protect.Name(), Cells: int64(p.size(at))})
+		of.Tables = append(of.Tables,
+			ledger.Table{Name: one.Name, Rows: one.Rows, Columns: columnsOf(t, one), Value: one.Value,
+				Protect: one.Protect.Name(), Cells: int64(p.size(at))})
 	}
 	return of
 }
@@ -400,7 +406,8 @@ func (o *outputs) cellsCSV() ([]byte, error) {
 }
 
 // inferred returns the range that can be inferred about a cell, in whole units, as it is printed: its ends are rounded
-// inward, because a cell has a whole number of units, and a range that looked wider would claim protection that there is not.
+// inward, because a cell has a whole number of units, and a range that looked wider would claim protection that there
+// is not.
 func (p *protected) inferred(cell int32) (low, high float64) {
 	low, high = p.ranges.Low[cell], p.ranges.High[cell]
 	return math.Ceil(low-roundoff(low)) + 0, math.Floor(high+roundoff(high)) + 0 // no −0
@@ -427,7 +434,8 @@ func (p *protected) cellFields(cell int32) []string {
 	if !p.hidden(cell) {
 		public = number(p.publishedValue(cell))
 	}
-	fields := []string{number(v), strconv.FormatInt(p.cells.Contributors[cell], 10), p.status[cell].String(), p.ruleName(cell), "", "", "", "", public}
+	fields := []string{number(v), strconv.FormatInt(p.cells.Contributors[cell], 10), p.status[cell].String(),
+		p.ruleName(cell), "", "", "", "", public}
 	if p.status[cell] == tables.Primary {
 		fields[4], fields[5] = number(math.Floor(v-p.rules.Down[cell])), number(math.Ceil(v+p.rules.Up[cell]))
 	}

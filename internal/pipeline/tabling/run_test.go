@@ -95,14 +95,16 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 		t.Fatal(err)
 	}
 	rep := res.Report
-	if rep.Withheld != "" || !rep.Gate.Passed || rep.Schema != ReportSchema || rep.Name != "shops" || rep.Version != "test" || rep.Finished.Before(rep.Started) || len(rep.ConfigSHA256) != 64 || rep.KeyID != "" {
+	if rep.Withheld != "" || !rep.Gate.Passed || rep.Schema != ReportSchema || rep.Name != "shops" ||
+		rep.Version != "test" || rep.Finished.Before(rep.Started) || len(rep.ConfigSHA256) != 64 || rep.KeyID != "" {
 		t.Errorf("the report contains %+v", rep)
 	}
 	var files []string
 	for _, path := range res.Files {
 		files = append(files, filepath.Base(path))
 	}
-	if want := []string{"out.csv", "report.public.html", "report.public.json", "cells.csv", "report.html", "report.json"}; !slices.Equal(files, want) {
+	if want := []string{"out.csv", "report.public.html", "report.public.json", "cells.csv", "report.html",
+		"report.json"}; !slices.Equal(files, want) {
 		t.Errorf("published in the order %v, want %v", files, want)
 	}
 	if rep.Records.Read != 18 || rep.Records.Tabulated != 18 || rep.Records.Lost() != 0 || len(rep.Records.Unknown) != 0 {
@@ -112,7 +114,8 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 	if got := strings.Join(public[0], ","); got != "table,region,size,value,status" {
 		t.Errorf("the header is %s", got)
 	}
-	if got := strings.Join(secret[0], ","); !strings.HasPrefix(got, "table,region,size,value,contributors,status,rule,need_low,need_high,low,high") {
+	if got := strings.Join(secret[0], ","); !strings.HasPrefix(got,
+		"table,region,size,value,contributors,status,rule,need_low,need_high,low,high") {
 		t.Errorf("the header of the cells is %s", got)
 	}
 	if len(public) != len(secret) || len(public) != 1+18+3+3 {
@@ -142,13 +145,15 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 		}
 		count[table][s[5]]++
 		hidden := s[5] == "primary" || s[5] == "secondary"
-		if shown, err := strconv.ParseFloat(p[3], 64); hidden != (p[4] == "suppressed") || hidden != (p[3] == "") || !hidden && (err != nil || shown != want) {
+		if shown, err := strconv.ParseFloat(p[3], 64); hidden != (p[4] == "suppressed") || hidden != (p[3] == "") ||
+			!hidden && (err != nil || shown != want) {
 			t.Errorf("the public line is %v, the confidential one %v", p, s)
 		}
 		if (s[5] == "primary") != (n == 1) || (n == 1) != (s[6] == "threshold") || (n == 1) != (s[7] != "") {
 			t.Errorf("%d contributors, but the line is %v", n, s)
 		}
-		if s[5] == "primary" && table == "by-region" && (s[7] != "1" || s[8] != "4") { // one unit if zeros are never suppressed, and 3 above
+		// one unit if zeros are never suppressed, and 3 above
+		if s[5] == "primary" && table == "by-region" && (s[7] != "1" || s[8] != "4") {
 			t.Errorf("the required range is %s to %s, want 1 to 4: %v", s[7], s[8], s)
 		}
 		if hidden {
@@ -163,15 +168,19 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 	}
 	for _, r := range rep.Tables {
 		c := count[r.Name]
-		if r.Primary != c["primary"] || r.Secondary != c["secondary"] || r.Rules["threshold"] != c["primary"] || r.Published+r.Primary+r.Secondary+r.Empty != r.Cells || r.Empty != 0 || float64(r.Efficiency) != float64(r.Published)/float64(r.Cells) {
+		if r.Primary != c["primary"] || r.Secondary != c["secondary"] || r.Rules["threshold"] != c["primary"] ||
+			r.Published+r.Primary+r.Secondary+r.Empty != r.Cells || r.Empty != 0 ||
+			float64(r.Efficiency) != float64(r.Published)/float64(r.Cells) {
 			t.Errorf("the table report is %+v, the file has %v", r, c)
 		}
 		if len(r.Disclosed)+len(r.Narrow)+len(r.Respondent)+r.Unproven > 0 || r.Method != "suppress" {
 			t.Errorf("%s: the audit has findings or another method: %+v", r.Name, r)
 		}
 	}
-	if len(rep.Families) != 2 || !slices.Equal(rep.Families[0].Tables, []string{"by-region", "sizes"}) || rep.Families[0].Cells != 18 || rep.Families[1].Cells != 3 ||
-		rep.Families[0].Hidden != rep.Tables[0].Primary+rep.Tables[0].Secondary || rep.Families[1].Hidden != 0 || len(rep.Families[0].PatternSHA256) != 64 || rep.Families[0].PatternSHA256 == rep.Families[1].PatternSHA256 {
+	if len(rep.Families) != 2 || !slices.Equal(rep.Families[0].Tables, []string{"by-region", "sizes"}) ||
+		rep.Families[0].Cells != 18 || rep.Families[1].Cells != 3 ||
+		rep.Families[0].Hidden != rep.Tables[0].Primary+rep.Tables[0].Secondary || rep.Families[1].Hidden != 0 ||
+		len(rep.Families[0].PatternSHA256) != 64 || rep.Families[0].PatternSHA256 == rep.Families[1].PatternSHA256 {
 		t.Errorf("the families are %+v", rep.Families)
 	}
 	// 2 rules of each table, and 2, 1 and 2 of the gate.
@@ -180,7 +189,8 @@ func TestTablesAndWhatIsToldOfThem(t *testing.T) {
 	}
 	var written Report
 	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
-	if err != nil || json.Unmarshal(text, &written) != nil || written.ConfigSHA256 != rep.ConfigSHA256 || written.Release == nil || written.Release.Path != "out.csv" || len(written.Release.SHA256) != 64 {
+	if err != nil || json.Unmarshal(text, &written) != nil || written.ConfigSHA256 != rep.ConfigSHA256 ||
+		written.Release == nil || written.Release.Path != "out.csv" || len(written.Release.SHA256) != 64 {
 		t.Errorf("report.json: error %v, release %+v", err, written.Release)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "out.csv")); err != nil || info.Size() != written.Release.Bytes {
@@ -200,11 +210,14 @@ func checkPublic(t *testing.T, text []byte, rep *Report) {
 	if err := json.Unmarshal(text, &p); err != nil {
 		t.Fatal(err)
 	}
-	if p.Schema != PublicSchema || p.Name != rep.Name || p.Version != rep.Version || !p.Audited || len(p.Tables) != len(rep.Tables) || p.Release == nil || *p.Release != *rep.Release {
+	if p.Schema != PublicSchema || p.Name != rep.Name || p.Version != rep.Version || !p.Audited ||
+		len(p.Tables) != len(rep.Tables) || p.Release == nil || *p.Release != *rep.Release {
 		t.Errorf("the public report contains %+v", p)
 	}
 	for i, r := range rep.Tables {
-		if got := p.Tables[i]; got.Name != r.Name || got.Value != r.Value || got.Method != r.Method || got.Cells != r.Cells || got.Empty != r.Empty || got.Published != r.Published || got.Suppressed != r.Primary+r.Secondary || !slices.Equal(got.Variables, r.Variables) {
+		if got := p.Tables[i]; got.Name != r.Name || got.Value != r.Value || got.Method != r.Method || got.Cells != r.Cells ||
+			got.Empty != r.Empty || got.Published != r.Published || got.Suppressed != r.Primary+r.Secondary ||
+			!slices.Equal(got.Variables, r.Variables) {
 			t.Errorf("the public report has %+v for the table %+v", got, r)
 		}
 	}
@@ -253,7 +266,9 @@ func TestPagesOfTables(t *testing.T) {
 		}
 		return rows[i]
 	}
-	if i := slices.IndexFunc(public, func(r []string) bool { return slices.Equal(r, []string{"region", "total", "big", "small"}) }); i < 0 {
+	if i := slices.IndexFunc(public, func(r []string) bool {
+		return slices.Equal(r, []string{"region", "total", "big", "small"})
+	}); i < 0 {
 		t.Errorf("the header of the first table is missing in %q", public)
 	} else {
 		var order []string
@@ -264,22 +279,28 @@ func TestPagesOfTables(t *testing.T) {
 			t.Errorf("the rows are %v, want %v", order, want)
 		}
 	}
-	for row, want := range map[string][]string{"total": {"18", "9", "9"}, "n1": {"5", "×", "×"}, "n2": {"8", "×", "×"}, "S": {"5", "×", "×"}} {
+	for row, want := range map[string][]string{"total": {"18", "9", "9"}, "n1": {"5", "×", "×"}, "n2": {"8", "×", "×"},
+		"S": {"5", "×", "×"}} {
 		if got := find(public, row); !slices.Equal(got[1:], want) {
 			t.Errorf("the public page has %v, want %v", got, want)
 		}
 	}
-	if got := find(secret, "n1"); got[1] != "5" || !strings.HasPrefix(got[2], "4 ") || !strings.HasPrefix(got[3], "1 threshold ") || !strings.Contains(got[3], " to ") || strings.Contains(got[2], "threshold") {
+	if got := find(secret, "n1"); got[1] != "5" || !strings.HasPrefix(got[2], "4 ") ||
+		!strings.HasPrefix(got[3], "1 threshold ") || !strings.Contains(got[3], " to ") ||
+		strings.Contains(got[2], "threshold") {
 		t.Errorf("the confidential page has %q", got)
 	}
-	if got := find(secret, "size"); !slices.Equal(got[1:], []string{"18", "9", "9"}) && !slices.Equal(got[1:], []string{"146.75", "108.75", "38.00"}) {
+	if got := find(secret, "size"); !slices.Equal(got[1:], []string{"18", "9", "9"}) &&
+		!slices.Equal(got[1:], []string{"146.75", "108.75", "38.00"}) {
 		t.Errorf("a table of one variable has the row %q", got)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.public.html"))
-	if err != nil || strings.Contains(string(text), "threshold") || strings.Contains(string(text), `"primary"`) || !strings.Contains(string(text), "146.75") {
+	if err != nil || strings.Contains(string(text), "threshold") || strings.Contains(string(text), `"primary"`) ||
+		!strings.Contains(string(text), "146.75") {
 		t.Errorf("the public page shows which cells are unsafe, or does not show the total (error %v)", err)
 	}
-	if strings.Count(string(text), "<caption>Number of records</caption>") != 2 || strings.Count(string(text), "<caption>turnover</caption>") != 1 {
+	if strings.Count(string(text), "<caption>Number of records</caption>") != 2 ||
+		strings.Count(string(text), "<caption>turnover</caption>") != 1 {
 		t.Error("the captions of the tables do not name what is counted or summed")
 	}
 }
@@ -289,8 +310,10 @@ func TestPagesOfTables(t *testing.T) {
 func TestTablesAreWithheld(t *testing.T) {
 	for _, c := range []struct{ name, old, with, because string }{
 		{"the first rule", "min_efficiency: 0.1}", "min_efficiency: 0.99}", "by-region: efficiency at least 0.99"},
-		{"the last rule", "{table: turnover, min_efficiency: 0.9}", "{table: turnover, min_efficiency: 1}, {table: by-region, min_efficiency: 1}", "by-region: efficiency at least 1"},
-		{"unprotected", "interval: {absolute: 3}\n    protect: {suppress: {}}", "interval: {absolute: 3}\n    protect: {none: {}}", "by-region: at most 0 unsafe cells can be computed"},
+		{"the last rule", "{table: turnover, min_efficiency: 0.9}",
+			"{table: turnover, min_efficiency: 1}, {table: by-region, min_efficiency: 1}", "by-region: efficiency at least 1"},
+		{"unprotected", "interval: {absolute: 3}\n    protect: {suppress: {}}",
+			"interval: {absolute: 3}\n    protect: {none: {}}", "by-region: at most 0 unsafe cells can be computed"},
 		{"the total", "in.csv}", "one.csv}", "by-region: the total of all is safe"},
 	} {
 		dir := shopsIn(t)
@@ -302,7 +325,8 @@ func TestTablesAreWithheld(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if res.Report.Gate.Passed || !strings.HasPrefix(res.Report.Withheld, "does not hold: ") || !strings.Contains(res.Report.Withheld, c.because) {
+		if res.Report.Gate.Passed || !strings.HasPrefix(res.Report.Withheld, "does not hold: ") ||
+			!strings.Contains(res.Report.Withheld, c.because) {
 			t.Errorf("%s: withheld because %q", c.name, res.Report.Withheld)
 		}
 		if out, _ := os.ReadFile(filepath.Join(dir, "out.csv")); string(out) != "earlier" {
@@ -314,7 +338,8 @@ func TestTablesAreWithheld(t *testing.T) {
 			names = append(names, e.Name())
 		}
 		sort.Strings(names)
-		if want := []string{"cells.csv", "in.csv", "one.csv", "out.csv", "regions.csv", "report.html", "report.json"}; !slices.Equal(names, want) {
+		if want := []string{"cells.csv", "in.csv", "one.csv", "out.csv", "regions.csv", "report.html",
+			"report.json"}; !slices.Equal(names, want) {
 			t.Errorf("%s: the folder has the files %v", c.name, names)
 		}
 		if len(res.Files) != 3 || res.Report.Release != nil {
@@ -372,13 +397,15 @@ sink: {csv: {path: %s/release.csv}}
 		t.Error("the pipeline's own release was written")
 	}
 	for _, c := range []struct{ old, with, want string }{
-		{"rows: [region]", "rows: [firm]", `tables[0].rows[0]: must be a column that the pipeline releases, got "firm", an identifier`},
+		{"rows: [region]", "rows: [firm]",
+			`tables[0].rows[0]: must be a column that the pipeline releases, got "firm", an identifier`},
 		{"rows: [region]", "rows: [regoin]", `the source has no column "regoin" (did you mean column `},
 		{"value: turnover", "value: region", "must be a numeric column, got region, which is string"},
 		{"pipeline.yaml", "out.yaml", "out.yaml"},
 	} {
 		dir := set(t)
-		if _, err := run(t, dir, strings.ReplaceAll(tables, c.old, c.with)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := run(t, dir, strings.ReplaceAll(tables, c.old, c.with)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %s", c.with, err, c.want)
 		}
 	}
@@ -427,8 +454,11 @@ report: {json: %s/report.json}
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"source: 1 record cannot be read; mend them, or leave them out (unknown: drop)", "tables[0].value: 1 record of no value in turnover", "tables[0].weight: 2 records of no weight of at least 1 in weight",
-		"holding: 1 record of no holding in firm", "hierarchies.region: 2 records with a code that region does not have as a leaf, or with none",
+		"source: 1 record cannot be read; mend them, or leave them out (unknown: drop)",
+		"tables[0].value: 1 record of no value in turnover",
+		"tables[0].weight: 2 records of no weight of at least 1 in weight",
+		"holding: 1 record of no holding in firm",
+		"hierarchies.region: 2 records with a code that region does not have as a leaf, or with none",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is missing in\n%v", want, err)
@@ -442,12 +472,14 @@ report: {json: %s/report.json}
 		t.Fatal(err)
 	}
 	r := res.Report.Records
-	if r.Read != 12 || r.Malformed != 1 || r.NoValue != 1 || r.NoWeight != 2 || r.NoHolding != 1 || r.NoCode != 2 || r.Lost() != 7 || r.Tabulated != 5 || len(r.Unknown) != 1 || r.Unknown["region"] != 2 {
+	if r.Read != 12 || r.Malformed != 1 || r.NoValue != 1 || r.NoWeight != 2 || r.NoHolding != 1 || r.NoCode != 2 ||
+		r.Lost() != 7 || r.Tabulated != 5 || len(r.Unknown) != 1 || r.Unknown["region"] != 2 {
 		t.Errorf("the records of the report are %+v", r)
 	}
 	for _, c := range []struct{ data, old, with, want string }{
 		{"region,size,turnover,weight,firm\n", "", "", "source: has no record"},
-		{"region,size,turnover,weight,firm\nn1,big,0.1234567891,1,a\nn1,big,1,1,a\n", "decimals: 0, ", "", "tables[0].decimals: must be given: values of turnover have more than 9 decimals"},
+		{"region,size,turnover,weight,firm\nn1,big,0.1234567891,1,a\nn1,big,1,1,a\n", "decimals: 0, ", "",
+			"tables[0].decimals: must be given: values of turnover have more than 9 decimals"},
 		{broken, "regions.csv", "gone.csv", "hierarchies.region: file "},
 		{broken, "hierarchies: {region: {file: %s/regions.csv}}\n", "hierarchies: {size: {prefix: [9]}}\n", ""},
 	} {

@@ -26,7 +26,9 @@ func sampledOf(t *testing.T, rows []string, oneIn int) (shown map[string]int, re
 	t.Helper()
 	dir := t.TempDir()
 	people(t, dir, rows)
-	res, err := run(t, dir, strings.Replace(strings.Replace(sampledTables, "ONE", strconv.Itoa(oneIn), 1), "ONE", strconv.Itoa(oneIn), 1))
+	res,
+		err := run(t, dir,
+		strings.Replace(strings.Replace(sampledTables, "ONE", strconv.Itoa(oneIn), 1), "ONE", strconv.Itoa(oneIn), 1))
 	if err != nil || res.Report.Withheld != "" {
 		t.Fatal(err, res.Report.Withheld)
 	}
@@ -77,7 +79,8 @@ func TestSampledTablesAreOfOneSample(t *testing.T) {
 	fewer, _ := sampledOf(t, rows, 6)
 	for cell, n := range whole {
 		if again[cell] != n || first[cell]+second[cell] != n || fewer[cell]/6 > n/2 {
-			t.Errorf("%s is %d, in another order %d, in the halves %d and %d, with one in six %d", cell, n, again[cell], first[cell], second[cell], fewer[cell])
+			t.Errorf("%s is %d, in another order %d, in the halves %d and %d, with one in six %d", cell, n, again[cell],
+				first[cell], second[cell], fewer[cell])
 		}
 	}
 	r := res.Report.Tables[0]
@@ -139,7 +142,8 @@ func TestMapOfSamples(t *testing.T) {
 			square, cells = square+float64(n)/float64(r.Utility), cells+n
 		}
 		worst := max(res.Report.Tables[0].Risk, res.Report.Tables[1].Risk)
-		if p := m.Points[i]; p.Setting != fmt.Sprintf("sample: {one_in: %d}", oneIn) || !(math.Abs(float64(p.R-worst)) <= 1e-12) || p.U <= 0 || cells == 0 {
+		if p := m.Points[i]; p.Setting != fmt.Sprintf("sample: {one_in: %d}", oneIn) ||
+			!(math.Abs(float64(p.R-worst)) <= 1e-12) || p.U <= 0 || cells == 0 {
 			t.Errorf("the point is %+v, a run has the risk %v", p, worst)
 		}
 	}

@@ -18,13 +18,17 @@ func TestTablesAsSDMX(t *testing.T) {
 	const one = "tables: [{name: t, rows: [region, size], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\n"
 	const two = "tables: [{name: t, rows: [region, size], value: turnover, decimals: 2, unsafe: [{threshold: 3}], protect: {suppress: {}}}, {name: u, rows: [region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n"
 	for _, c := range []struct{ tables, sdmx, head, front string }{
-		{one, `{structure: "NSO:DF_SHOPS(1.0)"}`, "STRUCTURE STRUCTURE_ID ACTION region size OBS_VALUE OBS_STATUS CONF_STATUS", "dataflow NSO:DF_SHOPS(1.0) I"},
-		{two, `{structure: "NSO:DF_SHOPS(1.0)", time_period: 2026-Q1, freq: Q}`, "STRUCTURE STRUCTURE_ID ACTION TABLE FREQ TIME_PERIOD region size OBS_VALUE OBS_STATUS CONF_STATUS", "dataflow NSO:DF_SHOPS(1.0) I TABLE Q 2026-Q1"},
+		{one, `{structure: "NSO:DF_SHOPS(1.0)"}`,
+			"STRUCTURE STRUCTURE_ID ACTION region size OBS_VALUE OBS_STATUS CONF_STATUS", "dataflow NSO:DF_SHOPS(1.0) I"},
+		{two, `{structure: "NSO:DF_SHOPS(1.0)", time_period: 2026-Q1, freq: Q}`,
+			"STRUCTURE STRUCTURE_ID ACTION TABLE FREQ TIME_PERIOD region size OBS_VALUE OBS_STATUS CONF_STATUS",
+			"dataflow NSO:DF_SHOPS(1.0) I TABLE Q 2026-Q1"},
 	} {
 		plain, sdmx := t.TempDir(), t.TempDir()
 		for dir, more := range map[string]string{plain: "", sdmx: "sdmx: " + c.sdmx + "\n"} {
 			write(t, dir, "in.csv", shops)
-			res, err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\n"+c.tables+more)
+			res,
+				err := run(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\nsink: {csv: {path: %s/out.csv}}\n"+c.tables+more)
 			if err != nil || res.Report.Withheld != "" {
 				t.Fatal(err, res)
 			}
@@ -92,7 +96,8 @@ func TestForeignTablesAsSDMX(t *testing.T) {
 	// each is published too, more can be computed than allowed.
 	shown := strings.ReplaceAll(string(own), ",Q,C", ",A,F")
 	lines := strings.Split(strings.TrimSpace(shown), "\n")
-	if rep, err := audited(t, dir, text, strings.Join(append(lines[:1:1], lines[1]), "\n")); err != nil || rep.Tables[0].Published != 1 {
+	if rep, err := audited(t, dir, text, strings.Join(append(lines[:1:1], lines[1]), "\n")); err != nil ||
+		rep.Tables[0].Published != 1 {
 		t.Errorf("one line alone: error %v, report %+v, want 1 published cell", err, rep)
 	}
 	for _, c := range []struct{ from, to, want string }{
@@ -109,14 +114,17 @@ func TestForeignTablesAsSDMX(t *testing.T) {
 		if c.from == ",I," {
 			continue
 		}
-		if _, err := audited(t, dir, text+sdmx, strings.ReplaceAll(string(own), c.from, c.to)); err == nil || !strings.Contains(err.Error(), "table.csv:2: ") || !strings.Contains(err.Error(), "lines more") {
+		if _, err := audited(t, dir, text+sdmx, strings.ReplaceAll(string(own), c.from, c.to)); err == nil ||
+			!strings.Contains(err.Error(), "table.csv:2: ") || !strings.Contains(err.Error(), "lines more") {
 			t.Errorf("%q in every line, against the configuration: error %v", c.to, err)
 		}
 	}
-	if _, err := audited(t, dir, text, strings.Replace(string(own), "OBS_VALUE", "value", 1)); err == nil || !strings.Contains(err.Error(), "must have a column OBS_VALUE") {
+	if _, err := audited(t, dir, text, strings.Replace(string(own), "OBS_VALUE", "value", 1)); err == nil ||
+		!strings.Contains(err.Error(), "must have a column OBS_VALUE") {
 		t.Error(err)
 	}
-	if _, err := audited(t, dir, text, strings.Replace(string(own), "TABLE", "table", 1)); err == nil || !strings.Contains(err.Error(), "must have a column TABLE") {
+	if _, err := audited(t, dir, text, strings.Replace(string(own), "TABLE", "table", 1)); err == nil ||
+		!strings.Contains(err.Error(), "must have a column TABLE") {
 		t.Error(err)
 	}
 }
@@ -157,12 +165,16 @@ func TestSecondarySDMX(t *testing.T) {
 func TestPrintedRanges(t *testing.T) {
 	p := &protected{ranges: &audit.Ranges{}}
 	for _, c := range []struct{ value, low, high, wantLow, wantHigh float64 }{
-		{15, 12.4, 17.6, 13, 17}, {15, 12, 17, 12, 17}, {15, 0, 17, 0, 17}, {15, 12.0000001, 16.9999999, 12, 17}, {15, 14.99, 15.01, 15, 15},
-		{-3, -7.5, -1.5, -7, -2}, {15, math.Inf(-1), math.Inf(1), math.Inf(-1), math.Inf(1)}, {1e12, 1e12 - 0.5, 1e12 + 0.5, 1e12, 1e12}, {2e6, 2e6 - 7.95, 2e6 + 7.95, 2e6 - 8, 2e6 + 8}, {2e6, 2e6 - 7.85, 2e6 + 7.85, 2e6 - 7, 2e6 + 7},
+		{15, 12.4, 17.6, 13, 17}, {15, 12, 17, 12, 17}, {15, 0, 17, 0, 17}, {15, 12.0000001, 16.9999999, 12, 17},
+		{15, 14.99, 15.01, 15, 15},
+		{-3, -7.5, -1.5, -7, -2}, {15, math.Inf(-1), math.Inf(1), math.Inf(-1), math.Inf(1)},
+		{1e12, 1e12 - 0.5, 1e12 + 0.5, 1e12, 1e12}, {2e6, 2e6 - 7.95, 2e6 + 7.95, 2e6 - 8, 2e6 + 8},
+		{2e6, 2e6 - 7.85, 2e6 + 7.85, 2e6 - 7, 2e6 + 7},
 	} {
 		p.question.Value, p.ranges.Low, p.ranges.High = []float64{c.value}, []float64{c.low}, []float64{c.high}
 		if low, high := p.inferred(0); low != c.wantLow || high != c.wantHigh || low == 0 && math.Signbit(low) {
-			t.Errorf("%v in %v to %v is printed %v to %v, want %v to %v", c.value, c.low, c.high, low, high, c.wantLow, c.wantHigh)
+			t.Errorf("%v in %v to %v is printed %v to %v, want %v to %v", c.value, c.low, c.high, low, high, c.wantLow,
+				c.wantHigh)
 		}
 	}
 }

@@ -13,7 +13,8 @@ func (r *records) sheets(list []*protected) (sheets []workbook.Sheet) {
 	for i := range r.config.Tables {
 		p, t := tableOf(list, i)
 		rows, columns := divide(p.set.Tables[t].Dimensions)
-		s := workbook.Sheet{Name: p.set.Tables[t].Name, Caption: p.caption(r.config.Tables[i].Value), Decimals: p.options.Decimals}
+		s := workbook.Sheet{Name: p.set.Tables[t].Name, Caption: p.caption(r.config.Tables[i].Value),
+			Decimals: p.options.Decimals}
 		for _, d := range rows {
 			s.Variables = append(s.Variables, d.Name)
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
-// A workbook has the cells of the CSV file: each table in a sheet, each cell where its codes are, and nothing in cells that are
-// held back.
+// A workbook has the cells of the CSV file: each table in a sheet, each cell where its codes are, and nothing in cells
+// that are held back.
 func TestWorkbookOfTables(t *testing.T) {
 	const text = "version: 1\nsource: {csv: {path: %s/in.csv}}\nhierarchies: {region: {file: %s/regions.csv}}\nreport: {html: %s/report.html, cells: %s/cells.csv}\n" +
 		"tables:\n  - {name: shops, rows: [region, size], unsafe: [{threshold: 3}], protect: {suppress: {}}}\n" +
@@ -80,7 +80,8 @@ func TestWorkbookOfTables(t *testing.T) {
 	}
 
 	// The pictures show the same cells as held back; the public one does not say why.
-	for name, want := range map[string][]string{"report.html": {`class="primary"/>`, `class="secondary"/>`}, "report.public.html": {`class="suppressed"/>`}} {
+	for name, want := range map[string][]string{"report.html": {`class="primary"/>`, `class="secondary"/>`},
+		"report.public.html": {`class="suppressed"/>`}} {
 		page, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
 			t.Fatal(err)
@@ -118,15 +119,19 @@ func TestWorkbookOfTables(t *testing.T) {
 		}
 	}
 
-	_, err = run(t, dir, strings.Replace(text, "rows: [region, size]", "rows: [size, region]", 1)+"sink: {csv: {path: %s/out.xlsx}}\n")
+	_,
+		err = run(t, dir, strings.Replace(text, "rows: [region, size]", "rows: [size, region]", 1)+
+		"sink: {csv: {path: %s/out.xlsx}}\n")
 	if err == nil || !strings.Contains(err.Error(), "sink.csv.path: must not end in .xlsx") {
 		t.Errorf("CSV under the name of a workbook: %v", err)
 	}
-	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text+"sink: {csv: {path: %s/out.csv}}\n", "%s", dir)), config.Options{})
+	c, err := tabulation.Parse("t.yaml", []byte(strings.ReplaceAll(text+"sink: {csv: {path: %s/out.csv}}\n", "%s", dir)),
+		config.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Audit(context.Background(), c, Foreign{Path: filepath.Join(dir, "out.xlsx")}, pipeline.Options{}); err == nil || !strings.Contains(err.Error(), "out.xlsx must be CSV, SDMX-CSV or JJ") {
+	if _, err := Audit(context.Background(), c, Foreign{Path: filepath.Join(dir, "out.xlsx")}, pipeline.Options{}); err ==
+		nil || !strings.Contains(err.Error(), "out.xlsx must be CSV, SDMX-CSV or JJ") {
 		t.Errorf("the audit of a workbook: %v", err)
 	}
 	var wide strings.Builder
@@ -135,7 +140,9 @@ func TestWorkbookOfTables(t *testing.T) {
 		fmt.Fprintf(&wide, "x,%d\n", i)
 	}
 	write(t, dir, "wide.csv", wide.String())
-	_, err = run(t, dir, "version: 1\nsource: {csv: {path: %s/wide.csv}}\nsink: {xlsx: {path: %s/wide.xlsx}}\ntables: [{name: t, rows: [a, b], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n")
+	_,
+		err = run(t, dir,
+		"version: 1\nsource: {csv: {path: %s/wide.csv}}\nsink: {xlsx: {path: %s/wide.xlsx}}\ntables: [{name: t, rows: [a, b], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\n")
 	if err == nil || !strings.Contains(err.Error(), "tables[0].rows: has 16401 columns") {
 		t.Errorf("a table with too many columns: %v", err)
 	}

@@ -27,7 +27,9 @@ func TestColumnsThatIdentifyNobody(t *testing.T) {
 	dir := shopsIn(t)
 	write(t, dir, "key", testKey)
 	const text = "version: 1\nsource: {csv: {path: %s/in.csv}}\nkey: {file: %s/key}\nidentity: [size, region]\ntables: [{name: t, rows: [size], unsafe: [{threshold: 2}], protect: {cell_key: {}}}]\nsink: {csv: {path: %s/out.csv}}\n"
-	for name, want := range map[string]string{"": "", "size": "identity[0]: must be a column that can identify a record, got size, which is list", "region": "identity[1]: must be a column that can identify a record, got region, which is list"} {
+	for name, want := range map[string]string{
+		"": "", "size": "identity[0]: must be a column that can identify a record, got size, which is list",
+		"region": "identity[1]: must be a column that can identify a record, got region, which is list"} {
 		r := opened(t, dir, text)
 		if name != "" {
 			fields := r.source.Schema().Fields
@@ -36,7 +38,8 @@ func TestColumnsThatIdentifyNobody(t *testing.T) {
 		f := &family{table: &r.config.Tables[0]}
 		r.keyed(f)
 		err := r.check()
-		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) || (f.columns.Digests == nil) != (err != nil) || !f.options.Keys {
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) ||
+			(f.columns.Digests == nil) != (err != nil) || !f.options.Keys {
 			t.Errorf("%q: error %v, want %q", name, err, want)
 		}
 	}
@@ -47,13 +50,17 @@ func TestColumnsThatIdentifyNobody(t *testing.T) {
 func TestNumbersThatAreMaskedAsTexts(t *testing.T) {
 	dir := shopsIn(t)
 	write(t, dir, "key", testKey)
-	write(t, dir, "p.yaml", strings.ReplaceAll("version: 1\nkey: {file: %s/key}\nsource: {csv: {path: %s/in.csv}}\ncolumns: {region: {role: key}, size: {role: other}, turnover: {role: sensitive}}\n"+
-		"masks: [{recode: {columns: [region], map: {n1: n, n2: n, s1: s}}}, {recode: {columns: [turnover], breaks: [0, 5, 100], labels: [low, high]}}]\nsink: {csv: {path: %s/masked.csv}}\n", "%s", dir))
-	r := opened(t, dir, "version: 1\npipeline: %s/p.yaml\ntables: [{name: t, rows: [region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n")
+	write(t, dir, "p.yaml",
+		strings.ReplaceAll(
+			"version: 1\nkey: {file: %s/key}\nsource: {csv: {path: %s/in.csv}}\ncolumns: {region: {role: key}, size: {role: other}, turnover: {role: sensitive}}\n"+
+				"masks: [{recode: {columns: [region], map: {n1: n, n2: n, s1: s}}}, {recode: {columns: [turnover], breaks: [0, 5, 100], labels: [low, high]}}]\nsink: {csv: {path: %s/masked.csv}}\n", "%s", dir))
+	r := opened(t, dir,
+		"version: 1\npipeline: %s/p.yaml\ntables: [{name: t, rows: [region], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n")
 	if at := r.want("tables[0].value", "turnover", microdata.Numbers, false); at != -1 {
 		t.Errorf("want of a text to be summed returns the index %d, want −1", at)
 	}
-	if err := r.check(); err == nil || !strings.HasPrefix(err.Error(), `tables[0].value: must be a column of numbers, got "turnover"`) {
+	if err := r.check(); err == nil ||
+		!strings.HasPrefix(err.Error(), `tables[0].value: must be a column of numbers, got "turnover"`) {
 		t.Errorf("check returns %v", err)
 	}
 	r.problems = nil
@@ -74,7 +81,9 @@ func TestSumsThatAreTooLarge(t *testing.T) {
 		write(t, dir, "in.csv", "region,wage\n"+rows)
 		_, err := run(t, dir, text)
 		var data *pipeline.DataError
-		if fits && err != nil || !fits && (!errors.As(err, &data) || !strings.HasPrefix(err.Error(), "tables[0]: ") || strings.Contains(err.Error(), "6000000")) {
+		if fits && err != nil || !fits &&
+			(!errors.As(err, &data) || !strings.HasPrefix(err.Error(), "tables[0]: ") ||
+				strings.Contains(err.Error(), "6000000")) {
 			t.Errorf("rows %q: error %v", rows, err)
 		}
 	}
@@ -105,7 +114,8 @@ func TestOptimaThatAreNotProven(t *testing.T) {
 	for _, c := range []struct{ atLeast, gap float64 }{{8, 0}, {6, 0.25}, {2, 0.75}} {
 		p.optimum = &suppress.Optimum{Cost: 8, AtLeast: c.atLeast, Nodes: 3, Cuts: 4}
 		r := p.optimumReport()
-		if r == nil || r.Proven != (c.gap == 0) || float64(r.Gap) != c.gap || r.Nodes != 3 || r.Cuts != 4 || r.Cost != 8 || float64(r.AtLeast) != c.atLeast {
+		if r == nil || r.Proven != (c.gap == 0) || float64(r.Gap) != c.gap || r.Nodes != 3 || r.Cuts != 4 || r.Cost != 8 ||
+			float64(r.AtLeast) != c.atLeast {
 			t.Errorf("with the bound %v, the optimum report is %+v", c.atLeast, r)
 		}
 	}
@@ -140,7 +150,8 @@ func TestCellsOfAPublicPage(t *testing.T) {
 		t.Fatalf("%d suppressed, %d published: the test checks nothing", held, published)
 	}
 	p.cells.Contributors[0], p.cells.Value[0], p.question.Value[0], p.question.Hidden[0], p.status[0] = 0, 0, 0, false, 0
-	if c := p.pageCell(0, false); p.publicStatus(0) == empty && (c.Text != "–" || c.Class != empty) || p.publicStatus(0) != empty {
+	if c := p.pageCell(0, false); p.publicStatus(0) == empty && (c.Text != "–" || c.Class != empty) ||
+		p.publicStatus(0) != empty {
 		t.Errorf("an empty cell is shown as %+v with the status %s", c, p.publicStatus(0))
 	}
 }
@@ -148,8 +159,10 @@ func TestCellsOfAPublicPage(t *testing.T) {
 // What is inferred are whole numbers where records are counted; where they are weighted, or their
 // values added up, they need not be.
 func TestWhereCellsAreWholeNumbers(t *testing.T) {
-	for more, want := range map[string]bool{"": true, "weight: turnover,": false, "value: turnover,": false, "value: turnover, weight: turnover,": false} {
-		text := "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region], " + more + " unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n"
+	for more, want := range map[string]bool{"": true, "weight: turnover,": false, "value: turnover,": false,
+		"value: turnover, weight: turnover,": false} {
+		text := "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region], " + more +
+			" unsafe: [{threshold: 2}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n"
 		if _, p := protectedOf(t, shopsIn(t), text); p.question.Counts != want {
 			t.Errorf("%q: Counts is %v", more, p.question.Counts)
 		}
@@ -158,14 +171,16 @@ func TestWhereCellsAreWholeNumbers(t *testing.T) {
 
 // A map of tables tells how many of its points are made.
 func TestProgressOfAMapOfTables(t *testing.T) {
-	c := configured(t, shopsIn(t), "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\ngate: {rules: [{table: t, max_disclosed: 0}]}\nsink: {csv: {path: %s/out.csv}}\n")
+	c := configured(t, shopsIn(t),
+		"version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [region, size], unsafe: [{threshold: 2}], protect: {suppress: {}}}]\ngate: {rules: [{table: t, max_disclosed: 0}]}\nsink: {csv: {path: %s/out.csv}}\n")
 	progress := new(pipeline.Progress)
 	m, err := Map(t.Context(), c, pipeline.Options{Progress: progress})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := int64(len(m.Points)); n < 2 || progress.Phase() != "map" || progress.Records() != n || progress.Total() != n {
-		t.Errorf("%d points: the progress has the phase %s and %d of %d", n, progress.Phase(), progress.Records(), progress.Total())
+		t.Errorf("%d points: the progress has the phase %s and %d of %d", n, progress.Phase(), progress.Records(),
+			progress.Total())
 	}
 }
 
@@ -286,7 +301,8 @@ func TestCellsThatCannotBeProtected(t *testing.T) {
 		}
 		for cell, status := range p.status {
 			if p.hidden(int32(cell)) != (status == tables.Primary) {
-				t.Errorf("%s is unsafe: cell %s with the status %v is suppressed: %v", name, p.set.Name(cell), status, p.hidden(int32(cell)))
+				t.Errorf("%s is unsafe: cell %s with the status %v is suppressed: %v", name, p.set.Name(cell), status,
+					p.hidden(int32(cell)))
 			}
 		}
 		last = last || p.status[len(p.status)-1] == tables.Primary

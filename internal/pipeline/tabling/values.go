@@ -17,7 +17,8 @@ func (r *records) valuesByCellKey(p *protected) error {
 		r.wrong(at, "must be another method: some contributions are below 0")
 	}
 	if !p.crossed() {
-		r.wrong(at, "must be another method, or one of the tables must have all variables of the tables of its value: otherwise it is not known in which cells a contributor is")
+		r.wrong(at,
+			"must be another method, or one of the tables must have all variables of the tables of its value: otherwise it is not known in which cells a contributor is")
 	}
 	if err := r.check(); err != nil {
 		return err
@@ -28,7 +29,8 @@ func (r *records) valuesByCellKey(p *protected) error {
 		if value == 0 {
 			continue
 		}
-		p.published[cell] = perturb.Change(value, v.Scale(value, contributions(p.cells.Largest(cell), 0)), keys.Value(v, p.table.Value, p.cells.Keys[cell]))
+		p.published[cell] = perturb.Change(value, v.Scale(value, contributions(p.cells.Largest(cell), 0)),
+			keys.Value(v, p.table.Value, p.cells.Keys[cell]))
 	}
 	return p.auditContributors(v)
 }
@@ -59,10 +61,10 @@ func contributions(list []tables.Contribution, without uint64) (values []float64
 // contributorBelief measures what is believed about a contribution: 1/entropy, and the expected squared error.
 type contributorBelief struct{ risk, square float64 }
 
-// auditContributors computes for each unsafe cell what somebody believes about its largest contribution who knows the method and all
-// other contributions to all tables of the value: nobody knows more, so no other cells, respondents or coalitions need to be examined.
-// Beforehand every contribution is equally likely. A cell is disclosed if some value is within the distance that its rule forbids
-// with a probability above 0.9.
+// auditContributors computes for each unsafe cell what somebody believes about its largest contribution who knows the
+// method and all other contributions to all tables of the value: nobody knows more, so no other cells, respondents or
+// coalitions need to be examined. Beforehand every contribution is equally likely. A cell is disclosed if some value is
+// within the distance that its rule forbids with a probability above 0.9.
 func (p *protected) auditContributors(v *perturb.Values) error {
 	p.status = p.rules.Status
 	q := p.question
@@ -94,8 +96,8 @@ func (p *protected) auditContributors(v *perturb.Values) error {
 	return q.Stopped()
 }
 
-// forbidden returns how near nobody may come to the largest contribution of an unsafe cell. The required range of a rule is less
-// where other contributors hide the largest one; here they are known, so they hide nothing.
+// forbidden returns how near nobody may come to the largest contribution of an unsafe cell. The required range of a
+// rule is less where other contributors hide the largest one; here they are known, so they hide nothing.
 func (p *protected) forbidden(cell int32) float64 {
 	w := max(p.rules.Up[cell], p.rules.Down[cell])
 	for _, u := range p.table.Unsafe {
@@ -140,10 +142,11 @@ func (p *protected) newSightings() *sightings {
 	return s
 }
 
-// of returns the cells that the largest contributor of a cell is in, the cell itself first. Cells of the same records are changed
-// alike, and only one of them is returned. The largest contributor of a cell is also that of her part of it; so, with one table of
-// all variables, the cells of her record are those that keep her and all above. A holding is seen in the same way; of its
-// contributions to several cells the ratio is taken as known, and where it is not kept, as much as the least that is.
+// of returns the cells that the largest contributor of a cell is in, the cell itself first. Cells of the same records
+// are changed alike, and only one of them is returned. The largest contributor of a cell is also that of her part of
+// it; so, with one table of all variables, the cells of her record are those that keep her and all above. A holding is
+// seen in the same way; of its contributions to several cells the ratio is taken as known, and where it is not kept, as
+// much as the least that is.
 func (s *sightings) of(cell int32) (list []sighting) {
 	first := s.cells.Largest(int(cell))[0]
 	known, keys := map[int32]bool{}, map[uint64]bool{}
@@ -188,7 +191,8 @@ const beliefPoints = 1024
 
 // believe returns the belief about a contribution, whose true value is x, from the cells that it is in.
 func believe(v *perturb.Values, seen []sighting, x float64) *belief {
-	// A cell is at least half of what is published, because no change is more than the cell, and at most what leaves as much after the greatest change.
+	// A cell is at least half of what is published, because no change is more than the cell, and at most what leaves as
+	// much after the greatest change.
 	y, rest := seen[0].published+0.5, seen[0].rest
 	low, high := max(math.Floor(y/2-1-rest), 0), math.Ceil(max(y/(1-v.Most), y+v.Least)-rest)
 	for {

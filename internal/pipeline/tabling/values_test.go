@@ -41,7 +41,9 @@ func drawFirms(rng *rand.Rand, n int) (list []earner) {
 		if rng.IntN(12) == 0 {
 			x = 0
 		}
-		list = append(list, earner{fmt.Sprint(1000 + i), string("ABC"[rng.IntN(3)]) + fmt.Sprint(1+rng.IntN(2)), fmt.Sprint("r", min(int(rng.ExpFloat64()), 3)), x})
+		list = append(list,
+			earner{fmt.Sprint(1000 + i), string("ABC"[rng.IntN(3)]) + fmt.Sprint(1+rng.IntN(2)),
+				fmt.Sprint("r", min(int(rng.ExpFloat64()), 3)), x})
 	}
 	return list
 }
@@ -92,9 +94,9 @@ func turnovers(list []earner) (x []float64, sum float64) {
 	return x, sum
 }
 
-// The same contributors get the same change: in another order, in the other table, in a total with only one part, beside contributors
-// of 0, and in a release with fewer other firms. Changes have expectation 0 and the variance of their scale; empty cells and cells of
-// value 0 stay 0.
+// The same contributors get the same change: in another order, in the other table, in a total with only one part,
+// beside contributors of 0, and in a release with fewer other firms. Changes have expectation 0 and the variance of
+// their scale; empty cells and cells of value 0 stay 0.
 func TestChangesOfValues(t *testing.T) {
 	list := drawFirms(rand.New(rand.NewPCG(38, 11)), 400)
 	for i := range list { // C2 has firms without turnover only, so C is C1
@@ -106,7 +108,8 @@ func TestChangesOfValues(t *testing.T) {
 		dir := t.TempDir()
 		writeFirms(t, dir, list)
 		write(t, dir, "key", key+"\n")
-		if _, err := run(t, dir, strings.ReplaceAll(valueTables, "VALUES", "most: 0.5, epsilon: [1, 0.5], least: 20")); err != nil {
+		if _, err := run(t, dir, strings.ReplaceAll(valueTables, "VALUES", "most: 0.5, epsilon: [1, 0.5], least: 20")); err !=
+			nil {
 			t.Fatal(err)
 		}
 		found := map[string]float64{}
@@ -163,21 +166,24 @@ func TestChangesOfValues(t *testing.T) {
 		key[5], key[9] = "ABCDEFGH"[i%8], "IJK"[i/8]
 		for cell, y := range release(list, string(key)) {
 			x, sum := turnovers(cells[cell])
-			if s := greatest(0.5, []float64{1, 0.5}, 20, x); s > 20 && strings.HasPrefix(cell, "t|") && !strings.HasPrefix(cell, "t|C|") {
+			if s := greatest(0.5, []float64{1, 0.5}, 20, x); s > 20 && strings.HasPrefix(cell, "t|") &&
+				!strings.HasPrefix(cell, "t|C|") {
 				d := (y - sum) / s
 				n, mean, square = n+1, mean+d, square+d*d
 			}
 		}
 	}
-	// n independent draws of variance 1/12 (their squares have variance 0.0111); tolerances of five standard deviations, and 0.002 for rounding to units
-	if mean, square = mean/n, square/n; n < 500 || math.Abs(mean) > 5*math.Sqrt(1/12.0/n)+0.002 || math.Abs(square-1/12.0) > 5*math.Sqrt(0.0118/n)+0.002 {
+	// n independent draws of variance 1/12 (their squares have variance 0.0111); tolerances of five standard deviations,
+	// and 0.002 for rounding to units
+	if mean, square = mean/n, square/n; n < 500 || math.Abs(mean) > 5*math.Sqrt(1/12.0/n)+0.002 ||
+		math.Abs(square-1/12.0) > 5*math.Sqrt(0.0118/n)+0.002 {
 		t.Errorf("%v changes: mean %v, mean square %v", n, mean, square)
 	}
 }
 
-// An auditor that shares no code, and knows the public values, the parameters and all records but the turnover of one firm, tries every
-// turnover of the firm. The program says exactly of the cells that they are disclosed in which he has one within p percent with more than 0.9, up to
-// the error of his grid, and its risk is his.
+// An auditor that shares no code, and knows the public values, the parameters and all records but the turnover of one
+// firm, tries every turnover of the firm. The program says exactly of the cells that they are disclosed in which he has
+// one within p percent with more than 0.9, up to the error of his grid, and its risk is his.
 func TestAnIntruderWhoKnowsAllButOneContribution(t *testing.T) {
 	trials := 40
 	if testing.Short() {
@@ -197,7 +203,11 @@ func TestAnIntruderWhoKnowsAllButOneContribution(t *testing.T) {
 			}
 		}
 		writeFirms(t, dir, list)
-		res, err := run(t, dir, strings.ReplaceAll(valueTables, "VALUES", fmt.Sprintf("most: %v, epsilon: [%s], least: 30", most, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(epsilon)), ","), "[]"))))
+		res,
+			err := run(t, dir,
+			strings.ReplaceAll(valueTables, "VALUES",
+				fmt.Sprintf("most: %v, epsilon: [%s], least: 30", most,
+					strings.Trim(strings.Join(strings.Fields(fmt.Sprint(epsilon)), ","), "[]"))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -233,9 +243,12 @@ func TestAnIntruderWhoKnowsAllButOneContribution(t *testing.T) {
 			w := max(0.1*x[big], need-sum)
 			p, risk, guess := intrude(cells, y, cells[name][big], most, epsilon, 30, w)
 			worst = max(worst, risk)
-			isSaid := slices.ContainsFunc(res.Report.Tables[0].Disclosed, func(s string) bool { return codesOfName(s) == row[1]+"|"+row[2] })
+			isSaid := slices.ContainsFunc(res.Report.Tables[0].Disclosed, func(s string) bool {
+				return codesOfName(s) == row[1]+"|"+row[2]
+			})
 			if p > 0.93 && !isSaid || p < 0.87 && isSaid {
-				t.Errorf("trial %d: %s: the intruder has %.3f within %v, and the program says disclosed: %v", trial, name, p, w, isSaid)
+				t.Errorf("trial %d: %s: the intruder has %.3f within %v, and the program says disclosed: %v", trial, name, p, w,
+					isSaid)
 			}
 			if isSaid {
 				disclosed++
@@ -251,9 +264,12 @@ func TestAnIntruderWhoKnowsAllButOneContribution(t *testing.T) {
 			t.Errorf("trial %d: risk %v, the intruder has %v", trial, r, worst)
 		}
 	}
-	t.Logf("%d disclosed, %d protected, %d of %d tables published; of protected ones %v of %v guesses were within p percent", disclosed, protectedCells, published, trials, hits, guesses)
+	t.Logf(
+		"%d disclosed, %d protected, %d of %d tables published; of protected ones %v of %v guesses were within p percent",
+		disclosed, protectedCells, published, trials, hits, guesses)
 	if disclosed < 5 || protectedCells < 50 || published == 0 {
-		t.Errorf("%d disclosed, %d protected cells, %d tables published: the test shows little", disclosed, protectedCells, published)
+		t.Errorf("%d disclosed, %d protected cells, %d tables published: the test shows little", disclosed, protectedCells,
+			published)
 	}
 	if hits/guesses > 0.9 {
 		t.Errorf("%v of %v guesses about protected cells are within p percent", hits, guesses)
@@ -271,8 +287,10 @@ func codesOfName(name string) string {
 	return strings.Join(codes, "|")
 }
 
-// intrude returns the greatest probability that the turnover of a firm is within w of a guess, 1/entropy in units, and this guess.
-func intrude(cells map[string][]earner, y map[string]float64, of earner, most float64, epsilon []float64, least, w float64) (p, risk, guess float64) {
+// intrude returns the greatest probability that the turnover of a firm is within w of a guess, 1/entropy in units, and
+// this guess.
+func intrude(cells map[string][]earner, y map[string]float64, of earner, most float64, epsilon []float64, least,
+	w float64) (p, risk, guess float64) {
 	type sight struct {
 		y      float64
 		others []float64
@@ -358,8 +376,9 @@ func intrude(cells map[string][]earner, y map[string]float64, of earner, most fl
 	return p, 1 / max(risk, 0), guess
 }
 
-// The audit uses each cell that the largest contributor of an unsafe cell is in, once for the same contributors, with her own part and
-// the largest of the others; also where four others are larger. Of a holding it uses all cells above those that keep it, and never less than its part.
+// The audit uses each cell that the largest contributor of an unsafe cell is in, once for the same contributors, with
+// her own part and the largest of the others; also where four others are larger. Of a holding it uses all cells above
+// those that keep it, and never less than its part.
 func TestSightings(t *testing.T) {
 	for _, holdings := range []bool{false, true} {
 		rng := rand.New(rand.NewPCG(38, 14))
@@ -410,7 +429,8 @@ func TestSightings(t *testing.T) {
 						own += f.turnover
 					}
 				}
-				if own > 0 && strings.HasPrefix(name, "t|") && (!holdings || strings.HasSuffix(name, "|total") && strings.HasPrefix(name, "t|total")) {
+				if own > 0 && strings.HasPrefix(name, "t|") &&
+					(!holdings || strings.HasSuffix(name, "|total") && strings.HasPrefix(name, "t|total")) {
 					want[key] = [2]float64{sum, own}
 				}
 			}
@@ -438,8 +458,8 @@ func TestSightings(t *testing.T) {
 	}
 }
 
-// What cannot be changed by cell keys is refused: negative contributions, tables without one of all variables. Tables whose unsafe cells
-// have the value 0 are withheld.
+// What cannot be changed by cell keys is refused: negative contributions, tables without one of all variables. Tables
+// whose unsafe cells have the value 0 are withheld.
 func TestValuesThatCellKeysDoNotChange(t *testing.T) {
 	dir := t.TempDir()
 	list := drawFirms(rand.New(rand.NewPCG(38, 13)), 60)
@@ -447,13 +467,16 @@ func TestValuesThatCellKeysDoNotChange(t *testing.T) {
 	text := strings.ReplaceAll(valueTables, "VALUES", "most: 0.5")
 	writeFirms(t, dir, list)
 	var wrong config.Errors
-	_, err := run(t, dir, strings.ReplaceAll(text, "unsafe: [{p_percent: 10}]", "absolute: true, unsafe: [{p_percent: 10}]"))
-	if !errors.As(err, &wrong) || !strings.Contains(err.Error(), "cell_key.values: must be another method: some contributions are below 0") {
+	_,
+		err := run(t, dir, strings.ReplaceAll(text, "unsafe: [{p_percent: 10}]", "absolute: true, unsafe: [{p_percent: 10}]"))
+	if !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "cell_key.values: must be another method: some contributions are below 0") {
 		t.Errorf("negative contributions: %v", err)
 	}
 	list[3].turnover = 5
 	writeFirms(t, dir, list)
-	if _, err = run(t, dir, strings.Replace(text, "rows: [nace, region]", "rows: [nace]", 1)); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "one of the tables must have all variables") {
+	if _, err = run(t, dir, strings.Replace(text, "rows: [nace, region]", "rows: [nace]", 1)); !errors.As(err, &wrong) ||
+		!strings.Contains(err.Error(), "one of the tables must have all variables") {
 		t.Errorf("tables without one of all variables: %v", err)
 	}
 	for i := range list {
@@ -463,11 +486,14 @@ func TestValuesThatCellKeysDoNotChange(t *testing.T) {
 		}
 	}
 	writeFirms(t, dir, list)
-	res, err := run(t, dir, strings.ReplaceAll(text, "unsafe: [{p_percent: 10}]", "zeros: unsafe, unsafe: [{p_percent: 0.001}]"))
+	res,
+		err := run(t, dir,
+		strings.ReplaceAll(text, "unsafe: [{p_percent: 10}]", "zeros: unsafe, unsafe: [{p_percent: 0.001}]"))
 	if err != nil || res.Report.Gate.Passed || len(res.Report.Tables[0].Disclosed) == 0 {
 		t.Errorf("unsafe cells of value 0: %+v, %v", res, err)
 	}
-	if _, err := tabulation.Parse("t.yaml", []byte(strings.Replace(text, "most: 0.5", "large: 0.1", 1)), config.Options{}); err == nil {
+	if _, err := tabulation.Parse("t.yaml", []byte(strings.Replace(text, "most: 0.5", "large: 0.1", 1)),
+		config.Options{}); err == nil {
 		t.Error("without most")
 	}
 }

@@ -72,8 +72,10 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 		t.Fatalf("%d cells in one table alone and %d in both: the test checks nothing", len(only), len(sizes))
 	}
 	first, last, both := only[0], only[len(only)-1], sizes[len(sizes)-1]
-	p.verdict = audit.Verdict{Disclosed: []int32{first, last}, Narrow: []int32{both, first, last, sizes[1]}, Unproven: []int32{last, both, first}}
-	p.insiders = []audit.Insider{{Knowers: []int32{1}, Infers: last, Disclosed: true}, {Knowers: []int32{2}, Infers: both}, {Knowers: []int32{3}, Infers: last}, {Knowers: []int32{4}, Infers: first, Disclosed: true}}
+	p.verdict = audit.Verdict{Disclosed: []int32{first, last}, Narrow: []int32{both, first, last, sizes[1]},
+		Unproven: []int32{last, both, first}}
+	p.insiders = []audit.Insider{{Knowers: []int32{1}, Infers: last, Disclosed: true}, {Knowers: []int32{2}, Infers: both},
+		{Knowers: []int32{3}, Infers: last}, {Knowers: []int32{4}, Infers: first, Disclosed: true}}
 	respondents := names(first, both, last)
 	slices.Sort(respondents)
 	for table, want := range []TableReport{
@@ -81,14 +83,17 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 		{Disclosed: []string{}, Narrow: names(both, sizes[1]), Unproven: 1, Respondent: names(both)},
 	} {
 		got := p.tableReport(table, &r.config.Tables[table])
-		if !slices.Equal(got.Disclosed, want.Disclosed) || !slices.Equal(got.Narrow, want.Narrow) || got.Unproven != want.Unproven || !slices.Equal(got.Respondent, want.Respondent) {
+		if !slices.Equal(got.Disclosed, want.Disclosed) || !slices.Equal(got.Narrow, want.Narrow) ||
+			got.Unproven != want.Unproven || !slices.Equal(got.Respondent, want.Respondent) {
 			t.Errorf("the report of table %d is %+v, want %+v", table, got, want)
 		}
 		found := map[string]assess.RuleVerdict{}
 		judgeTable(r.config, p, &got, func(v assess.RuleVerdict) { found[v.Measure] = v })
 		exactly := map[int]int{0: 2, 1: 0}[table]
-		for measure, n := range map[string]int{"max_disclosed": len(want.Disclosed) + exactly, "min_range": len(want.Narrow) + len(want.Respondent)} {
-			if v := found[measure]; float64(v.Found) != float64(n) || v.Passed != (n == 0) || (v.Advice == "") != v.Passed || !strings.HasPrefix(v.Rule, got.Name+": ") {
+		for measure, n := range map[string]int{"max_disclosed": len(want.Disclosed) + exactly,
+			"min_range": len(want.Narrow) + len(want.Respondent)} {
+			if v := found[measure]; float64(v.Found) != float64(n) || v.Passed != (n == 0) || (v.Advice == "") != v.Passed ||
+				!strings.HasPrefix(v.Rule, got.Name+": ") {
 				t.Errorf("table %d, %s: the rule is %+v, want %d found", table, measure, v, n)
 			}
 		}
@@ -102,8 +107,10 @@ func TestVerdictsAreToldOfTheirTables(t *testing.T) {
 		many[i] = first
 	}
 	p.verdict = audit.Verdict{Disclosed: many, Narrow: many, Unproven: many}
-	if got := p.tableReport(0, &r.config.Tables[0]); len(got.Disclosed) != reportCells || len(got.Narrow) != reportCells || got.Unproven != len(many) {
-		t.Errorf("the report lists %d disclosed and %d narrow cells and counts %d unproven ones", len(got.Disclosed), len(got.Narrow), got.Unproven)
+	if got := p.tableReport(0, &r.config.Tables[0]); len(got.Disclosed) != reportCells || len(got.Narrow) != reportCells ||
+		got.Unproven != len(many) {
+		t.Errorf("the report lists %d disclosed and %d narrow cells and counts %d unproven ones", len(got.Disclosed),
+			len(got.Narrow), got.Unproven)
 	}
 }
 
@@ -150,7 +157,8 @@ func TestRiskIsInTheUnitOfValues(t *testing.T) {
 	near := func(a assess.Float, b float64) bool { return math.Abs(float64(a)-b) <= 1e-9*math.Abs(b) }
 	r := res.Report.Tables[0]
 	if r.Primary < 2 || square == 0 || !near(r.Risk, risk) || !near(r.Error, least) || !near(r.Utility, n/square) {
-		t.Errorf("%d unsafe cells: risk %v, error %v, utility %v; by the cells %v, %v, %v", r.Primary, r.Risk, r.Error, r.Utility, risk, least, n/square)
+		t.Errorf("%d unsafe cells: risk %v, error %v, utility %v; by the cells %v, %v, %v", r.Primary, r.Risk, r.Error,
+			r.Utility, risk, least, n/square)
 	}
 }
 
@@ -214,7 +222,8 @@ func TestCellsAreTakenToBe(t *testing.T) {
 	}
 	near("published", p.estimate(0), 12)
 	near("of no range", p.estimate(1), math.Inf(1))
-	p.ranges = &audit.Ranges{Low: []float64{12, 300}, High: []float64{12, 399}, ShownLow: []float64{12, 320}, ShownHigh: []float64{12, 329}}
+	p.ranges = &audit.Ranges{Low: []float64{12, 300}, High: []float64{12, 399}, ShownLow: []float64{12, 320},
+		ShownHigh: []float64{12, 329}}
 	near("of a range", p.estimate(1), 349.5)
 	for unsolved, n := range map[int]float64{0: 100, 1: 10} {
 		p.ranges.Unsolved = unsolved
@@ -273,7 +282,8 @@ func TestTotalsThatAreUnsafe(t *testing.T) {
 				found = append(found, v)
 			}
 		})
-		if unsafe != (len(found) == 1) || unsafe && (found[0].Passed || found[0].Found != 1 || found[0].Limit != 0 || found[0].Advice == "") {
+		if unsafe != (len(found) == 1) || unsafe &&
+			(found[0].Passed || found[0].Found != 1 || found[0].Limit != 0 || found[0].Advice == "") {
 			t.Errorf("unsafe %v: the rules are %+v", unsafe, found)
 		}
 	}
@@ -281,7 +291,8 @@ func TestTotalsThatAreUnsafe(t *testing.T) {
 
 // Of many wrong lines the first ten are named and the others counted.
 func TestWrongLinesAreNamedOrCounted(t *testing.T) {
-	for lines, want := range map[int]string{0: "", 1: "line 1", mostWrong: "line 10", mostWrong + 1: "and 1 lines more", mostWrong + 7: "and 7 lines more"} {
+	for lines, want := range map[int]string{0: "", 1: "line 1", mostWrong: "line 10", mostWrong + 1: "and 1 lines more",
+		mostWrong + 7: "and 7 lines more"} {
 		f := new(foreignTable)
 		for i := range lines {
 			f.say("line %d", i+1)
@@ -293,7 +304,8 @@ func TestWrongLinesAreNamedOrCounted(t *testing.T) {
 			}
 			continue
 		}
-		if named := strings.Count(err.Error(), "table: line "); err == nil || named != min(lines, mostWrong) || !strings.HasSuffix(err.Error(), "table: "+want) {
+		if named := strings.Count(err.Error(), "table: line "); err == nil || named != min(lines, mostWrong) ||
+			!strings.HasSuffix(err.Error(), "table: "+want) {
 			t.Errorf("%d wrong lines: error %v", lines, err)
 		}
 	}
@@ -302,7 +314,8 @@ func TestWrongLinesAreNamedOrCounted(t *testing.T) {
 // If a report cannot be written, that is an error, and nothing is published.
 func TestReportsThatCannotBeWritten(t *testing.T) {
 	dir := shopsIn(t)
-	text := strings.NewReplacer("  - name: turnover\n    rows: [size]\n    value: turnover\n    unsafe: [{threshold: 2}]\n    protect: {suppress: {}}\n", "", ", {table: turnover, min_efficiency: 0.9}", "")
+	text := strings.NewReplacer(
+		"  - name: turnover\n    rows: [size]\n    value: turnover\n    unsafe: [{threshold: 2}]\n    protect: {suppress: {}}\n", "", ", {table: turnover, min_efficiency: 0.9}", "")
 	r, p := protectedOf(t, dir, text.Replace(shopTables))
 	rep := r.account([]*protected{p}, new(tally))
 	rep.Tables[1].Parameters = map[string]float64{"max": math.NaN()} // which JSON cannot represent

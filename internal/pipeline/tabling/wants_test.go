@@ -47,7 +47,10 @@ sink: {csv: {path: DIR/masked.csv}}
 `, "DIR", dir))
 	var log bytes.Buffer
 	_, o := pipeline.Options{Log: zerolog.New(&log)}.Ready(t.Context())
-	r, err := open(t.Context(), configured(t, dir, "version: 1\npipeline: %s/p.yaml\ntables: [{name: t, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n"), o)
+	r,
+		err := open(t.Context(),
+		configured(t, dir,
+			"version: 1\npipeline: %s/p.yaml\ntables: [{name: t, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,8 +69,10 @@ func TestColumnsAreWantedOnce(t *testing.T) {
 		as   microdata.Form
 		want int
 	}{
-		{"gone", microdata.Array, -1}, {"region", microdata.Numbers, -1}, {"size", microdata.Array, 0}, {"turnover", microdata.Numbers, 1}, {"size", microdata.Array, 0},
-		{"turnover", microdata.Numbers, 1}, {"region", microdata.Array, 2}, {"turnover", microdata.Array, 3}, {"size", microdata.Numbers, -1},
+		{"gone", microdata.Array, -1}, {"region", microdata.Numbers, -1}, {"size", microdata.Array, 0},
+		{"turnover", microdata.Numbers, 1}, {"size", microdata.Array, 0},
+		{"turnover", microdata.Numbers, 1}, {"region", microdata.Array, 2}, {"turnover", microdata.Array, 3},
+		{"size", microdata.Numbers, -1},
 	} {
 		if got := r.want("path", c.name, c.as, false); got != c.want {
 			t.Errorf("request %d: the index of %s is %d, want %d", i, c.name, got, c.want)
@@ -77,7 +82,8 @@ func TestColumnsAreWantedOnce(t *testing.T) {
 	if err == nil {
 		t.Fatal("check returns no error")
 	}
-	for _, part := range []string{`the source has no column "gone"`, "must be a numeric column, got region", "must be a numeric column, got size"} {
+	for _, part := range []string{`the source has no column "gone"`, "must be a numeric column, got region",
+		"must be a numeric column, got size"} {
 		if strings.Count(err.Error(), part) != 1 {
 			t.Errorf("%q is not reported once: %v", part, err)
 		}
@@ -103,7 +109,9 @@ func TestRecordsThatAreKeptOut(t *testing.T) {
 		{func(t *tally) { t.read = 0 }, []string{"source: has no record"}},
 		{func(t *tally) { t.malformed = 2 }, []string{"source: 2 records cannot be read"}},
 		{func(t *tally) { t.refused.Value = 1 }, []string{"tables[2].value: 1 record of no value in turnover"}},
-		{func(t *tally) { t.refused.Weight = 3 }, []string{"tables[2].weight: 3 records of no weight of at least 1 in turnover"}},
+		{func(t *tally) {
+			t.refused.Weight = 3
+		}, []string{"tables[2].weight: 3 records of no weight of at least 1 in turnover"}},
 		{func(t *tally) { t.refused.Holder = 1 }, []string{"holding: 1 record of no holding in "}},
 		{func(t *tally) { t.refused.Nobody = 1 }, []string{"identity: 1 record of no identity"}},
 		{func(t *tally) { t.refused.Code = 3; t.unknown = map[string]int64{"size": 1, "region": 2, "other": 0} },
@@ -154,16 +162,23 @@ func TestRulesOfAMap(t *testing.T) {
 		limited bool
 	}{
 		{"{max_risk: 0.5}, {min_utility: 2}, {min_efficiency: 0.25}, {max_disclosed: 0}", []string{"by-region", "sizes"},
-			[]string{"by-region: risk at most 0.5", "sizes: risk at most 0.5", "by-region: utility at least 2", "sizes: utility at least 2", "by-region: efficiency at least 0.25", "sizes: efficiency at least 0.25",
-				"by-region: at most 0 unsafe cells can be computed", "sizes: at most 0 unsafe cells can be computed"}, 0.5, 2, true},
-		{"{table: sizes, max_risk: 0.5}, {table: sizes, max_risk: 0.25}, {table: sizes, max_risk: 0.75}", []string{"by-region", "sizes"}, []string{"sizes: risk at most 0.5", "sizes: risk at most 0.25", "sizes: risk at most 0.75"}, 0.25, 0, false},
+			[]string{"by-region: risk at most 0.5", "sizes: risk at most 0.5", "by-region: utility at least 2",
+				"sizes: utility at least 2", "by-region: efficiency at least 0.25", "sizes: efficiency at least 0.25",
+				"by-region: at most 0 unsafe cells can be computed", "sizes: at most 0 unsafe cells can be computed"}, 0.5, 2,
+			true},
+		{"{table: sizes, max_risk: 0.5}, {table: sizes, max_risk: 0.25}, {table: sizes, max_risk: 0.75}",
+			[]string{"by-region", "sizes"},
+			[]string{"sizes: risk at most 0.5", "sizes: risk at most 0.25", "sizes: risk at most 0.75"}, 0.25, 0, false},
 		{"{table: by-region, min_range: rule}, {table: sizes, max_risk: 0.5}", []string{"by-region", "sizes"},
-			[]string{"by-region: what can be inferred of every unsafe cell reaches as far as its rule asks", "sizes: risk at most 0.5"}, 0.5, 0, true},
+			[]string{"by-region: what can be inferred of every unsafe cell reaches as far as its rule asks",
+				"sizes: risk at most 0.5"}, 0.5, 0, true},
 		{"{table: turnover, max_risk: 0.5}", []string{"by-region", "sizes"}, nil, 9, 0, false},
 		{"{min_efficiency: 0.5}", []string{"turnover"}, []string{"turnover: efficiency at least 0.5"}, 9, 0, false},
-		{"{min_utility: 3}, {min_utility: 1}, {table: by-region, max_risk: 0.5}", []string{"turnover"}, []string{"turnover: utility at least 3", "turnover: utility at least 1"}, 9, 3, false},
+		{"{min_utility: 3}, {min_utility: 1}, {table: by-region, max_risk: 0.5}", []string{"turnover"},
+			[]string{"turnover: utility at least 3", "turnover: utility at least 1"}, 9, 3, false},
 	} {
-		text := shopTables[:strings.Index(shopTables, "gate:")] + "gate: {rules: [" + c.gate + "]}\n" + shopTables[strings.Index(shopTables, "sink:"):]
+		text := shopTables[:strings.Index(shopTables, "gate:")] + "gate: {rules: [" + c.gate + "]}\n" +
+			shopTables[strings.Index(shopTables, "sink:"):]
 		g := &mapping{records: opened(t, shopsIn(t), text)}
 		m := &tablemap.Map{Tables: c.tables, MaxRisk: 9}
 		var of []int
@@ -171,8 +186,10 @@ func TestRulesOfAMap(t *testing.T) {
 			of = append(of, i)
 		}
 		limited := g.rules(m, of)
-		if limited != c.limited || !slices.Equal(m.Rules, c.want) || float64(m.MaxRisk) != c.risk || float64(m.MinUtility) != c.utility {
-			t.Errorf("%s: limited %v, rules %q, greatest risk %v, least utility %v", c.gate, limited, m.Rules, m.MaxRisk, m.MinUtility)
+		if limited != c.limited || !slices.Equal(m.Rules, c.want) || float64(m.MaxRisk) != c.risk ||
+			float64(m.MinUtility) != c.utility {
+			t.Errorf("%s: limited %v, rules %q, greatest risk %v, least utility %v", c.gate, limited, m.Rules, m.MaxRisk,
+				m.MinUtility)
 		}
 	}
 }
@@ -227,7 +244,8 @@ func TestSinksAreToldOfTheCells(t *testing.T) {
 func TestCodesOfAFileWithoutTypes(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "in.csv", "year,kind,holding\n10.10,a,1\n10.1,b,1.0\n10.1,b,2\n")
-	r := opened(t, dir, "version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [year, kind], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n")
+	r := opened(t, dir,
+		"version: 1\nsource: {csv: {path: %s/in.csv}}\ntables: [{name: t, rows: [year, kind], protect: {suppress: {}}}]\nsink: {csv: {path: %s/out.csv}}\n")
 	r.want("path", "year", microdata.Array, false)
 	r.wantAs("path", "holding", microdata.Array, true, true)
 	for name, numeric := range map[string]bool{"year": false, "kind": false, "holding": true} {

@@ -32,7 +32,8 @@ func TestTablesEndAtTheLastQuestions(t *testing.T) {
 			return res != nil, err
 		},
 		"an audit": func(ctx context.Context) (bool, error) {
-			rep, err := Audit(ctx, configured(t, dir, shopTables), Foreign{Path: filepath.Join(dir, "out.csv")}, pipeline.Options{})
+			rep, err := Audit(ctx, configured(t, dir, shopTables), Foreign{Path: filepath.Join(dir, "out.csv")},
+				pipeline.Options{})
 			return rep != nil, err
 		},
 	} {
@@ -63,7 +64,8 @@ func TestTablesEndAtTheLastQuestions(t *testing.T) {
 // If anything happens to a file of the tables between its creation and its name, the error says to
 // which file.
 func TestTablesThatAreLostOnTheWay(t *testing.T) {
-	for _, name := range []string{"out.csv", "report.json", "report.html", "report.public.json", "report.public.html", "cells.csv"} {
+	for _, name := range []string{"out.csv", "report.json", "report.html", "report.public.json", "report.public.html",
+		"cells.csv"} {
 		for how, lose := range map[string]func(path string) error{
 			"a folder has its name": func(path string) error { return os.MkdirAll(filepath.Join(path, "in the way"), 0o700) },
 			"its name is gone":      func(path string) error { return os.Remove(publish.TempName(path)) },
@@ -78,7 +80,8 @@ func TestTablesThatAreLostOnTheWay(t *testing.T) {
 			if name == "out.csv" {
 				want = "sink: "
 			}
-			if err := runFaulty(t.Context(), calls, configured(t, dir, shopTables)); err == nil || !strings.Contains(err.Error(), want) {
+			if err := runFaulty(t.Context(), calls, configured(t, dir, shopTables)); err == nil ||
+				!strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %s: error %v, want %s", name, how, err, want)
 			}
 		}
@@ -95,12 +98,14 @@ func TestColumnsThatAreNotWanted(t *testing.T) {
 	if got := r.want("path", "region", microdata.Array, false); got != -1 {
 		t.Errorf("want of a column of lists returns the index %d, want −1", got)
 	}
-	if err := r.check(); err == nil || !strings.Contains(err.Error(), "must be a column of single values, got region, which is list") {
+	if err := r.check(); err == nil ||
+		!strings.Contains(err.Error(), "must be a column of single values, got region, which is list") {
 		t.Errorf("check returns %v", err)
 	}
 	at = r.source.Schema().Index("size")
 	fields[at].Type, fields[at].Unseen = arrow.BinaryTypes.String, true
-	if got := r.want("path", "size", microdata.Numbers, false); got < 0 || fields[at].Type != arrow.PrimitiveTypes.Float64 {
+	if got := r.want("path", "size", microdata.Numbers, false); got < 0 ||
+		fields[at].Type != arrow.PrimitiveTypes.Float64 {
 		t.Errorf("want of a column without values returns the index %d and makes its type %s", got, fields[at].Type)
 	}
 }
@@ -109,9 +114,12 @@ func TestColumnsThatAreNotWanted(t *testing.T) {
 func TestTablesThatAreTooLarge(t *testing.T) {
 	f := &family{of: []int{3, 4}}
 	var data *pipeline.DataError
-	for err, want := range map[error]string{tabulate.ErrTooLarge: "fewer decimals make room", tabulate.ErrTooMany: "fewer variables in the linked tables make room", errors.ErrUnsupported: "unsupported operation"} {
+	for err, want := range map[error]string{tabulate.ErrTooLarge: "fewer decimals make room",
+		tabulate.ErrTooMany:   "fewer variables in the linked tables make room",
+		errors.ErrUnsupported: "unsupported operation"} {
 		got := f.tooLarge(err)
-		if got == nil || !strings.HasPrefix(got.Error(), "tables[3]: ") || !strings.HasSuffix(got.Error(), want) || errors.As(got, &data) == (err == errors.ErrUnsupported) {
+		if got == nil || !strings.HasPrefix(got.Error(), "tables[3]: ") || !strings.HasSuffix(got.Error(), want) ||
+			errors.As(got, &data) == (err == errors.ErrUnsupported) {
 			t.Errorf("tooLarge(%v) = %v", err, got)
 		}
 	}

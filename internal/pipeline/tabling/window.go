@@ -24,14 +24,15 @@ const WindowSchema = "sdlfilter-window/1"
 // Window describes the offsets of a window of topics, and how it ended. It is confidential: its
 // offsets tell how many records each partition had.
 type Window struct {
-	Schema       string    `json:"schema"`
-	Number       int       `json:"number"` // from 1
-	ConfigSHA256 string    `json:"config_sha256"`
-	Withheld     bool      `json:"withheld"`
-	Empty        bool      `json:"empty"`           // its offsets hold no records, and it has no tables
-	Until        string    `json:"until,omitempty"` // of a window by time: its end, RFC 3339
-	Deleted      int64     `json:"deleted"`         // offsets before the window that retention removed before they were tabulated
-	Stretches    []Stretch `json:"stretches"`
+	Schema       string `json:"schema"`
+	Number       int    `json:"number"` // from 1
+	ConfigSHA256 string `json:"config_sha256"`
+	Withheld     bool   `json:"withheld"`
+	Empty        bool   `json:"empty"`           // its offsets hold no records, and it has no tables
+	Until        string `json:"until,omitempty"` // of a window by time: its end, RFC 3339
+	// offsets before the window that retention removed before they were tabulated
+	Deleted   int64     `json:"deleted"`
+	Stretches []Stretch `json:"stretches"`
 }
 
 // Stretch is the part of a window in one partition.

@@ -85,20 +85,23 @@ type windows struct {
 	last    *Window                        // nil: there is none yet
 	left    int64
 
-	now    func() time.Time
-	warned map[connectors.Partition]int64 // the offset after that of a record from the future about which a warning was logged
-	step   func(name string) error        // for tests, which end a run at every step
+	now func() time.Time
+	// the offset after that of a record from the future about which a warning was logged
+	warned map[connectors.Partition]int64
+	step   func(name string) error // for tests, which end a run at every step
 }
 
 // RunWindows makes the tables of the windows of topics until ctx ends or, with until: latest, until
 // the topics do not hold another whole window. An error of type config.Errors or *pipeline.DataError
 // means that the configuration does not fit the data; the windows before are then published, and
 // the next run tries the same window again.
-func RunWindows(ctx context.Context, t *tabulation.Config, o pipeline.Options, observe Observer) (*WindowsResult, error) {
+func RunWindows(ctx context.Context, t *tabulation.Config, o pipeline.Options, observe Observer) (*WindowsResult,
+	error) {
 	return runWindows(ctx, t, o, observe, func(string) error { return nil })
 }
 
-func runWindows(ctx context.Context, t *tabulation.Config, o pipeline.Options, observe Observer, step func(string) error) (_ *WindowsResult, err error) {
+func runWindows(ctx context.Context, t *tabulation.Config, o pipeline.Options, observe Observer,
+	step func(string) error) (_ *WindowsResult, err error) {
 	ctx, o = o.Ready(ctx)
 	if err := t.LooseningAllowed(o.AllowLoosening); err != nil {
 		return nil, err
@@ -111,7 +114,8 @@ func runWindows(ctx context.Context, t *tabulation.Config, o pipeline.Options, o
 	if spanned == nil {
 		return nil, config.Errors{t.Errorf("window", needsTopics)}
 	}
-	w := &windows{config: t, options: o, observe: observe.complete(), folder: filepath.Clean(t.Window.Folder), now: time.Now, warned: map[connectors.Partition]int64{}, step: step}
+	w := &windows{config: t, options: o, observe: observe.complete(), folder: filepath.Clean(t.Window.Folder),
+		now: time.Now, warned: map[connectors.Partition]int64{}, step: step}
 	guard, err := publish.Create(filepath.Join(w.folder, "windows"), publish.Confidential)
 	if err != nil {
 		return nil, fmt.Errorf("window.folder: %w", err)
@@ -201,7 +205,8 @@ func (w *windows) next(ctx context.Context) (*Window, error) {
 	case errors.Is(err, os.ErrNotExist):
 	case err != nil:
 		return nil, fmt.Errorf("window.folder: %w", err)
-	case plan.Number > w.number(): // otherwise it is the plan of the last window: the run was killed before it removed the plan
+	// otherwise it is the plan of the last window: the run was killed before it removed the plan
+	case plan.Number > w.number():
 		return plan, w.stillThere(ctx, plan)
 	}
 	for {
@@ -242,7 +247,8 @@ func (w *windows) stillThere(ctx context.Context, plan *Window) error {
 	for _, s := range plan.Stretches {
 		for _, h := range held {
 			if h.Partition == s.of() && s.TopicID != "" && h.TopicID != "" && s.TopicID != h.TopicID {
-				return fmt.Errorf("source: %s: the topic has been made anew since window %d in %s was begun; name another folder", h.Partition, plan.Number, w.folder)
+				return fmt.Errorf("source: %s: the topic has been made anew since window %d in %s was begun; name another folder",
+					h.Partition, plan.Number, w.folder)
 			}
 		}
 	}
@@ -273,14 +279,17 @@ func (w *windows) planned(ctx context.Context, held []connectors.HeldPartition) 
 		from := h.Start
 		switch {
 		case known && s.TopicID != "" && h.TopicID != "" && s.TopicID != h.TopicID, known && h.End < s.End:
-			return nil, fmt.Errorf("source: %s: the topic has been made anew or has lost records since window %d in %s, which ends at offset %d; name another folder", h.Partition, w.number(), w.folder, s.End)
+			return nil,
+				fmt.Errorf(
+					"source: %s: the topic has been made anew or has lost records since window %d in %s, which ends at offset %d; name another folder", h.Partition, w.number(), w.folder, s.End)
 		case known:
 			from = s.End
 		case w.last != nil:
 			from = h.First // a new partition is part of the windows from its first offset
 		}
 		if h.First > from {
-			w.options.Log.Warn().Str("partition", h.Partition.String()).Int64("offsets", h.First-from).Msg("records that no window has counted have been deleted (retention)")
+			w.options.Log.Warn().Str("partition", h.Partition.String()).Int64("offsets",
+				h.First-from).Msg("records that no window has counted have been deleted (retention)")
 			next.Deleted += h.First - from
 			from = h.First
 		}
@@ -292,7 +301,8 @@ func (w *windows) planned(ctx context.Context, held []connectors.HeldPartition) 
 		w.left += max(0, h.End-from)
 	}
 	for p := range before {
-		return nil, fmt.Errorf("source: %s holds windows of %s, which the source does not have; name another folder", w.folder, p)
+		return nil,
+			fmt.Errorf("source: %s holds windows of %s, which the source does not have; name another folder", w.folder, p)
 	}
 	if w.config.Window.Every > 0 {
 		return w.byTime(ctx, next, have)

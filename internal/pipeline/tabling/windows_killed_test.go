@@ -43,7 +43,8 @@ func TestWindowsAfterKills(t *testing.T) {
 				if !errors.Is(err, errKilled) {
 					t.Fatalf("the result is %+v (error %v)", res, err)
 				}
-				if names, _ := c.windows("out"); !slices.Contains(names, ".next.json") || (at == "made" || at == "described") != slices.Contains(names, ".making") {
+				if names, _ := c.windows("out"); !slices.Contains(names, ".next.json") ||
+					(at == "made" || at == "described") != slices.Contains(names, ".making") {
 					t.Errorf("interrupted when %s: the folder has the files %s", at, names)
 				}
 				plan, err := readWindow(planOf(filepath.Join(c.dir, "out")))
@@ -92,8 +93,8 @@ func TestWindowsAfterKills(t *testing.T) {
 // windowKills is how often TestWindowsKilledOften kills a run.
 var windowKills = flag.Int("kills", 0, "how often a run of windows is killed; 0: 200 times, in the short form 20")
 
-// Runs are killed again and again at random steps, while records arrive: in the end each record is in one window, in order, and the tables
-// of each window are those of its records.
+// Runs are killed again and again at random steps, while records arrive: in the end each record is in one window, in
+// order, and the tables of each window are those of its records.
 func TestWindowsKilledOften(t *testing.T) {
 	t.Parallel()
 	kills := *windowKills
@@ -126,7 +127,8 @@ func TestWindowsKilledOften(t *testing.T) {
 		t.Fatal(err)
 	}
 	names, made := c.windows("out")
-	names = slices.DeleteFunc(names, func(name string) bool { return name == ".next.json" }) // of the last window, which was killed when it had its name
+	// of the last window, which was killed when it had its name
+	names = slices.DeleteFunc(names, func(name string) bool { return name == ".next.json" })
 	if len(names) != c.n/50 {
 		t.Errorf("%d windows of %d records", len(names), c.n)
 	}

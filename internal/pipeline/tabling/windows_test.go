@@ -39,7 +39,8 @@ func newCounter(t *testing.T) *counter {
 	}
 	t.Cleanup(cluster.Close)
 	c := &counter{t: t, dir: t.TempDir(), broker: cluster.ListenAddrs()[0]}
-	if c.client, err = kgo.NewClient(kgo.SeedBrokers(c.broker), kgo.RecordPartitioner(kgo.ManualPartitioner())); err != nil {
+	if c.client, err = kgo.NewClient(kgo.SeedBrokers(c.broker), kgo.RecordPartitioner(kgo.ManualPartitioner())); err !=
+		nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.client.Close)
@@ -125,20 +126,25 @@ func TestWindowsWithheld(t *testing.T) {
 		t.Fatalf("the result is %+v, the windows %s, the names %s", res, ends, names)
 	}
 	for i, name := range names {
-		if withheld := strings.HasSuffix(name, ".withheld"); withheld != (tables[i] == "") || fmt.Sprint(i+1, withheld, map[bool]int{true: 2, false: 4}[withheld]) != ends[i] {
+		if withheld := strings.HasSuffix(name, ".withheld"); withheld != (tables[i] == "") ||
+			fmt.Sprint(i+1, withheld, map[bool]int{true: 2, false: 4}[withheld]) != ends[i] {
 			t.Errorf("%s: tables %q, observed %s", name, tables[i], ends[i])
 		}
-		for file, want := range map[string]bool{"r.json": true, "cells.csv": true, "window.json": true, "r.public.json": tables[i] != "", "t.csv": tables[i] != ""} {
+		for file, want := range map[string]bool{"r.json": true, "cells.csv": true, "window.json": true,
+			"r.public.json": tables[i] != "", "t.csv": tables[i] != ""} {
 			info, err := os.Stat(filepath.Join(c.dir, "out", name, file))
-			if (err == nil) != want || err == nil && !strings.Contains(file, "public") && file != "t.csv" && info.Mode().Perm() != 0o600 {
+			if (err == nil) != want || err == nil && !strings.Contains(file, "public") && file != "t.csv" &&
+				info.Mode().Perm() != 0o600 {
 				t.Errorf("%s/%s: file %v, error %v", name, file, info, err)
 			}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(c.dir, "out", names[12], tabulation.WindowFile), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.dir, "out", names[12], tabulation.WindowFile), []byte("{}"), 0o600); err !=
+		nil {
 		t.Fatal(err)
 	}
-	if _, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, Observer{Done: note}); err == nil || !strings.Contains(err.Error(), "window.json: must be of the format") {
+	if _, err := RunWindows(t.Context(), c.tables("out", 3, "none: {}"), pipeline.Options{}, Observer{Done: note}); err ==
+		nil || !strings.Contains(err.Error(), "window.json: must be of the format") {
 		t.Errorf("the last window has no offsets: error %v", err)
 	}
 }
@@ -148,7 +154,8 @@ func TestWindowsWithoutRecords(t *testing.T) {
 	t.Parallel()
 	for _, protect := range []string{"suppress: {}", "cell_key: {}"} {
 		c := newCounter(t)
-		aborted, err := kgo.NewClient(kgo.SeedBrokers(c.broker), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.TransactionalID("aborted"))
+		aborted, err := kgo.NewClient(kgo.SeedBrokers(c.broker), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+			kgo.TransactionalID("aborted"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +164,8 @@ func TestWindowsWithoutRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 30 {
-			aborted.Produce(t.Context(), &kgo.Record{Topic: "in", Value: []byte(`{"id":7351,"region":"r7351","wage":7351}`)}, nil)
+			aborted.Produce(t.Context(), &kgo.Record{Topic: "in", Value: []byte(`{"id":7351,"region":"r7351","wage":7351}`)},
+				nil)
 		}
 		if err := aborted.Flush(t.Context()); err != nil {
 			t.Fatal(err)
@@ -168,12 +176,16 @@ func TestWindowsWithoutRecords(t *testing.T) {
 		c.add(0, 60)
 		tables := c.tables("out", 20, protect)
 		if protect != "suppress: {}" { // no codes are read from the records
-			tables.Hierarchies = []tabulation.Variable{{Name: "region", Total: "total", Codes: []string{"r0", "r1", "r2", "r3", "r4"}}}
+			tables.Hierarchies = []tabulation.Variable{
+				{Name: "region", Total: "total", Codes: []string{"r0", "r1", "r2", "r3", "r4"}}}
 		}
 		var words []string
-		res, err := RunWindows(t.Context(), tables, pipeline.Options{}, Observer{Done: func(w *WindowResult) { words = append(words, fmt.Sprint(w.Number, w.Empty, w.Result == nil)) }})
+		res,
+			err := RunWindows(t.Context(), tables, pipeline.Options{},
+			Observer{Done: func(w *WindowResult) { words = append(words, fmt.Sprint(w.Number, w.Empty, w.Result == nil)) }})
 		names, made := c.windows("out")
-		if err != nil || res.Empty != 1 || res.Windows != 3 || words[0] != "1 true true" || words[1] != "2 false false" || names[0] != "window-000001.empty" || made[0] != "" || strings.Contains(fmt.Sprint(made), "7351") {
+		if err != nil || res.Empty != 1 || res.Windows != 3 || words[0] != "1 true true" || words[1] != "2 false false" ||
+			names[0] != "window-000001.empty" || made[0] != "" || strings.Contains(fmt.Sprint(made), "7351") {
 			t.Errorf("the result is %+v (error %v), the windows %s, the names %s", res, err, words, names)
 		}
 	}
@@ -188,7 +200,9 @@ func TestWindowsHaveAKnownTotal(t *testing.T) {
 	for _, protect := range []string{"suppress: {}", "cell_key: {}", "round: {base: 3, mode: small}"} {
 		for _, windowed := range []bool{false, true} {
 			o := pipeline.Options{Progress: new(pipeline.Progress)}
-			r, err := openSpans(t.Context(), c.tables("out", 20, protect), o, []connectors.Span{{Partition: connectors.Partition{Topic: "in"}, End: 10}})
+			r,
+				err := openSpans(t.Context(), c.tables("out", 20, protect), o,
+				[]connectors.Span{{Partition: connectors.Partition{Topic: "in"}, End: 10}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +223,9 @@ func TestWindowsHaveAKnownTotal(t *testing.T) {
 			if published := p.rules.Published != nil && p.rules.Published[p.grand()]; published != windowed {
 				t.Errorf("%s, window: %v: the total may be suppressed: %v", protect, windowed, !published)
 			}
-			first, likelihood := p.withTotal(func(_ int, published int64) (int64, []float64) { return published - 1, []float64{0.25, 0.5, 0.25} })(int(p.grand()), 11)
+			first, likelihood := p.withTotal(func(_ int, published int64) (int64, []float64) {
+				return published - 1, []float64{0.25, 0.5, 0.25}
+			})(int(p.grand()), 11)
 			if exact := first == 10 && len(likelihood) == 1; exact != windowed {
 				t.Errorf("%s, window: %v: the total has %d possible values from %d on", protect, windowed, len(likelihood), first)
 			}
@@ -262,7 +278,8 @@ func TestWindowsThatFail(t *testing.T) {
 	if err := other.write(path); err != nil {
 		t.Fatal(err)
 	}
-	if got := ran(tables); !strings.HasPrefix(got, "[.next.json] ") || !strings.Contains(got, "in/0: the topic has been made anew since window 1") {
+	if got := ran(tables); !strings.HasPrefix(got, "[.next.json] ") ||
+		!strings.Contains(got, "in/0: the topic has been made anew since window 1") {
 		t.Errorf("a topic that was created again: the run ends with %s", got)
 	}
 	if err := plan.write(path); err != nil {
@@ -272,7 +289,8 @@ func TestWindowsThatFail(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := ran(tables); !strings.Contains(got, "window.folder: ") || !strings.Contains(got, "another run is writing this file") {
+	if got := ran(tables); !strings.Contains(got, "window.folder: ") ||
+		!strings.Contains(got, "another run is writing this file") {
 		t.Errorf("next to another run: the run ends with %s", got)
 	}
 	if err := guard.Abort(); err != nil {
@@ -299,14 +317,17 @@ func TestWindowsAreToldToEnd(t *testing.T) {
 	c.add(2, 30)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("told to end")
-	res, err := RunWindows(ctx, c.tables("out", 10, "suppress: {}"), pipeline.Options{}, Observer{Done: func(*WindowResult) { cancel(stop) }})
+	res,
+		err := RunWindows(ctx, c.tables("out", 10, "suppress: {}"), pipeline.Options{},
+		Observer{Done: func(*WindowResult) { cancel(stop) }})
 	if err != nil || res.Windows != 1 || !res.Cut {
 		t.Fatalf("the result is %+v (error %v)", res, err)
 	}
 	if names, _ := c.windows("out"); slices.Contains(names, ".making") || !slices.Contains(names, "window-000001") {
 		t.Errorf("the folder has the files %s", names)
 	}
-	if res, err = RunWindows(t.Context(), c.tables("out", 10, "suppress: {}"), pipeline.Options{}, Observer{}); err != nil || res.Windows != 2 || res.Cut || res.Left != 0 {
+	if res, err = RunWindows(t.Context(), c.tables("out", 10, "suppress: {}"), pipeline.Options{}, Observer{}); err !=
+		nil || res.Windows != 2 || res.Cut || res.Left != 0 {
 		t.Errorf("the result is %+v (error %v)", res, err)
 	}
 }
@@ -335,7 +356,8 @@ func TestShared(t *testing.T) {
 func TestPlannedWindows(t *testing.T) {
 	t.Parallel()
 	in := func(n int32, id string, first, start, end int64) connectors.HeldPartition {
-		return connectors.HeldPartition{Partition: connectors.Partition{Topic: "in", Number: n}, TopicID: id, First: first, Start: start, End: end}
+		return connectors.HeldPartition{Partition: connectors.Partition{Topic: "in", Number: n}, TopicID: id, First: first,
+			Start: start, End: end}
 	}
 	last := &Window{Number: 4, Stretches: []Stretch{{Topic: "in", TopicID: "a", Partition: 0, From: 2, End: 10}}}
 	type stretch = [3]int64 // number, from, end
@@ -348,18 +370,31 @@ func TestPlannedWindows(t *testing.T) {
 		deleted int64
 		err     string
 	}{
-		{what: "the first window begins at the start", held: []connectors.HeldPartition{in(0, "a", 3, 5, 20)}, want: []stretch{{0, 5, 11}}},
+		{what: "the first window begins at the start", held: []connectors.HeldPartition{in(0, "a", 3, 5, 20)},
+			want: []stretch{{0, 5, 11}}},
 		{what: "too few", held: []connectors.HeldPartition{in(0, "a", 3, 5, 10)}},
-		{what: "after the last", last: last, held: []connectors.HeldPartition{in(0, "a", 0, 16, 16)}, want: []stretch{{0, 10, 16}}},
-		{what: "a new partition, from its beginning", last: last, held: []connectors.HeldPartition{in(0, "a", 0, 0, 13), in(1, "a", 0, 9, 9)}, want: []stretch{{0, 10, 13}, {1, 0, 3}}},
-		{what: "deleted", last: last, held: []connectors.HeldPartition{in(0, "a", 14, 14, 30)}, want: []stretch{{0, 14, 20}}, deleted: 4},
+		{what: "after the last", last: last, held: []connectors.HeldPartition{in(0, "a", 0, 16, 16)},
+			want: []stretch{{0, 10, 16}}},
+		{what: "a new partition, from its beginning", last: last,
+			held: []connectors.HeldPartition{in(0, "a", 0, 0, 13), in(1, "a", 0, 9, 9)},
+			want: []stretch{{0, 10, 13}, {1, 0, 3}}},
+		{what: "deleted", last: last, held: []connectors.HeldPartition{in(0, "a", 14, 14, 30)}, want: []stretch{{0, 14, 20}},
+			deleted: 4},
 		{what: "all deleted", last: last, held: []connectors.HeldPartition{in(0, "a", 30, 30, 30)}},
-		{what: "made anew", last: last, held: []connectors.HeldPartition{in(0, "b", 0, 0, 30)}, err: "in/0: the topic has been made anew"},
-		{what: "brokers without ids", last: last, held: []connectors.HeldPartition{in(0, "", 0, 0, 16)}, want: []stretch{{0, 10, 16}}},
-		{what: "records lost", last: last, held: []connectors.HeldPartition{in(0, "a", 0, 0, 9)}, err: "has lost records since window 4"},
-		{what: "another topic", last: last, held: []connectors.HeldPartition{{Partition: connectors.Partition{Topic: "x"}, End: 30}}, err: "holds windows of in/0, which the source does not have"},
-		{what: "an end", last: last, limit: map[connectors.Partition]int64{{Topic: "in", Number: 0}: 16}, held: []connectors.HeldPartition{in(0, "a", 0, 0, 90), in(1, "a", 0, 0, 50)}, want: []stretch{{0, 10, 16}, {1, 0, 0}}},
-		{what: "too few before the end", last: last, limit: map[connectors.Partition]int64{{Topic: "in", Number: 0}: 15}, held: []connectors.HeldPartition{in(0, "a", 0, 0, 90)}},
+		{what: "made anew", last: last, held: []connectors.HeldPartition{in(0, "b", 0, 0, 30)},
+			err: "in/0: the topic has been made anew"},
+		{what: "brokers without ids", last: last, held: []connectors.HeldPartition{in(0, "", 0, 0, 16)},
+			want: []stretch{{0, 10, 16}}},
+		{what: "records lost", last: last, held: []connectors.HeldPartition{in(0, "a", 0, 0, 9)},
+			err: "has lost records since window 4"},
+		{what: "another topic", last: last,
+			held: []connectors.HeldPartition{{Partition: connectors.Partition{Topic: "x"}, End: 30}},
+			err:  "holds windows of in/0, which the source does not have"},
+		{what: "an end", last: last, limit: map[connectors.Partition]int64{{Topic: "in", Number: 0}: 16},
+			held: []connectors.HeldPartition{in(0, "a", 0, 0, 90), in(1, "a", 0, 0, 50)},
+			want: []stretch{{0, 10, 16}, {1, 0, 0}}},
+		{what: "too few before the end", last: last, limit: map[connectors.Partition]int64{{Topic: "in", Number: 0}: 15},
+			held: []connectors.HeldPartition{in(0, "a", 0, 0, 90)}},
 	} {
 		w := &windows{config: &tabulation.Config{Window: &tabulation.TableWindow{Records: 6}}, last: c.last, limit: c.limit}
 		got, err := w.planned(t.Context(), c.held)
@@ -386,7 +421,8 @@ func TestPlannedWindows(t *testing.T) {
 func TestWindowFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	w := &Window{Schema: WindowSchema, Number: 7, ConfigSHA256: "ab", Withheld: true, Stretches: []Stretch{{Topic: "in", Partition: 1, From: 3, End: 9}}}
+	w := &Window{Schema: WindowSchema, Number: 7, ConfigSHA256: "ab", Withheld: true,
+		Stretches: []Stretch{{Topic: "in", Partition: 1, From: 3, End: 9}}}
 	path := filepath.Join(dir, "w.json")
 	if err := w.write(path); err != nil {
 		t.Fatal(err)
@@ -433,7 +469,8 @@ func TestWindowFiles(t *testing.T) {
 	if got, err := lastWindow(filepath.Join(dir, "many")); err != nil || got.Number != 1000000 {
 		t.Errorf("the window is %v (error %v)", got, err)
 	}
-	for name, want := range map[string]string{"window-000007": "has the number of", "window-000008": "no such file", "window-000009": "is that of window 7"} {
+	for name, want := range map[string]string{"window-000007": "has the number of", "window-000008": "no such file",
+		"window-000009": "is that of window 7"} {
 		other := filepath.Join(dir, "all", name)
 		if err := os.MkdirAll(other, 0o700); err != nil {
 			t.Fatal(err)

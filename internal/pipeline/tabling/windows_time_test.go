@@ -51,7 +51,8 @@ func TestWindowsOfASilentTopic(t *testing.T) {
 	if next, err := w.next(t.Context()); next != nil || err == nil || err.Error() != want {
 		t.Errorf("without a plan: next returns %v and error %v", next, err)
 	}
-	if err := (&Window{Schema: WindowSchema, Number: 1, Stretches: []Stretch{{Topic: "in", End: 1}}}).write(planOf(w.folder)); err != nil {
+	if err := (&Window{Schema: WindowSchema, Number: 1, Stretches: []Stretch{{Topic: "in", End: 1}}}).write(
+		planOf(w.folder)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.next(t.Context()); err == nil || err.Error() != want {
@@ -81,7 +82,8 @@ func TestWindowsByTimeAgainstASimulation(t *testing.T) {
 		draw := rand.New(rand.NewPCG(seed, 1))
 		topic := make(written, 4)
 		w := &windows{
-			config: &tabulation.Config{Window: &tabulation.TableWindow{Every: config.Duration(every), Lateness: config.Duration(lateness)}},
+			config: &tabulation.Config{
+				Window: &tabulation.TableWindow{Every: config.Duration(every), Lateness: config.Duration(lateness)}},
 			warned: map[connectors.Partition]int64{}, options: pipeline.Options{Log: zerolog.Nop()}, source: topic,
 		}
 		clock := begin
@@ -116,7 +118,9 @@ func TestWindowsByTimeAgainstASimulation(t *testing.T) {
 				words, some := fmt.Sprint(hour.Format(time.RFC3339)), false
 				for p, stamps := range topic {
 					end := counted[p]
-					for end < len(stamps) && stamps[end].Before(hour) && !slices.ContainsFunc(stamps[:end], func(s time.Time) bool { return !s.Before(hour) }) {
+					for end < len(stamps) && stamps[end].Before(hour) && !slices.ContainsFunc(stamps[:end], func(s time.Time) bool {
+						return !s.Before(hour)
+					}) {
 						end++
 					}
 					words += fmt.Sprintf(" %d-%d", counted[p], end)
@@ -158,11 +162,13 @@ func TestWindowsByTimeAgainstASimulation(t *testing.T) {
 func TestWindowsByTimeWarnOfTheFuture(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 1, 12, 30, 0, 0, time.UTC)
-	topic := written{{now.Add(-2 * time.Hour), now.Add(900 * time.Hour), now.Add(-2 * time.Hour)}, {now.Add(-time.Hour), now.Add(10 * time.Minute)}}
+	topic := written{{now.Add(-2 * time.Hour), now.Add(900 * time.Hour), now.Add(-2 * time.Hour)},
+		{now.Add(-time.Hour), now.Add(10 * time.Minute)}}
 	var log bytes.Buffer
 	w := &windows{
 		config: &tabulation.Config{Window: &tabulation.TableWindow{Every: config.Duration(time.Hour)}},
-		warned: map[connectors.Partition]int64{}, options: pipeline.Options{Log: zerolog.New(&log)}, source: topic, now: func() time.Time { return now },
+		warned: map[connectors.Partition]int64{}, options: pipeline.Options{Log: zerolog.New(&log)}, source: topic,
+		now: func() time.Time { return now },
 	}
 	var until []string
 	for range 5 {
@@ -192,7 +198,9 @@ func TestWindowsByTime(t *testing.T) {
 		var records []*kgo.Record
 		for _, m := range minutes {
 			for range 9 { // enough to make the tables safe
-				records = append(records, &kgo.Record{Topic: "in", Partition: partition, Timestamp: begin.Add(time.Duration(m) * time.Minute), Value: fmt.Appendf(nil, `{"id":%d,"region":"r%d","wage":7351.5}`, c.n, c.n%2)})
+				records = append(records,
+					&kgo.Record{Topic: "in", Partition: partition, Timestamp: begin.Add(time.Duration(m) * time.Minute),
+						Value: fmt.Appendf(nil, `{"id":%d,"region":"r%d","wage":7351.5}`, c.n, c.n%2)})
 				c.n++
 			}
 		}
@@ -238,7 +246,8 @@ type topicWithIDs []string
 
 func (n topicWithIDs) Held(context.Context) (list []connectors.HeldPartition, _ error) {
 	for p, id := range n {
-		list = append(list, connectors.HeldPartition{Partition: connectors.Partition{Topic: "in", Number: int32(p)}, TopicID: id})
+		list = append(list,
+			connectors.HeldPartition{Partition: connectors.Partition{Topic: "in", Number: int32(p)}, TopicID: id})
 	}
 	return list, nil
 }
@@ -257,9 +266,12 @@ func TestPlansOfTopicsMadeAnew(t *testing.T) {
 	for _, c := range []struct {
 		held topicWithIDs
 		want string
-	}{{topicWithIDs{"old", "old", "old"}, ""}, {topicWithIDs{"old", "old", ""}, ""}, {topicWithIDs{"new", "old", "old"}, "in/0"}, {topicWithIDs{"old", "new", "old"}, "in/1"}, {topicWithIDs{"old", "old", "new"}, "in/2"}} {
+	}{{topicWithIDs{"old", "old", "old"}, ""}, {topicWithIDs{"old", "old", ""}, ""},
+		{topicWithIDs{"new", "old", "old"}, "in/0"}, {topicWithIDs{"old", "new", "old"}, "in/1"},
+		{topicWithIDs{"old", "old", "new"}, "in/2"}} {
 		err := (&windows{source: c.held}).stillThere(t.Context(), plan)
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want+": the topic has been made anew") {
+		if (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), c.want+": the topic has been made anew") {
 			t.Errorf("topic ids %q: error %v, want %q", c.held, err, c.want)
 		}
 	}

@@ -33,8 +33,10 @@ sink: {csv: {path: %s/out.csv}}
 		for cell, v := range p.question.Value {
 			if v == 0 {
 				found++
-				if p.question.Hidden[cell] != want || (p.ruleName(int32(cell)) == "zeros") != want || (p.rules.Status[cell] == tables.Primary) != want {
-					t.Errorf("%s: the cell of value 0 is suppressed: %v, by %q", zeros, p.question.Hidden[cell], p.ruleName(int32(cell)))
+				if p.question.Hidden[cell] != want || (p.ruleName(int32(cell)) == "zeros") != want ||
+					(p.rules.Status[cell] == tables.Primary) != want {
+					t.Errorf("%s: the cell of value 0 is suppressed: %v, by %q", zeros, p.question.Hidden[cell],
+						p.ruleName(int32(cell)))
 				}
 			}
 		}

@@ -17,8 +17,9 @@ type Problem struct {
 	Value       []float64
 	Least, Most []float64 // bounds of the change of each cell, whole numbers: Least ≤ 0 ≤ Most
 	Unsafe      []bool
-	Down, Up    []float64 // of an unsafe cell: it must change by at least Down > 0 downwards or by at least Up > 0 upwards; whole numbers
-	Weight      []float64 // cost of a change by one unit, above 0 and at most 1
+	// of an unsafe cell: it must change by at least Down > 0 downwards or by at least Up > 0 upwards; whole numbers
+	Down, Up []float64
+	Weight   []float64 // cost of a change by one unit, above 0 and at most 1
 
 	Work  int64     // limit of the search for better directions, in units of lp.System.Work; 0: some seconds
 	Until time.Time // ends this search, too; zero: no limit
@@ -42,9 +43,10 @@ const (
 	mostKept   = 10            // choices of directions that are tried for whole numbers
 )
 
-// Solve returns changed values such that every sum holds, every unsafe cell is as far from its value as it must be, in one
-// direction or the other, and the cost of all changes is small. Directions come from a heuristic that lets the changes of a
-// sum cancel each other, are reversed one by one while this helps, and then chosen by branch and bound. All values are whole numbers.
+// Solve returns changed values such that every sum holds, every unsafe cell is as far from its value as it must be, in
+// one direction or the other, and the cost of all changes is small. Directions come from a heuristic that lets the
+// changes of a sum cancel each other, are reversed one by one while this helps, and then chosen by branch and bound.
+// All values are whole numbers.
 func Solve(p Problem) (*Adjustment, error) {
 	g, err := newProgram(&p)
 	if err != nil {
@@ -123,7 +125,8 @@ func (s *search) over() bool {
 	return s.cut || s.work >= s.limit
 }
 
-// root returns the lower bound of the cost with all directions open. It returns ErrNone if a cell can change in no direction as far as it must.
+// root returns the lower bound of the cost with all directions open. It returns ErrNone if a cell can change in no
+// direction as far as it must.
 func (s *search) root() (float64, error) {
 	for _, k := range s.unsafe {
 		c, all := s.cells[k], s.spans[k]
@@ -285,8 +288,8 @@ type part struct {
 	bound float64
 }
 
-// branch chooses the directions of one unsafe cell after the other, depth first, and leaves out parts that cannot have a
-// cheaper choice. It returns a lower bound of the cost of every choice.
+// branch chooses the directions of one unsafe cell after the other, depth first, and leaves out parts that cannot have
+// a cheaper choice. It returns a lower bound of the cost of every choice.
 func (s *search) branch(root float64) (bound float64, err error) {
 	stack := []part{{nil, root}}
 	order := []bool(nil)
@@ -365,8 +368,8 @@ type restriction struct {
 	span span
 }
 
-// integers returns changes of whole numbers with the given directions: it divides the span of a cell whose change is none,
-// and searches the half that is nearer first. In tables of two variables the first program gives whole numbers.
+// integers returns changes of whole numbers with the given directions: it divides the span of a cell whose change is
+// none, and searches the half that is nearer first. In tables of two variables the first program gives whole numbers.
 func (s *search) integers(up []bool, until int64) (z []float64, cost float64, err error) {
 	stack := [][]restriction{nil}
 	for len(stack) > 0 && (s.work < until || len(stack[0]) == 0) {
@@ -419,8 +422,8 @@ func (s *search) integers(up []bool, until int64) (z []float64, cost float64, er
 	return nil, 0, nil
 }
 
-// rounded rounds the changes of cells that are no totals, which keeps their bounds, and adds up those of the totals. It returns
-// nil if one of these then does not keep its bounds, or if the totals of linked tables contradict each other.
+// rounded rounds the changes of cells that are no totals, which keeps their bounds, and adds up those of the totals. It
+// returns nil if one of these then does not keep its bounds, or if the totals of linked tables contradict each other.
 func (s *search) rounded(z []float64) (whole []float64, cost float64) {
 	x := slices.Clone(s.Value)
 	open := make([]int, len(x)) // sums of a total that were not added up

@@ -16,7 +16,8 @@ func drawn(t *testing.T, rng *rand.Rand, set *tables.Set, cells int) Problem {
 	t.Helper()
 	q := tabletest.Random(t, rng, set, 5, 0)
 	n := len(q.Value)
-	p := Problem{Set: set, Value: q.Value, Least: make([]float64, n), Most: make([]float64, n), Unsafe: make([]bool, n), Down: make([]float64, n), Up: make([]float64, n), Weight: make([]float64, n)}
+	p := Problem{Set: set, Value: q.Value, Least: make([]float64, n), Most: make([]float64, n), Unsafe: make([]bool, n),
+		Down: make([]float64, n), Up: make([]float64, n), Weight: make([]float64, n)}
 	width := 3.0
 	if cells > 6 {
 		width = 2
@@ -37,8 +38,8 @@ func drawn(t *testing.T, rng *rand.Rand, set *tables.Set, cells int) Problem {
 	return p
 }
 
-// everyAdjustment tries all changes of the inner cells, adds totals up from the codes, and returns the least cost of those
-// that keep all bounds; +Inf if there is none.
+// everyAdjustment tries all changes of the inner cells, adds totals up from the codes, and returns the least cost of
+// those that keep all bounds; +Inf if there is none.
 func everyAdjustment(p Problem) float64 {
 	inner, of := tabletest.Leaves(p.Set)
 	z, least := make([]float64, len(p.Value)), math.Inf(1)
@@ -72,8 +73,8 @@ func everyAdjustment(p Problem) float64 {
 	return least
 }
 
-// Adjustments of 300 small tables are held against all possible ones: one is found wherever there is one, it keeps all bounds,
-// it is the cheapest where the directions alone decide (two dimensions), and the lower bound is one.
+// Adjustments of 300 small tables are held against all possible ones: one is found wherever there is one, it keeps all
+// bounds, it is the cheapest where the directions alone decide (two dimensions), and the lower bound is one.
 func TestSolveAgainstEveryAdjustment(t *testing.T) {
 	sets := tabletest.Small(t)
 	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked"} {
@@ -102,7 +103,8 @@ func TestSolveAgainstEveryAdjustment(t *testing.T) {
 				}
 				z := v - p.Value[c]
 				cost += p.Weight[c] * math.Abs(z)
-				if v != sum || v < 0 || v != math.Trunc(v) || z < p.Least[c] || z > p.Most[c] || p.Unsafe[c] && z > -p.Down[c] && z < p.Up[c] {
+				if v != sum || v < 0 || v != math.Trunc(v) || z < p.Least[c] || z > p.Most[c] || p.Unsafe[c] && z > -p.Down[c] &&
+					z < p.Up[c] {
 					t.Fatalf("%s: cell %d of %v becomes %v, the sum of its parts %v", name, c, p.Value[c], v, sum)
 				}
 			}
@@ -124,7 +126,8 @@ func TestSolveAgainstEveryAdjustment(t *testing.T) {
 
 // large is a table of n × n counts of mean 5 with their margins, of which 1 and 2 are unsafe.
 func large(t testing.TB, n int) Problem {
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", n), tabletest.Flat(t, "b", n)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", n), tabletest.Flat(t, "b", n)}})
 	rng := rand.New(rand.NewPCG(38, 5))
 	cells := set.Cells()
 	p := Problem{Set: set, Value: make([]float64, cells)}
@@ -143,7 +146,8 @@ func large(t testing.TB, n int) Problem {
 // unsafeBelow3 makes the counts 1 and 2 unsafe, to be published as 0 or at least 5, and lets every count change by 6.
 func (p *Problem) unsafeBelow3() {
 	n := len(p.Value)
-	p.Least, p.Most, p.Unsafe, p.Down, p.Up, p.Weight = make([]float64, n), make([]float64, n), make([]bool, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	p.Least, p.Most, p.Unsafe, p.Down, p.Up, p.Weight = make([]float64, n), make([]float64, n), make([]bool, n),
+		make([]float64, n), make([]float64, n), make([]float64, n)
 	for c, v := range p.Value {
 		if p.Weight[c] = 1 / max(v, 1); v > 0 {
 			p.Least[c], p.Most[c] = -min(v, 6), 6
@@ -192,14 +196,18 @@ func BenchmarkSolve(b *testing.B) {
 	}
 }
 
-// Tables of three variables and of magnitudes: whole numbers are found, all bounds hold (Solve checks them), and the same problem has the same answer.
+// Tables of three variables and of magnitudes: whole numbers are found, all bounds hold (Solve checks them), and the
+// same problem has the same answer.
 func TestSolveLargeTables(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "abc", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 6), tabletest.Flat(t, "b", 6), tabletest.Flat(t, "c", 4)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "abc",
+			Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 6), tabletest.Flat(t, "b", 6), tabletest.Flat(t, "c", 4)}})
 	inner, of := tabletest.Leaves(set)
 	for _, scale := range []float64{1, 1e6} {
 		rng := rand.New(rand.NewPCG(38, 6))
 		n := set.Cells()
-		p := Problem{Set: set, Value: make([]float64, n), Least: make([]float64, n), Most: make([]float64, n), Unsafe: make([]bool, n), Down: make([]float64, n), Up: make([]float64, n), Weight: make([]float64, n)}
+		p := Problem{Set: set, Value: make([]float64, n), Least: make([]float64, n), Most: make([]float64, n),
+			Unsafe: make([]bool, n), Down: make([]float64, n), Up: make([]float64, n), Weight: make([]float64, n)}
 		x := map[int]float64{}
 		for _, c := range inner {
 			x[c] = math.Floor(scale * (1 + rng.ExpFloat64()*20))
@@ -239,8 +247,10 @@ func TestSolveLargeTables(t *testing.T) {
 // What does not keep a bound, a sum or the distance of an unsafe cell is no adjustment, whatever a program says.
 func TestCheck(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2)}})
-	p := Problem{Set: set, Value: []float64{12, 2, 10}, Least: []float64{-3, -2, -4}, Most: []float64{3, 4, 4}, Unsafe: []bool{false, true, false}, Down: []float64{0, 2, 0}, Up: []float64{0, 3, 0}}
-	for x, good := range map[[3]float64]bool{{12, 0, 12}: true, {12, 5, 7}: true, {12, 4, 8}: false, {12, 1, 11}: false, {12, 5, 8}: false, {11, 6, 5}: false, {8, 0, 8}: false, {16, 5, 11}: false, {12, 5.5, 6.5}: false} {
+	p := Problem{Set: set, Value: []float64{12, 2, 10}, Least: []float64{-3, -2, -4}, Most: []float64{3, 4, 4},
+		Unsafe: []bool{false, true, false}, Down: []float64{0, 2, 0}, Up: []float64{0, 3, 0}}
+	for x, good := range map[[3]float64]bool{{12, 0, 12}: true, {12, 5, 7}: true, {12, 4, 8}: false, {12, 1, 11}: false,
+		{12, 5, 8}: false, {11, 6, 5}: false, {8, 0, 8}: false, {16, 5, 11}: false, {12, 5.5, 6.5}: false} {
 		if err := p.check(x[:]); (err == nil) != good {
 			t.Errorf("%v: %v", x, err)
 		}

@@ -8,11 +8,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// Somebody who knows the method to the letter can adjust every table that there could be, and keep those whose adjustment is the
-// published one. The audit does not consider him; this says what he gains, if all 2 × 2 tables of counts below 8 are equally
-// likely: of how few unsafe counts he is certain to more than 0.9.
+// Somebody who knows the method to the letter can adjust every table that there could be, and keep those whose
+// adjustment is the published one. The audit does not consider him; this says what he gains, if all 2 × 2 tables of
+// counts below 8 are equally likely: of how few unsafe counts he is certain to more than 0.9.
 func TestWhoRepeatsTheAlgorithm(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
 	const k = 8
 	alike := map[string][][4]int{}
 	for i := range k * k * k * k {

@@ -44,7 +44,8 @@ func newProgram(p *Problem) (*program, error) {
 		var row []lp.Entry
 		add := func(c int32, sign float64) {
 			if k := at[c]; k >= 0 {
-				row = append(row, lp.Entry{Column: 3 * k, Value: sign}, lp.Entry{Column: 3*k + 1, Value: sign}, lp.Entry{Column: 3*k + 2, Value: -sign})
+				row = append(row, lp.Entry{Column: 3 * k, Value: sign}, lp.Entry{Column: 3*k + 1, Value: sign},
+					lp.Entry{Column: 3*k + 2, Value: -sign})
 			}
 		}
 		sum := p.Set.Sum(i)
@@ -87,8 +88,8 @@ func (g *program) open(k int, s span) bool {
 	return g.Unsafe[c] && s.low <= -g.Down[c] && s.high >= g.Up[c]
 }
 
-// bound restricts the change of cell k to a span. While the direction of an unsafe cell is open, its cost is the greatest
-// convex function that is at most the cost of every change that is allowed.
+// bound restricts the change of cell k to a span. While the direction of an unsafe cell is open, its cost is the
+// greatest convex function that is at most the cost of every change that is allowed.
 func (g *program) bound(k int, s span) error {
 	g.spans[k] = s
 	w := g.Weight[g.cells[k]]
@@ -105,7 +106,8 @@ func (g *program) bound(k int, s span) error {
 		middle, above, below, cost = span{s.high, 0}, 0, s.high-s.low, reward
 	}
 	g.terms[3*k].Weight, g.terms[3*k+1].Weight, g.terms[3*k+2].Weight = cost, w, w
-	return errors.Join(g.s.SetBounds(3*k, middle.low, middle.high), g.s.SetBounds(3*k+1, 0, above), g.s.SetBounds(3*k+2, 0, below))
+	return errors.Join(g.s.SetBounds(3*k, middle.low, middle.high), g.s.SetBounds(3*k+1, 0, above),
+		g.s.SetBounds(3*k+2, 0, below))
 }
 
 // answer is an optimum of the program.

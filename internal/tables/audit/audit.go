@@ -23,7 +23,9 @@ type Ranges struct {
 
 	Components, Largest int // number of components, and number of cells of the largest one
 	Programs, Steps     int // linear programs solved, and simplex steps
-	Unsolved            int // number of ends with the shuttle's bound: programs that stopped at the limit of steps or were not solved in huge components
+	// number of ends with the shuttle's bound: programs that stopped at the limit of steps or were not solved in huge
+	// components
+	Unsolved int
 
 	work    int64    // work of the programs
 	checker *checker // nil until needed

@@ -37,7 +37,8 @@ func TestRangesAgainstEveryTable(t *testing.T) {
 				}
 				exact := r.Low[c] == low[c] && r.High[c] == high[c]
 				if !exact && (name == "line" || name == "3x3") {
-					t.Fatalf("%s, %s: bounds %v to %v, of all tables %v to %v", name, set.Name(c), r.Low[c], r.High[c], low[c], high[c])
+					t.Fatalf("%s, %s: bounds %v to %v, of all tables %v to %v", name, set.Name(c), r.Low[c], r.High[c], low[c],
+						high[c])
 				}
 				if !exact || r.ShownLow[c] != low[c] || r.ShownHigh[c] != high[c] {
 					gaps++
@@ -85,7 +86,8 @@ func TestVerdictAgainstEveryTable(t *testing.T) {
 		for range 25 {
 			q := tabletest.Random(t, rng, set, 4, 0.8)
 			low, high, _ := tabletest.Enumerated(q)
-			p := &primary.Result{Status: make([]tables.Status, len(low)), Up: make([]float64, len(low)), Down: make([]float64, len(low))}
+			p := &primary.Result{Status: make([]tables.Status, len(low)), Up: make([]float64, len(low)),
+				Down: make([]float64, len(low))}
 			for c := range low {
 				if q.Hidden[c] {
 					p.Status[c] = tables.Primary
@@ -121,7 +123,8 @@ func TestVerdictAgainstEveryTable(t *testing.T) {
 				}
 				seen[want]++
 				if got != want {
-					t.Fatalf("%s, %s: %s, want %s: of all tables %v to %v, asked for %v -%v +%v", name, set.Name(c), got, want, low[c], high[c], q.Value[c], p.Down[c], p.Up[c])
+					t.Fatalf("%s, %s: %s, want %s: of all tables %v to %v, asked for %v -%v +%v", name, set.Name(c), got, want, low[c],
+						high[c], q.Value[c], p.Down[c], p.Up[c])
 				}
 			}
 			if v.Safe() != (len(v.Disclosed)+len(v.Narrow) == 0) {
@@ -137,7 +140,8 @@ func TestVerdictAgainstEveryTable(t *testing.T) {
 }
 
 func TestWhatIsKnownBeforehandNarrows(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
 	q := audit.Question{Set: set, Value: []float64{100, 40, 60, 30, 10, 20, 70, 30, 40}, Hidden: make([]bool, 9)}
 	for _, c := range []int{4, 5, 7, 8} {
 		q.Hidden[c] = true
@@ -164,7 +168,8 @@ func TestWhatIsKnownBeforehandNarrows(t *testing.T) {
 	inf := math.Inf(1)
 	check("values may be negative", -inf, inf, -inf, inf)
 	q.Lower, q.Upper = nil, nil
-	q.Hidden[0], q.Hidden[2], q.Hidden[6] = true, true, true // the totals of the second row and column and the grand total are not published
+	// the totals of the second row and column and the grand total are not published
+	q.Hidden[0], q.Hidden[2], q.Hidden[6] = true, true, true
 	check("no total", 0, 30, 0, inf)
 	q.Counts = true
 	check("no total of counts", 0, 30, 0, inf)
@@ -172,10 +177,17 @@ func TestWhatIsKnownBeforehandNarrows(t *testing.T) {
 
 // sdcTable issue 136: each of two linked tables is safe, together they are not.
 func TestLinkedTablesTogether(t *testing.T) {
-	region := tabletest.Dimension(t, "region", tables.FromLevels("county", [][]string{{"c1", "A"}, {"c1", "B"}, {"c1", "I"}, {"c1", "J"}, {"c2", "K"}, {"c2", "L"}, {"c2", "M"}, {"c2", "N"}}),
-		tables.FromLevels("size", [][]string{{"small", "A"}, {"small", "B"}, {"small", "I"}, {"small", "J"}, {"BIG", "L"}, {"BIG", "M"}, {"small", "K"}, {"small", "N"}}))
-	county := tabletest.Dimension(t, "region", tables.FromLevels("county", [][]string{{"c1", "A"}, {"c1", "B"}, {"c1", "I"}, {"c1", "J"}, {"c2", "K"}, {"c2", "L"}, {"c2", "M"}, {"c2", "N"}}))
-	n := map[string]float64{"A": 2, "B": 2, "I": 8, "J": 8, "K": 3, "L": 3, "M": 3, "N": 7, "c1": 20, "c2": 16, "small": 30, "BIG": 6, "total": 36}
+	region := tabletest.Dimension(t, "region",
+		tables.FromLevels("county",
+			[][]string{{"c1", "A"}, {"c1", "B"}, {"c1", "I"}, {"c1", "J"}, {"c2", "K"}, {"c2", "L"}, {"c2", "M"}, {"c2", "N"}}),
+		tables.FromLevels("size",
+			[][]string{{"small", "A"}, {"small", "B"}, {"small", "I"}, {"small", "J"}, {"BIG", "L"}, {"BIG", "M"},
+				{"small", "K"}, {"small", "N"}}))
+	county := tabletest.Dimension(t, "region",
+		tables.FromLevels("county",
+			[][]string{{"c1", "A"}, {"c1", "B"}, {"c1", "I"}, {"c1", "J"}, {"c2", "K"}, {"c2", "L"}, {"c2", "M"}, {"c2", "N"}}))
+	n := map[string]float64{"A": 2, "B": 2, "I": 8, "J": 8, "K": 3, "L": 3, "M": 3, "N": 7, "c1": 20, "c2": 16,
+		"small": 30, "BIG": 6, "total": 36}
 	ask := func(d *tables.Dimension, hidden ...string) *audit.Ranges {
 		set := tabletest.Set(t, tables.Table{Name: "r", Dimensions: []*tables.Dimension{d}})
 		q := audit.Question{Set: set, Value: make([]float64, set.Cells()), Hidden: make([]bool, set.Cells()), Counts: true}
@@ -205,9 +217,11 @@ func TestLinkedTablesTogether(t *testing.T) {
 }
 
 func TestAuditNeverNamesValues(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
-	q := audit.Question{Set: set, Value: []float64{4242, 4242, 0, 4242, 4242, 0, 0, 0, 0}, Hidden: []bool{false, false, false, false, true, true, true, true, true},
-		Lower: slices.Repeat([]float64{math.NaN()}, 9), Upper: slices.Repeat([]float64{math.NaN()}, 9)}
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
+	q := audit.Question{Set: set, Value: []float64{4242, 4242, 0, 4242, 4242, 0, 0, 0, 0},
+		Hidden: []bool{false, false, false, false, true, true, true, true, true},
+		Lower:  slices.Repeat([]float64{math.NaN()}, 9), Upper: slices.Repeat([]float64{math.NaN()}, 9)}
 	if _, err := audit.Audit(q); err == nil || strings.Contains(err.Error(), "4242") {
 		t.Errorf("bounds that are no numbers: %v", err)
 	}
@@ -216,7 +230,8 @@ func TestAuditNeverNamesValues(t *testing.T) {
 // Show accepts valid tables only: a table that changes published cells, does not add
 // up, exceeds a bound or is not whole is rejected and has no effect.
 func TestOnlyTablesThatCanBeAreShown(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
 	q := audit.Question{Set: set, Value: []float64{10, 4, 6, 3, 1, 2, 7, 3, 4}, Hidden: make([]bool, 9), Counts: true}
 	for _, c := range []int{4, 5, 7, 8} {
 		q.Hidden[c] = true
@@ -230,7 +245,8 @@ func TestOnlyTablesThatCanBeAreShown(t *testing.T) {
 	}
 	square := []int32{4, 5, 7, 8}
 	for name, by := range map[string][]float64{
-		"does not add up": {1, -1, -1, 0}, "below 0": {3, -3, -3, 3}, "not whole": {0.5, -0.5, -0.5, 0.5}, "no number": {math.NaN(), -1, -1, 1},
+		"does not add up": {1, -1, -1, 0}, "below 0": {3, -3, -3, 3}, "not whole": {0.5, -0.5, -0.5, 0.5},
+		"no number": {math.NaN(), -1, -1, 1},
 	} {
 		if err := r.Show(q, square, by); err == nil || r.ShownHigh[4] != 1 {
 			t.Errorf("%s: %v, shown %v", name, err, r.ShownHigh[4])
@@ -249,7 +265,8 @@ func TestOnlyTablesThatCanBeAreShown(t *testing.T) {
 // must be far below one unit, the least protection of a small cell.
 func TestSmallCellsBesideVeryLargeOnes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(12, 12))
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 9), tabletest.Flat(t, "b", 9)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 9), tabletest.Flat(t, "b", 9)}})
 	for range 30 {
 		q := tabletest.Random(t, rng, set, 3, 0)
 		for cell := range q.Value { // first the inner cells, then their sums
@@ -282,7 +299,8 @@ func TestSmallCellsBesideVeryLargeOnes(t *testing.T) {
 				}
 			}
 			if !(math.Abs(r.Low[cell]-r.ShownLow[cell]) <= 0.01) || math.Abs(r.High[cell]-r.ShownHigh[cell]) > 0.01 {
-				t.Fatalf("%s: %v to %v, shown %v to %v", set.Name(cell), r.Low[cell], r.High[cell], r.ShownLow[cell], r.ShownHigh[cell])
+				t.Fatalf("%s: %v to %v, shown %v to %v", set.Name(cell), r.Low[cell], r.High[cell], r.ShownLow[cell],
+					r.ShownHigh[cell])
 			}
 		}
 	}
@@ -294,7 +312,8 @@ func TestALargeCellIsNotProtectedByItsSize(t *testing.T) {
 	set := tabletest.Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2)}})
 	q := audit.Question{Set: set, Value: []float64{1e12 + 600, 1e12, 600}, Hidden: []bool{false, true, true}}
 	for up, narrow := range map[float64]int{600: 0, 601: 1} {
-		p := &primary.Result{Status: []tables.Status{tables.Free, tables.Primary, tables.Secondary}, Up: []float64{0, up, 0}, Down: make([]float64, 3)}
+		p := &primary.Result{Status: []tables.Status{tables.Free, tables.Primary, tables.Secondary}, Up: []float64{0, up, 0},
+			Down: make([]float64, 3)}
 		r, err := audit.Audit(q)
 		if err != nil {
 			t.Fatal(err)

@@ -34,8 +34,8 @@ func newChecker(q Question) *checker {
 	return c
 }
 
-// check returns the deviations other than 0 of a table, of whole numbers for counts. It returns an error if the table changes a
-// published cell, or violates a sum or a bound.
+// check returns the deviations other than 0 of a table, of whole numbers for counts. It returns an error if the table
+// changes a published cell, or violates a sum or a bound.
 func (k *checker) check(q Question, cells []int32, by []float64) (map[int32]float64, error) {
 	z := make(map[int32]float64, len(cells))
 	for i, c := range cells {

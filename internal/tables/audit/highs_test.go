@@ -114,8 +114,10 @@ func TestBoundsEqualHiGHS(t *testing.T) {
 		}
 		for k, c := range cells[i] {
 			eps := 1e-6 * (1 + math.Abs(q.Value[0]))
-			if same := func(a, b float64) bool { return a == b || math.Abs(a-b) <= eps }; !same(r.Low[c], low[i][k]) || !same(r.High[c], high[i][k]) {
-				t.Fatalf("table %d, %s: %v to %v, HiGHS %v to %v", i, q.Set.Name(int(c)), r.Low[c], r.High[c], low[i][k], high[i][k])
+			if same := func(a, b float64) bool { return a == b || math.Abs(a-b) <= eps }; !same(r.Low[c], low[i][k]) ||
+				!same(r.High[c], high[i][k]) {
+				t.Fatalf("table %d, %s: %v to %v, HiGHS %v to %v", i, q.Set.Name(int(c)), r.Low[c], r.High[c], low[i][k],
+					high[i][k])
 			}
 			switch {
 			case !q.Hidden[c]:

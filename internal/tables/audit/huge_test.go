@@ -47,7 +47,8 @@ func TestHugeComponentsAgainstEveryTable(t *testing.T) {
 				reportedSafe := !slices.Contains(v.Disclosed, int32(c)) && !slices.Contains(v.Narrow, int32(c))
 				switch {
 				case reportedSafe && !is:
-					t.Fatalf("%s, %s is called safe: of all tables %v to %v, asked for %v -%v +%v", name, set.Name(c), low[c], high[c], q.Value[c], p.Down[c], p.Up[c])
+					t.Fatalf("%s, %s is called safe: of all tables %v to %v, asked for %v -%v +%v", name, set.Name(c), low[c], high[c],
+						q.Value[c], p.Down[c], p.Up[c])
 				case is && reportedSafe:
 					safe, called = safe+1, called+1
 				case is:
@@ -66,7 +67,8 @@ func TestHugeComponentsAgainstEveryTable(t *testing.T) {
 
 // allUnsafe makes every hidden cell unsafe, with a protection of 1 or 2.
 func allUnsafe(rng *rand.Rand, q audit.Question) *primary.Result {
-	p := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: make([]float64, len(q.Value)), Down: make([]float64, len(q.Value))}
+	p := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: make([]float64, len(q.Value)),
+		Down: make([]float64, len(q.Value))}
 	for c, hidden := range q.Hidden {
 		if hidden {
 			p.Status[c], p.Up[c] = tables.Primary, float64(1+rng.IntN(2))

@@ -21,13 +21,12 @@ type Insider struct {
 // Insiders audits the primary cells for every coalition of respondents, as if the cells that they know
 // were published, and each other cell were known to be at least as much as is their own (tables.Knowers.Misled). For a
 // primary cell in which they are this does not count: they need no protection from what is their own, and if a
-// table of values meets the requirement, so does one between this and the true table in which the cell is their own part. Cells that a coalition knows are not audited for it. A table in which a cell
-// deviates as far as its rule requires proves the protection against all whose
-// cells it does not change; for the others Insiders searches for further tables. It
-// also reports a cell of counts for which it finds no tables of whole numbers. It tries the
-// tables in shown before it searches; those that do not agree with the published cells do not count. After a fixed amount of work it
-// searches no further. It returns
-// the error of q.Stop or of the solver.
+// table of values meets the requirement, so does one between this and the true table in which the cell is their own
+// part. Cells that a coalition knows are not audited for it. A table in which a cell deviates as far as its rule
+// requires proves the protection against all whose cells it does not change; for the others Insiders searches for
+// further tables. It also reports a cell of counts for which it finds no tables of whole numbers. It tries the tables
+// in shown before it searches; those that do not agree with the published cells do not count. After a fixed amount of
+// work it searches no further. It returns the error of q.Stop or of the solver.
 func Insiders(q Question, p *primary.Result, knowers *tables.Knowers, shown ...Table) ([]Insider, error) {
 	q = Facing(q, p, knowers)
 	of, check := map[int32][]Table{}, newChecker(q)
@@ -72,7 +71,8 @@ type inside struct {
 	left    *int64 // of the work of all searches
 }
 
-// insidersWork is the limit of the work of all searches, half a minute and more; of cells for which there is none left, no table is found.
+// insidersWork is the limit of the work of all searches, half a minute and more; of cells for which there is none left,
+// no table is found.
 const insidersWork = 10_000_000_000
 
 // work is that of all searches in the component so far.
@@ -216,8 +216,8 @@ func (in *inside) around(j int, d float64) (columns []int32, by []float64) {
 	return columns, by
 }
 
-// misled returns, in ascending order, the least coalitions that have all of who and see that a table, in which column j has
-// the required deviation, is not the true one: only these and larger ones see it.
+// misled returns, in ascending order, the least coalitions that have all of who and see that a table, in which column j
+// has the required deviation, is not the true one: only these and larger ones see it.
 func (in *inside) misled(who []int32, z []float64, j int) (more [][]int32) {
 	for c, d := range z {
 		cell := in.p.Cells[c]
@@ -233,9 +233,9 @@ func (in *inside) misled(who []int32, z []float64, j int) (more [][]int32) {
 	return slices.CompactFunc(more, slices.Equal[[]int32])
 }
 
-// agrees reports whether a table shows a coalition the deviation d of column j, and it cannot see that the table is not the true one. If
-// a share of the table's deviations is enough for them, a table of values between this and the true one serves. One that was found
-// for contributors of the cell can show less than others need.
+// agrees reports whether a table shows a coalition the deviation d of column j, and it cannot see that the table is not
+// the true one. If a share of the table's deviations is enough for them, a table of values between this and the true
+// one serves. One that was found for contributors of the cell can show less than others need.
 func (t *trial) agrees(z []float64, who []int32, d float64) bool {
 	v := z[t.j]
 	if v*d <= 0 || !(math.Abs(v) >= math.Abs(d)-rounding(d)) || t.q.Counts && d != t.d && v != d {

@@ -103,7 +103,8 @@ func (m *mending) bound(c int) {
 	k := &m.columns[c]
 	k.low, k.high = 0, 0
 	if p := m.p; p.fixed == nil || !p.fixed[c] {
-		k.low, k.high = int64(max(math.Ceil(p.Low[c]-1e-6), -mostDeviation)), int64(min(math.Floor(p.High[c]+1e-6), mostDeviation))
+		k.low, k.high = int64(max(math.Ceil(p.Low[c]-1e-6), -mostDeviation)),
+			int64(min(math.Floor(p.High[c]+1e-6), mostDeviation))
 	}
 }
 

@@ -51,7 +51,8 @@ type neighbourhood struct {
 func (p *Component) neighbourhood() *neighbourhood {
 	if p.around == nil {
 		n := len(p.Cells)
-		p.around = &neighbourhood{p: p, local: make([]int32, n), outside: make([]int32, n), members: make([]int32, len(p.rows))}
+		p.around = &neighbourhood{p: p, local: make([]int32, n), outside: make([]int32, n),
+			members: make([]int32, len(p.rows))}
 	}
 	return p.around
 }

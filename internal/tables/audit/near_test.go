@@ -12,7 +12,9 @@ import (
 
 // cuboid is a set of one table of 4 by 5 by 4 inner cells.
 func cuboid(t *testing.T) *tables.Set {
-	return tabletest.Set(t, tables.Table{Name: "abc", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 4), tabletest.Flat(t, "b", 5), tabletest.Flat(t, "c", 4)}})
+	return tabletest.Set(t,
+		tables.Table{Name: "abc",
+			Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 4), tabletest.Flat(t, "b", 5), tabletest.Flat(t, "c", 4)}})
 }
 
 // The result of Near is a table in which the column deviates as far as required and at most the
@@ -52,7 +54,8 @@ func TestNearAgainstRanges(t *testing.T) {
 					reaches := r.Low[c] <= q.Value[c]+d && d < 0 || r.High[c] >= q.Value[c]+d && d > 0
 					columns, by := p.Near(j, d, 1_000_000)
 					if (columns != nil) != reaches {
-						t.Fatalf("%s by %v: found %v, range %v to %v around %v", set.Name(int(c)), d, columns != nil, r.Low[c], r.High[c], q.Value[c])
+						t.Fatalf("%s by %v: found %v, range %v to %v around %v", set.Name(int(c)), d, columns != nil, r.Low[c], r.High[c],
+							q.Value[c])
 					}
 					if columns == nil {
 						none++
@@ -78,7 +81,8 @@ func TestNearAgainstRanges(t *testing.T) {
 
 // checkReached checks deviations against the sums and bounds of a table, and column j against
 // d.
-func checkReached(t *testing.T, q audit.Question, p *audit.Component, j int32, d float64, columns []int32, by []float64) {
+func checkReached(t *testing.T, q audit.Question, p *audit.Component, j int32, d float64, columns []int32,
+	by []float64) {
 	t.Helper()
 	cells, reached := make([]int32, len(columns)), 0.0
 	for k, c := range columns {
@@ -114,7 +118,8 @@ func TestNearOfCounts(t *testing.T) {
 							continue
 						}
 						found++
-						if checkReached(t, q, &parts[i], int32(j), d, columns, by); low[c] > q.Value[c]+d && d < 0 || high[c] < q.Value[c]+d && d > 0 {
+						if checkReached(t, q, &parts[i], int32(j), d, columns, by); low[c] > q.Value[c]+d && d < 0 ||
+							high[c] < q.Value[c]+d && d > 0 {
 							t.Fatalf("%s, %s by %v: of all tables %v to %v", name, set.Name(int(c)), d, low[c], high[c])
 						}
 					}
@@ -178,8 +183,10 @@ func TestAuditsWithLittleWork(t *testing.T) {
 		for c, x := range q.Value {
 			// rounding leaves a thousandth and 1e-9 of a value
 			eps := 2e-3 + 1e-9*x
-			if !(r.Low[c] <= whole.Low[c]+eps && r.High[c] >= whole.High[c]-eps && r.ShownLow[c] >= whole.Low[c]-eps && r.ShownHigh[c] <= whole.High[c]+eps) {
-				t.Fatalf("%s: %v to %v, shown %v to %v; with all work %v to %v", set.Name(c), r.Low[c], r.High[c], r.ShownLow[c], r.ShownHigh[c], whole.Low[c], whole.High[c])
+			if !(r.Low[c] <= whole.Low[c]+eps && r.High[c] >= whole.High[c]-eps && r.ShownLow[c] >= whole.Low[c]-eps &&
+				r.ShownHigh[c] <= whole.High[c]+eps) {
+				t.Fatalf("%s: %v to %v, shown %v to %v; with all work %v to %v", set.Name(c), r.Low[c], r.High[c], r.ShownLow[c],
+					r.ShownHigh[c], whole.Low[c], whole.High[c])
 			}
 			if r.High[c] > whole.High[c]+eps || r.Low[c] < whole.Low[c]-eps {
 				wider++
@@ -187,7 +194,8 @@ func TestAuditsWithLittleWork(t *testing.T) {
 		}
 		again, err := audit.Audit(q)
 		if err != nil || again.Programs != r.Programs || again.Unsolved != r.Unsolved {
-			t.Fatalf("%d programs and %d ends left, before %d and %d: %v", again.Programs, again.Unsolved, r.Programs, r.Unsolved, err)
+			t.Fatalf("%d programs and %d ends left, before %d and %d: %v", again.Programs, again.Unsolved, r.Programs,
+				r.Unsolved, err)
 		}
 	}
 	t.Logf("%d ends left, %d ranges wider", left, wider)

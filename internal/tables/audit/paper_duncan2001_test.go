@@ -25,7 +25,9 @@ var (
 
 func paperTable(t *testing.T) audit.Question {
 	t.Helper()
-	set := tabletest.Set(t, tables.Table{Name: "IJK", Dimensions: []*tables.Dimension{tabletest.Flat(t, "I", 4), tabletest.Flat(t, "J", 4), tabletest.Flat(t, "K", 3)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "IJK",
+			Dimensions: []*tables.Dimension{tabletest.Flat(t, "I", 4), tabletest.Flat(t, "J", 4), tabletest.Flat(t, "K", 3)}})
 	q := audit.Question{Set: set, Value: make([]float64, set.Cells()), Hidden: make([]bool, set.Cells()), Counts: true}
 	for cell := range q.Value {
 		_, n := set.Home(cell)
@@ -49,8 +51,8 @@ func paperTable(t *testing.T) audit.Question {
 	return q
 }
 
-// frechet returns the bounds of the margin I+K that the margins IJ+ and +JK imply: Σ_j max(0, n_ij+ + n_+jk − n_+j+) and
-// Σ_j min(n_ij+, n_+jk), which are sharp (Dobra and Fienberg 2000).
+// frechet returns the bounds of the margin I+K that the margins IJ+ and +JK imply: Σ_j max(0, n_ij+ + n_+jk − n_+j+)
+// and Σ_j min(n_ij+, n_+jk), which are sharp (Dobra and Fienberg 2000).
 func frechet(ij, jk [][]float64) (lower, upper [4][3]float64) {
 	for i := range ij {
 		for j, a := range ij[i] {
@@ -82,11 +84,14 @@ func TestBoundsOfTheThirdMargin(t *testing.T) {
 	for i := range 4 {
 		for k := range 3 {
 			if lower[i][k] != wantLower[i][k] || upper[i][k] != wantUpper[i][k] {
-				t.Errorf("I+K (%d,%d): Fréchet %v to %v, want %v to %v", i+1, k+1, lower[i][k], upper[i][k], wantLower[i][k], wantUpper[i][k])
+				t.Errorf("I+K (%d,%d): Fréchet %v to %v, want %v to %v", i+1, k+1, lower[i][k], upper[i][k], wantLower[i][k],
+					wantUpper[i][k])
 			}
 			cell := (i+1)*20 + k + 1
-			if r.Low[cell] != wantLower[i][k] || r.High[cell] != wantUpper[i][k] || r.ShownLow[cell] != r.Low[cell] || r.ShownHigh[cell] != r.High[cell] {
-				t.Errorf("I+K (%d,%d): audit %v to %v (shown %v to %v), want %v to %v", i+1, k+1, r.Low[cell], r.High[cell], r.ShownLow[cell], r.ShownHigh[cell], wantLower[i][k], wantUpper[i][k])
+			if r.Low[cell] != wantLower[i][k] || r.High[cell] != wantUpper[i][k] || r.ShownLow[cell] != r.Low[cell] ||
+				r.ShownHigh[cell] != r.High[cell] {
+				t.Errorf("I+K (%d,%d): audit %v to %v (shown %v to %v), want %v to %v", i+1, k+1, r.Low[cell], r.High[cell],
+					r.ShownLow[cell], r.ShownHigh[cell], wantLower[i][k], wantUpper[i][k])
 			}
 			if upper[i][k] < math.Ceil(1.2*marginIK[i][k]-1e-9) {
 				short = append(short, [2]int{i + 1, k + 1})

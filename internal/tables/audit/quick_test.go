@@ -46,7 +46,8 @@ func TestQuickAgainstEveryTable(t *testing.T) {
 							is := taken[c][q.Value[c]+d]
 							columns, by, no := parts[i].Quick(j, d, 30)
 							if no && is || columns != nil && !is || no != parts[i].Excludes(j, d) {
-								t.Fatalf("%s, %s: %v more: excluded %v, found %v, in a table %v", name, set.Name(int(c)), d, no, columns != nil, is)
+								t.Fatalf("%s, %s: %v more: excluded %v, found %v, in a table %v", name, set.Name(int(c)), d, no, columns != nil,
+									is)
 							}
 							if columns != nil {
 								found++
@@ -73,7 +74,8 @@ func TestQuickAgainstEveryTable(t *testing.T) {
 }
 
 // checkChanges checks deviations against the sums and the bounds of a table.
-func checkChanges(t *testing.T, q audit.Question, p *audit.Component, j int32, d float64, columns []int32, by []float64) {
+func checkChanges(t *testing.T, q audit.Question, p *audit.Component, j int32, d float64, columns []int32,
+	by []float64) {
 	t.Helper()
 	cells, reached := make([]int32, len(columns)), d == 0
 	for k, c := range columns {

@@ -313,7 +313,8 @@ func (e *enumeration) open() int {
 		}
 		e.work += int64(len(e.p.rows[i]))
 		for _, x := range e.p.rows[i] {
-			if open := e.ends[x.Column].high - e.ends[x.Column].low; open > 0 && (open < fewest || open == fewest && x.Column < next || next < 0) {
+			if open := e.ends[x.Column].high - e.ends[x.Column].low; open > 0 &&
+				(open < fewest || open == fewest && x.Column < next || next < 0) {
 				next, fewest = x.Column, open
 			}
 		}

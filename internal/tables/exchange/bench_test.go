@@ -9,9 +9,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// Beliefs about all counts of 1 and 2, of outsiders and of respondents, in a table of 99 × 101 inner cells after three passes.
+// Beliefs about all counts of 1 and 2, of outsiders and of respondents, in a table of 99 × 101 inner cells after three
+// passes.
 func BenchmarkBeliefsAfterThreePasses(b *testing.B) {
-	set := tabletest.Set(b, tables.Table{Name: "t", Dimensions: []*tables.Dimension{tabletest.Flat(b, "a", 99), tabletest.Flat(b, "c", 101)}})
+	set := tabletest.Set(b,
+		tables.Table{Name: "t", Dimensions: []*tables.Dimension{tabletest.Flat(b, "a", 99), tabletest.Flat(b, "c", 101)}})
 	rng := rand.New(rand.NewPCG(38, 15))
 	value := make([]float64, set.Cells())
 	f := NewFrame(set, 0, 0)
@@ -49,7 +51,8 @@ func BenchmarkBeliefsAfterThreePasses(b *testing.B) {
 
 // The same beliefs after swaps in two passes, under both priors.
 func BenchmarkBeliefsAfterSwaps(b *testing.B) {
-	set := tabletest.Set(b, tables.Table{Name: "t", Dimensions: []*tables.Dimension{tabletest.Flat(b, "a", 99), tabletest.Flat(b, "c", 101)}})
+	set := tabletest.Set(b,
+		tables.Table{Name: "t", Dimensions: []*tables.Dimension{tabletest.Flat(b, "a", 99), tabletest.Flat(b, "c", 101)}})
 	rng := rand.New(rand.NewPCG(38, 15))
 	value := make([]float64, set.Cells())
 	f := NewFrame(set, 0, 0)

@@ -172,8 +172,8 @@ func TestPossibleCounts(t *testing.T) {
 	}
 }
 
-// What is believed of a simulated count is what all tables with the margins say, each with its probability under independence; for
-// respondents, those with their records. Random tables, some of them sparse.
+// What is believed of a simulated count is what all tables with the margins say, each with its probability under
+// independence; for respondents, those with their records. Random tables, some of them sparse.
 func TestBeliefsInSimulatedCounts(t *testing.T) {
 	trials := 300
 	if testing.Short() {
@@ -205,7 +205,8 @@ func TestBeliefsInSimulatedCounts(t *testing.T) {
 						weights[i] *= float64(table[own])
 					}
 				}
-				compare(t, fmt.Sprintf("%v, %s, own %d", inner, c.set.Name(cell), own), b.First, b.P, believe(c, list, weights, cell, -1))
+				compare(t, fmt.Sprintf("%v, %s, own %d", inner, c.set.Name(cell), own), b.First, b.P,
+					believe(c, list, weights, cell, -1))
 				if b.Highest() > 0.9 && len(b.P) > 1 {
 					certain++
 				}
@@ -309,7 +310,8 @@ func TestLawOfASquare(t *testing.T) {
 						got = belief[k]
 					}
 					if !(math.Abs(got-want[count]/sum) <= 1e-12) {
-						t.Errorf("%+v, published %d, at least %d: %d is believed with %v, want %v", l, published, least, count, got, want[count]/sum)
+						t.Errorf("%+v, published %d, at least %d: %d is believed with %v, want %v", l, published, least, count, got,
+							want[count]/sum)
 					}
 				}
 			}
@@ -318,8 +320,8 @@ func TestLawOfASquare(t *testing.T) {
 }
 
 // If all records of the first column can move and at most half of them are in the first row, the
-// distribution is that of Duncan, Fienberg, Krishnan, Padman and Roehrig (2001), section 4: each of ω records leaves with
-// probability θ, and each of the others enters with θr/(1−r), r their share of the column.
+// distribution is that of Duncan, Fienberg, Krishnan, Padman and Roehrig (2001), section 4: each of ω records leaves
+// with probability θ, and each of the others enters with θr/(1−r), r their share of the column.
 func TestLawOfThePaper(t *testing.T) {
 	const column, theta = 18, 0.2
 	binomial := func(k, n int, p float64) float64 {

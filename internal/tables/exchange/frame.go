@@ -20,7 +20,8 @@ type Frame struct {
 // NewFrame returns the frame of a table of a set, with the given dimension as rows. The
 // table must have all variables of the set.
 func NewFrame(set *tables.Set, table, variable int) *Frame {
-	f := &Frame{Set: set, table: table, variable: variable, dimensions: set.Tables[table].Dimensions, place: make([]int, set.Cells())}
+	f := &Frame{Set: set, table: table, variable: variable, dimensions: set.Tables[table].Dimensions,
+		place: make([]int, set.Cells())}
 	size := 1
 	for _, d := range f.dimensions {
 		size *= len(d.Codes)

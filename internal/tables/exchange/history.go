@@ -6,15 +6,15 @@ import (
 	"sync/atomic"
 )
 
-// mostStates is the greatest number of inner counts of the tables of a component that are enumerated, for all components
-// together; each component may have at least leastStates.
+// mostStates is the greatest number of inner counts of the tables of a component that are enumerated, for all
+// components together; each component may have at least leastStates.
 const (
 	mostStates  = 1 << 22
 	leastStates = 1 << 14
 )
 
-// component is the inner cells of squares that overlap, directly or by others, in different passes. Components are independent of
-// each other.
+// component is the inner cells of squares that overlap, directly or by others, in different passes. Components are
+// independent of each other.
 type component struct {
 	cells     []int           // places of the table
 	squares   [][]localSquare // of a pass
@@ -121,8 +121,8 @@ func (p *Perturbed) components() *partition {
 // single reports whether the component is one square of the only pass.
 func (c *component) single() bool { return len(c.squares) == 1 }
 
-// enumerate finds all true tables from which the published one can have been made, pass after pass, each way with its weight. It reports
-// false if these have more than most inner counts.
+// enumerate finds all true tables from which the published one can have been made, pass after pass, each way with its
+// weight. It reports false if these have more than most inner counts.
 func (c *component) enumerate(l *laws, most int) bool {
 	most /= len(c.cells)
 	tables, weights := [][]int64{c.published}, []float64{1}

@@ -22,9 +22,9 @@ const (
 	mostJoint  = 4    // squares of a count whose changes are joined exactly in each sweep
 )
 
-// chain is a Markov chain over the tables before all passes but the first; the first is summed over. A step draws what one
-// square was before its pass, and what the squares of earlier passes were that overlap it, from their laws given their results, and accepts it
-// by the sums of these laws.
+// chain is a Markov chain over the tables before all passes but the first; the first is summed over. A step draws what
+// one square was before its pass, and what the squares of earlier passes were that overlap it, from their laws given
+// their results, and accepts it by the sums of these laws.
 type chain struct {
 	c     *component
 	laws  *laws
@@ -41,7 +41,8 @@ type reach struct {
 	squares [][]int32 // of passes p−1, …, 0
 }
 
-// tally is what a chain has counted for a share: of outsiders, and of each of owns, the sum of the probabilities of its counts.
+// tally is what a chain has counted for a share: of outsiders, and of each of owns, the sum of the probabilities of its
+// counts.
 type tally struct {
 	weights [][]float64
 	knows   []float64
@@ -148,8 +149,8 @@ func (c *component) reach(pass, k int) (r reach) {
 	return r
 }
 
-// near returns the cells whose respondents are tried: those of squares of the first pass that change the share, and of the later squares that
-// overlap these.
+// near returns the cells whose respondents are tried: those of squares of the first pass that change the share, and of
+// the later squares that overlap these.
 func (s *share) near() (list []int32) {
 	add := func(cells []int32) {
 		for _, cell := range cells {
@@ -320,7 +321,8 @@ func (h *chain) countShare(s *share, t *tally) {
 
 // notEmpty returns the probability that a cell of a square of the first pass is not 0 before it.
 func (h *chain) notEmpty(q *localSquare, own int32) float64 {
-	n := h.level[1][own] * -[4]int64{1, -1, -1, 1}[slices.Index(q.cells[:], own)] // change of the first count after which it is
+	// change of the first count after which it is
+	n := h.level[1][own] * -[4]int64{1, -1, -1, 1}[slices.Index(q.cells[:], own)]
 	if q.fixed {
 		return indicator(q.back != n)
 	}
@@ -331,8 +333,8 @@ func (h *chain) notEmpty(q *localSquare, own int32) float64 {
 	return 1
 }
 
-// changesOf returns the distribution of the changes back of the first count of a square of the first pass, without those after which the
-// cell own is 0.
+// changesOf returns the distribution of the changes back of the first count of a square of the first pass, without
+// those after which the cell own is 0.
 func (h *chain) changesOf(q *localSquare, own int32) *tablerisk.Belief {
 	table := h.level[1]
 	keeps := func(change int64) bool {
@@ -399,8 +401,8 @@ func (t *tally) add(to int, base int64, change *tablerisk.Belief, factor float64
 	}
 }
 
-// estimated returns the belief of an outsider (−1), or of somebody who knows that a cell of owns is not 0. The chains' figures are
-// such that their mean is the ratio of the sums over chains, and its standard error is that of the ratio.
+// estimated returns the belief of an outsider (−1), or of somebody who knows that a cell of owns is not 0. The chains'
+// figures are such that their mean is the ratio of the sums over chains, and its standard error is that of the ratio.
 func (s *share) estimated(own int32) *tablerisk.Belief {
 	at := 1 + slices.Index(s.owns, own)
 	if own < 0 {

@@ -11,8 +11,8 @@ import (
 )
 
 // perturbed returns the distribution of the published table that a table becomes, pass after pass and square
-// after square, from the definitions: the largest row is paired with the smallest, and so on, and columns likewise; of an odd number
-// the middle one is left out first, then the first, then the last.
+// after square, from the definitions: the largest row is paired with the smallest, and so on, and columns likewise; of
+// an odd number the middle one is left out first, then the first, then the last.
 func perturbed(rows int, inner []int64, theta float64) map[string]float64 {
 	columns := len(inner) / rows
 	by := func(n int, size func(int) int64) (list []int) {
@@ -54,7 +54,8 @@ func perturbed(rows int, inner []int64, theta float64) map[string]float64 {
 		r, c := in(row, pass), in(column, pass)
 		for i := 0; 2*i+1 < len(r); i++ {
 			for j := 0; 2*j+1 < len(c); j++ {
-				at := [4]int{r[i]*columns + c[j], r[i]*columns + c[len(c)-1-j], r[len(r)-1-i]*columns + c[j], r[len(r)-1-i]*columns + c[len(c)-1-j]}
+				at := [4]int{r[i]*columns + c[j], r[i]*columns + c[len(c)-1-j], r[len(r)-1-i]*columns + c[j],
+					r[len(r)-1-i]*columns + c[len(c)-1-j]}
 				next, with := map[string][]int64{}, map[string]float64{}
 				for key, table := range tables {
 					out, enter := min(table[at[0]], table[at[3]]), min(table[at[1]], table[at[2]])
@@ -102,8 +103,10 @@ func moves(out, enter int64, theta float64) map[int64]float64 {
 	return d
 }
 
-// posteriors are the beliefs in a count over all tables: of outsiders, and of those who know that an inner cell is not 0.
-func posteriors(c crossed, list [][]int64, chances []float64, inner []int64, cell int) (outsider map[int64]float64, insiders map[int]map[int64]float64) {
+// posteriors are the beliefs in a count over all tables: of outsiders, and of those who know that an inner cell is not
+// 0.
+func posteriors(c crossed, list [][]int64, chances []float64, inner []int64, cell int) (outsider map[int64]float64,
+	insiders map[int]map[int64]float64) {
 	insiders = map[int]map[int64]float64{}
 	for own, n := range inner {
 		if n > 0 {
@@ -114,7 +117,8 @@ func posteriors(c crossed, list [][]int64, chances []float64, inner []int64, cel
 }
 
 // passesExample is a random table of an odd number of rows or columns, with its published table.
-func passesExample(t *testing.T, rng *rand.Rand, trial int) (c crossed, sizes []int, inner []int64, theta float64, p *Perturbed, published string) {
+func passesExample(t *testing.T, rng *rand.Rand, trial int) (c crossed, sizes []int, inner []int64, theta float64,
+	p *Perturbed, published string) {
 	sizes = [][]int{{3, 2}, {2, 3}, {3, 3}, {3, 2, 2}, {5, 2}, {2, 5}}[trial%6]
 	n := 1
 	for _, k := range sizes {
@@ -135,8 +139,9 @@ func passesExample(t *testing.T, rng *rand.Rand, trial int) (c crossed, sizes []
 	return c, sizes, inner, theta, p, fmt.Sprint(after)
 }
 
-// The beliefs about all counts of tables that were perturbed in two or three passes, of outsiders and of respondents, are those of
-// Bayes' theorem over all tables with the margins, with the probability of each of becoming the whole published table.
+// The beliefs about all counts of tables that were perturbed in two or three passes, of outsiders and of respondents,
+// are those of Bayes' theorem over all tables with the margins, with the probability of each of becoming the whole
+// published table.
 func TestBeliefsAfterSeveralPasses(t *testing.T) {
 	trials := 300
 	if testing.Short() {
@@ -185,7 +190,8 @@ func TestBeliefsAfterSeveralPasses(t *testing.T) {
 				}
 			})
 			for own := range of {
-				if alone := c.total(unit(inner, own))[cell] == 1 && c.value[cell] == 1; !alone && !found[own] && depends(count, own) {
+				if alone := c.total(unit(inner, own))[cell] == 1 && c.value[cell] == 1; !alone && !found[own] &&
+					depends(count, own) {
 					t.Errorf("%s: no respondent of %d", at, own)
 				}
 			}
@@ -200,8 +206,8 @@ func TestBeliefsAfterSeveralPasses(t *testing.T) {
 	t.Logf("%d counts that are almost certain, %d beliefs of respondents", certain, insiders)
 }
 
-// The change of a square with very many records is taken as known, in the enumeration and by chains: the true table is possible, and
-// the counts of its cells vary only as far as other squares change them.
+// The change of a square with very many records is taken as known, in the enumeration and by chains: the true table is
+// possible, and the counts of its cells vary only as far as other squares change them.
 func TestSquaresOfManyRecords(t *testing.T) {
 	c := cross(t, []int{5, 2}, []int64{300, 250, 270, 260, 240, 255, 200, 180, 4, 3})
 	p := NewFrame(c.set, 0, 0).Perturb(c.value, 0.4, drawsOf(3))
@@ -248,15 +254,17 @@ func TestSquaresOfManyRecords(t *testing.T) {
 	}
 }
 
-// Of two chains one has seen 3 counts of 1 and 1 of 2 while her cell was not 0, and the other 1 and 5: the ratios of the sums are 0.4 and 0.6.
-// The standard error of a ratio is √(n/(n−1) Σ(both − ratio·knows)²)/Σ knows.
+// Of two chains one has seen 3 counts of 1 and 1 of 2 while her cell was not 0, and the other 1 and 5: the ratios of
+// the sums are 0.4 and 0.6. The standard error of a ratio is √(n/(n−1) Σ(both − ratio·knows)²)/Σ knows.
 func TestErrorsOfRatios(t *testing.T) {
 	s := &share{component: &component{}, owns: []int32{7}, tally: []*tally{
-		{weights: [][]float64{{1}, {0, 3, 1}}, knows: []float64{1, 4}}, {weights: [][]float64{{1}, {0, 1, 5}}, knows: []float64{1, 6}},
+		{weights: [][]float64{{1}, {0, 3, 1}}, knows: []float64{1, 4}},
+		{weights: [][]float64{{1}, {0, 1, 5}}, knows: []float64{1, 6}},
 	}}
 	b := s.estimated(7)
 	want := math.Sqrt(2*(math.Pow(3-0.4*4, 2)+math.Pow(1-0.4*6, 2))) / 10
-	if b.First != 1 || len(b.P) != 2 || math.Abs(b.P[0]-0.4) > 1e-12 || math.Abs(b.Error(1)-want) > 1e-12 || math.Abs(b.UpTo(1)-0.4-2*want) > 1e-12 {
+	if b.First != 1 || len(b.P) != 2 || math.Abs(b.P[0]-0.4) > 1e-12 || math.Abs(b.Error(1)-want) > 1e-12 ||
+		math.Abs(b.UpTo(1)-0.4-2*want) > 1e-12 {
 		t.Errorf("%v from %d on, the error is %v, want %v", b.P, b.First, b.Error(1), want)
 	}
 	s.tally[0].knows[1], s.tally[1].knows[1] = 0, 0
@@ -265,8 +273,8 @@ func TestErrorsOfRatios(t *testing.T) {
 	}
 }
 
-// The chains estimate the same beliefs, of outsiders and of respondents: within six of their standard errors and 0.01. (Seeds are fixed; a
-// difference of six errors of eight chains has a probability of 0.0005.)
+// The chains estimate the same beliefs, of outsiders and of respondents: within six of their standard errors and 0.01.
+// (Seeds are fixed; a difference of six errors of eight chains has a probability of 0.0005.)
 func TestChainsOfPassesEstimateTheSameBeliefs(t *testing.T) {
 	trials := 60
 	if testing.Short() {
@@ -314,7 +322,8 @@ func TestChainsOfPassesEstimateTheSameBeliefs(t *testing.T) {
 						se := got.Error(n)
 						furthest = max(furthest, math.Abs(p-q))
 						if p == 0 && q > 1e-12 || math.Abs(p-q) > 6*se+0.01 {
-							t.Errorf("trial %d: %v with theta %v, cells %v, own %d: %d with %v ± %v, want %v", trial, inner, theta, s.cells, own, n, q, se, p)
+							t.Errorf("trial %d: %v with theta %v, cells %v, own %d: %d with %v ± %v, want %v", trial, inner, theta, s.cells,
+								own, n, q, se, p)
 						}
 						if own < 0 && p > 0.05 && se > 0 {
 							low++

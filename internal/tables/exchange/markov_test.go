@@ -95,7 +95,8 @@ func TestBeliefs(t *testing.T) {
 	for _, e := range []struct {
 		sizes []int
 		inner []int64
-	}{{[]int{2, 2}, []int64{1, 3, 4, 6}}, {[]int{2, 4}, []int64{1, 3, 2, 1, 2, 4, 5, 3}}, {[]int{2, 2, 2}, []int64{2, 1, 3, 2, 1, 4, 1, 1}}, {[]int{4, 2}, []int64{1, 2, 3, 1, 2, 2, 4, 3}}} {
+	}{{[]int{2, 2}, []int64{1, 3, 4, 6}}, {[]int{2, 4}, []int64{1, 3, 2, 1, 2, 4, 5, 3}},
+		{[]int{2, 2, 2}, []int64{2, 1, 3, 2, 1, 4, 1, 1}}, {[]int{4, 2}, []int64{1, 2, 3, 1, 2, 2, 4, 3}}} {
 		c := cross(t, e.sizes, e.inner)
 		f := NewFrame(c.set, 0, 0)
 		for seed := range uint64(25) {

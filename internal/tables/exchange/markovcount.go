@@ -22,11 +22,11 @@ type share struct {
 	tally []*tally // of a chain
 }
 
-// Counts returns the counts of cells, with the beliefs about them. respondents says that those of respondents are wanted, too.
-// With several passes the squares of different passes overlap. The true tables from which the published one can
-// have been made are enumerated for each component of squares that overlap, directly or by others; where these are too
-// many, beliefs are estimated by Markov chains. The prior is uniform over all tables with the published margins.
-// Counts returns the error of stop.
+// Counts returns the counts of cells, with the beliefs about them. respondents says that those of respondents are
+// wanted, too. With several passes the squares of different passes overlap. The true tables from which the published
+// one can have been made are enumerated for each component of squares that overlap, directly or by others; where these
+// are too many, beliefs are estimated by Markov chains. The prior is uniform over all tables with the published
+// margins. Counts returns the error of stop.
 func (p *Perturbed) Counts(cells []int32, respondents bool, stop func() error) (map[int32]*Count, error) {
 	parts := p.components()
 	counts := map[int32]*Count{}
@@ -130,9 +130,9 @@ func (s *share) sign(q *localSquare) (sign int64) {
 // published table, the squares and theta.
 func (c *Count) Belief() *tablerisk.Belief { return c.joined(nil, -1) }
 
-// Respondents calls add with the beliefs of respondents, who know that the cell of their own record is not 0: one belief for
-// every such cell in the components of the count, or near the count if the component is large. A respondent who is the only one in
-// the count is omitted.
+// Respondents calls add with the beliefs of respondents, who know that the cell of their own record is not 0: one
+// belief for every such cell in the components of the count, or near the count if the component is large. A respondent
+// who is the only one in the count is omitted.
 func (c *Count) Respondents(add func(*tablerisk.Belief)) {
 	for _, s := range c.shares {
 		for _, own := range s.known() {

@@ -45,9 +45,9 @@ func (f *Frame) Possible(value []float64, cell int32) (low, high int64) {
 	return max(0, a+b-f.Records(value)), min(a, b)
 }
 
-// Believed returns the distribution of a count given both margins, from which alone a simulated table is drawn: every table is as
-// likely as under independence of rows and columns. place is the place of the record of a respondent (swapLaw.belief), or −1. It
-// returns nil if there is no such record.
+// Believed returns the distribution of a count given both margins, from which alone a simulated table is drawn: every
+// table is as likely as under independence of rows and columns. place is the place of the record of a respondent
+// (swapLaw.belief), or −1. It returns nil if there is no such record.
 func (f *Frame) Believed(value []float64, cell int32, place int) *tablerisk.Belief {
 	rows, columns := f.Margins(cell)
 	n, inRows, inColumns, all := int64(value[cell]), int64(value[rows]), int64(value[columns]), f.Records(value)

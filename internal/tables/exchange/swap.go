@@ -51,7 +51,8 @@ func (g *group) trade(i int) (each int64, known bool) {
 // no record; this uses only row sizes, which are published in any case. If their number is odd, a second pass
 // pairs them differently, so that each of them is in a pair. draws returns the source of draws of a trade,
 // given its inner cells and the pass.
-func (f *Frame) Swap(value []float64, rate float64, match []bool, draws func(cells []int32, pass int) *rand.Rand) *Swapped {
+func (f *Frame) Swap(value []float64, rate float64, match []bool,
+	draws func(cells []int32, pass int) *rand.Rand) *Swapped {
 	s := &Swapped{frame: f, value: value}
 	m := f.matrix(value)
 	s.matrices = append(s.matrices, cloned(m))

@@ -101,7 +101,8 @@ func fieldsOf(text string) (list []int64) {
 	return list
 }
 
-// grouped returns a variable of the codes 1 to n, of which a total has the first half and one more, or of seven all but the first.
+// grouped returns a variable of the codes 1 to n, of which a total has the first half and one more, or of seven all but
+// the first.
 func grouped(t *testing.T, n int) *tables.Dimension {
 	edges := []tables.Edge{{Child: "x"}}
 	for i := range n {
@@ -114,9 +115,10 @@ func grouped(t *testing.T, n int) *tables.Dimension {
 	return tabletest.Dimension(t, "a", tables.Hierarchy{Edges: edges})
 }
 
-// With several passes, too, the beliefs about every count, of outsiders and of respondents under both priors, are those of
-// Bayes' theorem over all tables with the same totals, with the probability of each of becoming the whole published table: in
-// hundreds of random tables of three rows (two passes, in which every row exchanges with another one), of more, and of two.
+// With several passes, too, the beliefs about every count, of outsiders and of respondents under both priors, are those
+// of Bayes' theorem over all tables with the same totals, with the probability of each of becoming the whole published
+// table: in hundreds of random tables of three rows (two passes, in which every row exchanges with another one), of
+// more, and of two.
 func TestBeliefsAfterSwapsInSeveralPasses(t *testing.T) {
 	trials := 300
 	if testing.Short() {
@@ -136,7 +138,9 @@ func TestBeliefsAfterSwapsInSeveralPasses(t *testing.T) {
 			inner[row*columns+rng.IntN(columns)]++
 		}
 		rate := []float64{0.2, 0.4, 0.5, 1}[rng.IntN(4)]
-		c := crossed{set: tabletest.Set(t, tables.Table{Name: "t", Dimensions: []*tables.Dimension{grouped(t, rows), tabletest.Flat(t, "b", columns)}})}
+		c := crossed{
+			set: tabletest.Set(t,
+				tables.Table{Name: "t", Dimensions: []*tables.Dimension{grouped(t, rows), tabletest.Flat(t, "b", columns)}})}
 		c.value = c.total(inner)
 		f := NewFrame(c.set, 0, 0)
 		s := f.Swap(c.value, rate, make([]bool, 2), keyedBy(uint64(trial)))
@@ -204,12 +208,15 @@ func concerns(c *SwappedCount, row int) bool {
 	return slices.ContainsFunc(c.parts, func(p part) bool { return slices.Contains(p.rows, row) })
 }
 
-// Of many records the first pass that could change a count is used. It need not be the first of all: of a total of the two largest rows
-// it is the second. The true count is possible.
+// Of many records the first pass that could change a count is used. It need not be the first of all: of a total of the
+// two largest rows it is the second. The true count is possible.
 func TestBeliefsAboutManySwaps(t *testing.T) {
 	inner := []int64{60, 20, 50, 25, 30, 40, 21, 29, 20, 20}
 	c := crossed{set: tabletest.Set(t, tables.Table{Name: "t", Dimensions: []*tables.Dimension{
-		tabletest.Dimension(t, "a", tables.Hierarchy{Edges: []tables.Edge{{Child: "x"}, {Child: "1", Parent: "x"}, {Child: "2", Parent: "x"}, {Child: "3"}, {Child: "4"}, {Child: "5"}}}), tabletest.Flat(t, "b", 2)}})}
+		tabletest.Dimension(t, "a",
+			tables.Hierarchy{
+				Edges: []tables.Edge{{Child: "x"}, {Child: "1", Parent: "x"}, {Child: "2", Parent: "x"}, {Child: "3"}, {Child: "4"},
+					{Child: "5"}}}), tabletest.Flat(t, "b", 2)}})}
 	c.value = c.total(inner)
 	s := NewFrame(c.set, 0, 0).Swap(c.value, 0.3, make([]bool, 2), keyedBy(1))
 	changed := 0
@@ -221,7 +228,8 @@ func TestBeliefsAboutManySwaps(t *testing.T) {
 		changed++
 		for _, prior := range []Prior{Even, Independent} {
 			first, belief := count.Belief(prior)
-			if k := int64(v) - first; count.parts[0].small() || len(belief) < 2 || k < 0 || k >= int64(len(belief)) || !(belief[k] > 0) {
+			if k := int64(v) - first; count.parts[0].small() || len(belief) < 2 || k < 0 || k >= int64(len(belief)) ||
+				!(belief[k] > 0) {
 				t.Errorf("%s: %v from %d on, the truth is %v", c.set.Name(cell), belief, first, v)
 			}
 			n := 0
@@ -236,8 +244,9 @@ func TestBeliefsAboutManySwaps(t *testing.T) {
 	}
 }
 
-// Respondents far from the trades of a count know only that the margins have their own records: under the even prior their beliefs are those of an
-// independent outsider, divided by the probability of the count given where the record is. Of thirteen rows in order of size the count has the first six.
+// Respondents far from the trades of a count know only that the margins have their own records: under the even prior
+// their beliefs are those of an independent outsider, divided by the probability of the count given where the record
+// is. Of thirteen rows in order of size the count has the first six.
 func TestRespondentsFarFromTheTrades(t *testing.T) {
 	edges := []tables.Edge{{Child: "x"}}
 	var inner []int64
@@ -249,7 +258,11 @@ func TestRespondentsFarFromTheTrades(t *testing.T) {
 		edges = append(edges, e)
 		inner = append(inner, int64(20-i), 3)
 	}
-	c := crossed{set: tabletest.Set(t, tables.Table{Name: "t", Dimensions: []*tables.Dimension{tabletest.Dimension(t, "a", tables.Hierarchy{Edges: edges}), tabletest.Flat(t, "b", 2)}})}
+	c := crossed{
+		set: tabletest.Set(t,
+			tables.Table{
+				Name: "t", Dimensions: []*tables.Dimension{tabletest.Dimension(t, "a", tables.Hierarchy{Edges: edges}),
+					tabletest.Flat(t, "b", 2)}})}
 	c.value = c.total(inner)
 	s := NewFrame(c.set, 0, 0).Swap(c.value, 0.3, make([]bool, 2), keyedBy(2))
 	cell, err := c.set.At(0, "x", "2")

@@ -68,7 +68,8 @@ var swaps = []struct {
 	rate  float64
 	each  int
 }{
-	{[]int64{1, 3, 4, 2}, 0.4, 2}, {[]int64{2, 1, 3, 1, 2, 2}, 0.5, 3}, {[]int64{0, 2, 3, 3, 1, 0}, 0.3, 2}, {[]int64{1, 2, 1, 0, 2, 1, 3, 1}, 0.25, 1}, {[]int64{2, 1, 1, 2}, 1, 3},
+	{[]int64{1, 3, 4, 2}, 0.4, 2}, {[]int64{2, 1, 3, 1, 2, 2}, 0.5, 3}, {[]int64{0, 2, 3, 3, 1, 0}, 0.3, 2},
+	{[]int64{1, 2, 1, 0, 2, 1, 3, 1}, 0.25, 1}, {[]int64{2, 1, 1, 2}, 1, 3},
 }
 
 // The published table has the distribution that follows from all choices of records: 20,000 draws,
@@ -203,7 +204,8 @@ func TestSwapsKeepTheirTotals(t *testing.T) {
 	inner := []int64{5, 9, 3, 2, 7, 4, 6, 8, 2, 5, 1, 4}
 	c := cross(t, []int{2, 3, 2}, inner) // layer, row, column
 	f := NewFrame(c.set, 0, 0)
-	for _, match := range [][]bool{{false, false, false}, {false, true, false}, {false, false, true}, {false, true, true}} {
+	for _, match := range [][]bool{{false, false, false}, {false, true, false}, {false, false, true},
+		{false, true, true}} {
 		changed := 0
 		for seed := range uint64(20) {
 			s := f.Swap(c.value, 0.5, match, keyedBy(seed))
@@ -283,15 +285,18 @@ func TestLargeSwaps(t *testing.T) {
 		in := float64(published)
 		wantMean := in - in*0.01 + (60_000-in)*0.005
 		wantVariance := variance(1e6, in, 1e4) + variance(2e6, 60_000-in, 1e4)
-		if !(math.Abs(total-1) <= 1e-9 && math.Abs(mean-wantMean) <= 1e-6*wantMean && math.Abs(square-mean*mean-wantVariance) <= 1e-6*square) {
-			t.Errorf("%d: %d counts from %d on: sum %v, mean %v, want %v, variance %v, want %v", published, len(p), first, total, mean, wantMean, square-mean*mean, wantVariance)
+		if !(math.Abs(total-1) <= 1e-9 && math.Abs(mean-wantMean) <= 1e-6*wantMean &&
+			math.Abs(square-mean*mean-wantVariance) <= 1e-6*square) {
+			t.Errorf("%d: %d counts from %d on: sum %v, mean %v, want %v, variance %v, want %v", published, len(p), first, total,
+				mean, wantMean, square-mean*mean, wantVariance)
 		}
 		first, p = few.belief(published, Even, -1)
 		total, mean = 0, 0
 		for k, q := range p {
 			total, mean = total+q, mean+q*float64(first+int64(k))
 		}
-		if least, most := few.ends(); !(math.Abs(total-1) <= 1e-9) || first < least || first+int64(len(p))-1 > most || published == 20_000 && !(math.Abs(mean-(20_000-300)/0.985) <= 1) {
+		if least, most := few.ends(); !(math.Abs(total-1) <= 1e-9) || first < least || first+int64(len(p))-1 > most ||
+			published == 20_000 && !(math.Abs(mean-(20_000-300)/0.985) <= 1) {
 			t.Errorf("%d: %d counts from %d on: sum %v, mean %v", published, len(p), first, total, mean)
 		}
 	}

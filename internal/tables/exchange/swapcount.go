@@ -101,7 +101,8 @@ func (c *SwappedCount) Belief(prior Prior) (first int64, belief []float64) {
 }
 
 // joined returns the distribution of the count: of the share of the part at, if any, it is own.
-func (c *SwappedCount) joined(at int, own func() (int64, []float64), others func(p *part) (int64, []float64)) (first int64, belief []float64) {
+func (c *SwappedCount) joined(at int, own func() (int64, []float64), others func(p *part) (int64, []float64)) (
+	first int64, belief []float64) {
 	first, belief = c.value, []float64{1}
 	for k := range c.parts {
 		p := &c.parts[k]
@@ -150,8 +151,8 @@ func (c *SwappedCount) Respondents(prior Prior, add func(first int64, belief []f
 }
 
 // known calls add with the beliefs about the share of a group that respondents of its records have: the probability
-// that the true table has her record at her place, and the share a value, is that of the reverse way of one of the records
-// that are published in her columns, summed over these records.
+// that the true table has her record at her place, and the share a value, is that of the reverse way of one of the
+// records that are published in her columns, summed over these records.
 func (c *SwappedCount) known(p *part, prior Prior, add func(first int64, belief []float64)) {
 	before, after := c.table.matrices[0], c.table.matrices[len(c.table.matrices)-1]
 	ways := &p.ways
@@ -247,8 +248,8 @@ func place(row, column bool) int {
 	return 3
 }
 
-// posterior makes a distribution of weights under independence by the share of the concerned rows. Under the even prior they
-// are divided by the prior under independence.
+// posterior makes a distribution of weights under independence by the share of the concerned rows. Under the even prior
+// they are divided by the prior under independence.
 func (p *part) posterior(weights []float64, prior Prior, place int) (first int64, belief []float64) {
 	rest, all, marked, drawn := int64(0), int64(0), int64(0), int64(0)
 	for i, n := range p.published {

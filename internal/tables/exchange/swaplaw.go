@@ -20,7 +20,8 @@ func (l swapLaw) likelihood(count, published int64) (p float64) {
 	low, high := middle(l.inside, count, l.each)
 	from, to := middle(l.outside, l.both-count, l.each) // ends of the number that enters
 	for leave := max(low, from+count-published); leave <= min(high, to+count-published); leave++ {
-		p += hypergeometric(l.inside, count, l.each, leave) * hypergeometric(l.outside, l.both-count, l.each, published-count+leave)
+		p += hypergeometric(l.inside, count, l.each, leave) * hypergeometric(l.outside, l.both-count, l.each,
+			published-count+leave)
 	}
 	return p
 }

@@ -24,10 +24,10 @@ func (p *part) small() bool {
 	return true
 }
 
-// walk computes the distribution of the share of the concerned rows in the true table, by swaps in reverse order from the
-// published one. With tag >= 0 it follows one record of this row, in the columns of the count (inside) or in others, and
-// returns for each row the probability of the share together with the record being in this row; without, for
-// everywhere.
+// walk computes the distribution of the share of the concerned rows in the true table, by swaps in reverse order from
+// the published one. With tag >= 0 it follows one record of this row, in the columns of the count (inside) or in
+// others, and returns for each row the probability of the share together with the record being in this row; without,
+// for everywhere.
 func (p *part) walk(tag int, inside bool) map[int][]float64 {
 	if p.traces == nil {
 		p.traces = &traces{leaves: map[[2]int64][]float64{}, trades: map[traded]*outcome{}}
@@ -147,7 +147,8 @@ func (w *walk) pair(i int, now map[position][]float64) map[position][]float64 {
 
 // first traces the trade of the first pass of rows i and i+1 back, with y records of the second row in the count's
 // columns. record says whether the record is in this row, and later whether it is in the next.
-func (w *walk) first(next map[position][]float64, i int, state position, v []float64, y, rest int64, record, later int, q float64) {
+func (w *walk) first(next map[position][]float64, i int, state position, v []float64, y, rest int64, record, later int,
+	q float64) {
 	if q == 0 {
 		return
 	}
@@ -216,9 +217,9 @@ type traded struct {
 	first, other int64
 }
 
-// outcome is the distribution of the first row's records after a trade: the probability of each number from low on, alone and multiplied
-// by the expected numbers of records of either row that stay in it and that move, of those in the columns (1) and of the others (0). All are sums of
-// numbers that are not below 0, so that what cannot be is exactly 0.
+// outcome is the distribution of the first row's records after a trade: the probability of each number from low on,
+// alone and multiplied by the expected numbers of records of either row that stay in it and that move, of those in the
+// columns (1) and of the others (0). All are sums of numbers that are not below 0, so that what cannot be is exactly 0.
 type outcome struct {
 	low        int64
 	p          []float64
@@ -277,7 +278,8 @@ func (w *walk) outcome(t traded) *outcome {
 	return o
 }
 
-// record returns the probability of the k-th number together with the record, which is on a side of the trade, staying in its row, and moving.
+// record returns the probability of the k-th number together with the record, which is on a side of the trade, staying
+// in its row, and moving.
 func (w *walk) record(t traded, o *outcome, k, side int) (stay, move float64) {
 	n, in := [2]int64{t.first, t.other}[side], 1
 	if !w.inside {

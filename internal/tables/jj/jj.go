@@ -66,7 +66,8 @@ func (t *Table) Write(out io.Writer, decimals int) error {
 	number := func(v float64, more int) string { return strconv.FormatFloat(v, 'f', decimals+more, 64) }
 	fmt.Fprintf(w, "0\n%d\n", len(t.Cells))
 	for i, c := range t.Cells {
-		fmt.Fprintf(w, "%d %s %s %c %s %s %s %s %s\n", i, number(c.Value, 0), strconv.FormatFloat(c.Cost, 'f', -1, 64), c.Status,
+		fmt.Fprintf(w, "%d %s %s %c %s %s %s %s %s\n", i, number(c.Value, 0), strconv.FormatFloat(c.Cost, 'f', -1, 64),
+			c.Status,
 			number(c.Lower, 0), number(c.Upper, 0), number(c.Down, 3), number(c.Up, 3), number(c.Sliding, 0))
 	}
 	fmt.Fprintf(w, "%d\n", len(t.Sums))
@@ -197,7 +198,8 @@ func (r *reader) cell(i int) bool {
 	} else {
 		r.places[n] = int32(i)
 	}
-	for k, to := range map[int]*float64{1: &c.Value, 2: &c.Cost, 4: &c.Lower, 5: &c.Upper, 6: &c.Down, 7: &c.Up, 8: &c.Sliding} {
+	for k, to := range map[int]*float64{1: &c.Value, 2: &c.Cost, 4: &c.Lower, 5: &c.Upper, 6: &c.Down, 7: &c.Up,
+		8: &c.Sliding} {
 		v, err := strconv.ParseFloat(f[k], 64)
 		if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
 			r.wrong("field %d must be a number", k+1)

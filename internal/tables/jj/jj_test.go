@@ -14,7 +14,8 @@ var hand string
 // handTable is hand.jj, written out.
 func handTable() *Table {
 	t := &Table{
-		Sums: []Sum{{0, []int32{3, 6}}, {1, []int32{4, 7}}, {2, []int32{5, 8}}, {0, []int32{1, 2}}, {3, []int32{4, 5}}, {6, []int32{7, 8}}},
+		Sums: []Sum{{0, []int32{3, 6}}, {1, []int32{4, 7}}, {2, []int32{5, 8}}, {0, []int32{1, 2}}, {3, []int32{4, 5}},
+			{6, []int32{7, 8}}},
 	}
 	for i, v := range []float64{20.5, 8.5, 12, 10, 2.5, 7.5, 10.5, 6, 4.5} {
 		t.Cells = append(t.Cells, Cell{Value: v, Cost: 1, Status: "ssssumsmz"[i], Upper: 41})
@@ -28,14 +29,17 @@ func handTable() *Table {
 func TestHandWrittenFile(t *testing.T) {
 	want := handTable()
 	for name, text := range map[string]string{
-		"as it is": hand, "spaces": strings.ReplaceAll(strings.ReplaceAll(hand, " ", "  "), "\n", " \r\n\n"), "no last line end": strings.TrimSpace(hand),
+		"as it is": hand, "spaces": strings.ReplaceAll(strings.ReplaceAll(hand, " ", "  "), "\n", " \r\n\n"),
+		"no last line end": strings.TrimSpace(hand),
 	} {
 		got, problems := Read(strings.NewReader(text))
 		if len(problems) > 0 || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, %+v", name, problems, got)
 		}
 	}
-	other, problems := Read(strings.NewReader(strings.Replace(hand, "0 3 : 3 (-1) 4 (1) 5 (1)", "0.0 3 : 4 (1) 5 (1) 3 (-1)", 1)))
+	other,
+		problems := Read(
+		strings.NewReader(strings.Replace(hand, "0 3 : 3 (-1) 4 (1) 5 (1)", "0.0 3 : 4 (1) 5 (1) 3 (-1)", 1)))
 	if len(problems) > 0 || !reflect.DeepEqual(other, want) {
 		t.Errorf("total last: %v, %+v", problems, other)
 	}
@@ -52,11 +56,15 @@ func TestHandWrittenFile(t *testing.T) {
 
 // Cells in another order and with other numbers are the same cells of the same sums.
 func TestNumbersOfAnyOrder(t *testing.T) {
-	table, problems := Read(strings.NewReader("0\n3\n70 2 1 u 0 9 1 1 0\n7 5 1 s 0 9 0 0 0\n700 3 1 m 0 9 0 0 0\n1\n0 3 : 700 (1) 7 (-1) 70 (1)\n"))
+	table,
+		problems := Read(
+		strings.NewReader(
+			"0\n3\n70 2 1 u 0 9 1 1 0\n7 5 1 s 0 9 0 0 0\n700 3 1 m 0 9 0 0 0\n1\n0 3 : 700 (1) 7 (-1) 70 (1)\n"))
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	if table.Cells[0].Value != 2 || table.Cells[1].Value != 5 || table.Cells[2].Value != 3 || !reflect.DeepEqual(table.Sums, []Sum{{1, []int32{2, 0}}}) {
+	if table.Cells[0].Value != 2 || table.Cells[1].Value != 5 || table.Cells[2].Value != 3 ||
+		!reflect.DeepEqual(table.Sums, []Sum{{1, []int32{2, 0}}}) {
 		t.Errorf("%+v", table)
 	}
 }
@@ -136,7 +144,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("%v of\n%s", problems, b.String())
 		}
 		var again bytes.Buffer
-		if err := once.Write(&again, 2); err != nil || again.String() != b.String() || !reflect.DeepEqual(once.Sums, table.Sums) {
+		if err := once.Write(&again, 2); err != nil || again.String() != b.String() ||
+			!reflect.DeepEqual(once.Sums, table.Sums) {
 			t.Fatalf("%v\n%s\n%s", err, again.String(), b.String())
 		}
 	})

@@ -166,7 +166,8 @@ func (f *factors) peel(a *Matrix, basis []int32) (pinned []int32) {
 }
 
 // singleColumns takes the columns with one entry in the remaining rows.
-func (f *factors) singleColumns(a *Matrix, basis []int32, takenRow, takenPlace []bool, take func(r, place int32)) []int32 {
+func (f *factors) singleColumns(a *Matrix, basis []int32, takenRow, takenPlace []bool,
+	take func(r, place int32)) []int32 {
 	var unit unitColumn
 	queue := f.stack[:0]
 	for place := range f.m {
@@ -198,7 +199,8 @@ func (f *factors) singleColumns(a *Matrix, basis []int32, takenRow, takenPlace [
 }
 
 // singleRows takes the rows with one entry in the remaining places.
-func (f *factors) singleRows(a *Matrix, basis, queue []int32, takenRow, takenPlace []bool, take func(r, place int32)) []int32 {
+func (f *factors) singleRows(a *Matrix, basis, queue []int32, takenRow, takenPlace []bool,
+	take func(r, place int32)) []int32 {
 	var unit unitColumn
 	for r := range f.m {
 		f.rowCount[r] = 0

@@ -15,7 +15,8 @@ type Keys struct{ record, cell, draws, sample, values *keystream.Pseudonyms }
 // NewKeys returns the keys derived from a release key. They are independent of all
 // draws for masks.
 func NewKeys(k keystream.Key) *Keys {
-	return &Keys{k.Pseudonyms("tables: record key"), k.Pseudonyms("tables: cell key"), k.Pseudonyms("tables: draws"), k.Pseudonyms("tables: sample"), k.Pseudonyms("tables: values")}
+	return &Keys{k.Pseudonyms("tables: record key"), k.Pseudonyms("tables: cell key"), k.Pseudonyms("tables: draws"),
+		k.Pseudonyms("tables: sample"), k.Pseudonyms("tables: values")}
 }
 
 // Record returns the key of a record from the digest of its identity: 64 bits. Sums

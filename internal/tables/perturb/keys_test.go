@@ -33,7 +33,8 @@ func TestKeys(t *testing.T) {
 		}
 		next := d
 		next[0] = 1
-		for _, x := range [][2]uint64{{a.Record(d), b.Record(d)}, {a.Record(d), a.Record(next)}, {a.Cell(uint64(i)), a.Cell(uint64(i) | 1<<40)}, {a.Cell(uint64(i)), b.Cell(uint64(i))}} {
+		for _, x := range [][2]uint64{{a.Record(d), b.Record(d)}, {a.Record(d), a.Record(next)},
+			{a.Cell(uint64(i)), a.Cell(uint64(i) | 1<<40)}, {a.Cell(uint64(i)), b.Cell(uint64(i))}} {
 			differ += bits.OnesCount64(x[0] ^ x[1])
 			n += 64
 		}

@@ -52,7 +52,8 @@ func NewTable(n Noise) (*Table, check.Problems) {
 	n.Least = max(n.Least, 1)
 	least, most := n.between(&problems)
 	if len(problems) == 0 && !(n.Variance > least && n.Variance < most) {
-		problems.Addf("variance", "must be greater than %v and less than %v, with which every count can be changed by at most %d without a bias, got %v", least, most, n.Max, n.Variance)
+		problems.Addf("variance",
+			"must be greater than %v and less than %v, with which every count can be changed by at most %d without a bias, got %v", least, most, n.Max, n.Variance)
 	}
 	if len(problems) > 0 {
 		return nil, problems
@@ -94,7 +95,8 @@ func (n Noise) between(problems *check.Problems) (least, most float64) {
 		s := n.support(count)
 		up, _ := slices.BinarySearch(s, 0)
 		if len(s) == 0 || s[0] >= 0 || s[len(s)-1] <= 0 {
-			problems.Addf("max", "must be at least %d, so that a count of %d can become both less and more, got %d", max(n.Least-count, min(count, n.Least)), count, n.Max)
+			problems.Addf("max", "must be at least %d, so that a count of %d can become both less and more, got %d",
+				max(n.Least-count, min(count, n.Least)), count, n.Max)
 			return 0, 0
 		}
 		if s[up] != 0 {

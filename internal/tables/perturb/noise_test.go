@@ -22,7 +22,8 @@ func table(t *testing.T, n Noise) *Table {
 // values (Cover and Thomas 2006, theorem 12.1.1), so that divided differences of third order are 0.
 // Probabilities are in units of 2⁻³².
 func TestChangesAreOfGreatestEntropy(t *testing.T) {
-	for _, n := range []Noise{{1, 0.5, 0}, {2, 1, 1}, {3, 1.5, 0}, {3, 2.9, 0}, {5, 2, 0}, {5, 4, 0}, {4, 2.5, 3}, {6, 4.5, 4}, {10, 6, 0}} {
+	for _, n := range []Noise{{1, 0.5, 0}, {2, 1, 1}, {3, 1.5, 0}, {3, 2.9, 0}, {5, 2, 0}, {5, 4, 0}, {4, 2.5, 3},
+		{6, 4.5, 4}, {10, 6, 0}} {
 		table := table(t, n)
 		for count := int64(1); count < 40; count++ {
 			r := table.of(count)
@@ -41,7 +42,8 @@ func TestChangesAreOfGreatestEntropy(t *testing.T) {
 			}
 			// Rounding to 2⁻³² changes each of at most 21 probabilities by up to 2⁻³³, and the
 			// variance by up to 10² times this for each.
-			if seen != len(r.change) || !(math.Abs(sum-1) <= 1e-12) || math.Abs(mean) > 1e-7 || !(math.Abs(square-n.Variance) <= 1e-6) {
+			if seen != len(r.change) || !(math.Abs(sum-1) <= 1e-12) || math.Abs(mean) > 1e-7 ||
+				!(math.Abs(square-n.Variance) <= 1e-6) {
 				t.Errorf("%+v: count %d: %d changes, sum %v, mean %v, variance %v", n, count, seen, sum, mean, square)
 			}
 			for i := 3; i < len(r.p); i++ {

@@ -14,17 +14,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 )
 
-// The tolerances of ReadTable for probabilities that were rounded before they were written: of their sum, and of the expectation of a
-// change.
+// The tolerances of ReadTable for probabilities that were rounded before they were written: of their sum, and of the
+// expectation of a change.
 const (
 	sumTolerance  = 1e-6
 	biasTolerance = 1e-4
 )
 
-// ReadTable reads a table of changes in the format that the R package ptable exports: a line with the names i, j, p and others, then a
-// line for each count i, the count j as which it is published, and the probability p of that, separated by ; , or a tab. The counts i are
-// 0, 1, 2, … without a gap, and the last one stands for all greater counts. A count of 0 must stay 0, the probabilities of
-// each count must add up to 1, and their expectation must be the count. Problems name lines or counts.
+// ReadTable reads a table of changes in the format that the R package ptable exports: a line with the names i, j, p and
+// others, then a line for each count i, the count j as which it is published, and the probability p of that, separated
+// by ; , or a tab. The counts i are 0, 1, 2, … without a gap, and the last one stands for all greater counts. A count
+// of 0 must stay 0, the probabilities of each count must add up to 1, and their expectation must be the count. Problems
+// name lines or counts.
 func ReadTable(in io.Reader) (*Table, check.Problems) {
 	text, err := io.ReadAll(in)
 	if err != nil {
@@ -46,7 +47,8 @@ func ReadTable(in io.Reader) (*Table, check.Problems) {
 	return t, nil
 }
 
-// Noise returns the greatest change of a table, the variance of the change of great counts, and the least published count above 0.
+// Noise returns the greatest change of a table, the variance of the change of great counts, and the least published
+// count above 0.
 func (t *Table) Noise() Noise { return t.noise }
 
 // tableReader holds the probabilities of a table while it is read.
@@ -107,7 +109,8 @@ func (r *tableReader) row(record []string, line int) {
 	p, wrongP := strconv.ParseFloat(field(r.p), 64)
 	switch {
 	case wrongI != nil || wrongJ != nil || i < 0 || j < 0 || i > 2*largestMax || j-i > largestMax || i-j > largestMax:
-		r.wrong(line, "i and j must be whole numbers of at least 0, i at most %d, that differ by at most %d", 2*largestMax, largestMax)
+		r.wrong(line, "i and j must be whole numbers of at least 0, i at most %d, that differ by at most %d", 2*largestMax,
+			largestMax)
 	case wrongP != nil || !(p >= 0 && p <= 1):
 		r.wrong(line, "p must be between 0 and 1, with a decimal point")
 	case r.kind >= 0 && field(r.kind) != "all" && field(r.kind) != "":
@@ -151,7 +154,8 @@ func (t *Table) add(count int, to map[int]float64, problems *check.Problems) {
 	case count == 0 && len(changes) != 1 || count == 0 && changes[0] != 0:
 		problems.Addf(at, "must stay 0: who has nobody in a cell would otherwise be shown somebody")
 	case math.Abs(mean) > biasTolerance:
-		problems.Addf(at, "the expectation must be the count, so that the change is unbiased; got a mean change of %.6g", mean)
+		problems.Addf(at, "the expectation must be the count, so that the change is unbiased; got a mean change of %.6g",
+			mean)
 	default:
 		t.rows = append(t.rows, finished(changes, p))
 	}

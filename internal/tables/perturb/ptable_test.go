@@ -15,7 +15,9 @@ func exported(t *Table, most int64, sep string) string {
 		r := t.of(count)
 		sum := 0.0
 		for k, v := range r.change {
-			fmt.Fprintln(&b, strings.Join([]string{fmt.Sprint(count), fmt.Sprint(count + v), fmt.Sprintf("%.17g", r.p[k]), fmt.Sprint(v), fmt.Sprint(sum), fmt.Sprint(sum + r.p[k]), "all"}, sep))
+			fmt.Fprintln(&b,
+				strings.Join([]string{fmt.Sprint(count), fmt.Sprint(count + v), fmt.Sprintf("%.17g", r.p[k]), fmt.Sprint(v),
+					fmt.Sprint(sum), fmt.Sprint(sum + r.p[k]), "all"}, sep))
 			sum += r.p[k]
 		}
 	}
@@ -50,10 +52,13 @@ func TestReadTable(t *testing.T) {
 	}
 }
 
-// The last row is that of all greater counts, rows need not be of one shape, and changes that are impossible may be listed.
+// The last row is that of all greater counts, rows need not be of one shape, and changes that are impossible may be
+// listed.
 func TestReadTableOfOwnMake(t *testing.T) {
 	got, problems := ReadTable(strings.NewReader("p,i,j\n1,0,0\n0,0,1\n0.5,1,0\n0.5,1,2\n0.25,2,0\n0.75,2,2\n"))
-	if len(problems) != 1 || problems[0].Error() != "count 2: the expectation must be the count, so that the change is unbiased; got a mean change of -0.5" {
+	if len(problems) != 1 ||
+		problems[0].Error() !=
+			"count 2: the expectation must be the count, so that the change is unbiased; got a mean change of -0.5" {
 		t.Errorf("a biased table: %v, %v", got, problems)
 	}
 	var b strings.Builder
@@ -61,17 +66,20 @@ func TestReadTableOfOwnMake(t *testing.T) {
 	for i := 1; i <= 2000; i++ {
 		fmt.Fprintf(&b, "all,%d,%d,.5\nall,%d,%d,.5\n", i, i-min(i, 1000), i, i+min(i, 1000))
 	}
-	if got, problems = ReadTable(strings.NewReader(b.String())); len(problems) > 0 || got.Noise().Max != 1000 || got.Perturb(5000, 0) != 4000 {
+	if got, problems = ReadTable(strings.NewReader(b.String())); len(problems) > 0 || got.Noise().Max != 1000 ||
+		got.Perturb(5000, 0) != 4000 {
 		t.Error(problems)
 	}
-	if _, problems = ReadTable(strings.NewReader(strings.Replace(b.String(), "all,7,", "even,7,", 1))); len(problems) != 1 || !strings.Contains(problems[0].Error(), "type must be all") {
+	if _, problems = ReadTable(strings.NewReader(strings.Replace(b.String(), "all,7,", "even,7,", 1))); len(problems) !=
+		1 || !strings.Contains(problems[0].Error(), "type must be all") {
 		t.Error(problems)
 	}
 	got, problems = ReadTable(strings.NewReader("p,i,j\n1,0,0\n0,0,1\n0.5,1,0\n0.5,1,2\n0.25,2,0\n0.5,2,2\n.25,2,4\n"))
 	if len(problems) > 0 || got.Noise() != (Noise{2, 2, 2}) {
 		t.Fatal(got, problems)
 	}
-	if got.Perturb(0, math.MaxUint64) != 0 || got.Perturb(1, 0) != 0 || got.Perturb(1, math.MaxUint64) != 2 || got.Perturb(100, 0) != 98 || got.Perturb(100, 1<<63) != 100 {
+	if got.Perturb(0, math.MaxUint64) != 0 || got.Perturb(1, 0) != 0 || got.Perturb(1, math.MaxUint64) != 2 ||
+		got.Perturb(100, 0) != 98 || got.Perturb(100, 1<<63) != 100 {
 		t.Error("wrong changes")
 	}
 }

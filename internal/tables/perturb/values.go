@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// Values holds the parameters of the changes of values: the greatest change of a cell is the sum of shares of its largest
-// contributions (Thompson, Broadfoot and Elazar 2013; Giessing and Tent 2019, "Concepts for generalising tools implementing the
-// cell key method to the case of continuous variables", UNECE/Eurostat work session).
+// Values holds the parameters of the changes of values: the greatest change of a cell is the sum of shares of its
+// largest contributions (Thompson, Broadfoot and Elazar 2013; Giessing and Tent 2019, "Concepts for generalising tools
+// implementing the cell key method to the case of continuous variables", UNECE/Eurostat work session).
 type Values struct {
 	Most    float64 // the share of a contribution up to Point
 	Large   float64 // the share that very large contributions approach
@@ -58,8 +58,9 @@ func (v *Values) Check() check.Problems {
 	return problems
 }
 
-// share returns the share of a contribution. Beyond Point it is the flex function of the R package cellKey, which is Most at Point and
-// approaches Large; it is never more than Most. Conversions keep machines from fusing operations, which would round otherwise.
+// share returns the share of a contribution. Beyond Point it is the flex function of the R package cellKey, which is
+// Most at Point and approaches Large; it is never more than Most. Conversions keep machines from fusing operations,
+// which would round otherwise.
 func (v *Values) share(x float64) float64 {
 	if v.Point == 0 || x <= v.Point {
 		return v.Most
@@ -88,8 +89,8 @@ func (v *Values) tag(of string) []byte {
 	return fmt.Appendf(nil, "%q %v %v %v %v %v %v", of, v.Most, v.Large, v.Point, v.Q, v.Epsilon, v.Least)
 }
 
-// Value returns the draw of a cell of the value of a given name, from the sum of the keys of its records: the mean of four
-// uniform numbers, brought to −1 … 1. It has expectation 0 and variance VarianceOfDraw. Other values and other
+// Value returns the draw of a cell of the value of a given name, from the sum of the keys of its records: the mean of
+// four uniform numbers, brought to −1 … 1. It has expectation 0 and variance VarianceOfDraw. Other values and other
 // parameters give independent draws: who knows one value of a cell would otherwise know the change of the other.
 func (k *Keys) Value(v *Values, of string, sum uint64) float64 {
 	var b [keystream.PseudonymSize]byte
@@ -126,8 +127,8 @@ func Likelihood(published, value, scale float64) float64 {
 	return belowDraw(high) - belowDraw(low)
 }
 
-// wideScale is the scale above which one unit is so small a part of it that the density is as exact as the difference of two
-// probabilities, which would lose its digits.
+// wideScale is the scale above which one unit is so small a part of it that the density is as exact as the difference
+// of two probabilities, which would lose its digits.
 const wideScale = 1e5
 
 // drawDensity is the density of a draw.

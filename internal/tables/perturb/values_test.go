@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The draws of cells have expectation 0, variance 1/12 and the fourth moment of the mean of four uniform numbers, are the same for the
-// same records and value, and independent for other values, parameters, records and keys.
+// The draws of cells have expectation 0, variance 1/12 and the fourth moment of the mean of four uniform numbers, are
+// the same for the same records and value, and independent for other values, parameters, records and keys.
 func TestDrawsOfValues(t *testing.T) {
 	k := keys(t, 1)
 	v, other := &Values{Most: 0.5, Q: 3, Epsilon: []float64{1}}, &Values{Most: 0.4, Q: 3, Epsilon: []float64{1}}
@@ -20,13 +20,14 @@ func TestDrawsOfValues(t *testing.T) {
 			t.Fatal("the same records have another draw, or it is out of range")
 		}
 		m1, m2, m4 = m1+d/n, m2+d*d/n, m4+d*d*d*d/n
-		for j, o := range []float64{k.Value(v, "costs", i), k.Value(other, "turnover", i), k.Value(v, "turnover", i+n), keys2.Value(v, "turnover", i)} {
+		for j, o := range []float64{k.Value(v, "costs", i), k.Value(other, "turnover", i), k.Value(v, "turnover", i+n),
+			keys2.Value(v, "turnover", i)} {
 			cross[j] += d * o / n
 		}
 	}
-	// The mean has standard deviation √(1/12/n) = 0.00204; x² has variance E x⁴ − 1/144 = 0.0111, so its mean 0.00075; products of
-	// independent draws have standard deviation 1/12, their mean 0.00059. Tolerances are 4.5 of them. E x⁴ is that of the mean of four
-	// independent numbers on −1 … 1 : (4·1/5 + 3·4·3·1/9)/256 = 0.01875.
+	// The mean has standard deviation √(1/12/n) = 0.00204; x² has variance E x⁴ − 1/144 = 0.0111, so its mean 0.00075;
+	// products of independent draws have standard deviation 1/12, their mean 0.00059. Tolerances are 4.5 of them. E x⁴ is
+	// that of the mean of four independent numbers on −1 … 1 : (4·1/5 + 3·4·3·1/9)/256 = 0.01875.
 	if math.Abs(m1) > 0.0092 || math.Abs(m2-VarianceOfDraw) > 0.0034 || math.Abs(m4-0.01875) > 0.0015 {
 		t.Errorf("moments %v, %v, %v", m1, m2, m4)
 	}
@@ -87,7 +88,8 @@ func TestScaleOfValues(t *testing.T) {
 		largest []float64
 		want    float64
 	}{
-		{simple, 1000, []float64{400, 200, 150}, 250}, {simple, 400, []float64{400}, 200}, {simple, 30, []float64{12, 8}, 10}, {simple, 7, []float64{7}, 7}, {simple, 0, []float64{0}, 0},
+		{simple, 1000, []float64{400, 200, 150}, 250}, {simple, 400, []float64{400}, 200}, {simple, 30, []float64{12, 8}, 10},
+		{simple, 7, []float64{7}, 7}, {simple, 0, []float64{0}, 0},
 		{flex, 5000, []float64{1000, 900}, 400}, {flex, 5000, []float64{500}, 200},
 		{flex, 9000, []float64{3000}, 3000 * (0.1 + (0.4*3000-0.1*1000)/1000*0.125)}, // 2·1000/4000 cubed
 	} {
@@ -98,13 +100,17 @@ func TestScaleOfValues(t *testing.T) {
 	if got := flex.Scale(1e12, []float64{1e12}); math.Abs(got/1e12-0.1) > 1e-4 {
 		t.Errorf("the share of a very large contribution is %v, want 0.1", got/1e12)
 	}
-	if over := (&Values{Most: 0.4, Large: 0.35, Point: 1000, Q: 2, Epsilon: []float64{1}}).Scale(3000, []float64{1500}); over > 600 {
+	if over := (&Values{Most: 0.4, Large: 0.35, Point: 1000, Q: 2, Epsilon: []float64{1}}).Scale(3000,
+		[]float64{1500}); over > 600 {
 		t.Errorf("more than most: %v", over)
 	}
 	for _, v := range []Values{
-		{Most: 0, Q: 3, Epsilon: []float64{1}}, {Most: 0.96, Q: 3, Epsilon: []float64{1}}, {Most: 0.5, Large: 0.6, Point: 1, Q: 3, Epsilon: []float64{1}},
-		{Most: 0.5, Q: 1, Epsilon: []float64{1}}, {Most: 0.5, Q: 3}, {Most: 0.5, Q: 3, Epsilon: []float64{0.5}}, {Most: 0.5, Q: 3, Epsilon: []float64{1, 0.2, 0.3}},
-		{Most: 0.5, Q: 3, Epsilon: []float64{1}, Least: -1}, {Most: 0.5, Q: 3, Epsilon: []float64{1}, Point: math.NaN()}, {Most: math.NaN(), Q: 3, Epsilon: []float64{1}},
+		{Most: 0, Q: 3, Epsilon: []float64{1}}, {Most: 0.96, Q: 3, Epsilon: []float64{1}},
+		{Most: 0.5, Large: 0.6, Point: 1, Q: 3, Epsilon: []float64{1}},
+		{Most: 0.5, Q: 1, Epsilon: []float64{1}}, {Most: 0.5, Q: 3}, {Most: 0.5, Q: 3, Epsilon: []float64{0.5}},
+		{Most: 0.5, Q: 3, Epsilon: []float64{1, 0.2, 0.3}},
+		{Most: 0.5, Q: 3, Epsilon: []float64{1}, Least: -1}, {Most: 0.5, Q: 3, Epsilon: []float64{1}, Point: math.NaN()},
+		{Most: math.NaN(), Q: 3, Epsilon: []float64{1}},
 	} {
 		if len(v.Check()) == 0 {
 			t.Errorf("no problem with %+v", v)

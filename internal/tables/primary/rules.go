@@ -87,10 +87,11 @@ const (
 
 // Result holds the results of the rules for a set: arrays with one element per cell.
 type Result struct {
-	Status    []tables.Status // Free, Empty or Primary
-	Up, Down  []float64       // of primary cells: how far above and below the value the inferred interval must reach, in units
-	Rule      []int16         // the first rule that a primary cell violates, or ByZero or ByList
-	Published []bool          // must not be suppressed; nil if there are none
+	Status []tables.Status // Free, Empty or Primary
+	// of primary cells: how far above and below the value the inferred interval must reach, in units
+	Up, Down  []float64
+	Rule      []int16 // the first rule that a primary cell violates, or ByZero or ByList
+	Published []bool  // must not be suppressed; nil if there are none
 }
 
 // Values of Result.Rule for cells that are primary for another reason than a rule, and
@@ -142,7 +143,9 @@ func (o Options) Check(counts bool) check.Problems {
 			problems.Above(at+".pq[0]", r.PQ.P, 0)
 			problems.Between(at+".pq[1]", r.PQ.Q, 0, 100)
 			if r.PQ.P >= r.PQ.Q {
-				problems.Addf(at+".pq", "p must be less than q: the rule cannot require more uncertainty than there was before publication, got %v and %v", r.PQ.P, r.PQ.Q)
+				problems.Addf(at+".pq",
+					"p must be less than q: the rule cannot require more uncertainty than there was before publication, got %v and %v",
+					r.PQ.P, r.PQ.Q)
 			}
 		case r.Dominance != nil:
 			if r.Dominance.N < 1 {
@@ -173,13 +176,15 @@ func Apply(c *tables.Cells, o Options) (*Result, check.Problems) {
 	}
 	compares := func(r Rule) bool { return r.Threshold == 0 }
 	if c.Negative != nil && !c.Absolute && slices.ContainsFunc(o.Rules, compares) {
-		problems.Addf("rules", "compare contributions, and some are negative (%s): tabulate their absolute values, or shift them", negative(c))
+		problems.Addf("rules",
+			"compare contributions, and some are negative (%s): tabulate their absolute values, or shift them", negative(c))
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
 	n := c.Set.Cells()
-	r := &Result{Status: make([]tables.Status, n), Up: make([]float64, n), Down: make([]float64, n), Rule: make([]int16, n)}
+	r := &Result{Status: make([]tables.Status, n), Up: make([]float64, n), Down: make([]float64, n),
+		Rule: make([]int16, n)}
 	for cell := range n {
 		r.Rule[cell] = None
 		if c.Contributors[cell] == 0 && c.Value[cell] == 0 {

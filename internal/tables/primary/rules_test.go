@@ -72,7 +72,8 @@ func TestRulesByHand(t *testing.T) {
 			status, rule = tables.Free, None
 		}
 		if r.Status[1] != status || r.Up[1] != k.up || r.Down[1] != min(k.up, total) || r.Rule[1] != rule {
-			t.Errorf("%s: %v, up %v, down %v, rule %d; want %v and %v", k.name, r.Status[1], r.Up[1], r.Down[1], r.Rule[1], status, k.up)
+			t.Errorf("%s: %v, up %v, down %v, rule %d; want %v and %v", k.name, r.Status[1], r.Up[1], r.Down[1], r.Rule[1],
+				status, k.up)
 		}
 		if r.Status[2] != tables.Empty {
 			t.Errorf("%s: the cell without contributors is %v", k.name, r.Status[2])
@@ -117,7 +118,8 @@ func TestProtectionIsWhereTheRuleHolds(t *testing.T) {
 			"pq": func(total float64) bool { return q/100*(total-second-first) >= p/100*first },
 			"nk": func(total float64) bool { return largestSum(x, n) <= k/100*total },
 		}
-		for name, rule := range map[string]Rule{"p": {PPercent: p}, "pq": {PQ: &PQ{p, q}}, "nk": {Dominance: &Dominance{n, k}}} {
+		for name, rule := range map[string]Rule{"p": {PPercent: p}, "pq": {PQ: &PQ{p, q}},
+			"nk": {Dominance: &Dominance{n, k}}} {
 			r, problems := Apply(content(t, 3, x...), Options{Rules: []Rule{rule}})
 			if len(problems) > 0 {
 				t.Fatal(problems)
@@ -234,17 +236,20 @@ func TestListOutweighsRules(t *testing.T) {
 		}
 		return r, ""
 	}
-	if r, _ := apply(Listed{Cell: 1, As: Safe}); r.Status[1] != tables.Free || r.Status[0] != tables.Primary || r.Published != nil || r.Up[1] != 0 {
+	if r, _ := apply(Listed{Cell: 1, As: Safe}); r.Status[1] != tables.Free || r.Status[0] != tables.Primary ||
+		r.Published != nil || r.Up[1] != 0 {
 		t.Errorf("safe: %+v", r)
 	}
 	if r, _ := apply(Listed{Cell: 1, As: Published}); r.Status[1] != tables.Free || !r.Published[1] || r.Published[0] {
 		t.Errorf("published: %+v", r)
 	}
 	rules = []Rule{{Threshold: 2}}
-	if r, _ := apply(Listed{Cell: 1, As: Unsafe, Up: 7, Down: 12}); r.Status[1] != tables.Primary || r.Up[1] != 7 || r.Down[1] != 12 || r.Rule[1] != ByList {
+	if r, _ := apply(Listed{Cell: 1, As: Unsafe, Up: 7, Down: 12}); r.Status[1] != tables.Primary || r.Up[1] != 7 ||
+		r.Down[1] != 12 || r.Rule[1] != ByList {
 		t.Errorf("unsafe: %+v", r)
 	}
-	if _, problem := apply(Listed{Cell: 1, As: Safe, Line: 4}, Listed{Cell: 1, As: Unsafe, Line: 9}); problem != "list:9: cell a=x stands in line 4 as something else" {
+	if _, problem := apply(Listed{Cell: 1, As: Safe, Line: 4}, Listed{Cell: 1, As: Unsafe, Line: 9}); problem !=
+		"list:9: cell a=x stands in line 4 as something else" {
 		t.Errorf("twice: %q", problem)
 	}
 	if _, problem := apply(Listed{Cell: 9}); !strings.Contains(problem, "outside") {
@@ -254,20 +259,24 @@ func TestListOutweighsRules(t *testing.T) {
 
 func TestZerosAndNegatives(t *testing.T) {
 	r, _ := Apply(content(t, 2, 0, 0, 0), Options{Rules: []Rule{{Threshold: 2}}, Zeros: ZerosUnsafe})
-	if r.Status[1] != tables.Primary || r.Rule[1] != ByZero || r.Up[1] != 1 || r.Down[1] != 0 || r.Status[2] != tables.Empty {
+	if r.Status[1] != tables.Primary || r.Rule[1] != ByZero || r.Up[1] != 1 || r.Down[1] != 0 ||
+		r.Status[2] != tables.Empty {
 		t.Errorf("unsafe zeros: %+v", r)
 	}
 	c := content(t, 2, 5, -5)
 	c.Negative, c.Gross = []int64{1, 1, 0}, []float64{10, 10, 0}
-	if _, problems := Apply(c, Options{Rules: []Rule{{PPercent: 10}}}); len(problems) != 1 || !strings.Contains(problems[0].Error(), "negative") {
+	if _, problems := Apply(c, Options{Rules: []Rule{{PPercent: 10}}}); len(problems) != 1 ||
+		!strings.Contains(problems[0].Error(), "negative") {
 		t.Errorf("negative contributions: %v", problems)
 	}
-	if r, problems := Apply(c, Options{Rules: []Rule{{Threshold: 3}}}); len(problems) > 0 || r.Up[1] != 1 || r.Down[1] != 1 {
+	if r, problems := Apply(c, Options{Rules: []Rule{{Threshold: 3}}}); len(problems) > 0 || r.Up[1] != 1 ||
+		r.Down[1] != 1 {
 		t.Errorf("a threshold with negative contributions: %v %+v", problems, r)
 	}
 	c.Absolute = true
 	c.Keep(1, tables.Contribution{Value: 5, Weight: 1})
-	if r, problems := Apply(c, Options{Rules: []Rule{{Dominance: &Dominance{1, 40}}}}); len(problems) > 0 || r.Status[1] != tables.Primary || r.Up[1] != 3 {
+	if r, problems := Apply(c, Options{Rules: []Rule{{Dominance: &Dominance{1, 40}}}}); len(problems) > 0 ||
+		r.Status[1] != tables.Primary || r.Up[1] != 3 {
 		t.Errorf("5 of 10 without signs at (1,40): %v %+v", problems, r) // 12.5 - 10
 	}
 }
@@ -282,9 +291,12 @@ func TestWrongOptionsAreSaidAtOnce(t *testing.T) {
 	for _, p := range o.Check(false) {
 		all.WriteString(p.Error() + "\n")
 	}
-	for _, want := range []string{"rules[0]: must be exactly one", "rules[1]: must be exactly one", "rules[2].threshold: must be at least 2",
-		"rules[3].p_percent: must be greater than 0", "rules[4].pq: p must be less than q", "rules[5].pq[1]: must be between 0 and 100",
-		"rules[6].dominance[0]", "rules[7].dominance[1]", "rules[8].request", "rules[9].p_percent", "interval.absolute", "interval.percent"} {
+	for _, want := range []string{"rules[0]: must be exactly one", "rules[1]: must be exactly one",
+		"rules[2].threshold: must be at least 2",
+		"rules[3].p_percent: must be greater than 0", "rules[4].pq: p must be less than q",
+		"rules[5].pq[1]: must be between 0 and 100",
+		"rules[6].dominance[0]", "rules[7].dominance[1]", "rules[8].request", "rules[9].p_percent", "interval.absolute",
+		"interval.percent"} {
 		if !strings.Contains(all.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, &all)
 		}
@@ -292,7 +304,8 @@ func TestWrongOptionsAreSaidAtOnce(t *testing.T) {
 	if p := (Options{Rules: []Rule{{PPercent: 10}}}).Check(true); len(p) != 1 {
 		t.Errorf("p percent for counts: %v", p)
 	}
-	if _, p := Apply(content(t, 1, 5), Options{Rules: []Rule{{PPercent: 10}}}); len(p) != 1 || !strings.Contains(p[0].Text, "keep 1") {
+	if _, p := Apply(content(t, 1, 5), Options{Rules: []Rule{{PPercent: 10}}}); len(p) != 1 ||
+		!strings.Contains(p[0].Text, "keep 1") {
 		t.Errorf("one contribution kept of two: %v", p)
 	}
 }

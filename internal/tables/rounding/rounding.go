@@ -63,8 +63,8 @@ type Controlling struct {
 // multiple to itself, such that every sum holds and the sum of the absolute changes is
 // least (Cox 1982; Duncan et al. 2001, §4, table 2). In two dimensions, one of which may
 // be a hierarchy, the vertices of the linear program are such roundings. In other tables an integer
-// program is searched by branch and bound; if it ends within the limits, the sum is the least, or there is no rounding (ErrNone).
-// ErrEnded is returned if none is found within the limits. Controlled ignores q.Hidden and the bounds of q.
+// program is searched by branch and bound; if it ends within the limits, the sum is the least, or there is no rounding
+// (ErrNone). ErrEnded is returned if none is found within the limits. Controlled ignores q.Hidden and the bounds of q.
 func Controlled(q audit.Question, base int64, limits Limits) (*Controlling, error) {
 	n := len(q.Value)
 	b := float64(base)
@@ -192,7 +192,8 @@ func cheapest(q audit.Question, p *audit.Component, s *lp.System, b float64) ([]
 	return nil, ErrNone
 }
 
-// attempts is the number of second summands to try, and mostAttempted the number of cells up to which several are tried.
+// attempts is the number of second summands to try, and mostAttempted the number of cells up to which several are
+// tried.
 const (
 	attempts      = 10
 	mostAttempted = 1000

@@ -19,7 +19,8 @@ import (
 // changes of all cells, margins included, add up to 20.
 func TestPaperTable2(t *testing.T) {
 	inner := [][]float64{{3, 87, 68, 72}, {5, 8, 80, 4}, {3, 4, 7, 107}, {64, 6, 56, 7}}
-	set := tabletest.Set(t, tables.Table{Name: "IJ", Dimensions: []*tables.Dimension{tabletest.Flat(t, "I", 4), tabletest.Flat(t, "J", 4)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "IJ", Dimensions: []*tables.Dimension{tabletest.Flat(t, "I", 4), tabletest.Flat(t, "J", 4)}})
 	q := audit.Question{Set: set, Value: make([]float64, set.Cells()), Counts: true}
 	for i, row := range inner {
 		for j, v := range row {
@@ -43,25 +44,31 @@ func TestPaperTable2(t *testing.T) {
 }
 
 // Controlled rounding is compared with all possible roundings: it is additive, rounds to an adjacent
-// multiple, and has the least sum of changes; and if none is found, there is none. So in three dimensions, with several hierarchies,
-// and in linked tables.
+// multiple, and has the least sum of changes; and if none is found, there is none. So in three dimensions, with several
+// hierarchies, and in linked tables.
 func TestControlledAgainstEveryRounding(t *testing.T) {
 	sets := tabletest.Small(t)
 	c, d, e := tabletest.Flat(t, "c", 2), tabletest.Flat(t, "d", 2), tabletest.Flat(t, "e", 3)
 	sets["2x2x3"] = tabletest.Set(t, tables.Table{Name: "cde", Dimensions: []*tables.Dimension{c, d, e}})
 	sets["cde and its sides"] = tabletest.Set(t, tables.Table{Name: "cde", Dimensions: []*tables.Dimension{c, d, e}},
-		tables.Table{Name: "de", Dimensions: []*tables.Dimension{d, e}}, tables.Table{Name: "c", Dimensions: []*tables.Dimension{c}})
+		tables.Table{Name: "de", Dimensions: []*tables.Dimension{d, e}},
+		tables.Table{Name: "c", Dimensions: []*tables.Dimension{c}})
 	f, g := tabletest.Flat(t, "f", 3), tabletest.Flat(t, "g", 3)
 	sets["3x3x3"] = tabletest.Set(t, tables.Table{Name: "efg", Dimensions: []*tables.Dimension{e, f, g}})
-	sets["2x2x2x2"] = tabletest.Set(t, tables.Table{Name: "abcd", Dimensions: []*tables.Dimension{c, d, tabletest.Flat(t, "x", 2), tabletest.Flat(t, "y", 2)}})
-	sets["3x3x4"] = tabletest.Set(t, tables.Table{Name: "fgh", Dimensions: []*tables.Dimension{f, g, tabletest.Flat(t, "h", 4)}})
-	sets["4x4x3"] = tabletest.Set(t, tables.Table{Name: "hif", Dimensions: []*tables.Dimension{tabletest.Flat(t, "h", 4), tabletest.Flat(t, "i", 4), f}})
+	sets["2x2x2x2"] = tabletest.Set(t,
+		tables.Table{
+			Name: "abcd", Dimensions: []*tables.Dimension{c, d, tabletest.Flat(t, "x", 2), tabletest.Flat(t, "y", 2)}})
+	sets["3x3x4"] = tabletest.Set(t,
+		tables.Table{Name: "fgh", Dimensions: []*tables.Dimension{f, g, tabletest.Flat(t, "h", 4)}})
+	sets["4x4x3"] = tabletest.Set(t,
+		tables.Table{Name: "hif", Dimensions: []*tables.Dimension{tabletest.Flat(t, "h", 4), tabletest.Flat(t, "i", 4), f}})
 	trials := 200
 	if testing.Short() {
 		trials = 40
 	}
 	searched := 0
-	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked", "2x2x3", "cde and its sides", "3x3x3", "2x2x2x2", "3x3x4", "4x4x3"} {
+	for _, name := range []string{"line", "3x3", "2x2x2", "4x2", "linked", "2x2x3", "cde and its sides", "3x3x3",
+		"2x2x2x2", "3x3x4", "4x4x3"} {
 		rng := rand.New(rand.NewPCG(3, uint64(len(name))))
 		found, none := 0, 0
 		for trial := range trials {
@@ -91,7 +98,8 @@ func TestControlledAgainstEveryRounding(t *testing.T) {
 				t.Fatal(problems)
 			}
 			if !(math.Abs(sum-least) <= 1e-9) || rounded.Changes != sum || rounded.AtLeast != sum || rounded.Short {
-				t.Errorf("%s, base %d: changes of %v (%v, at least %v), %v would do: %v", name, base, sum, rounded.Changes, rounded.AtLeast, least, q.Value)
+				t.Errorf("%s, base %d: changes of %v (%v, at least %v), %v would do: %v", name, base, sum, rounded.Changes,
+					rounded.AtLeast, least, q.Value)
 			}
 			if _, err := Controlled(q, base, Limits{Work: 1}); err != nil { // the linear program alone gives none
 				searched++
@@ -108,8 +116,9 @@ func TestControlledAgainstEveryRounding(t *testing.T) {
 	}
 }
 
-// everyRounding enumerates all roundings of the inner cells whose sums are multiples adjacent to the totals, and returns the least sum
-// of changes; +Inf if there are none. It knows of the sums only which inner cells are in which cell.
+// everyRounding enumerates all roundings of the inner cells whose sums are multiples adjacent to the totals, and
+// returns the least sum of changes; +Inf if there are none. It knows of the sums only which inner cells are in which
+// cell.
 func everyRounding(q audit.Question, base float64) float64 {
 	inner, of := tabletest.Leaves(q.Set)
 	complete := map[int][]int{} // cells by the last of their inner cells
@@ -168,12 +177,14 @@ func TestRandomHasNoBias(t *testing.T) {
 				}
 				ups += float64(v - count)
 			}
-			if math.Abs(ups/n) > float64(base)/n { // on an even grid the number of draws that round up differs from its share by less than one
+			// on an even grid the number of draws that round up differs from its share by less than one
+			if math.Abs(ups/n) > float64(base)/n {
 				t.Errorf("%d to base %d: bias %v", count, base, ups/n)
 			}
 		}
 	}
-	if Random(6, 3, 0) != 6 || Random(6, 3, math.MaxUint64) != 6 || Random(1, 3, math.MaxUint64) != 0 || Random(1, 3, 0) != 3 {
+	if Random(6, 3, 0) != 6 || Random(6, 3, math.MaxUint64) != 6 || Random(1, 3, math.MaxUint64) != 0 ||
+		Random(1, 3, 0) != 3 {
 		t.Error("ends of the draws")
 	}
 }
@@ -183,7 +194,8 @@ func TestRandomHasNoBias(t *testing.T) {
 func TestLikelihoods(t *testing.T) {
 	for _, base := range []int64{2, 3, 4, 5, 8} {
 		for published := int64(0); published < 5*base; published++ {
-			for name, l := range map[string]Likelihood{"nearest": OfNearest(base), "random": OfRandom(base), "controlled": OfControlled(base), "small": OfSmall(base)} {
+			for name, l := range map[string]Likelihood{"nearest": OfNearest(base), "random": OfRandom(base),
+				"controlled": OfControlled(base), "small": OfSmall(base)} {
 				if name != "small" && published%base != 0 {
 					continue
 				}
@@ -192,7 +204,8 @@ func TestLikelihoods(t *testing.T) {
 					want := 0.0
 					switch down, rest := count-count%base, count%base; {
 					case name == "nearest" && Nearest(count, base) == published,
-						name == "small" && (count >= base && count == published || count < base && (published == 0 || published == base && count > 0)),
+						name == "small" &&
+							(count >= base && count == published || count < base && (published == 0 || published == base && count > 0)),
 						name == "controlled" && (published == down || rest > 0 && published == down+base):
 						want = 1
 					case name == "random" && published == down:
@@ -220,7 +233,9 @@ func TestLikelihoods(t *testing.T) {
 // Small counts become 0 or the base, other counts do not change, all sums hold, and totals change by
 // less than if each small count were rounded to the nearer of the two.
 func TestSmallCounts(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "abc", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 6), tabletest.Flat(t, "b", 7), tabletest.Flat(t, "c", 4)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "abc",
+			Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 6), tabletest.Flat(t, "b", 7), tabletest.Flat(t, "c", 4)}})
 	rng := rand.New(rand.NewPCG(16, 11))
 	for _, base := range []int64{3, 5} {
 		value, nearest := make([]float64, set.Cells()), make([]float64, set.Cells())
@@ -274,7 +289,8 @@ func TestSmallCounts(t *testing.T) {
 
 // A controlled rounding of 30 × 30 counts.
 func TestControlledOfALargeTable(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 30), tabletest.Flat(t, "b", 30)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 30), tabletest.Flat(t, "b", 30)}})
 	q := audit.Question{Set: set, Value: make([]float64, set.Cells()), Counts: true}
 	rng := rand.New(rand.NewPCG(16, 12))
 	for i := range 30 {
@@ -329,8 +345,8 @@ func large(t testing.TB, seed uint64, sizes ...int) audit.Question {
 	return q
 }
 
-// Larger tables of three variables have roundings, which the search finds; they are additive and adjacent, and the stated sum of changes
-// and the bound of it are right as far as that can be seen.
+// Larger tables of three variables have roundings, which the search finds; they are additive and adjacent, and the
+// stated sum of changes and the bound of it are right as far as that can be seen.
 func TestControlledInThreeDimensions(t *testing.T) {
 	for seed := range uint64(3) {
 		q := large(t, seed, 6, 5, 4)
@@ -345,7 +361,8 @@ func TestControlledInThreeDimensions(t *testing.T) {
 				t.Fatalf("%v becomes %v", q.Value[c], v)
 			}
 		}
-		if problems := q.Set.CheckSums(r.Value, 0); len(problems) > 0 || r.Changes != sum || r.AtLeast > sum || r.AtLeast < 0.9*sum {
+		if problems := q.Set.CheckSums(r.Value, 0); len(problems) > 0 || r.Changes != sum || r.AtLeast > sum ||
+			r.AtLeast < 0.9*sum {
 			t.Errorf("changes %v, said %v, at least %v; %v", sum, r.Changes, r.AtLeast, problems)
 		}
 	}

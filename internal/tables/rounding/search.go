@@ -11,9 +11,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/lp"
 )
 
-// program is the integer program of a component: each count goes to the multiple below it (down) or above it (up) such that
-// every sum holds. It is searched by branch and bound. What the sums force is followed without linear programs; the program
-// that is left is solved from the point of the one before it: a choice is not a bound, but a reward that exceeds all costs.
+// program is the integer program of a component: each count goes to the multiple below it (down) or above it (up) such
+// that every sum holds. It is searched by branch and bound. What the sums force is followed without linear programs;
+// the program that is left is solved from the point of the one before it: a choice is not a bound, but a reward that
+// exceeds all costs.
 type program struct {
 	q    audit.Question
 	b    float64
@@ -48,7 +49,8 @@ const reward = 1e4
 // newProgram returns the program of a component with its linear program.
 func newProgram(q audit.Question, p *audit.Component, s *lp.System, b float64) *program {
 	n := len(p.Cells)
-	g := &program{q: q, b: b, p: p, s: s, of: make([][]int32, n), cost: make([]float64, n), choice: make([]int8, n), least: math.Inf(1)}
+	g := &program{q: q, b: b, p: p, s: s, of: make([][]int32, n), cost: make([]float64, n), choice: make([]int8, n),
+		least: math.Inf(1)}
 	at := map[int32]int32{}
 	for j, c := range p.Cells {
 		at[c] = int32(j)
@@ -134,7 +136,8 @@ func (g *program) back(n int) {
 	g.trail = g.trail[:n]
 }
 
-// relax returns the least sum of changes if counts may also end between the multiples; +Inf if the choices are not possible.
+// relax returns the least sum of changes if counts may also end between the multiples; +Inf if the choices are not
+// possible.
 func (g *program) relax() (float64, error) {
 	terms := make([]lp.Term, len(g.cost))
 	rewarded := func(costs float64) (short float64, err error) {
@@ -175,9 +178,9 @@ func (g *program) end(j int32, up int8) float64 {
 	return g.q.Lower[c] - g.q.Value[c]
 }
 
-// pump looks for a rounding near the optimum of the linear program (feasibility pump: Fischetti, Glover and Lodi 2005): it moves
-// from the point to the nearest one to its own rounding, as long as this changes, and else turns over the counts that are farthest
-// from it. The costs bear less with every step.
+// pump looks for a rounding near the optimum of the linear program (feasibility pump: Fischetti, Glover and Lodi 2005):
+// it moves from the point to the nearest one to its own rounding, as long as this changes, and else turns over the
+// counts that are farthest from it. The costs bear less with every step.
 func (g *program) pump() error {
 	n := len(g.cost)
 	target := make([]int8, n)
@@ -291,8 +294,8 @@ func (g *program) search() error {
 	}
 }
 
-// visit solves the present program and returns the next choice, −1 if there is none: the program has no better rounding, or its
-// solution is one.
+// visit solves the present program and returns the next choice, −1 if there is none: the program has no better
+// rounding, or its solution is one.
 func (g *program) visit(first bool) (j int32, up int8, err error) {
 	value, err := g.relax()
 	if err != nil {

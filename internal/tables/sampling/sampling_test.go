@@ -52,17 +52,18 @@ func TestNobodyIsSurer(t *testing.T) {
 			rest := 0.0
 			for k := len(p) - 1; k >= 0; k-- {
 				if rest += p[k]; rest > 1e-9 && !(p[k]/rest <= 1/float64(oneIn)+1e-4) {
-					t.Errorf("%d of one in %d: a respondent who knows %d records believes with %v that there are no more", drawn, oneIn, first+int64(k), p[k]/rest)
+					t.Errorf("%d of one in %d: a respondent who knows %d records believes with %v that there are no more", drawn,
+						oneIn, first+int64(k), p[k]/rest)
 				}
 			}
 		}
 	}
 }
 
-// What all counts of a sample together tell of one of them makes nobody more certain than the belief by the count alone: the joint
-// posterior of a 2 × 2 table, whose four inner counts are equally likely beforehand, enumerated up to 18 (or, for the total, 72). All
-// cells are published, or only both margins, from which the sampled inner counts do not follow. Counts beyond the enumeration have
-// a probability below 0.004, as the drawn ones are at most 3.
+// What all counts of a sample together tell of one of them makes nobody more certain than the belief by the count
+// alone: the joint posterior of a 2 × 2 table, whose four inner counts are equally likely beforehand, enumerated up to
+// 18 (or, for the total, 72). All cells are published, or only both margins, from which the sampled inner counts do not
+// follow. Counts beyond the enumeration have a probability below 0.004, as the drawn ones are at most 3.
 func TestOtherCountsMakeNobodySurer(t *testing.T) {
 	trials := 200
 	if testing.Short() {
@@ -132,7 +133,8 @@ func TestOtherCountsMakeNobodySurer(t *testing.T) {
 			_, belief := Belief(int64(drawn), 2)
 			by := slices.Max(belief)
 			if top > by+0.004 || entropy(p) < entropy(belief)-0.03 {
-				t.Errorf("%v, %s: together a count has %v, and the entropy is %v; by itself %v and %v", ways, name, top, entropy(p), by, entropy(belief))
+				t.Errorf("%v, %s: together a count has %v, and the entropy is %v; by itself %v and %v", ways, name, top, entropy(p),
+					by, entropy(belief))
 			}
 			if top < by-0.02 {
 				less++
@@ -158,7 +160,8 @@ func TestBeliefOfALargeCount(t *testing.T) {
 		x := float64(first + int64(k))
 		mean, square = mean+q*x, square+q*x*x
 	}
-	if variance := square - mean*mean; !(math.Abs(mean-(20_001*5-1)) <= 0.01) || !(math.Abs(variance/(20_001*0.8*25)-1) <= 1e-3) {
+	if variance := square - mean*mean; !(math.Abs(mean-(20_001*5-1)) <= 0.01) ||
+		!(math.Abs(variance/(20_001*0.8*25)-1) <= 1e-3) {
 		t.Errorf("mean %v, variance %v", mean, variance)
 	}
 }

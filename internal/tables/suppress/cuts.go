@@ -37,8 +37,10 @@ type attacks struct {
 	work      int64
 }
 
-func newAttacks(q audit.Question, status []tables.Status, candidates []int32, knowers *tables.Knowers) (*attacks, error) {
-	a := &attacks{q: q, knowers: knowers, candidate: make([]int32, len(q.Value)), partOf: make([]int32, len(q.Value)), column: make([]int32, len(q.Value))}
+func newAttacks(q audit.Question, status []tables.Status, candidates []int32, knowers *tables.Knowers) (*attacks,
+	error) {
+	a := &attacks{q: q, knowers: knowers, candidate: make([]int32, len(q.Value)), partOf: make([]int32, len(q.Value)),
+		column: make([]int32, len(q.Value))}
 	a.q.Hidden = make([]bool, len(q.Value))
 	for c := range q.Value {
 		a.candidate[c], a.partOf[c] = -1, -1

@@ -67,8 +67,10 @@ type layout struct {
 // needs are met, only those cells of further levels stay hidden that the witnesses of
 // the remaining needs change. unmet lists the needs that no level meets; the engine
 // continues without them. open lists the hidden cells of the levels.
-func newEngine(q audit.Question, needs []need, levels [][]int32, knowers *tables.Knowers, last int) (e *engine, open []int32, unmet []need, err error) {
-	e = &engine{q: q, usedBy: make([][]use, len(q.Value)), may: make([]bool, len(q.Value)), needs: needs, knowers: knowers, left: programWork, last: last}
+func newEngine(q audit.Question, needs []need, levels [][]int32, knowers *tables.Knowers, last int) (e *engine,
+	open []int32, unmet []need, err error) {
+	e = &engine{q: q, usedBy: make([][]use, len(q.Value)), may: make([]bool, len(q.Value)), needs: needs, knowers: knowers,
+		left: programWork, last: last}
 	if e.mends = q.Counts && len(needs) > mendingNeeds; e.mends {
 		e.left = searchWork
 	}

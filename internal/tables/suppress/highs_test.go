@@ -66,7 +66,8 @@ func TestDensePatternsAuditedByHiGHS(t *testing.T) {
 			v, p := q.Value[c], rules[i]
 			// rounding leaves a thousandth and 1e-9 of a value
 			if eps := 2e-3 + 1e-9*v; !(high[i][k] >= v+p.Up[c]-eps && low[i][k] <= v-p.Down[c]+eps) {
-				t.Errorf("%s is between %v and %v by HiGHS, asked for %v -%v +%v", q.Set.Name(int(c)), low[i][k], high[i][k], v, p.Down[c], p.Up[c])
+				t.Errorf("%s is between %v and %v by HiGHS, asked for %v -%v +%v", q.Set.Name(int(c)), low[i][k], high[i][k], v,
+					p.Down[c], p.Up[c])
 			}
 		}
 	}

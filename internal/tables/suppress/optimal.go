@@ -66,7 +66,8 @@ func (o Options) improve(q audit.Question, p *primary.Result, until time.Time) (
 
 // optimum returns a search that starts with the pattern in q.Hidden.
 func (o Options) optimum(q audit.Question, p *primary.Result, until time.Time) (*optimum, error) {
-	s := &optimum{primary: p, options: o, needs: needsOf(p), frozen: math.Inf(1), whole: true, until: until, limit: cmp.Or(o.Work, optimalWork)}
+	s := &optimum{primary: p, options: o, needs: needsOf(p), frozen: math.Inf(1), whole: true, until: until,
+		limit: cmp.Or(o.Work, optimalWork)}
 	for cell := range q.Value {
 		if !o.may(q, p, cell) {
 			continue
@@ -255,7 +256,9 @@ func (a *attack) by(who []int32) (*cut, error) {
 	}
 	for _, cell := range reached {
 		more := a.knowers.Joined(who, cell)
-		if more == nil || a.knowers.Knows(more, a.n.cell) || slices.ContainsFunc(a.done, func(o []int32) bool { return slices.Equal(o, more) }) {
+		if more == nil || a.knowers.Knows(more, a.n.cell) || slices.ContainsFunc(a.done, func(o []int32) bool {
+			return slices.Equal(o, more)
+		}) {
 			continue
 		}
 		a.done = append(a.done, more)
@@ -326,7 +329,8 @@ func (o *optimum) guided(x []float64) error {
 	}
 	share := func(c int32) float64 { return x[o.candidate[c]] }
 	slices.SortFunc(open, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(share(a), share(b)), cmp.Compare(o.cost[o.candidate[b]], o.cost[o.candidate[a]]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(share(a), share(b)), cmp.Compare(o.cost[o.candidate[b]], o.cost[o.candidate[a]]),
+			cmp.Compare(a, b))
 	})
 	if err := e.publishAll(open); err != nil {
 		return err

@@ -53,7 +53,8 @@ func TestOptimaOfTheTestProblems(t *testing.T) {
 		q, p := load(t, k.name, k.around)
 		pattern := protect(t, q, p, Options{Optimal: true})
 		o := pattern.Optimum
-		if n := pattern.Primary + pattern.Second; n != k.cells || !o.Proven() || o.Cost != float64(pattern.Second) || o.AtLeast != o.Cost || !pattern.Verdict.Safe() {
+		if n := pattern.Primary + pattern.Second; n != k.cells || !o.Proven() || o.Cost != float64(pattern.Second) ||
+			o.AtLeast != o.Cost || !pattern.Verdict.Safe() {
 			t.Errorf("%s ± %v: %d cells, optimum %d, %+v, %+v", k.name, k.around, n, k.cells, o, pattern.Verdict)
 		}
 	}
@@ -64,11 +65,13 @@ func TestOptimaOfTheTestProblems(t *testing.T) {
 	usual := protect(t, q, p, Options{})
 	pattern := protect(t, q, p, Options{Optimal: true, Work: 100_000_000})
 	o := pattern.Optimum
-	if o.Proven() || !(o.AtLeast >= 1) || pattern.Second > usual.Second || o.Cost != float64(pattern.Second) || !pattern.Verdict.Safe() {
+	if o.Proven() || !(o.AtLeast >= 1) || pattern.Second > usual.Second || o.Cost != float64(pattern.Second) ||
+		!pattern.Verdict.Safe() {
 		t.Errorf("3d10: %d cells, %d usually, %+v, %+v", pattern.Second, usual.Second, o, pattern.Verdict)
 	}
 	q, p = load(t, "3d10", 3)
-	if again := protect(t, q, p, Options{Optimal: true, Work: 100_000_000}); !reflect.DeepEqual(again.Status, pattern.Status) || *again.Optimum != *o {
+	if again := protect(t, q, p, Options{Optimal: true, Work: 100_000_000}); !reflect.DeepEqual(again.Status,
+		pattern.Status) || *again.Optimum != *o {
 		t.Errorf("a second run gives another pattern: %+v, %+v", again.Optimum, o)
 	}
 }
@@ -123,11 +126,14 @@ func TestOptimaAgainstEveryPattern(t *testing.T) {
 			o.Optimal = true
 			pattern := protect(t, q, p, o)
 			found := pattern.Optimum
-			if !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 || !(math.Abs(found.Cost-costOf(q, o, pattern)) <= 1e-9) || found.Cost > usually+1e-9 {
-				t.Fatalf("%s: %+v, %+v, cost %v, %v usually, of the table %v", name, pattern.Verdict, found, costOf(q, o, pattern), usually, q.Value)
+			if !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 || !(math.Abs(found.Cost-costOf(q, o, pattern)) <= 1e-9) ||
+				found.Cost > usually+1e-9 {
+				t.Fatalf("%s: %+v, %+v, cost %v, %v usually, of the table %v", name, pattern.Verdict, found, costOf(q, o, pattern),
+					usually, q.Value)
 			}
 			least := cheapest(q, p, o, knower, candidates)
-			if found.AtLeast > least+1e-9 || found.Cost < least-1e-9 || found.Proven() && !(math.Abs(found.Cost-least) <= 1e-6*(1+least)) {
+			if found.AtLeast > least+1e-9 || found.Cost < least-1e-9 || found.Proven() &&
+				!(math.Abs(found.Cost-least) <= 1e-6*(1+least)) {
 				t.Fatalf("%s: %+v, the cheapest pattern costs %v, of the table %v", name, found, least, q.Value)
 			}
 			if trials++; found.Proven() {
@@ -233,7 +239,8 @@ func (a *attacks) possible(t *testing.T, n *need, who []int32) bool {
 
 // everyPatternKeepsTo checks that an inequality holds for every pattern in which one need is met
 // against a knower.
-func everyPatternKeepsTo(t *testing.T, q audit.Question, p *primary.Result, n *need, knowers []int32, knower int32, candidates []int32, c *cut) {
+func everyPatternKeepsTo(t *testing.T, q audit.Question, p *primary.Result, n *need, knowers []int32, knower int32,
+	candidates []int32, c *cut) {
 	t.Helper()
 	q.Hidden = make([]bool, len(q.Value))
 	x := make([]float64, len(candidates))

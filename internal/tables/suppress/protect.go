@@ -110,9 +110,9 @@ func Protect(q audit.Question, p *primary.Result, o Options) (*Pattern, check.Pr
 	return pattern, nil, nil
 }
 
-// Audit audits the pattern in q.Hidden, which another tool may have made, as Protect does its own: tables that prove the protection
-// are searched for as for a pattern, before those are that the audit alone would look for, which takes far longer for many unsafe
-// counts, and misses some.
+// Audit audits the pattern in q.Hidden, which another tool may have made, as Protect does its own: tables that prove
+// the protection are searched for as for a pattern, before those are that the audit alone would look for, which takes
+// far longer for many unsafe counts, and misses some.
 func Audit(q audit.Question, p *primary.Result, knowers *tables.Knowers) (*Pattern, error) {
 	last := searchLast
 	if q.Counts && len(needsOf(p)) > mendingNeeds {
@@ -225,7 +225,8 @@ func needsOf(p *primary.Result) []need {
 	var needs []need
 	for cell, s := range p.Status {
 		if s == tables.Primary {
-			needs = append(needs, need{cell: int32(cell), up: true, amount: p.Up[cell]}, need{cell: int32(cell), amount: p.Down[cell]})
+			needs = append(needs, need{cell: int32(cell), up: true, amount: p.Up[cell]},
+				need{cell: int32(cell), amount: p.Down[cell]})
 		}
 	}
 	return needs
@@ -237,7 +238,8 @@ func unprotectable(q audit.Question, unmet []need) check.Problems {
 	for _, n := range unmet {
 		if !seen[n.cell] {
 			seen[n.cell] = true
-			problems.Addf(q.Set.Name(int(n.cell)), "it could not be protected as its rule asks, even with all cells held back that may be")
+			problems.Addf(q.Set.Name(int(n.cell)),
+				"it could not be protected as its rule asks, even with all cells held back that may be")
 		}
 	}
 	return problems

@@ -81,7 +81,9 @@ func BenchmarkScale(b *testing.B) {
 		mean, sd float64
 		levels   [][]int
 	}{
-		{"sparse", 10, 1, hier}, {"dense", 3, 1, hier}, {"denser", 2, 1, hier}, {"million", 300, 2, [][]int{{10, 10, 10}, {6, 5, 4}, {6}}}, {"troubled", 12, 2, [][]int{{10, 10, 10}, {6, 5, 4}, {6}}},
+		{"sparse", 10, 1, hier}, {"dense", 3, 1, hier}, {"denser", 2, 1, hier},
+		{"million", 300, 2, [][]int{{10, 10, 10}, {6, 5, 4}, {6}}},
+		{"troubled", 12, 2, [][]int{{10, 10, 10}, {6, 5, 4}, {6}}},
 		{"empty", 0.02, 2, [][]int{{10, 10}, {6, 5, 4}, {6}}},
 	} {
 		b.Run(k.name, func(b *testing.B) {

@@ -183,8 +183,8 @@ const largeComponent = 1000
 // largeValues is the same number for values.
 const largeValues = 400
 
-// searchWork is the limit of the work of the long pass over many unsafe counts, a few seconds; then the cells that it has
-// not tried stay hidden.
+// searchWork is the limit of the work of the long pass over many unsafe counts, a few seconds; then the cells that it
+// has not tried stay hidden.
 const searchWork = 250_000_000
 
 // programWork is the limit of the work of programs over large components in trials, some

@@ -35,7 +35,8 @@ func TestPatternsOfTheTestProblems(t *testing.T) {
 		name   string
 		around float64
 		most   int
-	}{{"2d8", 1, 13}, {"2d8", 3, 16}, {"2d50", 1, 96}, {"2d50", 3, 118}, {"3d10", 1, 88}, {"3d10", 3, 104}, {"hier", 3, 1118}} {
+	}{{"2d8", 1, 13}, {"2d8", 3, 16}, {"2d50", 1, 96}, {"2d50", 3, 118}, {"3d10", 1, 88}, {"3d10", 3, 104},
+		{"hier", 3, 1118}} {
 		q, p := load(t, k.name, k.around)
 		pattern := protect(t, q, p, Options{})
 		if n := pattern.Primary + pattern.Second; n > k.most {
@@ -49,7 +50,8 @@ func TestPatternsOfTheTestProblems(t *testing.T) {
 			t.Errorf("%s ± %v: a second run gives another pattern", k.name, k.around)
 		}
 		for cell, s := range pattern.Status {
-			if (s == tables.Primary) != (p.Status[cell] == tables.Primary) || q.Hidden[cell] != (s == tables.Primary || s == tables.Secondary) || s == tables.Secondary && q.Value[cell] == 0 {
+			if (s == tables.Primary) != (p.Status[cell] == tables.Primary) ||
+				q.Hidden[cell] != (s == tables.Primary || s == tables.Secondary) || s == tables.Secondary && q.Value[cell] == 0 {
 				t.Fatalf("%s: cell %d of status %v, value %v, hidden %v", k.name, cell, s, q.Value[cell], q.Hidden[cell])
 			}
 		}
@@ -69,7 +71,8 @@ func TestFewLinearPrograms(t *testing.T) {
 
 // primaries makes some cells with counts up to 2 primary, drawn with rng.
 func primaries(rng *rand.Rand, q audit.Question, around float64) *primary.Result {
-	p := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: make([]float64, len(q.Value)), Down: make([]float64, len(q.Value))}
+	p := &primary.Result{Status: make([]tables.Status, len(q.Value)), Up: make([]float64, len(q.Value)),
+		Down: make([]float64, len(q.Value))}
 	for c, v := range q.Value {
 		if v == 0 {
 			p.Status[c] = tables.Empty
@@ -138,14 +141,16 @@ func patternsAgainstEveryTable(t *testing.T) {
 		}
 		t.Logf("%s: %d protected with %d secondary cells, %d refused", name, protected, second, refused)
 		if protected < 10 || second < 10 || refused < 3 {
-			t.Errorf("%s: %d protected with %d secondary cells, %d refused: the test shows little", name, protected, second, refused)
+			t.Errorf("%s: %d protected with %d secondary cells, %d refused: the test shows little", name, protected, second,
+				refused)
 		}
 	}
 }
 
 // unsafeTable draws a small table with cells that must be held back and other cells that must be
 // published. ok is false if the grand total is not suitable.
-func unsafeTable(t *testing.T, rng *rand.Rand, set *tables.Set, need float64) (q audit.Question, p *primary.Result, ok bool) {
+func unsafeTable(t *testing.T, rng *rand.Rand, set *tables.Set, need float64) (q audit.Question, p *primary.Result,
+	ok bool) {
 	t.Helper()
 	q = tabletest.Random(t, rng, set, 7, 0)
 	if q.Value[0] < 4 || q.Value[0] > 24 {
@@ -195,7 +200,8 @@ func checkRefusal(t *testing.T, q audit.Question, p *primary.Result, problems ch
 // least cost is held back: by value, or by the costs given in Own. It contains no cell that must be
 // published.
 func TestCosts(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 3), tabletest.Flat(t, "b", 3)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 3), tabletest.Flat(t, "b", 3)}})
 	inner := []float64{50, 90, 20, 80, 500, 300, 30, 400, 10}
 	rectangle := func(o Options, published ...int) []int {
 		q, p := fill(set, inner, 0)
@@ -238,11 +244,13 @@ func TestCosts(t *testing.T) {
 }
 
 func TestWhatCannotBeProtectedIsNamedWithoutValues(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 2)}})
 	ask := func(o Options) (string, *Pattern) {
 		q, p := fill(set, []float64{4321, 0, 0, 8765}, 0)
-		p.Status[4], p.Down[4] = tables.Primary, 100 // a=1, b=1; it cannot be greater, because the other cells of its lines are 0 and cannot decrease
-		for _, c := range []int{0, 1, 2, 3, 6} {     // every sum must be published
+		// a=1, b=1; it cannot be greater, because the other cells of its lines are 0 and cannot decrease
+		p.Status[4], p.Down[4] = tables.Primary, 100
+		for _, c := range []int{0, 1, 2, 3, 6} { // every sum must be published
 			if p.Published == nil {
 				p.Published = make([]bool, 9)
 			}
@@ -255,7 +263,8 @@ func TestWhatCannotBeProtectedIsNamedWithoutValues(t *testing.T) {
 		return fmt.Sprint(problems), pattern
 	}
 	text, pattern := ask(Options{})
-	if pattern != nil || !strings.Contains(text, "a=1, b=1: it could not be protected") || strings.ContainsAny(text, "45678") {
+	if pattern != nil || !strings.Contains(text, "a=1, b=1: it could not be protected") ||
+		strings.ContainsAny(text, "45678") {
 		t.Errorf("zeros alone could protect: %s, %v", text, pattern)
 	}
 	if text, pattern = ask(Options{Zeros: true}); pattern == nil || !pattern.Verdict.Safe() || pattern.Second != 3 {
@@ -440,7 +449,8 @@ func withstandsPairs(q audit.Question, p *primary.Result, pairs *tables.Knowers)
 // sdcTable issue 135: two rows of five, 1 1 7 1 0 | 1 0 0 2 8. If only the ones are
 // suppressed, their contributors can compute each other's cell.
 func TestSingletonsDoNotRevealEachOther(t *testing.T) {
-	set := tabletest.Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 5)}})
+	set := tabletest.Set(t,
+		tables.Table{Name: "ab", Dimensions: []*tables.Dimension{tabletest.Flat(t, "a", 2), tabletest.Flat(t, "b", 5)}})
 	q, p := fill(set, []float64{1, 1, 7, 1, 0, 1, 0, 0, 2, 8}, 1)
 	for c, v := range q.Value {
 		if v != 1 {
@@ -501,7 +511,8 @@ func TestSearchStops(t *testing.T) {
 		}
 		for after := 0; after < questions; after += 1 + questions/stops {
 			if n, pattern, err := ask(after); !errors.Is(err, stop) || pattern != nil {
-				t.Errorf("%s: stopped at question %d of %d: error %v after %d questions, pattern %v", name, after+1, questions, err, n, pattern)
+				t.Errorf("%s: stopped at question %d of %d: error %v after %d questions, pattern %v", name, after+1, questions, err,
+					n, pattern)
 			}
 		}
 		if n, _, err := ask(questions); err != nil || n != questions {

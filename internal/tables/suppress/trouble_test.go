@@ -37,7 +37,8 @@ func drawnCounts(t testing.TB, mean, sd float64, levels ...[]int) (audit.Questio
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	q := audit.Question{Set: set, Value: cells.Value, Hidden: make([]bool, set.Cells()), Lower: make([]float64, set.Cells()), Counts: true}
+	q := audit.Question{Set: set, Value: cells.Value, Hidden: make([]bool, set.Cells()),
+		Lower: make([]float64, set.Cells()), Counts: true}
 	for c, v := range q.Value {
 		q.Lower[c] = min(v, 1)
 	}
@@ -107,7 +108,8 @@ func TestManyUnsafeCounts(t *testing.T) {
 		mendingNeeds = above
 		q, p, knowers := drawnCounts(t, 6, 1.3, []int{6}, []int{6}, []int{6})
 		pattern := protect(t, q, p, Options{Knowers: knowers})
-		if hidden[i] = pattern.Primary + pattern.Second; !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 || pattern.Primary < 30 {
+		if hidden[i] = pattern.Primary + pattern.Second; !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 ||
+			pattern.Primary < 30 {
 			t.Errorf("%d unsafe cells: %+v, %d insiders", pattern.Primary, pattern.Verdict, len(pattern.Insiders))
 		}
 	}
@@ -159,7 +161,8 @@ func TestAWitnessServesThoseWhomItShowsEnough(t *testing.T) {
 	}
 }
 
-// BenchmarkAudit is the audit of patterns that another program may have made, of which nothing is known but the cells that are held back.
+// BenchmarkAudit is the audit of patterns that another program may have made, of which nothing is known but the cells
+// that are held back.
 func BenchmarkAudit(b *testing.B) {
 	for _, n := range []int{8, 10, 12} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -177,8 +180,8 @@ func BenchmarkAudit(b *testing.B) {
 	}
 }
 
-// The audit of a pattern of which nothing else is known proves it, finds that hardly a cell of it could be published, and leaves the
-// pattern as it is.
+// The audit of a pattern of which nothing else is known proves it, finds that hardly a cell of it could be published,
+// and leaves the pattern as it is.
 func TestAuditOfAPattern(t *testing.T) {
 	q, p, knowers := drawnCounts(t, 6, 1.3, []int{5}, []int{6}, []int{6})
 	protect(t, q, p, Options{Knowers: knowers})

@@ -139,7 +139,8 @@ func TestUsersArePresentWitnesses(t *testing.T) {
 			ws = append(ws, w)
 		}
 		e.remember(int32(rng.IntN(needs)), ws)
-		marked := []int32{int32(rng.IntN(cells / 2)), int32(rng.IntN(cells / 2))} // for the others only the remembered witnesses are cleaned up
+		// for the others only the remembered witnesses are cleaned up
+		marked := []int32{int32(rng.IntN(cells / 2)), int32(rng.IntN(cells / 2))}
 		var want []int32
 		for i, n := range e.needs {
 			if slices.ContainsFunc(n.witnesses, func(w witness) bool {
@@ -177,7 +178,8 @@ func TestPatternsOfLargeComponentsOfValues(t *testing.T) {
 			q.Large, q.Work = 1, 1000
 		}
 		pattern := protect(t, q, p, Options{Knowers: knower})
-		if hidden[i] = pattern.Primary + pattern.Second; !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 || pattern.Primary < 50 {
+		if hidden[i] = pattern.Primary + pattern.Second; !pattern.Verdict.Safe() || len(pattern.Insiders) > 0 ||
+			pattern.Primary < 50 {
 			t.Fatalf("%d unsafe cells: %+v, %d insiders", pattern.Primary, pattern.Verdict, len(pattern.Insiders))
 		}
 		q.Large, q.Work = 0, 0

@@ -64,7 +64,9 @@ func (g *guard) withstands(who []int32, w witness) bool {
 
 // withstand searches for a witness for a coalition, and for larger ones that see that this is not the true table.
 func (g *guard) withstand(more []int32) bool {
-	if g.knowers.Knows(more, g.n.cell) || slices.ContainsFunc(g.done, func(o []int32) bool { return slices.Equal(o, more) }) {
+	if g.knowers.Knows(more, g.n.cell) || slices.ContainsFunc(g.done, func(o []int32) bool {
+		return slices.Equal(o, more)
+	}) {
 		return true
 	}
 	// Contributors of the cell need a range that begins at their own part.
@@ -98,10 +100,10 @@ func (g *guard) withstand(more []int32) bool {
 	return g.withstands(more, g.found[at])
 }
 
-// strange reports whether a table does not serve respondents: it shows less than they need, which may be less than the amount that others
-// need, or they can see that it is not the true one, because it changes a
-// cell that they know, or makes a cell but this one less than is their own. If they need less than it shows, a table of
-// values between this and the true one serves them.
+// strange reports whether a table does not serve respondents: it shows less than they need, which may be less than the
+// amount that others need, or they can see that it is not the true one, because it changes a cell that they know, or
+// makes a cell but this one less than is their own. If they need less than it shows, a table of values between this and
+// the true one serves them.
 func (e *engine) strange(w witness, who []int32, n *need, amount float64) bool {
 	reached := w.reaches(n)
 	if reached < n.amount-1e-3-1e-13*n.amount || e.q.Counts && n.amount < amount && reached != n.amount {
@@ -183,8 +185,8 @@ func (w witness) reaches(n *need) float64 {
 	return -w.by[at]
 }
 
-// meets reports whether a witness deviates as far as the need requires; those that were found for contributors of the cell
-// may deviate less.
+// meets reports whether a witness deviates as far as the need requires; those that were found for contributors of the
+// cell may deviate less.
 func (n *need) meets(w witness) bool { return w.reaches(n) >= n.amount-1e-3-1e-13*n.amount }
 
 // agreeing returns the witnesses of a need that still agree with the published cells.

@@ -39,19 +39,21 @@ type Map struct {
 // Point is one method to protect the tables with its results; protection and audit are
 // the same as in a run.
 type Point struct {
-	Method     string       `json:"method"`     // suppress, round: random, …
-	Setting    string       `json:"setting"`    // in the form of the configuration
-	Configured bool         `json:"configured"` // the present configuration of the tables
-	Unsafe     int          `json:"unsafe"`     // number of unsafe cells of all tables
-	HeldBack   int          `json:"held_back"`
-	Efficiency assess.Float `json:"efficiency"`             // share of the cells with contributors that are published with their value
+	Method     string `json:"method"`     // suppress, round: random, …
+	Setting    string `json:"setting"`    // in the form of the configuration
+	Configured bool   `json:"configured"` // the present configuration of the tables
+	Unsafe     int    `json:"unsafe"`     // number of unsafe cells of all tables
+	HeldBack   int    `json:"held_back"`
+	// share of the cells with contributors that are published with their value
+	Efficiency assess.Float `json:"efficiency"`
 	R          assess.Float `json:"R"`                      // greatest 1/entropy of an intruder's belief in an unsafe cell
 	Error      assess.Float `json:"expected_squared_error"` // least one of these beliefs
 	U          assess.Float `json:"U"`                      // 1/mean squared error of the cells with contributors
 	Admissible bool         `json:"admissible"`             // whether the gate would publish
 	Broken     []string     `json:"broken"`                 // violated rules, in words
-	CutShort   bool         `json:"cut_short,omitempty"`    // patience ended the search; another run may suppress other cells
-	Impossible string       `json:"impossible,omitempty"`   // why the tables cannot be protected with this method
+	// patience ended the search; another run may suppress other cells
+	CutShort   bool   `json:"cut_short,omitempty"`
+	Impossible string `json:"impossible,omitempty"` // why the tables cannot be protected with this method
 }
 
 // Recommend chooses the admissible point with the greatest utility, among equal ones the
@@ -65,7 +67,8 @@ func (m *Map) Recommend(limited bool, others []string) {
 	m.Recommended, m.Reason = nil, ""
 	switch {
 	case !limited:
-		m.Reason = "the gate has no limit of risk (max_risk, or min_range: rule) for these tables, so that the least change of all that leaves a doubt would have the greatest utility"
+		m.Reason =
+			"the gate has no limit of risk (max_risk, or min_range: rule) for these tables, so that the least change of all that leaves a doubt would have the greatest utility"
 		return
 	case len(others) > 0:
 		m.Reason = "other tables of the configuration would be withheld: " + strings.Join(others, "; ")
@@ -87,7 +90,8 @@ func (m *Map) Recommend(limited bool, others []string) {
 	case len(order) > 0:
 		m.Recommended = &order[0]
 	case cut:
-		m.Reason = "of the admissible points each was cut short by patience, so that another run may hold other cells back and be refused"
+		m.Reason =
+			"of the admissible points each was cut short by patience, so that another run may hold other cells back and be refused"
 	default:
 		m.Reason = m.prevents()
 	}
@@ -122,7 +126,8 @@ func (m *Map) prevents() string {
 	if len(never) > 0 {
 		return "at no point holds: " + strings.Join(never, "; ")
 	}
-	return fmt.Sprintf("every rule holds at some of the %d points, all of them at none: %s", possible, strings.Join(some, "; "))
+	return fmt.Sprintf("every rule holds at some of the %d points, all of them at none: %s", possible,
+		strings.Join(some, "; "))
 }
 
 // Methods returns the methods of the points, in order of first occurrence.
@@ -174,10 +179,13 @@ func (m *Map) WriteJSON(w io.Writer) error {
 // rows of impossible points have no numbers.
 func (m *Map) WriteCSV(w io.Writer) error {
 	c := csv.NewWriter(w)
-	rows := [][]string{{"method", "setting", "unsafe", "held_back", "efficiency", "R", "expected_squared_error", "U", "admissible", "recommended", "broken", "impossible"}}
+	rows := [][]string{
+		{"method", "setting", "unsafe", "held_back", "efficiency", "R", "expected_squared_error", "U", "admissible",
+			"recommended", "broken", "impossible"}}
 	for i := range m.Points {
 		p := &m.Points[i]
-		row := []string{p.Method, p.Setting, "", "", "", "", "", "", "false", "false", strings.Join(p.Broken, "; "), p.Impossible}
+		row := []string{p.Method, p.Setting, "", "", "", "", "", "", "false", "false", strings.Join(p.Broken, "; "),
+			p.Impossible}
 		if p.Impossible == "" {
 			copy(row[2:], []string{
 				strconv.Itoa(p.Unsafe), strconv.Itoa(p.HeldBack), plain(p.Efficiency), plain(p.R), plain(p.Error), plain(p.U),

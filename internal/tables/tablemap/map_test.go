@@ -19,14 +19,17 @@ var infinite = assess.Float(math.Inf(1))
 
 func sample() *Map {
 	return &Map{
-		Name: "t", Version: "test", Tables: []string{"counts", "<b>"}, Records: 1234, Cells: 20, MaxRisk: 1, MinUtility: 0.1, Rules: []string{"counts: risk at most 1"}, Left: []string{"cell_key"},
+		Name: "t", Version: "test", Tables: []string{"counts", "<b>"}, Records: 1234, Cells: 20, MaxRisk: 1, MinUtility: 0.1,
+		Rules: []string{"counts: risk at most 1"}, Left: []string{"cell_key"},
 		Points: []Point{
-			{Method: "none", Setting: "none: {}", Configured: true, R: infinite, U: infinite, Efficiency: 1, Broken: []string{"counts: risk at most 1"}},
+			{Method: "none", Setting: "none: {}", Configured: true, R: infinite, U: infinite, Efficiency: 1,
+				Broken: []string{"counts: risk at most 1"}},
 			{Method: "suppress", Setting: "suppress: {cost: unit}", R: 0.5, U: 0.9, Error: infinite, Admissible: true},
 			{Method: "suppress", Setting: "suppress: {cost: log}", R: 0.4, U: 0.9, Admissible: true},
 			{Method: "suppress", Setting: "suppress: {cost: value}", R: 0, U: 5, Admissible: true, CutShort: true},
 			{Method: "round: controlled", Setting: "round: {base: 3, mode: controlled}", Impossible: "no rounding"},
-			{Method: "round: small", Setting: "round: {base: 5, mode: small}", R: 0.9, U: 0, Broken: []string{"counts: utility at least 0.1"}},
+			{Method: "round: small", Setting: "round: {base: 5, mode: small}", R: 0.9, U: 0,
+				Broken: []string{"counts: utility at least 0.1"}},
 		},
 	}
 }
@@ -53,8 +56,13 @@ func TestRecommend(t *testing.T) {
 		{true, []string{"x: y"}, func(*Map) {}, "other tables of the configuration would be withheld: x: y"},
 		{true, nil, func(m *Map) { m.Points = m.Points[3:] }, "cut short by patience"},
 		{true, nil, func(m *Map) { m.Points = m.Points[4:5] }, "none of the methods can"},
-		{true, nil, func(m *Map) { m.Points = append(m.Points[4:], m.Points[0]) }, "every rule holds at some of the 2 points, all of them at none: counts: risk at most 1 at 1; counts: utility at least 0.1 at 1"},
-		{true, nil, func(m *Map) { m.Points = append(m.Points[:1], m.Points[4]) }, "at no point holds: counts: risk at most 1"},
+		{true, nil, func(m *Map) {
+			m.Points = append(m.Points[4:], m.Points[0])
+		},
+			"every rule holds at some of the 2 points, all of them at none: counts: risk at most 1 at 1; counts: utility at least 0.1 at 1"},
+		{true, nil, func(m *Map) {
+			m.Points = append(m.Points[:1], m.Points[4])
+		}, "at no point holds: counts: risk at most 1"},
 	} {
 		m := sample()
 		c.change(m)
@@ -73,11 +81,13 @@ func TestForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	back := new(Map)
-	if err := json.Unmarshal(b.Bytes(), back); err != nil || back.Schema != Schema || len(back.Points) != 6 || *back.Recommended != 2 || !math.IsInf(float64(back.Points[0].R), 1) {
+	if err := json.Unmarshal(b.Bytes(), back); err != nil || back.Schema != Schema || len(back.Points) != 6 ||
+		*back.Recommended != 2 || !math.IsInf(float64(back.Points[0].R), 1) {
 		t.Errorf("%v: %s", err, b.String())
 	}
 	b.Reset()
-	if err := (&Map{Points: []Point{{}}}).WriteJSON(&b); err != nil || strings.Contains(b.String(), "null,") && !strings.Contains(b.String(), `"recommended": null`) || strings.Contains(b.String(), `"broken": null`) {
+	if err := (&Map{Points: []Point{{}}}).WriteJSON(&b); err != nil || strings.Contains(b.String(), "null,") &&
+		!strings.Contains(b.String(), `"recommended": null`) || strings.Contains(b.String(), `"broken": null`) {
 		t.Errorf("%v: %s", err, b.String())
 	}
 	b.Reset()
@@ -85,7 +95,8 @@ func TestForms(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
-	if err != nil || len(rows) != 7 || rows[1][5] != "Infinity" || rows[3][9] != "true" || rows[2][9] != "false" || rows[5][11] != "no rounding" || rows[5][5] != "" || rows[6][7] != "0" {
+	if err != nil || len(rows) != 7 || rows[1][5] != "Infinity" || rows[3][9] != "true" || rows[2][9] != "false" ||
+		rows[5][11] != "no rounding" || rows[5][5] != "" || rows[6][7] != "0" {
 		t.Errorf("%v: %q", err, rows)
 	}
 	for _, width := range []int{0, 60, 200} {
@@ -95,7 +106,8 @@ func TestForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := b.String()
-			if strings.Count(text, "suppress: {cost") != 4 || !strings.Contains(text, "never") || !strings.Contains(text, "1,234 records") || color != strings.Contains(text, "\x1b[") {
+			if strings.Count(text, "suppress: {cost") != 4 || !strings.Contains(text, "never") ||
+				!strings.Contains(text, "1,234 records") || color != strings.Contains(text, "\x1b[") {
 				t.Errorf("width %d:\n%s", width, text)
 			}
 			if !color && strings.ContainsFunc(text, func(r rune) bool { return r > '~' }) {
@@ -107,7 +119,9 @@ func TestForms(t *testing.T) {
 	if err := m.WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
-	if html := b.String(); strings.Count(html, "<tr") != 7 || strings.Contains(html, "<b>") || strings.Contains(html, "http://www.w3.org/2000/svg\"><script") || strings.Count(html, `class="chosen"`) != 1 || strings.Contains(html, "NaN") {
+	if html := b.String(); strings.Count(html, "<tr") != 7 || strings.Contains(html, "<b>") ||
+		strings.Contains(html, "http://www.w3.org/2000/svg\"><script") || strings.Count(html, `class="chosen"`) != 1 ||
+		strings.Contains(html, "NaN") {
 		t.Errorf("page:\n%s", html)
 	}
 }
@@ -126,7 +140,8 @@ func TestPictures(t *testing.T) {
 		},
 		"many methods": func(m *Map) {
 			for i := range 20 {
-				m.Points = append(m.Points, Point{Method: strings.Repeat("x", i+1), R: assess.Float(math.Pow(10, float64(i))), U: 1e-300})
+				m.Points = append(m.Points,
+					Point{Method: strings.Repeat("x", i+1), R: assess.Float(math.Pow(10, float64(i))), U: 1e-300})
 			}
 		},
 	} {

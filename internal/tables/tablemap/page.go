@@ -35,15 +35,19 @@ type pageRow struct {
 
 // WriteHTML writes map.html, a single page without external resources.
 func (m *Map) WriteHTML(w io.Writer) error {
-	v := pageView{Map: m, Title: "R-U map of " + strings.Join(m.Tables, ", "), Basis: m.basis(), Style: template.CSS(figure.Style())}
-	v.Figure = template.HTML(figure.TableMapSVG(m.picture(), figure.SVGOptions{Width: 960, Height: 560, ID: "map", Still: true}))
+	v := pageView{Map: m, Title: "R-U map of " + strings.Join(m.Tables, ", "), Basis: m.basis(),
+		Style: template.CSS(figure.Style())}
+	v.Figure = template.HTML(
+		figure.TableMapSVG(m.picture(), figure.SVGOptions{Width: 960, Height: 560, ID: "map", Still: true}))
 	if m.Recommended != nil {
 		v.Chosen = &m.Points[*m.Recommended]
 	}
 	number := func(f float64) string { return figure.Pretty(f, figure.RiskDigits) }
 	for i := range m.Points {
 		p := &m.Points[i]
-		v.Rows = append(v.Rows, pageRow{p, number(float64(p.R)), number(float64(p.Error)), number(float64(p.U)), figure.Percent(float64(p.Efficiency)), p == v.Chosen})
+		v.Rows = append(v.Rows,
+			pageRow{p, number(float64(p.R)), number(float64(p.Error)), number(float64(p.U)),
+				figure.Percent(float64(p.Efficiency)), p == v.Chosen})
 	}
 	var b bytes.Buffer
 	if err := page.Execute(&b, v); err != nil {
@@ -55,7 +59,8 @@ func (m *Map) WriteHTML(w io.Writer) error {
 
 // picture converts the map to the form that package figure draws.
 func (m *Map) picture() figure.TableMap {
-	f := figure.TableMap{Title: "R-U confidentiality map of " + strings.Join(m.Tables, ", "), MaxRisk: float64(m.MaxRisk), MinUtility: float64(m.MinUtility), Groups: m.Methods()}
+	f := figure.TableMap{Title: "R-U confidentiality map of " + strings.Join(m.Tables, ", "), MaxRisk: float64(m.MaxRisk),
+		MinUtility: float64(m.MinUtility), Groups: m.Methods()}
 	for i := range m.Points {
 		p := &m.Points[i]
 		if p.Impossible != "" {

@@ -29,7 +29,8 @@ func (m *Map) Summary(w io.Writer, color bool, width int) error {
 	t.Line("")
 	t.points(m)
 	t.Line("")
-	t.Wrapped("  ", "2", "R: greatest 1/entropy of what an intruder believes of an unsafe cell. error: least expected squared error of that belief. U: 1/mean squared error of the cells. same: cells published with their value.")
+	t.Wrapped("  ", "2",
+		"R: greatest 1/entropy of what an intruder believes of an unsafe cell. error: least expected squared error of that belief. U: 1/mean squared error of the cells. same: cells published with their value.")
 	_, err := io.WriteString(w, t.String())
 	return err
 }
@@ -69,7 +70,8 @@ func (t *lines) points(m *Map) {
 		case p.CutShort:
 			word, code = "yes ?", "33"
 		}
-		line := row(mark, setting, t.Words(pretty(float64(p.R))), t.Words(pretty(float64(p.Error))), t.Words(pretty(float64(p.U))), t.Words(figure.Percent(float64(p.Efficiency))))
+		line := row(mark, setting, t.Words(pretty(float64(p.R))), t.Words(pretty(float64(p.Error))),
+			t.Words(pretty(float64(p.U))), t.Words(figure.Percent(float64(p.Efficiency))))
 		t.Line(line + strings.Repeat(" ", gate-len(word)) + t.Paint(code, word))
 	}
 }
@@ -89,5 +91,6 @@ func (m *Map) basis() string {
 	if m.Value != "" {
 		what = m.Value
 	}
-	return fmt.Sprintf("%s records, %s cells of %s; each point is protected and audited as a run does it.", figure.Count(m.Records), figure.Count(int64(m.Cells)), figure.Printable(what))
+	return fmt.Sprintf("%s records, %s cells of %s; each point is protected and audited as a run does it.",
+		figure.Count(m.Records), figure.Count(int64(m.Cells)), figure.Printable(what))
 }

@@ -9,7 +9,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabletest"
 )
 
-// Beliefs about all counts below 3 of a table of 10,000 inner cells and four variables: as accurate as chains make them.
+// Beliefs about all counts below 3 of a table of 10,000 inner cells and four variables: as accurate as chains make
+// them.
 func BenchmarkJointOfFourVariables(b *testing.B) { joint(b, 0, 10, 10, 10, 10) }
 
 // The same until a count is disclosed beyond doubt, which less noise does.
@@ -32,7 +33,8 @@ func joint(b *testing.B, limit float64, sizes ...int) {
 	if limit > 0 {
 		l = laws(b)[0]
 	}
-	r := Release{Set: set, Truth: make([]int64, set.Cells()), Published: make([]int64, set.Cells()), Same: true, Limit: limit}
+	r := Release{Set: set, Truth: make([]int64, set.Cells()), Published: make([]int64, set.Cells()), Same: true,
+		Limit: limit}
 	r.Likelihood = func(cell int32) (int64, []float64) { return l.likelihood(r.Published[cell]) }
 	m := newMoves(set)
 	codes := make([]int, 4)

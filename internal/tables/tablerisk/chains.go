@@ -48,19 +48,20 @@ type chain struct {
 // The sizes of a computation.
 const (
 	nChains     = 8
-	heated      = 0.15   // of heat, while chains leave their common start
-	firstBatch  = 64     // sweeps of a chain after which the error is judged for the first time, of tables
-	smallSize   = 1000   // of so many inner cells; of larger ones fewer,
-	leastBatch  = 16     // but so many. Chains begin at the true counts, so haste errs to the unsafe side
-	mostSweeps  = 512    // of a chain
-	enough      = 0.01   // standard error of a probability at which a chain ends
-	beyondDoubt = 3      // standard errors
-	mostMoves   = 24e6   // of all chains together
-	endMoves    = 250e6  // above it, less than leastMoves: chains end after some minutes, with errors that show the unsafe side
-	window      = 16     // numbers of records among which a step chooses
-	square      = 8      // numbers of records of each kind among which a step of two kinds chooses
-	bothEvery   = 16     // of so many steps one is of two kinds
-	leastMoves  = 96 * 8 // per inner cell
+	heated      = 0.15 // of heat, while chains leave their common start
+	firstBatch  = 64   // sweeps of a chain after which the error is judged for the first time, of tables
+	smallSize   = 1000 // of so many inner cells; of larger ones fewer,
+	leastBatch  = 16   // but so many. Chains begin at the true counts, so haste errs to the unsafe side
+	mostSweeps  = 512  // of a chain
+	enough      = 0.01 // standard error of a probability at which a chain ends
+	beyondDoubt = 3    // standard errors
+	mostMoves   = 24e6 // of all chains together
+	// above it, less than leastMoves: chains end after some minutes, with errors that show the unsafe side
+	endMoves   = 250e6
+	window     = 16     // numbers of records among which a step chooses
+	square     = 8      // numbers of records of each kind among which a step of two kinds chooses
+	bothEvery  = 16     // of so many steps one is of two kinds
+	leastMoves = 96 * 8 // per inner cell
 )
 
 // sample estimates the beliefs.
@@ -159,7 +160,8 @@ func (j *Joint) error() (most float64) {
 func newChain(j *Joint, m *moves, seed uint64) *chain {
 	c := &chain{
 		j: j, moves: m, rng: rand.New(rand.NewPCG(2001, seed)), heat: 1, value: slices.Clone(j.release.Truth),
-		parts: make([]int32, j.release.Set.Sums()), which: make([]int64, j.release.Set.Sums()), coef: make([]int64, len(j.cells)), met: make([]int64, len(j.cells)),
+		parts: make([]int32, j.release.Set.Sums()), which: make([]int64, j.release.Set.Sums()),
+		coef: make([]int64, len(j.cells)), met: make([]int64, len(j.cells)),
 		codes: make([]int, len(m.leaves)), other: make([]int, len(m.leaves)), more: make([]int, len(m.leaves)),
 	}
 	c.class, c.joined = c.newClasses(), map[int32]bool{}
@@ -238,8 +240,8 @@ func (c *chain) both() {
 	c.shift(c.second, to+int64(at%square))
 }
 
-// weighTwo computes the logarithms of the posterior weights of the numbers from from on of the first records, and from to on of the
-// second.
+// weighTwo computes the logarithms of the posterior weights of the numbers from from on of the first records, and from
+// to on of the second.
 func (c *chain) weighTwo(from, to int64) {
 	c.weight, c.still = c.weight[:0], c.still[:0]
 	each := func(do func()) {

@@ -7,11 +7,11 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/tables"
 )
 
-// Cells with the same records are published with one change, whose likelihood counts once. A total with all its records in one part has
-// the same records as this part; a class is the cells that are connected so. In a single table a class has one cell at the bottom that
-// is no such total, and its likelihood is that of the class. In tables that share some of their variables, there is one at the bottom
-// of each table: of (a, b) and (a, c), if all records of a code of a are in one cell of each. The likelihood of all of them but one is
-// taken back.
+// Cells with the same records are published with one change, whose likelihood counts once. A total with all its records
+// in one part has the same records as this part; a class is the cells that are connected so. In a single table a class
+// has one cell at the bottom that is no such total, and its likelihood is that of the class. In tables that share some
+// of their variables, there is one at the bottom of each table: of (a, b) and (a, c), if all records of a code of a are
+// in one cell of each. The likelihood of all of them but one is taken back.
 
 // common reports whether a table has all cells of a set.
 func common(set *tables.Set) bool {
@@ -33,8 +33,8 @@ type classes struct {
 	queue []int32
 }
 
-// correction returns the logarithm of the factor of the classes of some cells: for each, the likelihood of the count to the
-// power of 1 − the number of its cells at the bottom.
+// correction returns the logarithm of the factor of the classes of some cells: for each, the likelihood of the count to
+// the power of 1 − the number of its cells at the bottom.
 func (s *classes) correction(of []int32) (sum float64) {
 	clear(s.seen)
 	for _, from := range of {
@@ -114,8 +114,8 @@ func (j *Joint) corrections(keep []int32, states [][]int64) []float64 {
 	return factors
 }
 
-// joins collects the cells whose classes a step may change: those that change, the totals above them of which only parts change, and
-// for each number of units that the step tries, the only parts of these.
+// joins collects the cells whose classes a step may change: those that change, the totals above them of which only
+// parts change, and for each number of units that the step tries, the only parts of these.
 func (c *chain) joins() {
 	for _, list := range [][]int32{c.cells, c.still} {
 		for _, cell := range list {
@@ -141,7 +141,9 @@ func (c *chain) join(cell int32) {
 
 // newClasses returns the classes of the chain's present table.
 func (c *chain) newClasses() *classes {
-	return &classes{j: c.j, seen: map[int32]bool{}, count: func(cell int32) int64 { return c.value[cell] }, only: func(sum int32) int32 {
+	return &classes{j: c.j, seen: map[int32]bool{}, count: func(cell int32) int64 {
+		return c.value[cell]
+	}, only: func(sum int32) int32 {
 		if c.parts[sum] != 1 {
 			return -1
 		}

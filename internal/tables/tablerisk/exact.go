@@ -338,7 +338,8 @@ func (e *elimination) forward() bool {
 		if i == len(e.plan)-1 {
 			e.last = j.corrections(keep, states)
 		}
-		e.alpha, e.edges, e.seen, e.of = append(e.alpha, alpha), append(e.edges, edges), append(e.seen, seen), append(e.of, wanted)
+		e.alpha, e.edges, e.seen, e.of = append(e.alpha, alpha), append(e.edges, edges), append(e.seen, seen),
+			append(e.of, wanted)
 	}
 	return true
 }

@@ -22,7 +22,8 @@ type Release struct {
 	Same bool
 	// Truth has the true counts. Chains start there, and they are the values that respondents must not infer.
 	Truth []int64
-	// Limit, if not 0, is the probability above which a count counts as disclosed: chains end as soon as one is beyond doubt.
+	// Limit, if not 0, is the probability above which a count counts as disclosed: chains end as soon as one is beyond
+	// doubt.
 	Limit float64
 	// Stop, if not nil, is called regularly; its error ends the computation.
 	Stop func() error
@@ -64,7 +65,8 @@ func NewJoint(r Release, wanted []int32) (*Joint, error) {
 	return newJoint(r, wanted, nil, mostEdges)
 }
 
-// Exactly computes the beliefs about the wanted cells if that takes few steps; else it returns nil. It returns the error of r.Stop.
+// Exactly computes the beliefs about the wanted cells if that takes few steps; else it returns nil. It returns the
+// error of r.Stop.
 func Exactly(r Release, wanted []int32) (*Joint, error) {
 	j := prepared(r, wanted, nil, mostEdges)
 	if j.Exact = j.exact(); j.Exact {
@@ -86,7 +88,8 @@ func newJoint(r Release, wanted []int32, least map[int32]int64, edges int) (*Joi
 // prepared returns a posterior whose beliefs are not computed yet.
 func prepared(r Release, wanted []int32, least map[int32]int64, edges int) *Joint {
 	n := r.Set.Cells()
-	j := &Joint{release: r, edges: edges, cells: make([]knownCell, n), sums: make([][]int32, n), in: make([][]int32, n), single: make([]bool, n), wanted: wanted, place: make([]int32, n)}
+	j := &Joint{release: r, edges: edges, cells: make([]knownCell, n), sums: make([][]int32, n), in: make([][]int32, n),
+		single: make([]bool, n), wanted: wanted, place: make([]int32, n)}
 	for i := range r.Set.Sums() {
 		s := r.Set.Sum(i)
 		j.sums[s.Total] = append(j.sums[s.Total], int32(i))

@@ -30,7 +30,9 @@ func laws(t testing.TB) []law {
 		list = append(list, law{fmt.Sprint(n), table.Perturb, table.Likelihood})
 	}
 	l := rounding.OfRandom(3)
-	return append(list, law{"random", func(c int64, draw uint64) int64 { return rounding.Random(c, 3, draw) }, func(y int64) (int64, []float64) { return l(y) }})
+	return append(list, law{"random", func(c int64, draw uint64) int64 {
+		return rounding.Random(c, 3, draw)
+	}, func(y int64) (int64, []float64) { return l(y) }})
 }
 
 // published draws a table of counts, and publishes it: cells with the same records alike.
@@ -73,8 +75,8 @@ func (x *example) release() Release {
 		Likelihood: func(cell int32) (int64, []float64) { return x.law.likelihood(x.published[cell]) }}
 }
 
-// enumerated computes the posterior of every cell from its definition: over all inner tables, the product over all sets of
-// records of the probability that this set is published as it is. least is what is known of inner cells.
+// enumerated computes the posterior of every cell from its definition: over all inner tables, the product over all sets
+// of records of the probability that this set is published as it is. least is what is known of inner cells.
 func (x *example) enumerated(least map[int]int64) []map[int64]float64 {
 	post := make([]map[int64]float64, len(x.leaves))
 	for c := range post {
@@ -148,8 +150,8 @@ func all(n int) (list []int32) {
 	return list
 }
 
-// The beliefs about all cells are those that the definition gives, in 500 random tables: of one to three variables, of a
-// hierarchy, of one part only, and of many cells of 0.
+// The beliefs about all cells are those that the definition gives, in 500 random tables: of one to three variables, of
+// a hierarchy, of one part only, and of many cells of 0.
 func TestBeliefsAreThoseOfAllTables(t *testing.T) {
 	trials := 500
 	if testing.Short() {
@@ -201,9 +203,12 @@ func TestBeliefsAreThoseOfAllTables(t *testing.T) {
 // random draws a table small enough for enumeration.
 func random(t testing.TB, rng *rand.Rand, l law, trial int) *example {
 	flat := func(k, n int) *tables.Dimension { return tabletest.Flat(t, fmt.Sprint("v", k), n) }
-	split := tabletest.Dimension(t, "h", tables.Hierarchy{Edges: []tables.Edge{{Child: "x", Parent: "p"}, {Child: "y", Parent: "p"}, {Child: "z"}, {Child: "p"}}})
+	split := tabletest.Dimension(t, "h",
+		tables.Hierarchy{
+			Edges: []tables.Edge{{Child: "x", Parent: "p"}, {Child: "y", Parent: "p"}, {Child: "z"}, {Child: "p"}}})
 	shapes := [][]*tables.Dimension{
-		{flat(0, 2), flat(1, 2)}, {flat(0, 2), flat(1, 3)}, {flat(0, 5)}, {split, flat(1, 2)}, {flat(0, 3), flat(1, 2)}, {split}, {flat(0, 1), flat(1, 4)},
+		{flat(0, 2), flat(1, 2)}, {flat(0, 2), flat(1, 3)}, {flat(0, 5)}, {split, flat(1, 2)}, {flat(0, 3), flat(1, 2)},
+		{split}, {flat(0, 1), flat(1, 4)},
 	}
 	if l.name != "random" && l.name != "{3 1.5 0}" {
 		shapes = append(shapes, []*tables.Dimension{flat(0, 2), flat(1, 2), flat(2, 2)})
@@ -217,8 +222,9 @@ func random(t testing.TB, rng *rand.Rand, l law, trial int) *example {
 }
 
 // Chains estimate the same beliefs: within six of their standard errors, which end below enough for the most
-// probable count, and 0.01. The risk, at its unsafe end, may be too high where a count is almost certain, because chains seldom
-// see the others; not too low. (A difference of six errors of eight chains has a probability of 0.0005; the seeds are fixed.)
+// probable count, and 0.01. The risk, at its unsafe end, may be too high where a count is almost certain, because
+// chains seldom see the others; not too low. (A difference of six errors of eight chains has a probability of 0.0005;
+// the seeds are fixed.)
 func TestChainsEstimateTheSameBeliefs(t *testing.T) {
 	trials := 60
 	if testing.Short() {
@@ -233,12 +239,14 @@ func TestChainsEstimateTheSameBeliefs(t *testing.T) {
 			flat := func(k, n int) *tables.Dimension { return tabletest.Flat(t, fmt.Sprint("v", k), n) }
 			a, b, c := flat(0, 2), flat(1, 2), flat(2, 2)
 			full := draw(t, rng, x.law, 3, tables.Table{Dimensions: []*tables.Dimension{a, b, c}})
-			x.set = tabletest.Set(t, tables.Table{Name: "t", Dimensions: []*tables.Dimension{a, b}}, tables.Table{Name: "u", Dimensions: []*tables.Dimension{a, c}})
+			x.set = tabletest.Set(t, tables.Table{Name: "t", Dimensions: []*tables.Dimension{a, b}},
+				tables.Table{Name: "u", Dimensions: []*tables.Dimension{a, c}})
 			x.truth, x.published = full.in(x.set, full.truth), full.in(x.set, full.published)
 		}
 		if trial%3 == 1 { // of more cells than can be enumerated
 			n := []int{8, 3}[trial%2]
-			x = draw(t, rng, x.law, 4, tables.Table{Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", 12/n+1), tabletest.Flat(t, "v1", n)}})
+			x = draw(t, rng, x.law, 4,
+				tables.Table{Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", 12/n+1), tabletest.Flat(t, "v1", n)}})
 		}
 		exact, err := newJoint(x.release(), all(len(x.truth)), nil, 16*mostEdges)
 		if err != nil || !exact.Exact {
@@ -261,7 +269,8 @@ func TestChainsEstimateTheSameBeliefs(t *testing.T) {
 				se := got.standardError(func(p []float64) float64 { return p[k] })
 				furthest = max(furthest, math.Abs(p-q))
 				if math.Abs(p-q) > 6*se+0.01 {
-					t.Errorf("trial %d, %d sweeps: %s is %d with the probability %v ± %v, want %v", trial, j.Sweeps, x.set.Name(c), got.First+int64(k), q, se, p)
+					t.Errorf("trial %d, %d sweeps: %s is %d with the probability %v ± %v, want %v", trial, j.Sweeps, x.set.Name(c),
+						got.First+int64(k), q, se, p)
 				}
 			}
 			if risk, _ := want.Risk(); !math.IsInf(risk, 1) {
@@ -367,8 +376,10 @@ func TestRespondentsBelieveWhatTheyKnow(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range about {
-			if is := slices.Contains(got, c); is && together[c][x.truth[c]] < limit || !is && together[c][x.truth[c]] > limit && len(got) > 0 {
-				t.Errorf("trial %d: %s, believed by all together with %v: sure is %v", trial, x.set.Name(int(c)), together[c][x.truth[c]], is)
+			if is := slices.Contains(got, c); is && together[c][x.truth[c]] < limit || !is && together[c][x.truth[c]] > limit &&
+				len(got) > 0 {
+				t.Errorf("trial %d: %s, believed by all together with %v: sure is %v", trial, x.set.Name(int(c)),
+					together[c][x.truth[c]], is)
 			}
 		}
 		if chains == nil {
@@ -392,7 +403,8 @@ func TestRespondentsBelieveWhatTheyKnow(t *testing.T) {
 	}
 }
 
-// Two chains differ by 0.2 in a probability, so the standard error of its mean is 0.1; by hand also for the other figures.
+// Two chains differ by 0.2 in a probability, so the standard error of its mean is 0.1; by hand also for the other
+// figures.
 func TestEstimatesAreShownAtTheirUnsafeEnd(t *testing.T) {
 	b := &Belief{First: 3, P: []float64{0.5, 0.5}, Chains: [][]float64{{0.6, 0.4}, {0.4, 0.6}}}
 	near(t, "highest probability", b.Highest(), 0.5+2*0.1, 1e-12)
@@ -415,7 +427,9 @@ func TestChainsEndWithTheFirstDisclosedCount(t *testing.T) {
 	for _, c := range []struct {
 		chains [2]float64
 		want   bool
-	}{{[2]float64{0.95, 0.95}, true}, {[2]float64{0.95, 0.96}, true}, {[2]float64{0.93, 0.97}, false}, {[2]float64{0.89, 0.89}, false}} { // errors 0, 0.005, 0.02, 0
+		// errors 0, 0.005, 0.02, 0
+	}{{[2]float64{0.95, 0.95}, true}, {[2]float64{0.95, 0.96}, true}, {[2]float64{0.93, 0.97}, false},
+		{[2]float64{0.89, 0.89}, false}} {
 		b := &Belief{First: 4}
 		for _, p := range c.chains {
 			b.Chains = append(b.Chains, []float64{1 - p, p})
@@ -426,7 +440,9 @@ func TestChainsEndWithTheFirstDisclosedCount(t *testing.T) {
 			t.Errorf("%v: %v", c.chains, got)
 		}
 	}
-	x := draw(t, rand.New(rand.NewPCG(38, 18)), laws(t)[1], 2, tables.Table{Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", 9), tabletest.Flat(t, "v1", 9), tabletest.Flat(t, "v2", 9)}})
+	x := draw(t, rand.New(rand.NewPCG(38, 18)), laws(t)[1], 2,
+		tables.Table{
+			Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", 9), tabletest.Flat(t, "v1", 9), tabletest.Flat(t, "v2", 9)}})
 	r := x.release()
 	long, err := newJoint(r, all(len(x.truth)), nil, 0)
 	if err != nil {
@@ -439,7 +455,8 @@ func TestChainsEndWithTheFirstDisclosedCount(t *testing.T) {
 	}
 }
 
-// If two margins are known and nothing else is, the beliefs are the shares of the tables that have them, by enumeration.
+// If two margins are known and nothing else is, the beliefs are the shares of the tables that have them, by
+// enumeration.
 func TestBeliefsByTheMargins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(38, 20))
 	trials := 100
@@ -448,7 +465,8 @@ func TestBeliefsByTheMargins(t *testing.T) {
 	}
 	for trial := range trials {
 		rows, columns := 2+trial%2, 2+trial%3
-		x := draw(t, rng, laws(t)[0], 3, tables.Table{Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", rows), tabletest.Flat(t, "v1", columns)}})
+		x := draw(t, rng, laws(t)[0], 3,
+			tables.Table{Dimensions: []*tables.Dimension{tabletest.Flat(t, "v0", rows), tabletest.Flat(t, "v1", columns)}})
 		r := Release{Set: x.set, Published: x.truth, Truth: x.truth, Likelihood: func(cell int32) (int64, []float64) {
 			if _, nodes := x.set.Home(int(cell)); nodes[0] == 0 || nodes[1] == 0 {
 				return x.truth[cell], []float64{1}
@@ -511,15 +529,17 @@ func TestBeliefsByTheMargins(t *testing.T) {
 	for k := range large {
 		large[k] = tabletest.Flat(t, fmt.Sprint("v", k), 5)
 	}
-	if j, err := Exactly(draw(t, rng, laws(t)[0], 3, tables.Table{Dimensions: large}).release(), []int32{0}); j != nil || err != nil {
+	if j, err := Exactly(draw(t, rng, laws(t)[0], 3, tables.Table{Dimensions: large}).release(), []int32{0}); j != nil ||
+		err != nil {
 		t.Error("625 inner counts are exact, or an error:", err)
 	}
 }
 
-// Tables of up to some 160,000 inner cells get the steps that small errors need; of larger ones, chains end after a fixed number of
-// steps, but never before there is something to see.
+// Tables of up to some 160,000 inner cells get the steps that small errors need; of larger ones, chains end after a
+// fixed number of steps, but never before there is something to see.
 func TestSweepsEnd(t *testing.T) {
-	for _, c := range []struct{ cells, want int }{{10, mostSweeps}, {10_000, 150}, {100_000, 96}, {162_000, 96}, {325_000, 48}, {1_000_000, leastBatch}, {10_000_000, leastBatch}} {
+	for _, c := range []struct{ cells, want int }{{10, mostSweeps}, {10_000, 150}, {100_000, 96}, {162_000, 96},
+		{325_000, 48}, {1_000_000, leastBatch}, {10_000_000, leastBatch}} {
 		if got := sweepsOf(c.cells); got != c.want {
 			t.Errorf("%d inner cells: %d sweeps, want %d", c.cells, got, c.want)
 		}

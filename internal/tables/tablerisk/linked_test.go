@@ -65,8 +65,8 @@ func (x *example) totals() []bool {
 	return total
 }
 
-// weight returns the probability that counts that add up are published as they are, and the number of cells that are not totals by
-// class of cells that must have the same records.
+// weight returns the probability that counts that add up are published as they are, and the number of cells that are
+// not totals by class of cells that must have the same records.
 func (x *example) weight(count []int64) (w float64, bottoms map[int]int) {
 	label := make([]int, len(count))
 	for c := range label {
@@ -105,8 +105,8 @@ func (x *example) weight(count []int64) (w float64, bottoms map[int]int) {
 	return w, bottoms
 }
 
-// The weights among which steps of chains choose are those of the whole tables to which they lead, up to a factor: of single steps, and of
-// steps of two kinds of records.
+// The weights among which steps of chains choose are those of the whole tables to which they lead, up to a factor: of
+// single steps, and of steps of two kinds of records.
 func TestStepsOfChainsWeighWholeTables(t *testing.T) {
 	trials := 300
 	if testing.Short() {
@@ -148,7 +148,8 @@ func TestStepsOfChainsWeighWholeTables(t *testing.T) {
 			}
 			for k := range want {
 				if math.Abs(want[k]/sums[0]-got[k]/sums[1]) > 1e-9 {
-					t.Fatalf("trial %d, %s: weight %d of %d is %v, want %v", trial, kind, k, len(want), got[k]/sums[1], want[k]/sums[0])
+					t.Fatalf("trial %d, %s: weight %d of %d is %v, want %v", trial, kind, k, len(want), got[k]/sums[1],
+						want[k]/sums[0])
 				}
 			}
 		}
@@ -189,9 +190,9 @@ func TestStepsOfChainsWeighWholeTables(t *testing.T) {
 	}
 }
 
-// enumeratedLinked computes the posterior of every cell: over all counts that add up, of all tables together, the product over
-// the classes of cells that must have the same records, because all other parts of a total are 0, of the probability of their
-// published count. It reports how many classes have several cells that are not totals.
+// enumeratedLinked computes the posterior of every cell: over all counts that add up, of all tables together, the
+// product over the classes of cells that must have the same records, because all other parts of a total are 0, of the
+// probability of their published count. It reports how many classes have several cells that are not totals.
 func (x *example) enumeratedLinked() (post []map[int64]float64, several float64) {
 	n := x.set.Cells()
 	total := x.totals()
@@ -259,9 +260,10 @@ func (x *example) enumeratedLinked() (post []map[int64]float64, several float64)
 	return post, several / all
 }
 
-// In tables none of which has all variables, too, the change of cells with the same records counts once: of (a, b) and (a, c) where all
-// records of a code are in one cell of each, of (a) and (b) with all records in one code of each, and of three tables in a circle. The exact
-// beliefs are those of the definition, and chains estimate them within six of their standard errors and 0.01.
+// In tables none of which has all variables, too, the change of cells with the same records counts once: of (a, b) and
+// (a, c) where all records of a code are in one cell of each, of (a) and (b) with all records in one code of each, and
+// of three tables in a circle. The exact beliefs are those of the definition, and chains estimate them within six of
+// their standard errors and 0.01.
 func TestChangesOfLinkedTablesCountOnce(t *testing.T) {
 	trials := 300
 	if testing.Short() {
@@ -309,7 +311,8 @@ func TestChangesOfLinkedTablesCountOnce(t *testing.T) {
 				}
 				furthest = max(furthest, math.Abs(got-q))
 				if math.Abs(got-q) > 6*e.Error(v)+0.01 {
-					t.Errorf("trial %d: by chains %s is %d with the probability %v ± %v, want %v", trial, x.set.Name(c), v, got, e.Error(v), q)
+					t.Errorf("trial %d: by chains %s is %d with the probability %v ± %v, want %v", trial, x.set.Name(c), v, got,
+						e.Error(v), q)
 				}
 			}
 		}

@@ -82,9 +82,11 @@ func Leaves(set *tables.Set) (inner []int, of [][]int) {
 // Enumerated enumerates all tables of whole numbers that agree with the published
 // cells, and returns the least and the greatest value of each cell, and all its values.
 func Enumerated(q audit.Question) (low, high []float64, taken []map[float64]bool) {
-	e := enumeration{q: q, x: make([]float64, len(q.Value)), last: make([]int, len(q.Value)), fixed: make([][]int, len(q.Value))}
+	e := enumeration{q: q, x: make([]float64, len(q.Value)), last: make([]int, len(q.Value)),
+		fixed: make([][]int, len(q.Value))}
 	e.inner, e.of = Leaves(q.Set)
-	e.low, e.high, e.values = make([]float64, len(q.Value)), make([]float64, len(q.Value)), make([]map[float64]bool, len(q.Value))
+	e.low, e.high, e.values = make([]float64, len(q.Value)), make([]float64, len(q.Value)),
+		make([]map[float64]bool, len(q.Value))
 	for c := range e.low {
 		e.low[c], e.high[c] = math.Inf(1), math.Inf(-1)
 	}
@@ -190,10 +192,13 @@ func Small(t testing.TB) map[string]*tables.Set {
 	h := Dimension(t, "h", tables.FromLevels("", [][]string{{"X", "x1"}, {"X", "x2"}, {"Y", "y1"}, {"Y", "y2"}}),
 		tables.FromLevels("other", [][]string{{"u", "x1"}, {"u", "y1"}, {"v", "x2"}, {"v", "y2"}}))
 	return map[string]*tables.Set{
-		"line":   Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{Flat(t, "a", 4)}}),
-		"3x3":    Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{a, b}}),
-		"2x2x2":  Set(t, tables.Table{Name: "cde", Dimensions: []*tables.Dimension{c, two, Flat(t, "e", 2)}}),
-		"4x2":    Set(t, tables.Table{Name: "hc", Dimensions: []*tables.Dimension{h, c}}),
-		"linked": Set(t, tables.Table{Name: "hc", Dimensions: []*tables.Dimension{Dimension(t, "h", tables.Flat("", []string{"x1", "x2", "y1", "y2"})), c}}, tables.Table{Name: "h", Dimensions: []*tables.Dimension{h}}),
+		"line":  Set(t, tables.Table{Name: "a", Dimensions: []*tables.Dimension{Flat(t, "a", 4)}}),
+		"3x3":   Set(t, tables.Table{Name: "ab", Dimensions: []*tables.Dimension{a, b}}),
+		"2x2x2": Set(t, tables.Table{Name: "cde", Dimensions: []*tables.Dimension{c, two, Flat(t, "e", 2)}}),
+		"4x2":   Set(t, tables.Table{Name: "hc", Dimensions: []*tables.Dimension{h, c}}),
+		"linked": Set(t,
+			tables.Table{
+				Name: "hc", Dimensions: []*tables.Dimension{Dimension(t, "h", tables.Flat("", []string{"x1", "x2", "y1", "y2"})),
+					c}}, tables.Table{Name: "h", Dimensions: []*tables.Dimension{h}}),
 	}
 }

@@ -127,7 +127,8 @@ func New(set *tables.Set, o Options) (*Accumulator, check.Problems) {
 	if o.MaxEntries == 0 {
 		o.MaxEntries = 50_000_000
 	}
-	a := &Accumulator{set: set, options: o, scale: math.Pow10(o.Decimals), holding: map[string]int32{}, shares: map[share]total{}}
+	a := &Accumulator{set: set, options: o, scale: math.Pow10(o.Decimals), holding: map[string]int32{},
+		shares: map[share]total{}}
 	size := 1.0
 	for _, t := range set.Tables {
 		for _, d := range t.Dimensions {
@@ -311,7 +312,8 @@ func (a *Accumulator) add(key uint64, one contribution) (contributed int64, err 
 		entry.negative++
 	}
 	if a.options.Holdings {
-		return int64(units), a.addShare(share{key, a.holder(one.holder)}, total{int64(units), int64(math.Abs(units)), one.requested})
+		return int64(units),
+			a.addShare(share{key, a.holder(one.holder)}, total{int64(units), int64(math.Abs(units)), one.requested})
 	}
 	if a.options.Absolute {
 		value = math.Abs(value)
@@ -319,7 +321,8 @@ func (a *Accumulator) add(key uint64, one contribution) (contributed int64, err 
 	if one.requested {
 		entry.requested = max(entry.requested, 1+int64(math.Abs(value)))
 	}
-	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most], tables.Contribution{Value: value, Weight: one.weight, Who: one.who})
+	tables.Keep(a.largest[int(e)*a.options.Most:int(e+1)*a.options.Most],
+		tables.Contribution{Value: value, Weight: one.weight, Who: one.who})
 	return int64(units), nil
 }
 

@@ -115,7 +115,9 @@ func (a *Accumulator) byHolding(c *tables.Cells, w *walk, negative, requested []
 	for s, t := range a.shares {
 		lines = append(lines, line{s, t})
 	}
-	slices.SortFunc(lines, func(x, y line) int { return cmp.Or(cmp.Compare(x.holder, y.holder), cmp.Compare(x.key, y.key)) })
+	slices.SortFunc(lines, func(x, y line) int {
+		return cmp.Or(cmp.Compare(x.holder, y.holder), cmp.Compare(x.key, y.key))
+	})
 	own := map[int32]int64{}
 	isRequested := false
 	for i, l := range lines {

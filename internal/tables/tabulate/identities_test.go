@@ -91,7 +91,8 @@ func TestIdentitiesOfCells(t *testing.T) {
 	if sizes[1] < 50 || sizes[2] < 50 || sizes[3] < 20 || sizes[0] < 50 {
 		t.Errorf("cells by number of identities: %v: the test shows little", sizes)
 	}
-	if _, problems := New(set, Options{Identities: MostIdentities + 1}); !strings.Contains(fmt.Sprint(problems), "identities: must be between 0 and 3, got 4") {
+	if _, problems := New(set, Options{Identities: MostIdentities + 1}); !strings.Contains(fmt.Sprint(problems),
+		"identities: must be between 0 and 3, got 4") {
 		t.Errorf("problems %v", problems)
 	}
 }

@@ -29,8 +29,9 @@ type record struct {
 
 var (
 	regions = tables.FromLevels("nuts", [][]string{{"N", "n1"}, {"N", "n2"}, {"S", "s1"}, {"S", "s2"}, {"S", "s3"}})
-	tourism = tables.FromLevels("tourism", [][]string{{"coast", "n1"}, {"coast", "s3"}, {"inland", "n2"}, {"inland", "s1"}, {"inland", "s2"}})
-	naces   = tables.FromLevels("nace", [][]string{{"A", "A1", "A11"}, {"A", "A1", "A12"}, {"A", "A2"}, {"B", "B1"}})
+	tourism = tables.FromLevels("tourism",
+		[][]string{{"coast", "n1"}, {"coast", "s3"}, {"inland", "n2"}, {"inland", "s1"}, {"inland", "s2"}})
+	naces = tables.FromLevels("nace", [][]string{{"A", "A1", "A11"}, {"A", "A1", "A12"}, {"A", "A2"}, {"B", "B1"}})
 )
 
 // members are the leaves of every code, written out by hand.
@@ -65,7 +66,8 @@ func draw(rng *rand.Rand, n int, negative bool) []record {
 		if negative && rng.IntN(4) == 0 {
 			x = -x
 		}
-		out[i] = record{regionLeaves[rng.IntN(5)], naceLeaves[rng.IntN(4)], x, 1 + float64(rng.IntN(30))/10, fmt.Sprint("h", rng.IntN(25)), rng.IntN(9) == 0}
+		out[i] = record{regionLeaves[rng.IntN(5)], naceLeaves[rng.IntN(4)], x, 1 + float64(rng.IntN(30))/10,
+			fmt.Sprint("h", rng.IntN(25)), rng.IntN(9) == 0}
 	}
 	return out
 }
@@ -92,7 +94,8 @@ func columns(a *Accumulator, records []record, o Options, weighted bool) Records
 }
 
 // reference computes one cell from the records that have its codes.
-func reference(records []record, o Options, weighted bool, codes map[string]string) (value, gross float64, contributors, negative int64, largest []tables.Contribution, requested float64) {
+func reference(records []record, o Options, weighted bool, codes map[string]string) (value, gross float64, contributors,
+	negative int64, largest []tables.Contribution, requested float64) {
 	scale := math.Pow10(o.Decimals)
 	own, requests := map[string]float64{}, map[string]bool{}
 	for _, r := range records { // a contributor who requests it in one record has requested it
@@ -243,7 +246,8 @@ func TestBlocksAreReadAsReleased(t *testing.T) {
 	a, _ := New(set, o)
 	region := array.NewStringBuilder(memory.DefaultAllocator)
 	region.AppendValues([]string{"n1", "n1", "s3", "elsewhere", "S", "n1", "n2"}, nil)
-	nace := array.NewDictionaryBuilder(memory.DefaultAllocator, &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
+	nace := array.NewDictionaryBuilder(memory.DefaultAllocator,
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}).(*array.BinaryDictionaryBuilder)
 	for _, s := range []string{"A2", "A11", "B1", "A2", "A2", "A2", ""} {
 		if s == "" {
 			nace.AppendNull()
@@ -271,7 +275,8 @@ func TestBlocksAreReadAsReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for codes, want := range map[string][2]float64{"n1 A": {120, 1}, "n1 A2": {100, 1}, "total total": {150, 2}, "coast B": {30, 1}, "n2 A": {0, 0}} {
+	for codes, want := range map[string][2]float64{"n1 A": {120, 1}, "n1 A2": {100, 1}, "total total": {150, 2},
+		"coast B": {30, 1}, "n2 A": {0, 0}} {
 		cell, err := set.At(0, strings.Fields(codes)...)
 		if err != nil {
 			t.Fatal(err)
@@ -288,9 +293,11 @@ func TestRecordsThatCannotBeTabulated(t *testing.T) {
 	n1, _ := a.Variables()[0].Node("n1")
 	a2, _ := a.Variables()[1].Node("A2")
 	one := func(x, w float64, holding string) error {
-		return a.Add(Records{Codes: [][]int32{{int32(n1)}, {int32(a2)}}, Values: []float64{x}, Weights: []float64{w}, Holding: []string{holding}})
+		return a.Add(Records{Codes: [][]int32{{int32(n1)}, {int32(a2)}}, Values: []float64{x}, Weights: []float64{w},
+			Holding: []string{holding}})
 	}
-	for _, bad := range []error{one(math.NaN(), 1, "a"), one(math.Inf(1), 1, "a"), one(1, 0.5, "a"), one(1, math.NaN(), "a"), one(1, 1, "")} {
+	for _, bad := range []error{one(math.NaN(), 1, "a"), one(math.Inf(1), 1, "a"), one(1, 0.5, "a"),
+		one(1, math.NaN(), "a"), one(1, 1, "")} {
 		if bad != nil {
 			t.Fatal(bad)
 		}

@@ -30,7 +30,9 @@ func WordsOf(c *microdata.Column) Words {
 		return wordsOfStrings(a.Len(), a.IsValid, a.Value, a.NullN() == 0)
 	case nil:
 		v := c.Out()
-		return wordsOfNumbers(len(v.Values), v.Valid.Has, func(i int) uint64 { return math.Float64bits(v.Values[i]) }, Texts(c))
+		return wordsOfNumbers(len(v.Values), v.Valid.Has, func(i int) uint64 {
+			return math.Float64bits(v.Values[i])
+		}, Texts(c))
 	case *array.Int64:
 		return wordsOfNumbers(a.Len(), a.IsValid, func(i int) uint64 { return uint64(a.Value(i)) }, Texts(c))
 	case *array.Int32:

@@ -19,8 +19,10 @@ func TestWordsAreTexts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 11))
 	some := []string{"", "a", "b", "01", "10", "north-east", "north-west", "noXth-east", "-0", "0", "NaN"}
 	for name, typ := range map[string]arrow.DataType{
-		"text": arrow.BinaryTypes.String, "long text": arrow.BinaryTypes.LargeString, "dictionary": &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
-		"int64": arrow.PrimitiveTypes.Int64, "int32": arrow.PrimitiveTypes.Int32, "int16": arrow.PrimitiveTypes.Int16, "int8": arrow.PrimitiveTypes.Int8,
+		"text": arrow.BinaryTypes.String, "long text": arrow.BinaryTypes.LargeString,
+		"dictionary": &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
+		"int64":      arrow.PrimitiveTypes.Int64, "int32": arrow.PrimitiveTypes.Int32, "int16": arrow.PrimitiveTypes.Int16,
+		"int8":  arrow.PrimitiveTypes.Int8,
 		"uint8": arrow.PrimitiveTypes.Uint8, "boolean": arrow.FixedWidthTypes.Boolean, "date": arrow.FixedWidthTypes.Date32,
 	} {
 		b := array.NewBuilder(memory.DefaultAllocator, typ)

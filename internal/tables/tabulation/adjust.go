@@ -18,16 +18,17 @@ type Adjust struct {
 	Patience    config.Duration `yaml:"patience" doc:"time limit of the search for directions in which unsafe cells change that need smaller changes of others, such as 30s; the best that were found by then are used, and another run may find others. By default the search ends after a fixed amount of work, some seconds"`
 }
 
-// mostPercent is the greatest part of a value by which it may change, and mostPercentOfCounts that of a count: with 100 or more, a
-// published value does not bound the true one above.
+// mostPercent is the greatest part of a value by which it may change, and mostPercentOfCounts that of a count: with 100
+// or more, a published value does not bound the true one above.
 const (
 	mostPercent         = 300
 	mostPercentOfCounts = 90
 )
 
-// AdjustedWithin returns by how much an adjustment may change a cell, in the unit of the value, of which cells have whole
-// numbers of 10^-decimals. Unless it is given it follows from the rules alone: somebody who sees a value that was raised as far as they
-// require must believe it possible that the value was lower than it is by as much, and the other way round.
+// AdjustedWithin returns by how much an adjustment may change a cell, in the unit of the value, of which cells have
+// whole numbers of 10^-decimals. Unless it is given it follows from the rules alone: somebody who sees a value that was
+// raised as far as they require must believe it possible that the value was lower than it is by as much, and the other
+// way round.
 func (t *Table) AdjustedWithin(decimals int) Interval {
 	if w := t.Protect.Adjust.Within; w != nil {
 		return *w
@@ -57,7 +58,8 @@ func (t *Table) AdjustedWithin(decimals int) Interval {
 	if share == 0 {
 		return w
 	}
-	// What rules require is rounded up to whole units: by at most 5 percent of values of 20 units, and less of greater ones.
+	// What rules require is rounded up to whole units: by at most 5 percent of values of 20 units, and less of greater
+	// ones.
 	w.Absolute = max(w.Absolute, (math.Ceil(share*40/100)+2)/math.Pow10(decimals))
 	if share += 5; share < 100 {
 		most = min(most, math.Ceil(200*share/(100-share)))

@@ -12,15 +12,22 @@ const adjustedText = "version: 1\nsource: {csv: {path: in.csv}}\nsink: {csv: {pa
 // By how much values can change follows from the rules, and not from the data.
 func TestAdjustedWithin(t *testing.T) {
 	for table, want := range map[string]Interval{
-		"unsafe: [{threshold: 3}], protect: {adjust: {}}":                                                    {Absolute: 6},
-		"unsafe: [{threshold: 9}], interval: {absolute: 1}, protect: {adjust: {}}":                           {Absolute: 9},                 // from 1 to 9, and back
-		"value: v, unsafe: [{threshold: 3}], protect: {adjust: {}}":                                          {Absolute: 1.4, Percent: 108}, // 2·35/(100−35); 30 % of 40 units and 2
-		"value: v, unsafe: [{threshold: 3}, {p_percent: 15}], interval: {percent: 1}, protect: {adjust: {}}": {Absolute: 0.8, Percent: 50},
-		"value: v, unsafe: [{pq: [10, 50]}], interval: {absolute: 4}, protect: {adjust: {}}":                 {Absolute: 8, Percent: 67},
-		"value: v, unsafe: [{dominance: [1, 40]}], protect: {adjust: {}}":                                    {Absolute: 6.2, Percent: 300},
-		"value: v, unsafe: [{threshold: 3}], protect: {adjust: {within: {percent: 7}}}":                      {Percent: 7},
+		"unsafe: [{threshold: 3}], protect: {adjust: {}}": {Absolute: 6},
+		// from 1 to 9, and back
+		"unsafe: [{threshold: 9}], interval: {absolute: 1}, protect: {adjust: {}}": {Absolute: 9},
+		// 2·35/(100−35); 30 % of 40 units and 2
+		"value: v, unsafe: [{threshold: 3}], protect: {adjust: {}}": {Absolute: 1.4, Percent: 108},
+		"value: v, unsafe: [{threshold: 3}, {p_percent: 15}], interval: {percent: 1}, protect: {adjust: {}}": {
+			Absolute: 0.8, Percent: 50},
+		"value: v, unsafe: [{pq: [10, 50]}], interval: {absolute: 4}, protect: {adjust: {}}": {
+			Absolute: 8, Percent: 67},
+		"value: v, unsafe: [{dominance: [1, 40]}], protect: {adjust: {}}": {
+			Absolute: 6.2, Percent: 300},
+		"value: v, unsafe: [{threshold: 3}], protect: {adjust: {within: {percent: 7}}}": {Percent: 7},
 	} {
-		c, err := Parse("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", table, 1)), config.Options{Environ: func() []string { return nil }})
+		c,
+			err := Parse("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", table, 1)),
+			config.Options{Environ: func() []string { return nil }})
 		if err != nil {
 			t.Errorf("%s: %v", table, err)
 			continue
@@ -41,7 +48,9 @@ func TestAdjustIsChecked(t *testing.T) {
 		"value: v, absolute: true, unsafe: [{threshold: 3}], protect: {adjust: {}}":       "tables[0].absolute: must be left out with adjust",
 		"value: v, unsafe: [{threshold: 3}], protect: {adjust: {cost: log}}":              "protect.adjust.cost: must be one of relative, unit",
 	} {
-		_, err := Parse("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", table, 1)), config.Options{Environ: func() []string { return nil }})
+		_,
+			err := Parse("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", table, 1)),
+			config.Options{Environ: func() []string { return nil }})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", table, err, want)
 		}
@@ -50,8 +59,11 @@ func TestAdjustIsChecked(t *testing.T) {
 
 // A configuration that a map writes has the method as it was read.
 func TestAdjustIsWrittenAsItWasRead(t *testing.T) {
-	for _, flow := range []string{"{adjust: {cost: relative}}", "{adjust: {cost: unit, within: {absolute: 4, percent: 20}, patience: 3s, respondents: ignore}}"} {
-		c, err := Parse("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", "unsafe: [{threshold: 3}], protect: "+flow, 1)), config.Options{Environ: func() []string { return nil }})
+	for _, flow := range []string{"{adjust: {cost: relative}}",
+		"{adjust: {cost: unit, within: {absolute: 4, percent: 20}, patience: 3s, respondents: ignore}}"} {
+		c,
+			err := Parse("t.yaml", []byte(strings.Replace(adjustedText, "TABLE", "unsafe: [{threshold: 3}], protect: "+flow, 1)),
+			config.Options{Environ: func() []string { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}

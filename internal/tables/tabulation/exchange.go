@@ -49,7 +49,8 @@ func (c *candidates) usualExchange(keyed bool) {
 
 func (c *candidates) exchange(m MapMethod) {
 	respondents := c.table.Protect.respondents()
-	if left := "simulate, markov and swap, which are not audited for holdings as respondents"; c.holding && respondents == "protect" {
+	if left := "simulate, markov and swap, which are not audited for holdings as respondents"; c.holding &&
+		respondents == "protect" {
 		if !slices.Contains(c.omitted, left) {
 			c.omitted = append(c.omitted, left)
 		}
@@ -93,11 +94,14 @@ func (l *loader) validateMapExchange(t *Config, m *MapMethod, table *Table, at s
 		}
 	}
 	if len(known) == 1 {
-		l.Wrong(at, "must be another method: %s has one variable, and with one variable alone an exchange of its codes changes no count", table.Name)
+		l.Wrong(at,
+			"must be another method: %s has one variable, and with one variable alone an exchange of its codes changes no count",
+			table.Name)
 	}
 	for k, v := range variables {
 		if !slices.Contains(known, v) {
-			l.Wrong(fmt.Sprintf("%s.%s.variable[%d]", at, name, k), "must be a variable of the table, got %q%s", v, form.Instead(v, known))
+			l.Wrong(fmt.Sprintf("%s.%s.variable[%d]", at, name, k), "must be a variable of the table, got %q%s", v,
+				form.Instead(v, known))
 		}
 	}
 	return points * float64(max(len(variables), 1))

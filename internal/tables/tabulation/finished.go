@@ -24,7 +24,8 @@ func (l *loader) validateFinished(t *Config) {
 	if f == nil || !l.Sound("finished") {
 		return
 	}
-	for _, field := range []string{"pipeline", "window", "holding", "request", "equations", "map", "key", "identity", "releases"} {
+	for _, field := range []string{"pipeline", "window", "holding", "request", "equations", "map", "key", "identity",
+		"releases"} {
 		if l.Given(field) {
 			l.Wrong(field, "must be left out beside finished: it needs records")
 		}
@@ -34,15 +35,19 @@ func (l *loader) validateFinished(t *Config) {
 	}
 	for i := range t.Hierarchies {
 		if v := &t.Hierarchies[i]; len(v.Columns) > 0 {
-			l.Wrong(form.Join("hierarchies", v.Name)+".columns", "must be left out beside finished: a row has one code of a variable, that of its cell; use prefix, file or files")
+			l.Wrong(form.Join("hierarchies", v.Name)+".columns",
+				"must be left out beside finished: a row has one code of a variable, that of its cell; use prefix, file or files")
 		}
 	}
 	for i := range t.Tables {
 		l.validateFinishedTable(t, &t.Tables[i], fmt.Sprintf("tables[%d]", i))
 	}
 	l.validateFinishedColumns(t)
-	if len(f.Who) == 0 && !l.Given("finished.who") && slices.ContainsFunc(t.Tables, func(table Table) bool { return table.Protect.None == nil && table.Protect.respondents() == "protect" }) {
-		t.Warnings = append(t.Warnings, "finished.who is not given: a contributor of several cells is recognised only where sums show it, and what others of them infer of each other is not audited")
+	if len(f.Who) == 0 && !l.Given("finished.who") && slices.ContainsFunc(t.Tables, func(table Table) bool {
+		return table.Protect.None == nil && table.Protect.respondents() == "protect"
+	}) {
+		t.Warnings = append(t.Warnings,
+			"finished.who is not given: a contributor of several cells is recognised only where sums show it, and what others of them infer of each other is not audited")
 	}
 }
 
@@ -55,11 +60,13 @@ func (l *loader) validateFinishedTable(t *Config, table *Table, at string) {
 		l.Wrong(at+".absolute", "must be left out beside finished, whose contributions must not be negative")
 	}
 	if !table.Linked(&t.Tables[0]) {
-		l.Wrong(at+".value", "must be that of tables[0] beside finished: what holds between several values is found in records; use a configuration for each value only if none of them follows from others")
+		l.Wrong(at+".value",
+			"must be that of tables[0] beside finished: what holds between several values is found in records; use a configuration for each value only if none of them follows from others")
 	}
 	switch p := &table.Protect; {
 	case p.Exchanges() || p.Keyed():
-		l.Wrong(form.Join(at+".protect", p.Name()), "must be another method beside finished (suppress, adjust, or round other than at random): it needs records")
+		l.Wrong(form.Join(at+".protect", p.Name()),
+			"must be another method beside finished (suppress, adjust, or round other than at random): it needs records")
 	case table.Value == "":
 		if len(f.Largest) > 0 && l.Sound("finished.largest") {
 			l.Wrong("finished.largest", "must be left out of tables of counts")

@@ -14,7 +14,8 @@ func TestFaultsOfJJ(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"t.jj", "t.jj", ""},
 		{"t.jj", "t.csv", `report.jj: must end in .jj, by which audit-tables knows the format, got "t.csv"`},
-		{"{name: u, rows: [a]", "{name: u, rows: [a], value: v", "report.jj: must be left out: tables[1] is of another value than tables[0]"},
+		{"{name: u, rows: [a]", "{name: u, rows: [a], value: v",
+			"report.jj: must be left out: tables[1] is of another value than tables[0]"},
 		{"suppress: {}", "round: {base: 3}", "report.jj: must be left out: tables[0] is protected by round"},
 		{"suppress: {}", "none: {}", ""},
 		{"{jj: t.jj}", "{jj: t.jj, cells: t.jj}", "must not be the file of the cells as JJ (report.jj)"},

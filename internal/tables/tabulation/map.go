@@ -90,7 +90,10 @@ func (t *Config) Mapped() ([]int, error) {
 		case t.Tables[i].Linked(&t.Tables[at]):
 			list = append(list, i)
 		case t.Map == nil || t.Map.Table == "":
-			return nil, config.Errors{t.Errorf("map.table", "must be given: tables[%d] is of another value than tables[0], and a map compares what protects the tables of one", i)}
+			return nil,
+				config.Errors{
+					t.Errorf("map.table",
+						"must be given: tables[%d] is of another value than tables[0], and a map compares what protects the tables of one", i)}
 		}
 	}
 	return list, nil
@@ -103,7 +106,8 @@ func (t *Config) Candidates() (list []TableCandidate, left []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &candidates{table: &t.Tables[tables[0]], variables: len(t.variablesOf(&t.Tables[tables[0]])), holding: t.Holding != ""}
+	c := &candidates{table: &t.Tables[tables[0]], variables: len(t.variablesOf(&t.Tables[tables[0]])),
+		holding: t.Holding != ""}
 	c.add(TableCandidate{Protect: c.table.Protect})
 	if t.Map == nil || len(t.Map.Methods) == 0 {
 		c.usual(len(t.Identity) > 0)
@@ -137,7 +141,8 @@ func (t *Table) counted() bool { return t.Value == "" && t.Weight == "" }
 func (c *candidates) usual(keyed bool) {
 	c.method(MapMethod{Suppress: &MapSuppress{Cost: []string{"unit", "value", "log"}}})
 	if !c.table.counted() {
-		c.omitted = append(c.omitted, "rounding, cell_key, simulate, markov, swap and sample, which are for counts without weights")
+		c.omitted = append(c.omitted,
+			"rounding, cell_key, simulate, markov, swap and sample, which are for counts without weights")
 		return
 	}
 	modes := []string{"controlled", "small", "nearest"}
@@ -161,7 +166,9 @@ func (c *candidates) method(m MapMethod) {
 	case m.Round != nil:
 		for _, mode := range orElse(m.Round.Mode, "controlled") {
 			for _, base := range m.Round.Base {
-				c.add(TableCandidate{Protect: Protect{Round: &Rounding{Base: base, Mode: mode, Respondents: c.table.Protect.respondents()}}})
+				c.add(
+					TableCandidate{
+						Protect: Protect{Round: &Rounding{Base: base, Mode: mode, Respondents: c.table.Protect.respondents()}}})
 			}
 		}
 	case m.Sample != nil:
@@ -174,7 +181,9 @@ func (c *candidates) method(m MapMethod) {
 		for _, most := range orElse(m.CellKey.Max, 3) {
 			for _, variance := range orElse(m.CellKey.Variance, 1.5) {
 				for _, least := range orElse(m.CellKey.Least, 0) {
-					n := TableCandidate{Protect: Protect{CellKey: &CellKey{Max: most, Variance: variance, Least: least, Respondents: c.table.Protect.respondents()}}}
+					n := TableCandidate{
+						Protect: Protect{
+							CellKey: &CellKey{Max: most, Variance: variance, Least: least, Respondents: c.table.Protect.respondents()}}}
 					if _, problems := perturb.NewTable(n.Protect.CellKey.Noise()); len(problems) > 0 {
 						c.omitted = append(c.omitted, n.String()+": "+problems[0].Error())
 						continue
@@ -342,7 +351,9 @@ func (t *Config) Protected(c *TableCandidate) ([]byte, error) {
 		return nil, err
 	}
 	if t.Map == nil && t.Keyed() && !changed.Keyed() {
-		return nil, t.Errorf("map", "must be given, map: {} will do, for %s to be applied: without it, key and identity must not stand where no table uses them", c)
+		return nil,
+			t.Errorf("map",
+				"must be given, map: {} will do, for %s to be applied: without it, key and identity must not stand where no table uses them", c)
 	}
 	d, err := form.NewDocument(t.loaded.File(), t.loaded.Text())
 	if err != nil {
@@ -371,7 +382,9 @@ func (t *Config) Protected(c *TableCandidate) ([]byte, error) {
 		return nil, fmt.Errorf("the rewritten configuration is not valid: %w", err)
 	}
 	if string(kind.Canonical(read)) != string(kind.Canonical(changed)) {
-		return nil, t.Errorf("map", "cannot be applied in the way that this file is written, or a setting from outside the file would change it; write it by hand: %s", c)
+		return nil,
+			t.Errorf("map",
+				"cannot be applied in the way that this file is written, or a setting from outside the file would change it; write it by hand: %s", c)
 	}
 	return text, nil
 }

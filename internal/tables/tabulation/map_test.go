@@ -58,16 +58,21 @@ func TestCandidatesOfAMap(t *testing.T) {
 	}
 	want := []string{
 		"suppress: {cost: unit, zeros: may}",
-		"suppress: {cost: unit, zeros: may}, interval: {absolute: 3}", "suppress: {cost: unit, zeros: may}, interval: {absolute: 7, percent: 5}",
-		"suppress: {cost: log, zeros: may}, interval: {absolute: 3}", "suppress: {cost: log, zeros: may}, interval: {absolute: 7, percent: 5}",
-		"round: {base: 3, mode: controlled}", "round: {base: 5, mode: controlled}", "round: {base: 3, mode: random}", "round: {base: 5, mode: random}",
+		"suppress: {cost: unit, zeros: may}, interval: {absolute: 3}",
+		"suppress: {cost: unit, zeros: may}, interval: {absolute: 7, percent: 5}",
+		"suppress: {cost: log, zeros: may}, interval: {absolute: 3}",
+		"suppress: {cost: log, zeros: may}, interval: {absolute: 7, percent: 5}",
+		"round: {base: 3, mode: controlled}", "round: {base: 5, mode: controlled}", "round: {base: 3, mode: random}",
+		"round: {base: 5, mode: random}",
 		"cell_key: {max: 1, variance: 0.5}",
 		"cell_key: {max: 3, variance: 0.5}", "cell_key: {max: 3, variance: 2}", "cell_key: {max: 3, variance: 2, least: 2}",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if len(left) != 5 || left[0] != "interval: {percent: 90}, narrower than the tables ask for: {absolute: 3}" || !strings.HasPrefix(left[1], "cell_key: {max: 1, variance: 0.5, least: 2}: ") || !strings.Contains(left[2], "variance") {
+	if len(left) != 5 || left[0] != "interval: {percent: 90}, narrower than the tables ask for: {absolute: 3}" ||
+		!strings.HasPrefix(left[1], "cell_key: {max: 1, variance: 0.5, least: 2}: ") ||
+		!strings.Contains(left[2], "variance") {
 		t.Errorf("left out: %q", left)
 	}
 	if tables, err := p.Mapped(); err != nil || !slices.Equal(tables, []int{0, 1}) {
@@ -126,11 +131,13 @@ func TestAppliedProtection(t *testing.T) {
 		func(s string) string { return s },
 		func(s string) string { return strings.ReplaceAll(s, "\n", "\r\n") },
 		func(s string) string {
-			return strings.Replace(s, "  - name: counts\n    rows: [region, sex]\n    unsafe: [{threshold: 3}]\n    protect: {suppress: {zeros: may}}\n",
+			return strings.Replace(s,
+				"  - name: counts\n    rows: [region, sex]\n    unsafe: [{threshold: 3}]\n    protect: {suppress: {zeros: may}}\n",
 				"  - {name: counts, rows: [region, sex], unsafe: [{threshold: 3}], protect: {suppress: {zeros: may}}}\n", 1)
 		},
 		func(s string) string {
-			s = strings.Replace(s, "    protect: {suppress: {zeros: may}}\n", "    interval:\n      absolute: 3 # units\n    protect: {suppress: {zeros: may}}\n", 1)
+			s = strings.Replace(s, "    protect: {suppress: {zeros: may}}\n",
+				"    interval:\n      absolute: 3 # units\n    protect: {suppress: {zeros: may}}\n", 1)
 			return strings.Replace(s, "      # the end\n", "      # the end\n    interval: {absolute: 3}\n", 1)
 		},
 	} {
@@ -165,7 +172,8 @@ func TestAppliedProtection(t *testing.T) {
 					t.Errorf("%s: table %d is %+v, want %+v", c, k, q.Tables[k], table)
 				}
 			}
-			for _, kept := range []string{"# a name that is a field's", "    - cell_key: {max: [1, 3], variance: [0.5, 2], least: [0, 2]}"} {
+			for _, kept := range []string{"# a name that is a field's",
+				"    - cell_key: {max: [1, 3], variance: [0.5, 2], least: [0, 2]}"} {
 				if !strings.Contains(string(out), kept) {
 					t.Errorf("%s: %q is gone from\n%s", c, kept, out)
 				}
@@ -176,11 +184,14 @@ func TestAppliedProtection(t *testing.T) {
 
 // If the protection is not in the file or is set from outside, nothing is written.
 func TestProtectionFromOutsideIsNotApplied(t *testing.T) {
-	p, err := Parse("t.yaml", []byte(mappedTabulation), config.Options{Set: []string{"tables.0.protect.suppress.cost=log", "tables.1.protect.suppress.cost=log"}})
+	p,
+		err := Parse("t.yaml", []byte(mappedTabulation),
+		config.Options{Set: []string{"tables.0.protect.suppress.cost=log", "tables.1.protect.suppress.cost=log"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := TableCandidate{Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect", Effort: "usual"}}}
+	c := TableCandidate{
+		Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect", Effort: "usual"}}}
 	if out, err := p.Protected(&c); err == nil {
 		t.Errorf("written:\n%s", out)
 	}
@@ -191,7 +202,8 @@ func TestProtectionFromOutsideIsNotApplied(t *testing.T) {
 func TestKeyWithoutUseIsNotLeftBehind(t *testing.T) {
 	const text = "version: 1\nsource: {csv: {path: in.csv}}\nkey: {env: RELEASE_KEY}\nidentity: [id]\nMAP" +
 		"tables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {cell_key: {}}}]\nsink: {csv: {path: out.csv}}\n"
-	c := TableCandidate{Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect", Effort: "usual"}}}
+	c := TableCandidate{
+		Protect: Protect{Suppress: &Suppress{Cost: "unit", Zeros: "never", Respondents: "protect", Effort: "usual"}}}
 	for section, want := range map[string]string{"": "map: must be given, map: {} will do", "map: {}\n": ""} {
 		p, err := Parse("t.yaml", []byte(strings.Replace(text, "MAP", section, 1)), config.Options{})
 		if err != nil {
@@ -207,19 +219,25 @@ func TestFaultsOfATableMap(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"table: counts\n", "table: count\n", `map.table: must be the name of a table, got "count" (did you mean "counts"?)`},
 		{"cost: [unit, log]", "cost: [unit, logs]", `map.methods[0].suppress.cost[1]: must be unit, value, log, got "logs"`},
-		{"{absolute: 3}, {absolute: 7", "{absolute: -2.5}, {absolute: 7", "map.methods[0].suppress.interval[0].absolute: must be at least 0, got -2.5"},
+		{"{absolute: 3}, {absolute: 7", "{absolute: -2.5}, {absolute: 7",
+			"map.methods[0].suppress.interval[0].absolute: must be at least 0, got -2.5"},
 		{"base: [3, 5]", "base: [3, 1]", "map.methods[1].round.base[1]: must be between 2 and 10000, got 1"},
 		{"base: [3, 5]", "base: []", "map.methods[1].round.base: must name at least one base"},
-		{"mode: [controlled, random]", "mode: [controlled, up]", "map.methods[1].round.mode[1]: must be controlled, small, random, nearest"},
+		{"mode: [controlled, random]", "mode: [controlled, up]",
+			"map.methods[1].round.mode[1]: must be controlled, small, random, nearest"},
 		{"max: [1, 3]", "max: [1, 0]", "map.methods[2].cell_key.max[1]: must be between 1 and 1000, got 0"},
-		{"variance: [0.5, 2]", "variance: [0.5, -2]", "map.methods[2].cell_key.variance[1]: must be greater than 0 and finite, got -2"},
+		{"variance: [0.5, 2]", "variance: [0.5, -2]",
+			"map.methods[2].cell_key.variance[1]: must be greater than 0 and finite, got -2"},
 		{"least: [0, 2]", "least: [0, -1]", "map.methods[2].cell_key.least[1]: must be between 0 and 1000, got -1"},
 		{"key: {env: RELEASE_KEY}\n", "", "key: is required by map.methods[1].round"},
 		{"identity: [id]\n", "", "identity: is required by map.methods[1].round"},
-		{"  table: counts\n", "  table: turnover\n", "map.methods[1]: must be suppress: turnover is no table of counts without weights"},
-		{"interval: [{absolute: 3}, {absolute: 7, percent: 5}, {percent: 90}]", "interval: [" + strings.Repeat("{absolute: 3},", 600) + "]", "map.methods: must give at most 1000 points, got 1212"},
+		{"  table: counts\n", "  table: turnover\n",
+			"map.methods[1]: must be suppress: turnover is no table of counts without weights"},
+		{"interval: [{absolute: 3}, {absolute: 7, percent: 5}, {percent: 90}]",
+			"interval: [" + strings.Repeat("{absolute: 3},", 600) + "]", "map.methods: must give at most 1000 points, got 1212"},
 	} {
-		if err := refusedTabulation(t, mappedTabulation, c.from, c.to, c.want); err != nil && !strings.Contains(err.Error(), "(t.yaml") {
+		if err := refusedTabulation(t, mappedTabulation, c.from, c.to, c.want); err != nil &&
+			!strings.Contains(err.Error(), "(t.yaml") {
 			t.Errorf("%q: %v does not say where", c.to, err)
 		}
 	}
@@ -227,7 +245,8 @@ func TestFaultsOfATableMap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := p.Candidates(); err == nil || !strings.Contains(err.Error(), "map.table: must be given: tables[2] is of another value than tables[0]") {
+	if _, _, err := p.Candidates(); err == nil ||
+		!strings.Contains(err.Error(), "map.table: must be given: tables[2] is of another value than tables[0]") {
 		t.Errorf("of which tables: %v", err)
 	}
 	if !Is([]byte(mappedTabulation)) || Is([]byte("version: 1\nmasks: []\n")) || Is([]byte("a: [")) || Is(nil) {

@@ -26,12 +26,17 @@ func (l *loader) validatePerturbed(t *Config, table *Table, at string) {
 	case c != nil && c.Values != nil:
 		l.validateKeyedValues(t, table, at, path)
 	case c != nil && table.Value != "" && l.Sound(path):
-		l.Wrong(at+".value", "must be left out with cell_key without values, which is for counts; values: {most: 0.5} changes tables of values")
+		l.Wrong(at+".value",
+			"must be left out with cell_key without values, which is for counts; values: {most: 0.5} changes tables of values")
 	case table.Value != "":
-		l.Wrong(at+".value", "must be left out with %s, which is for counts; tables of values are protected by suppress, cell_key or adjust", table.Protect.Name())
+		l.Wrong(at+".value",
+			"must be left out with %s, which is for counts; tables of values are protected by suppress, cell_key or adjust",
+			table.Protect.Name())
 	}
 	if table.Weight != "" {
-		l.Wrong(at+".weight", "must be left out with %s, which is for counts without weights; weighted ones are protected by suppress or adjust", table.Protect.Name())
+		l.Wrong(at+".weight",
+			"must be left out with %s, which is for counts without weights; weighted ones are protected by suppress or adjust",
+			table.Protect.Name())
 	}
 	if c != nil && c.Values == nil && c.PTable != "" {
 		for _, f := range []string{"max", "variance", "least"} {
@@ -68,7 +73,8 @@ func (l *loader) validateKeyedValues(t *Config, table *Table, at, path string) {
 		}
 	}
 	if l.Given(path + ".respondents") {
-		l.Wrong(path+".respondents", "must be left out beside values, which are audited against somebody who knows all contributions but one")
+		l.Wrong(path+".respondents",
+			"must be left out beside values, which are audited against somebody who knows all contributions but one")
 	}
 	if t.Map != nil {
 		l.Wrong(path+".values", "must be left out beside map, which does not compare it")
@@ -104,10 +110,12 @@ func (l *loader) validateExchange(t *Config, table *Table, at string) {
 	known := t.variablesOf(table)
 	l.validateSwap(table, known, path)
 	if l.Given(at+".rows") && l.Sound(at+".rows") && len(known) == 1 {
-		l.Wrong(path, "must be another method, or rows must name a second variable: with one variable alone an exchange of its codes changes no count")
+		l.Wrong(path,
+			"must be another method, or rows must name a second variable: with one variable alone an exchange of its codes changes no count")
 	}
 	if t.Holding != "" && table.Protect.respondents() == "protect" {
-		l.Wrong(path+".respondents", "must be ignore with holding: for this method, the audit does not cover what a holding with records in several cells can infer")
+		l.Wrong(path+".respondents",
+			"must be ignore with holding: for this method, the audit does not cover what a holding with records in several cells can infer")
 	}
 	name := table.Protect.Exchanged()
 	if name == "" || !l.Sound(path+".variable") {
@@ -181,7 +189,8 @@ func (l *loader) validateRecordKeys(t *Config) {
 		case f.given && t.Pipeline != "":
 			l.Wrong(f.name, "must not stand beside pipeline, which brings its own")
 		case !f.given && by != "" && t.Pipeline == "" && !l.Misspelt("", f.name):
-			l.WrongAt("", f.name, "is required by %s: the same contributors must get the same change in every table and release", by)
+			l.WrongAt("", f.name, "is required by %s: the same contributors must get the same change in every table and release",
+				by)
 		}
 	}
 }

@@ -35,7 +35,8 @@ func (l *loader) validateReleases(t *Config) {
 		l.Wrong("releases", "must be at most %d, got %d", MostReleases, len(t.Releases))
 	}
 	if t.Window != nil {
-		l.Wrong("releases", "must not stand beside window: a record is in one window only, and windows are audited one by one")
+		l.Wrong("releases",
+			"must not stand beside window: a record is in one window only, and windows are audited one by one")
 	}
 	if t.Map != nil {
 		l.Wrong("releases", "must not stand beside map, which compares methods for tables that stand alone")
@@ -44,7 +45,8 @@ func (l *loader) validateReleases(t *Config) {
 		switch p := &t.Tables[i].Protect; {
 		case !l.Sound(fmt.Sprintf("tables[%d].protect", i)) || p.CellKey != nil:
 		case p.Suppress == nil:
-			l.Wrong(fmt.Sprintf("tables[%d].protect", i), "must be suppress (or cell_key, after earlier releases by the same cell_key) beside releases, got %s: what follows from it and earlier releases together is not known", p.Name())
+			l.Wrong(fmt.Sprintf("tables[%d].protect", i),
+				"must be suppress (or cell_key, after earlier releases by the same cell_key) beside releases, got %s: what follows from it and earlier releases together is not known", p.Name())
 		case p.Suppress.Effort == "optimal":
 			l.Wrong(fmt.Sprintf("tables[%d].protect.suppress.effort", i), "must be usual beside releases, got optimal")
 		}
@@ -65,9 +67,11 @@ func (l *loader) validateReleases(t *Config) {
 		case r.Source.Kind == "kafka":
 			l.Wrong(from, "must be files")
 		case t.Pipeline != "":
-			l.Wrong(at+".source", "must be left out beside pipeline: only releases of the same records are audited together with what masks release")
+			l.Wrong(at+".source",
+				"must be left out beside pipeline: only releases of the same records are audited together with what masks release")
 		case len(t.Identity) == 0 && t.Holding == "" && !l.Misspelt("", "identity") && !l.Misspelt("", "holding"):
-			l.WrongAt("", "identity", "or holding is required by %s.source: the columns by which a contributor is known who is in both", at)
+			l.WrongAt("", "identity",
+				"or holding is required by %s.source: the columns by which a contributor is known who is in both", at)
 		}
 	}
 }

@@ -44,13 +44,17 @@ func TestFaultsOfASampledTabulation(t *testing.T) {
 		{"identity: [id]\n", "", "identity: is required by tables[0].protect.sample"},
 		{"{one_in: 4}", "{}", "tables[0].protect.sample.one_in: is required"},
 		{"{one_in: 4}", "{one_in: 1}", "tables[0].protect.sample.one_in: must be between 2 and 1000, got 1"},
-		{"[region], unsafe: [{threshold: 3}], protect: {sample", "[region], value: wages, unsafe: [{threshold: 3}], protect: {sample", "tables[0].value: must be left out with sample"},
+		{"[region], unsafe: [{threshold: 3}], protect: {sample",
+			"[region], value: wages, unsafe: [{threshold: 3}], protect: {sample",
+			"tables[0].value: must be left out with sample"},
 		{"[region], unsafe", "[region], weight: w, unsafe", "tables[0].weight: must be left out with sample"},
 		{"[9, 2, 4]", "[9, 1001]", "map.methods[0].sample.one_in[1]: must be between 2 and 1000, got 1001"},
 		{"[9, 2, 4]", "[]", "map.methods[0].sample.one_in: must name at least one number"},
-		{"[9, 2, 4]", "[2" + strings.Repeat(", 3", 20) + "]", "map.methods[0].sample.one_in: must name at most 20 numbers, got 21"},
+		{"[9, 2, 4]", "[2" + strings.Repeat(", 3", 20) + "]",
+			"map.methods[0].sample.one_in: must name at most 20 numbers, got 21"},
 		{"table: counts", "table: w", "map.methods[0]: must be suppress: w is no table of counts"},
-		{"identity: [id]\ntables:\n  - {name: counts, rows: [region], unsafe: [{threshold: 3}], protect: {sample: {one_in: 4}}}", "tables:\n  - {name: counts, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}", "identity: is required by map.methods[0].sample"},
+		{
+			"identity: [id]\ntables:\n  - {name: counts, rows: [region], unsafe: [{threshold: 3}], protect: {sample: {one_in: 4}}}", "tables:\n  - {name: counts, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}", "identity: is required by map.methods[0].sample"},
 	} {
 		_, err := Parse("t.yaml", []byte(strings.Replace(sampledTabulation, c.from, c.to, 1)), config.Options{})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

@@ -22,7 +22,8 @@ var (
 )
 
 // sdmxColumns are those that variables must not be named like.
-var sdmxColumns = []string{"STRUCTURE", "STRUCTURE_ID", "ACTION", "TABLE", "FREQ", "TIME_PERIOD", "OBS_VALUE", "OBS_STATUS", "CONF_STATUS"}
+var sdmxColumns = []string{"STRUCTURE", "STRUCTURE_ID", "ACTION", "TABLE", "FREQ", "TIME_PERIOD", "OBS_VALUE",
+	"OBS_STATUS", "CONF_STATUS"}
 
 // validateSDMX checks what SDMX asks of names: those of its dimensions are its variables.
 func (l *loader) validateSDMX(t *Config) {
@@ -56,28 +57,34 @@ func (l *loader) validateSDMX(t *Config) {
 			switch {
 			case seen[v] || v == "" || !l.Sound(at):
 			case !sdmxName.MatchString(v):
-				l.Wrong(at, "must be a name that SDMX can have for a dimension, letters, digits, _ and -, got %q; give the variable another one (hierarchies, column)", v)
+				l.Wrong(at,
+					"must be a name that SDMX can have for a dimension, letters, digits, _ and -, got %q; give the variable another one (hierarchies, column)", v)
 			case slices.Contains(sdmxColumns, v):
-				l.Wrong(at, "must not be %q, which is a column of SDMX-CSV; give the variable another name (hierarchies, column)", v)
+				l.Wrong(at, "must not be %q, which is a column of SDMX-CSV; give the variable another name (hierarchies, column)",
+					v)
 			}
 			seen[v] = true
 		}
 	}
 }
 
-// validateSecondary demands that nothing is known of the value of a cell because it breaks a rule, and warns of what is.
+// validateSecondary demands that nothing is known of the value of a cell because it breaks a rule, and warns of what
+// is.
 func (l *loader) validateSecondary(t *Config) {
 	for i := range t.Tables {
 		const path = "sdmx.secondary"
 		switch table := &t.Tables[i]; {
 		case table.Value == "":
-			l.Wrong(path, "must be C: tables[%d] is of counts, and beside D everybody would know that a count with C is below the threshold, so that its range is narrower than the audit finds", i)
+			l.Wrong(path,
+				"must be C: tables[%d] is of counts, and beside D everybody would know that a count with C is below the threshold, so that its range is narrower than the audit finds", i)
 		case table.Zeros == "unsafe":
-			l.Wrong(path, "must be C: by tables[%d].zeros cells of value 0 are unsafe, and beside D everybody would know of cells with C that they may be 0", i)
+			l.Wrong(path,
+				"must be C: by tables[%d].zeros cells of value 0 are unsafe, and beside D everybody would know of cells with C that they may be 0", i)
 		default:
 			continue
 		}
 		return
 	}
-	t.Warnings = append(t.Warnings, "sdmx.secondary: D beside C tells everybody which of the cells that are held back break a rule, and that the others break none: contributors of the latter can infer more of them than the audit finds")
+	t.Warnings = append(t.Warnings,
+		"sdmx.secondary: D beside C tells everybody which of the cells that are held back break a rule, and that the others break none: contributors of the latter can infer more of them than the audit finds")
 }

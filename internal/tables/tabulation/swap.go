@@ -70,9 +70,12 @@ func (l *loader) validateMatch(match, known []string, exchanged, at string) {
 			l.Wrong(path, "must not repeat a variable, got %q again", v)
 		}
 	}
-	left := slices.DeleteFunc(slices.Clone(known), func(v string) bool { return v == exchanged || slices.Contains(match, v) })
+	left := slices.DeleteFunc(slices.Clone(known), func(v string) bool {
+		return v == exchanged || slices.Contains(match, v)
+	})
 	if len(left) == 0 && len(known) > 1 {
-		l.Wrong(at+".match", "must leave out at least one variable, in which exchanged records differ: otherwise nothing is changed")
+		l.Wrong(at+".match",
+			"must leave out at least one variable, in which exchanged records differ: otherwise nothing is changed")
 	}
 }
 
@@ -80,7 +83,9 @@ func (l *loader) validateMatch(match, known []string, exchanged, at string) {
 func (c *candidates) swap(m *MapSwap, respondents string) {
 	for _, v := range orElse(m.Variable, c.table.Protect.Exchanged()) {
 		for _, rate := range m.Rate {
-			c.add(TableCandidate{Protect: Protect{Swap: &TableSwap{Variable: v, Match: m.Match, Rate: rate, Respondents: respondents}}})
+			c.add(
+				TableCandidate{
+					Protect: Protect{Swap: &TableSwap{Variable: v, Match: m.Match, Rate: rate, Respondents: respondents}}})
 		}
 	}
 }

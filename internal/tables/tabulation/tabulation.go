@@ -183,7 +183,8 @@ type CellKeyValues struct {
 // Units are the parameters as the package perturb has them, for a value with some decimals.
 func (c *CellKeyValues) Units(decimals int) *perturb.Values {
 	unit := math.Pow10(decimals)
-	v := &perturb.Values{Most: c.Most, Large: c.Large, Point: c.Point * unit, Q: c.Q, Epsilon: c.Epsilon, Least: c.Least * unit}
+	v := &perturb.Values{Most: c.Most, Large: c.Large, Point: c.Point * unit, Q: c.Q, Epsilon: c.Epsilon,
+		Least: c.Least * unit}
 	if len(v.Epsilon) == 0 {
 		v.Epsilon = []float64{1}
 	}
@@ -218,7 +219,8 @@ func (p *Protect) Exchanged() string {
 
 // Keyed reports whether that needs keys of records.
 func (p *Protect) Keyed() bool {
-	return p.CellKey != nil || p.Markov != nil || p.Swap != nil || p.Sample != nil || p.Round != nil && p.Round.Mode == "random"
+	return p.CellKey != nil || p.Markov != nil || p.Swap != nil || p.Sample != nil || p.Round != nil &&
+		p.Round.Mode == "random"
 }
 
 // Rounding are the parameters of rounding.

@@ -77,14 +77,17 @@ func TestSchemaIsCurrent(t *testing.T) {
 func TestExtensionsOfSinks(t *testing.T) {
 	const text = "version: 1\nsource: {csv: {path: in.csv}}\ntables: [{name: t, rows: [a], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\nsink: {SINK}\n"
 	for sink, want := range map[string]string{
-		"csv: {path: out/o.csv}": "", "csv: {path: out.d/o}": "", "jsonl: {path: o.json}": "", "postgres: {table: o.xlsx, address: {env: A}}": "",
-		"csv: {path: o.xlsx}":    "sink.csv.path: must not end in .xlsx, by which programs take the file for one of sink xlsx",
-		"jsonl: {path: o.XLS}":   "sink.jsonl.path: must not end in .xls",
-		"parquet: {path: o.csv}": "sink.parquet.path: must not end in .csv, by which programs take the file for one of sink csv",
-		"xlsx: {path: o.xlsx}":   "", "xlsx: {path: o.XLSX}": "", "xlsx: {path: o.csv}": "sink.xlsx.path: must end in .xlsx",
+		"csv: {path: out/o.csv}": "", "csv: {path: out.d/o}": "", "jsonl: {path: o.json}": "",
+		"postgres: {table: o.xlsx, address: {env: A}}": "",
+		"csv: {path: o.xlsx}":                          "sink.csv.path: must not end in .xlsx, by which programs take the file for one of sink xlsx",
+		"jsonl: {path: o.XLS}":                         "sink.jsonl.path: must not end in .xls",
+		"parquet: {path: o.csv}":                       "sink.parquet.path: must not end in .csv, by which programs take the file for one of sink csv",
+		"xlsx: {path: o.xlsx}":                         "", "xlsx: {path: o.XLSX}": "",
+		"xlsx: {path: o.csv}": "sink.xlsx.path: must end in .xlsx",
 	} {
 		_, err := Parse("t.yaml", []byte(strings.Replace(text, "SINK", sink, 1)), config.Options{})
-		if want == "" && err != nil && strings.Contains(err.Error(), "must not end") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && err != nil && strings.Contains(err.Error(), "must not end") || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: error %v, want %q", sink, err, want)
 		}
 	}
@@ -129,10 +132,12 @@ func TestGoodTabulation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Tables[1].Zeros != "safe" || c.Tables[1].Protect.Suppress.Cost != "unit" || c.Tables[1].Protect.Suppress.Respondents != "protect" || c.Variable("sex").Total != "total" {
+	if c.Tables[1].Zeros != "safe" || c.Tables[1].Protect.Suppress.Cost != "unit" ||
+		c.Tables[1].Protect.Suppress.Respondents != "protect" || c.Variable("sex").Total != "total" {
 		t.Errorf("defaults are missing: %+v", c.Tables[1])
 	}
-	if again, err := Parse("u.yaml", []byte(goodTabulation), config.Options{}); err != nil || again.SHA256() != c.SHA256() {
+	if again, err := Parse("u.yaml", []byte(goodTabulation), config.Options{}); err != nil ||
+		again.SHA256() != c.SHA256() {
 		t.Errorf("the same configuration has a different digest (%v)", err)
 	}
 	var v any
@@ -168,9 +173,11 @@ func TestFaultsOfATabulation(t *testing.T) {
 		{"sex: {codes: [f, m]}", "sex: {codes: [f, f]}", `hierarchies.sex.codes[1]: must be a code of its own, got "f"`},
 		{"sex: {codes: [f, m]}", "sx: {codes: [f, m]}", "hierarchies.sx: is a variable of no table (t.yaml:11:3)"},
 		{"prefix: [1, 2, 5]", "prefix: [1, 2, 2]", "hierarchies.postcode.prefix[2]: must be greater than 2, got 2"},
-		{"columns: [section, division, class]", "columns: [section, region]", "variables nace and region are both made from column region"},
+		{"columns: [section, division, class]", "columns: [section, region]",
+			"variables nace and region are both made from column region"},
 		{"rows: [nace, region]", "rows: [nace, nace]", `tables[0].rows[1]: must not repeat a variable, got "nace" again`},
-		{"rows: [nace, region]", "rows: [nace, status]", `tables[0].rows[1]: must not be "status", which is a column of the published file`},
+		{"rows: [nace, region]", "rows: [nace, status]",
+			`tables[0].rows[1]: must not be "status", which is a column of the published file`},
 		{"rows: [region, sex, postcode]", "rows: []", "tables[1].rows: must name at least one variable"},
 		{"name: more counts", "name: counts", `tables[2].name: must be a name that no other table has, got "counts" again`},
 		{"decimals: 1", "decimals: 12", "tables[0].decimals: must be between 0 and 9, got 12"},
@@ -178,10 +185,15 @@ func TestFaultsOfATabulation(t *testing.T) {
 		{"[15, 80]", "[15]", "tables[0].unsafe[2].pq: must be two numbers, got 1"},
 		{"[2, 85]", "[2.5, 85]", "tables[0].unsafe[3].dominance[0]: must be a whole number, got 2.5"},
 		{"[2, 85]", "[2, 100]", "tables[0].unsafe[3].dominance[1]: must be between 0 and 100, both excluded, got 100"},
-		{"[{threshold: 3}, {p_percent: 15}", "[{threshold: 1}, {p_percent: 15}", "tables[0].unsafe[0].threshold: must be at least 2, got 1"},
-		{"rows: [sex]\n    unsafe: [{threshold: 3}]", "rows: [sex]\n    unsafe: [{p_percent: 3}]", "tables[2].unsafe[0]: only threshold is a rule for counts"},
-		{"rows: [sex]\n    unsafe: [{threshold: 3}]", "rows: [sex]\n    unsafe: [{threshold: 4}]", "tables[2].unsafe: must be that of tables[1]"},
-		{"rows: [sex]\n    unsafe: [{threshold: 3}]\n    protect: {suppress: {}}", "rows: [sex]\n    unsafe: [{threshold: 3}]\n    protect: {none: {}}", "tables[2].protect: must be that of tables[1]: both tables are of the same value"},
+		{"[{threshold: 3}, {p_percent: 15}", "[{threshold: 1}, {p_percent: 15}",
+			"tables[0].unsafe[0].threshold: must be at least 2, got 1"},
+		{"rows: [sex]\n    unsafe: [{threshold: 3}]", "rows: [sex]\n    unsafe: [{p_percent: 3}]",
+			"tables[2].unsafe[0]: only threshold is a rule for counts"},
+		{"rows: [sex]\n    unsafe: [{threshold: 3}]", "rows: [sex]\n    unsafe: [{threshold: 4}]",
+			"tables[2].unsafe: must be that of tables[1]"},
+		{"rows: [sex]\n    unsafe: [{threshold: 3}]\n    protect: {suppress: {}}",
+			"rows: [sex]\n    unsafe: [{threshold: 3}]\n    protect: {none: {}}",
+			"tables[2].protect: must be that of tables[1]: both tables are of the same value"},
 		{"rows: [sex]", "rows: [sex]\n    zeros: unsafe", "tables[2].zeros: must be left out of a table of counts"},
 		{"rows: [sex]", "rows: [sex]\n    absolute: true", "tables[2].absolute: must be left out of a table of counts"},
 		{"percent: 20", "percent: -20", "tables[0].interval.percent: must be at least 0, got -20"},
@@ -190,13 +202,16 @@ func TestFaultsOfATabulation(t *testing.T) {
 		{"table: counts, min", "table: count, min", `gate.rules[2].table: must be * or the name of a table, got "count"`},
 		{"jsonl: {path: out/tables.jsonl}", "kafka: {brokers: [b], topic: x, format: json}", "sink.kafka: must be files"},
 		{"jsonl: {path: out/tables.jsonl}", "jsonl: {path: nuts.csv}", "sink.jsonl.path: must not be a hierarchy itself"},
-		{"cells: out/cells.csv", "cells: out/tables.public.json", "report.cells: must not be the file of the public report (report.json)"},
-		{"sink: {jsonl: {path: out/tables.jsonl}}", "sink: {jsonl: {path: out/tables.jsonl}, order: shuffled}", "sink.order: must be left out"},
+		{"cells: out/cells.csv", "cells: out/tables.public.json",
+			"report.cells: must not be the file of the public report (report.json)"},
+		{"sink: {jsonl: {path: out/tables.jsonl}}", "sink: {jsonl: {path: out/tables.jsonl}, order: shuffled}",
+			"sink.order: must be left out"},
 		{"suppress: {cost: log", "supress: {cost: log", "is not a field here"},
 	} {
 		refusedTabulation(t, goodTabulation, c.from, c.to, c.want)
 	}
-	text := strings.NewReplacer("version: 1", "version: 2", "[15, 80]", "[80, 15]", "max_disclosed: 0", "max_disclosed: 1").Replace(goodTabulation)
+	text := strings.NewReplacer("version: 1", "version: 2", "[15, 80]", "[80, 15]", "max_disclosed: 0",
+		"max_disclosed: 1").Replace(goodTabulation)
 	_, err := Parse("t.yaml", []byte(text), config.Options{})
 	if errs, ok := err.(config.Errors); !ok || len(errs) != 3 {
 		t.Errorf("three faults, reported: %v", err)
@@ -217,11 +232,13 @@ sink: {csv: {path: out.csv}}
 		{"round: {base: 3}", "coalition: 1\n", ""},
 		{"suppress: {}", "coalition: 0\n", "coalition: must be between 1 and 3, got 0"},
 		{"suppress: {}", "coalition: 4\n", "coalition: must be between 1 and 3, got 4"},
-		{"round: {base: 3}", "coalition: 2\n", "coalition: must be 1: tables[0] is protected by round, which is audited against single contributors, got 2"},
+		{"round: {base: 3}", "coalition: 2\n",
+			"coalition: must be 1: tables[0] is protected by round, which is audited against single contributors, got 2"},
 		{"suppress: {}", "coalition: 2\nmap: {}\n", "coalition: must be 1 beside map"},
 	} {
 		p, err := Parse("t.yaml", []byte(strings.Replace(text, "PROTECT", c.protect, 1)+c.more), config.Options{})
-		if c.want == "" && (err != nil || p.Coalition < 1) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+		if c.want == "" && (err != nil || p.Coalition < 1) || c.want != "" &&
+			(err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s, %q: error %v, want %q", c.protect, c.more, err, c.want)
 		}
 	}
@@ -243,7 +260,8 @@ sink: {csv: {path: out.csv}}
 		"total = dom + exp": "", "total=dom+exp": "", "dom = total": "",
 		"total = dom + imp": `equations[1]: must be between values of tables, got "imp"`,
 		"totl = dom + exp":  `equations[1]: must be between values of tables, got "totl" (did you mean "total"?)`,
-		"total":             form, "": form, "= dom": form, "total = dom +": form, "total = total + dom": form, "total = dom + dom": form,
+		"total":             form, "": form, "= dom": form, "total = dom +": form, "total = total + dom": form,
+		"total = dom + dom": form,
 	} {
 		_, err := Parse("t.yaml", []byte(text+"equations: ['exp = dom', '"+equation+"']\n"), config.Options{})
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

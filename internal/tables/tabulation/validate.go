@@ -59,11 +59,14 @@ func (l *loader) validateCoalition(t *Config) {
 		return
 	}
 	if t.Map != nil {
-		l.Wrong("coalition", "must be 1 beside map, whose methods are not all audited against several contributors, got %d", t.Coalition)
+		l.Wrong("coalition", "must be 1 beside map, whose methods are not all audited against several contributors, got %d",
+			t.Coalition)
 	}
 	for i := range t.Tables {
 		if p := &t.Tables[i].Protect; p.Perturbs() {
-			l.Wrong("coalition", "must be 1: tables[%d] is protected by %s, which is audited against single contributors, got %d", i, p.Name(), t.Coalition)
+			l.Wrong("coalition",
+				"must be 1: tables[%d] is protected by %s, which is audited against single contributors, got %d", i, p.Name(),
+				t.Coalition)
 			return
 		}
 	}
@@ -105,7 +108,8 @@ func (l *loader) validateTabulated(t *Config) {
 	if t.Source.Config != nil {
 		l.Within("source."+t.Source.Kind, t.Source.Config.Check())
 		if t.Source.Kind == "kafka" {
-			l.Wrong("source.kafka", "must be files; for the tables of a topic, give instead of source a pipeline that reads the topic and lists its columns")
+			l.Wrong("source.kafka",
+				"must be files; for the tables of a topic, give instead of source a pipeline that reads the topic and lists its columns")
 		}
 	}
 	if t.Sink.Config != nil {
@@ -115,7 +119,8 @@ func (l *loader) validateTabulated(t *Config) {
 		}
 	}
 	if t.Sink.Order != "" {
-		l.Wrong("sink.order", "must be left out: cells are written in the order of their codes, which discloses nothing about the records")
+		l.Wrong("sink.order",
+			"must be left out: cells are written in the order of their codes, which discloses nothing about the records")
 	}
 }
 
@@ -169,7 +174,8 @@ func (l *loader) validateColumnsOnce(t *Config) {
 		v := t.Variable(name)
 		for _, c := range append(slices.Clone(v.Columns), v.Leaf()) {
 			if other, taken := of[c]; taken && other != name {
-				l.Wrong("tables", "variables %s and %s are both made from column %s, so that cells of one can be inferred from cells of the other: make them one variable with several hierarchies", other, name, c)
+				l.Wrong("tables",
+					"variables %s and %s are both made from column %s, so that cells of one can be inferred from cells of the other: make them one variable with several hierarchies", other, name, c)
 			}
 			of[c] = name
 		}
@@ -193,7 +199,8 @@ func (l *loader) validateTable(t *Config, i int) {
 		case v == "":
 			l.Wrong(path, "must be the name of a variable, got \"\"")
 		case slices.Contains(reservedColumns, v):
-			l.Wrong(path, "must not be %q, which is a column of the published file; give the variable another name (hierarchies, column)", v)
+			l.Wrong(path,
+				"must not be %q, which is a column of the published file; give the variable another name (hierarchies, column)", v)
 		case slices.Contains(table.Rows[:k], v):
 			l.Wrong(path, "must not repeat a variable, got %q again", v)
 		}
@@ -286,7 +293,9 @@ func (l *loader) validateLinks(t *Config) {
 			} {
 				at := fmt.Sprintf("tables[%d].%s", i, f.name)
 				if !f.same && l.Sound(at, fmt.Sprintf("tables[%d].%s", k, f.name)) {
-					l.Wrong(at, "must be that of tables[%d]: both tables are of the same value, so cells of one can be inferred from the other", k)
+					l.Wrong(at,
+						"must be that of tables[%d]: both tables are of the same value, so cells of one can be inferred from the other",
+						k)
 				}
 			}
 			break
@@ -307,7 +316,8 @@ func (l *loader) validateJJ(t *Config) {
 		case !t.Tables[i].Linked(&t.Tables[0]):
 			l.Wrong("report.jj", "must be left out: tables[%d] is of another value than tables[0], and the format has one", i)
 		case p.Perturbs():
-			l.Wrong("report.jj", "must be left out: tables[%d] is protected by %s, and the format is for cells that are held back", i, p.Name())
+			l.Wrong("report.jj",
+				"must be left out: tables[%d] is protected by %s, and the format is for cells that are held back", i, p.Name())
 		}
 	}
 }
@@ -323,7 +333,8 @@ func (l *loader) validateTableGate(t *Config) {
 			l.Wrong(at+".table", "must be * or the name of a table, got %q%s", r.Table, form.Instead(r.Table, known))
 		}
 		if r.MaxDisclosed != nil && *r.MaxDisclosed != 0 {
-			l.Wrong(at+".max_disclosed", "must be 0, got %d: a table in which an unsafe cell can be computed is never published", *r.MaxDisclosed)
+			l.Wrong(at+".max_disclosed", "must be 0, got %d: a table in which an unsafe cell can be computed is never published",
+				*r.MaxDisclosed)
 		}
 		if r.MinEfficiency != nil {
 			var ps check.Problems

@@ -45,7 +45,8 @@ func (l *loader) validateWindow(t *Config) {
 		return
 	}
 	if l.Given("source") {
-		l.Wrong("window", "needs pipeline instead of source: the configuration of a pipeline that reads topics and lists their columns")
+		l.Wrong("window",
+			"needs pipeline instead of source: the configuration of a pipeline that reads topics and lists their columns")
 	}
 	l.validateWindowSize(w)
 	switch {
@@ -57,7 +58,8 @@ func (l *loader) validateWindow(t *Config) {
 	}
 	for i := range t.Tables {
 		if t.Tables[i].Protect.Sample != nil {
-			l.Wrong(fmt.Sprintf("tables[%d].protect.sample", i), "must be another method for windows: everybody knows how many records a window has, and what this discloses about counts together with a sample is not audited")
+			l.Wrong(fmt.Sprintf("tables[%d].protect.sample", i),
+				"must be another method for windows: everybody knows how many records a window has, and what this discloses about counts together with a sample is not audited")
 		}
 	}
 	if t.Sink.Config != nil && t.Sink.Kind != "kafka" {
@@ -84,14 +86,16 @@ func (l *loader) validateWindowSize(w *TableWindow) {
 	switch {
 	case !l.Known("window") || l.Misspelt("window", "records") || l.Misspelt("window", "every"):
 	case records && every:
-		l.Wrong("window.every", "must be left out if records is given: the size of a window is either a number of records or a length of time")
+		l.Wrong("window.every",
+			"must be left out if records is given: the size of a window is either a number of records or a length of time")
 	case !records && !every:
 		l.Wrong("window", "must have records or every, which say when a window is complete")
 	}
 	if w.Records < 1 && records && l.Sound("window.records") {
 		l.Wrong("window.records", "must be at least 1, got %d", w.Records)
 	}
-	if every && l.Sound("window.every") && (w.Every < config.Duration(time.Second) || w.Every%config.Duration(time.Second) != 0) {
+	if every && l.Sound("window.every") &&
+		(w.Every < config.Duration(time.Second) || w.Every%config.Duration(time.Second) != 0) {
 		l.Wrong("window.every", "must be whole seconds, at least 1s, got %v", time.Duration(w.Every))
 	}
 	switch late := l.Given("window.lateness"); {

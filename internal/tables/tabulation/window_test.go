@@ -26,15 +26,18 @@ func TestTabulationWindow(t *testing.T) {
 	if p.Window.Lateness != 0 {
 		t.Errorf("a window of a number of records waits for %v", p.Window.Lateness)
 	}
-	for text, want := range map[string]config.Duration{"every: 1h": config.Duration(time.Minute), "every: 1h, lateness: 5m": config.Duration(5 * time.Minute)} {
+	for text, want := range map[string]config.Duration{"every: 1h": config.Duration(time.Minute),
+		"every: 1h, lateness: 5m": config.Duration(5 * time.Minute)} {
 		timed, err := Parse("t.yaml", []byte(strings.Replace(windowTabulation, "records: 1000", text, 1)), config.Options{})
-		if err != nil || timed.Window.Every != config.Duration(time.Hour) || timed.Window.Lateness != want || timed.Window.Records != 0 {
+		if err != nil || timed.Window.Every != config.Duration(time.Hour) || timed.Window.Lateness != want ||
+			timed.Window.Records != 0 {
 			t.Errorf("%s: %+v, %v", text, timed, err)
 		}
 	}
 	in := p.InFolder("x/y")
 	for got, want := range map[string]string{
-		in.Sink.Config.Paths()[0]: "tables.csv", in.Report.JSON: "r.json", in.Report.HTML: "r.html", in.Report.Cells: "c.csv", in.Report.JJ: "c.jj",
+		in.Sink.Config.Paths()[0]: "tables.csv", in.Report.JSON: "r.json", in.Report.HTML: "r.html", in.Report.Cells: "c.csv",
+		in.Report.JJ: "c.jj",
 	} {
 		if got != filepath.Join("x/y", want) {
 			t.Errorf("%s in another folder is %s", want, got)
@@ -57,7 +60,8 @@ func TestTabulationWindow(t *testing.T) {
 		{"out/windows", "s3://bucket/windows", "window.folder: must be a folder of this machine"},
 		{"out/windows", "~/windows", "window.folder: must be a path"},
 		{"pipeline: p.yaml", "source: {csv: {path: in.csv}}", "window: needs pipeline instead of source"},
-		{"pipeline: p.yaml", `source: {kafka: {brokers: ["localhost:9"], topics: [in]}}`, "source.kafka: must be files; for the tables of a topic, give instead of source a pipeline"},
+		{"pipeline: p.yaml", `source: {kafka: {brokers: ["localhost:9"], topics: [in]}}`,
+			"source.kafka: must be files; for the tables of a topic, give instead of source a pipeline"},
 		{"path: tables.csv", "path: out/tables.csv", "sink.csv.path: must be the name of a file, without a folder"},
 		{"path: tables.csv", "path: '-'", "sink.csv.path: must be the name of a file"},
 		{"path: tables.csv", "path: ../tables.csv", "sink.csv.path: must be the name of a file"},

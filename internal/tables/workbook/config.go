@@ -77,9 +77,12 @@ const (
 func TooLarge(rows, columns, variables int) string {
 	switch {
 	case rows+above > mostRows:
-		return fmt.Sprintf("has %d rows, and a sheet of Excel at most %d: use another format, or put the variable with the most codes last but one", rows, mostRows-above)
+		return fmt.Sprintf(
+			"has %d rows, and a sheet of Excel at most %d: use another format, or put the variable with the most codes last but one", rows, mostRows-above)
 	case columns+variables > mostColumns:
-		return fmt.Sprintf("has %d columns, and a sheet of Excel at most %d: put the variable with the fewest codes last in rows", columns, mostColumns-variables)
+		return fmt.Sprintf(
+			"has %d columns, and a sheet of Excel at most %d: put the variable with the fewest codes last in rows", columns,
+			mostColumns-variables)
 	}
 	return ""
 }

@@ -40,7 +40,9 @@ func made(t *testing.T, dir string, sheets []Sheet, values []any, statuses []str
 	if ps := c.Check(); len(ps) > 0 {
 		t.Fatal(ps)
 	}
-	out, err := c.Create(context.Background(), connectors.Plan{Source: source{sheets: sheets}, Layout: &microdata.Layout{Release: make([]microdata.Output, 3)}})
+	out,
+		err := c.Create(context.Background(),
+		connectors.Plan{Source: source{sheets: sheets}, Layout: &microdata.Layout{Release: make([]microdata.Output, 3)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,13 +90,18 @@ func labels(codes ...string) (rows [][]Label) {
 
 // Two tables, one with two variables and one with codes and names that a spreadsheet could take for something else.
 func TestWorkbook(t *testing.T) {
-	nasty := []string{"total", "=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2", "_x0041_", " a ", "1e5", "007", "a\x01b", "=HYPERLINK(\"http://x\")", strings.Repeat("x", 40)}
+	nasty := []string{"total", "=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-2", "_x0041_", " a ", "1e5", "007", "a\x01b",
+		"=HYPERLINK(\"http://x\")", strings.Repeat("x", 40)}
 	sheets := []Sheet{
-		{Name: "by region", Caption: "Number of records", Variables: []string{"region"}, Columns: []string{"total", "small", "big"}, Rows: labels("total", "n", "s"), Place: []int32{0, 1, 2, 3, 4, 5, 6, 8, 7}, Decimals: 1},
-		{Name: "=by[region]/and:a\\very*long?name", Caption: "=1+2", Variables: []string{"=x"}, Columns: []string{"value"}, Rows: labels(nasty...), Place: []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+		{Name: "by region", Caption: "Number of records", Variables: []string{"region"},
+			Columns: []string{"total", "small", "big"}, Rows: labels("total", "n", "s"),
+			Place: []int32{0, 1, 2, 3, 4, 5, 6, 8, 7}, Decimals: 1},
+		{Name: "=by[region]/and:a\\very*long?name", Caption: "=1+2", Variables: []string{"=x"}, Columns: []string{"value"},
+			Rows: labels(nasty...), Place: []int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
 	}
 	values := []any{21.5, 20.5, 1.0, 12.0, nil, nil, 9.5, 0.0, 9.5}
-	statuses := []string{"published", "published", "published", "published", "suppressed", "suppressed", "published", "empty", "published"}
+	statuses := []string{"published", "published", "published", "published", "suppressed", "suppressed", "published",
+		"empty", "published"}
 	for i := range nasty {
 		values, statuses = append(values, float64(i)), append(statuses, "published")
 	}
@@ -121,7 +128,8 @@ func TestWorkbook(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if got, want := f.GetSheetList(), []string{"by region", "=by_region__and_a_very_long_nam", "Legend"}; !slices.Equal(got, want) {
+	if got, want := f.GetSheetList(), []string{"by region", "=by_region__and_a_very_long_nam", "Legend"}; !slices.Equal(
+		got, want) {
 		t.Errorf("sheets %q, want %q", got, want)
 	}
 	raw := excelize.Options{RawCellValue: true}
@@ -157,7 +165,8 @@ func TestWorkbook(t *testing.T) {
 		if err != nil || s.NumFmt != textFormat {
 			t.Errorf("%s has number format %d, %v", cell, s.NumFmt, err)
 		}
-		if kind, _ := f.GetCellType("=by_region__and_a_very_long_nam", cell); kind != excelize.CellTypeInlineString && kind != excelize.CellTypeSharedString {
+		if kind, _ := f.GetCellType("=by_region__and_a_very_long_nam", cell); kind != excelize.CellTypeInlineString &&
+			kind != excelize.CellTypeSharedString {
 			t.Errorf("%s is of type %v", cell, kind)
 		}
 	}
@@ -173,7 +182,9 @@ func TestWorkbook(t *testing.T) {
 		t.Errorf("fills %v and %v: only the cell that is held back is marked", fill("C6"), fill("B6"))
 	}
 	legend, _ := f.GetRows("Legend")
-	if text := fmt.Sprint(legend); !strings.Contains(text, "[× suppressed not published") || !strings.Contains(text, "[ sampled estimated from a sample]") || !strings.Contains(text, "[=by_region__and_a_very_long_nam =by[region]/and:a\\very*long?name =1+2]") {
+	if text := fmt.Sprint(legend); !strings.Contains(text, "[× suppressed not published") ||
+		!strings.Contains(text, "[ sampled estimated from a sample]") ||
+		!strings.Contains(text, "[=by_region__and_a_very_long_nam =by[region]/and:a\\very*long?name =1+2]") {
 		t.Errorf("legend %s", text)
 	}
 }
@@ -202,7 +213,8 @@ func members(t *testing.T, file []byte) map[string]string {
 // Excel refuses a workbook with a sheet name that is too long, has certain characters, or is there twice.
 func TestSheetNames(t *testing.T) {
 	var sheets []Sheet
-	for _, name := range []string{"Legend", "legend", "History", "'a'", "", "*", strings.Repeat("ä", 40), strings.Repeat("Ä", 40), strings.Repeat("😀", 20), "a\tb", "\xff", strings.Repeat("z", 30) + " z"} {
+	for _, name := range []string{"Legend", "legend", "History", "'a'", "", "*", strings.Repeat("ä", 40),
+		strings.Repeat("Ä", 40), strings.Repeat("😀", 20), "a\tb", "\xff", strings.Repeat("z", 30) + " z"} {
 		sheets = append(sheets, Sheet{Name: name})
 	}
 	names := sheetNames(sheets)
@@ -234,7 +246,8 @@ func TestTooLarge(t *testing.T) {
 	for _, c := range []struct {
 		rows, columns, variables int
 		too                      bool
-	}{{1 << 20, 1, 1, true}, {1<<20 - 4, 1, 1, false}, {1<<20 - 3, 1, 1, true}, {1, 16383, 1, false}, {1, 16384, 1, true}, {1, 16383, 2, true}} {
+	}{{1 << 20, 1, 1, true}, {1<<20 - 4, 1, 1, false}, {1<<20 - 3, 1, 1, true}, {1, 16383, 1, false}, {1, 16384, 1, true},
+		{1, 16383, 2, true}} {
 		if why := TooLarge(c.rows, c.columns, c.variables); (why != "") != c.too {
 			t.Errorf("%+v: %q", c, why)
 		}
@@ -247,10 +260,13 @@ func TestRefused(t *testing.T) {
 	if ps := c.Check(); len(ps) != 1 || !strings.Contains(ps[0].Error(), "must end in .xlsx") {
 		t.Error(ps)
 	}
-	if _, err := c.Create(context.Background(), connectors.Plan{Source: struct{ connectors.Source }{}}); err == nil || !strings.Contains(err.Error(), "holds tables, no records") {
+	if _, err := c.Create(context.Background(), connectors.Plan{Source: struct{ connectors.Source }{}}); err == nil ||
+		!strings.Contains(err.Error(), "holds tables, no records") {
 		t.Error(err)
 	}
-	if _, err := made(t, t.TempDir(), []Sheet{{Name: "t", Variables: []string{"x"}, Columns: []string{"value"}, Rows: labels("total"), Place: []int32{0}}}, []any{1.0, 2.0}, []string{"published", "published"}); err == nil {
+	if _, err := made(t, t.TempDir(),
+		[]Sheet{{Name: "t", Variables: []string{"x"}, Columns: []string{"value"}, Rows: labels("total"), Place: []int32{0}}},
+		[]any{1.0, 2.0}, []string{"published", "published"}); err == nil {
 		t.Error("more cells than the table has are no error")
 	}
 	whole := array.NewInt64Builder(memory.DefaultAllocator)

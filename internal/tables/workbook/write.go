@@ -44,8 +44,8 @@ func write(ctx context.Context, to io.Writer, sheets []Sheet, cells [][]cell) (e
 	return f.Write(to)
 }
 
-// sheetNames returns the names of the sheets of the tables and, last, of the legend: those of the tables as far as Excel
-// allows, which takes 31 characters, not all of them, and no two names that differ in case alone.
+// sheetNames returns the names of the sheets of the tables and, last, of the legend: those of the tables as far as
+// Excel allows, which takes 31 characters, not all of them, and no two names that differ in case alone.
 func sheetNames(sheets []Sheet) (names []string) {
 	seen := map[string]bool{"history": true} // the name that Excel keeps for itself
 	for _, s := range append(slices.Clone(sheets), Sheet{Name: "Legend"}) {
@@ -102,7 +102,8 @@ func (w *writer) newSheet(i int, name string) error {
 // heldBack is what stands in the place of a value.
 const heldBack = "×"
 
-// textFormat is Excel's number format for text. A text in it stays a text when somebody edits it, also if it begins like a formula.
+// textFormat is Excel's number format for text. A text in it stays a text when somebody edits it, also if it begins
+// like a formula.
 const textFormat = 49
 
 // of returns the number of a style.
@@ -163,7 +164,8 @@ func (w *writer) table(name string, s Sheet, cells []cell) error {
 	if err != nil {
 		return err
 	}
-	if err := out.SetPanes(&excelize.Panes{Freeze: true, XSplit: labels, YSplit: above, TopLeftCell: corner, ActivePane: "bottomRight"}); err != nil {
+	if err := out.SetPanes(&excelize.Panes{Freeze: true, XSplit: labels, YSplit: above, TopLeftCell: corner,
+		ActivePane: "bottomRight"}); err != nil {
 		return err
 	}
 	if err := w.lines(out, 1, []string{s.Name}, style{head: true}); err != nil {
@@ -220,7 +222,8 @@ func (w *writer) row(out *excelize.StreamWriter, row int, labels []Label, cells 
 
 // meanings are what the legend says of each status.
 var meanings = []struct{ status, mark, text string }{
-	{"suppressed", heldBack, "not published. What can be inferred of these cells from everything that is published was computed over all tables together before publication"},
+	{"suppressed", heldBack,
+		"not published. What can be inferred of these cells from everything that is published was computed over all tables together before publication"},
 	{"empty", "–", "no contributor: the value is 0"},
 	{"published", "", "published as it is"},
 	{"perturbed", "", "changed at random; the caption says how much"},

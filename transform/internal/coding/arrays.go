@@ -31,7 +31,8 @@ func Movable(t arrow.DataType) bool {
 		return Movable(t.StorageType())
 	}
 	switch t.ID() {
-	case arrow.NULL, arrow.BOOL, arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.STRING_VIEW, arrow.BINARY_VIEW:
+	case arrow.NULL, arrow.BOOL, arrow.STRING, arrow.BINARY, arrow.LARGE_STRING, arrow.LARGE_BINARY, arrow.STRING_VIEW,
+		arrow.BINARY_VIEW:
 		return true
 	case arrow.FIXED_SIZE_LIST:
 		return false
@@ -168,8 +169,8 @@ type Placing struct {
 	Cells []Cell
 }
 
-// Exchange returns the array with the values of each pair exchanged. A dictionary stays as it is, only the indexes into it
-// move.
+// Exchange returns the array with the values of each pair exchanged. A dictionary stays as it is, only the indexes into
+// it move.
 func (p *Placing) Exchange(a arrow.Array, pairs []Pair) (arrow.Array, error) {
 	switch t := a.(type) {
 	case *array.Null:
@@ -388,7 +389,8 @@ func placeDictionary(a *array.Dictionary, rows []int32, cells []Cell) (arrow.Arr
 		bits--
 	}
 	if len(added) > 0 && last>>bits != 0 {
-		return nil, fmt.Errorf("its dictionary has no room for the values that come from other blocks (indexes of type %s)", a.Indices().DataType())
+		return nil, fmt.Errorf("its dictionary has no room for the values that come from other blocks (indexes of type %s)",
+			a.Indices().DataType())
 	}
 	indexes, err := Place(a.Indices(), rows, places)
 	if err != nil {

@@ -63,7 +63,8 @@ func TestDictionaryWithoutRoom(t *testing.T) {
 	if _, err := Place(full, []int32{3}, []Cell{{Bytes: []byte("v7")}}); err != nil {
 		t.Errorf("a value that is there: %v", err)
 	}
-	if _, err := Place(full, []int32{3}, []Cell{{Bytes: []byte("new")}}); err == nil || !strings.Contains(err.Error(), "no room") {
+	if _, err := Place(full, []int32{3}, []Cell{{Bytes: []byte("new")}}); err == nil ||
+		!strings.Contains(err.Error(), "no room") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -83,7 +84,8 @@ func TestDictionaryWithRoom(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			a := array.NewDictionaryArray(&arrow.DictionaryType{IndexType: c.index, ValueType: arrow.BinaryTypes.String}, indexes.NewArray(), values.NewArray())
+			a := array.NewDictionaryArray(&arrow.DictionaryType{IndexType: c.index, ValueType: arrow.BinaryTypes.String},
+				indexes.NewArray(), values.NewArray())
 			for added := range 3 {
 				rows, cells := []int32{5}, []Cell{{Null: true}}
 				for k := range added {
@@ -118,14 +120,21 @@ func TestWordsOfArrays(t *testing.T) {
 		of   arrow.Array
 		want []uint64 // as numbers in the order of the values; equal values have equal numbers
 	}{
-		"truth":   {arraytest.FromJSON(t, arrow.FixedWidthTypes.Boolean, `[true, false, true]`), []uint64{1, 0, 1}},
-		"bytes":   {arraytest.FromJSON(t, arrow.PrimitiveTypes.Uint8, `[7, 255, 0]`), []uint64{7, 255, 0}},
-		"shorts":  {arraytest.FromJSON(t, arrow.PrimitiveTypes.Int16, `[7, -1, 258]`), []uint64{7, 65535, 258}},
-		"words":   {arraytest.FromJSON(t, arrow.PrimitiveTypes.Int32, `[7, -1, 66051]`), []uint64{7, 1<<32 - 1, 66051}},
-		"days":    {arraytest.FromJSON(t, arrow.FixedWidthTypes.Date32, `["1970-01-02", "1970-01-01", "1970-01-10"]`), []uint64{1, 0, 9}},
-		"longs":   {arraytest.FromJSON(t, arrow.PrimitiveTypes.Int64, `[7, -1, 4295098371]`), []uint64{7, math.MaxUint64, 4295098371}},
-		"doubles": {fromValues(array.NewFloat64Builder(memory.DefaultAllocator), []float64{0, negative, 1.5, math.NaN(), nans}), []uint64{0, 0, math.Float64bits(1.5), math.Float64bits(math.NaN()), math.Float64bits(math.NaN())}},
-		"singles": {fromValues(array.NewFloat32Builder(memory.DefaultAllocator), []float32{0, float32(negative), 1.5, float32(math.NaN())}), []uint64{0, 0, math.Float64bits(1.5), math.Float64bits(math.NaN())}},
+		"truth":  {arraytest.FromJSON(t, arrow.FixedWidthTypes.Boolean, `[true, false, true]`), []uint64{1, 0, 1}},
+		"bytes":  {arraytest.FromJSON(t, arrow.PrimitiveTypes.Uint8, `[7, 255, 0]`), []uint64{7, 255, 0}},
+		"shorts": {arraytest.FromJSON(t, arrow.PrimitiveTypes.Int16, `[7, -1, 258]`), []uint64{7, 65535, 258}},
+		"words":  {arraytest.FromJSON(t, arrow.PrimitiveTypes.Int32, `[7, -1, 66051]`), []uint64{7, 1<<32 - 1, 66051}},
+		"days": {arraytest.FromJSON(t, arrow.FixedWidthTypes.Date32, `["1970-01-02", "1970-01-01", "1970-01-10"]`),
+			[]uint64{1, 0, 9}},
+		"longs": {arraytest.FromJSON(t, arrow.PrimitiveTypes.Int64, `[7, -1, 4295098371]`),
+			[]uint64{7, math.MaxUint64, 4295098371}},
+		"doubles": {
+			fromValues(array.NewFloat64Builder(memory.DefaultAllocator), []float64{0, negative, 1.5, math.NaN(), nans}),
+			[]uint64{0, 0, math.Float64bits(1.5), math.Float64bits(math.NaN()), math.Float64bits(math.NaN())}},
+		"singles": {
+			fromValues(array.NewFloat32Builder(memory.DefaultAllocator),
+				[]float32{0, float32(negative), 1.5, float32(math.NaN())}),
+			[]uint64{0, 0, math.Float64bits(1.5), math.Float64bits(math.NaN())}},
 	} {
 		n := c.of.Len()
 		for from := range n {
@@ -137,13 +146,15 @@ func TestWordsOfArrays(t *testing.T) {
 				t.Fatalf("%s: no words", name)
 			}
 			for i, w := range got {
-				if want := c.want[from+i]; w != want && !(math.Float64frombits(want) != math.Float64frombits(want) && w == got[len(got)-1]) {
+				if want := c.want[from+i]; w != want &&
+					!(math.Float64frombits(want) != math.Float64frombits(want) && w == got[len(got)-1]) {
 					t.Errorf("%s from %d: value %d is %#x, want %#x", name, from, i, w, want)
 				}
 			}
 		}
 	}
-	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, &arrow.FixedSizeBinaryType{ByteWidth: 3}, &arrow.Decimal128Type{Precision: 9}} {
+	for _, typ := range []arrow.DataType{arrow.BinaryTypes.String, &arrow.FixedSizeBinaryType{ByteWidth: 3},
+		&arrow.Decimal128Type{Precision: 9}} {
 		if wordsOf(make([]uint64, 3), arraytest.Random(t, typ, 3, 1), 0) {
 			t.Errorf("%s has words", typ)
 		}
@@ -193,7 +204,10 @@ func TestTypesThatCannotBeMoved(t *testing.T) {
 			t.Errorf("%s can be moved", a.DataType())
 		}
 		dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: a.DataType()}
-		if Movable(dictionary) || Movable(&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}}) {
+		if Movable(dictionary) ||
+			Movable(
+				&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8,
+					ValueType: &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}}) {
 			t.Errorf("dictionaries of %s can be moved", a.DataType())
 		}
 		sw := new(Placing)
@@ -258,7 +272,8 @@ func TestNullsThatComeIn(t *testing.T) {
 		}
 	}
 	got, err := Place(a, []int32{1}, []Cell{{Bytes: []byte{9, 0, 0, 0, 0, 0, 0, 0}}})
-	if err != nil || got.NullN() != 0 || got.Data().Buffers()[0] != nil || !slices.Equal(got.(*array.Int64).Int64Values(), []int64{1, 9, 3}) {
+	if err != nil || got.NullN() != 0 || got.Data().Buffers()[0] != nil ||
+		!slices.Equal(got.(*array.Int64).Int64Values(), []int64{1, 9, 3}) {
 		t.Errorf("%v, %v", got, err)
 	}
 }
@@ -283,12 +298,14 @@ func TestSameValues(t *testing.T) {
 		}
 	}
 	other := arraytest.FromJSON(t, arrow.ListOf(arrow.PrimitiveTypes.Int8), `[[1], null]`)
-	if SameValues(lists, other)(1) || SameValues(plain, lists)(0) || SameValues(lists, plain)(0) || !SameValues(lists, lists)(0) {
+	if SameValues(lists, other)(1) || SameValues(plain, lists)(0) || SameValues(lists, plain)(0) ||
+		!SameValues(lists, lists)(0) {
 		t.Error("lists are compared")
 	}
 }
 
-// Exchanged values of an array of any type are each other's, and all others stay; the array that was read does not change.
+// Exchanged values of an array of any type are each other's, and all others stay; the array that was read does not
+// change.
 func TestExchange(t *testing.T) {
 	pairs := []Pair{{0, 99}, {5, 6}, {98, 7}, {50, 20}}
 	var room Placing
@@ -304,7 +321,8 @@ func TestExchange(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", typ, err)
 			}
-			if text := arraytest.Texts(got); !slices.Equal(text, want) || !arrow.TypeEqual(got.DataType(), typ) || !slices.Equal(arraytest.Texts(a), before) {
+			if text := arraytest.Texts(got); !slices.Equal(text, want) || !arrow.TypeEqual(got.DataType(), typ) ||
+				!slices.Equal(arraytest.Texts(a), before) {
 				t.Errorf("%s: %q, want %q", typ, text, want)
 			}
 			if len(room.Rows) != 2*len(pairs) || len(room.Cells) != len(room.Rows) {
@@ -314,7 +332,8 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// Codes are written whatever stood in their place: 0 for nulls, the same ones for equal values of an array and of its slices.
+// Codes are written whatever stood in their place: 0 for nulls, the same ones for equal values of an array and of its
+// slices.
 func TestCodesOfNulls(t *testing.T) {
 	for _, typ := range arraytest.Types {
 		a := arraytest.Random(t, typ, 60, 3)
@@ -350,7 +369,8 @@ func TestCodesOfNulls(t *testing.T) {
 	}
 }
 
-// Records that are rejected, and those with a declared code in a protected column, get no group, in any part of a block.
+// Records that are rejected, and those with a declared code in a protected column, get no group, in any part of a
+// block.
 func TestExclude(t *testing.T) {
 	for _, at := range []int{0, 1, 58, 59} {
 		for _, from := range []int{0, 1, 30} {

@@ -91,8 +91,8 @@ func (g *Grouping) Find(b *microdata.Block, columns []int, from, n int) error {
 	return nil
 }
 
-// Exclude gives rejected records group −1: they are not released and are not exchanged. So it does with those that have a
-// declared code for a missing value in one of the protected columns: they keep it, and all their values.
+// Exclude gives rejected records group −1: they are not released and are not exchanged. So it does with those that have
+// a declared code for a missing value in one of the protected columns: they keep it, and all their values.
 func (g *Grouping) Exclude(b *microdata.Block, from int, protected []int) {
 	for _, index := range protected {
 		for _, row := range b.Columns[index].Coded.Rows {

@@ -38,7 +38,8 @@ func TestReaderOfAGrouping(t *testing.T) {
 	combos, groups := slices.Clone(g.Combo), slices.Clone(g.Group)
 	r := g.Reader()
 	for _, from := range []int{0, 150} {
-		if err := r.Find(b, []int{0, 1, 2}, from, 200-from); err != nil || !slices.Equal(r.Combo, combos[from:]) || !slices.Equal(r.Group, groups[from:]) {
+		if err := r.Find(b, []int{0, 1, 2}, from, 200-from); err != nil || !slices.Equal(r.Combo, combos[from:]) ||
+			!slices.Equal(r.Group, groups[from:]) {
 			t.Errorf("from %d: different codes (%v)", from, err)
 		}
 	}

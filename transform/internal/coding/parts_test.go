@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A grouping that merges another has the codes that one grouping of all records has, for keys that both have seen and for
-// those of one alone; it says what the other's codes are here.
+// A grouping that merges another has the codes that one grouping of all records has, for keys that both have seen and
+// for those of one alone; it says what the other's codes are here.
 func TestMergedGroupings(t *testing.T) {
 	columns := []int{0, 1, 2}
 	const n, first = 700, 300
@@ -38,7 +38,8 @@ func TestMergedGroupings(t *testing.T) {
 		var p Packer
 		p.Number(uint64(grouped[i]))
 		u := Unpacker{Text: p.Text}
-		if codes.Combo[k] != want[i] || int32(codes.Keys[k]) != grouped[i] || codes.GroupOf(&u, int(k)) != wanted[i] || u.Wrong {
+		if codes.Combo[k] != want[i] || int32(codes.Keys[k]) != grouped[i] || codes.GroupOf(&u, int(k)) != wanted[i] ||
+			u.Wrong {
 			t.Fatalf("record %d: combination %d, want %d", i, codes.Combo[k], want[i])
 		}
 	}
@@ -79,10 +80,12 @@ func TestPacking(t *testing.T) {
 		p.Word(math.Float64bits(q))
 	}
 	u := Unpacker{Text: p.Text}
-	if a, b, c, d := u.Number(), u.Word(), u.words(), string(u.Bytes()); a != 300 || b != math.MaxUint64 || !slices.Equal(c, []uint64{1, 2}) || d != "abc" {
+	if a, b, c, d := u.Number(), u.Word(), u.words(), string(u.Bytes()); a != 300 || b != math.MaxUint64 ||
+		!slices.Equal(c, []uint64{1, 2}) || d != "abc" {
 		t.Error(a, b, c, d)
 	}
-	if !u.Mark() || u.Mark() || u.Probability() != 0 || u.Probability() != 1 || u.Probability() != 0.25 || u.Wrong || len(u.Text) > 0 {
+	if !u.Mark() || u.Mark() || u.Probability() != 0 || u.Probability() != 1 || u.Probability() != 0.25 || u.Wrong ||
+		len(u.Text) > 0 {
 		t.Errorf("%+v", u)
 	}
 	if u.Number() != 0 || !u.Wrong || u.Word() != 0 || u.Mark() || len(u.Bytes()) > 0 || u.Count(1) != 0 {

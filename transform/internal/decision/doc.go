@@ -15,5 +15,6 @@ var (
 	// ErrDamaged is the error for what another process has written, if it cannot be right.
 	ErrDamaged = errors.New("the result of the survey is damaged, or was made with other masks")
 	// ErrOtherRecords is the error for a result about records that the part does not have.
-	ErrOtherRecords = errors.New("the result of the survey is about records that this shard does not have, or about more records than it has")
+	ErrOtherRecords = errors.New(
+		"the result of the survey is about records that this shard does not have, or about more records than it has")
 )

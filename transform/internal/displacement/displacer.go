@@ -36,12 +36,15 @@ type Displacer struct {
 
 // Column is a column whose values swaps move.
 type Column struct {
-	Index   int                                     // in Block.Columns
-	Swaps   []int                                   // that move it, by their places in the list, in the order in which they are applied
-	Moments func(x float64) (shift, square float64) // of the masks other than swaps; nil: no closed form, they are simulated
-	centre  float64                                 // subtracted from original values, for precision
-	centred bool                                    // the survey has set centre (not if unknown); else each window has a centre of its own
-	Unknown bool                                    // keys of a swap on it depend on draws
+	Index int // in Block.Columns
+	// that move it, by their places in the list, in the order in which they are applied
+	Swaps []int
+	// of the masks other than swaps; nil: no closed form, they are simulated
+	Moments func(x float64) (shift, square float64)
+	centre  float64 // subtracted from original values, for precision
+	// the survey has set centre (not if unknown); else each window has a centre of its own
+	centred bool
+	Unknown bool // keys of a swap on it depend on draws
 }
 
 // moment is Σ p, Σ p·E(y − centre), Σ p·E(y − centre)², Σ p·(E(y − centre))² over records, p the
@@ -61,10 +64,11 @@ type Masked interface {
 }
 
 // New returns a Displacer of swaps that move columns. window is the number of records of a window, for swaps that seek
-// partners within windows. draws makes as many independent draws of the masks other than swaps as it is asked for; it is
-// called only if some column has no closed form.
+// partners within windows. draws makes as many independent draws of the masks other than swaps as it is asked for; it
+// is called only if some column has no closed form.
 func New(columns []Column, swaps []*Swap, window int, draws func(n int) []Masked) *Displacer {
-	d := &Displacer{columns: columns, swaps: swaps, records: window, scratch: sync.Pool{New: func() any { return new(displacing) }}}
+	d := &Displacer{columns: columns, swaps: swaps, records: window,
+		scratch: sync.Pool{New: func() any { return new(displacing) }}}
 	d.window = slices.ContainsFunc(swaps, func(s *Swap) bool { return !s.dataset })
 	d.layOut()
 	if slices.ContainsFunc(columns, func(col Column) bool { return col.Moments == nil }) {
@@ -73,8 +77,8 @@ func New(columns []Column, swaps []*Swap, window int, draws func(n int) []Masked
 	return d
 }
 
-// NewSwap describes a swap by the indexes in Block.Columns of its keys, the attribute last, and of the columns whose values it
-// moves.
+// NewSwap describes a swap by the indexes in Block.Columns of its keys, the attribute last, and of the columns whose
+// values it moves.
 func NewSwap(keys, exchanged []int, p *Pairer) *Swap {
 	return &Swap{keys: keys, exchanged: exchanged, dataset: p.Dataset, pairer: p}
 }
@@ -134,7 +138,8 @@ func (d *Displacer) Independent(column int) bool {
 		return false
 	}
 	col := &d.columns[i]
-	return col.Moments != nil && !col.Unknown && len(col.Swaps) == 1 && d.swaps[col.Swaps[0]].dataset && !d.swaps[col.Swaps[0]].pairer.Unique
+	return col.Moments != nil && !col.Unknown && len(col.Swaps) == 1 && d.swaps[col.Swaps[0]].dataset &&
+		!d.swaps[col.Swaps[0]].pairer.Unique
 }
 
 // NeedsSurvey reports whether all blocks must go through Survey, and EndSurvey

@@ -47,7 +47,8 @@ func someData(n int, seed uint64) func(from, to int) *microdata.Block {
 // ofNoise is a Displacer of one swap of a column that has noise of standard deviation 3 too.
 func ofNoise(rate float64, unique bool) *Displacer {
 	p := &Pairer{Rate: rate, Unique: unique, Dataset: true}
-	return New([]Column{{Index: 0, Swaps: []int{0}, Moments: func(float64) (shift, square float64) { return 0, 9 }}}, []*Swap{NewSwap([]int{1, 2, 3}, []int{0}, p)}, 100, nil)
+	return New([]Column{{Index: 0, Swaps: []int{0}, Moments: func(float64) (shift, square float64) { return 0, 9 }}},
+		[]*Swap{NewSwap([]int{1, 2, 3}, []int{0}, p)}, 100, nil)
 }
 
 // The direct computation for one swap over the data equals the general step-by-step one, bit by
@@ -134,7 +135,8 @@ func TestSumsThatCannotBe(t *testing.T) {
 
 // Sums of a combination are possible if their probabilities are; great values may have made others infinite.
 func TestPlausibleMoments(t *testing.T) {
-	for m, want := range map[moment]bool{{0, 1, 2}: true, {3, -1, 2}: true, {3, math.Inf(1), 2}: true, {-1e-3, 0, 0}: false, {3.001, 0, 0}: false} {
+	for m, want := range map[moment]bool{{0, 1, 2}: true, {3, -1, 2}: true, {3, math.Inf(1), 2}: true,
+		{-1e-3, 0, 0}: false, {3.001, 0, 0}: false} {
 		if m.plausible(3) != want {
 			t.Errorf("%v of 3 records: want %v", m, want)
 		}
@@ -179,8 +181,8 @@ func surveyOf(t *testing.T, d *Displacer, records func(from, to int) *microdata.
 	return d
 }
 
-// Masks without a closed form are drawn: where their draws are a constant, the expectation is that of its closed form, in
-// windows and in the whole data.
+// Masks without a closed form are drawn: where their draws are a constant, the expectation is that of its closed form,
+// in windows and in the whole data.
 func TestDrawnMasks(t *testing.T) {
 	const n = 400
 	records := someData(n, 5)
@@ -188,12 +190,13 @@ func TestDrawnMasks(t *testing.T) {
 		for _, unique := range []bool{false, true} {
 			of := func(moments func(float64) (float64, float64)) []string {
 				p := &Pairer{Rate: 0.8, Unique: unique, Dataset: dataset}
-				d := New([]Column{{Index: 0, Swaps: []int{0}, Moments: moments}}, []*Swap{NewSwap([]int{1, 2, 3}, []int{0}, p)}, 100, func(n int) (draws []Masked) {
-					for range n {
-						draws = append(draws, shifted(3))
-					}
-					return draws
-				})
+				d := New([]Column{{Index: 0, Swaps: []int{0}, Moments: moments}}, []*Swap{NewSwap([]int{1, 2, 3}, []int{0}, p)},
+					100, func(n int) (draws []Masked) {
+						for range n {
+							draws = append(draws, shifted(3))
+						}
+						return draws
+					})
 				if d.NeedsSurvey() != dataset {
 					t.Fatal("whether it needs a survey")
 				}
@@ -257,7 +260,8 @@ func TestWantedAndParts(t *testing.T) {
 			}
 		}
 	}
-	one, two := surveyOf(t, ofNoise(0.7, false), records, 0, first, 100), surveyOf(t, ofNoise(0.7, false), records, first, n, 100)
+	one, two := surveyOf(t, ofNoise(0.7, false), records, 0, first, 100),
+		surveyOf(t, ofNoise(0.7, false), records, first, n, 100)
 	parts := [2][]byte{one.MarshalSurvey(), two.MarshalSurvey()}
 	all := ofNoise(0.7, false)
 	for k, records := range []int64{first, n - first} {

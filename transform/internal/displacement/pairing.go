@@ -38,8 +38,8 @@ func (p *Pairing) Class(size int32) int {
 	return slices.IndexFunc(p.Sizes, func(s int32) bool { return s == size })
 }
 
-// Between returns the probability that a given record of a combination of size own is exchanged with a given one of another
-// combination, of size other: the mean over the batches.
+// Between returns the probability that a given record of a combination of size own is exchanged with a given one of
+// another combination, of size other: the mean over the batches.
 func (p *Pairing) Between(own, other int32) float64 {
 	sum := 0.0
 	for _, rates := range p.Rates {

@@ -31,9 +31,12 @@ func TestFiguresOfPairings(t *testing.T) {
 	var f pinned.Figures
 	many := slices.Repeat([]int32{3, 1, 1, 2}, 90)
 	for _, sizes := range [][]int32{
-		{1}, {4}, {1, 1}, {1, 1, 1}, {1, 2}, {3, 2}, {1, 1, 5}, {2, 2, 2}, {1, 2, 3, 4}, {9, 8, 7}, {20, 1, 1}, {30, 1}, {6, 6, 6, 6, 6, 6, 6}, {40, 30, 20},
-		{1, 1, 1, 1, 1, 1, 1}, {12, 6, 1, 1, 1, 1, 1, 1}, {3, 3, 3, 3, 2, 2, 1, 1, 1, 1}, {40, 2, 2, 1, 1, 1, 1, 1, 1, 1}, {70, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
-		slices.Repeat([]int32{1}, 300), append(slices.Repeat([]int32{1}, 280), 50), append(slices.Repeat([]int32{1}, 40), 64, 20), many, {400, 300},
+		{1}, {4}, {1, 1}, {1, 1, 1}, {1, 2}, {3, 2}, {1, 1, 5}, {2, 2, 2}, {1, 2, 3, 4}, {9, 8, 7}, {20, 1, 1}, {30, 1},
+		{6, 6, 6, 6, 6, 6, 6}, {40, 30, 20},
+		{1, 1, 1, 1, 1, 1, 1}, {12, 6, 1, 1, 1, 1, 1, 1}, {3, 3, 3, 3, 2, 2, 1, 1, 1, 1}, {40, 2, 2, 1, 1, 1, 1, 1, 1, 1},
+		{70, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1},
+		slices.Repeat([]int32{1}, 300), append(slices.Repeat([]int32{1}, 280), 50),
+		append(slices.Repeat([]int32{1}, 40), 64, 20), many, {400, 300},
 	} {
 		for _, unique := range []bool{true, false} {
 			for _, dataset := range []bool{true, false} {
@@ -53,7 +56,8 @@ func TestFiguresOfPairings(t *testing.T) {
 					if len(sizes) > 40 {
 						what = fmt.Sprint(len(sizes), " sizes to ", slices.Max(sizes))
 					}
-					f.Add(fmt.Sprintf("%s unique %v dataset %v rate %v", what, unique, dataset, rate), append(all, float64(len(of.Rates)), float64(len(of.Sizes)))...)
+					f.Add(fmt.Sprintf("%s unique %v dataset %v rate %v", what, unique, dataset, rate),
+						append(all, float64(len(of.Rates)), float64(len(of.Sizes)))...)
 				}
 			}
 		}
@@ -101,7 +105,8 @@ func TestBinomialQuantile(t *testing.T) {
 	const n, p = 100_000, 0.25
 	many := newBinomial(n, p)
 	sd := math.Sqrt(n * p * (1 - p))
-	if low, high := float64(many.low), float64(int(many.low)+len(many.cdf)-1); low < n*p-9*sd-10 || low > n*p-8*sd || high < n*p+8*sd || high > n*p+9*sd+10 {
+	if low, high := float64(many.low), float64(int(many.low)+len(many.cdf)-1); low < n*p-9*sd-10 || low > n*p-8*sd ||
+		high < n*p+8*sd || high > n*p+9*sd+10 {
 		t.Errorf("heads from %v to %v", low, high)
 	}
 	if last := many.cdf[len(many.cdf)-1]; !(math.Abs(last-1) <= 1e-9) || !slices.IsSorted(many.cdf) {

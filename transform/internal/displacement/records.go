@@ -60,7 +60,8 @@ func (w *displacing) original(b *microdata.Block) *microdata.Block {
 	v.Reset(b.Stream, b.First, b.N, len(b.Columns))
 	v.Scope, v.Places = b.Scope, b.Places
 	for i := range b.Columns {
-		v.Columns[i].Original, v.Columns[i].Array, v.Columns[i].Coded = b.Columns[i].Original, b.Columns[i].Array, b.Columns[i].Coded
+		v.Columns[i].Original, v.Columns[i].Array, v.Columns[i].Coded = b.Columns[i].Original, b.Columns[i].Array,
+			b.Columns[i].Coded
 	}
 	return v
 }
@@ -168,7 +169,8 @@ func (d *Displacer) writeColumn(w *displacing, b *microdata.Block, i, from, n in
 // For each of count batches, h is the probability that the record has kept its value, m the
 // moments of the other values that may be there, and own the expected squared change of its own
 // value by the other masks.
-func writeRecord(to *microdata.Moved, at int, u float64, count int, h *[batches]float64, m *[batches]moment, own *[batches]float64) {
+func writeRecord(to *microdata.Moved, at int, u float64, count int, h *[batches]float64, m *[batches]moment,
+	own *[batches]float64) {
 	f := 1 / float64(count)
 	var weight, held, square, squares, total float64
 	var each [batches]float64

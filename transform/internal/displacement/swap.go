@@ -54,7 +54,8 @@ type displacedGroup struct {
 // of the values that it receives: sums over its possible partners, by their probabilities.
 //
 // sums and records are those of the group's classes, own those of the combination.
-func exchangeOutcome(rates []float64, class int, records []float64, sums []moment, size int32, own moment) (p float64, receives moment) {
+func exchangeOutcome(rates []float64, class int, records []float64, sums []moment, size int32, own moment) (p float64,
+	receives moment) {
 	for t, rate := range rates[class*len(records) : (class+1)*len(records)] {
 		if rate == 0 {
 			continue
@@ -78,7 +79,8 @@ func exchangeOutcome(rates []float64, class int, records []float64, sums []momen
 	return p, receives
 }
 
-// settle applies an exchange with probability p to record r of batch k. several is whether several swaps move the column.
+// settle applies an exchange with probability p to record r of batch k. several is whether several swaps move the
+// column.
 func (w *displacing) settle(k, r int, p float64, receives moment, undo *undoing, several bool) {
 	w.undo(k, r, p, &receives, undo, several)
 	w.held[k][r] *= 1 - p
@@ -286,7 +288,8 @@ func (g *displacedGroup) addAfter(s *Swap, sums []moment, codes []int32, at, bat
 	for _, code := range codes {
 		c := &s.combos[code]
 		class := g.pairing.Class(c.size)
-		p, receives := exchangeOutcome(g.pairing.rate(batch), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
+		p, receives := exchangeOutcome(g.pairing.rate(batch), class, g.records, g.sums[at*classes:(at+1)*classes], c.size,
+			c.sums[at])
 		sums[class].add(hold(p, receives, c.size, c.sums[at]), 1)
 	}
 }
@@ -377,7 +380,8 @@ func (s *Swap) outcome(column, code int) outcome {
 			continue
 		}
 		at := s.at[column] + k%s.batches[column]
-		o.p[k], o.receives[k] = exchangeOutcome(g.pairing.rate(k), class, g.records, g.sums[at*classes:(at+1)*classes], c.size, c.sums[at])
+		o.p[k], o.receives[k] = exchangeOutcome(g.pairing.rate(k), class, g.records, g.sums[at*classes:(at+1)*classes],
+			c.size, c.sums[at])
 		after, exact := received{records: g.records}, (*averaged)(nil)
 		if g.codes == nil {
 			after.sums = g.after[at*classes : (at+1)*classes]

@@ -32,7 +32,8 @@ func (o *outcome) setFactors() {
 // writeOutcomes is writeRecord for consecutive records with the given values of a column, from
 // place from on, by their combinations. about returns a value minus the centre, and its expected
 // squared change by the other masks. outcomeOf must have been called for each of the records.
-func (w *displacing) writeOutcomes(s *Swap, to *microdata.Moved, column, from, count int, about func(x float64) (u, shift, own float64), values []float64) {
+func (w *displacing) writeOutcomes(s *Swap, to *microdata.Moved, column, from, count int,
+	about func(x float64) (u, shift, own float64), values []float64) {
 	end := from + len(values)
 	weights, totals, stays := to.Weight[from:end], to.Total[from:end], to.Stay[from:end]
 	squares, noises := to.Square[from:end], to.Noise[from:end]

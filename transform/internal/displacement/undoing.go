@@ -78,7 +78,8 @@ func hold(p float64, receives moment, size int32, own moment) (m moment) {
 // Where exact is nil, the values that the snooper averages count as independent of the record's own released value, and
 // their mean as its expectation. In a group of n records this changes the error by some 1/n of it, mostly upwards
 // (TestUndoingInLargerGroups), so that it is lowered by 2/n.
-func undo(p float64, receives moment, rates []float64, class int, size int32, own moment, after received, exact *averaged) (o undoing) {
+func undo(p float64, receives moment, rates []float64, class int, size int32, own moment, after received,
+	exact *averaged) (o undoing) {
 	stay := 1 - p
 	there := stay + receives[0] // probability that the released value is not null
 	if there <= 0 {
@@ -115,7 +116,8 @@ func undo(p float64, receives moment, rates []float64, class int, size int32, ow
 		o.moves = true
 		o.likeliest = estimate{uu: 1, u: -2 * holds[1] / holds[0], one: holds[2] / holds[0]}
 	}
-	a, z := stay, averaged{mean: others[1], square: others[1] * others[1], zero: receives[1] * others[1] / there, one: stay * others[1] / there}
+	a, z := stay, averaged{mean: others[1], square: others[1] * others[1], zero: receives[1] * others[1] / there,
+		one: stay * others[1] / there}
 	if exact != nil {
 		z = *exact
 		z.mean = others[1]
@@ -307,8 +309,8 @@ func (o *undoing) numbers() []*float64 {
 // packedUndoing is how many numbers pack writes.
 const packedUndoing = 14
 
-// pack writes the errors. If another record does not hold the original more probably in all batches, what has been added of
-// those in which it does is no error of anything, and is left out: take would see that it moves.
+// pack writes the errors. If another record does not hold the original more probably in all batches, what has been
+// added of those in which it does is no error of anything, and is left out: take would see that it moves.
 func (o *undoing) pack(p *coding.Packer) {
 	packed := *o
 	if !o.moves {

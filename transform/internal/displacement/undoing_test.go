@@ -222,8 +222,10 @@ func errorsOf(law map[string]*outcomeOfSwap, x []float64, t int, noise float64) 
 // after larger ones.
 func TestUndoingIsThatOfTheEnumeration(t *testing.T) {
 	for _, attribute := range [][]int{
-		{0, 1}, {0, 1, 2}, {0, 0, 1}, {1, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 2, 3}, {0, 2, 1, 2}, {0, 0, 1, 1, 1}, {3, 0, 1, 1, 2}, {0, 1, 2, 3, 4},
-		{0, 1, 1, 2, 2, 2}, {0, 0, 1, 1, 2, 2}, {0, 1, 2, 3, 4, 5}, {0, 0, 0, 1, 1, 1, 1}, {0, 1, 1, 1, 1, 1, 1, 1}, {0, 0, 0, 0, 1, 1, 1, 2},
+		{0, 1}, {0, 1, 2}, {0, 0, 1}, {1, 0, 0, 0}, {0, 0, 1, 1}, {0, 1, 2, 3}, {0, 2, 1, 2}, {0, 0, 1, 1, 1},
+		{3, 0, 1, 1, 2}, {0, 1, 2, 3, 4},
+		{0, 1, 1, 2, 2, 2}, {0, 0, 1, 1, 2, 2}, {0, 1, 2, 3, 4, 5}, {0, 0, 0, 1, 1, 1, 1}, {0, 1, 1, 1, 1, 1, 1, 1},
+		{0, 0, 0, 0, 1, 1, 1, 2},
 	} {
 		for _, policy := range []string{"unique", "random"} {
 			for _, scope := range []string{"window", "dataset"} {
@@ -235,7 +237,9 @@ func TestUndoingIsThatOfTheEnumeration(t *testing.T) {
 					rates = []float64{0.7, 1}
 				}
 				for _, rate := range rates {
-					t.Run(fmt.Sprint(policy, scope, rate, attribute), func(t *testing.T) { compareUndoing(t, policy, scope, rate, attribute) })
+					t.Run(fmt.Sprint(policy, scope, rate, attribute), func(t *testing.T) {
+						compareUndoing(t, policy, scope, rate, attribute)
+					})
 				}
 			}
 		}
@@ -269,7 +273,8 @@ func compareUndoing(t *testing.T, policy, scope string, rate float64, attribute 
 			variance = sd*sd + 1.0/12 // the noise is rounded to whole numbers
 		}
 		p := &Pairer{Rate: rate, Unique: policy == "unique", Dataset: scope == "dataset"}
-		d := New([]Column{{Index: 0, Swaps: []int{0}, Moments: func(float64) (shift, square float64) { return 0, variance }}}, []*Swap{NewSwap([]int{1, 2, 3}, []int{0}, p)}, n, nil)
+		d := New([]Column{{Index: 0, Swaps: []int{0}, Moments: func(float64) (shift, square float64) { return 0, variance }}},
+			[]*Swap{NewSwap([]int{1, 2, 3}, []int{0}, p)}, n, nil)
 		if d.NeedsSurvey() {
 			if err := d.Survey(b); err != nil {
 				t.Fatal(err)
@@ -283,7 +288,8 @@ func compareUndoing(t *testing.T, policy, scope string, rate float64, attribute 
 		for k, row := range rows {
 			released, likeliest, mean := errorsOf(law, x, k, variance)
 			for name, pair := range map[string][2]float64{
-				"the released value": {m.Total[row], released}, "the most probable one": {m.Likeliest[row], likeliest}, "the mean": {m.Mean[row], mean},
+				"the released value": {m.Total[row], released}, "the most probable one": {m.Likeliest[row], likeliest},
+				"the mean": {m.Mean[row], mean},
 			} {
 				if got, want := pair[0]/m.Weight[row], pair[1]; !(math.Abs(got-want) <= 1e-8*want+1e-5) {
 					t.Errorf("noise %v, record %d: %s has the expected square %v, want %v", sd, k, name, got, want)

@@ -42,12 +42,12 @@ func (p Policy) Heads(word uint64) bool {
 	return float64(word>>11)*0x1p-53 < p.Rate
 }
 
-// Words are three keyed words for each record: for the order in which records seek, for the choice of a partner, and for
-// the coin.
+// Words are three keyed words for each record: for the order in which records seek, for the choice of a partner, and
+// for the coin.
 type Words struct{ Order, Partner, Coin []uint64 }
 
-// Match appends the pairs to exchange, as indexes in the block, of records that begin at from in it. group and combo are by
-// record the codes of its keys and of its keys with the attribute; those of group −1 are not exchanged.
+// Match appends the pairs to exchange, as indexes in the block, of records that begin at from in it. group and combo
+// are by record the codes of its keys and of its keys with the attribute; those of group −1 are not exchanged.
 func (m *Matcher) Match(pairs []coding.Pair, by Policy, group, combo []int32, drawn *Words, from int) []coding.Pair {
 	m.Sort(group, combo)
 	for g := 0; g+1 < len(m.GroupStart); g++ {
@@ -73,7 +73,8 @@ func (m *Matcher) Match(pairs []coding.Pair, by Policy, group, combo []int32, dr
 	return pairs
 }
 
-func (m *Matcher) matchGroup(pairs []coding.Pair, by Policy, combo []int32, drawn *Words, from int, start, end int32) []coding.Pair {
+func (m *Matcher) matchGroup(pairs []coding.Pair, by Policy, combo []int32, drawn *Words, from int, start,
+	end int32) []coding.Pair {
 	m.tree.Ones(int(end - start))
 	total := int64(end - start)
 	for _, p := range m.candidates {

@@ -91,8 +91,8 @@ func matchedByLists(by Policy, group, combo []int32, drawn *Words) (pairs []codi
 	return pairs
 }
 
-// The pairs are those of a matching by lists, for windows of any size, with records that take no part, and one after another
-// in the same memory.
+// The pairs are those of a matching by lists, for windows of any size, with records that take no part, and one after
+// another in the same memory.
 func TestMatchIsThatOfLists(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 7))
 	var m Matcher
@@ -109,7 +109,8 @@ func TestMatchIsThatOfLists(t *testing.T) {
 				g = -1
 			}
 			group = append(group, g)
-			drawn.Order, drawn.Partner, drawn.Coin = append(drawn.Order, r.Uint64()), append(drawn.Partner, r.Uint64()), append(drawn.Coin, r.Uint64())
+			drawn.Order, drawn.Partner, drawn.Coin = append(drawn.Order, r.Uint64()), append(drawn.Partner, r.Uint64()),
+				append(drawn.Coin, r.Uint64())
 		}
 		by := Policy{Rate: []float64{0, 0.4, 1}[trial%3], Unique: trial%2 == 0}
 		got := m.Match(nil, by, group, combo, &drawn, 100)
@@ -129,7 +130,8 @@ func TestHeads(t *testing.T) {
 		rate float64
 		word uint64
 		want bool
-	}{{0, 0, false}, {1, math.MaxUint64, true}, {0.5, 1<<63 - 1, true}, {0.5, 1 << 63, false}, {0x1p-53, 1<<11 - 1, true}, {0x1p-53, 1 << 11, false}} {
+	}{{0, 0, false}, {1, math.MaxUint64, true}, {0.5, 1<<63 - 1, true}, {0.5, 1 << 63, false}, {0x1p-53, 1<<11 - 1, true},
+		{0x1p-53, 1 << 11, false}} {
 		if (Policy{Rate: c.rate}).Heads(c.word) != c.want {
 			t.Errorf("rate %v, word %x", c.rate, c.word)
 		}

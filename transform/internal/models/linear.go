@@ -100,9 +100,10 @@ func standardOf(x Predictor, rows []int32, stop decision.Stop) (centre, scale fl
 	return centre, scale
 }
 
-// products adds up the products of standardised columns with those before them, in gram, and with the response: of the columns from,
-// from + every, … alone.
-func (m *Linear) products(x []Predictor, y []float64, rows []int32, gram [][]float64, with []float64, from, every int, stop decision.Stop) {
+// products adds up the products of standardised columns with those before them, in gram, and with the response: of the
+// columns from, from + every, … alone.
+func (m *Linear) products(x []Predictor, y []float64, rows []int32, gram [][]float64, with []float64, from, every int,
+	stop decision.Stop) {
 	n, u := float64(len(rows)), make([]float64, len(x))
 	last := from + (len(x)-1-from)/every*every
 	for i, r := range rows {

@@ -108,7 +108,8 @@ func (m *Logistic) climb(x []Predictor, of []int, rows []int32, stop decision.St
 
 // slope returns the penalised log-likelihood, its first derivatives, and the lower triangle of
 // its negative second derivatives.
-func (m *Logistic) slope(x []Predictor, of []int, rows []int32, stop decision.Stop) (at float64, score []float64, hessian [][]float64) {
+func (m *Logistic) slope(x []Predictor, of []int, rows []int32, stop decision.Stop) (at float64, score []float64,
+	hessian [][]float64) {
 	p := len(x) + 1
 	size := len(m.slopes) * p
 	score, hessian = make([]float64, size), make([][]float64, size)

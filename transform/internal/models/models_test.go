@@ -200,7 +200,8 @@ func TestLogisticOfRareCategories(t *testing.T) {
 		_, score, _ := FitLogistic(x, y, categories, rowsUpTo(n), nil).slope(x, of, rowsUpTo(n), nil)
 		for i, s := range score {
 			if !(math.Abs(s) <= 1e-6*float64(n)) {
-				t.Errorf("seed %d, %d records of %d categories, %d predictors: derivative %d is %v", seed, n, len(categories), len(x), i, s)
+				t.Errorf("seed %d, %d records of %d categories, %d predictors: derivative %d is %v", seed, n, len(categories),
+					len(x), i, s)
 				break
 			}
 		}
@@ -309,12 +310,14 @@ func TestRegressIsLeastSquares(t *testing.T) {
 	}
 }
 
-// Predictions for many records are those for each; a missing predictor counts as its mean, and a constant one not at all.
+// Predictions for many records are those for each; a missing predictor counts as its mean, and a constant one not at
+// all.
 func TestPredictionsAreThoseOfEach(t *testing.T) {
 	const n = 203
 	columns := codedData(n, 2)
 	two := 2.0
-	x := append(numbers([][]float64{columns[0], columns[2], repeat(4, n), columns[4], columns[3]}), Predictor{Values: columns[1], Of: &two})
+	x := append(numbers([][]float64{columns[0], columns[2], repeat(4, n), columns[4], columns[3]}),
+		Predictor{Values: columns[1], Of: &two})
 	m := Regress(x, columns[2], rowsUpTo(n), nil)
 	later := slices.Clone(columns[0])
 	later[0], later[n-1] = math.NaN(), math.NaN()

@@ -132,7 +132,8 @@ func (want *referenceTree) compare(t *testing.T, at string, got *Tree, y []float
 		n := got.Nodes[open[len(open)-1]]
 		open = open[:len(open)-1]
 		if n.To-n.From != w.N || (n.Right == 0) != (w.Predictor == nil) {
-			t.Errorf("%s: node %d has %d records, right part %d; want %d records, %v", at, i, n.To-n.From, n.Right, w.N, w.Predictor)
+			t.Errorf("%s: node %d has %d records, right part %d; want %d records, %v", at, i, n.To-n.From, n.Right, w.N,
+				w.Predictor)
 			return
 		}
 		if w.Predictor == nil {
@@ -146,8 +147,10 @@ func (want *referenceTree) compare(t *testing.T, at string, got *Tree, y []float
 		// them: the error is at most 6e-7 of the gain.
 		gain := impurity(y, got.Rows[n.From:n.To], want.Categories) - spread(n.left) - spread(n.Right)
 		// A cut is the midpoint of two numbers, which both programs have as doubles.
-		if n.Predictor != *w.Predictor || !(math.Abs(n.cut-w.Cut) <= 1e-12*math.Abs(w.Cut)) || !(math.Abs(gain-w.Gain) <= 1e-6*w.Gain) {
-			t.Errorf("%s: node %d is split by predictor %d at %v with gain %v, want %d at %v with %v", at, i, n.Predictor, n.cut, gain, *w.Predictor, w.Cut, w.Gain)
+		if n.Predictor != *w.Predictor || !(math.Abs(n.cut-w.Cut) <= 1e-12*math.Abs(w.Cut)) ||
+			!(math.Abs(gain-w.Gain) <= 1e-6*w.Gain) {
+			t.Errorf("%s: node %d is split by predictor %d at %v with gain %v, want %d at %v with %v", at, i, n.Predictor, n.cut,
+				gain, *w.Predictor, w.Cut, w.Gain)
 			return
 		}
 		open = append(open, n.Right, n.left)

@@ -53,8 +53,8 @@ type Response interface {
 	scan(order []int32, x []float64, leaf int, most float64, try func(cut float64) (most float64))
 }
 
-// Nodes of so many records and more have their predictors tried on several cores; of smaller ones as many as have so many records
-// together are one core's. The tree is the same on any number of cores.
+// Nodes of so many records and more have their predictors tried on several cores; of smaller ones as many as have so
+// many records together are one core's. The tree is the same on any number of cores.
 const manyRecords = 1 << 15
 
 // Grow makes the tree of records, with at least leaf of them in each leaf.
@@ -68,8 +68,9 @@ func grow(x []Predictor, y Response, records []int32, leaf, many int, stop decis
 	if len(records) == 0 {
 		return t
 	}
-	g := &growing{x: x, y: y, leaf: leaf, many: many, stop: cores.Asked(stop), rows: t.Rows, orders: make([][]int32, len(x)),
-		left: make([]uint8, 1+int(slices.Max(records))), buffer: make([]int32, len(records))}
+	g := &growing{x: x, y: y, leaf: leaf, many: many, stop: cores.Asked(stop), rows: t.Rows,
+		orders: make([][]int32, len(x)),
+		left:   make([]uint8, 1+int(slices.Max(records))), buffer: make([]int32, len(records))}
 	ascending := slices.Sorted(slices.Values(records))
 	for k := range x {
 		if x[k].Of == nil {
@@ -115,8 +116,8 @@ type split struct {
 	cut, gain float64
 }
 
-// divide splits the nodes of a level, and divides their records: left is then the number of those that go there, and Right
-// is not 0. It leaves leaves as they are.
+// divide splits the nodes of a level, and divides their records: left is then the number of those that go there, and
+// Right is not 0. It leaves leaves as they are.
 func (g *growing) divide(level []TreeNode) {
 	var work []func()
 	var many []*TreeNode
@@ -195,8 +196,8 @@ func (g *growing) divideMany(n *TreeNode, best split) {
 // exceeds reports whether a gain is greater than most: equal gains may differ by rounding.
 func exceeds(gain, most float64) bool { return gain > most*(1+leastGain) }
 
-// try finds the split of a node by predictor k with the greatest gain above most; among equal ones the lowest cut. All that were
-// the greatest for a time are added to passed, if it is not nil.
+// try finds the split of a node by predictor k with the greatest gain above most; among equal ones the lowest cut. All
+// that were the greatest for a time are added to passed, if it is not nil.
 func (g *growing) try(y Response, k int, n *TreeNode, most float64, passed *[]split) (best split, found bool) {
 	if n.To-n.From < 2*g.leaf || g.stop() {
 		return best, false
@@ -231,9 +232,9 @@ func (g *growing) try(y Response, k int, n *TreeNode, most float64, passed *[]sp
 	return best, found
 }
 
-// bestOf finds the split of a node with the greatest gain; among equal ones that of the first predictor. Each predictor was tried by
-// itself: those that passed are the ones that would have if it had been tried after those before it, unless the gain of one
-// exceeds theirs by no more than rounding.
+// bestOf finds the split of a node with the greatest gain; among equal ones that of the first predictor. Each predictor
+// was tried by itself: those that passed are the ones that would have if it had been tried after those before it,
+// unless the gain of one exceeds theirs by no more than rounding.
 func (g *growing) bestOf(n *TreeNode, tried [][]split) (best split, found bool) {
 	best.gain = leastGain
 	for k, passed := range tried {
@@ -409,7 +410,8 @@ type categoriesOf struct {
 
 // Categories is the response of a classification tree: categories are the values of rows, ascending.
 func Categories(values []float64, categories []float64, rows []int32) Response {
-	y := &categoriesOf{of: make([]int, len(values)), total: float64(len(rows)), left: make([]int, len(categories)), right: make([]int, len(categories))}
+	y := &categoriesOf{of: make([]int, len(values)), total: float64(len(rows)), left: make([]int, len(categories)),
+		right: make([]int, len(categories))}
 	for _, r := range rows {
 		y.of[r], _ = slices.BinarySearch(categories, values[r])
 	}

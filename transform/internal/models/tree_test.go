@@ -68,7 +68,8 @@ func splitByForce(x []Predictor, y []float64, rows []int32, leaf int, least, roo
 	if bestLeft == nil {
 		return [][]int32{rows}
 	}
-	return append(splitByForce(x, y, bestLeft, leaf, least, root, categories), splitByForce(x, y, bestRight, leaf, least, root, categories)...)
+	return append(splitByForce(x, y, bestLeft, leaf, least, root, categories),
+		splitByForce(x, y, bestRight, leaf, least, root, categories)...)
 }
 
 // The leaves equal those of a search through all splits, each computed from the definition of
@@ -179,7 +180,8 @@ func TestNoLeafIsOfOneValueAlone(t *testing.T) {
 	}
 	rows := rowsUpTo(n)
 	x := numbers([][]float64{a})
-	for name, y := range map[string]Response{"numbers": Numbers(b, rows), "categories": Categories(c, []float64{1, 2}, rows)} {
+	for name, y := range map[string]Response{"numbers": Numbers(b, rows),
+		"categories": Categories(c, []float64{1, 2}, rows)} {
 		for _, node := range Grow(x, y, rows, 5, nil).Nodes {
 			values := b
 			if name == "categories" {
@@ -196,15 +198,16 @@ func TestNoLeafIsOfOneValueAlone(t *testing.T) {
 	}
 }
 
-// The tree is the same whether its nodes are divided by one core or by several: also where predictors give the same splits, whose
-// gains differ by nothing or by rounding alone, in either order.
+// The tree is the same whether its nodes are divided by one core or by several: also where predictors give the same
+// splits, whose gains differ by nothing or by rounding alone, in either order.
 func TestTreesAreThoseOfOneCore(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
 	const records = 3000
 	columns := codedData(records, 9)
 	two := 2.0
-	sums, minus, half, few := make([]float64, records), make([]float64, records), make([]float64, records), make([]float64, records)
+	sums, minus, half, few := make([]float64, records), make([]float64, records), make([]float64, records),
+		make([]float64, records)
 	for i, v := range columns[2] {
 		sums[i], minus[i], half[i], few[i] = v+columns[0][i], -v, v/2, math.Round(4*v)
 	}
@@ -218,14 +221,17 @@ func TestTreesAreThoseOfOneCore(t *testing.T) {
 		"from the start": append([]Predictor{category}, numbers([][]float64{columns[2], minus, half})...),
 	} {
 		for response, y := range map[string]Response{
-			"numbers": Numbers(columns[0], rows), "others": Numbers(columns[3], rows), "sums": Numbers(sums, rows), "categories": Categories(columns[1], []float64{1, 2, 3}, rows),
+			"numbers": Numbers(columns[0], rows), "others": Numbers(columns[3], rows), "sums": Numbers(sums, rows),
+			"categories": Categories(columns[1], []float64{1, 2, 3}, rows),
 		} {
-			rescans += rescanned(&growing{x: x, y: y, leaf: 7, stop: cores.Asked(nil), rows: rows, orders: make([][]int32, len(x))}, x, rows)
+			rescans += rescanned(
+				&growing{x: x, y: y, leaf: 7, stop: cores.Asked(nil), rows: rows, orders: make([][]int32, len(x))}, x, rows)
 			want := grow(x, y, rows, 7, records+1, nil)
 			for _, n := range []int{1, 2, 3, 16} {
 				runtime.GOMAXPROCS(n)
 				for _, many := range []int{1, 20, 400, records} {
-					if got := grow(x, y, rows, 7, many, nil); !slices.Equal(got.Nodes, want.Nodes) || !slices.Equal(got.Rows, want.Rows) {
+					if got := grow(x, y, rows, 7, many, nil); !slices.Equal(got.Nodes, want.Nodes) ||
+						!slices.Equal(got.Rows, want.Rows) {
 						t.Errorf("%s, %s, %d cores, many from %d on: another tree", name, response, n, many)
 					}
 				}
@@ -237,7 +243,8 @@ func TestTreesAreThoseOfOneCore(t *testing.T) {
 	}
 }
 
-// rescanned returns how many predictors have a gain at the root that exceeds the greatest one of those before by rounding alone.
+// rescanned returns how many predictors have a gain at the root that exceeds the greatest one of those before by
+// rounding alone.
 func rescanned(g *growing, x []Predictor, rows []int32) (some int) {
 	best := leastGain
 	for k := range x {
@@ -257,17 +264,22 @@ func rescanned(g *growing, x []Predictor, rows []int32) (some int) {
 	return some
 }
 
-// Where the gain of a split that passed exceeds the greatest one before by rounding alone, the predictor is tried again.
+// Where the gain of a split that passed exceeds the greatest one before by rounding alone, the predictor is tried
+// again.
 func TestAnotherTryDecidesBetweenEqualGains(t *testing.T) {
 	const n = 200
 	columns, rows := codedData(n, 4), rowsUpTo(n)
 	x := numbers([][]float64{columns[0], columns[0]})
-	order := slices.SortedStableFunc(slices.Values(rows), func(a, b int32) int { return cmp.Compare(columns[0][a], columns[0][b]) })
-	g := &growing{x: x, y: Numbers(columns[2], rows), leaf: 7, stop: cores.Asked(nil), rows: rows, orders: [][]int32{order, order}}
+	order := slices.SortedStableFunc(slices.Values(rows), func(a, b int32) int {
+		return cmp.Compare(columns[0][a], columns[0][b])
+	})
+	g := &growing{x: x, y: Numbers(columns[2], rows), leaf: 7, stop: cores.Asked(nil), rows: rows,
+		orders: [][]int32{order, order}}
 	node := &TreeNode{To: n}
 	want, _ := g.try(g.y.own(), 0, node, leastGain, nil)
 	near := want.gain * (1 + leastGain/2)
-	for name, passed := range map[string][]split{"one": {{1, -1, near}}, "and then a greater one": {{1, -1, near}, {1, -2, 2 * want.gain}}} {
+	for name, passed := range map[string][]split{"one": {{1, -1, near}},
+		"and then a greater one": {{1, -1, near}, {1, -2, 2 * want.gain}}} {
 		if got, found := g.bestOf(node, [][]split{{want}, passed}); !found || got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}

@@ -11,13 +11,14 @@ import (
 
 // Search pairs households that exchange their places.
 //
-// A household is at risk at a level if fewer than k households of its area there have a member with the keys of one of its
-// members. From the coarsest level to the finest, those at risk there that are in no pair, rarest first, each take a partner of
-// another area of that level: by the first list of similar columns a household of the same area one level above, so that what
-// is counted there does not change, then by the next list; where there is none, one from elsewhere, by the lists in turn. Then
-// households are drawn until a share rate of each finest area is in pairs. Partners and these are drawn without replacement, a household with a
-// probability proportional to its risk, one divided by the number of households that share its rarest keys in its finest area:
-// exponential draws divided by the risk, in ascending order, are such an order (Efraimidis and Spirakis 2006).
+// A household is at risk at a level if fewer than k households of its area there have a member with the keys of one of
+// its members. From the coarsest level to the finest, those at risk there that are in no pair, rarest first, each take
+// a partner of another area of that level: by the first list of similar columns a household of the same area one level
+// above, so that what is counted there does not change, then by the next list; where there is none, one from elsewhere,
+// by the lists in turn. Then households are drawn until a share rate of each finest area is in pairs. Partners and
+// these are drawn without replacement, a household with a probability proportional to its risk, one divided by the
+// number of households that share its rarest keys in its finest area: exponential draws divided by the risk, in
+// ascending order, are such an order (Efraimidis and Spirakis 2006).
 type Search struct {
 	K          int           // from how many households on nobody is at risk
 	Rate       float64       // the least share of each finest area that is to be exchanged
@@ -32,14 +33,15 @@ type Search struct {
 	Stop       decision.Stop // once true, the results must not be used
 
 	own      []int32
-	members  [][]int32         // by household: its records
-	areas    [][]int32         // by level and household: the number of its area, within those above
-	rarest   []int32           // by household: the number of households that share its rarest keys, in its finest area
-	level    []int             // by household: the coarsest at which it is at risk; −1: none
-	order    []float64         // by household: drawn over risk
-	profiles [][]int32         // by list of similar columns and household
-	partner  []int32           // by household; −1: none
-	lacks    map[int32]float64 // by finest area, once those at risk are in pairs: how many more households are to be exchanged
+	members  [][]int32 // by household: its records
+	areas    [][]int32 // by level and household: the number of its area, within those above
+	rarest   []int32   // by household: the number of households that share its rarest keys, in its finest area
+	level    []int     // by household: the coarsest at which it is at risk; −1: none
+	order    []float64 // by household: drawn over risk
+	profiles [][]int32 // by list of similar columns and household
+	partner  []int32   // by household; −1: none
+	// by finest area, once those at risk are in pairs: how many more households are to be exchanged
+	lacks map[int32]float64
 }
 
 // Result says how a record swap ended.
@@ -48,10 +50,11 @@ type Result struct {
 	AtRisk     int // in the original
 	Swapped    int // that were exchanged, both of each pair
 	Left       int // at risk and not exchanged
-	// Found is how many households at risk are expected to be found by a snooper who knows their area, the keys of the member with
-	// the rarest, and the mask; MostFound is the greatest probability of one.
+	// Found is how many households at risk are expected to be found by a snooper who knows their area, the keys of the
+	// member with the rarest, and the mask; MostFound is the greatest probability of one.
 	Found, MostFound float64
-	Exposed          int // at risk, with a member whose keys fewer than k households of the whole file have, wherever they live
+	// at risk, with a member whose keys fewer than k households of the whole file have, wherever they live
+	Exposed int
 }
 
 // Decide returns for each household the one with which it exchanges its place, −1 for none.
@@ -94,10 +97,11 @@ func (r *Search) Decide() (partner []int32, result Result) {
 	return r.partner, result
 }
 
-// sought reckons with a snooper who knows the finest area of a household at risk, the keys of its member that fewest households of
-// the area have, and the mask. He knows that it has moved, and seeks it among the released households of other areas that have a
-// member with these keys: those that are rare where they are must have come from elsewhere and count 1, all others count the share
-// of households that have moved. One that could not move is found among those of its area.
+// sought reckons with a snooper who knows the finest area of a household at risk, the keys of its member that fewest
+// households of the area have, and the mask. He knows that it has moved, and seeks it among the released households of
+// other areas that have a member with these keys: those that are rare where they are must have come from elsewhere and
+// count 1, all others count the share of households that have moved. One that could not move is found among those of
+// its area.
 func (r *Search) sought(result *Result) {
 	home := r.areas[len(r.areas)-1]
 	now := slices.Clone(home)
@@ -106,7 +110,8 @@ func (r *Search) sought(result *Result) {
 			now[h] = home[other]
 		}
 	}
-	there, all := map[[2]int32]float64{}, map[int32]float64{} // released households by area and keys; what those with keys count
+	// released households by area and keys; what those with keys count
+	there, all := map[[2]int32]float64{}, map[int32]float64{}
 	for h := range r.Households {
 		for _, key := range r.keysOf(h) {
 			there[[2]int32{now[h], key}]++
@@ -157,8 +162,9 @@ func (r *Search) sought(result *Result) {
 // mended bounds the pairs that mend looks at.
 const mended = 1 << 25
 
-// mend finds partners for households at risk that have none because all others like them outside of their area are in pairs: of a
-// pair p, q it takes p, and q takes another such household, or one that is in no pair; or stays where it is if it is not at risk.
+// mend finds partners for households at risk that have none because all others like them outside of their area are in
+// pairs: of a pair p, q it takes p, and q takes another such household, or one that is in no pair; or stays where it is
+// if it is not at risk.
 func (r *Search) mend(result *Result) {
 	var left, all []int32
 	for h := range int32(r.Households) {
@@ -218,8 +224,8 @@ func (r *Search) single(of []int32, h, q int32, steps *int) int32 {
 	return -1
 }
 
-// apart reports whether two households live in different areas at the levels at which either is at risk; if neither is, at the
-// finest.
+// apart reports whether two households live in different areas at the levels at which either is at risk; if neither is,
+// at the finest.
 func (r *Search) apart(a, b int32) bool {
 	level := len(r.areas) - 1
 	for _, h := range []int32{a, b} {
@@ -230,8 +236,8 @@ func (r *Search) apart(a, b int32) bool {
 	return r.areas[level][a] != r.areas[level][b]
 }
 
-// fill exchanges households until their share in each of the finest areas is the rate, as far as there are partners; these are of
-// areas that lack some, where there are such.
+// fill exchanges households until their share in each of the finest areas is the rate, as far as there are partners;
+// these are of areas that lack some, where there are such.
 func (r *Search) fill(result *Result) {
 	var seekers []int32
 	area, lacks := r.areas[len(r.areas)-1], map[int32]float64{}
@@ -316,7 +322,8 @@ func (r *Search) risks(result *Result) {
 	}
 }
 
-// counted returns for each household the least number of households of its area that have a member with the keys of one of its.
+// counted returns for each household the least number of households of its area that have a member with the keys of one
+// of its.
 func (r *Search) counted(area []int32) []int32 {
 	counts, least := r.tally(area), make([]int32, r.Households)
 	for h := range r.Households {
@@ -339,8 +346,8 @@ func (r *Search) tally(area []int32) map[[2]int32]int32 {
 	return counts
 }
 
-// keysOf returns the numbers of the combinations of keys that a household's members have, each once. It is overwritten by the next
-// call.
+// keysOf returns the numbers of the combinations of keys that a household's members have, each once. It is overwritten
+// by the next call.
 func (r *Search) keysOf(h int) []int32 {
 	r.own = r.own[:0]
 	for _, i := range r.members[h] {
@@ -395,14 +402,16 @@ type pools struct {
 }
 
 func (r *Search) poolsOf(level int) *pools {
-	p := &pools{level: level, within: make([]int32, r.Households), nowhere: make([]int32, r.Households), near: make([]map[poolKey][]queue, len(r.profiles)), far: make([]map[poolKey][]queue, len(r.profiles))}
+	p := &pools{level: level, within: make([]int32, r.Households), nowhere: make([]int32, r.Households),
+		near: make([]map[poolKey][]queue, len(r.profiles)), far: make([]map[poolKey][]queue, len(r.profiles))}
 	if level > 0 {
 		p.within = r.areas[level-1]
 	}
 	return p
 }
 
-// queues lists the households that are free, by profile and the area within which they are partners, in areas of the level.
+// queues lists the households that are free, by profile and the area within which they are partners, in areas of the
+// level.
 func (r *Search) queues(profile, within, area []int32) map[poolKey][]queue {
 	var list []int32
 	for h := range r.Households {
@@ -411,7 +420,8 @@ func (r *Search) queues(profile, within, area []int32) map[poolKey][]queue {
 		}
 	}
 	slices.SortFunc(list, func(a, b int32) int {
-		return cmp.Or(cmp.Compare(profile[a], profile[b]), cmp.Compare(within[a], within[b]), cmp.Compare(area[a], area[b]), r.before(a, b))
+		return cmp.Or(cmp.Compare(profile[a], profile[b]), cmp.Compare(within[a], within[b]), cmp.Compare(area[a], area[b]),
+			r.before(a, b))
 	})
 	of := map[poolKey][]queue{}
 	for from := 0; from < len(list); {
@@ -447,8 +457,8 @@ func (r *Search) pair(h int32, p *pools) bool {
 	return false
 }
 
-// next returns the first free household of the queues of another area, of one that lacks exchanges if there is one; −1 if there
-// is none.
+// next returns the first free household of the queues of another area, of one that lacks exchanges if there is one; −1
+// if there is none.
 func (r *Search) next(of map[poolKey][]queue, key poolKey, area int32) int32 {
 	queues, found, preferred := of[key], int32(-1), false
 	for i := 0; i < len(queues); {

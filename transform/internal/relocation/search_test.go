@@ -8,11 +8,12 @@ import (
 	"testing"
 )
 
-// someHouseholds returns households of one to four members with skewed keys, in regions and districts; a few records are
-// rejected, and a few households take no part.
+// someHouseholds returns households of one to four members with skewed keys, in regions and districts; a few records
+// are rejected, and a few households take no part.
 func someHouseholds(n int, seed uint64, k int, rate float64) *Search {
 	r := rand.New(rand.NewPCG(seed, 51))
-	s := &Search{K: k, Rate: rate, Households: n, Places: [][]int32{make([]int32, n), make([]int32, n)}, Tuples: make([][]int32, 2), Out: make([]bool, n)}
+	s := &Search{K: k, Rate: rate, Households: n, Places: [][]int32{make([]int32, n), make([]int32, n)},
+		Tuples: make([][]int32, 2), Out: make([]bool, n)}
 	for h := range n {
 		s.Places[0][h], s.Places[1][h] = 1+int32(r.IntN(3)), 1+int32(r.IntN(4))
 		s.Drawn, s.Out[h] = append(s.Drawn, r.ExpFloat64()), r.IntN(40) == 0
@@ -80,10 +81,10 @@ func familiesOf(s *Search) []family {
 	return of
 }
 
-// By brute force: partners have each other, live in other districts, and with rare exceptions (one that found no partner
-// elsewhere is that of another) apart at the levels at which either is at risk, and are alike by a list;
-// nobody takes part who must not; the counts are those of the definitions; one at risk that stays has no partner that is
-// free; and each district has its share where it can.
+// By brute force: partners have each other, live in other districts, and with rare exceptions (one that found no
+// partner elsewhere is that of another) apart at the levels at which either is at risk, and are alike by a list; nobody
+// takes part who must not; the counts are those of the definitions; one at risk that stays has no partner that is free;
+// and each district has its share where it can.
 func TestPartnersByDefinition(t *testing.T) {
 	moves, near := 0, 0
 	for trial := range 24 {
@@ -110,7 +111,8 @@ func TestPartnersByDefinition(t *testing.T) {
 				want.Left++
 				for g := range of {
 					// Nor is one that has a partner which need not move.
-					if q := partner[g]; !s.Out[h] && q >= 0 && of[q].rare == 2 && of[g].like[0] == f.like[0] && of[q].like[0] == f.like[0] && apart(f, &of[g]) {
+					if q := partner[g]; !s.Out[h] && q >= 0 && of[q].rare == 2 && of[g].like[0] == f.like[0] &&
+						of[q].like[0] == f.like[0] && apart(f, &of[g]) {
 						t.Fatalf("trial %d: household %d stays, and %d, whose partner is not at risk, could be its own", trial, h, g)
 					}
 					if !s.Out[h] && !s.Out[g] && partner[g] < 0 && of[g].like[0] == f.like[0] && apart(f, &of[g]) {
@@ -121,7 +123,8 @@ func TestPartnersByDefinition(t *testing.T) {
 			}
 			want.Swapped++
 			g := &of[p]
-			if int(partner[p]) != h || s.Out[h] || len(f.keys) == 0 || f.district == g.district || f.like[0] != g.like[0] && f.like[1] != g.like[1] {
+			if int(partner[p]) != h || s.Out[h] || len(f.keys) == 0 || f.district == g.district || f.like[0] != g.like[0] &&
+				f.like[1] != g.like[1] {
 				t.Fatalf("trial %d: %+v and %+v exchange their places", trial, f, g)
 			}
 			if !apart(f, g) {
@@ -203,7 +206,8 @@ func soughtBy(of []family, partner []int32, k int) (found, most float64) {
 	return found, most
 }
 
-// With a similar list that is the same for all, each district has its share: as many as the rate asks for, and not many more.
+// With a similar list that is the same for all, each district has its share: as many as the rate asks for, and not many
+// more.
 func TestSharesOfDistricts(t *testing.T) {
 	for _, rate := range []float64{0.2, 0.5} {
 		s := someHouseholds(600, 9, 1, rate)

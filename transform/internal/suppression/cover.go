@@ -143,7 +143,9 @@ func (c *cover) findTargets() *decision.Refusal {
 			c.kinds = append(c.kinds, kind)
 		}
 		if len(c.targets) > mostTuples {
-			return &decision.Refusal{Text: fmt.Sprintf("must not be used on so many rare combinations: more than %d would be counted in memory; recode the keys more coarsely first, or name fewer of them", mostTuples)}
+			return &decision.Refusal{
+				Text: fmt.Sprintf(
+					"must not be used on so many rare combinations: more than %d would be counted in memory; recode the keys more coarsely first, or name fewer of them", mostTuples)}
 		}
 	}
 	return nil
@@ -480,7 +482,9 @@ func (c *cover) giveBack() {
 			order = append(order, int32(at))
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int32) int { return cmp.Compare(c.cost[c.states[b].set], c.cost[c.states[a].set]) })
+	slices.SortStableFunc(order, func(a, b int32) int {
+		return cmp.Compare(c.cost[c.states[b].set], c.cost[c.states[a].set])
+	})
 	for turn, at := range order {
 		if turn%64 == 0 && c.stop() {
 			return

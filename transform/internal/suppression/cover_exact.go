@@ -14,13 +14,14 @@ const (
 )
 
 // exact finds the records and cells of least cost by branch and bound, if the problem is small
-// enough. It reports whether the search was complete. A step takes a target that lacks candidates and makes one more record a candidate by
-// hiding the cells in which it contradicts; every cover is a sequence of such steps.
+// enough. It reports whether the search was complete. A step takes a target that lacks candidates and makes one more
+// record a candidate by hiding the cells in which it contradicts; every cover is a sequence of such steps.
 func (c *cover) exact() ([]coverState, bool) {
 	if len(c.states) > mostExactStates || len(c.targets) > mostExactTargets {
 		return nil, false
 	}
-	e := &exactCover{c: c, classes: len(c.classes.tuples), best: c.spent, found: c.hiddenStates(), seen: map[string]struct{}{}}
+	e := &exactCover{c: c, classes: len(c.classes.tuples), best: c.spent, found: c.hiddenStates(),
+		seen: map[string]struct{}{}}
 	e.work = mostExactWork
 	e.short = make([]int32, len(c.targets))
 	e.contradicts = make([][]uint16, len(c.targets))
@@ -160,7 +161,9 @@ func (e *exactCover) hidden() (list []coverState) {
 // known reports whether the search has been here before, by other steps, and notes that it has.
 func (e *exactCover) known() bool {
 	list := e.hidden()
-	slices.SortFunc(list, func(a, b coverState) int { return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.set, b.set)) })
+	slices.SortFunc(list, func(a, b coverState) int {
+		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.set, b.set))
+	})
 	var key []byte
 	for _, s := range list {
 		key = binary.LittleEndian.AppendUint32(key, uint32(s.class))

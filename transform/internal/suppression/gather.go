@@ -206,7 +206,8 @@ type solid struct {
 	set  uint16
 }
 
-// take gathers the records that are taken, and those that they need. It reports whether complete bunches were broken up.
+// take gathers the records that are taken, and those that they need. It reports whether complete bunches were broken
+// up.
 func (a *bunching) take(set uint16, groups *tupleTable, list []gathering, short bool) (broken bool) {
 	if short {
 		a.donors(set, groups, func(g int32, b *bunch, at int32) {

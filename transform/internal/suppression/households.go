@@ -13,17 +13,20 @@ import (
 // of households. Where members differ it is hidden.
 const mostlyOne = 0.95
 
-// HideByHousehold is Hide for a snooper who knows which records are one household's, and so looks for the household. K counts
-// households, not records: five members of one household who share their keys protect nobody. A key that is the same for all
-// members is hidden for all or for none of them, because the others' values would tell the one that is missing.
+// HideByHousehold is Hide for a snooper who knows which records are one household's, and so looks for the household. K
+// counts households, not records: five members of one household who share their keys protect nobody. A key that is the
+// same for all members is hidden for all or for none of them, because the others' values would tell the one that is
+// missing.
 //
-// First the keys of households are hidden, until each combination of them belongs to K households, and then the others, until
-// each combination of all keys does; a missing value is one like any other. So the records that look the same are of at least
-// K households, whether a missing cell counts as no value or as any value, and whatever keys a snooper knows.
+// First the keys of households are hidden, until each combination of them belongs to K households, and then the others,
+// until each combination of all keys does; a missing value is one like any other. So the records that look the same are
+// of at least K households, whether a missing cell counts as no value or as any value, and whatever keys a snooper
+// knows.
 //
-// of is by record its household, from 0 to n − 1. shared and personal are sets of keys: those that are said to be the same for all members, and those of which each
-// member has its own.
-func (s *Search) HideByHousehold(codes [][]int32, of []int32, n int, shared, personal uint16) ([]uint16, *decision.Refusal) {
+// of is by record its household, from 0 to n − 1. shared and personal are sets of keys: those that are said to be the
+// same for all members, and those of which each member has its own.
+func (s *Search) HideByHousehold(codes [][]int32, of []int32, n int, shared, personal uint16) ([]uint16,
+	*decision.Refusal) {
 	s.span = make([]int, len(codes))
 	for j := range codes {
 		s.span[j] = int(slices.Max(codes[j])) + 1
@@ -115,7 +118,11 @@ func (s *householdSearch) hide(shared uint16) ([]uint16, *decision.Refusal) {
 		return make([]uint16, len(s.of)), nil
 	}
 	if len(households) < s.k {
-		return nil, &decision.Refusal{Path: "k", Text: fmt.Sprintf("must be at most the number of households, got %d: no respondent can have candidates in more households than there are, even if all cells are set missing", s.k)}
+		return nil,
+			&decision.Refusal{
+				Path: "k",
+				Text: fmt.Sprintf(
+					"must be at most the number of households, got %d: no respondent can have candidates in more households than there are, even if all cells are set missing", s.k)}
 	}
 	s.bunch(households, shared)
 	whole := make([]uint16, s.n)

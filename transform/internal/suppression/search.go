@@ -24,12 +24,13 @@ import (
 // record whatever a missing cell weighs: complete ones, and those that lack the same keys as the
 // own record (see bunching).
 type Search struct {
-	K       int           // the least number of candidates of a respondent, 2 or more
-	Strict  bool          // a missing cell is no value
-	Known   int           // the number of keys that a snooper knows at a time, any of them; 0: all
-	Weights []float64     // by key: the cost of a missing cell, above 0
-	Ties    []uint64      // by record: sorts equal records, so that the result does not depend on their order; nil: it depends on it
-	Stop    decision.Stop // once true, the results must not be used
+	K       int       // the least number of candidates of a respondent, 2 or more
+	Strict  bool      // a missing cell is no value
+	Known   int       // the number of keys that a snooper knows at a time, any of them; 0: all
+	Weights []float64 // by key: the cost of a missing cell, above 0
+	// by record: sorts equal records, so that the result does not depend on their order; nil: it depends on it
+	Ties []uint64
+	Stop decision.Stop // once true, the results must not be used
 
 	span    []int      // by key: number of codes
 	keep    []packed   // by set: the bits of the keys that are not in it
@@ -74,7 +75,11 @@ func (s *Search) Hide(codes [][]int32) ([]uint16, *decision.Refusal) {
 		return make([]uint16, len(codes[0])), nil
 	}
 	if records < s.K {
-		return nil, &decision.Refusal{Path: "k", Text: fmt.Sprintf("must be at most the number of records, got %d: no respondent can have more candidates than there are records, even if all cells are set missing", s.K)}
+		return nil,
+			&decision.Refusal{
+				Path: "k",
+				Text: fmt.Sprintf(
+					"must be at most the number of records, got %d: no respondent can have more candidates than there are records, even if all cells are set missing", s.K)}
 	}
 	if err := s.pack(codes); err != nil {
 		return nil, err
@@ -102,7 +107,9 @@ func (s *Search) pack(codes [][]int32) *decision.Refusal {
 	}
 	words, shifts, ok := fields(widths)
 	if !ok {
-		return &decision.Refusal{Path: "keys", Text: "must have fewer categories: together they have more than can be told apart here (128 bits), and nearly every record is the only one of its combination; recode the keys more coarsely first"}
+		return &decision.Refusal{
+			Path: "keys",
+			Text: "must have fewer categories: together they have more than can be told apart here (128 bits), and nearly every record is the only one of its combination; recode the keys more coarsely first"}
 	}
 	s.keep = make([]packed, 1<<keys)
 	for set := range s.keep {
@@ -193,7 +200,8 @@ func (s *Search) order() {
 		s.sets = append(s.sets, uint16(set))
 	}
 	slices.SortFunc(s.sets, func(a, b uint16) int {
-		return cmp.Or(cmp.Compare(s.cost[a], s.cost[b]), cmp.Compare(bits.OnesCount16(a), bits.OnesCount16(b)), cmp.Compare(detail[b], detail[a]), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(s.cost[a], s.cost[b]), cmp.Compare(bits.OnesCount16(a), bits.OnesCount16(b)),
+			cmp.Compare(detail[b], detail[a]), cmp.Compare(a, b))
 	})
 }
 

@@ -127,8 +127,8 @@ func missingCells(t *testing.T, x, y []int) (set int) {
 	return set
 }
 
-// Every respondent has k candidates, by counting pairs; and as many cells are missing if the records come in the opposite
-// order.
+// Every respondent has k candidates, by counting pairs; and as many cells are missing if the records come in the
+// opposite order.
 func TestEachHasCandidates(t *testing.T) {
 	trials := 96
 	if testing.Short() {
@@ -169,10 +169,12 @@ func TestEachHasCandidates(t *testing.T) {
 			out, opposite := suppressed(t, in, s), suppressed(t, backwards, s)
 			cells := 0
 			for i := range in {
-				cells += bits.OnesCount(uint(missingCells(t, in[i], out[i]))) - bits.OnesCount(uint(missingCells(t, backwards[i], opposite[i])))
+				cells += bits.OnesCount(uint(missingCells(t, in[i], out[i]))) - bits.OnesCount(
+					uint(missingCells(t, backwards[i], opposite[i])))
 			}
 			if got := fewest(in, out, known, strict); got < k {
-				t.Fatalf("trial %d, strict %v, k = %d by %d of %d keys: a respondent has %d candidates", trial, strict, k, known, len(cards), got)
+				t.Fatalf("trial %d, strict %v, k = %d by %d of %d keys: a respondent has %d candidates", trial, strict, k, known,
+					len(cards), got)
 			}
 			if cells != 0 {
 				t.Errorf("trial %d, strict %v: in the opposite order %d cells fewer are missing", trial, strict, cells)
@@ -292,7 +294,8 @@ func TestAgainstTheEstablishedPackage(t *testing.T) {
 			t.Errorf("%s: a respondent has %d candidates", name, got)
 		}
 	}
-	t.Logf("cells set missing: %v; of the established package's release a respondent has %d candidates", cells, fewest(in, theirs, len(in[0]), false))
+	t.Logf("cells set missing: %v; of the established package's release a respondent has %d candidates", cells,
+		fewest(in, theirs, len(in[0]), false))
 	if cells["theirs"] != 95 || cells["any"] > 12 || cells["none"] > 150 {
 		t.Errorf("cells set missing: %v", cells)
 	}
@@ -335,7 +338,8 @@ func TestWeights(t *testing.T) {
 			}
 		}
 		if lost["[9 1]"] >= lost["[1 9]"] {
-			t.Errorf("strict %v: as many cells of the key of great weight are missing as if it were the other one: %v", strict, lost)
+			t.Errorf("strict %v: as many cells of the key of great weight are missing as if it were the other one: %v", strict,
+				lost)
 		}
 	}
 }
@@ -370,7 +374,8 @@ func TestKeysOfManyBits(t *testing.T) {
 		}
 		for _, bits := range []int{2, 16, 17, 21, 22, 30, 31} {
 			if got, err := of(spread(4, bits)); err != nil || !slices.Equal(got, want) {
-				t.Errorf("strict %v, four keys of %d bits: %v, cells differ from those with few bits: %v", strict, bits, err, !slices.Equal(got, want))
+				t.Errorf("strict %v, four keys of %d bits: %v, cells differ from those with few bits: %v", strict, bits, err,
+					!slices.Equal(got, want))
 			}
 		}
 		if _, err := of(spread(5, 31)); err == nil || err.Path != "keys" {
@@ -379,8 +384,8 @@ func TestKeysOfManyBits(t *testing.T) {
 	}
 }
 
-// No records, only missing values, or a constant: there is nothing to do. A rejected record is no candidate, at any place, and
-// loses no cell. More candidates than records cannot be had.
+// No records, only missing values, or a constant: there is nothing to do. A rejected record is no candidate, at any
+// place, and loses no cell. More candidates than records cannot be had.
 func TestAtTheEdges(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		for _, in := range []rows{{{0, 0}, {0, 0}}, {{1, 1}, {1, 1}}, {{1, 0}, {1, 0}, {1, 0}}} {
@@ -406,10 +411,12 @@ func TestAtTheEdges(t *testing.T) {
 				t.Errorf("strict %v, record %d is rejected: %v", strict, at, hidden)
 			}
 		}
-		if _, err := (&Search{K: 3, Strict: strict, Weights: []float64{1}}).Hide([][]int32{{1, -1, 1}}); err == nil || err.Path != "k" {
+		if _, err := (&Search{K: 3, Strict: strict, Weights: []float64{1}}).Hide([][]int32{{1, -1, 1}}); err == nil ||
+			err.Path != "k" {
 			t.Errorf("strict %v, 3 of 2 records: %v", strict, err)
 		}
-		if hidden, err := (&Search{K: 3, Strict: strict, Weights: []float64{1}}).Hide([][]int32{{-1, -1}}); err != nil || !slices.Equal(hidden, []uint16{0, 0}) {
+		if hidden, err := (&Search{K: 3, Strict: strict, Weights: []float64{1}}).Hide([][]int32{{-1, -1}}); err != nil ||
+			!slices.Equal(hidden, []uint16{0, 0}) {
 			t.Errorf("strict %v, no records: %v, %v", strict, hidden, err)
 		}
 	}

@@ -64,7 +64,8 @@ func (r *strictly) bunching(within uint16) (*bunching, []int32) {
 	return r.newBunching(within, kinds.tuples, lacks, members), kind
 }
 
-// within hides cells of the keys of a set until whoever knows these keys has k candidates. It reports whether it hid some.
+// within hides cells of the keys of a set until whoever knows these keys has k candidates. It reports whether it hid
+// some.
 func (r *strictly) within(keys uint16) bool {
 	a, kind := r.bunching(keys)
 	if a.unsafe(); len(a.left) == 0 {

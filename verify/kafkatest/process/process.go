@@ -29,7 +29,8 @@ var started atomic.Int64
 
 // Start runs a program with its output in a file of dir.
 func Start(dir string, env []string, program string, args ...string) (*Process, error) {
-	p := &Process{Log: filepath.Join(dir, fmt.Sprintf("%s-%d.log", filepath.Base(program), started.Add(1))), ended: make(chan struct{})}
+	p := &Process{Log: filepath.Join(dir, fmt.Sprintf("%s-%d.log", filepath.Base(program), started.Add(1))),
+		ended: make(chan struct{})}
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err

@@ -118,7 +118,8 @@ func (e Expectation) one(c *Count, last []int64, i int, r Released) {
 		c.problem("released record %d is not JSON: %v", i, err)
 		return
 	}
-	if a.ID == nil || a.Wage == nil || a.Hours == nil || a.Education == nil || a.Experience == nil || a.Region == nil || a.Ethnicity == nil {
+	if a.ID == nil || a.Wage == nil || a.Hours == nil || a.Education == nil || a.Experience == nil || a.Region == nil ||
+		a.Ethnicity == nil {
 		c.problem("released record %d lacks a member: %s", i, r.Value)
 		return
 	}
@@ -151,7 +152,8 @@ func (e Expectation) one(c *Count, last []int64, i int, r Released) {
 	}
 	c.Values[*a.ID] = values
 	in := e.Records.At(p, o)
-	if *a.Education != in.Education || *a.Experience != in.Experience || *a.Region != in.Region || *a.Ethnicity != in.Ethnicity {
+	if *a.Education != in.Education || *a.Experience != in.Experience || *a.Region != in.Region ||
+		*a.Ethnicity != in.Ethnicity {
 		c.problem("%s: a member that is not masked has changed: %s", *a.ID, r.Value)
 	}
 }

@@ -75,24 +75,42 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		want   string // "": no error
 	}{
 		{name: "right"},
-		{name: "one missing", change: func(r []Released) []Released { return append(r[:50:50], r[51:]...) }, want: "1 records are missing, 0-00000050"},
+		{name: "one missing", change: func(r []Released) []Released {
+			return append(r[:50:50], r[51:]...)
+		}, want: "1 records are missing, 0-00000050"},
 		{name: "the last missing", change: func(r []Released) []Released { return r[:299] }, want: "1 records are missing"},
-		{name: "one twice", change: func(r []Released) []Released { return append(r, r[10]) }, want: "1 records came more than once"},
-		{name: "one twice, allowed", change: func(r []Released) []Released { return append(r, r[10]) }, expect: Expectation{Repeated: true}},
+		{name: "one twice", change: func(r []Released) []Released {
+			return append(r, r[10])
+		}, want: "1 records came more than once"},
+		{name: "one twice, allowed", change: func(r []Released) []Released {
+			return append(r, r[10])
+		}, expect: Expectation{Repeated: true}},
 		{name: "one twice, with another value", expect: Expectation{Repeated: true}, want: "with different values",
 			change: func(r []Released) []Released {
 				return edit(300, `"wage":`, `"wage":1`)(append(r, r[10]))
 			}},
-		{name: "out of order", change: func(r []Released) []Released { r[5], r[6] = r[6], r[5]; return r }, want: "comes after the record at offset"},
-		{name: "out of order, a file", change: func(r []Released) []Released { r[5], r[6] = r[6], r[5]; return r }, expect: Expectation{Anywhere: true}},
-		{name: "in another partition", change: func(r []Released) []Released { r[5].Partition = 2; return r }, want: "0-00000005 is in partition 2"},
+		{name: "out of order", change: func(r []Released) []Released {
+			r[5], r[6] = r[6], r[5]
+			return r
+		}, want: "comes after the record at offset"},
+		{name: "out of order, a file", change: func(r []Released) []Released {
+			r[5], r[6] = r[6], r[5]
+			return r
+		}, expect: Expectation{Anywhere: true}},
+		{name: "in another partition", change: func(r []Released) []Released {
+			r[5].Partition = 2
+			return r
+		}, want: "0-00000005 is in partition 2"},
 		{name: "identifier", change: edit(5, `"id":`, `"name":"Respondent-1","id":`), want: "the identifier was released"},
 		{name: "another member", change: edit(5, `"region":"`, `"region":"x`), want: "not masked has changed"},
 		{name: "no JSON", change: edit(5, `{`, ``), want: "is not JSON"},
 		{name: "no hours", change: edit(5, `"hours"`, `"h"`), want: "lacks a member"},
-		{name: "never put in", change: edit(5, `"id":"0-00000005"`, `"id":"0-00009005"`), want: "0-00009005 was never put in"},
-		{name: "held back", expect: Expectation{Without: map[string]bool{"0-00000005": true}}, want: "was to be held back and was released"},
-		{name: "poisoned", expect: Expectation{Without: map[string]bool{"0-00000050": true}}, change: func(r []Released) []Released { return append(r[:50:50], r[51:]...) }},
+		{name: "never put in", change: edit(5, `"id":"0-00000005"`, `"id":"0-00009005"`),
+			want: "0-00009005 was never put in"},
+		{name: "held back", expect: Expectation{Without: map[string]bool{"0-00000005": true}},
+			want: "was to be held back and was released"},
+		{name: "poisoned", expect: Expectation{Without: map[string]bool{"0-00000050": true}},
+			change: func(r []Released) []Released { return append(r[:50:50], r[51:]...) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := c.expect

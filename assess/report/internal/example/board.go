@@ -20,7 +20,8 @@ func Crowded() *report.Report {
 		rule := r.Gate.Rules[i%2]
 		rule.Rule, rule.Column = fmt.Sprintf("%s at most %d", wide, i), r.Columns[0].Name
 		r.Gate.Rules = append(r.Gate.Rules, rule,
-			assess.RuleVerdict{Rule: wide, Column: wide, Measure: fmt.Sprintf("measure_%d", i), Limit: assess.Float(i), Found: assess.Float(i)})
+			assess.RuleVerdict{Rule: wide, Column: wide, Measure: fmt.Sprintf("measure_%d", i), Limit: assess.Float(i),
+				Found: assess.Float(i)})
 		r.Masks = append(r.Masks, r.Masks[i%4])
 		r.Masks[len(r.Masks)-1].Columns = []string{wide, wide, wide}
 		r.Warnings = append(r.Warnings, wide+wide+wide)
@@ -34,7 +35,8 @@ func Crowded() *report.Report {
 // Measured returns the report of a release that was made elsewhere, with pictures of its columns.
 func Measured() *report.Report {
 	r := Released()
-	r.Name, r.Foreign, r.Gate, r.Attack, r.Masks, r.Release = "assess", &report.Foreign{Unmatched: 12}, assess.Verdict{Passed: true}, nil, nil, nil
+	r.Name, r.Foreign, r.Gate, r.Attack, r.Masks, r.Release = "assess", &report.Foreign{Unmatched: 12},
+		assess.Verdict{Passed: true}, nil, nil, nil
 	r.Records.Quarantined, r.ConfigSHA256, r.KeyID = 0, "", ""
 	r.Pictures = Pictures()
 	return r

@@ -7,8 +7,10 @@ func TestShows(t *testing.T) {
 		text, raw string
 		want      bool
 	}{
-		{"28,155", "28155", true}, {"28,155", "28156", false}, {"3.75×10⁻⁵", "3.7499e-05", true}, {"3.75×10⁻⁵", "3.76e-05", false},
-		{"87.2\u00a0%", "0.8722", true}, {"87.2\u00a0%", "0.8732", false}, {"∞", "Infinity", true}, {"–", "null", true}, {"0", "null", false},
+		{"28,155", "28155", true}, {"28,155", "28156", false}, {"3.75×10⁻⁵", "3.7499e-05", true},
+		{"3.75×10⁻⁵", "3.76e-05", false},
+		{"87.2\u00a0%", "0.8722", true}, {"87.2\u00a0%", "0.8732", false}, {"∞", "Infinity", true}, {"–", "null", true},
+		{"0", "null", false},
 		{"−7.5", "-7.46", true}, {"± 163", "163.3", true}, {"± 163", "164", false},
 	} {
 		if got := shows("", c.text, c.raw); got != c.want {

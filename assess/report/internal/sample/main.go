@@ -45,7 +45,8 @@ func write(dir string) error {
 			}
 		}
 	}
-	alone := &report.Attack{Result: example.Attack(), Name: "attack", Version: "0.3.0", Finished: time.Now(), Pictures: example.Pictures()}
+	alone := &report.Attack{Result: example.Attack(), Name: "attack", Version: "0.3.0", Finished: time.Now(),
+		Pictures: example.Pictures()}
 	for suffix, make := range map[string]func() ([]byte, error){"json": alone.JSON, "html": alone.HTML} {
 		text, err := make()
 		if err != nil {
@@ -60,6 +61,8 @@ func write(dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, "ru-map.svg"), svg, 0o600); err != nil {
 		return err
 	}
-	r.Summary(os.Stdout, false, 0, []string{"release      " + filepath.Join("out", "cps1988.parquet"), "report       out/report.json", "for people   out/report.html"})
+	r.Summary(os.Stdout, false, 0,
+		[]string{"release      " + filepath.Join("out", "cps1988.parquet"), "report       out/report.json",
+			"for people   out/report.html"})
 	return nil
 }

@@ -104,12 +104,15 @@ func ReadList(text []byte) (all []Manifest, err error) {
 			return errDamaged
 		}
 		all = append(all, Manifest{
-			Path: path, Bytes: whole(r["manifest_length"], 0), Spec: int(whole(r["partition_spec_id"], 0)), Deletes: content == 1,
-			Sequence: whole(r["sequence_number"], 0), MinSequence: whole(r["min_sequence_number"], 0), Snapshot: whole(r["added_snapshot_id"], 0),
+			Path: path, Bytes: whole(r["manifest_length"], 0), Spec: int(whole(r["partition_spec_id"], 0)),
+			Deletes:  content == 1,
+			Sequence: whole(r["sequence_number"], 0), MinSequence: whole(r["min_sequence_number"], 0),
+			Snapshot:  whole(r["added_snapshot_id"], 0),
 			Added:     whole(first(r, "added_files_count", "added_data_files_count"), 0),
 			Existing:  whole(first(r, "existing_files_count", "existing_data_files_count"), 0),
 			Removed:   whole(first(r, "deleted_files_count", "deleted_data_files_count"), 0),
-			AddedRows: whole(r["added_rows_count"], 0), ExistingRows: whole(r["existing_rows_count"], 0), RemovedRow: whole(r["deleted_rows_count"], 0),
+			AddedRows: whole(r["added_rows_count"], 0), ExistingRows: whole(r["existing_rows_count"], 0),
+			RemovedRow: whole(r["deleted_rows_count"], 0),
 			partitions: r["partitions"], key: r["key_metadata"],
 		})
 		return nil
@@ -124,7 +127,8 @@ func WriteList(snapshot int64, parent *int64, sequence int64, all []Manifest) ([
 		before = strconv.FormatInt(*parent, 10)
 	}
 	return written(listSchema, map[string]string{
-		"format-version": "2", "snapshot-id": strconv.FormatInt(snapshot, 10), "parent-snapshot-id": before, "sequence-number": strconv.FormatInt(sequence, 10),
+		"format-version": "2", "snapshot-id": strconv.FormatInt(snapshot, 10), "parent-snapshot-id": before,
+		"sequence-number": strconv.FormatInt(sequence, 10),
 	}, len(all), func(i int) map[string]any {
 		m := &all[i]
 		content := int32(0)
@@ -134,8 +138,9 @@ func WriteList(snapshot int64, parent *int64, sequence int64, all []Manifest) ([
 		return map[string]any{
 			"manifest_path": m.Path, "manifest_length": m.Bytes, "partition_spec_id": int32(m.Spec), "content": content,
 			"sequence_number": m.Sequence, "min_sequence_number": m.MinSequence, "added_snapshot_id": m.Snapshot,
-			"added_files_count": int32(m.Added), "existing_files_count": int32(m.Existing), "deleted_files_count": int32(m.Removed),
-			"added_rows_count": m.AddedRows, "existing_rows_count": m.ExistingRows, "deleted_rows_count": m.RemovedRow,
+			"added_files_count": int32(m.Added), "existing_files_count": int32(m.Existing),
+			"deleted_files_count": int32(m.Removed),
+			"added_rows_count":    m.AddedRows, "existing_rows_count": m.ExistingRows, "deleted_rows_count": m.RemovedRow,
 			"partitions": m.partitions, "key_metadata": m.key,
 		}
 	})
@@ -152,7 +157,8 @@ func written(schema string, says map[string]string, n int, record func(i int) ma
 		header[key] = []byte(v)
 	}
 	var text bytes.Buffer
-	w, err := ocf.NewWriter(&text, s, ocf.WithSchema(schema), ocf.WithMetadata(header), ocf.WithCodec(ocf.DeflateCodec(-1)))
+	w,
+		err := ocf.NewWriter(&text, s, ocf.WithSchema(schema), ocf.WithMetadata(header), ocf.WithCodec(ocf.DeflateCodec(-1)))
 	if err != nil {
 		return nil, err
 	}

@@ -60,7 +60,8 @@ const Parquet = "PARQUET"
 
 // counts is the schema of a map from columns' ids.
 func counts(name, value string, id, key, of int) string {
-	return fmt.Sprintf(`{"name": %q, "type": ["null", {"type": "array", "logicalType": "map", "items": {"type": "record", "name": "k%d_v%d", "fields": [
+	return fmt.Sprintf(
+		`{"name": %q, "type": ["null", {"type": "array", "logicalType": "map", "items": {"type": "record", "name": "k%d_v%d", "fields": [
   {"name": "key", "type": "int", "field-id": %d}, {"name": "value", "type": %q, "field-id": %d}]}}], "default": null, "field-id": %d}`, name, key, of, key, value, of, id)
 }
 
@@ -79,8 +80,10 @@ func entrySchema(partition string) string {
  {"name": "record_count", "type": "long", "field-id": 103},
  {"name": "file_size_in_bytes", "type": "long", "field-id": 104},
  ` + strings.Join([]string{
-		counts("column_sizes", "long", 108, 117, 118), counts("value_counts", "long", 109, 119, 120), counts("null_value_counts", "long", 110, 121, 122),
-		counts("nan_value_counts", "long", 137, 138, 139), counts("lower_bounds", "bytes", 125, 126, 127), counts("upper_bounds", "bytes", 128, 129, 130),
+		counts("column_sizes", "long", 108, 117, 118), counts("value_counts", "long", 109, 119, 120),
+		counts("null_value_counts", "long", 110, 121, 122),
+		counts("nan_value_counts", "long", 137, 138, 139), counts("lower_bounds", "bytes", 125, 126, 127),
+		counts("upper_bounds", "bytes", 128, 129, 130),
 	}, ",\n ") + `,
  {"name": "key_metadata", "type": ["null", "bytes"], "default": null, "field-id": 131},
  {"name": "split_offsets", "type": ["null", {"type": "array", "items": "long", "element-id": 133}], "default": null, "field-id": 132},
@@ -90,8 +93,9 @@ func entrySchema(partition string) string {
 
 // partitionTypes are Avro's types of values of partitions.
 var partitionTypes = map[Type]string{
-	Boolean: `"boolean"`, Int: `"int"`, Long: `"long"`, Float: `"float"`, Double: `"double"`, String: `"string"`, Binary: `"bytes"`,
-	Date: `{"type": "int", "logicalType": "date"}`, Time: `{"type": "long", "logicalType": "time-micros"}`,
+	Boolean: `"boolean"`, Int: `"int"`, Long: `"long"`, Float: `"float"`, Double: `"double"`, String: `"string"`,
+	Binary: `"bytes"`,
+	Date:   `{"type": "int", "logicalType": "date"}`, Time: `{"type": "long", "logicalType": "time-micros"}`,
 	Timestamp:   `{"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": false}`,
 	TimestampTZ: `{"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": true}`,
 }
@@ -121,14 +125,16 @@ func partitionFields(spec *PartitionSpec, schema *Schema) (string, error) {
 		if !ok {
 			return "", fmt.Errorf("partition field %s: is of type %s, which is not written", f.Name, f.Transform.Result(of.Type))
 		}
-		fields = append(fields, fmt.Sprintf(`{"name": %q, "type": ["null", %s], "default": null, "field-id": %d}`, avroField(f), t, f.ID))
+		fields = append(fields,
+			fmt.Sprintf(`{"name": %q, "type": ["null", %s], "default": null, "field-id": %d}`, avroField(f), t, f.ID))
 	}
 	return strings.Join(fields, ", "), nil
 }
 
 // Write writes a manifest of a snapshot: its bytes, and what the list of manifests says of it but for its path. Entries
 // that the snapshot adds get its sequence number from there. deletes: the files are of deleted records.
-func Write(snapshot, sequence int64, spec *PartitionSpec, schema *Schema, deletes bool, entries []Entry) ([]byte, Manifest, error) {
+func Write(snapshot, sequence int64, spec *PartitionSpec, schema *Schema, deletes bool, entries []Entry) ([]byte,
+	Manifest, error) {
 	m := Manifest{Spec: spec.ID, Sequence: sequence, MinSequence: sequence, Snapshot: snapshot, Deletes: deletes}
 	partition, err := partitionFields(spec, schema)
 	if err != nil {
@@ -144,11 +150,13 @@ func Write(snapshot, sequence int64, spec *PartitionSpec, schema *Schema, delete
 		content = "deletes"
 	}
 	text, err := written(entrySchema(partition), map[string]string{
-		"schema": string(columns), "schema-id": strconv.Itoa(schema.ID), "partition-spec": string(fields), "partition-spec-id": strconv.Itoa(spec.ID),
-		"format-version": "2", "content": content,
+		"schema": string(columns), "schema-id": strconv.Itoa(schema.ID), "partition-spec": string(fields),
+		"partition-spec-id": strconv.Itoa(spec.ID),
+		"format-version":    "2", "content": content,
 	}, len(entries), func(i int) map[string]any {
 		e := &entries[i]
-		record := map[string]any{"status": int32(e.Status), "snapshot_id": e.Snapshot, "sequence_number": nil, "file_sequence_number": nil, "data_file": e.File.record(spec)}
+		record := map[string]any{"status": int32(e.Status), "snapshot_id": e.Snapshot, "sequence_number": nil,
+			"file_sequence_number": nil, "data_file": e.File.record(spec)}
 		switch e.Status {
 		case Added:
 			m.Added++
@@ -190,9 +198,11 @@ func (f *File) record(spec *PartitionSpec) map[string]any {
 		equality = ids
 	}
 	return map[string]any{
-		"content": int32(f.Content), "file_path": f.Path, "file_format": f.Format, "partition": partition, "record_count": f.Records, "file_size_in_bytes": f.Bytes,
-		"column_sizes": pairs(f.Sizes), "value_counts": pairs(f.Values), "null_value_counts": pairs(f.Nulls), "nan_value_counts": f.nans,
-		"lower_bounds": pairs(f.Lower), "upper_bounds": pairs(f.Upper),
+		"content": int32(f.Content), "file_path": f.Path, "file_format": f.Format, "partition": partition,
+		"record_count": f.Records, "file_size_in_bytes": f.Bytes,
+		"column_sizes": pairs(f.Sizes), "value_counts": pairs(f.Values), "null_value_counts": pairs(f.Nulls),
+		"nan_value_counts": f.nans,
+		"lower_bounds":     pairs(f.Lower), "upper_bounds": pairs(f.Upper),
 		"key_metadata": f.key, "split_offsets": f.splits, "equality_ids": equality, "sort_order_id": f.sort,
 	}
 }
@@ -262,8 +272,10 @@ func (m *Manifest) Read(text []byte) (all []Entry, err error) {
 
 func fileOf(r map[string]any, spec int) (f File, err error) {
 	f = File{
-		Content: Content(whole(r["content"], 0)), Spec: spec, Records: whole(r["record_count"], -1), Bytes: whole(r["file_size_in_bytes"], -1),
-		Sizes: unpaired[int64](r["column_sizes"]), Values: unpaired[int64](r["value_counts"]), Nulls: unpaired[int64](r["null_value_counts"]),
+		Content: Content(whole(r["content"], 0)), Spec: spec, Records: whole(r["record_count"], -1),
+		Bytes: whole(r["file_size_in_bytes"], -1),
+		Sizes: unpaired[int64](r["column_sizes"]), Values: unpaired[int64](r["value_counts"]),
+		Nulls: unpaired[int64](r["null_value_counts"]),
 		Lower: unpaired[[]byte](r["lower_bounds"]), Upper: unpaired[[]byte](r["upper_bounds"]),
 		nans: r["nan_value_counts"], key: r["key_metadata"], splits: r["split_offsets"], sort: r["sort_order_id"],
 	}

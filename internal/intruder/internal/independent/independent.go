@@ -2,8 +2,8 @@
 package independent
 
 // Columns returns the indices of the columns that are not linear combinations of those before them, by Gaussian
-// elimination in their order. gram is k×k, of which only the upper triangle is read. A column counts as such a combination if
-// regression on those before it leaves at most the share collinear of its sum of squares.
+// elimination in their order. gram is k×k, of which only the upper triangle is read. A column counts as such a
+// combination if regression on those before it leaves at most the share collinear of its sum of squares.
 func Columns(gram []float64, k int, collinear float64) (keep []int) {
 	a := append([]float64(nil), gram...)
 	for i := range k {

@@ -51,7 +51,8 @@ func Respondents(rng *rand.Rand) [][]float64 {
 	for i := range FienbergUnits {
 		liberal, national := 0.8*rng.NormFloat64(), 0.6*rng.NormFloat64()
 		z[0][i] = item(liberal) + item(liberal) + item(liberal) + (8 - item(-liberal)) + math.Sqrt(0.5)*rng.NormFloat64()
-		z[1][i] = (5 - item(-national)) + item(national) + (5 - item(-national)) + item(national) + math.Sqrt(0.5)*rng.NormFloat64()
+		z[1][i] = (5 - item(-national)) + item(national) + (5 - item(-national)) + item(national) +
+			math.Sqrt(0.5)*rng.NormFloat64()
 		z[2][i] = math.Round(math.Min(math.Max(45+13*rng.NormFloat64(), 20), 80)) + 2*rng.NormFloat64()
 		if rng.Float64() < 0.38 {
 			z[3][i] = 6 + 2.5*upperT8(rng)
@@ -107,5 +108,6 @@ func (s Fienberg) Run(ctx context.Context, rng *rand.Rand) (*intruder.Result, er
 		}
 		keys[j] = intruder.Key{PhiPrior: phiPrior, SigmaPrior: &intruder.Prior{Shape: 400, Scale: fienbergRate[j]}}
 	}
-	return intruder.Run(ctx, intruder.Problem{Targets: x, Released: z, Truth: truth}, intruder.Options{Model: intruder.InexactTarget, Keys: keys, Jointly: s.Jointly})
+	return intruder.Run(ctx, intruder.Problem{Targets: x, Released: z, Truth: truth},
+		intruder.Options{Model: intruder.InexactTarget, Keys: keys, Jointly: s.Jointly})
 }

@@ -50,7 +50,9 @@ func (s Trottini) Run(ctx context.Context, rng *rand.Rand) (*intruder.Result, er
 	}
 	key := intruder.Key{Phi: s.Phi, Sigma: sigma}
 	if s.Priors {
-		key = intruder.Key{PhiPrior: intruder.InverseGammaAround(0.5 / 6), SigmaPrior: intruder.InverseGammaAround((high - low) / 6)}
+		key = intruder.Key{PhiPrior: intruder.InverseGammaAround(0.5 / 6),
+			SigmaPrior: intruder.InverseGammaAround((high - low) / 6)}
 	}
-	return intruder.Run(ctx, intruder.Problem{Targets: [][]float64{x}, Released: [][]float64{z}, Truth: truth}, intruder.Options{Keys: []intruder.Key{key}, Jointly: s.Jointly})
+	return intruder.Run(ctx, intruder.Problem{Targets: [][]float64{x}, Released: [][]float64{z}, Truth: truth},
+		intruder.Options{Keys: []intruder.Key{key}, Jointly: s.Jointly})
 }

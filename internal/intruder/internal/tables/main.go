@@ -55,7 +55,8 @@ var paperPosteriors = [2][2][3][3]float64{
 func trottini(ctx context.Context, sets int) error {
 	for table, knowledge := range []string{"d.1", "d.2"} {
 		fmt.Printf("#### Table %d, %s\n\n", table+2, knowledge)
-		fmt.Println("| data | bias | noise | correct, mean ± 95 % | one run, 95 % | paper | inside | posterior of a correct link | paper |")
+		fmt.Println(
+			"| data | bias | noise | correct, mean ± 95 % | one run, 95 % | paper | inside | posterior of a correct link | paper |")
 		fmt.Println("|---|---|---|---|---|---|---|---|---|")
 		for data := 1; data <= 2; data++ {
 			for b := range papers.Phis {
@@ -120,17 +121,26 @@ type paperRow struct {
 
 // Tables 4.3 to 4.6 as the slides on Fienberg, Makov and Sanil print them.
 var paperRanks = [4][11]paperRow{
-	{{319, .017, .021, .113}, {144, .009, .003, .078}, {106, .007, .003, .066}, {41, .006, .001, .06}, {34, .006, .001, .058}, {8, .005, .001, .051}, {3, .005, .0001, .054}, {3, .005, .001, .055}, {3, .006, .0001, .056}, {1, .007, 0, .074}, {}},
-	{{42, .045, .057, .204}, {36, .023, .021, .162}, {29, .015, .012, .177}, {26, .015, .01, .146}, {18, .015, .007, .16}, {22, .014, .008, .145}, {6, .014, .01, .193}, {13, .01, .003, .119}, {12, .009, .004, .111}, {10, .012, .007, .176}, {448, .005, .003, .109}},
-	{{295, .018, .026, .116}, {141, .009, .004, .081}, {75, .008, .003, .073}, {46, .006, .001, .06}, {33, .006, .001, .062}, {21, .007, .002, .067}, {13, .005, .001, .054}, {11, .005, .001, .056}, {6, .006, .002, .061}, {2, .006, .002, .062}, {19, .005, .0001, .054}},
-	{{43, .044, .068, .193}, {34, .026, .022, .179}, {34, .02, .014, .168}, {24, .014, .008, .133}, {16, .02, .012, .2}, {15, .013, .006, .139}, {16, .014, .007, .167}, {13, .014, .006, .184}, {12, .011, .005, .139}, {4, .009, .003, .104}, {451, .005, .003, .108}},
+	{{319, .017, .021, .113}, {144, .009, .003, .078}, {106, .007, .003, .066}, {41, .006, .001, .06},
+		{34, .006, .001, .058}, {8, .005, .001, .051}, {3, .005, .0001, .054}, {3, .005, .001, .055}, {3, .006, .0001, .056},
+		{1, .007, 0, .074}, {}},
+	{{42, .045, .057, .204}, {36, .023, .021, .162}, {29, .015, .012, .177}, {26, .015, .01, .146}, {18, .015, .007, .16},
+		{22, .014, .008, .145}, {6, .014, .01, .193}, {13, .01, .003, .119}, {12, .009, .004, .111}, {10, .012, .007, .176},
+		{448, .005, .003, .109}},
+	{{295, .018, .026, .116}, {141, .009, .004, .081}, {75, .008, .003, .073}, {46, .006, .001, .06},
+		{33, .006, .001, .062}, {21, .007, .002, .067}, {13, .005, .001, .054}, {11, .005, .001, .056}, {6, .006, .002, .061},
+		{2, .006, .002, .062}, {19, .005, .0001, .054}},
+	{{43, .044, .068, .193}, {34, .026, .022, .179}, {34, .02, .014, .168}, {24, .014, .008, .133}, {16, .02, .012, .2},
+		{15, .013, .006, .139}, {16, .014, .007, .167}, {13, .014, .006, .184}, {12, .011, .005, .139}, {4, .009, .003, .104},
+		{451, .005, .003, .108}},
 }
 
 func fienberg(ctx context.Context, surveys int) error {
 	scenarios := []struct {
 		name        string
 		bias, noise bool
-	}{{"no bias, no noise", false, false}, {"noise only", false, true}, {"bias only", true, false}, {"bias and noise", true, true}}
+	}{{"no bias, no noise", false, false}, {"noise only", false, true}, {"bias only", true, false},
+		{"bias and noise", true, true}}
 	for s, scenario := range scenarios {
 		// The readings of what the paper leaves open, see the text around the tables.
 		readings := []struct {
@@ -178,13 +188,16 @@ func fienberg(ctx context.Context, surveys int) error {
 			}
 		}
 		m := means[len(readings)]
-		fmt.Printf("\nWith the prior read as one of the SD of θ: %.1f ranked first (posterior %.3f), %.1f beyond the tenth.\n\n", m[0].Number, m[0].Posterior.Mean, m[10].Number)
+		fmt.Printf(
+			"\nWith the prior read as one of the SD of θ: %.1f ranked first (posterior %.3f), %.1f beyond the tenth.\n\n",
+			m[0].Number, m[0].Posterior.Mean, m[10].Number)
 	}
 	return nil
 }
 
 // averageRanks is the mean over simulated surveys; posteriors are means over targets.
-func averageRanks(ctx context.Context, scenario papers.Fienberg, surveys int, stream uint64) (means [11]intruder.RankRow, err error) {
+func averageRanks(ctx context.Context, scenario papers.Fienberg, surveys int,
+	stream uint64) (means [11]intruder.RankRow, err error) {
 	rng := rand.New(rand.NewPCG(1997, stream))
 	for range surveys {
 		r, err := scenario.Run(ctx, rng)

@@ -38,8 +38,8 @@ type Registry struct {
 	disturb            func(*http.Request) *Fault
 }
 
-// Fault is what becomes of a request. After Delay it is answered with Status and Body, or if Status is 0 as it should be: but
-// without more than the first Cut bytes if that is more than 0, and not at all if it is less.
+// Fault is what becomes of a request. After Delay it is answered with Status and Body, or if Status is 0 as it should
+// be: but without more than the first Cut bytes if that is more than 0, and not at all if it is less.
 type Fault struct {
 	Delay  time.Duration
 	Status int
@@ -222,7 +222,8 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case !authenticated:
 		answer(w, http.StatusUnauthorized, 40101, "Unauthorized")
 	case refuse:
-		answer(w, http.StatusConflict, 409, fmt.Sprintf("Schema being registered is incompatible with an earlier schema for subject %q", subject))
+		answer(w, http.StatusConflict, 409,
+			fmt.Sprintf("Schema being registered is incompatible with an earlier schema for subject %q", subject))
 	default:
 		fake().Handler().ServeHTTP(w, req)
 	}

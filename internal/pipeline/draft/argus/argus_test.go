@@ -25,14 +25,16 @@ R 14 1
 
 // job is a batch file of one table with one line, or two, in place of others.
 func job(table, rule, suppress, more string) string {
-	return fmt.Sprintf("<OPENMICRODATA> \"x.asc\"\n<OPENMETADATA> \"x.rda\"\n<SPECIFYTABLE> %s\n<SAFETYRULE> %s\n<READMICRODATA>\n<SUPPRESS> %s\n%s\n", table, rule, suppress, more)
+	return fmt.Sprintf(
+		"<OPENMICRODATA> \"x.asc\"\n<OPENMETADATA> \"x.rda\"\n<SPECIFYTABLE> %s\n<SAFETYRULE> %s\n<READMICRODATA>\n<SUPPRESS> %s\n%s\n", table, rule, suppress, more)
 }
 
 // convert converts a batch file and returns what the configuration says of the table, and the notes.
 func convert(t *testing.T, batch, metadata string) (string, []Note) {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"x.arb": batch, "x.rda": metadata, "x.asc": "1 1  1,5 1 1 1\n2 2   20 2 2 2\n"} {
+	for name, text := range map[string]string{"x.arb": batch, "x.rda": metadata,
+		"x.asc": "1 1  1,5 1 1 1\n2 2   20 2 2 2\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -95,8 +97,8 @@ func TestEquivalents(t *testing.T) {
 	}
 }
 
-// What has no equivalent is an error by its line where leaving it out would protect less or publish more, else a warning. Nothing is
-// left out without a word.
+// What has no equivalent is an error by its line where leaving it out would protect less or publish more, else a
+// warning. Nothing is left out without a word.
 func TestNothingIsDropped(t *testing.T) {
 	plain := job(values, "P(15,100,1)", "MOD(1)", "")
 	for _, c := range []struct {
@@ -131,7 +133,8 @@ func TestNothingIsDropped(t *testing.T) {
 		{job(values, "P(15)", "CKM(1)", ""), "", 6, "cell keys", true},
 		{job(values, "P(15)", "XYZ(1)", ""), "", 6, "not known", true},
 		{job(values, "P(15)", "MOD(1)", "<SUPPRESS> OPT(1)"), "", 7, "line 6", true},
-		{job(values, "P(15)", "MOD(1)", "<SPECIFYTABLE> \"A\"|\"V\"\n<SAFETYRULE> P(10)\n<SUPPRESS> MOD(2)"), "", 7, "table 1", true},
+		{job(values, "P(15)", "MOD(1)", "<SPECIFYTABLE> \"A\"|\"V\"\n<SAFETYRULE> P(10)\n<SUPPRESS> MOD(2)"), "", 7,
+			"table 1", true},
 		{job(values, "P(15)", "MOD(1)", "<SPECIFYTABLE> \"A\"|\"V\"\n<SAFETYRULE> P(15)"), "", 7, "no <SUPPRESS>", false},
 		{job(values, "P(15)", "MOD(1)", "<RECODE> 1, A, 2"), "", 7, "recoding", true},
 		{job(values, "P(15)", "MOD(1)", "<CLEAR>"), "", 7, "of its own", true},
@@ -155,9 +158,12 @@ func TestNothingIsDropped(t *testing.T) {
 		{plain, "<SPSS>\n" + someMetadata, 1, "SPSS", true},
 		{plain, "A x 1\n<RECODEABLE>\nB 3 1\n<RECODEABLE>\nV 5 4\n<NUMERIC>\n", 1, "whole number", true},
 		{plain, strings.ReplaceAll(someMetadata, "<HOLDING>", "<HOLDING>\n<WEIGHT>"), 11, "what a line before says", true},
-		{job(values, "P(15)|WGT(1)", "MOD(1)", ""), strings.ReplaceAll(someMetadata, "<WEIGHT>", "<HOLDING>"), 4, "<WEIGHT>", true},
-		{job(values, "NK(0,0)|NK(0,0)|NK(1,70)", "MOD(1)", ""), strings.ReplaceAll(someMetadata, "<HOLDING>", ""), 4, "<HOLDING>", true},
-		{job(values, "REQ(70,0,0,1)", "MOD(1)", ""), strings.ReplaceAll(someMetadata, "<REQUEST>", "<HOLDING>"), 4, "<REQUEST>", true},
+		{job(values, "P(15)|WGT(1)", "MOD(1)", ""), strings.ReplaceAll(someMetadata, "<WEIGHT>", "<HOLDING>"), 4, "<WEIGHT>",
+			true},
+		{job(values, "NK(0,0)|NK(0,0)|NK(1,70)", "MOD(1)", ""), strings.ReplaceAll(someMetadata, "<HOLDING>", ""), 4,
+			"<HOLDING>", true},
+		{job(values, "REQ(70,0,0,1)", "MOD(1)", ""), strings.ReplaceAll(someMetadata, "<REQUEST>", "<HOLDING>"), 4,
+			"<REQUEST>", true},
 	} {
 		metadata := c.metadata
 		if metadata == "" {
@@ -167,7 +173,8 @@ func TestNothingIsDropped(t *testing.T) {
 		if !slices.ContainsFunc(notes, func(n Note) bool {
 			return n.Line == c.line && strings.Contains(n.Text, c.words) && n.Wrong == c.wrong
 		}) {
-			t.Errorf("line %d of\n%s%s\nis not said to be %q (error %v): %v", c.line, c.batch, c.metadata, c.words, c.wrong, notes)
+			t.Errorf("line %d of\n%s%s\nis not said to be %q (error %v): %v", c.line, c.batch, c.metadata, c.words, c.wrong,
+				notes)
 		}
 	}
 }
@@ -176,12 +183,15 @@ func TestNothingIsDropped(t *testing.T) {
 func TestRecords(t *testing.T) {
 	dir := t.TempDir()
 	rule := "REQ(60,0,0,10)|WGT(1)|P(0,100,0)|P(0,100,0)|P(5,100,1)"
-	for name, text := range map[string]string{"x.arb": job(values, rule, "MOD(1)", ""), "x.rda": someMetadata, "x.asc": "1 1  1,5 1 7 1\n2 2   20 2 8 2\n\x1a"} {
+	for name, text := range map[string]string{"x.arb": job(values, rule, "MOD(1)", ""), "x.rda": someMetadata,
+		"x.asc": "1 1  1,5 1 7 1\n2 2   20 2 8 2\n\x1a"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := Convert(filepath.Join(dir, "x.arb"), filepath.Join(dir, "out"), func([]byte) error { return nil }); err != nil {
+	if _, err := Convert(filepath.Join(dir, "x.arb"), filepath.Join(dir, "out"), func([]byte) error {
+		return nil
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "out", "records.csv"))

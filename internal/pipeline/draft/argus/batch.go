@@ -56,7 +56,8 @@ func readBatch(path string, list *[]Note) (*batch, error) {
 	b := &batch{notes: notes{path, list}, path: path}
 	for i, line := range strings.Split(strings.TrimPrefix(string(text), "\ufeff"), "\n") {
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "\\\\") || strings.HasPrefix(strings.ToUpper(line), "<COMMENT>") {
+		if line == "" || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "\\\\") ||
+			strings.HasPrefix(strings.ToUpper(line), "<COMMENT>") {
 			continue
 		}
 		end := strings.IndexByte(line, '>')
@@ -107,7 +108,8 @@ func (b *batch) command(word, rest string, line int) {
 	case "WRITETABLE":
 		b.write(rest, line)
 	case "RECODE":
-		b.wrong(line, "a recoding is not carried out, and without it the tables would show more: recode the records, or give a hierarchy without these codes")
+		b.wrong(line,
+			"a recoding is not carried out, and without it the tables would show more: recode the records, or give a hierarchy without these codes")
 	case "CLEAR":
 		b.wrong(line, "must be a batch file of its own from here: a configuration is one set of tables")
 	case "COVER", "ANCO", "JJ":
@@ -124,7 +126,8 @@ func (b *batch) open(table bool, rest string, line int) {
 	if len(b.inputs) > 0 && (!table || !b.inputs[0].table) {
 		b.wrong(line, "must be the only data: only files of finished tables can be several")
 	}
-	b.inputs = append(b.inputs, &input{path: beside(b.path, unquoted(rest)), line: line, metadata: &metadata{table: table}})
+	b.inputs = append(b.inputs,
+		&input{path: beside(b.path, unquoted(rest)), line: line, metadata: &metadata{table: table}})
 }
 
 // describe reads the metadata of the last data.
@@ -173,7 +176,8 @@ func (b *batch) specify(rest string, line int) {
 		}
 	}
 	if shadow := unquoted(fields[2]); shadow != "" && !strings.EqualFold(shadow, response) {
-		b.wrong(line, "a shadow variable is not possible: the rules judge the value itself, and %q could ask for more", shadow)
+		b.wrong(line, "a shadow variable is not possible: the rules judge the value itself, and %q could ask for more",
+			shadow)
 	}
 	b.costs(t, fields[3], fields[4], response, line)
 }
@@ -191,7 +195,8 @@ func (b *batch) costs(t *table, field, lambda, response string, line int) {
 		t.cost = "value"
 	default:
 		t.cost = "value"
-		b.warn(line, "the cost %q is not possible: cells are held back by their value; the column cost of an a-priori list can say another", cost)
+		b.warn(line,
+			"the cost %q is not possible: cells are held back by their value; the column cost of an a-priori list can say another", cost)
 	}
 	switch power, err := strconv.ParseFloat(unquoted(lambda), 64); {
 	case lambda == "" || err == nil && power == 1:
@@ -272,7 +277,8 @@ func (b *batch) listed(rest string, line int) {
 		t.apriori = append(t.apriori, row)
 	}
 	if len(f) > 4 && f[4] == "1" {
-		b.warn(line, "changes of a cell are not made to those with the same contributors above and below it; the sums join them")
+		b.warn(line,
+			"changes of a cell are not made to those with the same contributors above and below it; the sums join them")
 	}
 }
 
@@ -300,7 +306,8 @@ func (b *batch) write(rest string, line int) {
 		if b.out == "" {
 			b.out = name
 		}
-		b.warn(line, "all tables are one file, %s.csv, with the columns table, codes, value and status; what is confidential is in report.cells", b.out)
+		b.warn(line,
+			"all tables are one file, %s.csv, with the columns table, codes, value and status; what is confidential is in report.cells", b.out)
 	default:
 		b.wrong(line, "the type of a table must be 1 to 7")
 	}

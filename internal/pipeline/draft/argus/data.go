@@ -131,8 +131,8 @@ type cells struct {
 	largest int
 }
 
-// writeCells writes the cells of all finished tables as CSV with a header, and adds what the column of statuses says to the a-priori
-// lists.
+// writeCells writes the cells of all finished tables as CSV with a header, and adds what the column of statuses says to
+// the a-priori lists.
 func (b *batch) writeCells(w *csv.Writer, c cells) error {
 	var header []string
 	if c.several {

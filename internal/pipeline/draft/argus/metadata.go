@@ -75,7 +75,8 @@ func readMetadata(path string, table bool, list *[]Note) (*metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &metadata{notes: notes{path, list}, table: table, statuses: map[string]byte{"S": 's', "U": 'u', "P": 'p', "E": 'e'}}
+	m := &metadata{notes: notes{path, list}, table: table,
+		statuses: map[string]byte{"S": 's', "U": 'u', "P": 'p', "E": 'e'}}
 	if table {
 		m.separator = ";"
 	}
@@ -102,7 +103,8 @@ func readMetadata(path string, table bool, list *[]Note) (*metadata, error) {
 	return m, nil
 }
 
-// declare reads the line of a variable: its name, its place in fixed format, its width, and the codes of missing values.
+// declare reads the line of a variable: its name, its place in fixed format, its width, and the codes of missing
+// values.
 func (m *metadata) declare(fields []string, line int) {
 	v := &variable{name: fields[0], line: line, decimals: -1, lead: ".", total: "Total"}
 	if m.find(v.name) != nil {
@@ -239,8 +241,11 @@ func (m *metadata) property(v *variable, word, first string, fields []string, li
 	case "MISSING":
 		v.missing = append(v.missing, fields...)
 	case "CODELIST", "DISTANCE", "TRUNCABLE":
-		m.warn(line, "<%s> is not used: %s", word, map[string]string{"CODELIST": "tables have codes, not their labels", "DISTANCE": "costs do not go by distance", "TRUNCABLE": "it only says what may be recoded"}[word])
-	case "RECORDKEY", "PFILE", "PFILE_FREQ", "PFILE_CONT", "PFILE_SEP", "CKM", "INCLUDEZEROS", "PARITY", "SCALING", "SEPARATION":
+		m.warn(line, "<%s> is not used: %s", word,
+			map[string]string{"CODELIST": "tables have codes, not their labels", "DISTANCE": "costs do not go by distance",
+				"TRUNCABLE": "it only says what may be recoded"}[word])
+	case "RECORDKEY", "PFILE", "PFILE_FREQ", "PFILE_CONT", "PFILE_SEP", "CKM", "INCLUDEZEROS", "PARITY", "SCALING",
+		"SEPARATION":
 		if word == "RECORDKEY" {
 			is(unused)
 		}

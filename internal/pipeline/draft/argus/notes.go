@@ -80,7 +80,8 @@ func words(text string) (fields []string) {
 	return fields
 }
 
-// beside is the path of a file that another file names: one without a folder lies beside it. Windows' separators are those of paths, too.
+// beside is the path of a file that another file names: one without a folder lies beside it. Windows' separators are
+// those of paths, too.
 func beside(file, name string) string {
 	name = strings.ReplaceAll(name, "\\", "/")
 	if filepath.IsAbs(name) || len(name) > 1 && name[1] == ':' {

@@ -9,8 +9,9 @@ import (
 // text is a number as a configuration has it.
 func text(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 
-// safety reads the rules of a table. The first two of a kind (of FREQ and REQ: the first) are for contributors, those behind for
-// holdings. Contributors of one holding are one contributor then, also for the first ones, which makes no unsafe cell safe.
+// safety reads the rules of a table. The first two of a kind (of FREQ and REQ: the first) are for contributors, those
+// behind for holdings. Contributors of one holding are one contributor then, also for the first ones, which makes no
+// unsafe cell safe.
 func (b *batch) safety(t *table, rest string, line int) {
 	t.ruled = true
 	seen := map[string]int{}
@@ -38,7 +39,8 @@ func (b *batch) safety(t *table, rest string, line int) {
 // rule adds one rule.
 func (b *batch) rule(t *table, name string, args []float64, line int) {
 	n := len(args)
-	need := map[string][2]int{"P": {1, 3}, "NK": {2, 2}, "FREQ": {2, 2}, "ZERO": {1, 1}, "REQ": {4, 4}, "WGT": {1, 1}, "MIS": {1, 1}, "MAN": {1, 1}}
+	need := map[string][2]int{"P": {1, 3}, "NK": {2, 2}, "FREQ": {2, 2}, "ZERO": {1, 1}, "REQ": {4, 4}, "WGT": {1, 1},
+		"MIS": {1, 1}, "MAN": {1, 1}}
 	limits, known := need[name]
 	switch {
 	case !known:
@@ -97,7 +99,8 @@ func (b *batch) percent(t *table, args []float64, line int) {
 	switch {
 	case p == 0:
 	case n > 1:
-		b.wrong(line, "P for %s contributors who combine what they know is not possible; p_percent is about one, so that more cells would be published", text(n))
+		b.wrong(line,
+			"P for %s contributors who combine what they know is not possible; p_percent is about one, so that more cells would be published", text(n))
 	case q == 100:
 		t.add("{p_percent: %s}", text(p))
 	default:
@@ -168,12 +171,14 @@ func (b *batch) suppress(rest string, line int) {
 	case "MOD", "NET":
 		protect = "suppress"
 		if args[6] != 0 || args[7] != 0 {
-			b.wrong(line, "bounds that an intruder knows in advance (LOWERMARG, UPPERMARG) are not possible; he is taken to know only that no value is below 0")
+			b.wrong(line,
+				"bounds that an intruder knows in advance (LOWERMARG, UPPERMARG) are not possible; he is taken to know only that no value is below 0")
 		}
 	case "GH":
 		protect = "suppress"
 		if args[1] > 0 && args[1] < 100 {
-			b.wrong(line, "bounds that an intruder knows in advance (%s %%) are not possible; he is taken to know only that no value is below 0", text(args[1]))
+			b.wrong(line,
+				"bounds that an intruder knows in advance (%s %%) are not possible; he is taken to know only that no value is below 0", text(args[1]))
 		}
 	case "OPT":
 		protect = "optimal"
@@ -191,7 +196,8 @@ func (b *batch) suppress(rest string, line int) {
 	case "CTA":
 		protect = "adjust"
 	case "CKM":
-		b.wrong(line, "cell keys of τ-ARGUS are numbers in the records; here they follow from a release key and the identity of a record, so that the changes would be others: write protect: cell_key yourself")
+		b.wrong(line,
+			"cell keys of τ-ARGUS are numbers in the records; here they follow from a release key and the identity of a record, so that the changes would be others: write protect: cell_key yourself")
 		return
 	default:
 		b.wrong(line, "the method %q is not known", name)

@@ -29,8 +29,9 @@ func largestColumn(i int) string { return fmt.Sprintf("largest%d", i+1) }
 
 func tableName(i int) string { return fmt.Sprintf("table-%d", i+1) }
 
-// Convert reads a batch file and writes its configuration, tables.yaml, into a new folder, with the data, hierarchies and a-priori
-// lists that it needs. With an error among the notes nothing is written. check judges the configuration before.
+// Convert reads a batch file and writes its configuration, tables.yaml, into a new folder, with the data, hierarchies
+// and a-priori lists that it needs. With an error among the notes nothing is written. check judges the configuration
+// before.
 func Convert(path, folder string, check func(text []byte) error) (*Converted, error) {
 	done := &Converted{}
 	b, err := readBatch(path, &done.Notes)
@@ -94,7 +95,8 @@ func (w *writer) judge() {
 		}
 		for k, before := range w.tables[:i] {
 			if before.of() == t.of() && before.kindOfProtection() != t.kindOfProtection() {
-				w.wrong(t.line, "must have the rules, the cost and the protection of table %d (line %d): both are of the same value, and cells of one can be inferred from the other", k+1, before.line)
+				w.wrong(t.line,
+					"must have the rules, the cost and the protection of table %d (line %d): both are of the same value, and cells of one can be inferred from the other", k+1, before.line)
 			}
 		}
 		for _, v := range t.rows {
@@ -114,7 +116,8 @@ func (w *writer) judge() {
 			w.wrong(t.line, "WGT(1) is not possible for finished tables")
 		}
 		if t.value != nil && len(t.in.of(largest)) == 0 {
-			w.wrong(t.in.line, "cells of values need their largest contribution (<MAXSCORE>), with which respondents are audited")
+			w.wrong(t.in.line,
+				"cells of values need their largest contribution (<MAXSCORE>), with which respondents are audited")
 		}
 	}
 }
@@ -159,7 +162,8 @@ func list(of []string) string {
 
 // all writes the files and at last the configuration.
 func (w *writer) all(check func([]byte) error) error {
-	w.line("# %s, a batch file of τ-ARGUS, as a configuration. Lines without an equivalent were named when it was made.", filepath.Base(w.batch.path))
+	w.line("# %s, a batch file of τ-ARGUS, as a configuration. Lines without an equivalent were named when it was made.",
+		filepath.Base(w.batch.path))
 	w.line("version: 1")
 	base := filepath.Base(w.batch.path)
 	w.line("name: %s", quoted(strings.TrimSuffix(base, filepath.Ext(base))))
@@ -184,7 +188,8 @@ func (w *writer) all(check func([]byte) error) error {
 		out += "-protected"
 	}
 	w.line("sink: {csv: {path: %s}}", quoted(w.path(out+".csv")))
-	report := fmt.Sprintf("json: %s, html: %s, cells: %s", quoted(w.path("report.json")), quoted(w.path("report.html")), quoted(w.path("cells-report.csv")))
+	report := fmt.Sprintf("json: %s, html: %s, cells: %s", quoted(w.path("report.json")), quoted(w.path("report.html")),
+		quoted(w.path("cells-report.csv")))
 	if w.jj != "" {
 		report += ", jj: " + quoted(w.path(w.jj))
 	}
@@ -192,7 +197,10 @@ func (w *writer) all(check func([]byte) error) error {
 	if err := check([]byte(w.text.String())); err != nil {
 		return err
 	}
-	if err := w.put("tables.yaml", func(f *os.File) error { _, err := f.WriteString(w.text.String()); return err }); err != nil {
+	if err := w.put("tables.yaml", func(f *os.File) error {
+		_, err := f.WriteString(w.text.String())
+		return err
+	}); err != nil {
 		return err
 	}
 	last := len(w.files) - 1
@@ -276,8 +284,8 @@ func (w *writer) cells() error {
 	})
 }
 
-// hierarchies writes the files of hierarchies with one @ for each level, and the lines about all variables. The codes of missing values
-// are parts of the total, as in τ-ARGUS.
+// hierarchies writes the files of hierarchies with one @ for each level, and the lines about all variables. The codes
+// of missing values are parts of the total, as in τ-ARGUS.
 func (w *writer) hierarchies() error {
 	w.line("hierarchies:")
 	for i, v := range w.variables() {

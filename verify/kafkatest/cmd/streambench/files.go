@@ -38,7 +38,9 @@ func betweenFiles(ctx context.Context, o options) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	config, err := o.config("files", fmt.Sprintf("jsonl: {path: %q}", in), fmt.Sprintf("jsonl: {path: %q}", filepath.Join(o.dir, "out.jsonl")))
+	config,
+		err := o.config("files", fmt.Sprintf("jsonl: {path: %q}", in),
+		fmt.Sprintf("jsonl: {path: %q}", filepath.Join(o.dir, "out.jsonl")))
 	if err != nil {
 		return err
 	}
@@ -58,7 +60,8 @@ func betweenFiles(ctx context.Context, o options) error {
 		cpus = append(cpus, p.CPU().Seconds()*1e6/float64(o.records))
 		fmt.Fprintf(os.Stderr, "files-%d: %s records/s, %.2f µs\n", k, thousands(rates[k]), cpus[k])
 	}
-	fmt.Printf("JSON Lines from file to file, %s records, medians of %d runs: %s records/s, %.2f µs of CPU a record, 1/%.0f of the %d µs of Redpanda Connect's engine.\n\n",
+	fmt.Printf(
+		"JSON Lines from file to file, %s records, medians of %d runs: %s records/s, %.2f µs of CPU a record, 1/%.0f of the %d µs of Redpanda Connect's engine.\n\n",
 		thousands(float64(o.records)), o.runs, thousands(median(rates)), median(cpus), connectCPU/median(cpus), connectCPU)
 	return nil
 }

@@ -46,7 +46,9 @@ func latency(ctx context.Context, o options) error {
 		return err
 	}
 	defer run.Kill()
-	reader, err := kgo.NewClient(kgo.SeedBrokers(o.brokers...), kgo.ConsumeTopics(to), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	reader,
+		err := kgo.NewClient(kgo.SeedBrokers(o.brokers...), kgo.ConsumeTopics(to),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(50*time.Millisecond))
 	if err != nil {
 		return err
@@ -67,21 +69,26 @@ func latency(ctx context.Context, o options) error {
 		return fmt.Errorf("the program exits %d, %v: %s", status, err, run.Tail())
 	}
 	quantile := func(q float64) float64 { return seconds[int(q*float64(len(seconds)-1))] }
-	fmt.Printf("From production to committed release at %s records/s, commits every %v: p50 %.2f s, p99 %.2f s (%.2f commit intervals), greatest %.2f s, of %s records.\n\n",
-		thousands(latencyRate), o.interval, quantile(0.5), quantile(0.99), quantile(0.99)/o.interval.Seconds(), seconds[len(seconds)-1], thousands(float64(len(seconds))))
+	fmt.Printf(
+		"From production to committed release at %s records/s, commits every %v: p50 %.2f s, p99 %.2f s (%.2f commit intervals), greatest %.2f s, of %s records.\n\n",
+		thousands(latencyRate), o.interval, quantile(0.5), quantile(0.99), quantile(0.99)/o.interval.Seconds(),
+		seconds[len(seconds)-1], thousands(float64(len(seconds))))
 	return nil
 }
 
 // produceAtRate produces total records into the partitions of a topic, at latencyRate from
 // begin on.
-func produceAtRate(ctx context.Context, client *kgo.Client, topic string, partitions int32, begin time.Time, total int64) {
+func produceAtRate(ctx context.Context, client *kgo.Client, topic string, partitions int32, begin time.Time,
+	total int64) {
 	records := survey.Records{Seed: 1, Partitions: partitions}
 	for i := range total {
 		if ahead := time.Duration(float64(i)/latencyRate*1e9) - time.Since(begin); ahead > 0 {
 			wait.Elapse(ctx, ahead) // the rate
 		}
 		p := int32(i % int64(partitions))
-		client.Produce(ctx, &kgo.Record{Topic: topic, Partition: p, Timestamp: time.Now(), Value: records.At(p, i/int64(partitions)).AppendJSON(nil)}, nil)
+		client.Produce(ctx,
+			&kgo.Record{Topic: topic, Partition: p, Timestamp: time.Now(),
+				Value: records.At(p, i/int64(partitions)).AppendJSON(nil)}, nil)
 	}
 }
 

@@ -37,7 +37,8 @@ func main() {
 	flag.StringVar(&o.filter, "filter", "", "the program")
 	flag.StringVar(&o.copy, "copy", "", "cmd/barecopy, built")
 	flag.StringVar(&o.fake, "fake", "", "cmd/fakebroker, built")
-	flag.Int64Var(&o.records, "records", 4_000_000, "records of a run to begin with; more where it is over before a rate can be told")
+	flag.Int64Var(&o.records, "records", 4_000_000,
+		"records of a run to begin with; more where it is over before a rate can be told")
 	flag.IntVar(&o.runs, "runs", 5, "runs of each, in turn")
 	flag.DurationVar(&o.interval, "interval", time.Second, "of commits")
 	flag.IntVar(&o.replicates, "replicates", 200, "of the assessment")

@@ -39,7 +39,8 @@ masks:
 // config writes a configuration.
 func (o options) config(name, source, sink string) (string, error) {
 	key := filepath.Join(o.dir, "release.key")
-	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))), 0o600); err != nil {
+	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdeF"))),
+		0o600); err != nil {
 		return "", err
 	}
 	text := fmt.Sprintf("version: 1\nname: %s\nkey: {file: %q}\nsource: {%s}\nsink: {%s}\n%sassess: {replicates: %d}\n",
@@ -63,7 +64,8 @@ type cluster struct {
 
 func connect(brokers []string) (*cluster, error) {
 	client, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()),
-		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.MaxBufferedRecords(100_000), kgo.MetadataMinAge(100*time.Millisecond))
+		kgo.ProducerBatchCompression(kgo.Lz4Compression()), kgo.MaxBufferedRecords(100_000),
+		kgo.MetadataMinAge(100*time.Millisecond))
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +136,8 @@ const enoughCommits = 8
 // sized fills a topic and measures with it. If a run ends after too few commits, the number of
 // records in the topic is doubled and everything is measured again. So measure should begin
 // with the fastest run. sized returns the final number of records.
-func (c *cluster) sized(ctx context.Context, o options, topic string, partitions int32, measure func(o options, attempt int) error) (int64, error) {
+func (c *cluster) sized(ctx context.Context, o options, topic string, partitions int32,
+	measure func(o options, attempt int) error) (int64, error) {
 	if err := c.fill(ctx, topic, partitions, o.records); err != nil {
 		return 0, err
 	}
@@ -158,7 +161,8 @@ type passage struct {
 }
 
 // pass runs a program until its group has committed n records.
-func (c *cluster) pass(ctx context.Context, o options, group, topic string, n int64, path string, args ...string) (p passage, err error) {
+func (c *cluster) pass(ctx context.Context, o options, group, topic string, n int64, path string,
+	args ...string) (p passage, err error) {
 	run, err := process.Start(o.dir, nil, path, args...)
 	if err != nil {
 		return p, err
@@ -169,7 +173,8 @@ func (c *cluster) pass(ctx context.Context, o options, group, topic string, n in
 		records int64
 	}
 	var commits []sample
-	for deadline := time.Now().Add(5 * time.Minute); ; wait.Elapse(ctx, 10*time.Millisecond) { // the resolution of the measurement
+	// the resolution of the measurement
+	for deadline := time.Now().Add(5 * time.Minute); ; wait.Elapse(ctx, 10*time.Millisecond) {
 		at, err := c.committed(ctx, group, topic)
 		if err == nil && at > 0 && (len(commits) == 0 || at > commits[len(commits)-1].records) {
 			commits = append(commits, sample{time.Now(), at})
@@ -218,8 +223,10 @@ func besideCopy(ctx context.Context, o options) error {
 		return err
 	}
 	defer c.client.Close()
-	fmt.Printf("From topic to topic on Apache Kafka, commits every %v, medians of %d runs in turn; ratios are medians of those of each turn:\n\n", o.interval, o.runs)
-	fmt.Println("| partitions | records | sdlfilter, records/s | bare copy, records/s | ratio | sdlfilter, CPU µs/record | bare copy, CPU µs/record | ratio |")
+	fmt.Printf(
+		"From topic to topic on Apache Kafka, commits every %v, medians of %d runs in turn; ratios are medians of those of each turn:\n\n", o.interval, o.runs)
+	fmt.Println(
+		"| partitions | records | sdlfilter, records/s | bare copy, records/s | ratio | sdlfilter, CPU µs/record | bare copy, CPU µs/record | ratio |")
 	fmt.Println("|---|---|---|---|---|---|---|---|")
 	for _, partitions := range o.partitions {
 		from := fmt.Sprintf("bench-%d-%d", partitions, time.Now().Unix())
@@ -247,7 +254,8 @@ func besideCopy(ctx context.Context, o options) error {
 		if _, err := c.admin.DeleteTopics(ctx, from); err != nil {
 			return err
 		}
-		fmt.Printf("| %d | %s | %s | %s | %.0f %% | %.2f | %.2f | %.2f |\n", partitions, thousands(float64(records)), thousands(median(rates[0])), thousands(median(rates[1])),
+		fmt.Printf("| %d | %s | %s | %s | %.0f %% | %.2f | %.2f | %.2f |\n", partitions, thousands(float64(records)),
+			thousands(median(rates[0])), thousands(median(rates[1])),
 			100*ratio(rates), median(cpus[0]), median(cpus[1]), ratio(cpus))
 	}
 	fmt.Println()
@@ -255,7 +263,8 @@ func besideCopy(ctx context.Context, o options) error {
 }
 
 // one runs the program or the copy once, into a topic of its own.
-func (c *cluster) one(ctx context.Context, o options, filter bool, group, from string, partitions int32) (p passage, err error) {
+func (c *cluster) one(ctx context.Context, o options, filter bool, group, from string, partitions int32) (p passage,
+	err error) {
 	to := group + "-out"
 	if err := c.topic(ctx, to, partitions); err != nil {
 		return p, err
@@ -305,7 +314,8 @@ func againstFake(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer c.client.Close()
-	fmt.Printf("From topic to topic on kfake in another process, commits every %v, medians of %d runs:\n\n", o.interval, o.runs)
+	fmt.Printf("From topic to topic on kfake in another process, commits every %v, medians of %d runs:\n\n", o.interval,
+		o.runs)
 	fmt.Println("| partitions | records | records/s | CPU µs/record |")
 	fmt.Println("|---|---|---|---|")
 	for _, partitions := range o.partitions {
@@ -331,7 +341,8 @@ func againstFake(ctx context.Context, o options) (err error) {
 		if _, err := c.admin.DeleteTopics(ctx, from); err != nil {
 			return err
 		}
-		fmt.Printf("| %d | %s | %s | %.2f |\n", partitions, thousands(float64(records)), thousands(median(rates)), median(cpus))
+		fmt.Printf("| %d | %s | %s | %.2f |\n", partitions, thousands(float64(records)), thousands(median(rates)),
+			median(cpus))
 	}
 	fmt.Println()
 	return nil
