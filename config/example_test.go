@@ -25,6 +25,5 @@ gate:
 	fmt.Println(err)
 	// Output:
 	// masks[0].noise.sd: must be at least 0, got -3 (pipeline.yaml:8:34)
-	// gate.rules[0].min_efficiency: must be a share from 0 to 1, or a percentage, got the number 1.5; write 0.015 or 1.5%
-	// (pipeline.yaml:11:38)
+	// gate.rules[0].min_efficiency: must be a share from 0 to 1, or a percentage, got the number 1.5; write 0.015 or 1.5% (pipeline.yaml:11:38)
 }
