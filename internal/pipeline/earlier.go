@@ -44,8 +44,8 @@ func (e *EarlierRelease) At() string {
 
 // WithLedger says that there is a ledger, with these earlier releases. not says why what they tell cannot be computed
 // at all, for example because one of them cannot be read. doubts says so once all records are masked: read is their
-// number, and unidentified that of those without identity.
-func (pl *Plan) WithLedger(list []*EarlierRelease, not string, doubts func(read, unidentified int64) string) {
+// number, released that of those that are released, and unidentified that of those without identity.
+func (pl *Plan) WithLedger(list []*EarlierRelease, not string, doubts func(read, released, unidentified int64) string) {
 	pl.fromLedger, pl.earlier, pl.earlierNot, pl.doubts = true, list, not, doubts
 }
 

@@ -90,7 +90,7 @@ func (r *records) account(list []*protected, tally *tally) *Report {
 		rep.Tables = append(rep.Tables, p.tableReport(at, &t.Tables[i]))
 	}
 	rep.Gate = judge(t, list, rep.Tables)
-	r.judgeRecords(&rep.Gate, list)
+	r.judgeRecords(rep, list)
 	if !rep.Gate.Passed {
 		rep.Withheld = withheldBecause(rep.Gate)
 	}
@@ -315,15 +315,16 @@ func (o *outputs) publish(ctx context.Context) (*Result, error) {
 
 // enter enters the tables in the ledger of their pipeline.
 func (o *outputs) enter() error {
-	of := o.records.entry(o.list)
+	of := o.records.entry(o.list, o.report)
 	of.Version, of.ConfigSHA256 = o.report.Version, o.report.ConfigSHA256
 	return o.records.ledger.EnterTables(of, o.content)
 }
 
 // entry is what a ledger says of the tables.
-func (r *records) entry(list []*protected) *ledger.Tables {
+func (r *records) entry(list []*protected, rep *Report) *ledger.Tables {
 	t := r.config
-	of := &ledger.Tables{Name: t.Name, Paths: t.Sink.Config.Paths()}
+	of := &ledger.Tables{Name: t.Name, Paths: t.Sink.Config.Paths(),
+		Records: rep.Records.Read - rep.Records.Malformed}
 	for i := range t.Tables {
 		p, at := tableOf(list, i)
 		one := &t.Tables[i]
