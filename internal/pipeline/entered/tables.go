@@ -47,8 +47,8 @@ const notYet = -1
 
 // besideTables names tables of the ledger that tell more of the records than what was released of them and what this
 // release shows, and that the gate does not allow: a total less what records tell of the others in its cell tells of
-// one of them, which is not judged. "" if there are none, or if the ledger is not held. released is the number of today's
-// records that are released, or notYet, and unidentified that of those without identity.
+// one of them, which is not judged. "" if there are none, or if the ledger is not held. released is the number of
+// today's records that are released, or notYet, and unidentified that of those without identity.
 func (l *Ledger) besideTables(released, unidentified int64) string {
 	if l.held == nil {
 		return ""
@@ -70,6 +70,14 @@ func (l *Ledger) BesideRecords(t *ledger.Tables) []ledger.Listed {
 		return nil
 	}
 	return l.releases
+}
+
+// Tables returns the tables of the ledger that count as published; none without a ledger.
+func (l *Ledger) Tables() []ledger.Listed {
+	if l == nil {
+		return nil
+	}
+	return l.held.Tables()
 }
 
 // follow reports whether tables are no more than sums of what one release has of the records: an earlier one, or that
