@@ -75,12 +75,24 @@ func (u *union) release(number int) *pipeline.EarlierRelease {
 	return list[slices.IndexFunc(list, func(e *pipeline.EarlierRelease) bool { return e.Number == int64(number) })]
 }
 
+// shown is this release with what earlier ones show beside it.
+func (u *union) shown() attack.Data {
+	d := u.d
+	d.Shown = slices.Clone(d.Shown)
+	for _, before := range u.p.Earlier {
+		if !before.Before {
+			d.Shown = append(d.Shown, attack.BesideColumn{Name: before.Name, Released: before.Values})
+		}
+	}
+	return d
+}
+
 // counted counts the combinations of the keys as all releases have them; nothing where no rule is about them.
 func (u *union) counted(ctx context.Context) (*assess.Identity, error) {
 	if !u.pl.JudgesCounts() || u.o.Uniqueness == nil {
 		return assess.Unmeasured(), nil
 	}
-	d := u.d
+	d := u.shown()
 	d.Counted = append(slices.Clone(d.Counted), u.categories()...)
 	r, err := attack.Run(ctx, d, attack.Options{Targets: u.o.Targets, Uniqueness: counting(u.o.Uniqueness)})
 	if err != nil {
@@ -241,13 +253,7 @@ func (u *union) heldOf(c *attack.NumericColumn) (held []assess.Held, why string)
 // exactly enters the shares of values that are stated within the distances of rules.
 func (u *union) exactly(id *assess.Identity) {
 	held, within := map[string][]assess.Held{}, map[string][]float64{}
-	d := u.d
-	d.Shown = slices.Clone(d.Shown)
-	for _, before := range u.p.Earlier {
-		if !before.Before {
-			d.Shown = append(d.Shown, attack.BesideColumn{Name: before.Name, Released: before.Values})
-		}
-	}
+	d := u.shown()
 	for column, asked := range distances(u.pl.Config.Gate.Rules) {
 		i := slices.IndexFunc(d.Numeric, func(c attack.NumericColumn) bool { return c.Name == column })
 		if i < 0 || !slices.Contains(u.pl.Masked, column) {
