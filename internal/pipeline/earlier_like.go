@@ -57,7 +57,7 @@ func (pl *Plan) CompareEarlier(p assess.Pairs, read, released, unidentified int6
 	pl.shapes, earlier = p.Shapes(pl.Assessed)
 	for i, e := range p.Earlier {
 		of, was := pl.earlierColumn(e.Release, e.Of)
-		if was == nil || was.Shape == nil || e.Before {
+		if was == nil || was.Shape == nil || e.Before || e.Piece > 0 {
 			continue
 		}
 		if why := was.Shape.Unlike(earlier[i]); why != "" {

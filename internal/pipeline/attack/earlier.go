@@ -78,10 +78,18 @@ func (u *union) release(number int) *pipeline.EarlierRelease {
 // shown is this release with what earlier ones show beside it.
 func (u *union) shown() attack.Data {
 	d := u.d
-	d.Shown = slices.Clone(d.Shown)
+	d.Shown, d.Pieces = slices.Clone(d.Shown), slices.Clone(d.Pieces)
+	for i, name := range u.p.PieceColumns {
+		if !slices.Contains(u.pl.Intruder.Beside, name) { // else they are there
+			d.Pieces = append(d.Pieces, attack.BesideColumn{Name: name, Released: u.p.Pieces[i]})
+		}
+	}
 	for _, before := range u.p.Earlier {
-		if !before.Before {
-			d.Shown = append(d.Shown, attack.BesideColumn{Name: before.Name, Released: before.Values})
+		switch c := (attack.BesideColumn{Name: before.Name, Released: before.Values}); {
+		case before.Piece > 0:
+			d.Pieces = append(d.Pieces, c)
+		case !before.Before:
+			d.Shown = append(d.Shown, c)
 		}
 	}
 	return d
@@ -169,10 +177,13 @@ func (u *union) told(ctx context.Context, id *assess.Identity) error {
 		return nil
 	}
 	d := u.d
-	d.Beside = slices.Clone(d.Beside)
+	d.Beside, d.Pieces = slices.Clone(d.Beside), slices.Clone(d.Pieces)
 	for _, before := range u.p.Earlier {
-		if !before.Before {
-			d.Beside = append(d.Beside, attack.BesideColumn{Name: before.Name, Released: before.Values})
+		switch c := (attack.BesideColumn{Name: before.Name, Released: before.Values}); {
+		case before.Piece > 0:
+			d.Pieces = append(d.Pieces, c)
+		case !before.Before:
+			d.Beside = append(d.Beside, c)
 		}
 	}
 	earlier := map[string][]inversion.HeldCategories{}
@@ -234,7 +245,7 @@ func (u *union) heldOf(c *attack.NumericColumn) (held []assess.Held, why string)
 		add(c.Released, law)
 	}
 	for _, before := range u.p.Earlier {
-		if before.Before || before.Of != c.Name {
+		if before.Before || before.Piece > 0 || before.Of != c.Name {
 			continue
 		}
 		e := u.release(before.Release)
