@@ -175,6 +175,8 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 		}
 		if column.Release > 0 {
 			values = cell.KnownValues(values)
+		}
+		if column.Release > 0 && column.Piece == 0 {
 			f.earlier = append(f.earlier, earlierColumn{column: column, values: values})
 		}
 		list = append(list, joint.Column{Name: column.Name, Values: values, GroupOnly: column.GroupOnly})

@@ -92,7 +92,8 @@ func (c *change) loosens() bool {
 	case "version", "quarantine", "map":
 		return false // where entries go that hold no value; a run ignores the map
 	case "name":
-		return c.resumes() // it names the consumer group
+		// it names the consumer group; and what tables that are answered for by a name (allow_records) are made beside
+		return c.resumes() || c.pipeline.Ledger != ""
 	case "source":
 		return c.loosensSource(names)
 	case "sink":

@@ -138,7 +138,7 @@ func TestLooseningOfAddedElements(t *testing.T) {
 func TestLooseningOfALedger(t *testing.T) {
 	for set, loosens := range map[string]bool{
 		"gate.allow_unguarded.0=wage": true, "gate.allow_tables.0=t": true, "gate.rules.0.releases=alone": true,
-		"ledger=other": true, "ledger=l": false,
+		"ledger=other": true, "ledger=l": false, "name=x": true,
 	} {
 		o := Options{Set: []string{set}, Environ: func() []string { return nil }}
 		p, err := Parse("p.yaml", []byte(tight+"ledger: l\n"), o)

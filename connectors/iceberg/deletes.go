@@ -68,7 +68,7 @@ func normal(location string) string {
 // byPosition marks the rows that a file lists: by the location of their data file and their place in it. It is of files
 // that are as old as it or older.
 func (c *composedOf) byPosition(ctx context.Context, e meta.Entry, s *composed, at map[string]int) error {
-	return c.each(ctx, e, []parquet.Column{{ID: deletedPathID, Name: "file_path"}, {ID: deletedPosID, Name: "pos"}},
+	return c.each(ctx, e, []parquet.Column{{ID: deletedPathID, Name: "file_path"}, {ID: deletedPosID, Name: "pos"}}, nil,
 		func(columns []arrow.Array, row int) error {
 			paths, ok1 := columns[0].(*array.String)
 			places, ok2 := columns[1].(*array.Int64)
@@ -92,6 +92,7 @@ func (c *composedOf) byPosition(ctx context.Context, e meta.Entry, s *composed, 
 func (c *composedOf) byValues(ctx context.Context, e meta.Entry, s *composed) error {
 	f := &e.File
 	var columns []parquet.Column
+	var types []arrow.DataType
 	var names []string
 	for _, id := range f.Equality {
 		field, ok := c.schema.ByID(id)
@@ -102,16 +103,18 @@ func (c *composedOf) byValues(ctx context.Context, e meta.Entry, s *composed) er
 			return fmt.Errorf("deletes by the values of %s, which is %s: what is equal there is not defined", field.Name,
 				field.Type)
 		}
-		if s.schema.Index(field.Name) < 0 {
+		at := s.schema.Index(field.Name)
+		if at < 0 {
 			return errors.New("deletes by a column within another one")
 		}
+		types = append(types, s.schema.Fields[at].Type)
 		columns, names = append(columns, parquet.Column{ID: int32(id), Name: field.Name}), append(names, field.Name)
 	}
 	if len(columns) == 0 {
 		return errors.New("says of no column that it deletes by its values")
 	}
 	listed := map[string]bool{}
-	if err := c.each(ctx, e, columns, func(columns []arrow.Array, row int) error {
+	if err := c.each(ctx, e, columns, types, func(columns []arrow.Array, row int) error {
 		listed[rowKey(columns, row)] = true
 		return nil
 	}); err != nil {
@@ -186,8 +189,9 @@ func rowKey(columns []arrow.Array, row int) string {
 	return key.String()
 }
 
-// each reads the records of a file of deleted ones.
-func (c *composedOf) each(ctx context.Context, e meta.Entry, columns []parquet.Column,
+// each reads the records of a file of deleted ones. Its columns must have the types of the table's, if these are given:
+// values of other types have other texts, and a record that is deleted by them would be there again.
+func (c *composedOf) each(ctx context.Context, e meta.Entry, columns []parquet.Column, types []arrow.DataType,
 	take func(columns []arrow.Array, row int) error) error {
 	set, err := listed(ctx, c.root, []meta.Entry{e})
 	if err != nil {
@@ -202,6 +206,11 @@ func (c *composedOf) each(ctx context.Context, e meta.Entry, columns []parquet.C
 		return errors.New("has another number of records than the table's metadata say")
 	}
 	layout := &microdata.Layout{Schema: src.Schema()}
+	for i, want := range types {
+		if f := src.Schema().Fields[i]; !alike(want, f.Type) && !promotes(f.Type, want) {
+			return fmt.Errorf("column %s is %s in the file and %s in the table", f.Name, f.Type, want)
+		}
+	}
 	for i := range columns {
 		layout.Read = append(layout.Read, microdata.Want{Field: i, As: microdata.Array})
 	}

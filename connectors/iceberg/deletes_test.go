@@ -346,11 +346,13 @@ func TestDeletedByValuesInAPartition(t *testing.T) {
 // Deletes that cannot be understood are refused, and never passed over.
 func TestDeletesRefused(t *testing.T) {
 	for words, d := range map[string]deletion{
-		"no more":           {columns: []column{{"x", 99, []any{1}}}, equality: []int{99}},
-		"not defined":       {columns: []column{{"masked", 1, []any{1}}}, equality: []int{1}},
-		"of no column":      {columns: []column{{"c0", 3, []any{1}}}, equality: []int{}},
-		"what the format's": {columns: []column{{"file_path", deletedPathID, []any{1}}, {"pos", deletedPosID, []any{1}}}},
-		"had other columns": {columns: []column{{"c0", 3, []any{1}}}, equality: []int{4}},
+		"no more":      {columns: []column{{"x", 99, []any{1}}}, equality: []int{99}},
+		"not defined":  {columns: []column{{"masked", 1, []any{1}}}, equality: []int{1}},
+		"of no column": {columns: []column{{"c0", 3, []any{1}}}, equality: []int{}},
+		"is utf8 in the file and int64 in the table": {columns: []column{{"c0", 3, []any{"-0100"}}}, equality: []int{3}},
+		"is int64 in the file and utf8 in the table": {columns: []column{{"c1", 4, []any{1}}}, equality: []int{4}},
+		"what the format's":                          {columns: []column{{"file_path", deletedPathID, []any{1}}, {"pos", deletedPosID, []any{1}}}},
+		"had other columns":                          {columns: []column{{"c0", 3, []any{1}}}, equality: []int{4}},
 		"does not have": {
 			columns: []column{{"file_path", deletedPathID, []any{"SELF"}}, {"pos", deletedPosID, []any{-1}}}},
 	} {

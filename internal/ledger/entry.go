@@ -61,7 +61,9 @@ type Tables struct {
 	Pipeline     string          `json:"pipeline"`
 	KeyID        string          `json:"key_id"`
 	ConfigSHA256 string          `json:"config_sha256"`
-	Releasing    json.RawMessage `json:"configuration"` // config.Pipeline.Releasing of the pipeline
+	Releasing    json.RawMessage `json:"configuration"`     // config.Pipeline.Releasing of the pipeline
+	Files        []File          `json:"files,omitempty"`   // of tables of masks
+	Records      int64           `json:"records,omitempty"` // that could be read; 0: not known
 	Tables       []Table         `json:"tables"`
 	Published    []Published     `json:"published,omitempty"`
 	Paths        []string        `json:"paths"`

@@ -44,8 +44,8 @@ func (e *EarlierRelease) At() string {
 
 // WithLedger says that there is a ledger, with these earlier releases. not says why what they tell cannot be computed
 // at all, for example because one of them cannot be read. doubts says so once all records are masked: read is their
-// number, and unidentified that of those without identity.
-func (pl *Plan) WithLedger(list []*EarlierRelease, not string, doubts func(read, unidentified int64) string) {
+// number, released that of those that are released, and unidentified that of those without identity.
+func (pl *Plan) WithLedger(list []*EarlierRelease, not string, doubts func(read, released, unidentified int64) string) {
 	pl.fromLedger, pl.earlier, pl.earlierNot, pl.doubts = true, list, not, doubts
 }
 
@@ -123,13 +123,14 @@ func (pl *Plan) wantAlso(w microdata.Want) int {
 // showEarlier adds to the sample the columns that earlier releases had. They stand in a block behind those that are
 // read.
 func (pl *Plan) showEarlier() {
-	at, n := len(pl.Layout.Read), 0
+	at, n, pieces := len(pl.Layout.Read), 0, pl.pieces
 	for _, e := range pl.earlier {
 		for k := range e.shown {
 			name := e.plan.Layout.Release[k].Field.Name
 			pl.Beside = append(pl.Beside, assess.BesideColumn{
 				Name: fmt.Sprintf("%s (release %d)", name, e.Number), Of: name, Release: int(e.Number), Index: at + n,
 			})
+			pl.showPieces(&e.plan.Layout.Release[k])
 			n++
 		}
 		for k := range e.shown {
@@ -146,6 +147,24 @@ func (pl *Plan) showEarlier() {
 	if n+pl.whole() > mostBeside {
 		pl.earlierNot = fmt.Sprintf("all releases together have more than %d columns", mostBeside)
 		pl.Beside = slices.DeleteFunc(pl.Beside, func(c assess.BesideColumn) bool { return c.Release > 0 })
+		pl.pieces = pieces
+	}
+}
+
+// showPieces adds pieces of the texts of the last column of Beside, which an earlier release had as out, unless it is
+// masked, or there are pieces of it already.
+func (pl *Plan) showPieces(out *microdata.Output) {
+	c := pl.Beside[len(pl.Beside)-1]
+	if out.Masked || !out.Field.Text() || pl.pieces == mostPieces ||
+		slices.ContainsFunc(pl.Beside, func(o assess.BesideColumn) bool {
+			return o.Piece > 0 && (o.Of == c.Of || o.Release == 0 && o.Name == c.Of)
+		}) {
+		return
+	}
+	pl.pieces++
+	for piece := range assess.Pieces {
+		c.Piece = piece + 1
+		pl.Beside = append(pl.Beside, c)
 	}
 }
 

@@ -48,8 +48,8 @@ func numeric(name string) bool {
 
 // CompareEarlier compares, once all records are masked, what the masks of earlier releases make of today's records
 // with what these had: if they differ as a whole, it is not known what all releases tell. It must come before what is
-// measured is computed. read and unidentified are those of WithLedger's doubts.
-func (pl *Plan) CompareEarlier(p assess.Pairs, read, unidentified int64) {
+// measured is computed. read, released and unidentified are those of WithLedger's doubts.
+func (pl *Plan) CompareEarlier(p assess.Pairs, read, released, unidentified int64) {
 	if !pl.fromLedger || p.Len() == 0 {
 		return
 	}
@@ -57,7 +57,7 @@ func (pl *Plan) CompareEarlier(p assess.Pairs, read, unidentified int64) {
 	pl.shapes, earlier = p.Shapes(pl.Assessed)
 	for i, e := range p.Earlier {
 		of, was := pl.earlierColumn(e.Release, e.Of)
-		if was == nil || was.Shape == nil || e.Before {
+		if was == nil || was.Shape == nil || e.Before || e.Piece > 0 {
 			continue
 		}
 		if why := was.Shape.Unlike(earlier[i]); why != "" {
@@ -65,7 +65,7 @@ func (pl *Plan) CompareEarlier(p assess.Pairs, read, unidentified int64) {
 		}
 	}
 	if pl.doubts != nil {
-		pl.distrust(pl.doubts(read, unidentified))
+		pl.distrust(pl.doubts(read, released, unidentified))
 	}
 }
 

@@ -71,9 +71,9 @@ type Plan struct {
 	amounts    *assess.Profile   // in the place of the profile's file: those of an earlier release; nil: none
 	fromLedger bool              // whether there is a ledger
 
-	earlierKnown *assess.Earlier                       // that the assessment has
-	doubts       func(read, unidentified int64) string // of WithLedger
-	shapes       map[string]assess.Shape               // of released columns
+	earlierKnown *assess.Earlier                                 // that the assessment has
+	doubts       func(read, released, unidentified int64) string // of WithLedger
+	shapes       map[string]assess.Shape                         // of released columns
 
 	paths []string // of the masks in the configuration, if they are not those of its list "masks"; else nil
 }

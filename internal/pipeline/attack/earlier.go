@@ -75,12 +75,32 @@ func (u *union) release(number int) *pipeline.EarlierRelease {
 	return list[slices.IndexFunc(list, func(e *pipeline.EarlierRelease) bool { return e.Number == int64(number) })]
 }
 
+// shown is this release with what earlier ones show beside it.
+func (u *union) shown() attack.Data {
+	d := u.d
+	d.Shown, d.Pieces = slices.Clone(d.Shown), slices.Clone(d.Pieces)
+	for i, name := range u.p.PieceColumns {
+		if !slices.Contains(u.pl.Intruder.Beside, name) { // else they are there
+			d.Pieces = append(d.Pieces, attack.BesideColumn{Name: name, Released: u.p.Pieces[i]})
+		}
+	}
+	for _, before := range u.p.Earlier {
+		switch c := (attack.BesideColumn{Name: before.Name, Released: before.Values}); {
+		case before.Piece > 0:
+			d.Pieces = append(d.Pieces, c)
+		case !before.Before:
+			d.Shown = append(d.Shown, c)
+		}
+	}
+	return d
+}
+
 // counted counts the combinations of the keys as all releases have them; nothing where no rule is about them.
 func (u *union) counted(ctx context.Context) (*assess.Identity, error) {
 	if !u.pl.JudgesCounts() || u.o.Uniqueness == nil {
 		return assess.Unmeasured(), nil
 	}
-	d := u.d
+	d := u.shown()
 	d.Counted = append(slices.Clone(d.Counted), u.categories()...)
 	r, err := attack.Run(ctx, d, attack.Options{Targets: u.o.Targets, Uniqueness: counting(u.o.Uniqueness)})
 	if err != nil {
@@ -157,10 +177,13 @@ func (u *union) told(ctx context.Context, id *assess.Identity) error {
 		return nil
 	}
 	d := u.d
-	d.Beside = slices.Clone(d.Beside)
+	d.Beside, d.Pieces = slices.Clone(d.Beside), slices.Clone(d.Pieces)
 	for _, before := range u.p.Earlier {
-		if !before.Before {
-			d.Beside = append(d.Beside, attack.BesideColumn{Name: before.Name, Released: before.Values})
+		switch c := (attack.BesideColumn{Name: before.Name, Released: before.Values}); {
+		case before.Piece > 0:
+			d.Pieces = append(d.Pieces, c)
+		case !before.Before:
+			d.Beside = append(d.Beside, c)
 		}
 	}
 	earlier := map[string][]inversion.HeldCategories{}
@@ -222,7 +245,7 @@ func (u *union) heldOf(c *attack.NumericColumn) (held []assess.Held, why string)
 		add(c.Released, law)
 	}
 	for _, before := range u.p.Earlier {
-		if before.Before || before.Of != c.Name {
+		if before.Before || before.Piece > 0 || before.Of != c.Name {
 			continue
 		}
 		e := u.release(before.Release)
@@ -241,13 +264,7 @@ func (u *union) heldOf(c *attack.NumericColumn) (held []assess.Held, why string)
 // exactly enters the shares of values that are stated within the distances of rules.
 func (u *union) exactly(id *assess.Identity) {
 	held, within := map[string][]assess.Held{}, map[string][]float64{}
-	d := u.d
-	d.Shown = slices.Clone(d.Shown)
-	for _, before := range u.p.Earlier {
-		if !before.Before {
-			d.Shown = append(d.Shown, attack.BesideColumn{Name: before.Name, Released: before.Values})
-		}
-	}
+	d := u.shown()
 	for column, asked := range distances(u.pl.Config.Gate.Rules) {
 		i := slices.IndexFunc(d.Numeric, func(c attack.NumericColumn) bool { return c.Name == column })
 		if i < 0 || !slices.Contains(u.pl.Masked, column) {

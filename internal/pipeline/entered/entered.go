@@ -170,11 +170,12 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 		list = append(list, e)
 	}
 	l.told, l.today = list, pl
-	if beside := l.besideTables(); not == "" {
+	if beside := l.besideTables(notYet, 0); not == "" {
 		not = beside
 	}
-	pl.WithLedger(list, not, func(read, unidentified int64) string {
-		return cmp.Or(l.besideTables(), l.doubts(read, unidentified)) // shards know of tables once the ledger is held
+	pl.WithLedger(list, not, func(read, released, unidentified int64) string {
+		// Shards know of tables once the ledger is held.
+		return cmp.Or(l.besideTables(released, unidentified), l.doubts(read, unidentified))
 	})
 }
 
@@ -276,12 +277,9 @@ func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.C
 		Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
 		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.Sketch(), Columns: columnsOf(rep, pl),
 	}
-	for _, path := range l.config.MaskFiles() {
-		sum, err := sumOf(path)
-		if err != nil {
-			return fmt.Errorf("ledger: %w", err)
-		}
-		r.Files = append(r.Files, ledger.File{Path: path, SHA256: sum})
+	var err error
+	if r.Files, err = filesOf(l.config); err != nil {
+		return fmt.Errorf("ledger: %w", err)
 	}
 	if content != nil {
 		r.Published = append(r.Published, publishedOf(content))
@@ -330,6 +328,18 @@ func columnsOf(rep *report.Report, pl *pipeline.Plan) (list []ledger.Column) {
 		list = append(list, c)
 	}
 	return list
+}
+
+// filesOf are the files of the tables of masks.
+func filesOf(p *config.Pipeline) (list []ledger.File, err error) {
+	for _, path := range p.MaskFiles() {
+		sum, err := sumOf(path)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ledger.File{Path: path, SHA256: sum})
+	}
+	return list, nil
 }
 
 func sumOf(path string) (string, error) {

@@ -19,7 +19,9 @@ func (l *Ledger) EnterTables(t *ledger.Tables, content *connectors.Content) erro
 	if l == nil {
 		return nil
 	}
-	t.Pipeline, t.KeyID, t.Releasing = l.config.Name, l.key.ID(), l.config.Releasing()
+	if err := l.made(t); err != nil {
+		return err
+	}
 	if content != nil {
 		t.Published = append(t.Published, publishedOf(content))
 	}
@@ -31,15 +33,28 @@ func (l *Ledger) EnterTables(t *ledger.Tables, content *connectors.Content) erro
 	return nil
 }
 
+// made says of tables by which masks and key of the pipeline they are made.
+func (l *Ledger) made(t *ledger.Tables) (err error) {
+	t.Pipeline, t.KeyID, t.Releasing = l.config.Name, l.key.ID(), l.config.Releasing()
+	if t.Files, err = filesOf(l.config); err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	return nil
+}
+
+// notYet stands for the number of records that are released while it is not known.
+const notYet = -1
+
 // besideTables names tables of the ledger that tell more of the records than what was released of them and what this
 // release shows, and that the gate does not allow: a total less what records tell of the others in its cell tells of
-// one of them, which is not judged. "" if there are none, or if the ledger is not held.
-func (l *Ledger) besideTables() string {
+// one of them, which is not judged. "" if there are none, or if the ledger is not held. released is the number of
+// today's records that are released, or notYet, and unidentified that of those without identity.
+func (l *Ledger) besideTables(released, unidentified int64) string {
 	if l.held == nil {
 		return ""
 	}
 	for _, r := range l.held.Tables() {
-		if !slices.Contains(l.config.Gate.AllowTables, r.Name()) && !l.follow(r.Tables) {
+		if !slices.Contains(l.config.Gate.AllowTables, r.Name()) && !l.follow(r.Tables, released, unidentified) {
 			return fmt.Sprintf(
 				"the tables of entry %d of the ledger (%s) are of the same respondents, and what they tell together with records is not judged; "+
 					"whoever takes that upon himself says so (gate.allow_tables: [%s])", r.Number, r.Name(), r.Name())
@@ -51,27 +66,37 @@ func (l *Ledger) besideTables() string {
 // BesideRecords returns the releases of records beside which tables that are about to be published tell more than was
 // released; none without a ledger.
 func (l *Ledger) BesideRecords(t *ledger.Tables) []ledger.Listed {
-	if l == nil {
-		return nil
-	}
-	if t.KeyID, t.Releasing = l.key.ID(), l.config.Releasing(); l.follow(t) {
+	if l == nil || l.made(t) == nil && l.follow(t, notYet, 0) {
 		return nil
 	}
 	return l.releases
 }
 
+// Tables returns the tables of the ledger that count as published; none without a ledger.
+func (l *Ledger) Tables() []ledger.Listed {
+	if l == nil {
+		return nil
+	}
+	return l.held.Tables()
+}
+
 // follow reports whether tables are no more than sums of what one release has of the records: an earlier one, or that
 // of today's plan, if there is one. They are made of what it released, draw by draw, or of columns that it released as
-// they are.
-func (l *Ledger) follow(t *ledger.Tables) bool {
-	made := func(key string, releasing []byte) bool { return t.KeyID == key && bytes.Equal(t.Releasing, releasing) }
-	if l.today != nil {
-		again := sameDraws(&ledger.Release{Draws: keystream.Version}, l.config) && len(transform.NeedsSD(l.config.Masks)) == 0
+// they are; and it released as many records as they are made of, so that it has left out none of them. released and
+// unidentified are those of besideTables.
+func (l *Ledger) follow(t *ledger.Tables, released, unidentified int64) bool {
+	made := func(key string, releasing []byte, files []ledger.File) bool {
+		return t.KeyID == key && bytes.Equal(t.Releasing, releasing) && slices.Equal(t.Files, files)
+	}
+	if l.today != nil && (released == notYet || released == t.Records) {
+		again := sameDraws(&ledger.Release{Draws: keystream.Version, ByPlace: unidentified}, l.config) &&
+			len(transform.NeedsSD(l.config.Masks)) == 0
+		files, err := filesOf(l.config)
 		plain := map[string]bool{}
 		for _, out := range l.today.Layout.Release {
 			plain[out.Field.Name] = !out.Masked
 		}
-		if again && made(l.key.ID(), l.config.Releasing()) || asTheyAre(t, plain) {
+		if again && err == nil && made(l.key.ID(), l.config.Releasing(), files) || asTheyAre(t, plain) {
 			return true
 		}
 	}
@@ -83,7 +108,7 @@ func (l *Ledger) follow(t *ledger.Tables) bool {
 		for _, c := range r.Columns {
 			plain[c.Name] = !c.Masked
 		}
-		return again && made(r.KeyID, r.Releasing) || asTheyAre(t, plain)
+		return r.Records == t.Records && (again && made(r.KeyID, r.Releasing, r.Files) || asTheyAre(t, plain))
 	})
 }
 
@@ -103,7 +128,7 @@ func (l *Ledger) describeTables(rep *report.Report) {
 			of.Tables = append(of.Tables, describedTable(t))
 		}
 		rep.Ledger.Tables = append(rep.Ledger.Tables, of)
-		if l.follow(r.Tables) {
+		if l.follow(r.Tables, rep.Records.Released, rep.IdentifiedByPlace) {
 			continue
 		}
 		rep.Warnings = append(rep.Warnings,

@@ -40,7 +40,7 @@ func tablesOf(t *testing.T, dir, name, more string, threshold int, masks, wage s
 	text := "version: 1\nname: NAME\npipeline: DIR/p.yaml\ntables:\n" +
 		"  - {name: wages, rows: [region], value: wage, unsafe: [{p_percent: 10}], protect: {suppress: {}}}\n" +
 		"  - {name: heads, rows: [region], unsafe: [{threshold: MIN}], protect: {suppress: {}}}\n" +
-		"sink: {csv: {path: DIR/NAME.csv}}\nreport: {json: DIR/NAME.json}\n" + more
+		"sink: {csv: {path: DIR/NAME.csv}}\nreport: {json: DIR/NAME.json, cells: DIR/NAME.cells.csv}\n" + more
 	in := strings.NewReplacer("DIR", dir, "NAME", name, "MIN", fmt.Sprint(threshold))
 	if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(in.Replace(records)), 0o600); err != nil {
 		t.Fatal(err)
@@ -305,6 +305,48 @@ func TestTablesThatFollowFromRecords(t *testing.T) {
 				t.Errorf("tables of masked records, first %v, records under %s: passes %v", first, key, passed)
 			}
 		}
+	}
+}
+
+// Tables of a ledger that were not audited with those before them say so, unless they are the same or name their report.
+func TestTablesBesideTables(t *testing.T) {
+	dir := records(t, 300)
+	made := func(name, more string, threshold int) []string {
+		t.Helper()
+		result := tables(t, dir, name, more, threshold)
+		if !result.Report.Gate.Passed {
+			t.Fatalf("%s is withheld: %+v", name, result.Report.Gate)
+		}
+		return result.Report.Unaudited
+	}
+	if got := made("a", "", 3); got != nil {
+		t.Errorf("beside none: %q", got)
+	}
+	if got := made("b", "", 3); got != nil {
+		t.Errorf("the same: %q", got)
+	}
+	const with = "releases: [{report: DIR/a.json}]\n"
+	// One table of both, which is another file.
+	text := "version: 1\nname: c\npipeline: DIR/p.yaml\nsink: {csv: {path: DIR/c.csv}}\nreport: {json: DIR/c.json}\n" + with +
+		"tables: [{name: heads, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\n"
+	c, err := tabulation.Parse("c.yaml", []byte(strings.ReplaceAll(text, "DIR", dir)),
+		config.Options{Environ: func() []string { return nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := tabling.Run(t.Context(), c, pipeline.Options{Log: zerolog.Nop()})
+	if err != nil || !result.Report.Gate.Passed || result.Report.Unaudited != nil {
+		t.Errorf("audited with: %+v, error %v", result, err)
+	}
+	if got := tables(t, dir, "d", with, 60); got.Report.Gate.Passed {
+		t.Errorf("hidden cells that were published pass: %q", got.Report.Unaudited)
+	}
+	var want []string
+	for i, name := range []string{"a", "b", "c"} {
+		want = append(want, fmt.Sprintf("the tables of entry %d of the ledger (%s)", 1+2*i, name))
+	}
+	if got := made("d", "", 60); !slices.Equal(got, want) {
+		t.Errorf("beside others: %q, want %q", got, want)
 	}
 }
 

@@ -32,7 +32,7 @@ func Judge(ctx context.Context, r *pipeline.Release, who account.Reporter, recor
 	if r.Measured != nil {
 		// What the pass over the records has used is garbage, and measuring needs memory at once.
 		runtime.GC()
-		r.Plan.CompareEarlier(r.Measured.Pairs(), records.Read, who.Unidentified())
+		r.Plan.CompareEarlier(r.Measured.Pairs(), records.Read, records.Released, who.Unidentified())
 		var err error
 		if measures, err = r.Measured.Measure(ctx); err != nil {
 			return nil, err

@@ -26,13 +26,13 @@ func judge(t *tabulation.Config, list []*protected, reports []TableReport) asses
 
 // judgeRecords adds a rule that fails for each release of records in the ledger of the pipeline which hides what the
 // tables tell of, unless the gate allows it: what both tell together is not judged.
-func (r *records) judgeRecords(v *assess.Verdict, list []*protected) {
-	for _, e := range r.ledger.BesideRecords(r.entry(list)) {
+func (r *records) judgeRecords(rep *Report, list []*protected) {
+	for _, e := range r.ledger.BesideRecords(r.entry(list, rep)) {
 		if slices.Contains(r.config.Gate.AllowRecords, e.Name()) {
 			continue
 		}
-		v.Passed = false
-		v.Rules = append(v.Rules, assess.RuleVerdict{
+		rep.Gate.Passed = false
+		rep.Gate.Rules = append(rep.Gate.Rules, assess.RuleVerdict{
 			Rule: fmt.Sprintf("what release %d of the ledger (%s) and the tables tell together is judged", e.Number,
 				e.Name()),
 			Measure: "records", Limit: 0, Found: 1,

@@ -90,7 +90,7 @@ func (r *records) account(list []*protected, tally *tally) *Report {
 		rep.Tables = append(rep.Tables, p.tableReport(at, &t.Tables[i]))
 	}
 	rep.Gate = judge(t, list, rep.Tables)
-	r.judgeRecords(&rep.Gate, list)
+	r.judgeRecords(rep, list)
 	if !rep.Gate.Passed {
 		rep.Withheld = withheldBecause(rep.Gate)
 	}
@@ -198,12 +198,29 @@ func (o *outputs) release(ctx context.Context) (*Result, error) {
 			return nil, fmt.Errorf("sink: %w", err)
 		}
 		o.content = content
+		o.besideTables()
 		if content != nil && content.Path != "" {
 			o.report.Release = &Release{filepath.Base(content.Path), content.Bytes(), content.SHA256()}
 			o.replaces(content.Path)
 		}
 	}
 	return o.publish(ctx)
+}
+
+// besideTables names the tables of the ledger that the tables were not audited with: those that are no earlier release
+// of the configuration, unless they are the same.
+func (o *outputs) besideTables() {
+	for _, e := range o.records.ledger.Tables() {
+		if slices.ContainsFunc(e.Contents(), func(p ledger.Published) bool {
+			return o.content != nil && p.SHA256 == o.content.SHA256() || o.records.before.has(p.SHA256)
+		}) {
+			continue
+		}
+		o.report.Unaudited = append(o.report.Unaudited,
+			fmt.Sprintf("the tables of entry %d of the ledger (%s)", e.Number, e.Name()))
+		o.options.Log.Warn().Int64("entry", e.Number).Str("name",
+			e.Name()).Msg("what the tables tell together with others of the ledger was not audited: name their report (releases)")
+	}
 }
 
 // replaces says that the release replaces another one, which people may have seen, unless it is the same or one of the
@@ -315,15 +332,16 @@ func (o *outputs) publish(ctx context.Context) (*Result, error) {
 
 // enter enters the tables in the ledger of their pipeline.
 func (o *outputs) enter() error {
-	of := o.records.entry(o.list)
+	of := o.records.entry(o.list, o.report)
 	of.Version, of.ConfigSHA256 = o.report.Version, o.report.ConfigSHA256
 	return o.records.ledger.EnterTables(of, o.content)
 }
 
 // entry is what a ledger says of the tables.
-func (r *records) entry(list []*protected) *ledger.Tables {
+func (r *records) entry(list []*protected, rep *Report) *ledger.Tables {
 	t := r.config
-	of := &ledger.Tables{Name: t.Name, Paths: t.Sink.Config.Paths()}
+	of := &ledger.Tables{Name: t.Name, Paths: t.Sink.Config.Paths(),
+		Records: rep.Records.Read - rep.Records.Malformed}
 	for i := range t.Tables {
 		p, at := tableOf(list, i)
 		one := &t.Tables[i]

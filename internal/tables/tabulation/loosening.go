@@ -17,10 +17,12 @@ var tableRuleFields = []string{"table", "max_disclosed", "min_range", "min_effic
 
 // loosens judges a setting as loosens does: no change of the tables, their variables, rules and
 // protection is known to let less out.
-func loosens(c *config.Change) bool {
+func (t *Config) loosens(c *config.Change) bool {
 	switch names := c.Names; names[0] {
-	case "version", "name", "map", "report":
+	case "version", "map", "report":
 		return false
+	case "name": // by it a gate of records allows tables of the pipeline's ledger
+		return t.Pipeline != ""
 	case "source":
 		return c.OfSource()
 	case "sink":

@@ -38,3 +38,20 @@ sink: {csv: {path: out.csv}}
 		}
 	}
 }
+
+// A gate of records allows tables of its ledger by their name: one that is given elsewhere than in the file would be
+// allowed by nobody.
+func TestLooseningOfANameInALedger(t *testing.T) {
+	const text = `version: 1
+name: t
+pipeline: p.yaml
+tables: [{name: heads, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]
+sink: {csv: {path: out.csv}}
+`
+	for set, want := range map[string]bool{"name=x": true, "name=t": false} {
+		p, err := Parse("t.yaml", []byte(text), config.Options{Set: []string{set}, Environ: func() []string { return nil }})
+		if err != nil || (p.LooseningAllowed(false) != nil) != want {
+			t.Errorf("%s: error %v, loosened %v, want %v", set, err, p, want)
+		}
+	}
+}

@@ -318,7 +318,7 @@ func Parse(file string, text []byte, opts config.Options) (*Config, error) {
 	if err := l.Err(); err != nil {
 		return nil, err
 	}
-	t.Loosened = l.Loosened(t.Source, config.Sink(t.Sink), loosens)
+	t.Loosened = l.Loosened(t.Source, config.Sink(t.Sink), t.loosens)
 	return t, nil
 }
 
