@@ -351,8 +351,9 @@ func TestDeletesRefused(t *testing.T) {
 		"of no column": {columns: []column{{"c0", 3, []any{1}}}, equality: []int{}},
 		"is utf8 in the file and int64 in the table": {columns: []column{{"c0", 3, []any{"-0100"}}}, equality: []int{3}},
 		"is int64 in the file and utf8 in the table": {columns: []column{{"c1", 4, []any{1}}}, equality: []int{4}},
-		"what the format's":                          {columns: []column{{"file_path", deletedPathID, []any{1}}, {"pos", deletedPosID, []any{1}}}},
-		"had other columns":                          {columns: []column{{"c0", 3, []any{1}}}, equality: []int{4}},
+		"what the format's": {
+			columns: []column{{"file_path", deletedPathID, []any{1}}, {"pos", deletedPosID, []any{1}}}},
+		"had other columns": {columns: []column{{"c0", 3, []any{1}}}, equality: []int{4}},
 		"does not have": {
 			columns: []column{{"file_path", deletedPathID, []any{"SELF"}}, {"pos", deletedPosID, []any{-1}}}},
 	} {

@@ -308,7 +308,8 @@ func TestTablesThatFollowFromRecords(t *testing.T) {
 	}
 }
 
-// Tables of a ledger that were not audited with those before them say so, unless they are the same or name their report.
+// Tables of a ledger that were not audited with those before them say so, unless they are the same or name their
+// report.
 func TestTablesBesideTables(t *testing.T) {
 	dir := records(t, 300)
 	made := func(name, more string, threshold int) []string {
@@ -327,7 +328,8 @@ func TestTablesBesideTables(t *testing.T) {
 	}
 	const with = "releases: [{report: DIR/a.json}]\n"
 	// One table of both, which is another file.
-	text := "version: 1\nname: c\npipeline: DIR/p.yaml\nsink: {csv: {path: DIR/c.csv}}\nreport: {json: DIR/c.json}\n" + with +
+	text := "version: 1\nname: c\npipeline: DIR/p.yaml\nsink: {csv: {path: DIR/c.csv}}\nreport: {json: DIR/c.json}\n" +
+		with +
 		"tables: [{name: heads, rows: [region], unsafe: [{threshold: 3}], protect: {suppress: {}}}]\n"
 	c, err := tabulation.Parse("c.yaml", []byte(strings.ReplaceAll(text, "DIR", dir)),
 		config.Options{Environ: func() []string { return nil }})

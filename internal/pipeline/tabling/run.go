@@ -219,7 +219,8 @@ func (o *outputs) besideTables() {
 		o.report.Unaudited = append(o.report.Unaudited,
 			fmt.Sprintf("the tables of entry %d of the ledger (%s)", e.Number, e.Name()))
 		o.options.Log.Warn().Int64("entry", e.Number).Str("name",
-			e.Name()).Msg("what the tables tell together with others of the ledger was not audited: name their report (releases)")
+			e.Name()).Msg(
+			"what the tables tell together with others of the ledger was not audited: name their report (releases)")
 	}
 }
 
