@@ -74,6 +74,5 @@ func ExampleAccumulator() {
 	// typical by index: known to within 50 USD/week
 	// passed: false
 	// wage: RMSE of typical (index) at least 60 USD/week
-	// typical is known by index to within 49.97 USD/week: with added noise R = 1/λ², so λ of at least 60 USD/week where
-	// the target lies (a tier does it there alone)
+	// typical is known by index to within 49.97 USD/week: with added noise R = 1/λ², so λ of at least 60 USD/week where the target lies (a tier does it there alone)
 }
