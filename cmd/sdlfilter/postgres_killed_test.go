@@ -162,15 +162,22 @@ func (m *mortal) csv(query string) string {
 	}
 }
 
+// do executes statements in one transaction, as soon as the server is there: after one of its processes was killed it
+// answers a while before it ends all connections.
 func (m *mortal) do(sql string) {
 	m.t.Helper()
-	db, err := m.connect()
-	if err == nil {
-		err = db.Exec(context.Background(), sql).Close()
-		db.Close(context.Background())
-	}
-	if err != nil {
-		m.t.Fatalf("%s: %v", sql, err)
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		db, err := m.connect()
+		if err == nil {
+			err = db.Exec(context.Background(), sql).Close()
+			db.Close(context.Background())
+		}
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			m.t.Fatalf("%s: %v", sql, err)
+		}
 	}
 }
 
