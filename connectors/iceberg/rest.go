@@ -254,16 +254,21 @@ func (r *rest) creation(t *table) []map[string]any {
 	}
 }
 
+// settleWait is the first wait of settle between its asks; each other one is four times as long: 8.5 s together.
+var settleWait = 100 * time.Millisecond // shorter in tests
+
+const asks = 5
+
 // settle finds out what became of a commit whose answer says nothing of it, or that it was refused.
 func (r *rest) settle(ctx context.Context, s *snapshot, otherwise error) error {
-	for wait := 100 * time.Millisecond; ; wait *= 4 {
+	for ask, wait := 1, settleWait; ; ask, wait = ask+1, 4*wait {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restTimeout)
 		t, err := r.load(ctx)
 		cancel()
 		if err == nil && t != nil && t.snapshot(s.ID) != nil {
 			return nil
 		}
-		if err == nil && otherwise == errConflict || wait > 10*time.Second {
+		if err == nil && otherwise == errConflict || ask == asks {
 			return otherwise
 		}
 		time.Sleep(wait)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -32,6 +33,8 @@ const (
 	restToken = "s3cr3t-token"
 	restTable = "/v1/w/spring/namespaces/survey%1Fyear/tables/income"
 )
+
+func init() { settleWait = time.Millisecond }
 
 func newRESTServer(t *testing.T) (*restServer, Place) {
 	s := &restServer{t: t, dir: t.TempDir()}
@@ -242,13 +245,15 @@ func TestRESTDoubts(t *testing.T) {
 
 // A commit that may yet happen leaves its files, and says so.
 func TestRESTUnknown(t *testing.T) {
-	if testing.Short() {
-		t.Skip("waits for some seconds")
-	}
 	server, place := newRESTServer(t)
 	server.answer = func(int) (int, bool) { return 0, false }
 	sink := finished(t, records(t, 5), &SinkConfig{Place: place})
+	before := len(server.seen)
 	err := sink.Commit()
+	asked := slices.DeleteFunc(slices.Clone(server.seen[before:]), func(s string) bool { return !strings.HasPrefix(s, "GET ") })
+	if len(asked) < asks {
+		t.Errorf("asked by %q, want %d questions at least", asked, asks)
+	}
 	var unclear *doubt
 	if !errors.As(err, &unclear) || unclear.There() {
 		t.Errorf("the error is %v", err)
