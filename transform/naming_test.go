@@ -1,7 +1,6 @@
 package transform
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -11,9 +10,6 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/sdlfilter/sdlfilter/check"
-	"github.com/sdlfilter/sdlfilter/microdata"
 
 	"github.com/sdlfilter/sdlfilter/internal/places"
 )
@@ -509,101 +505,5 @@ func TestNamesTellTheColumn(t *testing.T) {
 		if (left.next == right.next) != c.equal {
 			t.Errorf("%s: names %q and %q, equal must be %v", c.name, left.next, right.next, c.equal)
 		}
-	}
-}
-
-// unnamed adds 1 without adding to the name; late adds to the name after its draws.
-type unnamed struct{ late bool }
-
-func (unnamed) Check() check.Problems { return nil }
-func (unnamed) Masks() []string       { return []string{"a"} }
-func (unnamed) Reads() []string       { return nil }
-func (unnamed) Describe() Description { return Description{} }
-func (u unnamed) compile(c *Chain, i int) (step, error) {
-	col, err := c.arithmetic(i, "a")
-	if err != nil {
-		return nil, err
-	}
-	if u.late {
-		c.stream(i, col)
-		c.addToHistory(i, col, part("plus", 1))
-	}
-	return addOne{}, nil
-}
-
-type addOne struct{}
-
-func (addOne) apply(*Chain, *work, *microdata.Block) error { return nil }
-
-// TestUnnamedKindsDoNotRun: a kind of mask that does not add its effect to the name, or does so
-// only after its draws, cannot be part of a chain, at any place.
-func TestUnnamedKindsDoNotRun(t *testing.T) {
-	columns := namingData(10)
-	setup := testSetup(t, columns...)
-	noise := mask(&Noise{Columns: []string{"a"}, SD: amount(1)})
-	for name, u := range map[string]unnamed{"nothing": {}, "late": {late: true}} {
-		for _, masks := range [][]Spec{{mask(u)}, {noise, mask(u)}, {mask(u), noise},
-			{mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)}), mask(u)}} {
-			c := &Chain{masks: masks, setup: setup}
-			if _, err := newChain(masks, setup, 0, nil); err == nil || !strings.Contains(err.Error(), "draws") {
-				t.Errorf("%s: %d masks: chain %v, error %v", name, len(masks), c, err)
-			}
-		}
-	}
-}
-
-// TestNamesEndApart: no name is a prefix of another one that could be read in two ways: parts end
-// with semicolons, and texts follow their length.
-func TestNamesEndApart(t *testing.T) {
-	columns := namingData(10)
-	setup := testSetup(t, columns...)
-	seen := map[string]string{}
-	for _, label := range []string{"x", "x;", "x;by 1:y", "1:x", ";"} {
-		for _, second := range []string{"", "y", ";by 1:y"} {
-			masks := []Spec{{Name: label, Params: &Noise{Columns: []string{"a"}, SD: amount(1)}}}
-			if second != "" {
-				masks = append(masks, Spec{Name: second, Params: &Noise{Columns: []string{"a"}, SD: amount(1)}})
-			}
-			p, ok := probe(t, setup, columns, masks)
-			if !ok {
-				t.Fatal("no chain")
-			}
-			what := fmt.Sprintf("%q, %q", label, second)
-			if other, twice := seen[p.next]; twice {
-				t.Errorf("%s and %s share the name %q", what, other, p.next)
-			}
-			seen[p.next] = what
-		}
-	}
-}
-
-// The name contains everything that a chain has done to its records: any other mask, on any column
-// or on other records, gives another name.
-func TestDoneTellsOfAllColumns(t *testing.T) {
-	columns := swapData(10, 7, 2, 3)
-	setup := testSetup(t, columns...)
-	noise := func(name, column string, sd float64) Spec {
-		return Spec{Name: name, Params: &Noise{Columns: []string{column}, SD: &Amount{Value: sd}}}
-	}
-	seen := map[string]int{}
-	for i, masks := range [][]Spec{
-		nil,
-		{noise("x", "a", 1)},
-		{noise("x", "a", 2)},
-		{noise("y", "a", 1)},
-		{noise("x", "d", 1)},
-		{noise("x", "a", 1), noise("y", "d", 1)},
-		{noise("x", "a", 1), mask(&Round{Columns: []string{"b"}, Base: ptr(2.0)})},
-		{mask(&Sample{Rate: ptr(0.5)}), noise("x", "a", 1)},
-		{mask(&Sample{Rate: ptr(0.6)}), noise("x", "a", 1)},
-	} {
-		done := chain(t, setup, masks...).Done()
-		if done != chain(t, setup, masks...).Done() {
-			t.Errorf("%d: %q once alone", i, done)
-		}
-		if k, twice := seen[done]; twice {
-			t.Errorf("%d and %d have the same name", k, i)
-		}
-		seen[done] = i
 	}
 }
