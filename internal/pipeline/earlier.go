@@ -187,8 +187,19 @@ func (pl *Plan) IsKey(e *EarlierRelease, name string) bool {
 	return then != nil && then.Role == microdata.Key || slices.Contains(pl.Config.Assess.IntruderKeys(), name)
 }
 
-// Uncounted says why what an earlier release has of a key cannot be counted; "" if it can be.
-func (e *EarlierRelease) Uncounted(name string) string { return e.plan.whyUncounted(name) }
+// Uncounted says why what an earlier release has of a key cannot be counted; "" if it can be. Which cells it has hidden
+// is not known: its masks are applied anew, and suppress chooses among equally good cells by chance.
+func (e *EarlierRelease) Uncounted(name string) string {
+	for _, m := range e.Config.Masks {
+		if !slices.Contains(m.Params.Masks(), name) {
+			continue
+		}
+		if _, hides := transform.ActionOf(m.Params, name, 1).(transform.Suppression); hides {
+			return "has cells that suppress has hidden in an earlier release, and which ones is not known"
+		}
+	}
+	return e.plan.whyUncounted(name)
+}
 
 // Law returns the law of what the masks of the release make of a single value of a column; false if it has none in
 // closed form, for example because they exchange values between records.

@@ -53,6 +53,7 @@ func TestKeysToldByAnotherRelease(t *testing.T) {
 		both.columns += ", city: {role: other}"
 		dir := records(t, 10)
 		cities(t, dir, 600, strings.HasSuffix(name, "cases"))
+		var unknown bool // rules on k and risk do not hold for what suppress has hidden, in the last release
 		of := func(list ...release) (k, risk float64) {
 			t.Helper()
 			if err := os.RemoveAll(filepath.Join(dir, "ledger")); err != nil {
@@ -66,6 +67,10 @@ func TestKeysToldByAnotherRelease(t *testing.T) {
 				}
 				rules := r.run(t, dir).Gate.Rules
 				k, risk = float64(rules[0].Found), float64(rules[1].Found)
+				unknown = true
+				for _, rule := range rules[:2] {
+					unknown = unknown && !rule.Passed && strings.Contains(rule.Advice, "which ones is not known")
+				}
 			}
 			return k, risk
 		}
@@ -80,9 +85,10 @@ func TestKeysToldByAnotherRelease(t *testing.T) {
 		}
 		for _, list := range [][]release{{hides, tells}, {tells, hides}} {
 			k, risk := of(list...)
-			// Which cells an earlier release has hidden is drawn anew: alone k is at least 7.
-			drawn := list[0].name == "hides" && name != "recode"
-			if drawn && (k > 5 || risk < 0.2) || !drawn && (k != wantK || risk != wantRisk) {
+			// Which cells an earlier release has hidden is not known: its masks are applied anew, and choose by chance.
+			if want := list[0].name == "hides" && name != "recode"; unknown != want {
+				t.Errorf("%s: %s after %s: k is not known: %v, want %v", name, list[1].name, list[0].name, unknown, want)
+			} else if !want && (k != wantK || risk != wantRisk) {
 				t.Errorf("%s: %s after %s: k %v and risk %v, want %v and %v", name, list[1].name, list[0].name, k, risk, wantK,
 					wantRisk)
 			}
