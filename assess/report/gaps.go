@@ -12,7 +12,7 @@ func (r *Report) GapWarnings() (list []string) {
 	say(r.Records.Lost,
 		"offsets of the source were never read: their records were removed before (retention), or skipped. They are in no release")
 	say(r.Records.Repeated,
-		"offsets of the source were read again after the group's offset was set back: readers see the records twice, and the figures count each once")
+		"offsets of the source were read again, since the group's offset was set back (or writing failed with at_least_once): readers see the records twice, and the figures count each once")
 	say(r.Records.Unassessed,
 		"offsets hold records that were released and are in no figure, as the state topic was lost or a topic was made again")
 	if len(r.Recreated) > 0 {

@@ -94,7 +94,7 @@ type Records struct {
 
 	// What a stream has noticed to be missing from its figures; see docs/streams.md, Gaps.
 	Lost       int64 `json:"lost,omitempty" doc:"in a stream: offsets of the source that were never read, because their records were removed before (retention) or skipped (the group's offset was set forward); some may have held no record"`
-	Repeated   int64 `json:"repeated,omitempty" doc:"in a stream: offsets of the source that were read again after the group's offset was set back; readers of the release see their records twice, and the figures count each once"`
+	Repeated   int64 `json:"repeated,omitempty" doc:"in a stream: offsets of the source that were read again after the group's offset was set back, or with at_least_once after writing failed; readers of the release see their records twice, and the figures count each once"`
 	Unassessed int64 `json:"unassessed,omitempty" doc:"in a stream: offsets whose records were released and are in no figure, because the state topic was lost or the source's topic was deleted and made again"`
 }
 

@@ -78,7 +78,7 @@ var (
 	descLag       = desc("lag_records", "Records that are not yet released.", "topic", "partition")
 	descLost      = desc("lost_records", "Offsets of the source that were never read: removed before, or skipped.")
 	descRepeated  = desc("repeated_records",
-		"Offsets of the source that were read again after the group's offset was set back.")
+		"Offsets of the source that were read again after the group's offset was set back, or with at_least_once after writing failed.")
 	descNoFigure = desc("unassessed_records", "Offsets whose records were released and are in no figure.")
 	descBegun    = desc("assessments_begun_anew",
 		"How often the assessment of a partition has begun anew because its topic was made again.")

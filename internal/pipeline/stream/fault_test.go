@@ -144,13 +144,18 @@ func (s *stand) sameRelease(p *config.Pipeline) {
 // sameGroupTotals checks that the totals kept by the group equal those of the undisturbed run.
 func (s *stand) sameGroupTotals(p *config.Pipeline) {
 	s.t.Helper()
+	sameTotals(s.t, s.groupTotals(p), undisturbedRun(s.t).report)
+}
+
+func (s *stand) groupTotals(p *config.Pipeline) *report.Report {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), eventually.Patience)
 	defer cancel()
 	total, err := stream.AssessGroup(ctx, p, "", s.options())
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	sameTotals(s.t, total, undisturbedRun(s.t).report)
+	return total
 }
 
 // hasty makes a stream's client notice changes early.

@@ -28,7 +28,7 @@ type keptPlace struct {
 	Begun   int    `json:"begun,omitempty"`    // how often the assessment has begun anew because the topic was made again
 
 	Lost       int64 `json:"lost,omitempty"`       // never read: removed before, or skipped
-	Repeated   int64 `json:"repeated,omitempty"`   // read again after the group's offset was set back
+	Repeated   int64 `json:"repeated,omitempty"`   // read again after the group's offset was set back, or without transactions after a failure
 	Unassessed int64 `json:"unassessed,omitempty"` // released, and in no figure
 }
 
@@ -147,7 +147,7 @@ func (s *stream) settleGap(p kafka.Partition, k *keptStanding, a kafka.Arrival, 
 	}
 	warn(g.lost, "the group's offset was set forward: the records in between were not read, and are in no release")
 	warn(g.repeated,
-		"the group's offset was set back: the records from there on are read and released again, and counted once")
+		"the group's offset was set back, or writing failed with at_least_once: the records from there on are read and released again, and counted once")
 	warn(g.unassessed,
 		"the group's offset is ahead of the assessment that is kept: the records in between were released and are in no total (was the state topic lost?)")
 	return k, nil

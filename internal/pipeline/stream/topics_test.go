@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/stream"
@@ -229,7 +230,8 @@ func TestStreamKeepsItsStart(t *testing.T) {
 	}
 }
 
-// With at_least_once nothing is lost, and records released twice have the same value.
+// With at_least_once nothing is lost, and records released twice have the same value. How many these are
+// depends on what was written when a request failed, and the report may say it.
 func TestStreamAtLeastOnce(t *testing.T) {
 	for _, c := range []struct {
 		key  kmsg.Key
@@ -279,8 +281,14 @@ func TestStreamAtLeastOnce(t *testing.T) {
 				if len(wages) != len(want.wages) {
 					t.Errorf("%d persons were released, want %d", len(wages), len(want.wages))
 				}
-				s.sameGroupTotals(p)
-				sameTotals(t, result.Report, want.report)
+				group := s.groupTotals(p)
+				if g, r := group.Records.Repeated, result.Report.Records.Repeated; g != r {
+					t.Errorf("the group says that %d are repeated, the run %d", g, r)
+				}
+				for _, rep := range []*report.Report{group, result.Report} {
+					rep.Records.Repeated = 0
+					sameTotals(t, rep, want.report)
+				}
 			})
 		}
 	}
