@@ -89,7 +89,10 @@ test-race: ## the tests of what goroutines share, with the race detector (needs 
 ALONE = Canary|Killed|DecodingRefuses|OfReleases
 # What runs the goroutines of other tests in many further cases; test-race-long has these cases.
 CASES = TestFaults|SourceIntoFiles|RecommendedPassesEveryKind|EveryCallFailsOnce|ShardsSwap|SwapByIndex|SeekersOfParts|TestPlaces|WhateverComes|LostOnTheWay|$\
-	ShardsOfObjects|ObjectsChangeBetween|TestRoundTrip|TestCorrupt|FiguresOf|ShuffledFiles|PatienceEnds|StuckClient|SlowBrokers
+	ShardsOfObjects|ObjectsChangeBetween|TestRoundTrip|TestCorrupt|FiguresOf|ShuffledFiles|PatienceEnds|StuckClient|SlowBrokers|$\
+	CarriersAreOfOneMind|TestWaves|NoSettingLetsOutMore|NobodyCombines|NobodyUses|NothingIsComputed|SameContributors|$\
+	MapDemandsAnIdentity|MapOverSamples|MapsOfDeclared|SmallCountsNeed|RespondentsInfer|IntruderWhoKnows|$\
+	DeclaredCodes|TextsAreSynthesised|ResultIndependentOfFormat
 
 .PHONY: test-race-long
 test-race-long: ## all tests with the race detector (20 minutes)
