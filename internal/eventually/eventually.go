@@ -9,7 +9,7 @@ import (
 
 // Patience is how long a test waits for what takes a few tenths of a second on a
 // machine at rest. Only a test that fails waits that long.
-const Patience = time.Minute
+const Patience = 3 * time.Minute
 
 // True waits until a condition is met, and ends the test where that does not happen
 // within Patience; what says what the condition is. It is to be called by the test's own
