@@ -42,7 +42,8 @@ type BriefRule struct {
 	Passed  bool   `json:"passed"`
 }
 
-// BriefColumn holds the worst figures of a column, to two significant digits.
+// BriefColumn holds the worst figures of a column, to two significant digits at most: those of two nights must not tell
+// the value of a record that is in one of them alone (assess.Coarse).
 type BriefColumn struct {
 	Efficiency assess.Float `json:"efficiency"` // U/U₀
 	// RMSE is the least √(1/R), in the column's unit, with its target and knowledge state.
@@ -82,13 +83,14 @@ func (r *Report) Brief(status int, files []string) Brief {
 }
 
 func briefOf(c *assess.ColumnMeasures) BriefColumn {
-	b := BriefColumn{Efficiency: twoDigits(c.Utility.Efficiency), RMSE: assess.Float(math.NaN())}
+	n, u := c.Original.N, c.Utility.Efficiency
+	b := BriefColumn{Efficiency: twoDigits(assess.Coarse(u, u, n)), RMSE: assess.Float(math.NaN())}
 	for _, k := range c.Risk {
 		if k.Knowledge != assess.KnowledgeMean && !(k.RMSE >= b.RMSE) && k.RMSE == k.RMSE {
 			b.RMSE, b.Target, b.Knowledge = k.RMSE, k.Target, k.Knowledge
 		}
 	}
-	b.RMSE = twoDigits(b.RMSE)
+	b.RMSE = twoDigits(assess.Coarse(b.RMSE, b.RMSE, n))
 	return b
 }
 

@@ -66,7 +66,7 @@ func TestBrief(t *testing.T) {
 func TestBriefFindsTheLeast(t *testing.T) {
 	nan := assess.Float(math.NaN())
 	for _, rows := range [][]assess.Float{{3, 2, 1}, {1, 2, 3}, {2, 1, 3}, {nan, 1, 3}, {3, 1, nan}, {1, nan, 3}} {
-		c := assess.ColumnMeasures{Name: "x", Masked: true,
+		c := assess.ColumnMeasures{Name: "x", Masked: true, Original: assess.Moments{N: 100_000},
 			Risk: []assess.Risk{{Target: "typical", Knowledge: assess.KnowledgeMean, RMSE: 0.1}}}
 		for _, v := range rows {
 			c.Risk = append(c.Risk, assess.Risk{Target: "max", Knowledge: assess.KnowledgeIndex, RMSE: v})
@@ -75,6 +75,23 @@ func TestBriefFindsTheLeast(t *testing.T) {
 		r.SetMeasures(&assess.Measures{Columns: []assess.ColumnMeasures{c}})
 		if b := r.Brief(0, nil); b.Columns[0].Value.RMSE != 1 {
 			t.Errorf("%v: the least is %v", rows, b.Columns[0].Value.RMSE)
+		}
+	}
+}
+
+// Figures of few values are coarser than two digits.
+func TestBriefIsCoarse(t *testing.T) {
+	for _, c := range []struct {
+		n    int64
+		want report.BriefColumn
+	}{{25, report.BriefColumn{Efficiency: 1, RMSE: 100}}, {1_000_000, report.BriefColumn{Efficiency: 0.84, RMSE: 77}}} {
+		r := &report.Report{}
+		r.SetMeasures(&assess.Measures{Columns: []assess.ColumnMeasures{{Name: "x", Masked: true,
+			Original: assess.Moments{N: c.n}, Utility: assess.Utility{Efficiency: 0.8372},
+			Risk: []assess.Risk{{Target: "typical", Knowledge: assess.KnowledgeIndex, RMSE: 77.1}}}}})
+		got := r.Brief(0, nil).Columns[0].Value
+		if got.Efficiency != c.want.Efficiency || got.RMSE != c.want.RMSE {
+			t.Errorf("of %d values: %+v", c.n, got)
 		}
 	}
 }
