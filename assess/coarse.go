@@ -31,3 +31,24 @@ func Coarse(v, scale Float, n int64) Float {
 	short, _ := strconv.ParseFloat(strconv.FormatFloat(math.Round(x/step)*step, 'g', 12, 64), 64)
 	return Float(short)
 }
+
+// farOff is how many times the error of the typical record that of an order statistic may be without being a distance.
+const farOff = 2
+
+// TellsTarget reports whether the value of a target follows from its risk and the release: by the mean R is 1/(τ − ȳ)²;
+// where nothing is drawn, or without replicates, it is 1/(τ − y)²; and where an error is much greater than that of the
+// typical record it is mostly a distance too, as that of the greatest value from the bound at which it is cut.
+func (c *ColumnMeasures) TellsTarget(k *Risk) bool {
+	if k.Target == TargetTypical {
+		return false
+	}
+	usual := math.NaN()
+	for i := range c.Risk {
+		if t := &c.Risk[i]; t.Target == TargetTypical && t.Knowledge == KnowledgeIndex {
+			usual = float64(t.RMSE)
+		}
+	}
+	r, realised := float64(k.R), float64(k.RealisedR)
+	fixed := !math.IsInf(r, 1) && math.Abs(r-realised) < 1e-9*r
+	return k.Knowledge == KnowledgeMean || k.Replicates == 0 || fixed || !(float64(k.RMSE) <= farOff*usual)
+}

@@ -31,3 +31,42 @@ func TestCoarse(t *testing.T) {
 		}
 	}
 }
+
+// A risk of an order statistic from which its value follows: by the mean, of one release, where nothing is drawn, or an
+// error that is a distance.
+func TestTellsTarget(t *testing.T) {
+	usual := Risk{Target: TargetTypical, Knowledge: KnowledgeIndex, R: 1. / 400, RealisedR: 1. / 400, RMSE: 20}
+	of := func(change func(k *Risk)) Risk {
+		k := Risk{Target: "max", Knowledge: KnowledgeIndex, R: 1. / 1600, RealisedR: 1. / 1500, RMSE: 40, Replicates: 200}
+		change(&k)
+		return k
+	}
+	inf := Float(math.Inf(1))
+	for name, c := range map[string]struct {
+		k    Risk
+		want bool
+	}{
+		"noise":                {of(func(*Risk) {}), false},
+		"beside a bound":       {of(func(k *Risk) { k.RMSE = 0.01 }), false},
+		"far from a bound":     {of(func(k *Risk) { k.RMSE = 40.01 }), true},
+		"not known":            {of(func(k *Risk) { k.RMSE = Float(math.NaN()) }), true},
+		"by position":          {of(func(k *Risk) { k.Knowledge = KnowledgePosition }), false},
+		"by the mean":          {of(func(k *Risk) { k.Knowledge = KnowledgeMean }), true},
+		"without replicates":   {of(func(k *Risk) { k.Replicates = 0 }), true},
+		"nothing is drawn":     {of(func(k *Risk) { k.RealisedR = k.R * (1 + 1e-12) }), true},
+		"as it is":             {of(func(k *Risk) { k.R, k.RealisedR, k.RMSE = inf, inf, 0 }), false},
+		"typical":              {usual, false},
+		"typical, by the mean": {Risk{Target: TargetTypical, Knowledge: KnowledgeMean, RMSE: 400}, false},
+	} {
+		first := ColumnMeasures{Risk: []Risk{usual, {Target: TargetTypical, Knowledge: KnowledgeMean, RMSE: 1}, c.k}}
+		last := ColumnMeasures{Risk: []Risk{c.k, {Target: "max", Knowledge: KnowledgeIndex, RMSE: 1}, usual}}
+		for _, m := range []*ColumnMeasures{&first, &last} {
+			if got := m.TellsTarget(&c.k); got != c.want {
+				t.Errorf("%s: %v", name, got)
+			}
+		}
+	}
+	if k := of(func(*Risk) {}); !(&ColumnMeasures{Risk: []Risk{k}}).TellsTarget(&k) {
+		t.Error("without the typical record nothing shows that it is no distance")
+	}
+}

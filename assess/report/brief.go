@@ -43,11 +43,11 @@ type BriefRule struct {
 }
 
 // BriefColumn holds the worst figures of a column, to two significant digits at most: those of two nights must not tell
-// the value of a record that is in one of them alone (assess.Coarse).
+// the value of a record that is in one of them alone (assess.Coarse). There are none of fewer than 10 values.
 type BriefColumn struct {
 	Efficiency assess.Float `json:"efficiency"` // U/U₀
 	// RMSE is the least √(1/R), in the column's unit, with its target and knowledge state.
-	// Knowledge of the mean is left out: its R is the same for every release of the data.
+	// Knowledge of the mean is left out: its R is the same for every release of the data. So is what tells a value.
 	RMSE      assess.Float `json:"rmse"`
 	Target    string       `json:"target,omitempty"`
 	Knowledge string       `json:"knowledge,omitempty"`
@@ -83,10 +83,14 @@ func (r *Report) Brief(status int, files []string) Brief {
 }
 
 func briefOf(c *assess.ColumnMeasures) BriefColumn {
-	n, u := c.Original.N, c.Utility.Efficiency
-	b := BriefColumn{Efficiency: twoDigits(assess.Coarse(u, u, n)), RMSE: assess.Float(math.NaN())}
+	n, nan := c.Original.N, assess.Float(math.NaN())
+	if n < leastForMoments {
+		return BriefColumn{Efficiency: nan, RMSE: nan}
+	}
+	u := c.Utility.Efficiency
+	b := BriefColumn{Efficiency: twoDigits(assess.Coarse(u, u, n)), RMSE: nan}
 	for _, k := range c.Risk {
-		if k.Knowledge != assess.KnowledgeMean && !(k.RMSE >= b.RMSE) && k.RMSE == k.RMSE {
+		if k.Knowledge != assess.KnowledgeMean && !(k.RMSE >= b.RMSE) && k.RMSE == k.RMSE && !c.TellsTarget(&k) {
 			b.RMSE, b.Target, b.Knowledge = k.RMSE, k.Target, k.Knowledge
 		}
 	}

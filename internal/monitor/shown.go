@@ -52,7 +52,7 @@ type columnView struct {
 //   - R of an order statistic that is known by the mean: it is 1/(τ − ȳ)², and ȳ
 //     is there, so τ would follow; and with it its standard error, 2·SD(ȳ)/|τ − ȳ|³;
 //   - the realised R of an order statistic, 1/(τ − y)² for one y that the release
-//     holds;
+//     holds, and any other from which τ follows (assess.ColumnMeasures.TellsTarget);
 //   - what an intruder finds;
 //   - a column with fewer than 10 values; and its new state, as long as fewer
 //     than 10 values have come since the one that was shown.
@@ -133,7 +133,7 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	out.Utility = assess.Utility{U: own(u.U), SE: rounded(u.SE, errorDigits), RealisedU: own(u.RealisedU), U0: own(u.U0),
 		Efficiency: own(u.Efficiency), Bias: coarse(u.Bias, c.Original.SD, n)}
 	for _, k := range c.Risk {
-		out.Risk = append(out.Risk, showRisk(k, n))
+		out.Risk = append(out.Risk, showRisk(c, k))
 	}
 	v.measures = out
 	// The map is drawn of the very measures, so that a point beyond its threshold
@@ -142,7 +142,7 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	points := v.ru.Points
 	v.ru.Points = nil
 	for i, p := range points {
-		if hidden(c.Risk[i]) {
+		if c.TellsTarget(&c.Risk[i]) {
 			continue
 		}
 		p.R, p.Efficiency = float64(out.Risk[i].R), float64(out.Utility.Efficiency)
@@ -151,19 +151,13 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	return v
 }
 
-// hidden says whether the value of the target follows from its risk. Without
-// replicates, R of an order statistic is the realised one.
-func hidden(k assess.Risk) bool {
-	return k.Target != assess.TargetTypical && (k.Knowledge == assess.KnowledgeMean || k.Replicates == 0)
-}
-
-// showRisk reduces a risk of a column of n values.
-func showRisk(k assess.Risk, n int64) assess.Risk {
-	nan, most, exact := assess.Float(math.NaN()), digits, k.RMSE
+// showRisk reduces a risk of a column.
+func showRisk(c *assess.ColumnMeasures, k assess.Risk) assess.Risk {
+	nan, most, exact, tells, n := assess.Float(math.NaN()), digits, k.RMSE, c.TellsTarget(&k), c.Original.N
 	if k.RMSE = coarse(exact, exact, n); k.Target != assess.TargetTypical {
 		most, k.RMSE = riskDigits, rounded(assess.Coarse(exact, riskScale*exact, n), riskDigits)
 	}
-	if hidden(k) || k.RMSE == 0 && exact != 0 {
+	if tells || k.RMSE == 0 && exact != 0 {
 		k.RMSE = nan
 	}
 	if k.RMSE != k.RMSE {
@@ -220,12 +214,12 @@ func shownRisk(r *report.Report, rule assess.RuleVerdict) assess.Float {
 			if rule.Measure == "max_risk" && k.R != rule.Found || rule.Measure == "min_rmse" && k.RMSE != rule.Found {
 				continue
 			}
-			shown := showRisk(k, r.Columns[i].Original.N)
+			shown := showRisk(&r.Columns[i], k)
 			figure = shown.RMSE
 			if rule.Measure == "max_risk" {
 				figure = shown.R
 			}
-			if hidden(k) { // of two risks of the same size, one may be
+			if r.Columns[i].TellsTarget(&k) { // of two risks of the same size, one may be
 				break
 			}
 		}

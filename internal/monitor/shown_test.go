@@ -334,11 +334,17 @@ func TestCoarseFigures(t *testing.T) {
 	if got := showRule(&report.Report{}, rule, v); got.Found != 0.8 {
 		t.Errorf("the rule found %v", got.Found)
 	}
-	for _, c := range []struct{ exact, want, r assess.Float }{
-		{70, assess.Float(math.NaN()), assess.Float(math.NaN())}, {30, 50, 0.0004}, {0, 0, assess.Float(math.Inf(1))}} {
-		k := showRisk(assess.Risk{Target: "max", Knowledge: "index", RMSE: c.exact, R: 1, Replicates: 200}, 40)
+	nan := assess.Float(math.NaN())
+	for _, c := range []struct {
+		n              int64
+		exact, want, r assess.Float
+	}{{40, 70, nan, nan}, {40, 30, 50, 0.0004}, {40, 0, 0, assess.Float(math.Inf(1))},
+		{1e6, 102, nan, nan}, {1e6, 98, 98, 0.000104}} { // of more than 100 it tells the distance
+		of := assess.ColumnMeasures{Original: assess.Moments{N: c.n},
+			Risk: []assess.Risk{{Target: "typical", Knowledge: "index", RMSE: 50}}}
+		k := showRisk(&of, assess.Risk{Target: "max", Knowledge: "index", RMSE: c.exact, R: 1, Replicates: 200})
 		if k.RMSE != c.want && (k.RMSE == k.RMSE || c.want == c.want) || k.R != c.r && (k.R == k.R || c.r == c.r) {
-			t.Errorf("an error of %v among 40 values is shown as %v, R as %v", c.exact, k.RMSE, k.R)
+			t.Errorf("an error of %v among %d values is shown as %v, R as %v", c.exact, c.n, k.RMSE, k.R)
 		}
 	}
 }
