@@ -14,7 +14,8 @@ type Shape struct {
 	Apart Float `json:"apart"`
 }
 
-// mostDifferent is the number of different values up to which they are counted: in columns of more, nearly all pairs differ.
+// mostDifferent is the number of different values up to which they are counted: in columns of more, nearly all pairs
+// differ.
 const mostDifferent = 1000
 
 // ShapeOf returns the shape of values as Pairs and Piece have them: NaN for none, from Categories on for a category.

@@ -152,9 +152,9 @@ func (r *Report) Public(publish []string) *Public {
 	return p
 }
 
-// publicNoise returns λ as far as data users may know it. A λ that is a percentage of the column's SD is rounded, since the
-// exact ones of two releases would be in the ratio of two SDs, from which the value of a record follows that one of
-// them lacks.
+// publicNoise returns λ as far as data users may know it. A λ that is a percentage of the column's SD is rounded, since
+// the exact ones of two releases would be in the ratio of two SDs, from which the value of a record follows that one
+// of them lacks.
 func (r *Report) publicNoise(exact Ordered[assess.Float], sd any) Ordered[assess.Float] {
 	list := slices.Clone(exact)
 	if _, number := sd.(float64); number {

@@ -36,8 +36,9 @@ type variable struct {
 // an indicator, the most frequent one in the original being the reference. Indicators have numbers by frequency, not
 // the names of their categories. Categories of fewer than 10 original records count as one, and so does everything
 // beyond the 50 most frequent; an indicator or product of indicators with fewer than 10 records other than 0 is left
-// out, and so is a predictor whose coefficient goes by few records where the others are given. Records with a missing value, or outside of a function's domain, are left out. FitModel returns an error if a
-// column is not there, if a function is of categories, or if there are too few records.
+// out, and so is a predictor whose coefficient goes by few records where the others are given. Records with a missing
+// value, or outside of a function's domain, are left out. FitModel returns an error if a column is not there, if a
+// function is of categories, or if there are too few records.
 func FitModel(ctx context.Context, m *asked.LinearModel, columns []ModelColumn, level float64) (*Overlap, error) {
 	response, err := variablesOf(asked.Product{m.Response}, columns)
 	if err != nil {
