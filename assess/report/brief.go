@@ -83,18 +83,16 @@ func (r *Report) Brief(status int, files []string) Brief {
 }
 
 func briefOf(c *assess.ColumnMeasures) BriefColumn {
-	n, nan := c.Original.N, assess.Float(math.NaN())
-	if n < leastForMoments {
-		return BriefColumn{Efficiency: nan, RMSE: nan}
-	}
-	u := c.Utility.Efficiency
-	b := BriefColumn{Efficiency: twoDigits(assess.Coarse(u, u, n)), RMSE: nan}
+	n := c.Original.N
+	b := BriefColumn{Efficiency: twoDigits(coarse(c.Utility.Efficiency, n)), RMSE: assess.Float(math.NaN())}
 	for _, k := range c.Risk {
 		if k.Knowledge != assess.KnowledgeMean && !(k.RMSE >= b.RMSE) && k.RMSE == k.RMSE && !c.TellsTarget(&k) {
 			b.RMSE, b.Target, b.Knowledge = k.RMSE, k.Target, k.Knowledge
 		}
 	}
-	b.RMSE = twoDigits(assess.Coarse(b.RMSE, b.RMSE, n))
+	if b.RMSE = twoDigits(coarse(b.RMSE, n)); n < leastForMoments {
+		b.Target, b.Knowledge = "", ""
+	}
 	return b
 }
 

@@ -122,8 +122,7 @@ func (r *Report) Public(publish []string) *Public {
 			column.Released.Mean, column.Released.SD = assess.Float(math.NaN()), assess.Float(math.NaN())
 		}
 		if c.Masked && r.efficiencyFollows(c.Name, publish) {
-			u := c.Utility.Efficiency
-			column.Utility = &PublicUtility{Efficiency: assess.Coarse(u, u, c.Released.N)}
+			column.Utility = &PublicUtility{Efficiency: coarse(c.Utility.Efficiency, c.Released.N)}
 		}
 		p.Columns = append(p.Columns, Member[PublicColumn]{c.Name, column})
 	}
@@ -165,9 +164,17 @@ func (r *Report) publicNoise(exact Ordered[assess.Float], sd any) Ordered[assess
 		if k := slices.IndexFunc(r.Columns, func(c assess.ColumnMeasures) bool { return c.Name == list[i].Name }); k >= 0 {
 			n = r.Columns[k].Released.N
 		}
-		list[i].Value = assess.Coarse(list[i].Value, list[i].Value, n)
+		list[i].Value = coarse(list[i].Value, n)
 	}
 	return list
+}
+
+// coarse rounds a figure of n values that goes by itself; there is none of fewer than leastForMoments.
+func coarse(v assess.Float, n int64) assess.Float {
+	if n < leastForMoments {
+		return assess.Float(math.NaN())
+	}
+	return assess.Coarse(v, v, n)
 }
 
 // efficiencyFollows reports whether a column's efficiency discloses nothing that publish does

@@ -270,6 +270,15 @@ func TestPublicReportsOfTwoNights(t *testing.T) {
 		}
 	}
 	r := example.Released()
+	for _, n := range []int64{9, 10} {
+		r.Columns[0].Released.N = n
+		p := r.Public([]string{"sd", "efficiency"})
+		λ, _ := p.Masks[1].NoiseSD.Get("wage")
+		if e := p.Columns[0].Value.Utility.Efficiency; (λ == λ) != (n == 10) || (e == e) != (n == 10) {
+			t.Errorf("of %d values λ is %v and the efficiency %v", n, λ, e)
+		}
+	}
+	r = example.Released()
 	r.Masks[1].Parameters[0].Value = 158.7
 	if λ, _ := r.Public([]string{"sd"}).Masks[1].NoiseSD.Get("wage"); λ != 158.7 {
 		t.Errorf("λ of a number is stated as %v", λ)
