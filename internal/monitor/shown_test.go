@@ -139,9 +139,9 @@ func TestReportIsAReport(t *testing.T) {
 		t.Errorf("snapshot %d, records %+v, window %+v", r.Snapshot, r.Records, r.Window)
 	}
 	wage := r.Columns[0]
-	if wage.Name != "wage" || wage.Original.N != 80_000 || wage.Original.Mean != 603.7 || wage.Original.SD != 453.6 ||
-		wage.Released.Mean != 605.7 ||
-		wage.Utility.Efficiency != 0.8372 || wage.Histogram != nil {
+	if wage.Name != "wage" || wage.Original.N != 80_000 || wage.Original.Mean != 600 || wage.Original.SD != 450 ||
+		wage.Released.Mean != 610 ||
+		wage.Utility.Efficiency != 0.84 || wage.Histogram != nil {
 		t.Errorf("wage: %+v", wage)
 	}
 	for _, v := range []assess.Float{wage.Original.Min, wage.Original.Max, wage.Released.Min, wage.Released.Max} {
@@ -149,7 +149,7 @@ func TestReportIsAReport(t *testing.T) {
 			t.Errorf("an extreme is there: %v", v)
 		}
 	}
-	if r.Correlation.Original[0][1] != 0.412 || r.Correlation.Released[1][0] != 0.371 {
+	if r.Correlation.Original[0][1] != 0.42 || r.Correlation.Released[1][0] != 0.38 {
 		t.Errorf("correlation %+v", r.Correlation)
 	}
 	for _, k := range wage.Risk {
@@ -178,8 +178,8 @@ func TestFewRespondents(t *testing.T) {
 		s := synthetic.Snapshot(1, 200)
 		wage := &s.Columns[0]
 		wage.Original.N, wage.Released.N = n, n
-		wage.Original.Mean = assess.Float(mean)
-		s.Correlation.Original[0][1] = assess.Float(mean / 1000)
+		wage.Original.Mean, wage.Original.SD = assess.Float(mean), 0.1
+		s.Correlation.Original[0][1] = assess.Float(2*math.Mod(mean, 2) - 1)
 		m.Snapshot(s)
 		_, text := get(t, m.Handler(), "/report")
 		var r report.Report
@@ -195,13 +195,13 @@ func TestFewRespondents(t *testing.T) {
 		want, wantAt assess.Float // mean and correlation; NaN: none
 	}{
 		{9, 100, 9, assess.Float(math.NaN()), assess.Float(math.NaN())},
-		{10, 101, 10, 101, 0.101},
-		{11, 102, 10, 101, 0.101},
-		{19, 103, 10, 101, 0.101},
-		{20, 104, 20, 104, 0.104},
-		{20, 105, 20, 105, 0.105},
-		{12, 106, 20, 105, 0.105},
-		{10, 107, 10, 107, 0.107},
+		{10, 101, 10, 101, 1},
+		{11, 102, 10, 101, 1},
+		{19, 104, 10, 101, 1},
+		{20, 104, 20, 104, -1},
+		{20, 105, 20, 105, 1},
+		{12, 106, 20, 105, 1},
+		{10, 108, 10, 108, -1},
 	} {
 		c, correlation := take(step.n, step.mean)
 		same := func(a, b assess.Float) bool { return a == b || a != a && b != b }
@@ -216,6 +216,135 @@ func TestFewRespondents(t *testing.T) {
 		}
 		if nothing := step.n < fewest; nothing != (len(c.Risk) == 0) || nothing != math.IsNaN(float64(c.Utility.U)) {
 			t.Errorf("%d values: %d risks, U %v", step.n, len(c.Risk), c.Utility.U)
+		}
+	}
+}
+
+// figuresOf returns all figures of a column that a view shows.
+func figuresOf(v *view) (list []float64) {
+	c := v.columns["wage"].measures
+	for _, f := range []assess.Float{c.Original.Mean, c.Original.SD, c.MeanSquaredDifference, c.Utility.U,
+		c.Utility.RealisedU, c.Utility.U0, c.Utility.Efficiency} {
+		list = append(list, float64(f))
+	}
+	for _, k := range c.Risk {
+		list = append(list, float64(k.R), float64(k.RMSE), float64(k.RealisedR))
+	}
+	return list
+}
+
+// TestTwoNights: the metrics of two nights whose data differ by one record, and those of a stream before and after a
+// restart without its state, are two views of which the second knows nothing of the first. Who has both, and knows how
+// each figure goes by the SD, learns the value of the record no nearer than from its own noise. The SDs that agree with
+// all figures together are an interval.
+func TestTwoNights(t *testing.T) {
+	shown := func(sd, n float64) *report.Report {
+		λ := 0.35 * sd
+		c := assess.ColumnMeasures{Name: "wage", Masked: true,
+			Original: assess.Moments{N: int64(n), Mean: 0, SD: assess.Float(sd)},
+			Released: assess.Moments{N: int64(n), Mean: 0, SD: assess.Float(math.Hypot(sd, λ))},
+			// Of another mask, with an absolute λ of 1.
+			Utility: assess.Utility{U: assess.Float(n / (sd*sd + λ*λ)), RealisedU: assess.Float(n / (sd*sd + λ*λ)),
+				U0: assess.Float(n / (sd * sd)), Efficiency: assess.Float(sd * sd / (sd*sd + 1))},
+			MeanSquaredDifference: assess.Float(λ * λ)}
+		add := func(target, knowledge string, error float64) {
+			r := assess.Float(1 / (error * error))
+			c.Risk = append(c.Risk, assess.Risk{Target: target, Knowledge: knowledge, R: r, RMSE: assess.Float(error),
+				RealisedR: r, Replicates: 200})
+		}
+		add("typical", "mean", sd)
+		add("typical", "index", λ)
+		add("typical", "record", λ/math.Sqrt(1+0.35*0.35))
+		for i, target := range []string{"min", "p01", "p10", "p90", "p99", "max"} {
+			for k, knowledge := range []string{"index", "position", "record"} {
+				add(target, knowledge, λ*(0.93+0.07*float64(i)+0.023*float64(k))) // chance is alike in both nights
+			}
+		}
+		r := &report.Report{}
+		r.SetMeasures(&assess.Measures{Columns: []assess.ColumnMeasures{c}})
+		return r
+	}
+	exact := func(sd, n float64) []float64 { // four digits, and two of risks
+		c := shown(sd, n).Columns[0]
+		list := []float64{float64(rounded(c.Original.SD, digits)), float64(rounded(c.Utility.U, digits))}
+		for _, k := range c.Risk {
+			list = append(list, float64(rounded(k.RMSE, riskDigits)))
+		}
+		return list
+	}
+	coarse := func(sd, n float64) []float64 { return figuresOf(viewOf(shown(sd, n), nil)) }
+	for _, n := range []float64{300, 2_000, 30_000} {
+		of := map[string]float64{}
+		for name, figures := range map[string]func(sd, n float64) []float64{"four digits": exact, "shown": coarse} {
+			// bounds of the SDs with the figures of sd
+			bounds := func(sd, n float64) (least, greatest float64) {
+				want := figures(sd, n)
+				agrees := func(sd float64) bool {
+					for i, f := range figures(sd, n) {
+						if f != want[i] && (f == f || want[i] == want[i]) {
+							return false
+						}
+					}
+					return true
+				}
+				end := func(far float64) float64 {
+					near := sd
+					for range 40 {
+						if mid := (near + far) / 2; agrees(mid) {
+							near = mid
+						} else {
+							far = mid
+						}
+					}
+					return near
+				}
+				return end(sd / 3), end(3 * sd)
+			}
+			const trials = 24
+			sum := 0.0
+			for trial := range trials {
+				sd := math.Pow(10, float64(trial)/trials) // the place of a figure among its steps
+				x := 0.3 * math.Sqrt(n) * sd
+				from, to := bounds(sd, n)
+				least, greatest := bounds(math.Sqrt(((n-1)*sd*sd+x*x*n/(n+1))/n), n+1)
+				before, now := (from+to)/2, (least+greatest)/2
+				found := math.Sqrt(math.Max(0, (n*now*now-(n-1)*before*before)*(n+1)/n))
+				sum += math.Pow(math.Min(math.Abs(found-x)/(0.35*sd), 10), 2)
+			}
+			of[name] = math.Sqrt(sum / trials)
+		}
+		t.Logf("%v records: ± %.3f λ with four digits, ± %.2f λ as shown", n, of["four digits"], of["shown"])
+		if of["shown"] < 1.5 || of["four digits"] > 0.7 {
+			t.Errorf("%v records: the value of one is known to ± %.3f λ, with four digits to %.3f", n, of["shown"],
+				of["four digits"])
+		}
+	}
+}
+
+// TestCoarseFigures: the bias goes by the SD, not by itself; what a rule has found is as coarse as the figure; and an
+// error that rounds to 0 is not shown as 0, which would be infinite risk.
+func TestCoarseFigures(t *testing.T) {
+	c := assess.ColumnMeasures{Name: "wage", Masked: true, Original: assess.Moments{N: 1_600, Mean: 600, SD: 450},
+		Released: assess.Moments{N: 1_600}, Utility: assess.Utility{Bias: 31.4, Efficiency: 0.8372}}
+	v := showColumn(&c, assess.Verdict{}, nil)
+	if u := v.measures.Utility; u.Bias != 50 || u.Efficiency != 0.8 {
+		t.Errorf("bias %v, efficiency %v", u.Bias, u.Efficiency)
+	}
+	rule := assess.RuleVerdict{Column: "wage", Measure: "min_efficiency", Limit: 0.5, Found: 0.8372, Passed: true}
+	if got := showRule(&report.Report{}, rule, v); got.Found != 0.8 {
+		t.Errorf("the rule found %v", got.Found)
+	}
+	nan := assess.Float(math.NaN())
+	for _, c := range []struct {
+		n              int64
+		exact, want, r assess.Float
+	}{{40, 70, nan, nan}, {40, 30, 50, 0.0004}, {40, 0, 0, assess.Float(math.Inf(1))},
+		{1e6, 102, nan, nan}, {1e6, 98, 98, 0.000104}} { // of more than 100 it tells the distance
+		of := assess.ColumnMeasures{Original: assess.Moments{N: c.n},
+			Risk: []assess.Risk{{Target: "typical", Knowledge: "index", RMSE: 50}}}
+		k := showRisk(&of, assess.Risk{Target: "max", Knowledge: "index", RMSE: c.exact, R: 1, Replicates: 200})
+		if k.RMSE != c.want && (k.RMSE == k.RMSE || c.want == c.want) || k.R != c.r && (k.R == k.R || c.r == c.r) {
+			t.Errorf("an error of %v among %d values is shown as %v, R as %v", c.exact, c.n, k.RMSE, k.R)
 		}
 	}
 }
@@ -331,7 +460,8 @@ func TestPrivacyRuleIsShown(t *testing.T) {
 // Of a rule that is neither about risk nor about efficiency the page has no figure: not that of another measure.
 func TestOtherRulesShowNoFigure(t *testing.T) {
 	r := &report.Report{
-		Columns: report.Columns{{Name: "wage", Risk: []assess.Risk{{Target: assess.TargetTypical, R: 0.5, RMSE: 77}}}}}
+		Columns: report.Columns{{Name: "wage", Original: assess.Moments{N: 100_000},
+			Risk: []assess.Risk{{Target: assess.TargetTypical, R: 0.5, RMSE: 77}}}}}
 	for _, measure := range []string{"max_unchanged", "max_exact", "max_posterior", "min_rmse"} {
 		rule := assess.RuleVerdict{Column: "wage", Measure: measure, Limit: 0.1, Found: 77, Passed: true, Advice: "a"}
 		got := showRule(r, rule, &columnView{enough: true})

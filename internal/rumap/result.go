@@ -40,6 +40,7 @@ type Map struct {
 	// what prevents it, where none is
 	Reason string `json:"reason,omitempty" doc:"why no point is recommended"`
 
+	earlier   bool // whether a run is judged with earlier releases
 	record    bool // whether points have the risk under knowledge of the whole record
 	gateRules int  // rules of the gate; behind them in Rules is what a run demands by itself
 }
@@ -72,6 +73,7 @@ type Rule struct {
 
 	ofEpsilon bool // a limit of ε of the map's column by itself
 
+	ofAll bool // about what all releases of a ledger tell
 	inRun bool // a requirement of a run, judged by the run itself: points cannot be compared with it
 }
 

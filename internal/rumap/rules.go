@@ -38,6 +38,8 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 			MaxRisk: float(r.MaxRisk), MinRMSE: float(r.MinRMSE), MinEfficiency: float(r.MinEfficiency),
 		}
 		one.ofEpsilon = r.MaxEpsilon != nil && r.Column == m.Column
+		one.ofAll = r.Releases != assess.ReleasesAlone &&
+			(r.MaxRisk != nil || r.MinRMSE != nil || r.OfOneRelease() || r.OfUnion() || r.LimitsPrivacy())
 		if one.Column == m.Column {
 			one.Column = ""
 		}
@@ -63,6 +65,10 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 // WantRecord says that points have the risk under knowledge of the whole record: where it is missing, a
 // rule that is judged by it cannot be judged.
 func (m *Map) WantRecord() { m.record = true }
+
+// WantEarlier says that a run is judged with the earlier releases of a ledger, and points are not: rules about what all
+// of them tell are judged where a run is tried.
+func (m *Map) WantEarlier() { m.earlier = true }
 
 // name takes measure, limit and words from what a gate says of a rule.
 func (r *Rule) name(v assess.RuleVerdict) {
@@ -178,6 +184,8 @@ func (m *Map) broken(p *Point) (list []Broken, unjudged []string) {
 		}
 		if !judged {
 			unjudged = append(unjudged, r.String())
+		} else if m.earlier && r.ofAll {
+			unjudged = append(unjudged, r.String()+", with the earlier releases of the ledger")
 		}
 		if one != nil {
 			one.Rule = i

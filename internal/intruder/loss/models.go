@@ -36,8 +36,9 @@ type variable struct {
 // an indicator, the most frequent one in the original being the reference. Indicators have numbers by frequency, not
 // the names of their categories. Categories of fewer than 10 original records count as one, and so does everything
 // beyond the 50 most frequent; an indicator or product of indicators with fewer than 10 records other than 0 is left
-// out. Records with a missing value, or outside of a function's domain, are left out. FitModel returns an error if a
-// column is not there, if a function is of categories, or if there are too few records.
+// out, and so is a predictor whose coefficient goes by few records where the others are given. Records with a missing
+// value, or outside of a function's domain, are left out. FitModel returns an error if a column is not there, if a
+// function is of categories, or if there are too few records.
 func FitModel(ctx context.Context, m *asked.LinearModel, columns []ModelColumn, level float64) (*Overlap, error) {
 	response, err := variablesOf(asked.Product{m.Response}, columns)
 	if err != nil {
@@ -48,6 +49,7 @@ func FitModel(ctx context.Context, m *asked.LinearModel, columns []ModelColumn, 
 	}
 	o := &Overlap{Response: m.Response.String(), Predictors: []string{}, Level: level, Formula: m.Text}
 	var sides [2][][]float64
+	var coded []bool
 	for _, t := range m.Terms {
 		list, err := variablesOf(t, columns)
 		if err != nil {
@@ -58,7 +60,7 @@ func FitModel(ctx context.Context, m *asked.LinearModel, columns []ModelColumn, 
 				o.LeftOut = append(o.LeftOut, v.name)
 				continue
 			}
-			o.Predictors = append(o.Predictors, v.name)
+			o.Predictors, coded = append(o.Predictors, v.name), append(coded, v.coded)
 			for side := range sides {
 				sides[side] = append(sides[side], v.values[side])
 			}
@@ -71,7 +73,7 @@ func FitModel(ctx context.Context, m *asked.LinearModel, columns []ModelColumn, 
 				strconv.Quote(m.Text), [2]string{"original", "released"}[side], len(o.Predictors)+1+leastCases, n)
 		}
 	}
-	if err := o.fit(ctx, sides); err != nil {
+	if err := o.fit(ctx, sides, coded); err != nil {
 		return nil, fmt.Errorf("%s: %w", strconv.Quote(m.Text), err)
 	}
 	return o, nil

@@ -128,3 +128,106 @@ func TestTenRecordsAreEnough(t *testing.T) {
 		t.Errorf("%+v, %v", o, err)
 	}
 }
+
+// Two predictors that each have a coefficient of many records can differ in few: where one is given, the coefficient of
+// the other is what these few respond. So can numbers, of which one lies far from the others.
+func TestFewRecordsBetweenPredictors(t *testing.T) {
+	const n = 1000
+	model := func(text string, change func(k int, x, z []float64, c, d []int32)) []string {
+		t.Helper()
+		columns := []ModelColumn{{Name: "y"}, {Name: "x"}, {Name: "z"}, {Name: "c"}, {Name: "d"}}
+		for side := range 2 {
+			y, x, z := make([]float64, n), make([]float64, n), make([]float64, n)
+			c, d := make([]int32, n), make([]int32, n)
+			for i := range n {
+				y[i], x[i], z[i] = float64(i*i%101), float64(i%7), float64(i%7)
+				change(i, x, z, c, d)
+			}
+			columns[0].Numbers[side], columns[1].Numbers[side], columns[2].Numbers[side] = y, x, z
+			columns[3].Codes[side], columns[4].Codes[side] = c, d
+		}
+		o, err := fitModel(t, text, columns)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return o.LeftOut
+	}
+	first := func(k, m int, v []int32) { // the first m records have another category, of two
+		if k < m {
+			v[k] = 1
+		}
+	}
+	for name, c := range map[string]struct {
+		text   string
+		change func(k int, x, z []float64, c, d []int32)
+		want   string
+	}{
+		"nothing": {"y ~ x + c", func(k int, _, _ []float64, c, _ []int32) { first(k, 500, c) }, ""},
+		"one record between two categories": {"y ~ c + d", func(k int, _, _ []float64, c, d []int32) {
+			first(k, 40, c)
+			first(k, 41, d)
+		}, "d #2"},
+		"seven": {"y ~ x + c + d", func(k int, _, _ []float64, c, d []int32) {
+			first(k, 40, c)
+			first(k, 47, d)
+		}, "d #2"},
+		"nine": {"y ~ x + c + d", func(k int, _, _ []float64, c, d []int32) {
+			first(k, 40, c)
+			first(k, 49, d)
+		}, ""},
+		"a product": {"y ~ c + c:d", func(k int, _, _ []float64, c, d []int32) {
+			first(k, 40, c)
+			first(k, 39, d)
+		}, "c #2"},
+		"one number": {"y ~ x + z", func(k int, _, z []float64, _, _ []int32) { z[k] = 1; z[n-1] = 2 }, "z"},
+		"the first one": {"y ~ x + z", func(k int, x, _ []float64, _, _ []int32) {
+			if k > 0 {
+				x[k], x[0] = 1, 3
+			}
+		}, "x"},
+		"two numbers": {"y ~ z", func(k int, _, z []float64, _, _ []int32) {
+			if z[k] = 5; k < 2 {
+				z[k] = 7
+			}
+		}, "z"},
+		"three": {"y ~ z", func(k int, _, z []float64, _, _ []int32) {
+			if z[k] = 5; k < 3 {
+				z[k] = 7
+			}
+		}, ""},
+		"a copy but for one record": {"y ~ x + z", func(k int, x, z []float64, _, _ []int32) {
+			if k == 500 {
+				z[k] = x[k] + 1
+			}
+		}, "z"},
+		"beside a missing value": {"y ~ log(x) + z", func(k int, x, z []float64, _, _ []int32) {
+			if x[k]++; k == 3 {
+				x[k] = 0
+			}
+			if k == 4 {
+				z[k] = 1e9
+			}
+		}, "z"},
+		"behind one that is left out": {"y ~ x + z", func(k int, x, z []float64, _, _ []int32) {
+			if x[k] = 1; k == 4 {
+				z[k] = 1e9
+			}
+		}, "x, z"},
+		"without the record": {"y ~ log(x) + z", func(k int, x, z []float64, _, _ []int32) {
+			if x[k]++; k == 3 {
+				x[k], z[k] = 0, 1e9
+			}
+		}, ""},
+	} {
+		if got := strings.Join(model(c.text, c.change), ", "); got != c.want {
+			t.Errorf("%s: left out %q, want %q", name, got, c.want)
+		}
+	}
+	for side, want := range []int{1, 0} { // the original's
+		columns := modelColumns(200)
+		columns[0].Numbers[side][7] = 1e9
+		if o, err := fitModel(t, "y ~ x", columns); err != nil || len(o.LeftOut) != want {
+			t.Errorf("side %d: left out %q, %v", side, o.LeftOut, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
@@ -32,8 +33,8 @@ type Overlap struct {
 	Mean         float64       `json:"mean" doc:"mean of the coefficients' overlaps"`
 	Coefficients []Coefficient `json:"coefficients"`
 	// LeftOut names the predictors that are linear combinations of those before them on
-	// at least one side. They are omitted on both sides, so that the coefficients have
-	// the same meaning.
+	// at least one side, and those whose coefficients few original records determine. They
+	// are omitted on both sides, so that the coefficients have the same meaning.
 	LeftOut []string `json:"left_out,omitempty"`
 }
 
@@ -85,12 +86,12 @@ func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
 			sides[side] = append(sides[side], columns[j])
 		}
 	}
-	return o, o.fit(ctx, sides)
+	return o, o.fit(ctx, sides, make([]bool, len(r.Predictors)))
 }
 
-// fit computes the regression on both sides, whose columns are the predictors and then the response. The sides may have
-// different numbers of records.
-func (o *Overlap) fit(ctx context.Context, columns [2][][]float64) error {
+// fit computes the regression on both sides, whose columns are the predictors, of which some are coded (made of
+// indicators), and then the response. The sides may have different numbers of records.
+func (o *Overlap) fit(ctx context.Context, columns [2][][]float64, coded []bool) error {
 	k := len(o.Predictors)
 	estimable := make([]int, k)
 	var sides [2]*leastSquares
@@ -114,6 +115,17 @@ func (o *Overlap) fit(ctx context.Context, columns [2][][]float64) error {
 			o.LeftOut = append(o.LeftOut, o.Predictors[c])
 		}
 	}
+	for {
+		c, err := sides[0].few(ctx, columns[0], keep, coded)
+		if err != nil {
+			return err
+		}
+		if c < 0 {
+			break
+		}
+		o.LeftOut = append(o.LeftOut, o.Predictors[keep[c]])
+		keep = slices.Delete(keep, c, c+1)
+	}
 	var estimates [2][]Estimate
 	for side, s := range sides {
 		if s.n <= len(keep)+1 {
@@ -135,6 +147,64 @@ func (o *Overlap) fit(ctx context.Context, columns [2][][]float64) error {
 		o.Coefficients = append(o.Coefficients, c)
 	}
 	return nil
+}
+
+// The greatest share that one record may have of the sum of squares that is left of a predictor after regression on
+// the others: of one that is coded about that of one of ten records, since an indicator and another one that differ
+// in one record have a coefficient that is its response. In fewer than a hundred records more.
+const (
+	mostOfCoded   = 1. / 8
+	mostOfNumeric = 1. / 3
+	mostOfFew     = 12 // divided by the number of records
+)
+
+// few returns the place in keep of the predictor whose coefficient goes most by one record beyond what it may; −1 if
+// there is none. What is left of predictor c in record i is Σ_e (ZᵀZ)⁻¹_ce z_ie/(ZᵀZ)⁻¹_cc, and its sum of squares
+// 1/(ZᵀZ)⁻¹_cc (partial leverage: Belsley, Kuh and Welsch 1980, section 2.1).
+func (s *leastSquares) few(ctx context.Context, columns [][]float64, keep []int, coded []bool) (int, error) {
+	inverse := new(mat.SymDense)
+	var chol mat.Cholesky
+	if len(keep) == 0 || !chol.Factorize(symmetric(s.cross, len(s.mean), keep)) {
+		return -1, nil // that they are collinear is said by solve
+	}
+	if err := chol.InverseTo(inverse); err != nil {
+		return -1, fmt.Errorf("least squares: %w", err)
+	}
+	parts := make([][]float64, stretches)
+	err := inStretches(ctx, len(columns[0]), func(part, from, to int) error {
+		most, z := make([]float64, len(keep)), make([]float64, len(keep))
+		for i := from; i < to; i++ {
+			if slices.ContainsFunc(columns, func(v []float64) bool { return v[i] != v[i] }) {
+				continue
+			}
+			for k, c := range keep {
+				z[k] = (columns[c][i] - s.mean[c]) / s.sd[c]
+			}
+			for k := range keep {
+				left := 0.0
+				for e, v := range z {
+					left += inverse.At(k, e) * v
+				}
+				most[k] = max(most[k], left*left/inverse.At(k, k))
+			}
+		}
+		parts[part] = most
+		return nil
+	})
+	worst, beyond := -1, 1.0
+	for k, c := range keep {
+		limit := mostOfNumeric
+		if coded[c] {
+			limit = mostOfCoded
+		}
+		limit = max(limit, mostOfFew/float64(s.n))
+		for _, most := range parts {
+			if most != nil && most[k]/limit > beyond {
+				worst, beyond = k, most[k]/limit
+			}
+		}
+	}
+	return worst, err
 }
 
 // overlap returns the mean share of the two intervals that lies in their intersection.

@@ -18,14 +18,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// For each masked column, the line of a snapshot gives the value that an intruder knows best,
-// whichever risk that is.
+// For each masked column, the line of a snapshot gives the value that an intruder knows best, whichever risk that is
+// but one that tells it, and no more digits than a summary.
 func TestSnapshotsInTheLog(t *testing.T) {
 	masked := func(name string, rmse ...float64) assess.ColumnMeasures {
-		c := assess.ColumnMeasures{Name: name, Masked: true, Utility: assess.Utility{Efficiency: 0.75}}
+		c := assess.ColumnMeasures{Name: name, Masked: true, Original: assess.Moments{N: 90_000},
+			Utility: assess.Utility{Efficiency: 0.7512}, Risk: []assess.Risk{
+				{Target: "typical", Knowledge: assess.KnowledgeIndex, RMSE: 2.5},
+				{Target: "p50", Knowledge: assess.KnowledgeMean, RMSE: 0.123456789, Replicates: 9}}}
 		for i, v := range rmse {
 			c.Risk = append(c.Risk,
-				assess.Risk{Target: []string{"min", "p50", "max"}[i], Knowledge: assess.KnowledgeIndex, RMSE: assess.Float(v)})
+				assess.Risk{Target: []string{"min", "p50", "max"}[i], Knowledge: assess.KnowledgeIndex,
+					RMSE: assess.Float(v) + 0.0012, Replicates: 9})
 		}
 		return c
 	}

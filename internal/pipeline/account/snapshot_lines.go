@@ -2,13 +2,11 @@ package account
 
 import (
 	"errors"
-	"math"
 	"os"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 )
 
@@ -16,22 +14,14 @@ import (
 // but no interval.
 const SnapshotInterval = 30 * time.Second
 
-// LogSnapshot writes a log line for each masked column, about all records so far.
+// LogSnapshot writes a log line for each masked column, about all records so far: what report.Brief has of it, since
+// two snapshots may be a record apart.
 func LogSnapshot(log zerolog.Logger, level zerolog.Level, rep *report.Report) {
-	for _, c := range rep.Columns {
-		if !c.Masked {
-			continue
-		}
-		event := log.WithLevel(level).Int64("snapshot", rep.Snapshot).Int64("records", rep.Records.Read).
-			Str("column", c.Name).Float64("efficiency", float64(c.Utility.Efficiency))
-		least := assess.Risk{RMSE: assess.Float(math.NaN())}
-		for _, k := range c.Risk {
-			if !(least.RMSE <= k.RMSE) {
-				least = k
-			}
-		}
-		event.Str("target", least.Target).Str("knowledge", least.Knowledge).Float64("rmse", float64(least.RMSE)).Msg(
-			"snapshot")
+	for _, c := range rep.Brief(0, nil).Columns {
+		log.WithLevel(level).Int64("snapshot", rep.Snapshot).Int64("records", rep.Records.Read).
+			Str("column", c.Name).Float64("efficiency", float64(c.Value.Efficiency)).
+			Str("target", c.Value.Target).Str("knowledge", c.Value.Knowledge).Float64("rmse", float64(c.Value.RMSE)).
+			Msg("snapshot")
 	}
 }
 

@@ -37,6 +37,7 @@ func edited(t *testing.T, dir, expression, by string) {
 // cents as euros, empties a column or takes another part of the records would else be told that the earlier release
 // tells nothing. Each of them is tried before and after the other, and beside an unchanged release.
 func TestReleasesOfOtherRecordsAreNotToldFromTodays(t *testing.T) {
+	const areas = noise + ", {recode: {columns: [region], map: {r0: n, r1: n, r2: s, r3: s, r4: e, r5: e}, other: none}}"
 	const most = `(?s)\np(1\d\d|2[0-4]\d),.*?(\np460,)`
 	for name, c := range map[string]struct {
 		first     release
@@ -66,6 +67,14 @@ func TestReleasesOfOtherRecordsAreNotToldFromTodays(t *testing.T) {
 			says: "tax was of type float64, and is of type string"},
 		"number": {first: release{masks: noise, columns: "region: {role: other}"}, edit: `,r(\d),`, by: ",$1,",
 			then: release{masks: noise, columns: "age: {role: other}"}, says: "region was of type string, and is of type"},
+		"other codes": {first: release{masks: areas}, edit: `,r(\d),`, by: ",R$1,",
+			then: release{masks: noise, columns: "age: {role: other}"}, says: "region: its values are less different today",
+			otherwise: 98},
+		"some of the codes": {first: release{masks: areas}, edit: `,r[0-3],`, by: ",r9,",
+			then: release{masks: noise, columns: "age: {role: other}"}, says: "region: its values are less different today",
+			otherwise: 98},
+		"a code": {first: release{masks: areas}, edit: `,r5,`, by: ",R5,",
+			then: release{masks: noise, columns: "age: {role: other}"}, otherwise: 98},
 		"other records": {first: release{masks: "{topcode: {columns: [wage], upper_percentile: 90, replace: mean}}"},
 			edit: most, by: "$2", says: "go by all records, of which there were 600, and today there are 240"},
 		"other, same draws": {first: release{masks: noise}, edit: most, by: "$2", otherwise: 98},

@@ -115,6 +115,9 @@ func (g *grid) draw(ctx context.Context, version string) (*rumap.Map, error) {
 	}
 	m.SetRules(g.whole.Gate.Rules, inverts(g.whole))
 	m.WantRecord()
+	if g.whole.Ledger != "" {
+		m.WantEarlier()
+	}
 	switch {
 	case m.Records == 0:
 		return m, g.empty(ctx, m)

@@ -22,10 +22,18 @@ import (
 // Rehearse masks, measures and judges all records as Run would, and returns the gate's
 // verdict. It writes nothing and does not look at the configuration's outputs, which may be
 // missing. paths are the places of the masks in the configuration, if they are not its own
-// list. src must be a source that can be read again.
+// list. src must be a source that can be read again. The releases of a ledger are judged with this one, as Simulate
+// does; a ledger that is not there yet has none.
 func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key,
 	progress *pipeline.Progress) (*assess.Verdict, error) {
-	rep, err := rehearse(ctx, p, paths, src, key, pipeline.Options{Log: zerolog.Nop(), Progress: progress}, nil)
+	var book *entered.Ledger
+	if p.Ledger != "" {
+		var err error
+		if book, err = entered.Look(p, key, zerolog.Nop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+	}
+	rep, err := rehearse(ctx, p, paths, src, key, pipeline.Options{Log: zerolog.Nop(), Progress: progress}, book, false)
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +68,12 @@ func Simulate(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rep
 			config.Errors{
 				p.Errorf("source", "can be read only once, and the run itself needs it: simulate with a file of the same records")}
 	}
-	return rehearse(ctx, p, nil, src, key, o, book)
+	return rehearse(ctx, p, nil, src, key, o, book, true)
 }
 
-// rehearse does what Rehearse and Simulate say; book may be nil.
+// rehearse does what Rehearse and Simulate say; book may be nil. With outputs it looks at them.
 func rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key,
-	o pipeline.Options, book *entered.Ledger) (*report.Report, error) {
+	o pipeline.Options, book *entered.Ledger, outputs bool) (*report.Report, error) {
 	silent := *p
 	silent.Assess.Emit, silent.Quarantine = nil, config.Quarantine{}
 	r := &run{
@@ -73,7 +81,7 @@ func rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 		source: src, streams: src.Streams(), started: time.Now(),
 	}
 	job := r.job()
-	if job.Paths = paths; book == nil {
+	if job.Paths = paths; !outputs {
 		job.Check = nil // the point of a map looks at no outputs
 	}
 	var err error
