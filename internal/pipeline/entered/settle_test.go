@@ -39,7 +39,7 @@ func TestOutcomes(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
-		look, err := ledger.Look(path)
+		look, err := ledger.Look(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -43,7 +43,7 @@ func Simulate(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rep
 	if err != nil {
 		return nil, err
 	}
-	book, err := entered.Look(p, key, o.Log)
+	book, err := entered.Look(ctx, p, key, o.Log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, config.Errors{p.Errorf("ledger", "is not there: no release was entered in it")}
 	}
