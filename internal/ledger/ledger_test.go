@@ -245,8 +245,9 @@ func TestOthersLedgers(t *testing.T) {
 }
 
 // Of two runs one waits until the other has let go, and then sees its entry. One whose context ends does not wait.
-func TestOneAtATime(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger")
+func TestOneAtATime(t *testing.T) { oneAtATime(t, filepath.Join(t.TempDir(), "ledger")) }
+
+func oneAtATime(t *testing.T, path string) {
 	first := opened(t, path)
 	waits, done := make(chan bool), make(chan string)
 	go func() {
