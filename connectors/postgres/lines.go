@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strconv"
 	"strings"
 	"time"
@@ -69,7 +68,7 @@ func (l *lines) failed(ctx context.Context, err error) error {
 	case err == nil:
 		return nil
 	case is(err, "42P01"):
-		return fmt.Errorf("%s: %w", l, fs.ErrNotExist)
+		return fmt.Errorf("%s: %w", l, place.ErrAbsent)
 	case errors.Is(err, place.ErrMoved), errors.As(err, &ours) && ctx.Err() == nil:
 		return fmt.Errorf("%s: %w", l, err)
 	}

@@ -21,8 +21,6 @@ type Ledger struct {
 	Torn    bool // there was a line at the end of a file that was cut off, which Open removes
 }
 
-var errMoved = place.ErrMoved
-
 // storeAt is the store of a place, which is not looked for.
 func storeAt(at string) (place.Store, error) {
 	switch {

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/internal/ledger/place"
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
@@ -87,7 +88,7 @@ func (o *object) load(ctx context.Context) (b objects.Bucket, text []byte, etag 
 		}
 	}
 	if errors.Is(err, objects.ErrAbsent) {
-		err = fs.ErrNotExist
+		err = place.ErrAbsent
 	}
 	return b, text, etag, err
 }
@@ -139,7 +140,7 @@ func (o *object) failed(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, objects.ErrCondition):
-		err = errMoved
+		err = place.ErrMoved
 	case errors.Is(err, objects.ErrDenied):
 		err = fmt.Errorf("%w: a ledger needs the right to read and write this object", err)
 	}

@@ -6,6 +6,7 @@ package place
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"net/url"
 	"regexp"
@@ -33,6 +34,14 @@ type Store interface {
 
 // ErrMoved is the error of a line that does not follow what is there.
 var ErrMoved = errors.New("another run has changed it since this one has read it: nothing is entered; run again")
+
+// ErrAbsent is the fs.ErrNotExist of a place that is no file.
+var ErrAbsent error = absent{}
+
+type absent struct{}
+
+func (absent) Error() string        { return "no ledger is there" }
+func (absent) Is(target error) bool { return target == fs.ErrNotExist }
 
 // Table is a table of PostgreSQL.
 type Table struct {
