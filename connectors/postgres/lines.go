@@ -226,8 +226,8 @@ func (l *lines) Add(ctx context.Context, line []byte) error {
 	line = line[:len(line)-1]
 	number, text := strconv.FormatInt(l.count+1, 10), `\x`+hex.EncodeToString(line)
 	added, err := l.ask(ctx, "INSERT INTO "+l.name()+" (number, "+lineColumn+`)
-SELECT $1::bigint, $2::bytea WHERE $1::bigint = coalesce((SELECT max(number) FROM ONLY `+l.name()+`), 0) + 1 AND
-  ($1::bigint = 1 OR $3::bytea = (SELECT `+lineColumn+" FROM ONLY "+l.name()+` WHERE number = $1::bigint - 1)) RETURNING true::text`,
+SELECT $1::bigint, $2::bytea WHERE $1::bigint = 1 OR $3::bytea = (SELECT `+lineColumn+" FROM ONLY "+l.name()+
+		" WHERE number = $1::bigint - 1) RETURNING true::text",
 		number, text, `\x`+hex.EncodeToString(l.last))
 	switch {
 	case err == nil && !added, is(err, "23505", "40001", "42P01"): // a row of that number, or none of the one before

@@ -95,6 +95,24 @@ func add(l *lines, line string) error {
 	return l.Add(context.Background(), []byte(line+"\n"))
 }
 
+// Rows that are not numbered from 1 on, or of two lines, are no lines of a ledger.
+func TestServerLedgerRows(t *testing.T) {
+	s := newServer(t)
+	s.do("CREATE TABLE x" + ledgerTable)
+	for rows, want := range map[string]string{
+		"": "", "(1, 'a'), (2, 'b')": "a\nb\n", "(2, 'b')": "\nb\n", "(0, 'z'), (1, 'a')": "\nz\n\na\n",
+		"(1, 'a'), (3, 'b')": "a\n\nb\n", `(1, '\x610a62')`: "\na\nb\n", "(-5, 'z')": "\nz\n",
+	} {
+		s.do("TRUNCATE x")
+		if rows != "" {
+			s.do("INSERT INTO x VALUES " + rows)
+		}
+		if text, err := s.ledger("x", "").Read(t.Context()); err != nil || string(text) != want {
+			t.Errorf("%s: %q, %v, want %q", rows, text, err, want)
+		}
+	}
+}
+
 // Of a table of somebody else's who lets the program read and add, and do nothing more, a ledger can be made; without
 // one of the two rights, or where rows are hidden, a run says so as it begins. Defaults of the role are none of a
 // ledger's: a line is on the disk when it is added.

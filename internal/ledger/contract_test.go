@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -22,6 +21,7 @@ import (
 
 	_ "github.com/sdlfilter/sdlfilter/connectors/postgres"
 	"github.com/sdlfilter/sdlfilter/internal/ledger/place"
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/az"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/gs"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
@@ -498,6 +498,8 @@ func TestRequestsFail(t *testing.T) {
 						t.Errorf("way %d, request %d: entered %v, settled %v, and the ledger has %q", how, n, entered, settled, got)
 					case !failed && !settled:
 						t.Errorf("without a failure, Enter or Settle fails: %v", err)
+					case !entered && got == with: // the server could be asked
+						t.Errorf("way %d, request %d: it is entered, and Enter says %v", how, n, err)
 					}
 					if _, err := next.Enter(release("e")); err != nil {
 						t.Errorf("way %d, request %d: the next run enters nothing: %v", how, n, err)
@@ -642,4 +644,61 @@ func TestTablesAreHeld(t *testing.T) {
 	oneAtATime(t, inTable(t).at)
 }
 
-var _ = io.EOF
+// An answer that was lost, of a server that cannot be asked before another run has added a line: the release is entered.
+// A ledger that is changed while it is read is read again.
+func TestLinesOfOthersMeanwhile(t *testing.T) {
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	server := objecttest.Serve(t, "s3", "data")
+	const at = "s3://data/ledger"
+	written(t, at)
+	l := opened(t, at)
+	put := false
+	server.Failing(func(r *http.Request) *objecttest.Fault {
+		switch {
+		case r.Method == http.MethodPut:
+			put = true
+			return &objecttest.Fault{Lose: true}
+		case put:
+			put = false
+			c, err := parse(at, server.Get("data", "ledger").Data)
+			if err != nil {
+				t.Error(err)
+				return nil
+			}
+			line, _, err := sealed(Entry{Schema: Schema, Number: 7, Previous: c.head, Release: release("other")})
+			if err != nil {
+				t.Error(err)
+			}
+			server.Set("data", "ledger", slices.Concat(server.Get("data", "ledger").Data, line, []byte("\n")))
+		}
+		return nil
+	})
+	if n, err := l.Enter(release("d")); err != nil || n != 6 {
+		t.Errorf("number %d, error %v", n, err)
+	}
+	l.Close()
+	changes := 0
+	server.Failing(func(r *http.Request) *objecttest.Fault {
+		if r.Method == http.MethodGet && changes < 3 {
+			text := server.Get("data", "ledger").Data
+			changes++
+			server.Set("data", "ledger", text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1])
+		}
+		return nil
+	})
+	if look, err := Look(t.Context(), at); err != nil || changes != 3 || names(look.Releases()) != "a" {
+		t.Errorf("changed %d times while it is read: %v, %v", changes, err, look)
+	}
+}
+
+// untold is a bucket that tells no state of its objects.
+type untold struct{ objects.Bucket }
+
+func (untold) Head(context.Context, string) (objects.Info, error) { return objects.Info{Size: 3}, nil }
+
+func TestObjectsWithoutState(t *testing.T) {
+	objects.Register("untold", func(context.Context, string) (objects.Bucket, error) { return untold{}, nil })
+	if _, err := Open(t.Context(), "untold://data/ledger", nil); err == nil || !strings.Contains(err.Error(), "no ETag") {
+		t.Errorf("error %v", err)
+	}
+}

@@ -3,6 +3,7 @@ package entered_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -172,6 +173,40 @@ func TestRunsThatMayBeAlive(t *testing.T) {
 	l, err := ledger.Look(t.Context(), inS3)
 	if err != nil || l.All()[0].Known {
 		t.Errorf("the other run's release has an outcome: error %v", err)
+	}
+}
+
+// A release that another commit of the same shards has entered is not said to be unpublished by one that fails: where
+// nobody holds the ledger, the other may have published it.
+func TestOutcomesOfAnotherCommit(t *testing.T) {
+	server := objecttest.Serve(t, "s3", "data")
+	for at, known := range map[string]bool{filepath.Join(t.TempDir(), "ledger"): true, inS3: false} {
+		for name, named := range map[string]error{"fails": errors.New("the disk is full"), "publishes": nil} {
+			server.Remove("data", "ledger")
+			os.Remove(at)
+			first, err := ledger.Open(t.Context(), at, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := first.Enter(&ledger.Release{Name: "a", Plan: "plan", Releasing: json.RawMessage("{}")}); err != nil {
+				t.Fatal(err)
+			}
+			first.Close()
+			p := release{name: "a", masks: noise, rest: "ledger: " + at + "\n", noLedger: true}.parse(t, t.TempDir())
+			l := entered.Part(p, keytest.Key(1), nil, zerolog.Nop())
+			if err := l.Hold(t.Context(), "plan", nil); err != nil {
+				t.Fatal(err)
+			}
+			l.Settle(named)
+			l.Close()
+			look, err := ledger.Look(t.Context(), at)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := look.All()[0]; r.Known != (known || named == nil) || r.Published != (named == nil || !known) {
+				t.Errorf("%s: the commit %s: known %v, published %v", at, name, r.Known, r.Published)
+			}
+		}
 	}
 }
 
