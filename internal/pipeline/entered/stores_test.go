@@ -255,6 +255,16 @@ func TestConnect(t *testing.T) {
 			t.Errorf("with a ledger: %v", err)
 		}
 	}
+	server.Failing(func(r *http.Request) *objecttest.Fault {
+		if r.Method == http.MethodPut {
+			return &objecttest.Fault{Status: 403, Code: "AccessDenied"}
+		}
+		return nil
+	})
+	if err := filejob.Connect(t.Context(), b.parse(t, dir)); err == nil || !strings.HasPrefix(err.Error(), "ledger: s3:") {
+		t.Errorf("with one that these credentials may not write: %v", err)
+	}
+	server.Failing(nil)
 	broken := bytes.Replace(server.Get("data", "ledger").Data, []byte("wage"), []byte("wagf"), 1)
 	server.Set("data", "ledger", broken)
 	if err := os.WriteFile(filepath.Join(dir, "ledger"), broken, 0o600); err != nil {
