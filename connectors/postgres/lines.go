@@ -44,8 +44,10 @@ const lockEvery = 250 * time.Millisecond
 
 // durable has a commit wait for the disk, whatever server and role have as their defaults, and a server end the session,
 // and with it the lock, of a machine that is gone.
-const durable = `SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off';
-SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('idle_session_timeout', 'transaction_timeout');
+const durable = `SELECT set_config('synchronous_commit', 'on', false)
+WHERE current_setting('synchronous_commit') = 'off';
+SELECT set_config(name, '0', false) FROM pg_settings
+WHERE name IN ('idle_session_timeout', 'transaction_timeout');
 SET default_transaction_read_only = off; SET default_transaction_isolation = 'read committed';
 SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 6`
 
