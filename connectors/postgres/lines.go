@@ -42,8 +42,8 @@ func (l *lines) name() string { return quote(l.table.Schema) + "." + quote(l.tab
 // lockEvery is how long a run waits before it asks again whether another one has let go of the ledger.
 const lockEvery = 250 * time.Millisecond
 
-// durable has a commit wait for the disk, whatever server and role have as their defaults, and a server end the session,
-// and with it the lock, of a machine that is gone.
+// durable has a commit wait for the disk, whatever defaults server and role have, and a server end the session of a
+// machine that is gone, and with it the lock.
 const durable = `SELECT set_config('synchronous_commit', 'on', false)
 WHERE current_setting('synchronous_commit') = 'off';
 SELECT set_config(name, '0', false) FROM pg_settings
