@@ -54,11 +54,11 @@ SET tcp_keepalives_idle = 60; SET tcp_keepalives_interval = 10; SET tcp_keepaliv
 func (l *lines) connect(ctx context.Context) (*conn, error) {
 	db, err := l.at.connect(ctx)
 	if err != nil {
-		return nil, l.failed(ctx, err)
+		return nil, err
 	}
 	if err := db.do(ctx, durable); err != nil {
 		db.close()
-		return nil, l.failed(ctx, err)
+		return nil, explain(ctx, err, "connecting to PostgreSQL")
 	}
 	return db, nil
 }
@@ -94,7 +94,7 @@ func is(err error, states ...string) bool {
 func (l *lines) Hold(ctx context.Context, waiting func()) error {
 	db, err := l.connect(ctx)
 	if err != nil {
-		return err
+		return l.failed(ctx, err)
 	}
 	if err = l.lock(ctx, db, waiting); err == nil {
 		err = l.within(ctx, db, l.prepare, "COMMIT")
@@ -204,7 +204,7 @@ func (l *lines) mayAdd(ctx context.Context, db *conn) error {
 func (l *lines) Read(ctx context.Context) ([]byte, error) {
 	db, err := l.connect(ctx)
 	if err != nil {
-		return nil, err
+		return nil, l.failed(ctx, err)
 	}
 	defer db.close()
 	rows, err := db.rows(ctx, "SELECT number::text, "+lineColumn+" FROM ONLY "+l.name()+" ORDER BY number")
@@ -264,11 +264,14 @@ func (l *lines) ask(ctx context.Context, sql string, parameters ...string) (bool
 func (l *lines) Probe(ctx context.Context) error {
 	db, err := l.connect(ctx)
 	if err != nil {
-		return err
+		return l.failed(ctx, err)
 	}
 	defer db.close()
 	return l.failed(ctx, l.within(ctx, db, func(ctx context.Context, db *conn) error {
-		return errors.Join(l.prepare(ctx, db), l.mayAdd(ctx, db))
+		if err := l.prepare(ctx, db); err != nil {
+			return err
+		}
+		return l.mayAdd(ctx, db)
 	}, "ROLLBACK"))
 }
 

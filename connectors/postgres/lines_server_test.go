@@ -34,6 +34,15 @@ func (s *server) ledger(table, user string) *lines {
 	return l
 }
 
+// clean demands that an error names the ledger once, and holds no words of the server's or the driver's.
+func clean(t *testing.T, l *lines, err error) {
+	t.Helper()
+	if err != nil && (strings.Count(err.Error(), l.String()) != 1 || strings.Contains(err.Error(), "ERROR") ||
+		strings.Contains(err.Error(), "\n")) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 const ledgerTable = " (number bigint PRIMARY KEY, ledger_line bytea NOT NULL)"
 
 // Tables that lose, hide or publish lines, or that take two of one number, are refused, by a probe as by a run.
@@ -65,6 +74,8 @@ func TestServerTablesThatAreNoLedgers(t *testing.T) {
 		}
 		l := s.ledger("x", "")
 		err := l.Hold(t.Context(), nil)
+		clean(t, l, err)
+		clean(t, l, s.ledger("x", "").Probe(t.Context()))
 		if (err != nil) != (c.words != "") || err != nil && !strings.Contains(err.Error(), c.words) {
 			t.Errorf("%s: error %v", c.name, err)
 		}
@@ -132,6 +143,7 @@ func TestServerLedgerRights(t *testing.T) {
 		l := s.ledger("x", "adds")
 		err, probed := l.Hold(t.Context(), nil), s.ledger("x", "adds").Probe(t.Context())
 		for _, err := range []error{err, probed} {
+			clean(t, l, err)
 			if (err != nil) != (c.words != "") || err != nil && (!strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "of-adds")) {
 				t.Errorf("%s: error %v", c.change, err)
 			}
@@ -154,8 +166,13 @@ func TestServerLedgerRights(t *testing.T) {
 	if err := s.ledger("new", "adds").Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "no right") {
 		t.Errorf("a table that the user may not make: %v", err)
 	}
+	clean(t, s.ledger("new", "adds"), s.ledger("new", "adds").Probe(t.Context()))
 	wrong := s.ledger("x", "adds")
 	wrong.at.Password.Lookup = func(string) (string, bool) { return "another-secret", true }
+	if _, err := wrong.Read(t.Context()); err != nil {
+		clean(t, wrong, err)
+	}
+	clean(t, wrong, wrong.Add(t.Context(), []byte("x\n")))
 	if err := wrong.Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "password is wrong") ||
 		strings.Contains(err.Error(), "another-secret") || strings.Contains(err.Error(), "adds") {
 		t.Errorf("a wrong password: %v", err)

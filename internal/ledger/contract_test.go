@@ -562,6 +562,9 @@ func again(t *testing.T, h *home) *home {
 // secretless demands that an error holds no credential, user or address beyond the ledger's.
 func secretless(t *testing.T, err error) {
 	t.Helper()
+	if strings.Count(err.Error(), "?table=") > 1 || strings.Contains(err.Error(), "ERROR") {
+		t.Errorf("the error is %v", err)
+	}
 	for _, secret := range []string{objecttest.AccessKey, objecttest.SecretKey, os.Getenv("PGPASSWORD"), "admin", "wage"} {
 		if secret != "" && strings.Contains(err.Error(), secret) {
 			t.Errorf("the error holds %q: %v", secret, err)
