@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -78,6 +79,34 @@ func TestBefore(t *testing.T) {
 		_, err := parse(c.now, noise).Before("release 1", parse(c.then, noise).Releasing())
 		if (err != nil) != (c.refused != "") || err != nil && !strings.Contains(err.Error(), c.refused) {
 			t.Errorf("%s: error %v, want %q", name, err, c.refused)
+		}
+	}
+}
+
+// A ledger is a file, an object or a table. What is wrong with one is said without what may be a secret in it, and none
+// lies where records are read from or a release is replaced.
+func TestPlacesOfALedger(t *testing.T) {
+	objectpath.Know("s3")
+	for at, want := range map[string]string{
+		"releases.sdl": "", "s3://bucket/ledger": "", "postgres://u@h/d?table=s.t": "", "s3://bucket/out.csv.d/ledger": "",
+		"s3://bucket/out/ledger": "must not lie in the folder of the release", "s3://bucket/in/ledger": "must not lie where the source is read",
+		"s3://bucket/r.json": "must not be the file of the", "s3://bucket/ledger/": "and no folder", "s3://bucket": "must name an object",
+		"s3://id:s3cret@b/l": "must hold no credentials", "postgres://u:s3cret@h/d?table=s.t": "must not hold a password",
+		"postgres://u:s3cret@h/d": "must not hold a password", "postgres://h/d?table=t": "SCHEMA.TABLE",
+		"postgres://h/d?table=s.t&password=$s3cret": "must not hold a password", "mysql://u:s3cret@h/d": "is not known",
+		"~/ledger": "which only a shell reads", "-": "must be a file",
+	} {
+		p, err := Parse("p.yaml", []byte("version: 1\nkey: {env: K}\nsource: {csv: {path: s3://bucket/in}}\nsink: {csv: {path: s3://bucket/out}}\n"+
+			"columns: {wage: {role: sensitive}}\nmasks: [{noise: {columns: [wage], sd: 3}}]\nreport: {json: s3://bucket/r.json}\nledger: '"+at+"'\n"),
+			Options{Environ: func() []string { return nil }})
+		switch {
+		case (err != nil) != (want != ""):
+			t.Errorf("%s: error %v, want %q", at, err, want)
+		case err == nil && p.Ledger != at:
+			t.Errorf("%s: is %q", at, p.Ledger)
+		case err != nil && (!strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "ledger: ") && want[:8] != "must not" ||
+			strings.Contains(err.Error(), "s3cret") || strings.Count(err.Error(), "\n") > 0):
+			t.Errorf("%s: error %v, want %q", at, err, want)
 		}
 	}
 }

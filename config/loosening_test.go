@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
 const tight = `version: 1
@@ -138,8 +139,10 @@ func TestLooseningOfAddedElements(t *testing.T) {
 func TestLooseningOfALedger(t *testing.T) {
 	for set, loosens := range map[string]bool{
 		"gate.allow_unguarded.0=wage": true, "gate.allow_tables.0=t": true, "gate.rules.0.releases=alone": true,
-		"ledger=other": true, "ledger=l": false, "name=x": true,
+		"ledger=other": true, "ledger=l": false, "name=x": true, "ledger=s3://bucket/l": true,
+		"ledger=postgres://h/d?table=s.t": true, "ledger=": true,
 	} {
+		objectpath.Know("s3")
 		o := Options{Set: []string{set}, Environ: func() []string { return nil }}
 		p, err := Parse("p.yaml", []byte(tight+"ledger: l\n"), o)
 		if err != nil || (len(p.Loosened) == 1) != loosens || (p.LooseningAllowed(false) != nil) != loosens {
@@ -148,6 +151,15 @@ func TestLooseningOfALedger(t *testing.T) {
 		if _, err := Parse("p.yaml", []byte(tight), o); strings.Contains(set, "allow_") &&
 			(err == nil || !strings.Contains(err.Error(), "must be left out without a ledger")) {
 			t.Errorf("%s without a ledger: error %v", set, err)
+		}
+	}
+	for _, at := range []string{"s3://bucket/l", "postgres://h/d?table=s.t"} {
+		for set, loosens := range map[string]bool{at: false, at + "x": true, "l": true, "": true} {
+			p, err := Parse("p.yaml", []byte(tight+"ledger: "+at+"\n"),
+				Options{Set: []string{"ledger=" + set}, Environ: func() []string { return nil }})
+			if err != nil || (len(p.Loosened) == 1) != loosens {
+				t.Errorf("%s, and %q by a setting: error %v, loosened %v", at, set, err, p)
+			}
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/ledger/place"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -43,7 +44,7 @@ func (l *loader) objectPath(field, file string) {
 	case wrong != "":
 		l.Wrong(field, "%s", wrong)
 	case strings.HasPrefix(field, "source.") || strings.HasPrefix(field, "sink.") || strings.HasPrefix(field, "report.") ||
-		field == "quarantine.jsonl":
+		field == "quarantine.jsonl" || field == "ledger":
 	default:
 		l.Wrong(field, "must be a file of this machine, and names an object")
 	}
@@ -129,7 +130,11 @@ func (l *loader) outputs(p *Pipeline) (outputs []located) {
 	if p.Lineage != nil {
 		add("lineage.file", p.Lineage.File, "the lineage events")
 	}
-	add("ledger", p.Ledger, "the ledger")
+	if wrong := place.Problem(p.Ledger); wrong != "" {
+		l.Wrong("ledger", "%s", wrong)
+	} else if !place.IsTable(p.Ledger) {
+		add("ledger", p.Ledger, "the ledger")
+	}
 	add("report.json", p.Report.JSON, "the report")
 	add("report.html", p.Report.HTML, "the HTML report")
 	add("report.board", p.Report.Board, "the page for the release board")

@@ -35,7 +35,7 @@ type Pipeline struct {
 	Assess     Assess           `yaml:"assess" doc:"how risk and utility are measured"`
 	Gate       Gate             `yaml:"gate" doc:"what must hold for the release to be published"`
 	Quarantine Quarantine       `yaml:"quarantine" doc:"where the places of records that could not be masked are written, with the reasons; values are never written"`
-	Ledger     string           `yaml:"ledger" doc:"a confidential file in which each published release is entered, and by which this one is judged together with those before (docs/ledger.md); only ever added to, and made if it is not there"`
+	Ledger     string           `yaml:"ledger" doc:"a confidential file, or an object (s3://BUCKET/KEY), or a table of PostgreSQL (postgres://USER@HOST:PORT/DATABASE?table=SCHEMA.TABLE, without the password), in which each published release is entered, and by which this one is judged together with those before (docs/ledger.md); only ever added to, and made if it is not there"`
 	Report     Report           `yaml:"report" doc:"the risk-and-utility report"`
 	// nil where none is given
 	Lineage *Lineage `yaml:"lineage" doc:"OpenLineage events of a file job: that it has begun, and how it has ended. They have the names of the released columns, the kinds of the masks, and counts; no value, and no other column"`

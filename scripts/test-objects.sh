@@ -48,6 +48,7 @@ versitygw() {
   server=$!
   answering "$port"
   passes ./internal/objects/s3 /real TestContract/real/conditions
+  passes ./internal/ledger '(Everywhere|OneOf|Probes)/real' TestOneOfSeveralEnters/real_s3
   passes ./cmd/sdlfilter TestObjectsReal TestObjectsReal/s3/parquet
   finish
 }
@@ -62,6 +63,7 @@ moto() {
   answering "$port"
   python3 -c 'import sys, urllib.request as u; u.urlopen(u.Request(sys.argv[1], method="PUT"))' "$SDLFILTER_TEST_S3/release"
   SDLFILTER_TEST_S3_COMPLETES_OVER=1 passes ./internal/objects/s3 /real TestContract/real/conditions
+  passes ./internal/ledger '(Everywhere|OneOf|Probes)/real' TestOneOfSeveralEnters/real_s3
   passes ./cmd/sdlfilter TestObjectsReal TestObjectsReal/s3/parquet
   finish
 }
@@ -75,6 +77,7 @@ gcs() {
   answering "$port"
   python3 -c 'import sys, urllib.request as u; u.urlopen(u.Request(sys.argv[1], data=b"{\"name\": \"release\"}", headers={"Content-Type": "application/json"}))' "http://$SDLFILTER_TEST_GS/storage/v1/b?project=p"
   passes ./internal/objects/gs /real TestContract/real/conditions
+  passes ./internal/ledger '(Everywhere|OneOf|Probes)/real' TestOneOfSeveralEnters/real_gs
   passes ./cmd/sdlfilter TestObjectsReal TestObjectsReal/gs/parquet
   finish
 }
@@ -90,6 +93,7 @@ azurite() {
   server=$!
   answering "$port"
   passes ./internal/objects/az /real TestContract/real/conditions
+  passes ./internal/ledger '(Everywhere|OneOf|Probes)/real' TestOneOfSeveralEnters/real_az
   passes ./cmd/sdlfilter TestObjectsReal TestObjectsReal/az/parquet
   finish
 }

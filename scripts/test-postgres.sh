@@ -15,4 +15,5 @@ passes() {
   grep -q -- "--- PASS: $3" "$work/out" # and not skipped
 }
 passes ./connectors/postgres 'Server' TestServerTypes
+passes ./internal/ledger '(Everywhere|OneOf|Probes|RequestsFail|TablesAreHeld)/postgres' TestRequestsFail/postgres
 passes ./cmd/sdlfilter 'Postgres' TestPostgresEqualsCSV ${KILLS:+-kills "$KILLS"}

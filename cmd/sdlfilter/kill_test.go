@@ -189,7 +189,7 @@ func killed(t *testing.T, format, name string, runs int) {
 // release has its outcome.
 func checkLedger(t *testing.T, dir, name string, want []byte) (settled bool) {
 	t.Helper()
-	l, err := ledger.Look(filepath.Join(dir, "releases"))
+	l, err := ledger.Look(t.Context(), filepath.Join(dir, "releases"))
 	if errors.Is(err, fs.ErrNotExist) {
 		l, err = &ledger.Ledger{}, nil
 	}

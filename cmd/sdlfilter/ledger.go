@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -18,8 +19,10 @@ func (s *state) ledgerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ledger",
 		Short: "Show and check a ledger of releases, and judge the next release by it",
-		Long: `A configuration with ledger: FILE enters each published release in a confidential
-file, and its gate judges a release together with those before it.`,
+		Long: `A configuration with ledger: LEDGER enters each published release there, and its gate
+judges a release together with those before it. It is a confidential file, an object
+(s3://BUCKET/KEY) or a table of PostgreSQL
+(postgres://USER@HOST:PORT/DATABASE?table=SCHEMA.TABLE).`,
 		Args: cobra.NoArgs,
 	}
 	cmd.AddCommand(s.ledgerShow(), s.ledgerCheck(), s.ledgerSimulate())
@@ -31,8 +34,8 @@ func (s *state) ledgerShow() *cobra.Command {
 		Use:   "show LEDGER",
 		Short: "List the releases of a ledger",
 		Args:  oneArg("the ledger"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := lookAt(args[0])
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := lookAt(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -43,8 +46,8 @@ func (s *state) ledgerShow() *cobra.Command {
 }
 
 // lookAt reads a ledger for a command.
-func lookAt(path string) (*ledger.Ledger, error) {
-	l, err := ledger.Look(path)
+func lookAt(ctx context.Context, at string) (*ledger.Ledger, error) {
+	l, err := ledger.Look(ctx, at)
 	var broken *ledger.BrokenError
 	if err != nil && !errors.As(err, &broken) {
 		return nil, usageError{fmt.Errorf("ledger: %w", err)}
@@ -62,10 +65,10 @@ shows only against a report, whose ledger.previous is the digest of the line bef
 its release.
 
 Exit status: 0 the ledger is whole, and what is there is what it names; 1 it is not;
-2 the file cannot be used.`,
+2 it cannot be read.`,
 		Args: oneArg("the ledger"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := lookAt(args[0])
+			l, err := lookAt(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -75,7 +78,7 @@ Exit status: 0 the ledger is whole, and what is there is what it names; 1 it is 
 			}
 			if !s.quiet {
 				next, head := l.Next()
-				fmt.Printf("%s: %d lines, the chain is whole; the last line has SHA-256 %s\n", args[0], next-1, head)
+				fmt.Printf("%s: %d lines, the chain is whole; the last line has SHA-256 %s\n", l.Path(), next-1, head)
 			}
 			if len(wrong) > 0 {
 				return errors.New(strings.Join(wrong, "\n"))

@@ -120,6 +120,8 @@ func (s *sink) locate(ctx context.Context, from connectors.Source) error {
 		return &Error{
 			What: s.label,
 			Why:  "is there and is no table of its own (a view, a partition, a partitioned or foreign table): a release takes the place of tables alone"}
+	case earlier.ledger:
+		return &Error{What: s.label, Why: "is a ledger of releases (" + lineColumn + "), which no release takes the place of"}
 	case !earlier.mine:
 		return &Error{What: s.label, Why: "belongs to another user, so that a release cannot take its place"}
 	case earlier.dependents:
@@ -143,8 +145,8 @@ func (s *sink) locate(ctx context.Context, from connectors.Source) error {
 
 // standing is the relation under the release's name.
 type standing struct {
-	number, kind                string
-	partition, mine, dependents bool
+	number, kind                        string
+	partition, mine, dependents, ledger bool
 }
 
 // earlier finds what stands under the release's name, nil where nothing does.
@@ -152,14 +154,15 @@ func (s *sink) earlier(ctx context.Context) (*standing, error) {
 	found,
 		err := s.db.rows(ctx,
 		`SELECT c.oid::text, c.relkind::text, c.relispartition::text, pg_has_role(c.relowner, 'USAGE')::text,
-  (EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.deptype = 'n'))::text
-FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2`, s.target.schema, s.target.name)
+  (EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.deptype = 'n'))::text,
+  (EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = $3 AND NOT a.attisdropped))::text
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2`, s.target.schema, s.target.name, lineColumn)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	f := found[0]
 	return &standing{number: f[0], kind: f[1], partition: f[2] == "true", mine: f[3] == "true",
-		dependents: f[4] == "true"}, nil
+		dependents: f[4] == "true", ledger: f[5] == "true"}, nil
 }
 
 // start begins the COPY, which takes what Write gives until Finish.

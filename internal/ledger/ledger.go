@@ -4,154 +4,95 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"syscall"
 	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/ledger/place"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
-
-// calls are the calls of the operating system that can fail; tests replace them.
-type calls struct {
-	openFile func(name string, flag int, mode fs.FileMode) (*os.File, error)
-	mkdirAll func(name string, mode fs.FileMode) error
-	lock     func(*os.File) error
-	stat     func(*os.File) (fs.FileInfo, error)
-	read     func(*os.File) ([]byte, error)
-	write    func(f *os.File, data []byte, at int64) (int, error)
-	truncate func(f *os.File, size int64) error
-	sync     func(*os.File) error
-	close    func(*os.File) error
-}
-
-var system = calls{
-	openFile: os.OpenFile, mkdirAll: os.MkdirAll, stat: (*os.File).Stat,
-	read:     func(f *os.File) ([]byte, error) { return io.ReadAll(io.NewSectionReader(f, 0, 1<<62)) },
-	write:    func(f *os.File, data []byte, at int64) (int, error) { return f.WriteAt(data, at) },
-	truncate: (*os.File).Truncate, sync: (*os.File).Sync, close: (*os.File).Close,
-	lock: func(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) },
-}
-
-// patience is how long a run waits before it looks again whether another one has let go of the ledger.
-const patience = 100 * time.Millisecond
 
 // Ledger is a ledger that this process holds. One goroutine at a time may use it.
 type Ledger struct {
-	path    string
-	file    *os.File
+	store   place.Store
+	ctx     context.Context // of Open, without its end: what is published is entered to the end
 	content *content
 	now     func() time.Time
+	held    bool
 	failed  bool // a line could not be written
-	Torn    bool // there was a line at the end that was cut off, which Open removes
+	Torn    bool // there was a line at the end of a file that was cut off, which Open removes
 }
 
-// Open opens a ledger, and makes it if it is not there. It waits until no other run holds it, and calls waiting, if
-// it is not nil, before it waits for the first time. A file that others may read, a link, or one of another user is
-// an error, and so is a broken chain.
-func Open(ctx context.Context, path string, waiting func()) (*Ledger, error) {
-	if err := system.mkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return nil, err
+// storeAt is the store of a place, which is not looked for.
+func storeAt(at string) (place.Store, error) {
+	switch {
+	case place.IsTable(at):
+		t, err := place.ParseTable(at)
+		if err != nil {
+			return nil, err
+		}
+		if place.OpenTable == nil {
+			return nil, errors.New("must be a file: this program was built without databases")
+		}
+		return place.OpenTable(*t), nil
+	case objectpath.Is(at):
+		if wrong := place.Problem(at); wrong != "" {
+			return nil, errors.New(wrong)
+		}
+		name, err := objectpath.Parse(at)
+		return &object{name: name}, err
 	}
-	f, err := open(path, os.O_RDWR|os.O_CREATE)
+	return &file{path: at}, nil
+}
+
+// Open opens a ledger, and makes it if it is not there. Of a file and a table it waits until no other run holds it, and
+// calls waiting, if it is not nil, before it waits for the first time. Errors are those of the stores, and a
+// *BrokenError.
+func Open(ctx context.Context, at string, waiting func()) (*Ledger, error) {
+	s, err := storeAt(at)
 	if err != nil {
 		return nil, err
 	}
-	l := &Ledger{path: path, file: f, now: time.Now}
-	if err := l.take(ctx, waiting); err != nil {
-		return nil, errors.Join(err, system.close(f))
+	if err := s.Hold(ctx, waiting); err != nil {
+		return nil, err
+	}
+	l := &Ledger{store: s, ctx: context.WithoutCancel(ctx), now: time.Now, held: true}
+	if err := l.read(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return l, nil
 }
 
-// open opens the file of a ledger.
-func open(path string, flag int) (*os.File, error) {
-	f, err := system.openFile(path, flag|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, fmt.Errorf("%s: is a link, and a ledger is a file", path)
-	}
+// read reads what is there. Of a file that is held it removes a line that was cut off.
+func (l *Ledger) read(ctx context.Context) error {
+	text, err := l.store.Read(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	info, err := system.stat(f)
-	if err == nil {
-		err = private(path, info)
+	if l.content, err = parse(l.Path(), text); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, errors.Join(err, system.close(f))
+	if l.Torn = l.content.torn; !l.Torn {
+		return nil
 	}
-	return f, nil
-}
-
-// private reports what lets others read or replace a ledger.
-func private(path string, info fs.FileInfo) error {
-	st, known := info.Sys().(*syscall.Stat_t)
+	f, is := l.store.(*file)
 	switch {
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s: is no regular file", path)
-	case known && int64(st.Uid) != int64(os.Geteuid()):
-		return fmt.Errorf("%s: belongs to another user", path)
-	case known && st.Nlink != 1:
-		return fmt.Errorf("%s: has several names, or none", path)
-	case info.Mode().Perm()&0o077 != 0:
-		return fmt.Errorf("%s: must be readable by its owner only (chmod 600), has mode %04o", path, info.Mode().Perm())
+	case !is: // lines come there whole or not at all
+		return &BrokenError{l.Path(), int64(len(l.content.entries)) + 1, "is cut off"}
+	case l.held:
+		l.content.torn = false
+		return f.cut(l.content.size)
 	}
 	return nil
 }
 
-// take waits for the lock, and reads what is there.
-func (l *Ledger) take(ctx context.Context, waiting func()) error {
-	for told := false; ; told = true {
-		err := system.lock(l.file)
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
-			return fmt.Errorf("%s: cannot be locked: %w", l.path, err)
-		}
-		if !told && waiting != nil {
-			waiting()
-		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-time.After(patience):
-		}
-	}
-	held, err := system.stat(l.file)
-	if err != nil {
-		return err
-	}
-	if named, err := os.Lstat(l.path); err != nil || !os.SameFile(held, named) {
-		return fmt.Errorf("%s: was replaced while this run waited for it", l.path)
-	}
-	text, err := system.read(l.file)
-	if err != nil {
-		return err
-	}
-	if l.content, err = parse(l.path, text); err != nil {
-		return err
-	}
-	if l.content.torn {
-		if err := system.truncate(l.file, l.content.size); err != nil {
-			return err
-		}
-		l.Torn, l.content.torn = true, false
-	}
-	// The name of a new file, and lines of a run that was killed before it had synced them.
-	return errors.Join(system.sync(l.file), syncDir(filepath.Dir(l.path)))
+// Alone reports whether no other run can be publishing by this ledger while this one holds it. That is so of a file,
+// whose lock ends with the process that has it.
+func (l *Ledger) Alone() bool {
+	_, is := l.store.(*file)
+	return l.held && is
 }
 
-func syncDir(dir string) error {
-	d, err := system.openFile(dir, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(system.sync(d), system.close(d))
-}
-
-// Path returns the file's name.
-func (l *Ledger) Path() string { return l.path }
+// Path names the place, with nothing of it that may be secret.
+func (l *Ledger) Path() string { return l.store.String() }
 
 // Next returns the number of the next entry, and the SHA-256 of the line before it.
 func (l *Ledger) Next() (number int64, previous string) {
@@ -216,35 +157,37 @@ func (l *Ledger) Settle(number int64, published bool) error {
 }
 
 func (l *Ledger) add(e Entry) (int64, error) {
-	if l.file == nil {
-		return 0, fmt.Errorf("%s: is not held", l.path)
+	if !l.held {
+		return 0, fmt.Errorf("%s: is not held", l.Path())
 	}
 	if l.failed {
-		return 0, fmt.Errorf("%s: an earlier line could not be written", l.path)
+		return 0, fmt.Errorf("%s: an earlier line could not be written", l.Path())
 	}
 	e.Schema, e.Number, e.Previous, e.Time = Schema, int64(len(l.content.entries))+1, l.content.head, l.now().UTC()
 	line, _, err := sealed(e)
 	if err != nil {
-		return 0, fmt.Errorf("%s: %w", l.path, err)
+		return 0, fmt.Errorf("%s: %w", l.Path(), err)
 	}
 	if len(line) > mostLine {
-		return 0, fmt.Errorf("%s: the configuration of the release is too long for an entry", l.path)
+		return 0, fmt.Errorf("%s: the configuration of the release is too long for an entry", l.Path())
 	}
 	back, err := entryOf(line, e.Number, e.Previous, l.openReleases()) // as it will be read
 	if err != nil {
-		return 0, fmt.Errorf("%s: the new line %w", l.path, err)
+		return 0, fmt.Errorf("%s: the new line %w", l.Path(), err)
 	}
-	if _, err = system.write(l.file, append(line, '\n'), l.content.size); err == nil {
-		err = system.sync(l.file)
-	}
-	if err != nil {
-		l.failed = true // what is there is read again by the next run
-		return 0, errors.Join(err, system.truncate(l.file, l.content.size))
+	ctx, cancel := context.WithTimeout(l.ctx, addTime)
+	defer cancel()
+	if err := l.store.Add(ctx, append(line, '\n')); err != nil {
+		l.failed = true
+		return 0, err
 	}
 	c := l.content
 	c.entries, c.head, c.size = append(c.entries, back), back.SHA256, c.size+int64(len(line))+1
 	return e.Number, nil
 }
+
+// addTime bounds how long a line is on its way to a server.
+const addTime = 5 * time.Minute
 
 func (l *Ledger) openReleases() map[int64]bool {
 	open := map[int64]bool{}
@@ -256,28 +199,32 @@ func (l *Ledger) openReleases() map[int64]bool {
 
 // Close lets go of the ledger.
 func (l *Ledger) Close() error {
-	if l == nil || l.file == nil {
+	if l == nil || !l.held {
 		return nil
 	}
-	f := l.file
-	l.file = nil
-	return system.close(f)
+	l.held = false
+	return l.store.Close()
 }
 
 // Look reads a ledger without holding it: nothing can be entered. Torn says that a line at its end was cut off, or is
-// being written.
-func Look(path string) (*Ledger, error) {
-	f, err := open(path, os.O_RDONLY)
+// being written. Without a ledger the error is fs.ErrNotExist.
+func Look(ctx context.Context, at string) (*Ledger, error) {
+	s, err := storeAt(at)
 	if err != nil {
 		return nil, err
 	}
-	text, err := system.read(f)
-	if err = errors.Join(err, system.close(f)); err != nil {
+	l := &Ledger{store: s, ctx: ctx, now: time.Now}
+	if err := l.read(ctx); err != nil {
 		return nil, err
 	}
-	c, err := parse(path, text)
+	return l, nil
+}
+
+// Probe demands that a run could enter releases, and leaves nothing behind.
+func Probe(ctx context.Context, at string) error {
+	s, err := storeAt(at)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &Ledger{path: path, content: c, now: time.Now, Torn: c.torn}, nil
+	return s.Probe(ctx)
 }

@@ -112,7 +112,7 @@ func TestReleasesAreEntered(t *testing.T) {
 	if n, err := l.Enter(release("d")); err != nil || n != 7 {
 		t.Errorf("the entry after a refused one is %d, error %v", n, err)
 	}
-	look, err := Look(path)
+	look, err := Look(t.Context(), path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestTornLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Close()
-		if again, err := Look(cut); err != nil || len(again.content.entries) != whole+1 {
+		if again, err := Look(t.Context(), cut); err != nil || len(again.content.entries) != whole+1 {
 			t.Fatalf("cut after %d bytes, and continued: %v", n, err)
 		}
 	}
@@ -245,8 +245,9 @@ func TestOthersLedgers(t *testing.T) {
 }
 
 // Of two runs one waits until the other has let go, and then sees its entry. One whose context ends does not wait.
-func TestOneAtATime(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "ledger")
+func TestOneAtATime(t *testing.T) { oneAtATime(t, filepath.Join(t.TempDir(), "ledger")) }
+
+func oneAtATime(t *testing.T, path string) {
 	first := opened(t, path)
 	waits, done := make(chan bool), make(chan string)
 	go func() {

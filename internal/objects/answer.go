@@ -1,6 +1,22 @@
 package objects
 
-import "fmt"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Ended is the error of a request that was ended, or had no answer in time, without what clients say beside: the
+// address, with a signature in it perhaps. It is nil for other errors.
+func Ended(err error) error {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return context.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no answer came in time: %w", context.DeadlineExceeded)
+	}
+	return nil
+}
 
 // Answer is what an error says of a server's answer.
 func Answer(status int, code string) string {

@@ -86,8 +86,8 @@ func translated(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
+	if ended := objects.Ended(err); ended != nil {
+		return ended
 	}
 	var answer *azcore.ResponseError
 	var identity *azidentity.AuthenticationFailedError

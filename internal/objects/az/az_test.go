@@ -1,6 +1,7 @@
 package az_test
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -214,4 +216,15 @@ func TestEnvironment(t *testing.T) {
 			t.Errorf("%v: got %v, want %q", c.set, err, c.words)
 		}
 	}
+}
+
+// The error of a request without an answer holds no address.
+func TestNoAnswerInTime(t *testing.T) {
+	server := objecttest.Serve(t, "az", name)
+	b := open(t)
+	server.Failing(func(*http.Request) *objecttest.Fault { return &objecttest.Fault{Wait: time.Hour} })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := b.Put(ctx, "k", []byte("text"), "", objects.Condition{})
+	objecttest.Refused(t, "no answer", err, context.DeadlineExceeded, "no answer came in time", server.URL)
 }

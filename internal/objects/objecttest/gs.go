@@ -166,6 +166,8 @@ func (s *Server) writeGS(w http.ResponseWriter, r *http.Request, bucket string, 
 	h.Set("X-Amz-Meta-Sdlfilter-Writing", request.Metadata["sdlfilter-writing"])
 	h.Set("Kms-Key-Name", q.Get("kmsKeyName"))
 	switch {
+	case strings.Trim(q.Get("ifGenerationMatch"), "0123456789") != "":
+		refuseGS(w, http.StatusBadRequest, "invalidParameter")
 	case !matches(q.Get("ifGenerationMatch"), all[request.Name]):
 		refuseGS(w, http.StatusPreconditionFailed, "conditionNotMet")
 	case q.Get("uploadType") == "resumable":

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -23,8 +22,8 @@ func (b *bucket) translated(err error) error {
 	if err == nil {
 		return nil
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
+	if ended := objects.Ended(err); ended != nil {
+		return ended
 	}
 	var (
 		api      smithy.APIError

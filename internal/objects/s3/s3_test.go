@@ -302,3 +302,13 @@ func TestNoCredentials(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// The error of a request without an answer holds no address.
+func TestNoAnswerInTime(t *testing.T) {
+	server, b := connect(t)
+	server.Failing(func(*http.Request) *objecttest.Fault { return &objecttest.Fault{Wait: time.Hour} })
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := b.Put(ctx, "k", []byte("text"), "", objects.Condition{})
+	objecttest.Refused(t, "no answer", err, context.DeadlineExceeded, "no answer came in time", server.URL)
+}

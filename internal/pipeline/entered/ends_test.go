@@ -135,7 +135,7 @@ func TestLedgerThatLacksLines(t *testing.T) {
 			}
 		}
 		p := one.parse(t, dir)
-		look := func() (*entered.Ledger, error) { return entered.Look(p, keytest.Key(1), zerolog.Nop()) }
+		look := func() (*entered.Ledger, error) { return entered.Look(t.Context(), p, keytest.Key(1), zerolog.Nop()) }
 		open := func() (*entered.Ledger, error) { return entered.Open(t.Context(), p, keytest.Key(1), zerolog.Nop()) }
 		for what, f := range map[string]func() (*entered.Ledger, error){"look": look, "open": open} {
 			l, err := f()
@@ -190,7 +190,7 @@ func TestEndedRunsEnterNothing(t *testing.T) {
 	if _, err := filejob.Run(ctx, p, pipeline.Options{Log: zerolog.Nop()}); err == nil {
 		t.Error("a run that is told to end does not")
 	}
-	if l, err := ledger.Look(filepath.Join(dir, "ledger")); err == nil && len(l.All()) > 0 {
+	if l, err := ledger.Look(t.Context(), filepath.Join(dir, "ledger")); err == nil && len(l.All()) > 0 {
 		t.Error("it has entered a release")
 	}
 	if got, err := filejob.Simulate(t.Context(), p, pipeline.Options{Log: zerolog.Nop()}); err == nil &&

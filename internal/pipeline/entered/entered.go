@@ -25,6 +25,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
+	"github.com/sdlfilter/sdlfilter/internal/ledger/place"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -43,6 +44,7 @@ type Ledger struct {
 	sketcher ledger.Sketcher
 	sketch   *ledger.Sketch             // of shards that are joined; nil: sketcher's
 	settled  bool                       // whether the ledger has the outcome of number
+	adopted  bool                       // another commit of the same shards has entered number
 	plan     string                     // of a release in shards: the manifest's ID
 	number   int64                      // of the entry of this run; 0: none
 	told     []*pipeline.EarlierRelease // of the releases, after Tell
@@ -57,22 +59,23 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 		return nil, nil
 	}
 	held, err := ledger.Open(ctx, p.Ledger, func() {
-		log.Info().Str("path", p.Ledger).Msg("another run holds the ledger; waiting for its end")
+		log.Info().Str("path", place.Clean(p.Ledger)).Msg("another run holds the ledger; waiting for its end")
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	if held.Torn {
 		log.Warn().Str("path",
-			p.Ledger).Msg(
+			held.Path()).Msg(
 			"the last line of the ledger was cut off while it was written, and is removed: what it was about was not published by it")
 	}
 	l := &Ledger{held: held, config: p, key: key, log: log}
-	if err := l.whole(); err != nil {
+	if err := l.whole(ctx); err != nil {
 		return nil, l.failed(err)
 	}
 	for _, r := range held.Unknown() {
-		if lies(ctx, r.Contents()) {
+		// Where a ledger is not held for certain, the run may be about to give its file the name.
+		if held.Alone() && lies(ctx, r.Contents()) {
 			err = held.Settle(r.Number, false)
 		} else {
 			log.Warn().Int64("release", r.Number).Str("name",
@@ -88,10 +91,13 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 
 // whole returns an error if the ledger lacks a line that it had when the report was written which this run would
 // replace: lines that are missing at the end, or all of them, break no chain.
-func (l *Ledger) whole() error {
+func (l *Ledger) whole(ctx context.Context) error {
 	path := l.config.Report.JSON
-	text, err := os.ReadFile(path)
-	if path == "" || err != nil {
+	if path == "" {
+		return nil
+	}
+	text, err := publish.ReadFile(ctx, path)
+	if err != nil {
 		return nil // whatever is in the way of the report is said where it is written
 	}
 	var before struct {
@@ -116,16 +122,30 @@ func (l *Ledger) whole() error {
 
 // Look reads the ledger of a configuration without holding it, to judge a release that is not published: nothing is
 // entered.
-func Look(p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*Ledger, error) {
-	held, err := ledger.Look(p.Ledger)
+func Look(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*Ledger, error) {
+	held, err := ledger.Look(ctx, p.Ledger)
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}
 	l := &Ledger{held: held, releases: held.Releases(), config: p, key: key, log: log}
-	if err := l.whole(); err != nil {
+	if err := l.whole(ctx); err != nil {
 		return nil, l.failed(err)
 	}
 	return l, nil
+}
+
+// Connect checks that a run could use the ledger of a configuration, and leaves nothing behind.
+func Connect(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolog.Logger) error {
+	if p.Ledger == "" {
+		return nil
+	}
+	if _, err := Look(ctx, p, key, log); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := ledger.Probe(ctx, p.Ledger); err != nil {
+		return fmt.Errorf("ledger: %w", err)
+	}
+	return nil
 }
 
 func (l *Ledger) failed(err error) error {
@@ -358,6 +378,11 @@ func (l *Ledger) Settle(named error) {
 		return
 	}
 	published := named == nil || account.Named(named)
+	if !published && l.adopted && !l.held.Alone() {
+		l.log.Warn().Int64("release", l.number).Msg(
+			"another commit of the same shards may have published the release: in the ledger it counts as published")
+		return
+	}
 	if perhaps := (*account.PublishedError)(nil); errors.As(named, &perhaps) {
 		l.log.Warn().Int64("release",
 			l.number).Msg("it is not known whether the release is published: in the ledger it counts as published")

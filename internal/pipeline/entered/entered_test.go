@@ -112,7 +112,7 @@ func rmse(t *testing.T, rep *report.Report, knowledge string) assess.Risk {
 
 func numbers(t *testing.T, dir string) (list []string) {
 	t.Helper()
-	l, err := ledger.Look(filepath.Join(dir, "ledger"))
+	l, err := ledger.Look(t.Context(), filepath.Join(dir, "ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}

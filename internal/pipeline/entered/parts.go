@@ -16,11 +16,11 @@ import (
 
 // Planned returns the releases by which a release in shards will be judged; nil without a ledger. The ledger is not
 // made, and not held.
-func Planned(p *config.Pipeline, key keystream.Key, log zerolog.Logger) ([]ledger.Listed, error) {
+func Planned(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolog.Logger) ([]ledger.Listed, error) {
 	if p.Ledger == "" {
 		return nil, nil
 	}
-	l, err := Look(p, key, log)
+	l, err := Look(ctx, p, key, log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return []ledger.Listed{}, nil
 	}
@@ -53,7 +53,7 @@ func (l *Ledger) Hold(ctx context.Context, plan string, sketch *ledger.Sketch) e
 	l.held, l.plan, l.sketch = now.held, plan, sketch
 	others := slices.DeleteFunc(now.releases, func(r ledger.Listed) bool {
 		if r.Release.Plan == plan {
-			l.number, l.settled = r.Number, r.Known
+			l.number, l.settled, l.adopted = r.Number, r.Known, true
 			return true
 		}
 		return false

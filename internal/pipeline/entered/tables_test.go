@@ -75,7 +75,7 @@ func TestTablesAreEntered(t *testing.T) {
 		70); result.Report.Gate.Passed {
 		t.Fatalf("tables with hidden cells pass: %+v", result.Report.Gate)
 	}
-	held, err := ledger.Look(filepath.Join(dir, "ledger"))
+	held, err := ledger.Look(t.Context(), filepath.Join(dir, "ledger"))
 	if err != nil {
 		t.Fatal(err)
 	}

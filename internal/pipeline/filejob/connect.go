@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -20,6 +23,9 @@ func Connect(ctx context.Context, p *config.Pipeline) (err error) {
 		return pipeline.DataErrorf("%v", err)
 	}
 	if err := account.Probe(ctx, p); err != nil {
+		return err
+	}
+	if err := entered.Connect(ctx, p, key, zerolog.Nop()); err != nil {
 		return err
 	}
 	src, err := pipeline.OpenSource(ctx, p)

@@ -29,7 +29,7 @@ func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 	var book *entered.Ledger
 	if p.Ledger != "" {
 		var err error
-		if book, err = entered.Look(p, key, zerolog.Nop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if book, err = entered.Look(ctx, p, key, zerolog.Nop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 	}
@@ -51,7 +51,7 @@ func Simulate(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rep
 	if err != nil {
 		return nil, err
 	}
-	book, err := entered.Look(p, key, o.Log)
+	book, err := entered.Look(ctx, p, key, o.Log)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, config.Errors{p.Errorf("ledger", "is not there: no release was entered in it")}
 	}

@@ -66,7 +66,7 @@ func restore(t *testing.T, text []byte) {
 // listed returns the releases of the ledger that count as published.
 func listed(t *testing.T) []ledger.Listed {
 	t.Helper()
-	l, err := ledger.Look("ledger")
+	l, err := ledger.Look(t.Context(), "ledger")
 	if err != nil {
 		t.Fatal(err)
 	}

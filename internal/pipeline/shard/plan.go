@@ -56,7 +56,7 @@ func Plan(ctx context.Context, p *config.Pipeline, path string, set []string, n 
 		return nil, fmt.Errorf("source: %w", err)
 	}
 	m.Shards = deal(parts, n)
-	if m.Earlier, err = entered.Planned(p, j.key, o.Log); err != nil {
+	if m.Earlier, err = entered.Planned(ctx, p, j.key, o.Log); err != nil {
 		return nil, err
 	}
 	if err := connectors.Unchanged(j.source); err != nil {
