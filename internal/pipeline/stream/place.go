@@ -28,7 +28,7 @@ type keptPlace struct {
 	Begun   int    `json:"begun,omitempty"`    // how often the assessment has begun anew because the topic was made again
 
 	Lost       int64 `json:"lost,omitempty"`       // never read: removed before, or skipped
-	Repeated   int64 `json:"repeated,omitempty"`   // read again after the group's offset was set back, or without transactions after a failure
+	Repeated   int64 `json:"repeated,omitempty"`   // read again: the offset was set back, or writing failed
 	Unassessed int64 `json:"unassessed,omitempty"` // released, and in no figure
 }
 
