@@ -26,7 +26,7 @@ func TestAbilitiesOfShuffledRecords(t *testing.T) {
 	defer from.Close()
 	of := merged{from}
 	connectortest.Lacks(t, of.Abilities(),
-		"Unchanged Changed PartitionKeys Missplit InfersTypes StreamName Relocated Acknowledge Divisible Survey Numbered Holding")
+		"Unchanged Changed PartitionKeys Missplit InfersTypes StreamName Relocated Acknowledge Divisible Survey Numbered Holding Snapshot")
 	if !connectors.Folder(of) || connectors.Spare(of, dir) == nil || !of.Abilities().JSONText(0) {
 		t.Error("a sink is not told that the source is a folder, where, and of JSON")
 	}
