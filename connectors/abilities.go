@@ -169,6 +169,8 @@ type SinkConfigAbilities struct {
 
 // Together is where several releases are until one step gives all of them their names.
 type Together interface {
+	// Ready demands, before any record is read, that all releases can have their names.
+	Ready(ctx context.Context) error
 	// Sink returns the configuration of one of the sinks, whose release is written here. The sinks are created and written
 	// one after another. Commit of a sink makes its release ready for the step, Abort removes it.
 	Sink(one SinkConfig) (SinkConfig, error)

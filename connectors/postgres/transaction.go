@@ -15,6 +15,7 @@ import (
 // before leaves none.
 type transaction struct {
 	connection *Connection
+	names      []table             // of the releases to be, if there are several
 	sources    []connectors.Source // whose tables no release takes the place of
 	targets    []table             // the names of the releases so far, with their schemas
 
@@ -26,7 +27,6 @@ type transaction struct {
 // together is of connectors.SinkConfigAbilities.
 func together(sinks []connectors.SinkConfig, sources []connectors.Source) (connectors.Together, error) {
 	t := &transaction{sources: sources}
-	var names []string
 	for _, sink := range sinks {
 		c := sink.(*SinkConfig)
 		if t.connection == nil {
@@ -37,12 +37,31 @@ func together(sinks []connectors.SinkConfig, sources []connectors.Source) (conne
 			return nil, errors.New(
 				"must have the url and the password of the other tables, which are published with it in one transaction")
 		}
-		if slices.Contains(names, c.Table) {
+		name, err := parseTable(c.Table)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(t.names, name) {
 			return nil, errors.New("must name another table than the others do")
 		}
-		names = append(names, c.Table)
+		t.names = append(t.names, name)
 	}
 	return t, nil
+}
+
+// Ready implements connectors.Together.
+func (t *transaction) Ready(ctx context.Context) error {
+	for _, name := range t.names {
+		if err := t.begin(ctx, name.String()); err != nil {
+			return err
+		}
+		s := &sink{transaction: t, target: name}
+		if err := s.locate(ctx); err != nil {
+			return explain(ctx, err, name.String())
+		}
+	}
+	t.targets = nil
+	return nil
 }
 
 // Sink implements connectors.Together.

@@ -36,7 +36,7 @@ func Check(ctx context.Context, c *Config, connect bool) (err error) {
 		return errors.Join(err, r.close())
 	}
 	defer func() { err = errors.Join(err, r.abort(), r.close()) }()
-	if err := r.create(); err != nil {
+	if err := r.create(ctx); err != nil {
 		return err
 	}
 	for i := range c.Tables {

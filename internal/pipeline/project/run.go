@@ -219,7 +219,7 @@ func (m *member) field(name string) (*microdata.Field, error) {
 
 // release writes, judges and publishes.
 func (r *run) release(ctx context.Context) (*Result, error) {
-	if err := r.create(); err != nil {
+	if err := r.create(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.settle(ctx); err != nil {
@@ -258,6 +258,9 @@ func (r *run) unchanged() error {
 // folder has the tables as files of a folder, which gets its name as a whole.
 type folder struct{ *publish.Dir }
 
+// Ready implements connectors.Together: a folder that is made is.
+func (f folder) Ready(context.Context) error { return nil }
+
 // Sink implements connectors.Together.
 func (f folder) Sink(one connectors.SinkConfig) (connectors.SinkConfig, error) {
 	at, err := f.Inside(filepath.Base(one.Paths()[0]))
@@ -268,7 +271,7 @@ func (f folder) Sink(one connectors.SinkConfig) (connectors.SinkConfig, error) {
 }
 
 // create makes the place of the release, which has no name yet, and opens the project's report.
-func (r *run) create() (err error) {
+func (r *run) create(ctx context.Context) (err error) {
 	if first := r.config.Tables[0].pipeline.Sink.Abilities(); first.Together != nil {
 		var sinks []connectors.SinkConfig
 		var sources []connectors.Source
@@ -280,6 +283,9 @@ func (r *run) create() (err error) {
 		r.joint = folder{dir}
 	} else {
 		err = failed
+	}
+	if err == nil {
+		err = r.joint.Ready(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
