@@ -340,7 +340,7 @@ func TestPostgresProjectKilled(t *testing.T) {
 			}
 			seen[there]++
 			w.fail(0, "")
-			if at < first && pause > 0 {
+			if pause > 0 {
 				continue
 			}
 			if status, words := b.run("run", "--quiet", "project.yaml"); status != 0 || b.there() != "new" {

@@ -323,7 +323,7 @@ FROM pg_class c, aclexplode(c.relacl) r WHERE c.oid = $1::oid AND r.grantee <> c
 }
 
 // Abort implements connectors.Sink: the server rolls back. A *CommitError: what became of a commit is not known. Of
-// several sinks of a transaction the table of this one is dropped, if the transaction still can.
+// several sinks of a transaction the table of this one is dropped; where that fails, the transaction has failed.
 func (s *sink) Abort() error {
 	if s.done {
 		return nil
@@ -339,8 +339,6 @@ func (s *sink) Abort() error {
 	ctx, cancel := context.WithTimeout(s.ctx, closeTimeout)
 	defer cancel()
 	s.targets = slices.DeleteFunc(s.targets, func(t table) bool { return t == s.target })
-	if s.err != nil || s.db.do(ctx, "DROP TABLE "+s.staging) != nil {
-		s.db.close()
-	}
+	_ = s.db.do(ctx, "DROP TABLE "+s.staging) // a transaction in which a statement or a COPY has failed commits nothing
 	return nil
 }

@@ -194,6 +194,12 @@ func TestProjectsThatAreRefused(t *testing.T) {
 		"another password": {into("persons", "env: P", "env: Q"), "(table \"persons\") must have the url and the password"},
 		"another password's file": {into("persons", "env: P", "file: DIR/P"),
 			"(table \"persons\") must have the url and the password"},
+		"another file of a password": {
+			both(into("", "", ""), func(c *care) {
+				for t, file := range map[string]string{"visits": "P", "persons": "P", "households": "Q"} {
+					c.tables[t] = strings.Replace(c.tables[t], "env: P", "file: DIR/"+file, 1)
+				}
+			}), "(table \"households\") must have the url and the password"},
 		"one table twice": {into("households", "r.households", "r.visits"),
 			"(table \"households\") must name another table than the others do"},
 		"report in folder": {project("DIR/out/report.json", "DIR/out/release/report.json"),
@@ -234,6 +240,27 @@ func TestProjectsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		case err == nil && p.SHA256() == "":
 			t.Errorf("%s: no digest", name)
+		}
+	}
+}
+
+// TestNamesOfReleases: reports and messages name a file of the folder, or a table as the configuration does.
+func TestNamesOfReleases(t *testing.T) {
+	for sink, want := range map[string][2]string{
+		"csv: {path: DIR/out/release/NAME.csv}":                  {"DIR/out/release", "visits.csv"},
+		"postgres: {table: 'r.a/NAME', url: 'postgres://u@h/d'}": {"table r.a/visits table r.a/persons table r.a/households", "table r.a/visits"},
+	} {
+		c := newCare(t)
+		for name := range c.tables {
+			c.tables[name] += "sink: {" + strings.ReplaceAll(sink, "NAME", name) + "}\n"
+		}
+		p, err := c.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths := strings.Join(p.paths(), " ")
+		if got := p.Tables[0].released(); got != want[1] || paths != strings.ReplaceAll(want[0], "DIR", c.dir) {
+			t.Errorf("%s: the release is %q, of the table %q", sink, paths, got)
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (r *run) apart() []string {
 		states = append(states, state)
 		words = append(words, strconv.Quote(m.table.Name)+" ("+m.table.pipeline.Source.Kind+")")
 	}
-	if slices.Max(states) == "" || len(slices.Compact(slices.Sorted(slices.Values(states)))) == 1 {
+	if len(slices.Compact(slices.Sorted(slices.Values(states)))) == 1 {
 		return nil
 	}
 	return []string{"the tables " + strings.Join(words, ", ") +
