@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/eventually"
 )
 
 // configs are sources of tables of the schema.
@@ -279,6 +281,23 @@ func TestServerReleaseTogether(t *testing.T) {
 			t.Errorf("%s: there is %s", name, got)
 		}
 	}
+	// Who has read one of the tables reads the other of the same run, and the commit waits for him.
+	earlier()
+	o := s.other()
+	o.does("BEGIN; SELECT * FROM x")
+	tx, sinks = s.joint(t, all, "x", "y")
+	first, second = write(sinks[0], 3, true), write(sinks[1], 10, true)
+	done := make(chan error, 1)
+	go func() { done <- errors.Join(first.Commit(), second.Commit(), tx.Commit()) }()
+	eventually.True(t, "the commit to wait", func() bool {
+		return s.text(fmt.Sprintf("SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND wait_event_type = 'Lock'",
+			connectionOf(first).PID())) == "1\n"
+	})
+	o.does("DO $$ BEGIN ASSERT (SELECT earlier = 7 FROM y); END $$; COMMIT")
+	if err := <-done; err != nil || there() != after {
+		t.Errorf("%v: there is %s", err, there())
+	}
+
 	if tx, err := together([]connectors.SinkConfig{&SinkConfig{Table: "x"}}, nil); err != nil || tx.Abort() != nil {
 		t.Errorf("a transaction that never began: %v", err)
 	}
