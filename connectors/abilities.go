@@ -53,6 +53,15 @@ type SourceAbilities struct {
 	Survey   func() (json.RawMessage, error)
 	Numbered Numbered // reads topics
 	Holding  Holding  // finds out what its topics hold
+	Snapshot Snapshot // reads a state of a database
+}
+
+// Snapshot is a state of a database that a source reads.
+type Snapshot interface {
+	// State is the same of two sources that read one state (SourceConfigAbilities.OpenTogether).
+	State() string
+	// Reads reports whether a relation of a database of a server is read, by the connector's own names of both.
+	Reads(server, relation string) bool
 }
 
 // Relocated is a source whose blocks belong to other streams than those in which they are
@@ -125,6 +134,9 @@ type SourceConfigAbilities struct {
 	// nothing else, and asks no consumer group where to begin. With no stretches it reads
 	// nothing.
 	WithSpans func(spans []Span) SourceConfig
+	// OpenTogether is Open of several sources of this kind: those of one database read one state of it. After an error
+	// none is open, and the list is as long as the index of the source that the error is about.
+	OpenTogether func(ctx context.Context, all []SourceConfig) ([]Source, error)
 }
 
 // SinkConfigAbilities are the abilities of a sink's configuration.
@@ -150,6 +162,21 @@ type SinkConfigAbilities struct {
 	// Rearranged is Create for a release in another order than that of its source, of a sink whose records are texts, one
 	// after another, as the bytes that they would be in it. It has one stream, whatever the source has.
 	Rearranged func(ctx context.Context, plan Plan) (Rearranged, error)
+	// Together publishes the releases of several sinks of this kind in one step. sources are all that are read, whose
+	// place no release takes. An error says why the sinks cannot have a step in common; nothing is opened yet.
+	Together func(sinks []SinkConfig, sources []Source) (Together, error)
+}
+
+// Together is where several releases are until one step gives all of them their names.
+type Together interface {
+	// Ready demands, before any record is read, that all releases can have their names.
+	Ready(ctx context.Context) error
+	// Sink returns the configuration of one of the sinks, whose release is written here. The sinks are created and written
+	// one after another. Commit of a sink makes its release ready for the step, Abort removes it.
+	Sink(one SinkConfig) (SinkConfig, error)
+	// Commit is the step, after Commit of every sink. Its errors are those of Sink.Commit.
+	Commit() error
+	Abort() error
 }
 
 // DeclaredColumn is a column that the configuration lists, before any message is read.

@@ -300,6 +300,10 @@ CREATE VIEW late AS SELECT name, note, CASE WHEN name = (SELECT max(name COLLATE
 			into, passes, 2, "must not hold a password"},
 		{"its own source", b.connector("query: 'SELECT * FROM S.odd', order: [name]"), b.connector("table: S.odd"), passes, 1,
 			"of its own source"},
+		{"its own source in another order", b.connector("table: S.odd"), b.connector("table: S.odd") + ", order: shuffled",
+			passes, 1, "of its own source"},
+		{"its own source by places", b.connector("query: 'SELECT *, 1 AS part, row_number() OVER () AS at FROM S.odd', order: [name]") +
+			"}\nplace: {stream: part, record: at", b.connector("table: S.odd"), passes, 1, "of its own source"},
 		{"no schema", b.connector("table: S.survey"), b.connector("table: nowhere.released"), passes, 1,
 			"there is no such schema"},
 	} {

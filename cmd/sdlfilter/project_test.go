@@ -96,37 +96,44 @@ func TestProjectCanary(t *testing.T) {
 			if c.name != "not there" { // of which the path is said
 				checkCanaries(t, "what is printed", printed, true)
 			}
-			n := 0
-			err = filepath.WalkDir(filepath.Join(dir, "out"), func(path string, e fs.DirEntry, err error) error {
-				if err != nil || e.IsDir() {
-					return err
-				}
-				n++
-				text, err := os.ReadFile(path)
-				inRelease := filepath.Base(filepath.Dir(path)) == "release"
-				public := inRelease || strings.Contains(e.Name(), "public")
-				if info, err := e.Info(); err != nil || !public && info.Mode().Perm() != 0o600 {
-					t.Errorf("%s has mode %v", path, info.Mode().Perm())
-				}
-				where := e.Name()
-				if inRelease {
-					where = "release"
-				}
-				checkCanaries(t, where, text, where == "report.json" || where == "report.public.json" ||
-					strings.Contains(where, "quarantine"))
-				if released := c.status == exitDone || c.status == exitQuarantined; public && !released {
-					t.Errorf("there is %s", path)
-				}
-				return err
-			})
-			if err != nil && !os.IsNotExist(err) {
-				t.Fatal(err)
-			}
+			n := checkProjectFiles(t, dir, c.status == exitDone || c.status == exitQuarantined)
 			if begun := c.status != exitUsage && c.status != exitFailed; begun && n < 8 || !begun && n > 0 {
 				t.Errorf("%d files", n)
 			}
 		})
 	}
+}
+
+// checkProjectFiles checks that what a project writes, apart from a release in a database, has no canaries, and nothing
+// for the public unless it is released. It returns the number of files.
+func checkProjectFiles(t *testing.T, dir string, released bool) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(filepath.Join(dir, "out"), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		n++
+		text, err := os.ReadFile(path)
+		inRelease := filepath.Base(filepath.Dir(path)) == "release"
+		public := inRelease || strings.Contains(e.Name(), "public")
+		if info, err := e.Info(); err != nil || !public && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v", path, info.Mode().Perm())
+		}
+		where := e.Name()
+		if inRelease {
+			where = "release"
+		}
+		checkCanaries(t, where, text, where == "report.json" || where == "report.public.json" ||
+			strings.Contains(where, "quarantine"))
+		if public && !released {
+			t.Errorf("there is %s", path)
+		}
+		return err
+	})
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // TestProjectKilledAtAnyMoment kills runs that replace an earlier release: the folder always holds all tables of one

@@ -56,7 +56,7 @@ func TestSourceOfAStream(t *testing.T) {
 		whole.Abilities().Changed != nil || whole.Abilities().PartitionKeys() != nil {
 		t.Error("a topic is no file")
 	}
-	const never = "Changed Missplit InfersTypes Relocated Divisible Survey JSONText"
+	const never = "Changed Missplit InfersTypes Relocated Divisible Survey JSONText Snapshot"
 	connectortest.Lacks(t, whole.Abilities(), never)
 	connectortest.Lacks(t, s.Abilities(), never+" Folder Acknowledge Holding")
 	connectortest.Lacks(t, new(sink).Abilities(), "Content Hold Labels")

@@ -40,6 +40,8 @@ type SourceConfig struct {
 type SinkConfig struct {
 	Connection `yaml:",inline"`
 	Table      string `yaml:"table" required:"true" doc:"the table of the release: released, or open.released; an existing table of this name is replaced as a whole after the gate has passed, and users with the right to read it may read the new one"`
+
+	within *transaction // of several sinks; nil: the sink has its own
 }
 
 var (
@@ -134,12 +136,14 @@ func checkTable(ps *check.Problems, name string) {
 
 // Abilities implements connectors.SourceConfig.
 func (c *SourceConfig) Abilities() connectors.SourceConfigAbilities {
-	return connectors.SourceConfigAbilities{ConfigAbilities: c.abilities(cmp.Or(c.Table, "query"))}
+	return connectors.SourceConfigAbilities{ConfigAbilities: c.abilities(cmp.Or(c.Table, "query")),
+		OpenTogether: openTogether}
 }
 
 // Abilities implements connectors.SinkConfig.
 func (c *SinkConfig) Abilities() connectors.SinkConfigAbilities {
-	return connectors.SinkConfigAbilities{ConfigAbilities: c.abilities(c.Table), ColumnsAlone: true}
+	return connectors.SinkConfigAbilities{ConfigAbilities: c.abilities(c.Table), ColumnsAlone: true,
+		Together: together}
 }
 
 // Paths implements connectors.SinkConfig.

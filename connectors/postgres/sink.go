@@ -8,37 +8,31 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// sink writes a release within one transaction: a new table, a COPY into it and, at the commit, its
+// sink writes a release within a transaction: a new table, a COPY into it and, at the commit, its
 // name. Until then no other connection sees any of it, and if the connection ends, nothing remains.
 type sink struct {
+	*transaction
+	shared  bool // the transaction is that of other sinks, too
 	label   string
 	target  table // with its schema
 	staging string
 	columns []microdata.Output
 	forms   []microdata.Form
-	db      *conn
-	ctx     context.Context // of Create, without its end
 
-	cancel context.CancelCauseFunc // of the COPY
+	cancel context.CancelCauseFunc // of the COPY, which begins with the first rows
 	pipe   *io.PipeWriter
 	copied chan struct{} // closed when the COPY has ended, with err
 	err    error
 	done   bool
-
-	config  *SinkConfig
-	unknown error // that of a COMMIT whose outcome is not known
 }
-
-// commitTimeout bounds what Commit takes in all.
-const commitTimeout = 10 * time.Minute
 
 // errAborted ends a COPY whose release is not to be: the server's log shows it.
 var errAborted = errors.New("the release is given up")
@@ -49,12 +43,15 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{config: c, target: target, columns: plan.Layout.Release, ctx: context.WithoutCancel(ctx)}
+	s := &sink{transaction: c.within, shared: c.within != nil, target: target, columns: plan.Layout.Release}
+	if !s.shared {
+		s.transaction = &transaction{connection: &c.Connection, sources: []connectors.Source{plan.Source}}
+	}
 	definition, err := s.define(plan.Layout)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", target, err)
 	}
-	if s.db, err = c.connect(ctx); err != nil {
+	if err := s.begin(ctx, target.String()); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -62,7 +59,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 			s.db.close()
 		}
 	}()
-	if err := s.locate(ctx, plan.Source); err != nil {
+	if err := s.locate(ctx); err != nil {
 		return nil, explain(ctx, err, target.String())
 	}
 	var random [8]byte
@@ -70,9 +67,6 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (_ connec
 	s.staging = quote(s.target.schema) + "." + quote("sdlfilter_"+hex.EncodeToString(random[:]))
 	if err := s.db.do(ctx, "CREATE TABLE "+s.staging+" ("+definition+")"); err != nil {
 		return nil, explain(ctx, err, s.label)
-	}
-	if err := s.start(); err != nil {
-		return nil, errors.Join(err, s.Abort())
 	}
 	return s, nil
 }
@@ -95,12 +89,8 @@ func (s *sink) define(layout *microdata.Layout) (string, error) {
 	return strings.Join(columns, ", "), nil
 }
 
-// locate begins the transaction and finds what stands under the release's name: nothing,
-// or a table that may be dropped and that the source does not read.
-func (s *sink) locate(ctx context.Context, from connectors.Source) error {
-	if err := s.db.do(ctx, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"); err != nil {
-		return err
-	}
+// locate finds what stands under the release's name: nothing, or a table that may be dropped and that no source reads.
+func (s *sink) locate(ctx context.Context) error {
 	if s.target.schema == "" {
 		row, err := s.db.row(ctx, "SELECT coalesce(current_schema()::text, '')")
 		if err != nil {
@@ -111,6 +101,9 @@ func (s *sink) locate(ctx context.Context, from connectors.Source) error {
 		}
 	}
 	s.label = s.target.String()
+	if err := s.claim(s.target); err != nil {
+		return err
+	}
 	earlier, err := s.earlier(ctx)
 	if err != nil || earlier == nil {
 		return err
@@ -127,20 +120,11 @@ func (s *sink) locate(ctx context.Context, from connectors.Source) error {
 	case earlier.dependents:
 		return &Error{What: s.label, Why: "cannot be replaced: other objects (views, foreign keys, sequences) depend on it"}
 	}
-	if src, is := from.(*Source); is {
-		server, err := s.db.server(ctx)
-		if err != nil {
-			return err
-		}
-		reads, err := src.reads(ctx, server, earlier.number)
-		if err != nil {
-			return err
-		}
-		if reads {
-			return &Error{What: s.label, Why: "the release would take the place of its own source; name another table"}
-		}
+	reads, err := s.reads(ctx, earlier.number)
+	if err == nil && reads {
+		err = &Error{What: s.label, Why: "the release would take the place of its own source; name another table"}
 	}
-	return nil
+	return err
 }
 
 // standing is the relation under the release's name.
@@ -165,8 +149,8 @@ FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 
 		dependents: f[4] == "true", ledger: f[5] == "true"}, nil
 }
 
-// start begins the COPY, which takes what Write gives until Finish.
-func (s *sink) start() error {
+// start begins the COPY, which takes what send gives until Finish.
+func (s *sink) start() {
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancelCause(s.ctx)
 	from, to := io.Pipe()
@@ -181,11 +165,14 @@ func (s *sink) start() error {
 		}
 		from.CloseWithError(err)
 	}()
-	return s.send(s.ctx, append(append([]byte(nil), signature...), 0, 0, 0, 0, 0, 0, 0, 0))
 }
 
 // send gives bytes to the COPY.
 func (s *sink) send(ctx context.Context, p []byte) error {
+	if s.pipe == nil {
+		s.start()
+		p = slices.Concat(signature, make([]byte, 8), p)
+	}
 	stop := context.AfterFunc(ctx, func() { s.giveUp(context.Cause(ctx)) })
 	defer stop()
 	if _, err := s.pipe.Write(p); err != nil {
@@ -273,92 +260,24 @@ func (s *sink) Finish(ctx context.Context) error {
 // Abilities implements connectors.Sink: none.
 func (s *sink) Abilities() (none connectors.SinkAbilities) { return none }
 
-// Commit implements connectors.Sink: the table gets its name, the rights of the one before
-// it, and the transaction is committed. Where the connection is lost at the very end, the server
-// is asked by a new one what became of the transaction; a *CommitError says that this is not known.
+// Commit implements connectors.Sink: the table gets its name and the rights of the one before it, and the transaction
+// is committed, unless it is that of other sinks, too.
 func (s *sink) Commit() error {
 	if s.done {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, commitTimeout)
 	defer cancel()
-	number, err := s.db.row(ctx, "SELECT txid_current()::text")
-	if err == nil {
-		err = s.rename(ctx)
-	}
-	if err != nil {
+	if err := s.rename(ctx); err != nil {
 		return explain(ctx, err, s.label+": nothing is released")
 	}
-	if err := s.db.commit(ctx); err != nil {
-		committed, known := s.outcome(number[0])
-		switch {
-		case !known:
-			s.unknown = &CommitError{
-				&Error{
-					What: s.label,
-					Why:  "the connection was lost while the release was committed, and the server could not be asked what became of it: the table shows"}}
-			return s.unknown
-		case !committed:
-			return explain(ctx, err, s.label+": nothing is released")
+	if !s.shared {
+		if err := s.transaction.Commit(); err != nil {
+			return err
 		}
 	}
 	s.done = true
-	s.db.close()
 	return nil
-}
-
-// CommitError is the error of a release of which it is not known whether it is committed.
-type CommitError struct{ Err *Error }
-
-func (e *CommitError) Error() string { return e.Err.Error() }
-
-// There reports that it is not known whether the release has its name.
-func (e *CommitError) There() bool { return false }
-
-// commit ends the transaction. To that of one that has failed before the server answers ROLLBACK, without an error.
-func (db *conn) commit(ctx context.Context) error {
-	results, err := db.Exec(ctx, "COMMIT").ReadAll()
-	if err == nil && (len(results) != 1 || results[0].CommandTag.String() != "COMMIT") {
-		err = &Error{What: "COMMIT", Why: "the server rolled the transaction back"}
-	}
-	return err
-}
-
-// outcomeTime bounds how long Commit tries to learn what became of a transaction.
-const outcomeTime = 5 * time.Second
-
-// outcome asks the server, by a new connection, whether a transaction is committed.
-func (s *sink) outcome(number string) (committed, known bool) {
-	s.db.close()
-	ctx, cancel := context.WithTimeout(s.ctx, outcomeTime)
-	defer cancel()
-	for wait := 50 * time.Millisecond; ; wait *= 2 {
-		switch s.asked(ctx, number) {
-		case "committed":
-			return true, true
-		case "aborted":
-			return false, true
-		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-			return false, false
-		}
-	}
-}
-
-// asked is what the server says of a transaction: committed, aborted, or in progress; "": nothing.
-func (s *sink) asked(ctx context.Context, number string) string {
-	db, err := s.config.connect(ctx)
-	if err != nil {
-		return ""
-	}
-	defer db.close()
-	row, err := db.row(ctx, "SELECT txid_status($1::bigint)", number)
-	if err != nil {
-		return ""
-	}
-	return row[0]
 }
 
 // rename gives the new table the name. The earlier one is looked for again: another run
@@ -406,14 +325,23 @@ FROM pg_class c, aclexplode(c.relacl) r WHERE c.oid = $1::oid AND r.grantee <> c
 	return steps, nil
 }
 
-// Abort implements connectors.Sink: the server rolls back. A *CommitError: what became of a commit is not known.
+// Abort implements connectors.Sink: the server rolls back. A *CommitError: what became of a commit is not known. Of
+// several sinks of a transaction the table of this one is dropped; where that fails, the transaction has failed.
 func (s *sink) Abort() error {
 	if s.done {
 		return nil
 	}
 	s.done = true
-	s.giveUp(errAborted)
-	<-s.copied
-	s.db.close()
-	return s.unknown
+	if s.copied != nil {
+		s.giveUp(errAborted)
+		<-s.copied
+	}
+	if !s.shared {
+		return s.transaction.Abort()
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, closeTimeout)
+	defer cancel()
+	s.targets = slices.DeleteFunc(s.targets, func(t table) bool { return t == s.target })
+	_ = s.db.do(ctx, "DROP TABLE "+s.staging) // a transaction in which a statement or a COPY has failed commits nothing
+	return nil
 }

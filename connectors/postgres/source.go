@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,9 @@ type Source struct {
 	from      string // what stands behind FROM
 	keeper    *conn
 	using     sync.Mutex // of keeper
-	snapshot  string
+	server    string     // and its database, as conn.server names them
+	snapshot  string     // for passes
+	state     string     // the snapshot of the first source that was opened with this one in its database
 	columns   []column
 	order     []int // indexes in columns
 	relations []string
@@ -34,32 +37,66 @@ type Source struct {
 }
 
 // Open implements connectors.SourceConfig: it takes the snapshot.
-func (c *SourceConfig) Open(ctx context.Context) (_ connectors.Source, err error) {
+func (c *SourceConfig) Open(ctx context.Context) (connectors.Source, error) {
+	list, err := openTogether(ctx, []connectors.SourceConfig{c})
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// openTogether is of connectors.SourceConfigAbilities. All tables are locked before the first snapshot is taken, and
+// sources of one database take over that of the first of them: a session each, so that users may differ.
+func openTogether(ctx context.Context, all []connectors.SourceConfig) (list []connectors.Source, err error) {
+	var opened []*Source
+	defer func() {
+		if err != nil {
+			for _, s := range opened {
+				s.keeper.close()
+			}
+		}
+	}()
+	for i, c := range all {
+		s, err := c.(*SourceConfig).hold(ctx)
+		if err != nil {
+			return make([]connectors.Source, i), err
+		}
+		opened = append(opened, s)
+	}
+	for i, s := range opened {
+		take := func(ctx context.Context) error { return s.take(ctx, opened[:i]) }
+		for _, step := range []func(context.Context) error{take, s.describe, s.arrange} {
+			if err := step(ctx); err != nil {
+				return list, explain(ctx, err, s.label)
+			}
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
+
+// hold connects, and locks the tables that are read.
+func (c *SourceConfig) hold(ctx context.Context) (*Source, error) {
 	if ps := c.Check(); len(ps) > 0 {
 		return nil, ps[0]
 	}
 	s := &Source{config: c, label: "query", seed: maphash.MakeSeed()}
-	var of table
 	if c.Table == "" {
 		s.from = "(" + statement(c.Query) + "\n) AS q"
 	} else {
-		if of, err = parseTable(c.Table); err != nil {
+		of, err := parseTable(c.Table)
+		if err != nil {
 			return nil, err
 		}
 		s.label, s.from = of.String(), of.quoted()
 	}
+	var err error
 	if s.keeper, err = c.connect(ctx); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			s.keeper.close()
-		}
-	}()
-	for _, step := range []func(context.Context) error{s.hold, s.describe, s.arrange} {
-		if err := step(ctx); err != nil {
-			return nil, explain(ctx, err, s.label)
-		}
+	if err := s.lock(ctx); err != nil {
+		s.keeper.close()
+		return nil, explain(ctx, err, s.label)
 	}
 	return s, nil
 }
@@ -73,17 +110,24 @@ WHERE l.pid = pg_backend_pid() AND l.locktype = 'relation' AND l.database = (SEL
   AND n.nspname NOT IN ('pg_catalog', 'pg_toast', 'information_schema') AND c.relkind IN ('r', 'p', 'v', 'm', 'f')
 GROUP BY 1, 2, 3, 4 ORDER BY 2`
 
-// hold locks the tables that are read and then takes the snapshot. The other way round, a
+// plan has the server lock all that a query reads. It is sent alone in its message, and as a statement that is
+// prepared: of a query that holds several statements none is run.
+func (s *Source) plan(ctx context.Context) error {
+	_, err := s.keeper.rows(ctx, "EXPLAIN SELECT * FROM "+s.from)
+	return err
+}
+
+// lock begins the transaction and locks the tables that are read, before the snapshot is taken. The other way round, a
 // table that is emptied by TRUNCATE between the two would be empty to the snapshot too.
-func (s *Source) hold(ctx context.Context) error {
+func (s *Source) lock(ctx context.Context) (err error) {
 	db := s.keeper
-	plan := "EXPLAIN SELECT * FROM " + s.from
+	if s.server, err = db.server(ctx); err != nil {
+		return err
+	}
 	if err := db.do(ctx, "BEGIN READ ONLY"); err != nil {
 		return err
 	}
-	// Alone in its message, and as one that is prepared: of a query that holds several
-	// statements none is run.
-	if _, err := db.rows(ctx, plan); err != nil {
+	if err := s.plan(ctx); err != nil {
 		return err
 	}
 	found, err := db.rows(ctx, touched)
@@ -104,11 +148,24 @@ func (s *Source) hold(ctx context.Context) error {
 		}
 	}
 	if len(lock) > 0 {
-		if err := db.do(ctx, "LOCK TABLE "+strings.Join(lock, ", ")+" IN ACCESS SHARE MODE"); err != nil {
-			return err
+		return db.do(ctx, "LOCK TABLE "+strings.Join(lock, ", ")+" IN ACCESS SHARE MODE")
+	}
+	return nil
+}
+
+// take takes the snapshot: that of a source before it in the same database, or else a new one.
+func (s *Source) take(ctx context.Context, before []*Source) error {
+	db := s.keeper
+	for _, o := range before {
+		if o.server == s.server {
+			if err := db.do(ctx, "SET TRANSACTION SNAPSHOT "+literal(o.snapshot)); err != nil {
+				return err
+			}
+			s.state = o.state
+			break
 		}
 	}
-	if _, err := db.rows(ctx, plan); err != nil {
+	if err := s.plan(ctx); err != nil {
 		return err
 	}
 	held, err := db.rows(ctx, touched)
@@ -123,6 +180,7 @@ func (s *Source) hold(ctx context.Context) error {
 		return err
 	}
 	s.snapshot = exported[0]
+	s.state = cmp.Or(s.state, s.server+" "+s.snapshot)
 	return nil
 }
 
@@ -205,7 +263,7 @@ func (s *Source) Rewindable() bool { return true }
 
 // Abilities implements connectors.Source. When the data changed is not known.
 func (s *Source) Abilities() connectors.SourceAbilities {
-	return connectors.SourceAbilities{Unchanged: s.unchanged, At: connectors.NoFiles}
+	return connectors.SourceAbilities{Unchanged: s.unchanged, At: connectors.NoFiles, Snapshot: s}
 }
 
 // watchTimeout is the maximum wait for the server in a wait that cannot be cancelled.
@@ -227,12 +285,12 @@ func (s *Source) unchanged() error {
 	return nil
 }
 
-// Reads reports whether the snapshot holds a lock on a relation of a server's database.
-func (s *Source) reads(ctx context.Context, server, relation string) (bool, error) {
-	s.using.Lock()
-	defer s.using.Unlock()
-	mine, err := s.keeper.server(ctx)
-	return err == nil && mine == server && slices.Contains(s.relations, relation), err
+// State implements connectors.Snapshot.
+func (s *Source) State() string { return s.state }
+
+// Reads implements connectors.Snapshot: it reports whether there is a lock on the relation.
+func (s *Source) Reads(server, relation string) bool {
+	return s.server == server && slices.Contains(s.relations, relation)
 }
 
 // Close implements connectors.Source.

@@ -65,6 +65,9 @@ func TestEveryAbilityIsDecided(t *testing.T) {
 		if !known {
 			continue
 		}
+		if f.Name != "postgres" { // no other is a database
+			want.source, want.from, want.to = want.source+" Snapshot", want.from+" OpenTogether", want.to+" Together"
+		}
 		t.Run(f.Name, func(t *testing.T) {
 			connectortest.Lacks(t, f.NewSource().Abilities(), want.from)
 			if f.NewSink != nil {

@@ -25,17 +25,74 @@ func OpenPlain(ctx context.Context, p *config.Pipeline) (connectors.Source, erro
 	return openSource(ctx, p, true)
 }
 
-func openSource(ctx context.Context, p *config.Pipeline, plain bool) (connectors.Source, error) {
+// OpenSources opens the sources of several configurations, those of one database in one state of it
+// (connectors.Snapshot). An error is about the pipeline of the index, and after it none is open.
+func OpenSources(ctx context.Context, all []*config.Pipeline) (_ []connectors.Source, index int, err error) {
+	list := make([]connectors.Source, len(all))
+	defer func() {
+		for _, src := range list {
+			if err != nil && src != nil {
+				err = errors.Join(err, src.Close())
+			}
+		}
+	}()
+	together := map[string][]int{} // by kind
+	for i, p := range all {
+		if err := ready(p, false); err != nil {
+			return nil, i, err
+		}
+		if p.Source.Abilities().OpenTogether != nil {
+			together[p.Source.Kind] = append(together[p.Source.Kind], i)
+		}
+	}
+	for _, indexes := range together {
+		var sources []connectors.SourceConfig
+		for _, i := range indexes {
+			sources = append(sources, all[i].Source.Config)
+		}
+		some, err := sources[0].Abilities().OpenTogether(ctx, sources)
+		if err != nil {
+			return nil, indexes[len(some)], err
+		}
+		for n, i := range indexes {
+			list[i] = some[n]
+		}
+	}
+	for i, p := range all {
+		if list[i] == nil {
+			if list[i], err = p.Source.Config.Open(ctx); err != nil {
+				list[i] = nil
+				return nil, i, err
+			}
+		}
+		if list[i], err = opened(p, list[i]); err != nil {
+			return nil, i, err
+		}
+	}
+	return list, 0, nil
+}
+
+// ready says to a source what must be said before it is opened.
+func ready(p *config.Pipeline, plain bool) error {
 	if named := p.Source.Abilities().SetPipeline; named != nil {
 		named(p.Name)
 	}
-	if err := declare(p, plain); err != nil {
+	return declare(p, plain)
+}
+
+func openSource(ctx context.Context, p *config.Pipeline, plain bool) (connectors.Source, error) {
+	if err := ready(p, plain); err != nil {
 		return nil, err
 	}
 	src, err := p.Source.Config.Open(ctx)
 	if err != nil {
 		return src, err
 	}
+	return opened(p, src)
+}
+
+// opened is an open source as the pipeline reads it; after an error it is closed.
+func opened(p *config.Pipeline, src connectors.Source) (connectors.Source, error) {
 	if err := DeclareMissing(p, src); err != nil {
 		return nil, errors.Join(err, src.Close())
 	}

@@ -148,10 +148,10 @@ func TestColumnsAreDeclared(t *testing.T) {
 	}
 }
 
-// counting is a source that counts how often it is closed.
+// counting is a source that counts how often it is opened and closed.
 type counting struct {
 	connectors.SourceConfig
-	closed int
+	opened, closed int
 }
 
 type closing struct {
@@ -161,6 +161,9 @@ type closing struct {
 
 func (c *counting) Open(ctx context.Context) (connectors.Source, error) {
 	src, err := c.SourceConfig.Open(ctx)
+	if err == nil {
+		c.opened++
+	}
 	return &closing{src, c}, err
 }
 

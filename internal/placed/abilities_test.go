@@ -42,7 +42,7 @@ func TestAbilitiesOfPlacedRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	connectortest.Lacks(t, src.Abilities(), "JSONText Acknowledge Numbered Holding")
+	connectortest.Lacks(t, src.Abilities(), "JSONText Acknowledge Numbered Holding Snapshot")
 	if can := src.Abilities(); can.Divisible != src || can.Relocated != src || can.StreamName(3) != "place 3" ||
 		!can.Folder() || !can.InfersTypes {
 		t.Errorf("the abilities are %+v", can)
@@ -59,5 +59,5 @@ func TestAbilitiesOfPlacedRecords(t *testing.T) {
 		t.Errorf("a part is of one file: folder %v, streams %q", connectors.Folder(part), part.Streams())
 	}
 	src.Source = topics{from}
-	connectortest.Lacks(t, src.Abilities(), "JSONText Acknowledge Numbered Holding Divisible")
+	connectortest.Lacks(t, src.Abilities(), "JSONText Acknowledge Numbered Holding Snapshot Divisible")
 }

@@ -12,6 +12,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
+// snapshot is a source that reads a state of a database.
+type snapshot struct{ connectors.Source }
+
+func (s snapshot) Abilities() connectors.SourceAbilities {
+	can := s.Source.Abilities()
+	can.Snapshot = s
+	return can
+}
+
+func (snapshot) State() string             { return "a state" }
+func (snapshot) Reads(string, string) bool { return true }
+
 // Shuffled records are one stream, of one folder where the source is one: of the source's abilities a sink is told what
 // does not depend on where a record was. A shuffled release says what it holds, and gets its name from nobody else.
 func TestAbilitiesOfShuffledRecords(t *testing.T) {
@@ -24,7 +36,7 @@ func TestAbilitiesOfShuffledRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer from.Close()
-	of := merged{from}
+	of := merged{snapshot{from}}
 	connectortest.Lacks(t, of.Abilities(),
 		"Unchanged Changed PartitionKeys Missplit InfersTypes StreamName Relocated Acknowledge Divisible Survey Numbered Holding")
 	if !connectors.Folder(of) || connectors.Spare(of, dir) == nil || !of.Abilities().JSONText(0) {

@@ -121,7 +121,7 @@ func (merged) Streams() []string { return []string{"shuffled"} }
 func (m merged) Abilities() connectors.SourceAbilities {
 	from := m.Source.Abilities()
 	folder := func() bool { return connectors.Folder(m.Source) }
-	return connectors.SourceAbilities{Folder: folder, At: from.At, JSONText: from.JSONText}
+	return connectors.SourceAbilities{Folder: folder, At: from.At, JSONText: from.JSONText, Snapshot: from.Snapshot}
 }
 
 // Encode sorts the kept records of a block into batches, one a bucket.

@@ -2,8 +2,6 @@ package filejob
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
@@ -29,25 +27,26 @@ type Part struct {
 
 // PartOf is what a file job does as a part of a whole.
 type PartOf struct {
-	Source connectors.Source // the caller closes it
-	At     string            // where the release is written and synced; the caller gives it its name
+	Source connectors.Source     // the caller closes it
+	Sink   connectors.SinkConfig // where the release is written and synced; the caller gives it its name
 	// Observe sees each masked block, in order, with the configuration's Joins, of which it reads the original values.
 	Observe func(joins []*microdata.Column, b *microdata.Block)
 }
 
-// WritePart does what Run does up to the verdict. The configuration's sink must be of files whose path can be replaced.
-// After an error nothing is left behind.
+// WritePart does what Run does up to the verdict. After an error nothing is left behind.
 func WritePart(ctx context.Context, p *config.Pipeline, o pipeline.Options, key keystream.Key, of PartOf) (*Part,
 	error) {
 	moved := *p
-	moved.Sink.Config = p.Sink.Abilities().Placed.At(of.At)
+	moved.Sink.Config = of.Sink
 	r := &run{config: &moved, whole: p, options: o, key: key, source: of.Source, streams: of.Source.Streams(),
 		started: time.Now()}
 	part := &Part{run: r}
 	if err := part.write(ctx, of); err != nil {
 		return nil, account.AndAborted(err, r.abort)
 	}
-	part.content.Path = p.Sink.Config.Paths()[0]
+	if part.content != nil {
+		part.content.Path = p.Sink.Config.Paths()[0]
+	}
 	return part, nil
 }
 
@@ -65,9 +64,6 @@ func (t *Part) write(ctx context.Context, of PartOf) (err error) {
 	}
 	if t.Report, t.content, err = r.written(ctx); err != nil {
 		return err
-	}
-	if t.content == nil {
-		return fmt.Errorf("sink: %w", errors.New("does not say what it has written"))
 	}
 	t.Joined = attack.JoinedOf(r.masked.Plan, r.masked.Chain, r.masked.Measured)
 	r.masked = nil // masks of all records hold their values

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/config"
@@ -37,17 +36,15 @@ func Check(ctx context.Context, c *Config, connect bool) (err error) {
 		return errors.Join(err, r.close())
 	}
 	defer func() { err = errors.Join(err, r.abort(), r.close()) }()
-	if err := r.create(); err != nil {
+	if err := r.create(ctx); err != nil {
 		return err
 	}
 	for i := range c.Tables {
 		t := &c.Tables[i]
-		at, err := r.dir.Inside(filepath.Base(t.pipeline.Sink.Config.Paths()[0]))
-		if err != nil {
+		moved := *t.pipeline
+		if moved.Sink.Config, err = r.joint.Sink(moved.Sink.Config); err != nil {
 			return err
 		}
-		moved := *t.pipeline
-		moved.Sink.Config = moved.Sink.Abilities().Placed.At(at)
 		if err := filejob.Connect(ctx, &moved); err != nil {
 			return fmt.Errorf("table %s: %w", strconv.Quote(t.Name), err)
 		}

@@ -33,7 +33,7 @@ type Config struct {
 // Table is a table of a project.
 type Table struct {
 	Name   string `yaml:",name"`
-	Config string `yaml:"config" required:"true" doc:"the configuration of the table's pipeline. Its sink is a file of the folder that all tables share, which is published as a whole and belongs to the project"`
+	Config string `yaml:"config" required:"true" doc:"the configuration of the table's pipeline. Its sink is a file of the folder that all tables share, which is published as a whole and belongs to the project, or a table of the database in which those of all tables are"`
 
 	pipeline *config.Pipeline
 }
@@ -137,9 +137,33 @@ func (c *Config) SHA256() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// folder is the folder of the release.
+// folder is the folder of the release; "" if it is tables of a database.
 func (c *Config) folder() string {
-	return filepath.Dir(c.Tables[0].pipeline.Sink.Config.Paths()[0])
+	first := c.Tables[0].pipeline.Sink
+	if first.Abilities().Placed == nil {
+		return ""
+	}
+	return filepath.Dir(first.Config.Paths()[0])
+}
+
+// paths name the release: its folder, or its tables.
+func (c *Config) paths() (list []string) {
+	if folder := c.folder(); folder != "" {
+		return []string{folder}
+	}
+	for i := range c.Tables {
+		list = append(list, c.Tables[i].released())
+	}
+	return list
+}
+
+// released names the release of a table: its file in the folder, or the table of the database.
+func (t *Table) released() string {
+	path := t.pipeline.Sink.Config.Paths()[0]
+	if t.pipeline.Sink.Abilities().Placed == nil {
+		return path
+	}
+	return filepath.Base(path)
 }
 
 // named returns a table by its name; nil if there is none.

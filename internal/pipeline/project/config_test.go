@@ -88,6 +88,17 @@ func TestProjectsThatAreRefused(t *testing.T) {
 			c.tables[name] = strings.Replace(c.tables[name], old, text, 1)
 		}
 	}
+	into := func(name, old, text string) func(*care) { // all in a database, one of them changed
+		return func(c *care) {
+			for t := range c.tables {
+				sink := "sink: {postgres: {table: r." + t + ", url: 'postgres://u@h:1/d', password: {env: P}}}\n"
+				if t == name {
+					sink = strings.Replace(sink, old, text, 1)
+				}
+				c.tables[t] += sink
+			}
+		}
+	}
 	for name, x := range map[string]struct {
 		change func(*care)
 		want   string // "": it is none
@@ -163,9 +174,34 @@ func TestProjectsThatAreRefused(t *testing.T) {
 			table("households", "", "sink: {csv: {path: DIR/out/release/h.csv, codebook: DIR/out/book.csv}}"),
 			"without a codebook"},
 		"standard input": {table("households", "", "source: {csv: {path: '-'}}"), "must be files of records"},
-		"a database": {
-			table("households", "", "source: {postgres: {table: h, url: 'postgres://u@h:1/d', order: [hid]}}"),
-			"source.postgres: in a project (table \"households\") must be files"},
+		"a topic": {
+			table("households", "", "source: {kafka: {brokers: ['b:1'], topics: [h], until: latest}}"),
+			"source.kafka: in a project (table \"households\") must be files"},
+		"one table of a database": {
+			table("households", "", "source: {postgres: {table: h, url: 'postgres://u@h:1/d', order: [hid]}}"), ""},
+		"tables of a database": {into("", "", ""), ""},
+		"one sink in a database": {
+			table("households", "", "sink: {postgres: {table: h, url: 'postgres://u@h:1/d'}}"),
+			"sink.postgres: in a project (table \"households\") must be of the kind of the other tables (csv)"},
+		"one sink a file": {
+			both(into("", "", ""), func(c *care) { c.tables["households"] = strings.Split(c.tables["households"], "sink:")[0] }),
+			"sink.csv: in a project (table \"households\") must be of the kind of the other tables (postgres)"},
+		"first sink a file": {
+			both(into("", "", ""), func(c *care) { c.tables["visits"] = strings.Split(c.tables["visits"], "sink:")[0] }),
+			"sink.postgres: in a project (table \"persons\") must be of the kind of the other tables (csv)"},
+		"another database": {into("households", "u@h:1/d", "u@h:1/e"),
+			"sink.postgres: in a project (table \"households\") must have the url and the password of the other tables"},
+		"another password": {into("persons", "env: P", "env: Q"), "(table \"persons\") must have the url and the password"},
+		"another password's file": {into("persons", "env: P", "file: DIR/P"),
+			"(table \"persons\") must have the url and the password"},
+		"another file of a password": {
+			both(into("", "", ""), func(c *care) {
+				for t, file := range map[string]string{"visits": "P", "persons": "P", "households": "Q"} {
+					c.tables[t] = strings.Replace(c.tables[t], "env: P", "file: DIR/"+file, 1)
+				}
+			}), "(table \"households\") must have the url and the password"},
+		"one table twice": {into("households", "r.households", "r.visits"),
+			"(table \"households\") must name another table than the others do"},
 		"report in folder": {project("DIR/out/report.json", "DIR/out/release/report.json"),
 			"report.json: must not write into the folder of the release"},
 		"reports alike": {project("DIR/out/report.json", "DIR/out/visits.json"), "must not be the file of"},
@@ -204,6 +240,27 @@ func TestProjectsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		case err == nil && p.SHA256() == "":
 			t.Errorf("%s: no digest", name)
+		}
+	}
+}
+
+// TestNamesOfReleases: reports and messages name a file of the folder, or a table as the configuration does.
+func TestNamesOfReleases(t *testing.T) {
+	for sink, want := range map[string][2]string{
+		"csv: {path: DIR/out/release/NAME.csv}":                  {"DIR/out/release", "visits.csv"},
+		"postgres: {table: 'r.a/NAME', url: 'postgres://u@h/d'}": {"table r.a/visits table r.a/persons table r.a/households", "table r.a/visits"},
+	} {
+		c := newCare(t)
+		for name := range c.tables {
+			c.tables[name] += "sink: {" + strings.ReplaceAll(sink, "NAME", name) + "}\n"
+		}
+		p, err := c.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		paths := strings.Join(p.paths(), " ")
+		if got := p.Tables[0].released(); got != want[1] || paths != strings.ReplaceAll(want[0], "DIR", c.dir) {
+			t.Errorf("%s: the release is %q, of the table %q", sink, paths, got)
 		}
 	}
 }

@@ -452,7 +452,7 @@ func TestTablesThatChange(t *testing.T) {
 		}
 		ctx, o := pipeline.Options{}.Ready(t.Context())
 		r := &run{config: p, options: o, members: map[string]*member{}}
-		if err := errors.Join(r.open(ctx), r.create(), r.settle(ctx), r.unchanged()); err != nil {
+		if err := errors.Join(r.open(ctx), r.create(ctx), r.settle(ctx), r.unchanged()); err != nil {
 			t.Fatal(err)
 		}
 		c.write(name+".csv", c.text(name+".csv")+"\n")

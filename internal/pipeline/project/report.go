@@ -47,7 +47,7 @@ type Report struct {
 	Rounds       int                 `json:"rounds" doc:"how often tables were written until no record referred to one that had left"`
 	Gate         assess.Verdict      `json:"gate" doc:"the verdict on all tables: each by its own gate, and the persons"`
 	Withheld     string              `json:"withheld,omitempty" doc:"why no table is published"`
-	Folder       string              `json:"folder,omitempty" doc:"the folder of the release, from that of the report"`
+	Folder       string              `json:"folder,omitempty" doc:"the folder of the release, from that of the report; absent if it is in a database"`
 	Loosened     []config.Loosening  `json:"loosened,omitempty" doc:"settings that let out more than the files do"`
 }
 
@@ -58,7 +58,7 @@ type TableReport struct {
 	Records microdata.Counts `json:"records" doc:"records by what became of them; left_out: not drawn by a sample, or left with records of other tables"`
 	Left    []LeftBy         `json:"left,omitempty" doc:"records that left because of other tables"`
 	Passed  bool             `json:"passed" doc:"whether its own gate lets it pass"`
-	File    string           `json:"file" doc:"its name in the folder of the release"`
+	File    string           `json:"file" doc:"its name in the folder of the release, or the table of the database"`
 }
 
 // LeftBy are the records that left by one key. A record that would leave by several counts for the first.
@@ -90,7 +90,7 @@ func (r *run) judged(ctx context.Context) (*Report, error) {
 		own := m.part.Report
 		rep.Tables = append(rep.Tables,
 			TableReport{t.Name, t.pipeline.SHA256(), own.Records.Counts, r.leftBy(m), own.Gate.Passed,
-				filepath.Base(t.pipeline.Sink.Config.Paths()[0])})
+				t.released()})
 		rep.Loosened = append(rep.Loosened, t.pipeline.Loosened...)
 		v := assess.RuleVerdict{Rule: "table " + strconv.Quote(t.Name) + " passes its own gate", Measure: "table", Limit: 1,
 			Passed: own.Gate.Passed}
@@ -167,7 +167,8 @@ func (r *run) fill(rep *Report) error {
 	if r.json == nil {
 		return nil
 	}
-	if folder, err := filepath.Rel(filepath.Dir(r.json.Path()), r.config.folder()); err == nil && rep.Gate.Passed {
+	if folder, err := filepath.Rel(filepath.Dir(r.json.Path()), r.config.folder()); err == nil && rep.Gate.Passed &&
+		r.config.folder() != "" {
 		rep.Folder = filepath.ToSlash(folder)
 	}
 	text, err := indented(rep)
@@ -207,7 +208,7 @@ type Public struct {
 type PublicTable struct {
 	Name    string `json:"name"`
 	Records int64  `json:"records"`
-	File    string `json:"file" doc:"its name in the folder of the release"`
+	File    string `json:"file" doc:"its name in the folder of the release, or the table of the database"`
 }
 
 // PublicKey is a key by which the tables of the release can be joined.

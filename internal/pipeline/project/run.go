@@ -26,7 +26,7 @@ import (
 // Result is how a run ended.
 type Result struct {
 	Report *Report
-	Files  []string // what has its final name, the folder of the release first
+	Files  []string // what has its final name, the release first
 }
 
 // Refused reports whether the tables were withheld.
@@ -46,7 +46,7 @@ type run struct {
 	options pipeline.Options
 	key     keystream.Key
 	started time.Time
-	dir     *publish.Dir
+	joint   connectors.Together // where all tables are until they are published
 	members map[string]*member
 	order   []*member // each after those to whose records its own refer
 	rounds  int
@@ -88,33 +88,57 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.config.LooseningAllowed(r.options.AllowLoosening); err != nil {
 		return err
 	}
-	for _, t := range r.config.order() {
+	var pipelines []*config.Pipeline
+	tables := r.config.order()
+	for _, t := range tables {
 		key, err := pipeline.Admit(t.pipeline, r.options)
 		if err != nil {
 			return err
 		}
-		if len(r.order) > 0 && key.ID() != r.key.ID() {
+		if len(pipelines) > 0 && key.ID() != r.key.ID() {
 			return pipeline.DataErrorf("the release key was changed while the project began")
 		}
 		r.key = key
 		if err := account.Probe(ctx, t.pipeline); err != nil {
 			return err
 		}
-		m := &member{table: t, joins: r.config.joins(t.Name), left: map[int]*Left{}}
-		t.pipeline.Joins = m.joins
-		if m.source, err = pipeline.OpenSource(ctx, t.pipeline); err != nil {
-			return fmt.Errorf("table %s: source: %w", strconv.Quote(t.Name), err)
-		}
+		t.pipeline.Joins = r.config.joins(t.Name)
+		pipelines = append(pipelines, t.pipeline)
+	}
+	sources, index, err := pipeline.OpenSources(ctx, pipelines)
+	if err != nil {
+		return fmt.Errorf("table %s: source: %w", strconv.Quote(tables[index].Name), err)
+	}
+	for i, t := range tables {
+		m := &member{table: t, joins: t.pipeline.Joins, source: sources[i], left: map[int]*Left{}}
 		r.order, r.members[t.Name] = append(r.order, m), m
 	}
 	if err := r.checkTypes(); err != nil {
 		return err
 	}
-	r.warnings = slices.Concat(r.unshifted(), r.config.repeated())
+	r.warnings = slices.Concat(r.apart(), r.unshifted(), r.config.repeated())
 	for _, w := range r.warnings {
 		r.options.Log.Warn().Msg(w)
 	}
 	return nil
+}
+
+// apart warns of tables of databases that have no state in common with the others.
+func (r *run) apart() []string {
+	var states, words []string
+	for _, m := range r.order {
+		state := ""
+		if s := m.source.Abilities().Snapshot; s != nil {
+			state = s.State()
+		}
+		states = append(states, state)
+		words = append(words, strconv.Quote(m.table.Name)+" ("+m.table.pipeline.Source.Kind+")")
+	}
+	if len(slices.Compact(slices.Sorted(slices.Values(states)))) == 1 {
+		return nil
+	}
+	return []string{"the tables " + strings.Join(words, ", ") +
+		" are not read in one state, as those of one database are: what others change while the sources are opened is perhaps in some tables only, and a record that refers to none leaves"}
 }
 
 // unshifted warns of dates that leave as they are beside dates of the same persons that are shifted.
@@ -167,15 +191,22 @@ func (r *run) checkTypes() error {
 		if !a.Unseen && !b.Unseen && !arrow.TypeEqual(a.Type, b.Type) {
 			wrong = append(wrong,
 				r.config.Errorf(fmt.Sprintf("keys[%d]", i),
-					"joins %s of %s with %s of %s: declare one type for both (source.%s.types)", microdata.TypeName(a.Type),
-					strconv.Quote(k.Table), microdata.TypeName(b.Type), strconv.Quote(k.Of),
-					r.members[k.Table].table.pipeline.Source.Kind))
+					"joins %s of %s with %s of %s: %s", microdata.TypeName(a.Type),
+					strconv.Quote(k.Table), microdata.TypeName(b.Type), strconv.Quote(k.Of), r.members[k.Table].retyped()))
 		}
 	}
 	if len(wrong) > 0 {
 		return wrong
 	}
 	return nil
+}
+
+// retyped says how a column gets another type.
+func (m *member) retyped() string {
+	if kind := m.table.pipeline.Source.Kind; m.source.Abilities().InfersTypes {
+		return "declare one type for both (source." + kind + ".types)"
+	}
+	return "give both one type, in the data or by a query that converts one of them"
 }
 
 func (m *member) field(name string) (*microdata.Field, error) {
@@ -188,7 +219,7 @@ func (m *member) field(name string) (*microdata.Field, error) {
 
 // release writes, judges and publishes.
 func (r *run) release(ctx context.Context) (*Result, error) {
-	if err := r.create(); err != nil {
+	if err := r.create(ctx); err != nil {
 		return nil, err
 	}
 	if err := r.settle(ctx); err != nil {
@@ -224,10 +255,39 @@ func (r *run) unchanged() error {
 	return nil
 }
 
-// create makes the folder of the release, which has no name yet, and opens the project's report.
-func (r *run) create() (err error) {
-	first := r.config.Tables[0].pipeline.Sink.Abilities().Placed
-	if r.dir, err = publish.CreateDir(r.config.folder(), first.Extension()); err != nil {
+// folder has the tables as files of a folder, which gets its name as a whole.
+type folder struct{ *publish.Dir }
+
+// Ready implements connectors.Together: a folder that is made is.
+func (f folder) Ready(context.Context) error { return nil }
+
+// Sink implements connectors.Together.
+func (f folder) Sink(one connectors.SinkConfig) (connectors.SinkConfig, error) {
+	at, err := f.Inside(filepath.Base(one.Paths()[0]))
+	if err != nil {
+		return nil, err
+	}
+	return one.Abilities().Placed.At(at), nil
+}
+
+// create makes the place of the release, which has no name yet, and opens the project's report.
+func (r *run) create(ctx context.Context) (err error) {
+	if first := r.config.Tables[0].pipeline.Sink.Abilities(); first.Together != nil {
+		var sinks []connectors.SinkConfig
+		var sources []connectors.Source
+		for _, m := range r.order {
+			sinks, sources = append(sinks, m.table.pipeline.Sink.Config), append(sources, m.source)
+		}
+		r.joint, err = first.Together(sinks, sources)
+	} else if dir, failed := publish.CreateDir(r.config.folder(), first.Placed.Extension()); failed == nil {
+		r.joint = folder{dir}
+	} else {
+		err = failed
+	}
+	if err == nil {
+		err = r.joint.Ready(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
 	if path := r.config.Report.JSON; path != "" {
@@ -325,11 +385,11 @@ func (r *run) write(ctx context.Context, m *member) error {
 	for i := range m.fates {
 		m.fates[i] = fates{}
 	}
-	at, err := r.dir.Inside(filepath.Base(m.table.pipeline.Sink.Config.Paths()[0]))
+	sink, err := r.joint.Sink(m.table.pipeline.Sink.Config)
 	if err != nil {
 		return err
 	}
-	of := filejob.PartOf{Source: m.source, At: at}
+	of := filejob.PartOf{Source: m.source, Sink: sink}
 	if len(filters) > 0 {
 		of.Source = &kept{Source: m.source, key: r.key, filters: filters}
 	}
@@ -384,7 +444,7 @@ func (r *run) single(m *member, twice []bool) error {
 // publish gives all tables their names in one step, then the quarantines and the reports theirs, that of the project
 // last. Of tables that are withheld the quarantines and the confidential reports appear.
 func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
-	paths := []string{r.config.folder()}
+	paths := r.config.paths()
 	p := account.Publication{
 		Released: rep.Gate.Passed, Paths: paths, Unchanged: r.unchanged, Log: r.options.Log,
 		Complete: func() error { return r.complete(rep) },
@@ -392,10 +452,10 @@ func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 			if err := r.each((*filejob.Part).Withhold); err != nil {
 				return err
 			}
-			return account.Saying("sink", r.dir.Abort)()
+			return account.Saying("sink", r.joint.Abort)()
 		},
 		Before: func() error { return r.each((*filejob.Part).Name) },
-		Name:   func() error { return account.Commit("sink", r.dir, paths, &account.Files{}) },
+		Name:   func() error { return account.Commit("sink", r.joint, paths, &account.Files{}) },
 	}
 	for _, m := range r.order {
 		p.Rest = append(p.Rest, func(released bool) ([]string, error) {
@@ -414,7 +474,7 @@ func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 	return &Result{Report: rep, Files: files}, nil
 }
 
-// each names or withholds all tables within the folder of the release.
+// each names or withholds all tables within the place of the release.
 func (r *run) each(end func(*filejob.Part) error) error {
 	for _, m := range r.order {
 		if err := end(m.part); err != nil {
@@ -437,8 +497,8 @@ func (r *run) abort() error {
 			errs = append(errs, f.Abort())
 		}
 	}
-	if r.dir != nil {
-		errs = append(errs, r.dir.Abort())
+	if r.joint != nil {
+		errs = append(errs, r.joint.Abort())
 	}
 	return errors.Join(errs...)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/config"
+	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -186,15 +187,17 @@ func (l *loader) validateTable(t *Table) {
 	source, sink := p.Source.Abilities(), p.Sink.Abilities()
 	path := config.PathOf(p.Source.Config)
 	switch {
+	case source.OpenTogether != nil:
 	case source.Topics != nil || source.Description != "" || path == "" || path == "-":
-		l.refuse(t, "source."+p.Source.Kind, "must be files of records, which are read several times")
+		l.refuse(t, "source."+p.Source.Kind,
+			"must be files of records, or a table of PostgreSQL, which are read several times")
 	case objectpath.Is(path):
 		l.refuse(t, "source."+p.Source.Kind+".path", "must be files of this machine")
 	}
-	if paths := p.Sink.Config.Paths(); sink.Placed == nil || len(paths) != 1 || config.PathOf(p.Sink.Config) == "-" ||
-		objectpath.Is(paths[0]) {
+	if paths := p.Sink.Config.Paths(); sink.Together == nil && (sink.Placed == nil || len(paths) != 1 ||
+		config.PathOf(p.Sink.Config) == "-" || objectpath.Is(paths[0])) {
 		l.refuse(t, "sink."+p.Sink.Kind,
-			"must be one file of this machine (csv, jsonl or parquet), without a codebook beside it")
+			"must be one file of this machine (csv, jsonl or parquet), without a codebook beside it, or a table of PostgreSQL")
 	}
 	for _, f := range []struct {
 		path  string
@@ -221,9 +224,11 @@ func (l *loader) validateTable(t *Table) {
 // validateTogether demands what all tables must have in common.
 func (l *loader) validateTogether(c *Config) {
 	first := c.Tables[0].pipeline
+	sinks := []connectors.SinkConfig{first.Sink.Config}
 	for i := range c.Tables[1:] {
 		t := &c.Tables[i+1]
 		p := t.pipeline
+		sinks = append(sinks, p.Sink.Config)
 		if p.Key.File != first.Key.File || p.Key.Env != first.Key.Env {
 			l.refuse(t, "key", "must be that of the other tables: under another key neither pseudonyms nor shifts agree")
 		}
@@ -231,7 +236,16 @@ func (l *loader) validateTogether(c *Config) {
 			continue // of sinks, perhaps
 		}
 		a, b := first.Sink.Config.Paths()[0], p.Sink.Config.Paths()[0]
-		if p.Sink.Abilities().Placed.Extension() != first.Sink.Abilities().Placed.Extension() {
+		together := p.Sink.Abilities().Together
+		if (together == nil) != (first.Sink.Abilities().Together == nil) {
+			l.refuse(t, "sink."+p.Sink.Kind,
+				"must be of the kind of the other tables (%s): files and tables of a database are not published in one step",
+				first.Sink.Kind)
+		} else if together != nil {
+			if _, err := together(sinks, nil); err != nil {
+				l.refuse(t, "sink."+p.Sink.Kind, "%v", err)
+			}
+		} else if p.Sink.Abilities().Placed.Extension() != first.Sink.Abilities().Placed.Extension() {
 			l.refuse(t, "sink."+p.Sink.Kind,
 				"must be of the format and compression of the other tables, as a folder of a release holds nothing else")
 		} else if !config.SameFile(filepath.Dir(a), filepath.Dir(b)) {
@@ -239,7 +253,7 @@ func (l *loader) validateTogether(c *Config) {
 				"must lie in the folder of the other tables (%s), which is published as a whole, got %q", filepath.Dir(a), b)
 		}
 	}
-	if len(l.apart) > 0 {
+	if len(l.apart) > 0 || c.folder() == "" {
 		return
 	}
 	for i := range c.Tables {
@@ -279,7 +293,9 @@ func (l *loader) validatePaths(c *Config) {
 	out("report.json", config.PublicPath(c.Report.JSON), "the public report")
 	for i := range c.Tables {
 		p, at := c.Tables[i].pipeline, form.Join("tables", c.Tables[i].Name)+".config"
-		files.Output(at, p.Sink.Config.Paths()[0], "the release of a table")
+		if c.folder() != "" {
+			files.Output(at, p.Sink.Config.Paths()[0], "the release of a table")
+		}
 		out(at, p.Quarantine.JSONL, "the quarantine of a table")
 		out(at, p.Report.JSON, "the report of a table")
 		out(at, p.Report.HTML, "the page of a table")
@@ -289,6 +305,9 @@ func (l *loader) validatePaths(c *Config) {
 		out(at, p.Report.XLSX, "the workbook of a table")
 	}
 	files.Apart()
+	if c.folder() == "" {
+		return
+	}
 	for _, o := range outputs {
 		if within(c.folder(), o.path) && l.Sound(o.field) {
 			l.Wrong(o.field, "must not write into the folder of the release (%s), which is replaced as a whole, got %q",
