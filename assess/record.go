@@ -36,51 +36,97 @@ func (r *reckoning) byRecord(columns []ColumnMeasures, limit int) {
 // mostRounds bounds how often relations are sought with the values that earlier ones gave.
 const mostRounds = 3
 
-// recovering looks for columns that a relation gives, and for others with them beside. masked says which
-// columns can be sought; recover looks for one in a frame. The result is by column the frame in which it is to
-// be attacked: one that has the recovered values of the others.
-func recovering(masked []bool, base *joint.Frame, recover func(f *joint.Frame, c int) (joint.Column, bool)) []*joint.
-	Frame {
-	n, several := len(masked), 0
-	frames := make([]*joint.Frame, n)
+// recovering looks for columns that a relation gives or nearly gives, and for others with them beside. The result is by
+// column sought the frames in which it is to be attacked: one that has the recovered values of the others, of a column
+// that a relation gives only those that were found before. Where that frame has estimates of others, a second one is
+// without them: many columns may hide what few tell. With entirely, as where a relation does not give all values, a
+// column that one gives has a second one with all that was found of others.
+func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*joint.Frame {
+	n := len(sought)
+	frames := slices.Repeat([]*joint.Frame{base}, n)
+	list := make([][]*joint.Frame, n)
 	done := make([]bool, n)
-	f := base
-	for c, is := range masked {
-		if frames[c], done[c] = base, !is; is {
-			several++
-		}
-	}
-	if several < 2 { // a column does not tell of itself
-		return frames
-	}
+	values := make([]joint.Column, n) // those recovered, or estimates of those that are known closely
 	for range mostRounds {
+		if n < 2 { // a column does not tell of itself
+			break
+		}
 		found, is := make([]joint.Column, n), make([]bool, n)
 		cores.Each(n, func(c int) {
 			if !done[c] {
-				found[c], is[c] = recover(f, c)
+				found[c], is[c] = frames[c].Recover(sought[c])
 			}
 		})
-		var more []joint.Column
 		for c := range n {
-			if !done[c] {
-				frames[c] = f
-			}
 			if is[c] {
-				done[c] = true
-				more = append(more, found[c])
+				done[c], values[c] = true, found[c]
 			}
 		}
-		if len(more) == 0 {
-			break
+		all := withOthers(base, values, -1)
+		if !slices.Contains(is, true) {
+			if !known(frames, sought, all.Factors(sought), done, values) {
+				break
+			}
+			all = withOthers(base, values, -1)
 		}
-		f = f.With(more...)
+		for c := range n {
+			switch {
+			case done[c]:
+			case values[c].Values != nil:
+				frames[c] = withOthers(base, values, c)
+			default:
+				frames[c] = all
+			}
+		}
 	}
+	given, estimated := slices.Clone(values), false
 	for c := range n {
 		if !done[c] {
-			frames[c] = f
+			estimated = estimated || values[c].Values != nil
+			given[c] = joint.Column{}
 		}
 	}
-	return frames
+	without := base
+	if estimated {
+		without = withOthers(base, given, -1)
+	}
+	for c := range n {
+		list[c] = frames[c : c+1 : c+1]
+		switch {
+		case done[c] && entirely:
+			list[c] = append(list[c], withOthers(base, values, c))
+		case !done[c] && estimated:
+			list[c] = append(list[c], without)
+		}
+	}
+	return list
+}
+
+// known adds the estimates of columns that are known closely, of those of whose originals others are a function, and
+// reports whether there are any new ones.
+func known(frames []*joint.Frame, sought []joint.Sought, factors []joint.Factor, done []bool,
+	estimates []joint.Column) bool {
+	is := make([]bool, len(sought))
+	cores.Each(len(sought), func(c int) {
+		if !done[c] && estimates[c].Values == nil && factors[c] != joint.NoFactor {
+			estimates[c], is[c] = frames[c].Closely(sought[c], factors[c] == joint.Summand)
+		}
+	})
+	return slices.Contains(is, true)
+}
+
+// withOthers returns a frame that has estimates of the other columns than c.
+func withOthers(f *joint.Frame, estimates []joint.Column, c int) *joint.Frame {
+	var others []joint.Column
+	for o, e := range estimates {
+		if o != c && e.Values != nil {
+			others = append(others, e)
+		}
+	}
+	if len(others) == 0 {
+		return f
+	}
+	return f.With(others...)
 }
 
 // WithRecord adds to the risks of a masked column, of masks that are only explored, those of an intruder
@@ -102,9 +148,9 @@ func (a *Accumulator) WithRecord(p Pairs, column string, risks []Risk) []Risk {
 // recordFrame is the released columns of the sample, and of the records that hold targets.
 type recordFrame struct {
 	*reckoning
-	frames   []*joint.Frame // by measured column
-	rows     []int32        // of the sample
-	released [][]float64    // by measured column and row
+	frames   [][]*joint.Frame // by measured column
+	rows     []int32          // of the sample
+	released [][]float64      // by measured column and row
 	holders  map[*sample.Extreme]int
 	complete bool
 	own      []int           // by measured column, its place among the released ones; −1: not released
@@ -147,10 +193,8 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 		return values
 	}
 	var list []joint.Column
-	masked := make([]bool, len(r.a.opts.Columns))
 	for c, column := range r.a.opts.Columns {
 		at := 2*c + 1
-		masked[c] = column.Masked
 		from := r.data.Values[at]
 		if released != nil {
 			from = released[c]
@@ -181,16 +225,21 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 		}
 		list = append(list, joint.Column{Name: column.Name, Values: values, GroupOnly: column.GroupOnly})
 	}
-	var sought [][]float64
-	for c, is := range masked {
-		if is {
-			sought = append(sought, f.originals(c))
+	var sought []joint.Sought
+	var originals [][]float64
+	for c, column := range r.a.opts.Columns {
+		if column.Masked {
+			x := f.originals(c)
+			sought = append(sought, joint.Sought{Name: column.Name, X: x, Y: f.released[c], Own: f.own[c]})
+			originals = append(originals, x)
 		}
 	}
-	f.frames = recovering(masked, joint.New(joint.WithDigits(list, limit, sought), limit, f.complete),
-		func(frame *joint.Frame, c int) (joint.Column, bool) {
-			return frame.Recover(r.a.opts.Columns[c].Name, f.originals(c), f.released[c], f.own[c])
-		})
+	frames := recovering(joint.New(joint.WithDigits(list, limit, originals), limit, f.complete), sought, false)
+	for c, column := range r.a.opts.Columns {
+		if f.frames = append(f.frames, nil); column.Masked {
+			f.frames[c], frames = frames[0], frames[1:]
+		}
+	}
 	return f
 }
 
@@ -232,7 +281,12 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 		targets = append(targets, at)
 	}
 	x := f.originals(c)
-	found := f.frameOf(c, x).Estimate(x, f.released[c], f.own[c], targets)
+	var found joint.Result
+	for k, frame := range f.framesOf(c, x) {
+		if r := frame.Estimate(x, f.released[c], f.own[c], targets); k == 0 || r.Square < found.Square {
+			found = r
+		}
+	}
 	rows := make([]Risk, 0, len(*list)+len(targets)+1)
 	var k Risk
 	for _, row := range *list {
@@ -321,13 +375,14 @@ type Sought struct {
 	Alike              bool      // see Column
 	Own                int       // its place among the columns that are seen; −1: it is not released
 	Distances          []float64 // within which a statement counts as right
+	Beside             bool      // whether it may only tell of the others: nothing is stated of it
 }
 
 // Claims returns what an intruder who has the whole released record states of the originals, by column
 // sought and record: one list for each of several ways, NaN in records that were not looked at. complete
 // says that the records are the whole release.
 func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
-	if len(sought) == 0 {
+	if !slices.ContainsFunc(sought, func(s Sought) bool { return !s.Beside }) {
 		return nil
 	}
 	list := make([]joint.Column, len(columns))
@@ -342,22 +397,24 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 			}
 		}
 	}
-	all, originals := make([]bool, len(sought)), make([][]float64, len(sought))
-	for c := range all {
-		if all[c], originals[c] = true, sought[c].Original; sought[c].Alike {
-			originals[c] = once(sought[c].Original, sought[c].Released)
+	of, originals := make([]joint.Sought, len(sought)), make([][]float64, len(sought))
+	for c, s := range sought {
+		if originals[c] = s.Original; s.Alike {
+			originals[c] = once(s.Original, s.Released)
 		}
+		of[c] = joint.Sought{Name: s.Name, X: originals[c], Y: s.Released, Own: s.Own}
 	}
-	frames := recovering(all,
-		joint.New(joint.WithDigits(list, len(sought[0].Original), originals), len(sought[0].Original), complete),
-		func(f *joint.Frame, c int) (joint.Column, bool) {
-			s := &sought[c]
-			return f.Recover(s.Name, originals[c], s.Released, s.Own)
-		})
+	n := len(sought[0].Original)
+	frames := recovering(joint.New(joint.WithDigits(list, n, originals), n, complete), of, true)
 	claims := make([][][]float64, len(sought))
 	cores.Each(len(sought), func(c int) {
 		s := &sought[c]
-		claims[c] = frames[c].Claims(originals[c], s.Released, s.Own, s.Distances)
+		if s.Beside {
+			return
+		}
+		for _, frame := range frames[c] {
+			claims[c] = append(claims[c], frame.Claims(originals[c], s.Released, s.Own, s.Distances)...)
+		}
 	})
 	return claims
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/assess/internal/joint"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -140,5 +141,149 @@ func TestRulesOfIndexAreJudgedByTheRecord(t *testing.T) {
 	if !strings.Contains(v.Advice, "told by b, total") || !strings.Contains(v.Rule, "typical by record") ||
 		v.Found != 0.1 {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestValuesKnownClosely: a logarithm of two digits gives a wage closely, and with what was earned by the hour the hours,
+// as whole numbers even exactly, which give the wage anew; a rent by a total. In both orders, for the risk and for what
+// is stated. A column is not told by itself.
+func TestValuesKnownClosely(t *testing.T) {
+	const n = 1200
+	r := rand.New(rand.NewPCG(36, 5))
+	values := map[string][]float64{}
+	add := func(name string, v float64) { values[name] = append(values[name], v) }
+	waves := strings.Fields("w0 w1 w2 w3 w4 w5 w6 w7 w8 w9")
+	for range n {
+		wage, hours := math.Round(100*math.Exp(6.5+0.5*r.NormFloat64()))/100, float64(10+r.IntN(50))
+		rent := math.Round(100*math.Exp(6+0.5*r.NormFloat64())) / 100
+		add("wage", wage)
+		add("hours", hours)
+		add("rent", rent)
+		add("log", math.Round(100*math.Log(wage))/100)
+		add("hourly", math.Round(100*wage/hours)/100)
+		add("total", wage+rent)
+		add("noisy wage", math.Round(100*(wage+300*r.NormFloat64()))/100)
+		add("noisy hours", math.Round(hours+6*r.NormFloat64()))
+		add("noisy rent", math.Round(100*(rent+200*r.NormFloat64()))/100)
+		add("bounded", wage)
+		add("noisy bounded", min(wage, 1000))
+		add("noisy hourly", values["hourly"][len(values["log"])-1]+9*r.NormFloat64())
+		add("fine log", math.Round(1e5*math.Log(wage))/1e5)
+		for _, wave := range waves {
+			add(wave, wage*math.Exp(0.1*r.NormFloat64()))
+		}
+	}
+	close := func(x string, d float64, claims [][]float64) (most float64) {
+		for _, list := range claims {
+			hits := 0.0
+			for i, v := range list {
+				if math.Abs(v-values[x][i]) <= d {
+					hits++
+				}
+			}
+			most = max(most, hits/n)
+		}
+		return most
+	}
+	for _, c := range []struct {
+		masked, beside []string
+		close          map[string]float64 // by column, the distance of nearly all
+	}{
+		{[]string{"wage", "hours"}, []string{"log", "hourly"}, map[string]float64{"hours": 0.5, "wage": 0.35}},
+		{[]string{"hours", "wage"}, []string{"hourly", "log"}, map[string]float64{"hours": 0.5, "wage": 0.35}},
+		{[]string{"rent", "wage", "hours"}, []string{"log", "hourly", "total"},
+			map[string]float64{"hours": 0.5, "wage": 0.35, "rent": 0.35}},
+		{[]string{"hours", "wage", "rent"}, []string{"total", "hourly", "log"},
+			map[string]float64{"hours": 0.5, "wage": 0.35, "rent": 0.35}},
+		// A quotient that gives most values is not all that is stated where a logarithm gives the rest.
+		{[]string{"hourly", "bounded"}, []string{"fine log", "hours"}, map[string]float64{"hourly": 0.0051}},
+		{[]string{"bounded", "hourly"}, []string{"hours", "fine log"}, map[string]float64{"hourly": 0.0051}},
+		// Ten waves, each off by a tenth, tell 0.03 of a wage by their mean, and so of the hours.
+		{[]string{"wage", "hours"}, append([]string{"hourly"}, waves...), map[string]float64{"hours": 3.2}},
+		{[]string{"hours", "wage"}, append(waves[:10:10], "hourly"), map[string]float64{"hours": 3.2}},
+		{[]string{"wage", "rent"}, []string{"log", "total"}, map[string]float64{"rent": 12}},
+		{[]string{"rent", "wage"}, []string{"total", "log"}, map[string]float64{"rent": 12}},
+	} {
+		var seen []Seen
+		var sought []Sought
+		options := recordOptions(t)
+		options.Columns = nil
+		block := new(microdata.Block)
+		block.Reset(0, 0, n, len(c.masked)+len(c.beside))
+		for k, name := range c.masked {
+			seen = append(seen, Seen{Name: name, Values: values["noisy "+name]})
+			sought = append(sought, Sought{Name: name, Original: values[name], Released: values["noisy "+name], Own: k})
+			options.Columns = append(options.Columns, Column{Name: name, Masked: true, Index: k})
+			block.Columns[k].Original.Values, block.Columns[k].Released.Values = values[name], values["noisy "+name]
+		}
+		for k, name := range c.beside {
+			seen = append(seen, Seen{Name: name, Values: values[name]})
+			options.Beside = append(options.Beside, BesideColumn{Name: name, Index: len(c.masked) + k})
+			block.Columns[len(c.masked)+k].Original.Values = values[name]
+		}
+		claims := Claims(seen, sought, true)
+		a := newAccumulator(t, options)
+		a.Add(block)
+		m, err := a.Measure(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, name := range c.masked {
+			d, is := c.close[name]
+			if got := close(name, d, claims[k]); is && got < 0.97 {
+				t.Errorf("%v: %.3f of %s are stated within %v", c.masked, got, name, d)
+			}
+			for _, risk := range m.Columns[k].Risk {
+				if risk.Knowledge != KnowledgeRecord || !is {
+					continue
+				}
+				if slices.Contains(risk.Tells, name) || risk.Target == TargetTypical && !(float64(risk.RMSE) <= d) {
+					t.Errorf("%v: %s known to %v, told by %v", c.masked, name, risk.RMSE, risk.Tells)
+				}
+			}
+		}
+	}
+}
+
+// TestSumsNeedNoEstimates: what a linear estimator sees is not looked at once more: two summands, of which a total is
+// released. A column that a relation gives is attacked as it was, or with the others that were found beside it.
+func TestSumsNeedNoEstimates(t *testing.T) {
+	block := recordBlock(600)
+	a, noisy, b := block.Columns[0].Original.Values, block.Columns[0].Released.Values, block.Columns[1].Original.Values
+	total := block.Columns[2].Original.Values
+	r := rand.New(rand.NewPCG(36, 6))
+	near, twice := make([]float64, len(b)), make([]float64, len(b))
+	for i, v := range b {
+		near[i], twice[i] = v+20*r.NormFloat64(), 2*v
+	}
+	sought := []joint.Sought{{X: a, Y: noisy}, {X: b, Y: near, Own: 1}}
+	base := joint.New([]joint.Column{{Values: noisy}, {Values: near}, {Values: total}}, 600, true)
+	for c, f := range recovering(base, sought, true) {
+		if len(f) != 1 || f[0] != base {
+			t.Errorf("column %d has other columns beside it", c)
+		}
+	}
+	base = joint.New([]joint.Column{{Values: noisy}, {Values: near}, {Values: total}, {Values: twice}}, 600, true)
+	for _, entirely := range []bool{false, true} {
+		frames := recovering(base, sought, entirely)
+		if f := frames[1]; frames[0][0] == base || f[0] != base || len(f) > 1 != entirely {
+			t.Errorf("entirely %v: the other one as it was: %v, the given one in %d frames", entirely, frames[0][0] == base, len(f))
+		}
+	}
+}
+
+// TestNothingIsStatedOfColumnsBeside: of columns that only tell of others.
+func TestNothingIsStatedOfColumnsBeside(t *testing.T) {
+	block := recordBlock(600)
+	a, b := block.Columns[0].Original.Values, block.Columns[1].Original.Values
+	seen := []Seen{{Name: "a", Values: block.Columns[0].Released.Values}, {Name: "b", Values: b}}
+	for _, beside := range [][2]bool{{false, true}, {true, false}, {true, true}} {
+		claims := Claims(seen, []Sought{{Name: "a", Original: a, Released: seen[0].Values, Beside: beside[0]},
+			{Name: "b", Original: b, Released: b, Own: 1, Beside: beside[1]}}, true)
+		for c, none := range beside {
+			if claims != nil && (claims[c] == nil) != none || claims == nil && beside != [2]bool{true, true} {
+				t.Errorf("beside %v: column %d: %d lists", beside, c, len(claims))
+			}
+		}
 	}
 }

@@ -168,9 +168,9 @@ func (f *recordFrame) byDraws(row *Risk, square float64, found *joint.Result) fl
 	return square * square * relative
 }
 
-// frameOf returns the frame in which column c is attacked, with originals x: where earlier releases have it too, with
+// framesOf returns the frames in which column c is attacked, with originals x: where earlier releases have it too, with
 // the mean of the posterior by all of them, from the laws of their masks and the distribution of the originals.
-func (f *recordFrame) frameOf(c int, x []float64) *joint.Frame {
+func (f *recordFrame) framesOf(c int, x []float64) []*joint.Frame {
 	column := f.a.opts.Columns[c]
 	var seen []estimate.Observed
 	add := func(values []float64, law Law) {
@@ -191,7 +191,11 @@ func (f *recordFrame) frameOf(c int, x []float64) *joint.Frame {
 		return f.frames[c]
 	}
 	mean := estimate.Posterior(x, seen)
-	return f.frames[c].With(joint.Column{Name: column.Name + " in all releases", Values: mean})
+	frames := slices.Clone(f.frames[c])
+	for k := range frames {
+		frames[k] = frames[k].With(joint.Column{Name: column.Name + " in all releases", Values: mean})
+	}
+	return frames
 }
 
 // Held is what one release has of a column, by record (NaN: nothing), and the law of its masks.

@@ -282,8 +282,9 @@ func (a *attack) looked() []int {
 	return at
 }
 
-// told returns what the released columns together state of the originals of numeric columns, by name.
-func (a *attack) told(columns []int) map[string][][]float64 {
+// told returns what the released columns together state of the originals of numeric columns, by name; of others they
+// only estimate them, as these may tell of the columns.
+func (a *attack) told(columns, others []int) map[string][][]float64 {
 	at := a.looked()
 	of := func(value func(i int) float64) []float64 {
 		values := make([]float64, len(at))
@@ -294,10 +295,11 @@ func (a *attack) told(columns []int) map[string][][]float64 {
 	}
 	seen, own := a.together(of)
 	var sought []assess.Sought
-	for _, i := range columns {
+	for k, i := range slices.Concat(columns, others) {
 		c := &a.d.Numeric[i]
 		sought = append(sought,
 			assess.Sought{Name: c.Name, Alike: c.Alike, Own: own[i], Distances: a.o.Inversion.Within[c.Name],
+				Beside:   k >= len(columns),
 				Original: of(func(i int) float64 { return c.Original[i] }),
 				Released: of(func(i int) float64 { return c.Released[i] })})
 	}
@@ -372,7 +374,7 @@ func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]fl
 				BesideColumn{Name: c.Name + " in all releases", Released: a.mean(c.Original, held[c.Name])})
 		}
 	}
-	told := a.told(columns)
+	told := a.told(columns, nil)
 	found := map[string][]inversion.Exact{}
 	for _, i := range columns {
 		c := &d.Numeric[i]

@@ -72,3 +72,44 @@ func TestRecordStatesExactly(t *testing.T) {
 		t.Error("a column of fewer records is accepted")
 	}
 }
+
+// TestColumnsThatAreNotAttackedTell: a part that is masked, and of which nothing is to be stated, follows from its
+// logarithm, and with a total it tells the other part; whether its rule is about it alone or its masks cannot be undone.
+func TestColumnsThatAreNotAttackedTell(t *testing.T) {
+	r := rand.New(rand.NewPCG(36, 8))
+	const n = 800
+	var x, y, part, noisy, total, log [n]float64
+	for i := range n {
+		x[i] = math.Round(math.Exp(6 + 0.5*r.NormFloat64()))
+		y[i] = math.Round(x[i] + 300*r.NormFloat64())
+		part[i] = math.Round(math.Exp(5 + 0.5*r.NormFloat64()))
+		noisy[i] = math.Round(part[i] + 100*r.NormFloat64())
+		total[i], log[i] = x[i]+part[i], math.Round(1e5*math.Log(part[i]))/1e5
+	}
+	noise := transform.Spec{Params: &transform.Noise{Columns: []string{"x"}, SD: &transform.Amount{Value: 300}}}
+	other := transform.Spec{Params: &transform.Noise{Columns: []string{"part"}, SD: &transform.Amount{Value: 100}}}
+	upper := 400.0
+	bounded := transform.Spec{Params: &transform.Topcode{Columns: []string{"part"}, Upper: &upper, Replace: "mean"}}
+	numbers := []NumericColumn{{Name: "x", Grid: 1, Original: x[:], Released: y[:]},
+		{Name: "part", Grid: 1, Original: part[:], Released: noisy[:]}}
+	for name, o := range map[string]Inversion{
+		"alone":        {Masks: []transform.Spec{noise, other}, Alone: map[string]bool{"part": true}},
+		"not undone":   {Masks: []transform.Spec{noise, bounded}, Unasked: true},
+		"not at all":   {Masks: []transform.Spec{noise, other}, Alone: map[string]bool{"x": true}},
+		"attacked too": {Masks: []transform.Spec{noise, other}},
+	} {
+		for _, list := range [][]NumericColumn{numbers, {numbers[1], numbers[0]}} {
+			d := Data{Numeric: list,
+				Shown: []BesideColumn{{Name: "total", Released: total[:]}, {Name: "log", Released: log[:]}}}
+			result, err := Run(t.Context(), d, Options{Inversion: &o})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range result.Inversion.Columns {
+				if e := c.Exact[0]; c.Name == "x" && (e.Realised == 1) != (name != "not at all") {
+					t.Errorf("%s: %+v", name, e)
+				}
+			}
+		}
+	}
+}

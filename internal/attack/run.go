@@ -283,7 +283,7 @@ func (a *attack) averaging(ctx context.Context) error {
 func (a *attack) inversion(ctx context.Context) (err error) {
 	release := inversion.Release{}
 	var silent []string
-	var together []int // columns that are sought with all released ones
+	var together, others []int // columns that are sought with all released ones, and those that only tell of them
 	masks := a.o.Inversion.Masks
 	known := a.o.Inversion.Known
 	if known.N == 0 {
@@ -297,6 +297,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		switch {
 		case named[c.Name] && a.isCategory(c.Name):
 		case named[c.Name] && a.o.Inversion.Unasked && !a.attackable(masks, c.Name, &silent):
+			others = append(others, i)
 		case named[c.Name]:
 			grid := c.Grid
 			if grid == 0 {
@@ -304,7 +305,9 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 			}
 			release.Columns = append(release.Columns,
 				inversion.Column{Name: c.Name, Grid: grid, Original: c.Original, Released: c.Released})
-			if !a.o.Inversion.Alone[c.Name] {
+			if a.o.Inversion.Alone[c.Name] {
+				others = append(others, i)
+			} else {
 				together = append(together, i)
 			}
 		case read[c.Name] && whole:
@@ -313,7 +316,7 @@ func (a *attack) inversion(ctx context.Context) (err error) {
 		// A column may be listed as a numeric and as a categorical one.
 		named[c.Name], read[c.Name] = false, false
 	}
-	release.Told = a.told(together)
+	release.Told = a.told(together, others)
 	categories := a.changed()
 	for _, columns := range [][]CategoricalColumn{a.d.Categorical, a.d.Inferred} {
 		for i := range columns {

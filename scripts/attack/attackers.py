@@ -106,8 +106,7 @@ class Snooper:
         out["boosted trees"] = self._crossed(x, f[:, : self.linear], _trees)
         # What a good estimate leaves, trees may explain.
         out["least squares, then trees"] = self._crossed(x, f[:, : self.linear], _squares_then_trees)
-        out |= self._sums(column)
-        out |= self._formulas(column)
+        out |= self._computed(column)
         out |= self._program(column, out["least squares, the record"])
         return out
 
@@ -147,24 +146,60 @@ class Snooper:
                     out[f"pairs of ranks from {parity}"] = at(np.where((rank - parity) % 2 == 0, rank + 1, rank - 1))
         return out
 
-    def _sums(self, column):
-        """Solves a sum in which the column stands for it."""
-        out = {}
+    def _solved(self, column):
+        """What a column is computed from: sums in which it stands, and formulas."""
         for sum_ in self.case.sums:
             if column in sum_ and all(c in self.release.numbers for c in sum_):
-                rest = sum(w * self.release.numbers[c] for c, w in sum_.items() if c != column)
-                out["the sum with " + ", ".join(c for c in sum_ if c != column)] = -rest / sum_[column]
-        return out
-
-    def _formulas(self, column):
-        """Computes the column from others, as it was computed."""
-        out = {}
+                others = [c for c in sum_ if c != column]
+                yield others, lambda *v, s=sum_, o=others: -sum(s[c] * of for c, of in zip(o, v)) / s[column]
         for of, others, function in self.case.formulas:
             if of == column and all(c in self.release.numbers for c in others):
+                yield others, function
+
+    def _computed(self, column, depth=2):
+        """Computes the column from others, as they are released, or are computed themselves from unmasked ones."""
+        out = {}
+        for others, function in self._solved(column):
+            if depth == 1 and any(self.case.masked(c) for c in others):
+                continue
+            known = [{c: self.release.numbers[c]} | ({} if depth == 1 or not self.case.masked(c) else {
+                n: v for n, v in self._computed(c, depth - 1).items() if column not in n.replace("(", " ").replace(")", " ").split()})
+                for c in others]
+            for names in itertools.product(*known):
                 with np.errstate(all="ignore"):
-                    v = function(*(self.release.numbers[c] for c in others))
-                out["computed from " + ", ".join(others)] = np.where(np.isfinite(v), v, math.nan)
+                    v = np.asarray(function(*(k[n] for k, n in zip(known, names))))
+                out[f"{column} from ( {' '.join(names)} )"] = np.where(np.isfinite(v), v, math.nan)
         return out
+
+    def most_alike(self, column, within):
+        """What most of those known that have the same categories have within a distance: all alike, or by how well their values
+        fit the released one."""
+        x, y = self.case.numbers[column], self.release.numbers.get(column)
+        names = [t for t in self.release.texts if len(set(self.release.texts[t])) <= 40]
+        for count in (1, 2, 3):
+            for cells in itertools.combinations(names, count):
+                labels = np.array(["|".join(t) for t in zip(*(self.release.texts[c] for c in cells))])
+                for fits in (False, True):
+                    if fits and y is None:
+                        continue
+                    out = np.full(len(x), math.nan)
+                    for held in (self.half, ~self.half):
+                        known = held & ~np.isnan(x)
+                        if y is not None:
+                            off = (y - x)[known]
+                            sd = math.sqrt(np.nanmean(off**2)) if (~np.isnan(off)).any() else math.inf
+                        for label in np.unique(labels):
+                            v = x[known & (labels == label)]
+                            rows = np.flatnonzero(~held & (labels == label))
+                            if len(v) < 2 or not len(rows):
+                                continue
+                            near = np.abs(v[:, None] - v[None, :]) <= within
+                            w = np.ones((len(rows), len(v)))
+                            if fits and sd > 0:
+                                e = np.nan_to_num((y[rows][:, None] - v[None, :]) ** 2 / (2 * sd**2))
+                                w = np.exp(e.min(1, keepdims=True) - e)
+                            out[rows] = v[(w @ near).argmax(1)]
+                    yield f"most of {', '.join(cells)}" + (" by the release" if fits else ""), out
 
     def bounds(self, column):
         """By record, between what values the original lies, from the masks alone."""

@@ -136,12 +136,16 @@ def difference(c):
 def ratio(c):
     c.add("hours", c.rng.integers(10, 60, c.n).astype(float), str(c.rng.choice(["other", "sensitive"])), 0)
     c.add("hourly", c.numbers["wage"] / c.numbers["hours"], str(c.rng.choice(["other", "sensitive"])), 2)
+    c.formulas.append(("wage", ("hours", "hourly"), np.multiply))
+    c.formulas.append(("hours", ("wage", "hourly"), np.divide))
+    c.formulas.append(("hourly", ("wage", "hours"), np.divide))
     c.story.append("hourly = wage / hours")
 
 
 def copy(c):
     factor = float(c.rng.choice([1, 12, 0.5]))
     c.add("again", factor * c.numbers["wage"], str(c.rng.choice(["other", "sensitive"])), 2)
+    c.formulas.append(("wage", ("again",), lambda v: v / factor))
     if round(factor * 10 ** c.decimals["wage"]) >= 1 and factor >= 1:
         c.sums.append({"wage": factor, "again": -1})
     c.story.append(f"again = {factor:g} wage")
@@ -281,7 +285,8 @@ def _topcode(c, column):
 
 
 def _micro(c, column):
-    return {"microaggregate": {"columns": [column], "k": int(c.rng.choice([3, 5, 10])), "method": "univariate"}}
+    return {"microaggregate": {"columns": [column], "k": int(c.rng.choice([3, 5, 10])), "method": "univariate"} |
+            ({"share": 1} if column == "ill" else {})}  # of 0 and 1, one is more than the others of its group
 
 
 def _rankswap(c, column):

@@ -109,7 +109,7 @@ def _exact(case, report, column, x, estimates, snooper):
             limits += [(e_["limit"], e_["within"], "the default") for e_ in e.get("exact") or [] if e_.get("limit") is not None]
     finds = {}
     for share, within, who in limits:
-        for name, claim in attackers.claims(case, column, estimates, snooper.half):
+        for name, claim in itertools.chain(attackers.claims(case, column, estimates, snooper.half), snooper.most_alike(column, within)):
             use = ~np.isnan(claim) & ~np.isnan(x)
             if use.sum() < 30:
                 continue

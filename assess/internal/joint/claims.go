@@ -41,8 +41,9 @@ func (f *Frame) Claims(x, y []float64, own int, distances []float64) (list [][]f
 	}
 	if exact != nil {
 		add(exact.at)
-	} else if by := f.dependence(s); by != nil && !by.open {
-		add(s.shared(by.of))
+	}
+	for _, most := range s.amongOthers(append([]float64{s.tolerance(0, false)}, distances...)) {
+		add(most)
 	}
 	for _, often := range s.oftenWithin(distances) {
 		add(often)
@@ -53,25 +54,6 @@ func (f *Frame) Claims(x, y []float64, own int, distances []float64) (list [][]f
 	s.refine()
 	add(s.estimate)
 	return list
-}
-
-// shared returns, by row, the value of another record of its group: the next one; NaN if there is none.
-func (s *sought) shared(g *grouping) func(row int) float64 {
-	next, first := map[int]float64{}, map[int32]float64{}
-	for k := len(s.rows) - 1; k >= -len(s.rows); k-- { // twice, so that the last one finds the first
-		i := s.rows[(k+len(s.rows))%len(s.rows)]
-		at := g.of[i]
-		if v, there := first[at]; at >= 0 && there {
-			next[i] = v
-		}
-		first[at] = s.x[i]
-	}
-	return func(row int) float64 {
-		if v, there := next[row]; there {
-			return v
-		}
-		return math.NaN()
-	}
 }
 
 // oftenWithin returns the relations that give the most values exactly, and the most within each of the

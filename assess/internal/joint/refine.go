@@ -15,10 +15,15 @@ func (s *sought) refine() {
 	s.byGroups()
 	s.settle()
 	s.byParts()
-	s.inBothOrders()
-	s.nearly()
+	s.byRelations()
 	s.along()
 	s.snap()
+}
+
+// byRelations uses relations that are not exact, or lack cells.
+func (s *sought) byRelations() {
+	s.inBothOrders()
+	s.nearly()
 }
 
 // inBothOrders uses relations by record in two orders and keeps the better end: the one that leaves least in all, and

@@ -15,7 +15,6 @@ type exact struct {
 	open  bool
 	// rounded says that the relation gives the value after rounding to its grid.
 	rounded bool
-	of      *grouping // in whose groups x is constant; nil: at gives x
 }
 
 func (e *exact) holds(s *sought, x float64, row int) bool {
@@ -94,13 +93,13 @@ func (s *sought) different(rows []int) bool {
 
 // Recover returns a column with the values that a relation gives for most rows of the originals x, NaN
 // where its cells are missing; false if there is none. Beside it relations of other columns may be found.
-func (f *Frame) Recover(name string, x, y []float64, own int) (Column, bool) {
-	s := f.seek(x, y, own)
+func (f *Frame) Recover(of Sought) (Column, bool) {
+	s := f.seek(of.X, of.Y, of.Own)
 	e := f.relation(s)
 	if e == nil {
 		return Column{}, false
 	}
-	c := Column{Name: name, Values: make([]float64, f.all)}
+	c := Column{Name: of.Name, Values: make([]float64, f.all)}
 	for i := range c.Values {
 		v := e.at(i)
 		if e.rounded && s.step > 0 {
@@ -393,7 +392,7 @@ func weighted(z [][]float64, weight []float64, x func(k int) float64) []float64 
 }
 
 // dependence reports whether x is constant in the groups of a category, of several categories, or of a
-// grouping that the intruder knows.
+// grouping that the intruder knows, or is in most records what the most others of its group have.
 func (f *Frame) dependence(s *sought) *exact {
 	rows := s.tried()
 	if len(rows) < 20 {
@@ -405,20 +404,25 @@ func (f *Frame) dependence(s *sought) *exact {
 		}
 		constant, size, judged := s.constant(&g, rows, s.x)
 		only := f.columns[g.columns[0]].GroupOnly
-		e := &exact{of: &g}
-		for _, c := range g.columns {
-			e.tells = append(e.tells, f.columns[c].Name)
-		}
 		switch {
 		case judged < leastRows:
-		case !only && 2*judged >= len(rows) && constant >= 0.9 && size >= 5:
-			return e
+		case !only && 2*judged >= len(rows) && constant >= 0.9 && size >= leastOthers:
+			return &exact{tells: f.names(g.columns)}
 		case !f.complete && constant >= 0.5 && !s.alike(&g, rows, constant):
-			e.open = true
-			return e
+			return &exact{tells: f.names(g.columns), open: true}
 		}
 	}
-	return nil
+	parts, order := samples(rows), s.byValue()
+	var found *exact
+	s.eachOfSeveral(func(g *grouping) {
+		if found != nil {
+			return
+		}
+		if at := s.often(g, order); s.majority(parts, false, at) {
+			found = &exact{tells: f.names(g.columns), at: at}
+		}
+	})
+	return found
 }
 
 // alike reports whether what leaves is the same in a group as often as the originals are (one draw for all

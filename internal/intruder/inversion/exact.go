@@ -326,6 +326,9 @@ func (b *believed) stays(i int32) float64 {
 	return b.stay[i]
 }
 
+// lessChance returns a share of so many records less two standard errors.
+func lessChance(share, of float64) float64 { return share - 2*math.Sqrt(share*(1-share)/of) }
+
 // posteriors computes the shares of found from posteriors, and the claims that are certain.
 func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 	bel := newBeliever(b.prior, b.law)
@@ -390,13 +393,14 @@ func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 	for k := range found {
 		e := &found[k]
 		p := present*expected[k]/m + (1-present)*e.Guess
-		r := max(e.Realised, present*realised[k]/m)
-		e.Expected, e.Realised = &p, r
+		r := present * realised[k] / m
+		sure := max(lessChance(r, m), lessChance(e.Realised, float64(len(b.sorted)))) // others are counted in all records
+		e.Expected, e.Realised = &p, max(e.Realised, r)
 		e.SE = a.ofSample(p, len(b.sorted))
 		if !all { // values in their order: the error is that of neighbours (Wolter 2007, section 8.2)
 			e.SE = math.Hypot(e.SE, math.Sqrt(steps[k]/2)/m)
 		}
-		e.Found = min(1, max(p+2*e.SE, r-2*math.Sqrt(r*(1-r)/m)))
+		e.Found = min(1, max(p+2*e.SE, sure))
 	}
 	for g, group := range []*claims{lattice, told} {
 		few := fewClaims

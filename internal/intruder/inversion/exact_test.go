@@ -281,3 +281,28 @@ func TestSampleAddsItsError(t *testing.T) {
 		t.Errorf("%+v, of a sample %+v", all, some)
 	}
 }
+
+// TestStatementsOfAllRecords: what the columns beside one state is counted in all records, though the posterior is
+// computed in some of them, and its error is that of all.
+func TestStatementsOfAllRecords(t *testing.T) {
+	const n = 12_000
+	r := rand.New(rand.NewPCG(17, 5))
+	x, told := make([]float64, n), make([]float64, n)
+	for i := range x {
+		x[i] = math.Round(1e8*r.Float64()) / 100
+		if told[i] = -1; i%25 == 0 {
+			told[i] = x[i]
+		}
+	}
+	masks := []transform.Spec{noiseOf("v", "1000", "")}
+	out := mask(t, []field{{"v", 2, x}}, 0, masks)
+	found, err := Attack(t.Context(), masks, publishedMoments(out),
+		Release{Columns: out, Told: map[string][][]float64{"v": {told}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// 0.04 less two errors of √(0.04·0.96/12,000).
+	if e := found.Columns[0].Exact[0]; math.Abs(e.Realised-0.04) > 1e-9 || math.Abs(e.Found-(0.04-0.00357771)) > 1e-6 {
+		t.Errorf("found %v of %v, want 0.03642", e.Found, e.Realised)
+	}
+}

@@ -106,8 +106,7 @@ func (a *attacker) believeAll(b *believed, held []Held, found []Exact) error {
 		if !all { // rows in their order: the error is that of neighbours, as in posteriors
 			e.SE = math.Hypot(e.SE, math.Sqrt(steps[k]/2)/m)
 		}
-		surely := func(share, of float64) float64 { return share - 2*math.Sqrt(share*(1-share)/of) }
-		e.Found = min(1, max(p+2*e.SE, surely(r, m), surely(e.Realised, float64(len(b.sorted)))))
+		e.Found = min(1, max(p+2*e.SE, lessChance(r, m), lessChance(e.Realised, float64(len(b.sorted)))))
 		e.Realised = max(e.Realised, r)
 	}
 	return nil

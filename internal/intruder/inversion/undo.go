@@ -203,7 +203,7 @@ func (a *attacker) exchanges(b *believed, found []Exact) bool {
 		p := max(expected[k]/n, e.Guess)
 		e.Expected, e.Realised = &p, max(e.Realised, realised[k]/n)
 		e.SE = a.ofSample(p, len(b.sorted))
-		e.Found = min(1, max(p+2*e.SE, e.Realised-2*math.Sqrt(e.Realised*(1-e.Realised)/n)))
+		e.Found = min(1, max(p+2*e.SE, lessChance(e.Realised, n)))
 	}
 	return true
 }

@@ -1,0 +1,182 @@
+package joint
+
+import (
+	"math"
+	"slices"
+)
+
+// A value that no relation gives exactly may be known closely: a wage by its logarithm of two digits. With what was
+// earned by the hour it tells the hours, which no estimator of them from the released columns sees. So the estimates of
+// originals of which other originals are a function stand beside these as columns.
+
+// Sought is a column that an intruder is after, by row of the sample.
+type Sought struct {
+	Name string
+	X, Y []float64 // originals and released values
+	Own  int       // its place among a frame's columns; −1: it is not released
+}
+
+// A Factor says whether the original of a column, in place of what is released of it, tells another one much better.
+type Factor uint8
+
+// What an original may be of another one.
+const (
+	NoFactor   Factor = iota
+	Summand           // the other one is a sum of up to three columns, of which it is one
+	Multiplied        // the other one is a product, a quotient or another function of it that is no sum
+)
+
+const (
+	chainRows = 64   // on which it is looked what an original is a function of
+	chainGain = 0.25 // the share of the mean square that is left with an original in place of its release
+	closely   = 0.5  // the share of the mean square by index that an estimate leaves of a value known closely
+)
+
+// Factors returns what each column's original is of the others'.
+func (f *Frame) Factors(columns []Sought) []Factor {
+	known, shown := f.few(columns, func(s *Sought) []float64 { return s.X }),
+		f.few(columns, func(s *Sought) []float64 { return s.Y })
+	list := make([]Factor, len(columns))
+	for k := range columns {
+		s := &sought{own: k}
+		x, y := known.columns[k].Values, shown.columns[k].Values
+		most := math.Inf(1) // of the mean square of a relation
+		if index := meanSquare(x, func(i int) float64 { return y[i] }, most); index == index {
+			most = chainGain * index
+		}
+		square, at := map[int]float64{}, 0
+		known.relations(s, func(_ bool, value func(row int) float64, of ...int) bool {
+			at++
+			if slices.ContainsFunc(of, func(c int) bool { return c < len(columns) }) {
+				if v := meanSquare(x, value, most); v <= most {
+					square[at] = v
+				}
+			}
+			return false
+		})
+		at = 0
+		shown.relations(s, func(rounded bool, value func(row int) float64, of ...int) bool {
+			at++
+			v, there := square[at]
+			if !there || chainGain*meanSquare(x, value, math.Inf(1)) < v {
+				return false
+			}
+			is := Summand
+			if rounded && (len(of) == 2 || !proportional(shown.columns[of[0]].numbers, value)) {
+				is = Multiplied
+			}
+			for _, c := range of {
+				if c < len(columns) {
+					list[c] = max(list[c], is)
+				}
+			}
+			return false
+		})
+	}
+	return list
+}
+
+// meanSquare returns the mean square of x − value where both are numbers; NaN if that is in less than half of the rows,
+// or if it is more than a bound.
+func meanSquare(x []float64, value func(row int) float64, most float64) float64 {
+	sum, n, all := 0.0, 0.0, float64(len(x))
+	for i := range x {
+		if e := x[i] - value(i); e == e && !math.IsInf(e, 0) {
+			if sum, n = sum+e*e, n+1; sum > most*all {
+				return math.NaN()
+			}
+		}
+	}
+	if 2*n < all {
+		return math.NaN()
+	}
+	return sum / n
+}
+
+// proportional reports whether values are a multiple of others.
+func proportional(of []float64, value func(row int) float64) bool {
+	factor := math.NaN()
+	for i, v := range of {
+		switch k := value(i) / v; {
+		case k != k:
+		case factor != factor:
+			factor = k
+		case math.Abs(k-factor) > 1e-9*math.Abs(factor):
+			return false
+		}
+	}
+	return true
+}
+
+// few returns a frame of some rows with something of each column sought, and then the released columns.
+func (f *Frame) few(columns []Sought, of func(s *Sought) []float64) *Frame {
+	rows := make([]int, f.rows)
+	for i := range rows {
+		rows[i] = i
+	}
+	rows = thinned(rows, chainRows)
+	few := &Frame{rows: len(rows), all: len(rows)}
+	add := func(c Column, values []float64) {
+		c.Values, c.numbers = make([]float64, len(rows)), nil
+		for k, i := range rows {
+			c.Values[k] = values[i]
+		}
+		few.columns = append(few.columns, c)
+	}
+	for k := range columns { // the same features, whatever is missing
+		add(Column{}, of(&columns[k]))
+		few.columns[k].numbers = few.columns[k].Values
+		few.features = append(few.features, feature{column: k, whole: true})
+	}
+	for c, column := range f.columns {
+		add(column, column.Values)
+		few.numbers(len(columns) + c)
+	}
+	return few
+}
+
+// Closely returns a column with estimates of originals, if they leave little of the mean square by index; with beyond,
+// little also of what a linear estimator leaves. Beside it relations of other columns may be found. The estimates are
+// linear ones and those by relations, each fitted to other records: what a record's own original has been used for, or
+// what leaves out just this one, as the mean of the others of its group, would tell of it beside the release.
+func (f *Frame) Closely(of Sought, beyond bool) (Column, bool) {
+	s := f.seek(of.X, of.Y, of.Own)
+	if len(s.rows) < leastRows {
+		return Column{}, false
+	}
+	linear := s.closely()
+	most := s.index
+	if beyond {
+		most = min(most, linear)
+	}
+	if !(s.square() <= closely*most) {
+		return Column{}, false
+	}
+	var parts [folds]*sought
+	for k := range parts {
+		x := slices.Clone(of.X)
+		for i := k; i < len(x); i += folds {
+			x[i] = math.NaN()
+		}
+		parts[k] = f.seek(x, of.Y, of.Own)
+		parts[k].closely()
+	}
+	c := Column{Name: of.Name, Values: make([]float64, f.all)}
+	for i := range c.Values {
+		if c.Values[i] = parts[i%folds].estimate(i); math.IsInf(c.Values[i], 0) {
+			c.Values[i] = math.NaN()
+		}
+	}
+	return c, true
+}
+
+// closely fits a linear estimator and uses relations beside it. It returns the mean square that the first leaves.
+func (s *sought) closely() (linear float64) {
+	s.fit()
+	s.middles()
+	s.enrich()
+	linear = s.square()
+	s.settle()
+	s.byRelations()
+	return linear
+}
