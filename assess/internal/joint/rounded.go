@@ -84,8 +84,10 @@ func (s *sought) contained(value func(row int) float64, widths []func(row int) f
 			width += 0.5*s.step + s.tolerance(s.x[i], false)
 			if math.Abs(values[k]-s.x[i]) <= width {
 				holds++
+			} else if n >= leastRows && n-holds > 0.4*float64(len(rows)) {
+				break // no look allows so many
 			}
-			if math.Abs(values[k]-s.x[rows[(k+len(rows)/2)%len(rows)]]) <= width {
+			if look == 2 && math.Abs(values[k]-s.x[rows[(k+len(rows)/2)%len(rows)]]) <= width {
 				chance++
 			}
 		}
@@ -211,8 +213,12 @@ func significant(v float64) float64 {
 func (s *sought) pairRounding(a, b int, half []float64, of func(a, b float64) float64, visit func(within)) {
 	za, zb := s.columns[a].numbers, s.columns[b].numbers
 	value := func(i int) float64 { return of(za[i], zb[i]) }
-	first := func(i int) float64 { return apart(func(v float64) float64 { return of(v, zb[i]) }, za[i], half[a]) }
-	second := func(i int) float64 { return apart(func(v float64) float64 { return of(za[i], v) }, zb[i], half[b]) }
+	first := func(i int) float64 {
+		return farthest(of(za[i]-half[a], zb[i]), of(za[i], zb[i]), of(za[i]+half[a], zb[i]))
+	}
+	second := func(i int) float64 {
+		return farthest(of(za[i], zb[i]-half[b]), of(za[i], zb[i]), of(za[i], zb[i]+half[b]))
+	}
 	widths := []func(i int) float64{first, second, func(i int) float64 { return first(i) + second(i) }}
 	switch {
 	case half[a] == 0:
@@ -225,8 +231,11 @@ func (s *sought) pairRounding(a, b int, half []float64, of func(a, b float64) fl
 
 // apart returns how far a function's values lie from that of v at most if v was rounded by up to half.
 func apart(of func(float64) float64, v, half float64) float64 {
-	at := of(v)
-	d := max(math.Abs(of(v-half)-at), math.Abs(of(v+half)-at))
+	return farthest(of(v-half), of(v), of(v+half))
+}
+
+func farthest(below, at, above float64) float64 {
+	d := max(math.Abs(below-at), math.Abs(above-at))
 	if d != d {
 		return math.Inf(1)
 	}
