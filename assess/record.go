@@ -40,13 +40,18 @@ const mostRounds = 3
 // column sought the frames in which it is to be attacked: one that has the recovered values of the others, of a column
 // that a relation gives only those that were found before. Where that frame has estimates of others, a second one is
 // without them: many columns may hide what few tell. With entirely, as where a relation does not give all values, a
-// column that one gives has a second one with all that was found of others.
+// column that one gives has a second one with all that was found of others, and each has one with what is near in many
+// records of others.
 func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*joint.Frame {
 	n := len(sought)
 	frames := slices.Repeat([]*joint.Frame{base}, n)
 	list := make([][]*joint.Frame, n)
 	done := make([]bool, n)
 	values := make([]joint.Column, n) // those recovered, or estimates of those that are known closely
+	var often [][]joint.Column        // what is near in many records; nil: not looked for
+	if entirely {
+		often = make([][]joint.Column, n)
+	}
 	for range mostRounds {
 		if n < 2 { // a column does not tell of itself
 			break
@@ -64,7 +69,7 @@ func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*jo
 		}
 		all := withOthers(base, values, -1)
 		if !slices.Contains(is, true) {
-			if !known(frames, sought, all.Factors(sought), done, values) {
+			if !known(frames, sought, all.Factors(sought), done, values, often) {
 				break
 			}
 			all = withOthers(base, values, -1)
@@ -98,18 +103,31 @@ func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*jo
 		case !done[c] && estimated:
 			list[c] = append(list[c], without)
 		}
+		var near []joint.Column
+		for o, columns := range often {
+			if o != c {
+				near = append(near, columns...)
+			}
+		}
+		if len(near) > 0 {
+			list[c] = append(list[c], withOthers(base, values, c).With(near...))
+		}
 	}
 	return list
 }
 
 // known adds the estimates of columns that are known closely, of those of whose originals others are a function, and
-// reports whether there are any new ones.
+// reports whether there are any new ones. It adds those near in many records to another list, unless that is nil.
 func known(frames []*joint.Frame, sought []joint.Sought, factors []joint.Factor, done []bool,
-	estimates []joint.Column) bool {
+	estimates []joint.Column, often [][]joint.Column) bool {
 	is := make([]bool, len(sought))
 	cores.Each(len(sought), func(c int) {
-		if !done[c] && estimates[c].Values == nil && factors[c] != joint.NoFactor {
-			estimates[c], is[c] = frames[c].Closely(sought[c], factors[c] == joint.Summand)
+		if done[c] || estimates[c].Values != nil || factors[c] == joint.NoFactor {
+			return
+		}
+		of, near := frames[c].Closely(sought[c], factors[c] == joint.Summand, often != nil)
+		if estimates[c], is[c] = of, of.Values != nil; len(near) > 0 {
+			often[c] = near
 		}
 	})
 	return slices.Contains(is, true)

@@ -245,6 +245,78 @@ func TestValuesKnownClosely(t *testing.T) {
 	}
 }
 
+// TestValuesNearInManyRecords: hours that are cut at a bound give a wage closely with what was earned by the hour, and far
+// off beyond the bound. So they state a rent by a total, in as many records, whether the hours are looked at too or not; also by one of three, of which a
+// relation gives another.
+func TestValuesNearInManyRecords(t *testing.T) {
+	const n = 600
+	r := rand.New(rand.NewPCG(36, 9))
+	values, cut := map[string][]float64{}, 0.0
+	for range n {
+		wage, hours := math.Round(100*math.Exp(6.5+0.5*r.NormFloat64()))/100, float64(10+r.IntN(50))
+		rent, loan := math.Round(100*math.Exp(6+0.5*r.NormFloat64()))/100, math.Round(1000*r.Float64())
+		if hours > 45 {
+			cut += 1.0 / n
+		}
+		for name, v := range map[string]float64{"wage": wage, "hours": hours, "rent": rent, "total": wage + rent,
+			"hourly": math.Round(100*wage/hours) / 100, "noisy hours": min(hours, 45.5),
+			"loan": loan, "square": loan * loan, "all": wage + rent + loan} {
+			values[name] = append(values[name], v)
+		}
+		values["noisy wage"] = append(values["noisy wage"], math.Round(100*(wage+300*r.NormFloat64()))/100)
+		values["noisy rent"] = append(values["noisy rent"], math.Round(100*(rent+90*r.NormFloat64()))/100)
+		values["noisy loan"] = append(values["noisy loan"], math.Round(loan+300*r.NormFloat64()))
+	}
+	list := func(names ...string) (columns []joint.Column) {
+		for _, name := range names {
+			columns = append(columns, joint.Column{Name: name, Values: values[name]})
+		}
+		return columns
+	}
+	base := joint.New(list("noisy wage", "noisy rent", "total", "hourly", "noisy hours"), n, true)
+	for entirely, want := range map[bool]int{false: 1, true: 2} { // not in mean square, nor beside itself
+		frames := recovering(base, []joint.Sought{{X: values["wage"], Y: values["noisy wage"]},
+			{X: values["rent"], Y: values["noisy rent"], Own: 1}}, entirely)
+		if len(frames[0]) != 1 || len(frames[1]) != want || frames[0][0] != base || frames[1][0] != base {
+			t.Errorf("entirely %v: frames of a wage %d, of a rent %d", entirely, len(frames[0]), len(frames[1]))
+		}
+	}
+	for _, c := range []struct{ masked, beside []string }{
+		{[]string{"rent", "wage", "hours"}, []string{"total", "hourly"}},
+		{[]string{"hours", "wage", "rent"}, []string{"hourly", "total"}},
+		{[]string{"wage", "rent"}, []string{"total", "hourly", "noisy hours"}},
+		{[]string{"loan", "wage", "rent"}, []string{"all", "hourly", "noisy hours", "square"}},
+	} {
+		for _, distance := range []float64{0.5, 1} {
+			var seen []Seen
+			var sought []Sought
+			for k, name := range c.masked {
+				seen = append(seen, Seen{Name: name, Values: values["noisy "+name]})
+				sought = append(sought, Sought{Name: name, Original: values[name], Released: values["noisy "+name], Own: k,
+					Distances: []float64{distance}, Beside: name == "hours" || name == "loan"})
+			}
+			for _, name := range c.beside {
+				seen = append(seen, Seen{Name: name, Values: values[name]})
+			}
+			for k, claims := range Claims(seen, sought, true) {
+				most := 0.0
+				for _, list := range claims {
+					hits := 0.0
+					for i, v := range list {
+						if math.Abs(v-values[c.masked[k]][i]) <= distance {
+							hits += 1.0 / n
+						}
+					}
+					most = max(most, hits)
+				}
+				if len(claims) > 0 && (most < 1-cut-0.005 || most > 1-cut+0.05) {
+					t.Errorf("%v: %.3f of %s are stated within %v, want %.3f", c.masked, most, c.masked[k], distance, 1-cut)
+				}
+			}
+		}
+	}
+}
+
 // TestSumsNeedNoEstimates: what a linear estimator sees is not looked at once more: two summands, of which a total is
 // released. A column that a relation gives is attacked as it was, or with the others that were found beside it.
 func TestSumsNeedNoEstimates(t *testing.T) {

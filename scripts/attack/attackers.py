@@ -157,11 +157,9 @@ class Snooper:
                 yield others, function
 
     def _computed(self, column, depth=2):
-        """Computes the column from others, as they are released, or are computed themselves from unmasked ones."""
+        """Computes the column from others, as they are released, or are computed themselves."""
         out = {}
         for others, function in self._solved(column):
-            if depth == 1 and any(self.case.masked(c) for c in others):
-                continue
             known = [{c: self.release.numbers[c]} | ({} if depth == 1 or not self.case.masked(c) else {
                 n: v for n, v in self._computed(c, depth - 1).items() if column not in n.replace("(", " ").replace(")", " ").split()})
                 for c in others]

@@ -1,6 +1,7 @@
 package joint
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -30,6 +31,9 @@ const (
 	chainRows = 64   // on which it is looked what an original is a function of
 	chainGain = 0.25 // the share of the mean square that is left with an original in place of its release
 	closely   = 0.5  // the share of the mean square by index that an estimate leaves of a value known closely
+
+	oftenRows = 64  // on which it is looked what relation is near in many records
+	oftenGain = 0.5 // the share of a quantile of the other estimates' errors that such a relation leaves
 )
 
 // Factors returns what each column's original is of the others'.
@@ -139,18 +143,25 @@ func (f *Frame) few(columns []Sought, of func(s *Sought) []float64) *Frame {
 // little also of what a linear estimator leaves. Beside it relations of other columns may be found. The estimates are
 // linear ones and those by relations, each fitted to other records: what a record's own original has been used for, or
 // what leaves out just this one, as the mean of the others of its group, would tell of it beside the release.
-func (f *Frame) Closely(of Sought, beyond bool) (Column, bool) {
+//
+// If it is wanted, often has what relations give that are much nearer in many records, though they may be far off in
+// the others: hours that are cut at a bound, times what was earned by the hour. What is not known closely has no
+// values.
+func (f *Frame) Closely(of Sought, beyond, wanted bool) (known Column, often []Column) {
 	s := f.seek(of.X, of.Y, of.Own)
 	if len(s.rows) < leastRows {
-		return Column{}, false
+		return
 	}
 	linear := s.closely()
+	if wanted {
+		often = s.nearOften(of.Name)
+	}
 	most := s.index
 	if beyond {
 		most = min(most, linear)
 	}
 	if !(s.square() <= closely*most) {
-		return Column{}, false
+		return
 	}
 	var parts [folds]*sought
 	for k := range parts {
@@ -161,13 +172,77 @@ func (f *Frame) Closely(of Sought, beyond bool) (Column, bool) {
 		parts[k] = f.seek(x, of.Y, of.Own)
 		parts[k].closely()
 	}
-	c := Column{Name: of.Name, Values: make([]float64, f.all)}
+	return f.column(of.Name, func(i int) float64 { return parts[i%folds].estimate(i) }), often
+}
+
+// column returns a column with what a function of the row gives, NaN where that is no number.
+func (f *Frame) column(name string, value func(row int) float64) Column {
+	c := Column{Name: name, Values: make([]float64, f.all)}
 	for i := range c.Values {
-		if c.Values[i] = parts[i%folds].estimate(i); math.IsInf(c.Values[i], 0) {
+		if c.Values[i] = value(i); math.IsInf(c.Values[i], 0) {
 			c.Values[i] = math.NaN()
 		}
 	}
-	return c, true
+	return c
+}
+
+// manyRecords are the shares of the records in which a relation is to be near.
+var manyRecords = []float64{0.5, 0.25}
+
+// nearOften returns columns with what the relations give that are nearest in many records, each sought in every other
+// record for those between. None is there if none is much nearer than the estimate and the released value are.
+func (s *sought) nearOften(name string) (list []Column) {
+	for _, share := range manyRecords {
+		var found [2]func(row int) float64
+		for half := range found {
+			found[half] = s.nearestIn(share, func(i int) bool { return i%2 != half })
+		}
+		if found[0] == nil || found[1] == nil {
+			continue
+		}
+		c := s.column(name, func(i int) float64 { return found[i%2](i) })
+		if len(list) == 0 || slices.CompareFunc(list[0].Values, c.Values, cmp.Compare) != 0 {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// nearestIn returns the relation with the least error that a share of some rows do not exceed; nil if none has much
+// less than the estimate and the released value.
+func (s *sought) nearestIn(share float64, in func(row int) bool) (nearest func(row int) float64) {
+	var rows []int
+	for _, i := range s.rows {
+		if in(i) && s.x[i] != s.usual {
+			rows = append(rows, i)
+		}
+	}
+	if rows = interleaved(thinned(rows, oftenRows), 4); len(rows) < 4*leastRows {
+		return nil
+	}
+	errors, at := make([]float64, len(rows)), int(share*float64(len(rows)))
+	quantile := func(value func(row int) float64, most float64) float64 { // +Inf unless it is less than most
+		far := 0
+		for k, i := range rows {
+			if errors[k] = math.Abs(s.x[i] - value(i)); !(errors[k] < most) {
+				errors[k] = math.Inf(1)
+				if far++; far >= len(rows)-at || far == len(rows)/4 && far > k {
+					return math.Inf(1)
+				}
+			}
+		}
+		slices.Sort(errors)
+		return errors[at]
+	}
+	most := oftenGain * min(quantile(s.estimate, math.Inf(1)),
+		quantile(func(i int) float64 { return s.y[i] }, math.Inf(1)))
+	s.relations(s, func(_ bool, value func(row int) float64, _ ...int) bool {
+		if v := quantile(value, most); v < most {
+			most, nearest = v, value
+		}
+		return false
+	})
+	return nearest
 }
 
 // closely fits a linear estimator and uses relations beside it. It returns the mean square that the first leaves.
