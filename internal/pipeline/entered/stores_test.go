@@ -94,19 +94,19 @@ func TestRequestsOfARunFail(t *testing.T) {
 			for _, name := range []string{"a.csv", "a.json", "a.public.json"} {
 				os.Remove(filepath.Join(dir, name))
 			}
-			count := 0
+			var count atomic.Int64
 			server.Failing(func(*http.Request) *objecttest.Fault {
-				switch count++; {
-				case count == n:
+				switch at := count.Add(1); {
+				case at == int64(n):
 					return &fault
-				case count > n && how == 3:
+				case at > int64(n) && how == 3:
 					return &objecttest.Fault{Cut: -1}
 				}
 				return nil
 			})
 			_, err := filejob.Run(t.Context(), a.parse(t, dir), pipeline.Options{Log: zerolog.Nop()})
 			server.Failing(nil)
-			failed = count >= n
+			failed = count.Load() >= int64(n)
 			_, missing := os.Stat(final)
 			there, got := missing == nil, strings.Join(listed(t), ", ")
 			if there != (err == nil) || there && got != "a counts" || !there && got != "" && got != "a counts" || !failed && err != nil {
