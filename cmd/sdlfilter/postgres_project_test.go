@@ -239,23 +239,30 @@ func TestPostgresProjectReadsOneState(t *testing.T) {
 	}
 }
 
-// Whatever message to the server fails, or is done while its answer is lost, there are all tables of one run, or those
-// of the other, and the status and the words agree with it.
-func TestPostgresProjectStatusIsWhatReadersSee(t *testing.T) {
-	b := newBase(t)
+// released makes a project whose connections go through a wire, and releases it once.
+func (b *base) released() *wire {
+	b.t.Helper()
 	b.project(8, nil)
 	address, err := url.Parse(os.Getenv("SDLFILTER_TEST_POSTGRES"))
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
-	w := newWire(t, address.Host)
+	w := newWire(b.t, address.Host)
 	for _, name := range []string{"persons", "events"} {
 		b.write(name+".yaml", strings.ReplaceAll(b.read(name+".yaml"), address.Host, w.listen.Addr().String()))
 	}
 	w.fail(0, "")
 	if status, words := b.run("run", "--quiet", "project.yaml"); status != 0 || b.there() != "new" {
-		t.Fatalf("status %d, there is %s\n%s", status, b.there(), words)
+		b.t.Fatalf("status %d, there is %s\n%s", status, b.there(), words)
 	}
+	return w
+}
+
+// Whatever message to the server fails, or is done while its answer is lost, there are all tables of one run, or those
+// of the other, and the status and the words agree with it.
+func TestPostgresProjectStatusIsWhatReadersSee(t *testing.T) {
+	b := newBase(t)
+	w := b.released()
 	all, seen, trials := w.asked, map[string]int{}, 0
 	published := w.publishing()
 	for h, how := range wireFaults {
@@ -308,19 +315,7 @@ func (w *wire) publishing() int {
 // those of the other, nothing else is left, and the next run releases.
 func TestPostgresProjectKilled(t *testing.T) {
 	b := newBase(t)
-	b.project(8, nil)
-	address, err := url.Parse(os.Getenv("SDLFILTER_TEST_POSTGRES"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := newWire(t, address.Host)
-	for _, name := range []string{"persons", "events"} {
-		b.write(name+".yaml", strings.ReplaceAll(b.read(name+".yaml"), address.Host, w.listen.Addr().String()))
-	}
-	w.fail(0, "")
-	if status, words := b.run("run", "--quiet", "project.yaml"); status != 0 || b.there() != "new" {
-		t.Fatalf("status %d, there is %s\n%s", status, b.there(), words)
-	}
+	w := b.released()
 	all, first, seen := w.asked, w.publishing(), map[string]int{}
 	for at := 10; at <= all; at++ {
 		if at < first && at%60 > 0 {
