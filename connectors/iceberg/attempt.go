@@ -11,19 +11,27 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
-// attempt is what one run puts into a table's folder: a folder of data files and files of metadata, whose names begin
-// with its mark. A claim says that it is not complete. The claim of a run that was killed is found by the next one,
-// which removes what no snapshot names.
+// attempt is what one run puts into a table's folder: a folder of data files and files of metadata, whose names have
+// its mark. A claim says that it is not complete. The claim of a run that was killed is found by a later one, which
+// removes what no snapshot names.
 type attempt struct {
 	root  string // the table's folder
 	mark  string
-	claim *publish.File
 	dir   *publish.Dir
-	named bool // the folder has its name
-	fresh bool // the table is yet to be made
+	fresh bool          // the table is yet to be made
+	claim *publish.File // of a table on this machine
+	store *store        // of one in object storage
+	dead  []grave
+}
+
+// grave is the claim of a run that is dead.
+type grave struct {
+	mark  string
+	claim *publish.File // nil in object storage
 }
 
 const markPrefix = "sdlfilter-"
@@ -40,56 +48,133 @@ func markOf(location string) string {
 	return base[:markLength]
 }
 
+// rootMetadata is the name of the table metadata that a run writes for a catalog that knows them by their location.
+func rootMetadata(mark string, version int) string {
+	return fmt.Sprintf("%05d-%s.metadata.json", version, strings.TrimPrefix(mark, markPrefix))
+}
+
+// marked reports whether a file of metadata is of a run, also under a temporary name.
+func marked(name, mark string) bool {
+	name = strings.TrimPrefix(name, ".")
+	return strings.HasPrefix(name, mark) ||
+		strings.Contains(name, "-"+strings.TrimPrefix(mark, markPrefix)+".metadata.json")
+}
+
 const (
 	dataFolder = "data"
 	claimEnd   = ".pending"
 )
 
-func claimOf(root, mark string) string { return filepath.Join(root, dataFolder, mark+claimEnd) }
+func claimOf(root, mark string) string { return join(root, dataFolder, mark+claimEnd) }
 
-// begun claims a new mark, after what killed runs have left is removed.
-func begun(ctx context.Context, root string, t *table) (*attempt, error) {
-	if err := sweep(ctx, root, t); err != nil {
-		return nil, err
+// claimMark is the mark of the run whose claim has this name, "" if it is no claim.
+func claimMark(name string) string {
+	mark := markOf("/" + strings.TrimPrefix(name, "."))
+	if mark == "" || name != publish.TempName(mark+claimEnd) {
+		return ""
 	}
+	return mark
+}
+
+// begun claims a new mark. What killed runs have left is removed at once where only live processes commit, as in a
+// folder of this machine. A catalog may still be about to commit what a run has asked for that was killed then, so that
+// it is removed when a later commit has made this impossible.
+func begun(ctx context.Context, root string, t *table, atOnce bool) (*attempt, error) {
 	a := &attempt{root: root, fresh: len(t.Snapshots) == 0, mark: markPrefix + uuid.NewString()}
 	var err error
-	if a.claim, err = publish.Create(claimOf(root, a.mark), publish.Confidential); err != nil {
-		return nil, err
+	if objectpath.Is(root) {
+		if a.store, err = storeOf(ctx, root, a.mark); err != nil {
+			return nil, err
+		}
+		a.dir, err = publish.CreateListed(a.folder(), ".parquet")
+		return a, err
 	}
-	if a.dir, err = publish.CreateDir(a.folder(), ".parquet"); err != nil {
+	if err := a.find(); err != nil {
+		return nil, errors.Join(err, a.release())
+	}
+	if atOnce {
+		if err := a.bury(ctx, t); err != nil {
+			return nil, errors.Join(err, a.release())
+		}
+	}
+	if a.claim, err = publish.Create(claimOf(root, a.mark), publish.Confidential); err != nil {
+		return nil, errors.Join(err, a.release())
+	}
+	if a.dir, err = publish.CreateListed(a.folder(), ".parquet"); err != nil {
 		return nil, errors.Join(err, a.abandon())
 	}
 	return a, nil
 }
 
-func (a *attempt) folder() string { return filepath.Join(a.root, dataFolder, a.mark) }
+func (a *attempt) folder() string { return join(a.root, dataFolder, a.mark) }
 
-// name gives the data files their names.
-func (a *attempt) name() error {
-	err := a.dir.Commit()
-	var named *publish.NamedError
-	a.named = err == nil || errors.As(err, &named)
-	return err
+// name gives the data files their names. In object storage nothing of the run was to be seen before.
+func (a *attempt) name(ctx context.Context) error {
+	if a.store != nil {
+		var err error
+		if a.dead, err = a.store.enter(ctx); err != nil {
+			return err
+		}
+	}
+	return a.dir.Commit()
 }
 
-// end releases the claim of a run whose snapshot is there.
-func (a *attempt) end() error { return a.claim.Abort() }
+// still is an error if the run must not commit: another one may have taken it for dead.
+func (a *attempt) still(ctx context.Context) error {
+	if a.store == nil {
+		return nil // its claim is locked
+	}
+	return a.store.still(ctx)
+}
+
+// end releases the claim of a run whose snapshot is there, and removes what killed runs have left: none of them can
+// commit any more what was based on the table as it was before. What cannot be removed now is left to the next run.
+func (a *attempt) end(ctx context.Context, load func(context.Context) (*table, error)) error {
+	if len(a.dead) > 0 {
+		if t, err := load(ctx); err == nil && t != nil {
+			_ = a.bury(ctx, t)
+		}
+	}
+	if a.store != nil {
+		return errors.Join(a.release(), a.store.forget(ctx, a.mark))
+	}
+	return errors.Join(a.release(), a.claim.Abort())
+}
+
+// release lets go of the claims of dead runs, which stay.
+func (a *attempt) release() error {
+	var errs []error
+	for _, g := range a.dead {
+		if g.claim != nil {
+			errs = append(errs, g.claim.Close())
+		}
+	}
+	a.dead = nil
+	return errors.Join(errs...)
+}
 
 // abandon removes everything of the run.
 func (a *attempt) abandon() error {
 	if a == nil {
 		return nil
 	}
-	var err error
+	err := a.release()
 	if a.dir != nil {
-		err = a.dir.Abort()
+		err = errors.Join(err, a.dir.Abort())
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
+	defer cancel()
+	if a.store != nil && !a.store.entered {
+		return err
 	}
 	if err == nil {
-		err = remove(a.root, a.mark)
+		err = a.remove(ctx, a.mark)
 	}
 	if err != nil {
-		return err // the claim stays for the next run
+		return err // the claim stays for a later run
+	}
+	if a.store != nil {
+		return a.store.forget(ctx, a.mark)
 	}
 	err = a.claim.Abort()
 	if a.fresh {
@@ -103,68 +188,96 @@ func (a *attempt) abandon() error {
 // tried is how the names of the files of metadata of one try begin.
 func (a *attempt) tried(try int) string { return fmt.Sprintf("%s-%d-", a.mark, try) }
 
+// write writes a file of metadata.
+func (a *attempt) write(name string, text []byte) error {
+	return publish.WriteFile(join(a.root, metadataFolder, name), publish.Public, text)
+}
+
 // forget removes the files of metadata of a try that has failed.
-func (a *attempt) forget(try int) error {
-	return removeNamed(filepath.Join(a.root, metadataFolder), a.tried(try))
+func (a *attempt) forget(ctx context.Context, try int) error {
+	if a.store != nil {
+		return a.store.remove(ctx, metadataFolder+"/"+a.tried(try), nil)
+	}
+	return removeNamed(filepath.Join(a.root, metadataFolder), func(name string) bool {
+		return strings.HasPrefix(strings.TrimPrefix(name, "."), a.tried(try))
+	})
 }
 
 // remove removes what a run has put into the table's folder, but its claim.
-func remove(root, mark string) error {
-	at := filepath.Join(root, dataFolder, mark)
-	errs := []error{os.RemoveAll(at), os.RemoveAll(publish.TempName(at)), removed(publish.TempName(at + ".lock")),
-		removed(pendingMetadata(root, mark))}
-	return errors.Join(append(errs, removeNamed(filepath.Join(root, metadataFolder), mark))...)
+func (a *attempt) remove(ctx context.Context, mark string) error {
+	ours := func(name string) bool { return marked(name, mark) }
+	if a.store != nil {
+		return errors.Join(a.store.remove(ctx, dataFolder+"/"+mark+"/", nil), a.store.remove(ctx, metadataFolder+"/", ours))
+	}
+	at := filepath.Join(a.root, dataFolder, mark)
+	return errors.Join(os.RemoveAll(at), os.RemoveAll(publish.TempName(at)), removed(publish.TempName(at+".lock")),
+		removed(pendingMetadata(a.root, mark)), removeNamed(filepath.Join(a.root, metadataFolder), ours))
 }
 
-// removeNamed removes the files of a folder whose names begin so, those that have a temporary name included.
-func removeNamed(folder, prefix string) error {
+// removeNamed removes files of a folder.
+func removeNamed(folder string, which func(name string) bool) error {
 	list, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	errs := []error{err}
 	for _, e := range list {
-		if strings.HasPrefix(strings.TrimPrefix(e.Name(), "."), prefix) {
+		if which(e.Name()) {
 			errs = append(errs, removed(filepath.Join(folder, e.Name())))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// sweep removes what killed runs have left in the table: what has the mark of a claim that no live run holds, and is
-// not part of the table.
-func sweep(ctx context.Context, root string, t *table) error {
-	list, err := os.ReadDir(filepath.Join(root, dataFolder))
+// find takes over the claims that no live run holds.
+func (a *attempt) find() error {
+	list, err := os.ReadDir(filepath.Join(a.root, dataFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	var parts map[string]bool
 	for _, e := range list {
-		mark := markOf("/" + strings.TrimPrefix(e.Name(), "."))
-		if mark == "" || !publish.IsTemp(e.Name()) || e.Name() != filepath.Base(publish.TempName(claimOf(root, mark))) {
+		mark := claimMark(e.Name())
+		if mark == "" {
 			continue
 		}
-		claim, err := publish.Create(claimOf(root, mark), publish.Confidential)
+		claim, err := publish.Create(claimOf(a.root, mark), publish.Confidential)
 		if errors.Is(err, publish.ErrLive) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if parts == nil {
-			if parts, err = marks(ctx, t); err != nil {
-				return errors.Join(err, claim.Abort())
-			}
-		}
-		if !parts[mark] {
-			if err := remove(root, mark); err != nil {
+		a.dead = append(a.dead, grave{mark, claim})
+	}
+	return nil
+}
+
+// bury removes what dead runs have left: what has their marks and is not part of the table.
+func (a *attempt) bury(ctx context.Context, t *table) error {
+	if len(a.dead) == 0 {
+		return nil
+	}
+	parts, err := marks(ctx, t)
+	if err != nil {
+		return err
+	}
+	for len(a.dead) > 0 {
+		g := a.dead[0]
+		if !parts[g.mark] {
+			if err := a.remove(ctx, g.mark); err != nil {
 				return err
 			}
 		}
-		if err := claim.Abort(); err != nil {
+		a.dead = a.dead[1:]
+		if g.claim != nil {
+			err = g.claim.Abort()
+		} else {
+			err = a.store.forget(ctx, g.mark)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package iceberg
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 )
@@ -45,6 +46,9 @@ func (p *Place) catalogOf() (catalog, error) {
 	if p.Path != "" {
 		return &folder{path: p.Path}, nil
 	}
+	if p.isSQL() {
+		return newSQL(p), nil
+	}
 	return newREST(p)
 }
 
@@ -55,4 +59,25 @@ func (p *Place) open(ctx context.Context) (*table, error) {
 		return nil, err
 	}
 	return c.load(ctx)
+}
+
+// settleWait is the first wait of settle between its asks; each other one is four times as long: 8.5 s together.
+var settleWait = 100 * time.Millisecond // shorter in tests
+
+const asks = 5
+
+// settle finds out what became of a commit whose answer says nothing of it, or that it was refused.
+func settle(ctx context.Context, c catalog, s *snapshot, otherwise error) error {
+	for ask, wait := 1, settleWait; ; ask, wait = ask+1, 4*wait {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restTimeout)
+		t, err := c.load(ctx)
+		cancel()
+		if err == nil && t != nil && t.snapshot(s.ID) != nil {
+			return nil
+		}
+		if err == nil && otherwise == errConflict || ask == asks {
+			return otherwise
+		}
+		time.Sleep(wait)
+	}
 }

@@ -142,7 +142,7 @@ func TestDeadRuns(t *testing.T) {
 				}
 			}
 			if steps >= 2 {
-				if err := sink.run.name(); err != nil {
+				if err := sink.run.name(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -22,6 +22,7 @@ type rest struct {
 	namespace []string
 	name      string
 	token     string
+	renew     func() (string, error) // a new token; nil: there is no other one
 	client    *http.Client
 	asked     bool // the catalog has told its prefix
 	absent    bool // the table was not there when it was loaded
@@ -37,17 +38,26 @@ func newREST(p *Place) (*rest, error) {
 	names := strings.Split(p.Table, ".")
 	r := &rest{
 		base: strings.TrimRight(p.Catalog, "/") + "/v1", warehouse: p.Warehouse, namespace: names[:len(names)-1],
-		name: names[len(names)-1],
-		client: &http.Client{Timeout: restTimeout,
-			Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}},
+		name:   names[len(names)-1],
+		client: webClient(),
 	}
-	if p.Token.Given() {
-		var err error
+	var err error
+	switch {
+	case p.Token.Given():
 		if r.token, err = p.Token.Read(); err != nil {
 			return nil, fmt.Errorf("token: %w", err)
 		}
+	case p.Credential.Given():
+		if r.renew, err = p.tokens(); err != nil {
+			return nil, fmt.Errorf("credential: %w", err)
+		}
 	}
 	return r, nil
+}
+
+func webClient() *http.Client {
+	return &http.Client{Timeout: restTimeout,
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}}
 }
 
 // restError is what a catalog answered. Its message is the catalog's own, and not repeated: it may hold anything.
@@ -68,8 +78,27 @@ type unreached struct{ why string }
 
 func (e *unreached) Error() string { return e.why }
 
-// do asks the catalog. What it answers is decoded into to, which may be nil.
+// do asks the catalog. What it answers is decoded into to, which may be nil. A token of OAuth is renewed if it is
+// refused: nothing was done then.
 func (r *rest) do(ctx context.Context, method, path string, body, to any) error {
+	for _, fresh := range []bool{r.token == "", true} {
+		if r.renew != nil && fresh {
+			var err error
+			if r.token, err = r.renew(); err != nil {
+				return err
+			}
+		}
+		err := r.once(ctx, method, path, body, to)
+		var said *restError
+		if fresh || r.renew == nil || !errors.As(err, &said) || said.status != http.StatusUnauthorized {
+			return err
+		}
+	}
+	panic("not reached")
+}
+
+// once asks the catalog once.
+func (r *rest) once(ctx context.Context, method, path string, body, to any) error {
 	var in io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -232,11 +261,11 @@ func (r *rest) commit(ctx context.Context, t *table, s *snapshot) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &said) && said.status == http.StatusConflict:
-		return r.settle(ctx, s, errConflict) // it may be the answer to a request that was sent again on the way
+		return settle(ctx, r, s, errConflict) // it may be the answer to a request that was sent again on the way
 	case errors.As(err, &said) && said.status < 500:
 		return err
 	}
-	return r.settle(ctx, s, &doubt{err: err})
+	return settle(ctx, r, s, &doubt{err: err})
 }
 
 // creation is what makes a table that was prepared.
@@ -251,26 +280,5 @@ func (r *rest) creation(t *table) []map[string]any {
 		{"action": "add-sort-order", "sort-order": map[string]any{"order-id": 0, "fields": []any{}}},
 		{"action": "set-default-sort-order", "sort-order-id": -1},
 		{"action": "set-location", "location": t.Location},
-	}
-}
-
-// settleWait is the first wait of settle between its asks; each other one is four times as long: 8.5 s together.
-var settleWait = 100 * time.Millisecond // shorter in tests
-
-const asks = 5
-
-// settle finds out what became of a commit whose answer says nothing of it, or that it was refused.
-func (r *rest) settle(ctx context.Context, s *snapshot, otherwise error) error {
-	for ask, wait := 1, settleWait; ; ask, wait = ask+1, 4*wait {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), restTimeout)
-		t, err := r.load(ctx)
-		cancel()
-		if err == nil && t != nil && t.snapshot(s.ID) != nil {
-			return nil
-		}
-		if err == nil && otherwise == errConflict || ask == asks {
-			return otherwise
-		}
-		time.Sleep(wait)
 	}
 }

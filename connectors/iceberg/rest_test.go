@@ -14,12 +14,16 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
+	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 )
 
 // restServer is a catalog with one table, w/spring.survey.income, behind a prefix and a token.
 type restServer struct {
 	t   *testing.T
 	dir string
+	at  string // where a new table lies
+	// fault is asked before each request, as that of objecttest: Lose, and otherwise the connection is cut.
+	fault func(*http.Request) *objecttest.Fault
 
 	mu      sync.Mutex
 	table   *table // nil: none yet
@@ -38,6 +42,7 @@ func init() { settleWait = time.Millisecond }
 
 func newRESTServer(t *testing.T) (*restServer, Place) {
 	s := &restServer{t: t, dir: t.TempDir()}
+	s.at = "file://" + s.dir + "/income"
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
 	token := connectors.Secret{Env: "TOKEN", Lookup: func(string) (string, bool) { return restToken, true }}
@@ -45,6 +50,18 @@ func newRESTServer(t *testing.T) (*restServer, Place) {
 }
 
 func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.fault != nil {
+		if f := s.fault(r); f != nil {
+			if f.Lose {
+				s.answers(httptest.NewRecorder(), r)
+			}
+			panic(http.ErrAbortHandler)
+		}
+	}
+	s.answers(w, r)
+}
+
+func (s *restServer) answers(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.seen = append(s.seen, r.Method+" "+r.URL.RequestURI())
@@ -96,7 +113,7 @@ func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case path == strings.TrimSuffix(restTable, "/income") && r.Method == http.MethodPost && body.Stage &&
 		body.Name == "income":
 		var err error
-		if s.staged, err = begin("11111111-0000-4000-8000-000000000000", "file://"+s.dir+"/income", body.Schema,
+		if s.staged, err = begin("11111111-0000-4000-8000-000000000000", s.at, body.Schema,
 			time.Now()); err != nil {
 			s.t.Error(err)
 		}
@@ -279,4 +296,45 @@ func TestRESTRefused(t *testing.T) {
 		}
 	}
 	refused(t, &SourceConfig{Place: place}, "no such table")
+}
+
+// A run is killed when it has asked the catalog to commit, and the catalog does so when the next run has begun: nothing
+// of it is removed. What no catalog commits is removed by a run that has committed.
+func TestKilledWhileTheCatalogCommits(t *testing.T) {
+	for _, lands := range []bool{true, false} {
+		server, place := newRESTServer(t)
+		release(t, records(t, 3), &SinkConfig{Place: place})
+		killed := finished(t, records(t, 9), &SinkConfig{Place: place, Mode: "append"}).(*sink)
+		if err := killed.run.name(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		asked, err := killed.snapshot(t.Context(), killed.table, 1)
+		if err == nil {
+			err = killed.run.claim.File.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		withheld := finished(t, records(t, 1), &SinkConfig{Place: place, Mode: "append"})
+		if err := withheld.Abort(); err != nil {
+			t.Fatal(err)
+		}
+		next := finished(t, records(t, 2), &SinkConfig{Place: place, Mode: "append"})
+		want := [][]string{masked(upTo(3)...), masked(0, 1)}
+		if lands {
+			if err := killed.catalog.commit(t.Context(), killed.table, asked); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, masked(upTo(9)...))
+		}
+		if err := next.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		expectRows(t, &SourceConfig{Place: place}, want...)
+		for _, name := range everything(t, server.dir) {
+			if !lands && strings.Contains(name, killed.run.mark) || strings.Contains(name, "/.") {
+				t.Errorf("committed %v: %s is left", lands, name)
+			}
+		}
+	}
 }

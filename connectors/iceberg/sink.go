@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/connectors/parquet"
-	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -60,6 +58,7 @@ func (c *SinkConfig) Create(ctx context.Context, plan connectors.Plan) (connecto
 }
 
 func (s *sink) create(ctx context.Context, c *SinkConfig, plan connectors.Plan) (err error) {
+	c.newLocation = c.Location
 	if s.catalog, err = c.catalogOf(); err != nil {
 		return err
 	}
@@ -88,11 +87,8 @@ func (s *sink) create(ctx context.Context, c *SinkConfig, plan connectors.Plan) 
 	if err != nil {
 		return err
 	}
-	if objectpath.Is(root) {
-		return errors.New(
-			"lies in object storage, which releases into tables are not written to yet; write Parquet files there and have a catalog add them")
-	}
-	if s.run, err = begun(ctx, root, s.table); err != nil {
+	_, atOnce := s.catalog.(*folder)
+	if s.run, err = begun(ctx, root, s.table, atOnce); err != nil {
 		return err
 	}
 	if !s.spec.Unpartitioned() && slices.ContainsFunc(plan.Layout.Release, func(o microdata.Output) bool {
@@ -173,7 +169,7 @@ func (s *sink) takes(layout *microdata.Layout) (map[string]int32, error) {
 // spares returns an error if the table is the source of the run, or has its files: the original values would stay in
 // the table's earlier snapshots, for all who read it.
 func (s *sink) spares(ctx context.Context, from connectors.Source, root string) error {
-	folders := []string{root, path.Join(root, "data")}
+	folders := []string{root, join(root, dataFolder)}
 	if now := s.table.current(); now != nil {
 		manifests, err := manifestsOf(ctx, now)
 		if err != nil {
@@ -194,7 +190,7 @@ func (s *sink) spares(ctx context.Context, from connectors.Source, root string) 
 				if err != nil {
 					return err
 				}
-				folders = append(folders, path.Dir(p))
+				folders = append(folders, folderOf(p))
 			}
 		}
 	}
@@ -252,7 +248,7 @@ func (s *sink) Commit() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
-	if err := s.run.name(); err != nil {
+	if err := s.run.name(ctx); err != nil {
 		return fmt.Errorf("%s: %w", s.label, err)
 	}
 	err := s.commit(ctx)
@@ -265,7 +261,7 @@ func (s *sink) Commit() error {
 		return fmt.Errorf("%s: nothing is released: %w", s.label, err)
 	}
 	s.done = true
-	if left := s.run.end(); left != nil && err == nil {
+	if left := s.run.end(ctx, s.catalog.load); left != nil && err == nil {
 		err = &doubt{left, true}
 	}
 	if err != nil {
@@ -281,6 +277,9 @@ func (s *sink) commit(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if err := s.run.still(ctx); err != nil {
+			return err
+		}
 		err = s.catalog.commit(ctx, t, next)
 		if !errors.Is(err, errConflict) {
 			return err
@@ -288,7 +287,7 @@ func (s *sink) commit(ctx context.Context) error {
 		if try == tries || ctx.Err() != nil {
 			return err
 		}
-		if err := s.run.forget(try); err != nil {
+		if err := s.run.forget(ctx, try); err != nil {
 			return err
 		}
 		// The longer the more, and never in step with who else tries.

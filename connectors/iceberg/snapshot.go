@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
-	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
 // snapshot writes the manifests of the release, and of what stays of the table, and their list. A try has files of its
@@ -70,7 +69,7 @@ type manifests struct {
 // write writes a file of metadata and returns its location.
 func (m *manifests) write(name string, text []byte) (string, error) {
 	name = m.run.tried(m.try) + name + ".avro"
-	if err := publish.WriteFile(filepath.Join(m.run.root, metadataFolder, name), publish.Public, text); err != nil {
+	if err := m.run.write(name, text); err != nil {
 		return "", err
 	}
 	return m.table.Location + "/" + metadataFolder + "/" + name, nil

@@ -52,6 +52,22 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// join is a path below a folder of this machine, or of objects.
+func join(root string, names ...string) string {
+	if objectpath.Is(root) {
+		return strings.TrimRight(root, "/") + "/" + strings.Join(names, "/")
+	}
+	return filepath.Join(append([]string{root}, names...)...)
+}
+
+// folderOf is the folder of a file, or of an object.
+func folderOf(p string) string {
+	if objectpath.Is(p) {
+		return p[:strings.LastIndexByte(p, '/')]
+	}
+	return filepath.Dir(p)
+}
+
 // mostMetadata bounds a file of metadata, in bytes.
 const mostMetadata = 1 << 30
 
@@ -106,4 +122,20 @@ func readPath(ctx context.Context, path string) ([]byte, error) {
 	text := make([]byte, info.Size)
 	_, err = r.ReadAt(text, 0)
 	return text, err
+}
+
+// removePath removes a file or an object; one that is not there is no error.
+func removePath(ctx context.Context, path string) error {
+	if !objectpath.Is(path) {
+		return removed(path)
+	}
+	name, err := objectpath.Parse(path)
+	if err != nil {
+		return err
+	}
+	b, err := objects.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	return b.Delete(ctx, name.Key)
 }

@@ -58,19 +58,29 @@ func started(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ..
 // finished writes all records, up to Finish.
 func finished(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...string) connectors.Sink {
 	t.Helper()
-	src, sink, layout, err := started(t, from, to, drop...)
+	sink, err := tried(t, from, to, drop...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return sink
+}
+
+// tried is finished, with its error; the sink is nil if it was not made.
+func tried(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...string) (connectors.Sink, error) {
+	t.Helper()
+	src, sink, layout, err := started(t, from, to, drop...)
+	if err != nil {
+		return nil, err
+	}
 	pass, err := src.Read(t.Context(), layout, connectors.Cut{Records: 64})
 	if err != nil {
-		t.Fatal(err)
+		return sink, err
 	}
 	defer pass.Close()
 	for {
 		raw, err := pass.Next(t.Context())
 		if err == io.EOF {
-			break
+			return sink, sink.Finish(t.Context())
 		}
 		var b microdata.Block
 		var e connectors.Encoded
@@ -84,13 +94,22 @@ func finished(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop .
 			err = sink.Write(t.Context(), e)
 		}
 		if err != nil {
-			t.Fatal(err)
+			return sink, err
 		}
 	}
-	if err := sink.Finish(t.Context()); err != nil {
-		t.Fatal(err)
+}
+
+// attempted is a whole run, as the pipeline has it: what is not committed is given up.
+func attempted(t testing.TB, from connectors.SourceConfig, to *SinkConfig) error {
+	t.Helper()
+	sink, err := tried(t, from, to)
+	if sink == nil {
+		return err
 	}
-	return sink
+	if err == nil {
+		err = sink.Commit()
+	}
+	return errors.Join(err, sink.Abort())
 }
 
 func release(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...string) {

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 )
 
@@ -46,7 +48,28 @@ func CreateDir(path, ext string) (*Dir, error) {
 		}
 		return &Dir{path: objectpath.Clean(path), objects: d}, nil
 	}
-	path = filepath.Clean(path)
+	return createLocalDir(filepath.Clean(path), ext)
+}
+
+// CreateListed makes a folder whose files are a release because something else lists them, by the names that Create is
+// told. Its path must be one that nothing has. In object storage Commit gives the parts their names, one after another.
+func CreateListed(path, ext string) (*Dir, error) {
+	if !objectpath.Is(path) {
+		return CreateDir(path, ext)
+	}
+	name, err := objectName(path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := objects.Open(context.Background(), name)
+	if err != nil {
+		return nil, withName(path, err)
+	}
+	return &Dir{path: objectpath.Clean(path),
+		objects: &objectDir{bucket: b, prefix: strings.TrimSuffix(name.Key, "/") + "/", ext: ext, listed: true}}, nil
+}
+
+func createLocalDir(path, ext string) (*Dir, error) {
 	if err := replaceable(path, ext); err != nil {
 		return nil, err
 	}

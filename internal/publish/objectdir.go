@@ -63,6 +63,7 @@ type objectDir struct {
 	prefix     string // ends in a slash
 	ext        string
 	mark       string // in the names of the parts
+	listed     bool   // by something else: the parts have the names they are given, and there is no manifest
 	before     manifest
 	parts      []*objectPart
 	done       bool
@@ -121,7 +122,9 @@ func (d *objectDir) replaced(ctx context.Context) ([]string, error) {
 }
 
 func (d *objectDir) create(name string) (Part, error) {
-	name = partName(filepath.ToSlash(name), d.mark)
+	if name = filepath.ToSlash(name); !d.listed {
+		name = partName(name, d.mark)
+	}
 	w, err := objects.NewWriter(context.Background(), d.bucket, d.prefix+name, true)
 	if err != nil {
 		return nil, err
@@ -156,6 +159,9 @@ func (d *objectDir) content() *Content {
 func (d *objectDir) commit() error {
 	if d.done {
 		return nil
+	}
+	if d.listed {
+		return d.name()
 	}
 	ctx := context.Background()
 	old, err := d.replaced(ctx)
@@ -201,6 +207,17 @@ func (d *objectDir) commit() error {
 			break
 		}
 	}
+	return nil
+}
+
+// name gives all parts their names, which nothing has.
+func (d *objectDir) name() error {
+	for _, p := range d.parts {
+		if err := p.Writer.Commit(); err != nil {
+			return ofPart(err)
+		}
+	}
+	d.done = true
 	return nil
 }
 
