@@ -25,6 +25,7 @@ import (
 type composedOf struct {
 	table   *table
 	schema  *meta.Schema
+	columns []parquet.Column
 	root    string
 	set     *files.Set // of data
 	data    []meta.Entry
@@ -55,18 +56,17 @@ func (c *composedOf) open(ctx context.Context) (_ connectors.Source, err error) 
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	var columns []parquet.Column
-	for _, f := range c.schema.Fields {
+	for i, f := range c.schema.Fields {
 		t, err := arrowType(f.Type)
 		if err != nil {
 			return nil, fmt.Errorf("column %s: %w, where files were written with other columns or have deleted records", f.Name,
 				err)
 		}
-		columns = append(columns, parquet.Column{ID: int32(f.ID), Name: f.Name, Optional: true})
+		c.columns[i].Optional = true
 		s.schema.Fields = append(s.schema.Fields, microdata.Field{Name: f.Name, Type: t, Nullable: !f.Required})
 	}
 	for i := range c.data {
-		src, err := parquet.OpenTable(ctx, c.set.One(i), columns)
+		src, err := parquet.OpenTable(ctx, c.set.One(i), c.columns)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +75,10 @@ func (c *composedOf) open(ctx context.Context) (_ connectors.Source, err error) 
 		if p.rows != rowsOf(c.data[i:i+1]) {
 			return nil, fmt.Errorf("%s: has another number of records than the table's metadata say", p.label)
 		}
-		if err := p.match(s.schema); err != nil {
+		if err = p.match(s.schema); err == nil {
+			err = c.lacks(i, p)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.label, err)
 		}
 	}
@@ -86,6 +89,24 @@ func (c *composedOf) open(ctx context.Context) (_ connectors.Source, err error) 
 		s.records += p.rows - int64(len(p.gone))
 	}
 	return s, nil
+}
+
+// lacks is an error if the value of a column that a file lacks is in its partition: files that other programs have made
+// of folders are added to tables so.
+func (c *composedOf) lacks(i int, p *part) error {
+	f := &c.data[i].File
+	for k, at := range p.columns {
+		for _, spec := range c.table.Specs {
+			for _, field := range spec.Fields {
+				if at < 0 && spec.ID == f.Spec && field.Source == c.schema.Fields[k].ID && field.Transform != meta.Void &&
+					f.Partition[field.ID] != nil {
+					return fmt.Errorf("lacks column %s, whose values the table's partitions have, which are not read from there",
+						c.schema.Fields[k].Name)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // match finds the columns in the file.

@@ -5,11 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
+	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 	"github.com/sdlfilter/sdlfilter/internal/connectortest"
 )
 
@@ -137,10 +139,142 @@ func TestPromotedColumns(t *testing.T) {
 	refused(t, &SourceConfig{Place: at(path)}, "column c1")
 }
 
+func columnOf(m map[string]any, i int) map[string]any {
+	return m["schemas"].([]any)[0].(map[string]any)["fields"].([]any)[i].(map[string]any)
+}
+
+// A table of version 3 without what came with it is read; deletion vectors are refused, and so is a release into it.
+func TestVersion3(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table")
+	release(t, records(t, 5), &SinkConfig{Place: at(path)})
+	rewritten(t, path, func(m map[string]any) {
+		m["format-version"], m["next-row-id"] = 3, 5
+		m["snapshots"].([]any)[0].(map[string]any)["first-row-id"] = 0
+	})
+	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(5)...))
+	_, _, _, err := started(t, records(t, 1), &SinkConfig{Place: at(path)})
+	if err == nil || !strings.Contains(err.Error(), "version 3") {
+		t.Errorf("a release into it: %v", err)
+	}
+	deleting(t, path, deletion{columns: []column{{"file_path", deletedPathID, []any{dataPath(t, path, 5)}},
+		{"pos", deletedPosID, []any{3}}}})
+	expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(5, 3)...))
+	list, err := manifestsOf(t.Context(), present(t, path).current())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range list {
+		if !list[i].Deletes {
+			continue
+		}
+		entries, err := liveEntries(t.Context(), &list[i])
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries[0].File.Format = meta.Puffin
+		text, _, err := meta.Write(1, 9, present(t, path).spec(), present(t, path).schema(), true, entries)
+		if err == nil {
+			err = os.WriteFile(list[i].Path, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused(t, &SourceConfig{Place: at(path)}, "deletion vectors")
+}
+
+// unnumbered makes a table whose one file has no ids of fields, as files that were added to it.
+func unnumbered(t *testing.T, n int, names string) string {
+	t.Helper()
+	path, plain := filepath.Join(t.TempDir(), "table"), filepath.Join(t.TempDir(), "plain.parquet")
+	release(t, records(t, n), &SinkConfig{Place: at(path)})
+	release(t, records(t, n), &parquet.SinkConfig{Path: plain})
+	if err := os.Rename(plain, dataPath(t, path, int64(n))); err != nil {
+		t.Fatal(err)
+	}
+	if names != "" {
+		rewritten(t, path, func(m map[string]any) { m["properties"] = map[string]any{nameMapping: names} })
+	}
+	return path
+}
+
+// Files without ids of fields are read by the table's names for them, and by no others: a name that the table does not
+// have is no column.
+func TestNames(t *testing.T) {
+	const all = `[{"field-id": 1, "names": ["older", "masked"]}, {"field-id": 2, "names": ["secret"]},
+{"field-id": 3, "names": ["c0"]}, {"field-id": 4, "names": ["c1"], "fields": []}, {"names": ["none"]}]`
+	refused(t, &SourceConfig{Place: at(unnumbered(t, 5, ""))}, "without the ids of their fields")
+	expectRows(t, &SourceConfig{Place: at(unnumbered(t, 5, all))}, masked(upTo(5)...))
+	path := unnumbered(t, 5, strings.Replace(all, `"masked"`, `"c0"`, 1))
+	refused(t, &SourceConfig{Place: at(path)}, "have a name twice")
+	path = unnumbered(t, 5, strings.Replace(strings.Replace(all, `["c0"]`, "[]", 1), `"masked"`, `"c0"`, 1))
+	refused(t, &SourceConfig{Place: at(path)}, "column masked is int64 in the file")
+	path = unnumbered(t, 5, strings.Replace(all, "c0", "x", 1))
+	if got := values(t, &SourceConfig{Place: at(path)}, "c0"); !slices.Equal(got, []string{"-", "-", "-", "-", "-"}) {
+		t.Errorf("a column that the file has by no name: %q", got)
+	}
+	path = unnumbered(t, 5, all)
+	rewritten(t, path, func(m map[string]any) { columnOf(m, 0)["name"], columnOf(m, 1)["name"] = "wage", "masked" })
+	if got := values(t, &SourceConfig{Place: at(path)}, "wage"); got[1] != "1007.5" {
+		t.Errorf("a column that was renamed: %q", got)
+	}
+	if got := values(t, &SourceConfig{Place: at(path)}, "masked"); got[1] != "canary-000001" {
+		t.Errorf("a column that has the name of another one: %q", got)
+	}
+	release(t, records(t, 3), &SinkConfig{Place: at(unnumbered(t, 5, all)), Mode: "append"})
+	// A value that is in the partition alone is not taken for a missing one.
+	path = unnumbered(t, 5, strings.Replace(all, "c0", "x", 1))
+	rewritten(t, path, func(m map[string]any) {
+		m["partition-specs"] = []any{map[string]any{"spec-id": 0, "fields": []any{map[string]any{
+			"source-id": 3, "field-id": 1000, "name": "c0", "transform": "identity"}}}}
+	})
+	tab := present(t, path)
+	list, err := manifestsOf(t.Context(), tab.current())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := liveEntries(t.Context(), &list[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, words := range map[any]string{int64(7): "lacks column c0, whose values the table's partitions have", nil: ""} {
+		entries[0].File.Partition = map[int]any{1000: value}
+		text, _, err := meta.Write(1, 1, tab.spec(), tab.schema(), false, entries)
+		if err == nil {
+			err = os.WriteFile(list[0].Path, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if words != "" {
+			refused(t, &SourceConfig{Place: at(path)}, words)
+		} else {
+			expectRows(t, &SourceConfig{Place: at(path)}, masked(upTo(5)...))
+		}
+	}
+}
+
 // What cannot be read as it is meant is refused.
 func TestTablesRefused(t *testing.T) {
 	for words, change := range map[string]func(m map[string]any){
-		"version 3 of the format": func(m map[string]any) { m["format-version"] = 3 },
+		"version 4 of the format":           func(m map[string]any) { m["format-version"] = 4 },
+		"initial-default":                   func(m map[string]any) { columnOf(m, 1)["initial-default"] = 5 },
+		"column secret: is of type variant": func(m map[string]any) { columnOf(m, 1)["type"] = "variant" },
+		"column secret: is of type geography(srid:4326)": func(m map[string]any) {
+			columnOf(m, 1)["type"] = "geography(srid:4326)"
+		},
+		"column secret: is of type timestamp_ns": func(m map[string]any) {
+			columnOf(m, 1)["type"] = map[string]any{"type": "list", "element-id": 9, "element-required": false, "element": map[string]any{
+				"type": "struct", "fields": []any{field(10, "within", "timestamp_ns", false)}}}
+		},
+		"encryption-keys": func(m map[string]any) { m["encryption-keys"] = []any{map[string]any{"key-id": "k"}} },
+		"key-id":          func(m map[string]any) { m["snapshots"].([]any)[0].(map[string]any)["key-id"] = "k" },
+		"(" + nameMapping + ") are not": func(m map[string]any) {
+			m["properties"] = map[string]any{nameMapping: "[{"}
+		},
+		"(" + nameMapping + ") have a name twice": func(m map[string]any) {
+			m["properties"] = map[string]any{nameMapping: `[{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["a"]}]`}
+		},
 		"every record of the table must have": func(m map[string]any) {
 			s := m["schemas"].([]any)[0].(map[string]any)
 			s["fields"] = append(s["fields"].([]any), field(9, "more", "long", true))

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
+	"github.com/sdlfilter/sdlfilter/connectors/parquet"
 )
 
 // table is a state of a table's metadata.
@@ -34,6 +36,7 @@ type metadata struct {
 	SnapshotLog        []logged             `json:"snapshot-log"`
 	Refs               map[string]ref       `json:"refs"`
 	Properties         map[string]string    `json:"properties"`
+	EncryptionKeys     []json.RawMessage    `json:"encryption-keys"`
 }
 
 type snapshot struct {
@@ -44,6 +47,7 @@ type snapshot struct {
 	Manifests string            `json:"manifest-list"`
 	Summary   map[string]string `json:"summary"`
 	Schema    *int              `json:"schema-id,omitempty"`
+	Key       *string           `json:"key-id,omitempty"`
 }
 
 type logged struct {
@@ -58,8 +62,8 @@ type ref struct {
 
 const mainBranch = "main"
 
-// parseTable reads table metadata. Nothing but versions 1 and 2 of the format is read: version 3 has deletion vectors
-// and defaults of columns, by which a record is another than its file says.
+// parseTable reads table metadata of versions 1 to 3 of the format. What is new in version 3, by which a record is
+// another than its file says, is refused where it is met.
 func parseTable(text []byte, location string) (*table, error) {
 	t := &table{location: location}
 	var version struct {
@@ -68,9 +72,9 @@ func parseTable(text []byte, location string) (*table, error) {
 	if err := json.Unmarshal(text, &version); err != nil {
 		return nil, errors.New("the table's metadata are not the JSON that they should be")
 	}
-	if version.FormatVersion != 1 && version.FormatVersion != 2 {
+	if version.FormatVersion < 1 || version.FormatVersion > 3 {
 		return nil,
-			fmt.Errorf("the table is of version %d of the format, and this program reads 1 and 2", version.FormatVersion)
+			fmt.Errorf("the table is of version %d of the format, and this program reads 1 to 3", version.FormatVersion)
 	}
 	if json.Unmarshal(text, &t.metadata) != nil || json.Unmarshal(text, &t.raw) != nil {
 		return nil, errors.New("the table's metadata are not what the format's specification says")
@@ -78,8 +82,65 @@ func parseTable(text []byte, location string) (*table, error) {
 	if t.schema() == nil || t.Location == "" {
 		return nil, errors.New("the table's metadata have no current schema")
 	}
+	if len(t.EncryptionKeys) > 0 {
+		return nil, errors.New("the table is encrypted (encryption-keys), and such tables are neither read nor written")
+	}
 	t.Location = strings.TrimRight(t.Location, "/")
 	return t, nil
+}
+
+// nameMapping is the property that says by which names columns are found in files without the ids of fields.
+const nameMapping = "schema.name-mapping.default"
+
+// namesOf are the names of columns in files without ids, by the columns' ids; nil if the table has none.
+func (m *metadata) namesOf() (map[int][]string, error) {
+	text, has := m.Properties[nameMapping]
+	if !has {
+		return nil, nil
+	}
+	var list []struct {
+		ID    *int     `json:"field-id"`
+		Names []string `json:"names"`
+	}
+	if json.Unmarshal([]byte(text), &list) != nil {
+		return nil, errors.New("the table's names of columns (" + nameMapping + ") are not what the format's specification says")
+	}
+	names, seen := map[int][]string{}, map[string]bool{}
+	for _, one := range list {
+		for _, name := range one.Names {
+			if seen[name] {
+				return nil, errors.New("the table's names of columns (" + nameMapping + ") have a name twice")
+			}
+			seen[name] = true
+		}
+		if one.ID != nil {
+			names[*one.ID] = append(names[*one.ID], one.Names...)
+		}
+	}
+	return names, nil
+}
+
+// columnsOf are the columns of a schema, for the files of the table.
+func (t *table) columnsOf(schema *meta.Schema) ([]parquet.Column, error) {
+	if err := schema.Beyond(); err != nil {
+		return nil, err
+	}
+	names, err := t.namesOf()
+	if err != nil {
+		return nil, err
+	}
+	var columns []parquet.Column
+	for _, f := range schema.Fields {
+		if f.ID < 1 || f.ID > math.MaxInt32 {
+			return nil, errors.New("a column's id is none")
+		}
+		c := parquet.Column{ID: int32(f.ID), Name: f.Name}
+		if names != nil {
+			c.Names = append([]string{}, names[f.ID]...)
+		}
+		columns = append(columns, c)
+	}
+	return columns, nil
 }
 
 // schema is the current one; nil if it is not there.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -68,6 +67,9 @@ func (c *SourceConfig) read(ctx context.Context, t *table) (connectors.Source, e
 	if err != nil {
 		return nil, err
 	}
+	if s.Key != nil {
+		return nil, errors.New("the snapshot is encrypted (key-id), and such snapshots are not read")
+	}
 	schema := t.schema()
 	// what an earlier time is read with is the schema of that time
 	if (c.Snapshot != 0 || c.AsOf != "") && s.Schema != nil {
@@ -90,14 +92,12 @@ func (c *SourceConfig) read(ctx context.Context, t *table) (connectors.Source, e
 	if err != nil {
 		return nil, err
 	}
-	var columns []parquet.Column
-	for _, f := range schema.Fields {
-		if f.ID < 1 || f.ID > math.MaxInt32 {
-			return nil, errors.New("a column's id is none")
-		}
-		columns = append(columns, parquet.Column{ID: int32(f.ID), Name: f.Name})
+	columns, err := t.columnsOf(schema)
+	if err != nil {
+		return nil, err
 	}
-	composed := &composedOf{table: t, schema: schema, root: root, set: set, data: data, deletes: deletes}
+	composed := &composedOf{table: t, schema: schema, columns: columns, root: root, set: set, data: data,
+		deletes: deletes}
 	if len(deletes) > 0 {
 		return composed.open(ctx)
 	}
@@ -152,6 +152,10 @@ func filesOf(ctx context.Context, s *snapshot) (data, deletes []meta.Entry, err 
 		return nil, nil, err
 	}
 	for _, e := range entries {
+		if e.File.Format == meta.Puffin {
+			return nil, nil, errors.New(
+				"has deletion vectors (version 3 of the format), which are not read; rewrite its files without deleted records (rewrite_data_files)")
+		}
 		if e.File.Format != meta.Parquet {
 			return nil, nil, errors.New("the snapshot has files that are not Parquet, which alone is read")
 		}

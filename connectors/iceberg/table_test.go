@@ -36,7 +36,7 @@ func records(t testing.TB, n int) connectors.SourceConfig {
 func at(path string) Place { return Place{Path: path} }
 
 // begin opens a source and a sink for it, without the columns that are dropped.
-func started(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...string) (connectors.Source,
+func started(t testing.TB, from connectors.SourceConfig, to connectors.SinkConfig, drop ...string) (connectors.Source,
 	connectors.Sink, *microdata.Layout, error) {
 	t.Helper()
 	src, err := from.Open(t.Context())
@@ -56,7 +56,7 @@ func started(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ..
 }
 
 // finished writes all records, up to Finish.
-func finished(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...string) connectors.Sink {
+func finished(t testing.TB, from connectors.SourceConfig, to connectors.SinkConfig, drop ...string) connectors.Sink {
 	t.Helper()
 	sink, err := tried(t, from, to, drop...)
 	if err != nil {
@@ -66,7 +66,7 @@ func finished(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop .
 }
 
 // tried is finished, with its error; the sink is nil if it was not made.
-func tried(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...string) (connectors.Sink, error) {
+func tried(t testing.TB, from connectors.SourceConfig, to connectors.SinkConfig, drop ...string) (connectors.Sink, error) {
 	t.Helper()
 	src, sink, layout, err := started(t, from, to, drop...)
 	if err != nil {
@@ -100,7 +100,7 @@ func tried(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...s
 }
 
 // attempted is a whole run, as the pipeline has it: what is not committed is given up.
-func attempted(t testing.TB, from connectors.SourceConfig, to *SinkConfig) error {
+func attempted(t testing.TB, from connectors.SourceConfig, to connectors.SinkConfig) error {
 	t.Helper()
 	sink, err := tried(t, from, to)
 	if sink == nil {
@@ -112,7 +112,7 @@ func attempted(t testing.TB, from connectors.SourceConfig, to *SinkConfig) error
 	return errors.Join(err, sink.Abort())
 }
 
-func release(t testing.TB, from connectors.SourceConfig, to *SinkConfig, drop ...string) {
+func release(t testing.TB, from connectors.SourceConfig, to connectors.SinkConfig, drop ...string) {
 	t.Helper()
 	if err := finished(t, from, to, drop...).Commit(); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,8 @@ type Column struct {
 	ID       int32
 	Name     string // now
 	Optional bool   // is left out where the files do not have it
+	// Names are those under which files have it whose columns have no ids; nil: such files are refused.
+	Names []string
 }
 
 // ErrEvolved is the error of files of a table that do not all have its columns as they are now.
@@ -42,15 +44,21 @@ func OpenTable(ctx context.Context, set *files.Set, columns []Column) (connector
 // project leaves the columns with the ids, under their present names.
 func (f *footer) project(columns []Column) error {
 	byID := map[int32]*node{}
+	with := 0
 	for _, r := range f.roots {
-		id := r.elements[0].FieldID
-		if !id.Valid {
-			return errors.New("has columns without the ids of their fields, by which a table knows them")
+		if id := r.elements[0].FieldID; id.Valid {
+			with++
+			if byID[id.V] != nil {
+				return errors.New("has two columns with one id")
+			}
+			byID[id.V] = r
 		}
-		if byID[id.V] != nil {
-			return errors.New("has two columns with one id")
+	}
+	if with < len(f.roots) {
+		var err error
+		if byID, err = f.byNames(columns, with); err != nil {
+			return err
 		}
-		byID[id.V] = r
 	}
 	var roots []*node
 	for _, c := range columns {
@@ -67,6 +75,32 @@ func (f *footer) project(columns []Column) error {
 	}
 	f.roots = roots
 	return nil
+}
+
+// byNames finds columns without ids.
+func (f *footer) byNames(columns []Column, with int) (map[int32]*node, error) {
+	mapped := false
+	ids := map[string]int32{}
+	for _, c := range columns {
+		mapped = mapped || c.Names != nil
+		for _, name := range c.Names {
+			ids[name] = c.ID
+		}
+	}
+	if !mapped || with > 0 {
+		return nil, errors.New("has columns without the ids of their fields, by which a table knows them")
+	}
+	found := map[int32]*node{}
+	for _, r := range f.roots {
+		id, known := ids[r.name]
+		if known && found[id] != nil {
+			return nil, errors.New("has two columns that are one of the table by its names")
+		}
+		if known {
+			found[id] = r
+		}
+	}
+	return found, nil
 }
 
 // sourceOf is the source of Parquet files that src is, or consists of; nil if it is none.

@@ -44,6 +44,14 @@ type (
 	plainFile struct {
 		A int64 `parquet:"a"`
 	}
+	plainTwo struct {
+		A int64 `parquet:"a"`
+		B int64 `parquet:"b"`
+	}
+	halfFile struct {
+		A int64 `parquet:"a"`
+		B int64 `parquet:"b,id(2)"`
+	}
 )
 
 // Columns are found by their ids; files that have them at other places are not read as if they had them at the same
@@ -64,6 +72,12 @@ func TestOpenTable(t *testing.T) {
 		{[]string{ab, ba}, []Column{{ID: 1, Name: "a"}}, "", ErrEvolved.Error()},
 		{[]string{tableFile(t, twiceFile{1, 2})}, []Column{{ID: 1, Name: "a"}}, "", "two columns with one id"},
 		{[]string{tableFile(t, plainFile{1})}, []Column{{ID: 1, Name: "a"}}, "", "without the ids"},
+		{[]string{tableFile(t, plainFile{1})}, []Column{{ID: 1, Name: "z", Names: []string{"old", "a"}}}, "z", ""},
+		{[]string{tableFile(t, plainFile{1})}, []Column{{ID: 1, Name: "a", Names: []string{}, Optional: true}}, "", ""},
+		{[]string{tableFile(t, plainFile{1})}, []Column{{ID: 1, Name: "a", Names: []string{"A"}}}, "", ErrEvolved.Error()},
+		{[]string{tableFile(t, plainTwo{1, 2})}, []Column{{ID: 1, Name: "x", Names: []string{"a", "b"}}}, "", "are one of the table"},
+		{[]string{tableFile(t, halfFile{1, 2})}, []Column{{ID: 1, Name: "a", Names: []string{"a"}}}, "", "without the ids"},
+		{[]string{tableFile(t, abFile{5, "x"})}, []Column{{ID: 1, Name: "z", Names: []string{"b"}}}, "z", ""},
 	} {
 		set, err := files.Listed(t.Context(), filepath.Dir(c.paths[0]), c.paths)
 		if err != nil {

@@ -55,8 +55,11 @@ type File struct {
 	nans, key, splits, sort any // as they were read
 }
 
-// Parquet is the format of Parquet files.
-const Parquet = "PARQUET"
+// The formats of files.
+const (
+	Parquet = "PARQUET"
+	Puffin  = "PUFFIN" // deletion vectors
+)
 
 // counts is the schema of a map from columns' ids.
 func counts(name, value string, id, key, of int) string {

@@ -144,3 +144,48 @@ func (s *Schema) ByID(id int) (f Field, ok bool) {
 	}
 	return Field{}, false
 }
+
+// Beyond is an error if a column, or one within another, is of a type that came with version 3 of the format, or has a
+// value where files lack it.
+func (s *Schema) Beyond() error {
+	var v any
+	if s.text == nil || json.Unmarshal(s.text, &v) != nil {
+		return nil // it was made here
+	}
+	return beyond(v, "")
+}
+
+var newTypes = regexp.MustCompile(`^(variant|timestamp_ns|timestamptz_ns|unknown|geometry.*|geography.*)$`)
+
+// typesOf are the members of schemas that hold types.
+var typesOf = []string{"type", "element", "key", "value"}
+
+func beyond(v any, column string) error {
+	m, is := v.(map[string]any)
+	if !is {
+		return nil
+	}
+	if name, is := m["name"].(string); is && column == "" {
+		column = name
+	}
+	for _, key := range []string{"initial-default", "element-initial-default", "value-initial-default"} {
+		if m[key] != nil {
+			return fmt.Errorf("column %s: has a value where files lack the column (initial-default), which is not read", column)
+		}
+	}
+	for _, key := range typesOf {
+		if name, is := m[key].(string); is && newTypes.MatchString(name) {
+			return fmt.Errorf("column %s: is of type %s, which is not read", column, name)
+		}
+		if err := beyond(m[key], column); err != nil {
+			return err
+		}
+	}
+	fields, _ := m["fields"].([]any)
+	for _, f := range fields {
+		if err := beyond(f, column); err != nil {
+			return err
+		}
+	}
+	return nil
+}
