@@ -1,11 +1,13 @@
 """A REST catalog of Apache Iceberg on loopback, for scripts/test_iceberg.py: the protocol's requests are handed to pyiceberg's
-SqlCatalog, which checks requirements and applies updates. It prints its URL, and ends with its standard input.
+SqlCatalog, which checks requirements and applies updates. It prints its URL, and ends with its standard input. PROPERTIES: further ones of
+the catalog, as JSON.
 
-    iceberg_rest.py FOLDER [TOKEN]
+    iceberg_rest.py FOLDER [TOKEN [WAREHOUSE]]
 """
 
 import http.server
 import json
+import os
 import sys
 import threading
 import urllib.parse
@@ -20,7 +22,8 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 
 folder, token = sys.argv[1], (sys.argv[2:] or [""])[0]
-catalog = SqlCatalog("test", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
+warehouse = (sys.argv[3:] or [f"file://{folder}/warehouse"])[0]
+catalog = SqlCatalog("test", uri=f"sqlite:///{folder}/catalog.db", warehouse=warehouse, **json.loads(os.environ.get("PROPERTIES", "{}")))
 one = threading.Lock()
 
 
@@ -59,7 +62,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 asked = json.loads(body)
                 if not catalog.namespace_exists(tuple(space)):
                     raise NoSuchNamespaceError(space)
-                location = f"file://{folder}/warehouse/{'.'.join(space)}.db/{asked['name']}"
+                location = f"{warehouse}/{'.'.join(space)}.db/{asked['name']}"
                 schema = Schema.model_validate(asked["schema"])
                 metadata = new_table_metadata(schema, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, location)
                 return self.shown(metadata, None)

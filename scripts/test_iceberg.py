@@ -1,6 +1,8 @@
 """Releases into and from tables of Iceberg, read back by pyiceberg and DuckDB.
 
     test_iceberg.py PROGRAM FOLDER
+
+Of a SQL catalog with SDLFILTER_TEST_POSTGRES, and in object storage also with AWS_ENDPOINT_URL_S3 and a bucket, lake.
 """
 
 import base64
@@ -13,9 +15,11 @@ import pathlib
 import random
 import subprocess
 import sys
+import urllib.parse
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
@@ -26,6 +30,8 @@ from pyiceberg.types import DoubleType, LongType, NestedField, StringType
 program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 random.seed(3)
 TOKEN = "t0ken"
+POSTGRES = os.environ.get("SDLFILTER_TEST_POSTGRES", "")
+S3, KEY, SECRET = (os.environ.get(n, "") for n in ("AWS_ENDPOINT_URL_S3", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"))
 REGIONS = ["north", "south", "east"]
 
 
@@ -88,9 +94,11 @@ def whole(path):
 
 def duck():
     con = duckdb.connect()
-    for name in ("avro", "iceberg"):
+    for name in ("httpfs", "avro", "iceberg"):
         at = next(pathlib.Path(importlib.util.find_spec("duckdb_extension_" + name).submodule_search_locations[0]).rglob("*.duckdb_extension"))
         con.execute(f"LOAD '{at}'")
+    if S3:
+        con.execute(f"CREATE SECRET (TYPE s3, KEY_ID '{KEY}', SECRET '{SECRET}', REGION 'us-east-1', ENDPOINT '{S3.removeprefix('http://')}', USE_SSL false, URL_STYLE 'path')")
     return con
 
 
@@ -188,8 +196,97 @@ def catalogs():
         server.wait()
 
 
+def lake():
+    """Tables of a SQL catalog in PostgreSQL, in object storage and on this machine; and in object storage of a REST catalog."""
+    password = os.environ["SDLFILTER_TEST_POSTGRES_PASSWORD"]
+    uri = urllib.parse.urlparse(POSTGRES)
+    store = {"s3.endpoint": S3, "s3.access-key-id": KEY, "s3.secret-access-key": SECRET, "s3.region": "us-east-1"}
+    catalog = SqlCatalog("lake", uri=f"postgresql+psycopg2://{uri.username}:{password}@{uri.hostname}:{uri.port}{uri.path}", warehouse="s3://lake/warehouse", **store)
+    catalog.create_namespace("closed")
+    catalog.create_namespace("open", {"location": "s3://lake/open"})
+    catalog.create_namespace("here")
+    place = lambda table, **more: {"iceberg": {"catalog": POSTGRES, "warehouse": "lake", "table": table, "password": {"env": "SDLFILTER_TEST_POSTGRES_PASSWORD"}, **more}}
+    key = lambda r: (r["region"], r["age"])
+    con = duck()
+
+    def alike(table, records, what):
+        got = catalog.load_table(table)
+        for n, read in (("pyiceberg", got.scan().to_arrow().to_pylist()), ("DuckDB", con.execute(f"select * from iceberg_scan('{got.metadata_location}')").to_arrow_table().to_pylist())):
+            assert collections.Counter(map(key, read)) == collections.Counter(map(key, records)), (what, n, len(read), len(records))
+            print("ok:", what, n, len(read))
+        return got
+
+    every = rows(3000)
+    closed = catalog.create_table("closed.income", arrow(every).schema)
+    closed.append(arrow(every))
+    run(place("closed.income"), place("open.income"))
+    alike("open.income", every, "SQL to SQL, in objects")
+    more = rows(40, 8000)
+    run(csv(more, "more.csv"), place("open.income", mode="append"))
+    # pyiceberg goes on from what the program has written, and the program from that.
+    catalog.load_table("open.income").delete("age < 30")
+    every = [r for r in every + more if r["age"] >= 30]
+    table = alike("open.income", every, "appended, then deleted by another program")
+    run(csv(more, "more.csv"), place("open.income", mode="append"))
+    alike("open.income", every + more, "appended to what pyiceberg has written")
+    run(place("closed.income"), place("closed.income"), fails="the table that it is made of")
+    run({"parquet": {"path": "s3://lake/warehouse/closed/income/data"}}, place("closed.income"), fails="the table that it is made of")
+    run(csv(more, "more.csv"), place("here.income"), fails="say where the table is to lie")
+    run(csv(more, "more.csv"), place("here.income", location=str(folder / "here")))
+    alike("here.income", more, "SQL, on this machine")
+    run(csv(more, "more.csv"), place("open.income"), withheld=True, gate={"rules": [{"column": "wage", "knowledge": "index", "min_rmse": 1e6}]})
+    alike("open.income", every + more, "after a withheld release")
+    # Files that were added have no ids of fields.
+    pyarrow.parquet.write_table(arrow(every), folder / "added.parquet")
+    added = catalog.create_table("closed.added", arrow(every).schema, location=f"file://{folder}/added")
+    added.add_files([str(folder / "added.parquet")])
+    with added.update_schema() as change:
+        change.rename_column("wage", "pay")
+    columns = {"name": {"role": "identifier"}, "region": {"role": "key"}, "age": {"role": "key"}, "pay": {"role": "sensitive"}}
+    masks = [{"noise": {"columns": ["pay"], "sd": 90}}]
+    run(place("closed.added"), place("open.added"), columns=columns, masks=masks)
+    alike("open.added", every, "files without ids, columns that have changed their names")
+    with catalog.load_table("closed.added").update_schema() as change:
+        change.rename_column("name", "wage")  # which is then the name of two columns of the file
+    run(place("closed.added"), place("open.twice"), columns=columns, masks=masks, fails="are one of the table by its names")
+    rest(store, every)
+    for name in ("open", "warehouse/survey.db"):
+        files = pyarrow.fs.S3FileSystem(access_key=KEY, secret_key=SECRET, endpoint_override=S3, region="us-east-1", scheme="http")
+        names = files.get_file_info(pyarrow.fs.FileSelector("lake/" + name, recursive=True, allow_not_found=True))
+        for at in names:
+            if at.is_file:
+                with files.open_input_stream(at.path) as f:
+                    assert b"CANARY" not in f.read(), at
+                assert not at.base_name.startswith(".") and not at.base_name.startswith("_"), at
+        print("ok: no withheld value, and nothing but the table's files,", name, len(names))
+        assert names, name
+
+
+def rest(store, records):
+    """A table in object storage by a REST catalog."""
+    at = folder / "rest"
+    at.mkdir()
+    server = subprocess.Popen([sys.executable, str(pathlib.Path(__file__).with_name("iceberg_rest.py")), str(at), TOKEN, "s3://lake/warehouse"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PROPERTIES": json.dumps(store)})
+    try:
+        url = server.stdout.readline().strip()
+        catalog = SqlCatalog("test", uri=f"sqlite:///{at}/catalog.db", warehouse="s3://lake/warehouse", **store)
+        catalog.create_namespace("survey")
+        to = lambda **more: {"iceberg": {"catalog": url, "table": "survey.income", "token": {"env": "TOKEN"}, **more}}
+        run(csv(records, "records.csv"), to())
+        run(csv(records, "records.csv"), to(mode="append"))
+        got = catalog.load_table("survey.income").scan().to_arrow().to_pylist()
+        key = lambda r: (r["region"], r["age"])
+        assert collections.Counter(map(key, got)) == collections.Counter(map(key, records + records))
+        print("ok: REST, in objects, pyiceberg", len(got))
+    finally:
+        server.stdin.close()
+        server.wait()
+
+
 (folder / "key").write_text(base64.b64encode(hashlib.sha256(b"test").digest()).decode() + "\n")
 (folder / "key").chmod(0o600)
 (folder / "warehouse").mkdir(exist_ok=True)
 files()
 catalogs()
+if POSTGRES and S3:
+    lake()

@@ -33,7 +33,7 @@ spark.sparkContext.setLogLevel("ERROR")
 (folder / "key").chmod(0o600)
 
 
-def run(source, sink, **more):
+def run(source, sink, fails="", **more):
     config = {
         "version": 1,
         "name": "iceberg",
@@ -46,6 +46,9 @@ def run(source, sink, **more):
     }
     (folder / "p.yaml").write_text(json.dumps(config))
     done = subprocess.run([program, "run", str(folder / "p.yaml")], capture_output=True, text=True, check=False)
+    if fails:
+        assert done.returncode and fails in done.stderr, (done.returncode, done.stderr)
+        return
     assert done.returncode == 0, done.stderr
 
 
@@ -102,6 +105,15 @@ spark.sql("INSERT INTO local.db.open VALUES ('west', 1, 2.0, date'2000-01-01', t
 run(people, {"path": str(opened), "mode": "partitions"})
 spark.sql("REFRESH TABLE local.db.open")
 print("ok: after a commit of Spark's", spark.table("local.db.open").count())
-for name in ("released", "spark/db/open"):
+# Version 3: read without deletion vectors, and refused with them.
+spark.sql("CREATE TABLE local.db.third (region string, age bigint, wage double, born date, seen timestamp, since int, person string) USING iceberg TBLPROPERTIES ('format-version'='3', 'write.delete.mode'='merge-on-read')")
+spark.sql("INSERT INTO local.db.third SELECT /*+ COALESCE(1) */ region, age, wage, born, seen, since, person FROM local.db.people")
+third = folder / "spark" / "db" / "third"
+run(third, {"path": str(folder / "of third")})
+same(spark.read.format("iceberg").load(str(folder / "of third")), spark.table("local.db.third"), "version 3")
+spark.sql("DELETE FROM local.db.third WHERE age = 40")
+run(third, {"path": str(folder / "of third")}, fails="deletion vectors")
+print("ok: deletion vectors are refused")
+for name in ("released", "spark/db/open", "of third"):
     for at in (folder / name).rglob("*"):
         assert not at.is_file() or b"CANARY" not in at.read_bytes(), at

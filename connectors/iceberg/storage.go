@@ -44,6 +44,13 @@ func pathOf(location string) (string, error) {
 	if !objectpath.Is(location) {
 		return "", fmt.Errorf("the table is stored under %s:, which this program does not read", scheme)
 	}
+	// What is a path from here on stands in errors.
+	if strings.ContainsAny(location, "?#") {
+		return "", errors.New("a location in the table's metadata has a question mark, as signed addresses have")
+	}
+	if _, err := objectpath.Parse(location); err != nil {
+		return "", fmt.Errorf("a location in the table's metadata %w", err)
+	}
 	return location, nil
 }
 

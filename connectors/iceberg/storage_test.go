@@ -24,8 +24,13 @@ func TestPaths(t *testing.T) {
 		"/a/b": "/a/b", "/a//b/": "/a/b", "file:/a/b": "/a/b", "file:///a/b": "/a/b", "file:///a/b%20c": "/a/b c",
 		"file://" + odd: odd, "/a:b": "/a:b",
 		"a/b": "", "": "", "file://host/a": "", "file:a": "",
+		"s3://lake/a/b": "s3://lake/a/b", "s3a://lake/a": "s3://lake/a", "s3://AKID:canary@lake/a": "",
+		"s3://lake/a?X-Amz-Signature=canary": "", "s3://lake/a#canary": "", "s3://lake/a//canary": "", "canary://a/b": "",
 	} {
 		got, err := pathOf(location)
+		if err != nil && (strings.Contains(err.Error(), "canary") && !strings.HasPrefix(location, "canary")) {
+			t.Errorf("%q: the error repeats it: %v", location, err)
+		}
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", location, got, err, want)
 		}

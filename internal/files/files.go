@@ -88,9 +88,9 @@ func Find(ctx context.Context, p string, extensions ...string) (*Set, error) {
 func Listed(ctx context.Context, root string, paths []string) (*Set, error) {
 	s := &Set{Root: root, Folder: true, path: root, listed: true, ctx: ctx}
 	for i, p := range paths {
-		rel := strings.TrimPrefix(strings.TrimPrefix(p, root), "/")
+		rel, below := strings.CutPrefix(p, strings.TrimRight(root, "/")+"/")
 		_, label, _ := partitions(rel) // a key that stands twice is no column here
-		if rel != p {
+		if below {
 			label = root + "/" + label
 		}
 		f := File{Path: p, Rel: fmt.Sprintf("%09d", i), Label: label}
