@@ -22,6 +22,7 @@ type attempt struct {
 	root  string // the table's folder
 	mark  string
 	dir   *publish.Dir
+	table string        // its UUID
 	fresh bool          // the table is yet to be made
 	claim *publish.File // of a table on this machine
 	store *store        // of one in object storage
@@ -31,7 +32,22 @@ type attempt struct {
 // grave is the claim of a run that is dead.
 type grave struct {
 	mark  string
+	text  string
 	claim *publish.File // nil in object storage
+}
+
+// words is what the run's claim says: its mark and the table, as a folder may have two (one that was renamed, and a
+// new one of its name).
+func (a *attempt) words() string {
+	if a.fresh {
+		return a.mark + " new " + a.table
+	}
+	return a.mark + " in " + a.table
+}
+
+// of reports whether a dead run was one into a table: into a new one, if it was to make it.
+func (g grave) of(t *table) bool {
+	return strings.HasPrefix(g.text, g.mark+" new ") || strings.HasPrefix(g.text, g.mark+" in "+t.UUID)
 }
 
 const markPrefix = "sdlfilter-"
@@ -80,7 +96,7 @@ func claimMark(name string) string {
 // folder of this machine. A catalog may still be about to commit what a run has asked for that was killed then, so that
 // it is removed when a later commit has made this impossible.
 func begun(ctx context.Context, root string, t *table, atOnce bool) (*attempt, error) {
-	a := &attempt{root: root, fresh: len(t.Snapshots) == 0, mark: markPrefix + uuid.NewString()}
+	a := &attempt{root: root, table: t.UUID, fresh: len(t.Snapshots) == 0, mark: markPrefix + uuid.NewString()}
 	var err error
 	if objectpath.Is(root) {
 		if a.store, err = storeOf(ctx, root, a.mark); err != nil {
@@ -97,7 +113,7 @@ func begun(ctx context.Context, root string, t *table, atOnce bool) (*attempt, e
 			return nil, errors.Join(err, a.release())
 		}
 	}
-	if a.claim, err = publish.Create(claimOf(root, a.mark), publish.Confidential); err != nil {
+	if a.claim, err = claimed(root, a.mark, a.words()); err != nil {
 		return nil, errors.Join(err, a.release())
 	}
 	if a.dir, err = publish.CreateListed(a.folder(), ".parquet"); err != nil {
@@ -106,13 +122,25 @@ func begun(ctx context.Context, root string, t *table, atOnce bool) (*attempt, e
 	return a, nil
 }
 
+// claimed makes the claim of a mark on this machine, or takes it over.
+func claimed(root, mark, text string) (*publish.File, error) {
+	claim, err := publish.Create(claimOf(root, mark), publish.Confidential)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = claim.WriteString(text); err != nil {
+		return nil, errors.Join(err, claim.Abort())
+	}
+	return claim, nil
+}
+
 func (a *attempt) folder() string { return join(a.root, dataFolder, a.mark) }
 
 // name gives the data files their names. In object storage nothing of the run was to be seen before.
 func (a *attempt) name(ctx context.Context) error {
 	if a.store != nil {
 		var err error
-		if a.dead, err = a.store.enter(ctx); err != nil {
+		if a.dead, err = a.store.enter(ctx, a.words()); err != nil {
 			return err
 		}
 	}
@@ -243,14 +271,21 @@ func (a *attempt) find() error {
 		if mark == "" {
 			continue
 		}
-		claim, err := publish.Create(claimOf(a.root, mark), publish.Confidential)
+		text, err := os.ReadFile(publish.TempName(claimOf(a.root, mark)))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		claim, err := claimed(a.root, mark, string(text))
 		if errors.Is(err, publish.ErrLive) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		a.dead = append(a.dead, grave{mark, claim})
+		a.dead = append(a.dead, grave{mark, string(text), claim})
 	}
 	return nil
 }
@@ -264,7 +299,16 @@ func (a *attempt) bury(ctx context.Context, t *table) error {
 	if err != nil {
 		return err
 	}
-	for len(a.dead) > 0 {
+	ours := a.dead[:0]
+	var others []grave
+	for _, g := range a.dead {
+		if g.of(t) {
+			ours = append(ours, g)
+		} else {
+			others = append(others, g)
+		}
+	}
+	for a.dead = append(ours, others...); len(a.dead) > len(others); {
 		g := a.dead[0]
 		if !parts[g.mark] {
 			if err := a.remove(ctx, g.mark); err != nil {

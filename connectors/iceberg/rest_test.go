@@ -22,6 +22,8 @@ type restServer struct {
 	t   *testing.T
 	dir string
 	at  string // where a new table lies
+	// uuid is the table's.
+	uuid string
 	// fault is asked before each request, as that of objecttest: Lose, and otherwise the connection is cut.
 	fault func(*http.Request) *objecttest.Fault
 
@@ -41,7 +43,7 @@ const (
 func init() { settleWait = time.Millisecond }
 
 func newRESTServer(t *testing.T) (*restServer, Place) {
-	s := &restServer{t: t, dir: t.TempDir()}
+	s := &restServer{t: t, dir: t.TempDir(), uuid: "11111111-0000-4000-8000-000000000000"}
 	s.at = "file://" + s.dir + "/income"
 	web := httptest.NewServer(s)
 	t.Cleanup(web.Close)
@@ -113,7 +115,7 @@ func (s *restServer) answers(w http.ResponseWriter, r *http.Request) {
 	case path == strings.TrimSuffix(restTable, "/income") && r.Method == http.MethodPost && body.Stage &&
 		body.Name == "income":
 		var err error
-		if s.staged, err = begin("11111111-0000-4000-8000-000000000000", s.at, body.Schema,
+		if s.staged, err = begin(s.uuid, s.at, body.Schema,
 			time.Now()); err != nil {
 			s.t.Error(err)
 		}

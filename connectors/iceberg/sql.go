@@ -98,8 +98,7 @@ func unzipped(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// prepare finds out where the table is to lie. The location is that of the namespace's tables, and a name that no
-// other table had before.
+// prepare finds out where the table is to lie: as pyiceberg's does, in the folder of its name.
 func (c *sqlCatalog) prepare(ctx context.Context, schema *meta.Schema) (*table, error) {
 	rows, err := c.rows(ctx,
 		`SELECT property_key, property_value FROM iceberg_namespace_properties WHERE catalog_name = $1 AND namespace = $2`,
@@ -119,8 +118,7 @@ func (c *sqlCatalog) prepare(ctx context.Context, schema *meta.Schema) (*table, 
 	case location == "":
 		return nil, fmt.Errorf("the catalog's namespace %s has no location; say where the table is to lie: location", c.namespace)
 	}
-	id := uuid.NewString()
-	return begin(id, strings.TrimRight(location, "/")+"/"+c.name+"-"+id, schema, time.Now())
+	return begin(uuid.NewString(), strings.TrimRight(location, "/")+"/"+c.name, schema, time.Now())
 }
 
 // commit writes the metadata, and has the row name them if it still names those that they were made from.

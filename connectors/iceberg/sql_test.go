@@ -205,12 +205,16 @@ func TestSQL(t *testing.T) {
 // TestSQLKilled ends a run at each of its requests, to the storage and to the database, before the server has done what
 // it was asked and after: the table has all records of the run or none, and a later run leaves nothing else.
 func TestSQLKilled(t *testing.T) {
-	for _, lose := range []bool{false, true} {
-		ends := map[bool]int{}
+	for i, lose := range []bool{false, true, false} {
+		fresh, ends := i == 2, map[bool]int{}
 		for at := int64(1); ; at++ {
 			l := newLake(t, "s3")
 			p, place, _ := newSQLCatalog(t, "s3://lake/open")
-			release(t, records(t, 3), &SinkConfig{Place: place})
+			var before []string
+			if !fresh {
+				release(t, records(t, 3), &SinkConfig{Place: place})
+				before = masked(upTo(3)...)
+			}
 			var asked atomic.Int64
 			fault := func() *objecttest.Fault {
 				switch n := asked.Add(1); {
@@ -235,17 +239,23 @@ func TestSQLKilled(t *testing.T) {
 				}
 				break
 			}
-			got := sorted(values(t, &SourceConfig{Place: place}, "masked"))
-			there := slices.Equal(got, together(masked(upTo(3)...), masked(upTo(9)...)))
-			if !there && !slices.Equal(got, together(masked(upTo(3)...))) || err == nil && !there {
+			tab, loaded := newSQL(&place).load(t.Context())
+			if loaded != nil {
+				t.Fatal(loaded)
+			}
+			var got []string
+			if tab != nil {
+				got = sorted(values(t, &SourceConfig{Place: place}, "masked"))
+			}
+			there := slices.Equal(got, together(before, masked(upTo(9)...)))
+			if !there && !slices.Equal(got, together(before)) || err == nil && !there {
 				t.Fatalf("killed at request %d: %q, %v", at, got, err)
 			}
 			ends[there]++
 			l.objects.Age(2 * time.Hour)
 			release(t, records(t, 2), &SinkConfig{Place: place, Mode: "append"})
 			expectRows(t, &SourceConfig{Place: place}, got, masked(0, 1))
-			tab, err := newSQL(&place).load(t.Context())
-			if err != nil {
+			if tab, err = newSQL(&place).load(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			parts, err := marks(t.Context(), tab)
@@ -262,7 +272,7 @@ func TestSQLKilled(t *testing.T) {
 				}
 			}
 		}
-		t.Logf("after the server has done it %v: %v", lose, ends)
+		t.Logf("new table %v, after the server has done it %v: %v", fresh, lose, ends)
 		if ends[false] < 12 || ends[true] < 1 {
 			t.Errorf("lose %v: ends %v", lose, ends)
 		}

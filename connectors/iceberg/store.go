@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -59,10 +60,10 @@ func (s *store) claimOf(mark string) string {
 }
 
 // enter enters the run's claim, and takes over those of runs that are taken for dead.
-func (s *store) enter(ctx context.Context) (dead []grave, err error) {
+func (s *store) enter(ctx context.Context, text string) (dead []grave, err error) {
 	s.entered, s.since = true, time.Now()
 	own := s.claimOf(s.mark)
-	err = objects.PutWhole(ctx, s.bucket, own, []byte(s.mark), objects.Condition{Absent: true})
+	err = objects.PutWhole(ctx, s.bucket, own, []byte(text), objects.Condition{Absent: true})
 	if err == nil {
 		s.claim, err = s.bucket.Head(ctx, own)
 	}
@@ -81,12 +82,28 @@ func (s *store) enter(ctx context.Context) (dead []grave, err error) {
 		return nil, err
 	}
 	for _, o := range old {
-		over := []byte(s.mark + " removes what is left")
-		if err := objects.PutWhole(ctx, s.bucket, o.Key, over, objects.Condition{ETag: o.ETag}); err == nil {
-			dead = append(dead, grave{mark: claimMark(strings.TrimPrefix(o.Key, claims))})
+		text, err := s.read(ctx, o)
+		if err == nil {
+			over := []byte(text + "\ntaken over by " + s.mark)
+			err = objects.PutWhole(ctx, s.bucket, o.Key, over, objects.Condition{ETag: o.ETag})
+		}
+		if err == nil {
+			dead = append(dead, grave{mark: claimMark(strings.TrimPrefix(o.Key, claims)), text: text})
 		} // else it is another run's, or stays
 	}
 	return dead, nil
+}
+
+// read returns the first line of a claim.
+func (s *store) read(ctx context.Context, o objects.Info) (string, error) {
+	body, err := s.bucket.Get(ctx, o.Key, o.ETag, 0, min(o.Size, 1<<10))
+	if err != nil {
+		return "", err
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, 1<<10))
+	line, _, _ := strings.Cut(string(text), "\n")
+	return line, err
 }
 
 // still is an error if the claim is not as this run has written it, or old.

@@ -300,3 +300,48 @@ func TestTooSlow(t *testing.T) {
 		t.Errorf("left is %q: %v", l.objects.Keys("lake"), err)
 	}
 }
+
+// A run removes nothing of another table's that lies in the same folder, as one that was renamed and a new one of its
+// name do.
+func TestFolderOfTwoTables(t *testing.T) {
+	for _, scheme := range []string{"s3", "file"} {
+		l := newLake(t, "s3")
+		if scheme == "file" {
+			l.catalog.at = "file://" + l.catalog.dir + "/income"
+		}
+		release(t, records(t, 3), &SinkConfig{Place: l.place})
+		killed := finished(t, records(t, 9), &SinkConfig{Place: l.place, Mode: "append"}).(*sink)
+		if err := killed.run.name(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next, err := killed.snapshot(t.Context(), killed.table, 1)
+		if err == nil {
+			err = killed.catalog.commit(t.Context(), killed.table, next)
+		}
+		if err == nil && scheme == "file" {
+			err = killed.run.claim.File.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.objects.Age(2 * time.Hour)
+		second, place := newRESTServer(t)
+		second.at, second.uuid = l.catalog.at, "22222222-0000-4000-8000-000000000000"
+		for range 2 {
+			release(t, records(t, 2), &SinkConfig{Place: place, Mode: "append"})
+			l.objects.Age(2 * time.Hour)
+		}
+		if got, want := l.read(t), together(masked(upTo(3)...), masked(upTo(9)...)); !slices.Equal(got, want) {
+			t.Errorf("%s: the first table has %q, want %q", scheme, got, want)
+		}
+		release(t, records(t, 1), &SinkConfig{Place: l.place, Mode: "append"})
+		if got := l.read(t); len(got) != 13 {
+			t.Errorf("%s: then it has %d records", scheme, len(got))
+		}
+		for _, name := range append(l.objects.Keys("lake"), everything(t, l.catalog.dir)...) {
+			if strings.Contains(name, "/.") {
+				t.Errorf("%s: %s is left", scheme, name)
+			}
+		}
+	}
+}
