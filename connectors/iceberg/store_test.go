@@ -281,6 +281,59 @@ func TestTakenForDead(t *testing.T) {
 	}
 }
 
+// The run that takes another one for dead dies itself, at each of its requests: the slow one releases nothing whose
+// files are gone.
+func TestTakenForDeadByOneThatDies(t *testing.T) {
+	given, released := 0, 0
+	for at := int64(1); ; at++ {
+		l := newLake(t, "s3")
+		release(t, records(t, 3), &SinkConfig{Place: l.place})
+		want := masked(upTo(3)...)
+		slow := finished(t, records(t, 9), &SinkConfig{Place: l.place, Mode: "append"})
+		var other error
+		var came, asked atomic.Int64 // whether the other run has come, and its requests
+		l.failing(func(r *http.Request) *objecttest.Fault {
+			switch {
+			case came.Load() == 1 && asked.Add(1) >= at:
+				return &objecttest.Fault{Cut: -1}
+			case came.Load() == 0 && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "-snap.avro"):
+				l.objects.Age(2 * time.Hour)
+				came.Store(1)
+				other = attempted(t, records(t, 2), &SinkConfig{Place: l.place, Mode: "append"})
+				came.Store(2)
+			}
+			return nil
+		})
+		err := slow.Commit()
+		gone := slow.Abort()
+		l.failing(nil)
+		if gone != nil {
+			t.Fatal(gone)
+		}
+		if got := l.read(t); len(got) == 5 || len(got) == 14 { // the other one's commit was answered, or not
+			want = append(want, masked(0, 1)...)
+		} else if other == nil {
+			t.Fatalf("request %d: the other run says nothing, and has released nothing", at)
+		}
+		if err == nil {
+			want = append(want, masked(upTo(9)...)...)
+			released++
+		} else if strings.Contains(err.Error(), "taken this one for dead") {
+			given++
+		}
+		if got := l.read(t); !slices.Equal(got, together(want)) {
+			t.Fatalf("request %d: %q, want %q (%v)", at, got, together(want), err)
+		}
+		if asked.Load() < at {
+			break
+		}
+	}
+	t.Logf("%d have given up, %d have released", given, released)
+	if given < 5 || released < 5 {
+		t.Errorf("%d have given up, %d have released", given, released)
+	}
+}
+
 // A run that takes longer than others wait does not commit.
 func TestTooSlow(t *testing.T) {
 	l := newLake(t, "s3")
