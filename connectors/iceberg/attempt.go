@@ -114,6 +114,7 @@ func begun(ctx context.Context, root string, t *table, atOnce bool) (*attempt, e
 		}
 	}
 	if a.claim, err = claimed(root, a.mark, a.words()); err != nil {
+		a.tidy()
 		return nil, errors.Join(err, a.release())
 	}
 	if a.dir, err = publish.CreateListed(a.folder(), ".parquet"); err != nil {
@@ -205,12 +206,18 @@ func (a *attempt) abandon() error {
 		return a.store.forget(ctx, a.mark)
 	}
 	err = a.claim.Abort()
-	if a.fresh {
-		for _, folder := range []string{dataFolder, metadataFolder, ""} {
-			_ = os.Remove(filepath.Join(a.root, folder)) // if it is empty
-		}
-	}
+	a.tidy()
 	return err
+}
+
+// tidy removes the folders of a table on this machine that was not made, if they are empty.
+func (a *attempt) tidy() {
+	if !a.fresh {
+		return
+	}
+	for _, folder := range []string{dataFolder, metadataFolder, ""} {
+		_ = os.Remove(filepath.Join(a.root, folder))
+	}
 }
 
 // tried is how the names of the files of metadata of one try begin.
