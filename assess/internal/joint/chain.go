@@ -49,9 +49,11 @@ func (f *Frame) Factors(columns []Sought) []Factor {
 			most = chainGain * index
 		}
 		square, at := map[int]float64{}, 0
-		known.relations(s, func(_ bool, value func(row int) float64, of ...int) bool {
-			at++
-			if slices.ContainsFunc(of, func(c int) bool { return c < len(columns) }) {
+		var now *relation
+		value := func(row int) float64 { return now.at(row) }
+		known.relations(s, func(r *relation) bool {
+			at, now = at+1, r
+			if slices.ContainsFunc(r.column[:r.n], func(c int) bool { return c < len(columns) }) {
 				if v := meanSquare(x, value, most); v <= most {
 					square[at] = v
 				}
@@ -59,17 +61,17 @@ func (f *Frame) Factors(columns []Sought) []Factor {
 			return false
 		})
 		at = 0
-		shown.relations(s, func(rounded bool, value func(row int) float64, of ...int) bool {
-			at++
+		shown.relations(s, func(r *relation) bool {
+			at, now = at+1, r
 			v, there := square[at]
 			if !there || chainGain*meanSquare(x, value, math.Inf(1)) < v {
 				return false
 			}
 			is := Summand
-			if rounded && (len(of) == 2 || !proportional(shown.columns[of[0]].numbers, value)) {
+			if r.rounded && (r.n == 2 || !proportional(r.z[0], value)) {
 				is = Multiplied
 			}
-			for _, c := range of {
+			for _, c := range r.column[:r.n] {
 				if c < len(columns) {
 					list[c] = max(list[c], is)
 				}
@@ -236,9 +238,12 @@ func (s *sought) nearestIn(share float64, in func(row int) bool) (nearest func(r
 	}
 	most := oftenGain * min(quantile(s.estimate, math.Inf(1)),
 		quantile(func(i int) float64 { return s.y[i] }, math.Inf(1)))
-	s.relations(s, func(_ bool, value func(row int) float64, _ ...int) bool {
+	var now *relation
+	value := func(row int) float64 { return now.at(row) }
+	s.relations(s, func(r *relation) bool {
+		now = r
 		if v := quantile(value, most); v < most {
-			most, nearest = v, value
+			most, nearest = v, r.kept().at
 		}
 		return false
 	})

@@ -318,25 +318,30 @@ func (s *sought) otherwise(value func(row int) float64) (estimate func(row int) 
 // constant where these leave less; nil if none leaves less than the estimate.
 func (s *sought) closest() (value func(row int) float64, tells []int) {
 	places := thinned(s.places(), 128)
+	l, left := s.lookAt(s.rowsAt(places)), make([]float64, len(places))
 	most, before := 0.0, 0.0
-	for _, k := range places {
-		before += s.left[k] * s.left[k]
+	for at, k := range places {
+		left[at] = s.left[k] * s.left[k]
+		before += left[at]
 	}
-	s.relations(s, func(_ bool, at func(row int) float64, columns ...int) bool {
+	const step = 16
+	s.relations(s, func(r *relation) bool {
 		gain, n := 0.0, 0
-		for _, k := range places {
-			v := at(s.rows[k])
-			if v != v {
-				continue
-			}
-			n++
-			e := s.x[s.rows[k]] - v
-			if gain += s.left[k]*s.left[k] - e*e; gain+before <= most {
-				return false // the other rows cannot make it the best
+		for from := 0; from < len(places); from += step {
+			to := min(from+step, len(places))
+			for at, v := range r.of(l.rows[from:to], l.values) {
+				if v != v {
+					continue
+				}
+				n++
+				e := l.x[from+at] - v
+				if gain += left[from+at] - e*e; gain+before <= most {
+					return false // the other rows cannot make it the best
+				}
 			}
 		}
 		if n >= leastRows && gain > most {
-			most, value, tells = gain, at, columns
+			most, value, tells = gain, r.kept().at, r.columns()
 		}
 		return false
 	})
@@ -350,6 +355,15 @@ func (s *sought) places() []int {
 		all[k] = k
 	}
 	return all
+}
+
+// rowsAt returns the rows at places.
+func (s *sought) rowsAt(places []int) []int {
+	rows := make([]int, len(places))
+	for at, k := range places {
+		rows[at] = s.rows[k]
+	}
+	return rows
 }
 
 // some returns the places in rows on which it is tried whether another estimate is better, before all are.

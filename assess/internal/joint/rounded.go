@@ -27,7 +27,7 @@ func (s *sought) roundings() {
 		return
 	}
 	looks := [][]int{thinned(s.rows, fewest), thinned(s.rows, 128), s.rows}
-	s.eachRounding(func(w within) {
+	s.eachRounding(s.pairLook(looks[0], rms), func(w within) {
 		open := w.widths
 		for at, rows := range looks {
 			if open = s.contained(w.value, open, rows, rms, at); len(open) == 0 {
@@ -36,6 +36,37 @@ func (s *sought) roundings() {
 		}
 		s.takeRounding(w.value, open[0], spread, w.tells)
 	})
+}
+
+// pairLook returns the first look of contained at the relations of two columns, which most do not pass: whether a width
+// does by the rounding of a of the first column, of b of the second, or of both.
+func (s *sought) pairLook(rows []int, rms float64) func(r *relation, a, b float64) bool {
+	l, values := s.lookAt(rows), make([]float64, len(rows))
+	return func(r *relation, a, b float64) bool {
+		var n, holds [3]int
+		for k, v := range r.of(rows, values) {
+			if v != v {
+				continue
+			}
+			za, zb := r.z[0][rows[k]], r.z[1][rows[k]]
+			off, more := math.Abs(v-l.x[k]), 0.5*s.step+l.tolerance[0][k]
+			widths := [3]float64{farthest(r.two(za-a, zb), v, r.two(za+a, zb)), farthest(r.two(za, zb-b), v, r.two(za, zb+b))}
+			widths[2] = widths[0] + widths[1]
+			for w, width := range widths {
+				if width < rms {
+					if n[w]++; off <= width+more {
+						holds[w]++
+					}
+				}
+			}
+		}
+		for w := range n {
+			if n[w] < leastRows || float64(holds[w]) >= 0.6*float64(n[w]) {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // spread returns the SD of the present estimate by row: one of those that a relation gives, and one of the others.
@@ -143,13 +174,8 @@ func (s *sought) takeRounding(value, width func(row int) float64, spread []float
 
 // eachRounding visits relations of one and of two columns that are no sums, each with the rounding of one column, of
 // the other, and of both.
-func (s *sought) eachRounding(visit func(within)) {
-	var at []int
-	for _, f := range s.Frame.features {
-		if f.whole && f.column != s.own {
-			at = append(at, f.column)
-		}
-	}
+func (s *sought) eachRounding(first func(r *relation, a, b float64) bool, visit func(within)) {
+	at := s.Frame.others(s.own)
 	half := make([]float64, len(s.columns))
 	for _, c := range at {
 		var values []float64
@@ -184,9 +210,14 @@ func (s *sought) eachRounding(visit func(within)) {
 	at = at[:min(len(at), 24)]
 	for i, a := range at {
 		for _, b := range at[:i] {
+			r, turned := s.byTwo(a, b), s.byTwo(b, a)
 			for _, of := range multiplied {
-				s.pairRounding(a, b, half, of, visit)
-				s.pairRounding(b, a, half, of, visit)
+				if r.two = of; first(&r, half[a], half[b]) {
+					s.pairRounding(a, b, half, of, visit)
+				}
+				if turned.two = of; first(&turned, half[b], half[a]) {
+					s.pairRounding(b, a, half, of, visit)
+				}
 			}
 		}
 	}
