@@ -23,6 +23,7 @@ func (s *sought) fit() {
 	s.refit()
 	s.alone = s.leftByOwn()
 	first := *s
+	first.steps = steps{}
 	s.plain = first.predict
 }
 
@@ -184,7 +185,8 @@ func (s *sought) refit() {
 				open[j] = false // given by those taken
 				continue
 			}
-			gain := along[j] * along[j] / square[j]
+			gain := along[j]
+			gain *= gain / square[j]
 			if len(s.chosen) == 0 && s.features[j].column == s.own && s.features[j].whole {
 				gain = math.Inf(1)
 			}
@@ -197,7 +199,7 @@ func (s *sought) refit() {
 		}
 		open[best] = false
 		row := make([]float64, p)
-		s.step1(best, z[best], square[best], row)
+		s.towards(best, z[best], square[best], row)
 		direction := z[best]
 		for j := range z {
 			if open[j] {
@@ -216,8 +218,8 @@ type steps struct {
 	along []float64
 }
 
-// step1 takes a feature of which the directions taken leave z, with a sum of squares.
-func (s *sought) step1(feature int, z []float64, square float64, row []float64) {
+// towards takes a feature of which the directions taken leave z, with a sum of squares.
+func (s *sought) towards(feature int, z []float64, square float64, row []float64) {
 	length := math.Sqrt(square)
 	row[feature] = length
 	for k := range z {
@@ -237,6 +239,54 @@ func (s *sought) step1(feature int, z []float64, square float64, row []float64) 
 	t := &s.steps
 	t.q, t.r, t.along = append(t.q, z), append(t.r, row), append(t.along, c)
 	s.chosen = append(s.chosen, feature)
+}
+
+// extend adds a feature to a fit, as its last: a fit that could take all features need not be done again.
+func (s *sought) extend(f feature) {
+	at, centre := len(s.features), s.means(f.values)
+	s.features, s.centre = append(s.features[:at:at], f), append(s.centre[:at:at], centre)
+	z := make([]float64, len(s.rows))
+	for k, i := range s.rows {
+		z[k] = f.values[i] - s.centreOf(centre, i)
+	}
+	size, t := dot(z, z), &s.steps
+	if size == 0 || s.collinear(z, centre) {
+		return
+	}
+	r := make([][]float64, len(t.r))
+	for i, d := range t.q {
+		c := dot(d, z)
+		for k := range z {
+			z[k] -= c * d[k]
+		}
+		r[i] = append(t.r[i][:at:at], c)
+	}
+	square := dot(z, z)
+	if square <= 1e-20*size || square <= 1e-13*size && s.collinear(z, centre) {
+		return
+	}
+	t.q, t.r, t.along = slices.Clip(t.q), r, slices.Clip(t.along)
+	s.left, s.chosen = slices.Clone(s.left), slices.Clip(s.chosen)
+	s.towards(at, z, square, make([]float64, at+1))
+	s.solve()
+}
+
+// reduced takes c times a direction from z, and returns what dot then gives of z with itself and with left.
+func reduced(z, direction, left []float64, c float64) (square, along float64) {
+	var s0, s1, s2, s3, a0, a1, a2, a3 float64
+	direction, left = direction[:len(z)], left[:len(z)]
+	i := 0
+	for ; i+4 <= len(z); i += 4 {
+		z0, z1, z2, z3 := z[i]-c*direction[i], z[i+1]-c*direction[i+1], z[i+2]-c*direction[i+2], z[i+3]-c*direction[i+3]
+		z[i], z[i+1], z[i+2], z[i+3] = z0, z1, z2, z3
+		s0, s1, s2, s3 = s0+z0*z0, s1+z1*z1, s2+z2*z2, s3+z3*z3
+		a0, a1, a2, a3 = a0+z0*left[i], a1+z1*left[i+1], a2+z2*left[i+2], a3+z3*left[i+3]
+	}
+	for ; i < len(z); i++ {
+		z[i] -= c * direction[i]
+		s0, a0 = s0+z[i]*z[i], a0+z[i]*left[i]
+	}
+	return s0 + s1 + (s2 + s3), a0 + a1 + (a2 + a3)
 }
 
 // centred sets what is left of x without features.
@@ -498,12 +548,9 @@ func (s *sought) enrich() {
 		if most < max(worthwhile, 40/float64(len(sample))) || len(s.features) >= s.parameters() {
 			return
 		}
-		before, square := len(s.features), s.square()
-		s.features = append(s.features, best)
-		s.refit()
-		if s.square() > square*(1-worthwhile/2) {
-			s.features = s.features[:before]
-			s.refit()
+		before := *s
+		if s.extend(best); s.square() > before.square()*(1-worthwhile/2) {
+			*s = before
 			return
 		}
 	}

@@ -46,7 +46,7 @@ func (s *sought) settle() {
 	for k := range s.left {
 		s.left[k] *= by
 	}
-	s.settled = true
+	s.settled, s.steps = true, steps{}
 }
 
 const (
