@@ -226,17 +226,12 @@ func (s *sought) towards(feature int, z []float64, square float64, row []float64
 		z[k] /= length
 	}
 	// Once more against the directions taken, so that rounding does not add up.
-	for _, d := range s.steps.q {
-		c := dot(d, z)
-		for k := range z {
-			z[k] -= c * d[k]
-		}
-	}
+	t := &s.steps
+	s.without(z, func(int, float64) {})
 	c := dot(z, s.left)
 	for k := range z {
 		s.left[k] -= c * z[k]
 	}
-	t := &s.steps
 	t.q, t.r, t.along = append(t.q, z), append(t.r, row), append(t.along, c)
 	s.chosen = append(s.chosen, feature)
 }
@@ -254,13 +249,7 @@ func (s *sought) extend(f feature) {
 		return
 	}
 	r := make([][]float64, len(t.r))
-	for i, d := range t.q {
-		c := dot(d, z)
-		for k := range z {
-			z[k] -= c * d[k]
-		}
-		r[i] = append(t.r[i][:at:at], c)
-	}
+	s.without(z, func(i int, c float64) { r[i] = append(t.r[i][:at:at], c) })
 	square := dot(z, z)
 	if square <= 1e-20*size || square <= 1e-13*size && s.collinear(z, centre) {
 		return
@@ -269,6 +258,19 @@ func (s *sought) extend(f feature) {
 	s.left, s.chosen = slices.Clone(s.left), slices.Clip(s.chosen)
 	s.towards(at, z, square, make([]float64, at+1))
 	s.solve()
+}
+
+// without takes from z what it has along each direction taken, and tells of it.
+func (s *sought) without(z []float64, along func(i int, c float64)) {
+	q := s.steps.q
+	if len(q) == 0 {
+		return
+	}
+	c := dot(q[0], z)
+	for i, d := range q {
+		along(i, c)
+		_, c = reduced(z, d, q[min(i+1, len(q)-1)], c)
+	}
 }
 
 // reduced takes c times a direction from z, and returns what dot then gives of z with itself and with left.

@@ -27,7 +27,7 @@ func (s *sought) roundings() {
 		return
 	}
 	looks := [][]int{thinned(s.rows, fewest), thinned(s.rows, 128), s.rows}
-	s.eachRounding(s.pairLook(looks[0], rms), func(w within) {
+	s.eachRounding(s.pairLooks(looks[:2], rms), func(w within) {
 		open := w.widths
 		for at, rows := range looks {
 			if open = s.contained(w.value, open, rows, rms, at); len(open) == 0 {
@@ -38,34 +38,46 @@ func (s *sought) roundings() {
 	})
 }
 
-// pairLook returns the first look of contained at the relations of two columns, which most do not pass: whether a width
-// does by the rounding of a of the first column, of b of the second, or of both.
-func (s *sought) pairLook(rows []int, rms float64) func(r *relation, a, b float64) bool {
-	l, values := s.lookAt(rows), make([]float64, len(rows))
-	return func(r *relation, a, b float64) bool {
+// pairLooks returns the first looks of contained at the relations of two columns, which most do not pass: whether a
+// width may by the rounding of a of the first column, of b of the second, or of both.
+func (s *sought) pairLooks(looks [][]int, rms float64) func(r *relation, a, b float64) bool {
+	var at []*look
+	for _, rows := range looks {
+		at = append(at, s.lookAt(rows))
+	}
+	passes := func(l *look, share float64, least int, r *relation, a, b float64) bool {
 		var n, holds [3]int
-		for k, v := range r.of(rows, values) {
+		for k, v := range r.of(l.rows, l.values) {
 			if v != v {
 				continue
 			}
-			za, zb := r.z[0][rows[k]], r.z[1][rows[k]]
-			off, more := math.Abs(v-l.x[k]), 0.5*s.step+l.tolerance[0][k]
-			widths := [3]float64{farthest(r.two(za-a, zb), v, r.two(za+a, zb)), farthest(r.two(za, zb-b), v, r.two(za, zb+b))}
-			widths[2] = widths[0] + widths[1]
-			for w, width := range widths {
+			za, zb := r.z[0][l.rows[k]], r.z[1][l.rows[k]]
+			first := farthest(r.two(za-a, zb), v, r.two(za+a, zb))
+			second := farthest(r.two(za, zb-b), v, r.two(za, zb+b))
+			off, more, far := math.Abs(v-l.x[k]), 0.5*s.step+l.tolerance[0][k], 0
+			for w, width := range [3]float64{first, second, first + second} {
 				if width < rms {
 					if n[w]++; off <= width+more {
 						holds[w]++
 					}
 				}
+				if float64(n[w]-holds[w]) > (1-share)*float64(len(l.rows)) {
+					far++
+				}
+			}
+			if far == len(n) {
+				return false // whatever the other rows are
 			}
 		}
 		for w := range n {
-			if n[w] < leastRows || float64(holds[w]) >= 0.6*float64(n[w]) {
+			if n[w] < least || n[w] >= leastRows && float64(holds[w]) >= share*float64(n[w]) {
 				return true
 			}
 		}
 		return false
+	}
+	return func(r *relation, a, b float64) bool {
+		return passes(at[0], 0.6, leastRows, r, a, b) && passes(at[1], 0.75, 0, r, a, b)
 	}
 }
 
