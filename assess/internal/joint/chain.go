@@ -146,18 +146,17 @@ func (f *Frame) few(columns []Sought, of func(s *Sought) []float64) *Frame {
 // linear ones and those by relations, each fitted to other records: what a record's own original has been used for, or
 // what leaves out just this one, as the mean of the others of its group, would tell of it beside the release.
 //
-// If it is wanted, often has what relations give that are much nearer in many records, though they may be far off in
+// often has what relations give that are much nearer in many records, though they may be far off in
 // the others: hours that are cut at a bound, times what was earned by the hour. What is not known closely has no
 // values.
-func (f *Frame) Closely(of Sought, beyond, wanted bool) (known Column, often []Column) {
+func (f *Frame) Closely(of Sought, beyond bool) (known Column, often []Column) {
 	s := f.seek(of.X, of.Y, of.Own)
 	if len(s.rows) < leastRows {
 		return
 	}
 	linear := s.closely()
-	if wanted {
-		often = s.nearOften(of.Name)
-	}
+	often = s.nearOften(of.Name)
+	s.besideHeaps()
 	most := s.index
 	if beyond {
 		most = min(most, linear)
@@ -173,6 +172,7 @@ func (f *Frame) Closely(of Sought, beyond, wanted bool) (known Column, often []C
 		}
 		parts[k] = f.seek(x, of.Y, of.Own)
 		parts[k].closely()
+		parts[k].besideHeaps()
 	}
 	return f.column(of.Name, func(i int) float64 { return parts[i%folds].estimate(i) }), often
 }

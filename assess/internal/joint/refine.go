@@ -16,6 +16,7 @@ func (s *sought) refine() {
 	s.settle()
 	s.byParts()
 	s.byRelations()
+	s.besideHeaps()
 	s.along()
 	s.snap()
 }
@@ -24,6 +25,51 @@ func (s *sought) refine() {
 func (s *sought) byRelations() {
 	s.inBothOrders()
 	s.nearly()
+}
+
+// mostHeaps is the number of columns whose heaps are looked at.
+const mostHeaps = 8
+
+// besideHeaps uses relations in the records alone where a column has its least or greatest value, which many have, or
+// alone in the others: hours that are cut at a bound tell of a wage where they are below it, and of what a wage tells.
+func (s *sought) besideHeaps() {
+	heaps := 0
+	for _, c := range s.Frame.others(-1) {
+		z := s.columns[c].numbers
+		heap, least, greatest := usual(s.there(z)), math.Inf(1), math.Inf(-1)
+		for _, i := range s.rows {
+			if z[i] == z[i] {
+				least, greatest = min(least, z[i]), max(greatest, z[i])
+			}
+		}
+		if heap != least && heap != greatest || least == greatest {
+			continue
+		}
+		if heaps++; heaps > mostHeaps {
+			return
+		}
+		for _, at := range []bool{false, true} {
+			s.relateWhere(func(i int) bool { return z[i] == z[i] && (z[i] == heap) == at }, c)
+		}
+	}
+}
+
+// relateWhere uses the relation that leaves least in some rows, by a column, in these.
+func (s *sought) relateWhere(in func(row int) bool, by int) {
+	places := slices.DeleteFunc(s.places(), func(k int) bool { return !in(s.rows[k]) })
+	if len(places) < leastPart || !(dot(s.left, s.left) > 1e-18*s.total) {
+		return
+	}
+	value, tells := s.closest(thinned(places, 128))
+	if value == nil {
+		return
+	}
+	s.takeWhere(func(row int) float64 {
+		if in(row) {
+			return value(row)
+		}
+		return math.NaN()
+	}, false, append(tells, by)...)
 }
 
 // inBothOrders uses relations by record in two orders and keeps the better end: the one that leaves least in all, and
@@ -198,7 +244,7 @@ func screened(g *grouping, rows []int, screen [][3]float64) (square float64, use
 // beyond a bound, to those that lack no number, and to those that lack no category: where a category tells the value,
 // the released value is of no use, and where it is missing, of much.
 func (s *sought) byParts() {
-	if heap := usual(s.released()); heap == heap && s.own >= 0 {
+	if heap := usual(s.there(s.y)); heap == heap && s.own >= 0 {
 		s.apart(func(i int) bool { return s.y[i] == heap })
 	}
 	lacks := func(i int) bool {
@@ -219,9 +265,10 @@ func (s *sought) byParts() {
 	})
 }
 
-func (s *sought) released() (values []float64) {
+// there returns those of a column's values that are numbers.
+func (s *sought) there(of []float64) (values []float64) {
 	for _, i := range s.rows {
-		if v := s.y[i]; v == v {
+		if v := of[i]; v == v {
 			values = append(values, v)
 		}
 	}
@@ -275,7 +322,7 @@ func (s *sought) relate() {
 	if !(dot(s.left, s.left) > 1e-18*s.total) {
 		return
 	}
-	value, tells := s.closest()
+	value, tells := s.closest(thinned(s.places(), 128))
 	if value == nil {
 		return
 	}
@@ -314,10 +361,9 @@ func (s *sought) otherwise(value func(row int) float64) (estimate func(row int) 
 	return s.estimate, false
 }
 
-// closest returns the relation that leaves least of x where its cells are present, with a slope and a
-// constant where these leave less; nil if none leaves less than the estimate.
-func (s *sought) closest() (value func(row int) float64, tells []int) {
-	places := thinned(s.places(), 128)
+// closest returns the relation that leaves least of x at some places where its cells are present; nil if none leaves
+// less than the estimate.
+func (s *sought) closest(places []int) (value func(row int) float64, tells []int) {
 	l, left := s.lookAt(s.rowsAt(places)), make([]float64, len(places))
 	most, before := 0.0, 0.0
 	for at, k := range places {

@@ -462,3 +462,46 @@ func TestLatticeThatSomeLeave(t *testing.T) {
 		}
 	})
 }
+
+// TestRelationsBesideHeaps: where hours are cut at a bound, what was earned by the hour gives a wage to its rounding below
+// the bound, and by a total the rent, and is far off beyond it; what is due is a rent only where there is no profit.
+// The other records are known as well as by what is released of the rent.
+func TestRelationsBesideHeaps(t *testing.T) {
+	w := newWorld(54, 3000)
+	p, rent := w.pay(), w.incomes()
+	y := w.noisy(rent, 40)
+	total := w.of(func(i int) float64 { return rent[i] + p.wage[i] })
+	profit := w.of(func(i int) float64 { return max(0, math.Round(1000*(w.r.Float64()-0.4))) })
+	due := w.of(func(i int) float64 {
+		if profit[i] > 0 {
+			return math.Round(5*float64(w.r.IntN(2))*rent[i] + profit[i]*w.r.Float64())
+		}
+		return rent[i]
+	})
+	by := func(hours func(v float64) float64) [][]float64 {
+		cut := w.of(func(i int) float64 { return hours(p.hours[i]) })
+		return [][]float64{cut, w.of(func(i int) float64 { return cut[i] * p.hourly[i] }), total}
+	}
+	for name, c := range map[string]struct {
+		columns [][]float64
+		given   func(i int) bool
+	}{
+		"below a bound":     {by(func(v float64) float64 { return min(v, 45.5) }), func(i int) bool { return p.hours[i] < 45.5 }},
+		"above a bound":     {by(func(v float64) float64 { return max(v, 29.5) }), func(i int) bool { return p.hours[i] > 29.5 }},
+		"in the heap alone": {[][]float64{profit, due}, func(i int) bool { return profit[i] == 0 }},
+	} {
+		both(t, rent, y, columns(c.columns...), func(r Result) {
+			var x, v []float64
+			for i := range rent {
+				if !c.given(i) {
+					x, v = append(x, rent[i]), append(v, y[i])
+				}
+			}
+			// In more than 1,000 records, so with a relative SD of less than √(2/1,000) = 4.5 %.
+			want := leastSquares(x, v) * float64(len(x)) / float64(w.n)
+			if !(r.Square < 1.15*want) || !slices.Contains(r.Tells, "c0") {
+				t.Errorf("%s: square %.0f, want %.0f, tells %v", name, r.Square, want, r.Tells)
+			}
+		})
+	}
+}
