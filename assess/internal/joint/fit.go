@@ -248,8 +248,12 @@ func (s *sought) extend(f feature) {
 	if size == 0 || s.collinear(z, centre) {
 		return
 	}
-	r := make([][]float64, len(t.r))
-	s.without(z, func(i int, c float64) { r[i] = append(t.r[i][:at:at], c) })
+	r := make([][]float64, len(t.r)) // with places also for features that were added and not taken
+	s.without(z, func(i int, c float64) {
+		r[i] = make([]float64, at+1)
+		copy(r[i], t.r[i])
+		r[i][at] = c
+	})
 	square := dot(z, z)
 	if square <= 1e-20*size || square <= 1e-13*size && s.collinear(z, centre) {
 		return

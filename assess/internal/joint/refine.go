@@ -257,12 +257,42 @@ func (s *sought) byParts() {
 		})
 	}
 	s.apart(lacks)
+	s.byLevels()
 	s.apart(func(i int) bool {
 		return slices.ContainsFunc(s.Frame.groups, func(g grouping) bool {
 			at := g.columns[0]
 			return g.of[i] < 0 && at != s.own && s.columns[at].numbers == nil && !s.columns[at].GroupOnly
 		})
 	})
+}
+
+const (
+	mostKinds   = 8 // levels of a column by which estimators are fitted apart
+	mostLeveled = 8 // such columns
+)
+
+// byLevels fits estimators from numbers, with slopes of their own, to the records of each level of a category of few
+// levels: amounts in the currency of a year, or sums that have another form in each sector. What a level has too few
+// records for all numbers is left out: the best of many columns would fit by chance.
+func (s *sought) byLevels() {
+	numbers := slices.DeleteFunc(slices.Clone(s.Frame.features), func(f feature) bool { return !f.whole })
+	tried := 0
+	for g := range s.Frame.groups {
+		at := &s.Frame.groups[g]
+		if c := at.columns[0]; at.groups > mostKinds || c == s.own || s.columns[c].GroupOnly {
+			continue
+		}
+		if tried++; tried > mostLeveled {
+			return
+		}
+		kind := func(i int) int { return int(at.of[i]) + 1 }
+		if s.inKinds(at.groups+1, max(leastPart, 10*(len(numbers)+1)), kind, func(part *sought) {
+			part.features = numbers
+			part.refit()
+		}) {
+			s.tellers = append(s.tellers, at.columns[0])
+		}
+	}
 }
 
 // there returns those of a column's values that are numbers.
@@ -277,29 +307,34 @@ func (s *sought) there(of []float64) (values []float64) {
 
 // apart fits estimators to the rows of a kind and to the others.
 func (s *sought) apart(is func(row int) bool) {
-	var parts [2][]int
-	var places [2][]int
-	kind := func(i int) int {
+	s.inKinds(2, leastPart, func(i int) int {
 		if is(i) {
 			return 1
 		}
 		return 0
-	}
+	}, func(part *sought) {
+		part.fit()
+		part.byGroups()
+	})
+}
+
+// inKinds fits estimators to the rows of each kind, where there are enough, and reports whether that is better.
+func (s *sought) inKinds(kinds, least int, kind func(row int) int, fit func(part *sought)) bool {
+	parts, places := make([][]int, kinds), make([][]int, kinds)
 	for k, i := range s.rows {
 		p := kind(i)
 		parts[p], places[p] = append(parts[p], i), append(places[p], k)
 	}
 	left := slices.Clone(s.left)
-	estimates := [2]func(row int) float64{s.estimate, s.estimate}
+	estimates := slices.Repeat([]func(row int) float64{s.estimate}, kinds)
 	for p, rows := range parts {
-		if len(rows) < leastPart || len(rows) == len(s.rows) {
+		if len(rows) < least || len(rows) == len(s.rows) {
 			continue
 		}
 		part := &sought{Frame: s.Frame, x: s.x, y: s.y, own: s.own, rows: rows, index: s.index, step: s.step, usual: s.usual,
 			used: 1, plain: s.plain}
 		part.estimate = part.predict
-		part.fit()
-		part.byGroups()
+		fit(part)
 		part.settle()
 		before := 0.0
 		for _, k := range places[p] {
@@ -313,7 +348,7 @@ func (s *sought) apart(is func(row int) bool) {
 		}
 		estimates[p] = part.estimate
 	}
-	s.take(left, func(row int) float64 { return estimates[kind(row)](row) })
+	return s.take(left, func(row int) float64 { return estimates[kind(row)](row) })
 }
 
 // relate uses the relation that leaves least where all its cells are present, by itself or together
@@ -370,7 +405,7 @@ func (s *sought) closest(places []int) (value func(row int) float64, tells []int
 		left[at] = s.left[k] * s.left[k]
 		before += left[at]
 	}
-	const step = 16
+	const step = 4 // rows at once: most relations are far off in the first
 	s.relations(s, func(r *relation) bool {
 		gain, n := 0.0, 0
 		for from := 0; from < len(places); from += step {

@@ -505,3 +505,64 @@ func TestRelationsBesideHeaps(t *testing.T) {
 		})
 	}
 }
+
+// TestExtendedFits: a fit to which features are added leaves what one with all of them leaves, also after one that
+// others give, or that is constant.
+func TestExtendedFits(t *testing.T) {
+	w := newWorld(55, 400)
+	x, a, b := w.incomes(), w.incomes(), w.incomes()
+	list := columns(w.noisy(x, 200), w.of(func(i int) float64 { return 0.3*x[i] + a[i] }), b)
+	more := []feature{
+		{column: 1, values: w.of(func(i int) float64 { return list[1].Values[i] - 2*b[i] })},
+		{column: 1, values: w.of(func(int) float64 { return 7 })},
+		{column: 1, values: a}, {column: 2, values: w.of(func(i int) float64 { return a[i] * b[i] })},
+	}
+	f := New(list, w.n, true)
+	s, whole := f.seek(x, list[0].Values, 0), f.seek(x, list[0].Values, 0)
+	s.fit()
+	whole.fit()
+	whole.features = slices.Concat(whole.features, more)
+	whole.refit()
+	first := s.square()
+	for _, of := range more {
+		s.extend(of)
+	}
+	if len(s.chosen) != len(whole.chosen) || !(whole.square() < 0.9*first) {
+		t.Errorf("%d features, want %d; square %v of %v", len(s.chosen), len(whole.chosen), whole.square(), first)
+	}
+	for k := range s.left {
+		if i := s.rows[k]; math.Abs(s.left[k]-whole.left[k]) > 1e-6 || math.Abs(x[i]-s.predict(i)-s.left[k]) > 1e-6 {
+			t.Fatalf("row %d: %v is left, want %v; predicted %v", i, s.left[k], whole.left[k], x[i]-s.predict(i))
+		}
+	}
+	for _, c := range list[1:] {
+		if got, want := slices.Contains(s.tells(), c.Name), slices.Contains(whole.tells(), c.Name); got != want {
+			t.Errorf("%s tells: %v, want %v", c.Name, got, want)
+		}
+	}
+}
+
+// TestSlopesByLevel: an amount in the currency of a year, or a sum that has another form in each sector, gives a value only
+// with slopes of its own.
+func TestSlopesByLevel(t *testing.T) {
+	w := newWorld(56, 1500)
+	x, other := w.incomes(), w.incomes()
+	level := w.of(func(int) float64 { return float64(w.r.IntN(4)) })
+	year := w.of(func(i int) float64 { return cell.Category(level[i]) })
+	y := w.noisy(x, 200)
+	rates := []float64{1, 1.95583, 7.4604, 40.3399}
+	local := w.of(func(i int) float64 { return math.Round(100*x[i]*rates[int(level[i])]) / 100 })
+	sum := w.of(func(i int) float64 {
+		return []float64{x[i] + other[i], other[i] - x[i], x[i] - 3*other[i], 2 * x[i]}[int(level[i])]
+	})
+	for name, list := range map[string][]Column{
+		"currency": {{Name: "year", Values: year}, {Name: "local", Values: local}},
+		"sums":     {{Name: "year", Values: year}, {Name: "sum", Values: sum}, {Name: "other", Values: other}},
+	} {
+		both(t, x, y, list, func(r Result) {
+			if !(r.Square < 1e-4) || !slices.Contains(r.Tells, "year") {
+				t.Errorf("%s: square %v, tells %v", name, r.Square, r.Tells)
+			}
+		})
+	}
+}
