@@ -216,7 +216,8 @@ func (f *Frame) averaged(g *grouping, y []float64) *groupMeans { return f.groupM
 func (f *Frame) ofOthers(g *grouping, y []float64) *groupMeans { return f.groupMeans(g, y, true) }
 
 func (f *Frame) groupMeans(g *grouping, y []float64, others bool) *groupMeans {
-	m := &groupMeans{of: g, y: y, rows: f.rows, others: others, sums: make([]float64, g.groups), counts: make([]float64, g.groups)}
+	m := &groupMeans{of: g, y: y, rows: f.rows, others: others, sums: make([]float64, g.groups),
+		counts: make([]float64, g.groups)}
 	all, n := 0.0, 0.0
 	for i := range f.rows {
 		if v := y[i]; v == v {

@@ -486,8 +486,10 @@ func TestRelationsBesideHeaps(t *testing.T) {
 		columns [][]float64
 		given   func(i int) bool
 	}{
-		"below a bound":     {by(func(v float64) float64 { return min(v, 45.5) }), func(i int) bool { return p.hours[i] < 45.5 }},
-		"above a bound":     {by(func(v float64) float64 { return max(v, 29.5) }), func(i int) bool { return p.hours[i] > 29.5 }},
+		"below a bound": {by(func(v float64) float64 { return min(v, 45.5) }),
+			func(i int) bool { return p.hours[i] < 45.5 }},
+		"above a bound": {by(func(v float64) float64 { return max(v, 29.5) }),
+			func(i int) bool { return p.hours[i] > 29.5 }},
 		"in the heap alone": {[][]float64{profit, due}, func(i int) bool { return profit[i] == 0 }},
 	} {
 		both(t, rent, y, columns(c.columns...), func(r Result) {
