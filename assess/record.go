@@ -102,7 +102,7 @@ func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*jo
 		}
 		var near []joint.Column
 		for o, columns := range often {
-			if o != c {
+			if o != c && (entirely || values[o].Values == nil) { // in mean square what is known closely tells as much
 				near = append(near, columns...)
 			}
 		}
