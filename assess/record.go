@@ -39,19 +39,16 @@ const mostRounds = 3
 // recovering looks for columns that a relation gives or nearly gives, and for others with them beside. The result is by
 // column sought the frames in which it is to be attacked: one that has the recovered values of the others, of a column
 // that a relation gives only those that were found before. Where that frame has estimates of others, a second one is
-// without them: many columns may hide what few tell. With entirely, as where a relation does not give all values, a
-// column that one gives has a second one with all that was found of others, and each has one with what is near in many
-// records of others.
+// without them: many columns may hide what few tell. Each has one with what is near in many records of others, too. With
+// entirely, as where a relation does not give all values, a column that one gives has a second one with all that was
+// found of others.
 func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*joint.Frame {
 	n := len(sought)
 	frames := slices.Repeat([]*joint.Frame{base}, n)
 	list := make([][]*joint.Frame, n)
 	done := make([]bool, n)
-	values := make([]joint.Column, n) // those recovered, or estimates of those that are known closely
-	var often [][]joint.Column        // what is near in many records; nil: not looked for
-	if entirely {
-		often = make([][]joint.Column, n)
-	}
+	values := make([]joint.Column, n)  // those recovered, or estimates of those that are known closely
+	often := make([][]joint.Column, n) // what is near in many records
 	for range mostRounds {
 		if n < 2 { // a column does not tell of itself
 			break
@@ -105,7 +102,7 @@ func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*jo
 		}
 		var near []joint.Column
 		for o, columns := range often {
-			if o != c {
+			if o != c && (entirely || values[o].Values == nil) { // in mean square what is known closely tells as much
 				near = append(near, columns...)
 			}
 		}
@@ -117,7 +114,7 @@ func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*jo
 }
 
 // known adds the estimates of columns that are known closely, of those of whose originals others are a function, and
-// reports whether there are any new ones. It adds those near in many records to another list, unless that is nil.
+// reports whether there are any new ones. It adds those near in many records to another list.
 func known(frames []*joint.Frame, sought []joint.Sought, factors []joint.Factor, done []bool,
 	estimates []joint.Column, often [][]joint.Column) bool {
 	is := make([]bool, len(sought))
@@ -125,7 +122,7 @@ func known(frames []*joint.Frame, sought []joint.Sought, factors []joint.Factor,
 		if done[c] || estimates[c].Values != nil || factors[c] == joint.NoFactor {
 			return
 		}
-		of, near := frames[c].Closely(sought[c], factors[c] == joint.Summand, often != nil)
+		of, near := frames[c].Closely(sought[c], factors[c] == joint.Summand)
 		if estimates[c], is[c] = of, of.Values != nil; len(near) > 0 {
 			often[c] = near
 		}

@@ -274,11 +274,20 @@ func TestValuesNearInManyRecords(t *testing.T) {
 		return columns
 	}
 	base := joint.New(list("noisy wage", "noisy rent", "total", "hourly", "noisy hours"), n, true)
-	for entirely, want := range map[bool]int{false: 1, true: 2} { // not in mean square, nor beside itself
+	const want = 2
+	for _, entirely := range []bool{false, true} { // not beside itself
 		frames := recovering(base, []joint.Sought{{X: values["wage"], Y: values["noisy wage"]},
 			{X: values["rent"], Y: values["noisy rent"], Own: 1}}, entirely)
 		if len(frames[0]) != 1 || len(frames[1]) != want || frames[0][0] != base || frames[1][0] != base {
 			t.Errorf("entirely %v: frames of a wage %d, of a rent %d", entirely, len(frames[0]), len(frames[1]))
+		}
+		// Beyond the bound a rent is known by what is released of it, with an SD of 90.
+		least := math.Inf(1)
+		for _, f := range frames[1] {
+			least = min(least, f.Estimate(values["rent"], values["noisy rent"], 1, nil).Square)
+		}
+		if !(least < 1.2*cut*90*90) {
+			t.Errorf("entirely %v: a rent is known but for %.0f, want %.0f", entirely, least, cut*90*90)
 		}
 	}
 	for _, c := range []struct{ masked, beside []string }{

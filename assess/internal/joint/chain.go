@@ -49,9 +49,11 @@ func (f *Frame) Factors(columns []Sought) []Factor {
 			most = chainGain * index
 		}
 		square, at := map[int]float64{}, 0
-		known.relations(s, func(_ bool, value func(row int) float64, of ...int) bool {
-			at++
-			if slices.ContainsFunc(of, func(c int) bool { return c < len(columns) }) {
+		var now *relation
+		value := func(row int) float64 { return now.at(row) }
+		known.relations(s, func(r *relation) bool {
+			at, now = at+1, r
+			if slices.ContainsFunc(r.column[:r.n], func(c int) bool { return c < len(columns) }) {
 				if v := meanSquare(x, value, most); v <= most {
 					square[at] = v
 				}
@@ -59,17 +61,17 @@ func (f *Frame) Factors(columns []Sought) []Factor {
 			return false
 		})
 		at = 0
-		shown.relations(s, func(rounded bool, value func(row int) float64, of ...int) bool {
-			at++
+		shown.relations(s, func(r *relation) bool {
+			at, now = at+1, r
 			v, there := square[at]
 			if !there || chainGain*meanSquare(x, value, math.Inf(1)) < v {
 				return false
 			}
 			is := Summand
-			if rounded && (len(of) == 2 || !proportional(shown.columns[of[0]].numbers, value)) {
+			if r.rounded && (r.n == 2 || !proportional(r.z[0], value)) {
 				is = Multiplied
 			}
-			for _, c := range of {
+			for _, c := range r.column[:r.n] {
 				if c < len(columns) {
 					list[c] = max(list[c], is)
 				}
@@ -144,18 +146,17 @@ func (f *Frame) few(columns []Sought, of func(s *Sought) []float64) *Frame {
 // linear ones and those by relations, each fitted to other records: what a record's own original has been used for, or
 // what leaves out just this one, as the mean of the others of its group, would tell of it beside the release.
 //
-// If it is wanted, often has what relations give that are much nearer in many records, though they may be far off in
+// often has what relations give that are much nearer in many records, though they may be far off in
 // the others: hours that are cut at a bound, times what was earned by the hour. What is not known closely has no
 // values.
-func (f *Frame) Closely(of Sought, beyond, wanted bool) (known Column, often []Column) {
+func (f *Frame) Closely(of Sought, beyond bool) (known Column, often []Column) {
 	s := f.seek(of.X, of.Y, of.Own)
 	if len(s.rows) < leastRows {
 		return
 	}
 	linear := s.closely()
-	if wanted {
-		often = s.nearOften(of.Name)
-	}
+	often = s.nearOften(of.Name)
+	s.besideHeaps()
 	most := s.index
 	if beyond {
 		most = min(most, linear)
@@ -171,6 +172,7 @@ func (f *Frame) Closely(of Sought, beyond, wanted bool) (known Column, often []C
 		}
 		parts[k] = f.seek(x, of.Y, of.Own)
 		parts[k].closely()
+		parts[k].besideHeaps()
 	}
 	return f.column(of.Name, func(i int) float64 { return parts[i%folds].estimate(i) }), often
 }
@@ -236,9 +238,12 @@ func (s *sought) nearestIn(share float64, in func(row int) bool) (nearest func(r
 	}
 	most := oftenGain * min(quantile(s.estimate, math.Inf(1)),
 		quantile(func(i int) float64 { return s.y[i] }, math.Inf(1)))
-	s.relations(s, func(_ bool, value func(row int) float64, _ ...int) bool {
+	var now *relation
+	value := func(row int) float64 { return now.at(row) }
+	s.relations(s, func(r *relation) bool {
+		now = r
 		if v := quantile(value, most); v < most {
-			most, nearest = v, value
+			most, nearest = v, r.kept().at
 		}
 		return false
 	})

@@ -78,25 +78,25 @@ func TestClosely(t *testing.T) {
 	w := newWorld(52, 1500)
 	p := w.pay()
 	y := w.noisy(p.wage, 200)
-	got, _ := New(columns(y, p.log), w.n, true).Closely(Sought{Name: "wage", X: p.wage, Y: y}, true, false)
+	got, _ := New(columns(y, p.log), w.n, true).Closely(Sought{Name: "wage", X: p.wage, Y: y}, true)
 	// Half a hundredth of the logarithm, uniformly.
 	if want := 1e-4 / 12 * squareOf(p.wage, make([]float64, w.n)); got.Name != "wage" ||
 		!(squareOf(p.wage, got.Values) < 1.2*want) {
 		t.Errorf("off by %v, want %v", squareOf(p.wage, got.Values), want)
 	}
 	list := columns(y, w.noisy(p.wage, 200))
-	if got, _ := New(list, w.n, true).Closely(Sought{X: p.wage, Y: w.noisy(p.wage, 100)}, false, false); got.Values != nil {
+	if got, _ := New(list, w.n, true).Closely(Sought{X: p.wage, Y: w.noisy(p.wage, 100)}, false); got.Values != nil {
 		t.Error("by two copies that are worse")
 	}
 	for range 9 {
 		list = append(list, Column{Name: "again", Values: w.noisy(p.wage, 200)})
 	}
 	for _, beyond := range []bool{false, true} {
-		if got, _ := New(list, w.n, true).Closely(Sought{X: p.wage, Y: y}, beyond, false); (got.Values != nil) == beyond {
+		if got, _ := New(list, w.n, true).Closely(Sought{X: p.wage, Y: y}, beyond); (got.Values != nil) == beyond {
 			t.Errorf("by ten copies, beyond least squares %v: %v", beyond, !beyond)
 		}
 	}
-	if got, _ := New(list, 3, true).Closely(Sought{X: p.wage[:3], Y: y[:3]}, false, false); got.Values != nil {
+	if got, _ := New(list, 3, true).Closely(Sought{X: p.wage[:3], Y: y[:3]}, false); got.Values != nil {
 		t.Error("of three records")
 	}
 }
@@ -114,7 +114,7 @@ func TestEstimatesOfOtherRecords(t *testing.T) {
 		for range 10 {
 			list = append(list, Column{Name: "again", Values: w.noisy(x, sd)})
 		}
-		got, _ := New(list, w.n, true).Closely(Sought{X: x, Y: y}, false, false)
+		got, _ := New(list, w.n, true).Closely(Sought{X: x, Y: y}, false)
 		if got.Values == nil {
 			t.Fatal("ten copies do not tell it closely")
 		}
@@ -129,7 +129,7 @@ func TestEstimatesOfOtherRecords(t *testing.T) {
 
 // TestNearInManyRecords: what was earned by the hour gives a wage to its rounding where the hours are not cut at a bound,
 // and far off where they are. It is found down to a third of the records, and beside a logarithm that tells most of
-// them a little; not in a sixth, nor where the estimates are as near, nor unless it is wanted.
+// them a little; not in a sixth, nor where the estimates are as near.
 func TestNearInManyRecords(t *testing.T) {
 	w := newWorld(53, 600)
 	p := w.pay()
@@ -170,7 +170,7 @@ func TestNearInManyRecords(t *testing.T) {
 		"nothing":                  {[][]float64{y, third}, y, nil},
 	} {
 		f := New(columns(c.columns...), w.n, true)
-		_, list := f.Closely(Sought{Name: "wage", X: p.wage, Y: c.y}, true, true)
+		_, list := f.Closely(Sought{Name: "wage", X: p.wage, Y: c.y}, true)
 		var got []float64
 		for k, column := range list {
 			got = append(got, share(p.wage, column.Values))
@@ -181,21 +181,18 @@ func TestNearInManyRecords(t *testing.T) {
 		if len(got) != len(c.want) {
 			t.Errorf("%s: %.3f, want %.3f", name, got, c.want)
 		}
-		if _, list := f.Closely(Sought{X: p.wage, Y: c.y}, true, false); list != nil {
-			t.Errorf("%s: looked for", name)
-		}
 	}
 	// Of few records too little is known, and the most frequent value anyone guesses.
 	for n, want := range map[int]int{38: 0, 44: 1} {
 		f := New(columns(y[:n], cut(40.5)[:n], p.hourly[:n]), n, true)
-		if _, list := f.Closely(Sought{X: p.wage[:n], Y: y[:n]}, true, true); len(list) != want {
+		if _, list := f.Closely(Sought{X: p.wage[:n], Y: y[:n]}, true); len(list) != want {
 			t.Errorf("of %d records %d columns", n, len(list))
 		}
 	}
 	zeros := w.of(func(i int) float64 { return p.wage[i] * float64(min(1, i%5/2)) })
 	told := w.of(func(i int) float64 { return 5000 * w.r.Float64() * float64(min(1, i%5/2)) })
 	z := w.noisy(zeros, 300)
-	if _, list := New(columns(z, told), w.n, true).Closely(Sought{X: zeros, Y: z}, true, true); list != nil {
+	if _, list := New(columns(z, told), w.n, true).Closely(Sought{X: zeros, Y: z}, true); list != nil {
 		t.Errorf("most frequent value: %d columns", len(list))
 	}
 	// What gives every other record is not used in these, whose originals have told of it.
@@ -203,7 +200,7 @@ func TestNearInManyRecords(t *testing.T) {
 	a := w.of(func(i int) float64 { return []float64{p.wage[i], odd[i]}[i%2] })
 	b := w.of(func(i int) float64 { return []float64{odd[i], p.wage[i]}[i%2] })
 	for _, list := range [][][]float64{{y, a, b}, {y, b, a}} {
-		_, got := New(columns(list...), w.n, true).Closely(Sought{X: p.wage, Y: y}, true, true)
+		_, got := New(columns(list...), w.n, true).Closely(Sought{X: p.wage, Y: y}, true)
 		if len(got) != 1 || share(p.wage, got[0].Values) > 0.02 {
 			t.Errorf("%d columns", len(got))
 		}

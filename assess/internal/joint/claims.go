@@ -69,34 +69,39 @@ func (s *sought) oftenWithin(distances []float64) (list []func(row int) float64)
 	for k := range best {
 		best[k].hits = leastRows
 	}
+	unusual := func(rows []int) *look {
+		return s.lookAt(slices.DeleteFunc(slices.Clone(rows), func(i int) bool { return s.x[i] == s.usual }))
+	}
+	few := min(fewRows, len(rows))
+	looks := []*look{unusual(rows[:few]), unusual(rows[few:])}
+	reach := slices.Clone(distances)
+	for k := range reach {
+		reach[k] *= 1 + 1e-9
+	}
 	at, last, hits := 0, make([]int, len(best)), make([]int, len(best))
-	s.relations(s, func(rounded bool, value func(row int) float64, _ ...int) bool {
+	s.relations(s, func(r *relation) bool {
+		at++
 		clear(hits)
-		found := false
-		for at, i := range rows {
-			if at == fewRows && !found {
-				break
-			}
-			v, x := value(i), s.x[i]
-			if v != v || x == s.usual {
-				continue
-			}
-			off := math.Abs(v - x)
-			if off <= s.tolerance(x, rounded) {
-				hits[0]++
-				found = true
-			}
-			for k, d := range distances {
-				if off <= d*(1+1e-9) {
-					hits[k+1]++
-					found = true
+		for _, l := range looks {
+			tolerance := l.tolerances(r)
+			for k, v := range r.of(l.rows, l.values) {
+				off := math.Abs(v - l.x[k])
+				if off <= tolerance[k] {
+					hits[0]++
+				}
+				for d, most := range reach {
+					if off <= most {
+						hits[d+1]++
+					}
 				}
 			}
+			if slices.Max(hits) == 0 {
+				return false
+			}
 		}
-		at++
 		for k, n := range hits {
 			if n > best[k].hits {
-				best[k], last[k] = often{n, value}, at
+				best[k], last[k] = often{n, r.kept().at}, at
 			}
 		}
 		return false

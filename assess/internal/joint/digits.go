@@ -73,12 +73,24 @@ func (c *Column) telling(n, step, places int, sought [][]float64) (list []Column
 			twos = append(twos, pair)
 		}
 	}
+	some := func(values []float64, of func(v float64) float64) (list []float64) {
+		for i := 0; i < n; i += step {
+			list = append(list, of(values[i]))
+		}
+		return list
+	}
+	itself := func(v float64) float64 { return v }
+	whole, parts := some(c.Values, itself), make([][]float64, len(tries))
+	for k, d := range tries {
+		parts[k] = some(c.Values, d.of)
+	}
 	var best []digits
 	for _, x := range sought {
-		least := max(digitTells, explained(x, c.Values, n, step, func(v float64) float64 { return v })+digitMore)
+		x = some(x, itself)
+		least := max(digitTells, explained(x, whole)+digitMore)
 		at := digits{}
-		for _, d := range tries {
-			if share := explained(x, c.Values, n, step, d.of); share > least {
+		for k, d := range tries {
+			if share := explained(x, parts[k]); share > least {
 				at, least = d, share
 			}
 		}
@@ -106,11 +118,11 @@ func (c *Column) telling(n, step, places int, sought [][]float64) (list []Column
 
 // explained returns the share of the variance of x that the means over bins of equal width of a number explain, less
 // what they explain by chance.
-func explained(x, values []float64, n, step int, of func(v float64) float64) float64 {
+func explained(x, values []float64) float64 {
 	var sum, count [digitBins]float64
 	low, high := math.Inf(1), math.Inf(-1)
-	for i := 0; i < n; i += step {
-		if v := of(values[i]); v == v && x[i] == x[i] {
+	for i, v := range values {
+		if v == v && x[i] == x[i] {
 			low, high = min(low, v), max(high, v)
 		}
 	}
@@ -118,8 +130,7 @@ func explained(x, values []float64, n, step int, of func(v float64) float64) flo
 		return 0
 	}
 	all, square, total := 0.0, 0.0, 0.0
-	for i := 0; i < n; i += step {
-		v := of(values[i])
+	for i, v := range values {
 		if v != v || x[i] != x[i] {
 			continue
 		}

@@ -198,39 +198,60 @@ func (f *Frame) cross(a, b *grouping) grouping {
 	return g
 }
 
-// averaged returns the mean of y over the records of a row's group, by row; the mean of all where
+// groupMeans are the means of y over the records of a row's group, or over the others of them; the mean of all where
 // there is none.
-func (f *Frame) averaged(g *grouping, y []float64) []float64 { return f.groupMeans(g, y, false) }
+type groupMeans struct {
+	of           *grouping
+	y            []float64
+	rows         int // of the sample
+	others       bool
+	sums, counts []float64
+	mean         float64
+}
+
+// averaged returns the means over the records of a row's group.
+func (f *Frame) averaged(g *grouping, y []float64) *groupMeans { return f.groupMeans(g, y, false) }
 
 // ofOthers returns the same over the other records of a row's group.
-func (f *Frame) ofOthers(g *grouping, y []float64) []float64 { return f.groupMeans(g, y, true) }
+func (f *Frame) ofOthers(g *grouping, y []float64) *groupMeans { return f.groupMeans(g, y, true) }
 
-func (f *Frame) groupMeans(g *grouping, y []float64, others bool) []float64 {
-	sums, counts := make([]float64, g.groups), make([]float64, g.groups)
+func (f *Frame) groupMeans(g *grouping, y []float64, others bool) *groupMeans {
+	m := &groupMeans{of: g, y: y, rows: f.rows, others: others, sums: make([]float64, g.groups),
+		counts: make([]float64, g.groups)}
 	all, n := 0.0, 0.0
 	for i := range f.rows {
 		if v := y[i]; v == v {
 			all, n = all+v, n+1
 			if at := g.of[i]; at >= 0 {
-				sums[at] += v
-				counts[at]++
+				m.sums[at] += v
+				m.counts[at]++
 			}
 		}
 	}
-	out := make([]float64, f.all)
+	m.mean = all / max(n, 1)
+	return m
+}
+
+func (m *groupMeans) at(row int) float64 {
+	at := m.of.of[row]
+	if at < 0 {
+		return m.mean
+	}
+	sum, count := m.sums[at], m.counts[at]
+	if v := m.y[row]; m.others && row < m.rows && v == v {
+		sum, count = sum-v, count-1
+	}
+	if count > 0 {
+		return sum / count
+	}
+	return m.mean
+}
+
+// all returns them by row.
+func (m *groupMeans) all() []float64 {
+	out := make([]float64, len(m.of.of))
 	for i := range out {
-		out[i] = all / max(n, 1)
-		at := g.of[i]
-		if at < 0 {
-			continue
-		}
-		sum, count := sums[at], counts[at]
-		if v := y[i]; others && i < f.rows && v == v {
-			sum, count = sum-v, count-1
-		}
-		if count > 0 {
-			out[i] = sum / count
-		}
+		out[i] = m.at(i)
 	}
 	return out
 }

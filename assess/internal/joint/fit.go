@@ -23,6 +23,7 @@ func (s *sought) fit() {
 	s.refit()
 	s.alone = s.leftByOwn()
 	first := *s
+	first.steps = steps{}
 	s.plain = first.predict
 }
 
@@ -35,18 +36,20 @@ const beyondChance = 16
 func (s *sought) averages() []feature {
 	type candidate struct {
 		feature
+		means *groupMeans
 		tells float64
 	}
 	var list []candidate
-	add := func(at *grouping, mean []float64, least float64, of ...int) {
-		if tells := s.beside(mean); tells >= least {
-			list = append(list,
-				candidate{feature{column: at.columns[0], from: slices.Concat(at.columns, of), values: mean}, tells})
+	beside := s.beside()
+	add := func(means *groupMeans, least float64, of ...int) {
+		if tells := beside(means.at); tells >= least {
+			at := means.of.columns
+			list = append(list, candidate{feature{column: at[0], from: slices.Concat(at, of)}, means, tells})
 		}
 	}
 	for g := range s.groups {
 		if at := &s.groups[g]; at.identifies && at.columns[0] != s.own && at.groups < s.Frame.rows {
-			add(at, s.averaged(at, s.y), 0)
+			add(s.averaged(at, s.y), 0)
 		}
 	}
 	var whole []int
@@ -57,12 +60,13 @@ func (s *sought) averages() []feature {
 	}
 	for _, at := range s.small() {
 		for _, c := range whole {
-			add(at, s.ofOthers(at, s.columns[c].numbers), beyondChance/float64(len(s.rows)), c)
+			add(s.ofOthers(at, s.columns[c].numbers), beyondChance/float64(len(s.rows)), c)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) })
 	var features []feature
 	for _, c := range list[:min(len(list), mostGroups)] {
+		c.values = c.means.all()
 		features = append(features, c.feature)
 	}
 	return features
@@ -107,40 +111,41 @@ func (s *sought) small() (list []*grouping) {
 // leastInFew is the share of records with a few others in their groups from which a grouping is looked at.
 const leastInFew = 0.05
 
-// beside returns the squared partial correlation of x and z given y.
-func (s *sought) beside(z []float64) float64 {
-	var n float64
-	var mean [3]float64
-	each := func(f func(v [3]float64)) {
-		for _, i := range s.rows {
-			if s.y[i] == s.y[i] {
-				f([3]float64{s.x[i], s.y[i], z[i]})
-			}
+// beside returns a function that returns the squared partial correlation of x and z given y.
+func (s *sought) beside() func(z func(row int) float64) float64 {
+	var rows []int
+	for _, i := range s.rows {
+		if s.y[i] == s.y[i] {
+			rows = append(rows, i)
 		}
 	}
-	each(func(v [3]float64) {
-		n++
-		for c := range v {
-			mean[c] += (v[c] - mean[c]) / n
+	centred := func(v func(row int) float64, to []float64) {
+		mean := 0.0
+		for k, i := range rows {
+			to[k] = v(i)
+			mean += (to[k] - mean) / float64(k+1)
 		}
-	})
-	var m [3][3]float64
-	each(func(v [3]float64) {
-		for a := range v {
-			for b := range v {
-				m[a][b] += (v[a] - mean[a]) * (v[b] - mean[b])
-			}
+		for k := range to {
+			to[k] -= mean
 		}
-	})
-	if !(m[1][1] > 0) {
-		return 0
 	}
-	xz := m[0][2] - m[0][1]*m[1][2]/m[1][1]
-	xx, zz := m[0][0]-m[0][1]*m[0][1]/m[1][1], m[2][2]-m[1][2]*m[1][2]/m[1][1]
-	if !(xx > 1e-12*m[0][0] && zz > 1e-12*m[2][2]) {
-		return 0
+	x, y, z := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
+	centred(func(i int) float64 { return s.x[i] }, x)
+	centred(func(i int) float64 { return s.y[i] }, y)
+	mxx, mxy, myy := dot(x, x), dot(x, y), dot(y, y)
+	return func(of func(row int) float64) float64 {
+		if !(myy > 0) {
+			return 0
+		}
+		centred(of, z)
+		mxz, myz, mzz := dot(x, z), dot(y, z), dot(z, z)
+		xz := mxz - mxy*myz/myy
+		xx, zz := mxx-mxy*mxy/myy, mzz-myz*myz/myy
+		if !(xx > 1e-12*mxx && zz > 1e-12*mzz) {
+			return 0
+		}
+		return xz * xz / (xx * zz)
 	}
-	return xz * xz / (xx * zz)
 }
 
 // parameters is the number of features that the records suffice for.
@@ -161,15 +166,15 @@ func (s *sought) refit() {
 		}
 		size[j] = dot(z[j], z[j])
 	}
-	s.chosen, s.beta = nil, nil
-	var r [][]float64 // by step: the coefficients of later features on the direction taken
-	var along []float64
+	s.chosen, s.beta, s.steps = nil, nil, steps{}
 	open := make([]bool, p)
 	for j := range open {
 		open[j] = size[j] > 0 && !s.collinear(z[j], centre[j])
 	}
-	q := make([][]float64, 0, p)
-	square := slices.Clone(size)
+	square, along := slices.Clone(size), make([]float64, p)
+	for j := range z {
+		along[j] = dot(z[j], s.left)
+	}
 	for len(s.chosen) < s.parameters() {
 		best, most := -1, -1.0
 		for j := range z {
@@ -180,7 +185,7 @@ func (s *sought) refit() {
 				open[j] = false // given by those taken
 				continue
 			}
-			gain := dot(z[j], s.left)
+			gain := along[j]
 			gain *= gain / square[j]
 			if len(s.chosen) == 0 && s.features[j].column == s.own && s.features[j].whole {
 				gain = math.Inf(1)
@@ -193,39 +198,101 @@ func (s *sought) refit() {
 			break
 		}
 		open[best] = false
-		length := math.Sqrt(square[best])
-		direction := z[best]
-		for k := range direction {
-			direction[k] /= length
-		}
-		// Once more against the directions taken, so that rounding does not add up.
-		for _, d := range q {
-			c := dot(d, direction)
-			for k := range direction {
-				direction[k] -= c * d[k]
-			}
-		}
 		row := make([]float64, p)
-		row[best] = length
+		s.towards(best, z[best], square[best], row)
+		direction := z[best]
 		for j := range z {
 			if open[j] {
-				c := dot(direction, z[j])
-				row[j] = c
-				for k := range direction {
-					z[j][k] -= c * direction[k]
-				}
-				square[j] = dot(z[j], z[j])
+				row[j] = dot(direction, z[j])
+				square[j], along[j] = reduced(z[j], direction, s.left, row[j])
 			}
 		}
-		c := dot(direction, s.left)
-		for k := range direction {
-			s.left[k] -= c * direction[k]
-		}
-		q, r, along = append(q, direction), append(r, row), append(along, c)
-		s.chosen = append(s.chosen, best)
 	}
-	s.solve(r, along)
+	s.solve()
 	s.centre = centre
+}
+
+// steps are the directions that a fit has taken, by step; the coefficients of features on each; and what x has along it.
+type steps struct {
+	q, r  [][]float64
+	along []float64
+}
+
+// towards takes a feature of which the directions taken leave z, with a sum of squares.
+func (s *sought) towards(feature int, z []float64, square float64, row []float64) {
+	length := math.Sqrt(square)
+	row[feature] = length
+	for k := range z {
+		z[k] /= length
+	}
+	// Once more against the directions taken, so that rounding does not add up.
+	t := &s.steps
+	s.without(z, func(int, float64) {})
+	c := dot(z, s.left)
+	for k := range z {
+		s.left[k] -= c * z[k]
+	}
+	t.q, t.r, t.along = append(t.q, z), append(t.r, row), append(t.along, c)
+	s.chosen = append(s.chosen, feature)
+}
+
+// extend adds a feature to a fit, as its last: a fit that could take all features need not be done again.
+func (s *sought) extend(f feature) {
+	at, centre := len(s.features), s.means(f.values)
+	s.features, s.centre = append(s.features[:at:at], f), append(s.centre[:at:at], centre)
+	z := make([]float64, len(s.rows))
+	for k, i := range s.rows {
+		z[k] = f.values[i] - s.centreOf(centre, i)
+	}
+	size, t := dot(z, z), &s.steps
+	if size == 0 || s.collinear(z, centre) {
+		return
+	}
+	r := make([][]float64, len(t.r)) // with places also for features that were added and not taken
+	s.without(z, func(i int, c float64) {
+		r[i] = make([]float64, at+1)
+		copy(r[i], t.r[i])
+		r[i][at] = c
+	})
+	square := dot(z, z)
+	if square <= 1e-20*size || square <= 1e-13*size && s.collinear(z, centre) {
+		return
+	}
+	t.q, t.r, t.along = slices.Clip(t.q), r, slices.Clip(t.along)
+	s.left, s.chosen = slices.Clone(s.left), slices.Clip(s.chosen)
+	s.towards(at, z, square, make([]float64, at+1))
+	s.solve()
+}
+
+// without takes from z what it has along each direction taken, and tells of it.
+func (s *sought) without(z []float64, along func(i int, c float64)) {
+	q := s.steps.q
+	if len(q) == 0 {
+		return
+	}
+	c := dot(q[0], z)
+	for i, d := range q {
+		along(i, c)
+		_, c = reduced(z, d, q[min(i+1, len(q)-1)], c)
+	}
+}
+
+// reduced takes c times a direction from z, and returns what dot then gives of z with itself and with left.
+func reduced(z, direction, left []float64, c float64) (square, along float64) {
+	var s0, s1, s2, s3, a0, a1, a2, a3 float64
+	direction, left = direction[:len(z)], left[:len(z)]
+	i := 0
+	for ; i+4 <= len(z); i += 4 {
+		z0, z1, z2, z3 := z[i]-c*direction[i], z[i+1]-c*direction[i+1], z[i+2]-c*direction[i+2], z[i+3]-c*direction[i+3]
+		z[i], z[i+1], z[i+2], z[i+3] = z0, z1, z2, z3
+		s0, s1, s2, s3 = s0+z0*z0, s1+z1*z1, s2+z2*z2, s3+z3*z3
+		a0, a1, a2, a3 = a0+z0*left[i], a1+z1*left[i+1], a2+z2*left[i+2], a3+z3*left[i+3]
+	}
+	for ; i < len(z); i++ {
+		z[i] -= c * direction[i]
+		s0, a0 = s0+z[i]*z[i], a0+z[i]*left[i]
+	}
+	return s0 + s1 + (s2 + s3), a0 + a1 + (a2 + a3)
 }
 
 // centred sets what is left of x without features.
@@ -288,8 +355,8 @@ func (s *sought) collinear(left, centre []float64) bool {
 
 // solve computes the coefficients, and how much the sum of squares grows without each feature:
 // β_j²/((Z'Z)⁻¹)_jj.
-func (s *sought) solve(r [][]float64, along []float64) {
-	m := len(s.chosen)
+func (s *sought) solve() {
+	m, r, along := len(s.chosen), s.steps.r, s.steps.along
 	at := func(i, j int) float64 { return r[i][s.chosen[j]] }
 	s.beta = make([]float64, m)
 	for i := m - 1; i >= 0; i-- {
@@ -487,12 +554,9 @@ func (s *sought) enrich() {
 		if most < max(worthwhile, 40/float64(len(sample))) || len(s.features) >= s.parameters() {
 			return
 		}
-		before, square := len(s.features), s.square()
-		s.features = append(s.features, best)
-		s.refit()
-		if s.square() > square*(1-worthwhile/2) {
-			s.features = s.features[:before]
-			s.refit()
+		before := *s
+		if s.extend(best); s.square() > before.square()*(1-worthwhile/2) {
+			*s = before
 			return
 		}
 	}

@@ -206,6 +206,7 @@ type sought struct {
 	related  func(row int) float64 // the relation that gives the estimates of rows for which it is a number; nil: none
 	tellers  []int                 // columns that tell beside the fit
 	beta     []float64
+	steps    steps     // of the fit, until it is settled
 	drop     []float64 // by feature chosen: how much the sum of squares grows without it
 	left     []float64 // x − x̂ by place in rows
 	total    float64   // Σ (x − x̄)²

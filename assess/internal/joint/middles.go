@@ -34,13 +34,11 @@ func (s *sought) middles() {
 			median[i] = (there[(len(there)-1)/2] + there[len(there)/2]) / 2
 		}
 	}
-	before, square := len(s.features), s.square()
-	s.features = append(s.features, feature{column: alike[0], from: alike, values: middle},
-		feature{column: alike[0], from: alike, values: median})
-	s.refit()
-	if s.square() > square*(1-worthwhile) {
-		s.features = s.features[:before]
-		s.refit()
+	before := *s
+	s.extend(feature{column: alike[0], from: alike, values: middle})
+	s.extend(feature{column: alike[0], from: alike, values: median})
+	if s.square() > before.square()*(1-worthwhile) {
+		*s = before
 	}
 }
 

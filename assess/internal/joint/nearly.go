@@ -9,46 +9,65 @@ import (
 // reciprocal of a wage in any unit. They tell few values exactly, and all of them closely.
 func (s *sought) nearly() {
 	few, some := thinned(s.places(), 64), s.some()
-	open := dot(s.left, s.left) > 1e-18*s.total
-	try := func(of func(row int) float64, tells ...int) {
-		if !open {
+	l := s.lookAt(s.rowsAt(few))
+	var open bool
+	var before float64 // the sum of squares in the few rows
+	look := func() {
+		open, before = dot(s.left, s.left) > 1e-18*s.total, 0
+		for _, k := range few {
+			before += s.left[k] * s.left[k]
+		}
+	}
+	look()
+	isNearer := func(r *relation) bool { // as nearer, in the few rows
+		after := 0.0
+		for at, v := range r.of(l.rows, l.values) {
+			e := s.left[few[at]]
+			if v == v && !math.IsInf(v, 0) {
+				e = l.x[at] - v
+			}
+			if after += e * e; !(after < (1-betterBy)*before) {
+				return false
+			}
+		}
+		return true
+	}
+	try := func(r *relation) {
+		if !open || !isNearer(r) {
 			return
 		}
+		of := r.kept().at
 		value := func(row int) float64 {
 			if v := of(row); !math.IsInf(v, 0) {
 				return v
 			}
 			return math.NaN()
 		}
-		if s.nearer(value, few, false) && s.nearer(value, some, false) {
-			s.takeWhere(value, false, tells...)
-			open = dot(s.left, s.left) > 1e-18*s.total
+		if s.nearer(value, some, false) {
+			s.takeWhere(value, false, r.columns()...)
+			look()
 		}
 	}
-	var at []int
-	for _, w := range s.Frame.features {
-		if w.whole && w.column != s.own {
-			at = append(at, w.column)
-		}
-	}
-	z := func(c, row int) float64 { return s.columns[c].numbers[row] }
+	at := s.Frame.others(s.own)
 	for _, a := range at {
-		for _, of := range bent {
-			try(func(i int) float64 { return of(z(a, i)) }, a)
+		r := s.byOne(a)
+		for _, r.one = range bent {
+			try(&r)
 		}
 		for _, power := range []float64{-1, -2, -0.5, 0.5, 2} {
-			k := s.scaleOf(func(i int) float64 { return math.Pow(z(a, i), power) }, few)
-			try(func(i int) float64 { return k * math.Pow(z(a, i), power) }, a)
+			k := s.scaleOf(func(i int) float64 { return math.Pow(r.z[0][i], power) }, few)
+			r.one = func(v float64) float64 { return k * math.Pow(v, power) }
+			try(&r)
 		}
 	}
-	if len(at) > 24 {
-		at = at[:24]
-	}
+	at = at[:min(len(at), 24)]
 	for i, a := range at {
 		for _, b := range at[:i] {
-			for _, of := range multiplied {
-				try(func(i int) float64 { return of(z(a, i), z(b, i)) }, b, a)
-				try(func(i int) float64 { return of(z(b, i), z(a, i)) }, b, a)
+			r, turned := s.byTwo(a, b), s.byTwo(b, a)
+			for _, r.two = range multiplied {
+				try(&r)
+				turned.two = r.two
+				try(&turned)
 			}
 		}
 	}

@@ -16,6 +16,7 @@ func (s *sought) refine() {
 	s.settle()
 	s.byParts()
 	s.byRelations()
+	s.besideHeaps()
 	s.along()
 	s.snap()
 }
@@ -24,6 +25,51 @@ func (s *sought) refine() {
 func (s *sought) byRelations() {
 	s.inBothOrders()
 	s.nearly()
+}
+
+// mostHeaps is the number of columns whose heaps are looked at.
+const mostHeaps = 8
+
+// besideHeaps uses relations in the records alone where a column has its least or greatest value, which many have, or
+// alone in the others: hours that are cut at a bound tell of a wage where they are below it, and of what a wage tells.
+func (s *sought) besideHeaps() {
+	heaps := 0
+	for _, c := range s.Frame.others(-1) {
+		z := s.columns[c].numbers
+		heap, least, greatest := usual(s.there(z)), math.Inf(1), math.Inf(-1)
+		for _, i := range s.rows {
+			if z[i] == z[i] {
+				least, greatest = min(least, z[i]), max(greatest, z[i])
+			}
+		}
+		if heap != least && heap != greatest || least == greatest {
+			continue
+		}
+		if heaps++; heaps > mostHeaps {
+			return
+		}
+		for _, at := range []bool{false, true} {
+			s.relateWhere(func(i int) bool { return z[i] == z[i] && (z[i] == heap) == at }, c)
+		}
+	}
+}
+
+// relateWhere uses the relation that leaves least in some rows, by a column, in these.
+func (s *sought) relateWhere(in func(row int) bool, by int) {
+	places := slices.DeleteFunc(s.places(), func(k int) bool { return !in(s.rows[k]) })
+	if len(places) < leastPart || !(dot(s.left, s.left) > 1e-18*s.total) {
+		return
+	}
+	value, tells := s.closest(thinned(places, 128))
+	if value == nil {
+		return
+	}
+	s.takeWhere(func(row int) float64 {
+		if in(row) {
+			return value(row)
+		}
+		return math.NaN()
+	}, false, append(tells, by)...)
 }
 
 // inBothOrders uses relations by record in two orders and keeps the better end: the one that leaves least in all, and
@@ -46,7 +92,7 @@ func (s *sought) settle() {
 	for k := range s.left {
 		s.left[k] *= by
 	}
-	s.settled = true
+	s.settled, s.steps = true, steps{}
 }
 
 const (
@@ -198,7 +244,7 @@ func screened(g *grouping, rows []int, screen [][3]float64) (square float64, use
 // beyond a bound, to those that lack no number, and to those that lack no category: where a category tells the value,
 // the released value is of no use, and where it is missing, of much.
 func (s *sought) byParts() {
-	if heap := usual(s.released()); heap == heap && s.own >= 0 {
+	if heap := usual(s.there(s.y)); heap == heap && s.own >= 0 {
 		s.apart(func(i int) bool { return s.y[i] == heap })
 	}
 	lacks := func(i int) bool {
@@ -211,6 +257,7 @@ func (s *sought) byParts() {
 		})
 	}
 	s.apart(lacks)
+	s.byLevels()
 	s.apart(func(i int) bool {
 		return slices.ContainsFunc(s.Frame.groups, func(g grouping) bool {
 			at := g.columns[0]
@@ -219,9 +266,39 @@ func (s *sought) byParts() {
 	})
 }
 
-func (s *sought) released() (values []float64) {
+const (
+	mostKinds   = 8 // levels of a column by which estimators are fitted apart
+	mostLeveled = 8 // such columns
+)
+
+// byLevels fits estimators from numbers, with slopes of their own, to the records of each level of a category of few
+// levels: amounts in the currency of a year, or sums that have another form in each sector. What a level has too few
+// records for all numbers is left out: the best of many columns would fit by chance.
+func (s *sought) byLevels() {
+	numbers := slices.DeleteFunc(slices.Clone(s.Frame.features), func(f feature) bool { return !f.whole })
+	tried := 0
+	for g := range s.Frame.groups {
+		at := &s.Frame.groups[g]
+		if c := at.columns[0]; at.groups > mostKinds || c == s.own || s.columns[c].GroupOnly {
+			continue
+		}
+		if tried++; tried > mostLeveled {
+			return
+		}
+		kind := func(i int) int { return int(at.of[i]) + 1 }
+		if s.inKinds(at.groups+1, max(leastPart, 10*(len(numbers)+1)), kind, func(part *sought) {
+			part.features = numbers
+			part.refit()
+		}) {
+			s.tellers = append(s.tellers, at.columns[0])
+		}
+	}
+}
+
+// there returns those of a column's values that are numbers.
+func (s *sought) there(of []float64) (values []float64) {
 	for _, i := range s.rows {
-		if v := s.y[i]; v == v {
+		if v := of[i]; v == v {
 			values = append(values, v)
 		}
 	}
@@ -230,29 +307,34 @@ func (s *sought) released() (values []float64) {
 
 // apart fits estimators to the rows of a kind and to the others.
 func (s *sought) apart(is func(row int) bool) {
-	var parts [2][]int
-	var places [2][]int
-	kind := func(i int) int {
+	s.inKinds(2, leastPart, func(i int) int {
 		if is(i) {
 			return 1
 		}
 		return 0
-	}
+	}, func(part *sought) {
+		part.fit()
+		part.byGroups()
+	})
+}
+
+// inKinds fits estimators to the rows of each kind, where there are enough, and reports whether that is better.
+func (s *sought) inKinds(kinds, least int, kind func(row int) int, fit func(part *sought)) bool {
+	parts, places := make([][]int, kinds), make([][]int, kinds)
 	for k, i := range s.rows {
 		p := kind(i)
 		parts[p], places[p] = append(parts[p], i), append(places[p], k)
 	}
 	left := slices.Clone(s.left)
-	estimates := [2]func(row int) float64{s.estimate, s.estimate}
+	estimates := slices.Repeat([]func(row int) float64{s.estimate}, kinds)
 	for p, rows := range parts {
-		if len(rows) < leastPart || len(rows) == len(s.rows) {
+		if len(rows) < least || len(rows) == len(s.rows) {
 			continue
 		}
 		part := &sought{Frame: s.Frame, x: s.x, y: s.y, own: s.own, rows: rows, index: s.index, step: s.step, usual: s.usual,
 			used: 1, plain: s.plain}
 		part.estimate = part.predict
-		part.fit()
-		part.byGroups()
+		fit(part)
 		part.settle()
 		before := 0.0
 		for _, k := range places[p] {
@@ -266,7 +348,7 @@ func (s *sought) apart(is func(row int) bool) {
 		}
 		estimates[p] = part.estimate
 	}
-	s.take(left, func(row int) float64 { return estimates[kind(row)](row) })
+	return s.take(left, func(row int) float64 { return estimates[kind(row)](row) })
 }
 
 // relate uses the relation that leaves least where all its cells are present, by itself or together
@@ -275,7 +357,7 @@ func (s *sought) relate() {
 	if !(dot(s.left, s.left) > 1e-18*s.total) {
 		return
 	}
-	value, tells := s.closest()
+	value, tells := s.closest(thinned(s.places(), 128))
 	if value == nil {
 		return
 	}
@@ -314,29 +396,33 @@ func (s *sought) otherwise(value func(row int) float64) (estimate func(row int) 
 	return s.estimate, false
 }
 
-// closest returns the relation that leaves least of x where its cells are present, with a slope and a
-// constant where these leave less; nil if none leaves less than the estimate.
-func (s *sought) closest() (value func(row int) float64, tells []int) {
-	places := thinned(s.places(), 128)
+// closest returns the relation that leaves least of x at some places where its cells are present; nil if none leaves
+// less than the estimate.
+func (s *sought) closest(places []int) (value func(row int) float64, tells []int) {
+	l, left := s.lookAt(s.rowsAt(places)), make([]float64, len(places))
 	most, before := 0.0, 0.0
-	for _, k := range places {
-		before += s.left[k] * s.left[k]
+	for at, k := range places {
+		left[at] = s.left[k] * s.left[k]
+		before += left[at]
 	}
-	s.relations(s, func(_ bool, at func(row int) float64, columns ...int) bool {
+	const step = 4 // rows at once: most relations are far off in the first
+	s.relations(s, func(r *relation) bool {
 		gain, n := 0.0, 0
-		for _, k := range places {
-			v := at(s.rows[k])
-			if v != v {
-				continue
-			}
-			n++
-			e := s.x[s.rows[k]] - v
-			if gain += s.left[k]*s.left[k] - e*e; gain+before <= most {
-				return false // the other rows cannot make it the best
+		for from := 0; from < len(places); from += step {
+			to := min(from+step, len(places))
+			for at, v := range r.of(l.rows[from:to], l.values) {
+				if v != v {
+					continue
+				}
+				n++
+				e := l.x[from+at] - v
+				if gain += left[from+at] - e*e; gain+before <= most {
+					return false // the other rows cannot make it the best
+				}
 			}
 		}
 		if n >= leastRows && gain > most {
-			most, value, tells = gain, at, columns
+			most, value, tells = gain, r.kept().at, r.columns()
 		}
 		return false
 	})
@@ -350,6 +436,15 @@ func (s *sought) places() []int {
 		all[k] = k
 	}
 	return all
+}
+
+// rowsAt returns the rows at places.
+func (s *sought) rowsAt(places []int) []int {
+	rows := make([]int, len(places))
+	for at, k := range places {
+		rows[at] = s.rows[k]
+	}
+	return rows
 }
 
 // some returns the places in rows on which it is tried whether another estimate is better, before all are.

@@ -462,3 +462,109 @@ func TestLatticeThatSomeLeave(t *testing.T) {
 		}
 	})
 }
+
+// TestRelationsBesideHeaps: where hours are cut at a bound, what was earned by the hour gives a wage to its rounding below
+// the bound, and by a total the rent, and is far off beyond it; what is due is a rent only where there is no profit.
+// The other records are known as well as by what is released of the rent.
+func TestRelationsBesideHeaps(t *testing.T) {
+	w := newWorld(54, 3000)
+	p, rent := w.pay(), w.incomes()
+	y := w.noisy(rent, 40)
+	total := w.of(func(i int) float64 { return rent[i] + p.wage[i] })
+	profit := w.of(func(i int) float64 { return max(0, math.Round(1000*(w.r.Float64()-0.4))) })
+	due := w.of(func(i int) float64 {
+		if profit[i] > 0 {
+			return math.Round(5*float64(w.r.IntN(2))*rent[i] + profit[i]*w.r.Float64())
+		}
+		return rent[i]
+	})
+	by := func(hours func(v float64) float64) [][]float64 {
+		cut := w.of(func(i int) float64 { return hours(p.hours[i]) })
+		return [][]float64{cut, w.of(func(i int) float64 { return cut[i] * p.hourly[i] }), total}
+	}
+	for name, c := range map[string]struct {
+		columns [][]float64
+		given   func(i int) bool
+	}{
+		"below a bound": {by(func(v float64) float64 { return min(v, 45.5) }),
+			func(i int) bool { return p.hours[i] < 45.5 }},
+		"above a bound": {by(func(v float64) float64 { return max(v, 29.5) }),
+			func(i int) bool { return p.hours[i] > 29.5 }},
+		"in the heap alone": {[][]float64{profit, due}, func(i int) bool { return profit[i] == 0 }},
+	} {
+		both(t, rent, y, columns(c.columns...), func(r Result) {
+			var x, v []float64
+			for i := range rent {
+				if !c.given(i) {
+					x, v = append(x, rent[i]), append(v, y[i])
+				}
+			}
+			// In more than 1,000 records, so with a relative SD of less than √(2/1,000) = 4.5 %.
+			want := leastSquares(x, v) * float64(len(x)) / float64(w.n)
+			if !(r.Square < 1.15*want) || !slices.Contains(r.Tells, "c0") {
+				t.Errorf("%s: square %.0f, want %.0f, tells %v", name, r.Square, want, r.Tells)
+			}
+		})
+	}
+}
+
+// TestExtendedFits: a fit to which features are added leaves what one with all of them leaves, also after one that
+// others give, or that is constant.
+func TestExtendedFits(t *testing.T) {
+	w := newWorld(55, 400)
+	x, a, b := w.incomes(), w.incomes(), w.incomes()
+	list := columns(w.noisy(x, 200), w.of(func(i int) float64 { return 0.3*x[i] + a[i] }), b)
+	more := []feature{
+		{column: 1, values: w.of(func(i int) float64 { return list[1].Values[i] - 2*b[i] })},
+		{column: 1, values: w.of(func(int) float64 { return 7 })},
+		{column: 1, values: a}, {column: 2, values: w.of(func(i int) float64 { return a[i] * b[i] })},
+	}
+	f := New(list, w.n, true)
+	s, whole := f.seek(x, list[0].Values, 0), f.seek(x, list[0].Values, 0)
+	s.fit()
+	whole.fit()
+	whole.features = slices.Concat(whole.features, more)
+	whole.refit()
+	first := s.square()
+	for _, of := range more {
+		s.extend(of)
+	}
+	if len(s.chosen) != len(whole.chosen) || !(whole.square() < 0.9*first) {
+		t.Errorf("%d features, want %d; square %v of %v", len(s.chosen), len(whole.chosen), whole.square(), first)
+	}
+	for k := range s.left {
+		if i := s.rows[k]; math.Abs(s.left[k]-whole.left[k]) > 1e-6 || math.Abs(x[i]-s.predict(i)-s.left[k]) > 1e-6 {
+			t.Fatalf("row %d: %v is left, want %v; predicted %v", i, s.left[k], whole.left[k], x[i]-s.predict(i))
+		}
+	}
+	for _, c := range list[1:] {
+		if got, want := slices.Contains(s.tells(), c.Name), slices.Contains(whole.tells(), c.Name); got != want {
+			t.Errorf("%s tells: %v, want %v", c.Name, got, want)
+		}
+	}
+}
+
+// TestSlopesByLevel: an amount in the currency of a year, or a sum that has another form in each sector, gives a value only
+// with slopes of its own.
+func TestSlopesByLevel(t *testing.T) {
+	w := newWorld(56, 1500)
+	x, other := w.incomes(), w.incomes()
+	level := w.of(func(int) float64 { return float64(w.r.IntN(4)) })
+	year := w.of(func(i int) float64 { return cell.Category(level[i]) })
+	y := w.noisy(x, 200)
+	rates := []float64{1, 1.95583, 7.4604, 40.3399}
+	local := w.of(func(i int) float64 { return math.Round(100*x[i]*rates[int(level[i])]) / 100 })
+	sum := w.of(func(i int) float64 {
+		return []float64{x[i] + other[i], other[i] - x[i], x[i] - 3*other[i], 2 * x[i]}[int(level[i])]
+	})
+	for name, list := range map[string][]Column{
+		"currency": {{Name: "year", Values: year}, {Name: "local", Values: local}},
+		"sums":     {{Name: "year", Values: year}, {Name: "sum", Values: sum}, {Name: "other", Values: other}},
+	} {
+		both(t, x, y, list, func(r Result) {
+			if !(r.Square < 1e-4) || !slices.Contains(r.Tells, "year") {
+				t.Errorf("%s: square %v, tells %v", name, r.Square, r.Tells)
+			}
+		})
+	}
+}

@@ -68,7 +68,7 @@ func (s *sought) majority(samples [][]int, rounded bool, at func(row int) float6
 			}
 		}
 		if len(part) == fewest && len(samples) > 3 {
-			if 8*holds < n { // one that half of the rows obey does so in 3 of 10,000 cases
+			if 8*holds < n { // as in someHold
 				return false
 			}
 			continue
@@ -125,14 +125,58 @@ func (f *Frame) relation(s *sought) (e *exact) {
 		return nil
 	}
 	parts := samples(rows)
-	f.relations(s, func(rounded bool, value func(row int) float64, columns ...int) bool {
-		if !s.majority(parts, rounded, value) {
+	first := s.lookAt(parts[0])
+	f.relations(s, func(r *relation) bool {
+		if len(parts) > 3 && !first.someHold(r) {
 			return false
 		}
-		e = &exact{at: value, rounded: rounded, tells: f.names(columns)}
+		if r = r.kept(); !s.majority(parts, r.rounded, r.at) {
+			return false
+		}
+		e = &exact{at: r.at, rounded: r.rounded, tells: f.names(r.columns())}
 		return true
 	})
 	return e
+}
+
+// look is the rows on which relations are tried first, with what is needed of them for each.
+type look struct {
+	rows      []int
+	x, values []float64
+	tolerance [2][]float64 // as it is, and after rounding
+}
+
+func (s *sought) lookAt(rows []int) *look {
+	l := &look{rows: rows, values: make([]float64, len(rows))}
+	for _, i := range rows {
+		l.x = append(l.x, s.x[i])
+		for rounded := range l.tolerance {
+			l.tolerance[rounded] = append(l.tolerance[rounded], s.tolerance(s.x[i], rounded == 1))
+		}
+	}
+	return l
+}
+
+func (l *look) tolerances(r *relation) []float64 {
+	if r.rounded {
+		return l.tolerance[1]
+	}
+	return l.tolerance[0]
+}
+
+// someHold reports whether at least an eighth of the rows that can be judged obey: of a relation that half of the rows
+// obey, fewer of 16 do so in 3 of 10,000 cases.
+func (l *look) someHold(r *relation) bool {
+	tolerance := l.tolerances(r)
+	n, holds := 0, 0
+	for k, v := range r.of(l.rows, l.values) {
+		if v == v {
+			if n++; math.Abs(v-l.x[k]) <= tolerance[k] {
+				holds++
+			}
+		}
+	}
+	return 8*holds >= n
 }
 
 func (f *Frame) names(columns []int) (names []string) {
@@ -170,25 +214,119 @@ var multiplied = func() (list []func(a, b float64) float64) {
 	return list
 }()
 
-// relations visits relations of up to three columns with small whole coefficients, and relations of two
-// that are multiplied or divided, until a visit returns true.
-func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int) float64, columns ...int) bool) {
-	var at []int // numeric columns
+// relation is a function of up to three columns: a multiple of one, a curve of one, a sum of two or three with whole
+// coefficients, or what is made of two by multiplication.
+type relation struct {
+	rounded bool         // whether it gives values after rounding to their grid
+	n       int          // columns
+	column  [3]int       // their places
+	z       [3][]float64 // their numbers
+	k       [3]float64   // coefficients, unless there is a function:
+	one     func(a float64) float64
+	two     func(a, b float64) float64
+}
+
+// columns returns the places of the columns in their order.
+func (r *relation) columns() []int {
+	list := slices.Clone(r.column[:r.n])
+	slices.Sort(list)
+	return list
+}
+
+// kept returns a copy: what is visited is used again.
+func (r *relation) kept() *relation {
+	kept := *r
+	return &kept
+}
+
+// at returns the value in a row.
+func (r *relation) at(i int) float64 {
+	switch {
+	case r.one != nil:
+		return r.one(r.z[0][i])
+	case r.two != nil:
+		return r.two(r.z[0][i], r.z[1][i])
+	case r.n == 1:
+		return r.k[0] * r.z[0][i]
+	case r.n == 2:
+		return r.k[0]*r.z[0][i] + r.k[1]*r.z[1][i]
+	}
+	return r.k[0]*r.z[0][i] + r.k[1]*r.z[1][i] + r.k[2]*r.z[2][i]
+}
+
+// of returns the values in some rows, in the memory given.
+func (r *relation) of(rows []int, values []float64) []float64 {
+	a, b, c, k := r.z[0], r.z[1], r.z[2], r.k
+	values = values[:len(rows)]
+	switch {
+	case r.one != nil:
+		for at, i := range rows {
+			values[at] = r.one(a[i])
+		}
+	case r.two != nil:
+		for at, i := range rows {
+			values[at] = r.two(a[i], b[i])
+		}
+	case r.n == 1:
+		for at, i := range rows {
+			values[at] = k[0] * a[i]
+		}
+	case r.n == 2:
+		for at, i := range rows {
+			values[at] = k[0]*a[i] + k[1]*b[i]
+		}
+	default:
+		for at, i := range rows {
+			values[at] = k[0]*a[i] + k[1]*b[i] + k[2]*c[i]
+		}
+	}
+	return values
+}
+
+// byOne, byTwo and byThree return relations of columns without coefficients or functions.
+func (f *Frame) byOne(a int) relation {
+	return relation{n: 1, column: [3]int{a}, z: [3][]float64{f.columns[a].numbers}}
+}
+
+func (f *Frame) byTwo(a, b int) relation {
+	return relation{n: 2, column: [3]int{a, b}, z: [3][]float64{f.columns[a].numbers, f.columns[b].numbers}}
+}
+
+func (f *Frame) byThree(a, b, c int) relation {
+	return relation{n: 3, column: [3]int{a, b, c},
+		z: [3][]float64{f.columns[a].numbers, f.columns[b].numbers, f.columns[c].numbers}}
+}
+
+// others returns the numeric columns beside one.
+func (f *Frame) others(own int) (at []int) {
 	for _, w := range f.features {
-		if w.whole && w.column != s.own {
+		if w.whole && w.column != own {
 			at = append(at, w.column)
 		}
 	}
-	z := func(c, row int) float64 { return f.columns[c].numbers[row] }
-	factors := []float64{1, -1, 2, 0.5, 3, 4, 10, 12, 100, 1000, 1.0 / 3, 0.25, 0.1, 1.0 / 12, 0.01, 0.001}
+	return at
+}
+
+var (
+	factors = []float64{1, -1, 2, 0.5, 3, 4, 10, 12, 100, 1000, 1.0 / 3, 0.25, 0.1, 1.0 / 12, 0.01, 0.001}
+	pairs   = [][2]float64{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}, {2, -1}, {-1, 2}, {1, -2}, {-2, 1}, {1, 2}, {2, 1},
+		{0.5, 0.5}, {0.5, -0.5}, {-0.5, 0.5}}
+)
+
+// relations visits relations of up to three columns with small whole coefficients, and relations of two that are
+// multiplied or divided, until a visit returns true. What is visited is used again: kept copies it.
+func (f *Frame) relations(s *sought, found func(r *relation) bool) {
+	at := f.others(s.own)
 	for _, a := range at {
+		r := f.byOne(a)
 		for _, k := range factors {
-			if found(k < 1 && k > 0, func(i int) float64 { return k * z(a, i) }, a) {
+			if r.k[0], r.rounded = k, k < 1 && k > 0; found(&r) {
 				return
 			}
 		}
-		for _, of := range bent {
-			if found(true, func(i int) float64 { return of(z(a, i)) }, a) {
+		r.rounded = true
+		for _, r.one = range bent {
+			if found(&r) {
 				return
 			}
 		}
@@ -196,18 +334,17 @@ func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int
 	if len(at) > 60 {
 		at = at[:60]
 	}
-	type pair struct{ a, b float64 }
 	for i, a := range at {
 		for _, b := range at[:i] {
-			for _, k := range []pair{{1, 1}, {1, -1}, {-1, 1}, {-1, -1}, {2, -1}, {-1, 2}, {1, -2}, {-2, 1}, {1, 2}, {2, 1},
-				{0.5, 0.5}, {0.5, -0.5}, {-0.5, 0.5}} {
-				if found(false, func(i int) float64 { return k.a*z(a, i) + k.b*z(b, i) }, b, a) {
+			r, turned := f.byTwo(a, b), f.byTwo(b, a)
+			for _, k := range pairs {
+				if r.k[0], r.k[1] = k[0], k[1]; found(&r) {
 					return
 				}
 			}
+			r.rounded, turned.rounded = true, true
 			for _, of := range multiplied {
-				if found(true, func(i int) float64 { return of(z(a, i), z(b, i)) }, b, a) ||
-					found(true, func(i int) float64 { return of(z(b, i), z(a, i)) }, b, a) {
+				if r.two, turned.two = of, of; found(&r) || found(&turned) {
 					return
 				}
 			}
@@ -219,10 +356,10 @@ func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int
 	for i, a := range at {
 		for j, b := range at[:i] {
 			for _, c := range at[:j] {
+				r := f.byThree(a, b, c)
 				for signs := range 8 {
 					sign := func(bit int) float64 { return float64(1 - 2*(signs>>bit&1)) }
-					u, v, w := sign(0), sign(1), sign(2)
-					if found(false, func(i int) float64 { return u*z(a, i) + v*z(b, i) + w*z(c, i) }, c, b, a) {
+					if r.k = [3]float64{sign(0), sign(1), sign(2)}; found(&r) {
 						return
 					}
 				}

@@ -27,7 +27,7 @@ func (s *sought) roundings() {
 		return
 	}
 	looks := [][]int{thinned(s.rows, fewest), thinned(s.rows, 128), s.rows}
-	s.eachRounding(func(w within) {
+	s.eachRounding(s.pairLooks(looks[:2], rms), func(w within) {
 		open := w.widths
 		for at, rows := range looks {
 			if open = s.contained(w.value, open, rows, rms, at); len(open) == 0 {
@@ -36,6 +36,49 @@ func (s *sought) roundings() {
 		}
 		s.takeRounding(w.value, open[0], spread, w.tells)
 	})
+}
+
+// pairLooks returns the first looks of contained at the relations of two columns, which most do not pass: whether a
+// width may by the rounding of a of the first column, of b of the second, or of both.
+func (s *sought) pairLooks(looks [][]int, rms float64) func(r *relation, a, b float64) bool {
+	var at []*look
+	for _, rows := range looks {
+		at = append(at, s.lookAt(rows))
+	}
+	passes := func(l *look, share float64, least int, r *relation, a, b float64) bool {
+		var n, holds [3]int
+		for k, v := range r.of(l.rows, l.values) {
+			if v != v {
+				continue
+			}
+			za, zb := r.z[0][l.rows[k]], r.z[1][l.rows[k]]
+			first := farthest(r.two(za-a, zb), v, r.two(za+a, zb))
+			second := farthest(r.two(za, zb-b), v, r.two(za, zb+b))
+			off, more, far := math.Abs(v-l.x[k]), 0.5*s.step+l.tolerance[0][k], 0
+			for w, width := range [3]float64{first, second, first + second} {
+				if width < rms {
+					if n[w]++; off <= width+more {
+						holds[w]++
+					}
+				}
+				if float64(n[w]-holds[w]) > (1-share)*float64(len(l.rows)) {
+					far++
+				}
+			}
+			if far == len(n) {
+				return false // whatever the other rows are
+			}
+		}
+		for w := range n {
+			if n[w] < least || n[w] >= leastRows && float64(holds[w]) >= share*float64(n[w]) {
+				return true
+			}
+		}
+		return false
+	}
+	return func(r *relation, a, b float64) bool {
+		return passes(at[0], 0.6, leastRows, r, a, b) && passes(at[1], 0.75, 0, r, a, b)
+	}
 }
 
 // spread returns the SD of the present estimate by row: one of those that a relation gives, and one of the others.
@@ -143,13 +186,8 @@ func (s *sought) takeRounding(value, width func(row int) float64, spread []float
 
 // eachRounding visits relations of one and of two columns that are no sums, each with the rounding of one column, of
 // the other, and of both.
-func (s *sought) eachRounding(visit func(within)) {
-	var at []int
-	for _, f := range s.Frame.features {
-		if f.whole && f.column != s.own {
-			at = append(at, f.column)
-		}
-	}
+func (s *sought) eachRounding(first func(r *relation, a, b float64) bool, visit func(within)) {
+	at := s.Frame.others(s.own)
 	half := make([]float64, len(s.columns))
 	for _, c := range at {
 		var values []float64
@@ -184,9 +222,14 @@ func (s *sought) eachRounding(visit func(within)) {
 	at = at[:min(len(at), 24)]
 	for i, a := range at {
 		for _, b := range at[:i] {
+			r, turned := s.byTwo(a, b), s.byTwo(b, a)
 			for _, of := range multiplied {
-				s.pairRounding(a, b, half, of, visit)
-				s.pairRounding(b, a, half, of, visit)
+				if r.two = of; first(&r, half[a], half[b]) {
+					s.pairRounding(a, b, half, of, visit)
+				}
+				if turned.two = of; first(&turned, half[b], half[a]) {
+					s.pairRounding(b, a, half, of, visit)
+				}
 			}
 		}
 	}
