@@ -16,14 +16,34 @@ func (s *sought) fit() {
 	if s.own < 0 || !slices.ContainsFunc(s.features, func(f feature) bool { return f.column == s.own && f.whole }) {
 		s.own = -1
 	}
-	if s.complete {
-		s.features = append(s.features, s.averages()...)
+	before := math.Inf(1)
+	switch {
+	case s.complete:
+		s.features = slices.Concat(s.features, s.averages(), s.alongCourses(), s.byTotals(), s.inARow())
+	case s.Share > 0:
+		if units := slices.Concat(s.averages(), s.alongCourses()); len(units) > 0 {
+			s.refit()
+			before = s.square()
+			s.features = slices.Concat(s.features, units)
+		}
 	}
 	s.base = len(s.features)
 	s.refit()
+	s.beyond = s.beyondSample(before)
 	s.alone = s.leftByOwn()
 	first := *s
 	s.plain = first.predict
+}
+
+// beyondSample returns by which factor the mean squared error would be less if all records of each unit were in the
+// sample, of which without the others of its unit a mean square was left before; 1 if they tell nothing. Of n times as
+// many records, of which each tells as much, the precision that they add is n times as great; along a course they are
+// nearer as well, so that it is taken to be n² times as great, which is rather too much.
+func (s *sought) beyondSample(before float64) float64 {
+	if after := s.square(); after < before*(1-betterBy) && !math.IsInf(before, 1) {
+		return 1 / (after/before + (1-after/before)*math.Pow(s.Share, -2))
+	}
+	return 1
 }
 
 // beyondChance over the number of rows is a squared correlation of four standard errors.
@@ -161,7 +181,7 @@ func (s *sought) refit() {
 		}
 		size[j] = dot(z[j], z[j])
 	}
-	s.chosen, s.beta = nil, nil
+	s.chosen, s.beta, s.gains = nil, nil, nil
 	var r [][]float64 // by step: the coefficients of later features on the direction taken
 	var along []float64
 	open := make([]bool, p)
@@ -222,6 +242,7 @@ func (s *sought) refit() {
 			s.left[k] -= c * direction[k]
 		}
 		q, r, along = append(q, direction), append(r, row), append(along, c)
+		s.gains = append(s.gains, c*c)
 		s.chosen = append(s.chosen, best)
 	}
 	s.solve(r, along)
@@ -405,8 +426,12 @@ func (s *sought) tells() []string {
 		if from == nil {
 			from = []int{s.features[j].column}
 		}
+		of := s.drop[k]
+		if s.features[j].others {
+			of = s.gains[k] // what it tells, others of the same unit tell as well
+		}
 		for _, c := range from {
-			grows[c] += s.drop[k]
+			grows[c] += of
 		}
 	}
 	n := float64(len(s.rows))
@@ -420,6 +445,9 @@ func (s *sought) tells() []string {
 		if c != s.own && grows[c] > max(0.01, 16/n)*rss && grows[c] > 1e-6*s.total {
 			names = append(names, s.columns[c].Name)
 		}
+	}
+	if grows[byOrder] > max(0.01, 16/n)*rss && grows[byOrder] > 1e-6*s.total {
+		names = append(names, OrderOfRecords)
 	}
 	return names
 }

@@ -115,7 +115,9 @@ func (f *Frame) Recover(of Sought) (Column, bool) {
 
 // With returns a frame that has further columns.
 func (f *Frame) With(columns ...Column) *Frame {
-	return New(slices.Concat(f.columns, columns), f.rows, f.complete)
+	more := New(slices.Concat(f.columns, columns), f.rows, f.complete)
+	more.InOrder, more.Share = f.InOrder, f.Share
+	return more
 }
 
 // relation returns a relation of up to three columns that gives the values of most rows.
@@ -170,8 +172,8 @@ var multiplied = func() (list []func(a, b float64) float64) {
 	return list
 }()
 
-// relations visits relations of up to three columns with small whole coefficients, and relations of two
-// that are multiplied or divided, until a visit returns true.
+// relations visits relations of up to three columns with small whole coefficients, relations of two
+// that are multiplied or divided, and what totals of a unit leave, until a visit returns true.
 func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int) float64, columns ...int) bool) {
 	var at []int // numeric columns
 	for _, w := range f.features {
@@ -191,6 +193,11 @@ func (f *Frame) relations(s *sought, found func(rounded bool, value func(row int
 			if found(true, func(i int) float64 { return of(z(a, i)) }, a) {
 				return
 			}
+		}
+	}
+	for _, r := range s.rests() {
+		if found(false, func(i int) float64 { return r.values[i] }, r.columns...) {
+			return
 		}
 	}
 	if len(at) > 60 {
@@ -413,7 +420,7 @@ func (f *Frame) dependence(s *sought) *exact {
 		}
 	}
 	parts, order := samples(rows), s.byValue()
-	var found *exact
+	found := s.totalled()
 	s.eachOfSeveral(func(g *grouping) {
 		if found != nil {
 			return
