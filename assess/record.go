@@ -11,6 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 )
 
+// OrderOfRecords stands in Risk.Tells for the order in which the records are released.
+const OrderOfRecords = joint.OrderOfRecords
+
 // quickRecords is the number of records of the sample on which the risk by the whole record is
 // computed for a snapshot.
 const quickRecords = 10_000

@@ -3,6 +3,7 @@ package joint
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/internal/rank"
@@ -12,13 +13,14 @@ import (
 // is near that of the year before. What a record's neighbours in its unit leave of a draw is a feature beside the mean.
 
 const (
-	mostUnits    = 4   // groupings whose courses are looked at
-	mostAlong    = 12  // columns along which
-	bestCourses  = 2   // of which all ways are features
-	leastMembers = 3   // records of a unit that has a course
-	leastCourse  = 0.5 // share of the records that are in such units
-	apartAlike   = 2.5 // errors by which values of one unit that are next to each other may differ
-	mostPlaces   = 4   // on either side, of the records that tell of the one between them
+	mostUnits     = 4   // groupings whose courses are looked at
+	mostAlong     = 12  // columns along which
+	bestCourses   = 2   // of which all ways are features
+	leastMembers  = 3   // records of a unit that has a course
+	leastCourse   = 0.5 // share of the records that are in such units
+	anywhereTells = 2   // times what records that stand anywhere tell must those next to one another
+	apartAlike    = 2.5 // errors by which values of one unit that are next to each other may differ
+	mostPlaces    = 4   // on either side, of the records that tell of the one between them
 )
 
 // OrderOfRecords stands among the names of what tells of a value for the order in which the records are released.
@@ -332,46 +334,65 @@ func (s *sought) alongCourses() []feature {
 }
 
 // inARow returns what the records next to one another tell where no column says which are of one unit: by row, the line
-// through those of the nearest eight whose released values are near its own, within a distance or a share of it.
+// through those of the nearest eight whose released values are near its own, within a distance or a share of it. It must
+// tell more than what is made in the same way of records that stand anywhere: values near an own one tell by
+// themselves where the distribution is not normal.
 func (s *sought) inARow() (features []feature) {
 	if !s.InOrder {
 		return nil
 	}
-	all := course{unit: &grouping{of: make([]int32, s.all), groups: 1}, at: make([]float64, s.Frame.rows)}
-	for i := range all.at {
-		all.at[i] = float64(i)
-		all.rows = append(all.rows, int32(i))
+	file := course{unit: &grouping{of: make([]int32, s.all), groups: 1}, at: make([]float64, s.Frame.rows)}
+	for i := range file.at {
+		file.at[i] = float64(i)
+		file.rows = append(file.rows, int32(i))
 	}
-	all.ends = []int{len(all.rows)}
+	file.ends = []int{len(file.rows)}
+	anywhere := file
+	anywhere.rows, anywhere.at = slices.Clone(file.rows), make([]float64, len(file.at))
+	rand.New(rand.NewPCG(uint64(len(file.rows)), 1)).Shuffle(len(file.rows), func(i, j int) {
+		anywhere.rows[i], anywhere.rows[j] = anywhere.rows[j], anywhere.rows[i]
+	})
+	for k, i := range anywhere.rows {
+		anywhere.at[i] = float64(k)
+	}
 	var relative, n float64
 	for _, i := range s.rows {
 		if d := (s.x[i] - s.y[i]) / s.x[i]; d*d <= 1 {
 			relative, n = relative+d*d, n+1
 		}
 	}
-	for _, apart := range [][2]float64{{math.Sqrt(s.index), 0}, {0, math.Sqrt(relative / n)}} {
-		out := slices.Clone(s.y)
-		var near []int32
-		for i := range all.rows {
-			v := s.y[i]
-			most := apartAlike * (apart[0] + apart[1]*math.Abs(v))
-			near = near[:0]
-			for _, j := range all.rows[max(0, i-mostPlaces):min(len(all.rows), i+mostPlaces+1)] {
-				if math.Abs(s.y[j]-v) <= most {
-					near = append(near, j)
-				}
-			}
-			if len(near) < leastMembers {
-				continue
-			}
-			if l, ok := all.through(near, s.y); ok {
-				out[i] = l.at(all.at[i])
-			}
-		}
-		all.complete(s.Frame, s.y, out)
-		if s.beside(out) >= beyondChance/float64(len(s.rows)) {
+	constant, share := apartAlike*math.Sqrt(s.index), apartAlike*math.Sqrt(relative/n)
+	for _, apart := range []func(v float64) float64{
+		func(float64) float64 { return constant }, func(v float64) float64 { return share * math.Abs(v) },
+	} {
+		out := s.nearInARow(&file, apart)
+		if s.beside(out) >= beyondChance/float64(len(s.rows))+anywhereTells*s.beside(s.nearInARow(&anywhere, apart)) {
 			features = append(features, feature{column: byOrder, from: []int{byOrder}, values: out, others: true})
 		}
 	}
 	return features
+}
+
+// nearInARow returns by row the line through the values next to it in an order that are near its own.
+func (s *sought) nearInARow(c *course, apart func(v float64) float64) []float64 {
+	out := slices.Clone(s.y)
+	var near []int32
+	for k, i := range c.rows {
+		v := s.y[i]
+		most := apart(v)
+		near = near[:0]
+		for _, j := range c.rows[max(0, k-mostPlaces):min(len(c.rows), k+mostPlaces+1)] {
+			if math.Abs(s.y[j]-v) <= most {
+				near = append(near, j)
+			}
+		}
+		if len(near) < leastMembers {
+			continue
+		}
+		if l, ok := c.through(near, s.y); ok {
+			out[i] = l.at(c.at[i])
+		}
+	}
+	c.complete(s.Frame, s.y, out)
+	return out
 }

@@ -16,31 +16,56 @@ func (s *sought) fit() {
 	if s.own < 0 || !slices.ContainsFunc(s.features, func(f feature) bool { return f.column == s.own && f.whole }) {
 		s.own = -1
 	}
-	before := math.Inf(1)
-	switch {
-	case s.complete:
-		s.features = slices.Concat(s.features, s.averages(), s.alongCourses(), s.byTotals(), s.inARow())
-	case s.Share > 0:
-		if units := slices.Concat(s.averages(), s.alongCourses()); len(units) > 0 {
-			s.refit()
-			before = s.square()
-			s.features = slices.Concat(s.features, units)
-		}
+	if s.complete {
+		s.features = append(s.features, s.averages()...)
 	}
 	s.base = len(s.features)
 	s.refit()
-	s.beyond = s.beyondSample(before)
+	s.byUnits()
 	s.alone = s.leftByOwn()
 	first := *s
 	s.plain = first.predict
 }
+
+// byUnits adds what the records of one unit, or next to one another, tell of each other.
+func (s *sought) byUnits() {
+	s.beyond = 1
+	switch {
+	case s.complete:
+		s.offer(s.alongCourses())
+		s.offer(s.byTotals())
+		s.offer(s.inARow())
+	case s.Share > 0:
+		before := s.square()
+		s.offer(s.averages())
+		s.offer(s.alongCourses())
+		s.beyond = s.beyondSample(before)
+	}
+}
+
+// offer adds features if they explain more than as many do that are chosen by chance, which in small data is much.
+func (s *sought) offer(list []feature) {
+	if len(list) == 0 {
+		return
+	}
+	before, n := *s, float64(len(s.rows))
+	s.features = slices.Concat(s.features, list)
+	s.refit()
+	if chance := (chosenBy*float64(len(list)) + beyondChance) / n; !(s.square()*(1+chance) < before.square()) {
+		*s = before
+	}
+	s.base = len(s.features)
+}
+
+// chosenBy is how much more than one feature's share of chance each of those that are the best of many explains.
+const chosenBy = 3
 
 // beyondSample returns by which factor the mean squared error would be less if all records of each unit were in the
 // sample, of which without the others of its unit a mean square was left before; 1 if they tell nothing. Of n times as
 // many records, of which each tells as much, the precision that they add is n times as great; along a course they are
 // nearer as well, so that it is taken to be n² times as great, which is rather too much.
 func (s *sought) beyondSample(before float64) float64 {
-	if after := s.square(); after < before*(1-betterBy) && !math.IsInf(before, 1) {
+	if after := s.square(); after < before {
 		return 1 / (after/before + (1-after/before)*math.Pow(s.Share, -2))
 	}
 	return 1
