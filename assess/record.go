@@ -11,6 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 )
 
+// OrderOfRecords stands in Risk.Tells for the order in which the records are released.
+const OrderOfRecords = joint.OrderOfRecords
+
 // quickRecords is the number of records of the sample on which the risk by the whole record is
 // computed for a snapshot.
 const quickRecords = 10_000
@@ -249,7 +252,9 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 			originals = append(originals, x)
 		}
 	}
-	frames := recovering(joint.New(joint.WithDigits(list, limit, originals), limit, f.complete), sought, false)
+	base := joint.New(joint.WithDigits(list, limit, originals), limit, f.complete)
+	base.InOrder, base.Share = !r.a.opts.Shuffled, float64(limit)/float64(max(r.a.records, 1))
+	frames := recovering(base, sought, false)
 	for c, column := range r.a.opts.Columns {
 		if f.frames = append(f.frames, nil); column.Masked {
 			f.frames[c], frames = frames[0], frames[1:]
@@ -363,7 +368,7 @@ func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
 		noise = max(noise, f.byDraws(&row, square, found))
 	}
 	row.Sampled = k.Sampled || !f.complete
-	if found.Open {
+	if found.Open || found.Beyond {
 		row.Approximate, row.Errs = true, ErrsSafe
 	}
 	row.R = Float(estimate.Risk(square))

@@ -3,6 +3,7 @@ package assess
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,6 +57,11 @@ func recordAdvice(w Risk, needed string) string {
 	if math.IsInf(float64(w.R), 1) {
 		return fmt.Sprintf(
 			": most values follow exactly from %s: mask these columns too, with noise that is correlated (noise: {correlated: true}), or do not release them", strings.Join(listed(w.Tells), ", "))
+	}
+	if slices.Contains(w.Tells, OrderOfRecords) {
+		return fmt.Sprintf(
+			": it is told by %s together with its own released value: release the records in another order (sink.order: shuffled), mask what tells which records are one unit's, or use more noise (record: alone judges the column by itself)",
+			strings.Join(listed(w.Tells), ", "))
 	}
 	return fmt.Sprintf(
 		": it is told by %s together with its own released value: mask these columns too, with noise that is correlated (noise: {correlated: true}), or do not release them (record: alone judges the column by itself)",

@@ -2,6 +2,7 @@ package assess
 
 import (
 	"math"
+	"strings"
 	"testing"
 )
 
@@ -98,6 +99,14 @@ func TestVerdictsInWords(t *testing.T) {
 		v := c.rule.judgeRisk(c.m.Column(c.rule.Column))
 		if v.Rule != c.text || v.Advice != c.advice || v.Passed != (c.advice == "") {
 			t.Errorf("%+v:\n%q\n%q\nwant\n%q\n%q", v, v.Rule, v.Advice, c.text, c.advice)
+		}
+	}
+	// What tells decides the advice.
+	for tells, advice := range map[string]string{OrderOfRecords: "sink.order: shuffled", "hours": "mask these columns too"} {
+		m := at("record", 0.01, 0)
+		m.Columns[0].Risk[0].Tells = []string{"person", tells}
+		if v := (Rule{Column: "wage", MinRMSE: ptr(20)}).judgeRisk(&m.Columns[0]); !strings.Contains(v.Advice, advice) {
+			t.Errorf("told by %s: %s", tells, v.Advice)
 		}
 	}
 	// With an interval the end is reported, of R and of its RMSE.

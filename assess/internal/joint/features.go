@@ -15,6 +15,7 @@ type feature struct {
 	from   []int // columns of which it is made, if it is made of several
 	values []float64
 	whole  bool // whether it is a column's own value, not an indicator
+	others bool // whether it is made of other records' values
 }
 
 // grouping is a partition of the records by the values of a column, or of several.

@@ -21,10 +21,55 @@ func (s *sought) fit() {
 	}
 	s.base = len(s.features)
 	s.refit()
+	s.byUnits()
 	s.alone = s.leftByOwn()
 	first := *s
 	first.steps = steps{}
 	s.plain = first.predict
+}
+
+// byUnits adds what the records of one unit, or next to one another, tell of each other.
+func (s *sought) byUnits() {
+	s.beyond = 1
+	switch {
+	case s.complete:
+		s.offer(s.alongCourses())
+		s.offer(s.byTotals())
+		s.offer(s.inARow())
+	case s.Share > 0:
+		before := s.square()
+		s.offer(s.averages())
+		s.offer(s.alongCourses())
+		s.beyond = s.beyondSample(before)
+	}
+}
+
+// offer adds features if they explain more than as many do that are chosen by chance, which in small data is much.
+func (s *sought) offer(list []feature) {
+	if len(list) == 0 {
+		return
+	}
+	before, n := *s, float64(len(s.rows))
+	s.features = slices.Concat(s.features, list)
+	s.refit()
+	if chance := (chosenBy*float64(len(list)) + beyondChance) / n; !(s.square()*(1+chance) < before.square()) {
+		*s = before
+	}
+	s.base = len(s.features)
+}
+
+// chosenBy is how much more than one feature's share of chance each of those that are the best of many explains.
+const chosenBy = 3
+
+// beyondSample returns by which factor the mean squared error would be less if all records of each unit were in the
+// sample, of which without the others of its unit a mean square was left before; 1 if they tell nothing. Of n times as
+// many records, of which each tells as much, the precision that they add is n times as great; along a course they are
+// nearer as well, so that it is taken to be n² times as great, which is rather too much.
+func (s *sought) beyondSample(before float64) float64 {
+	if after := s.square(); after < before {
+		return 1 / (after/before + (1-after/before)*math.Pow(s.Share, -2))
+	}
+	return 1
 }
 
 // beyondChance over the number of rows is a squared correlation of four standard errors.
@@ -166,7 +211,7 @@ func (s *sought) refit() {
 		}
 		size[j] = dot(z[j], z[j])
 	}
-	s.chosen, s.beta, s.steps = nil, nil, steps{}
+	s.chosen, s.beta, s.gains, s.steps = nil, nil, nil, steps{}
 	open := make([]bool, p)
 	for j := range open {
 		open[j] = size[j] > 0 && !s.collinear(z[j], centre[j])
@@ -233,6 +278,7 @@ func (s *sought) towards(feature int, z []float64, square float64, row []float64
 		s.left[k] -= c * z[k]
 	}
 	t.q, t.r, t.along = append(t.q, z), append(t.r, row), append(t.along, c)
+	s.gains = append(slices.Clip(s.gains), c*c)
 	s.chosen = append(s.chosen, feature)
 }
 
@@ -472,8 +518,12 @@ func (s *sought) tells() []string {
 		if from == nil {
 			from = []int{s.features[j].column}
 		}
+		of := s.drop[k]
+		if s.features[j].others {
+			of = s.gains[k] // what it tells, others of the same unit tell as well
+		}
 		for _, c := range from {
-			grows[c] += s.drop[k]
+			grows[c] += of
 		}
 	}
 	n := float64(len(s.rows))
@@ -487,6 +537,9 @@ func (s *sought) tells() []string {
 		if c != s.own && grows[c] > max(0.01, 16/n)*rss && grows[c] > 1e-6*s.total {
 			names = append(names, s.columns[c].Name)
 		}
+	}
+	if grows[byOrder] > max(0.01, 16/n)*rss && grows[byOrder] > 1e-6*s.total {
+		names = append(names, OrderOfRecords)
 	}
 	return names
 }

@@ -47,8 +47,14 @@ type Frame struct {
 	groups   []grouping
 	complete bool
 
-	crossing sync.Once
-	crossed  []grouping // by several columns
+	// Share is the part of all records that the sample is, if it is not complete; 0: not known.
+	Share float64
+	// InOrder says that the rows are in the order of the release, which the intruder sees as well.
+	InOrder bool
+
+	crossing, coursing sync.Once
+	crossed            []grouping // by several columns
+	coursed            []course
 }
 
 // New prepares the released columns of n records. Columns may have further values behind, of
@@ -93,6 +99,9 @@ type Result struct {
 	// Open says that means over groups matter but cannot be computed, because not all records
 	// are held; the value then counts as known.
 	Open bool
+	// Beyond says that the error is reckoned from what records of one unit tell of one another in the sample, to all
+	// records of the unit.
+	Beyond bool
 }
 
 // Estimate measures the estimators of a column with originals x and released values y, by row of
@@ -129,6 +138,9 @@ func (f *Frame) Estimate(x, y []float64, own int, targets []Target) Result {
 		gain = s.grow()
 		r.Square = r.Refined * (1 - gain)
 		r.Tells = s.told(r.Tells)
+	}
+	if r.Beyond = s.beyond < 1 && exact == nil; r.Beyond {
+		r.Square, r.Refined, gain = r.Square*s.beyond, r.Refined*s.beyond, 1-(1-gain)*s.beyond
 	}
 	if exact != nil {
 		r.Exact, r.Square, r.Tells = true, 0, exact.tells
@@ -203,10 +215,14 @@ type sought struct {
 	settled  bool        // left is corrected for what was fitted
 	estimate func(row int) float64
 	plain    func(row int) float64 // the linear estimate without products
+	rested   bool
+	rest     []rest                // of rests, once they are looked for
 	related  func(row int) float64 // the relation that gives the estimates of rows for which it is a number; nil: none
 	tellers  []int                 // columns that tell beside the fit
 	beta     []float64
 	steps    steps     // of the fit, until it is settled
+	gains    []float64 // by feature chosen: how much less the sum of squares was when it was chosen
+	beyond   float64   // of the mean square, what would be left with all records of each unit
 	drop     []float64 // by feature chosen: how much the sum of squares grows without it
 	left     []float64 // x − x̂ by place in rows
 	total    float64   // Σ (x − x̄)²

@@ -115,7 +115,9 @@ func (f *Frame) Recover(of Sought) (Column, bool) {
 
 // With returns a frame that has further columns.
 func (f *Frame) With(columns ...Column) *Frame {
-	return New(slices.Concat(f.columns, columns), f.rows, f.complete)
+	more := New(slices.Concat(f.columns, columns), f.rows, f.complete)
+	more.InOrder, more.Share = f.InOrder, f.Share
+	return more
 }
 
 // relation returns a relation of up to three columns that gives the values of most rows.
@@ -313,8 +315,8 @@ var (
 		{0.5, 0.5}, {0.5, -0.5}, {-0.5, 0.5}}
 )
 
-// relations visits relations of up to three columns with small whole coefficients, and relations of two that are
-// multiplied or divided, until a visit returns true. What is visited is used again: kept copies it.
+// relations visits relations of up to three columns with small whole coefficients, relations of two that are
+// multiplied or divided, and what totals of a unit leave, until a visit returns true. What is visited is used again: kept copies it.
 func (f *Frame) relations(s *sought, found func(r *relation) bool) {
 	at := f.others(s.own)
 	for _, a := range at {
@@ -329,6 +331,13 @@ func (f *Frame) relations(s *sought, found func(r *relation) bool) {
 			if found(&r) {
 				return
 			}
+		}
+	}
+	for _, rest := range s.rests() { // by the column and the unit
+		r := relation{n: 2, column: [3]int{rest.column, rest.unit.columns[0]},
+			z: [3][]float64{rest.values, rest.values}, k: [3]float64{1, 0}}
+		if found(&r) {
+			return
 		}
 	}
 	if len(at) > 60 {
@@ -550,7 +559,7 @@ func (f *Frame) dependence(s *sought) *exact {
 		}
 	}
 	parts, order := samples(rows), s.byValue()
-	var found *exact
+	found := s.totalled()
 	s.eachOfSeveral(func(g *grouping) {
 		if found != nil {
 			return

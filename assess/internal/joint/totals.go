@@ -1,0 +1,183 @@
+package joint
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A column may hold the total of the sought one over the records of a unit: the income of a household beside the wages of
+// its members. What the released values lack of it is divided among them, and whoever lives alone has all of it.
+
+const (
+	mostTotals   = 12   // columns that may be totals of a unit
+	bestTotals   = 3    // features of totals in an estimator
+	sameInUnits  = 0.9  // share of the records of a unit in which a total is the same
+	leastEntire  = 0.05 // share of the units with several records in the sample that are entirely in it
+	leastInUnits = 0.1  // share of the records that have others in their unit
+)
+
+// shares divide what is lacking of a total: evenly, by the size of the released values, or by their squares, as noise in
+// percent has its variance.
+var shares = []func(y float64) float64{
+	func(float64) float64 { return 1 },
+	math.Abs,
+	func(y float64) float64 { return y * y },
+}
+
+// rest is what a total of a unit leaves for a record once the released values of the others are taken away.
+type rest struct {
+	unit   *grouping
+	column int
+	values []float64 // by row; NaN where that is not known
+}
+
+// rests returns what each column leaves that is the same for all records of a unit, as their total and as their mean.
+func (s *sought) rests() []rest {
+	if s.rested || s.Frame == nil || !s.complete {
+		return s.rest
+	}
+	s.rested = true
+	s.sameInUnits(func(unit *grouping, column int) {
+		z := s.columns[column].numbers
+		for _, mean := range []bool{false, true} {
+			s.rest = append(s.rest, rest{unit, column, s.restOf(unit, z, mean)})
+		}
+	})
+	return s.rest
+}
+
+// totalled returns a column that is the total, or the mean, of x over the records of a unit, where the sample does not
+// hold all of them: how much it tells is not known then. In the units that it holds entirely, they agree.
+func (s *sought) totalled() *exact {
+	if s.complete {
+		return nil
+	}
+	var found *exact
+	s.sameInUnits(func(unit *grouping, column int) {
+		z := s.columns[column].numbers
+		sums, n := make([]float64, unit.groups), make([]float64, unit.groups)
+		of := make([]float64, unit.groups)
+		for i, at := range unit.of[:s.Frame.rows] {
+			if at >= 0 {
+				sums[at], n[at], of[at] = sums[at]+s.x[i], n[at]+1, z[i]
+			}
+		}
+		units, total, mean := 0.0, 0.0, 0.0
+		for at, m := range n {
+			if m < 2 || sums[at] != sums[at] {
+				continue
+			}
+			units++
+			if fine := 1e-3 * math.Abs(of[at]); math.Abs(sums[at]-of[at]) < fine {
+				total++
+			} else if math.Abs(sums[at]/m-of[at]) < fine {
+				mean++
+			}
+		}
+		if most := max(total, mean); most >= leastRows && most >= leastEntire*units {
+			found = &exact{tells: s.names(append(slices.Clone(unit.columns), column)), open: true}
+		}
+	})
+	return found
+}
+
+// sameInUnits visits the columns that have one value in each unit.
+func (s *sought) sameInUnits(visit func(unit *grouping, column int)) {
+	rows := s.tried()
+	for k := range s.groups {
+		unit := &s.groups[k]
+		if !unit.identifies || slices.Contains(unit.columns, s.own) {
+			continue
+		}
+		tried := 0
+		for _, f := range s.Frame.features {
+			if !f.whole || f.column == s.own || f.column == unit.columns[0] || tried == mostTotals {
+				continue
+			}
+			z := s.columns[f.column].numbers
+			same, _, judged := s.constant(unit, rows, z)
+			if same >= sameInUnits && float64(judged) >= leastInUnits*float64(len(rows)) {
+				tried++
+				visit(unit, f.column)
+			}
+		}
+	}
+}
+
+// restOf returns the total z, or with mean as many times z as there are records, less the released values of the others.
+func (s *sought) restOf(unit *grouping, z []float64, mean bool) []float64 {
+	sums, n := make([]float64, unit.groups), make([]float64, unit.groups)
+	missing := make([]int, unit.groups)
+	for i, at := range unit.of[:s.Frame.rows] {
+		if at < 0 {
+			continue
+		}
+		n[at]++
+		if v := s.y[i]; v == v {
+			sums[at] += v
+		} else {
+			missing[at]++
+		}
+	}
+	out := make([]float64, s.all)
+	for i, at := range unit.of {
+		if out[i] = math.NaN(); at < 0 {
+			continue
+		}
+		total, others, gaps := z[i], sums[at], missing[at]
+		if mean {
+			total *= n[at]
+		}
+		if v := s.y[i]; v == v {
+			others -= v
+		} else {
+			gaps--
+		}
+		if gaps <= 0 {
+			out[i] = total - others
+		}
+	}
+	return out
+}
+
+// byTotals returns features that divide what the released values lack of totals, or of means, of a unit.
+func (s *sought) byTotals() []feature {
+	type candidate struct {
+		feature
+		tells float64
+	}
+	var list []candidate
+	tell := s.besideOf()
+	for _, r := range s.rests() {
+		for _, share := range shares {
+			lacking := s.lacking(r, share)
+			if tells := tell(lacking); tells >= beyondChance/float64(len(s.rows)) {
+				list = append(list, candidate{feature{column: r.column, from: append(slices.Clone(r.unit.columns), r.column), values: lacking, others: true}, tells})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) })
+	var features []feature
+	for _, c := range list[:min(len(list), bestTotals)] {
+		features = append(features, c.feature)
+	}
+	return features
+}
+
+// lacking returns, by row, its share of what the released values of its unit lack; 0 where that is not known.
+func (s *sought) lacking(r rest, share func(y float64) float64) []float64 {
+	sums := make([]float64, r.unit.groups)
+	for i, at := range r.unit.of[:s.Frame.rows] {
+		if v := s.y[i]; at >= 0 && v == v {
+			sums[at] += share(v)
+		}
+	}
+	out := make([]float64, s.all)
+	for i, v := range r.values {
+		if d := (v - s.y[i]) * share(s.y[i]); d == d && sums[r.unit.of[i]] > 0 {
+			out[i] = d / sums[r.unit.of[i]]
+		}
+	}
+	return out
+}
