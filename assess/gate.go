@@ -37,6 +37,9 @@ func Judge(rules []Rule, m *Measures) Verdict {
 				one = r.judgeGated(m.Column(r.Column), m.Earlier != nil)
 			}
 		}
+		if c := m.Column(r.Column); one.Passed && c != nil && m.Earlier != nil && m.Earlier.Others > 0 && r.OfColumns() {
+			one = r.judgeTogether(c, one, m.Earlier.Not)
+		}
 		one = r.together(one, m.Earlier)
 		v.Passed = v.Passed && one.Passed
 		v.Rules = append(v.Rules, one)

@@ -60,6 +60,9 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 		part = quickRecords
 	}
 	r.byRecord(m.Columns, part)
+	for c := range m.Columns {
+		m.Columns[c].Together = r.together(c, &m.Columns[c])
+	}
 	m.Unseen, m.MissingCodes = a.opts.Unseen, a.missingCodes()
 	a.takeWatched(m)
 	m.Correlation = a.correlation()

@@ -128,6 +128,7 @@ type ColumnMeasures struct {
 	Risk               []Risk  `json:"risk"`
 	// of a masked column: what the order of the records discloses
 	Order     *Order     `json:"order,omitempty" doc:"what the order of the source's records discloses about a masked column"`
+	Together  *Together  `json:"-"` // with a ledger: by all releases; nil if that is not known
 	Histogram *Histogram `json:"histogram,omitempty"`
 	Spikes    *Spikes    `json:"spikes,omitempty" doc:"of a masked column with a value that at least 5 % of the records share, and five times as many as either distinct value beside it: this value and the others apart"`
 	Remark    string     `json:"remark,omitempty" doc:"says where this release is worse than a rule by more than a factor of 10 (the gate judges the expectation over releases) and where a clip may disclose an extreme value"`
@@ -244,8 +245,9 @@ type Identity struct {
 	// Uncounted says which keys could not be counted and why, "" if all were. MinK,
 	// MaxIndividualRisk and BySubset are then not measured.
 	Uncounted string
-	// Unlinked and Untold say why Linked and Posterior are not known of all releases, "" if they are.
-	Unlinked, Untold string
+	// Unlinked, Unmatched and Untold say why Linked, CorrectLinks and Posterior are not known of all releases, "" if they
+	// are.
+	Unlinked, Unmatched, Untold string
 	// KByPersons and RiskByPersons say that MinK and MaxIndividualRisk are those of all records of a person together,
 	// which are worse than those of single records.
 	KByPersons, RiskByPersons bool

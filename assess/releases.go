@@ -19,6 +19,9 @@ type Earlier struct {
 	Not string
 	// Law is Options.Law for a column of the earlier release with that number in the ledger.
 	Law func(release int, column string) Law `json:"-"`
+	// OrderNot says why it is not known that the order in which earlier releases left tells nothing of a column; "" if
+	// it tells nothing.
+	OrderNot func(column string) string `json:"-"`
 }
 
 // OfOneRelease reports whether the rule limits what a snooper learns by a measure that is computed of each release by
@@ -28,23 +31,20 @@ func (r Rule) OfOneRelease() bool {
 	if r.Record == RecordAlone {
 		return true
 	}
-	switch r.Knowledge {
-	case KnowledgeMean, KnowledgePosition, KnowledgeOrder:
-		return true
-	}
-	for _, share := range []*float64{r.MaxUnchanged, r.MaxReplicatedUniques, r.MaxAttributeDisclosure} {
+	for _, share := range []*float64{r.MaxReplicatedUniques, r.MaxAttributeDisclosure} {
 		if share != nil && *share < 1 { // all of them is at most 1 in any case
 			return true
 		}
 	}
-	return r.MaxCorrectLinks != nil || r.MaxExpectedPopulation != nil || r.MaxExpectedUniques != nil ||
+	return r.Knowledge == KnowledgePosition || r.MaxExpectedPopulation != nil || r.MaxExpectedUniques != nil ||
 		r.MinPlaceRMSE != nil || r.MinSpatialK != nil
 }
 
 // OfUnion reports whether the rule limits a measure of Measures.Linked: with a ledger, what a snooper has who holds all
 // releases of a respondent. One that says releases: alone does not.
 func (r Rule) OfUnion() bool {
-	return r.Releases != ReleasesAlone && (r.countsKeys() || r.LimitsLinks() || r.LimitsPosterior() || r.MaxExact != nil)
+	return r.Releases != ReleasesAlone && (r.countsKeys() || r.LimitsLinks() || r.MaxCorrectLinks != nil ||
+		r.LimitsPosterior() || r.MaxExact != nil)
 }
 
 // byAll says by what of all releases a rule about respondents is judged.

@@ -310,6 +310,8 @@ func (m *RespondentMeasure) judge(r Rule, id *Identity) RuleVerdict {
 		v.Advice = id.Unfitted + "; a rule without its measure does not hold"
 	case m.Name == "max_linked" && id.Unlinked != "":
 		v.Advice = notOfAll(id.Unlinked)
+	case m.Name == "max_correct_links" && id.Unmatched != "":
+		v.Advice = notOfAll(id.Unmatched)
 	case m.Name == "max_posterior" && id.Untold != "":
 		v.Advice = notOfAll(id.Untold)
 	case m.Counts() && id.Uncounted != "":

@@ -61,7 +61,7 @@ func (r Rule) Check() check.Problems {
 		case r.Knowledge == KnowledgeAllReleases:
 			ps.Addf("releases", "must be left out with knowledge all_releases")
 		case r.MaxRisk == nil && r.MinRMSE == nil && !r.LimitsPrivacy() && !r.countsKeys() && !r.LimitsLinks() &&
-			!r.LimitsPosterior() && r.MaxExact == nil && !r.OfOneRelease():
+			!r.LimitsPosterior() && r.MaxExact == nil && !r.limitsUnchanged() && r.MaxCorrectLinks == nil && !r.OfOneRelease():
 			ps.Addf("releases", "must be left out of a rule that is not about what a snooper learns")
 		}
 	}

@@ -39,7 +39,7 @@ type Report struct {
 	Labels       []microdata.Said      `json:"labels,omitempty" doc:"what the release says of its columns besides their values"`
 	Places       []Place               `json:"places,omitempty" doc:"points of two columns each that masks displace or that assess.places lists: how far released points are from the true ones, and how many people a snooper cannot tell apart there"`
 	Weighted     *assess.Weighted      `json:"weighted,omitempty" doc:"statistics with the sampling weights before and behind the masks, and the utility of the weighted mean; absent without a column of weights, and of streams"`
-	Privacy      *assess.Privacy       `json:"privacy,omitempty" doc:"what differential privacy says of the masks, by the configuration alone; absent if neither assess.privacy nor a rule asks for it"`
+	Privacy      *assess.Privacy       `json:"privacy,omitempty" doc:"what differential privacy says of the masks, by the configuration, and by which columns carry the same values; absent if neither assess.privacy nor a rule asks for it"`
 	Ledger       *Ledger               `json:"ledger,omitempty" doc:"the earlier releases of the ledger that the configuration names; absent without one"`
 	Gate         assess.Verdict        `json:"gate"`
 	// whether respondents can be found again

@@ -126,5 +126,8 @@ func (s *state) assessGroup(ctx context.Context, group, file string, out *measur
 	if err != nil {
 		return err
 	}
+	if p.Ledger != "" {
+		rep.Warnings = append(rep.Warnings, "ledger: "+pipeline.NotTogether)
+	}
 	return out.print(rep)
 }

@@ -179,6 +179,9 @@ func (s *state) attackConfigured(cmd *cobra.Command, path string, a *attackFlags
 	if result.Apart {
 		show.Warnings = append(show.Warnings, pipeline.RecordsApart)
 	}
+	if result.Alone != "" {
+		show.Warnings = append(show.Warnings, result.Alone)
+	}
 	show.Warnings = append(show.Warnings, result.ToldWords()...)
 	return a.print(show, data)
 }

@@ -49,6 +49,8 @@ type Result struct {
 	PersonsUnmeasured string `json:"persons_unmeasured,omitempty" doc:"why the records of a person are not counted together, though uniqueness.person asks for it"`
 	// Apart says that several records are one respondent's by the columns of identity, and that each is judged by itself.
 	Apart bool `json:"judged_apart,omitempty" doc:"true: several records are one respondent's (identity), and k is that of each by itself, since uniqueness.person is not given"`
+	// Alone says that earlier releases in a ledger are left out.
+	Alone string `json:"this_release_alone,omitempty" doc:"says that there is a ledger of earlier releases, and that what they tell beside this one is in none of these figures"`
 	// TwoReadings are the keys with unknown masks, which are counted in two ways.
 	TwoReadings []string `json:"two_readings,omitempty" doc:"keys whose released values differ from the original ones by no coding: they are counted by the original value and by what it became most often, and the smaller k holds for each respondent"`
 	// Population has the expected numbers of population uniques; Unfitted says why there are none.

@@ -201,9 +201,6 @@ func (a *attack) interval(context.Context) error {
 }
 
 func (a *attack) utility(ctx context.Context) (err error) {
-	if a.r.Utility, err = loss.Measure(ctx, a.pair(), *a.o.Loss); err != nil || len(a.o.Models) == 0 {
-		return err
-	}
 	var columns []loss.ModelColumn
 	for _, c := range a.d.Modelled {
 		columns = append(columns, loss.ModelColumn{Name: c.Name, Codes: [2][]int32{c.published(), c.released()}})
@@ -211,8 +208,17 @@ func (a *attack) utility(ctx context.Context) (err error) {
 	for _, c := range a.d.Numeric {
 		columns = append(columns, loss.ModelColumn{Name: c.Name, Numbers: [2][]float64{c.Original, c.Released}})
 	}
+	o := *a.o.Loss
+	without := loss.Together(a.pair(), o.Regressions, a.o.Models, columns)
+	o.Regressions = slices.Clone(o.Regressions)
+	for i := range o.Regressions {
+		o.Regressions[i].Without = without[i]
+	}
+	if a.r.Utility, err = loss.Measure(ctx, a.pair(), o); err != nil || len(a.o.Models) == 0 {
+		return err
+	}
 	for i, m := range a.o.Models {
-		overlap, err := loss.FitModel(ctx, m, columns, 0.95)
+		overlap, err := loss.FitModel(ctx, m, columns, 0.95, without[len(o.Regressions)+i])
 		if err != nil {
 			return fmt.Errorf("models[%d]: %w", i, err)
 		}

@@ -104,6 +104,8 @@ type Column struct {
 	SD       assess.Float    `json:"sd"`
 	Released *assess.Moments `json:"released,omitempty"`
 	Shape    *assess.Shape   `json:"shape,omitempty"` // of what was released, in the sample
+	// Ordered says whether the order in which the records left tells of the column; nil: not known.
+	Ordered *bool `json:"ordered,omitempty"`
 }
 
 // Outcome is what became of the release with the number Of.

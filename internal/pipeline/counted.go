@@ -118,14 +118,16 @@ func (pl *Plan) judgesCounts() bool {
 }
 
 // JudgesUnion reports whether a rule is about what a snooper has who holds all releases of the ledger: combinations of
-// keys, links, categories that are told, or values that are stated exactly.
+// keys, links (by either intruder), categories that are told, or values that are stated exactly.
 func (pl *Plan) JudgesUnion() bool {
 	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.OfUnion)
 }
 
 // judgesKeys reports whether a rule is about the keys of respondents as all releases have them.
 func (pl *Plan) judgesKeys() bool {
-	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.LimitsLinks)
+	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool {
+		return r.LimitsLinks() || r.MaxCorrectLinks != nil
+	})
 }
 
 // infers reports whether a rule is about what all releases tell of the original category of a column, which this one

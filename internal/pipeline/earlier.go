@@ -34,8 +34,13 @@ type EarlierRelease struct {
 	chain *transform.Chain
 	index []int // by column that its plan reads: the column of this release's blocks
 	shown []int // of its plan's columns, those that it has released
-	keys  []int // of shown, those of keys and categories that are judged, whose originals are in the sample too
+	// of shown, those of keys and categories that are judged, and what copies of columns are looked for in (FindCopies):
+	// their originals are in the sample too
+	keys []int
 }
+
+// NotTogether says of figures of a configuration with a ledger that they are of this release alone.
+const NotTogether = "the releases of the ledger are left out: the figures are of this release alone, and those who have the earlier ones know more (run, or ledger simulate, judges them together)"
 
 // At names the release in messages.
 func (e *EarlierRelease) At() string {
@@ -134,7 +139,8 @@ func (pl *Plan) showEarlier() {
 			n++
 		}
 		for k := range e.shown {
-			if name := e.plan.Layout.Release[k].Field.Name; pl.judgesKeys() && pl.IsKey(e, name) || pl.infers(name) {
+			if name := e.plan.Layout.Release[k].Field.Name; pl.judgesKeys() && pl.IsKey(e, name) || pl.infers(name) ||
+				pl.Config.WantsPrivacy() && slices.Contains(e.plan.Masked, name) {
 				e.keys = append(e.keys, k)
 				pl.Beside = append(pl.Beside, assess.BesideColumn{
 					Name: fmt.Sprintf("%s (release %d, before)", name, e.Number), Of: name, Release: int(e.Number), Before: true,
@@ -251,7 +257,7 @@ func (pl *Plan) earlierOptions() *assess.Earlier {
 	if pl.earlierNot != "" {
 		others = max(others, 1)
 	}
-	pl.earlierKnown = &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot,
+	pl.earlierKnown = &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot, OrderNot: pl.orderNot,
 		Law: func(release int, column string) assess.Law {
 			for _, e := range pl.earlier {
 				if e.Number == int64(release) {

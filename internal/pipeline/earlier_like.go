@@ -13,6 +13,25 @@ type EarlierColumn struct {
 	Name, Type string        // Type as microdata.TypeName has it
 	Shape      *assess.Shape // nil: not known
 	Guarded    bool          // whether it was sensitive and masked
+	Ordered    *bool         // whether the order in which its records left tells of it; nil: not known
+}
+
+// orderNot says why it is not known that the order in which earlier releases left tells nothing of a column; "" if it
+// tells nothing. A release without the column may have left in its order all the same.
+func (pl *Plan) orderNot(name string) string {
+	for _, e := range pl.earlier {
+		if e.Repeats {
+			continue
+		}
+		_, of := pl.earlierColumn(int(e.Number), name)
+		switch {
+		case of == nil || of.Ordered == nil:
+			return e.At() + " does not say whether the order of its records told of the column"
+		case *of.Ordered:
+			return "the order of the records of " + e.At() + " told of the column"
+		}
+	}
+	return ""
 }
 
 // fits returns an error if the masks of an earlier release, applied to today's records, give other columns than it

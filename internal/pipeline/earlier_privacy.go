@@ -32,12 +32,15 @@ func (pl *Plan) PrivacyTogether() *assess.Privacy {
 			assess.NoLoss(pl.earlierNot)
 		return p
 	}
+	releases := map[int]stated{0: statedAt(p, a, "in this release")}
 	if len(others) == 0 {
+		pl.composeCopies(p, a, releases)
 		return p
 	}
 	a.rate, p.Rate = 1, nil
 	for _, e := range others {
 		of, b := e.plan.privacy()
+		releases[int(e.Number)] = stated{of, b.losses, e.At()}
 		for i := range p.Columns {
 			a.addEarlier(&p.Columns[i], e, of, b)
 		}
@@ -45,6 +48,7 @@ func (pl *Plan) PrivacyTogether() *assess.Privacy {
 		a.asItIs, a.unstated = union(a.asItIs, b.asItIs), union(a.unstated, b.unstated)
 		a.broken = union(a.broken, b.broken)
 	}
+	pl.composeCopies(p, a, releases)
 	p.Masked = a.stated(a.personal.And(a.shared), 1)
 	a.record(p)
 	return p

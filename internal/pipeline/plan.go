@@ -74,6 +74,7 @@ type Plan struct {
 	earlierKnown *assess.Earlier                                 // that the assessment has
 	doubts       func(read, released, unidentified int64) string // of WithLedger
 	shapes       map[string]assess.Shape                         // of released columns
+	copies       map[string][]copied                             // of FindCopies, by masked column
 
 	paths []string // of the masks in the configuration, if they are not those of its list "masks"; else nil
 }

@@ -21,7 +21,8 @@ func (pl *Plan) Privacy() *assess.Privacy {
 	if !pl.Config.WantsPrivacy() {
 		return nil
 	}
-	p, _ := pl.privacy()
+	p, a := pl.privacy()
+	pl.composeCopies(p, a, map[int]stated{0: statedAt(p, a, "in this release")})
 	return p
 }
 

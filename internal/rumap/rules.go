@@ -39,7 +39,8 @@ func (m *Map) SetRules(rules []assess.Rule, inversion bool) {
 		}
 		one.ofEpsilon = r.MaxEpsilon != nil && r.Column == m.Column
 		one.ofAll = r.Releases != assess.ReleasesAlone &&
-			(r.MaxRisk != nil || r.MinRMSE != nil || r.OfOneRelease() || r.OfUnion() || r.LimitsPrivacy())
+			(r.MaxRisk != nil || r.MinRMSE != nil || r.OfOneRelease() || r.OfUnion() || r.OfColumns() ||
+				r.LimitsPrivacy())
 		if one.Column == m.Column {
 			one.Column = ""
 		}

@@ -39,21 +39,44 @@ type variable struct {
 // out, and so is a predictor whose coefficient goes by few records where the others are given. Records with a missing
 // value, or outside of a function's domain, are left out. FitModel returns an error if a column is not there, if a
 // function is of categories, or if there are too few records.
-func FitModel(ctx context.Context, m *asked.LinearModel, columns []ModelColumn, level float64) (*Overlap, error) {
-	response, err := variablesOf(asked.Product{m.Response}, columns)
+//
+// without are original records that are left out too (Together); nil: none.
+func FitModel(ctx context.Context, m *asked.LinearModel, columns []ModelColumn, level float64,
+	without []bool) (*Overlap, error) {
+	o, sides, coded, err := designOf(m, columns, level)
 	if err != nil {
 		return nil, err
 	}
-	if len(response) != 1 || response[0].coded {
-		return nil, fmt.Errorf("%s: the response %s must be numeric", strconv.Quote(m.Text), strconv.Quote(m.Response.Column))
+	o.leaveOut(&sides, without)
+	for side := range sides {
+		if n := len(completeOf(sides[side])); n < len(o.Predictors)+1+leastCases {
+			return nil, fmt.Errorf("%s: the %s data must have at least %d records with all values, got %d",
+				strconv.Quote(m.Text), [2]string{"original", "released"}[side], len(o.Predictors)+1+leastCases, n)
+		}
 	}
-	o := &Overlap{Response: m.Response.String(), Predictors: []string{}, Level: level, Formula: m.Text}
-	var sides [2][][]float64
-	var coded []bool
+	if err := o.fit(ctx, sides, coded); err != nil {
+		return nil, fmt.Errorf("%s: %w", strconv.Quote(m.Text), err)
+	}
+	return o, nil
+}
+
+// designOf returns the columns of a model on both sides, the response behind the predictors, and which are made of
+// indicators.
+func designOf(m *asked.LinearModel, columns []ModelColumn, level float64) (o *Overlap, sides [2][][]float64,
+	coded []bool, err error) {
+	response, err := variablesOf(asked.Product{m.Response}, columns)
+	if err != nil {
+		return nil, sides, nil, err
+	}
+	if len(response) != 1 || response[0].coded {
+		return nil, sides, nil,
+			fmt.Errorf("%s: the response %s must be numeric", strconv.Quote(m.Text), strconv.Quote(m.Response.Column))
+	}
+	o = &Overlap{Response: m.Response.String(), Predictors: []string{}, Level: level, Formula: m.Text}
 	for _, t := range m.Terms {
 		list, err := variablesOf(t, columns)
 		if err != nil {
-			return nil, err
+			return nil, sides, nil, err
 		}
 		for _, v := range list {
 			if v.coded && v.cases() < leastCases {
@@ -68,25 +91,18 @@ func FitModel(ctx context.Context, m *asked.LinearModel, columns []ModelColumn, 
 	}
 	for side := range sides {
 		sides[side] = append(sides[side], response[0].values[side])
-		if n := completeOf(sides[side]); n < len(o.Predictors)+1+leastCases {
-			return nil, fmt.Errorf("%s: the %s data must have at least %d records with all values, got %d",
-				strconv.Quote(m.Text), [2]string{"original", "released"}[side], len(o.Predictors)+1+leastCases, n)
-		}
 	}
-	if err := o.fit(ctx, sides, coded); err != nil {
-		return nil, fmt.Errorf("%s: %w", strconv.Quote(m.Text), err)
-	}
-	return o, nil
+	return o, sides, coded, nil
 }
 
-// completeOf returns the number of records with all values.
-func completeOf(columns [][]float64) (n int) {
+// completeOf returns the records with all values.
+func completeOf(columns [][]float64) (list []int) {
 	for i := range columns[0] {
 		if !slices.ContainsFunc(columns, func(c []float64) bool { return c[i] != c[i] }) {
-			n++
+			list = append(list, i)
 		}
 	}
-	return n
+	return list
 }
 
 // cases returns the number of original records that have another value than 0.

@@ -37,7 +37,7 @@ func fitModel(t *testing.T, text string, columns []ModelColumn) (*Overlap, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	return FitModel(t.Context(), m, columns, 0.95)
+	return FitModel(t.Context(), m, columns, 0.95, nil)
 }
 
 // TestFewRecordsHaveNoCoefficient: rare categories count as one, and nothing that fewer than 10 records have has a

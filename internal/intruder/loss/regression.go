@@ -18,6 +18,7 @@ type Regression struct {
 	Response   string   `json:"response"`
 	Predictors []string `json:"predictors"`
 	Level      float64  `json:"level"` // of the confidence intervals; 0: 0.95
+	Without    []bool   `json:"-"`     // original records that are left out (Together); nil: none
 }
 
 // Overlap compares a regression's confidence intervals from the original and from
@@ -29,6 +30,8 @@ type Overlap struct {
 	Level      float64  `json:"level"`
 	// complete records, original and released
 	Records [2]int `json:"records"`
+	// original records that another regression lacks, which has all others
+	Dropped int `json:"dropped,omitempty" doc:"number of complete original records that are left out, because the records of another regression differ from those of this one by fewer than 10: the difference of their coefficients would tell the values of these few"`
 	// of the coefficients' overlaps, the intercept's among them
 	Mean         float64       `json:"mean" doc:"mean of the coefficients' overlaps"`
 	Coefficients []Coefficient `json:"coefficients"`
@@ -86,6 +89,7 @@ func OverlapOf(ctx context.Context, p Pair, r Regression) (*Overlap, error) {
 			sides[side] = append(sides[side], columns[j])
 		}
 	}
+	o.leaveOut(&sides, r.Without)
 	return o, o.fit(ctx, sides, make([]bool, len(r.Predictors)))
 }
 

@@ -52,7 +52,7 @@ func TestModelsAgreeWithStatsmodels(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := loss.FitModel(t.Context(), model, columns, 0.95)
+			got, err := loss.FitModel(t.Context(), model, columns, 0.95, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

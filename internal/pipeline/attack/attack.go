@@ -42,7 +42,11 @@ func Run(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*attack.R
 		return nil, none, err
 	}
 	o.Progress.Measuring()
-	return onPairs(ctx, r.Plan, r.Chain, r.Measured.Pairs())
+	found, data, err := onPairs(ctx, r.Plan, r.Chain, r.Measured.Pairs())
+	if err == nil && p.Ledger != "" {
+		found.Alone = pipeline.NotTogether
+	}
+	return found, data, err
 }
 
 // masked applies the masks to the source and collects the pairs of original and released values.

@@ -30,7 +30,7 @@ func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p 
 		return nil, nil
 	case not != "":
 		id := assess.Unmeasured()
-		id.Uncounted, id.Unlinked, id.Untold = not, not, not
+		id.Uncounted, id.Unlinked, id.Unmatched, id.Untold = not, not, not, not
 		for column, distances := range distances(pl.Config.Gate.Rules) {
 			id.Exact = append(id.Exact, unstated(column, distances, not)...)
 		}
@@ -46,6 +46,9 @@ func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p 
 	id, err := u.counted(ctx)
 	if err == nil {
 		err = u.linked(ctx, id)
+	}
+	if err == nil {
+		err = u.matched(ctx, id)
 	}
 	if err == nil {
 		err = u.told(ctx, id)
@@ -401,7 +404,7 @@ func (u *union) tries() (list []attack.Data, why string) {
 			add(k.before.Of, s)
 		case linked:
 			return nil, fmt.Sprintf("%s has categories of the key %s, which is a number", e.At(), k.before.Of)
-		case u.o.Linkage.Distance == linkage.Gower:
+		case u.o.Linkage != nil && u.o.Linkage.Distance == linkage.Gower:
 			categories[k.before.Release] = append(categories[k.before.Release], u.category(k))
 		}
 	}

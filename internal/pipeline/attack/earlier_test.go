@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 )
 
 // rounding is the law of rounding to multiples of a base, up to a bound.
@@ -82,6 +83,21 @@ func TestMiddleOfRoundings(t *testing.T) {
 		}
 		if want := (low + high) / 2; got.released[i] != want {
 			t.Fatalf("record %d: middle %v, want %v", i, got.released[i], want)
+		}
+	}
+}
+
+// An attack on a configuration with a ledger says that its figures leave the ledger's releases out, and one without says
+// nothing.
+func TestAttackSaysThatItIsOfOneRelease(t *testing.T) {
+	for _, ledger := range []string{"", "\nledger: releases.sdl"} {
+		p, err := panel(t, "1,a,1,n,5\n2,b,1,n,6\n", "role: identifier", "assess: {keys: [region]}"+ledger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _, err := Run(t.Context(), p, pipeline.Options{})
+		if err != nil || (r.Alone != "") != (ledger != "") {
+			t.Errorf("%q: %v, says %q", ledger, err, r.Alone)
 		}
 	}
 }

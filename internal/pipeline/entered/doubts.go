@@ -19,7 +19,8 @@ const leastShare = 0.5
 func earlierColumns(r *ledger.Release) (list []pipeline.EarlierColumn) {
 	for _, c := range r.Columns {
 		guarded := c.Masked && c.Role == string(microdata.Sensitive)
-		list = append(list, pipeline.EarlierColumn{Name: c.Name, Type: c.Type, Shape: c.Shape, Guarded: guarded})
+		list = append(list,
+			pipeline.EarlierColumn{Name: c.Name, Type: c.Type, Shape: c.Shape, Guarded: guarded, Ordered: c.Ordered})
 	}
 	return list
 }

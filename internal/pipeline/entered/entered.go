@@ -134,6 +134,14 @@ func Look(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 	return l, nil
 }
 
+// For returns what was looked at for another configuration with the same ledger and key; nil if nothing was.
+func (l *Ledger) For(p *config.Pipeline) *Ledger {
+	if l == nil {
+		return nil
+	}
+	return &Ledger{held: l.held, releases: l.releases, config: p, key: l.key, log: l.log}
+}
+
 // Connect checks that a run could use the ledger of a configuration, and leaves nothing behind.
 func Connect(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolog.Logger) error {
 	if p.Ledger == "" {
@@ -341,6 +349,10 @@ func columnsOf(rep *report.Report, pl *pipeline.Plan) (list []ledger.Column) {
 		if i := slices.IndexFunc(rep.Columns, func(m assess.ColumnMeasures) bool { return m.Name == c.Name }); i >= 0 {
 			moments := rep.Columns[i].Released
 			c.Released = &moments
+			if o := rep.Columns[i].Order; o != nil {
+				tells := o.Departs && !o.Shuffled
+				c.Ordered = &tells
+			}
 		}
 		if shape, known := pl.Shapes()[c.Name]; known {
 			c.Shape = &shape

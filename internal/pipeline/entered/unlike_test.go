@@ -1,6 +1,8 @@
 package entered_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -203,5 +205,53 @@ func TestAnotherUnit(t *testing.T) {
 	if rep := of("c", "USD"); !strings.Contains(rep.Ledger.Not, `tax had the unit "EUR", and has "USD" today`) ||
 		rep.Gate.Passed {
 		t.Errorf("another unit: %q", rep.Ledger.Not)
+	}
+}
+
+// Pounds that become kilograms without a word, and codes that are exchanged one to one, are noticed, though the numbers are
+// of less than three times the magnitude and as many pairs of codes differ. Taxes that have grown by a third, and regions
+// of which one in twenty has moved, are not.
+func TestUnitsAndCodesThatNobodyDeclares(t *testing.T) {
+	for name, c := range map[string]struct {
+		tax    float64
+		region func(region string, i int) string
+		says   string
+	}{
+		"kilograms": {tax: 0.4536, says: "tax: its values have another magnitude today, and are as spread as they were"},
+		"grown":     {tax: 1.33},
+		"exchanged": {tax: 1, says: "region: its values have exchanged their shares", region: func(region string, _ int) string {
+			return map[string]string{"r0": "r4", "r1": "r3", "r2": "r2", "r3": "r1", "r4": "r0"}[region]
+		}},
+		"moved": {tax: 1, region: func(region string, i int) string {
+			if i%20 == 0 {
+				return "r0"
+			}
+			return region
+		}},
+	} {
+		dir := records(t, 1500)
+		regions(t, dir, rand.New(rand.NewPCG(2, 9)))
+		of := func(name string) release {
+			return release{name: name, masks: noise, columns: "region: {role: key}, tax: {role: other}",
+				rule: "{column: wage, target: typical, knowledge: index, min_rmse: 0.001}, {column: wage, max_unchanged: 1}"}
+		}
+		of("a").run(t, dir)
+		records := table(t, filepath.Join(dir, "in.csv"))
+		var text strings.Builder
+		text.WriteString("pid,region,age,tax,wage\n")
+		for i, tax := range numbersOf(records["tax"]) {
+			region := records["region"][i]
+			if c.region != nil {
+				region = c.region(region, i)
+			}
+			fmt.Fprintf(&text, "%s,%s,%s,%.2f,%s\n", records["pid"][i], region, records["age"][i], c.tax*tax, records["wage"][i])
+		}
+		if err := os.WriteFile(filepath.Join(dir, "in.csv"), []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if rep := of("b").run(t, dir); rep.Gate.Passed == (c.says != "") || !strings.Contains(rep.Ledger.Not, c.says) ||
+			c.says == "" && rep.Ledger.Not != "" {
+			t.Errorf("%s: says %q, passes %v", name, rep.Ledger.Not, rep.Gate.Passed)
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
-	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
@@ -300,7 +299,7 @@ func unchanged(x, y []float64) float64 {
 }
 
 // rehearse masks and judges all records at a point as a run would.
-func (g *grid) rehearse(ctx context.Context, src connectors.Source, point int) (assess.Verdict, error) {
+func (g *grid) rehearse(ctx context.Context, by *filejob.Rehearsals, point int) (assess.Verdict, error) {
 	at := g.places[point]
 	strategy := g.strategies[at.strategy]
 	masks, err := strategy.Masks(at.values)
@@ -313,7 +312,7 @@ func (g *grid) rehearse(ctx context.Context, src connectors.Source, point int) (
 	for i, m := range masks {
 		paths = append(paths, fmt.Sprintf("%s[%d].%s", strategy.Path, i, m.Kind()))
 	}
-	verdict, err := filejob.Rehearse(ctx, &trial, paths, src, g.key, g.progress)
+	verdict, err := by.Rehearse(ctx, &trial, paths, g.key, g.progress)
 	var refused *transform.SurveyError
 	if errors.As(err, &refused) {
 		return assess.Verdict{}, &rumap.ImpossibleError{Why: refused.Error()}

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
@@ -70,8 +71,9 @@ func Map(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rumap.Ma
 	}
 	var rehearse func(int) (assess.Verdict, error)
 	if src.Rewindable() {
+		by := &filejob.Rehearsals{Source: src}
 		rehearse = func(i int) (assess.Verdict, error) {
-			return grids[from[i].grid].rehearse(ctx, src, from[i].point)
+			return grids[from[i].grid].rehearse(ctx, by, from[i].point)
 		}
 	}
 	return m, m.Recommend(m.Replicates, again, rehearse)

@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -38,7 +39,8 @@ func readGrid(t *testing.T, p *config.Pipeline) (*grid, func(int) error) {
 	if err := g.read(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
-	rehearse := func(point int) (assess.Verdict, error) { return g.rehearse(t.Context(), src, point) }
+	by := &filejob.Rehearsals{Source: src}
+	rehearse := func(point int) (assess.Verdict, error) { return g.rehearse(t.Context(), by, point) }
 	return g, func(point int) error {
 		_, err := rehearse(point)
 		return err

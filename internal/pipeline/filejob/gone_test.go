@@ -87,7 +87,7 @@ func TestRecordsThatAreNew(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer src.Close()
-			verdict, err := Rehearse(t.Context(), p, nil, src, keytest.Key(1), new(pipeline.Progress))
+			verdict, err := (&Rehearsals{Source: src}).Rehearse(t.Context(), p, nil, keytest.Key(1), new(pipeline.Progress))
 			return verdict != nil, err
 		},
 		"a preview": func(p *config.Pipeline, source connectors.SourceConfig) (bool, error) {

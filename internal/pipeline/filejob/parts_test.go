@@ -109,7 +109,7 @@ func TestRehearsalsJudgeAsRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		progress := new(pipeline.Progress)
-		verdict, err := Rehearse(t.Context(), p, nil, src, key, progress)
+		verdict, err := (&Rehearsals{Source: src}).Rehearse(t.Context(), p, nil, key, progress)
 		if err := errors.Join(err, src.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -19,21 +19,29 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
+// Rehearsals are those of several configurations with one ledger, on one source, which can be read again.
+type Rehearsals struct {
+	Source connectors.Source
+	book   *entered.Ledger
+	looked bool
+}
+
 // Rehearse masks, measures and judges all records as Run would, and returns the gate's
 // verdict. It writes nothing and does not look at the configuration's outputs, which may be
 // missing. paths are the places of the masks in the configuration, if they are not its own
-// list. src must be a source that can be read again. The releases of a ledger are judged with this one, as Simulate
-// does; a ledger that is not there yet has none.
-func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key,
+// list. The releases of a ledger are judged with this one, as Simulate does; a ledger that is not there yet has none.
+// It is read once, however many configurations are tried.
+func (r *Rehearsals) Rehearse(ctx context.Context, p *config.Pipeline, paths []string, key keystream.Key,
 	progress *pipeline.Progress) (*assess.Verdict, error) {
-	var book *entered.Ledger
-	if p.Ledger != "" {
-		var err error
-		if book, err = entered.Look(ctx, p, key, zerolog.Nop()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if p.Ledger != "" && !r.looked {
+		book, err := entered.Look(ctx, p, key, zerolog.Nop())
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
+		r.book, r.looked = book, true
 	}
-	rep, err := rehearse(ctx, p, paths, src, key, pipeline.Options{Log: zerolog.Nop(), Progress: progress}, book, false)
+	rep, err := rehearse(ctx, p, paths, r.Source, key, pipeline.Options{Log: zerolog.Nop(), Progress: progress},
+		r.book.For(p), false)
 	if err != nil {
 		return nil, err
 	}

@@ -62,7 +62,7 @@ func rehearsed(ctx context.Context, p *config.Pipeline, calls *faulty.Calls) (bo
 	if key, err = pipeline.Admit(p, o); err != nil {
 		return false, err
 	}
-	verdict, err := Rehearse(ctx, p, nil, calls.Source(src), key, o.Progress)
+	verdict, err := (&Rehearsals{Source: calls.Source(src)}).Rehearse(ctx, p, nil, key, o.Progress)
 	return verdict != nil, err
 }
 

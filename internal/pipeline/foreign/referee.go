@@ -64,8 +64,9 @@ func (a *Attack) fitModels(ctx context.Context, held []referee.Column, r *attack
 		}
 		columns = append(columns, m)
 	}
-	for _, m := range a.Models {
-		overlap, err := loss.FitModel(ctx, m, columns, 0.95)
+	without := loss.Together(loss.Pair{}, nil, a.Models, columns)
+	for i, m := range a.Models {
+		overlap, err := loss.FitModel(ctx, m, columns, 0.95, without[i])
 		if err != nil {
 			return pipeline.DataErrorf("models: %v", err)
 		}

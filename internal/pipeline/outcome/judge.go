@@ -33,6 +33,7 @@ func Judge(ctx context.Context, r *pipeline.Release, who account.Reporter, recor
 		// What the pass over the records has used is garbage, and measuring needs memory at once.
 		runtime.GC()
 		r.Plan.CompareEarlier(r.Measured.Pairs(), records.Read, records.Released, who.Unidentified())
+		r.Plan.FindCopies(r.Measured.Pairs())
 		var err error
 		if measures, err = r.Measured.Measure(ctx); err != nil {
 			return nil, err

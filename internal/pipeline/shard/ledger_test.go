@@ -77,7 +77,7 @@ func listed(t *testing.T) []ledger.Listed {
 // but for the names of its files.
 func TestShardsHaveALedger(t *testing.T) {
 	earlier(t,
-		"{column: wage, target: typical, knowledge: index, min_rmse: 1}, {column: wage, max_exact: {share: 1, within: 50}}, {max_linked: 0.9999}", noise)
+		"{column: wage, target: typical, knowledge: index, min_rmse: 1}, {column: wage, max_exact: {share: 1, within: 50}}, {max_linked: 0.9999}, {column: wage, max_unchanged: 0.9999}, {column: wage, target: typical, knowledge: mean, min_rmse: 1}, {column: wage, knowledge: order, min_rmse: 1}", noise)
 	before := kept(t)
 	want := single(t, "parquet")
 	one := listed(t)[1].Release
