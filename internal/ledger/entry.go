@@ -77,6 +77,19 @@ type Table struct {
 	Value   string   `json:"value,omitempty"`   // the column that is summed; "": records are counted
 	Protect string   `json:"protect"`
 	Cells   int64    `json:"cells"`
+	Weight  string   `json:"weight,omitempty"` // the column of weights
+	// Variables say how its cells add up, by row; none: not known. Hidden are the places of the cells that are held back,
+	// row-major over the nodes of the variables, the last one fastest.
+	Variables []Variable `json:"variables,omitempty"`
+	Hidden    []int64    `json:"hidden,omitempty"`
+}
+
+// Variable is one of a table's: the column with its codes in the records, the codes of its leaves, and its nodes, the
+// total first, each with the leaves below it.
+type Variable struct {
+	Column string    `json:"column"`
+	Leaves []string  `json:"leaves"`
+	Nodes  [][]int32 `json:"nodes"`
 }
 
 // File is a file that a mask has read.

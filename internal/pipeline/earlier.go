@@ -71,6 +71,7 @@ func (pl *Plan) settleEarlier(settle func(*EarlierRelease) error) {
 		}
 	}
 	if pl.earlierNot == "" {
+		pl.showMembers()
 		pl.showEarlier()
 	}
 }
@@ -248,10 +249,11 @@ func (pl *Plan) earlierOptions() *assess.Earlier {
 			others++
 		}
 	}
+	others += len(pl.totals)
 	if pl.earlierNot != "" {
 		others = max(others, 1)
 	}
-	pl.earlierKnown = &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot,
+	pl.earlierKnown = &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot, Totals: pl.totals,
 		Law: func(release int, column string) assess.Law {
 			for _, e := range pl.earlier {
 				if e.Number == int64(release) {

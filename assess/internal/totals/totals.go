@@ -18,7 +18,7 @@ type Table struct {
 // number.
 const (
 	mostPlaces    = 5_000_000 // groups, times the cells that each is in
-	mostEquations = 1500       // of a component
+	mostEquations = 1500      // of a component
 )
 
 // ErrTooMany is returned for tables that have too many cells which are linked with each other.
@@ -121,11 +121,11 @@ type Told struct {
 
 // Tell computes what the sums of the values x tell beside estimates of them, whose errors have expectation 0, are
 // independent of each other and have the given variances. A value that is NaN is in no sum. Values of one group with the
-// same original and the same estimate have the same error.
-func (s *System) Tell(x, estimates, variances []float64) (*Told, error) {
+// same original and the same released value y have one draw, and so the same error.
+func (s *System) Tell(x, y, estimates, variances []float64) (*Told, error) {
 	n := len(s.of)
 	told := &Told{Seen: make([]float64, n), SD: make([]float64, n), Best: make([]float64, n), Mean: make([]float64, n)}
-	p := s.gather(x, estimates, variances)
+	p := s.gather(x, y, estimates, variances)
 	if err := p.solve(); err != nil {
 		return nil, err
 	}
@@ -140,7 +140,7 @@ func (s *System) Tell(x, estimates, variances []float64) (*Told, error) {
 			continue
 		}
 		told.Mean[i] = (p.estimated[g] + p.variance[g]*p.gain[g]) / p.records[g]
-		alike := p.alike[unit{g, x[i], estimates[i]}]
+		alike := p.alike[unitOf(g, i, x, y)]
 		v, q, gain := variances[i], p.information[g]*alike*alike, p.gain[g]*alike
 		told.Best[i] += v * gain
 		// An observation beside one of variance v that leaves v − v²q has the variance 1/q − v.
@@ -153,10 +153,18 @@ func (s *System) Tell(x, estimates, variances []float64) (*Told, error) {
 	return told, nil
 }
 
-// unit are the records of a group that have the same value and estimate, and so the same error.
+// unit are the records of a group that have the same value and released value, and so the same error.
 type unit struct {
 	group           int32
-	value, estimate float64
+	value, released float64
+	record          int // of one without a released value
+}
+
+func unitOf(g int32, i int, x, y []float64) unit {
+	if y[i] != y[i] {
+		return unit{group: g, record: i + 1}
+	}
+	return unit{group: g, value: x[i], released: y[i]}
 }
 
 // problem is a system with the values and estimates of one column, by group.
@@ -172,7 +180,7 @@ type problem struct {
 	gain        []float64 // what a record's estimate moves by for each unit of its variance
 }
 
-func (s *System) gather(x, estimates, variances []float64) *problem {
+func (s *System) gather(x, y, estimates, variances []float64) *problem {
 	p := &problem{System: s, alike: map[unit]float64{}, positive: true}
 	for _, list := range []*[]float64{&p.total, &p.estimated, &p.variance, &p.records, &p.information, &p.gain} {
 		*list = make([]float64, s.groups)
@@ -183,7 +191,7 @@ func (s *System) gather(x, estimates, variances []float64) *problem {
 		}
 		p.total[g], p.estimated[g], p.records[g] = p.total[g]+x[i], p.estimated[g]+estimates[i], p.records[g]+1
 		p.positive = p.positive && x[i] >= 0
-		u := unit{g, x[i], estimates[i]}
+		u := unitOf(g, i, x, y)
 		m := p.alike[u]
 		p.variance[g] += variances[i] * ((m+1)*(m+1) - m*m)
 		p.alike[u] = m + 1

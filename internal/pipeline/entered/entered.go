@@ -49,6 +49,7 @@ type Ledger struct {
 	number   int64                      // of the entry of this run; 0: none
 	told     []*pipeline.EarlierRelease // of the releases, after Tell
 	today    *pipeline.Plan             // after Tell
+	judged   map[int64]bool             // entries of tables that today's plan was told of
 	log      zerolog.Logger
 }
 
@@ -185,12 +186,12 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 		e, err := l.earlier(i)
 		if err != nil && not == "" {
 			not = fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name,
-				strings.ReplaceAll(err.Error(), "\n", "; "))
+				oneLine(err))
 		}
 		list = append(list, e)
 	}
 	l.told, l.today = list, pl
-	if beside := l.besideTables(notYet, 0); not == "" {
+	if beside := l.judgeTables(pl); not == "" {
 		not = beside
 	}
 	pl.WithLedger(list, not, func(read, released, unidentified int64) string {
@@ -198,6 +199,8 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 		return cmp.Or(l.besideTables(released, unidentified), l.doubts(read, unidentified))
 	})
 }
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // earlier returns what a plan is to know of the release with an index, also with an error.
 func (l *Ledger) earlier(index int) (*pipeline.EarlierRelease, error) {

@@ -346,9 +346,10 @@ func (r *records) entry(list []*protected, rep *Report) *ledger.Tables {
 	for i := range t.Tables {
 		p, at := tableOf(list, i)
 		one := &t.Tables[i]
-		of.Tables = append(of.Tables,
-			ledger.Table{Name: one.Name, Rows: one.Rows, Columns: columnsOf(t, one), Value: one.Value,
-				Protect: one.Protect.Name(), Cells: int64(p.size(at))})
+		table := ledger.Table{Name: one.Name, Rows: one.Rows, Columns: columnsOf(t, one), Value: one.Value,
+			Protect: one.Protect.Name(), Cells: int64(p.size(at)), Weight: one.Weight}
+		table.Variables, table.Hidden = p.adding(t, at)
+		of.Tables = append(of.Tables, table)
 	}
 	return of
 }
