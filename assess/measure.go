@@ -60,6 +60,7 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 		part = quickRecords
 	}
 	r.byRecord(m.Columns, part)
+	m.Known = r.known
 	m.Unseen, m.MissingCodes = a.opts.Unseen, a.missingCodes()
 	a.takeWatched(m)
 	m.Correlation = a.correlation()

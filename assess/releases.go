@@ -101,7 +101,7 @@ func (r *reckoning) byAllReleases(f *recordFrame, columns []ColumnMeasures, limi
 	}
 	not := e.Not
 	if not == "" && f != nil {
-		not = f.not
+		not, r.known = f.not, f.known
 	}
 	cores.Each(len(columns), func(c int) {
 		switch list := &columns[c].Risk; {

@@ -19,6 +19,16 @@ type Totals struct {
 	Column string // that is summed
 	By     []TotalsBy
 	Hidden []int64 // the places of the cells that are held back, row-major over the nodes, the last variable fastest
+	// Percent is how closely nobody is to know the largest value of a cell, in percent of it, by the rules of the table;
+	// 0: they do not say.
+	Percent float64
+}
+
+// KnownTotals says how many of the largest values of a table's inner cells are known more closely by records and tables
+// together than its rules allow, and not by the records alone.
+type KnownTotals struct {
+	Totals
+	Values int
 }
 
 // TotalsBy is a variable of a table: the column with its codes, and its nodes, each with the leaves below it.
@@ -34,6 +44,8 @@ type told struct {
 	columns []joint.Column
 	lean    []joint.Column // those that rest on the column alone: beside many others few tell less
 	held    []Held
+	// by record, the standard deviations of what is left of its value by the records, and with the totals
+	before, after []float64
 }
 
 // summed is a masked column of which totals were published, and what else is known of it.
@@ -114,9 +126,17 @@ func (c *summed) tellingBy(s *totals.System, list []joint.Column, n int) (*told,
 	}
 	t := &told{}
 	add := func(estimates []float64, name string) error {
-		found, err := s.Tell(x, y, estimates, c.variances(estimates, n))
+		variances := c.variances(estimates, n)
+		found, err := s.Tell(x, y, estimates, variances)
 		if err != nil {
 			return fmt.Errorf("the tables of %s: %w", c.name, err)
+		}
+		t.before, t.after = make([]float64, n), make([]float64, n)
+		for i, v := range variances {
+			t.before[i], t.after[i] = math.Sqrt(v), math.Sqrt(v)
+			if sd := found.SD[i]; sd == sd && v > 0 {
+				t.after[i] = math.Sqrt(v * sd * sd / (v + sd*sd))
+			}
 		}
 		t.held = heldBy(x, found)
 		all := slices.Clone(seen)
@@ -286,11 +306,57 @@ func (f *recordFrame) withTotals(list []joint.Column, own []int) ([]joint.Column
 		if err != nil {
 			return nil, err
 		}
+		for _, of := range e.Totals {
+			if of.Column == column.Name && of.Percent > 0 {
+				f.known = append(f.known, KnownTotals{Totals: of, Values: of.known(one.x[:n], t, members)})
+			}
+		}
 		f.behind(t.columns)
 		list = append(list, t.columns...)
 		f.lean[c] = joint.New(t.columns[:len(t.lean)], n, true)
 	}
 	return list, nil
+}
+
+// known counts the largest values of inner cells that become known more closely than the rules of the table allow. What
+// the records alone tell as closely, the rules about records judge.
+func (t *Totals) known(x []float64, of *told, members map[string][]float64) (count int) {
+	largest := map[string]int{}
+	var codes [][]int32
+	for _, by := range t.By {
+		one, _ := by.codes(members[by.Column], len(x)) // as in systemOf
+		codes = append(codes, one)
+	}
+	for i, v := range x {
+		var key []byte
+		for _, one := range codes {
+			key = append(key, byte(one[i]), byte(one[i]>>8), byte(one[i]>>16), byte(one[i]>>24))
+		}
+		if at, there := largest[string(key)]; v == v && (!there || math.Abs(v) > math.Abs(x[at])) {
+			largest[string(key)] = i
+		}
+	}
+	for _, i := range largest {
+		if least := t.Percent / 100 * math.Abs(x[i]); of.after[i] < least && of.before[i] >= least {
+			count++
+		}
+	}
+	return count
+}
+
+// judgeTotals requires that no largest value of a cell becomes known more closely, by records and tables together, than
+// the rules of the tables allow.
+func judgeTotals(m *Measures) (broken []RuleVerdict) {
+	for _, k := range m.Known {
+		if k.Values == 0 {
+			continue
+		}
+		broken = append(broken, RuleVerdict{Column: k.Column, Measure: "totals", Limit: 0, Found: Float(k.Values),
+			Rule: fmt.Sprintf("%s: no largest value of a cell of table %s (entry %d) is known within %s %% by records and tables together",
+				k.Column, k.Name, k.Entry, stated(k.Percent)),
+			Advice: "a total less what records tell of the others in its cell tells of the largest: more noise for small values, or fewer cells"})
+	}
+	return broken
 }
 
 // behind adds to columns of the sample the values of the holders.

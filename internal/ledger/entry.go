@@ -40,6 +40,7 @@ type Release struct {
 	Draws        string          `json:"draws"` // version of the draws, keystream.Version
 	ConfigSHA256 string          `json:"config_sha256"`
 	Releasing    json.RawMessage `json:"configuration"`   // config.Pipeline.Releasing
+	Rules        json.RawMessage `json:"rules,omitempty"` // config.Pipeline.Judging
 	Files        []File          `json:"files,omitempty"` // of tables of masks
 	// files of the release; none of a release into topics or a database
 	Published []Published `json:"published,omitempty"`
@@ -78,6 +79,8 @@ type Table struct {
 	Protect string   `json:"protect"`
 	Cells   int64    `json:"cells"`
 	Weight  string   `json:"weight,omitempty"` // the column of weights
+	// Percent is how closely nobody is to know a largest contribution, in percent of it, by the table's rules.
+	Percent float64 `json:"percent,omitempty"`
 	// Variables say how its cells add up, by row; none: not known. Hidden are the places of the cells that are held back,
 	// row-major over the nodes of the variables, the last one fastest.
 	Variables []Variable `json:"variables,omitempty"`

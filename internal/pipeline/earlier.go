@@ -249,7 +249,7 @@ func (pl *Plan) earlierOptions() *assess.Earlier {
 			others++
 		}
 	}
-	others += len(pl.totals)
+	others += pl.tables
 	if pl.earlierNot != "" {
 		others = max(others, 1)
 	}

@@ -11,13 +11,14 @@ import (
 
 // WithTotals says which tables of sums of today's records were published, as WithLedger does of releases. not says why
 // what a table tells beside this release is not computed, which list[at] is; "" if it is, and then all are judged with it.
-func (pl *Plan) WithTotals(list []assess.Totals) (at int, not string) {
+// entries is how many releases of tables there are, also of those that are no sums.
+func (pl *Plan) WithTotals(list []assess.Totals, entries int) (at int, not string) {
 	for at := range list {
 		if not := pl.noTotals(&list[at]); not != "" {
 			return at, not
 		}
 	}
-	pl.totals = list
+	pl.totals, pl.tables = list, entries
 	return 0, ""
 }
 

@@ -49,6 +49,7 @@ type Ledger struct {
 	number   int64                      // of the entry of this run; 0: none
 	told     []*pipeline.EarlierRelease // of the releases, after Tell
 	today    *pipeline.Plan             // after Tell
+	pending  *ledger.Tables             // that are about to be published, with which a release is judged once more
 	judged   map[int64]bool             // entries of tables that today's plan was told of
 	log      zerolog.Logger
 }
@@ -296,7 +297,7 @@ func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.C
 	r := &ledger.Release{
 		Name: rep.Name, Plan: l.plan, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version,
 		ConfigSHA256: rep.ConfigSHA256,
-		Releasing:    l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released,
+		Releasing:    l.config.Releasing(), Rules: l.config.Judging(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released,
 		Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
 		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.Sketch(), Columns: columnsOf(rep, pl),
 	}

@@ -53,7 +53,7 @@ func (l *Ledger) besideTables(released, unidentified int64) string {
 	if l.held == nil {
 		return ""
 	}
-	for _, r := range l.held.Tables() {
+	for _, r := range l.tables() {
 		switch {
 		case slices.Contains(l.config.Gate.AllowTables, r.Name()) || l.follow(r.Tables, released, unidentified):
 		case !l.judged[r.Number]:
@@ -124,7 +124,7 @@ func asTheyAre(t *ledger.Tables, plain map[string]bool) bool {
 // describeTables names in a report the tables of the ledger, and warns of those that tell more than was released of the
 // records.
 func (l *Ledger) describeTables(rep *report.Report) {
-	for _, r := range l.held.Tables() {
+	for _, r := range l.tables() {
 		of := report.EarlierTables{Number: r.Number, Name: r.Name()}
 		for _, t := range r.Tables.Tables {
 			of.Tables = append(of.Tables, describedTable(t))

@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/rs/zerolog"
+
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -18,7 +21,7 @@ func (l *Ledger) judgeTables(pl *pipeline.Plan) (not string) {
 	}
 	var list []assess.Totals
 	l.judged = map[int64]bool{}
-	for _, r := range l.held.Tables() {
+	for _, r := range l.tables() {
 		if slices.Contains(l.config.Gate.AllowTables, r.Name()) || l.follow(r.Tables, notYet, 0) {
 			continue
 		}
@@ -30,9 +33,9 @@ func (l *Ledger) judgeTables(pl *pipeline.Plan) (not string) {
 		list = append(list, totals...)
 		l.judged[r.Number] = true
 	}
-	if at, why := pl.WithTotals(list); why != "" {
+	if at, why := pl.WithTotals(list, len(l.judged)); why != "" {
 		l.judged = nil
-		tables := l.held.Tables()
+		tables := l.tables()
 		return l.unjudged(&tables[slices.IndexFunc(tables, func(r ledger.Listed) bool {
 			return r.Number == list[at].Entry
 		})], why)
@@ -94,7 +97,8 @@ func (l *Ledger) totalsOf(pl *pipeline.Plan, r *ledger.Listed) (list []assess.To
 		if l.hidesMember(pl, t.Value) == "" && l.releasedPlain(pl, t.Value, of.Records) {
 			continue // sums of what is released
 		}
-		totals := assess.Totals{Entry: r.Number, Name: t.Name, Column: t.Value, Hidden: t.Hidden}
+		totals := assess.Totals{Entry: r.Number, Name: t.Name, Column: t.Value, Hidden: t.Hidden,
+			Percent: t.Percent}
 		for _, v := range t.Variables {
 			totals.By = append(totals.By, assess.TotalsBy{Column: v.Column, Leaves: v.Leaves, Nodes: v.Nodes})
 		}
@@ -127,4 +131,40 @@ func (l *Ledger) releasedPlain(pl *pipeline.Plan, name string, records int64) bo
 			return c.Name == name && !c.Masked
 		})
 	})
+}
+
+// tables are those of the ledger that count as published, and those that are about to be.
+func (l *Ledger) tables() []ledger.Listed {
+	list := l.held.Tables()
+	if l.pending != nil {
+		list = append(list, ledger.Listed{Number: l.nextNumber(), Tables: l.pending, Published: true})
+	}
+	return list
+}
+
+func (l *Ledger) nextNumber() int64 {
+	number, _ := l.held.Next()
+	return number
+}
+
+// Again returns what is needed to judge a release of the ledger once more, by its own rules and together with tables that
+// are about to be published: its configuration, and the ledger as if these were in it. why says what is in the way.
+func (l *Ledger) Again(of *ledger.Listed, tables *ledger.Tables) (p *config.Pipeline, with *Ledger, why string) {
+	r := of.Release
+	switch {
+	case len(r.Rules) == 0:
+		return nil, nil, "the ledger does not have its rules"
+	case r.KeyID != l.key.ID():
+		return nil, nil, "it had another key"
+	case r.Records != tables.Records:
+		return nil, nil, fmt.Sprintf("it has %d records, and the tables are made of %d", r.Records, tables.Records)
+	}
+	p, err := l.config.Again(fmt.Sprintf("release %d of the ledger", of.Number), r.Releasing, r.Rules)
+	if err != nil {
+		return nil, nil, oneLine(err)
+	}
+	if len(p.Gate.Rules) == 0 {
+		return nil, nil, "it had no rules"
+	}
+	return p, &Ledger{held: l.held, releases: l.releases, config: p, key: l.key, pending: tables, log: zerolog.Nop()}, ""
 }

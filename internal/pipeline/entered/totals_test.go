@@ -139,6 +139,8 @@ func TestNoAttackerWithTotalsDoesBetter(t *testing.T) {
 		if !made.Report.Gate.Passed {
 			continue
 		}
+		// What a table's rule forbids to know is judged apart.
+		rewritten(t, filepath.Join(dir, "ledger"), `"percent":10,`, "")
 		sd := []int{30, 100, 400, 1500}[rng.IntN(4)]
 		law := []string{"normal", "laplace", "uniform"}[rng.IntN(3)]
 		mask := []string{
@@ -287,4 +289,38 @@ func attackedByTotals(t *testing.T, dir string) (least, se float64) {
 	fit := leastSquaresFit(x, features)
 	try(fit, 2)
 	return least, se
+}
+
+// Tables after records are judged with them: the release is judged once more, by its own rules, as if the tables were in
+// the ledger.
+func TestTablesAfterRecordsAreJudged(t *testing.T) {
+	for _, c := range []struct {
+		name, rule, masks string
+		passes            bool
+		want              string
+	}{
+		{"a rule that holds", "{column: wage, target: typical, min_rmse: 70}", noise, true, ""},
+		{"one that does not", "{column: wage, target: typical, min_rmse: 90}", noise, false, "at least 90"},
+		{"one of the release alone", "{column: wage, target: typical, min_rmse: 90, releases: alone}", noise, true, ""},
+		// Of 250 for a wage of 2,500 the table's rule asks: noise of SD 290 leaves that, and beside two others it does not.
+		{"the table's own rule", "{column: wage, target: typical, min_rmse: 70}", "{noise: {columns: [wage], sd: 330}}", false,
+			"within 10 %"},
+		{"swapped", "{column: wage, target: typical, min_rmse: 1}", "{rankswap: {columns: [wage], p: 10%}}", false,
+			"more than its own value"},
+	} {
+		dir := records(t, 600)
+		threes(t, dir)
+		if rep := (release{name: "b", masks: c.masks, rule: c.rule + ", {column: wage, max_unchanged: 1}"}).run(t, dir); !rep.Gate.Passed {
+			t.Fatalf("%s: the records are withheld: %+v", c.name, rep.Gate)
+		}
+		got := tables(t, dir, "t", "", 3).Report
+		last := got.Gate.Rules[len(got.Gate.Rules)-1]
+		if got.Gate.Passed != c.passes || last.Measure != "records" || last.Passed != c.passes || !strings.Contains(last.Advice, c.want) ||
+			c.passes == (got.Withheld != "") {
+			t.Errorf("%s: %+v, %q", c.name, last, got.Withheld)
+		}
+		if _, err := os.Stat(filepath.Join(dir, "t.csv")); (err == nil) != c.passes {
+			t.Errorf("%s: the tables: %v", c.name, err)
+		}
+	}
 }
