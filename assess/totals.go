@@ -19,13 +19,13 @@ type Totals struct {
 	Column string // that is summed
 	By     []TotalsBy
 	Hidden []int64 // the places of the cells that are held back, row-major over the nodes, the last variable fastest
-	// Percent is how closely nobody is to know the largest value of a cell, in percent of it, by the rules of the table;
-	// 0: they do not say.
+	// Percent is how closely nobody is to know the largest value of a cell, in percent of it, by the rules of the
+	// table; 0: they do not say.
 	Percent float64
 }
 
-// KnownTotals says how many of the largest values of a table's inner cells are known more closely by records and tables
-// together than its rules allow, and not by the records alone.
+// KnownTotals says how many of the largest values of a table's inner cells are known more closely by records and
+// tables together than its rules allow, and not by the records alone.
 type KnownTotals struct {
 	Totals
 	Values int
@@ -222,8 +222,8 @@ func (c *summed) variances(estimates []float64, n int) []float64 {
 	return v
 }
 
-// heldBy returns observations by totals as releases of their own, those with about the same error together: the laws of
-// their errors are normal, with the least of their standard deviations.
+// heldBy returns observations by totals as releases of their own, those with about the same error together: the laws
+// of their errors are normal, with the least of their standard deviations.
 func heldBy(x []float64, found *totals.Told) []Held {
 	const step = 1.1
 	size, n := 0.0, 0.0
@@ -318,8 +318,8 @@ func (f *recordFrame) withTotals(list []joint.Column, own []int) ([]joint.Column
 	return list, nil
 }
 
-// known counts the largest values of inner cells that become known more closely than the rules of the table allow. What
-// the records alone tell as closely, the rules about records judge.
+// known counts the largest values of inner cells that become known more closely than the rules of the table allow.
+// What the records alone tell as closely, the rules about records judge.
 func (t *Totals) known(x []float64, of *told, members map[string][]float64) (count int) {
 	largest := map[string]int{}
 	var codes [][]int32
@@ -344,17 +344,18 @@ func (t *Totals) known(x []float64, of *told, members map[string][]float64) (cou
 	return count
 }
 
-// judgeTotals requires that no largest value of a cell becomes known more closely, by records and tables together, than
-// the rules of the tables allow.
+// judgeTotals requires that no largest value of a cell becomes known more closely, by records and tables together,
+// than the rules of the tables allow.
 func judgeTotals(m *Measures) (broken []RuleVerdict) {
 	for _, k := range m.Known {
 		if k.Values == 0 {
 			continue
 		}
 		broken = append(broken, RuleVerdict{Column: k.Column, Measure: "totals", Limit: 0, Found: Float(k.Values),
-			Rule: fmt.Sprintf("%s: no largest value of a cell of table %s (entry %d) is known within %s %% by records and tables together",
-				k.Column, k.Name, k.Entry, stated(k.Percent)),
-			Advice: "a total less what records tell of the others in its cell tells of the largest: more noise for small values, or fewer cells"})
+			Rule: fmt.Sprintf("%s: no largest value of a cell of table %s (entry %d) is known within %s %% by records and "+
+				"tables together", k.Column, k.Name, k.Entry, stated(k.Percent)),
+			Advice: "a total less what records tell of the others in its cell tells of the largest: more noise for small " +
+				"values, or fewer cells"})
 	}
 	return broken
 }
@@ -376,9 +377,9 @@ func (f *recordFrame) behind(columns []joint.Column) {
 	}
 }
 
-// ByTotals returns what published totals tell of masked columns, which columns has in Sought with what the releases have
-// of each: further columns beside those that are seen, and further observations of the columns' values. complete says
-// that the records are all there are.
+// ByTotals returns what published totals tell of masked columns, which columns has in Sought with what the releases
+// have of each: further columns beside those that are seen, and further observations of the columns' values. complete
+// says that the records are all there are.
 func ByTotals(list []Totals, members map[string][]float64, seen []Seen, columns []Sought, held map[string][]Held,
 	complete bool) (more []Seen, observed map[string][]Held, err error) {
 	if len(list) == 0 {

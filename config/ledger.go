@@ -15,8 +15,8 @@ var releasing = []string{"identity", "household", "weight", "columns", "masks", 
 // keeps it, and Before reads it. Nothing secret is in it.
 func (p *Pipeline) Releasing() []byte { return p.Part(releasing...) }
 
-// Judging is the part of the configuration in force that decides whether a release is published, as JSON. A ledger keeps
-// it, and Again reads it. Nothing secret is in it.
+// Judging is the part of the configuration in force that decides whether a release is published, as JSON. A ledger
+// keeps it, and Again reads it. Nothing secret is in it.
 func (p *Pipeline) Judging() []byte { return p.Part("assess", "gate") }
 
 // Again is Before, with what judged the earlier release: what Judging of it gave.

@@ -9,9 +9,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// WithTotals says which tables of sums of today's records were published, as WithLedger does of releases. not says why
-// what a table tells beside this release is not computed, which list[at] is; "" if it is, and then all are judged with it.
-// entries is how many releases of tables there are, also of those that are no sums.
+// WithTotals says which tables of sums of today's records were published, as WithLedger does of releases. not says
+// why what a table tells beside this release is not computed, which list[at] is; "" if it is, and then all are judged
+// with it. entries is how many releases of tables there are, also of those that are no sums.
 func (pl *Plan) WithTotals(list []assess.Totals, entries int) (at int, not string) {
 	for at := range list {
 		if not := pl.noTotals(&list[at]); not != "" {

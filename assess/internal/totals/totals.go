@@ -120,8 +120,8 @@ type Told struct {
 }
 
 // Tell computes what the sums of the values x tell beside estimates of them, whose errors have expectation 0, are
-// independent of each other and have the given variances. A value that is NaN is in no sum. Values of one group with the
-// same original and the same released value y have one draw, and so the same error.
+// independent of each other and have the given variances. A value that is NaN is in no sum. Values of one group with
+// the same original and the same released value y have one draw, and so the same error.
 func (s *System) Tell(x, y, estimates, variances []float64) (*Told, error) {
 	n := len(s.of)
 	told := &Told{Seen: make([]float64, n), SD: make([]float64, n), Best: make([]float64, n), Mean: make([]float64, n)}
@@ -406,8 +406,8 @@ func (p *problem) least(component []int32, open [][]int32, rest []float64) {
 	}
 }
 
-// ranges returns ends between which the totals of groups lie if no value is below 0: each equation bounds its groups by
-// what the others have at least and at most.
+// ranges returns ends between which the totals of groups lie if no value is below 0: each equation bounds its groups
+// by what the others have at least and at most.
 func (p *problem) ranges() (low, high []float64) {
 	low, high = make([]float64, p.groups), make([]float64, p.groups)
 	for g := range high {

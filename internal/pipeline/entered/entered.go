@@ -297,8 +297,8 @@ func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.C
 	r := &ledger.Release{
 		Name: rep.Name, Plan: l.plan, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version,
 		ConfigSHA256: rep.ConfigSHA256,
-		Releasing:    l.config.Releasing(), Rules: l.config.Judging(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released,
-		Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
+		Releasing:    l.config.Releasing(), Rules: l.config.Judging(), Paths: l.config.Sink.Config.Paths(),
+		Records: rep.Records.Released, Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
 		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.Sketch(), Columns: columnsOf(rep, pl),
 	}
 	var err error

@@ -46,9 +46,10 @@ func (l *Ledger) made(t *ledger.Tables) (err error) {
 const notYet = -1
 
 // besideTables names tables of the ledger that tell more of the records than what was released of them and what this
-// release shows, that the plan was not told of, or not of as many records, and that the gate does not allow: a total less
-// what records tell of the others in its cell tells of one of them. "" if there are none, or if the ledger is not held.
-// released is the number of today's records that are released, and unidentified that of those without identity.
+// release shows, that the plan was not told of, or not of as many records, and that the gate does not allow: a total
+// less what records tell of the others in its cell tells of one of them. "" if there are none, or if the ledger is
+// not held. released is the number of today's records that are released, and unidentified that of those without
+// identity.
 func (l *Ledger) besideTables(released, unidentified int64) string {
 	if l.held == nil {
 		return ""
@@ -121,8 +122,8 @@ func asTheyAre(t *ledger.Tables, plain map[string]bool) bool {
 	})
 }
 
-// describeTables names in a report the tables of the ledger, and warns of those that tell more than was released of the
-// records.
+// describeTables names in a report the tables of the ledger, and warns of those that tell more than was released of
+// the records.
 func (l *Ledger) describeTables(rep *report.Report) {
 	for _, r := range l.tables() {
 		of := report.EarlierTables{Number: r.Number, Name: r.Name()}

@@ -45,13 +45,13 @@ func (l *Ledger) judgeTables(pl *pipeline.Plan) (not string) {
 
 // unjudged says of tables why it is not judged what they tell together with records.
 func (l *Ledger) unjudged(r *ledger.Listed, why string) string {
-	return fmt.Sprintf("the tables of entry %d of the ledger (%s) are of the same respondents, and what they tell together with "+
-		"records is not judged: %s; whoever takes that upon himself says so (gate.allow_tables: [%s])", r.Number, r.Name(), why,
+	return fmt.Sprintf("the tables of entry %d of the ledger (%s) are of the same respondents, and what they tell "+
+		"together with records is not judged: %s; whoever takes that upon himself says so (gate.allow_tables: [%s])", r.Number, r.Name(), why,
 		r.Name())
 }
 
-// totalsOf returns the sums of an entry of tables. Those of counts tell nothing of values, nor of keys that leave as they
-// are; they need none. why says what keeps it from being computed what they tell beside records.
+// totalsOf returns the sums of an entry of tables. Those of counts tell nothing of values, nor of keys that leave as
+// they are; they need none. why says what keeps it from being computed what they tell beside records.
 func (l *Ledger) totalsOf(pl *pipeline.Plan, r *ledger.Listed) (list []assess.Totals, why string) {
 	of := r.Tables
 	before, err := l.config.Before(fmt.Sprintf("entry %d of the ledger", r.Number), of.Releasing)
@@ -147,8 +147,9 @@ func (l *Ledger) nextNumber() int64 {
 	return number
 }
 
-// Again returns what is needed to judge a release of the ledger once more, by its own rules and together with tables that
-// are about to be published: its configuration, and the ledger as if these were in it. why says what is in the way.
+// Again returns what is needed to judge a release of the ledger once more, by its own rules and together with tables
+// that are about to be published: its configuration, and the ledger as if these were in it. why says what is in the
+// way.
 func (l *Ledger) Again(of *ledger.Listed, tables *ledger.Tables) (p *config.Pipeline, with *Ledger, why string) {
 	r := of.Release
 	switch {
@@ -166,5 +167,6 @@ func (l *Ledger) Again(of *ledger.Listed, tables *ledger.Tables) (p *config.Pipe
 	if len(p.Gate.Rules) == 0 {
 		return nil, nil, "it had no rules"
 	}
-	return p, &Ledger{held: l.held, releases: l.releases, config: p, key: l.key, pending: tables, log: zerolog.Nop()}, ""
+	with = &Ledger{held: l.held, releases: l.releases, config: p, key: l.key, pending: tables, log: zerolog.Nop()}
+	return p, with, ""
 }

@@ -40,11 +40,12 @@ func Rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 	return &rep.Gate, nil
 }
 
-// JudgeAgain masks, measures and judges all records as Run would, with a ledger that is held, and returns the report. It
-// writes nothing, and enters nothing into the ledger. src must be a source that can be read again.
-func JudgeAgain(ctx context.Context, p *config.Pipeline, src connectors.Source, key keystream.Key, held *entered.Ledger) (
-	*report.Report, error) {
-	return rehearse(ctx, p, nil, src, key, pipeline.Options{Log: zerolog.Nop(), Progress: &pipeline.Progress{}}, held, false)
+// JudgeAgain masks, measures and judges all records as Run would, with a ledger that is held, and returns the report.
+// It writes nothing, and enters nothing into the ledger. src must be a source that can be read again.
+func JudgeAgain(ctx context.Context, p *config.Pipeline, src connectors.Source, key keystream.Key,
+	held *entered.Ledger) (*report.Report, error) {
+	o := pipeline.Options{Log: zerolog.Nop(), Progress: &pipeline.Progress{}}
+	return rehearse(ctx, p, nil, src, key, o, held, false)
 }
 
 // Simulate masks, measures and judges all records as Run would, together with the releases of the ledger, and returns

@@ -45,9 +45,9 @@ func (p *protected) adding(t *tabulation.Config, table int) (variables []ledger.
 	return variables, hidden
 }
 
-// closest returns how closely nobody is to know the largest contribution of a cell, in percent of it, by the rules of a
-// table of values: p of p %, and of a pq rule; of dominance, what the others must have at least beside the largest ones;
-// of rules without a formula the interval, 30 % by default.
+// closest returns how closely nobody is to know the largest contribution of a cell, in percent of it, by the rules of
+// a table of values: p of p %, and of a pq rule; of dominance, what the others must have at least beside the largest
+// ones; of rules without a formula the interval, 30 % by default.
 func closest(t *tabulation.Table) (percent float64) {
 	for _, u := range t.Unsafe {
 		switch {
@@ -67,8 +67,8 @@ func closest(t *tabulation.Table) (percent float64) {
 }
 
 // judgeRecords adds a rule for each release of records in the ledger of the pipeline which hides what the tables tell
-// of, unless the gate allows it: the release still passes its own gate, for whoever also has the tables. It fails where
-// that is not computed.
+// of, unless the gate allows it: the release still passes its own gate, for whoever also has the tables. It fails
+// where that is not computed.
 func (r *records) judgeRecords(ctx context.Context, rep *Report, list []*protected) error {
 	if !rep.Gate.Passed {
 		return nil // withheld anyway
@@ -83,12 +83,16 @@ func (r *records) judgeRecords(ctx context.Context, rep *Report, list []*protect
 			return err
 		}
 		v := assess.RuleVerdict{
-			Rule:    fmt.Sprintf("release %d of the ledger (%s) holds its rules for whoever also has the tables", e.Number, e.Name()),
+			Rule: fmt.Sprintf("release %d of the ledger (%s) holds its rules for whoever also has the tables", e.Number,
+				e.Name()),
 			Measure: "records", Limit: 0, Found: assess.Float(broken), Passed: why == ""}
 		if !v.Passed {
 			v.Found = max(v.Found, 1)
-			v.Advice = fmt.Sprintf("a total less what that release tells of the others in its cell tells of one of them: %s. Hold more cells "+
-				"back, make the tables of what it released, or allow it (gate.allow_records: [%s])", why, e.Name())
+			v.Advice = fmt.Sprintf("a total less what that release tells of the others in its cell tells of one of "+
+				"them: %s. "+
+				"Hold more cells back, make the tables of what it released, or allow it (gate.allow_records: "+
+				"[%s])", why,
+				e.Name())
 			rep.Gate.Passed = false
 		}
 		rep.Gate.Rules = append(rep.Gate.Rules, v)
@@ -99,8 +103,8 @@ func (r *records) judgeRecords(ctx context.Context, rep *Report, list []*protect
 	return nil
 }
 
-// again judges a release of the ledger once more, together with the tables. why says that it would not pass, or why that
-// is not known; "" if it would. broken is the number of rules that it would break.
+// again judges a release of the ledger once more, together with the tables. why says that it would not pass, or why
+// that is not known; "" if it would. broken is the number of rules that it would break.
 func (r *records) again(ctx context.Context, e *ledger.Listed, tables *ledger.Tables) (broken int, why string, err error) {
 	p, held, why := r.ledger.Again(e, tables)
 	if why != "" {
