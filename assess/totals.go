@@ -58,6 +58,54 @@ type summed struct {
 
 var errSample = errors.New("the sample does not hold all records (assess: sample: all)")
 
+var errDependent = errors.New("columns of their sums are linear functions of each other, which is not computed")
+
+// dependent reports whether a column is, but for a thousandth of its spread, a linear function of others: the sums of one
+// are then equations for the others too. Records that lack a value are left out.
+func dependent(columns [][]float64) bool {
+	if len(columns) < 2 {
+		return false
+	}
+	var rows []int
+	for i := range columns[0] {
+		if !slices.ContainsFunc(columns, func(c []float64) bool { return c[i] != c[i] }) {
+			rows = append(rows, i)
+		}
+	}
+	var basis [][]float64 // orthogonal, each with mean 0
+	for _, c := range columns {
+		left, mean := make([]float64, len(rows)), 0.0
+		for k, i := range rows {
+			left[k] = c[i]
+			mean += c[i] / float64(len(rows))
+		}
+		for k := range left {
+			left[k] -= mean
+		}
+		before := inner(left, left)
+		for range 2 { // once more for what rounding leaves
+			for _, b := range basis {
+				share := inner(left, b) / inner(b, b)
+				for k := range left {
+					left[k] -= share * b[k]
+				}
+			}
+		}
+		if !(inner(left, left) > 1e-6*before) {
+			return true
+		}
+		basis = append(basis, left)
+	}
+	return false
+}
+
+func inner(a, b []float64) (sum float64) {
+	for k := range a {
+		sum += a[k] * b[k]
+	}
+	return sum
+}
+
 // systemOf returns the equations of the totals of a column. members has the codes of the records, by column.
 func systemOf(list []Totals, column string, n int, members map[string][]float64) (*totals.System, error) {
 	var tables []totals.Table
@@ -286,6 +334,15 @@ func (f *recordFrame) withTotals(list []joint.Column, own []int) ([]joint.Column
 		}
 	}
 	n := len(f.rows)
+	var originals [][]float64
+	for c, column := range f.a.opts.Columns {
+		if slices.ContainsFunc(e.Totals, func(t Totals) bool { return t.Column == column.Name }) {
+			originals = append(originals, f.originals(c))
+		}
+	}
+	if dependent(originals) {
+		return nil, errDependent
+	}
 	for c, column := range f.a.opts.Columns {
 		if !slices.ContainsFunc(e.Totals, func(t Totals) bool { return t.Column == column.Name }) {
 			continue
@@ -387,6 +444,15 @@ func ByTotals(list []Totals, members map[string][]float64, seen []Seen, columns 
 	}
 	if !complete {
 		return nil, nil, errSample
+	}
+	var originals [][]float64
+	for _, c := range columns {
+		if slices.ContainsFunc(list, func(t Totals) bool { return t.Column == c.Name }) {
+			originals = append(originals, c.Original)
+		}
+	}
+	if dependent(originals) {
+		return nil, nil, errDependent
 	}
 	frame := columnsOf(seen)
 	observed = map[string][]Held{}

@@ -105,7 +105,8 @@ func (r *records) judgeRecords(ctx context.Context, rep *Report, list []*protect
 
 // again judges a release of the ledger once more, together with the tables. why says that it would not pass, or why
 // that is not known; "" if it would. broken is the number of rules that it would break.
-func (r *records) again(ctx context.Context, e *ledger.Listed, tables *ledger.Tables) (broken int, why string, err error) {
+func (r *records) again(ctx context.Context, e *ledger.Listed, tables *ledger.Tables) (broken int, why string,
+	err error) {
 	p, held, why := r.ledger.Again(e, tables)
 	if why != "" {
 		return 0, "what both tell is not judged, since " + why, nil
