@@ -60,8 +60,8 @@ var errSample = errors.New("the sample does not hold all records (assess: sample
 
 var errDependent = errors.New("columns of their sums are linear functions of each other, which is not computed")
 
-// dependent reports whether a column is, but for a thousandth of its spread, a linear function of others: the sums of one
-// are then equations for the others too. Records that lack a value are left out.
+// dependent reports whether a column is, but for a thousandth of its spread, a linear function of others: the sums of
+// one are then equations for the others too. Records that lack a value are left out.
 func dependent(columns [][]float64) bool {
 	if len(columns) < 2 {
 		return false
