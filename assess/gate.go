@@ -8,7 +8,7 @@ import "slices"
 // gate also fails if more of its values are unchanged than its masks explain or AllowUnchanged
 // permits, and without a rule max_exact if more of its values can be stated than the default limit
 // permits. It also fails if all values of a sensitive column of texts are the original, or if rounded dates are known
-// exactly.
+// exactly, or if tables of the ledger and the records tell a value more closely than the tables' rules allow.
 func Judge(rules []Rule, m *Measures) Verdict {
 	v := Verdict{Passed: true, Rules: []RuleVerdict{}}
 	for _, r := range rules {
@@ -50,7 +50,8 @@ func Judge(rules []Rule, m *Measures) Verdict {
 		v.Rules = append(v.Rules, one)
 	}
 	if len(rules) > 0 || m.Gated {
-		for _, one := range slices.Concat(judgeLaws(rules, m), judgeUsual(rules, m), judgeUnaltered(m), judgeDetermined(m)) {
+		for _, one := range slices.Concat(judgeLaws(rules, m), judgeUsual(rules, m), judgeUnaltered(m), judgeDetermined(m),
+			judgeTotals(m)) {
 			v.Passed = false
 			v.Rules = append(v.Rules, one)
 		}

@@ -63,6 +63,7 @@ func (a *Accumulator) measure(ctx context.Context, limit int) (*Measures, error)
 	for c := range m.Columns {
 		m.Columns[c].Together = r.together(c, &m.Columns[c])
 	}
+	m.Known = r.known
 	m.Unseen, m.MissingCodes = a.opts.Unseen, a.missingCodes()
 	a.takeWatched(m)
 	m.Correlation = a.correlation()

@@ -161,10 +161,11 @@ type Measures struct {
 	Sample       int            // pairs in the keyed sample
 	Columns      []ColumnMeasures
 	Correlation  Correlation
-	Identity     *Identity // nil if no such measure was requested
-	Privacy      *Privacy  // nil if nothing asks for it
-	Together     *Privacy  // Privacy of all releases in the ledger; nil if there is none, or nothing asks for it
-	Earlier      *Earlier  // nil if there is no ledger
+	Identity     *Identity     // nil if no such measure was requested
+	Privacy      *Privacy      // nil if nothing asks for it
+	Together     *Privacy      // Privacy of all releases in the ledger; nil if there is none, or nothing asks for it
+	Earlier      *Earlier      // nil if there is no ledger
+	Known        []KnownTotals // values that tables of the ledger tell beside the records
 	// with a ledger: Identity of a snooper who holds all releases, of what Rule.OfUnion asks for; nil if not measured
 	Linked *Identity
 

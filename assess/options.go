@@ -75,6 +75,9 @@ type BesideColumn struct {
 	Release int
 	Of      string // of an earlier release: the column's name in the source
 	Before  bool   // of a key of an earlier release: the original values, by which k is counted
+	// Member says that it only tells which cells of published tables a record is in (Earlier.Totals): it is looked at
+	// for nothing else.
+	Member bool
 }
 
 // Pieces is the number of pieces of a text: its first eight characters, the next eight, and the last eight from behind.

@@ -36,6 +36,9 @@ type Pairs struct {
 	// Earlier holds the columns of earlier releases, as Beside holds those of this one.
 	Earlier []EarlierPairs
 
+	// Members holds the columns of Options.Beside that tell which cells of tables a record is in, by name.
+	Members map[string][]float64
+
 	// Place returns the scope and stream of record i, and its place there.
 	Place func(i int) (scope string, stream int, place int64)
 }
@@ -77,6 +80,11 @@ func (a *Accumulator) Pairs() Pairs {
 	}
 	for i, c := range a.opts.Beside {
 		switch {
+		case c.Member:
+			if p.Members == nil {
+				p.Members = map[string][]float64{}
+			}
+			p.Members[c.Name] = a.sample.Values[a.layout.BesideAt(i)]
 		case c.Release > 0:
 			p.Earlier = append(p.Earlier, EarlierPairs{BesideColumn: c, Values: a.sample.Values[a.layout.BesideAt(i)]})
 		case c.Piece > 0:

@@ -98,6 +98,7 @@ type reckoning struct {
 	share   float64 // records of a replicate over records of the release
 	bias    map[int]bias
 	before  map[int][]float64 // by column: s² of the original in each subset, for candidate masks
+	known   []KnownTotals     // by tables of the ledger
 
 	// Of the masks' laws:
 	expected map[int]*expectation.Expectation // by masked column that has one

@@ -171,8 +171,11 @@ type recordFrame struct {
 	released [][]float64      // by measured column and row
 	holders  map[*sample.Extreme]int
 	complete bool
-	own      []int           // by measured column, its place among the released ones; −1: not released
-	earlier  []earlierColumn // of earlier releases, where they are looked at
+	own      []int                // by measured column, its place among the released ones; −1: not released
+	together bool                 // whether it has all releases
+	earlier  []earlierColumn      // of earlier releases, where they are looked at
+	lean     map[int]*joint.Frame // by measured column of which totals were published: what these tell, alone
+	not      string               // why it is not known what all releases tell; "" if it is
 }
 
 // recordFrame gathers the released columns. released replaces the released values of the measured
@@ -183,7 +186,8 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 	if !r.a.opts.Record || n == 0 || !slices.ContainsFunc(r.a.opts.Columns, func(c Column) bool { return c.Masked }) {
 		return nil
 	}
-	f := &recordFrame{reckoning: r, holders: map[*sample.Extreme]int{}, complete: r.data.Complete}
+	f := &recordFrame{reckoning: r, holders: map[*sample.Extreme]int{}, complete: r.data.Complete, together: earlier,
+		lean: map[int]*joint.Frame{}}
 	if limit = min(limit, n); limit <= 0 {
 		limit = n
 	}
@@ -227,7 +231,7 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 	}
 	apart := map[string]bool{} // the columns whose values nearly all occur once
 	for i, column := range r.a.opts.Beside {
-		if column.Piece > 0 && !apart[column.Name] || column.Release > 0 && (!earlier || column.Before) {
+		if column.Member || column.Piece > 0 && !apart[column.Name] || column.Release > 0 && (!earlier || column.Before) {
 			continue
 		}
 		at := r.a.layout.BesideAt(i)
@@ -242,6 +246,13 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 			f.earlier = append(f.earlier, earlierColumn{column: column, values: values})
 		}
 		list = append(list, joint.Column{Name: column.Name, Values: values, GroupOnly: column.GroupOnly})
+	}
+	if earlier {
+		var err error
+		if list, err = f.withTotals(list, f.own); err != nil {
+			f.not = "what tables of the ledger tell is not known: " + err.Error()
+			return f
+		}
 	}
 	var sought []joint.Sought
 	var originals [][]float64
@@ -307,6 +318,11 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 			found = r
 		}
 	}
+	if lean := f.lean[c]; lean != nil {
+		if r := lean.Estimate(x, f.released[c], -1, targets); r.Square < found.Square {
+			found = r
+		}
+	}
 	rows := make([]Risk, 0, len(*list)+len(targets)+1)
 	var k Risk
 	for _, row := range *list {
@@ -326,7 +342,7 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 			gain := Float(1 - found.Square/found.Refined)
 			row.TreeGain = &gain
 		}
-		if f.earlier != nil {
+		if f.together {
 			row = atLeast(row, rows[len(rows)-1])
 		}
 		rows = append(rows, row)
@@ -364,7 +380,7 @@ func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
 			noise += square * square * relative
 		}
 	}
-	if f.earlier != nil {
+	if f.together {
 		noise = max(noise, f.byDraws(&row, square, found))
 	}
 	row.Sampled = k.Sampled || !f.complete
@@ -405,18 +421,7 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 	if !slices.ContainsFunc(sought, func(s Sought) bool { return !s.Beside }) {
 		return nil
 	}
-	list := make([]joint.Column, len(columns))
-	for c, column := range columns {
-		list[c] = joint.Column{Name: column.Name, Values: cell.KnownValues(column.Values)}
-		if column.Categories {
-			list[c].Values = make([]float64, len(column.Values))
-			for i, v := range column.Values {
-				if list[c].Values[i] = cell.Category(v); v != v {
-					list[c].Values[i] = v
-				}
-			}
-		}
-	}
+	list := columnsOf(columns)
 	of, originals := make([]joint.Sought, len(sought)), make([][]float64, len(sought))
 	for c, s := range sought {
 		if originals[c] = s.Original; s.Alike {
@@ -437,4 +442,21 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 		}
 	})
 	return claims
+}
+
+// columnsOf are columns as a frame has them.
+func columnsOf(columns []Seen) []joint.Column {
+	list := make([]joint.Column, len(columns))
+	for c, column := range columns {
+		list[c] = joint.Column{Name: column.Name, Values: cell.KnownValues(column.Values)}
+		if column.Categories {
+			list[c].Values = make([]float64, len(column.Values))
+			for i, v := range column.Values {
+				if list[c].Values[i] = cell.Category(v); v != v {
+					list[c].Values[i] = v
+				}
+			}
+		}
+	}
+	return list
 }

@@ -17,6 +17,8 @@ type Earlier struct {
 	Others int
 	// Not says why it cannot be computed what all releases together tell; "" if it can be.
 	Not string
+	// Totals are tables of sums of masked columns that were published, of all records.
+	Totals []Totals
 	// Law is Options.Law for a column of the earlier release with that number in the ledger.
 	Law func(release int, column string) Law `json:"-"`
 	// OrderNot says why it is not known that the order in which earlier releases left tells nothing of a column; "" if
@@ -89,20 +91,25 @@ func (r *reckoning) byAllReleases(f *recordFrame, columns []ColumnMeasures, limi
 	if e == nil {
 		return
 	}
-	some := slices.ContainsFunc(r.a.opts.Beside, func(c BesideColumn) bool { return c.Release > 0 && !c.Before })
+	some := len(e.Totals) > 0 ||
+		slices.ContainsFunc(r.a.opts.Beside, func(c BesideColumn) bool { return c.Release > 0 && !c.Before })
 	if !r.data.Complete && (limit == 0 || limit > mostTogether) {
 		limit = mostTogether // a sample of a sample
 	}
 	if e.Not == "" && some {
 		f = r.recordFrame(nil, limit, true)
 	}
+	not := e.Not
+	if not == "" && f != nil {
+		not, r.known = f.not, f.known
+	}
 	cores.Each(len(columns), func(c int) {
 		switch list := &columns[c].Risk; {
 		case !r.a.opts.Columns[c].Masked:
-		case e.Not == "" && some:
+		case not == "" && some:
 			f.add(c, list)
 		default:
-			*list = repeatedFor(*list, e.Not)
+			*list = repeatedFor(*list, not)
 		}
 	})
 }
@@ -127,7 +134,7 @@ func repeatedFor(list []Risk, not string) (rows []Risk) {
 
 // follows is the knowledge state after which add puts its own.
 func (f *recordFrame) follows() string {
-	if f.earlier != nil {
+	if f.together {
 		return KnowledgeRecord
 	}
 	return KnowledgeIndex
@@ -135,7 +142,7 @@ func (f *recordFrame) follows() string {
 
 // states is the knowledge state of the frame.
 func (f *recordFrame) states() string {
-	if f.earlier != nil {
+	if f.together {
 		return KnowledgeAllReleases
 	}
 	return KnowledgeRecord
@@ -171,8 +178,21 @@ func (f *recordFrame) byDraws(row *Risk, square float64, found *joint.Result) fl
 // framesOf returns the frames in which column c is attacked, with originals x: where earlier releases have it too, with
 // the mean of the posterior by all of them, from the laws of their masks and the distribution of the originals.
 func (f *recordFrame) framesOf(c int, x []float64) []*joint.Frame {
+	seen := f.observed(c)
+	if len(seen) < 2 { // of one release the risk by the whole record tells
+		return f.frames[c]
+	}
+	mean := estimate.Posterior(x, seen)
+	frames := slices.Clone(f.frames[c])
+	for k := range frames {
+		frames[k] = frames[k].With(joint.Column{Name: f.a.opts.Columns[c].Name + " in all releases", Values: mean})
+	}
+	return frames
+}
+
+// observed returns what the releases have of column c by known laws, each draw once.
+func (f *recordFrame) observed(c int) (seen []estimate.Observed) {
 	column := f.a.opts.Columns[c]
-	var seen []estimate.Observed
 	add := func(values []float64, law Law) {
 		if law == nil || slices.ContainsFunc(seen, func(o estimate.Observed) bool { return equalValues(o.Values, values) }) {
 			return // one draw tells once
@@ -187,15 +207,7 @@ func (f *recordFrame) framesOf(c int, x []float64) []*joint.Frame {
 	if f.a.opts.Law != nil && !column.Withheld {
 		add(f.released[c], f.a.opts.Law(column.Name))
 	}
-	if len(seen) < 2 { // of one release the risk by the whole record tells
-		return f.frames[c]
-	}
-	mean := estimate.Posterior(x, seen)
-	frames := slices.Clone(f.frames[c])
-	for k := range frames {
-		frames[k] = frames[k].With(joint.Column{Name: column.Name + " in all releases", Values: mean})
-	}
-	return frames
+	return seen
 }
 
 // Held is what one release has of a column, by record (NaN: nothing), and the law of its masks.

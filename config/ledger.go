@@ -15,21 +15,46 @@ var releasing = []string{"identity", "household", "weight", "columns", "masks", 
 // keeps it, and Before reads it. Nothing secret is in it.
 func (p *Pipeline) Releasing() []byte { return p.Part(releasing...) }
 
+// Judging is the part of the configuration in force that decides whether a release is published, as JSON. A ledger
+// keeps it, and Again reads it. Nothing secret is in it.
+func (p *Pipeline) Judging() []byte { return p.Part("assess", "gate") }
+
+// Again is Before, with what judged the earlier release: what Judging of it gave.
+func (p *Pipeline) Again(at string, released, judging []byte) (*Pipeline, error) {
+	b, err := p.Before(at, released)
+	if err != nil {
+		return nil, err
+	}
+	e, err := ofParts(at, released, judging, []byte(`{"ledger":"releases.sdl"}`))
+	if err != nil {
+		return nil, err
+	}
+	b.Assess, b.Gate, b.Ledger, b.loaded = e.Assess, e.Gate, p.Ledger, e.loaded
+	return b, nil
+}
+
+// ofParts reads a configuration that has some parts, as Part returns them, and stands for no source and sink.
+func ofParts(at string, parts ...[]byte) (*Pipeline, error) {
+	var text bytes.Buffer
+	text.WriteString(`{"version":1,"name":` + string(quoted(at)) +
+		`,"key":{"env":"NONE"},"unlisted":"drop","source":{"csv":{"path":"records.csv"}},"sink":{"csv":{"path":"released.csv"}}`)
+	for _, part := range parts {
+		rest := bytes.TrimPrefix(bytes.TrimSpace(part), []byte("{"))
+		if rest = bytes.TrimSuffix(rest, []byte("}")); len(rest) > 0 {
+			text.WriteByte(',')
+			text.Write(rest)
+		}
+	}
+	text.WriteByte('}')
+	return Parse(at, text.Bytes(), Options{Environ: func() []string { return nil }})
+}
+
 // Before returns the configuration of an earlier release of the records of p: what Releasing of it gave, on p's
 // source, with nothing that judges or writes. at names the release in errors. Masks of a sample are left out: a
 // record is taken to have been in it. The error is of type Errors, or says in what the release cannot be told from
 // today's records.
 func (p *Pipeline) Before(at string, released []byte) (*Pipeline, error) {
-	var text bytes.Buffer
-	text.WriteString(`{"version":1,"name":` + string(quoted(at)) +
-		`,"key":{"env":"NONE"},"unlisted":"drop","source":{"csv":{"path":"records.csv"}},"sink":{"csv":{"path":"released.csv"}}`)
-	if rest := bytes.TrimPrefix(bytes.TrimSpace(released), []byte("{")); len(rest) > 1 {
-		text.WriteByte(',')
-		text.Write(rest)
-	} else {
-		text.WriteByte('}')
-	}
-	e, err := Parse(at, text.Bytes(), Options{Environ: func() []string { return nil }})
+	e, err := ofParts(at, released)
 	if err != nil {
 		return nil, err
 	}

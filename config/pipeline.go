@@ -144,7 +144,7 @@ type Gate struct {
 
 	AllowUnguarded []string `yaml:"allow_unguarded" doc:"with a ledger: sensitive columns that earlier releases masked and this one does not. What this release tells of them together with the earlier ones is not judged, so that without this it is refused"`
 
-	AllowTables []string `yaml:"allow_tables" doc:"with a ledger: names of configurations of tables whose releases may be known beside this one. What they tell together with records is not judged, so that without this rules about all releases do not hold, unless the tables follow from what was released"`
+	AllowTables []string `yaml:"allow_tables" doc:"with a ledger: names of configurations of tables whose releases may be known beside this one. What they tell together with records is then not judged. Without this it is, where it can be computed, and else rules about all releases do not hold"`
 
 	MaxQuarantined *float64 `yaml:"max_quarantined" share:"whole" doc:"in a file job: greatest share of the records that may go to quarantine, 0 to 1; by default 1%. If no record is left, the release is refused in any case"`
 

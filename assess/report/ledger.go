@@ -21,6 +21,7 @@ type EarlierTables struct {
 	Number int64    `json:"number" doc:"number of its entry"`
 	Name   string   `json:"name" doc:"name of the configuration of the tables"`
 	Tables []string `json:"tables" doc:"the tables, in words: what is counted or summed, by which variables, and how it is protected"`
+	Judged bool     `json:"judged,omitempty" doc:"whether what they tell together with the records is judged"`
 }
 
 // EarlierRelease is one release of the ledger.

@@ -354,8 +354,9 @@ func (a *attack) together(of func(value func(i int) float64) []float64) (list []
 
 // ExactTogether returns, by column, what inversion.ExactTogether says of a snooper who has several releases: held has
 // what each has of a column, and within the distances. d.Shown also has the other columns of all releases.
-func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]float64) (map[string][]inversion.Exact,
-	error) {
+// totals were published of columns, of which observed has what the releases have of each.
+func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]float64, totals []assess.Totals,
+	members map[string][]float64, observed map[string][]assess.Held) (map[string][]inversion.Exact, error) {
 	n, err := d.check()
 	if err != nil {
 		return nil, err
@@ -365,6 +366,10 @@ func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]fl
 		r: &Result{Records: max(d.Records, int64(n))}}
 	if d.Records > int64(n) {
 		a.r.Sampled = n
+	}
+	byTotals, err := a.byTotals(totals, members, observed)
+	if err != nil {
+		return nil, err
 	}
 	var columns []int
 	for i := range d.Numeric {
@@ -383,7 +388,7 @@ func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]fl
 			grid = fine(c.Original)
 		}
 		var releases []inversion.Held
-		for _, h := range held[c.Name] {
+		for _, h := range slices.Concat(held[c.Name], byTotals[c.Name]) {
 			releases = append(releases, inversion.Held{Released: h.Values, Law: h.Law})
 		}
 		list,
@@ -396,6 +401,29 @@ func ExactTogether(d Data, held map[string][]assess.Held, within map[string][]fl
 		found[c.Name] = list
 	}
 	return found, nil
+}
+
+// byTotals adds to what is shown what totals tell of columns, and returns further observations of their values.
+func (a *attack) byTotals(totals []assess.Totals, members map[string][]float64, observed map[string][]assess.Held) (
+	map[string][]assess.Held, error) {
+	seen, own := a.together(func(value func(i int) float64) []float64 {
+		values := make([]float64, a.n)
+		for i := range values {
+			values[i] = value(i)
+		}
+		return values
+	})
+	var columns []assess.Sought
+	for i := range a.d.Numeric {
+		c := &a.d.Numeric[i]
+		columns = append(columns, assess.Sought{Name: c.Name, Own: own[i], Original: c.Original, Released: c.Released})
+	}
+	complete := a.r.Sampled == 0 && a.n <= mostTold
+	more, held, err := assess.ByTotals(totals, members, seen, columns, observed, complete)
+	for _, c := range more {
+		a.d.Shown = append(a.d.Shown, BesideColumn{Name: c.Name, Released: c.Values})
+	}
+	return held, err
 }
 
 // mean returns the mean of the posterior by all releases, for the records that are looked at together; NaN for others.

@@ -40,6 +40,7 @@ type Release struct {
 	Draws        string          `json:"draws"` // version of the draws, keystream.Version
 	ConfigSHA256 string          `json:"config_sha256"`
 	Releasing    json.RawMessage `json:"configuration"`   // config.Pipeline.Releasing
+	Rules        json.RawMessage `json:"rules,omitempty"` // config.Pipeline.Judging
 	Files        []File          `json:"files,omitempty"` // of tables of masks
 	// files of the release; none of a release into topics or a database
 	Published []Published `json:"published,omitempty"`
@@ -77,6 +78,21 @@ type Table struct {
 	Value   string   `json:"value,omitempty"`   // the column that is summed; "": records are counted
 	Protect string   `json:"protect"`
 	Cells   int64    `json:"cells"`
+	Weight  string   `json:"weight,omitempty"` // the column of weights
+	// Percent is how closely nobody is to know a largest contribution, in percent of it, by the table's rules.
+	Percent float64 `json:"percent,omitempty"`
+	// Variables say how its cells add up, by row; none: not known. Hidden are the places of the cells that are held back,
+	// row-major over the nodes of the variables, the last one fastest.
+	Variables []Variable `json:"variables,omitempty"`
+	Hidden    []int64    `json:"hidden,omitempty"`
+}
+
+// Variable is one of a table's: the column with its codes in the records, the codes of its leaves, and its nodes, the
+// total first, each with the leaves below it.
+type Variable struct {
+	Column string    `json:"column"`
+	Leaves []string  `json:"leaves"`
+	Nodes  [][]int32 `json:"nodes"`
 }
 
 // File is a file that a mask has read.

@@ -76,6 +76,7 @@ func (pl *Plan) settleEarlier(settle func(*EarlierRelease) error) {
 		}
 	}
 	if pl.earlierNot == "" {
+		pl.showMembers()
 		pl.showEarlier()
 	}
 }
@@ -254,10 +255,12 @@ func (pl *Plan) earlierOptions() *assess.Earlier {
 			others++
 		}
 	}
+	others += pl.tables
 	if pl.earlierNot != "" {
 		others = max(others, 1)
 	}
 	pl.earlierKnown = &assess.Earlier{Releases: len(pl.earlier), Others: others, Not: pl.earlierNot, OrderNot: pl.orderNot,
+		Totals: pl.totals,
 		Law: func(release int, column string) assess.Law {
 			for _, e := range pl.earlier {
 				if e.Number == int64(release) {

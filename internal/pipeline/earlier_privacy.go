@@ -23,13 +23,16 @@ func (pl *Plan) PrivacyTogether() *assess.Privacy {
 			others = append(others, e)
 		}
 	}
-	if pl.earlierNot != "" {
+	not := pl.earlierNot
+	if not == "" && pl.tables > 0 {
+		not = "tables of the records were published, for which there is no ε"
+	}
+	if not != "" {
 		for i := range p.Columns {
 			c := &p.Columns[i]
-			c.PrivacyLoss, c.Metric, c.MetricNot = assess.NoLoss(pl.earlierNot), assess.Float(math.NaN()), pl.earlierNot
+			c.PrivacyLoss, c.Metric, c.MetricNot = assess.NoLoss(not), assess.Float(math.NaN()), not
 		}
-		p.Masked, p.Record, p.Person = assess.NoLoss(pl.earlierNot), assess.NoLoss(pl.earlierNot),
-			assess.NoLoss(pl.earlierNot)
+		p.Masked, p.Record, p.Person = assess.NoLoss(not), assess.NoLoss(not), assess.NoLoss(not)
 		return p
 	}
 	releases := map[int]stated{0: statedAt(p, a, "in this release")}

@@ -123,3 +123,36 @@ func interleaved(list []int, by int) (out []int) {
 	}
 	return out
 }
+
+// Estimates returns the best estimate of the originals x, by row of the sample, without the tree: what a snooper
+// combines further knowledge with. NaN where there is none.
+func (f *Frame) Estimates(x, y []float64, own int) []float64 {
+	s := f.seek(x, y, own)
+	values := slices.Clone(y[:f.rows])
+	if len(s.rows) < leastRows {
+		return values
+	}
+	s.fit()
+	s.middles()
+	s.enrich()
+	exact := f.relation(s)
+	if exact == nil {
+		exact = s.exactly()
+	}
+	if exact == nil {
+		s.refine()
+	}
+	for i := range values {
+		v := math.NaN()
+		if exact != nil && exact.at != nil {
+			v = exact.at(i)
+		}
+		if v != v {
+			v = s.estimate(i)
+		}
+		if v == v {
+			values[i] = v
+		}
+	}
+	return values
+}

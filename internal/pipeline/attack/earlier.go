@@ -35,7 +35,8 @@ func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p 
 			id.Exact = append(id.Exact, unstated(column, distances, not)...)
 		}
 		return id, nil
-	case !slices.ContainsFunc(pl.EarlierReleases(), func(e *pipeline.EarlierRelease) bool { return !e.Repeats }):
+	case len(pl.Totals()) == 0 &&
+		!slices.ContainsFunc(pl.EarlierReleases(), func(e *pipeline.EarlierRelease) bool { return !e.Repeats }):
 		return alone, nil // there are none, or each is this one, draw by draw
 	}
 	u := &union{pl: pl, chain: chain, p: p, d: dataOf(pl, chain, p), alone: alone}
@@ -44,6 +45,12 @@ func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p 
 		return nil, err
 	}
 	id, err := u.counted(ctx)
+	if why := u.besideTotals(); why != "" && err == nil {
+		id = assess.Unmeasured()
+		id.Uncounted, id.Unlinked, id.Untold = why, why, why
+		u.exactly(id)
+		return id, nil
+	}
 	if err == nil {
 		err = u.linked(ctx, id)
 	}
@@ -60,6 +67,18 @@ func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p 
 		return nil, fmt.Errorf("assess.intruder: %w", err)
 	}
 	return id, nil
+}
+
+// besideTotals says why it is not known what tables of sums tell of keys and categories; "" if they tell nothing: no
+// mask changes these.
+func (u *union) besideTotals() string {
+	if len(u.pl.Totals()) == 0 {
+		return ""
+	}
+	if name := u.pl.MasksCategories(); name != "" {
+		return fmt.Sprintf("what tables in the ledger tell of %s by sums beside it is not computed", name)
+	}
+	return ""
 }
 
 // union is what all releases of the ledger and this one have of the records.
@@ -283,7 +302,22 @@ func (u *union) exactly(id *assess.Identity) {
 	if len(held) == 0 {
 		return
 	}
-	found, err := attack.ExactTogether(d, held, within)
+	observed := map[string][]assess.Held{}
+	for _, t := range u.pl.Totals() {
+		i := slices.IndexFunc(d.Numeric, func(c attack.NumericColumn) bool { return c.Name == t.Column })
+		if observed[t.Column] != nil || i < 0 {
+			continue
+		}
+		list, why := u.heldOf(&d.Numeric[i])
+		if why != "" {
+			for column, asked := range within {
+				id.Exact = append(id.Exact, unstated(column, asked, why)...)
+			}
+			return
+		}
+		observed[t.Column] = list
+	}
+	found, err := attack.ExactTogether(d, held, within, u.pl.Totals(), u.p.Members, observed)
 	for column, asked := range within {
 		if err != nil {
 			id.Exact = append(id.Exact, unstated(column, asked, err.Error())...)

@@ -49,6 +49,8 @@ type Ledger struct {
 	number   int64                      // of the entry of this run; 0: none
 	told     []*pipeline.EarlierRelease // of the releases, after Tell
 	today    *pipeline.Plan             // after Tell
+	pending  *ledger.Tables             // that are about to be published, with which a release is judged once more
+	judged   map[int64]bool             // entries of tables that today's plan was told of
 	log      zerolog.Logger
 }
 
@@ -193,12 +195,12 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 		e, err := l.earlier(i)
 		if err != nil && not == "" {
 			not = fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name,
-				strings.ReplaceAll(err.Error(), "\n", "; "))
+				oneLine(err))
 		}
 		list = append(list, e)
 	}
 	l.told, l.today = list, pl
-	if beside := l.besideTables(notYet, 0); not == "" {
+	if beside := l.judgeTables(pl); not == "" {
 		not = beside
 	}
 	pl.WithLedger(list, not, func(read, released, unidentified int64) string {
@@ -206,6 +208,8 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 		return cmp.Or(l.besideTables(released, unidentified), l.doubts(read, unidentified))
 	})
 }
+
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // earlier returns what a plan is to know of the release with an index, also with an error.
 func (l *Ledger) earlier(index int) (*pipeline.EarlierRelease, error) {
@@ -301,8 +305,8 @@ func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.C
 	r := &ledger.Release{
 		Name: rep.Name, Plan: l.plan, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version,
 		ConfigSHA256: rep.ConfigSHA256,
-		Releasing:    l.config.Releasing(), Paths: l.config.Sink.Config.Paths(), Records: rep.Records.Released,
-		Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
+		Releasing:    l.config.Releasing(), Rules: l.config.Judging(), Paths: l.config.Sink.Config.Paths(),
+		Records: rep.Records.Released, Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
 		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.Sketch(), Columns: columnsOf(rep, pl),
 	}
 	var err error

@@ -46,18 +46,21 @@ func (l *Ledger) made(t *ledger.Tables) (err error) {
 const notYet = -1
 
 // besideTables names tables of the ledger that tell more of the records than what was released of them and what this
-// release shows, and that the gate does not allow: a total less what records tell of the others in its cell tells of
-// one of them, which is not judged. "" if there are none, or if the ledger is not held. released is the number of
-// today's records that are released, or notYet, and unidentified that of those without identity.
+// release shows, that the plan was not told of, or not of as many records, and that the gate does not allow: a total
+// less what records tell of the others in its cell tells of one of them. "" if there are none, or if the ledger is
+// not held. released is the number of today's records that are released, and unidentified that of those without
+// identity.
 func (l *Ledger) besideTables(released, unidentified int64) string {
 	if l.held == nil {
 		return ""
 	}
-	for _, r := range l.held.Tables() {
-		if !slices.Contains(l.config.Gate.AllowTables, r.Name()) && !l.follow(r.Tables, released, unidentified) {
-			return fmt.Sprintf(
-				"the tables of entry %d of the ledger (%s) are of the same respondents, and what they tell together with records is not judged; "+
-					"whoever takes that upon himself says so (gate.allow_tables: [%s])", r.Number, r.Name(), r.Name())
+	for _, r := range l.tables() {
+		switch {
+		case slices.Contains(l.config.Gate.AllowTables, r.Name()) || l.follow(r.Tables, released, unidentified):
+		case !l.judged[r.Number]:
+			return l.unjudged(&r, "it is done in one run only, of tables that it begins with")
+		case released != r.Tables.Records:
+			return l.unjudged(&r, fmt.Sprintf("they were made of %d records, and %d are released", r.Tables.Records, released))
 		}
 	}
 	return ""
@@ -119,16 +122,17 @@ func asTheyAre(t *ledger.Tables, plain map[string]bool) bool {
 	})
 }
 
-// describeTables names in a report the tables of the ledger, and warns of those that tell more than was released of the
-// records.
+// describeTables names in a report the tables of the ledger, and warns of those that tell more than was released of
+// the records.
 func (l *Ledger) describeTables(rep *report.Report) {
-	for _, r := range l.held.Tables() {
+	for _, r := range l.tables() {
 		of := report.EarlierTables{Number: r.Number, Name: r.Name()}
 		for _, t := range r.Tables.Tables {
 			of.Tables = append(of.Tables, describedTable(t))
 		}
+		of.Judged = l.judged[r.Number] && rep.Ledger.Not == ""
 		rep.Ledger.Tables = append(rep.Ledger.Tables, of)
-		if l.follow(r.Tables, rep.Records.Released, rep.IdentifiedByPlace) {
+		if of.Judged || l.follow(r.Tables, rep.Records.Released, rep.IdentifiedByPlace) {
 			continue
 		}
 		rep.Warnings = append(rep.Warnings,

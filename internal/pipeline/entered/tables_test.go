@@ -37,11 +37,26 @@ func tablesOf(t *testing.T, dir, name, more string, threshold int, masks, wage s
 	records :=
 		"version: 1\nname: people\nkey: {file: DIR/k1}\nidentity: [pid]\nledger: DIR/ledger\nsource: {csv: {path: DIR/in.csv}}\nsink: {csv: {path: DIR/unused.csv}}\nunlisted: drop\n" +
 			"columns: {pid: {role: identifier}, " + wage + ", region: {role: key}}\n" + masks
+	return tablesFrom(t, dir, name, more, threshold, "[region]", records)
+}
+
+// tablesBy is tables of a table of wages by some rows, whose columns are region and age.
+func tablesBy(t *testing.T, dir, name, rows string) *tabling.Result {
+	t.Helper()
+	return tablesFrom(t, dir, name, "", 3, rows,
+		"version: 1\nname: people\nkey: {file: DIR/k1}\nidentity: [pid]\nledger: DIR/ledger\nsource: {csv: {path: DIR/in.csv}}\n"+
+			"sink: {csv: {path: DIR/unused.csv}}\nunlisted: drop\ncolumns: {pid: {role: identifier}, "+
+			"wage: {role: sensitive, decimals: 2, unmasked: true}, region: {role: key}, age: {role: other}}\n")
+}
+
+// tablesFrom is tables by some rows, from the records of a pipeline.
+func tablesFrom(t *testing.T, dir, name, more string, threshold int, rows, records string) *tabling.Result {
+	t.Helper()
 	text := "version: 1\nname: NAME\npipeline: DIR/p.yaml\ntables:\n" +
-		"  - {name: wages, rows: [region], value: wage, unsafe: [{p_percent: 10}], protect: {suppress: {}}}\n" +
-		"  - {name: heads, rows: [region], unsafe: [{threshold: MIN}], protect: {suppress: {}}}\n" +
+		"  - {name: wages, rows: ROWS, value: wage, unsafe: [{p_percent: 10}], protect: {suppress: {}}}\n" +
+		"  - {name: heads, rows: ROWS, unsafe: [{threshold: MIN}], protect: {suppress: {}}}\n" +
 		"sink: {csv: {path: DIR/NAME.csv}}\nreport: {json: DIR/NAME.json, cells: DIR/NAME.cells.csv}\n" + more
-	in := strings.NewReplacer("DIR", dir, "NAME", name, "MIN", fmt.Sprint(threshold))
+	in := strings.NewReplacer("DIR", dir, "NAME", name, "MIN", fmt.Sprint(threshold), "ROWS", rows)
 	if err := os.WriteFile(filepath.Join(dir, "p.yaml"), []byte(in.Replace(records)), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -48,6 +48,14 @@ func (r *Rehearsals) Rehearse(ctx context.Context, p *config.Pipeline, paths []s
 	return &rep.Gate, nil
 }
 
+// JudgeAgain masks, measures and judges all records as Run would, with a ledger that is held, and returns the report.
+// It writes nothing, and enters nothing into the ledger. src must be a source that can be read again.
+func JudgeAgain(ctx context.Context, p *config.Pipeline, src connectors.Source, key keystream.Key,
+	held *entered.Ledger) (*report.Report, error) {
+	o := pipeline.Options{Log: zerolog.Nop(), Progress: &pipeline.Progress{}}
+	return rehearse(ctx, p, nil, src, key, o, held, false)
+}
+
 // Simulate masks, measures and judges all records as Run would, together with the releases of the ledger, and returns
 // the report. It writes nothing, and enters nothing into the ledger.
 func Simulate(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*report.Report, error) {

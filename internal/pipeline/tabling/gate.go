@@ -24,25 +24,6 @@ func judge(t *tabulation.Config, list []*protected, reports []TableReport) asses
 	return v
 }
 
-// judgeRecords adds a rule that fails for each release of records in the ledger of the pipeline which hides what the
-// tables tell of, unless the gate allows it: what both tell together is not judged.
-func (r *records) judgeRecords(rep *Report, list []*protected) {
-	for _, e := range r.ledger.BesideRecords(r.entry(list, rep)) {
-		if slices.Contains(r.config.Gate.AllowRecords, e.Name()) {
-			continue
-		}
-		rep.Gate.Passed = false
-		rep.Gate.Rules = append(rep.Gate.Rules, assess.RuleVerdict{
-			Rule: fmt.Sprintf("what release %d of the ledger (%s) and the tables tell together is judged", e.Number,
-				e.Name()),
-			Measure: "records", Limit: 0, Found: 1,
-			Advice: fmt.Sprintf(
-				"it is not: a total less what that release tells of the others in its cell tells of one of them. Make the tables of what it released, "+
-					"or allow it (gate.allow_records: [%s])", e.Name()),
-		})
-	}
-}
-
 // judgeTable judges one table by the gate.
 func judgeTable(t *tabulation.Config, p *protected, r *TableReport, add func(assess.RuleVerdict)) {
 	if p.unprotectable != nil {

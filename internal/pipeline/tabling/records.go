@@ -58,7 +58,7 @@ func open(ctx context.Context, t *tabulation.Config, o pipeline.Options) (*recor
 // beyondLedger is said where the records come from a pipeline with a ledger, and enteredInLedger where the tables are
 // entered in it.
 const (
-	enteredInLedger = "the tables are entered in the ledger of the pipeline; what they tell together with its releases of records is not judged, which the gate allows or not (allow_records; releases of tables, not a ledger, join tables)"
+	enteredInLedger = "the tables are entered in the ledger of the pipeline, and judged together with its releases of records (allow_records leaves one out; releases of tables, not a ledger, join tables)"
 )
 
 // warn warns once of a run.

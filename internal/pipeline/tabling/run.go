@@ -63,6 +63,9 @@ func (r *records) publish(ctx context.Context, o pipeline.Options, started time.
 		return nil, err
 	}
 	rep := r.account(list, tally)
+	if err := r.judgeRecords(ctx, rep, list); err != nil {
+		return nil, err
+	}
 	rep.Version, rep.Started = o.Version, started
 	rep.Finished = time.Now()
 	out := &outputs{records: r, options: o, list: list, report: rep}
@@ -90,7 +93,6 @@ func (r *records) account(list []*protected, tally *tally) *Report {
 		rep.Tables = append(rep.Tables, p.tableReport(at, &t.Tables[i]))
 	}
 	rep.Gate = judge(t, list, rep.Tables)
-	r.judgeRecords(rep, list)
 	if !rep.Gate.Passed {
 		rep.Withheld = withheldBecause(rep.Gate)
 	}
@@ -346,9 +348,13 @@ func (r *records) entry(list []*protected, rep *Report) *ledger.Tables {
 	for i := range t.Tables {
 		p, at := tableOf(list, i)
 		one := &t.Tables[i]
-		of.Tables = append(of.Tables,
-			ledger.Table{Name: one.Name, Rows: one.Rows, Columns: columnsOf(t, one), Value: one.Value,
-				Protect: one.Protect.Name(), Cells: int64(p.size(at))})
+		table := ledger.Table{Name: one.Name, Rows: one.Rows, Columns: columnsOf(t, one), Value: one.Value,
+			Protect: one.Protect.Name(), Cells: int64(p.size(at)), Weight: one.Weight}
+		if one.Value != "" {
+			table.Percent = closest(one)
+		}
+		table.Variables, table.Hidden = p.adding(t, at)
+		of.Tables = append(of.Tables, table)
 	}
 	return of
 }

@@ -255,7 +255,7 @@ type NoMethod struct{}
 type TableGate struct {
 	Rules []TableRule `yaml:"rules" doc:"the rules that must hold; each has one limit"`
 
-	AllowRecords []string `yaml:"allow_records" doc:"with a pipeline that has a ledger: names of pipelines whose releases of records may be known beside these tables. What both tell together is not judged, so that without this the tables are withheld, unless they follow from what was released"`
+	AllowRecords []string `yaml:"allow_records" doc:"with a pipeline that has a ledger: names of pipelines whose releases of records may be known beside these tables. What both tell together is then not judged. Without this each such release is judged once more, by its own rules and with the tables, which are withheld if it would not pass, or if that cannot be computed"`
 }
 
 // TableRule limits one measure of the tables that it names.

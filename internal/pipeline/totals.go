@@ -1,0 +1,102 @@
+package pipeline
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
+)
+
+// WithTotals says which tables of sums of today's records were published, as WithLedger does of releases. not says
+// why what a table tells beside this release is not computed, which list[at] is; "" if it is, and then all are judged
+// with it. entries is how many releases of tables there are, also of those that are no sums.
+func (pl *Plan) WithTotals(list []assess.Totals, entries int) (at int, not string) {
+	for at := range list {
+		if not := pl.noTotals(&list[at]); not != "" {
+			return at, not
+		}
+	}
+	pl.totals, pl.tables = list, entries
+	return 0, ""
+}
+
+// noTotals says why it is not computed what a table tells beside this release; "" if it is.
+func (pl *Plan) noTotals(t *assess.Totals) string {
+	i := slices.IndexFunc(pl.Assessed, func(c assess.Column) bool { return c.Name == t.Column })
+	switch {
+	case i < 0 || !pl.Assessed[i].Masked:
+		return fmt.Sprintf("their column %s is no number that this release masks", t.Column)
+	case slices.Contains(pl.Config.Assess.IntruderKeys(), t.Column) || pl.Assessed[i].Key:
+		return fmt.Sprintf("their column %s is a key", t.Column)
+	}
+	switch c := &pl.Assessed[i]; {
+	case c.Withheld:
+		return fmt.Sprintf("their column %s is not released", t.Column)
+	case c.Exchanged || c.Fitted || c.Elsewhere || c.Alike || c.Shared || c.Copies > 1:
+		return fmt.Sprintf("the masks of their column %s go by more than its own value", t.Column)
+	}
+	for _, by := range t.By {
+		if why := pl.noMember(by.Column); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// noMember says why a column does not tell which cells of tables a record is in; "" if it does.
+func (pl *Plan) noMember(name string) string {
+	at := pl.Source.Schema().Index(name)
+	if at < 0 {
+		return fmt.Sprintf("today's records have no column %s", name)
+	}
+	switch f := &pl.Source.Schema().Fields[at]; {
+	case f.Nested() || f.Missing != nil:
+		return fmt.Sprintf("their column %s has declared codes of missing values, or nested ones", name)
+	case slices.Contains(pl.Masked, name):
+		return fmt.Sprintf("their column %s is masked", name)
+	}
+	return ""
+}
+
+// Totals are the tables of sums that are judged with this release.
+func (pl *Plan) Totals() []assess.Totals { return pl.totals }
+
+// showMembers has the sample hold which cells of tables a record is in.
+func (pl *Plan) showMembers() {
+	for _, t := range pl.totals {
+		for _, by := range t.By {
+			if slices.ContainsFunc(pl.Beside, func(c assess.BesideColumn) bool { return c.Member && c.Name == by.Column }) {
+				continue
+			}
+			field := pl.Source.Schema().Index(by.Column)
+			index := pl.wantAlso(microdata.Want{Field: field, As: microdata.Array})
+			pl.Beside = append(pl.Beside, assess.BesideColumn{Name: by.Column, Index: index, Member: true})
+		}
+	}
+}
+
+// MasksCategories names a key, or a column of categories, that this release or an earlier one masks; "" if there is
+// none.
+func (pl *Plan) MasksCategories() string {
+	masks := slices.Clone(pl.Config.Masks)
+	for _, e := range pl.earlier {
+		if e.Config != nil {
+			masks = append(masks, e.Config.Masks...)
+		}
+	}
+	for _, m := range masks {
+		for _, name := range m.Params.Masks() {
+			if slices.Contains(pl.Intruder.Keys, name) || slices.Contains(pl.Intruder.Counted, name) ||
+				slices.Contains(pl.Intruder.Linked, name) || slices.Contains(pl.Intruder.Inferred, name) {
+				return name
+			}
+			switch transform.ActionOf(m.Params, name, 1).(type) {
+			case transform.Recoding, transform.Randomising, transform.Suppression:
+				return name
+			}
+		}
+	}
+	return ""
+}
