@@ -94,7 +94,7 @@ func (r *reckoning) byAllReleases(f *recordFrame, columns []ColumnMeasures, limi
 		limit = mostTogether // a sample of a sample
 	}
 	if e.Not == "" && some {
-		f = r.recordFrame(nil, limit, true)
+		f = r.recordFrame(nil, limit, true, nil)
 	}
 	cores.Each(len(columns), func(c int) {
 		switch list := &columns[c].Risk; {

@@ -42,6 +42,7 @@ type Report struct {
 	Person       string              `json:"person" doc:"the table whose records are the persons"`
 	Persons      *uniqueness.Persons `json:"persons,omitempty" doc:"the persons, each by all of its records in all tables; absent if they could not be counted"`
 	Unmeasured   string              `json:"unmeasured,omitempty" doc:"why the persons could not be counted; no rule about them holds then"`
+	Amounts      []Amount            `json:"amounts,omitempty" doc:"masked numbers, each by its own table alone and with what the other tables tell of the same records"`
 	NotCounted   []string            `json:"not_counted,omitempty" doc:"what the release tells of persons that is not counted"`
 	Warnings     []string            `json:"warnings,omitempty"`
 	Rounds       int                 `json:"rounds" doc:"how often tables were written until no record referred to one that had left"`
@@ -102,6 +103,14 @@ func (r *run) judged(ctx context.Context) (*Report, error) {
 		add(v)
 	}
 	for _, v := range c.Gate.judge(rep.Persons, rep.Unmeasured) {
+		add(v)
+	}
+	amounts, verdicts, err := r.amounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rep.Amounts = amounts
+	for _, v := range verdicts {
 		add(v)
 	}
 	rep.NotCounted = c.notCounted()
