@@ -3,6 +3,8 @@ package attack
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
@@ -35,36 +37,100 @@ func (j *Joined) Unseen() []string {
 }
 
 // With returns what a gate judges of the table where a snooper also has what other tables release of each record: lists
-// of columns by record, each of which he tries. columns are the measures of the table by itself.
-func (j *Joined) With(ctx context.Context, columns []assess.ColumnMeasures, lists [][]assess.Seen) (*assess.Measures,
-	error) {
-	m := &assess.Measures{Records: int64(j.Records), Gated: j.pl.Config.Gate.Judges(),
-		Columns: j.acc.WithTables(columns, lists)}
-	p := j.acc.Pairs()
-	for _, more := range lists {
-		d := dataOf(j.pl, j.chain, p)
-		o, err := optionsOf(j.pl, &d)
-		if err != nil || o.Inversion == nil {
+// of columns by record, each of which he tries. columns are the measures of the table by itself, and by what is stated
+// and computed back of it.
+func (j *Joined) With(ctx context.Context, columns []assess.ColumnMeasures, by *assess.Identity,
+	lists [][]assess.Seen) (*assess.Measures, error) {
+	m := &assess.Measures{Records: int64(j.Records), Gated: j.pl.Config.Gate.Judges(), Identity: by}
+	var all []assess.Beside
+	for _, list := range lists {
+		all = append(all, assess.Beside{Columns: list, Control: func(way int) []assess.Seen { return control(list, way) }})
+	}
+	m.Columns = j.acc.WithTables(columns, all)
+	for _, list := range all {
+		with, err := j.stated(ctx, list.Columns)
+		if err != nil || with == nil || by == nil {
 			return m, err
 		}
-		for _, c := range more {
-			column := attack.BesideColumn{Name: c.Name, Released: c.Values}
-			d.Shown, d.Beside = append(slices.Clip(d.Shown), column), append(slices.Clip(d.Beside), column)
-		}
-		found, err := attack.Run(ctx, d, attack.Options{Targets: o.Targets, Inversion: o.Inversion})
+		chance, err := j.stated(ctx, list.Control(0))
 		if err != nil {
-			return nil, fmt.Errorf("assess.intruder: %w", err)
+			return nil, err
 		}
-		m.Identity = greater(m.Identity, found.Identity())
+		m.Identity = greater(m.Identity, beyond(with, chance, by, float64(j.Records)))
 	}
 	return m, nil
 }
 
+// control puts the records of columns into another order, the same for all of them.
+func control(list []assess.Seen, way int) (other []assess.Seen) {
+	if len(list) == 0 {
+		return nil
+	}
+	order := rand.New(rand.NewPCG(uint64(way), 3)).Perm(len(list[0].Values))
+	for _, c := range list {
+		values := make([]float64, len(order))
+		for i, at := range order {
+			values[i] = c.Values[at]
+		}
+		other = append(other, assess.Seen{Name: c.Name, Values: values, Categories: c.Categories})
+	}
+	return other
+}
+
+// stated returns what a snooper with more columns states and computes back; nil if nobody asks.
+func (j *Joined) stated(ctx context.Context, more []assess.Seen) (*assess.Identity, error) {
+	d := dataOf(j.pl, j.chain, j.acc.Pairs())
+	o, err := optionsOf(j.pl, &d)
+	if err != nil || o.Inversion == nil {
+		return nil, err
+	}
+	d.Shown, d.Beside = slices.Clone(d.Shown), slices.Clone(d.Beside)
+	for _, c := range more {
+		column := attack.BesideColumn{Name: c.Name, Released: c.Values}
+		d.Shown, d.Beside = append(d.Shown, column), append(d.Beside, column)
+	}
+	found, err := attack.Run(ctx, d, attack.Options{Targets: o.Targets, Inversion: o.Inversion})
+	if err != nil {
+		return nil, fmt.Errorf("assess.intruder: %w", err)
+	}
+	return found.Identity(), nil
+}
+
+// beyond returns what a snooper states with more columns, and what he does without them where as many columns that tell
+// nothing let him state it too: shares by no more than three standard errors, counts by half.
+func beyond(with, chance, without *assess.Identity, n float64) *assess.Identity {
+	found := *with
+	found.Exact = slices.Clone(with.Exact)
+	for i := range found.Exact {
+		e := &found.Exact[i]
+		p := max(statedOf(chance, e), statedOf(without, e), 0)
+		if e.Found <= p+3*math.Sqrt(max(p*(1-p), 1/n)/n) {
+			e.Found = statedOf(without, e)
+		}
+	}
+	p := max(float64(chance.Posterior), float64(without.Posterior), 0)
+	if float64(with.Posterior) <= p+0.02 {
+		found.Posterior = without.Posterior
+	}
+	if with.Inverted != nil && chance.Inverted != nil && without.Inverted != nil &&
+		2**with.Inverted <= 3**chance.Inverted {
+		found.Inverted, found.InvertedBy, found.Uninverted = without.Inverted, without.InvertedBy, without.Uninverted
+	}
+	return &found
+}
+
+// statedOf is the share of values that are stated as a share of another result; NaN if there is none.
+func statedOf(id *assess.Identity, e *assess.ExactShare) float64 {
+	for _, o := range id.Exact {
+		if o.Column == e.Column && o.Within == e.Within && (o.Limit == nil) == (e.Limit == nil) {
+			return o.Found
+		}
+	}
+	return math.NaN()
+}
+
 // greater returns, of what a snooper states and computes back by two lists of columns, what he does by the better one.
 func greater(a, b *assess.Identity) *assess.Identity {
-	if a == nil {
-		return b
-	}
 	both := *b
 	both.Posterior = max(a.Posterior, b.Posterior)
 	if a.Inverted != nil && (b.Inverted == nil || *a.Inverted > *b.Inverted) {

@@ -83,7 +83,7 @@ func (r *run) amountsOf(ctx context.Context, m *member) (list []Amount, verdicts
 	}
 	joined := unjoinedMeasures(alone)
 	if not == "" {
-		if joined, err = m.part.Joined.With(ctx, rep.Columns, lists); err != nil {
+		if joined, err = m.part.Joined.With(ctx, rep.Columns, alone.Identity, lists); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -386,3 +386,101 @@ func TestJoinedAmounts(t *testing.T) {
 		})
 	}
 }
+
+// TestTablesWithoutRelation: where the other tables tell nothing of a column nothing is stated beyond its own table,
+// whatever these have.
+func TestTablesWithoutRelation(t *testing.T) {
+	for seed := range uint64(3) {
+		w := newWorld(t, 100+seed)
+		wages(w)
+		costs(w)
+		for _, h := range w.households {
+			h["rent"] = 50 * math.Round(6+18*w.rng.Float64())
+			h["rooms"] = float64(1 + w.rng.IntN(6))
+		}
+		for _, p := range w.persons {
+			p["age"] = float64(w.rng.IntN(90))
+			p["debt"] = max(0, math.Round(2000*w.rng.NormFloat64()))
+		}
+		for _, v := range w.visits {
+			v["days"] = float64(w.rng.IntN(4))
+		}
+		w.masked("households", []string{"rent", "rooms"}, map[string]float64{"rent": 80})
+		w.masked("persons", []string{"wage", "age", "debt"}, map[string]float64{"wage": 300})
+		w.masked("visits", []string{"cost", "days"}, map[string]float64{"cost": 40})
+		rep := w.released()
+		if len(rep.Amounts) != 3 {
+			t.Fatalf("%+v", rep.Amounts)
+		}
+		for _, a := range rep.Amounts {
+			for _, k := range a.Risk {
+				if k.Alone != k.Joined {
+					t.Errorf("seed %d: %s.%s, %s: ± %v alone and ± %v joined, by %v", seed, a.Table, a.Column, k.Target,
+						k.Alone.RMSE, k.Joined.RMSE, k.Tells)
+				}
+			}
+		}
+	}
+}
+
+// TestRulesHoldWithTheJoinedTables: a gate that a table passes by itself refuses all tables where the others tell more
+// than its rule allows, and says so in each report; with the sum withheld they pass.
+func TestRulesHoldWithTheJoinedTables(t *testing.T) {
+	rules := map[string]string{
+		"min_rmse":  "{column: wage, knowledge: index, target: typical, min_rmse: 250}",
+		"max_exact": "{column: wage, max_exact: {share: 0.3, within: 100}}",
+		"alone":     "{column: wage, knowledge: index, target: typical, record: alone, min_rmse: 250}",
+	}
+	for name, rule := range rules {
+		for _, withheld := range []bool{false, true} {
+			w := newWorld(t, 7)
+			for i := range w.persons { // two in each household
+				w.persons[i]["hid"] = float64(min(i/2, len(w.households)-1))
+			}
+			w.persons = w.persons[:2*len(w.households)]
+			w.visits = w.visits[:100]
+			wages(w)
+			for _, p := range w.persons {
+				w.households[int(p["hid"])]["income"] += p["wage"]
+			}
+			w.masked("households", []string{"income"}, nil)
+			w.masked("persons", []string{"wage"}, map[string]float64{"wage": 300})
+			w.masked("visits", nil, nil)
+			w.tables["persons"] = strings.NewReplacer("inversion: false", "inversion: true", "replicates: 0", "replicates: 20").Replace(
+				w.tables["persons"]) +
+				"gate: {rules: [" + rule + "]}\n"
+			if withheld {
+				w.tables["households"] = strings.Replace(w.tables["households"], "income: {role: other", "income: {role: identifier", 1)
+			}
+			result, err := w.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep := result.Report
+			if want := !withheld && name != "alone"; result.Refused() != want {
+				t.Errorf("%s, withheld %v: refused %v (%s), %+v", name, withheld, result.Refused(), rep.Withheld, rep.Amounts)
+			}
+			if !rep.Tables[1].Passed {
+				t.Errorf("%s, withheld %v: the table does not pass by itself: the test checks nothing", name, withheld)
+			}
+			joined := 0
+			for _, v := range rep.Gate.Rules {
+				if strings.Contains(v.Rule, "joined with the other tables") {
+					if joined++; v.Passed || v.Column != "wage" || v.Measure != name || !strings.Contains(v.Advice, "another table") {
+						t.Errorf("%s: %+v", name, v)
+					}
+				}
+			}
+			if (joined > 0) != result.Refused() {
+				t.Errorf("%s, withheld %v: %d verdicts, %+v", name, withheld, joined, rep.Gate.Rules)
+			}
+			if result.Refused() {
+				for path := range w.tree() {
+					if strings.Contains(path, "release") {
+						t.Errorf("%s: there is %s", name, path)
+					}
+				}
+			}
+		}
+	}
+}
