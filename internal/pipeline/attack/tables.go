@@ -28,14 +28,6 @@ func shownBy(pl *pipeline.Plan, p assess.Pairs) (list []assess.Seen) {
 // Masked reports whether the table has a masked column whose originals other tables could tell.
 func (j *Joined) Masked() bool { return j.acc != nil }
 
-// Unseen names released columns of which nothing is held.
-func (j *Joined) Unseen() []string {
-	if j.pl == nil {
-		return nil
-	}
-	return j.pl.Unseen
-}
-
 // With returns what a gate judges of the table where a snooper also has what other tables release of each record: lists
 // of columns by record, each of which he tries. columns are the measures of the table by itself, and by what is stated
 // and computed back of it.

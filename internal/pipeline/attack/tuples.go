@@ -19,6 +19,8 @@ type Joined struct {
 	Alpha float64       // the weight with which a missing key matches
 	Shown []assess.Seen // what the release shows, by column
 	Whole bool          // whether these are all records
+	// Unseen names released columns of which nothing is held.
+	Unseen []string
 
 	pl    *pipeline.Plan
 	chain *transform.Chain
@@ -53,7 +55,7 @@ func JoinedOf(pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator
 	for _, index := range pl.Joins {
 		j.Joins = append(j.Joins, originalOf(pl, p, index))
 	}
-	j.Shown, j.Whole = shownBy(pl, p), p.Complete
+	j.Shown, j.Whole, j.Unseen = shownBy(pl, p), p.Complete, pl.Unseen
 	if invertible(pl) {
 		j.pl, j.chain, j.acc = pl, chain, acc
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 )
@@ -103,6 +104,19 @@ func (r *run) unjoined() string {
 		}
 	}
 	return ""
+}
+
+// unseen names released columns that nobody looks at.
+func (r *run) unseen() (list []string) {
+	for i := range r.config.Tables {
+		t := &r.config.Tables[i]
+		if names := r.members[t.Name].part.Joined.Unseen; len(names) > 0 {
+			list = append(list,
+				fmt.Sprintf("table %s: %s, which are nested or beyond the %d columns that are looked at", strconv.Quote(t.Name),
+					strings.Join(names, ", "), mostBeside))
+		}
+	}
+	return list
 }
 
 // lists are the columns of the other tables, all of them first; more columns hide what few tell.

@@ -166,6 +166,66 @@ var joins = map[string]join{
 	}, attack: func(w *world) []float64 {
 		return byHead(w.values("persons", 2), w.values("households", 1), w.lived())
 	}},
+	"a sum with another part that is released": {table: "persons", column: "wage", make: func(w *world) {
+		wages(w)
+		for _, h := range w.households {
+			h["rents"] = math.Round(5000 * w.rng.Float64())
+			h["income"] = h["rents"]
+		}
+		for _, p := range w.persons {
+			w.households[int(p["hid"])]["income"] += p["wage"]
+		}
+		w.masked("households", []string{"income", "rents"}, nil)
+		w.masked("persons", []string{"wage"}, map[string]float64{"wage": 300})
+		w.masked("visits", nil, nil)
+	}, attack: func(w *world) []float64 {
+		income := w.values("households", 1)
+		for h, v := range w.values("households", 2) {
+			income[h] -= v
+		}
+		return byHead(w.values("persons", 2), income, w.lived())
+	}},
+	"the greatest of the household is released": {table: "persons", column: "wage", make: func(w *world) {
+		wages(w)
+		for _, p := range w.persons {
+			h := w.households[int(p["hid"])]
+			h["top"] = max(h["top"], p["wage"])
+		}
+		w.masked("households", []string{"top"}, nil)
+		w.masked("persons", []string{"wage"}, map[string]float64{"wage": 400})
+		w.masked("visits", nil, nil)
+	}, attack: func(w *world) []float64 {
+		wage, top := w.values("persons", 2), w.values("households", 1)
+		for h, members := range w.lived() {
+			best := members[0]
+			for _, i := range members {
+				if wage[i] > wage[best] {
+					best = i
+				}
+			}
+			wage[best] = top[h]
+		}
+		return wage
+	}},
+	"the household's costs of one kind": {table: "households", column: "acute", make: func(w *world) {
+		costs(w)
+		for _, v := range w.visits {
+			if v["kind"] = float64(w.rng.IntN(3)); v["kind"] == 1 {
+				w.households[int(v["hid"])]["acute"] += v["cost"]
+			}
+		}
+		w.masked("households", []string{"acute"}, map[string]float64{"acute": 200})
+		w.masked("persons", nil, nil)
+		w.masked("visits", []string{"kind", "cost"}, nil)
+	}, attack: func(w *world) []float64 {
+		kind, cost, list := w.values("visits", 1), w.values("visits", 2), make([]float64, len(w.households))
+		for i, v := range w.visits {
+			if kind[i] == 1 {
+				list[int(v["hid"])] += cost[i]
+			}
+		}
+		return list
+	}},
 	"the persons' values add up to the household's": {table: "households", column: "income", make: func(w *world) {
 		wages(w)
 		for _, p := range w.persons {

@@ -1,9 +1,12 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
+
+	"gonum.org/v1/gonum/stat"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 )
@@ -200,60 +203,100 @@ func (s shown) named(made string) shown {
 	return s
 }
 
-// others returns what the other records of a group have of each column of a table, and what is left of each number of
-// the record above them by head: if that is the sum over the group, this record's value is its released one and
-// what is left by head.
+// others returns what the records of a group that refer to the same one have of each number of a table, the others and
+// all of them, and what each number of the record above them is for this one if it is their sum, or the greatest or the
+// least of them.
 func others(m, parent *member, group []int32) (list []shown) {
-	n := make([]float64, parent.part.Joined.Records)
-	for _, p := range group {
-		if p >= 0 {
-			n[p]++
-		}
-	}
+	n := sums(slices.Repeat([]float64{1}, len(group)), group, parent.part.Joined.Records)
 	if !slices.ContainsFunc(n, func(v float64) bool { return v > 0 }) {
 		return nil
 	}
-	name := "others of one of " + parent.table.Name
-	count := make([]float64, len(group))
-	for i, p := range group {
-		if p >= 0 {
-			count[i] = n[p] - 1
+	several := slices.ContainsFunc(n, func(v float64) bool { return v > 1 })
+	made := "others of one of " + parent.table.Name
+	add := func(name string, value func(i int, p int32) float64) {
+		values := make([]float64, len(group))
+		for i, p := range group {
+			if values[i] = math.NaN(); p >= 0 {
+				values[i] = value(i, p)
+			}
 		}
+		list = append(list, shown{assess.Seen{Name: name, Values: values}, asNothing, ""})
 	}
-	list = append(list, shown{assess.Seen{Name: m.table.Name + " (" + name + ")", Values: count}, asNothing, ""})
+	add(m.table.Name+" ("+made+")", func(_ int, p int32) float64 { return n[p] - 1 })
+	var pairs []pair
 	for _, c := range m.own() {
 		if !c.numbers() {
 			continue
 		}
 		sum := sums(c.Values, group, len(n))
-		rest := make([]float64, len(group))
-		for i, p := range group {
-			if rest[i] = math.NaN(); p >= 0 && n[p] > 1 {
-				rest[i] = sum[p] - present(c.Values[i])
-			}
-		}
-		if slices.ContainsFunc(count, func(v float64) bool { return v > 0 }) {
-			s := c.named(name)
-			s.Values, s.by = rest, asNothing
-			list = append(list, s)
+		most, least := extremes(c.Values, group, len(n), 1), extremes(c.Values, group, len(n), -1)
+		if several {
+			add(c.named(made).Name, func(i int, p int32) float64 {
+				if n[p] < 2 {
+					return math.NaN()
+				}
+				return sum[p] - present(c.Values[i])
+			})
+			add(c.named("mean of one of "+parent.table.Name).Name, func(_ int, p int32) float64 { return sum[p] / n[p] })
+			setApart(list[len(list)-1].Values, group)
 		}
 		for _, a := range parent.own() {
 			if !a.numbers() {
 				continue
 			}
-			left := make([]float64, len(group))
-			for i, p := range group {
-				if left[i] = math.NaN(); p >= 0 {
-					left[i] = (a.Values[p] - sum[p]) / n[p]
+			above := parent.table.Name + "." + a.Name
+			pairs = append(pairs, pair{above + " less " + c.named("").Name + ", by head", correlated(a.Values, sum),
+				func(_ int, p int32) float64 { return (a.Values[p] - sum[p]) / n[p] }})
+			for _, e := range []struct {
+				word string
+				of   []float64
+			}{{"greatest", most}, {"least", least}} {
+				if several {
+					pairs = append(pairs, pair{above + " as the " + e.word + " " + c.named("").Name, correlated(a.Values, e.of),
+						func(i int, p int32) float64 {
+							if c.Values[i] == e.of[p] {
+								return a.Values[p]
+							}
+							return c.Values[i]
+						}})
 				}
 			}
-			setApart(left, group)
-			s := c.named("")
-			s.Name, s.by, s.Values = fmt.Sprintf("%s.%s less %s, by head", parent.table.Name, a.Name, s.Name), asNothing, left
-			list = append(list, s)
 		}
 	}
+	slices.SortStableFunc(pairs, func(a, b pair) int { return cmp.Compare(b.near, a.near) })
+	for _, p := range pairs[:min(len(pairs), mostPairs)] {
+		add(p.name, p.value)
+		setApart(list[len(list)-1].Values, group)
+	}
 	return list
+}
+
+// mostPairs is the number of columns that are made of one above and one of the records of its group: of those whose
+// columns go most together.
+const mostPairs = 24
+
+// pair is made of a number above and one of the records of its group.
+type pair struct {
+	name  string
+	near  float64 // how much the two go together
+	value func(i int, p int32) float64
+}
+
+// correlated returns the absolute correlation of two columns where both have numbers; 0 if there is none.
+func correlated(a, b []float64) float64 {
+	var x, y []float64
+	for i := range a {
+		if a[i] == a[i] && b[i] == b[i] {
+			x, y = append(x, a[i]), append(y, b[i])
+		}
+	}
+	if len(x) < 2 {
+		return 0
+	}
+	if c := math.Abs(stat.Correlation(x, y, nil)); c == c {
+		return c
+	}
+	return 0
 }
 
 // present is a number, 0 if there is none.
@@ -351,7 +394,13 @@ func (r *run) byLevels(m *member, already int) (list []shown) {
 			continue
 		}
 		child, group := r.members[k.Table], r.parents(key)
+		n := m.part.Joined.Records
 		own := child.own()
+		for _, c := range r.byLevels(child, already+len(list)) {
+			c = c.named("sum")
+			c.Values = sums(c.Values, group, n)
+			list = append(list, c)
+		}
 		for _, by := range own {
 			levels := levelsOf(by.Values)
 			for l, level := range levels {
@@ -368,7 +417,6 @@ func (r *run) byLevels(m *member, already int) (list []shown) {
 						list = append(list, c)
 					}
 				}
-				n := m.part.Joined.Records
 				add(shown{of: child.table.Name, Seen: assess.Seen{Name: "records"}},
 					sums(slices.Repeat([]float64{1}, len(group)), within, n))
 				for _, c := range own {

@@ -113,7 +113,7 @@ func (r *run) judged(ctx context.Context) (*Report, error) {
 	for _, v := range verdicts {
 		add(v)
 	}
-	rep.NotCounted = c.notCounted()
+	rep.NotCounted = append(c.notCounted(), r.unseen()...)
 	rep.Finished = time.Now()
 	if !rep.Gate.Passed {
 		rep.Withheld = account.WithheldBecause(rep.Gate)
@@ -152,7 +152,7 @@ func (c *Config) notCounted() (list []string) {
 		}
 	}
 	return append(list,
-		"amounts: R, rmse and what columns of one record tell of each other are each table's own; a value that stands in several tables is drawn in each, and whoever has both averages them")
+		"amounts: what the other tables tell of a masked number is sought in their columns, and in counts, sums, means, least and greatest values of the records that refer to one (of columns with few values also by these); not in other figures, in letters of texts, and where it is less than what as many columns tell by chance")
 }
 
 // withholdAll says in the reports of tables that would pass by themselves that they are withheld.
