@@ -36,13 +36,16 @@ func (a *Accumulator) WithTables(columns []ColumnMeasures, lists []Beside) []Col
 		with := a.withColumns(columns, list.Columns)
 		more := make([][]bool, len(all))
 		var chance [][][]Risk
-		for way := 0; way == 0 || way < controls && slices.ContainsFunc(more, func(rows []bool) bool {
-			return slices.Contains(rows, true)
-		}); way++ {
-			chance = append(chance, a.withColumns(columns, list.Control(way)))
+		for way := 0; ; way++ { // what columns tell by chance is not computed where they tell nothing
+			some := false
 			for c := range all {
 				more[c] = tellMore(&columns[c], list.Columns, with, chance, c)
+				some = some || slices.Contains(more[c], true)
 			}
+			if !some || way == controls {
+				break
+			}
+			chance = append(chance, a.withColumns(columns, list.Control(way)))
 		}
 		for c := range all {
 			for i, is := range more[c] {

@@ -44,6 +44,9 @@ func (j *Joined) With(ctx context.Context, columns []assess.ColumnMeasures, by *
 		if err != nil || with == nil || by == nil {
 			return m, err
 		}
+		if with = beyond(with, by, by, float64(j.Records)); !tellsMore(with, by) {
+			continue
+		}
 		chance, err := j.stated(ctx, list.Control(0))
 		if err != nil {
 			return nil, err
@@ -109,6 +112,13 @@ func beyond(with, chance, without *assess.Identity, n float64) *assess.Identity 
 		found.Inverted, found.InvertedBy, found.Uninverted = without.Inverted, without.InvertedBy, without.Uninverted
 	}
 	return &found
+}
+
+// tellsMore reports whether anything of a result is greater than in another.
+func tellsMore(with, without *assess.Identity) bool {
+	return with.Posterior > without.Posterior ||
+		with.Inverted != nil && (without.Inverted == nil || *with.Inverted > *without.Inverted) ||
+		slices.ContainsFunc(with.Exact, func(e assess.ExactShare) bool { return !(e.Found <= statedOf(without, &e)) })
 }
 
 // statedOf is the share of values that are stated as a share of another result; NaN if there is none.

@@ -119,7 +119,10 @@ func (r *run) unseen() (list []string) {
 	return list
 }
 
-// lists are the columns of the other tables, all of them first; more columns hide what few tell.
+// fewRecords is the number of records up to which more columns may hide what few of them tell.
+const fewRecords = 5000
+
+// lists are the columns of the other tables, all of them first; of few records also those above and below alone.
 func (r *run) lists(m *member) (lists [][]assess.Seen) {
 	up, down := r.beside(m)
 	for _, columns := range [][]shown{slices.Concat(up, down), up, down} {
@@ -127,7 +130,7 @@ func (r *run) lists(m *member) (lists [][]assess.Seen) {
 		for _, c := range columns {
 			list = append(list, c.Seen)
 		}
-		if len(list) > 0 && (len(lists) == 0 || len(list) < len(lists[0])) {
+		if len(list) > 0 && (len(lists) == 0 || len(list) < len(lists[0]) && m.part.Joined.Records <= fewRecords) {
 			lists = append(lists, list)
 		}
 	}
