@@ -74,8 +74,10 @@ func tellMore(column *ColumnMeasures, columns []Seen, with [][]Risk, chance [][]
 		}
 	}
 	add := func(t *tells, i int) {
+		alone := float64(column.Risk[i].R)
+		t.gain = math.Log(float64(with[c][i].R) / alone)
 		for _, control := range chance {
-			t.add(column.Risk[i], with[c][i], control[c][i])
+			t.chance = max(t.chance, math.Log(float64(control[c][i].R)/alone))
 		}
 	}
 	for i, k := range column.Risk {
@@ -130,11 +132,6 @@ const (
 type tells struct {
 	n, least     float64
 	gain, chance float64 // logarithms of ratios of R
-}
-
-func (t *tells) add(alone, with, control Risk) {
-	t.gain = math.Log(float64(with.R) / float64(alone.R))
-	t.chance = max(t.chance, math.Log(float64(control.R)/float64(alone.R)))
 }
 
 // more reports whether the columns tell more than twice as much as such by chance. What is not known counts as that.

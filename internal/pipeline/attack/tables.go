@@ -88,7 +88,28 @@ func (j *Joined) stated(ctx context.Context, more []assess.Seen) (*assess.Identi
 	if err != nil {
 		return nil, fmt.Errorf("assess.intruder: %w", err)
 	}
-	return found.Identity(), nil
+	id := found.Identity()
+	for i := range id.Exact {
+		e := &id.Exact[i]
+		at := slices.IndexFunc(d.Numeric, func(c attack.NumericColumn) bool { return c.Name == e.Column })
+		for _, c := range more {
+			e.Found = max(e.Found, within(c.Values, d.Numeric[at].Original, e.Within))
+		}
+	}
+	return id, nil
+}
+
+// within returns the share of originals that a column has within a distance, as it is.
+func within(values, originals []float64, distance float64) float64 {
+	hits, n := 0.0, 0.0
+	for i, x := range originals {
+		if x == x {
+			if n++; math.Abs(values[i]-x) <= distance*(1+1e-9) {
+				hits++
+			}
+		}
+	}
+	return hits / max(n, 1)
 }
 
 // beyond returns what a snooper states with more columns, and what he does without them where as many columns that tell

@@ -544,3 +544,108 @@ func TestRulesHoldWithTheJoinedTables(t *testing.T) {
 		}
 	}
 }
+
+// TestCategoriesAreToldByOtherTables: a category that is drawn at random in the table of visits, and that the table of
+// persons has as it is, is computed back by whoever joins them.
+func TestCategoriesAreToldByOtherTables(t *testing.T) {
+	for _, there := range []bool{true, false} {
+		c := newCare(t)
+		c.some(rand.New(rand.NewPCG(5, 1)))
+		c.project = strings.Replace(c.project, "{min_k: 2}", "{max_unique: 1}", 1)
+		rng, persons, visits := rand.New(rand.NewPCG(6, 1)), "pid,hid,ill\n", "vid,pid,why\n"
+		ill := map[string]string{}
+		for _, p := range c.records("persons.csv") {
+			ill[p[0]] = []string{"a", "b", "c"}[rng.IntN(3)]
+			told := ill[p[0]]
+			if !there {
+				told = "x"
+			}
+			persons += p[0] + "," + p[1] + "," + told + "\n"
+		}
+		seen := map[string]bool{}
+		for _, v := range c.records("visits.csv") {
+			if !seen[v[1]] { // one visit each: the draws of several would tell by themselves
+				visits += v[0] + "," + v[1] + "," + ill[v[1]] + "\n"
+			}
+			seen[v[1]] = true
+		}
+		c.write("persons.csv", persons)
+		c.write("visits.csv", visits)
+		c.tables["persons"] = "identity: [pid]\ncolumns: {pid: {role: other}, hid: {role: other}, ill: {role: other}}\nmasks: [{pseudonym: {columns: [pid], scope: person}}, {pseudonym: {columns: [hid], scope: household}}]\n"
+		c.tables["visits"] = "identity: [vid]\ncolumns: {vid: {role: identifier}, pid: {role: other}, why: {role: sensitive}}\nmasks: [{pseudonym: {columns: [pid], scope: person}}, {pram: {columns: [why], categories: [a, b, c], keep: 0.6}}]\n" +
+			"assess: {intruder: {inversion: true}}\ngate: {rules: [{max_posterior: 0.95}]}\n"
+		result, err := c.run()
+		if err != nil {
+			t.Fatal(err)
+		}
+		joined := 0
+		for _, v := range result.Report.Gate.Rules {
+			if strings.Contains(v.Rule, "joined with the other tables") && !v.Passed {
+				joined++
+			}
+		}
+		if result.Refused() != there || (joined > 0) != there {
+			t.Errorf("there %v: refused %v, %+v", there, result.Refused(), result.Report.Gate.Rules)
+		}
+	}
+}
+
+// TestExactlyOfFew: who lives alone has the household's income, and no one else has; max_exact counts these persons.
+func TestExactlyOfFew(t *testing.T) {
+	w := newWorld(t, 9)
+	joins["the sum over the household is released"].make(w)
+	w.tables["persons"] = strings.NewReplacer("inversion: false", "inversion: true", "replicates: 0", "replicates: 20").
+		Replace(w.tables["persons"]) + "gate: {rules: [{column: wage, max_exact: {share: 0.9, within: 1}}]}\n"
+	lone := 0.0
+	for _, members := range w.lived() {
+		if len(members) == 1 {
+			lone += 1 / float64(len(w.persons))
+		}
+	}
+	result, err := w.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range result.Report.Amounts {
+		for _, e := range a.Exact {
+			if e.Within != 1 {
+				continue
+			}
+			// Noise of SD 300 leaves 1 of 400 values within 1, and the draws of a household may happen to be near too.
+			if float64(e.Joined) < lone || float64(e.Joined) > lone+0.03 || float64(e.Alone) > 0.03 {
+				t.Errorf("%.4v are stated by the table, %.4v joined; %.4v live alone", e.Alone, e.Joined, lone)
+			}
+			return
+		}
+	}
+	t.Errorf("nothing is said: %+v", result.Report.Amounts)
+}
+
+// TestTablesThatAreNotWhole: where a sample does not hold all records of any table, what it tells of another one is not
+// known, and the rules of that one do not hold.
+func TestTablesThatAreNotWhole(t *testing.T) {
+	w := newWorld(t, 9)
+	wages(w)
+	w.masked("households", nil, nil)
+	w.masked("persons", []string{"wage"}, map[string]float64{"wage": 300})
+	w.masked("visits", nil, nil)
+	w.tables["persons"] = strings.Replace(w.tables["persons"], "replicates: 0", "replicates: 20", 1) +
+		"gate: {rules: [{column: wage, target: typical, knowledge: index, min_rmse: 100}]}\n"
+	w.tables["visits"] = strings.Replace(w.tables["visits"], "replicates: 0", "replicates: 0, sample: 20", 1)
+	result, err := w.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep, said := result.Report, 0
+	for _, v := range rep.Gate.Rules {
+		if strings.Contains(v.Rule, "joined with the other tables") {
+			if said++; v.Passed || !strings.Contains(v.Advice, `the sample of table "visits" does not hold all records`) {
+				t.Errorf("%+v", v)
+			}
+		}
+	}
+	if !rep.Tables[1].Passed || said != 1 || len(rep.Amounts) != 1 || rep.Amounts[0].Not == "" ||
+		rep.Amounts[0].Risk[0].Joined.R == rep.Amounts[0].Risk[0].Joined.R {
+		t.Errorf("%d verdicts, %+v", said, rep.Amounts)
+	}
+}

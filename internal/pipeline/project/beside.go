@@ -247,6 +247,15 @@ func others(m, parent *member, group []int32) (list []shown) {
 			above := parent.table.Name + "." + a.Name
 			pairs = append(pairs, pair{above + " less " + c.named("").Name + ", by head", correlated(a.Values, sum),
 				func(_ int, p int32) float64 { return (a.Values[p] - sum[p]) / n[p] }})
+			if several {
+				pairs = append(pairs, pair{above + " as " + c.named("").Name + " of the only one", correlated(a.Values, sum),
+					func(i int, p int32) float64 {
+						if n[p] == 1 {
+							return a.Values[p]
+						}
+						return c.Values[i]
+					}})
+			}
 			for _, e := range []struct {
 				word string
 				of   []float64
