@@ -24,7 +24,7 @@ const mostBeside = 200
 // byRecord adds to the risks of each masked column those of an intruder who uses all released
 // columns of the record. limit > 0: of a part of the sample.
 func (r *reckoning) byRecord(columns []ColumnMeasures, limit int) {
-	f := r.recordFrame(nil, limit, false)
+	f := r.recordFrame(nil, limit, false, nil)
 	if f == nil {
 		return
 	}
@@ -155,7 +155,7 @@ func (a *Accumulator) WithRecord(p Pairs, column string, risks []Risk) []Risk {
 	if c < 0 {
 		return risks
 	}
-	f := a.reckon(true).recordFrame(p.Released, 0, false)
+	f := a.reckon(true).recordFrame(p.Released, 0, false, nil)
 	if f == nil {
 		return risks
 	}
@@ -180,8 +180,8 @@ type recordFrame struct {
 
 // recordFrame gathers the released columns. released replaces the released values of the measured
 // columns, by column and record of the sample, if the masks are only explored; nil: those of the
-// release. earlier adds the columns of earlier releases.
-func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *recordFrame {
+// release. earlier adds the columns of earlier releases, more columns of other tables.
+func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool, more []Seen) *recordFrame {
 	n := r.data.N
 	if !r.a.opts.Record || n == 0 || !slices.ContainsFunc(r.a.opts.Columns, func(c Column) bool { return c.Masked }) {
 		return nil
@@ -254,6 +254,7 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool) *
 			return f
 		}
 	}
+	list = append(list, f.further(more, holders)...)
 	var sought []joint.Sought
 	var originals [][]float64
 	for c, column := range r.a.opts.Columns {

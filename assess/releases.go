@@ -97,7 +97,7 @@ func (r *reckoning) byAllReleases(f *recordFrame, columns []ColumnMeasures, limi
 		limit = mostTogether // a sample of a sample
 	}
 	if e.Not == "" && some {
-		f = r.recordFrame(nil, limit, true)
+		f = r.recordFrame(nil, limit, true, nil)
 	}
 	not := e.Not
 	if not == "" && f != nil {

@@ -12,9 +12,9 @@ const mostBeside = 200
 
 // wantBeside asks for the released columns that are not measured: an intruder who knows which record is
 // the target's uses all of them. Nested columns, and those beyond the first 200 (numbers first), are
-// named as not seen.
+// named as not seen. Tables that are joined with others tell of the masked columns of these.
 func (pl *Plan) wantBeside(b *layoutBuilder) {
-	if !slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Masked }) {
+	if len(pl.Config.Joins) == 0 && !slices.ContainsFunc(pl.Assessed, func(c assess.Column) bool { return c.Masked }) {
 		return
 	}
 	released := map[string]bool{}

@@ -16,7 +16,15 @@ type Joined struct {
 	Records int // entries of each column
 	// the original values of the plan's columns of Joins, or the codes that stand for them; NaN if there is none
 	Joins [][]float64
-	Alpha float64 // the weight with which a missing key matches
+	Alpha float64       // the weight with which a missing key matches
+	Shown []assess.Seen // what the release shows, by column
+	Whole bool          // whether these are all records
+	// Unseen names released columns of which nothing is held.
+	Unseen []string
+
+	pl    *pipeline.Plan
+	chain *transform.Chain
+	acc   *assess.Accumulator // nil if no rule, and no figure, rests on what other tables tell
 }
 
 // JoinedOf returns the records of an assessment, nil for one that has none. A pseudonym by which tables are joined is
@@ -46,6 +54,10 @@ func JoinedOf(pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator
 	}
 	for _, index := range pl.Joins {
 		j.Joins = append(j.Joins, originalOf(pl, p, index))
+	}
+	j.Shown, j.Whole, j.Unseen = shownBy(pl, p), p.Complete, pl.Unseen
+	if invertible(pl) {
+		j.pl, j.chain, j.acc = pl, chain, acc
 	}
 	return j
 }

@@ -60,7 +60,7 @@ func (c *Config) repeated() (list []string) {
 				}
 				list = append(list,
 					fmt.Sprintf(
-						"%s is released by tables %s and %s, and no gate judges both together: if they are of one thing, what is masked in one is told by the other", strconv.Quote(column.Name),
+						"%s is released by tables %s and %s: if they are of one thing, what is masked in one is told by the other, which is judged of numbers (amounts) and not of keys", strconv.Quote(column.Name),
 						strconv.Quote(a.Name), strconv.Quote(b.Name)))
 			}
 		}

@@ -42,6 +42,7 @@ type Report struct {
 	Person       string              `json:"person" doc:"the table whose records are the persons"`
 	Persons      *uniqueness.Persons `json:"persons,omitempty" doc:"the persons, each by all of its records in all tables; absent if they could not be counted"`
 	Unmeasured   string              `json:"unmeasured,omitempty" doc:"why the persons could not be counted; no rule about them holds then"`
+	Amounts      []Amount            `json:"amounts,omitempty" doc:"masked numbers, each by its own table alone and with what the other tables tell of the same records"`
 	NotCounted   []string            `json:"not_counted,omitempty" doc:"what the release tells of persons that is not counted"`
 	Warnings     []string            `json:"warnings,omitempty"`
 	Rounds       int                 `json:"rounds" doc:"how often tables were written until no record referred to one that had left"`
@@ -104,7 +105,15 @@ func (r *run) judged(ctx context.Context) (*Report, error) {
 	for _, v := range c.Gate.judge(rep.Persons, rep.Unmeasured) {
 		add(v)
 	}
-	rep.NotCounted = c.notCounted()
+	amounts, verdicts, err := r.amounts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rep.Amounts = amounts
+	for _, v := range verdicts {
+		add(v)
+	}
+	rep.NotCounted = append(c.notCounted(), r.unseen()...)
 	rep.Finished = time.Now()
 	if !rep.Gate.Passed {
 		rep.Withheld = account.WithheldBecause(rep.Gate)
@@ -143,7 +152,7 @@ func (c *Config) notCounted() (list []string) {
 		}
 	}
 	return append(list,
-		"amounts: R, rmse and what columns of one record tell of each other are each table's own; a value that stands in several tables is drawn in each, and whoever has both averages them")
+		"amounts: what the other tables tell of a masked number is sought in their columns, and in counts, sums, means, least and greatest values of the records that refer to one (of columns with few values also by these); not in other figures, in letters of texts, and where it is less than what as many columns tell by chance")
 }
 
 // withholdAll says in the reports of tables that would pass by themselves that they are withheld.

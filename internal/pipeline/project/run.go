@@ -50,6 +50,7 @@ type run struct {
 	members map[string]*member
 	order   []*member // each after those to whose records its own refer
 	rounds  int
+	refer   map[int][]int32 // by key, see parents
 
 	warnings []string
 
