@@ -115,15 +115,19 @@ func (f *Frame) runs(column int, sign float64) grouping {
 // courses returns the courses along each column that differs within units.
 func (f *Frame) courses() []course {
 	f.coursing.Do(func() {
+		places := make([]float64, f.rows)
+		for i := range places {
+			places[i] = float64(i)
+		}
 		for _, unit := range f.units() {
 			if f.InOrder {
-				f.course(unit, byOrder, func(row int) float64 { return float64(row) })
+				f.course(unit, byOrder, places)
 			}
 			n := 0
 			for _, feature := range f.features {
 				if c := feature.column; feature.whole && n < mostAlong && !slices.Contains(unit.columns, c) {
 					n++
-					f.course(unit, c, func(row int) float64 { return f.columns[c].numbers[row] })
+					f.course(unit, c, f.columns[c].numbers)
 				}
 			}
 		}
@@ -132,10 +136,10 @@ func (f *Frame) courses() []course {
 }
 
 // course adds a course if most neighbours in it differ in its column.
-func (f *Frame) course(unit *grouping, column int, value func(row int) float64) {
-	c := course{unit: unit, column: column, at: make([]float64, f.rows)}
+func (f *Frame) course(unit *grouping, column int, at []float64) {
+	c := course{unit: unit, column: column, at: at}
 	for i := range f.rows {
-		if c.at[i] = value(i); unit.of[i] >= 0 && c.at[i] == c.at[i] {
+		if unit.of[i] >= 0 && at[i] == at[i] {
 			c.rows = append(c.rows, int32(i))
 		}
 	}
