@@ -109,6 +109,33 @@ func TestYearsOfAPersonTellOfOneAnother(t *testing.T) {
 	}
 }
 
+// A person may be the second one of a household. Without any number the wages next to one another tell, where they are
+// near one another: less than a person's line, and a quarter of the mean square at least.
+func TestYearsOfAPersonWithoutNumber(t *testing.T) {
+	w := newWorld(5, 3600)
+	p := newPanel(w, 300, 12, 0.03, 0.005)
+	index := 0.0
+	for i := range p.x {
+		index += (p.x[i] - p.y[i]) * (p.x[i] - p.y[i]) / float64(w.n)
+	}
+	member := w.of(func(i int) float64 { return float64(i / 12 % 3) })
+	household := w.of(func(i int) float64 { return float64(5000 + i/36) })
+	order := w.r.Perm(w.n)
+	put := func(v []float64) []float64 { return w.of(func(i int) float64 { return v[order[i]] }) }
+	list := columns(put(p.y), put(household), put(p.year), put(member))
+	if r := New(list, w.n, true).Estimate(put(p.x), put(p.y), 0, nil); !(r.Square <= 1.01*p.byPersons()) {
+		t.Errorf("members of households: mean square %v, by lines of persons %v", r.Square, p.byPersons())
+	}
+	for _, inOrder := range []bool{true, false} {
+		f := New(columns(p.y), w.n, true)
+		f.InOrder = inOrder
+		r := f.Estimate(p.x, p.y, 0, nil)
+		if told := r.Square < 0.75*index; told != inOrder || told != slices.Contains(r.Tells, OrderOfRecords) {
+			t.Errorf("in order %v: mean square %v, by index %v, told by %v", inOrder, r.Square, index, r.Tells)
+		}
+	}
+}
+
 // Where the sample holds some of the records, what is reckoned for all of them is near what all of them tell, and
 // rather less than more: between 3/4 and 21/20 of the error.
 func TestUnitsBeyondTheSample(t *testing.T) {

@@ -25,11 +25,83 @@ func (s *sought) along() {
 				left := s.left
 				of = func(k int) float64 { return left[k] }
 			}
-			if s.nearer(s.curveOf(c, some, of), some, added) {
-				s.takeWhere(s.curveOf(c, all, of), added, c)
+			if z := s.columns[c].numbers; s.nearer(s.curveOf(z, some, of), some, added) {
+				s.takeWhere(s.curveOf(z, all, of), added, c)
 			}
 		}
 	}
+	s.alongTwo(all, some)
+}
+
+// What two columns make of which x may be a function, as a tax by brackets that is released in a sum with the rent.
+var made = []func(a, b float64) float64{
+	func(a, b float64) float64 { return a - b },
+	func(a, b float64) float64 { return a + b },
+	func(a, b float64) float64 { return a / b },
+}
+
+const (
+	mostCurved = 12  // columns of which two are put together
+	curveRows  = 256 // records in which this is tried first
+)
+
+// alongTwo uses two columns likewise, if they tell much in a few records.
+func (s *sought) alongTwo(all, some []int) {
+	few := thinned(all, curveRows)
+	list := s.others(s.own)
+	list = list[:min(len(list), mostCurved)]
+	z := make([]float64, s.all)
+	for i, a := range list {
+		for _, b := range list[:i] {
+			u, v := s.columns[a].numbers, s.columns[b].numbers
+			for _, of := range made {
+				for _, k := range few {
+					row := s.rows[k]
+					z[row] = of(u[row], v[row])
+				}
+				if !s.smoothBy(z, few) {
+					continue
+				}
+				whole := make([]float64, s.all)
+				for row := range whole {
+					whole[row] = of(u[row], v[row])
+				}
+				value := func(k int) float64 { return s.x[s.rows[k]] }
+				if s.nearer(s.curveOf(whole, some, value), some, false) {
+					s.takeWhere(s.curveOf(whole, all, value), false, b, a)
+				}
+			}
+		}
+	}
+}
+
+// smoothBy reports whether x is, at places in rows, between those next to it in the order of z more nearly than by a
+// half of what is left of its squares.
+func (s *sought) smoothBy(z []float64, places []int) bool {
+	order, by := make([]int32, 0, len(places)), make([]float64, len(places))
+	before := 0.0
+	for at, k := range places {
+		before += s.left[k] * s.left[k]
+		if by[at] = z[s.rows[k]]; by[at]-by[at] == 0 {
+			order = append(order, int32(at))
+		}
+	}
+	if 2*len(order) < len(places) || len(order) < leastRows || !(before > 0) {
+		return false
+	}
+	rank.Order(order, by, nil)
+	x := func(n int) float64 { return s.x[s.rows[places[order[n]]]] }
+	after := 0.0
+	for n := 1; n+1 < len(order) && after < before; n++ {
+		from, to := by[order[n-1]], by[order[n+1]]
+		part := 0.5
+		if to > from {
+			part = (by[order[n]] - from) / (to - from)
+		}
+		e := x(n) - (1-part)*x(n-1) - part*x(n+1)
+		after += e * e
+	}
+	return after < before/2
 }
 
 // takeWhere replaces the estimate where there is a value, or adds the value to it, if that leaves less.
@@ -56,9 +128,8 @@ func (s *sought) takeWhere(value func(row int) float64, added bool, tells ...int
 }
 
 // curveOf returns, as a function of a row, a value at places in rows as it is beside that row in the order of
-// a column: the mean of the others with the same number, else between the next ones; NaN if it has no number.
-func (s *sought) curveOf(c int, places []int, value func(k int) float64) func(row int) float64 {
-	z := s.columns[c].numbers
+// numbers: the mean of the others with the same number, else between the next ones; NaN if it has no number.
+func (s *sought) curveOf(z []float64, places []int, value func(k int) float64) func(row int) float64 {
 	type point struct{ at, sum, n float64 }
 	var points []point
 	order := make([]int32, 0, len(places))

@@ -57,3 +57,35 @@ func TestNeighboursByChance(t *testing.T) {
 		}
 	}
 }
+
+// A function of what two columns make together is undone as well, wherever they stand: a tax by brackets that is
+// released in a sum, beside the rent that is the rest of it; or as a share of the rent. Where the rest is not released it is not.
+func TestFunctionsOfTwoColumns(t *testing.T) {
+	w := newWorld(31, 3000)
+	x, rent := w.incomes(), w.incomes()
+	y := w.noisy(x, 100)
+	tax := w.of(func(i int) float64 { return 0.1*x[i] + 0.2*max(0, x[i]-300) + 0.15*max(0, x[i]-800) })
+	for name, c := range map[string]struct {
+		with  []float64
+		rest  bool
+		least float64
+		most  float64
+	}{
+		"sum":         {w.of(func(i int) float64 { return tax[i] + rent[i] }), true, 0, 5},
+		"difference":  {w.of(func(i int) float64 { return tax[i] - rent[i] }), true, 0, 5},
+		"product":     {w.of(func(i int) float64 { return tax[i] * rent[i] }), true, 0, 5},
+		"no rest":     {w.of(func(i int) float64 { return tax[i] + rent[i] }), false, 60, 100},
+		"other rents": {w.of(func(i int) float64 { return tax[i] + rent[w.n-1-i] }), true, 60, 100},
+	} {
+		lists := [][]Column{columns(y, c.with)}
+		if c.rest {
+			lists = [][]Column{columns(y, c.with, rent), columns(y, rent, w.incomes(), c.with)}
+		}
+		for _, list := range lists {
+			r := New(list, w.n, true).Estimate(x, y, 0, nil)
+			if got := math.Sqrt(r.Square); got < c.least || got > c.most {
+				t.Errorf("%s: off by %v, want %v to %v; tells %v", name, got, c.least, c.most, r.Tells)
+			}
+		}
+	}
+}
