@@ -18,6 +18,7 @@ const (
 	bestCourses   = 2   // of which all ways are features
 	leastMembers  = 3   // records of a unit that has a course
 	leastCourse   = 0.5 // share of the records that are in such units
+	orders        = 5   // in which records that stand anywhere are tried
 	anywhereTells = 2   // times what records that stand anywhere tell must those next to one another
 	apartAlike    = 2.5 // errors by which values of one unit that are next to each other may differ
 	mostPlaces    = 4   // on either side, of the records that tell of the one between them
@@ -357,13 +358,18 @@ func (s *sought) inARow() (features []feature) {
 		file.rows = append(file.rows, int32(i))
 	}
 	file.ends = []int{len(file.rows)}
-	anywhere := file
-	anywhere.rows, anywhere.at = slices.Clone(file.rows), make([]float64, len(file.at))
-	rand.New(rand.NewPCG(uint64(len(file.rows)), 1)).Shuffle(len(file.rows), func(i, j int) {
-		anywhere.rows[i], anywhere.rows[j] = anywhere.rows[j], anywhere.rows[i]
-	})
-	for k, i := range anywhere.rows {
-		anywhere.at[i] = float64(k)
+	anywhere := make([]course, orders)
+	rng := rand.New(rand.NewPCG(uint64(len(file.rows)), 1))
+	for k := range anywhere {
+		anywhere[k] = file
+		anywhere[k].rows, anywhere[k].at = slices.Clone(file.rows), make([]float64, len(file.at))
+		rng.Shuffle(len(file.rows), func(i, j int) {
+			rows := anywhere[k].rows
+			rows[i], rows[j] = rows[j], rows[i]
+		})
+		for at, i := range anywhere[k].rows {
+			anywhere[k].at[i] = float64(at)
+		}
 	}
 	var relative, n float64
 	for _, i := range s.rows {
@@ -377,7 +383,13 @@ func (s *sought) inARow() (features []feature) {
 		func(float64) float64 { return constant }, func(v float64) float64 { return share * math.Abs(v) },
 	} {
 		out := s.nearInARow(&file, apart)
-		if tell(out) >= beyondChance/float64(len(s.rows))+anywhereTells*tell(s.nearInARow(&anywhere, apart)) {
+		told := tell(out)
+		if told < beyondChance/float64(len(s.rows)) {
+			continue
+		}
+		if !slices.ContainsFunc(anywhere, func(c course) bool {
+			return told < beyondChance/float64(len(s.rows))+anywhereTells*tell(s.nearInARow(&c, apart))
+		}) {
 			features = append(features, feature{column: byOrder, from: []int{byOrder}, values: out, others: true})
 		}
 	}

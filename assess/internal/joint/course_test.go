@@ -187,6 +187,26 @@ func TestRecordsThatTellNothingOfOneAnother(t *testing.T) {
 	}
 }
 
+// Where the distribution is not normal, values near an own one tell of it, whatever records have them: that is not what
+// the order of the records tells. Counts, and amounts with a long tail, of 240 records in any order.
+func TestOrderThatTellsNothing(t *testing.T) {
+	for seed := range uint64(60) {
+		w := newWorld(900+seed, 240)
+		x := w.of(func(int) float64 { return math.Floor(w.r.ExpFloat64() * 2) })
+		if seed%2 == 1 {
+			x = w.of(func(int) float64 { return math.Exp(4 + 1.5*w.r.NormFloat64()) })
+		}
+		y := w.of(func(i int) float64 { return x[i] + []float64{1, 0.3 * x[i]}[seed%2]*w.r.NormFloat64() })
+		f := New(columns(y, w.incomes(), w.incomes()), w.n, true)
+		without := f.Estimate(x, y, 0, nil)
+		f.InOrder = true
+		with := f.Estimate(x, y, 0, nil)
+		if slices.Contains(with.Tells, OrderOfRecords) || with.Square < 0.95*without.Square {
+			t.Errorf("seed %d: mean square %v in order, %v in any, told by %v", seed, with.Square, without.Square, with.Tells)
+		}
+	}
+}
+
 // household makes wages of the members of households, and their totals.
 func household(w *world) (unit, x, total, mean []float64) {
 	unit, x = make([]float64, 0, w.n), make([]float64, 0, w.n)
@@ -242,7 +262,11 @@ func TestTotalOfAUnit(t *testing.T) {
 			list := columns(put(y), put(known))
 			list = append(list, Column{Name: "unit", Values: put(unit), GroupOnly: seed%3 == 0})
 			got := New(list, w.n, true).Estimate(put(x), put(y), 0, nil)
-			if !(got.Square <= 1.02*want) || !slices.Contains(got.Tells, "c1") {
+			room := 1.02
+			if percent {
+				room = 0.99 // who divides by size alone reaches 1.00 of it
+			}
+			if !(got.Square <= room*want) || !slices.Contains(got.Tells, "c1") {
 				t.Errorf("seed %d, %d: mean square %v, want %v; told by %v", seed, k, got.Square, want, got.Tells)
 			}
 			// Of half of the records nobody can tell how much is known: it counts as known.

@@ -44,7 +44,8 @@ func (s *sought) byUnits() {
 	}
 }
 
-// offer adds features if they explain more than as many do that are chosen by chance, which in small data is much.
+// offer adds features if they explain more than as many do that are chosen by chance, which in small data is much, and
+// not in a few records alone.
 func (s *sought) offer(list []feature) {
 	if len(list) == 0 {
 		return
@@ -52,7 +53,7 @@ func (s *sought) offer(list []feature) {
 	before, n := *s, float64(len(s.rows))
 	s.features = slices.Concat(s.features, list)
 	s.refit()
-	if chance := (chosenBy*float64(len(list)) + beyondChance) / n; !(s.square()*(1+chance) < before.square()) {
+	if chance := (chosenBy*float64(len(list)) + beyondChance) / n; !(s.square()*(1+chance) < before.square()) || !before.better(s.left) {
 		*s = before
 	}
 	s.base = len(s.features)
