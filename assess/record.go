@@ -39,12 +39,12 @@ func (r *reckoning) byRecord(columns []ColumnMeasures, limit int) {
 // mostRounds bounds how often relations are sought with the values that earlier ones gave.
 const mostRounds = 3
 
-// recovering looks for columns that a relation gives or nearly gives, and for others with them beside. The result is by
-// column sought the frames in which it is to be attacked: one that has the recovered values of the others, of a column
-// that a relation gives only those that were found before. Where that frame has estimates of others, a second one is
-// without them: many columns may hide what few tell. Each has one with what is near in many records of others, too. With
-// entirely, as where a relation does not give all values, a column that one gives has a second one with all that was
-// found of others.
+// recovering looks for columns that a relation gives or nearly gives, and for others with them beside. The result is
+// by column sought the frames in which it is to be attacked: one that has the recovered values of the others, of a
+// column that a relation gives only those that were found before. Where that frame has estimates of others, a second
+// one is without them: many columns may hide what few tell. Each has one with what is near in many records of
+// others, too. With entirely, as where a relation does not give all values, a column that one gives has a second one
+// with all that was found of others.
 func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*joint.Frame {
 	n := len(sought)
 	frames := slices.Repeat([]*joint.Frame{base}, n)

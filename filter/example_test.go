@@ -55,7 +55,7 @@ gate:
 	for range 2 {
 		for i := range 500 {
 			b.Field(0).(*array.StringBuilder).Append(fmt.Sprintf("person %d", i))
-			b.Field(1).(*array.Float64Builder).Append(float64(2000 + 7*i))
+			b.Field(1).(*array.Float64Builder).Append(float64(2000 + 7*(211*i%500)))
 		}
 		rec := b.NewRecordBatch()
 		out, err := f.Batch(rec)

@@ -251,8 +251,8 @@ func (c *course) straight(f *Frame, y []float64) []float64 {
 	return out
 }
 
-// complete gives records of no unit the mean of all values, and further rows what the record of their unit with the same
-// value has.
+// complete gives records of no unit the mean of all values, and further rows what the record of their unit with the
+// same value has.
 func (c *course) complete(f *Frame, y, out []float64) {
 	mean, n := 0.0, 0.0
 	for _, i := range c.rows {
@@ -344,10 +344,10 @@ func (s *sought) alongCourses() []feature {
 	return features
 }
 
-// inARow returns what the records next to one another tell where no column says which are of one unit: by row, the line
-// through those of the nearest eight whose released values are near its own, within a distance or a share of it. It must
-// tell more than what is made in the same way of records that stand anywhere: values near an own one tell by
-// themselves where the distribution is not normal.
+// inARow returns what the records next to one another tell where no column says which are of one unit: by row, the
+// line through those of the nearest eight whose released values are near its own, within a distance or a share of
+// it. It must tell more than what is made in the same way of records that stand anywhere: values near an own one
+// tell by themselves where the distribution is not normal.
 func (s *sought) inARow() (features []feature) {
 	if !s.InOrder {
 		return nil

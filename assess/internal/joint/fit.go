@@ -53,7 +53,8 @@ func (s *sought) offer(list []feature) {
 	before, n := *s, float64(len(s.rows))
 	s.features = slices.Concat(s.features, list)
 	s.refit()
-	if chance := (chosenBy*float64(len(list)) + beyondChance) / n; !(s.square()*(1+chance) < before.square()) || !before.better(s.left) {
+	chance := (chosenBy*float64(len(list)) + beyondChance) / n
+	if !(s.square()*(1+chance) < before.square()) || !before.better(s.left) {
 		*s = before
 	}
 	s.base = len(s.features)
@@ -258,7 +259,8 @@ func (s *sought) refit() {
 	s.centre = centre
 }
 
-// steps are the directions that a fit has taken, by step; the coefficients of features on each; and what x has along it.
+// steps are the directions that a fit has taken, by step; the coefficients of features on each; and what x has along
+// it.
 type steps struct {
 	q, r  [][]float64
 	along []float64

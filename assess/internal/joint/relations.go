@@ -183,6 +183,10 @@ func (l *look) someHold(r *relation) bool {
 
 func (f *Frame) names(columns []int) (names []string) {
 	for _, c := range columns {
+		if c == byOrder {
+			names = append(names, OrderOfRecords)
+			continue
+		}
 		names = append(names, f.columns[c].Name)
 	}
 	return names
@@ -316,7 +320,8 @@ var (
 )
 
 // relations visits relations of up to three columns with small whole coefficients, relations of two that are
-// multiplied or divided, and what totals of a unit leave, until a visit returns true. What is visited is used again: kept copies it.
+// multiplied or divided, and what totals of a unit leave, until a visit returns true. What is visited is used again:
+// kept copies it.
 func (f *Frame) relations(s *sought, found func(r *relation) bool) {
 	at := f.others(s.own)
 	for _, a := range at {
@@ -479,7 +484,7 @@ func (s *sought) robust(rows []int) *exact {
 			from = []int{s.features[j].column}
 		}
 		for _, at := range from {
-			if name := s.columns[at].Name; at != s.own && math.Abs(beta[c]) > 1e-4*sd && !slices.Contains(tells, name) {
+			if name := s.names([]int{at})[0]; at != s.own && math.Abs(beta[c]) > 1e-4*sd && !slices.Contains(tells, name) {
 				tells = append(tells, name)
 			}
 		}

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// A column may hold the total of the sought one over the records of a unit: the income of a household beside the wages of
-// its members. What the released values lack of it is divided among them, and whoever lives alone has all of it.
+// A column may hold the total of the sought one over the records of a unit: the income of a household beside the
+// wages of its members. What the released values lack of it is divided among them, and whoever lives alone has all
+// of it.
 
 const (
 	mostTotals   = 12   // columns that may be totals of a unit
@@ -17,8 +18,8 @@ const (
 	leastInUnits = 0.1  // share of the records that have others in their unit
 )
 
-// shares divide what is lacking of a total: evenly, by the size of the released values, or by their squares, as noise in
-// percent has its variance.
+// shares divide what is lacking of a total: evenly, by the size of the released values, or by their squares, as
+// noise in percent has its variance.
 var shares = []func(y float64) float64{
 	func(float64) float64 { return 1 },
 	math.Abs,
@@ -105,7 +106,8 @@ func (s *sought) sameInUnits(visit func(unit *grouping, column int)) {
 	}
 }
 
-// restOf returns the total z, or with mean as many times z as there are records, less the released values of the others.
+// restOf returns the total z, or with mean as many times z as there are records, less the released values of the
+// others.
 func (s *sought) restOf(unit *grouping, z []float64, mean bool) []float64 {
 	sums, n := make([]float64, unit.groups), make([]float64, unit.groups)
 	missing := make([]int, unit.groups)
@@ -153,7 +155,8 @@ func (s *sought) byTotals() []feature {
 		for _, share := range shares {
 			lacking := s.lacking(r, share)
 			if tells := tell(lacking); tells >= beyondChance/float64(len(s.rows)) {
-				list = append(list, candidate{feature{column: r.column, from: append(slices.Clone(r.unit.columns), r.column), values: lacking, others: true}, tells})
+				from := append(slices.Clone(r.unit.columns), r.column)
+				list = append(list, candidate{feature{column: r.column, from: from, values: lacking, others: true}, tells})
 			}
 		}
 	}
