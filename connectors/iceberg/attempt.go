@@ -2,6 +2,8 @@ package iceberg
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -40,14 +42,20 @@ type grave struct {
 // new one of its name).
 func (a *attempt) words() string {
 	if a.fresh {
-		return a.mark + " new " + a.table
+		return a.mark + " new " + digest(a.table)
 	}
-	return a.mark + " in " + a.table
+	return a.mark + " in " + digest(a.table)
+}
+
+// digest stands for a table's UUID in claims; what another program has put there may be any text.
+func digest(table string) string {
+	sum := sha256.Sum256([]byte(table))
+	return hex.EncodeToString(sum[:8])
 }
 
 // of reports whether a dead run was one into a table: into a new one, if it was to make it.
 func (g grave) of(t *table) bool {
-	return strings.HasPrefix(g.text, g.mark+" new ") || strings.HasPrefix(g.text, g.mark+" in "+t.UUID)
+	return strings.HasPrefix(g.text, g.mark+" new ") || g.text == g.mark+" in "+digest(t.UUID)
 }
 
 const markPrefix = "sdlfilter-"
@@ -81,9 +89,22 @@ const (
 	claimEnd   = ".pending"
 )
 
-func claimOf(root, mark string) string { return join(root, dataFolder, mark+claimEnd) }
+// claimOf is where a claim is on this machine. Its name is what it says, so that there is none that does not say it,
+// even of a run that was killed as it made the claim or took over that of another one.
+func claimOf(root, words string) string {
+	return filepath.Join(root, dataFolder, strings.ReplaceAll(words, " ", ".")+claimEnd)
+}
 
-// claimMark is the mark of the run whose claim has this name, "" if it is no claim.
+// claimWords is what the claim on this machine says that has this name, "" if it is none.
+func claimWords(name string) string {
+	name, is := strings.CutSuffix(strings.TrimPrefix(name, "."), strings.TrimPrefix(publish.TempName(claimEnd), "."))
+	if words := strings.ReplaceAll(name, ".", " "); is && markOf("/"+name) != "" {
+		return words
+	}
+	return ""
+}
+
+// claimMark is the mark of the run whose claim in object storage has this name, "" if it is no claim.
 func claimMark(name string) string {
 	mark := markOf("/" + strings.TrimPrefix(name, "."))
 	if mark == "" || name != publish.TempName(mark+claimEnd) {
@@ -113,7 +134,7 @@ func begun(ctx context.Context, root string, t *table, atOnce bool) (*attempt, e
 			return nil, errors.Join(err, a.release())
 		}
 	}
-	if a.claim, err = claimed(root, a.mark, a.words()); err != nil {
+	if a.claim, err = publish.Create(claimOf(root, a.words()), publish.Confidential); err != nil {
 		a.tidy()
 		return nil, errors.Join(err, a.release())
 	}
@@ -121,18 +142,6 @@ func begun(ctx context.Context, root string, t *table, atOnce bool) (*attempt, e
 		return nil, errors.Join(err, a.abandon())
 	}
 	return a, nil
-}
-
-// claimed makes the claim of a mark on this machine, or takes it over.
-func claimed(root, mark, text string) (*publish.File, error) {
-	claim, err := publish.Create(claimOf(root, mark), publish.Confidential)
-	if err != nil {
-		return nil, err
-	}
-	if _, err = claim.WriteString(text); err != nil {
-		return nil, errors.Join(err, claim.Abort())
-	}
-	return claim, nil
 }
 
 func (a *attempt) folder() string { return join(a.root, dataFolder, a.mark) }
@@ -274,25 +283,18 @@ func (a *attempt) find() error {
 		return err
 	}
 	for _, e := range list {
-		mark := claimMark(e.Name())
-		if mark == "" {
+		words := claimWords(e.Name())
+		if words == "" {
 			continue
 		}
-		text, err := os.ReadFile(publish.TempName(claimOf(a.root, mark)))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		claim, err := claimed(a.root, mark, string(text))
-		if errors.Is(err, publish.ErrLive) {
+		claim, err := publish.Adopt(claimOf(a.root, words))
+		if errors.Is(err, publish.ErrLive) || errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		a.dead = append(a.dead, grave{mark, string(text), claim})
+		a.dead = append(a.dead, grave{words[:markLength], words, claim})
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package iceberg
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -11,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
@@ -182,6 +185,33 @@ func TestDeadRuns(t *testing.T) {
 					strings.Contains(name, "/.") {
 					t.Errorf("step %d, new table %v: %s is left", steps, fresh, name)
 				}
+			}
+		}
+	}
+}
+
+// What a dead run of this table has left is found by its claim, though nothing stands in the claim; what one of another
+// table in the folder has left stays.
+func TestClaimsOfTheDead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "table")
+	release(t, records(t, 3), &SinkConfig{Place: at(path)})
+	uuids := map[string]string{"ours": present(t, path).UUID, "another's": "a1b2"}
+	left := map[string][]string{}
+	for whose, table := range uuids {
+		a := &attempt{table: table, mark: markPrefix + uuid.NewString()}
+		left[whose] = []string{publish.TempName(claimOf(path, a.words())), filepath.Join(path, dataFolder, a.mark, "1.parquet"),
+			filepath.Join(path, metadataFolder, a.tried(1)+"m0.avro")}
+		for _, name := range left[whose] {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	release(t, records(t, 1), &SinkConfig{Place: at(path), Mode: "append"})
+	for whose, names := range left {
+		for _, name := range names {
+			if _, err := os.Lstat(name); os.IsNotExist(err) != (whose == "ours") {
+				t.Errorf("%s: %s: %v", whose, filepath.Base(name), err)
 			}
 		}
 	}

@@ -43,6 +43,25 @@ func claim(path string) (*os.File, error) {
 	return nil, fmt.Errorf("%s: %w", path, ErrLive)
 }
 
+// Adopt takes over what a dead run has left under a temporary name, as it is: until Abort removes it, nobody else can.
+// The error is ErrLive if the run lives, and fs.ErrNotExist if there is nothing.
+func Adopt(path string) (*File, error) {
+	temp := TempName(path)
+	f, err := openOwn(temp)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case lock(f) != nil:
+		err = fmt.Errorf("%s: %w", path, ErrLive)
+	case !hasName(temp, f):
+		err = fmt.Errorf("%s: %w", path, fs.ErrNotExist)
+	default:
+		return &File{sequential: sequential{File: f}, path: path, mode: Confidential}, nil
+	}
+	return nil, errors.Join(err, system.close(f))
+}
+
 // removeStale removes what a dead run has left under a temporary name.
 func removeStale(path, temp string) error {
 	f, err := openOwn(temp)
