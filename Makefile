@@ -88,7 +88,7 @@ test-race: ## the tests of what goroutines share, with the race detector (needs 
 # What computes for minutes in one goroutine, or looks for words in what others already run.
 ALONE = Canary|Killed|DecodingRefuses|OfReleases
 # What runs the goroutines of other tests in many further cases; test-race-long has these cases.
-CASES = TestFaults|SourceIntoFiles|RecommendedPassesEveryKind|EveryCallFailsOnce|ShardsSwap|SwapByIndex|SeekersOfParts|TestPlaces|WhateverComes|LostOnTheWay|$\
+CASES = NoAttacker|JoinedAmounts|TablesWithoutRelation|ReleasesOfOtherRecords|MasksOfEveryKind|TestFaults|SourceIntoFiles|RecommendedPassesEveryKind|EveryCallFailsOnce|ShardsSwap|SwapByIndex|SeekersOfParts|TestPlaces|WhateverComes|LostOnTheWay|$\
 	ShardsOfObjects|ObjectsChangeBetween|TestRoundTrip|TestCorrupt|FiguresOf|ShuffledFiles|PatienceEnds|StuckClient|SlowBrokers|$\
 	CarriersAreOfOneMind|TestWaves|NoSettingLetsOutMore|NobodyCombines|NobodyUses|NothingIsComputed|SameContributors|$\
 	MapDemandsAnIdentity|MapOverSamples|MapsOfDeclared|SmallCountsNeed|RespondentsInfer|IntruderWhoKnows|$\
