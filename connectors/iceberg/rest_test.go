@@ -24,10 +24,10 @@ type restServer struct {
 	at  string // where a new table lies
 	// uuid is the table's.
 	uuid string
-	// fault is asked before each request, as that of objecttest: Lose, and otherwise the connection is cut.
-	fault func(*http.Request) *objecttest.Fault
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// fault is asked before each request, as that of objecttest: Lose, and otherwise the connection is cut.
+	fault   func(*http.Request) *objecttest.Fault
 	table   *table // nil: none yet
 	staged  *table
 	commits int
@@ -52,8 +52,11 @@ func newRESTServer(t *testing.T) (*restServer, Place) {
 }
 
 func (s *restServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.fault != nil {
-		if f := s.fault(r); f != nil {
+	s.mu.Lock()
+	fault := s.fault
+	s.mu.Unlock()
+	if fault != nil {
+		if f := fault(r); f != nil {
 			if f.Lose {
 				s.answers(httptest.NewRecorder(), r)
 			}

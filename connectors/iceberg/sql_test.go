@@ -23,10 +23,11 @@ import (
 
 // proxy stands before a database, and can cut connections when a statement about the catalog comes.
 type proxy struct {
-	t     *testing.T
-	to    string
-	fault func() *objecttest.Fault // of each statement: Lose, and otherwise it does not come to the server
-	dead  atomic.Bool              // no connection is taken
+	t    *testing.T
+	to   string
+	dead atomic.Bool // no connection is taken
+	// fault is asked of each statement: Lose, and otherwise it does not come to the server.
+	fault atomic.Pointer[func() *objecttest.Fault]
 }
 
 func (p *proxy) serve(l net.Listener) {
@@ -73,8 +74,8 @@ func (p *proxy) pass(c net.Conn) {
 		if err != nil {
 			return
 		}
-		if p.fault != nil && bytes.Contains(b[:n], []byte("iceberg_")) {
-			if f := p.fault(); f != nil {
+		if fault := p.fault.Load(); fault != nil && bytes.Contains(b[:n], []byte("iceberg_")) {
+			if f := (*fault)(); f != nil {
 				if mute.Store(true); f.Lose {
 					_, _ = s.Write(b[:n])
 					<-answered
@@ -227,11 +228,11 @@ func TestSQLKilled(t *testing.T) {
 				}
 				return nil
 			}
-			p.fault = fault
+			p.fault.Store(&fault)
 			l.objects.Failing(func(*http.Request) *objecttest.Fault { return fault() })
 			err := attempted(t, records(t, 9), &SinkConfig{Place: place, Mode: "append"})
 			l.objects.Failing(nil)
-			p.fault = nil
+			p.fault.Store(nil)
 			p.dead.Store(false)
 			if asked.Load() < at {
 				if err != nil {

@@ -338,10 +338,10 @@ func TestTakenForDeadByOneThatDies(t *testing.T) {
 func TestTooSlow(t *testing.T) {
 	l := newLake(t, "s3")
 	slow := finished(t, records(t, 9), &SinkConfig{Place: l.place}).(*sink)
-	l.catalog.fault = func(*http.Request) *objecttest.Fault {
+	l.failing(func(*http.Request) *objecttest.Fault {
 		t.Error("the catalog is asked")
 		return nil
-	}
+	})
 	l.objects.Failing(func(*http.Request) *objecttest.Fault {
 		slow.run.store.since = time.Now().Add(-liveFor)
 		return nil
