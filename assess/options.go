@@ -83,6 +83,13 @@ type BesideColumn struct {
 // Pieces is the number of pieces of a text: its first eight characters, the next eight, and the last eight from behind.
 const Pieces = cell.Pieces
 
+// MovedTogether says which columns a mask moves together from record to record, by name.
+type MovedTogether struct {
+	Moved         []string
+	Within, Apart []string // in which the records that exchange values agree, and in which they differ
+	Couples       bool     // whether two records have exchanged, so that each has the other's values
+}
+
 // Options say what an Accumulator measures. Accumulators that are merged must have
 // the same options except for Replicates and Replicate.
 type Options struct {
@@ -96,6 +103,9 @@ type Options struct {
 	// release that another tool made and that has no key here, the sample is a fixed
 	// function of the records' places.
 	Key keystream.Key
+
+	// Together is what masks move between records.
+	Together []MovedTogether
 
 	// Replicate returns the masks of replicate m, 1 ≤ m ≤ Replicates. It is
 	// called from several goroutines. If it is nil there are no replicates, and R

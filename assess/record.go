@@ -116,6 +116,54 @@ func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*jo
 	return list
 }
 
+// withMatched is recovering where columns were moved between records: the frame of each has what comparing the records
+// tells of it, which is also returned.
+func withMatched(base *joint.Frame, sought []joint.Sought, entirely bool) ([][]*joint.Frame, []*joint.Matched) {
+	list, matched := recovering(base, sought, entirely), matchedOf(base, sought)
+	for c, m := range matched {
+		if m != nil {
+			list[c] = append([]*joint.Frame{list[c][0].With(m.Expected())}, list[c][1:]...)
+		}
+	}
+	return list, matched
+}
+
+// matchedOf returns for each column sought what comparing records that may have exchanged values tells of it; nil where
+// it is not moved.
+func matchedOf(f *joint.Frame, sought []joint.Sought) []*joint.Matched {
+	matched := make([]*joint.Matched, len(sought))
+	originals := make([][]float64, f.Columns())
+	for _, s := range sought {
+		if s.Own >= 0 {
+			originals[s.Own] = s.X
+		}
+	}
+	for _, e := range f.Exchanges {
+		for k, m := range f.Matched(e, originals) {
+			if c := slices.IndexFunc(sought, func(s joint.Sought) bool { return s.Own == e.Moved[k] }); m != nil {
+				matched[c] = m
+			}
+		}
+	}
+	return matched
+}
+
+// exchangesOf are exchanges by the places of their columns in a list; columns that are not in it are left out.
+func exchangesOf(together []MovedTogether, list []joint.Column) (of []joint.Exchange) {
+	at := func(names []string) (places []int) {
+		for _, name := range names {
+			if k := slices.IndexFunc(list, func(c joint.Column) bool { return c.Name == name && !c.GroupOnly }); k >= 0 {
+				places = append(places, k)
+			}
+		}
+		return places
+	}
+	for _, e := range together {
+		of = append(of, joint.Exchange{Moved: at(e.Moved), Within: at(e.Within), Apart: at(e.Apart), Couples: e.Couples})
+	}
+	return of
+}
+
 // known adds the estimates of columns that are known closely, of those of whose originals others are a function, and
 // reports whether there are any new ones. It adds those near in many records to another list.
 func known(frames []*joint.Frame, sought []joint.Sought, factors []joint.Factor, done []bool,
@@ -265,8 +313,9 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool, m
 		}
 	}
 	base := joint.New(joint.WithDigits(list, limit, originals), limit, f.complete)
+	base.Exchanges = exchangesOf(r.a.opts.Together, list)
 	base.InOrder, base.Share = !r.a.opts.Shuffled, float64(limit)/float64(max(r.a.records, 1))
-	frames := recovering(base, sought, false)
+	frames, _ := withMatched(base, sought, false)
 	for c, column := range r.a.opts.Columns {
 		if f.frames = append(f.frames, nil); column.Masked {
 			f.frames[c], frames = frames[0], frames[1:]
@@ -418,7 +467,7 @@ type Sought struct {
 // Claims returns what an intruder who has the whole released record states of the originals, by column
 // sought and record: one list for each of several ways, NaN in records that were not looked at. complete
 // says that the records are the whole release.
-func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
+func Claims(columns []Seen, sought []Sought, together []MovedTogether, complete bool) [][][]float64 {
 	if !slices.ContainsFunc(sought, func(s Sought) bool { return !s.Beside }) {
 		return nil
 	}
@@ -431,7 +480,9 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 		of[c] = joint.Sought{Name: s.Name, X: originals[c], Y: s.Released, Own: s.Own}
 	}
 	n := len(sought[0].Original)
-	frames := recovering(joint.New(joint.WithDigits(list, n, originals), n, complete), of, true)
+	base := joint.New(joint.WithDigits(list, n, originals), n, complete)
+	base.Exchanges = exchangesOf(together, list)
+	frames, matched := withMatched(base, of, true)
 	claims := make([][][]float64, len(sought))
 	cores.Each(len(sought), func(c int) {
 		s := &sought[c]
@@ -440,6 +491,9 @@ func Claims(columns []Seen, sought []Sought, complete bool) [][][]float64 {
 		}
 		for _, frame := range frames[c] {
 			claims[c] = append(claims[c], frame.Claims(originals[c], s.Released, s.Own, s.Distances)...)
+		}
+		if m := matched[c]; m != nil {
+			claims[c] = append(claims[c], m.Likeliest)
 		}
 	})
 	return claims

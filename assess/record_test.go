@@ -221,7 +221,7 @@ func TestValuesKnownClosely(t *testing.T) {
 			options.Beside = append(options.Beside, BesideColumn{Name: name, Index: len(c.masked) + k})
 			block.Columns[len(c.masked)+k].Original.Values = values[name]
 		}
-		claims := Claims(seen, sought, true)
+		claims := Claims(seen, sought, nil, true)
 		a := newAccumulator(t, options)
 		a.Add(block)
 		m, err := a.Measure(t.Context())
@@ -307,7 +307,7 @@ func TestValuesNearInManyRecords(t *testing.T) {
 			for _, name := range c.beside {
 				seen = append(seen, Seen{Name: name, Values: values[name]})
 			}
-			for k, claims := range Claims(seen, sought, true) {
+			for k, claims := range Claims(seen, sought, nil, true) {
 				most := 0.0
 				for _, list := range claims {
 					hits := 0.0
@@ -360,7 +360,7 @@ func TestNothingIsStatedOfColumnsBeside(t *testing.T) {
 	seen := []Seen{{Name: "a", Values: block.Columns[0].Released.Values}, {Name: "b", Values: b}}
 	for _, beside := range [][2]bool{{false, true}, {true, false}, {true, true}} {
 		claims := Claims(seen, []Sought{{Name: "a", Original: a, Released: seen[0].Values, Beside: beside[0]},
-			{Name: "b", Original: b, Released: b, Own: 1, Beside: beside[1]}}, true)
+			{Name: "b", Original: b, Released: b, Own: 1, Beside: beside[1]}}, nil, true)
 		for c, none := range beside {
 			if claims != nil && (claims[c] == nil) != none || claims == nil && beside != [2]bool{true, true} {
 				t.Errorf("beside %v: column %d: %d lists", beside, c, len(claims))

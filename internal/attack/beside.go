@@ -304,7 +304,11 @@ func (a *attack) told(columns, others []int) map[string][][]float64 {
 				Released: of(func(i int) float64 { return c.Released[i] })})
 	}
 	told := map[string][][]float64{}
-	for s, lists := range assess.Claims(seen, sought, a.r.Sampled == 0 && len(at) == a.n) {
+	var together []assess.MovedTogether
+	for _, e := range transform.MovesTogether(a.o.Inversion.Masks) {
+		together = append(together, assess.MovedTogether(e))
+	}
+	for s, lists := range assess.Claims(seen, sought, together, a.r.Sampled == 0 && len(at) == a.n) {
 		for l, values := range lists {
 			lists[l] = make([]float64, a.n)
 			for i := range lists[l] {

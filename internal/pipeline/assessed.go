@@ -28,7 +28,7 @@ func (pl *Plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess
 		Replicate: replicate, Persons: pl.persons, Repeated: repeated, Law: LawOf(chain),
 		Keeping: keepingOf(chain, !pl.Config.Streaming()),
 		Gated:   pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
-		Shuffled: pl.Config.Sink.Shuffled(),
+		Shuffled: pl.Config.Sink.Shuffled(), Together: pl.Together(),
 	}
 	o.Draws = chain.DrawsFor
 	o.Earlier = pl.earlierOptions()
@@ -41,6 +41,14 @@ func (pl *Plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess
 		o.OrderBins = streamOrderBins
 	}
 	return o, nil
+}
+
+// Together is what the masks move between records.
+func (pl *Plan) Together() (list []assess.MovedTogether) {
+	for _, e := range transform.MovesTogether(pl.Config.Masks) {
+		list = append(list, assess.MovedTogether(e))
+	}
+	return list
 }
 
 // measured returns the masks that replicates apply, with their labels: all except masks of

@@ -51,6 +51,8 @@ type Frame struct {
 	Share float64
 	// InOrder says that the rows are in the order of the release, which the intruder sees as well.
 	InOrder bool
+	// Exchanges are those by which columns have moved between records.
+	Exchanges []Exchange
 
 	crossing, coursing sync.Once
 	crossed            []grouping // by several columns
@@ -70,6 +72,9 @@ func New(columns []Column, n int, complete bool) *Frame {
 	}
 	return f
 }
+
+// Columns returns the number of columns.
+func (f *Frame) Columns() int { return len(f.columns) }
 
 // Target is an original value that the intruder is after.
 type Target struct {

@@ -116,7 +116,7 @@ func (f *Frame) Recover(of Sought) (Column, bool) {
 // With returns a frame that has further columns.
 func (f *Frame) With(columns ...Column) *Frame {
 	more := New(slices.Concat(f.columns, columns), f.rows, f.complete)
-	more.InOrder, more.Share = f.InOrder, f.Share
+	more.InOrder, more.Share, more.Exchanges = f.InOrder, f.Share, f.Exchanges
 	return more
 }
 

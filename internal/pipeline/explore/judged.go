@@ -88,7 +88,7 @@ func (g *grid) wantPairs() (err error) {
 	g.pairs,
 		err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: g.carry(), Released: g.plan.Intruder.Released,
 		Key: g.key, Sample: g.sample(), Mixes: g.mixes,
-		Targets: g.config.Assess.Targets, Record: true, Beside: g.plan.Beside})
+		Targets: g.config.Assess.Targets, Record: true, Beside: g.plan.Beside, Together: g.plan.Together()})
 	return err
 }
 
