@@ -162,8 +162,9 @@ func (s *sought) byGroups() {
 	list := slices.Concat(s.Frame.groups, s.crossings())
 	for g := range list {
 		at := &list[g]
-		if slices.Contains(at.columns, s.own) || s.columns[at.columns[0]].GroupOnly || at.groups > 4*len(rows) {
-			continue
+		if slices.Contains(at.columns, s.own) || s.columns[at.columns[0]].GroupOnly || at.groups > 4*len(rows) ||
+			at.ofFew(s.Frame.rows) {
+			continue // no snooper knows the mean of the originals of a unit
 		}
 		if square, used := screened(at, rows, screen); used <= len(rows)/4 {
 			chance := 4 * math.Sqrt(2/float64(len(rows)-used))

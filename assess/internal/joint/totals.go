@@ -150,7 +150,7 @@ func (s *sought) byTotals() []feature {
 		tells float64
 	}
 	var list []candidate
-	tell := s.besideOf()
+	tell := s.besideOf(s.y)
 	for _, r := range s.rests() {
 		for _, share := range shares {
 			lacking := s.lacking(r, share)
