@@ -83,27 +83,63 @@ func (s *sought) totalled() *exact {
 	return found
 }
 
-// sameInUnits visits the columns that have one value in each unit.
+// sameInUnits visits the columns that have one value in each unit: those that a column numbers, the parts of them in
+// which the column has one value (a household in one year), and the records with this value, whoever they are.
 func (s *sought) sameInUnits(visit func(unit *grouping, column int)) {
 	rows := s.tried()
+	same := func(unit *grouping, column int) bool {
+		share, _, judged := s.constant(unit, rows, s.columns[column].numbers)
+		if share >= sameInUnits && float64(judged) >= leastInUnits*float64(len(rows)) {
+			visit(unit, column)
+			return true
+		}
+		return false
+	}
+	columns := slices.DeleteFunc(s.Frame.others(s.own), func(c int) bool {
+		return !slices.ContainsFunc(s.groups, func(g grouping) bool { return g.columns[0] == c })
+	})
+	columns = columns[:min(len(columns), 2*mostTotals)]
 	for k := range s.groups {
 		unit := &s.groups[k]
 		if !unit.identifies || slices.Contains(unit.columns, s.own) {
 			continue
 		}
 		tried := 0
-		for _, f := range s.Frame.features {
-			if !f.whole || f.column == s.own || f.column == unit.columns[0] || tried == mostTotals {
-				continue
+		for _, c := range columns {
+			if tried == mostTotals {
+				break
 			}
-			z := s.columns[f.column].numbers
-			same, _, judged := s.constant(unit, rows, z)
-			if same >= sameInUnits && float64(judged) >= leastInUnits*float64(len(rows)) {
+			if c != unit.columns[0] && (same(unit, c) || same(s.withValue(unit, c), c)) {
 				tried++
-				visit(unit, f.column)
 			}
 		}
 	}
+	for k := range s.groups {
+		if unit := &s.groups[k]; slices.Contains(columns, unit.columns[0]) && unit.groups*leastPart > s.Frame.rows {
+			same(unit, unit.columns[0])
+		}
+	}
+}
+
+// withValue returns the parts of units in which a column has one value.
+func (s *sought) withValue(unit *grouping, column int) *grouping {
+	k := slices.IndexFunc(s.groups, func(g grouping) bool { return g.columns[0] == column })
+	of, at := s.groups[k].of, map[[2]int32]int32{}
+	g := &grouping{columns: []int{unit.columns[0], column}, of: make([]int32, s.all), identifies: true}
+	for i := range g.of {
+		if g.of[i] = -1; unit.of[i] < 0 || of[i] < 0 {
+			continue
+		}
+		key := [2]int32{unit.of[i], of[i]}
+		n, there := at[key]
+		if !there {
+			n = int32(len(at))
+			at[key] = n
+		}
+		g.of[i] = n
+	}
+	g.groups = len(at)
+	return g
 }
 
 // restOf returns the total z, or with mean as many times z as there are records, less the released values of the
@@ -151,8 +187,17 @@ func (s *sought) byTotals() []feature {
 	}
 	var list []candidate
 	tell := s.besideOf(s.y)
+	ways := shares
+	if heap := usual(s.there(s.y)); heap == heap { // those beyond a bound lack it
+		ways = append(slices.Clip(ways), func(y float64) float64 {
+			if y == heap {
+				return 1
+			}
+			return 0
+		})
+	}
 	for _, r := range s.rests() {
-		for _, share := range shares {
+		for _, share := range ways {
 			lacking := s.lacking(r, share)
 			if tells := tell(lacking); tells >= beyondChance/float64(len(s.rows)) {
 				from := append(slices.Clone(r.unit.columns), r.column)
