@@ -305,7 +305,7 @@ def _rankswap(c, column):
 
 
 def _swap(c, column):
-    within = [k for k in ("couple", "hh", "region", "job") if k in c.texts]
+    within = [k for k in ("couple", "hh", "region", "job") if c.roles.get(k, "identifier") != "identifier"]
     keys = within[:1] if c.rng.random() < 0.7 else [str(c.rng.choice(within))]
     return {"swap": {"keys": keys, "attribute": "sex", "columns": [column], "rate": round(float(c.rng.choice([0.5, 0.9, 0.95, 1])), 2),
                      "policy": "random", "scope": "dataset"}}

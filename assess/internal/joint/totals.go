@@ -11,11 +11,10 @@ import (
 // of it.
 
 const (
-	mostTotals   = 12   // columns that may be totals of a unit
-	bestTotals   = 3    // features of totals in an estimator
-	sameInUnits  = 0.9  // share of the records of a unit in which a total is the same
-	leastEntire  = 0.05 // share of the units with several records in the sample that are entirely in it
-	leastInUnits = 0.1  // share of the records that have others in their unit
+	mostTotals   = 12  // columns that may be totals of a unit
+	bestTotals   = 3   // features of totals in an estimator
+	sameInUnits  = 0.9 // share of the records of a unit in which a total is the same
+	leastInUnits = 0.1 // share of the records that have others in their unit
 )
 
 // shares divide what is lacking of a total: evenly, by the size of the released values, or by their squares, as
@@ -49,7 +48,8 @@ func (s *sought) rests() []rest {
 }
 
 // totalled returns a column that is the total, or the mean, of x over the records of a unit, where the sample does not
-// hold all of them: how much it tells is not known then. In the units that it holds entirely, they agree.
+// hold all of them: how much it tells is not known then. In the units of several records that it holds entirely
+// they agree: in more than agree with the column of another unit, by five standard errors.
 func (s *sought) totalled() *exact {
 	if s.complete {
 		return nil
@@ -64,19 +64,25 @@ func (s *sought) totalled() *exact {
 				sums[at], n[at], of[at] = sums[at]+s.x[i], n[at]+1, z[i]
 			}
 		}
-		units, total, mean := 0.0, 0.0, 0.0
+		var total, mean, chance float64
+		before := math.NaN() // what the column has in another unit
 		for at, m := range n {
 			if m < 2 || sums[at] != sums[at] {
 				continue
 			}
-			units++
-			if fine := 1e-3 * math.Abs(of[at]); math.Abs(sums[at]-of[at]) < fine {
+			agrees := func(v, of float64) bool { return math.Abs(v-of) < 1e-3*math.Abs(of) }
+			switch {
+			case agrees(sums[at], of[at]):
 				total++
-			} else if math.Abs(sums[at]/m-of[at]) < fine {
+			case agrees(sums[at]/m, of[at]):
 				mean++
 			}
+			if agrees(sums[at], before) || agrees(sums[at]/m, before) {
+				chance++
+			}
+			before = of[at]
 		}
-		if most := max(total, mean); most >= leastRows && most >= leastEntire*units {
+		if max(total, mean) >= leastRows+chance+5*math.Sqrt(chance) {
 			found = &exact{tells: s.names(append(slices.Clone(unit.columns), column)), open: true}
 		}
 	})
