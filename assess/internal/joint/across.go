@@ -14,11 +14,12 @@ import (
 // the unit are put together.
 
 const (
-	mostBundles = 6  // groupings of which columns are looked at in this way
-	mostOrders  = 3  // orders of the records of units
-	mostAcross  = 12 // columns
-	keptAcross  = 12 // estimates that are kept, those that tell most
-	bestAcross  = 3  // of which are features at once
+	mostBundles = 6    // groupings of which columns are looked at in this way
+	mostOrders  = 3    // orders of the records of units
+	mostAcross  = 12   // columns
+	keptAcross  = 12   // estimates that are kept, those that tell most
+	bestAcross  = 3    // of which are features at once
+	someRows    = 4000 // records in which it is looked first whether a column tells anything
 )
 
 // bundle is a grouping by units with the records of each.
@@ -31,7 +32,7 @@ type bundle struct {
 func (s *sought) bundles() (list []bundle) {
 	see := func(unit *grouping) {
 		if len(list) < mostBundles && !slices.Contains(unit.columns, s.own) &&
-			!slices.ContainsFunc(list, func(b bundle) bool { return b.unit == unit }) {
+			!slices.ContainsFunc(list, func(b bundle) bool { return b.unit.alike(unit, s.Frame.rows) }) {
 			list = append(list, s.bundle(unit))
 		}
 	}
@@ -44,6 +45,27 @@ func (s *sought) bundles() (list []bundle) {
 		see(unit)
 	}
 	return list
+}
+
+// alike reports whether the first rows are in the same groups by another grouping.
+func (g *grouping) alike(other *grouping, rows int) bool {
+	to, from := make([]int32, g.groups), make([]int32, other.groups) // a place more than 0
+	for i := range rows {
+		a, b := g.of[i], other.of[i]
+		if a < 0 || b < 0 {
+			if a != b {
+				return false
+			}
+			continue
+		}
+		if to[a] == 0 && from[b] == 0 {
+			to[a], from[b] = b+1, a+1
+		}
+		if to[a] != b+1 || from[b] != a+1 {
+			return false
+		}
+	}
+	return true
 }
 
 // bundle returns the records of the sample by unit.
@@ -69,44 +91,120 @@ func (s *sought) across() []rest {
 		tells float64
 	}
 	var list []candidate
-	tell, least := s.besideOf(s.y), beyondChance/float64(len(s.rows))
+	byTells := func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) }
+	tell := s.besideReleased()
 	add := func(unit *grouping, column int, values []float64) {
-		if tells := tell(s.filled(values)); tells >= least {
+		if tells := tell(values); tells >= beyondChance/float64(len(s.rows)) {
 			list = append(list, candidate{rest{unit, column, values}, tells})
 			if len(list) > 4*keptAcross {
-				slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) })
+				slices.SortStableFunc(list, byTells)
 				list = list[:keptAcross]
 			}
 		}
 	}
 	columns := s.Frame.others(s.own)
 	columns = columns[:min(len(columns), mostAcross)]
-	bundles := s.bundles()
-	for _, b := range bundles {
+	for _, b := range s.bundles() {
+		few := b.some()
+		tells := s.inSome(few.rows)
 		for _, c := range columns {
-			if !slices.Contains(b.unit.columns, c) {
+			if !slices.Contains(b.unit.columns, c) && tells(func(see adder) { s.inUnit(&few, c, see) }) {
 				s.inUnit(&b, c, add)
 			}
 		}
 	}
 	for k := range s.groups { // one value tells who is in the unit
-		if unit := &s.groups[k]; !unit.identifies && slices.Contains(columns, unit.columns[0]) && unit.groups > mostLevels {
+		unit := &s.groups[k]
+		if c := unit.columns[0]; !unit.identifies && slices.Contains(columns, c) && unit.groups > mostLevels {
 			b := s.bundle(unit)
-			s.extremes(&b, unit.columns[0], add)
+			few := b.some()
+			if s.inSome(few.rows)(func(see adder) { s.extremes(&few, c, see) }) {
+				s.extremes(&b, c, add)
+			}
 		}
 	}
 	for _, c := range s.orders() {
+		few := c.some()
+		var rows [][]int32
+		few.each(func(unit []int32) { rows = append(rows, unit) })
+		tells := s.inSome(rows)
 		for _, column := range columns {
-			if column != c.column && !slices.Contains(c.unit.columns, column) {
+			if column != c.column && !slices.Contains(c.unit.columns, column) &&
+				tells(func(see adder) { s.inOrder(few, column, see) }) {
 				s.inOrder(c, column, add)
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) })
+	slices.SortStableFunc(list, byTells)
 	for _, c := range list[:min(len(list), keptAcross)] {
 		s.crossing = append(s.crossing, c.rest)
 	}
 	return s.crossing
+}
+
+// adder takes an estimate by row, of a column and the units across whose records it was computed.
+type adder func(unit *grouping, column int, values []float64)
+
+// some returns every so many-th unit, with about someRows records.
+func (b *bundle) some() bundle {
+	n := 0
+	for _, rows := range b.rows {
+		n += len(rows)
+	}
+	some := bundle{unit: b.unit}
+	for k := 0; k < len(b.rows); k += 1 + n/(2*someRows) {
+		some.rows = append(some.rows, b.rows[k])
+	}
+	return some
+}
+
+// some returns the course of every so many-th unit, with about someRows records.
+func (c *course) some() *course {
+	some, k := &course{unit: c.unit, column: c.column, at: c.at}, 0
+	c.each(func(rows []int32) {
+		if k%(1+len(c.rows)/(2*someRows)) == 0 {
+			some.rows = append(some.rows, rows...)
+			some.ends = append(some.ends, len(some.rows))
+		}
+		k++
+	})
+	return some
+}
+
+// inSome returns a function that reports whether one of the estimates which are made of some records tells of x beyond
+// chance in these.
+func (s *sought) inSome(units [][]int32) func(of func(see adder)) bool {
+	in := make([]bool, s.all)
+	for _, rows := range units {
+		for _, i := range rows {
+			in[i] = true
+		}
+	}
+	few := *s
+	few.rows = slices.DeleteFunc(slices.Clone(s.rows), func(i int) bool { return !in[i] })
+	if len(few.rows) == 0 {
+		return func(func(adder)) bool { return false }
+	}
+	tell := few.besideReleased()
+	return func(of func(see adder)) (is bool) {
+		of(func(_ *grouping, _ int, values []float64) {
+			is = is || tell(values) >= beyondChance/float64(len(few.rows))
+		})
+		return is
+	}
+}
+
+// besideReleased returns beside for values by row, with the released ones where there are none.
+func (s *sought) besideReleased() func(values []float64) float64 {
+	beside := s.beside(s.y)
+	return func(values []float64) float64 {
+		return beside(func(row int) float64 {
+			if v := values[row]; v == v {
+				return v
+			}
+			return s.y[row]
+		})
+	}
 }
 
 // filled returns values with the released ones where there are none.
@@ -127,7 +225,7 @@ func (s *sought) nothing() []float64 { return slices.Repeat([]float64{math.NaN()
 
 // inUnit tries a column as a multiple of x by unit (a share, an index), as x less a constant of the unit, as one that
 // puts the unit's values in order, as what their running sum, in its own order, is, and as the greatest or the least.
-func (s *sought) inUnit(b *bundle, column int, add func(unit *grouping, column int, values []float64)) {
+func (s *sought) inUnit(b *bundle, column int, add adder) {
 	z := s.columns[column].numbers
 	scaled, shifted, placed, steps := s.nothing(), s.nothing(), s.nothing(), s.nothing()
 	same, several, goes := 0, 0, 0.0
@@ -206,7 +304,7 @@ func (s *sought) withBoth(rows []int32, z []float64) (list []int32) {
 // extremes tries a column that is the same in the records of a unit as the greatest, and as the least, of their values.
 // Whose it is, the released values tell: surely, as it seems, or by how probable each is with normal errors of one size,
 // or in percent, and nothing known of the values but that they are not beyond it.
-func (s *sought) extremes(b *bundle, column int, add func(unit *grouping, column int, values []float64)) {
+func (s *sought) extremes(b *bundle, column int, add adder) {
 	z := s.columns[column].numbers
 	sd, relative := math.Sqrt(s.index), s.relative()
 	for _, sign := range []float64{1, -1} {
@@ -289,7 +387,7 @@ func (s *sought) orders() (list []*course) {
 
 // inOrder tries a column as the sum of x up to a record of the unit, as the change since the one before, and as x in
 // parts, or percent, of the one before.
-func (s *sought) inOrder(c *course, column int, add func(unit *grouping, column int, values []float64)) {
+func (s *sought) inOrder(c *course, column int, add adder) {
 	z := s.columns[column].numbers
 	steps := s.nothing()
 	c.each(func(rows []int32) {
