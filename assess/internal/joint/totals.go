@@ -193,17 +193,8 @@ func (s *sought) byTotals() []feature {
 	}
 	var list []candidate
 	tell := s.besideOf(s.y)
-	ways := shares
-	if heap := usual(s.there(s.y)); heap == heap { // those beyond a bound lack it
-		ways = append(slices.Clip(ways), func(y float64) float64 {
-			if y == heap {
-				return 1
-			}
-			return 0
-		})
-	}
 	for _, r := range s.rests() {
-		for _, share := range ways {
+		for _, share := range shares {
 			lacking := s.lacking(r, share)
 			if tells := tell(lacking); tells >= beyondChance/float64(len(s.rows)) {
 				from := append(slices.Clone(r.unit.columns), r.column)
