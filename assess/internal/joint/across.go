@@ -302,8 +302,8 @@ func (s *sought) withBoth(rows []int32, z []float64) (list []int32) {
 }
 
 // extremes tries a column that is the same in the records of a unit as the greatest, and as the least, of their values.
-// Whose it is, the released values tell: surely, as it seems, or by how probable each is with normal errors of one size,
-// or in percent, and nothing known of the values but that they are not beyond it.
+// Whose it is, the released values tell: surely, as it seems, or by how probable each is with normal errors, of one
+// size or in percent, where nothing is known of the values but that they are not beyond it.
 func (s *sought) extremes(b *bundle, column int, add adder) {
 	z := s.columns[column].numbers
 	sd, relative := math.Sqrt(s.index), s.relative()

@@ -26,7 +26,8 @@ func (s *sought) along() {
 				left := s.left
 				of = func(k int) float64 { return left[k] }
 			}
-			if z := s.columns[c].numbers; s.nearer(s.curveOf(z, apart, some, of), some, added) {
+			z := s.columns[c].numbers
+			if s.nearer(s.curveOf(z, apart, some, of), some, added) {
 				s.takeWhere(s.curveOf(z, apart, all, of), added, c)
 			}
 		}
@@ -34,8 +35,8 @@ func (s *sought) along() {
 	s.alongTwo(all, some)
 }
 
-// numbersUnits reports whether a column numbers units of so few records that no snooper knows the originals of others of
-// the unit: a person's other years.
+// numbersUnits reports whether a column numbers units of so few records that no snooper knows the originals of others
+// of the unit: a person's other years.
 func (s *sought) numbersUnits(column int) bool {
 	return slices.ContainsFunc(s.groups, func(g grouping) bool {
 		return g.columns[0] == column && g.ofFew(s.Frame.rows)

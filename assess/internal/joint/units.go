@@ -32,8 +32,8 @@ func (s *sought) byUnits() {
 	}
 }
 
-// toldBeside is the share of the mean square by the released value alone from which on what the other columns tell of the
-// others of a unit is used as well: where each year has two draws, the line goes through both.
+// toldBeside is the share of the mean square by the released value alone from which on what the other columns tell of
+// the others of a unit is used as well: where each year has two draws, the line goes through both.
 const toldBeside = 0.9
 
 // ownSquare is the mean square that a linear estimator from the released value alone leaves.
