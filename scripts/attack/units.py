@@ -42,13 +42,6 @@ def draw(seed):
     return c
 
 
-def _labels(c, units):
-    of = np.empty(c.n, int)
-    for u, rows in enumerate(units):
-        of[rows] = u
-    return of
-
-
 def _panel(c):
     """Persons by years: a level of each person, a trend, and what comes and goes."""
     r = c.rng
@@ -223,15 +216,16 @@ def equations(c, release, across, values):
     if masked and noise == 0:
         return  # exchanged, or in groups: of no law
     for rows in across.units:
-        rows = rows[~np.isnan(z[rows])] if across.kind not in ("ratio", "change", "running") else rows
-        if not len(rows):
-            continue
         k = len(rows)
+        if np.isnan(z[rows]).all():
+            continue
         rounding = k * (0.5 * 10.0 ** -c.decimals[across.column]) ** 2 / 3
-        if across.kind == "total" and k == len(next(r for r in [rows])):
-            yield rows, np.ones(k), z[rows].mean(), grid + noise / (k if masked else 1) + rounding
+        if across.kind == "total":
+            yield rows, np.ones(k), np.nanmean(z[rows]), grid + noise / (k if masked else 1) + rounding
         elif across.kind == "share":
             for i, row in enumerate(rows):
+                if z[row] != z[row]:
+                    continue
                 a = np.full(k, -z[row] / 100)
                 a[i] += 1
                 yield rows, a, 0.0, grid / 1e4 * (np.abs(values[rows]).sum() + 1) ** 2 + rounding
@@ -355,8 +349,8 @@ def ordered(c, release, column, values, v):
             sign = 1 if a.kind == "greatest" else -1
             e, pick = values.copy(), values.copy()
             for rows in a.units:
-                u, top, sd = sign * values[rows], sign * z[rows].mean(), np.sqrt(v[rows]) + 1e-9
-                if top != top:
+                u, top, sd = sign * values[rows], sign * np.nanmax(np.append(z[rows], -np.inf)), np.sqrt(v[rows]) + 1e-9
+                if not np.isfinite(top):
                     continue
                 d = np.clip((top - u) / sd, -30, 30)
                 cdf = np.array([0.5 * math.erfc(-t / math.sqrt(2)) for t in d]) + 1e-30
