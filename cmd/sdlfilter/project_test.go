@@ -77,6 +77,10 @@ func TestProjectCanary(t *testing.T) {
 		status int
 	}{
 		{"released", nil, exitDone},
+		{"ledgers", func(files map[string]string) {
+			files["persons.yaml"] += "ledger: out/persons.sdl\n"
+			files["events.yaml"] += "ledger: out/events.sdl\n"
+		}, exitDone},
 		{"orphans", replaced("events.csv", "\n", "\n"+canaryName+"9999,x,1.00,a\n,x,1.00,a\n"), exitDone},
 		{"withheld", replaced("project.yaml", "max_linked: 100%", "min_k: 300"), exitRefused},
 		{"last table withheld", replaced("events.yaml", "report:", "gate: {rules: [{min_k: 5000}]}\nreport:"), exitRefused},
@@ -93,6 +97,10 @@ func TestProjectCanary(t *testing.T) {
 			dir := projectOf(t, 400, c.change)
 			printed, err := program(t, dir, "run", "--verbose", "--progress", "json", "project.yaml").CombinedOutput()
 			checkStatus(t, err, c.status, printed)
+			if c.name == "ledgers" { // judged with what is there
+				printed, err = program(t, dir, "run", "--verbose", "--progress", "json", "project.yaml").CombinedOutput()
+				checkStatus(t, err, c.status, printed)
+			}
 			if c.name != "not there" { // of which the path is said
 				checkCanaries(t, "what is printed", printed, true)
 			}

@@ -123,9 +123,10 @@ func (pl *Plan) JudgesUnion() bool {
 	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.OfUnion)
 }
 
-// judgesKeys reports whether a rule is about the keys of respondents as all releases have them.
+// judgesKeys reports whether a rule is about the keys of respondents as all releases have them: of this release, or of
+// what it tells together with other tables.
 func (pl *Plan) judgesKeys() bool {
-	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool {
+	return pl.judgesCounts() || len(pl.Config.Joins) > 0 || slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool {
 		return r.LimitsLinks() || r.MaxCorrectLinks != nil
 	})
 }
