@@ -123,8 +123,8 @@ func (pl *Plan) JudgesUnion() bool {
 	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.OfUnion)
 }
 
-// judgesKeys reports whether a rule is about the keys of respondents as all releases have them: of this release, or of
-// what it tells together with other tables.
+// judgesKeys reports whether a rule is about the keys of respondents as all releases have them: one of the pipeline, or
+// of the project that joins the records with those of other tables.
 func (pl *Plan) judgesKeys() bool {
 	return pl.judgesCounts() || len(pl.Config.Joins) > 0 || slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool {
 		return r.LimitsLinks() || r.MaxCorrectLinks != nil

@@ -83,7 +83,7 @@ func placeOf(at string) string {
 	return at
 }
 
-// Of returns the ledger of a table for a pass over its records, which Entry closes: nothing of an earlier pass is in it.
+// Of returns the ledger of a table for one pass over its records: nothing of an earlier pass is in it.
 func (p *Project) Of(table string) *Ledger {
 	if p == nil {
 		return nil

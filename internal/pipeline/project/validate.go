@@ -268,8 +268,8 @@ func (l *loader) validateTogether(c *Config) {
 	}
 }
 
-// validateLedgers demands a ledger of its own for each table, or none for any: beside a table of which nobody knows what
-// was released before, it is not known what the others tell with it.
+// validateLedgers demands a ledger of its own for each table, or none for any: beside a table of which nobody knows
+// what was released before, it is not known what the others tell with it.
 func (l *loader) validateLedgers(c *Config) {
 	first := c.Tables[0].pipeline
 	for i := range c.Tables {
