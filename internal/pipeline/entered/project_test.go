@@ -239,3 +239,41 @@ func TestReleasesThatLackOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestProjectsThatAreOthers: that a ledger has some release of the table, published with others at another time, does
+// not do.
+func TestProjectsThatAreOthers(t *testing.T) {
+	one, other := newProjected(t), newProjected(t)
+	for _, p := range []*projected{one, other} {
+		held := p.open()
+		if err := held.Enter(entriesOf(), p.write("x")); err != nil {
+			t.Fatal(err)
+		}
+		p.name()
+		held.Settle(nil)
+		held.Close()
+	}
+	one.tables["b"] = other.tables["b"]
+	held := one.open()
+	defer held.Close()
+	if held.Not() == "" {
+		t.Error("nothing is said")
+	}
+}
+
+// TestLedgersAreTakenInOneOrder: whatever the tables are called, so that no two projects wait for each other.
+func TestLedgersAreTakenInOneOrder(t *testing.T) {
+	p := newProjected(t)
+	var orders [2]string
+	for i := range orders {
+		held := p.open()
+		for _, one := range held.tables {
+			orders[i] += one.ledger.held.Path() + " "
+		}
+		held.Close()
+		p.tables["a"], p.tables["c"] = p.tables["c"], p.tables["a"]
+	}
+	if orders[0] != orders[1] {
+		t.Errorf("%q", orders)
+	}
+}
