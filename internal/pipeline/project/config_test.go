@@ -154,8 +154,13 @@ func TestProjectsThatAreRefused(t *testing.T) {
 			"key: in a project (table \"persons\") must be that of the other tables"},
 		"code for none": {table("persons", "hid: {role: other}", "hid: {role: other, missing: [H0]}"),
 			"columns.hid.missing: in a project"},
-		"ledger": {table("visits", "", "ledger: DIR/l.sdl"),
-			"ledger: in a project (table \"visits\") must be left out"},
+		"one ledger": {table("visits", "", "ledger: DIR/l.sdl"),
+			"ledger: in a project (table \"persons\") must be given for all tables or for none"},
+		"the same ledger": {func(c *care) {
+			for name := range c.tables {
+				c.tables[name] += "ledger: DIR/l.sdl\n"
+			}
+		}, "ledger: in a project (table \"persons\") must be another one than that of table \"visits\""},
 		"emit": {
 			table("persons", "", "assess: {every: {records: 10}, emit: [{jsonl: DIR/s.jsonl}]}"), "assess.emit: in a project"},
 		"count: released": {table("households", "", "assess: {intruder: {count: released}}"),
