@@ -70,20 +70,12 @@ type Synthesis struct {
 	Bounded, Ruled bool
 }
 
-// RankExchange exchanges values between records whose ranks differ by at most the share P of
-// the number of records. Correlation is the least expected correlation with the original values,
-// which can lower that difference (see CorrelatedReach); 0: none is required, or it is not known.
-// The shares Bottom and Top of the least and greatest values are replaced by their means. A
-// parameter that is not known is NaN.
-type RankExchange struct{ P, Correlation, Bottom, Top float64 }
-
 func (Addition) action()       {}
 func (Multiplication) action() {}
 func (Bounding) action()       {}
 func (Rounding) action()       {}
 func (Exchange) action()       {}
 func (Aggregation) action()    {}
-func (RankExchange) action()   {}
 func (Shuffling) action()      {}
 func (Synthesis) action()      {}
 
@@ -170,3 +162,5 @@ func withNumber(list []Parameter, name string, v *float64) []Parameter {
 	}
 	return list
 }
+
+var nan = math.NaN()

@@ -10,8 +10,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-var nan = math.NaN()
-
 // aggregation is the arithmetic of Microaggregate.
 type aggregation struct {
 	k                  int

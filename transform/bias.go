@@ -220,3 +220,52 @@ func (m *Bias) onColumn(column string) Params {
 	q.Columns = []string{column}
 	return &q
 }
+
+// Bias multiplies each value by θ ~ N(1, φ²), drawn anew for every record and
+// column: Trottini et al. (2004), equations A2.1 and A2.2.
+type Bias struct {
+	Columns []string `yaml:"columns" doc:"the columns to mask"`
+	Phi     *float64 `yaml:"phi" share:"part" doc:"φ, the standard deviation of θ"`
+	Range   *float64 `yaml:"range" share:"part" doc:"h, the half-width of the range of θ; φ = h/3"`
+	Where   string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
+}
+
+func (m *Bias) mechanism(string) Mechanism {
+	if m.Where != "" {
+		return Mechanism{Not: byCondition}
+	}
+	return Mechanism{Kind: OwnValue}
+}
+
+func (s *biasStep) keeps(l *keepingOf, i int) {
+	for _, b := range s.columns {
+		if b.Name != l.name {
+			continue
+		}
+		l.moves = append(l.moves, moving{
+			mask: i,
+			lost: func(x, step float64) bool {
+				return x != 0 && (b.grid == (grid{}) || b.phi*max(math.Abs(x), l.typical) < max(step, b.grid.value(1)))
+			},
+			share: func(x, step float64) float64 {
+				if x == 0 {
+					return 1
+				}
+				step = max(step, b.grid.value(1))
+				return normal.within(-step/2, step/2, b.phi*math.Abs(x))
+			},
+		})
+	}
+}
+
+func (s *biasStep) law(column string) []stage {
+	for i := range s.columns {
+		if c := &s.columns[i]; c.Name == column {
+			return []stage{{spread: &spread{
+				draw: normal, grid: c.grid, phi: c.phi, lower: math.Inf(-1), upper: math.Inf(1),
+				scale: func(v float64) float64 { return math.Abs(c.grid.snap(v)) * c.phi },
+			}}}
+		}
+	}
+	return nil
+}

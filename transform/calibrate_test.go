@@ -32,7 +32,7 @@ func calibrated(t *testing.T, columns []testColumn, masks ...Spec) ([]float64, *
 	t.Helper()
 	c := surveyed(t, chain(t, testSetup(t, columns...), masks...), 97, columns...)
 	b := apply(t, c, block(0, len(columns[0].values), columns...))
-	return slices.Clone(b.Columns[0].Out().Values), c.Calibrated(len(masks) - 1), b
+	return slices.Clone(b.Columns[0].Out().Values), CalibratedBy(c, len(masks)-1), b
 }
 
 // plainRaking scales the weights to one margin after another, many times.
@@ -345,7 +345,7 @@ func TestRoundedWeights(t *testing.T) {
 		t.Errorf("gap %v, said %v", gap, said.Gap)
 	}
 	r := chain(t, testSetup(t, columns...), m).Replicate(1)
-	if r.NeedsSurvey() || r.Calibrated(0) != nil {
+	if r.NeedsSurvey() || CalibratedBy(r, 0) != nil {
 		t.Error("a replicate calibrates")
 	}
 }

@@ -67,26 +67,6 @@ type Calibrated struct {
 func (idle) apply(*Chain, *work, *microdata.Block) error { return nil }
 func (idle) keeps(*keepingOf, int)                       {}
 
-// rejectWeights rejects the records whose sampling weight is none: negative, not finite or, unless those may be,
-// missing.
-func rejectWeights(b *microdata.Block, weight *ColumnInfo, missing bool) {
-	v := b.Columns[weight.Index].Original
-	for i, w := range v.Values {
-		if !v.Valid.Has(i) {
-			if !missing {
-				b.Reject(i, weight.Name, "is missing, and must be a sampling weight: a finite number of at least 0")
-			}
-		} else if !(w >= 0) || math.IsInf(w, 1) {
-			b.Reject(i, weight.Name, "must be a sampling weight: a finite number of at least 0")
-		}
-	}
-}
-
-// weighing is a step that changes sampling weights.
-type weighing interface {
-	weights() *ColumnInfo
-}
-
 func (s *calibrateStep) weights() *ColumnInfo { return &s.weight.ColumnInfo }
 
 func (s *calibrateStep) of() int { return s.mask }
@@ -96,8 +76,8 @@ func (s *calibrateStep) holds(expected int64) int64 {
 	return max(expected, int64(s.data.n)) * int64(40+12*len(s.categories)+24*len(s.numbers))
 }
 
-// Calibrated returns how the calibration of mask i ended; nil for other masks.
-func (c *Chain) Calibrated(i int) *Calibrated {
+// CalibratedBy returns how the calibration of mask i ended; nil for other masks.
+func CalibratedBy(c *Chain, i int) *Calibrated {
 	if i >= len(c.steps) {
 		return nil // a chain of a part of the masks
 	}

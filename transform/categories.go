@@ -354,3 +354,10 @@ func numberText(x float64) string {
 	}
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
+
+func textField(t arrow.DataType) bool {
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		t = d.ValueType
+	}
+	return textual(t) && t.ID() != arrow.BINARY
+}

@@ -96,7 +96,7 @@ type Chain struct {
 	common  int          // number of leading masks that it shares with first
 	first   *Chain       // the first of the chains that share these masks
 
-	outcomes *allOutcomes // shared with its replicates
+	outcomes *sync.Map // what masks find once for the chain and its replicates, by mask
 
 	cancelled atomic.Bool
 }
@@ -139,7 +139,7 @@ func newChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*C
 	c := &Chain{
 		masks: masks, labels: labels(masks), setup: setup, replicate: replicate, shared: shared,
 		touched: make([]atomic.Int64, len(masks)),
-		scratch: &sync.Pool{New: func() any { return new(work) }}, outcomes: &allOutcomes{}, room: memory.Room,
+		scratch: &sync.Pool{New: func() any { return new(work) }}, outcomes: &sync.Map{}, room: memory.Room,
 	}
 	for i, m := range masks {
 		p, ok := m.Params.(compiler)
@@ -497,7 +497,7 @@ type work struct {
 	own             microdata.Bitmap // marks of one column
 	places, strata  []int32
 	combinations    coding.Combinations
-	swap            swapScratch
+	scratch         any        // what one kind of mask keeps from block to block; each asks for its own type
 	words           [][]uint64 // for a mask of all records
 	normals         [][]float64
 }

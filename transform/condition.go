@@ -148,3 +148,10 @@ func nextToken(text string) (value string, quoted bool, rest string, ok bool) {
 	}
 	return text[:end], false, strings.TrimLeftFunc(text[end:], unicode.IsSpace), end > 0
 }
+
+func kindOfValue(text bool) string {
+	if text {
+		return "a text in quotes, as it holds texts"
+	}
+	return "a number, as it holds numbers"
+}

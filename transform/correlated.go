@@ -20,21 +20,6 @@ import (
 // ε_j = λ_j Σ_k L_jk z_k, with z independent and standard normal and L the factor of
 // Cholesky of the correlation matrix.
 
-// Correlations are those of pairs of original columns, by their names in ascending order.
-type Correlations map[[2]string]float64
-
-// Of returns the correlation of two columns; false if it is not known.
-func (c Correlations) Of(a, b string) (float64, bool) {
-	r, ok := c[[2]string{min(a, b), max(a, b)}]
-	return r, ok && !math.IsNaN(r)
-}
-
-// NeedsCorrelations returns the columns whose correlations with one another a mask must know;
-// nil if it needs none.
-func NeedsCorrelations(p Params) []string {
-	return declared(p).Correlates
-}
-
 func (m *Noise) correlates() []string {
 	if !m.Correlated {
 		return nil
@@ -151,27 +136,6 @@ func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
 	return s, nil
 }
 
-// correlationsOf returns the correlation matrix of some columns. A pair without a correlation
-// in the data, for example because one of the two is constant, gets 0.
-func correlationsOf(known Correlations, names []string) ([][]float64, error) {
-	r := make([][]float64, len(names))
-	for i, a := range names {
-		r[i] = make([]float64, len(names))
-		r[i][i] = 1
-		for k, b := range names[:i] {
-			v, ok := known[[2]string{min(a, b), max(a, b)}]
-			if !ok {
-				return nil, fmt.Errorf("the correlation of %s and %s is not known", strconv.Quote(a), strconv.Quote(b))
-			}
-			if v == v {
-				v = min(1, max(-1, v))
-				r[i][k], r[k][i] = v, v
-			}
-		}
-	}
-	return r, nil
-}
-
 // NoiseLeft returns √(1 − R²): the share of the standard deviation of a column's correlated
 // noise that remains for an intruder who knows the original values of the mask's other columns,
 // and so their noise. It is 1 if the correlations are not known.
@@ -183,62 +147,6 @@ func NoiseLeft(known Correlations, columns []string, column string) float64 {
 	}
 	l := factorOf(r)
 	return l[len(last)-1][len(last)-1]
-}
-
-// pivotal is the limit below which a pivot counts as 0. Correlations are known to six digits;
-// the noise of a column that the others determine so closely (a sum of its parts) follows from
-// the noise of these.
-const pivotal = 1e-5
-
-// factorOf returns the lower triangle L with LL' = (1 − t)r + tI, for the least t, in whole
-// percent, with which this is a correlation matrix. r itself need not be one, because its
-// entries are computed over pairwise complete records.
-func factorOf(r [][]float64) [][]float64 {
-	for t := 0; ; t++ {
-		if l, ok := cholesky(r, float64(100-t)/100); ok {
-			return l
-		}
-	}
-}
-
-// cholesky factors the matrix with its entries off the diagonal multiplied by a factor; false
-// if that is not positive semidefinite. Each row of the result has length 1, so that the
-// variance of the noise is exact.
-func cholesky(r [][]float64, times float64) (l [][]float64, ok bool) {
-	l = make([][]float64, len(r))
-	for i := range r {
-		l[i] = make([]float64, len(r))
-		for k := range i + 1 {
-			s := r[i][k]
-			if k < i {
-				s = float64(s * times)
-			}
-			for m := range k {
-				s -= float64(l[i][m] * l[k][m])
-			}
-			switch {
-			case k == i && s < -pivotal:
-				return nil, false
-			case k == i && s <= pivotal:
-				l[i][i] = 0
-			case k == i:
-				l[i][i] = math.Sqrt(s)
-			case l[k][k] == 0 && math.Abs(s) > math.Sqrt(pivotal):
-				return nil, false // the columns that determine k do not imply this correlation with it
-			case l[k][k] > 0:
-				l[i][k] = s / l[k][k]
-			}
-		}
-		length := 0.0
-		for _, v := range l[i] {
-			length += float64(v * v)
-		}
-		length = math.Sqrt(length)
-		for k := range l[i] {
-			l[i][k] /= length
-		}
-	}
-	return l, true
 }
 
 func (s *correlatedStep) apply(c *Chain, w *work, b *microdata.Block) error {

@@ -134,7 +134,7 @@ func TestGatheredAreToldApart(t *testing.T) {
 		}
 	}
 	// A remembered result of other values is not used.
-	one, two := &allOutcomes{}, &gatheredData{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
+	one, two := &maskOutcomes{}, &gatheredData{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
 	all := &aggregation{k: 2, univariate: true}
 	for range 2 {
 		for _, last := range []float64{9, 11} {
@@ -142,7 +142,7 @@ func TestGatheredAreToldApart(t *testing.T) {
 				strata:  two.strata,
 				columns: []*column{{decimals: -1}, {decimals: -1}}}
 			of.values[1][3] = last
-			if err := one.of(0, of, all); err != nil {
+			if err := one.of(of, all); err != nil {
 				t.Fatal(err)
 			}
 			if got := of.values[1][3]; got != (7+last)/2 {

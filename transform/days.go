@@ -1,43 +1,11 @@
 package transform
 
 import (
-	"slices"
-
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Dates and moments are arrays, and masks that say so (Description.OnDays) compute with them as with numbers: days
 // since 1970-01-01, the time of the day as a fraction. The column is then measured like any other, in days.
-
-// InDays reports whether masks compute with a column of dates or moments in days: all masks on it do.
-func InDays(masks []Spec, f microdata.Field) bool {
-	if _, ok := microdata.PerDay(f.Type); !ok {
-		return false
-	}
-	on := false
-	for _, m := range masks {
-		if m.Params == nil || !slices.Contains(m.Params.Masks(), f.Name) {
-			continue
-		}
-		if !declared(m.Params).OnDays {
-			return false
-		}
-		on = true
-	}
-	return on
-}
-
-// Warnings returns what masks say that a snooper may know of a column beyond what is measured.
-func Warnings(masks []Spec, column string) (list []string) {
-	for _, m := range masks {
-		if text := declared(m.Params).Warns; text != "" && slices.Contains(m.Params.Masks(), column) {
-			list = append(list, text)
-		}
-	}
-	return list
-}
 
 // DecimalsOfDays returns the decimals of days of a type: dates are whole days, moments have no grid.
 func DecimalsOfDays(t arrow.DataType) int {

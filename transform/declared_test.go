@@ -55,7 +55,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 			return InsteadOf(p) != InsteadOf(unnamed{})
 		}, in("donut", "rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap", "calibrate", "recordswap")},
 	} {
-		for _, k := range Kinds {
+		for _, k := range Kinds() {
 			if got := c.property(filled[k.Name]); got != c.of[k.Name] {
 				t.Errorf("%s: %s is %v", k.Name, what, got)
 			}
@@ -359,7 +359,7 @@ func TestStrataOfOneCategory(t *testing.T) {
 // missing here is declared by no mask, and one that a mask lacks is not published, or refused.
 func TestWhatIsDeclared(t *testing.T) {
 	got := map[string][]string{}
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		v := reflect.ValueOf(filled[k.Name].Describe())
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; !v.Field(i).IsZero() {

@@ -1,8 +1,6 @@
 package transform
 
 import (
-	"slices"
-
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -119,21 +117,6 @@ const (
 // ScopeOf returns the scope of a mask; ScopeUndeclared if it does not declare one.
 func ScopeOf(p Params) Scope { return declared(p).Scope }
 
-// FitsData reports whether the values that some mask releases of a column come from all of them
-// together; held is the greatest share of the records that is set aside before models are fitted.
-func FitsData(masks []Spec, column string) (fits bool, held float64) {
-	for _, m := range masks {
-		if slices.Contains(m.Params.Masks(), column) {
-			d := declared(m.Params)
-			fits, held = fits || d.FitsData || d.Action == nil, max(held, d.heldOut)
-		}
-	}
-	return fits, held
-}
-
-// OnCategories reports whether a mask treats values as categories.
-func OnCategories(p Params) bool { return declared(p).OnCategories }
-
 // Computes reports whether a mask computes with the values of its columns, which must then be
 // numbers. It is true for a mask that declares neither MovesOnly nor OnCategories.
 func Computes(p Params) bool {
@@ -141,30 +124,8 @@ func Computes(p Params) bool {
 	return !d.MovesOnly && !d.OnCategories
 }
 
-// FieldAfter returns a column's field after the masks, with those of its labels that are still true, and the index of
-// the first mask that changes its type; -1 if none does.
-func FieldAfter(masks []Spec, f microdata.Field) (after microdata.Field, by int) {
-	by = -1
-	for i, m := range masks {
-		if !slices.Contains(m.Params.Masks(), f.Name) {
-			continue
-		}
-		d := declared(m.Params)
-		f.Described = d.describedAfter(f)
-		retype := d.Retype
-		if retype == nil {
-			continue
-		}
-		var retyped bool
-		if f, retyped = retype(f); retyped && by < 0 {
-			by = i
-		}
-	}
-	return f, by
-}
-
-// describedAfter returns what may still be said of a column after the mask.
-func (d *Description) describedAfter(f microdata.Field) *microdata.Description {
+// DescribedAfter returns what may still be said of a column after the mask.
+func (d *Description) DescribedAfter(f microdata.Field) *microdata.Description {
 	mask := d.KeepsCode
 	if mask == nil {
 		moves := d.MovesOnly || d.Permutes
@@ -195,29 +156,8 @@ type ReadColumn struct {
 	As    string // what it is to the mask, after "cannot be": a swapping key
 }
 
-// ReadColumnsOf returns the columns that a mask reads. Field is "" for those that it does not declare.
-func ReadColumnsOf(p Params) []ReadColumn {
-	columns := declared(p).Reads
-	for _, name := range p.Reads() {
-		if !slices.ContainsFunc(columns, func(c ReadColumn) bool { return c.Name == name }) {
-			columns = append(columns, ReadColumn{"", name, "read by a mask"})
-		}
-	}
-	return columns
-}
-
-// ReadsHidden reports whether the columns that a mask reads may be ones that are not released.
-func ReadsHidden(p Params) bool { return declared(p).ReadsHidden }
-
 // ColumnsField returns the name of the field that lists the columns which a mask changes.
 func ColumnsField(p Params) string { return wordOr(declared(p).ColumnsField, "columns") }
-
-// NumbersReadBy returns the columns that a mask uses in computations but does not change, and
-// the field that lists them.
-func NumbersReadBy(p Params) (field string, columns []string) {
-	d := declared(p)
-	return d.NumbersRead, d.Numbers
-}
 
 // RelativeTo returns the field of an amount that is given as a share of the standard deviation,
 // and the columns concerned; "" and nil if the mask has no such amount.
@@ -234,13 +174,6 @@ type Axis struct {
 	Field    string // of the mask; "" if a map cannot vary this one by itself
 	From, To Amount
 	Variance bool // in equal steps of the square, not of the parameter
-}
-
-// MapAxis returns the parameter of a mask that a map varies; false if the mask does not declare
-// one.
-func MapAxis(p Params) (Axis, bool) {
-	axis := declared(p).Axis
-	return axis, axis.Field != ""
 }
 
 // Parameter is one parameter of a mask for reports, by its name in the
@@ -281,19 +214,17 @@ type Publishing interface {
 	EfficiencyFollows(has, named func(parameter string) bool) bool
 }
 
-// PublishingKind returns the Publishing of a kind of mask; nil if there is no mask of that name
-// or it does not declare it.
-func PublishingKind(kind string) Publishing {
-	for _, k := range Kinds {
-		if k.Name == kind {
-			return k.New().Describe().Published
-		}
-	}
-	return nil
-}
-
 // InsteadOf returns the text after "use" that names an alternative to a mask that must see all
 // records first. If the mask names none, it is a general text.
 func InsteadOf(p Params) string {
 	return wordOr(declared(p).Instead, "masks that take each record by itself")
+}
+
+// TableFile is the file that has a part of a mask's parameters. The code that reads the configuration reads the file,
+// since a mask does no I/O.
+type TableFile struct {
+	Field string // that names the file
+	Path  string // "" where there is none
+	// Read reads the file's content. The error says what is wrong with it, and where.
+	Read func(content []byte) error
 }

@@ -55,7 +55,7 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 	// a map varies these only on request
 	noAxis := []string{"sample", "truncate", "round", "recode", "topcode", "shuffle", "pseudonym", "date", "donut",
 		"calibrate"}
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		p := filled[k.Name]
 		if p == nil {
 			t.Errorf("%s: not in this test", k.Name)
@@ -264,7 +264,7 @@ func TestEfficiencyFollows(t *testing.T) {
 // TestActionsWithoutParameters: a mask that Check refuses describes no action, rather than a wrong
 // one.
 func TestActionsWithoutParameters(t *testing.T) {
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		switch a := ActionOf(k.New(), "a", 1).(type) {
 		case nil:
 		case Bounding:
@@ -301,7 +301,7 @@ func TestBoundThatIsNotPublished(t *testing.T) {
 // No file of the program checks the type of a mask or a step; it uses the description instead.
 func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	masks := map[string]bool{}
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
 	}
 	for _, s := range []step{&biasStep{}, &noiseStep{}, &correlatedStep{}, &clipStep{}, &roundStep{}, &windowSwap{},

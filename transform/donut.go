@@ -116,19 +116,12 @@ func (m *Donut) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Donut) Reads() []string { return nil }
 
-// NeedsPeople returns which of the source's places a mask needs before any record is masked (Setup.People); nil for
-// none.
-func NeedsPeople(p Params) *PeopleOf { return declared(p).NeedsPeople }
-
 func (m *Donut) needsPeople() *PeopleOf {
 	if m.Records == nil || !*m.Records || len(m.Columns) < 2 {
 		return nil
 	}
 	return &PeopleOf{m.Unit, m.Columns[0], m.Columns[1], m.Weight}
 }
-
-// PeopleOf names the places of the source's records: the unit, the two columns, and that of their weights, "" for none.
-type PeopleOf struct{ Unit, A, B, Weight string }
 
 // checkAmong: the draw is bound to the true place, so that all records of a place are displaced alike; a mask that
 // draws before it would make other places of each. Behind it only rounding keeps what is verified.
@@ -147,15 +140,6 @@ func (m *Donut) checkAmong(masks []Spec, i int) (ps check.Problems) {
 		}
 	}
 	return ps
-}
-
-// unitOf returns the unit of that name, how many of them make a metre along a meridian, and the decimals of what is
-// released of columns in which no decimals are found: a centimetre.
-func unitOf(name string) (unit places.Unit, perMetre float64, finest int) {
-	if name == "metres" {
-		return places.Metres, 1, 2
-	}
-	return places.Degrees, 180 / (math.Pi * places.EarthRadius), 7
 }
 
 func (m *Donut) unit() places.Unit { unit, _, _ := unitOf(m.Unit); return unit }
@@ -397,4 +381,21 @@ func (s *donutStep) keeps(l *keepingOf, i int) {
 		mask: i, lost: func(_, step float64) bool { return step > least },
 		share: func(_, step float64) float64 { return 2 / math.Pi * math.Asin(min(1, step/2/least)) },
 	})
+}
+
+type reading struct{ Donut }
+
+// Reading returns the parameters whose table is a file with the places of a population, for points that another mask
+// changes.
+func Reading(columns []string, unit, file string) Params {
+	return &reading{Donut{Columns: columns, Unit: unit, File: file}}
+}
+
+// Describe implements Params.
+func (m *reading) Describe() Description {
+	d := m.Donut.Describe()
+	for i := range d.Places {
+		d.Places[i].Ring, d.Places[i].Same = nil, false
+	}
+	return d
 }

@@ -2,6 +2,7 @@ package transform
 
 import (
 	"math"
+	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/check"
 )
@@ -89,3 +90,9 @@ func (c contributors) dominated(values []float64, origin float64) bool {
 	const rounding = 1e-12
 	return 1 > c.share*sum*(1+rounding)
 }
+
+// shareText writes a share in percent, to three digits.
+func shareText(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) }
+
+// greatestK bounds k, so that a number of records given by mistake is refused.
+const greatestK = 1_000_000

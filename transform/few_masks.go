@@ -9,58 +9,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// contributors checks that the means of the values beyond the bounds are of enough of them. The
-// error contains no value and no bound that the data give.
-func (m *Topcode) contributors(c *Chain, i int, col *column, below, above []float64, lower, upper float64) error {
-	demand := contributorsOf(m.Least, m.Share)
-	for _, side := range []struct {
-		values  []float64
-		bound   float64
-		name    string
-		further string
-	}{{below, lower, "lower", "raise"}, {above, upper, "upper", "lower"}} {
-		missed := demand.ofTail(side.values, side.bound)
-		if missed == "" {
-			continue
-		}
-		cure := fmt.Sprintf("%s the bound (%s), or use replace: bound or label", side.further, side.name)
-		e := &decision.Refusal{Path: missed}
-		switch of := strconv.Quote(col.Name); missed {
-		case tooFewValues:
-			e.Text = fmt.Sprintf(
-				"must be at most the number of values beyond the %s bound of column %s, which is %d, got %d: a mean of so few discloses them; %s",
-				side.name, of, len(side.values), demand.least, cure)
-		case oneRules:
-			e.Text = fmt.Sprintf(
-				"is exceeded beyond the %s bound of column %s: one record has more than %s %% of the sum of %d values, so that their mean discloses it; %s",
-				side.name, of, shareText(demand.share), len(side.values), cure)
-		}
-		return c.refused(i, e)
-	}
-	return nil
-}
-
-// beyondPercentiles checks that enough values lie beyond bounds that are percentiles. Such a bound
-// lies between two values, the inner one of which is released as it is, so that the outer one
-// follows from both.
-func (m *Topcode) beyondPercentiles(c *Chain, i int, col *column, below, above int) error {
-	demand := contributorsOf(m.Least, m.Share)
-	for _, side := range []struct {
-		percentile *float64
-		n          int
-		name       string
-		further    string
-	}{{m.LowerPercentile, below, "lower", "raise"}, {m.UpperPercentile, above, "upper", "lower"}} {
-		if side.percentile == nil || side.n == 0 || side.n >= demand.least {
-			continue
-		}
-		return c.refused(i, &decision.Refusal{Path: tooFewValues, Text: fmt.Sprintf(
-			"must be at most the number of values beyond the %s percentile of column %s, which is %d, got %d: a percentile with so few beyond it discloses them; %s %s_percentile, or give the bound itself (%s)",
-			side.name, strconv.Quote(col.Name), side.n, demand.least, side.further, side.name, side.name)})
-	}
-	return nil
-}
-
 // ends checks that the means of the least and of the greatest values of column k are of enough
 // records. order has the records in ascending order of their values.
 func (r *rankExchange) ends(g *gatheredData, k int, order []int32, bottom, top int) *decision.Refusal {

@@ -41,16 +41,6 @@ func (c *Chain) HeldOut() (list []HeldOut) {
 	return list
 }
 
-// HoldOut returns the columns for which masks set records aside before they fit their models.
-func HoldOut(masks []Spec) (columns []string) {
-	for _, m := range masks {
-		if declared(m.Params).heldOut > 0 {
-			columns = append(columns, m.Params.Masks()...)
-		}
-	}
-	return columns
-}
-
 // heldDraw draws which records are set aside. The draws depend on the key and the record's place
 // alone, so that masks, copies and replicates set the same records aside, and those of a smaller
 // share are among those of a greater one. The draws are not released.
@@ -70,51 +60,4 @@ func (d *heldDraw) uniforms(dst []float64, scope string, r keystream.Records) {
 		d.streams[scope] = s
 	}
 	s.Uniforms(dst, r)
-}
-
-// heldOut returns for each gathered record whether it is set aside; nil if none is.
-func (g *gatheredData) heldOut(key keystream.Key, share float64) []bool {
-	if share == 0 {
-		return nil
-	}
-	held, draw := make([]bool, g.n), newHeldDraw(key)
-	u := make([]float64, batch)
-	for _, run := range g.runs {
-		for from := 0; from < run.n; from += batch {
-			n := min(batch, run.n-from)
-			r := keystream.Records{Stream: run.stream, First: run.first + int64(from)}
-			if run.places != nil {
-				r.Places = run.places[from : from+n]
-			}
-			draw.uniforms(u[:n], run.scope, r)
-			for i, v := range u[:n] {
-				held[run.from+from+i] = v < share
-			}
-		}
-	}
-	return held
-}
-
-// learntFrom returns the records of rows that are not set aside.
-func learntFrom(rows []int32, held []bool) []int32 {
-	if held == nil {
-		return rows
-	}
-	return slices.DeleteFunc(slices.Clone(rows), func(r int32) bool { return held[r] })
-}
-
-// sumWith returns a digest of the sum of the gathered data and of which records are set aside.
-func sumWith(sum digest, held []bool) digest {
-	if held == nil {
-		return sum
-	}
-	list := make([]byte, 0, len(held))
-	for _, h := range held {
-		b := byte(0)
-		if h {
-			b = 1
-		}
-		list = append(list, b)
-	}
-	return sum.with(list)
 }

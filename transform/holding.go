@@ -41,3 +41,20 @@ func (c *Chain) fits() error {
 
 // megabytes rounds up.
 func megabytes(bytes int64) int64 { return (bytes + 1e6 - 1) / 1e6 }
+
+// discarding is a step whose memory others may use after a replicate.
+type discarding interface{ discard() }
+
+// Discard gives the memory that a replicate has gathered to others. The chain must not be used any more; masks of scope
+// dataset would refuse it.
+func (c *Chain) Discard() {
+	if c.replicate == 0 {
+		return
+	}
+	for _, s := range c.steps {
+		if s, ok := s.(discarding); ok {
+			s.discard()
+		}
+	}
+	c.surveyed = false
+}

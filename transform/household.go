@@ -118,27 +118,6 @@ func (u *units) stretch(w *work, b *microdata.Block, from, n int, values []float
 // ByHousehold reports whether a mask decides about whole households where they are known.
 func ByHousehold(p Params) bool { return declared(p).byHousehold }
 
-// ByRecord reports whether what a mask makes of two equal values of a column may differ between records.
-func ByRecord(p Params, column string) bool {
-	if ByHousehold(p) {
-		return false
-	}
-	switch ActionOf(p, column, 1).(type) {
-	case Recoding, Rounding, Bounding:
-		return ScopeOf(p) != ScopeRecord
-	}
-	return true
-}
-
-// OfHouseholds tells masks that households are known, for what they say of themselves.
-func OfHouseholds(masks []Spec) {
-	for _, m := range masks {
-		if p, ok := m.Params.(interface{ ofHouseholds() }); ok {
-			p.ofHouseholds()
-		}
-	}
-}
-
 func withHousehold(list []Parameter, household bool) []Parameter {
 	if household {
 		list = append(list, Parameter{"household", true})

@@ -97,12 +97,13 @@ func TestMatrixForm(t *testing.T) {
 			b = apply(t, chain(t, setup, before...), b)
 		}
 		w := work{streams: c.streamsOf(""), leaves: true}
-		if err := w.swap.grouping.Find(b, step.keys, 0, n); err != nil {
+		sw := swapScratchOf(&w)
+		if err := sw.grouping.Find(b, step.keys, 0, n); err != nil {
 			t.Fatal(err)
 		}
 		step.words(c, &w, b, 0, n)
 		step.Rate = 1 // all K pairs, the exchanged ones and the others
-		all := w.swap.matcher.Match(nil, step.Policy, w.swap.grouping.Group, w.swap.grouping.Combo, &w.swap.Words, 0)
+		all := sw.matcher.Match(nil, step.Policy, sw.grouping.Group, sw.grouping.Combo, &sw.Words, 0)
 		if len(all) != 3 {
 			t.Fatalf("%d pairs, want 3", len(all))
 		}
@@ -111,7 +112,7 @@ func TestMatrixForm(t *testing.T) {
 		exchanged := 0
 		for _, p := range all {
 			// δ_k is the coin of the candidate, which is the first of the pair.
-			if step.Heads(w.swap.Coin[p.I]) {
+			if step.Heads(sw.Coin[p.I]) {
 				A.Mul(exchangeMatrix(n, p), mat.DenseCopyOf(A))
 				exchanged++
 			}

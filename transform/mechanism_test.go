@@ -88,7 +88,7 @@ func TestMechanisms(t *testing.T) {
 		math.Abs(got.Matrix[0][1]-want) > 1e-15 || got.Matrix[1][0] != got.Matrix[0][1] || got.Matrix[1][1] != 0.9 {
 		t.Errorf("many categories: %v", got)
 	}
-	for _, k := range Kinds { // none is left out of thought: each declares one, or has a reason
+	for _, k := range Kinds() { // none is left out of thought: each declares one, or has a reason
 		if got := MechanismOf([]Spec{mask(filled[k.Name])}, 0, "a"); got.Not == "" &&
 			!slices.Contains(declaredBy["Mechanism"], k.Name) {
 			t.Errorf("%s: %v without being declared", k.Name, got)

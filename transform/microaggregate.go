@@ -21,9 +21,6 @@ type Microaggregate struct {
 	Share     *float64 `yaml:"share" share:"whole" doc:"the greatest share that one of the greatest values, by amount, of a column or stratum may have in the sum of its group; not with median; default 0.8"`
 }
 
-// greatestK bounds k, so that a number of records given by mistake is refused.
-const greatestK = 1_000_000
-
 // Check implements Params.
 func (m *Microaggregate) Check() check.Problems {
 	var ps check.Problems
@@ -52,19 +49,6 @@ func (m *Microaggregate) Check() check.Problems {
 // bits of one word mark which of them are missing.
 const greatestColumns = 64
 
-// checkStrata requires that the columns of by are distinct and not changed by the mask.
-func checkStrata(ps *check.Problems, by, columns []string) {
-	if len(by) > 0 {
-		checkColumns(ps, "by", by, "stratum")
-	}
-	for i, name := range by {
-		if k := slices.Index(columns, name); k >= 0 && name != "" {
-			ps.Addf(fmt.Sprintf("by[%d]", i), "must not be one of the columns that are masked, got %q, which is columns[%d]",
-				name, k)
-		}
-	}
-}
-
 func (m *Microaggregate) checkAmong(masks []Spec, i int) check.Problems {
 	return checkDataset(masks, i, "columns", "")
 }
@@ -91,21 +75,13 @@ func (m *Microaggregate) median() bool { return m.Aggregate == "median" }
 func (m *Microaggregate) compile(c *Chain, i int) (step, error) {
 	done := part("microaggregate "+wordOr(m.Method, "mdav")+" "+wordOr(m.Aggregate, "mean"), float64(*m.K))
 	s,
-		err := c.newWhole(i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0,
+		err := newWhole(c, i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0,
 		demand: contributorsOf(m.Least, m.Share)}, done)
 	if err != nil {
 		return nil, err
 	}
 	s.ties = true
 	return s, nil
-}
-
-func strataRead(by []string) []ReadColumn {
-	var list []ReadColumn
-	for i, name := range by {
-		list = append(list, ReadColumn{fmt.Sprintf("by[%d]", i), name, "a stratum"})
-	}
-	return list
 }
 
 // mapAxis: k from least to 30.

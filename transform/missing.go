@@ -2,8 +2,6 @@ package transform
 
 import (
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,33 +9,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 )
-
-// Restore puts the kept codes for missing values (microdata.Coded) into what leaves, for a sink, and returns
-// a function that takes them out again: what is measured has none. undo must be called before the next
-// Restore.
-func Restore(b *microdata.Block) (undo func(), err error) {
-	var undone []func()
-	undo = func() {
-		for _, f := range undone {
-			f()
-		}
-	}
-	for i := range b.Columns {
-		f, err := restore(&b.Columns[i])
-		if err != nil {
-			undo()
-			return nil, err
-		}
-		undone = append(undone, f)
-	}
-	return undo, nil
-}
-
-// RestoreColumn is Restore for one column, for good.
-func RestoreColumn(c *microdata.Column) error {
-	_, err := restore(c)
-	return err
-}
 
 // restore is Restore for one column.
 func restore(c *microdata.Column) (undo func(), err error) {
@@ -135,39 +106,5 @@ func (c *column) rejectCodes(b *microdata.Block) {
 
 // PutValue is a value that a mask may release in place of others, and the field of its parameters.
 type PutValue struct{ Field, Text string }
-
-// MakesCode returns the place, in a mask's parameters, of a category or bound that is a declared code for a missing
-// value of a column; "" if there is none. Either the mask would release it in place of values, or it lists the
-// code as a category that it cannot see.
-func MakesCode(p Params, column string, is func(text string) bool) (field string) {
-	if puts := declared(p).Puts; puts != nil {
-		for _, put := range puts() {
-			if is(put.Text) {
-				return put.Field
-			}
-		}
-		return ""
-	}
-	listed := func(list []string) bool { return slices.ContainsFunc(list, is) }
-	switch a := ActionOf(p, column, math.NaN()).(type) {
-	case Bounding:
-		switch {
-		case a.Mode != "clip":
-		case !math.IsInf(a.Lower, 0) && is(formatNumber(a.Lower)):
-			return "lower"
-		case !math.IsInf(a.Upper, 0) && is(formatNumber(a.Upper)):
-			return "upper"
-		}
-	case Recoding:
-		if listed(a.From) || listed(a.To) || a.Other != nil && is(*a.Other) {
-			return ColumnsField(p)
-		}
-	case Randomising:
-		if listed(a.Categories) || a.Other != nil && is(*a.Other) {
-			return ColumnsField(p)
-		}
-	}
-	return ""
-}
 
 func formatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

@@ -5,16 +5,6 @@ package transform
 // section 2) is not diagonal. It is true for a mask that does not declare its scope.
 func MixesRecords(p Params) bool { return ScopeOf(p) != ScopeRecord }
 
-// AnyMixesRecords reports whether some mask moves values between records.
-func AnyMixesRecords(masks []Spec) bool {
-	for _, m := range masks {
-		if MixesRecords(m.Params) {
-			return true
-		}
-	}
-	return false
-}
-
 // Unmixed returns the masks without those that only move values between records, under the labels
 // that they have in the list, so that their replicates have the same draws. As a set of
 // values without their records, a column released by the whole list is one released by these

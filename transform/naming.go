@@ -170,3 +170,5 @@ func (c *Chain) streamsOf(scope string) []*keystream.Stream {
 	s, _ := c.streams.LoadOrStore(scope, streams)
 	return s.([]*keystream.Stream)
 }
+
+func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }

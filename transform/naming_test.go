@@ -377,7 +377,7 @@ func TestKindsNameTheirParameters(t *testing.T) {
 	for i := range setup.Columns {
 		setup.Sorted[setup.Columns[i].Name] = slices.Sorted(slices.Values(columns[i].values))
 	}
-	for _, kind := range Kinds {
+	for _, kind := range Kinds() {
 		if len(examples[kind.Name]) == 0 {
 			t.Errorf("%s: no example, so it is unknown whether its parameters are in the names of draws", kind.Name)
 		}

@@ -99,27 +99,6 @@ type noiseColumn struct {
 	lower, upper float64 // redraw: grid indexes within which the result must land
 }
 
-// draw is a distribution with its standard form: N(0, 1), Laplace of scale 1,
-// uniform on (−1, 1).
-type draw uint8
-
-const (
-	normal draw = iota
-	laplace
-	uniform
-)
-
-// scale returns the factor that gives the standard form the SD λ.
-func (d draw) scale(lambda float64) float64 {
-	switch d {
-	case laplace:
-		return lambda / math.Sqrt2
-	case uniform:
-		return float64(lambda * 1.7320508075688772) // √3
-	}
-	return lambda
-}
-
 func (m *Noise) draw() draw {
 	switch m.Distribution {
 	case "laplace":
@@ -423,4 +402,42 @@ func (m *Noise) relative() string {
 		return ""
 	}
 	return "sd"
+}
+
+// Noise adds ε with mean 0 and variance λ²: Duncan, Keller-McNulty and Stokes
+// (2004), section 4.
+type Noise struct {
+	Columns      []string `yaml:"columns" doc:"the columns to mask"`
+	SD           *Amount  `yaml:"sd" doc:"λ in the column's unit, or as a percentage of the column's standard deviation"`
+	Distribution string   `yaml:"distribution" doc:"normal (default), laplace or uniform" enum:"normal,laplace,uniform"`
+	Tiers        []Tier   `yaml:"tiers" doc:"value ranges with their own variance (unequal variance)"`
+	Correlated   bool     `yaml:"correlated" doc:"the noise of a record is correlated as the columns are, so that the release keeps their correlations; sd must then be a percentage"`
+	Where        string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
+}
+
+// Tier gives values above a bound a noise variance of λ² times a factor
+// (unequal variance, Duncan et al. 2004, fig. 7). The last tier whose bound
+// lies below the value holds.
+type Tier struct {
+	Above          *float64 `yaml:"above" doc:"the tier applies to values greater than this"`
+	VarianceFactor *float64 `yaml:"variance_factor" doc:"factor by which λ² is multiplied"`
+}
+
+func (m *Noise) mechanism(string) Mechanism {
+	a := Mechanism{Kind: Adding, Law: wordOr(m.Distribution, "normal")}
+	switch {
+	case m.Where != "":
+		a.Not = byCondition
+	case m.SD == nil:
+		a.Not = "the noise has no standard deviation"
+	case m.SD.Relative:
+		a.Not = "λ is a percentage of the standard deviation, and so depends on the data (give sd in the column's unit)"
+	case len(m.Tiers) > 0:
+		a.Not = "the variance of the noise depends on the value (tiers)"
+	case m.Correlated:
+		a.Not = "the noise has the correlations of the data"
+	default:
+		a.SD = m.SD.Value
+	}
+	return a
 }

@@ -410,3 +410,43 @@ func (m *PRAM) onColumn(column string) Params {
 	q.Columns = []string{column}
 	return &q
 }
+
+func (m *PRAM) mechanism(string) Mechanism {
+	switch {
+	case m.Invariant:
+		return Mechanism{Not: "the matrix is made of the frequencies of the data (invariant)"}
+	case m.plain():
+		k := float64(len(m.categories()))
+		even := (1 - *m.Keep) / (k - 1)
+		return Mechanism{Kind: Responding, Categories: int(k), Matrix: [][]float64{{*m.Keep, even}, {even, *m.Keep}}}
+	case len(m.Check()) > 0:
+		return Mechanism{Not: "its parameters are not valid"}
+	}
+	_, p := m.matrix()
+	return Mechanism{Kind: Responding, Categories: len(p), Matrix: p}
+}
+
+// leavesAll: each category is kept with probability 1, or is the only one
+// of an invariant matrix.
+func (m *PRAM) leavesAll() bool {
+	if m.Invariant && m.Frequencies != nil {
+		there := 0
+		for _, n := range m.Frequencies {
+			if n > 0 {
+				there++
+			}
+		}
+		if there < 2 {
+			return true
+		}
+	}
+	if m.Keep != nil {
+		return *m.Keep >= 1
+	}
+	for from, row := range m.Matrix {
+		if !(row[from] >= 1) {
+			return false
+		}
+	}
+	return true
+}

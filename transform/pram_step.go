@@ -209,7 +209,7 @@ func (s *pramStep) draw(w *work, b *microdata.Block, col *pramColumn, places, st
 	for from := 0; from < b.N; from += batch {
 		n := min(batch, b.N-from)
 		part := places[from : from+n]
-		w.fill(u[:n], uniform, col.stream, w.stretchOf(col.shared, b, from, n, w.bindPlaces(part)))
+		w.fill(u[:n], uniform, col.stream, w.stretchOf(col.shared, b, from, n, bindPlaces(w, part)))
 		for i, k := range part {
 			if k < 0 {
 				continue
@@ -229,7 +229,7 @@ func (s *pramStep) draw(w *work, b *microdata.Block, col *pramColumn, places, st
 
 // bindPlaces returns the numbers that the draws of categories are bound to: their indexes in
 // the list of categories, which is part of the name of the draws.
-func (w *work) bindPlaces(places []int32) []float64 {
+func bindPlaces(w *work, places []int32) []float64 {
 	if cap(w.bound) < len(places) {
 		w.bound = make([]float64, len(places))
 	}

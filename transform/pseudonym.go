@@ -1,13 +1,10 @@
 package transform
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"math/big"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -174,8 +171,6 @@ func (m *Pseudonym) unfit(f microdata.Field) string {
 	return ""
 }
 
-func isDecimal(t arrow.DataType) bool { _, ok := t.(arrow.DecimalType); return ok }
-
 // apply does nothing in replicates, which have codes of the originals: pseudonyms differ where these do.
 func (s *pseudonymStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	changed := w.newChanged(b.N)
@@ -235,66 +230,6 @@ func (s *pseudonymStep) array(b *microdata.Block, col *column, from arrow.Array)
 
 // keeps: its columns are not held as numbers, and no share of their values is measured.
 func (*pseudonymStep) keeps(l *keepingOf, _ int) { l.silent = true }
-
-// appendText appends a value that is given as text. The error contains nothing of it.
-func appendText(to array.Builder, text string) error {
-	if texts, ok := to.(*array.StringBuilder); ok {
-		texts.Append(text)
-		return nil
-	}
-	if err := to.AppendValueFromString(text); err != nil {
-		return errors.New("does not fit") // the error of the builder has the text
-	}
-	return nil
-}
-
-// textsOf returns a function that gives value i, which is not null, as the text by which it is known in every format: a
-// whole number without decimals or leading zeros, whatever its type, and text as it is. The reason says why a value has
-// none.
-func textsOf(a arrow.Array) (func(i int) (text, reason string), error) {
-	switch t := a.(type) {
-	case array.ExtensionArray:
-		return textsOf(t.Storage())
-	case *array.Dictionary:
-		entry, err := textsOf(t.Dictionary())
-		return func(i int) (string, string) {
-			if at := t.GetValueIndex(i); !t.Dictionary().IsNull(at) {
-				return entry(at)
-			}
-			return "", ""
-		}, err
-	case *array.Float64:
-		return func(i int) (string, string) { return textOfNumber(t.Value(i), microdata.MaxExact) }, nil
-	case *array.Float32:
-		return func(i int) (string, string) { return textOfNumber(float64(t.Value(i)), 1<<24) }, nil
-	}
-	if isDecimal(a.DataType()) {
-		return func(i int) (string, string) {
-			text := a.ValueStr(i)
-			if strings.Contains(text, ".") {
-				text = strings.TrimRight(strings.TrimRight(text, "0"), ".")
-			}
-			return text, ""
-		}, nil
-	}
-	if bytes, ok := coding.BytesOf(a); ok && textual(a.DataType()) {
-		return func(i int) (string, string) { return string(bytes(i)), "" }, nil
-	}
-	if (microdata.Field{Type: a.DataType()}).Numeric() {
-		return func(i int) (string, string) { return a.ValueStr(i), "" }, nil
-	}
-	return nil, fmt.Errorf("has type %s, which has no pseudonyms", microdata.TypeName(a.DataType()))
-}
-
-func textOfNumber(x, beyond float64) (text, reason string) {
-	switch {
-	case x-x != 0:
-		return "", "is not a finite number"
-	case math.Abs(x) >= beyond:
-		return "", "is beyond the whole numbers that its type tells apart"
-	}
-	return numberText(x + 0), ""
-}
 
 // pseudonyms makes the pseudonyms of one scope, form and length.
 type pseudonyms struct {

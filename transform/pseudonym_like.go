@@ -33,10 +33,6 @@ func isWhole(text string) bool {
 	return text == "0" || allDigits(text) && text[0] != '0'
 }
 
-func allDigits(text string) bool {
-	return text != "" && strings.Trim(text, "0123456789") == ""
-}
-
 // classBounds are the least numbers of the classes of whole numbers: the powers of ten from 10^6 on, and the bounds of
 // the types of integers and of float64, so that a pseudonym is of the type that holds the value, whatever the type of
 // the column.

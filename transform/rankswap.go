@@ -94,7 +94,7 @@ func (m *RankSwap) compile(c *Chain, i int) (step, error) {
 	if r.correlation > 0 {
 		done = part("rankswap", r.p, r.bottom, r.top, r.correlation)
 	}
-	s, err := c.newWhole(i, r, done)
+	s, err := newWhole(c, i, r, done)
 	if err != nil {
 		return nil, err
 	}

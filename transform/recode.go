@@ -34,18 +34,6 @@ type Recode struct {
 	Levels []map[string]string `yaml:"-"` // of a file with a column for each level: the category of each level, by value
 }
 
-// TableFile is the file that has a part of a mask's parameters. The code that reads the configuration reads the file,
-// since a mask does no I/O.
-type TableFile struct {
-	Field string // that names the file
-	Path  string // "" where there is none
-	// Read reads the file's content. The error says what is wrong with it, and where.
-	Read func(content []byte) error
-}
-
-// FileOf returns the file of a mask's table; nil if it does not declare one.
-func FileOf(p Params) *TableFile { return declared(p).File }
-
 // mostFaults is the greatest number of faults of a table that are reported at once.
 const mostFaults = 20
 
@@ -384,7 +372,7 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 			continue
 		}
 		col.match(from)
-		c.list(col, m)
+		m.listIn(c, col)
 		same := make([]bool, len(to))
 		for j := range from {
 			same[j] = from[j] == to[j] || col.numeric && after.Numeric() && col.numbers[col.codes[j]] == int32(j) &&
@@ -564,4 +552,22 @@ func (m *Recode) onColumn(column string) Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q
+}
+
+func (m *Recode) mechanism(string) Mechanism { return Mechanism{Kind: OwnValue} }
+
+// leavesAll: each category that is listed becomes itself, and one that is
+// not goes to quarantine.
+func (m *Recode) leavesAll() bool {
+	if m.Other != nil || m.Breaks != nil || m.Prefix != nil {
+		return false
+	}
+	for _, table := range []map[string]string{m.list()} {
+		for from, to := range table {
+			if from != to || isPattern(from) {
+				return false
+			}
+		}
+	}
+	return true
 }

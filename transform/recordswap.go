@@ -464,8 +464,8 @@ func (s *recordSwapStep) tuples(columns []int) []int32 {
 	return list
 }
 
-// Relocated returns how the record swap of mask i ended; nil for other masks.
-func (c *Chain) Relocated(i int) *Relocated {
+// RelocatedBy returns how the record swap of mask i ended; nil for other masks.
+func RelocatedBy(c *Chain, i int) *Relocated {
 	if i >= len(c.steps) {
 		return nil // a chain of a part of the masks
 	}

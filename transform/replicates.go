@@ -216,14 +216,3 @@ func (w *work) fill(dst []float64, kind draw, stream int, r keystream.Records) {
 	}
 	copy(dst, made)
 }
-
-func (d draw) fill(dst []float64, s *keystream.Stream, r keystream.Records) {
-	switch d {
-	case normal:
-		s.Normals(dst, r)
-	case laplace:
-		s.Laplaces(dst, r)
-	case uniform:
-		s.Uniforms(dst, r)
-	}
-}

@@ -196,3 +196,60 @@ func (m *Round) onColumn(column string) Params {
 	q.Columns = []string{column}
 	return &q
 }
+
+// Round rounds to a number of decimals or to multiples of a base, halves to even.
+type Round struct {
+	Columns  []string `yaml:"columns" doc:"the columns to mask"`
+	Decimals *int     `yaml:"decimals" doc:"decimals to keep; negative for tens, hundreds, …"`
+	Base     *float64 `yaml:"base" doc:"released values are multiples of this"`
+	Where    string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
+}
+
+func (m *Round) mechanism(string) Mechanism {
+	a := Mechanism{Kind: Stepping}
+	switch {
+	case m.Where != "":
+		a.Not = byCondition
+	case m.Base != nil:
+		a.Step = *m.Base
+	case m.Decimals != nil:
+		a.Step = math.Pow10(-*m.Decimals)
+	}
+	return a
+}
+
+func (s *roundStep) keeps(l *keepingOf, i int) {
+	l.changed(i)
+	l.most = min(l.most, 0.5)
+	for _, r := range s.columns {
+		if r.Name != l.name {
+			continue
+		}
+		step := r.step
+		switch {
+		case r.mult != 0:
+			step = 1 / r.mult
+		case r.grid != (grid{}):
+			step = r.grid.value(r.step)
+		}
+		l.rounds = append(l.rounds, bound{i, step})
+		l.fixed = append(l.fixed, func(x float64) bool { return r.round(x) == x })
+	}
+}
+
+func (s *roundStep) law(column string) []stage {
+	for i := range s.columns {
+		if c := &s.columns[i]; c.Name == column {
+			step := c.step
+			switch {
+			case c.mult != 0:
+				step = 1 / c.mult
+			case c.grid != (grid{}):
+				step /= c.grid.mult
+			}
+			f := rounding(step, c.round)
+			return []stage{{level: &f}}
+		}
+	}
+	return nil
+}

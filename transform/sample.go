@@ -96,13 +96,6 @@ func (m *Sample) readColumns() []ReadColumn {
 	return []ReadColumn{{"by", m.By, "strata of a sample"}}
 }
 
-// choosing is a step that leaves records out before any record is masked.
-type choosing interface {
-	step
-	// choose leaves out records of the block.
-	choose(c *Chain, w *work, b *microdata.Block) error
-}
-
 // sampleStep is a Sample of a chain. In a replicate it does nothing, because a replicate has only
 // the records that were released.
 type sampleStep struct {
@@ -175,7 +168,7 @@ func (s *sampleStep) choose(c *Chain, w *work, b *microdata.Block) error {
 	for from := 0; from < b.N; from += batch {
 		n := min(batch, b.N-from)
 		u := w.floats(n)
-		records := w.stretchOf(true, b, from, n, w.unbound(n))
+		records := w.stretchOf(true, b, from, n, unbound(w, n))
 		w.streams[s.stream].Uniforms(u, records)
 		for k, v := range u {
 			i, rate := from+k, s.rate
@@ -194,7 +187,7 @@ func (s *sampleStep) choose(c *Chain, w *work, b *microdata.Block) error {
 }
 
 // unbound returns n zeros: the numbers for draws that are bound to no value.
-func (w *work) unbound(n int) []float64 {
+func unbound(w *work, n int) []float64 {
 	if cap(w.bound) < n {
 		w.bound = make([]float64, n)
 	}
@@ -207,18 +200,6 @@ func (w *work) unbound(n int) []float64 {
 func (s *sampleStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	c.countIn(s.mask, b, b.LeftOut()-w.left)
 	return nil
-}
-
-// LeavesOut reports whether a mask leaves records out of the release.
-func LeavesOut(p Params) bool { return declared(p).LeavesOut }
-
-// SampleOf returns the first mask of a list if it decides which records are released, named by
-// the label that its draws depend on; nil if there is no such mask.
-func SampleOf(masks []Spec) *Spec {
-	if len(masks) == 0 || masks[0].Params == nil || !LeavesOut(masks[0].Params) {
-		return nil
-	}
-	return &Spec{Name: Label(masks, 0), Params: masks[0].Params}
 }
 
 // keeps: every value of a record that is released stays.
@@ -286,3 +267,10 @@ func (m *Sample) Words(p Published, _ string) string {
 // EfficiencyFollows implements Publishing: the figures of a column are those of the records
 // that are released.
 func (m *Sample) EfficiencyFollows(has, named func(string) bool) bool { return true }
+
+func (m *Sample) mechanism(string) Mechanism {
+	if m.By != "" || m.Rate == nil {
+		return Mechanism{Not: "whether a record is drawn depends on a column (by)"}
+	}
+	return Mechanism{Kind: Drawing, Rate: *m.Rate}
+}

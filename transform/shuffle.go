@@ -75,7 +75,7 @@ func (m *Shuffle) readColumns() []ReadColumn {
 }
 
 func (m *Shuffle) compile(c *Chain, i int) (step, error) {
-	s, err := c.newWholeOn(i, &shuffling{}, part("shuffle")+c.digestOf("on", m.On...), m.On)
+	s, err := newWholeOn(c, i, &shuffling{}, part("shuffle")+c.digestOf("on", m.On...), m.On)
 	if err != nil {
 		return nil, err
 	}

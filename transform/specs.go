@@ -49,21 +49,6 @@ func lastMaskOn(masks []Spec, column string) int {
 	return -1
 }
 
-// NeedsSD returns the columns whose noise is given as a percentage of their
-// standard deviation, each once, in the order of the masks.
-func NeedsSD(masks []Spec) []string {
-	var names []string
-	for _, m := range masks {
-		_, columns := RelativeTo(m.Params)
-		for _, name := range columns {
-			if !slices.Contains(names, name) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
 // NeedsWindow reports whether some mask moves values within windows.
 func NeedsWindow(masks []Spec) bool {
 	return slices.ContainsFunc(masks, func(m Spec) bool { return ScopeOf(m.Params) == ScopeWindow })
@@ -125,4 +110,25 @@ func checkFinite(ps *check.Problems, path string, v float64) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		ps.Addf(path, "must be a finite number, got %v", v)
 	}
+}
+
+// checkStrata requires that the columns of by are distinct and not changed by the mask.
+func checkStrata(ps *check.Problems, by, columns []string) {
+	if len(by) > 0 {
+		checkColumns(ps, "by", by, "stratum")
+	}
+	for i, name := range by {
+		if k := slices.Index(columns, name); k >= 0 && name != "" {
+			ps.Addf(fmt.Sprintf("by[%d]", i), "must not be one of the columns that are masked, got %q, which is columns[%d]",
+				name, k)
+		}
+	}
+}
+
+func strataRead(by []string) []ReadColumn {
+	var list []ReadColumn
+	for i, name := range by {
+		list = append(list, ReadColumn{fmt.Sprintf("by[%d]", i), name, "a stratum"})
+	}
+	return list
 }

@@ -322,9 +322,6 @@ func (s *suppressStep) checkShare(hidden []uint16) *decision.Refusal {
 	return nil
 }
 
-// shareText writes a share in percent, to three digits.
-func shareText(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) }
-
 // apply sets missing the cells that decide has chosen.
 func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	if b.N == 0 || len(s.columns) == 0 {

@@ -2,9 +2,11 @@ package transform
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // surveying is a step that looks at all records before any is masked.
@@ -146,3 +148,28 @@ func (c *Chain) settleSurvey() {
 func meet(a, b []string) bool {
 	return slices.ContainsFunc(a, func(name string) bool { return slices.Contains(b, name) })
 }
+
+// SurveyError reports that the data do not allow a parameter of a mask. Text contains no value of
+// the data.
+type SurveyError struct {
+	Mask int    // in the list of masks
+	Path string // of the parameter within the mask; "" for the mask as a whole
+	Text string
+	kind string
+}
+
+func (e *SurveyError) Error() string {
+	at := fmt.Sprintf("masks[%d].%s", e.Mask, e.kind)
+	if e.Path != "" {
+		at += "." + e.Path
+	}
+	return at + ": " + e.Text
+}
+
+// refused is the error of mask i whose decision the data do not allow.
+func (c *Chain) refused(i int, e *decision.Refusal) error {
+	return &SurveyError{Mask: i, Path: e.Path, Text: e.Text, kind: c.masks[i].Kind()}
+}
+
+// UnfitData marks the error as an assess.Unfit: the configuration may work with other data.
+func (e *SurveyError) UnfitData() {}

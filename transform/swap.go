@@ -89,8 +89,6 @@ type swapColumns struct {
 	order, partner, coin int // in work.streams
 }
 
-func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
-
 func (m *Swap) compile(c *Chain, i int) (step, error) {
 	s := swapColumns{mask: i, Policy: matching.Policy{Rate: *m.Rate, Unique: m.unique()}}
 	policy, window := "unique", float64(c.setup.Window)
@@ -154,6 +152,15 @@ type swapScratch struct {
 	coding.Placing
 }
 
+func swapScratchOf(w *work) *swapScratch {
+	s, ok := w.scratch.(*swapScratch)
+	if !ok {
+		s = new(swapScratch)
+		w.scratch = s
+	}
+	return s
+}
+
 func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 	window := c.setup.Window
 	// A block of a stream is one window or several. Where it starts depends on the
@@ -162,7 +169,7 @@ func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 		return fmt.Errorf("%s: a block must start at a multiple of the window of %d records, got record %d", c.at(s.mask),
 			window, b.First)
 	}
-	sw := &w.swap
+	sw := swapScratchOf(w)
 	sw.pairs = sw.pairs[:0]
 	for from := 0; from < b.N; from += window {
 		n := min(window, b.N-from)
@@ -185,7 +192,7 @@ func (s *windowSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 
 // words makes the draws of the swap for the records [from, from+n).
 func (s *swapColumns) words(c *Chain, w *work, b *microdata.Block, from, n int) {
-	sw := &w.swap
+	sw := swapScratchOf(w)
 	var values []float64
 	if w.leaves {
 		values = s.bind(c, w, b, from, n)
@@ -293,3 +300,21 @@ func (m *Swap) Words(p Published, _ string) string {
 // EfficiencyFollows implements Publishing: an exchange keeps the column's values,
 // and with them its variance.
 func (m *Swap) EfficiencyFollows(_, _ func(string) bool) bool { return true }
+
+// Swap exchanges the values of the protected columns between records with the
+// same swapping keys and another value of the swapping attribute, each possible
+// exchange with probability π: Duncan and Keller-McNulty (2000), sections 2.2
+// and 3.
+type Swap struct {
+	Keys      []string `yaml:"keys" doc:"swapping keys: partners agree in all of them"`
+	Attribute string   `yaml:"attribute" doc:"swapping attribute: partners differ in it"`
+	Columns   []string `yaml:"columns" doc:"protected variables: the columns whose values are exchanged"`
+	Rate      *float64 `yaml:"rate" share:"whole" doc:"π, the probability that a possible exchange is made"`
+	Policy    string   `yaml:"policy" doc:"unique (default): candidates are unique in keys and attribute; random: every record is a candidate" enum:"unique,random"`
+	Scope     string   `yaml:"scope" doc:"window (default): partners are in the same window of records; dataset: partners can be anywhere, which takes two passes" enum:"window,dataset"`
+}
+
+// keeps: a record without a partner keeps its value.
+func (s *windowSwap) keeps(l *keepingOf, i int) { l.changed(i) }
+
+func (s *windowSwap) law(string) []stage { return nil }

@@ -136,7 +136,7 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 
 // take adds the records of a block to their combinations, which have been found.
 func (s *datasetSwap) take(w *work, b *microdata.Block) {
-	sw, source := &w.swap, s.sources.of(b)
+	sw, source := swapScratchOf(w), s.sources.of(b)
 	for i, g := range s.grouping.Group {
 		if g < 0 {
 			continue
@@ -227,7 +227,7 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		moves = all[lo : lo+n]
 	}
-	sw := &w.swap
+	sw := swapScratchOf(w)
 	sw.Rows = sw.Rows[:0]
 	row := 0
 	for _, m := range moves {
@@ -294,3 +294,8 @@ func (k *swapColumn) putNumbers(v *microdata.Vector, rows []int32, moves []move)
 		v.Values[row] = k.numbers[value]
 	}
 }
+
+// keeps: as for a swap within windows.
+func (s *datasetSwap) keeps(l *keepingOf, i int) { l.changed(i) }
+
+func (s *datasetSwap) law(string) []stage { return nil }

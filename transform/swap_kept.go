@@ -16,17 +16,6 @@ type swapRecord struct {
 	source, value        uint32
 }
 
-// place identifies a record: scope, stream and row.
-type place struct {
-	scope  string
-	stream int
-	row    int64
-}
-
-func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.scope, q.scope), cmp.Compare(p.stream, q.stream), cmp.Compare(p.row, q.row))
-}
-
 // sources numbers the scopes and streams that blocks come from.
 type sources struct {
 	list   []place // without rows

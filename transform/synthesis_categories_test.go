@@ -138,7 +138,7 @@ func TestModelsOfCategoriesAreFittedOnce(t *testing.T) {
 	c := chain(t, testSetup(t, columns...), m)
 	whole(t, c, 400, columns...)
 	models := func() (n int) {
-		for key := range c.outcomes.fits(0).models {
+		for key := range outcomesOf(c, 0).fits.models {
 			if key.what == fitCategories {
 				n++
 			}
@@ -264,7 +264,7 @@ func TestColumnsOfASynthesis(t *testing.T) {
 	}}
 	c := chain(t, setup, synthesise(Synthesise{Columns: []string{"a", "b"}, Categories: []string{"a"}}))
 	for name, want := range map[string]int{"a": -1, "b": 2} {
-		col, categories, err := c.synthesisColumn(0, name)
+		col, categories, err := synthesisColumn(c, 0, name)
 		if err != nil || col.decimals != want || categories != (want < 0) {
 			t.Errorf("%s: %d decimals, want %d; categories %v, %v", name, col.decimals, want, categories, err)
 		}

@@ -111,13 +111,6 @@ func (s *wholeStep) settleRules(c *Chain, rules []synthesisRule) error {
 	return nil
 }
 
-func kindOfValue(text bool) string {
-	if text {
-		return "a text in quotes, as it holds texts"
-	}
-	return "a number, as it holds numbers"
-}
-
 // ruleFor returns the first rule for column k whose condition record r meets; nil if there is none. drawn are the
 // values of the columns that are drawn.
 func (s *synthesis) ruleFor(g *gatheredData, drawn [][]float64, k int, r int32) *synthesisRule {

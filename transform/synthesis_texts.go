@@ -20,20 +20,9 @@ func TakesTexts(p Params, column string) bool {
 	return slices.Contains(declared(p).texts, column)
 }
 
-// CanBeCategory reports whether the values of a field are texts that such a mask can use as
-// categories.
-func CanBeCategory(f microdata.Field) bool { return textField(f.Type) }
-
-func textField(t arrow.DataType) bool {
-	if d, ok := t.(*arrow.DictionaryType); ok {
-		t = d.ValueType
-	}
-	return textual(t) && t.ID() != arrow.BINARY
-}
-
 // synthesisColumn returns the column that mask i models, and whether its values are texts that are
 // categories; otherwise they are numbers.
-func (c *Chain) synthesisColumn(i int, name string) (*column, bool, error) {
+func synthesisColumn(c *Chain, i int, name string) (*column, bool, error) {
 	if info := c.info(name); info == nil || info.Field.Numeric() || !TakesTexts(c.masks[i].Params, name) {
 		col, err := c.arithmetic(i, name)
 		return col, false, err

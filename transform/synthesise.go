@@ -202,7 +202,7 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 		done += part("ordered")
 	}
 	arithmetic.key = c.setup.Key
-	s, err := c.newWholeOn(i, arithmetic, done, m.On)
+	s, err := newWholeOn(c, i, arithmetic, done, m.On)
 	if err != nil {
 		return nil, err
 	}

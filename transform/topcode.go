@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // Topcode replaces values beyond a bound, or beyond a percentile of the original, by the bound,
@@ -469,4 +470,116 @@ func (m *Topcode) onColumn(column string) Params {
 	q := *m
 	q.Columns = slices.Clone([]string{column})
 	return &q
+}
+
+func (m *Topcode) mechanism(string) Mechanism {
+	switch {
+	case m.Where != "":
+		return Mechanism{Not: byCondition}
+	case m.needsValues() != "":
+		return Mechanism{Not: "percentiles and means of the data are its parameters (" + m.needsValues() + ")"}
+	case m.Replace == "label":
+		return Mechanism{Kind: OwnValue}
+	}
+	lower, upper := (&Truncate{Lower: m.Lower, Upper: m.Upper}).interval()
+	return Mechanism{Kind: Clipping, Lower: lower, Upper: upper}
+}
+
+// The mean of the values beyond a bound lies beyond it, so the map does not decrease; the bound of a
+// percentile need not be on the grid, and its rounded mean may then lie within.
+func (s *tailStep) law(column string) []stage {
+	for i := range s.columns {
+		t := &s.columns[i]
+		if t.Name != column {
+			continue
+		}
+		if s.of.Replace != "mean" || t.low > t.lower || t.high < t.upper {
+			return []stage{{}}
+		}
+		f := t.level()
+		return []stage{{level: &f}}
+	}
+	return nil
+}
+
+// level is the map of values beyond the bounds to their means.
+func (t *tail) level() level {
+	lower, upper, low, high := t.lower, t.upper, t.low, t.high
+	return level{
+		jumps: low < lower || high > upper,
+		apply: func(v float64) float64 {
+			switch {
+			case v < lower:
+				return low
+			case v > upper:
+				return high
+			}
+			return v
+		},
+		upTo: func(t float64) float64 {
+			switch {
+			case t >= high:
+				return math.Inf(1)
+			case t >= upper:
+				return upper
+			case t >= lower:
+				return t
+			case t >= low:
+				return math.Nextafter(lower, math.Inf(-1))
+			}
+			return math.Inf(-1)
+		},
+	}
+}
+
+// beyondPercentiles checks that enough values lie beyond bounds that are percentiles. Such a bound
+// lies between two values, the inner one of which is released as it is, so that the outer one
+// follows from both.
+func (m *Topcode) beyondPercentiles(c *Chain, i int, col *column, below, above int) error {
+	demand := contributorsOf(m.Least, m.Share)
+	for _, side := range []struct {
+		percentile *float64
+		n          int
+		name       string
+		further    string
+	}{{m.LowerPercentile, below, "lower", "raise"}, {m.UpperPercentile, above, "upper", "lower"}} {
+		if side.percentile == nil || side.n == 0 || side.n >= demand.least {
+			continue
+		}
+		return c.refused(i, &decision.Refusal{Path: tooFewValues, Text: fmt.Sprintf(
+			"must be at most the number of values beyond the %s percentile of column %s, which is %d, got %d: a percentile with so few beyond it discloses them; %s %s_percentile, or give the bound itself (%s)",
+			side.name, strconv.Quote(col.Name), side.n, demand.least, side.further, side.name, side.name)})
+	}
+	return nil
+}
+
+// contributors checks that the means of the values beyond the bounds are of enough of them. The
+// error contains no value and no bound that the data give.
+func (m *Topcode) contributors(c *Chain, i int, col *column, below, above []float64, lower, upper float64) error {
+	demand := contributorsOf(m.Least, m.Share)
+	for _, side := range []struct {
+		values  []float64
+		bound   float64
+		name    string
+		further string
+	}{{below, lower, "lower", "raise"}, {above, upper, "upper", "lower"}} {
+		missed := demand.ofTail(side.values, side.bound)
+		if missed == "" {
+			continue
+		}
+		cure := fmt.Sprintf("%s the bound (%s), or use replace: bound or label", side.further, side.name)
+		e := &decision.Refusal{Path: missed}
+		switch of := strconv.Quote(col.Name); missed {
+		case tooFewValues:
+			e.Text = fmt.Sprintf(
+				"must be at most the number of values beyond the %s bound of column %s, which is %d, got %d: a mean of so few discloses them; %s",
+				side.name, of, len(side.values), demand.least, cure)
+		case oneRules:
+			e.Text = fmt.Sprintf(
+				"is exceeded beyond the %s bound of column %s: one record has more than %s %% of the sum of %d values, so that their mean discloses it; %s",
+				side.name, of, shareText(demand.share), len(side.values), cure)
+		}
+		return c.refused(i, e)
+	}
+	return nil
 }

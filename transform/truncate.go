@@ -254,3 +254,45 @@ func (m *Truncate) onColumn(column string) Params {
 	q.Columns = []string{column}
 	return &q
 }
+
+// Truncate keeps released values within bounds: Duncan et al. (2004), equation
+// 11. Mode clip moves a value outside to the bound; mode redraw draws the noise
+// of the preceding noise mask conditionally on landing inside, which leaves no
+// heap of values at the bound.
+type Truncate struct {
+	Columns []string `yaml:"columns" doc:"the columns to mask"`
+	Lower   *float64 `yaml:"lower" doc:"least released value"`
+	Upper   *float64 `yaml:"upper" doc:"greatest released value"`
+	Mode    string   `yaml:"mode" doc:"clip (default) or redraw" enum:"clip,redraw"`
+	Where   string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
+}
+
+func (m *Truncate) mechanism(string) Mechanism {
+	switch {
+	case m.Where != "":
+		return Mechanism{Not: byCondition}
+	case m.redraws():
+		return Mechanism{Not: "the noise is drawn within bounds (redraw), with a probability that depends on the value"}
+	}
+	lower, upper := m.interval()
+	return Mechanism{Kind: Clipping, Lower: lower, Upper: upper}
+}
+
+func (s *clipStep) keeps(l *keepingOf, i int) {
+	l.changed(i)
+	for _, t := range s.columns {
+		if t.Name == l.name {
+			l.lower, l.upper = append(l.lower, bound{i, t.lower}), append(l.upper, bound{i, t.upper})
+		}
+	}
+}
+
+func (s *clipStep) law(column string) []stage {
+	for _, c := range s.columns {
+		if c.Name == column {
+			f := clipping(c.lower, c.upper)
+			return []stage{{level: &f}}
+		}
+	}
+	return nil // mode redraw: part of the law of the noise before it
+}

@@ -30,32 +30,8 @@ type Place struct {
 // PlacesOf returns the points that a mask displaces.
 func PlacesOf(p Params) []Place { return declared(p).Places }
 
-// Displaces reports whether some mask displaces the points that a column is a coordinate of.
-func Displaces(masks []Spec, column string) bool {
-	return slices.ContainsFunc(masks, func(m Spec) bool {
-		return slices.ContainsFunc(PlacesOf(m.Params), func(p Place) bool { return slices.Contains(p.Columns[:], column) })
-	})
-}
-
 // Counts reports whether the population about the points is known.
 func (p Place) Counts() bool { return p.People != nil || p.Of != nil }
-
-// Reading returns the parameters whose table is a file with the places of a population, for points that another mask
-// changes.
-func Reading(columns []string, unit, file string) Params {
-	return &reading{Donut{Columns: columns, Unit: unit, File: file}}
-}
-
-type reading struct{ Donut }
-
-// Describe implements Params.
-func (m *reading) Describe() Description {
-	d := m.Donut.Describe()
-	for i := range d.Places {
-		d.Places[i].Ring, d.Places[i].Same = nil, false
-	}
-	return d
-}
 
 // Verified is what is released of a pair of columns, over the records that have both coordinates.
 //

@@ -47,38 +47,6 @@ func whereReads(where string, columns []string) (list []string) {
 	return slices.DeleteFunc(c.columns(), func(name string) bool { return slices.Contains(columns, name) })
 }
 
-// Conditional reports whether a mask has a condition, and so leaves some values as they are.
-func Conditional(p Params) bool {
-	return slices.ContainsFunc(ParametersOf(p), func(one Parameter) bool {
-		where, ok := one.Value.(string)
-		return ok && one.Name == "where" && where != ""
-	})
-}
-
-// ComparedBy returns the columns other than its own that a mask's condition compares with numbers, and with texts.
-func ComparedBy(p Params) (numbers, texts []string) {
-	for _, one := range ParametersOf(p) {
-		where, ok := one.Value.(string)
-		if !ok || one.Name != "where" {
-			continue
-		}
-		c, err := parseCondition(where)
-		if err != nil {
-			return nil, nil
-		}
-		for _, compared := range c {
-			switch {
-			case slices.Contains(p.Masks(), compared.column):
-			case compared.ofText:
-				texts = append(texts, compared.column)
-			default:
-				numbers = append(numbers, compared.column)
-			}
-		}
-	}
-	return numbers, texts
-}
-
 // whereRead are the columns of whereReads, for Reading.
 func whereRead(where string, columns []string) (list []ReadColumn) {
 	for _, name := range whereReads(where, columns) {

@@ -12,31 +12,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// SurveyError reports that the data do not allow a parameter of a mask. Text contains no value of
-// the data.
-type SurveyError struct {
-	Mask int    // in the list of masks
-	Path string // of the parameter within the mask; "" for the mask as a whole
-	Text string
-	kind string
-}
-
-func (e *SurveyError) Error() string {
-	at := fmt.Sprintf("masks[%d].%s", e.Mask, e.kind)
-	if e.Path != "" {
-		at += "." + e.Path
-	}
-	return at + ": " + e.Text
-}
-
-// refused is the error of mask i whose decision the data do not allow.
-func (c *Chain) refused(i int, e *decision.Refusal) error {
-	return &SurveyError{Mask: i, Path: e.Path, Text: e.Text, kind: c.masks[i].Kind()}
-}
-
-// UnfitData marks the error as an assess.Unfit: the configuration may work with other data.
-func (e *SurveyError) UnfitData() {}
-
 // maxCells bounds the values that a mask of scope dataset gathers; with the memory for masking
 // them that is about 3 GiB.
 const maxCells = 1 << 27
@@ -74,13 +49,13 @@ type allMasker interface {
 
 // newWhole makes the step of mask i on all columns that it names, in strata of those that
 // it reads.
-func (c *Chain) newWhole(i int, all allMasker, done string) (*wholeStep, error) {
-	return c.newWholeOn(i, all, done, nil)
+func newWhole(c *Chain, i int, all allMasker, done string) (*wholeStep, error) {
+	return newWholeOn(c, i, all, done, nil)
 }
 
 // newWholeOn is newWhole of a mask that reads the numbers of some columns, in strata of the
 // others that it reads.
-func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*wholeStep, error) {
+func newWholeOn(c *Chain, i int, all allMasker, done string, on []string) (*wholeStep, error) {
 	s := &wholeStep{mask: i, all: all}
 	p := c.masks[i].Params
 	for _, name := range p.Reads() {
@@ -104,7 +79,7 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 	// The result for one column depends on all of them.
 	done += c.digestOf("columns", p.Masks()...)
 	for _, name := range p.Masks() {
-		col, text, err := c.synthesisColumn(i, name)
+		col, text, err := synthesisColumn(c, i, name)
 		if err != nil {
 			return nil, err
 		}
@@ -303,7 +278,7 @@ func (s *wholeStep) decide(c *Chain) error {
 	g.sortRuns()
 	s.grouping = coding.Grouping{}
 	if f, ok := s.all.(fitting); ok {
-		f.share(c.outcomes.fits(s.mask))
+		f.share(&outcomesOf(c, s.mask).fits)
 	}
 	var err *decision.Refusal
 	switch {
@@ -318,7 +293,7 @@ func (s *wholeStep) decide(c *Chain) error {
 	case s.draws():
 		err = g.maskBy(s.all)
 	default:
-		err = c.outcomes.of(s.mask, g, s.all)
+		err = outcomesOf(c, s.mask).of(g, s.all)
 	}
 	g.decided()
 	if g.stop.Now() {

@@ -1,10 +1,7 @@
 package transform
 
 import (
-	"cmp"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -13,67 +10,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
-
-var (
-	errRecordTwice = errors.New("what a survey has found names a record twice")
-)
-
-// territory is the records of a part of the data. A survey or decision of that part must concern
-// these records only.
-type territory struct {
-	byStream map[int][]Stretch
-	records  int64                 // number of records not accounted for yet
-	named    map[place]*[16]uint64 // one bit for each record that was named; an entry is for 1024 consecutive records
-}
-
-func newTerritory(of []Stretch) territory {
-	t := territory{byStream: map[int][]Stretch{}, named: map[place]*[16]uint64{}}
-	for _, s := range of {
-		t.byStream[s.Stream] = append(t.byStream[s.Stream], s)
-		t.records += s.N
-	}
-	return t
-}
-
-// holds reports whether a record belongs to the part. Data in parts have no scopes.
-func (t *territory) holds(p place) bool {
-	list := t.byStream[p.stream]
-	i, found := slices.BinarySearchFunc(list, p.row, func(s Stretch, row int64) int { return cmp.Compare(s.First, row) })
-	if !found {
-		i--
-	}
-	return p.scope == "" && i >= 0 && p.row-list[i].First < list[i].N
-}
-
-// name marks a record as named. It returns an error if the record does not belong to the part, or
-// was named before.
-func (t *territory) name(p place) error {
-	if !t.holds(p) {
-		return decision.ErrOtherRecords
-	}
-	at := p
-	at.row >>= 10
-	bits := t.named[at]
-	if bits == nil {
-		bits = new([16]uint64)
-		t.named[at] = bits
-	}
-	word, bit := &bits[p.row>>6&15], uint64(1)<<(p.row&63)
-	if *word&bit != 0 {
-		return errRecordTwice
-	}
-	*word |= bit
-	return nil
-}
-
-// take subtracts n from the records not accounted for yet; false if there are fewer.
-func (t *territory) take(n uint64) bool {
-	if n > uint64(t.records) {
-		return false
-	}
-	t.records -= int64(n)
-	return true
-}
 
 // plausible reports whether the numbers of records that a survey has kept of a combination are
 // possible: with policy random the records whose coin falls heads, and of the others up to
