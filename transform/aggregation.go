@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/mdav"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
@@ -15,7 +16,7 @@ type aggregation struct {
 	k                  int
 	univariate, median bool
 	strata             bool // whether there are any
-	demand             contributors
+	demand             core.Contributors
 }
 
 // most implements allMasker.
@@ -27,7 +28,7 @@ func (a *aggregation) maskAll(g *gatheredData) *decision.Refusal {
 	if err := g.checkColumns(nil, digest{}); err != nil {
 		return err
 	}
-	// Strata that are too small are found before any value is changed.
+	// strata that are too small are found before any value is changed.
 	strata := g.rowsByStratum()
 	plans, refusals := make([]aggregationPlan, len(strata)), make([]*decision.Refusal, len(strata))
 	cores.Each(len(strata), func(i int) {

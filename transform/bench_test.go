@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -29,7 +30,8 @@ func benchChain(tb testing.TB, columns int, p Params) *Chain {
 	for c := range columns {
 		name := fmt.Sprint("c", c)
 		setup.Columns = append(setup.Columns,
-			ColumnInfo{name, c, microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, 2, 2900, 5000, false})
+			ColumnInfo{Name: name, Index: c, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 2,
+				SD: 2900, Mean: 5000, Days: false})
 	}
 	chain, err := NewChain([]Spec{{Params: p}}, setup)
 	if err != nil {
@@ -82,7 +84,7 @@ func BenchmarkNoise(b *testing.B) {
 
 // BenchmarkAdd measures the cost of noise without its draws.
 func BenchmarkAdd(b *testing.B) {
-	col := &noiseColumn{column: &column{}, grid: decimalGrid(2), scale: 35, fast: fast}
+	col := &noiseColumn{Column: &core.Column{}, grid: core.DecimalGrid(2), scale: 35, fast: core.Fast}
 	x := benchBlock(1).Columns[0].Original.Values
 	e := make([]float64, benchRecords)
 	changed := make(microdata.Bitmap, benchRecords/64)

@@ -559,7 +559,8 @@ func TestLimitsOfCalibration(t *testing.T) {
 	if _, said, _ := calibrated(t, columns,
 		mask(
 			&Calibrate{
-				Columns: a, Margins: map[string]map[string]float64{"b": {"0": 10000, "1": 12000, "2": 11000, "3": 12000}}})); said != nil && said.Alone != 2 {
+				Columns: a, Margins: map[string]map[string]float64{"b": {"0": 10000, "1": 12000, "2": 11000,
+					"3": 12000}}})); said != nil && said.Alone != 2 {
 		t.Errorf("%d weights are alone, want those of the last two", said.Alone)
 	}
 	// The search ends where no step helps, and nothing is released.

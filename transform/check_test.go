@@ -167,7 +167,7 @@ func TestCheckSpecs(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	masks := []Spec{
 		mask(&Noise{Columns: []string{"a", "b"}, SD: percent(10)}),
-		{"late", &Noise{Columns: []string{"b", "c"}, SD: percent(10)}},
+		{Name: "late", Params: &Noise{Columns: []string{"b", "c"}, SD: percent(10)}},
 		mask(&Noise{Columns: []string{"d"}, SD: amount(10)}),
 		mask(&Swap{Scope: "dataset"}),
 	}
@@ -188,11 +188,16 @@ func TestNewChainErrors(t *testing.T) {
 	f64, utf8 := arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
 	list := arrow.ListOf(f64)
 	setup := Setup{Key: testKey(t, 1), Window: 10, Columns: []ColumnInfo{
-		{"wage", 0, microdata.Field{Name: "wage", Type: f64}, 2, math.NaN(), math.NaN(), false},
-		{"region", 1, microdata.Field{Name: "region", Type: utf8}, -1, math.NaN(), math.NaN(), false},
-		{"list", 2, microdata.Field{Name: "list", Type: list}, -1, math.NaN(), math.NaN(), false},
-		{"free", 3, microdata.Field{Name: "free", Type: f64}, -1, math.NaN(), math.NaN(), false},
-		{"age", 4, microdata.Field{Name: "age", Type: arrow.PrimitiveTypes.Uint8}, 0, 10, 40, false},
+		{Name: "wage", Index: 0, Field: microdata.Field{Name: "wage", Type: f64}, Decimals: 2, SD: math.NaN(),
+			Mean: math.NaN(), Days: false},
+		{Name: "region", Index: 1, Field: microdata.Field{Name: "region", Type: utf8}, Decimals: -1, SD: math.NaN(),
+			Mean: math.NaN(), Days: false},
+		{Name: "list", Index: 2, Field: microdata.Field{Name: "list", Type: list}, Decimals: -1, SD: math.NaN(),
+			Mean: math.NaN(), Days: false},
+		{Name: "free", Index: 3, Field: microdata.Field{Name: "free", Type: f64}, Decimals: -1, SD: math.NaN(),
+			Mean: math.NaN(), Days: false},
+		{Name: "age", Index: 4, Field: microdata.Field{Name: "age", Type: arrow.PrimitiveTypes.Uint8}, Decimals: 0, SD: 10,
+			Mean: 40, Days: false},
 	}}
 	swap := func(key, attribute, column string) *Swap {
 		return &Swap{Keys: []string{key}, Attribute: attribute, Columns: []string{column}, Rate: ptr(0.5)}
@@ -243,8 +248,9 @@ func TestAmountText(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want Amount
-	}{{"12.5", Amount{12.5, false}}, {" 35 % ", Amount{0.35, true}}, {"1e3", Amount{1000, false}},
-		{"0%", Amount{0, true}}} {
+	}{{"12.5", Amount{Value: 12.5, Relative: false}}, {" 35 % ", Amount{Value: 0.35, Relative: true}}, {"1e3",
+		Amount{Value: 1000, Relative: false}},
+		{"0%", Amount{Value: 0, Relative: true}}} {
 		var got Amount
 		if err := got.UnmarshalText([]byte(tt.text)); err != nil || got != tt.want {
 			t.Errorf("%q: got %v, %v", tt.text, got, err)

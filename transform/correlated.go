@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -59,13 +60,15 @@ type noiseAmong struct {
 func (m *noiseAmong) Check() check.Problems { return nil }
 
 // Describe implements Params.
-func (m *noiseAmong) Describe() Description {
+func (m *noiseAmong) Describe() core.Description {
 	d := m.Noise.Describe()
-	d.Correlates, d.OnColumn = m.among, func(string) Params { return m }
+	d.Correlates, d.OnColumn = m.among, func(string) core.Params { return m }
 	return d
 }
 
-func (m *noiseAmong) compile(c *Chain, i int) (step, error) { return m.compileAmong(c, i, m.among) }
+func (m *noiseAmong) Compile(c *core.Chain, i int) (core.Step, error) {
+	return m.compileAmong(c, i, m.among)
+}
 
 // correlatedStep is correlated noise on the columns of a chain.
 type correlatedStep struct {
@@ -81,57 +84,57 @@ type correlatedColumn struct {
 
 // compileAmong makes the step of mask i on the mask's own columns. The noise follows the
 // correlations of all columns of among.
-func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
-	if len(c.setup.Identity) > 0 {
+func (m *Noise) compileAmong(c *core.Chain, i int, among []string) (core.Step, error) {
+	if len(c.Setup.Identity) > 0 {
 		return nil,
 			fmt.Errorf(
-				"%s: must not have correlated: true beside identity columns: a value that a respondent keeps would have new noise wherever another one changed, and could be averaged", c.at(i))
+				"%s: must not have correlated: true beside identity columns: a value that a respondent keeps would have new noise wherever another one changed, and could be averaged", c.At(i))
 	}
 	s := &correlatedStep{mask: i}
-	before := c.digestOf("columns", among...)
+	before := c.DigestOf("columns", among...)
 	for _, name := range m.Columns {
-		col, err := c.arithmetic(i, name)
+		col, err := c.Arithmetic(i, name)
 		if err != nil {
 			return nil, err
 		}
 		if math.IsNaN(col.SD) {
-			return nil, fmt.Errorf("%s.sd: the standard deviation of column %s is not known", c.at(i), strconv.Quote(name))
+			return nil, fmt.Errorf("%s.sd: the standard deviation of column %s is not known", c.At(i), strconv.Quote(name))
 		}
 		λ := float64(m.SD.Value * col.SD)
-		n := &noiseColumn{column: col, grid: col.grid(λ), draw: normal, scale: λ}
+		n := &noiseColumn{Column: col, grid: col.Grid(λ), draw: core.Normal, scale: λ}
 		// No normal draw is beyond 64, and no row of L has a sum beyond √p.
-		if 64*math.Sqrt(float64(len(among)))*λ*n.grid.mult < fast {
-			n.fast = fast
+		if 64*math.Sqrt(float64(len(among)))*λ*n.grid.Mult < core.Fast {
+			n.fast = core.Fast
 		}
-		col.onGrid = col.decimals >= 0
+		col.OnGrid = col.Digits >= 0
 		s.columns = append(s.columns, &correlatedColumn{noiseColumn: n})
 	}
 	if len(s.columns) == 0 {
 		return s, nil
 	}
-	r, err := correlationsOf(c.setup.Correlations, among)
+	r, err := core.CorrelationsOf(c.Setup.Correlations, among)
 	if err != nil {
-		return nil, fmt.Errorf("%s.columns: %w", c.at(i), err)
+		return nil, fmt.Errorf("%s.columns: %w", c.At(i), err)
 	}
-	factor := factorOf(r)
+	factor := core.FactorOf(r)
 	// The result for one column depends on all of them.
 	done := []float64{float64(len(among)), m.SD.Value}
 	for _, row := range factor {
 		done = append(done, row...)
 	}
 	for _, col := range s.columns {
-		done = append(done, col.scale, col.grid.mult)
+		done = append(done, col.scale, col.grid.Mult)
 	}
 	for _, col := range s.columns {
 		col.weights = factor[slices.Index(among, col.Name)]
-		c.addToHistory(i, col.column, part("noise correlated", done...)+before)
+		c.AddToHistory(i, col.Column, core.Part("noise correlated", done...)+before)
 	}
 	for _, name := range among {
 		of := ""
 		if k := slices.IndexFunc(s.columns, func(col *correlatedColumn) bool { return col.Name == name }); k >= 0 {
-			of = s.columns[k].done.text
+			of = s.columns[k].Done.Text
 		}
-		s.streams = append(s.streams, c.streamNamed(i, name, of))
+		s.streams = append(s.streams, c.StreamNamed(i, name, of))
 	}
 	return s, nil
 }
@@ -139,24 +142,24 @@ func (m *Noise) compileAmong(c *Chain, i int, among []string) (step, error) {
 // NoiseLeft returns √(1 − R²): the share of the standard deviation of a column's correlated
 // noise that remains for an intruder who knows the original values of the mask's other columns,
 // and so their noise. It is 1 if the correlations are not known.
-func NoiseLeft(known Correlations, columns []string, column string) float64 {
+func NoiseLeft(known core.Correlations, columns []string, column string) float64 {
 	last := append(slices.DeleteFunc(slices.Clone(columns), func(name string) bool { return name == column }), column)
-	r, err := correlationsOf(known, last)
+	r, err := core.CorrelationsOf(known, last)
 	if err != nil {
 		return 1
 	}
-	l := factorOf(r)
+	l := core.FactorOf(r)
 	return l[len(last)-1][len(last)-1]
 }
 
-func (s *correlatedStep) apply(c *Chain, w *work, b *microdata.Block) error {
+func (s *correlatedStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if len(s.columns) == 0 || b.N == 0 {
 		return nil
 	}
-	changed, own := w.newChanged(b.N), w.newOwn(b.N)
+	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	vectors := make([]*microdata.Vector, len(s.columns))
 	for k, col := range s.columns {
-		v, err := col.numbers(b)
+		v, err := col.Numbers(b)
 		if err != nil {
 			return err
 		}
@@ -164,19 +167,19 @@ func (s *correlatedStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	}
 	z := s.draws(c, w, b, vectors)
 	for k, col := range s.columns {
-		if col.grid == (grid{}) {
+		if col.grid == (core.Grid{}) {
 			continue // λ = 0
 		}
-		scale := float64(col.scale * col.grid.mult)
-		for from := 0; from < b.N; from += batch {
-			x := vectors[k].Values[from:min(from+batch, b.N)]
-			e := w.floats(len(x))
+		scale := float64(col.scale * col.grid.Mult)
+		for from := 0; from < b.N; from += core.Batch {
+			x := vectors[k].Values[from:min(from+core.Batch, b.N)]
+			e := w.Floats(len(x))
 			col.mix(e, z, from)
 			col.add(x, x, e, scale, own[from>>6:])
 		}
-		settle(vectors[k], own, changed)
+		core.Settle(vectors[k], own, changed)
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
@@ -184,36 +187,37 @@ func (s *correlatedStep) apply(c *Chain, w *work, b *microdata.Block) error {
 // are bound to its values in all columns of the mask. If each were bound to its own column,
 // and another release changed one value of the record, that value would keep most of its
 // noise.
-func (s *correlatedStep) draws(c *Chain, w *work, b *microdata.Block, vectors []*microdata.Vector) [][]float64 {
+func (s *correlatedStep) draws(c *core.Chain, w *core.Work, b *microdata.Block,
+	vectors []*microdata.Vector) [][]float64 {
 	var values []float64
-	if w.leaves {
-		if w.binding == nil {
-			w.binding = c.setup.Key.Binding()
+	if w.Leaves {
+		if w.Binding == nil {
+			w.Binding = c.Setup.Key.Binding()
 		}
-		w.binding.Begin(b.N, len(vectors))
+		w.Binding.Begin(b.N, len(vectors))
 		for k, v := range vectors {
 			on := v.Values[:b.N]
-			if g := s.columns[k].grid; g != (grid{}) {
-				on = w.onGrid(g, on, false)
+			if g := s.columns[k].grid; g != (core.Grid{}) {
+				on = w.OnGrid(g, on, false)
 			}
-			w.binding.Numbers(on, v.Valid.Has)
+			w.Binding.Numbers(on, v.Valid.Has)
 		}
 		values = make([]float64, b.N)
-		w.binding.Values(values)
+		w.Binding.Values(values)
 	}
 	records := func(from, n int) keystream.Records {
 		var bound []float64
 		if values != nil {
 			bound = values[from : from+n]
 		}
-		return w.stretchOf(s.columns[0].shared, b, from, n, bound)
+		return w.StretchOf(s.columns[0].Shared, b, from, n, bound)
 	}
 	z := make([][]float64, len(s.streams))
 	for k, stream := range s.streams {
 		z[k] = make([]float64, b.N)
-		for from := 0; from < b.N; from += batch {
-			n := min(batch, b.N-from)
-			w.fill(z[k][from:from+n], normal, stream, records(from, n))
+		for from := 0; from < b.N; from += core.Batch {
+			n := min(core.Batch, b.N-from)
+			w.Fill(z[k][from:from+n], core.Normal, stream, records(from, n))
 		}
 	}
 	return z
@@ -232,21 +236,21 @@ func (c *correlatedColumn) mix(e []float64, z [][]float64, from int) {
 	}
 }
 
-// law: for a column by itself it is the same as that of independent normal noise.
-func (s *correlatedStep) law(column string) []stage {
+// Law: for a column by itself it is the same as that of independent normal noise.
+func (s *correlatedStep) Law(column string) []core.Stage {
 	for _, col := range s.columns {
 		if col.Name == column {
 			r := col.spread()
-			return []stage{{spread: &r}}
+			return []core.Stage{{Spread: &r}}
 		}
 	}
 	return nil
 }
 
-func (s *correlatedStep) keeps(l *keepingOf, i int) {
+func (s *correlatedStep) Keeps(l *core.KeepingOf, i int) {
 	for _, col := range s.columns {
-		if col.Name == l.name {
-			l.moves = append(l.moves, col.moving(i, false))
+		if col.Name == l.Name {
+			l.Moves = append(l.Moves, col.moving(i, false))
 		}
 	}
 }

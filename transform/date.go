@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Date masks dates and moments: the middle of the week, month, quarter or year, one shift for all dates of a respondent
@@ -32,9 +33,9 @@ const mostShift = 36525
 // Check implements Params.
 func (m *Date) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
-	checkWord(&ps, "round", m.Round, "week", "month", "quarter", "year")
-	checkWord(&ps, "unit", m.Unit, "days", "seconds", "milliseconds", "microseconds")
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
+	core.CheckWord(&ps, "round", m.Round, "week", "month", "quarter", "year")
+	core.CheckWord(&ps, "unit", m.Unit, "days", "seconds", "milliseconds", "microseconds")
 	ways := 0
 	for _, given := range []bool{m.Round != "", m.Shift != nil, m.Age != nil} {
 		if given {
@@ -103,17 +104,18 @@ func (m *Date) zone(byDefault *time.Location) (*time.Location, error) {
 }
 
 // Describe implements Params.
-func (m *Date) Describe() Description {
-	d := Description{
-		Scope: ScopeRecord, OnCategories: m.Shift == nil, OnDays: m.Age == nil, Parameters: m.parameters, Action: m.action,
+func (m *Date) Describe() core.Description {
+	d := core.Description{
+		Scope: core.ScopeRecord, OnCategories: m.Shift == nil, OnDays: m.Age == nil, Parameters: m.parameters,
+		Action:    m.action,
 		Published: m, OnColumn: m.onColumn,
-		among: m.checkAmong, rejects: true, // what is no date, and what has no identifier
+		Among: m.checkAmong, Rejects: true, // what is no date, and what has no identifier
 	}
 	if m.Age != nil {
 		d.Retype = m.releasedField
 	}
 	if m.Shift != nil {
-		d.Reads = []ReadColumn{{"by", m.By, "what says whose dates are shifted"}}
+		d.Reads = []core.ReadColumn{{Field: "by", Name: m.By, As: "what says whose dates are shifted"}}
 		d.ReadsHidden = true
 		d.Warns =
 			"all dates of a respondent are shifted alike: whoever knows one of them knows the others to the day (R is infinite); the figures are for a snooper who knows none"
@@ -133,9 +135,9 @@ func (m *Date) Reads() []string {
 }
 
 // checkAmong refuses a shift behind other masks: intervals are kept between original dates.
-func (m *Date) checkAmong(masks []Spec, i int) (ps check.Problems) {
+func (m *Date) checkAmong(masks []core.Spec, i int) (ps check.Problems) {
 	for k, name := range m.Columns {
-		if j := lastMaskOn(masks[:i], name); j >= 0 && m.Shift != nil {
+		if j := core.LastMaskOn(masks[:i], name); j >= 0 && m.Shift != nil {
 			ps.Addf(fmt.Sprintf("[%d].date.columns[%d]", i, k),
 				"must not be changed before the shift, which keeps the intervals of the original dates; mask [%d] (%s) changes %s",
 				j, masks[j].Kind(), strconv.Quote(name))
@@ -170,48 +172,49 @@ type dateStep struct {
 }
 
 type dateColumn struct {
-	*column
+	*core.Column
 	perDay float64 // units that make a day; 0 for text
 	number bool    // is held as numbers, and not as dates or text
 	moment bool    // has a time of the day
 	zone   *time.Location
 }
 
-func (m *Date) compile(c *Chain, i int) (step, error) {
+func (m *Date) Compile(c *core.Chain, i int) (core.Step, error) {
 	s := &dateStep{mask: i, of: m}
-	done := part("date round", float64(slices.Index([]string{"", "week", "month", "quarter", "year"}, m.Round)))
+	done := core.Part("date round", float64(slices.Index([]string{"", "week", "month", "quarter", "year"}, m.Round)))
 	switch {
 	case m.Shift != nil:
-		info := c.info(m.By)
+		info := c.Info(m.By)
 		if info == nil {
-			return nil, fmt.Errorf("%s.by: there is no column %s", c.at(i), strconv.Quote(m.By))
+			return nil, fmt.Errorf("%s.by: there is no column %s", c.At(i), strconv.Quote(m.By))
 		}
 		s.by = info.Index
 		label := fmt.Sprintf("mask: date shift %d ", *m.Shift) + m.Scope
-		s.shift = pseudonyms{hash: c.setup.Key.Pseudonyms(label)}
-		done = part("date shift", float64(*m.Shift)) + digestOfTexts("scope", m.Scope)
-		s.stream = c.streamNamed(i, "shift", done+digestOfTexts("columns", append(sorted(m.Columns), m.By, m.Unit)...))
+		s.shift = pseudonyms{hash: c.Setup.Key.Pseudonyms(label)}
+		done = core.Part("date shift", float64(*m.Shift)) + core.DigestOfTexts("scope", m.Scope)
+		s.stream = c.StreamNamed(i, "shift", done+core.DigestOfTexts("columns", append(core.Sorted(m.Columns), m.By,
+			m.Unit)...))
 	case m.Age != nil:
 		s.at, _ = dateOf(*m.Age)
 		top := math.Inf(1)
 		if m.Top != nil {
 			top = float64(*m.Top)
 		}
-		done = part("date age", float64(s.at.days()), top) + part("breaks", m.Breaks...)
+		done = core.Part("date age", float64(s.at.days()), top) + core.Part("breaks", m.Breaks...)
 	}
 	for _, name := range m.Columns {
-		col := c.touch(name)
+		col := c.Touch(name)
 		if col == nil {
 			continue
 		}
 		of, err := m.column(col)
 		if err != nil {
-			return nil, fmt.Errorf("%s.columns: column %s %w", c.at(i), strconv.Quote(name), err)
+			return nil, fmt.Errorf("%s.columns: column %s %w", c.At(i), strconv.Quote(name), err)
 		}
-		c.addToHistory(i, col, done+digestOfTexts("zone", of.zone.String(), m.Unit))
+		c.AddToHistory(i, col, done+core.DigestOfTexts("zone", of.zone.String(), m.Unit))
 		if m.Age != nil {
 			after, _ := m.releasedField(col.Field)
-			col.becomes(after)
+			col.Becomes(after)
 		}
 		s.columns = append(s.columns, of)
 	}
@@ -222,32 +225,32 @@ func (m *Date) compile(c *Chain, i int) (step, error) {
 var unitsPerDay = map[string]float64{"days": 1, "seconds": 86400, "milliseconds": 86400e3, "microseconds": 86400e6}
 
 // column returns how a column holds dates.
-func (m *Date) column(col *column) (dateColumn, error) {
-	of := dateColumn{column: col, number: col.Field.Numeric()}
-	zone, err := m.zone(zoneOf(col.Field.Type, col.dated))
+func (m *Date) column(col *core.Column) (dateColumn, error) {
+	of := dateColumn{Column: col, number: col.Field.Numeric()}
+	zone, err := m.zone(zoneOf(col.Field.Type, col.Dated))
 	if err != nil {
 		return of, err
 	}
 	of.zone = zone
 	t := col.Field.Type
 	if col.Days {
-		t = col.dated
+		t = col.Dated
 	}
 	units, isDate := microdata.PerDay(t)
 	switch {
 	case isDate && m.Unit != "":
 		return of, fmt.Errorf("is %s and must have no unit", microdata.TypeName(t))
 	case col.Days:
-		of.perDay, of.moment = 1, DecimalsOfDays(t) < 0
+		of.perDay, of.moment = 1, core.DecimalsOfDays(t) < 0
 	case isDate && m.Age == nil:
 		return of, fmt.Errorf("is %s, and is changed by a mask that does not compute with dates", microdata.TypeName(t))
 	case isDate:
-		of.perDay, of.moment = float64(units), DecimalsOfDays(t) < 0
+		of.perDay, of.moment = float64(units), core.DecimalsOfDays(t) < 0
 	case col.Field.Numeric() && m.Unit == "":
 		return of, fmt.Errorf("holds numbers: give their unit (days, seconds, milliseconds or microseconds since 1970-01-01)")
 	case col.Field.Numeric():
 		of.perDay, of.moment = unitsPerDay[m.Unit], m.Unit != "days"
-	case !textField(t) || m.Shift != nil:
+	case !core.TextField(t) || m.Shift != nil:
 		return of,
 			fmt.Errorf("must hold dates, moments or whole numbers with a unit%s, got %s",
 				map[bool]string{true: "", false: ", or text"}[m.Shift != nil], microdata.TypeName(t))
@@ -255,13 +258,13 @@ func (m *Date) column(col *column) (dateColumn, error) {
 	return of, nil
 }
 
-func (s *dateStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed, own := w.newChanged(b.N), w.newOwn(b.N)
+func (s *dateStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	var shifts []float64
 	if s.of.Shift != nil {
 		var err error
 		if shifts, err = s.shifts(w, b); err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 	}
 	for k := range s.columns {
@@ -270,10 +273,10 @@ func (s *dateStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		switch {
 		case held.Array != nil && (s.of.Age != nil || col.perDay == 0):
 			if err := s.array(b, col, changed); err != nil {
-				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+				return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(col.Name), err)
 			}
 		case held.Original.Values == nil && held.Array != nil && b.N > 0:
-			return fmt.Errorf("%s: column %s: its dates are not read as days", c.at(s.mask), strconv.Quote(col.Name))
+			return fmt.Errorf("%s: column %s: its dates are not read as days", c.At(s.mask), strconv.Quote(col.Name))
 		case held.Original.Values == nil || col.perDay == 0 || s.of.Age != nil && !col.number:
 			// not in this block, or a code in a replicate: a date is a code there, and what becomes of it is none either
 		default:
@@ -290,21 +293,21 @@ func (s *dateStep) apply(c *Chain, w *work, b *microdata.Block) error {
 					own.Set(i)
 				}
 			}
-			settle(v, own, changed)
+			core.Settle(v, own, changed)
 		}
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
 // shifts returns the shift of each record in days.
-func (s *dateStep) shifts(w *work, b *microdata.Block) ([]float64, error) {
+func (s *dateStep) shifts(w *core.Work, b *microdata.Block) ([]float64, error) {
 	list := make([]float64, b.N)
 	bound := *s.of.Shift
-	if !w.leaves {
-		for from := 0; from < b.N; from += batch {
-			part := list[from:min(from+batch, b.N)]
-			w.fill(part, uniform, s.stream, w.stretch(b, from, len(part), nil))
+	if !w.Leaves {
+		for from := 0; from < b.N; from += core.Batch {
+			part := list[from:min(from+core.Batch, b.N)]
+			w.Fill(part, core.Uniform, s.stream, w.Stretch(b, from, len(part), nil))
 			for i, u := range part {
 				part[i] = math.Floor(u*float64(2*bound+1)) - float64(bound)
 			}
@@ -316,12 +319,12 @@ func (s *dateStep) shifts(w *work, b *microdata.Block) ([]float64, error) {
 		if !by.Original.Valid.Has(i) {
 			return "", ""
 		}
-		return textOfNumber(by.Original.Values[i], microdata.MaxExact)
+		return core.TextOfNumber(by.Original.Values[i], microdata.MaxExact)
 	}
 	null := func(int) bool { return false }
 	if by.Array != nil {
 		var err error
-		if text, err = textsOf(by.Array); err != nil {
+		if text, err = core.TextsOf(by.Array); err != nil {
 			return nil, fmt.Errorf("by: column %s %w", strconv.Quote(s.of.By), err)
 		}
 		null = by.Array.IsNull

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 var (
@@ -86,7 +87,7 @@ func partialOf(text string) (c civil, ok bool) {
 		return c, false
 	}
 	for i, part := range parts {
-		if len(part) != []int{4, 2, 2}[i] || !allDigits(part) {
+		if len(part) != []int{4, 2, 2}[i] || !core.AllDigits(part) {
 			return c, false
 		}
 		for _, digit := range part {
@@ -150,7 +151,7 @@ func (s *dateStep) ageCode(c civil) (float64, string) {
 	if reason != "" {
 		return 0, reason
 	}
-	code, _ := codeOf(text, s.of.Breaks == nil)
+	code, _ := core.CodeOf(text, s.of.Breaks == nil)
 	return code, ""
 }
 
@@ -174,7 +175,7 @@ func (s *dateStep) array(b *microdata.Block, col *dateColumn, changed microdata.
 	}
 	same := func(i int, text string) bool { return false }
 	if _, dated := microdata.PerDay(from.DataType()); !dated {
-		text, err := textsOf(from)
+		text, err := core.TextsOf(from)
 		if err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ func (s *dateStep) array(b *microdata.Block, col *dateColumn, changed microdata.
 			if col.perDay == 0 {
 				return partialOf(t)
 			}
-			x, err := codeOf(t, true)
+			x, err := core.CodeOf(t, true)
 			return civilAt(x/col.perDay, col.zone, col.moment), err == nil && reason == "" && math.Abs(x/col.perDay) < mostDays
 		}
 		same = func(i int, to string) bool { t, _ := text(i); return t == to }
@@ -210,10 +211,10 @@ func (s *dateStep) array(b *microdata.Block, col *dateColumn, changed microdata.
 			continue
 		}
 		if text == stays {
-			t, _ := textsOf(from)
+			t, _ := core.TextsOf(from)
 			text, _ = t(i)
 		}
-		if err := appendText(to, text); err != nil {
+		if err := core.AppendText(to, text); err != nil {
 			return err
 		}
 		if !same(i, text) {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // filled contains one mask of each kind with all its parameters.
@@ -109,7 +111,7 @@ func TestStrataOfPRAMAreSaid(t *testing.T) {
 				described = q.Value
 			}
 		}
-		if by == nil && described != nil || by != nil && !reflect.DeepEqual(described, jsonWords(by)) {
+		if by == nil && described != nil || by != nil && !reflect.DeepEqual(described, core.JsonWords(by)) {
 			t.Errorf("by %q: described as %v", by, described)
 		}
 	}
@@ -123,17 +125,22 @@ func TestColumnsReadAreSaidWithTheirPlace(t *testing.T) {
 		mask Params
 		want []ReadColumn
 	}{
-		{&PRAM{By: two}, []ReadColumn{{"by[0]", "k", "a stratum"}, {"by[1]", "l", "a stratum"}}},
-		{&Microaggregate{By: two}, []ReadColumn{{"by[0]", "k", "a stratum"}, {"by[1]", "l", "a stratum"}}},
-		{&Sample{By: "k"}, []ReadColumn{{"by", "k", "strata of a sample"}}},
+		{&PRAM{By: two}, []ReadColumn{{Field: "by[0]", Name: "k", As: "a stratum"}, {Field: "by[1]", Name: "l",
+			As: "a stratum"}}},
+		{&Microaggregate{By: two}, []ReadColumn{{Field: "by[0]", Name: "k", As: "a stratum"}, {Field: "by[1]", Name: "l",
+			As: "a stratum"}}},
+		{&Sample{By: "k"}, []ReadColumn{{Field: "by", Name: "k", As: "strata of a sample"}}},
 		{&Sample{}, nil},
-		{&Shuffle{On: two}, []ReadColumn{{"on[0]", "k", "what a shuffle goes by"}, {"on[1]", "l", "what a shuffle goes by"}}},
+		{&Shuffle{On: two}, []ReadColumn{{Field: "on[0]", Name: "k", As: "what a shuffle goes by"}, {Field: "on[1]",
+			Name: "l", As: "what a shuffle goes by"}}},
 		{&Swap{Keys: two, Attribute: "r"},
-			[]ReadColumn{{"keys[0]", "k", "a swapping key"}, {"keys[1]", "l", "a swapping key"},
-				{"attribute", "r", "a swapping attribute"}}},
+			[]ReadColumn{{Field: "keys[0]", Name: "k", As: "a swapping key"}, {Field: "keys[1]", Name: "l",
+				As: "a swapping key"},
+				{Field: "attribute", Name: "r", As: "a swapping attribute"}}},
 		{&Synthesise{On: two, By: []string{"r", "s"}},
-			[]ReadColumn{{"on[0]", "k", "what a model goes by"}, {"on[1]", "l", "what a model goes by"},
-				{"by[0]", "r", "a stratum"}, {"by[1]", "s", "a stratum"}}},
+			[]ReadColumn{{Field: "on[0]", Name: "k", As: "what a model goes by"}, {Field: "on[1]", Name: "l",
+				As: "what a model goes by"},
+				{Field: "by[0]", Name: "r", As: "a stratum"}, {Field: "by[1]", Name: "s", As: "a stratum"}}},
 		{&Noise{Columns: two}, nil},
 	} {
 		if got := ReadColumnsOf(m.mask); !slices.Equal(got, m.want) {
@@ -304,7 +311,7 @@ func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	for _, k := range Kinds() {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
 	}
-	for _, s := range []step{&biasStep{}, &noiseStep{}, &correlatedStep{}, &clipStep{}, &roundStep{}, &windowSwap{},
+	for _, s := range []core.Step{&biasStep{}, &noiseStep{}, &correlatedStep{}, &clipStep{}, &roundStep{}, &windowSwap{},
 		&datasetSwap{}, &recodeStep{}, &tailStep{}, &pramStep{}, &wholeStep{}} {
 		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}

@@ -4,7 +4,7 @@
 // I/O and knows no file format.
 //
 // A new mask is one file with a type that has Check, Masks, Reads and compile, and one line in
-// Kinds. Its compile must declare what it does to each column (Chain.addToHistory); otherwise NewChain
+// Kinds. Its compile must declare what it does to each column (Chain.AddToHistory); otherwise NewChain
 // returns an error. Every mask follows these rules:
 //
 //   - A draw is a pure function of key, label of the mask, what was done to the column,

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/places"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -41,7 +42,7 @@ const (
 // Check implements Params.
 func (m *Donut) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
 	if len(m.Columns)%2 != 0 {
 		ps.Addf("columns", "must be pairs: latitude and longitude, or x and y, got %d columns", len(m.Columns))
 	}
@@ -100,12 +101,13 @@ func (m *Donut) checkPeople(ps *check.Problems) {
 }
 
 // Describe implements Params.
-func (m *Donut) Describe() Description {
-	return Description{
-		Scope: ScopeRecord, File: &TableFile{Field: "file", Path: m.File, Read: m.readTable}, NeedsPeople: m.needsPeople(),
-		Places: m.places(),
+func (m *Donut) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeRecord, File: &core.TableFile{Field: "file", Path: m.File, Read: m.readTable},
+		NeedsPeople: m.needsPeople(),
+		Places:      m.places(),
 		// what is no place, or half of one
-		Parameters: m.parameters, Action: m.action, Published: m, among: m.checkAmong, rejects: true,
+		Parameters: m.parameters, Action: m.action, Published: m, Among: m.checkAmong, Rejects: true,
 		Instead: "a file with the places of the population, or least and most",
 	}
 }
@@ -116,22 +118,22 @@ func (m *Donut) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Donut) Reads() []string { return nil }
 
-func (m *Donut) needsPeople() *PeopleOf {
+func (m *Donut) needsPeople() *core.PeopleOf {
 	if m.Records == nil || !*m.Records || len(m.Columns) < 2 {
 		return nil
 	}
-	return &PeopleOf{m.Unit, m.Columns[0], m.Columns[1], m.Weight}
+	return &core.PeopleOf{Unit: m.Unit, A: m.Columns[0], B: m.Columns[1], Weight: m.Weight}
 }
 
 // checkAmong: the draw is bound to the true place, so that all records of a place are displaced alike; a mask that
 // draws before it would make other places of each. Behind it only rounding keeps what is verified.
-func (m *Donut) checkAmong(masks []Spec, i int) (ps check.Problems) {
+func (m *Donut) checkAmong(masks []core.Spec, i int) (ps check.Problems) {
 	for k, name := range m.Columns {
 		for j, other := range masks {
 			if j == i || other.Params == nil || !slices.Contains(other.Params.Masks(), name) {
 				continue
 			}
-			if _, rounds := ActionOf(other.Params, name, 1).(Rounding); j < i || !rounds {
+			if _, rounds := core.ActionOf(other.Params, name, 1).(core.Rounding); j < i || !rounds {
 				ps.Addf(fmt.Sprintf("[%d].donut.columns[%d]", i, k),
 					"must be changed by no other mask, except round behind it, and mask [%d] (%s) changes %s", j, other.Kind(),
 					strconv.Quote(name))
@@ -142,14 +144,14 @@ func (m *Donut) checkAmong(masks []Spec, i int) (ps check.Problems) {
 	return ps
 }
 
-func (m *Donut) unit() places.Unit { unit, _, _ := unitOf(m.Unit); return unit }
+func (m *Donut) unit() places.Unit { unit, _, _ := core.UnitOf(m.Unit); return unit }
 
-func (m *Donut) perMetre() float64 { _, perMetre, _ := unitOf(m.Unit); return perMetre }
+func (m *Donut) perMetre() float64 { _, perMetre, _ := core.UnitOf(m.Unit); return perMetre }
 
 // places returns the pairs of columns, to be verified.
-func (m *Donut) places() (list []Place) {
+func (m *Donut) places() (list []core.Place) {
 	for k := 0; k+1 < len(m.Columns); k += 2 {
-		p := Place{Columns: [2]string{m.Columns[k], m.Columns[k+1]}, Unit: m.Unit, Ring: m.ring}
+		p := core.Place{Columns: [2]string{m.Columns[k], m.Columns[k+1]}, Unit: m.Unit, Ring: m.ring}
 		if of := m.needsPeople(); of != nil {
 			p.Of = of
 		}
@@ -180,54 +182,54 @@ type donutStep struct {
 
 // donutPair is the columns of a pair, in their order.
 type donutPair struct {
-	columns [2]*column
-	grids   [2]grid
+	columns [2]*core.Column
+	grids   [2]core.Grid
 }
 
-func (m *Donut) compile(c *Chain, i int) (step, error) {
-	s := &donutStep{mask: i, of: m, people: m.people, hash: c.setup.Key.Pseudonyms("mask: donut " + m.Unit)}
+func (m *Donut) Compile(c *core.Chain, i int) (core.Step, error) {
+	s := &donutStep{mask: i, of: m, people: m.people, hash: c.Setup.Key.Pseudonyms("mask: donut " + m.Unit)}
 	if of := m.needsPeople(); of != nil {
-		if s.people = c.setup.People[*of]; s.people == nil {
-			return nil, fmt.Errorf("%s.records: needs the places of all records, which are not known", c.at(i))
+		if s.people = c.Setup.People[*of]; s.people == nil {
+			return nil, fmt.Errorf("%s.records: needs the places of all records, which are not known", c.At(i))
 		}
 	}
 	if m.KLeast != nil {
 		switch {
 		case s.people == nil:
-			return nil, fmt.Errorf("%s.file: is not read", c.at(i))
+			return nil, fmt.Errorf("%s.file: is not read", c.At(i))
 		case s.people.Total() < float64(*m.KMost):
 			return nil, fmt.Errorf("%s.k_most: must be at most the number of people of the population, got %d, which is more",
-				c.at(i), *m.KMost)
+				c.At(i), *m.KMost)
 		}
 	}
-	done := m.description() + digestOfTexts("columns", m.Columns...)
+	done := m.description() + core.DigestOfTexts("columns", m.Columns...)
 	for k := 0; k+1 < len(m.Columns); k += 2 {
 		var pair donutPair
 		for j, name := range m.Columns[k : k+2] {
-			col := c.touch(name)
+			col := c.Touch(name)
 			if col == nil {
 				continue // of a replicate without the column
 			}
 			if !col.Field.Numeric() {
-				return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name),
+				return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.At(i), strconv.Quote(name),
 					microdata.TypeName(col.Field.Type))
 			}
-			decimals := col.decimals
+			decimals := col.Digits
 			if decimals < 0 {
-				_, _, decimals = unitOf(m.Unit)
+				_, _, decimals = core.UnitOf(m.Unit)
 			}
 			if step := math.Pow10(-decimals) / m.perMetre(); step > *m.Least {
 				return nil, fmt.Errorf("%s.least: must be at least %.3g metres, which is the last decimal of column %s, got %v",
-					c.at(i), step, strconv.Quote(name), *m.Least)
+					c.At(i), step, strconv.Quote(name), *m.Least)
 			}
-			pair.columns[j], pair.grids[j] = col, decimalGrid(decimals)
-			col.onGrid = col.decimals >= 0
-			c.addToHistory(i, col, done)
+			pair.columns[j], pair.grids[j] = col, core.DecimalGrid(decimals)
+			col.OnGrid = col.Digits >= 0
+			c.AddToHistory(i, col, done)
 		}
 		s.pairs = append(s.pairs, pair)
 	}
 	for k, what := range []string{"distance", "direction"} {
-		s.streams[k] = c.streamNamed(i, "donut\x00"+what, done)
+		s.streams[k] = c.StreamNamed(i, "donut\x00"+what, done)
 	}
 	return s, nil
 }
@@ -241,7 +243,7 @@ func (m *Donut) description() string {
 	if m.KLeast != nil {
 		kLeast, kMost = float64(*m.KLeast), float64(*m.KMost)
 	}
-	return part("donut", *m.Least, most, kLeast, kMost) + digestOfTexts("people", m.Unit, m.digest, m.Weight)
+	return core.Part("donut", *m.Least, most, kLeast, kMost) + core.DigestOfTexts("people", m.Unit, m.digest, m.Weight)
 }
 
 // radii returns the ring about a place; the reason says why there is none.
@@ -266,32 +268,33 @@ const (
 	noPlace   = "is no coordinate of a place"
 )
 
-func (s *donutStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+func (s *donutStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed := w.NewChanged(b.N)
 	for k := range s.pairs {
 		if err := s.displace(c, w, b, &s.pairs[k], changed); err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
-func (s *donutStep) displace(c *Chain, w *work, b *microdata.Block, pair *donutPair, changed microdata.Bitmap) error {
+func (s *donutStep) displace(c *core.Chain, w *core.Work, b *microdata.Block, pair *donutPair,
+	changed microdata.Bitmap) error {
 	var v [2]*microdata.Vector
 	for j, col := range pair.columns {
 		if col == nil || b.Columns[col.Index].Original.Values == nil {
 			return nil // in a replicate that does not have both
 		}
 		var err error
-		if v[j], err = col.numbers(b); err != nil {
+		if v[j], err = col.Numbers(b); err != nil {
 			return err
 		}
 	}
 	unit := s.of.unit()
 	at := make([]places.Point, b.N)
 	for i := range at {
-		at[i] = places.Point{A: pair.grids[0].snap(v[0].Values[i]), B: pair.grids[1].snap(v[1].Values[i])}
+		at[i] = places.Point{A: pair.grids[0].Snap(v[0].Values[i]), B: pair.grids[1].Snap(v[1].Values[i])}
 	}
 	draws := s.draws(w, at)
 	known := map[places.Point]places.Point{}
@@ -324,7 +327,7 @@ func (s *donutStep) displace(c *Chain, w *work, b *microdata.Block, pair *donutP
 			}
 			distance, turn := draws(i, p, inner, outer)
 			to = unit.Move(p, unit.Radius(inner, outer, distance), turn)
-			to = places.Point{A: pair.grids[0].snap(to.A), B: pair.grids[1].snap(to.B)}
+			to = places.Point{A: pair.grids[0].Snap(to.A), B: pair.grids[1].Snap(to.B)}
 			known[p] = to
 		}
 		v[0].Values[i], v[1].Values[i] = to.A, to.B
@@ -336,9 +339,9 @@ func (s *donutStep) displace(c *Chain, w *work, b *microdata.Block, pair *donutP
 // draws returns a function that draws for record i at a place with its ring: two numbers in (0, 1) that depend on key,
 // place and ring alone, so that all records of a place are displaced alike, by whichever mask, column or file. In a
 // replicate they depend on the place.
-func (s *donutStep) draws(w *work, at []places.Point) func(i int, p places.Point, inner, outer float64) (distance,
+func (s *donutStep) draws(w *core.Work, at []places.Point) func(i int, p places.Point, inner, outer float64) (distance,
 	turn float64) {
-	if w.leaves {
+	if w.Leaves {
 		return func(_ int, p places.Point, inner, outer float64) (distance, turn float64) {
 			var text []byte
 			for _, x := range []float64{p.A, p.B, inner, outer} {
@@ -354,7 +357,7 @@ func (s *donutStep) draws(w *work, at []places.Point) func(i int, p places.Point
 	}
 	u := [2][]float64{make([]float64, len(at)), make([]float64, len(at))}
 	for k, stream := range s.streams {
-		w.fill(u[k], uniform, stream, r)
+		w.Fill(u[k], core.Uniform, stream, r)
 	}
 	return func(i int, _ places.Point, _, _ float64) (distance, turn float64) { return u[0][i], u[1][i] }
 }
@@ -373,13 +376,13 @@ func placeOf(p places.Point) int64 {
 	return int64(x >> 1)
 }
 
-// keeps: a coordinate stays if the displacement is within half a step of it across, at most with probability (2/π)
+// Keeps: a coordinate stays if the displacement is within half a step of it across, at most with probability (2/π)
 // asin(h/r) for a ring from radius r on.
-func (s *donutStep) keeps(l *keepingOf, i int) {
+func (s *donutStep) Keeps(l *core.KeepingOf, i int) {
 	least := *s.of.Least * s.of.perMetre()
-	l.moves = append(l.moves, moving{
-		mask: i, lost: func(_, step float64) bool { return step > least },
-		share: func(_, step float64) float64 { return 2 / math.Pi * math.Asin(min(1, step/2/least)) },
+	l.Moves = append(l.Moves, core.Moving{
+		Mask: i, Lost: func(_, step float64) bool { return step > least },
+		Share: func(_, step float64) float64 { return 2 / math.Pi * math.Asin(min(1, step/2/least)) },
 	})
 }
 
@@ -387,12 +390,12 @@ type reading struct{ Donut }
 
 // Reading returns the parameters whose table is a file with the places of a population, for points that another mask
 // changes.
-func Reading(columns []string, unit, file string) Params {
+func Reading(columns []string, unit, file string) core.Params {
 	return &reading{Donut{Columns: columns, Unit: unit, File: file}}
 }
 
 // Describe implements Params.
-func (m *reading) Describe() Description {
+func (m *reading) Describe() core.Description {
 	d := m.Donut.Describe()
 	for i := range d.Places {
 		d.Places[i].Ring, d.Places[i].Same = nil, false

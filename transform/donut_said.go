@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/internal/places"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // readTable reads the places of the population: two coordinates and optionally how many people live there, behind a
@@ -79,24 +80,25 @@ func (m *Donut) readTable(content []byte) error {
 	return nil
 }
 
-func (m *Donut) parameters() []Parameter {
-	var list []Parameter
-	for _, word := range []Parameter{{"unit", m.Unit}, {"file", m.File}, {"weight", m.Weight}} {
+func (m *Donut) parameters() []core.Parameter {
+	var list []core.Parameter
+	for _, word := range []core.Parameter{{Name: "unit", Value: m.Unit}, {Name: "file", Value: m.File}, {Name: "weight",
+		Value: m.Weight}} {
 		if word.Value != "" {
 			list = append(list, word)
 		}
 	}
-	list = withNumber(withNumber(list, "least", m.Least), "most", m.Most)
+	list = core.WithNumber(core.WithNumber(list, "least", m.Least), "most", m.Most)
 	for _, k := range []struct {
 		name string
 		v    *int
 	}{{"k_least", m.KLeast}, {"k_most", m.KMost}} {
 		if k.v != nil {
-			list = append(list, Parameter{k.name, float64(*k.v)})
+			list = append(list, core.Parameter{Name: k.name, Value: float64(*k.v)})
 		}
 	}
 	if m.Records != nil {
-		list = append(list, Parameter{"records", *m.Records})
+		list = append(list, core.Parameter{Name: "records", Value: *m.Records})
 	}
 	return list
 }
@@ -105,19 +107,19 @@ func (m *Donut) parameters() []Parameter {
 // PerMetre units along a meridian; 0 where one of these is not known. See Noise for what it is to one column.
 type Displacing struct{ Least, Most, PerMetre float64 }
 
-func (Displacing) action() {}
+func (Displacing) IsAction() {}
 
 // Noise is the noise of one column: of a ring from a to b it has the variance (a² + b²)/4, and where b is not known
 // more than a²/2. Of a longitude away from the equator it is greater.
-func (d Displacing) Noise() Addition {
+func (d Displacing) Noise() core.Addition {
 	square := d.Least * d.Least / 2
 	if d.Most != 0 {
 		square = (d.Least*d.Least + d.Most*d.Most) / 4
 	}
-	return Addition{SD: math.Sqrt(square) * d.PerMetre, Distribution: "normal"}
+	return core.Addition{SD: math.Sqrt(square) * d.PerMetre, Distribution: "normal"}
 }
 
-func (m *Donut) action(string, float64) Action {
+func (m *Donut) action(string, float64) core.Action {
 	if m.Least == nil {
 		return nil
 	}
@@ -129,10 +131,10 @@ func (m *Donut) action(string, float64) Action {
 }
 
 // PublishedAction implements Publishing.
-func (m *Donut) PublishedAction(p Published, _ string) Action {
-	d := Displacing{Least: p.numberOr("least", 0), Most: p.numberOr("most", 0)}
-	if p.word("unit") != "" {
-		d.PerMetre = (&Donut{Unit: p.word("unit")}).perMetre()
+func (m *Donut) PublishedAction(p core.Published, _ string) core.Action {
+	d := Displacing{Least: p.NumberOr("least", 0), Most: p.NumberOr("most", 0)}
+	if p.Word("unit") != "" {
+		d.PerMetre = (&Donut{Unit: p.Word("unit")}).perMetre()
 	}
 	if p.Has("k_least") {
 		d.Most = 0
@@ -141,10 +143,10 @@ func (m *Donut) PublishedAction(p Published, _ string) Action {
 }
 
 // Words implements Publishing.
-func (m *Donut) Words(p Published, _ string) string {
+func (m *Donut) Words(p core.Published, _ string) string {
 	s := "displacement: points were moved in a random direction, all records of one place alike"
-	least, low := p.number("least")
-	most, high := p.number("most")
+	least, low := p.Float("least")
+	most, high := p.Float("most")
 	switch {
 	case low && high:
 		s += ", by " + p.Number(least) + " to " + p.Number(most) + " metres"
@@ -153,8 +155,8 @@ func (m *Donut) Words(p Published, _ string) string {
 	case high:
 		s += ", by at most " + p.Number(most) + " metres"
 	}
-	kLeast, low := p.number("k_least")
-	kMost, high := p.number("k_most")
+	kLeast, low := p.Float("k_least")
+	kMost, high := p.Float("k_most")
 	if low && high {
 		s += "; between " + p.Number(kLeast) + " and " + p.Number(kMost) + " people live within that distance"
 	}

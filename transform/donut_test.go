@@ -232,8 +232,9 @@ func town(n int, seed uint64) (points []places.Point, people []float64, x, y tes
 func TestDonutByPeople(t *testing.T) {
 	points, people, x, y := town(400, 1)
 	setup := testSetup(t, x, y)
-	setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", "w"}: places.NewPeople(places.Metres, points, people),
-		{"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}
+	setup.People = map[PeopleOf]*places.People{{Unit: "metres", A: "a", B: "b",
+		Weight: "w"}: places.NewPeople(places.Metres, points, people),
+		{Unit: "metres", A: "a", B: "b", Weight: ""}: places.NewPeople(places.Metres, points, nil)}
 	for _, c := range []struct {
 		weight string
 		least  float64
@@ -283,7 +284,7 @@ func TestDonutByPeople(t *testing.T) {
 			t.Errorf("%+v: %d records are rejected", c, rejected)
 		}
 	}
-	setup.People[PeopleOf{"metres", "a", "b", ""}] = places.NewPeople(places.Metres, points[:39], nil)
+	setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: ""}] = places.NewPeople(places.Metres, points[:39], nil)
 	for n, want := range map[int]bool{39: true, 40: false} {
 		_,
 			err := NewChain(
@@ -294,7 +295,7 @@ func TestDonutByPeople(t *testing.T) {
 			t.Errorf("39 people and k_most %d: %v", n, err)
 		}
 	}
-	delete(setup.People, PeopleOf{"metres", "a", "b", ""})
+	delete(setup.People, PeopleOf{Unit: "metres", A: "a", B: "b", Weight: ""})
 	if _, err := NewChain(
 		[]Spec{
 			mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: ptr(2.0), Records: ptr(true)})},
@@ -577,7 +578,8 @@ func TestDonutWithoutARing(t *testing.T) {
 		}
 		x.typ, y.typ, x.decimals, y.decimals = arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64, 2, 2
 		setup := testSetup(t, x, y)
-		setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}
+		setup.People = map[PeopleOf]*places.People{{Unit: "metres", A: "a", B: "b",
+			Weight: ""}: places.NewPeople(places.Metres, points, nil)}
 		_, _,
 			b := displaced(t, setup,
 			&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: c.most, KLeast: ptr(2), KMost: ptr(3),

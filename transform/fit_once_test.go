@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
@@ -301,15 +302,15 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 			t.Errorf("%d categories: what the efficiency follows from", n)
 		}
 		col := &pramColumn{}
-		want := digestOfTexts("pram", categories...)
+		want := core.DigestOfTexts("pram", categories...)
 		for _, row := range p {
-			want += part("row", row...)
+			want += core.Part("row", row...)
 		}
-		if got := col.description(categories, p, 3); got != want+part("other", 3) {
+		if got := col.description(categories, p, 3); got != want+core.Part("other", 3) {
 			t.Errorf("%d categories: draws have other names, %d bytes and not %d", n, len(got), len(want))
 		}
 	}
-	if got, want := strings.TrimSuffix(part("", 1, 1, 2, 2, math.Copysign(0, -1), 0), ";"), (func() string {
+	if got, want := strings.TrimSuffix(core.Part("", 1, 1, 2, 2, math.Copysign(0, -1), 0), ";"), (func() string {
 		var b strings.Builder
 		writeNumbers(&b, []float64{1, 1, 2, 2, math.Copysign(0, -1), 0})
 		return b.String()

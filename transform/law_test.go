@@ -128,11 +128,11 @@ func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
 	v := max(0, square-shift*shift) // if little probability lies beyond a bound, the draws cannot estimate their own error
 	// Allowed are the error of the draws, and twenty draws that differ by one rounding step:
 	// Moments neglects the rounding of uniform noise, 0.2 % of a variance of 16² steps or more.
-	if e := 5*math.Sqrt(max(d2-d1*d1, v)/n) + 1e-9 + 1e-4*math.Sqrt(square) + 20*law.coarse/n; !(math.Abs(shift-d1) <= e) {
+	if e := 5*math.Sqrt(max(d2-d1*d1, v)/n) + 1e-9 + 1e-4*math.Sqrt(square) + 20*law.Coarse/n; !(math.Abs(shift-d1) <= e) {
 		t.Errorf("%s: E(y−x) is %v, of draws %v ± %v", what, shift, d1, e/5)
 	}
 	if e := 5*math.Sqrt(max(d4-d2*d2, 4*shift*shift*v)/n) + 1e-9 + 2e-3*square +
-		20*law.coarse*law.coarse/n; !(math.Abs(square-d2) <= e) {
+		20*law.Coarse*law.Coarse/n; !(math.Abs(square-d2) <= e) {
 		t.Errorf("%s: E(y−x)² is %v, of draws %v ± %v", what, square, d2, e/5)
 	}
 	low, high := law.Reach(x)

@@ -9,13 +9,14 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Check implements Params.
 func (m *Noise) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
-	checkWhere(&ps, m.Where, m.Columns)
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
+	core.CheckWhere(&ps, m.Where, m.Columns)
 	switch {
 	case m.SD == nil:
 		ps.Addf("sd", "must be given: a number in the column's unit or a percentage of its standard deviation")
@@ -25,14 +26,14 @@ func (m *Noise) Check() check.Problems {
 	case !m.SD.Relative:
 		ps.AtLeast("sd", m.SD.Value, 0)
 	}
-	checkWord(&ps, "distribution", m.Distribution, "normal", "laplace", "uniform")
+	core.CheckWord(&ps, "distribution", m.Distribution, "normal", "laplace", "uniform")
 	var before *float64
 	for i, t := range m.Tiers {
 		at := fmt.Sprintf("tiers[%d]", i)
 		if t.Above == nil {
 			ps.Addf(at+".above", "must be given")
 		} else {
-			checkFinite(&ps, at+".above", *t.Above)
+			core.CheckFinite(&ps, at+".above", *t.Above)
 			if before != nil && *t.Above <= *before {
 				ps.Addf(at+".above", "must be greater than %v, the bound of the tier before it, got %v", *before, *t.Above)
 			}
@@ -49,27 +50,28 @@ func (m *Noise) Check() check.Problems {
 }
 
 // Describe implements Params.
-func (m *Noise) Describe() Description {
-	return Description{
+func (m *Noise) Describe() core.Description {
+	return core.Description{
 		OnDays: m.Where == "" && !m.Correlated && (m.SD == nil || !m.SD.Relative),
-		Scope:  ScopeRecord, Reads: whereRead(m.Where, m.Columns), Correlates: m.correlates(), Relative: m.relative(),
+		Scope:  core.ScopeRecord, Reads: core.WhereRead(m.Where, m.Columns), Correlates: m.correlates(),
+		Relative: m.relative(),
 		// λ² in equal steps
-		Axis: Axis{Rank: 0, Field: "sd", From: Amount{Value: 0.05, Relative: true},
-			To: Amount{Value: 1, Relative: true}, Variance: true},
+		Axis: core.Axis{Rank: 0, Field: "sd", From: core.Amount{Value: 0.05, Relative: true},
+			To: core.Amount{Value: 1, Relative: true}, Variance: true},
 		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn,
-		among: m.checkAmong, Mechanism: m.mechanism, drawsWithin: !m.Correlated && m.Where == "",
+		Among: m.checkAmong, Mechanism: m.mechanism, DrawsWithin: !m.Correlated && m.Where == "",
 	}
 }
 
 // Masks implements Params.
 func (m *Noise) Masks() []string { return m.Columns }
 
-func (m *Noise) checkAmong(masks []Spec, i int) check.Problems {
-	return checkWhereAmong(masks, i, m.Where)
+func (m *Noise) checkAmong(masks []core.Spec, i int) check.Problems {
+	return core.CheckWhereAmong(masks, i, m.Where)
 }
 
 // Reads implements Params.
-func (m *Noise) Reads() []string { return whereReads(m.Where, m.Columns) }
+func (m *Noise) Reads() []string { return core.WhereReads(m.Where, m.Columns) }
 
 // noiseStep is a noise mask on the columns of a chain, together with the
 // truncation of mode redraw that follows it on some of them.
@@ -87,9 +89,9 @@ type redrawStep struct {
 }
 
 type noiseColumn struct {
-	*column
-	grid   grid
-	draw   draw
+	*core.Column
+	grid   core.Grid
+	draw   core.Draw
 	scale  float64   // ε = scale × standard draw
 	above  []float64 // bounds of the tiers, ascending
 	scales []float64 // and their scales
@@ -99,57 +101,57 @@ type noiseColumn struct {
 	lower, upper float64 // redraw: grid indexes within which the result must land
 }
 
-func (m *Noise) draw() draw {
+func (m *Noise) draw() core.Draw {
 	switch m.Distribution {
 	case "laplace":
-		return laplace
+		return core.Laplace
 	case "uniform":
-		return uniform
+		return core.Uniform
 	}
-	return normal
+	return core.Normal
 }
 
-func (m *Noise) compile(c *Chain, i int) (step, error) {
-	return c.compileWhere(i, m.Where, m.Columns, m.compileAll)
+func (m *Noise) Compile(c *core.Chain, i int) (core.Step, error) {
+	return c.CompileWhere(i, m.Where, m.Columns, m.compileAll)
 }
 
 // compileAll makes the step for all records.
-func (m *Noise) compileAll(c *Chain, i int) (step, error) {
+func (m *Noise) compileAll(c *core.Chain, i int) (core.Step, error) {
 	if m.Correlated {
 		return m.compileAmong(c, i, m.Columns)
 	}
 	s := &noiseStep{mask: i}
 	for _, name := range m.Columns {
-		col, err := c.arithmetic(i, name)
+		col, err := c.Arithmetic(i, name)
 		if err != nil {
 			return nil, err
 		}
 		lambda := m.SD.Value
 		if m.SD.Relative {
 			if lambda *= col.SD; math.IsNaN(lambda) {
-				return nil, fmt.Errorf("%s.sd: the standard deviation of column %s is not known", c.at(i), strconv.Quote(name))
+				return nil, fmt.Errorf("%s.sd: the standard deviation of column %s is not known", c.At(i), strconv.Quote(name))
 			}
 		}
 		d := m.draw()
-		n := &noiseColumn{column: col, grid: col.grid(lambda), draw: d, scale: d.scale(lambda)}
+		n := &noiseColumn{Column: col, grid: col.Grid(lambda), draw: d, scale: d.Scale(lambda)}
 		for _, t := range m.Tiers {
 			n.above = append(n.above, *t.Above)
-			n.scales = append(n.scales, d.scale(float64(lambda*math.Sqrt(*t.VarianceFactor))))
+			n.scales = append(n.scales, d.Scale(float64(lambda*math.Sqrt(*t.VarianceFactor))))
 		}
 		// No standard draw is beyond 64: Laplace draws end at 53 ln 2 + ln 2.
-		if 64*float64(slices.Max(append(n.scales, n.scale))*n.grid.mult) < fast {
-			n.fast = fast
+		if 64*float64(slices.Max(append(n.scales, n.scale))*n.grid.Mult) < core.Fast {
+			n.fast = core.Fast
 		}
-		col.onGrid = col.decimals >= 0
-		done := append([]float64{float64(d), lambda, n.grid.mult, float64(len(n.above))}, n.above...)
+		col.OnGrid = col.Digits >= 0
+		done := append([]float64{float64(d), lambda, n.grid.Mult, float64(len(n.above))}, n.above...)
 		done = append(done, n.scales...)
-		if j, within := redrawOf(c.masks, i, name); within == nil {
+		if j, within := core.RedrawOf(c.Masks, i, name); within == nil {
 			s.columns = append(s.columns, n)
 		} else {
-			if n.grid == (grid{}) { // λ = 0: a redraw only limits values to its bounds
-				n.grid = grid{1 << 20}
+			if n.grid == (core.Grid{}) { // λ = 0: a redraw only limits values to its bounds
+				n.grid = core.Grid{Mult: 1 << 20}
 			}
-			n.lower, n.upper, err = within.bounds(c, j, col, n.grid)
+			n.lower, n.upper, err = within.Bounds(c, j, col, n.grid)
 			if err != nil {
 				return nil, err
 			}
@@ -160,72 +162,72 @@ func (m *Noise) compileAll(c *Chain, i int) (step, error) {
 			last.columns = append(last.columns, n)
 			done = append(done, n.lower, n.upper)
 		}
-		c.addToHistory(i, col, part("noise", done...))
-		n.stream = c.stream(i, col)
+		c.AddToHistory(i, col, core.Part("noise", done...))
+		n.stream = c.Stream(i, col)
 	}
 	return s, nil
 }
 
-// writesAlone implements writingAlone.
-func (*noiseStep) writesAlone() {}
+// WritesAlone implements writingAlone.
+func (*noiseStep) WritesAlone() {}
 
-func (s *noiseStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed, own := w.newChanged(b.N), w.newOwn(b.N)
+func (s *noiseStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for _, col := range s.columns {
-		if col.grid == (grid{}) { // λ = 0
-			if _, err := col.numbers(b); err != nil {
+		if col.grid == (core.Grid{}) { // λ = 0
+			if _, err := col.Numbers(b); err != nil {
 				return err
 			}
 			continue
 		}
-		v, values, err := col.rewritten(b)
+		v, values, err := col.Rewritten(b)
 		if err != nil {
 			return err
 		}
-		for from := 0; from < b.N; from += batch {
-			end := min(from+batch, b.N)
+		for from := 0; from < b.N; from += core.Batch {
+			end := min(from+core.Batch, b.N)
 			x := values[from:end]
-			e, on := w.floats(len(x)), w.onGrid(col.grid, x, len(col.above) > 0)
-			w.fill(e, col.draw, col.stream, w.stretchOf(col.shared, b, from, len(x), on))
+			e, on := w.Floats(len(x)), w.OnGrid(col.grid, x, len(col.above) > 0)
+			w.Fill(e, col.draw, col.stream, w.StretchOf(col.Shared, b, from, len(x), on))
 			scale := col.standard(on, e)
 			col.add(v.Values[from:end], x, e, scale, own[from>>6:])
 		}
-		settle(v, own, changed)
+		core.Settle(v, own, changed)
 	}
 	for _, r := range s.redraws {
-		within := w.newWithin(b.N)
+		within := w.NewWithin(b.N)
 		for _, col := range r.columns {
-			v, err := col.numbers(b)
+			v, err := col.Numbers(b)
 			if err != nil {
 				return err
 			}
-			for from := 0; from < b.N; from += batch {
-				x := v.Values[from:min(from+batch, b.N)]
-				u, on := w.floats(len(x)), w.onGrid(col.grid, x, len(col.above) > 0)
-				w.fill(u, uniform, col.stream, w.stretchOf(col.shared, b, from, len(x), on))
+			for from := 0; from < b.N; from += core.Batch {
+				x := v.Values[from:min(from+core.Batch, b.N)]
+				u, on := w.Floats(len(x)), w.OnGrid(col.grid, x, len(col.above) > 0)
+				w.Fill(u, core.Uniform, col.stream, w.StretchOf(col.Shared, b, from, len(x), on))
 				col.addWithin(x, on, u, own[from>>6:])
 			}
-			settle(v, own, within)
+			core.Settle(v, own, within)
 		}
-		c.count(r.truncate, b, within)
+		c.Count(r.truncate, b, within)
 		for i, word := range within {
 			changed[i] |= word
 		}
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
 // standard brings the draws e for the values x, which are on the grid, into standard form. It
 // returns the factor that makes ε of them, in units of the grid.
 func (c *noiseColumn) standard(x, e []float64) (scale float64) {
-	if c.draw == uniform {
+	if c.draw == core.Uniform {
 		for i, u := range e {
 			e[i] = float64(2*u) - 1
 		}
 	}
 	if len(c.above) == 0 {
-		return float64(c.scale * c.grid.mult)
+		return float64(c.scale * c.grid.Mult)
 	}
 	c.scaleTiered(x, e)
 	return 1
@@ -237,7 +239,7 @@ func (c *noiseColumn) add(y, x, e []float64, scale float64, changed microdata.Bi
 	for base := 0; base < len(x); base += 64 {
 		end := min(base+64, len(x))
 		xs, es, ys := x[base:end], e[base:end], y[base:end]
-		word, slow := c.grid.add(ys, xs, es, scale, c.fast)
+		word, slow := c.grid.Add(ys, xs, es, scale, c.fast)
 		for ; slow != 0; slow &= slow - 1 {
 			i := bits.TrailingZeros64(slow)
 			old := xs[i] // if y is x, add has left it there
@@ -252,12 +254,12 @@ func (c *noiseColumn) add(y, x, e []float64, scale float64, changed microdata.Bi
 // sum is x + ε for one value, ε in units of the grid. A value beyond the exact
 // integers of the grid stays as it is and only ε is rounded.
 func (c *noiseColumn) sum(x, ke float64) float64 {
-	k := c.grid.index(x)
+	k := c.grid.Index(x)
 	ke = math.RoundToEven(ke)
-	if exact(k) {
-		return finite(c.grid.value(k + ke))
+	if core.Exact(k) {
+		return core.Finite(c.grid.Value(k + ke))
 	}
-	return finite(x + ke/c.grid.mult)
+	return core.Finite(x + ke/c.grid.Mult)
 }
 
 // scaleTiered turns the standard draws e into ε in units of the grid, with the scale of the
@@ -265,7 +267,7 @@ func (c *noiseColumn) sum(x, ke float64) float64 {
 func (c *noiseColumn) scaleTiered(x, e []float64) {
 	e = e[:len(x)]
 	for i, old := range x {
-		e[i] = float64(e[i]*c.scaleAt(old)) * c.grid.mult
+		e[i] = float64(e[i]*c.scaleAt(old)) * c.grid.Mult
 	}
 }
 
@@ -281,18 +283,18 @@ func (c *noiseColumn) scaleAt(x float64) float64 {
 	return scale
 }
 
-func (m *Noise) parameters() []Parameter {
-	var list []Parameter
+func (m *Noise) parameters() []core.Parameter {
+	var list []core.Parameter
 	switch {
 	case m.SD == nil:
 	case !m.SD.Relative:
-		list = append(list, Parameter{"sd", m.SD.Value})
+		list = append(list, core.Parameter{Name: "sd", Value: m.SD.Value})
 	default: // a percentage stays as it is written
 		if text, err := m.SD.MarshalText(); err == nil {
-			list = append(list, Parameter{"sd", string(text)})
+			list = append(list, core.Parameter{Name: "sd", Value: string(text)})
 		}
 	}
-	list = append(list, Parameter{"distribution", wordOr(m.Distribution, "normal")})
+	list = append(list, core.Parameter{Name: "distribution", Value: core.WordOr(m.Distribution, "normal")})
 	var tiers []any
 	for _, t := range m.Tiers {
 		if t.Above != nil && t.VarianceFactor != nil {
@@ -300,22 +302,22 @@ func (m *Noise) parameters() []Parameter {
 		}
 	}
 	if tiers != nil {
-		list = append(list, Parameter{"tiers", tiers})
+		list = append(list, core.Parameter{Name: "tiers", Value: tiers})
 	}
 	if m.Correlated {
-		list = append(list, Parameter{"correlated", true})
+		list = append(list, core.Parameter{Name: "correlated", Value: true})
 	}
-	return withWhere(list, m.Where)
+	return core.WithWhere(list, m.Where)
 }
 
-func (m *Noise) action(_ string, sd float64) Action {
+func (m *Noise) action(_ string, sd float64) core.Action {
 	if m.Where != "" {
 		return nil
 	}
 	if m.SD == nil {
 		return nil
 	}
-	a := Addition{SD: m.SD.Value, Distribution: wordOr(m.Distribution, "normal"), Correlated: m.Correlated}
+	a := core.Addition{SD: m.SD.Value, Distribution: core.WordOr(m.Distribution, "normal"), Correlated: m.Correlated}
 	if m.SD.Relative {
 		a.SD *= sd
 	}
@@ -323,18 +325,18 @@ func (m *Noise) action(_ string, sd float64) Action {
 		if t.Above == nil || t.VarianceFactor == nil {
 			return nil
 		}
-		a.Tiers = append(a.Tiers, ActionTier{*t.Above, *t.VarianceFactor})
+		a.Tiers = append(a.Tiers, core.ActionTier{Above: *t.Above, Factor: *t.VarianceFactor})
 	}
 	return a
 }
 
 // PublishedAction implements Publishing. With tiers, λ alone does not determine the variance of
 // the noise.
-func (m *Noise) PublishedAction(p Published, column string) Action {
+func (m *Noise) PublishedAction(p core.Published, column string) core.Action {
 	if p.Has("where") {
 		return nil
 	}
-	a := Addition{SD: math.NaN(), Distribution: p.word("distribution"), Tiers: publishedTiers(p),
+	a := core.Addition{SD: math.NaN(), Distribution: p.Word("distribution"), Tiers: publishedTiers(p),
 		Correlated: p.Has("correlated")}
 	if λ, ok := p.SD(column); ok && (p.Named("tiers") || !p.Has("tiers")) {
 		a.SD = λ
@@ -342,25 +344,25 @@ func (m *Noise) PublishedAction(p Published, column string) Action {
 	return a
 }
 
-func publishedTiers(p Published) []ActionTier {
+func publishedTiers(p core.Published) []core.ActionTier {
 	list, _ := p.Parameters("tiers")
 	entries, _ := list.([]any)
-	var tiers []ActionTier
+	var tiers []core.ActionTier
 	for _, e := range entries {
 		tier, _ := e.(map[string]any)
 		above, hasBound := tier["above"].(float64)
 		factor, hasFactor := tier["variance_factor"].(float64)
 		if hasBound && hasFactor {
-			tiers = append(tiers, ActionTier{above, factor})
+			tiers = append(tiers, core.ActionTier{Above: above, Factor: factor})
 		}
 	}
 	return tiers
 }
 
 // Words implements Publishing.
-func (m *Noise) Words(p Published, column string) string {
+func (m *Noise) Words(p core.Published, column string) string {
 	λ, ok := p.SD(column)
-	linked := whereWords(p)
+	linked := core.WhereWords(p)
 	if p.Has("correlated") {
 		linked = "; the noise of the mask's columns is correlated as their values are"
 	}
@@ -368,7 +370,7 @@ func (m *Noise) Words(p Published, column string) string {
 		return "noise: an amount of mean 0 was added, whose standard deviation λ is not published" + linked
 	}
 	law := ""
-	if d := p.word("distribution"); d != "" {
+	if d := p.Word("distribution"); d != "" {
 		law = d + " "
 	}
 	s := fmt.Sprintf("noise: %sdraws of mean 0 and standard deviation λ = %s%s were added", law, p.Number(λ), p.Unit)
@@ -387,7 +389,7 @@ func (m *Noise) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("where") && named("sd") && (named("tiers") || !has("tiers"))
 }
 
-func (m *Noise) onColumn(column string) Params {
+func (m *Noise) onColumn(column string) core.Params {
 	q := *m
 	q.Columns = []string{column}
 	if m.Correlated {
@@ -407,12 +409,12 @@ func (m *Noise) relative() string {
 // Noise adds ε with mean 0 and variance λ²: Duncan, Keller-McNulty and Stokes
 // (2004), section 4.
 type Noise struct {
-	Columns      []string `yaml:"columns" doc:"the columns to mask"`
-	SD           *Amount  `yaml:"sd" doc:"λ in the column's unit, or as a percentage of the column's standard deviation"`
-	Distribution string   `yaml:"distribution" doc:"normal (default), laplace or uniform" enum:"normal,laplace,uniform"`
-	Tiers        []Tier   `yaml:"tiers" doc:"value ranges with their own variance (unequal variance)"`
-	Correlated   bool     `yaml:"correlated" doc:"the noise of a record is correlated as the columns are, so that the release keeps their correlations; sd must then be a percentage"`
-	Where        string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
+	Columns      []string     `yaml:"columns" doc:"the columns to mask"`
+	SD           *core.Amount `yaml:"sd" doc:"λ in the column's unit, or as a percentage of the column's standard deviation"`
+	Distribution string       `yaml:"distribution" doc:"normal (default), laplace or uniform" enum:"normal,laplace,uniform"`
+	Tiers        []Tier       `yaml:"tiers" doc:"value ranges with their own variance (unequal variance)"`
+	Correlated   bool         `yaml:"correlated" doc:"the noise of a record is correlated as the columns are, so that the release keeps their correlations; sd must then be a percentage"`
+	Where        string       `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
 }
 
 // Tier gives values above a bound a noise variance of λ² times a factor
@@ -423,11 +425,11 @@ type Tier struct {
 	VarianceFactor *float64 `yaml:"variance_factor" doc:"factor by which λ² is multiplied"`
 }
 
-func (m *Noise) mechanism(string) Mechanism {
-	a := Mechanism{Kind: Adding, Law: wordOr(m.Distribution, "normal")}
+func (m *Noise) mechanism(string) core.Mechanism {
+	a := core.Mechanism{Kind: core.Adding, Law: core.WordOr(m.Distribution, "normal")}
 	switch {
 	case m.Where != "":
-		a.Not = byCondition
+		a.Not = core.ByCondition
 	case m.SD == nil:
 		a.Not = "the noise has no standard deviation"
 	case m.SD.Relative:

@@ -1,12 +1,16 @@
 package transform
 
-import "math"
+import (
+	"math"
 
-func (s *noiseStep) law(column string) []stage {
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+)
+
+func (s *noiseStep) Law(column string) []core.Stage {
 	for _, n := range s.columns {
 		if n.Name == column {
 			r := n.spread()
-			return []stage{{spread: &r}}
+			return []core.Stage{{Spread: &r}}
 		}
 	}
 	for _, redraw := range s.redraws {
@@ -14,8 +18,8 @@ func (s *noiseStep) law(column string) []stage {
 			if n.Name == column {
 				r := n.spread()
 				// Results within half a step of a bound are rounded to it.
-				r.lower, r.upper = (n.lower-0.5)/n.grid.mult, (n.upper+0.5)/n.grid.mult
-				return []stage{{spread: &r}}
+				r.Lower, r.Upper = (n.lower-0.5)/n.grid.Mult, (n.upper+0.5)/n.grid.Mult
+				return []core.Stage{{Spread: &r}}
 			}
 		}
 	}
@@ -23,20 +27,21 @@ func (s *noiseStep) law(column string) []stage {
 }
 
 // spread returns the draw of the noise, without bounds.
-func (c *noiseColumn) spread() spread {
-	return spread{draw: c.draw, grid: c.grid, scale: c.scaleAt, above: c.above, lower: math.Inf(-1), upper: math.Inf(1)}
+func (c *noiseColumn) spread() core.Spread {
+	return core.Spread{Draw: c.draw, Grid: c.grid, Scale: c.scaleAt, Above: c.above, Lower: math.Inf(-1),
+		Upper: math.Inf(1)}
 }
 
-func (s *noiseStep) keeps(l *keepingOf, i int) {
+func (s *noiseStep) Keeps(l *core.KeepingOf, i int) {
 	for _, n := range s.columns {
-		if n.Name == l.name {
-			l.moves = append(l.moves, n.moving(i, false))
+		if n.Name == l.Name {
+			l.Moves = append(l.Moves, n.moving(i, false))
 		}
 	}
 	for _, r := range s.redraws {
 		for _, n := range r.columns {
-			if n.Name == l.name {
-				l.moves = append(l.moves, n.moving(i, true))
+			if n.Name == l.Name {
+				l.Moves = append(l.Moves, n.moving(i, true))
 			}
 		}
 	}
@@ -44,17 +49,17 @@ func (s *noiseStep) keeps(l *keepingOf, i int) {
 
 // moving declares which values noise leaves: those with |ε| below half a step. For noise drawn
 // within bounds the probability is conditional on these.
-func (n *noiseColumn) moving(i int, redrawn bool) moving {
-	sd := func(x float64) float64 { return n.draw.deviation(n.scaleAt(x)) }
-	return moving{
-		mask: i,
-		lost: func(x, step float64) bool { return n.grid == (grid{}) || sd(x) < max(step, n.grid.value(1)) },
-		share: func(x, step float64) float64 {
-			step = max(step, n.grid.value(1))
+func (n *noiseColumn) moving(i int, redrawn bool) core.Moving {
+	sd := func(x float64) float64 { return n.draw.Deviation(n.scaleAt(x)) }
+	return core.Moving{
+		Mask: i,
+		Lost: func(x, step float64) bool { return n.grid == (core.Grid{}) || sd(x) < max(step, n.grid.Value(1)) },
+		Share: func(x, step float64) float64 {
+			step = max(step, n.grid.Value(1))
 			scale := n.scaleAt(x)
-			p := n.draw.within(-step/2, step/2, scale)
+			p := n.draw.Within(-step/2, step/2, scale)
 			if redrawn {
-				inside := n.draw.within(n.grid.value(n.lower)-step/2-x, n.grid.value(n.upper)+step/2-x, scale)
+				inside := n.draw.Within(n.grid.Value(n.lower)-step/2-x, n.grid.Value(n.upper)+step/2-x, scale)
 				p = min(1, p/max(inside, p))
 			}
 			return p

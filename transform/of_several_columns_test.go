@@ -42,7 +42,7 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 	describe := func(masks []Spec, column string, values []float64) string {
 		c := chain(t, setup, masks...)
 		for i := range masks {
-			c.touched[i].Store(1)
+			c.TouchedBy[i].Store(1)
 		}
 		law, ok := c.Law(column)
 		keeping := c.Keeping(column, 30, true)
@@ -216,7 +216,8 @@ func TestSwapsAndKeysOfAnExtension(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 		if before := released(own,
-			&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.0), Policy: "random"}); fmt.Sprint(before) == fmt.Sprint(got) {
+			&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.0),
+				Policy: "random"}); fmt.Sprint(before) == fmt.Sprint(got) {
 			t.Errorf("%s: nothing is masked", name)
 		}
 	}

@@ -41,7 +41,7 @@ type point struct {
 // of y = max(0, x + ε) with λ² = f·S_x² (equation 11).
 func replicateMap(t *testing.T, x testColumn, f float64, tiers []Tier, replicates int) point {
 	c := chain(t, testSetup(t, x),
-		mask(&Noise{Columns: []string{"a"}, SD: &Amount{math.Sqrt(f), true}, Tiers: tiers}),
+		mask(&Noise{Columns: []string{"a"}, SD: &Amount{Value: math.Sqrt(f), Relative: true}, Tiers: tiers}),
 		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(0.0)}))
 	n := len(x.values)
 	order := make([]int, n)

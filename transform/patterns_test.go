@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Patterns in map and file: what is listed itself comes first, then the pattern with the most characters of its own.
@@ -91,7 +92,7 @@ func FuzzMatches(f *testing.F) {
 		if strings.ContainsAny(pattern+text, `[]\/`) || !utf8.ValidString(pattern) || !utf8.ValidString(text) {
 			return
 		}
-		if want, err := path.Match(pattern, text); err == nil && matches(pattern, text) != want {
+		if want, err := path.Match(pattern, text); err == nil && core.Matches(pattern, text) != want {
 			t.Errorf("%q and %q: %v", pattern, text, !want)
 		}
 	})
@@ -115,7 +116,8 @@ func TestPatternsInVain(t *testing.T) {
 		b.Columns[0].Array = textsIn([]string{text}, nil, 0, 1)
 		apply(t, c, b)
 	}
-	want := []Unmatched{{0, "a", "02*", true, false}, {0, "a", "04", false, false}}
+	want := []Unmatched{{Mask: 0, Column: "a", Category: "02*", Pattern: true, File: false}, {Mask: 0, Column: "a",
+		Category: "04", Pattern: false, File: false}}
 	if got := c.Unmatched(c.Listed()); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

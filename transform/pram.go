@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // PRAM replaces each category by one that is drawn from the row of a transition matrix:
@@ -29,7 +30,7 @@ type PRAM struct {
 // Check implements Params.
 func (m *PRAM) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
 	switch {
 	case m.Matrix == nil && m.Keep == nil:
 		ps.Addf("", "must have matrix or keep, got neither")
@@ -249,14 +250,14 @@ func invariantEven(r [][]float64, a, b float64, totals, frequencies []float64) {
 }
 
 // Describe implements Params.
-func (m *PRAM) Describe() Description {
-	return Description{
-		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: true, LeavesAll: m.leavesAll, Retype: m.releasedField,
+func (m *PRAM) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeRecord, Reads: m.readColumns(), OnCategories: true, LeavesAll: m.leavesAll, Retype: m.releasedField,
 		NeedsFrequencies: m.needsFrequencies(), Axis: m.mapAxis(), Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, frequencies: m.newFrequencies,
+		Action: m.action, Published: m, OnColumn: m.onColumn, Among: m.checkAmong, Frequencies: m.newFrequencies,
 		KeepsCode: m.keepsCode, Mechanism: m.mechanism,
 		// a category that the matrix does not have, or that the first pass has not seen
-		rejects: m.Other == nil || m.needsFrequencies() != "",
+		Rejects: m.Other == nil || m.needsFrequencies() != "",
 	}
 }
 
@@ -278,31 +279,31 @@ func (m *PRAM) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *PRAM) Reads() []string { return m.By }
 
-func (m *PRAM) readColumns() []ReadColumn {
-	var list []ReadColumn
+func (m *PRAM) readColumns() []core.ReadColumn {
+	var list []core.ReadColumn
 	for i, name := range m.By {
-		list = append(list, ReadColumn{fmt.Sprintf("by[%d]", i), name, "a stratum"})
+		list = append(list, core.ReadColumn{Field: fmt.Sprintf("by[%d]", i), Name: name, As: "a stratum"})
 	}
 	return list
 }
 
 func (m *PRAM) releasedField(f microdata.Field) (microdata.Field, bool) {
-	return categoryField(f, m.categories())
+	return core.CategoryField(f, m.categories())
 }
 
 // mapAxis: the probability that a category is kept, from .5 to .95.
-func (m *PRAM) mapAxis() Axis {
+func (m *PRAM) mapAxis() core.Axis {
 	if m.Matrix != nil {
-		return Axis{}
+		return core.Axis{}
 	}
-	return Axis{Rank: 3, Field: "keep", From: Amount{Value: 0.5}, To: Amount{Value: 0.95}}
+	return core.Axis{Rank: 3, Field: "keep", From: core.Amount{Value: 0.5}, To: core.Amount{Value: 0.95}}
 }
 
 // parameters: The matrix is the one that categories were drawn with. With
 // frequencies of a first pass, the invariant matrices would disclose the original frequencies
 // and are left out. So is the matrix that keep makes of many categories.
-func (m *PRAM) parameters() []Parameter {
-	var list []Parameter
+func (m *PRAM) parameters() []core.Parameter {
+	var list []core.Parameter
 	if !m.plain() && (m.Keep != nil || m.Matrix != nil) && m.needsFrequencies() == "" && len(m.Check()) == 0 {
 		categories, p := m.matrix()
 		rows := make(map[string]any, len(p))
@@ -313,27 +314,27 @@ func (m *PRAM) parameters() []Parameter {
 			}
 			rows[categories[k]] = cells
 		}
-		list = append(list, Parameter{"matrix", rows})
+		list = append(list, core.Parameter{Name: "matrix", Value: rows})
 	}
-	list = withNumber(list, "keep", m.Keep)
+	list = core.WithNumber(list, "keep", m.Keep)
 	if m.Categories != nil {
-		list = append(list, Parameter{"categories", jsonWords(m.Categories)})
+		list = append(list, core.Parameter{Name: "categories", Value: core.JsonWords(m.Categories)})
 	}
 	if m.Invariant {
-		list = append(list, Parameter{"invariant", true})
+		list = append(list, core.Parameter{Name: "invariant", Value: true})
 	}
 	if m.Frequencies != nil {
 		table := make(map[string]any, len(m.Frequencies))
 		for name, v := range m.Frequencies {
 			table[name] = v
 		}
-		list = append(list, Parameter{"frequencies", table})
+		list = append(list, core.Parameter{Name: "frequencies", Value: table})
 	}
 	if m.By != nil {
-		list = append(list, Parameter{"by", jsonWords(m.By)})
+		list = append(list, core.Parameter{Name: "by", Value: core.JsonWords(m.By)})
 	}
 	if m.Other != nil {
-		list = append(list, Parameter{"other", *m.Other})
+		list = append(list, core.Parameter{Name: "other", Value: *m.Other})
 	}
 	return list
 }
@@ -343,12 +344,12 @@ func (m *PRAM) plain() bool {
 	return m.Keep != nil && m.Matrix == nil && !m.Invariant && len(m.categories()) > manyCategories
 }
 
-func (m *PRAM) action(string, float64) Action {
+func (m *PRAM) action(string, float64) core.Action {
 	if m.Keep == nil && m.Matrix == nil || len(m.Check()) > 0 {
 		return nil
 	}
 	categories, p := m.matrix()
-	a := Randomising{Categories: categories, Matrix: p, Other: m.Other}
+	a := core.Randomising{Categories: categories, Matrix: p, Other: m.Other}
 	if m.needsFrequencies() != "" {
 		a.Counted, a.By = true, m.By
 	}
@@ -357,20 +358,20 @@ func (m *PRAM) action(string, float64) Action {
 
 // PublishedAction implements Publishing: the matrix as far as it is published, nil where
 // it is not.
-func (m *PRAM) PublishedAction(p Published, _ string) Action {
+func (m *PRAM) PublishedAction(p core.Published, _ string) core.Action {
 	v, _ := p.Parameters("matrix")
 	rows, _ := v.(map[string]any)
-	if keep, ok := p.number("keep"); ok && !p.Has("matrix") && !p.Has("invariant") &&
-		len(p.list("categories")) > manyCategories {
-		plain := &PRAM{Keep: &keep, Categories: p.list("categories")}
-		a := Randomising{}
+	if keep, ok := p.Float("keep"); ok && !p.Has("matrix") && !p.Has("invariant") &&
+		len(p.List("categories")) > manyCategories {
+		plain := &PRAM{Keep: &keep, Categories: p.List("categories")}
+		a := core.Randomising{}
 		a.Categories, a.Matrix = plain.matrix()
 		return a
 	}
 	if len(rows) == 0 {
-		return Randomising{Counted: p.flag("invariant") && !p.Has("frequencies"), By: p.list("by")}
+		return core.Randomising{Counted: p.Flag("invariant") && !p.Has("frequencies"), By: p.List("by")}
 	}
-	a := Randomising{Categories: slices.Sorted(maps.Keys(rows))}
+	a := core.Randomising{Categories: slices.Sorted(maps.Keys(rows))}
 	for _, from := range a.Categories {
 		cells, _ := rows[from].(map[string]any)
 		row := make([]float64, len(a.Categories))
@@ -383,14 +384,14 @@ func (m *PRAM) PublishedAction(p Published, _ string) Action {
 }
 
 // Words implements Publishing.
-func (m *PRAM) Words(p Published, column string) string {
+func (m *PRAM) Words(p core.Published, column string) string {
 	s := "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix"
-	if keep, ok := p.number("keep"); ok && !p.Has("invariant") {
+	if keep, ok := p.Float("keep"); ok && !p.Has("invariant") {
 		s += "; it stayed with probability " + p.Number(keep)
 	}
-	if p.flag("invariant") {
+	if p.Flag("invariant") {
 		s += "; the matrix was made so that the expected frequencies are the original's"
-		if by := p.list("by"); by != nil {
+		if by := p.List("by"); by != nil {
 			s += ", in each stratum by " + strings.Join(by, ", ")
 		}
 	}
@@ -405,25 +406,26 @@ func (m *PRAM) EfficiencyFollows(has, named func(string) bool) bool {
 	return has("matrix") && named("matrix")
 }
 
-func (m *PRAM) onColumn(column string) Params {
+func (m *PRAM) onColumn(column string) core.Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q
 }
 
-func (m *PRAM) mechanism(string) Mechanism {
+func (m *PRAM) mechanism(string) core.Mechanism {
 	switch {
 	case m.Invariant:
-		return Mechanism{Not: "the matrix is made of the frequencies of the data (invariant)"}
+		return core.Mechanism{Not: "the matrix is made of the frequencies of the data (invariant)"}
 	case m.plain():
 		k := float64(len(m.categories()))
 		even := (1 - *m.Keep) / (k - 1)
-		return Mechanism{Kind: Responding, Categories: int(k), Matrix: [][]float64{{*m.Keep, even}, {even, *m.Keep}}}
+		return core.Mechanism{Kind: core.Responding, Categories: int(k), Matrix: [][]float64{{*m.Keep, even}, {even,
+			*m.Keep}}}
 	case len(m.Check()) > 0:
-		return Mechanism{Not: "its parameters are not valid"}
+		return core.Mechanism{Not: "its parameters are not valid"}
 	}
 	_, p := m.matrix()
-	return Mechanism{Kind: Responding, Categories: len(p), Matrix: p}
+	return core.Mechanism{Kind: core.Responding, Categories: len(p), Matrix: p}
 }
 
 // leavesAll: each category is kept with probability 1, or is the only one

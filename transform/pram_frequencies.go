@@ -8,6 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 func (m *PRAM) needsFrequencies() string {
@@ -18,7 +19,7 @@ func (m *PRAM) needsFrequencies() string {
 }
 
 func (m *PRAM) checkStrata(ps *check.Problems) {
-	checkStrata(ps, m.By, m.Columns)
+	core.CheckStrata(ps, m.By, m.Columns)
 	switch {
 	case m.By == nil:
 	case !m.Invariant:
@@ -31,7 +32,7 @@ func (m *PRAM) checkStrata(ps *check.Problems) {
 
 // checkAmong: no earlier mask may change the columns whose frequencies are
 // counted, because these are counted in the source.
-func (m *PRAM) checkAmong(masks []Spec, i int) check.Problems {
+func (m *PRAM) checkAmong(masks []core.Spec, i int) check.Problems {
 	var ps check.Problems
 	if m.needsFrequencies() == "" {
 		return nil
@@ -41,23 +42,23 @@ func (m *PRAM) checkAmong(masks []Spec, i int) check.Problems {
 			continue
 		}
 		at := fmt.Sprintf("[%d].pram", i)
-		if LeavesOut(before.Params) && len(before.Params.Reads()) > 0 {
+		if core.LeavesOut(before.Params) && len(before.Params.Reads()) > 0 {
 			ps.Addf(at,
-				"must have frequencies after %s, whose rates differ between records: without them the frequencies of all records would be counted", describe(masks, k))
+				"must have frequencies after %s, whose rates differ between records: without them the frequencies of all records would be counted", core.Describe(masks, k))
 		}
 		for _, name := range append(slices.Clone(m.Columns), m.By...) {
 			if slices.Contains(before.Params.Masks(), name) {
 				ps.Addf(at,
 					"must come before %s, which changes column %q: the frequencies are counted in the original; or give frequencies",
-					describe(masks, k), name)
+					core.Describe(masks, k), name)
 			}
 		}
 	}
 	return ps
 }
 
-func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, error) {
-	info := func(name string) *ColumnInfo {
+func (m *PRAM) newFrequencies(columns []core.ColumnInfo) (map[string]*core.Frequencies, error) {
+	info := func(name string) *core.ColumnInfo {
 		for i := range columns {
 			if columns[i].Name == name {
 				return &columns[i]
@@ -65,23 +66,24 @@ func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, er
 		}
 		return nil
 	}
-	list := map[string]*Frequencies{}
+	list := map[string]*core.Frequencies{}
 	for _, name := range m.Columns {
-		f := &Frequencies{categories: map[float64]int32{}, other: unlisted, strata: map[string]int32{}, columnName: name}
+		f := &core.Frequencies{Categories: map[float64]int32{}, Other: core.Unlisted, StratumOf: map[string]int32{},
+			ColumnName: name}
 		of := info(name)
 		if of == nil {
 			return nil, fmt.Errorf("columns: there is no column %s", strconv.Quote(name))
 		}
-		f.column = of.Index
+		f.Column = of.Index
 		for k, text := range m.categories() {
-			code, err := codeOf(text, of.Field.Numeric())
+			code, err := core.CodeOf(text, of.Field.Numeric())
 			if err != nil {
 				return nil,
 					fmt.Errorf("categories: column %s holds numbers, and %s is none", strconv.Quote(name), strconv.Quote(text))
 			}
-			f.categories[code] = int32(k)
+			f.Categories[code] = int32(k)
 			if m.Other != nil && text == *m.Other {
-				f.other = int32(k)
+				f.Other = int32(k)
 			}
 		}
 		for i, name := range m.By {
@@ -93,7 +95,7 @@ func (m *PRAM) newFrequencies(columns []ColumnInfo) (map[string]*Frequencies, er
 				return nil, fmt.Errorf("by[%d]: column %s must have a scalar type to be compared, got %s", i, strconv.Quote(name),
 					microdata.TypeName(by.Field.Type))
 			}
-			f.by = append(f.by, by.Index)
+			f.By = append(f.By, by.Index)
 		}
 		list[frequenciesName(m, name)] = f
 	}

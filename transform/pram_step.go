@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // pramStep is a PRAM mask on the columns of a chain.
@@ -21,11 +22,11 @@ type pramStep struct {
 // pramColumn is a column with the transition matrices with which its categories are drawn: one,
 // or one for each stratum of frequencies.
 type pramColumn struct {
-	*categoryColumn
+	*core.CategoryColumn
 	stream      int
 	laws        []pramLaw
-	frequencies *Frequencies // nil where there is one law
-	by          []int        // in Block.Columns
+	frequencies *core.Frequencies // nil where there is one law
+	by          []int             // in Block.Columns
 }
 
 // pramLaw is a transition matrix.
@@ -61,9 +62,9 @@ func newPRAMLaw(p [][]float64) pramLaw {
 	return law
 }
 
-func (m *PRAM) compile(c *Chain, i int) (step, error) {
+func (m *PRAM) Compile(c *core.Chain, i int) (core.Step, error) {
 	categories, p := m.matrix()
-	s := &pramStep{mask: i, other: unlisted}
+	s := &pramStep{mask: i, other: core.Unlisted}
 	if m.Other != nil {
 		s.other = int32(slices.Index(categories, *m.Other))
 	}
@@ -73,47 +74,47 @@ func (m *PRAM) compile(c *Chain, i int) (step, error) {
 	}
 	for _, name := range m.Columns {
 		var after microdata.Field
-		if col := c.lookup(name); col != nil {
-			after, _ = categoryField(col.Field, categories)
+		if col := c.Lookup(name); col != nil {
+			after, _ = core.CategoryField(col.Field, categories)
 		}
-		col, err := c.categorical(i, name, field, categories, categories, after)
+		col, err := c.Categorical(i, name, field, categories, categories, after)
 		if err != nil {
 			return nil, err
 		}
 		if col == nil {
 			continue
 		}
-		own := pramColumn{categoryColumn: col}
+		own := pramColumn{CategoryColumn: col}
 		if err := own.settle(c, i, m, p); err != nil {
 			return nil, err
 		}
-		c.addToHistory(i, col.column, own.description(categories, p, s.other))
-		col.becomes(after)
-		own.stream = c.stream(i, col.column)
+		c.AddToHistory(i, col.Column, own.description(categories, p, s.other))
+		col.Becomes(after)
+		own.stream = c.Stream(i, col.Column)
 		s.columns = append(s.columns, own)
 	}
 	return s, nil
 }
 
 // settle computes the laws of the column.
-func (col *pramColumn) settle(c *Chain, i int, m *PRAM, p [][]float64) error {
+func (col *pramColumn) settle(c *core.Chain, i int, m *PRAM, p [][]float64) error {
 	if m.needsFrequencies() == "" {
 		col.laws = []pramLaw{newPRAMLaw(p)}
 		return nil
 	}
-	col.frequencies = c.setup.Frequencies[frequenciesName(m, col.Name)]
+	col.frequencies = c.Setup.Frequencies[frequenciesName(m, col.Name)]
 	if col.frequencies == nil {
-		return fmt.Errorf("%s.%s: needs the frequencies of column %s, which are not known", c.at(i), m.needsFrequencies(),
+		return fmt.Errorf("%s.%s: needs the frequencies of column %s, which are not known", c.At(i), m.needsFrequencies(),
 			strconv.Quote(col.Name))
 	}
 	for k, name := range m.By {
-		info := c.info(name)
+		info := c.Info(name)
 		if info == nil {
-			return fmt.Errorf("%s.by[%d]: there is no column %s", c.at(i), k, strconv.Quote(name))
+			return fmt.Errorf("%s.by[%d]: there is no column %s", c.At(i), k, strconv.Quote(name))
 		}
 		col.by = append(col.by, info.Index)
 	}
-	for _, counts := range col.frequencies.counts {
+	for _, counts := range col.frequencies.Counts {
 		col.laws = append(col.laws, newPRAMLaw(InvariantMatrix(p, counts)))
 	}
 	return nil
@@ -122,7 +123,7 @@ func (col *pramColumn) settle(c *Chain, i int, m *PRAM, p [][]float64) error {
 // description lists all that the laws depend on, for the name of the draws.
 func (col *pramColumn) description(categories []string, p [][]float64, other int32) string {
 	var text strings.Builder
-	text.WriteString(digestOfTexts("pram", categories...))
+	text.WriteString(core.DigestOfTexts("pram", categories...))
 	for k, row := range p {
 		from := text.Len()
 		text.WriteString("row")
@@ -133,10 +134,10 @@ func (col *pramColumn) description(categories []string, p [][]float64, other int
 		}
 	}
 	if col.frequencies != nil {
-		text.WriteString(col.frequencies.description())
+		text.WriteString(col.frequencies.Description())
 	}
-	if other != unlisted {
-		text.WriteString(part("other", float64(other)))
+	if other != core.Unlisted {
+		text.WriteString(core.Part("other", float64(other)))
 	}
 	return text.String()
 }
@@ -152,64 +153,65 @@ func writeNumbers(to *strings.Builder, numbers []float64) {
 	}
 }
 
-// apply releases category l of a record with category k where its draw lies in the part of
+// Apply releases category l of a record with category k where its draw lies in the part of
 // (0, 1) that row k gives l. In a release the draw is bound to the category.
-func (s *pramStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+func (s *pramStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed := w.NewChanged(b.N)
 	for k := range s.columns {
 		col := &s.columns[k]
-		places := w.placesFor(b.N)
-		there, err := col.look(places, b)
+		places := w.PlacesFor(b.N)
+		there, err := col.Look(places, b)
 		if err != nil {
-			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+			return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(col.Name), err)
 		}
 		if !there {
 			continue
 		}
-		settleUnlisted(b, col.Name, places, s.other, changed)
+		core.SettleUnlisted(b, col.Name, places, s.other, changed)
 		strata, err := col.strata(w, b, places)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
-		moved := w.newWithin(b.N)
+		moved := w.NewWithin(b.N)
 		s.draw(w, b, col, places, strata, moved)
-		col.put(b, places, changed, func(i int) bool { return moved.Has(i) })
+		col.Put(b, places, changed, func(i int) bool { return moved.Has(i) })
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
 // strata returns the index of the law of each record; nil if all have the first one. A record
 // whose category the first pass has not seen in its stratum has no law: it is rejected.
-func (col *pramColumn) strata(w *work, b *microdata.Block, places []int32) ([]int32, error) {
+func (col *pramColumn) strata(w *core.Work, b *microdata.Block, places []int32) ([]int32, error) {
 	if col.frequencies == nil {
 		return nil, nil
 	}
-	strata, err := col.frequencies.find(w, b, col.by)
+	strata, err := col.frequencies.Find(w, b, col.by)
 	if err != nil {
 		return nil, err
 	}
 	for i, k := range places {
-		if k < 0 || strata[i] >= 0 && col.frequencies.counts[strata[i]][k] > 0 {
+		if k < 0 || strata[i] >= 0 && col.frequencies.Counts[strata[i]][k] > 0 {
 			continue
 		}
 		b.Reject(i, col.Name, "has a category that the first pass has not seen in its stratum")
-		places[i] = unlisted
+		places[i] = core.Unlisted
 	}
 	return strata, nil
 }
 
 // draw moves the places and marks those that it has moved.
-func (s *pramStep) draw(w *work, b *microdata.Block, col *pramColumn, places, strata []int32, moved microdata.Bitmap) {
-	u := w.floats(min(batch, b.N))
+func (s *pramStep) draw(w *core.Work, b *microdata.Block, col *pramColumn, places, strata []int32,
+	moved microdata.Bitmap) {
+	u := w.Floats(min(core.Batch, b.N))
 	var rows []pramRow
 	if strata == nil {
 		rows = col.laws[0].rows // without a record that has a value there are no strata
 	}
-	for from := 0; from < b.N; from += batch {
-		n := min(batch, b.N-from)
+	for from := 0; from < b.N; from += core.Batch {
+		n := min(core.Batch, b.N-from)
 		part := places[from : from+n]
-		w.fill(u[:n], uniform, col.stream, w.stretchOf(col.shared, b, from, n, bindPlaces(w, part)))
+		w.Fill(u[:n], core.Uniform, col.stream, w.StretchOf(col.Shared, b, from, n, bindPlaces(w, part)))
 		for i, k := range part {
 			if k < 0 {
 				continue
@@ -229,30 +231,30 @@ func (s *pramStep) draw(w *work, b *microdata.Block, col *pramColumn, places, st
 
 // bindPlaces returns the numbers that the draws of categories are bound to: their indexes in
 // the list of categories, which is part of the name of the draws.
-func bindPlaces(w *work, places []int32) []float64 {
-	if cap(w.bound) < len(places) {
-		w.bound = make([]float64, len(places))
+func bindPlaces(w *core.Work, places []int32) []float64 {
+	if cap(w.Bound) < len(places) {
+		w.Bound = make([]float64, len(places))
 	}
-	values := w.bound[:len(places)]
+	values := w.Bound[:len(places)]
 	for i, k := range places {
 		values[i] = float64(k)
 	}
 	return values
 }
 
-// keeps: a category stays with the probability on the matrix's diagonal; with strata, with the
+// Keeps: a category stays with the probability on the matrix's diagonal; with strata, with the
 // mean of theirs.
-func (s *pramStep) keeps(l *keepingOf, i int) {
+func (s *pramStep) Keeps(l *core.KeepingOf, i int) {
 	for k := range s.columns {
 		col := &s.columns[k]
-		if col.Name != l.name {
+		if col.Name != l.Name {
 			continue
 		}
-		l.moves = append(l.moves, moving{
-			mask: i,
-			lost: func(float64, float64) bool { return false },
-			share: func(x, _ float64) float64 {
-				if k := col.place(x, true); k >= 0 {
+		l.Moves = append(l.Moves, core.Moving{
+			Mask: i,
+			Lost: func(float64, float64) bool { return false },
+			Share: func(x, _ float64) float64 {
+				if k := col.Place(x, true); k >= 0 {
 					return col.stays(k)
 				}
 				return 0
@@ -267,7 +269,7 @@ func (col *pramColumn) stays(k int32) float64 {
 		return col.laws[0].matrix[k][k]
 	}
 	kept, all := 0.0, 0.0
-	for i, counts := range col.frequencies.counts {
+	for i, counts := range col.frequencies.Counts {
 		kept += counts[k] * col.laws[i].matrix[k][k]
 		all += counts[k]
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // releasedShares counts how often each category is released as each other, in a file of n records where
@@ -58,7 +59,7 @@ func releasedShares(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 		for i := range b.N {
 			var to string
 			if numbers {
-				to = numberText(b.Columns[0].Out().Values[i])
+				to = core.NumberText(b.Columns[0].Out().Values[i])
 			} else {
 				to = b.Columns[0].OutArray().ValueStr(i)
 			}

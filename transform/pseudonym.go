@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -37,11 +38,11 @@ const (
 // Check implements Params.
 func (m *Pseudonym) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
 	if m.Scope == "" {
 		ps.Addf("scope", "must name what the identifiers are of, such as person")
 	}
-	checkWord(&ps, "form", m.Form, "hex", "uuid", "digits", "like")
+	core.CheckWord(&ps, "form", m.Form, "hex", "uuid", "digits", "like")
 	if m.Length == nil {
 		return ps
 	}
@@ -60,11 +61,11 @@ func (m *Pseudonym) Check() check.Problems {
 }
 
 // Describe implements Params.
-func (m *Pseudonym) Describe() Description {
-	return Description{
-		Scope: ScopeRecord, OnCategories: true, Renames: true, Retype: m.releasedField, Parameters: m.parameters,
+func (m *Pseudonym) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeRecord, OnCategories: true, Renames: true, Retype: m.releasedField, Parameters: m.parameters,
 		Action:    m.action,
-		Published: m, OnColumn: m.onColumn, among: m.checkAmong, rejects: true, // what has no form, and NaN
+		Published: m, OnColumn: m.onColumn, Among: m.checkAmong, Rejects: true, // what has no form, and NaN
 	}
 }
 
@@ -76,7 +77,7 @@ func (m *Pseudonym) Reads() []string { return nil }
 
 // checkAmong refuses other masks on the column: what they made of a value would not join, and what they made of a
 // pseudonym would be none.
-func (m *Pseudonym) checkAmong(masks []Spec, i int) (ps check.Problems) {
+func (m *Pseudonym) checkAmong(masks []core.Spec, i int) (ps check.Problems) {
 	for k, name := range m.Columns {
 		for j, other := range masks {
 			if j != i && other.Params != nil && slices.Contains(other.Params.Masks(), name) {
@@ -114,31 +115,31 @@ func (m *Pseudonym) releasedField(f microdata.Field) (microdata.Field, bool) {
 
 func isInteger(t arrow.DataType) bool {
 	d, fixed := microdata.Field{Type: t}.Decimals()
-	return fixed && d == 0 && !isDecimal(t)
+	return fixed && d == 0 && !core.IsDecimal(t)
 }
 
 // pseudonymStep is a pseudonym mask on the columns of a chain.
 type pseudonymStep struct {
 	mask    int
-	columns []*column
+	columns []*core.Column
 	of      pseudonyms
 }
 
-func (m *Pseudonym) compile(c *Chain, i int) (step, error) {
-	s := &pseudonymStep{mask: i, of: m.under(c.setup.Key)}
+func (m *Pseudonym) Compile(c *core.Chain, i int) (core.Step, error) {
+	s := &pseudonymStep{mask: i, of: m.under(c.Setup.Key)}
 	for _, name := range m.Columns {
-		col := c.touch(name)
+		col := c.Touch(name)
 		if col == nil {
 			continue
 		}
 		if problem := m.unfit(col.Field); problem != "" {
 			return nil,
-				fmt.Errorf("%s.columns: column %s %s, got %s", c.at(i), strconv.Quote(name), problem,
+				fmt.Errorf("%s.columns: column %s %s, got %s", c.At(i), strconv.Quote(name), problem,
 					microdata.TypeName(col.Field.Type))
 		}
-		c.addToHistory(i, col, digestOfTexts("pseudonym", m.form(), m.Scope)+part("length", float64(m.length())))
+		c.AddToHistory(i, col, core.DigestOfTexts("pseudonym", m.form(), m.Scope)+core.Part("length", float64(m.length())))
 		after, _ := m.releasedField(col.Field)
-		col.becomes(after)
+		col.Becomes(after)
 		s.columns = append(s.columns, col)
 	}
 	return s, nil
@@ -152,7 +153,7 @@ func (m *Pseudonym) Written() string {
 	return m.form()
 }
 
-func (m *Pseudonym) form() string { return wordOr(m.Form, "hex") }
+func (m *Pseudonym) form() string { return core.WordOr(m.Form, "hex") }
 
 // unfit says what the type of a column must be if it cannot have pseudonyms; "" if it can.
 func (m *Pseudonym) unfit(f microdata.Field) string {
@@ -165,15 +166,15 @@ func (m *Pseudonym) unfit(f microdata.Field) string {
 	if t, ok := f.Type.(*arrow.DictionaryType); ok {
 		return m.unfit(microdata.Field{Type: t.ValueType})
 	}
-	if !textual(f.Type) || f.Type.ID() == arrow.BINARY {
+	if !core.Textual(f.Type) || f.Type.ID() == arrow.BINARY {
 		return "must be text or a number"
 	}
 	return ""
 }
 
-// apply does nothing in replicates, which have codes of the originals: pseudonyms differ where these do.
-func (s *pseudonymStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+// Apply does nothing in replicates, which have codes of the originals: pseudonyms differ where these do.
+func (s *pseudonymStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed := w.NewChanged(b.N)
 	for _, col := range s.columns {
 		of := &b.Columns[col.Index]
 		if of.Array == nil {
@@ -181,7 +182,7 @@ func (s *pseudonymStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		a, err := s.array(b, col, of.OutArray())
 		if err != nil {
-			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+			return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(col.Name), err)
 		}
 		for i := range b.N {
 			if !a.IsNull(i) {
@@ -190,13 +191,13 @@ func (s *pseudonymStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		of.ReleasedArray = a
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
 // array returns the pseudonyms of a block's values, null where the record is rejected.
-func (s *pseudonymStep) array(b *microdata.Block, col *column, from arrow.Array) (arrow.Array, error) {
-	text, err := textsOf(from)
+func (s *pseudonymStep) array(b *microdata.Block, col *core.Column, from arrow.Array) (arrow.Array, error) {
+	text, err := core.TextsOf(from)
 	if err != nil {
 		return nil, err
 	}
@@ -212,12 +213,12 @@ func (s *pseudonymStep) array(b *microdata.Block, col *column, from arrow.Array)
 		value, reason := text(i)
 		pseudonym, again := known[value]
 		if !again && reason == "" && value != "" {
-			if pseudonym, reason = s.of.pseudonym(value); reason == "" && len(known) < batch {
+			if pseudonym, reason = s.of.pseudonym(value); reason == "" && len(known) < core.Batch {
 				known[value] = pseudonym
 			}
 		}
 		if reason == "" {
-			if err := appendText(to, pseudonym); err == nil {
+			if err := core.AppendText(to, pseudonym); err == nil {
 				continue
 			}
 			reason = "has a pseudonym that its type does not hold"
@@ -228,8 +229,8 @@ func (s *pseudonymStep) array(b *microdata.Block, col *column, from arrow.Array)
 	return to.NewArray(), nil
 }
 
-// keeps: its columns are not held as numbers, and no share of their values is measured.
-func (*pseudonymStep) keeps(l *keepingOf, _ int) { l.silent = true }
+// Keeps: its columns are not held as numbers, and no share of their values is measured.
+func (*pseudonymStep) Keeps(l *core.KeepingOf, _ int) { l.Silent = true }
 
 // pseudonyms makes the pseudonyms of one scope, form and length.
 type pseudonyms struct {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -30,7 +31,7 @@ func (p *pseudonyms) like(text string) (pseudonym, reason string) {
 
 // isWhole reports whether a text is a whole number as integers are written.
 func isWhole(text string) bool {
-	return text == "0" || allDigits(text) && text[0] != '0'
+	return text == "0" || core.AllDigits(text) && text[0] != '0'
 }
 
 // classBounds are the least numbers of the classes of whole numbers: the powers of ten from 10^6 on, and the bounds of
@@ -80,7 +81,7 @@ func (p *pseudonyms) likeWhole(digits string, negative bool) string {
 func (p *pseudonyms) likeShape(text string) (pseudonym, reason string) {
 	const lower, upper, decimal = 'a', 'A', '0'
 	fixed := -1
-	if allDigits(strings.TrimPrefix(text, "-")) {
+	if core.AllDigits(strings.TrimPrefix(text, "-")) {
 		fixed = strings.IndexByte(text, '0')
 	}
 	shape := []rune(text)

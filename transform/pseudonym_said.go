@@ -1,31 +1,35 @@
 package transform
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+)
 
 // Renaming replaces identifiers by others, different ones by different ones: which records belong together stays.
 type Renaming struct{}
 
-func (Renaming) action() {}
+func (Renaming) IsAction() {}
 
 // Renames reports whether some mask replaces the identifiers of a column by pseudonyms.
-func Renames(masks []Spec, column string) bool {
+func Renames(masks []core.Spec, column string) bool {
 	for _, m := range masks {
-		if m.Params != nil && declared(m.Params).Renames && slices.Contains(m.Params.Masks(), column) {
+		if m.Params != nil && core.Declared(m.Params).Renames && slices.Contains(m.Params.Masks(), column) {
 			return true
 		}
 	}
 	return false
 }
 
-func (m *Pseudonym) parameters() []Parameter {
-	list := []Parameter{{"scope", m.Scope}, {"form", m.form()}}
+func (m *Pseudonym) parameters() []core.Parameter {
+	list := []core.Parameter{{Name: "scope", Value: m.Scope}, {Name: "form", Value: m.form()}}
 	if n := m.length(); n > 0 {
-		list = append(list, Parameter{"length", float64(n)})
+		list = append(list, core.Parameter{Name: "length", Value: float64(n)})
 	}
 	return list
 }
 
-func (m *Pseudonym) action(string, float64) Action {
+func (m *Pseudonym) action(string, float64) core.Action {
 	if m.Scope == "" {
 		return nil
 	}
@@ -33,13 +37,13 @@ func (m *Pseudonym) action(string, float64) Action {
 }
 
 // PublishedAction implements Publishing.
-func (*Pseudonym) PublishedAction(Published, string) Action { return Renaming{} }
+func (*Pseudonym) PublishedAction(core.Published, string) core.Action { return Renaming{} }
 
 // Words implements Publishing.
-func (*Pseudonym) Words(p Published, _ string) string {
+func (*Pseudonym) Words(p core.Published, _ string) string {
 	words :=
 		"pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones"
-	if form := p.word("form"); form == "like" {
+	if form := p.Word("form"); form == "like" {
 		words += ", each in the shape of the original"
 	}
 	return words
@@ -48,7 +52,7 @@ func (*Pseudonym) Words(p Published, _ string) string {
 // EfficiencyFollows implements Publishing: there is none.
 func (*Pseudonym) EfficiencyFollows(_, _ func(string) bool) bool { return false }
 
-func (m *Pseudonym) onColumn(column string) Params {
+func (m *Pseudonym) onColumn(column string) core.Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q

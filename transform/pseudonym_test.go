@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 var (
@@ -54,15 +55,15 @@ func TestPseudonymIsThatOfTheValue(t *testing.T) {
 		} {
 			f := microdata.Field{Name: "a", Type: of}
 			if m.unfit(f) != "" {
-				if m.Form != "like" || isInteger(of) || textual(of) {
+				if m.Form != "like" || isInteger(of) || core.Textual(of) {
 					t.Errorf("%+v takes no %s", m, of)
 				}
 				continue
 			}
 			values := json
-			if d, ok := of.(*arrow.DictionaryType); ok && textual(d.ValueType) || textual(of) {
+			if d, ok := of.(*arrow.DictionaryType); ok && core.Textual(d.ValueType) || core.Textual(of) {
 				values = quoted
-			} else if isDecimal(of) {
+			} else if core.IsDecimal(of) {
 				values = `["7123456", null, "40"]`
 			}
 			got := pseudonymsOf(t, m, of, values)
@@ -244,7 +245,7 @@ func TestWhatHasNoPseudonym(t *testing.T) {
 	}
 	builder := array.NewFloat64Builder(memory.DefaultAllocator)
 	builder.Append(math.NaN())
-	text, err := textsOf(builder.NewArray())
+	text, err := core.TextsOf(builder.NewArray())
 	if _, reason := text(0); err != nil || reason != "is not a finite number" {
 		t.Errorf("NaN: %q, %v", reason, err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Recode replaces categories by coarser ones, or numbers by intervals: global recoding
@@ -87,7 +88,7 @@ func (m *Recode) readTable(content []byte) error {
 // Check implements Params.
 func (m *Recode) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
 	ways := 0
 	for _, given := range []bool{m.Map != nil, m.File != "", m.Breaks != nil, m.Prefix != nil} {
 		if given {
@@ -182,7 +183,7 @@ func (m *Recode) checkBreaks(ps *check.Problems) {
 			len(m.Labels))
 	}
 	if m.Midpoints && m.Other != nil {
-		if _, err := codeOf(*m.Other, true); err != nil {
+		if _, err := core.CodeOf(*m.Other, true); err != nil {
 			ps.Addf("other", "must be a number beside midpoints, got %q", *m.Other)
 		}
 	}
@@ -246,9 +247,9 @@ func (m *Recode) intervals() []string {
 			end = "]"
 		}
 		if m.Midpoints {
-			list = append(list, numberText(lower+(upper-lower)/2))
+			list = append(list, core.NumberText(lower+(upper-lower)/2))
 		} else {
-			list = append(list, "["+numberText(lower)+","+numberText(upper)+end)
+			list = append(list, "["+core.NumberText(lower)+","+core.NumberText(upper)+end)
 		}
 	}
 	return list
@@ -269,18 +270,18 @@ func (m *Recode) interval(x float64) int32 {
 	case i == n && x == m.Breaks[n-1]:
 		return int32(n - 2)
 	case i == 0 || i == n:
-		return unlisted
+		return core.Unlisted
 	}
 	return int32(i - 1)
 }
 
 // Describe implements Params.
-func (m *Recode) Describe() Description {
-	return Description{
-		Scope: ScopeRecord, OnCategories: m.Breaks == nil, LeavesAll: m.leavesAll, Retype: m.releasedField,
-		File: &TableFile{Field: "file", Path: m.File, Read: m.readTable}, Parameters: m.parameters,
+func (m *Recode) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeRecord, OnCategories: m.Breaks == nil, LeavesAll: m.leavesAll, Retype: m.releasedField,
+		File: &core.TableFile{Field: "file", Path: m.File, Read: m.readTable}, Parameters: m.parameters,
 		// values that are not listed
-		Action: m.action, Published: m, OnColumn: m.onColumn, rejects: m.Other == nil && m.Prefix == nil,
+		Action: m.action, Published: m, OnColumn: m.onColumn, Rejects: m.Other == nil && m.Prefix == nil,
 		KeepsCode: m.keepsCode, Mechanism: m.mechanism,
 	}
 }
@@ -319,7 +320,7 @@ func (m *Recode) keepsCode(c microdata.Code) bool {
 
 func (m *Recode) releasedField(f microdata.Field) (microdata.Field, bool) {
 	_, to := m.resolved()
-	return categoryField(f, to)
+	return core.CategoryField(f, to)
 }
 
 // recodeStep is a recode mask on the columns of a chain.
@@ -327,19 +328,19 @@ type recodeStep struct {
 	mask    int
 	of      *Recode
 	other   int32 // place of Other; unlisted where there is none
-	columns []*categoryColumn
+	columns []*core.CategoryColumn
 	same    [][]bool // by column and place in the list: whether the category stays
 }
 
-func (m *Recode) compile(c *Chain, i int) (step, error) {
+func (m *Recode) Compile(c *core.Chain, i int) (core.Step, error) {
 	if m.Prefix != nil {
 		return m.compilePrefix(c, i)
 	}
 	if m.File != "" && m.Table == nil {
-		return nil, fmt.Errorf("%s.file: has not been read", c.at(i))
+		return nil, fmt.Errorf("%s.file: has not been read", c.At(i))
 	}
 	from, to := m.resolved()
-	s := &recodeStep{mask: i, of: m, other: unlisted}
+	s := &recodeStep{mask: i, of: m, other: core.Unlisted}
 	if m.Other != nil {
 		s.other = int32(len(to) - 1)
 	}
@@ -351,39 +352,39 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 		field = "file"
 	}
 	for _, name := range m.Columns {
-		if col := c.lookup(name); col != nil && m.Breaks != nil && !col.Field.Numeric() {
-			return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.at(i), strconv.Quote(name),
+		if col := c.Lookup(name); col != nil && m.Breaks != nil && !col.Field.Numeric() {
+			return nil, fmt.Errorf("%s.columns: column %s must be numeric, got type %s", c.At(i), strconv.Quote(name),
 				microdata.TypeName(col.Field.Type))
 		}
-		if col := c.lookup(name); col != nil && col.Field.Numeric() && slices.ContainsFunc(from, isPattern) {
+		if col := c.Lookup(name); col != nil && col.Field.Numeric() && slices.ContainsFunc(from, core.IsPattern) {
 			return nil,
 				fmt.Errorf(
-					"%s.%s: column %s holds numbers, and a pattern is of texts: give the column the type string, which also keeps leading zeros", c.at(i), field, strconv.Quote(name))
+					"%s.%s: column %s holds numbers, and a pattern is of texts: give the column the type string, which also keeps leading zeros", c.At(i), field, strconv.Quote(name))
 		}
 		after := microdata.Field{}
-		if col := c.lookup(name); col != nil {
-			after, _ = categoryField(col.Field, to)
+		if col := c.Lookup(name); col != nil {
+			after, _ = core.CategoryField(col.Field, to)
 		}
-		col, err := c.categorical(i, name, field, from, to, after)
+		col, err := c.Categorical(i, name, field, from, to, after)
 		if err != nil {
 			return nil, err
 		}
 		if col == nil {
 			continue
 		}
-		col.match(from)
+		col.Match(from)
 		m.listIn(c, col)
 		same := make([]bool, len(to))
 		for j := range from {
-			same[j] = from[j] == to[j] || col.numeric && after.Numeric() && col.numbers[col.codes[j]] == int32(j) &&
-				hasNumber(col.numbers, col.codes[j])
+			same[j] = from[j] == to[j] || col.Numeric && after.Numeric() && col.Numbers[col.Codes[j]] == int32(j) &&
+				hasNumber(col.Numbers, col.Codes[j])
 		}
-		text := part("recode", m.Breaks...) + digestOfTexts("from", from...) + digestOfTexts("to", to...)
+		text := core.Part("recode", m.Breaks...) + core.DigestOfTexts("from", from...) + core.DigestOfTexts("to", to...)
 		if m.Other != nil {
 			text += "other;"
 		}
-		c.addToHistory(i, col.column, text)
-		col.becomes(after)
+		c.AddToHistory(i, col.Column, text)
+		col.Becomes(after)
 		s.columns, s.same = append(s.columns, col), append(s.same, same)
 	}
 	return s, nil
@@ -391,31 +392,31 @@ func (m *Recode) compile(c *Chain, i int) (step, error) {
 
 func hasNumber(of map[float64]int32, x float64) bool { _, ok := of[x]; return ok }
 
-func (s *recodeStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+func (s *recodeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed := w.NewChanged(b.N)
 	for k, col := range s.columns {
-		places := w.placesFor(b.N)
+		places := w.PlacesFor(b.N)
 		there, err := s.look(places, col, b)
 		if err != nil {
-			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+			return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(col.Name), err)
 		}
 		if !there {
 			continue
 		}
-		if c.replicate == 0 {
-			col.mark(b, places)
+		if c.ReplicateNumber == 0 {
+			col.Mark(b, places)
 		}
-		settleUnlisted(b, col.Name, places, s.other, nil)
-		col.put(b, places, changed, func(i int) bool { return !s.same[k][places[i]] })
+		core.SettleUnlisted(b, col.Name, places, s.other, nil)
+		col.Put(b, places, changed, func(i int) bool { return !s.same[k][places[i]] })
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
 // look finds the categories of a column's records, or their intervals.
-func (s *recodeStep) look(dst []int32, col *categoryColumn, b *microdata.Block) (bool, error) {
+func (s *recodeStep) look(dst []int32, col *core.CategoryColumn, b *microdata.Block) (bool, error) {
 	if s.of.Breaks == nil {
-		return col.look(dst, b)
+		return col.Look(dst, b)
 	}
 	of := &b.Columns[col.Index]
 	v := of.Out()
@@ -434,89 +435,89 @@ func (s *recodeStep) look(dst []int32, col *categoryColumn, b *microdata.Block) 
 	for i, x := range v.Values {
 		switch {
 		case !v.Valid.Has(i):
-			dst[i] = missing
+			dst[i] = core.Missing
 		case x-x != 0:
-			dst[i] = missing
+			dst[i] = core.Missing
 			b.Reject(i, col.Name, "is not a finite number")
 		default:
 			dst[i] = s.of.interval(x)
 		}
 	}
 	for _, i := range beyond {
-		dst[i] = missing
+		dst[i] = core.Missing
 		b.Reject(i, col.Name, "is beyond what can be compared exactly (2^53 units of the last place)")
 	}
 	return true, nil
 }
 
-// keeps: a category that is recoded to itself stays.
-func (s *recodeStep) keeps(l *keepingOf, i int) {
-	l.changed(i)
+// Keeps: a category that is recoded to itself stays.
+func (s *recodeStep) Keeps(l *core.KeepingOf, i int) {
+	l.Changed(i)
 	for k, col := range s.columns {
-		if col.Name == l.name {
-			l.fixed = append(l.fixed, func(x float64) bool {
+		if col.Name == l.Name {
+			l.Fixed = append(l.Fixed, func(x float64) bool {
 				if s.of.Breaks != nil {
 					j := s.of.interval(x)
-					return j >= 0 && int(j) < len(col.codes) && col.codes[j] == x
+					return j >= 0 && int(j) < len(col.Codes) && col.Codes[j] == x
 				}
-				j := col.place(x, true)
+				j := col.Place(x, true)
 				return j >= 0 && s.same[k][j]
 			})
 		}
 	}
 }
 
-func (m *Recode) parameters() []Parameter {
-	var list []Parameter
+func (m *Recode) parameters() []core.Parameter {
+	var list []core.Parameter
 	if of := m.list(); of != nil {
 		table := make(map[string]any, len(of))
 		for from, to := range of {
 			table[from] = to
 		}
-		list = append(list, Parameter{"map", table})
+		list = append(list, core.Parameter{Name: "map", Value: table})
 	}
 	if m.File != "" {
-		list = append(list, Parameter{"file", m.File})
+		list = append(list, core.Parameter{Name: "file", Value: m.File})
 	}
 	if m.Prefix != nil {
-		list = append(list, Parameter{"prefix", float64(*m.Prefix)})
+		list = append(list, core.Parameter{Name: "prefix", Value: float64(*m.Prefix)})
 	}
 	if m.Level != nil {
-		list = append(list, Parameter{"level", float64(*m.Level)})
+		list = append(list, core.Parameter{Name: "level", Value: float64(*m.Level)})
 	}
 	if m.Other != nil {
-		list = append(list, Parameter{"other", *m.Other})
+		list = append(list, core.Parameter{Name: "other", Value: *m.Other})
 	}
 	if m.Breaks != nil {
 		var bounds []any
 		for _, v := range m.Breaks {
 			bounds = append(bounds, v)
 		}
-		list = append(list, Parameter{"breaks", bounds})
+		list = append(list, core.Parameter{Name: "breaks", Value: bounds})
 	}
 	if m.Labels != nil {
-		list = append(list, Parameter{"labels", jsonWords(m.Labels)})
+		list = append(list, core.Parameter{Name: "labels", Value: core.JsonWords(m.Labels)})
 	}
 	if m.Midpoints {
-		list = append(list, Parameter{"midpoints", true})
+		list = append(list, core.Parameter{Name: "midpoints", Value: true})
 	}
 	return list
 }
 
-func (m *Recode) action(string, float64) Action {
+func (m *Recode) action(string, float64) core.Action {
 	switch {
 	case m.Prefix != nil:
-		return Recoding{}
+		return core.Recoding{}
 	case m.Breaks == nil && m.list() == nil:
 		return nil
 	case m.Breaks == nil:
 		for from := range m.list() {
-			if isPattern(from) {
-				return Recoding{} // what becomes of a category is not said by the list alone
+			if core.IsPattern(from) {
+				return core.Recoding{} // what becomes of a category is not said by the list alone
 			}
 		}
 	}
-	a := Recoding{Breaks: m.Breaks, Midpoints: m.Midpoints, Other: m.Other}
+	a := core.Recoding{Breaks: m.Breaks, Midpoints: m.Midpoints, Other: m.Other}
 	if m.Breaks == nil {
 		a.From, a.To = m.resolved()
 	}
@@ -524,18 +525,18 @@ func (m *Recode) action(string, float64) Action {
 }
 
 // PublishedAction implements Publishing.
-func (m *Recode) PublishedAction(p Published, _ string) Action {
-	return Recoding{Breaks: p.numbers("breaks"), Midpoints: p.flag("midpoints")}
+func (m *Recode) PublishedAction(p core.Published, _ string) core.Action {
+	return core.Recoding{Breaks: p.Floats("breaks"), Midpoints: p.Flag("midpoints")}
 }
 
 // Words implements Publishing.
-func (m *Recode) Words(p Published, _ string) string {
-	breaks := p.numbers("breaks")
+func (m *Recode) Words(p core.Published, _ string) string {
+	breaks := p.Floats("breaks")
 	switch {
-	case breaks != nil && p.flag("midpoints"):
-		return "recoding: a number was replaced by the middle of its interval; the bounds are " + numbersText(p, breaks)
+	case breaks != nil && p.Flag("midpoints"):
+		return "recoding: a number was replaced by the middle of its interval; the bounds are " + core.NumbersText(p, breaks)
 	case breaks != nil:
-		return "recoding: a number was replaced by its interval; the bounds are " + numbersText(p, breaks)
+		return "recoding: a number was replaced by its interval; the bounds are " + core.NumbersText(p, breaks)
 	case p.Has("prefix"):
 		return "recoding: codes were cut to their first characters"
 	}
@@ -548,13 +549,13 @@ func (m *Recode) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("prefix") && (named("breaks") || !has("breaks")) && (named("map") || !has("map"))
 }
 
-func (m *Recode) onColumn(column string) Params {
+func (m *Recode) onColumn(column string) core.Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q
 }
 
-func (m *Recode) mechanism(string) Mechanism { return Mechanism{Kind: OwnValue} }
+func (m *Recode) mechanism(string) core.Mechanism { return core.Mechanism{Kind: core.OwnValue} }
 
 // leavesAll: each category that is listed becomes itself, and one that is
 // not goes to quarantine.
@@ -564,7 +565,7 @@ func (m *Recode) leavesAll() bool {
 	}
 	for _, table := range []map[string]string{m.list()} {
 		for from, to := range table {
-			if from != to || isPattern(from) {
+			if from != to || core.IsPattern(from) {
 				return false
 			}
 		}

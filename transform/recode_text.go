@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // readLevels reads a hierarchy with a line for each category and a column for each level.
@@ -60,15 +61,16 @@ func (m *Recode) readLevels(content []byte) error {
 	return nil
 }
 
-func (s *recodeStep) unmatched(has func(bit int32) bool) (list []Unmatched) {
+func (s *recodeStep) Unmatched(has func(bit int32) bool) (list []core.Unmatched) {
 	for _, col := range s.columns {
-		if col.listed == nil || !has(col.any) {
+		if col.Listed == nil || !has(col.Any) {
 			continue
 		}
-		for j, bit := range col.listed {
+		for j, bit := range col.Listed {
 			if bit >= 0 && !has(bit) {
 				list = append(list,
-					Unmatched{s.mask, col.Name, col.from[j], isPattern(col.from[j]) && !col.numeric, s.of.File != ""})
+					core.Unmatched{Mask: s.mask, Column: col.Name, Category: col.From[j], Pattern: core.IsPattern(col.From[j]) &&
+						!col.Numeric, File: s.of.File != ""})
 			}
 		}
 	}
@@ -79,45 +81,45 @@ func (s *recodeStep) unmatched(has func(bit int32) bool) (list []Unmatched) {
 type prefixStep struct {
 	mask    int
 	length  int
-	columns []*column
+	columns []*core.Column
 }
 
-func (m *Recode) compilePrefix(c *Chain, i int) (step, error) {
+func (m *Recode) compilePrefix(c *core.Chain, i int) (core.Step, error) {
 	s := &prefixStep{mask: i, length: *m.Prefix}
 	for _, name := range m.Columns {
-		col := c.touch(name)
+		col := c.Touch(name)
 		if col == nil {
 			continue
 		}
-		if !textField(col.Field.Type) {
+		if !core.TextField(col.Field.Type) {
 			return nil,
 				fmt.Errorf(
 					"%s.columns: column %s must be text to have first characters, got %s; the type string also keeps leading zeros",
-					c.at(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
+					c.At(i), strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
-		c.addToHistory(i, col, part("recode prefix", float64(s.length)))
-		after, _ := categoryField(col.Field, []string{""})
-		col.becomes(after)
+		c.AddToHistory(i, col, core.Part("recode prefix", float64(s.length)))
+		after, _ := core.CategoryField(col.Field, []string{""})
+		col.Becomes(after)
 		s.columns = append(s.columns, col)
 	}
 	return s, nil
 }
 
-// keeps: its columns are texts, of which no share is measured.
-func (*prefixStep) keeps(l *keepingOf, _ int) { l.silent = true }
+// Keeps: its columns are texts, of which no share is measured.
+func (*prefixStep) Keeps(l *core.KeepingOf, _ int) { l.Silent = true }
 
-// apply does nothing in replicates, which have codes of the originals.
-func (s *prefixStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed := w.newChanged(b.N)
+// Apply does nothing in replicates, which have codes of the originals.
+func (s *prefixStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed := w.NewChanged(b.N)
 	for _, col := range s.columns {
 		of := &b.Columns[col.Index]
 		if of.Array == nil {
 			continue
 		}
 		from := of.OutArray()
-		text, err := textsOf(from)
+		text, err := core.TextsOf(from)
 		if err != nil {
-			return fmt.Errorf("%s: column %s %w", c.at(s.mask), strconv.Quote(col.Name), err)
+			return fmt.Errorf("%s: column %s %w", c.At(s.mask), strconv.Quote(col.Name), err)
 		}
 		to := array.NewStringBuilder(memory.DefaultAllocator)
 		to.Reserve(b.N)
@@ -136,7 +138,7 @@ func (s *prefixStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		of.ReleasedArray = to.NewArray()
 		to.Release()
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
@@ -151,18 +153,18 @@ func firstOfText(text string, n int) string {
 	return text
 }
 
-// listIn gives the categories of a recoding that it may have listed in vain their bits in Block.Listed: all that stand in
-// the configuration, and the patterns of a file, which may list more than the data have.
-func (m *Recode) listIn(c *Chain, k *categoryColumn) {
-	if c.replicate != 0 || m.Breaks != nil {
+// listIn gives the categories of a recoding that it may have listed in vain their bits in Block.Listed: all that stand
+// in the configuration, and the patterns of a file, which may list more than the data have.
+func (m *Recode) listIn(c *core.Chain, k *core.CategoryColumn) {
+	if c.ReplicateNumber != 0 || m.Breaks != nil {
 		return
 	}
-	k.any, c.listing = int32(c.listing), c.listing+1
-	k.listed = make([]int32, len(k.from))
-	for j, text := range k.from {
-		k.listed[j] = -1
-		if m.File == "" || isPattern(text) && !k.numeric {
-			k.listed[j], c.listing = int32(c.listing), c.listing+1
+	k.Any, c.ListedBits = int32(c.ListedBits), c.ListedBits+1
+	k.Listed = make([]int32, len(k.From))
+	for j, text := range k.From {
+		k.Listed[j] = -1
+		if m.File == "" || core.IsPattern(text) && !k.Numeric {
+			k.Listed[j], c.ListedBits = int32(c.ListedBits), c.ListedBits+1
 		}
 	}
 }

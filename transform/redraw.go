@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // addWithin replaces the values x by y = (k_x + k_ε)/mult, where ε has the distribution of
@@ -16,10 +17,10 @@ import (
 // Where the chance of landing inside is below 1e-300, or uniform noise cannot
 // reach, the nearer bound is released.
 func (c *noiseColumn) addWithin(x, on, u []float64, changed microdata.Bitmap) {
-	mult := c.grid.mult
+	mult := c.grid.Mult
 	for i, old := range x {
 		kx := float64(old * mult)
-		if k := math.RoundToEven(kx); exact(k) {
+		if k := math.RoundToEven(kx); core.Exact(k) {
 			kx = k
 		}
 		scale := c.scale
@@ -31,7 +32,7 @@ func (c *noiseColumn) addWithin(x, on, u []float64, changed microdata.Bitmap) {
 		if scale > 0 {
 			a := (c.lower - 0.5 - kx) / scale
 			b := (c.upper + 0.5 - kx) / scale
-			ke = math.RoundToEven(float64(c.draw.between(a, b, u[i]) * scale))
+			ke = math.RoundToEven(float64(c.draw.Between(a, b, u[i]) * scale))
 		}
 		k := kx + ke
 		if !(k >= c.lower) { // also where kx has left the range of a float64
@@ -40,7 +41,7 @@ func (c *noiseColumn) addWithin(x, on, u []float64, changed microdata.Bitmap) {
 		if k > c.upper {
 			k = c.upper
 		}
-		y := finite((k + 0) / mult)
+		y := core.Finite((k + 0) / mult)
 		x[i] = y
 		if y != old {
 			changed.Set(i)

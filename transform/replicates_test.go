@@ -63,7 +63,7 @@ func TestReplicatesShareDraws(t *testing.T) {
 					}{{shared[i], &got}, {alone, &want}} {
 						b := block(0, 9000, columns...)
 						b.First, b.Stream = first, stream
-						if of.c.NeedsSurvey() && !of.c.surveyed {
+						if of.c.NeedsSurvey() && !of.c.Surveyed {
 							survey(t, of.c, block(0, 9000, columns...))
 						}
 						*of.to = apply(t, of.c, b)
@@ -78,8 +78,8 @@ func TestReplicatesShareDraws(t *testing.T) {
 			}
 		}
 	}
-	if shared := Replicates(chains, 1); shared[6].common != 0 || shared[11].common != 2 ||
-		shared[12].first != shared[11] || shared[12].first == shared[14].first {
+	if shared := Replicates(chains, 1); shared[6].Common != 0 || shared[11].Common != 2 ||
+		shared[12].First != shared[11] || shared[12].First == shared[14].First {
 		t.Error("the number of shared masks is not that of the leading masks in common")
 	}
 	if a, b := fmt.Sprint(released(t, Replicates(chains[:1], 1)[0], columns)), fmt.Sprint(

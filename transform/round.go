@@ -7,13 +7,14 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Check implements Params.
 func (m *Round) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
-	checkWhere(&ps, m.Where, m.Columns)
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
+	core.CheckWhere(&ps, m.Where, m.Columns)
 	switch {
 	case m.Decimals == nil && m.Base == nil:
 		ps.Addf("", "must have decimals or base, got neither")
@@ -30,22 +31,22 @@ func (m *Round) Check() check.Problems {
 }
 
 // Describe implements Params.
-func (m *Round) Describe() Description {
-	return Description{
-		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, Mechanism: m.mechanism,
+func (m *Round) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeRecord, Reads: core.WhereRead(m.Where, m.Columns), Parameters: m.parameters,
+		Action: m.action, Published: m, OnColumn: m.onColumn, Among: m.checkAmong, Mechanism: m.mechanism,
 	}
 }
 
 // Masks implements Params.
 func (m *Round) Masks() []string { return m.Columns }
 
-func (m *Round) checkAmong(masks []Spec, i int) check.Problems {
-	return checkWhereAmong(masks, i, m.Where)
+func (m *Round) checkAmong(masks []core.Spec, i int) check.Problems {
+	return core.CheckWhereAmong(masks, i, m.Where)
 }
 
 // Reads implements Params.
-func (m *Round) Reads() []string { return whereReads(m.Where, m.Columns) }
+func (m *Round) Reads() []string { return core.WhereReads(m.Where, m.Columns) }
 
 // roundStep is a round mask on the columns of a chain.
 type roundStep struct {
@@ -57,58 +58,58 @@ type roundStep struct {
 // step are integers on it, so that halves are decided by the decimal number: 2.675 is a half,
 // though the float64 nearest to it is not.
 type roundColumn struct {
-	*column
-	grid grid
+	*core.Column
+	grid core.Grid
 	step float64 // in units of the grid, or in the column's unit where there is none
 	mult float64 // where there is no grid and the step is 1/mult; else 0
 }
 
-func (m *Round) compile(c *Chain, i int) (step, error) {
-	return c.compileWhere(i, m.Where, m.Columns, m.compileAll)
+func (m *Round) Compile(c *core.Chain, i int) (core.Step, error) {
+	return c.CompileWhere(i, m.Where, m.Columns, m.compileAll)
 }
 
 // compileAll makes the step for all records.
-func (m *Round) compileAll(c *Chain, i int) (step, error) {
+func (m *Round) compileAll(c *core.Chain, i int) (core.Step, error) {
 	s := &roundStep{mask: i}
 	for _, name := range m.Columns {
-		col, err := c.arithmetic(i, name)
+		col, err := c.Arithmetic(i, name)
 		if err != nil {
 			return nil, err
 		}
-		r := roundColumn{column: col}
-		if col.decimals >= 0 {
-			r.grid = decimalGrid(col.decimals)
+		r := roundColumn{Column: col}
+		if col.Digits >= 0 {
+			r.grid = core.DecimalGrid(col.Digits)
 		}
 		switch {
-		case m.Decimals != nil && col.decimals >= 0:
-			r.step = math.Pow10(max(col.decimals-*m.Decimals, 0))
+		case m.Decimals != nil && col.Digits >= 0:
+			r.step = math.Pow10(max(col.Digits-*m.Decimals, 0))
 		case m.Decimals != nil && *m.Decimals >= 0:
 			r.mult = math.Pow10(*m.Decimals)
 		case m.Decimals != nil:
 			r.step = math.Pow10(-*m.Decimals)
-		case col.decimals >= 0:
-			r.step = r.grid.index(*m.Base)
-			if r.step < 1 || r.grid.value(r.step) != *m.Base {
+		case col.Digits >= 0:
+			r.step = r.grid.Index(*m.Base)
+			if r.step < 1 || r.grid.Value(r.step) != *m.Base {
 				return nil, fmt.Errorf("%s.base: must be a multiple of %v, the last decimal of column %s, got %v",
-					c.at(i), r.grid.value(1), strconv.Quote(name), *m.Base)
+					c.At(i), r.grid.Value(1), strconv.Quote(name), *m.Base)
 			}
 		default:
 			r.step = *m.Base
 		}
-		col.onGrid = col.decimals >= 0
-		c.addToHistory(i, col, part("round", r.step, r.mult, r.grid.mult))
+		col.OnGrid = col.Digits >= 0
+		c.AddToHistory(i, col, core.Part("round", r.step, r.mult, r.grid.Mult))
 		s.columns = append(s.columns, r)
 	}
 	return s, nil
 }
 
-// writesAlone implements writingAlone.
-func (*roundStep) writesAlone() {}
+// WritesAlone implements writingAlone.
+func (*roundStep) WritesAlone() {}
 
-func (s *roundStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed, own := w.newChanged(b.N), w.newOwn(b.N)
+func (s *roundStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for _, col := range s.columns {
-		v, err := col.numbers(b)
+		v, err := col.Numbers(b)
 		if err != nil {
 			return err
 		}
@@ -118,9 +119,9 @@ func (s *roundStep) apply(c *Chain, w *work, b *microdata.Block) error {
 				own.Set(i)
 			}
 		}
-		settle(v, own, changed)
+		core.Settle(v, own, changed)
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
@@ -128,62 +129,62 @@ func (s *roundStep) apply(c *Chain, w *work, b *microdata.Block) error {
 // A value too great to have digits after the step stays as it is.
 func (c *roundColumn) round(x float64) float64 {
 	if c.mult != 0 {
-		return grid{c.mult}.snap(x)
+		return core.Grid{Mult: c.mult}.Snap(x)
 	}
-	if c.grid == (grid{}) {
-		if q := math.RoundToEven(x / c.step); exact(q) {
+	if c.grid == (core.Grid{}) {
+		if q := math.RoundToEven(x / c.step); core.Exact(q) {
 			return float64(q*c.step) + 0
 		}
 		return x
 	}
-	k := c.grid.index(x)
-	if !exact(k) {
+	k := c.grid.Index(x)
+	if !core.Exact(k) {
 		return x
 	}
 	// The division k/step never rounds to a half unless it is exactly a half: below 2^53 other
 	// quotients are further from a half than half a unit in the last place.
-	return finite(c.grid.value(float64(math.RoundToEven(k/c.step) * c.step)))
+	return core.Finite(c.grid.Value(float64(math.RoundToEven(k/c.step) * c.step)))
 }
 
-func (m *Round) parameters() []Parameter {
-	var list []Parameter
+func (m *Round) parameters() []core.Parameter {
+	var list []core.Parameter
 	if m.Decimals != nil {
-		list = append(list, Parameter{"decimals", float64(*m.Decimals)})
+		list = append(list, core.Parameter{Name: "decimals", Value: float64(*m.Decimals)})
 	}
-	return withWhere(withNumber(list, "base", m.Base), m.Where)
+	return core.WithWhere(core.WithNumber(list, "base", m.Base), m.Where)
 }
 
-func (m *Round) action(string, float64) Action {
+func (m *Round) action(string, float64) core.Action {
 	if m.Where != "" {
 		return nil
 	}
 	switch {
 	case m.Base != nil:
-		return Rounding{*m.Base}
+		return core.Rounding{Step: *m.Base}
 	case m.Decimals != nil:
-		return Rounding{math.Pow10(-*m.Decimals)}
+		return core.Rounding{Step: math.Pow10(-*m.Decimals)}
 	}
 	return nil
 }
 
 // PublishedAction implements Publishing.
-func (m *Round) PublishedAction(p Published, _ string) Action {
+func (m *Round) PublishedAction(p core.Published, _ string) core.Action {
 	if p.Has("where") {
 		return nil
 	}
 	return m.published(p)
 }
 
-func (*Round) published(p Published) Rounding {
-	return Rounding{p.numberOr("base", math.Pow(10, -p.numberOr("decimals", math.NaN())))}
+func (*Round) published(p core.Published) core.Rounding {
+	return core.Rounding{Step: p.NumberOr("base", math.Pow(10, -p.NumberOr("decimals", math.NaN())))}
 }
 
 // Words implements Publishing.
-func (m *Round) Words(p Published, _ string) string {
+func (m *Round) Words(p core.Published, _ string) string {
 	if a := m.published(p); a.Step == a.Step {
-		return "rounding: to multiples of " + p.Number(a.Step) + p.Unit + whereWords(p)
+		return "rounding: to multiples of " + p.Number(a.Step) + p.Unit + core.WhereWords(p)
 	}
-	return "rounding: to a step that is not published" + whereWords(p)
+	return "rounding: to a step that is not published" + core.WhereWords(p)
 }
 
 // EfficiencyFollows implements Publishing.
@@ -191,7 +192,7 @@ func (m *Round) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("where") && (named("decimals") || !has("decimals")) && (named("base") || !has("base"))
 }
 
-func (m *Round) onColumn(column string) Params {
+func (m *Round) onColumn(column string) core.Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q
@@ -205,11 +206,11 @@ type Round struct {
 	Where    string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
 }
 
-func (m *Round) mechanism(string) Mechanism {
-	a := Mechanism{Kind: Stepping}
+func (m *Round) mechanism(string) core.Mechanism {
+	a := core.Mechanism{Kind: core.Stepping}
 	switch {
 	case m.Where != "":
-		a.Not = byCondition
+		a.Not = core.ByCondition
 	case m.Base != nil:
 		a.Step = *m.Base
 	case m.Decimals != nil:
@@ -218,37 +219,37 @@ func (m *Round) mechanism(string) Mechanism {
 	return a
 }
 
-func (s *roundStep) keeps(l *keepingOf, i int) {
-	l.changed(i)
-	l.most = min(l.most, 0.5)
+func (s *roundStep) Keeps(l *core.KeepingOf, i int) {
+	l.Changed(i)
+	l.Most = min(l.Most, 0.5)
 	for _, r := range s.columns {
-		if r.Name != l.name {
+		if r.Name != l.Name {
 			continue
 		}
 		step := r.step
 		switch {
 		case r.mult != 0:
 			step = 1 / r.mult
-		case r.grid != (grid{}):
-			step = r.grid.value(r.step)
+		case r.grid != (core.Grid{}):
+			step = r.grid.Value(r.step)
 		}
-		l.rounds = append(l.rounds, bound{i, step})
-		l.fixed = append(l.fixed, func(x float64) bool { return r.round(x) == x })
+		l.Rounds = append(l.Rounds, core.Bound{Mask: i, At: step})
+		l.Fixed = append(l.Fixed, func(x float64) bool { return r.round(x) == x })
 	}
 }
 
-func (s *roundStep) law(column string) []stage {
+func (s *roundStep) Law(column string) []core.Stage {
 	for i := range s.columns {
 		if c := &s.columns[i]; c.Name == column {
 			step := c.step
 			switch {
 			case c.mult != 0:
 				step = 1 / c.mult
-			case c.grid != (grid{}):
-				step /= c.grid.mult
+			case c.grid != (core.Grid{}):
+				step /= c.grid.Mult
 			}
-			f := rounding(step, c.round)
-			return []stage{{level: &f}}
+			f := core.RoundingLevel(step, c.round)
+			return []core.Stage{{Level: &f}}
 		}
 	}
 	return nil

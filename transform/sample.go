@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Sample releases a keyed share of the records and leaves the others out: each record by
@@ -59,22 +60,22 @@ func (m *Sample) Check() check.Problems {
 
 // checkAmong requires that the mask is the first one: other masks, and all measures, refer to
 // the records that are released.
-func (m *Sample) checkAmong(masks []Spec, i int) check.Problems {
+func (m *Sample) checkAmong(masks []core.Spec, i int) check.Problems {
 	var ps check.Problems
 	if i > 0 {
 		ps.Addf(fmt.Sprintf("[%d].sample", i),
-			"must be the first mask, so that the other masks and all measures use only the records that are released, got it after %s", describe(masks, i-1))
+			"must be the first mask, so that the other masks and all measures use only the records that are released, got it after %s", core.Describe(masks, i-1))
 	}
 	return ps
 }
 
 // Describe implements Params.
-func (m *Sample) Describe() Description {
-	return Description{
-		Scope: ScopeRecord, Reads: m.readColumns(), OnCategories: m.By != "", LeavesOut: true, byHousehold: true,
+func (m *Sample) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeRecord, Reads: m.readColumns(), OnCategories: m.By != "", LeavesOut: true, ByHousehold: true,
 		Parameters: m.parameters,
 		// records of strata that are not listed
-		Action: m.action, Published: m, among: m.checkAmong, Mechanism: m.mechanism, rejects: m.Rate == nil,
+		Action: m.action, Published: m, Among: m.checkAmong, Mechanism: m.mechanism, Rejects: m.Rate == nil,
 	}
 }
 
@@ -89,11 +90,11 @@ func (m *Sample) Reads() []string {
 	return []string{m.By}
 }
 
-func (m *Sample) readColumns() []ReadColumn {
+func (m *Sample) readColumns() []core.ReadColumn {
 	if m.By == "" {
 		return nil
 	}
-	return []ReadColumn{{"by", m.By, "strata of a sample"}}
+	return []core.ReadColumn{{Field: "by", Name: m.By, As: "strata of a sample"}}
 }
 
 // sampleStep is a Sample of a chain. In a replicate it does nothing, because a replicate has only
@@ -102,13 +103,13 @@ type sampleStep struct {
 	mask   int
 	stream int
 	rate   float64 // of strata that rates does not list; 0: no rate
-	by     *categoryColumn
+	by     *core.CategoryColumn
 	rates  []float64 // by place in the list of by
 }
 
-func (m *Sample) compile(c *Chain, i int) (step, error) {
+func (m *Sample) Compile(c *core.Chain, i int) (core.Step, error) {
 	s := &sampleStep{mask: i}
-	if c.replicate != 0 {
+	if c.ReplicateNumber != 0 {
 		return s, nil
 	}
 	if m.Rate != nil {
@@ -116,12 +117,12 @@ func (m *Sample) compile(c *Chain, i int) (step, error) {
 	}
 	if m.By != "" {
 		listed := slices.Sorted(maps.Keys(m.Rates))
-		col := c.lookup(m.By)
+		col := c.Lookup(m.By)
 		if col == nil {
-			return nil, fmt.Errorf("%s.by: there is no column %s", c.at(i), strconv.Quote(m.By))
+			return nil, fmt.Errorf("%s.by: there is no column %s", c.At(i), strconv.Quote(m.By))
 		}
 		var err error
-		if s.by, err = c.categoriesOf(i, col, "by", "rates", listed); err != nil {
+		if s.by, err = c.CategoriesOf(i, col, "by", "rates", listed); err != nil {
 			return nil, err
 		}
 		for _, name := range listed {
@@ -130,10 +131,10 @@ func (m *Sample) compile(c *Chain, i int) (step, error) {
 	}
 	// The name of the draws holds neither the rate nor a value: a record that one rate
 	// releases, every greater rate releases too.
-	s.stream = c.streamNamed(i, "", "sample;")
-	c.choice, c.chosen = s, m.description(c.labels[i])
-	if len(c.setup.Households.Index) > 0 {
-		c.chosen += "household;"
+	s.stream = c.StreamNamed(i, "", "sample;")
+	c.Choice, c.Chosen = s, m.description(c.Labels[i])
+	if len(c.Setup.Households.Index) > 0 {
+		c.Chosen += "household;"
 	}
 	return s, nil
 }
@@ -141,35 +142,35 @@ func (m *Sample) compile(c *Chain, i int) (step, error) {
 // description lists all that a sample depends on, for the names of draws of masks that mix
 // records: what such a mask does to a record depends on which other records there are.
 func (m *Sample) description(label string) string {
-	text := digestOfTexts("of", label, m.By)
+	text := core.DigestOfTexts("of", label, m.By)
 	if m.Rate != nil {
-		text += part("rate", *m.Rate)
+		text += core.Part("rate", *m.Rate)
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Rates)) {
-		text += digestOfTexts("stratum", name) + part("rate", m.Rates[name])
+		text += core.DigestOfTexts("stratum", name) + core.Part("rate", m.Rates[name])
 	}
 	return text
 }
 
-// choose leaves out the records whose uniform draw is not below the rate of their stratum. The members of
+// Choose leaves out the records whose uniform draw is not below the rate of their stratum. The members of
 // a household have one draw.
-func (s *sampleStep) choose(c *Chain, w *work, b *microdata.Block) error {
+func (s *sampleStep) Choose(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	var places []int32
 	if s.by != nil {
-		places = w.placesFor(b.N)
-		there, err := s.by.look(places, b)
+		places = w.PlacesFor(b.N)
+		there, err := s.by.Look(places, b)
 		if err != nil {
-			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(s.by.Name), err)
+			return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(s.by.Name), err)
 		}
 		if !there {
-			return fmt.Errorf("%s: the block does not hold column %s", c.at(s.mask), strconv.Quote(s.by.Name))
+			return fmt.Errorf("%s: the block does not hold column %s", c.At(s.mask), strconv.Quote(s.by.Name))
 		}
 	}
-	for from := 0; from < b.N; from += batch {
-		n := min(batch, b.N-from)
-		u := w.floats(n)
-		records := w.stretchOf(true, b, from, n, unbound(w, n))
-		w.streams[s.stream].Uniforms(u, records)
+	for from := 0; from < b.N; from += core.Batch {
+		n := min(core.Batch, b.N-from)
+		u := w.Floats(n)
+		records := w.StretchOf(true, b, from, n, unbound(w, n))
+		w.Streams[s.stream].Uniforms(u, records)
 		for k, v := range u {
 			i, rate := from+k, s.rate
 			if s.by != nil && places[i] >= 0 {
@@ -187,52 +188,52 @@ func (s *sampleStep) choose(c *Chain, w *work, b *microdata.Block) error {
 }
 
 // unbound returns n zeros: the numbers for draws that are bound to no value.
-func unbound(w *work, n int) []float64 {
-	if cap(w.bound) < n {
-		w.bound = make([]float64, n)
+func unbound(w *core.Work, n int) []float64 {
+	if cap(w.Bound) < n {
+		w.Bound = make([]float64, n)
 	}
-	zeros := w.bound[:n]
+	zeros := w.Bound[:n]
 	clear(zeros)
 	return zeros
 }
 
-// apply only counts the records left out: choose has left them out.
-func (s *sampleStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	c.countIn(s.mask, b, b.LeftOut()-w.left)
+// Apply only counts the records left out: choose has left them out.
+func (s *sampleStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	c.CountIn(s.mask, b, b.LeftOut()-w.Left)
 	return nil
 }
 
-// keeps: every value of a record that is released stays.
-func (s *sampleStep) keeps(*keepingOf, int) {}
+// Keeps: every value of a record that is released stays.
+func (s *sampleStep) Keeps(*core.KeepingOf, int) {}
 
-func (m *Sample) parameters() []Parameter {
-	list := withNumber(nil, "rate", m.Rate)
+func (m *Sample) parameters() []core.Parameter {
+	list := core.WithNumber(nil, "rate", m.Rate)
 	if m.By != "" {
-		list = append(list, Parameter{"by", m.By})
+		list = append(list, core.Parameter{Name: "by", Value: m.By})
 	}
 	if m.Rates != nil {
 		table := make(map[string]any, len(m.Rates))
 		for name, v := range m.Rates {
 			table[name] = v
 		}
-		list = append(list, Parameter{"rates", table})
+		list = append(list, core.Parameter{Name: "rates", Value: table})
 	}
-	return withHousehold(list, m.household)
+	return core.WithHousehold(list, m.household)
 }
 
-func (m *Sample) action(string, float64) Action {
+func (m *Sample) action(string, float64) core.Action {
 	if len(m.Check()) > 0 {
 		return nil
 	}
-	return Sampling{}
+	return core.Sampling{}
 }
 
 // PublishedAction implements Publishing.
-func (m *Sample) PublishedAction(Published, string) Action { return Sampling{} }
+func (m *Sample) PublishedAction(core.Published, string) core.Action { return core.Sampling{} }
 
 // Words implements Publishing. column is "": a sample is of whole records.
-func (m *Sample) Words(p Published, _ string) string {
-	rate, known := p.number("rate")
+func (m *Sample) Words(p core.Published, _ string) string {
+	rate, known := p.Float("rate")
 	drawn := "sampling: each record was drawn by itself, with "
 	if p.Has("household") {
 		drawn = "sampling: each household was drawn by itself, with all its members, with "
@@ -240,7 +241,7 @@ func (m *Sample) Words(p Published, _ string) string {
 	switch rates, _ := p.Parameters("rates"); {
 	case rates != nil:
 		table, _ := rates.(map[string]any)
-		s := drawn + "a probability by " + wordOr(p.word("by"), "a stratum that is not published") + ": "
+		s := drawn + "a probability by " + core.WordOr(p.Word("by"), "a stratum that is not published") + ": "
 		for i, name := range slices.Sorted(maps.Keys(table)) {
 			if i > 0 {
 				s += ", "
@@ -268,9 +269,9 @@ func (m *Sample) Words(p Published, _ string) string {
 // that are released.
 func (m *Sample) EfficiencyFollows(has, named func(string) bool) bool { return true }
 
-func (m *Sample) mechanism(string) Mechanism {
+func (m *Sample) mechanism(string) core.Mechanism {
 	if m.By != "" || m.Rate == nil {
-		return Mechanism{Not: "whether a record is drawn depends on a column (by)"}
+		return core.Mechanism{Not: "whether a record is drawn depends on a column (by)"}
 	}
-	return Mechanism{Kind: Drawing, Rate: *m.Rate}
+	return core.Mechanism{Kind: core.Drawing, Rate: *m.Rate}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
@@ -61,22 +62,22 @@ func cellWidth(t arrow.DataType) int {
 	return coding.Width(t)
 }
 
-// bounded returns an error if more records are kept than allowed.
-func (s *datasetSwap) bounded(c *Chain) error {
+// Bounded returns an error if more records are kept than allowed.
+func (s *datasetSwap) Bounded(c *core.Chain) error {
 	if s.kept <= s.most {
 		return nil
 	}
-	return c.refused(s.mask,
+	return c.Refused(s.mask,
 		&decision.Refusal{
 			Text: fmt.Sprintf(
 				"must not be used on so many records: it keeps those that may be exchanged in memory, at most %d; use a smaller rate, fewer combinations of keys and attribute, or %s",
-				s.most, InsteadOf(c.masks[s.mask].Params))})
+				s.most, core.InsteadOf(c.Masks[s.mask].Params))})
 }
 
-func (s *datasetSwap) of() int { return s.mask }
+func (s *datasetSwap) Of() int { return s.mask }
 
-// holds implements surveying: the records that are kept, whatever is expected.
-func (s *datasetSwap) holds(int64) int64 {
+// Holds implements surveying: the records that are kept, whatever is expected.
+func (s *datasetSwap) Holds(int64) int64 {
 	each, texts := int64(bytesKept), int64(0)
 	for k := range s.values {
 		if s.values[k].starts == nil {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
@@ -64,11 +65,11 @@ func (k *swapColumn) unpack(u *coding.Unpacker, at uint32) {
 	}
 }
 
-func (s *sources) pack(p *coding.Packer) {
+func (s *sources) Pack(p *coding.Packer) {
 	p.Number(uint64(len(s.list)))
 	for _, at := range s.list {
-		coding.PackBytes(p, at.scope)
-		p.Number(uint64(at.stream))
+		coding.PackBytes(p, at.Scope)
+		p.Number(uint64(at.Stream))
 	}
 }
 
@@ -76,13 +77,13 @@ func (s *sources) pack(p *coding.Packer) {
 func (s *sources) merge(u *coding.Unpacker) []uint32 {
 	numbers := make([]uint32, u.Count(2))
 	for i := range numbers {
-		numbers[i] = s.numbered(place{scope: string(u.Bytes()), stream: int(u.Number())})
+		numbers[i] = s.numbered(core.RecordPlace{Scope: string(u.Bytes()), Stream: int(u.Number())})
 	}
 	return numbers
 }
 
-func (s *datasetSwap) pack(p *coding.Packer) {
-	s.sources.pack(p)
+func (s *datasetSwap) Pack(p *coding.Packer) {
+	s.sources.Pack(p)
 	s.grouping.Pack(p)
 	p.Number(uint64(len(s.combos)))
 	for i := range s.combos {
@@ -115,8 +116,8 @@ func (s *datasetSwap) packRecords(p *coding.Packer, list []swapRecord) {
 	}
 }
 
-// merge reads and adds the packed survey of the records that follow.
-func (s *datasetSwap) merge(u *coding.Unpacker, t territory) error {
+// Merge reads and adds the packed survey of the records that follow.
+func (s *datasetSwap) Merge(u *coding.Unpacker, t core.Territory) error {
 	if s.values == nil {
 		s.values = make([]swapColumn, len(s.protected))
 	}
@@ -135,7 +136,7 @@ func (s *datasetSwap) merge(u *coding.Unpacker, t territory) error {
 		if count == 0 {
 			continue
 		}
-		if !t.take(count) {
+		if !t.Take(count) {
 			return decision.ErrOtherRecords
 		}
 		group := codes.GroupOf(u, k)
@@ -154,7 +155,7 @@ func (s *datasetSwap) merge(u *coding.Unpacker, t territory) error {
 
 // mergeRecords reads and adds the records that a survey has kept of a combination of count
 // records.
-func (s *datasetSwap) mergeRecords(u *coding.Unpacker, m *combo, from []uint32, t *territory, count uint64) error {
+func (s *datasetSwap) mergeRecords(u *coding.Unpacker, m *combo, from []uint32, t *core.Territory, count uint64) error {
 	heads := u.Count(1)
 	for range heads {
 		r, err := s.unpackKept(u, from, t, true)
@@ -178,7 +179,7 @@ func (s *datasetSwap) mergeRecords(u *coding.Unpacker, m *combo, from []uint32, 
 }
 
 // unpackKept reads a kept record; heads says whether its coin must have fallen heads.
-func (s *datasetSwap) unpackKept(u *coding.Unpacker, from []uint32, t *territory, heads bool) (swapRecord, error) {
+func (s *datasetSwap) unpackKept(u *coding.Unpacker, from []uint32, t *core.Territory, heads bool) (swapRecord, error) {
 	r := swapRecord{order: u.Word(), partner: u.Word(), coin: u.Word(), row: int64(u.Number())}
 	source := u.Number()
 	if u.Wrong || source >= uint64(len(from)) || !s.expected(r, heads) {
@@ -186,11 +187,11 @@ func (s *datasetSwap) unpackKept(u *coding.Unpacker, from []uint32, t *territory
 		return r, nil
 	}
 	r.source = from[source]
-	return r, t.name(s.sources.place(r))
+	return r, t.Name(s.sources.place(r))
 }
 
 // mergeKept reads a record and keeps it if it is among the four of least order.
-func (s *datasetSwap) mergeKept(u *coding.Unpacker, m *combo, from []uint32, t *territory) error {
+func (s *datasetSwap) mergeKept(u *coding.Unpacker, m *combo, from []uint32, t *core.Territory) error {
 	r, err := s.unpackKept(u, from, t, false)
 	if err != nil || u.Wrong {
 		return err
@@ -218,13 +219,13 @@ func (s *datasetSwap) unpackValues(u *coding.Unpacker) uint32 {
 	return at
 }
 
-// packDecided writes the values that the records of some stretches receive.
-func (s *datasetSwap) packDecided(p *coding.Packer, of []Stretch) {
+// PackDecided writes the values that the records of some stretches receive.
+func (s *datasetSwap) PackDecided(p *coding.Packer, of []core.Stretch) {
 	p.Number(uint64(len(s.values)))
 	lists, some := make([][]move, len(s.sources.list)), uint64(0)
 	for i, at := range s.sources.list {
 		for _, stretch := range of {
-			if stretch.Stream == at.stream {
+			if stretch.Stream == at.Stream {
 				lists[i] = append(lists[i], s.within(i, stretch)...)
 			}
 		}
@@ -237,8 +238,8 @@ func (s *datasetSwap) packDecided(p *coding.Packer, of []Stretch) {
 		if len(lists[i]) == 0 {
 			continue
 		}
-		coding.PackBytes(p, at.scope)
-		p.Number(uint64(at.stream))
+		coding.PackBytes(p, at.Scope)
+		p.Number(uint64(at.Stream))
 		p.Number(uint64(len(lists[i])))
 		for _, m := range lists[i] {
 			p.Number(uint64(m.row))
@@ -250,7 +251,7 @@ func (s *datasetSwap) packDecided(p *coding.Packer, of []Stretch) {
 }
 
 // within returns the moves of a source to the records of a stretch.
-func (s *datasetSwap) within(source int, stretch Stretch) []move {
+func (s *datasetSwap) within(source int, stretch core.Stretch) []move {
 	byRow := func(m move, row int64) int { return cmp.Compare(m.row, row) }
 	all := s.moves[source]
 	from, _ := slices.BinarySearchFunc(all, stretch.First, byRow)
@@ -258,8 +259,8 @@ func (s *datasetSwap) within(source int, stretch Stretch) []move {
 	return all[from:to]
 }
 
-// takeDecided reads what packDecided wrote.
-func (s *datasetSwap) takeDecided(u *coding.Unpacker, t territory) error {
+// TakeDecided reads what PackDecided wrote.
+func (s *datasetSwap) TakeDecided(u *coding.Unpacker, t core.Territory) error {
 	// A survey that has seen no record knows of no values.
 	if n := u.Number(); n != 0 && n != uint64(len(s.protected)) {
 		u.Fail()
@@ -267,7 +268,7 @@ func (s *datasetSwap) takeDecided(u *coding.Unpacker, t territory) error {
 	}
 	s.values = make([]swapColumn, len(s.protected))
 	for range u.Count(3) {
-		at := place{scope: string(u.Bytes()), stream: int(u.Number())}
+		at := core.RecordPlace{Scope: string(u.Bytes()), Stream: int(u.Number())}
 		number := s.sources.numbered(at)
 		if int(number) < len(s.moves) {
 			u.Fail() // a source must occur once only
@@ -276,20 +277,20 @@ func (s *datasetSwap) takeDecided(u *coding.Unpacker, t territory) error {
 		s.moves = append(s.moves, nil)
 		last := int64(-1)
 		for range u.Count(1) {
-			at.row = int64(u.Number())
-			if at.row == last {
-				return errRecordTwice
+			at.Row = int64(u.Number())
+			if at.Row == last {
+				return core.ErrRecordTwice
 			}
-			if at.row < last {
+			if at.Row < last {
 				u.Fail()
 				return nil
 			}
-			last = at.row
-			m := move{row: at.row, source: number, value: s.unpackValues(u)}
+			last = at.Row
+			m := move{row: at.Row, source: number, value: s.unpackValues(u)}
 			if u.Wrong {
 				return nil
 			}
-			if !t.holds(at) {
+			if !t.Holds(at) {
 				return decision.ErrOtherRecords
 			}
 			s.moves[number] = append(s.moves[number], m)

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // category returns the text for a number in a test.
@@ -21,7 +22,7 @@ func category(v float64) string { return fmt.Sprintf("kind %c", 'a'+rune(v)) }
 func worded(from, to int, columns ...testColumn) *microdata.Block {
 	b := block(from, to, columns...)
 	for k, c := range columns {
-		if !textField(c.typ) {
+		if !core.TextField(c.typ) {
 			continue
 		}
 		builder := array.NewBuilder(memory.DefaultAllocator, c.typ)

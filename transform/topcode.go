@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
@@ -35,7 +36,7 @@ type Topcode struct {
 // Check implements Params.
 func (m *Topcode) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
 	if m.Upper == nil && m.Lower == nil && m.UpperPercentile == nil && m.LowerPercentile == nil {
 		ps.Addf("", "must have upper, lower or a percentile in place of one, got neither")
 	}
@@ -48,7 +49,7 @@ func (m *Topcode) Check() check.Problems {
 	}{{"upper", m.Upper, m.UpperPercentile, 50, 100, m.UpperLabel},
 		{"lower", m.Lower, m.LowerPercentile, 0, 50, m.LowerLabel}} {
 		if side.bound != nil {
-			checkFinite(&ps, side.field, *side.bound)
+			core.CheckFinite(&ps, side.field, *side.bound)
 		}
 		given := side.bound != nil || side.percentile != nil
 		if p := side.percentile; p != nil {
@@ -69,9 +70,9 @@ func (m *Topcode) Check() check.Problems {
 	if m.Lower != nil && m.Upper != nil && *m.Lower > *m.Upper {
 		ps.Addf("upper", "must be at least %v, which is lower, got %v", *m.Lower, *m.Upper)
 	}
-	checkWord(&ps, "replace", m.Replace, "bound", "mean", "label")
-	checkContributors(&ps, m.Least, m.Share)
-	checkWhere(&ps, m.Where, m.Columns)
+	core.CheckWord(&ps, "replace", m.Replace, "bound", "mean", "label")
+	core.CheckContributors(&ps, m.Least, m.Share)
+	core.CheckWhere(&ps, m.Where, m.Columns)
 	if m.Where != "" &&
 		(m.UpperPercentile != nil || m.LowerPercentile != nil || m.Replace == "mean" || m.Replace == "label") {
 		ps.Addf("where",
@@ -80,22 +81,22 @@ func (m *Topcode) Check() check.Problems {
 	return ps
 }
 
-func (m *Topcode) checkAmong(masks []Spec, i int) check.Problems {
-	return checkWhereAmong(masks, i, m.Where)
+func (m *Topcode) checkAmong(masks []core.Spec, i int) check.Problems {
+	return core.CheckWhereAmong(masks, i, m.Where)
 }
 
 // Describe implements Params.
-func (m *Topcode) Describe() Description {
-	return Description{
-		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Retype: m.releasedField,
+func (m *Topcode) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeRecord, Reads: core.WhereRead(m.Where, m.Columns), Retype: m.releasedField,
 		NeedsValues: m.needsValues(), FitsData: m.needsValues() != "", // percentiles and means are those of the data
-		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, Puts: m.puts,
+		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn, Among: m.checkAmong, Puts: m.puts,
 		KeepsCode: m.keepsCode, Mechanism: m.mechanism,
 	}
 }
 
 // puts returns its labels and bounds.
-func (m *Topcode) puts() (list []PutValue) {
+func (m *Topcode) puts() (list []core.PutValue) {
 	for _, side := range []struct {
 		field string
 		label *string
@@ -103,9 +104,9 @@ func (m *Topcode) puts() (list []PutValue) {
 	}{{"upper", m.UpperLabel, m.Upper}, {"lower", m.LowerLabel, m.Lower}} {
 		switch {
 		case side.label != nil:
-			list = append(list, PutValue{side.field + "_label", *side.label})
+			list = append(list, core.PutValue{Field: side.field + "_label", Text: *side.label})
 		case side.bound != nil && (m.Replace == "" || m.Replace == "bound"):
-			list = append(list, PutValue{side.field, formatNumber(*side.bound)})
+			list = append(list, core.PutValue{Field: side.field, Text: core.FormatNumber(*side.bound)})
 		}
 	}
 	return list
@@ -124,11 +125,11 @@ func (m *Topcode) keepsCode(c microdata.Code) bool {
 func (m *Topcode) Masks() []string { return m.Columns }
 
 // Reads implements Params.
-func (m *Topcode) Reads() []string { return whereReads(m.Where, m.Columns) }
+func (m *Topcode) Reads() []string { return core.WhereReads(m.Where, m.Columns) }
 
 // NeedsValues returns the first field of a mask that needs all original values of its
 // columns (Setup.Sorted); "" where none does.
-func NeedsValues(p Params) string { return declared(p).NeedsValues }
+func NeedsValues(p core.Params) string { return core.Declared(p).NeedsValues }
 
 func (m *Topcode) needsValues() string {
 	switch {
@@ -168,19 +169,19 @@ func meanOf(values []float64, none float64) float64 {
 // tail is what a column has beyond its bounds, infinite where there is none, and what
 // takes its place.
 type tail struct {
-	*column
+	*core.Column
 	lower, upper float64 // bounds
 	low, high    float64 // released instead of values beyond the bounds: means, or the codes of the labels
 }
 
 // bounds returns the bounds of a column, from the values of the original where they are
 // percentiles.
-func (m *Topcode) bounds(c *Chain, i int, col *column) (lower, upper float64, err error) {
+func (m *Topcode) bounds(c *core.Chain, i int, col *core.Column) (lower, upper float64, err error) {
 	lower, upper = math.Inf(-1), math.Inf(1)
-	sorted, known := c.setup.Sorted[col.Name]
+	sorted, known := c.Setup.Sorted[col.Name]
 	if m.needsValues() != "" && len(sorted) == 0 {
 		if !known {
-			return 0, 0, fmt.Errorf("%s.%s: needs the original values of column %s, which are not known", c.at(i),
+			return 0, 0, fmt.Errorf("%s.%s: needs the original values of column %s, which are not known", c.At(i),
 				m.needsValues(), strconv.Quote(col.Name))
 		}
 		return lower, upper, nil // no value, so none is beyond a bound
@@ -199,19 +200,19 @@ func (m *Topcode) bounds(c *Chain, i int, col *column) (lower, upper float64, er
 	return lower, upper, nil
 }
 
-func (m *Topcode) compile(c *Chain, i int) (step, error) {
-	return c.compileWhere(i, m.Where, m.Columns, m.compileAll)
+func (m *Topcode) Compile(c *core.Chain, i int) (core.Step, error) {
+	return c.CompileWhere(i, m.Where, m.Columns, m.compileAll)
 }
 
 // compileAll makes the step for all records.
-func (m *Topcode) compileAll(c *Chain, i int) (step, error) {
+func (m *Topcode) compileAll(c *core.Chain, i int) (core.Step, error) {
 	s := &tailStep{mask: i, of: m}
 	clip := &clipStep{mask: i}
 	for _, name := range m.Columns {
-		if m.Replace == "label" && c.lookup(name) == nil {
+		if m.Replace == "label" && c.Lookup(name) == nil {
 			continue // replicates do not have columns that are released as text
 		}
-		col, err := c.arithmetic(i, name)
+		col, err := c.Arithmetic(i, name)
 		if err != nil {
 			return nil, err
 		}
@@ -219,27 +220,27 @@ func (m *Topcode) compileAll(c *Chain, i int) (step, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := tail{column: col, lower: lower, upper: upper, low: lower, high: upper}
+		t := tail{Column: col, lower: lower, upper: upper, low: lower, high: upper}
 		switch m.Replace {
 		case "label":
 			t.low, t.high = m.label(m.LowerLabel), m.label(m.UpperLabel)
-			c.addToHistory(i, col, part("toplabel", lower, upper)+digestOfTexts("labels", m.labels()...))
-			col.becomes(microdata.Field{Name: col.Field.Name, Type: arrow.BinaryTypes.String, Nullable: col.Field.Nullable})
+			c.AddToHistory(i, col, core.Part("toplabel", lower, upper)+core.DigestOfTexts("labels", m.labels()...))
+			col.Becomes(microdata.Field{Name: col.Field.Name, Type: arrow.BinaryTypes.String, Nullable: col.Field.Nullable})
 		case "mean":
-			sorted := c.setup.Sorted[name]
+			sorted := c.Setup.Sorted[name]
 			below := sort.SearchFloat64s(sorted, lower)
 			above := sort.Search(len(sorted), func(k int) bool { return sorted[k] > upper })
 			if err := m.contributors(c, i, col, sorted[:below], sorted[above:], lower, upper); err != nil {
 				return nil, err
 			}
 			t.low, t.high = meanOf(sorted[:below], lower), meanOf(sorted[above:], upper)
-			if col.decimals >= 0 {
-				g := decimalGrid(col.decimals)
-				t.low, t.high = g.snap(t.low), g.snap(t.high)
+			if col.Digits >= 0 {
+				g := core.DecimalGrid(col.Digits)
+				t.low, t.high = g.Snap(t.low), g.Snap(t.high)
 			}
-			c.addToHistory(i, col, part("topmean", lower, upper, t.low, t.high))
+			c.AddToHistory(i, col, core.Part("topmean", lower, upper, t.low, t.high))
 		default:
-			sorted := c.setup.Sorted[name]
+			sorted := c.Setup.Sorted[name]
 			below := sort.SearchFloat64s(sorted, lower)
 			above := sort.Search(len(sorted), func(k int) bool { return sorted[k] > upper })
 			if err := m.beyondPercentiles(c, i, col, below, len(sorted)-above); err != nil {
@@ -284,17 +285,17 @@ type tailStep struct {
 	columns []tail
 }
 
-func (s *tailStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed, own := w.newChanged(b.N), w.newOwn(b.N)
+func (s *tailStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for k := range s.columns {
 		t := &s.columns[k]
 		if s.of.Replace == "label" {
 			if err := s.text(t, b, changed); err != nil {
-				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(t.Name), err)
+				return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(t.Name), err)
 			}
 			continue
 		}
-		v, err := t.numbers(b)
+		v, err := t.Numbers(b)
 		if err != nil {
 			return err
 		}
@@ -307,9 +308,9 @@ func (s *tailStep) apply(c *Chain, w *work, b *microdata.Block) error {
 				own.Set(i)
 			}
 		}
-		settle(v, own, changed)
+		core.Settle(v, own, changed)
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
@@ -331,7 +332,7 @@ func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) e
 			case x > t.upper:
 				v.Values[i] = t.high
 			default:
-				v.Values[i] = microdata.CategoryCode([]byte(numberText(x)))
+				v.Values[i] = microdata.CategoryCode([]byte(core.NumberText(x)))
 			}
 		}
 		return nil
@@ -352,7 +353,7 @@ func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) e
 			out[i] = labels[1]
 			changed.Set(i)
 		default:
-			out[i] = numberText(x)
+			out[i] = core.NumberText(x)
 		}
 	}
 	for _, i := range beyond {
@@ -361,19 +362,20 @@ func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) e
 	places := make([]int32, b.N)
 	for i := range places {
 		if places[i] = int32(i); !v.Valid.Has(i) || b.Rejected(i) {
-			places[i] = missing
+			places[i] = core.Missing
 		}
 	}
-	col.ReleasedArray = (&categoryColumn{out: out}).array(places)
+	col.ReleasedArray = (&core.CategoryColumn{Out: out}).Array(places)
 	return nil
 }
 
-// keeps: values within the bounds stay.
-func (s *tailStep) keeps(l *keepingOf, i int) {
-	l.changed(i)
+// Keeps: values within the bounds stay.
+func (s *tailStep) Keeps(l *core.KeepingOf, i int) {
+	l.Changed(i)
 	for _, t := range s.columns {
-		if t.Name == l.name {
-			l.lower, l.upper = append(l.lower, bound{i, t.lower}), append(l.upper, bound{i, t.upper})
+		if t.Name == l.Name {
+			l.Lower, l.Upper = append(l.Lower, core.Bound{Mask: i, At: t.lower}), append(l.Upper, core.Bound{Mask: i,
+				At: t.upper})
 		}
 	}
 }
@@ -386,26 +388,28 @@ func (m *Topcode) releasedField(f microdata.Field) (microdata.Field, bool) {
 	return f, true
 }
 
-func (m *Topcode) parameters() []Parameter {
-	list := withNumber(withNumber(nil, "upper", m.Upper), "lower", m.Lower)
-	list = withNumber(withNumber(list, "upper_percentile", m.UpperPercentile), "lower_percentile", m.LowerPercentile)
-	list = withContributors(append(list, Parameter{"replace", wordOr(m.Replace, "bound")}), m.Least, m.Share)
+func (m *Topcode) parameters() []core.Parameter {
+	list := core.WithNumber(core.WithNumber(nil, "upper", m.Upper), "lower", m.Lower)
+	list = core.WithNumber(core.WithNumber(list, "upper_percentile", m.UpperPercentile), "lower_percentile",
+		m.LowerPercentile)
+	list = core.WithContributors(append(list, core.Parameter{Name: "replace", Value: core.WordOr(m.Replace, "bound")}),
+		m.Least, m.Share)
 	if m.UpperLabel != nil {
-		list = append(list, Parameter{"upper_label", *m.UpperLabel})
+		list = append(list, core.Parameter{Name: "upper_label", Value: *m.UpperLabel})
 	}
 	if m.LowerLabel != nil {
-		list = append(list, Parameter{"lower_label", *m.LowerLabel})
+		list = append(list, core.Parameter{Name: "lower_label", Value: *m.LowerLabel})
 	}
-	return withWhere(list, m.Where)
+	return core.WithWhere(list, m.Where)
 }
 
 // action: The bounds of percentiles depend on the data, and are not known
 // here.
-func (m *Topcode) action(string, float64) Action {
+func (m *Topcode) action(string, float64) core.Action {
 	if m.Where != "" {
 		return nil
 	}
-	a := Bounding{Lower: math.Inf(-1), Upper: math.Inf(1), Mode: "clip"}
+	a := core.Bounding{Lower: math.Inf(-1), Upper: math.Inf(1), Mode: "clip"}
 	if m.Lower != nil {
 		a.Lower = *m.Lower
 	}
@@ -413,30 +417,30 @@ func (m *Topcode) action(string, float64) Action {
 		a.Upper = *m.Upper
 	}
 	if m.needsValues() != "" || m.Replace == "label" {
-		return Recoding{}
+		return core.Recoding{}
 	}
 	return a
 }
 
 // PublishedAction implements Publishing: the action is known only if values are replaced by
 // bounds that are published.
-func (m *Topcode) PublishedAction(p Published, _ string) Action {
+func (m *Topcode) PublishedAction(p core.Published, _ string) core.Action {
 	if p.Has("where") {
 		return nil
 	}
-	if p.word("replace") != "bound" || p.Has("upper_percentile") || p.Has("lower_percentile") {
-		return Recoding{}
+	if p.Word("replace") != "bound" || p.Has("upper_percentile") || p.Has("lower_percentile") {
+		return core.Recoding{}
 	}
-	return Bounding{Lower: p.bound("lower", math.Inf(-1)), Upper: p.bound("upper", math.Inf(1)), Mode: "clip"}
+	return core.Bounding{Lower: p.Bound("lower", math.Inf(-1)), Upper: p.Bound("upper", math.Inf(1)), Mode: "clip"}
 }
 
 // Words implements Publishing.
-func (m *Topcode) Words(p Published, _ string) string {
+func (m *Topcode) Words(p core.Published, _ string) string {
 	var bounds []string
 	for _, side := range []struct{ field, word string }{{"lower", "below "}, {"upper", "above "}} {
-		if v, ok := p.number(side.field); ok {
+		if v, ok := p.Float(side.field); ok {
 			bounds = append(bounds, side.word+p.Number(v))
-		} else if v, ok := p.number(side.field + "_percentile"); ok {
+		} else if v, ok := p.Float(side.field + "_percentile"); ok {
 			bounds = append(bounds, side.word+"percentile "+p.Number(v))
 		}
 	}
@@ -445,7 +449,7 @@ func (m *Topcode) Words(p Published, _ string) string {
 		where = strings.Join(bounds, " or ")
 	}
 	to := "coded"
-	switch p.word("replace") {
+	switch p.Word("replace") {
 	case "bound":
 		to = "moved to the bound"
 	case "mean":
@@ -453,7 +457,7 @@ func (m *Topcode) Words(p Published, _ string) string {
 	case "label":
 		to = "replaced by a label"
 	}
-	return "top and bottom coding: values " + where + " were " + to + whereWords(p)
+	return "top and bottom coding: values " + where + " were " + to + core.WhereWords(p)
 }
 
 // EfficiencyFollows implements Publishing: the efficiency discloses how much lay beyond the bounds.
@@ -466,48 +470,48 @@ func (m *Topcode) EfficiencyFollows(has, named func(string) bool) bool {
 	return named("replace") && !has("where")
 }
 
-func (m *Topcode) onColumn(column string) Params {
+func (m *Topcode) onColumn(column string) core.Params {
 	q := *m
 	q.Columns = slices.Clone([]string{column})
 	return &q
 }
 
-func (m *Topcode) mechanism(string) Mechanism {
+func (m *Topcode) mechanism(string) core.Mechanism {
 	switch {
 	case m.Where != "":
-		return Mechanism{Not: byCondition}
+		return core.Mechanism{Not: core.ByCondition}
 	case m.needsValues() != "":
-		return Mechanism{Not: "percentiles and means of the data are its parameters (" + m.needsValues() + ")"}
+		return core.Mechanism{Not: "percentiles and means of the data are its parameters (" + m.needsValues() + ")"}
 	case m.Replace == "label":
-		return Mechanism{Kind: OwnValue}
+		return core.Mechanism{Kind: core.OwnValue}
 	}
 	lower, upper := (&Truncate{Lower: m.Lower, Upper: m.Upper}).interval()
-	return Mechanism{Kind: Clipping, Lower: lower, Upper: upper}
+	return core.Mechanism{Kind: core.Clipping, Lower: lower, Upper: upper}
 }
 
 // The mean of the values beyond a bound lies beyond it, so the map does not decrease; the bound of a
 // percentile need not be on the grid, and its rounded mean may then lie within.
-func (s *tailStep) law(column string) []stage {
+func (s *tailStep) Law(column string) []core.Stage {
 	for i := range s.columns {
 		t := &s.columns[i]
 		if t.Name != column {
 			continue
 		}
 		if s.of.Replace != "mean" || t.low > t.lower || t.high < t.upper {
-			return []stage{{}}
+			return []core.Stage{{}}
 		}
 		f := t.level()
-		return []stage{{level: &f}}
+		return []core.Stage{{Level: &f}}
 	}
 	return nil
 }
 
 // level is the map of values beyond the bounds to their means.
-func (t *tail) level() level {
+func (t *tail) level() core.Level {
 	lower, upper, low, high := t.lower, t.upper, t.low, t.high
-	return level{
-		jumps: low < lower || high > upper,
-		apply: func(v float64) float64 {
+	return core.Level{
+		Jumps: low < lower || high > upper,
+		Apply: func(v float64) float64 {
 			switch {
 			case v < lower:
 				return low
@@ -516,7 +520,7 @@ func (t *tail) level() level {
 			}
 			return v
 		},
-		upTo: func(t float64) float64 {
+		UpTo: func(t float64) float64 {
 			switch {
 			case t >= high:
 				return math.Inf(1)
@@ -535,51 +539,52 @@ func (t *tail) level() level {
 // beyondPercentiles checks that enough values lie beyond bounds that are percentiles. Such a bound
 // lies between two values, the inner one of which is released as it is, so that the outer one
 // follows from both.
-func (m *Topcode) beyondPercentiles(c *Chain, i int, col *column, below, above int) error {
-	demand := contributorsOf(m.Least, m.Share)
+func (m *Topcode) beyondPercentiles(c *core.Chain, i int, col *core.Column, below, above int) error {
+	demand := core.ContributorsOf(m.Least, m.Share)
 	for _, side := range []struct {
 		percentile *float64
 		n          int
 		name       string
 		further    string
 	}{{m.LowerPercentile, below, "lower", "raise"}, {m.UpperPercentile, above, "upper", "lower"}} {
-		if side.percentile == nil || side.n == 0 || side.n >= demand.least {
+		if side.percentile == nil || side.n == 0 || side.n >= demand.Least {
 			continue
 		}
-		return c.refused(i, &decision.Refusal{Path: tooFewValues, Text: fmt.Sprintf(
+		return c.Refused(i, &decision.Refusal{Path: core.TooFewValues, Text: fmt.Sprintf(
 			"must be at most the number of values beyond the %s percentile of column %s, which is %d, got %d: a percentile with so few beyond it discloses them; %s %s_percentile, or give the bound itself (%s)",
-			side.name, strconv.Quote(col.Name), side.n, demand.least, side.further, side.name, side.name)})
+			side.name, strconv.Quote(col.Name), side.n, demand.Least, side.further, side.name, side.name)})
 	}
 	return nil
 }
 
 // contributors checks that the means of the values beyond the bounds are of enough of them. The
 // error contains no value and no bound that the data give.
-func (m *Topcode) contributors(c *Chain, i int, col *column, below, above []float64, lower, upper float64) error {
-	demand := contributorsOf(m.Least, m.Share)
+func (m *Topcode) contributors(c *core.Chain, i int, col *core.Column, below, above []float64, lower,
+	upper float64) error {
+	demand := core.ContributorsOf(m.Least, m.Share)
 	for _, side := range []struct {
 		values  []float64
 		bound   float64
 		name    string
 		further string
 	}{{below, lower, "lower", "raise"}, {above, upper, "upper", "lower"}} {
-		missed := demand.ofTail(side.values, side.bound)
+		missed := demand.OfTail(side.values, side.bound)
 		if missed == "" {
 			continue
 		}
 		cure := fmt.Sprintf("%s the bound (%s), or use replace: bound or label", side.further, side.name)
 		e := &decision.Refusal{Path: missed}
 		switch of := strconv.Quote(col.Name); missed {
-		case tooFewValues:
+		case core.TooFewValues:
 			e.Text = fmt.Sprintf(
 				"must be at most the number of values beyond the %s bound of column %s, which is %d, got %d: a mean of so few discloses them; %s",
-				side.name, of, len(side.values), demand.least, cure)
-		case oneRules:
+				side.name, of, len(side.values), demand.Least, cure)
+		case core.OneRules:
 			e.Text = fmt.Sprintf(
 				"is exceeded beyond the %s bound of column %s: one record has more than %s %% of the sum of %d values, so that their mean discloses it; %s",
-				side.name, of, shareText(demand.share), len(side.values), cure)
+				side.name, of, core.ShareText(demand.Share), len(side.values), cure)
 		}
-		return c.refused(i, e)
+		return c.Refused(i, e)
 	}
 	return nil
 }

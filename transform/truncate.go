@@ -9,26 +9,27 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Check implements Params.
 func (m *Truncate) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
-	checkWhere(&ps, m.Where, m.Columns)
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
+	core.CheckWhere(&ps, m.Where, m.Columns)
 	if m.Lower == nil && m.Upper == nil {
 		ps.Addf("", "must have lower or upper, got neither")
 	}
 	if m.Lower != nil {
-		checkFinite(&ps, "lower", *m.Lower)
+		core.CheckFinite(&ps, "lower", *m.Lower)
 	}
 	if m.Upper != nil {
-		checkFinite(&ps, "upper", *m.Upper)
+		core.CheckFinite(&ps, "upper", *m.Upper)
 	}
 	if m.Lower != nil && m.Upper != nil && *m.Lower > *m.Upper {
 		ps.Addf("upper", "must be at least %v, which is lower, got %v", *m.Lower, *m.Upper)
 	}
-	checkWord(&ps, "mode", m.Mode, "clip", "redraw")
+	core.CheckWord(&ps, "mode", m.Mode, "clip", "redraw")
 	if m.redraws() && m.Where != "" {
 		ps.Addf("where", "must not be given with mode redraw: the noise before it is of all records")
 	}
@@ -36,13 +37,13 @@ func (m *Truncate) Check() check.Problems {
 }
 
 // Describe implements Params.
-func (m *Truncate) Describe() Description {
-	d := Description{
-		Scope: ScopeRecord, Reads: whereRead(m.Where, m.Columns), Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn, among: m.checkAmong, Mechanism: m.mechanism,
+func (m *Truncate) Describe() core.Description {
+	d := core.Description{
+		Scope: core.ScopeRecord, Reads: core.WhereRead(m.Where, m.Columns), Parameters: m.parameters,
+		Action: m.action, Published: m, OnColumn: m.onColumn, Among: m.checkAmong, Mechanism: m.mechanism,
 	}
 	if m.redraws() {
-		d.redraws = m
+		d.Redraws = m
 	}
 	return d
 }
@@ -51,23 +52,23 @@ func (m *Truncate) Describe() Description {
 func (m *Truncate) Masks() []string { return m.Columns }
 
 // Reads implements Params.
-func (m *Truncate) Reads() []string { return whereReads(m.Where, m.Columns) }
+func (m *Truncate) Reads() []string { return core.WhereReads(m.Where, m.Columns) }
 
 // redraws reports whether the noise before the mask is drawn within its bounds.
 func (m *Truncate) redraws() bool { return m.Mode == "redraw" }
 
 // checkAmong requires, besides what a condition does, in mode redraw, that the mask before this one on each column can
 // draw within bounds.
-func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
-	ps := checkWhereAmong(masks, i, m.Where)
+func (m *Truncate) checkAmong(masks []core.Spec, i int) check.Problems {
+	ps := core.CheckWhereAmong(masks, i, m.Where)
 	if !m.redraws() {
 		return ps
 	}
 	for k, name := range m.Columns {
-		if j := lastMaskOn(masks[:i], name); j < 0 || !declared(masks[j].Params).drawsWithin {
+		if j := core.LastMaskOn(masks[:i], name); j < 0 || !core.Declared(masks[j].Params).DrawsWithin {
 			ps.Addf(fmt.Sprintf("[%d].truncate.mode", i),
 				"redraw needs a noise mask%s just before it on %s, got %s (columns[%d])", requirement(masks, j),
-				strconv.Quote(name), describe(masks, j), k)
+				strconv.Quote(name), core.Describe(masks, j), k)
 		}
 	}
 	return ps
@@ -75,11 +76,14 @@ func (m *Truncate) checkAmong(masks []Spec, i int) check.Problems {
 
 // requirement describes the required mask, for a mask that could draw within bounds with other
 // parameters.
-func requirement(masks []Spec, j int) string {
-	if j >= 0 && len(NeedsCorrelations(masks[j].Params)) > 0 {
+func requirement(masks []core.Spec, j int) string {
+	if j >= 0 && len(core.NeedsCorrelations(masks[j].Params)) > 0 {
 		return " without correlated: true"
 	}
-	if j >= 0 && slices.ContainsFunc(ParametersOf(masks[j].Params), func(p Parameter) bool { return p.Name == "where" }) {
+	if j >= 0 && slices.ContainsFunc(core.ParametersOf(masks[j].Params), func(
+		p core.Parameter) bool {
+		return p.Name == "where"
+	}) {
 		return " without where"
 	}
 	return ""
@@ -97,14 +101,14 @@ func (m *Truncate) interval() (lower, upper float64) {
 	return lower, upper
 }
 
-// bounds returns the grid indexes of the least and greatest value that a column may have after
+// Bounds returns the grid indexes of the least and greatest value that a column may have after
 // truncation by mask i of the chain. It returns an error if the column's type has no value
 // between the bounds.
-func (m *Truncate) bounds(c *Chain, i int, col *column, g grid) (lo, hi float64, err error) {
+func (m *Truncate) Bounds(c *core.Chain, i int, col *core.Column, g core.Grid) (lo, hi float64, err error) {
 	lower, upper := m.interval()
-	lo, hi = g.inward(lower, upper)
-	if lo > hi || lower > col.hi || upper < col.lo {
-		return 0, 0, fmt.Errorf("%s: column %s has no value between the bounds in its type and decimals", c.at(i),
+	lo, hi = g.Inward(lower, upper)
+	if lo > hi || lower > col.Hi || upper < col.Lo {
+		return 0, 0, fmt.Errorf("%s: column %s has no value between the bounds in its type and decimals", c.At(i),
 			strconv.Quote(col.Name))
 	}
 	return lo, hi, nil
@@ -117,27 +121,27 @@ type clipStep struct {
 }
 
 type clipColumn struct {
-	*column
+	*core.Column
 	lower, upper float64
 }
 
-func (m *Truncate) compile(c *Chain, i int) (step, error) {
-	return c.compileWhere(i, m.Where, m.Columns, m.compileAll)
+func (m *Truncate) Compile(c *core.Chain, i int) (core.Step, error) {
+	return c.CompileWhere(i, m.Where, m.Columns, m.compileAll)
 }
 
 // compileAll makes the step for all records.
-func (m *Truncate) compileAll(c *Chain, i int) (step, error) {
+func (m *Truncate) compileAll(c *core.Chain, i int) (core.Step, error) {
 	s := &clipStep{mask: i}
 	if m.redraws() {
 		for _, name := range m.Columns {
-			if col := c.lookup(name); col != nil {
-				c.addToHistory(i, col, part("redraw")) // the noise mask before it has added the bounds
+			if col := c.Lookup(name); col != nil {
+				c.AddToHistory(i, col, core.Part("redraw")) // the noise mask before it has added the bounds
 			}
 		}
 		return s, nil
 	}
 	for _, name := range m.Columns {
-		col, err := c.arithmetic(i, name)
+		col, err := c.Arithmetic(i, name)
 		if err != nil {
 			return nil, err
 		}
@@ -150,36 +154,36 @@ func (m *Truncate) compileAll(c *Chain, i int) (step, error) {
 }
 
 // take adds a column that is clipped at its bounds.
-func (s *clipStep) take(c *Chain, i int, col *column, lower, upper float64) error {
-	t := clipColumn{column: col, lower: lower, upper: upper}
-	if col.decimals >= 0 {
+func (s *clipStep) take(c *core.Chain, i int, col *core.Column, lower, upper float64) error {
+	t := clipColumn{Column: col, lower: lower, upper: upper}
+	if col.Digits >= 0 {
 		// Bounds are moved inwards to the grid; an estimated one, such as a percentile,
 		// may lie between two grid values.
-		g := decimalGrid(col.decimals)
-		lo, hi, err := (&Truncate{Lower: &lower, Upper: &upper}).bounds(c, i, col, g)
+		g := core.DecimalGrid(col.Digits)
+		lo, hi, err := (&Truncate{Lower: &lower, Upper: &upper}).Bounds(c, i, col, g)
 		if err != nil {
 			return err
 		}
-		if exact(lo) {
-			t.lower = g.value(lo)
+		if core.Exact(lo) {
+			t.lower = g.Value(lo)
 		}
-		if exact(hi) {
-			t.upper = g.value(hi)
+		if core.Exact(hi) {
+			t.upper = g.Value(hi)
 		}
 	}
-	c.addToHistory(i, col, part("clip", t.lower, t.upper))
+	c.AddToHistory(i, col, core.Part("clip", t.lower, t.upper))
 	s.columns = append(s.columns, t)
 	return nil
 }
 
-// writesAlone implements writingAlone.
-func (*clipStep) writesAlone() {}
+// WritesAlone implements writingAlone.
+func (*clipStep) WritesAlone() {}
 
-// apply makes y = max(lower, min(upper, x)): Duncan et al. (2004), equation 11.
-func (s *clipStep) apply(c *Chain, w *work, b *microdata.Block) error {
-	changed, own := w.newChanged(b.N), w.newOwn(b.N)
+// Apply makes y = max(lower, min(upper, x)): Duncan et al. (2004), equation 11.
+func (s *clipStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for _, col := range s.columns {
-		v, err := col.numbers(b)
+		v, err := col.Numbers(b)
 		if err != nil {
 			return err
 		}
@@ -192,56 +196,56 @@ func (s *clipStep) apply(c *Chain, w *work, b *microdata.Block) error {
 				own.Set(i)
 			}
 		}
-		settle(v, own, changed)
+		core.Settle(v, own, changed)
 	}
 	if len(s.columns) > 0 {
-		c.count(s.mask, b, changed)
+		c.Count(s.mask, b, changed)
 	}
 	return nil
 }
 
-func (m *Truncate) parameters() []Parameter {
-	list := withNumber(withNumber(nil, "lower", m.Lower), "upper", m.Upper)
-	return withWhere(append(list, Parameter{"mode", wordOr(m.Mode, "clip")}), m.Where)
+func (m *Truncate) parameters() []core.Parameter {
+	list := core.WithNumber(core.WithNumber(nil, "lower", m.Lower), "upper", m.Upper)
+	return core.WithWhere(append(list, core.Parameter{Name: "mode", Value: core.WordOr(m.Mode, "clip")}), m.Where)
 }
 
-func (m *Truncate) action(string, float64) Action {
+func (m *Truncate) action(string, float64) core.Action {
 	if m.Where != "" {
 		return nil
 	}
-	a := Bounding{Mode: wordOr(m.Mode, "clip")}
+	a := core.Bounding{Mode: core.WordOr(m.Mode, "clip")}
 	a.Lower, a.Upper = m.interval()
 	return a
 }
 
 // PublishedAction implements Publishing.
-func (m *Truncate) PublishedAction(p Published, _ string) Action {
+func (m *Truncate) PublishedAction(p core.Published, _ string) core.Action {
 	if p.Has("where") {
 		return nil
 	}
-	return Bounding{Lower: p.bound("lower", math.Inf(-1)), Upper: p.bound("upper", math.Inf(1)), Mode: p.word("mode")}
+	return core.Bounding{Lower: p.Bound("lower", math.Inf(-1)), Upper: p.Bound("upper", math.Inf(1)), Mode: p.Word("mode")}
 }
 
 // Words implements Publishing.
-func (m *Truncate) Words(p Published, _ string) string {
+func (m *Truncate) Words(p core.Published, _ string) string {
 	var bounds []string
-	if v, ok := p.number("lower"); ok {
+	if v, ok := p.Float("lower"); ok {
 		bounds = append(bounds, "below "+p.Number(v))
 	}
-	if v, ok := p.number("upper"); ok {
+	if v, ok := p.Float("upper"); ok {
 		bounds = append(bounds, "above "+p.Number(v))
 	}
 	where := "outside of bounds that are not published"
 	if bounds != nil {
 		where = strings.Join(bounds, " or ")
 	}
-	switch p.word("mode") {
+	switch p.Word("mode") {
 	case "redraw":
 		return "truncation: the noise was drawn so that no value lies " + where
 	case "clip":
-		return "truncation: values " + where + " were moved to the bound" + whereWords(p)
+		return "truncation: values " + where + " were moved to the bound" + core.WhereWords(p)
 	}
-	return "truncation: no value lies " + where + whereWords(p)
+	return "truncation: no value lies " + where + core.WhereWords(p)
 }
 
 // EfficiencyFollows implements Publishing: the efficiency discloses how much lay beyond the bounds.
@@ -249,7 +253,7 @@ func (m *Truncate) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("where") && (named("lower") || !has("lower")) && (named("upper") || !has("upper"))
 }
 
-func (m *Truncate) onColumn(column string) Params {
+func (m *Truncate) onColumn(column string) core.Params {
 	q := *m
 	q.Columns = []string{column}
 	return &q
@@ -267,31 +271,32 @@ type Truncate struct {
 	Where   string   `yaml:"where" doc:"the mask changes only records whose original values meet this condition on its column or on columns that no mask changes, such as \"wage > 0 and status = employed\"; the others are released unchanged, and everybody knows which"`
 }
 
-func (m *Truncate) mechanism(string) Mechanism {
+func (m *Truncate) mechanism(string) core.Mechanism {
 	switch {
 	case m.Where != "":
-		return Mechanism{Not: byCondition}
+		return core.Mechanism{Not: core.ByCondition}
 	case m.redraws():
-		return Mechanism{Not: "the noise is drawn within bounds (redraw), with a probability that depends on the value"}
+		return core.Mechanism{Not: "the noise is drawn within bounds (redraw), with a probability that depends on the value"}
 	}
 	lower, upper := m.interval()
-	return Mechanism{Kind: Clipping, Lower: lower, Upper: upper}
+	return core.Mechanism{Kind: core.Clipping, Lower: lower, Upper: upper}
 }
 
-func (s *clipStep) keeps(l *keepingOf, i int) {
-	l.changed(i)
+func (s *clipStep) Keeps(l *core.KeepingOf, i int) {
+	l.Changed(i)
 	for _, t := range s.columns {
-		if t.Name == l.name {
-			l.lower, l.upper = append(l.lower, bound{i, t.lower}), append(l.upper, bound{i, t.upper})
+		if t.Name == l.Name {
+			l.Lower, l.Upper = append(l.Lower, core.Bound{Mask: i, At: t.lower}), append(l.Upper, core.Bound{Mask: i,
+				At: t.upper})
 		}
 	}
 }
 
-func (s *clipStep) law(column string) []stage {
+func (s *clipStep) Law(column string) []core.Stage {
 	for _, c := range s.columns {
 		if c.Name == column {
-			f := clipping(c.lower, c.upper)
-			return []stage{{level: &f}}
+			f := core.ClippingLevel(c.lower, c.upper)
+			return []core.Stage{{Level: &f}}
 		}
 	}
 	return nil // mode redraw: part of the law of the noise before it

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 func countSame(x, y []float64) (n float64) {
@@ -125,9 +127,9 @@ func TestEveryKindSaysWhatItKeeps(t *testing.T) {
 		for _, spec := range exampleSpecs(k.Name) {
 			column := testColumn{values: []float64{1, 2, 3, 4}, typ: arrow.PrimitiveTypes.Int64}
 			c := chain(t, testSetup(t, column, column, column), spec...)
-			for i := range c.steps {
-				if _, ok := c.steps[i].(keeper); !ok {
-					t.Errorf("%s: %T does not declare which values it leaves unchanged", k.Name, c.steps[i])
+			for i := range c.Steps {
+				if _, ok := c.Steps[i].(core.Keeper); !ok {
+					t.Errorf("%s: %T does not declare which values it leaves unchanged", k.Name, c.Steps[i])
 				}
 			}
 		}

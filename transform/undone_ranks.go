@@ -249,4 +249,4 @@ func rankPairs(n, reach int) [][]float64 {
 // parameter that is not known is NaN.
 type RankExchange struct{ P, Correlation, Bottom, Top float64 }
 
-func (RankExchange) action() {}
+func (RankExchange) IsAction() {}

@@ -3,6 +3,7 @@ package transform
 import (
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -11,16 +12,16 @@ func (g *gatheredData) heldOut(key keystream.Key, share float64) []bool {
 	if share == 0 {
 		return nil
 	}
-	held, draw := make([]bool, g.n), newHeldDraw(key)
-	u := make([]float64, batch)
+	held, draw := make([]bool, g.n), core.NewHeldDraw(key)
+	u := make([]float64, core.Batch)
 	for _, run := range g.runs {
-		for from := 0; from < run.n; from += batch {
-			n := min(batch, run.n-from)
+		for from := 0; from < run.n; from += core.Batch {
+			n := min(core.Batch, run.n-from)
 			r := keystream.Records{Stream: run.stream, First: run.first + int64(from)}
 			if run.places != nil {
 				r.Places = run.places[from : from+n]
 			}
-			draw.uniforms(u[:n], run.scope, r)
+			draw.Uniforms(u[:n], run.scope, r)
 			for i, v := range u[:n] {
 				held[run.from+from+i] = v < share
 			}

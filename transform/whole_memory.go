@@ -120,4 +120,4 @@ func (g *gatheredData) discard(shared bool) {
 	*g = gatheredData{}
 }
 
-func (s *wholeStep) discard() { s.data.discard(!s.draws()) }
+func (s *wholeStep) Discard() { s.data.discard(!s.draws()) }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
@@ -17,8 +18,8 @@ type maskOutcomes struct {
 }
 
 // outcomesOf returns those of mask i.
-func outcomesOf(c *Chain, i int) *maskOutcomes {
-	of, _ := c.outcomes.LoadOrStore(i, new(maskOutcomes))
+func outcomesOf(c *core.Chain, i int) *maskOutcomes {
+	of, _ := c.Outcomes.LoadOrStore(i, new(maskOutcomes))
 	return of.(*maskOutcomes)
 }
 
