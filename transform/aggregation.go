@@ -238,7 +238,7 @@ func (p *aggregationPlan) patterns() (patterns []uint64, byPattern map[uint64][]
 }
 
 func columnsOf(pattern uint64) (columns []int) {
-	for k := range greatestColumns {
+	for k := range core.GreatestColumns {
 		if pattern>>k&1 == 1 {
 			columns = append(columns, k)
 		}

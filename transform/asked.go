@@ -336,3 +336,17 @@ func SampleOf(masks []core.Spec) *core.Spec {
 func InParts(p core.Params) bool {
 	return core.Declared(p).InParts || !core.MixesRecords(p)
 }
+
+// Renames reports whether some mask replaces the identifiers of a column by pseudonyms.
+func Renames(masks []core.Spec, column string) bool {
+	for _, m := range masks {
+		if m.Params != nil && core.Declared(m.Params).Renames && slices.Contains(m.Params.Masks(), column) {
+			return true
+		}
+	}
+	return false
+}
+
+// NeedsValues returns the first field of a mask that needs all original values of its
+// columns (Setup.Sorted); "" where none does.
+func NeedsValues(p core.Params) string { return core.Declared(p).NeedsValues }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -84,12 +85,12 @@ func BenchmarkNoise(b *testing.B) {
 
 // BenchmarkAdd measures the cost of noise without its draws.
 func BenchmarkAdd(b *testing.B) {
-	col := &noiseColumn{Column: &core.Column{}, grid: core.DecimalGrid(2), scale: 35, fast: core.Fast}
+	col := &record.NoiseColumn{Column: &core.Column{}, Grid: core.DecimalGrid(2), Scale: 35, Fast: core.Fast}
 	x := benchBlock(1).Columns[0].Original.Values
 	e := make([]float64, benchRecords)
 	changed := make(microdata.Bitmap, benchRecords/64)
 	for b.Loop() {
-		col.add(x, x, e, 3500, changed)
+		col.Add(x, x, e, 3500, changed)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRecords, "ns/value")
 }

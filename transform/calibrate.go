@@ -88,7 +88,7 @@ func (m *Calibrate) Check() check.Problems {
 	return ps
 }
 
-// checkAmong: later masks must change neither the weights nor what they were calibrated to, nor which records leave.
+// CheckAmong: later masks must change neither the weights nor what they were calibrated to, nor which records leave.
 func (m *Calibrate) checkAmong(masks []core.Spec, i int) check.Problems {
 	ps := checkDataset(masks, i, "", "")
 	path := fmt.Sprintf("[%d].%s", i, masks[i].Kind())

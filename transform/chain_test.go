@@ -148,8 +148,8 @@ func incomes(n int, seed uint64) []float64 {
 func arithmeticMasks() []Spec {
 	return []Spec{
 		mask(&Bias{Columns: []string{"a"}, Range: ptr(0.05)}),
-		mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{Value: 0.35, Relative: true}, Tiers: []Tier{{ptr(1000.0),
-			ptr(2.0)}}}),
+		mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{Value: 0.35, Relative: true}, Tiers: []Tier{{Above: ptr(1000.0),
+			VarianceFactor: ptr(2.0)}}}),
 		mask(&Truncate{Columns: []string{"b"}, Lower: ptr(50.0), Mode: "redraw"}),
 		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(50.0)}),
 		mask(&Round{Columns: []string{"a"}, Decimals: ptr(1)}),

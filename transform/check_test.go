@@ -35,7 +35,7 @@ func TestCheck(t *testing.T) {
 		{&Noise{Columns: a, SD: amount(0)}, nil},
 		{
 			&Noise{Columns: a, SD: percent(35), Distribution: "laplace",
-				Tiers: []Tier{{ptr(1.0), ptr(0.0)}, {ptr(2.0), ptr(2.0)}}}, nil},
+				Tiers: []Tier{{Above: ptr(1.0), VarianceFactor: ptr(0.0)}, {Above: ptr(2.0), VarianceFactor: ptr(2.0)}}}, nil},
 		{&Noise{}, []string{"columns: must name at least one column", "sd: must be given"}},
 		{&Noise{Columns: a, SD: amount(-3)}, []string{"sd: must be at least 0, got -3"}},
 		{&Noise{Columns: a, SD: amount(nan)}, []string{"sd: must be at least 0, got NaN"}},
@@ -47,10 +47,11 @@ func TestCheck(t *testing.T) {
 			[]string{`distribution: must be one of normal, laplace, uniform, got "uniforme" (did you mean "uniform"?)`}},
 		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{}}},
 			[]string{"tiers[0].above: must be given", "tiers[0].variance_factor: must be given"}},
-		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{ptr(5.0), ptr(-1.0)}, {ptr(5.0), ptr(1.0)}}},
+		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{Above: ptr(5.0), VarianceFactor: ptr(-1.0)}, {Above: ptr(5.0),
+			VarianceFactor: ptr(1.0)}}},
 			[]string{"tiers[0].variance_factor: must be at least 0, got -1",
 				"tiers[1].above: must be greater than 5, the bound of the tier before it, got 5"}},
-		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{ptr(inf), ptr(1.0)}}},
+		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{Above: ptr(inf), VarianceFactor: ptr(1.0)}}},
 			[]string{"tiers[0].above: must be a finite number, got +Inf"}},
 
 		{&PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y"}}, nil},

@@ -5,13 +5,15 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // The law of a topcode with means is the map that the mask applies, at the bounds, beside them and beyond; a column
 // that is permuted has the law of its other masks, a record of it has none; means of ends have none.
 func TestLawOfMeansAndPermutations(t *testing.T) {
-	s := &tailStep{of: &Topcode{Replace: "mean"},
-		columns: []tail{{Column: &core.Column{ColumnInfo: ColumnInfo{Name: "x"}}, lower: 10, upper: 50, low: 4, high: 80}}}
+	s := &record.TailStep{Of: &Topcode{Replace: "mean"},
+		Columns: []record.Tail{{Column: &core.Column{ColumnInfo: ColumnInfo{Name: "x"}}, Lower: 10, Upper: 50, Low: 4,
+			High: 80}}}
 	f := s.Law("x")[0].Level
 	for x, want := range map[float64]float64{-3: 4, 9.99: 4, 10: 10, 30: 30, 50: 50, 50.01: 80, 1000: 80} {
 		if got := f.Apply(x); got != want {
@@ -27,7 +29,7 @@ func TestLawOfMeansAndPermutations(t *testing.T) {
 			}
 		}
 	}
-	s.columns[0].high = 49.5 // a mean that rounding brought inside
+	s.Columns[0].High = 49.5 // a mean that rounding brought inside
 	if got := s.Law("x"); len(got) != 1 || got[0] != (core.Stage{}) {
 		t.Errorf("a map that decreases has the law %v", got)
 	}

@@ -249,7 +249,7 @@ func TestCorrelatedNoiseIsRefused(t *testing.T) {
 		"distribution: must be normal with correlated: true: sums of laplace draws": {Columns: []string{"a", "b"},
 			SD: percent(3), Distribution: "laplace", Correlated: true},
 		"tiers: must be left out with correlated: true, whose noise has one covariance for all": {Columns: []string{"a", "b"},
-			SD: percent(3), Tiers: []Tier{{ptr(1.0), ptr(2.0)}}, Correlated: true},
+			SD: percent(3), Tiers: []Tier{{Above: ptr(1.0), VarianceFactor: ptr(2.0)}}, Correlated: true},
 	} {
 		ps := m.Check()
 		if len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {

@@ -160,7 +160,7 @@ func TestRedrawByTiers(t *testing.T) {
 	const n = 4000
 	column := floats(3, slices.Concat(repeat(10, n), repeat(100, n), repeat(50, n))...)
 	got := release(t, testSetup(t, column), []testColumn{column},
-		mask(&Noise{Columns: []string{"a"}, SD: amount(2), Tiers: []Tier{{ptr(50.0), ptr(225.0)}}}),
+		mask(&Noise{Columns: []string{"a"}, SD: amount(2), Tiers: []Tier{{Above: ptr(50.0), VarianceFactor: ptr(225.0)}}}),
 		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(-5000.0), Upper: ptr(5000.0), Mode: "redraw"}))
 	for k, want := range []float64{2, 30, 2} {
 		_, sd := meanSD(got[k*n : (k+1)*n])
@@ -177,7 +177,7 @@ func TestMicroaggregateChecks(t *testing.T) {
 		"k  ":       {},
 		"method":    {K: ptr(3), Method: "mean"},
 		"aggregate": {K: ptr(3), Aggregate: "mode"},
-		"columns":   {K: ptr(3), Columns: names(greatestColumns + 1)},
+		"columns":   {K: ptr(3), Columns: names(core.GreatestColumns + 1)},
 		"by[1]":     {K: ptr(3), By: []string{"r", "x"}},
 		"by[0]":     {K: ptr(3), By: []string{"x", "r"}},
 		"by[1] ":    {K: ptr(3), By: []string{"r", "r"}},
@@ -194,7 +194,7 @@ func TestMicroaggregateChecks(t *testing.T) {
 	}
 	for _, m := range []*Microaggregate{
 		{K: ptr(3)}, {K: ptr(core.GreatestK)}, {K: ptr(3), Method: "univariate", Aggregate: "median", By: []string{"r", "s"}},
-		{K: ptr(3), Method: "mdav", Aggregate: "mean"}, {K: ptr(3), Columns: names(greatestColumns)},
+		{K: ptr(3), Method: "mdav", Aggregate: "mean"}, {K: ptr(3), Columns: names(core.GreatestColumns)},
 	} {
 		if m.Columns == nil {
 			m.Columns = []string{"w", "x"}

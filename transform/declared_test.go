@@ -321,7 +321,8 @@ func TestParametersOfMasks(t *testing.T) {
 	if got := ActionOf(&Round{Base: ptr(5.0)}, "a", 1); got != Action(Rounding{Step: 5}) {
 		t.Errorf("to multiples of 5: %+v", got)
 	}
-	for _, tiers := range [][]Tier{{{Above: ptr(3.0)}}, {{VarianceFactor: ptr(3.0)}}, {{ptr(1.0), ptr(1.0)}, {}}} {
+	for _, tiers := range [][]Tier{{{Above: ptr(3.0)}}, {{VarianceFactor: ptr(3.0)}}, {{Above: ptr(1.0),
+		VarianceFactor: ptr(1.0)}, {}}} {
 		if got := ActionOf(&Noise{Columns: a, SD: amount(1), Tiers: tiers}, "a", 1); got != nil {
 			t.Errorf("with half a tier: %+v", got)
 		}

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // filled contains one mask of each kind with all its parameters.
@@ -20,7 +22,7 @@ var filled = map[string]Params{
 	"sample": &Sample{Rate: ptr(0.25), By: "k", Rates: map[string]float64{"x": 0.5}},
 	"bias":   &Bias{Columns: []string{"a"}, Range: ptr(0.3)},
 	"noise": &Noise{Columns: []string{"a"}, SD: percent(25), Distribution: "laplace",
-		Tiers: []Tier{{ptr(50.0), ptr(4.0)}}},
+		Tiers: []Tier{{Above: ptr(50.0), VarianceFactor: ptr(4.0)}}},
 	"truncate": &Truncate{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Mode: "redraw"},
 	"round":    &Round{Columns: []string{"a"}, Decimals: ptr(-1)},
 	"swap": &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3),
@@ -311,8 +313,9 @@ func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	for _, k := range Kinds() {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
 	}
-	for _, s := range []core.Step{&biasStep{}, &noiseStep{}, &correlatedStep{}, &clipStep{}, &roundStep{}, &windowSwap{},
-		&datasetSwap{}, &recodeStep{}, &tailStep{}, &pramStep{}, &wholeStep{}} {
+	for _, s := range []core.Step{&record.BiasStep{}, &record.NoiseStep{}, &record.CorrelatedStep{}, &record.ClipStep{},
+		&record.RoundStep{}, &windowSwap{},
+		&datasetSwap{}, &category.RecodeStep{}, &record.TailStep{}, &category.PramStep{}, &wholeStep{}} {
 		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}
 	files, err := filepath.Glob("*.go")

@@ -79,7 +79,7 @@ func TestVerifiedPlaces(t *testing.T) {
 			}
 		}
 		ring := func(p places.Point) (float64, float64) {
-			inner, outer, ok := m.ring(setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: "w"}], p)
+			inner, outer, ok := m.Ring(setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: "w"}], p)
 			if !ok {
 				t.Fatal("no ring")
 			}
@@ -207,7 +207,7 @@ func TestVerifiedRounding(t *testing.T) {
 		each[i] = 1
 	}
 	_, wide, _, _ := verifiedByLoop(points, to, points, each, func(p places.Point) (float64, float64) {
-		inner, outer, _ := byPeople.ring(setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: ""}], p)
+		inner, outer, _ := byPeople.Ring(setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: ""}], p)
 		return inner, outer
 	}, 100*math.Sqrt2+0.001, 2)
 	wide = slices.DeleteFunc(wide, func(n float64) bool { return n == 0 })

@@ -4,9 +4,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
+// What masks share.
 type (
 	Action         = core.Action
 	ActionTier     = core.ActionTier
@@ -57,6 +60,27 @@ type (
 	Touch          = core.Touch
 	Unmatched      = core.Unmatched
 	Verified       = core.Verified
+)
+
+// The masks, by family.
+type (
+	Date      = category.Date
+	PRAM      = category.PRAM
+	Pseudonym = category.Pseudonym
+	Recode    = category.Recode
+	Renaming  = category.Renaming
+)
+
+type (
+	Bias       = record.Bias
+	Displacing = record.Displacing
+	Donut      = record.Donut
+	Noise      = record.Noise
+	Round      = record.Round
+	Sample     = record.Sample
+	Tier       = record.Tier
+	Topcode    = record.Topcode
+	Truncate   = record.Truncate
 )
 
 // The scopes and the kinds of mechanisms, see Scope and MechanismKind.
@@ -187,3 +211,26 @@ func Quantile(counts map[int64]int64, share float64) int64 { return core.Quantil
 
 // Below is the share of the records below a number.
 func Below(counts map[int64]int64, limit int64) float64 { return core.Below(counts, limit) }
+
+// InvariantMatrix returns R = P·Q with Q_lk = π_k P_kl / Σ_m π_m P_ml, the chance that what
+// is released as l was k: π R = π (Gouweleeuw et al. 1998, section 5, the two-stage
+// procedure), π being the frequencies, as counts or shares. A category whose frequency is 0
+// is never released.
+func InvariantMatrix(p [][]float64, frequencies []float64) [][]float64 {
+	return category.InvariantMatrix(p, frequencies)
+}
+
+// RoundsDates reports whether some mask replaces dates by the middle of their interval: R then is that of a snooper who
+// does not know how the dates lie in it.
+func RoundsDates(masks []Spec, column string) bool { return category.RoundsDates(masks, column) }
+
+// NoiseLeft returns √(1 − R²): the share of the standard deviation of a column's correlated
+// noise that remains for an intruder who knows the original values of the mask's other columns,
+// and so their noise. It is 1 if the correlations are not known.
+func NoiseLeft(known Correlations, columns []string, column string) float64 {
+	return record.NoiseLeft(known, columns, column)
+}
+
+// Reading returns the parameters whose table is a file with the places of a population, for points that another mask
+// changes.
+func Reading(columns []string, unit, file string) Params { return record.Reading(columns, unit, file) }

@@ -55,7 +55,7 @@ func TestMembersShareADraw(t *testing.T) {
 		"noise": {mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)})},
 		"laplace": {
 			mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50), Distribution: "laplace",
-				Tiers: []Tier{{ptr(1000.0), ptr(4.0)}}})},
+				Tiers: []Tier{{Above: ptr(1000.0), VarianceFactor: ptr(4.0)}}})},
 		"redraw": {mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)}),
 			mask(&Truncate{Columns: []string{"a", "b"}, Lower: ptr(0.0), Mode: "redraw"})},
 		"bias": {mask(&Bias{Columns: []string{"a", "b"}, Range: ptr(0.2)})},

@@ -26,8 +26,8 @@ type Microaggregate struct {
 func (m *Microaggregate) Check() check.Problems {
 	var ps check.Problems
 	core.CheckColumns(&ps, "columns", m.Columns, "column")
-	if len(m.Columns) > greatestColumns {
-		ps.Addf("columns", "must be at most %d, got %d", greatestColumns, len(m.Columns))
+	if len(m.Columns) > core.GreatestColumns {
+		ps.Addf("columns", "must be at most %d, got %d", core.GreatestColumns, len(m.Columns))
 	}
 	switch {
 	case m.K == nil:
@@ -45,10 +45,6 @@ func (m *Microaggregate) Check() check.Problems {
 	core.CheckStrata(&ps, m.By, m.Columns)
 	return ps
 }
-
-// greatestColumns is the greatest number of columns that one mask may group records by: the
-// bits of one word mark which of them are missing.
-const greatestColumns = 64
 
 func (m *Microaggregate) checkAmong(masks []core.Spec, i int) check.Problems {
 	return checkDataset(masks, i, "columns", "")

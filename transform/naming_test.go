@@ -40,7 +40,7 @@ var examples = map[string][]struct {
 	"noise": {{0, func() []Spec {
 		return []Spec{
 			mask(&Noise{Columns: []string{"a"}, SD: amount(200), Distribution: "laplace",
-				Tiers: []Tier{{ptr(300.0), ptr(2.0)}, {ptr(900.0), ptr(3.0)}}})}
+				Tiers: []Tier{{Above: ptr(300.0), VarianceFactor: ptr(2.0)}, {Above: ptr(900.0), VarianceFactor: ptr(3.0)}}})}
 	}}, {0, func() []Spec {
 		return []Spec{
 			mask(&Noise{Columns: []string{"a", "c", "d"}, SD: percent(20), Distribution: "normal", Correlated: true})}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // The law of a mask of several columns for one column, and its unchanged values, equal those of the
@@ -141,10 +142,10 @@ func TestAdmitIsWhatApplyRejects(t *testing.T) {
 // A percentile of one value is that value; a percentile of two values lies between them.
 func TestPercentileOfFewValues(t *testing.T) {
 	for _, p := range []float64{0.5, 50, 99.5, 100} {
-		if got := percentile([]float64{7}, p); got != 7 {
+		if got := record.Percentile([]float64{7}, p); got != 7 {
 			t.Errorf("percentile %v of 7: %v", p, got)
 		}
-		if got := percentile([]float64{7, 17}, p); math.Abs(got-(7+p/10)) > 1e-12 {
+		if got := record.Percentile([]float64{7, 17}, p); math.Abs(got-(7+p/10)) > 1e-12 {
 			t.Errorf("percentile %v of 7 and 17: %v", p, got)
 		}
 	}

@@ -150,7 +150,7 @@ func TestDuncan2004UnequalVariance(t *testing.T) {
 		equal = append(equal, replicateMap(t, x, f, nil, replicates))
 	}
 	for _, f := range []float64{0.05, 0.12, 0.25, 0.4} {
-		p := replicateMap(t, x, f, []Tier{{ptr(35000.0), ptr(2.0)}}, replicates)
+		p := replicateMap(t, x, f, []Tier{{Above: ptr(35000.0), VarianceFactor: ptr(2.0)}}, replicates)
 		i := slices.IndexFunc(equal, func(q point) bool { return q.u < p.u })
 		if i < 1 {
 			t.Fatalf("f = %v: U = %.3g is outside the curve", f, p.u)

@@ -128,7 +128,7 @@ func TestHierarchiesFromFiles(t *testing.T) {
 	for level, want := range map[int]string{1: "010** 010** 101** rejected", 2: "01*** 01*** 10*** rejected",
 		3: "* * * rejected"} {
 		m := &Recode{Columns: []string{"a"}, File: "f", Level: ptr(level)}
-		if err := m.readTable([]byte(file)); err != nil || len(m.Check()) != 0 {
+		if err := m.ReadTable([]byte(file)); err != nil || len(m.Check()) != 0 {
 			t.Fatal(err, m.Check())
 		}
 		got, _ := categories(t, []Spec{mask(m)}, text64, `["01067", "01097", "10115", "01999"]`)
@@ -137,7 +137,7 @@ func TestHierarchiesFromFiles(t *testing.T) {
 		}
 	}
 	m := &Recode{Columns: []string{"a"}, File: "f", Level: ptr(4)}
-	if err := m.readTable([]byte(file)); err != nil || len(m.Check()) != 1 ||
+	if err := m.ReadTable([]byte(file)); err != nil || len(m.Check()) != 1 ||
 		!strings.Contains(m.Check()[0].Text, "at most 3") {
 		t.Errorf("%v, %v", err, m.Check())
 	}
@@ -147,7 +147,7 @@ func TestHierarchiesFromFiles(t *testing.T) {
 		"a;b\na;c\n":     "line 2: \"a\" has another category of level 1",
 		"x,y\n":          "must begin with the line from,to, or be a hierarchy",
 	} {
-		if err := m.readTable([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := m.ReadTable([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

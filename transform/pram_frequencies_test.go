@@ -292,7 +292,7 @@ func TestFrequenciesAreRefused(t *testing.T) {
 			"[1].pram: must have frequencies after sample ([0])"},
 	} {
 		at := slices.IndexFunc(c.masks, func(s Spec) bool { return s.Kind() == "pram" })
-		list := c.masks[at].Params.(*PRAM).checkAmong(c.masks, at)
+		list := c.masks[at].Params.(*PRAM).CheckAmong(c.masks, at)
 		if c.want == "" && len(list) > 0 || c.want != "" &&
 			(len(list) != 1 || !strings.HasPrefix(list[0].Path+": "+list[0].Text, c.want)) {
 			t.Errorf("%s: %v", name, list)

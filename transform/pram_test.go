@@ -20,7 +20,7 @@ import (
 // record i has category i mod k, in a column of the given form.
 func releasedShares(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 	t.Helper()
-	list := m.categories()
+	list := m.Listed()
 	k := len(list)
 	typ := arrow.DataType(arrow.BinaryTypes.String)
 	if numbers {
@@ -101,7 +101,7 @@ func TestPRAMDrawsTheMatrix(t *testing.T) {
 		}
 		for _, numbers := range []bool{false, true} {
 			counts := releasedShares(t, m, n, numbers)
-			_, p := m.matrix()
+			_, p := m.Transition()
 			for k, row := range counts {
 				total := 0.0
 				for _, v := range row {
@@ -136,7 +136,7 @@ func TestInvariantPRAM(t *testing.T) {
 		if ps := m.Check(); len(ps) > 0 {
 			t.Fatal(ps)
 		}
-		list, r := m.matrix()
+		list, r := m.Transition()
 		total := 0.0
 		for _, v := range m.Frequencies {
 			total += v

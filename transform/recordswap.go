@@ -123,7 +123,7 @@ func (m *RecordSwap) readColumns() (list []core.ReadColumn) {
 	return list
 }
 
-// checkAmong: what a later mask sends to quarantine, or changes of the keys, was counted here.
+// CheckAmong: what a later mask sends to quarantine, or changes of the keys, was counted here.
 func (m *RecordSwap) checkAmong(masks []core.Spec, i int) check.Problems {
 	ps := checkDataset(masks, i, "hierarchy", "")
 	for j := i + 1; j < len(masks); j++ {

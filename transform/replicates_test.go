@@ -40,7 +40,8 @@ func TestReplicatesShareDraws(t *testing.T) {
 		Params: &Swap{Keys: []string{"c"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random"}}
 	lists := [][]Spec{
 		{noise(5, "")}, {noise(50, "")}, {noise(50, "laplace")}, {noise(50, "uniform")},
-		{noise(50, "", Tier{ptr(0.0), ptr(2.0)})}, {noise(5, "uniform", Tier{ptr(0.0), ptr(2.0)})},
+		{noise(50, "", Tier{Above: ptr(0.0), VarianceFactor: ptr(2.0)})}, {noise(5, "uniform", Tier{Above: ptr(0.0),
+			VarianceFactor: ptr(2.0)})},
 		{bias, noise(5, "")}, {noise(50, ""), redraw}, {noise(5, "uniform"), redraw}, {swap, noise(5, "")}, {noise(0, "")},
 		{swap, bias, noise(5, "")}, {swap, bias, noise(50, "")}, {swap, bias, noise(50, ""), redraw},
 		{swap, noise(50, ""), redraw}, {swap, noise(50, ""), clip},

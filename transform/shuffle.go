@@ -32,8 +32,8 @@ type Shuffle struct {
 func (m *Shuffle) Check() check.Problems {
 	var ps check.Problems
 	core.CheckColumns(&ps, "columns", m.Columns, "column")
-	if n := len(m.Columns) + len(m.On); n > greatestColumns {
-		ps.Addf("on", "must leave at most %d columns together with those that are shuffled, got %d", greatestColumns, n)
+	if n := len(m.Columns) + len(m.On); n > core.GreatestColumns {
+		ps.Addf("on", "must leave at most %d columns together with those that are shuffled, got %d", core.GreatestColumns, n)
 	}
 	if len(m.On) > 0 {
 		core.CheckColumns(&ps, "on", m.On, "column")

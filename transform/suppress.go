@@ -67,7 +67,7 @@ func (m *Suppress) Check() check.Problems {
 	return ps
 }
 
-// checkAmong: later masks must change neither the combinations that were
+// CheckAmong: later masks must change neither the combinations that were
 // counted nor which records are released.
 func (m *Suppress) checkAmong(masks []core.Spec, i int) check.Problems {
 	ps := checkDataset(masks, i, "keys", "")
@@ -108,7 +108,7 @@ func (m *Suppress) Masks() []string { return m.Keys }
 // Reads implements Params.
 func (m *Suppress) Reads() []string { return nil }
 
-// releasedField: any key may have missing cells.
+// ReleasedField: any key may have missing cells.
 func (m *Suppress) releasedField(f microdata.Field) (microdata.Field, bool) {
 	f.Nullable = true
 	return f, false

@@ -46,8 +46,8 @@ const greatestCopy = 100
 func (m *Synthesise) Check() check.Problems {
 	var ps check.Problems
 	core.CheckColumns(&ps, "columns", m.Columns, "column")
-	if n := len(m.Columns) + len(m.On); n > greatestColumns {
-		ps.Addf("on", "must leave at most %d columns together with those that are synthesised, got %d", greatestColumns, n)
+	if n := len(m.Columns) + len(m.On); n > core.GreatestColumns {
+		ps.Addf("on", "must leave at most %d columns together with those that are synthesised, got %d", core.GreatestColumns, n)
 	}
 	if len(m.On) > 0 {
 		core.CheckColumns(&ps, "on", m.On, "column")
@@ -165,7 +165,7 @@ func (m *Synthesise) readColumns() []core.ReadColumn {
 	return append(list, core.StrataRead(m.By)...)
 }
 
-// releasedField: texts stay texts.
+// ReleasedField: texts stay texts.
 func (m *Synthesise) releasedField(f microdata.Field) (microdata.Field, bool) {
 	if f.Numeric() || !m.ofCategories(f.Name) {
 		return f, false

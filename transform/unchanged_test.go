@@ -41,7 +41,7 @@ func TestKeepingGivesWhatStays(t *testing.T) {
 		"uniform": {testColumn{ages, nil, int64s, 0},
 			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Distribution: "uniform"})}},
 		"tiers": {testColumn{ages, nil, int64s, 0},
-			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Tiers: []Tier{{ptr(40.0), ptr(9.0)}}})}},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Tiers: []Tier{{Above: ptr(40.0), VarianceFactor: ptr(9.0)}}})}},
 		"rounded behind": {testColumn{ages, nil, int64s, 0},
 			[]Spec{mask(&Noise{Columns: a, SD: amount(2)}), mask(&Round{Columns: a, Base: ptr(1.0)})}},
 		"two": {testColumn{ages, nil, int64s, 0},
@@ -103,7 +103,7 @@ func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
 		"rounding to what is": {testColumn{ages, nil, i32, 0}, []Spec{mask(&Round{Columns: a, Decimals: ptr(0)})}},
 		"bounds of nothing":   {testColumn{ages, nil, i32, 0}, []Spec{mask(&Truncate{Columns: a, Upper: ptr(100.0)})}},
 		"tier without noise": {testColumn{ages, nil, i32, 0},
-			[]Spec{mask(&Noise{Columns: a, SD: amount(5), Tiers: []Tier{{ptr(0.0), ptr(0.0)}}})}},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(5), Tiers: []Tier{{Above: ptr(0.0), VarianceFactor: ptr(0.0)}}})}},
 	} {
 		c := chain(t, testSetup(t, tt.column), tt.masks...)
 		y := apply(t, c, block(0, len(tt.column.values), tt.column)).Columns[0].Out().Values

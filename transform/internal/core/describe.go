@@ -228,3 +228,6 @@ type TableFile struct {
 	// Read reads the file's content. The error says what is wrong with it, and where.
 	Read func(content []byte) error
 }
+
+// MostFaults is the greatest number of faults of a table that are reported at once.
+const MostFaults = 20

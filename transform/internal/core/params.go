@@ -74,6 +74,14 @@ func (a Amount) MarshalText() ([]byte, error) {
 	return strconv.AppendFloat(nil, a.Value, 'g', -1, 64), nil
 }
 
+// KindOf returns the kind of mask that has the parameters P.
+func KindOf[T any, P interface {
+	*T
+	Params
+}](name, doc string) Kind {
+	return Kind{Name: name, Doc: doc, New: func() Params { return P(new(T)) }}
+}
+
 var kinds []Kind
 
 // Register adds kinds of masks to those that a configuration can name. It is called before any configuration is read.

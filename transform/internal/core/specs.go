@@ -132,3 +132,7 @@ func StrataRead(by []string) []ReadColumn {
 	}
 	return list
 }
+
+// GreatestColumns is the greatest number of columns that one mask may group records by: the
+// bits of one word mark which of them are missing.
+const GreatestColumns = 64

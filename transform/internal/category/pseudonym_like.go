@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"math/big"
@@ -16,12 +16,12 @@ import (
 
 // noShape is why a text has no pseudonym of form like.
 const (
-	tooShort = "has too few letters and digits for a pseudonym of form like: fewer than a million values have its shape"
-	foreign  = "has letters or digits for which there is no pseudonym of form like: those from a to z, A to Z and 0 to 9 have one"
+	TooShort = "has too few letters and digits for a pseudonym of form like: fewer than a million values have its shape"
+	Foreign  = "has letters or digits for which there is no pseudonym of form like: those from a to z, A to Z and 0 to 9 have one"
 )
 
-// like returns the pseudonym of a text; the reason says why it has none.
-func (p *pseudonyms) like(text string) (pseudonym, reason string) {
+// Like returns the pseudonym of a text; the reason says why it has none.
+func (p *pseudonyms) Like(text string) (pseudonym, reason string) {
 	digits, negative := strings.CutPrefix(text, "-")
 	if isWhole(digits) && text != "-0" {
 		return p.likeWhole(digits, negative), ""
@@ -106,11 +106,11 @@ func (p *pseudonyms) likeShape(text string) (pseudonym, reason string) {
 			x.Add(x.Mul(x, big.NewInt(size)), big.NewInt(int64(r-first)))
 			n.Mul(n, big.NewInt(size))
 		} else if unicode.IsLetter(r) || unicode.IsDigit(r) && i != fixed || r == unicode.ReplacementChar {
-			return "", foreign
+			return "", Foreign
 		}
 	}
 	if n.Cmp(big.NewInt(keystream.LeastDomain)) < 0 {
-		return "", tooShort
+		return "", TooShort
 	}
 	y := p.permute.Of(x, n, []byte("shape "+string(kinds)))
 	rest := new(big.Int)

@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"fmt"
@@ -30,9 +30,9 @@ func (m *PRAM) checkStrata(ps *check.Problems) {
 	}
 }
 
-// checkAmong: no earlier mask may change the columns whose frequencies are
+// CheckAmong: no earlier mask may change the columns whose frequencies are
 // counted, because these are counted in the source.
-func (m *PRAM) checkAmong(masks []core.Spec, i int) check.Problems {
+func (m *PRAM) CheckAmong(masks []core.Spec, i int) check.Problems {
 	var ps check.Problems
 	if m.needsFrequencies() == "" {
 		return nil
@@ -75,7 +75,7 @@ func (m *PRAM) newFrequencies(columns []core.ColumnInfo) (map[string]*core.Frequ
 			return nil, fmt.Errorf("columns: there is no column %s", strconv.Quote(name))
 		}
 		f.Column = of.Index
-		for k, text := range m.categories() {
+		for k, text := range m.Listed() {
 			code, err := core.CodeOf(text, of.Field.Numeric())
 			if err != nil {
 				return nil,
@@ -109,5 +109,5 @@ func frequenciesName(m *PRAM, column string) string {
 	if m.Other != nil {
 		other = "other " + strconv.Quote(*m.Other)
 	}
-	return fmt.Sprintf("%q by %q of %q %s", column, m.By, m.categories(), other)
+	return fmt.Sprintf("%q by %q of %q %s", column, m.By, m.Listed(), other)
 }

@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"bytes"
@@ -28,7 +28,7 @@ func (m *Donut) readTable(content []byte) error {
 	var points []places.Point
 	var people []float64
 	var faults []error
-	for first := true; len(faults) < mostFaults; first = false {
+	for first := true; len(faults) < core.MostFaults; first = false {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			break

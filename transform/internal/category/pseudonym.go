@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"fmt"
@@ -63,7 +63,7 @@ func (m *Pseudonym) Check() check.Problems {
 // Describe implements Params.
 func (m *Pseudonym) Describe() core.Description {
 	return core.Description{
-		Scope: core.ScopeRecord, OnCategories: true, Renames: true, Retype: m.releasedField, Parameters: m.parameters,
+		Scope: core.ScopeRecord, OnCategories: true, Renames: true, Retype: m.ReleasedField, Parameters: m.parameters,
 		Action:    m.action,
 		Published: m, OnColumn: m.onColumn, Among: m.checkAmong, Rejects: true, // what has no form, and NaN
 	}
@@ -75,7 +75,7 @@ func (m *Pseudonym) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Pseudonym) Reads() []string { return nil }
 
-// checkAmong refuses other masks on the column: what they made of a value would not join, and what they made of a
+// CheckAmong refuses other masks on the column: what they made of a value would not join, and what they made of a
 // pseudonym would be none.
 func (m *Pseudonym) checkAmong(masks []core.Spec, i int) (ps check.Problems) {
 	for k, name := range m.Columns {
@@ -103,9 +103,9 @@ func (m *Pseudonym) length() int {
 	return mostHex
 }
 
-// releasedField: integers stay integers where the form keeps to the range of their type, and all else becomes text.
-func (m *Pseudonym) releasedField(f microdata.Field) (microdata.Field, bool) {
-	if f.Type.ID() == arrow.STRING || isInteger(f.Type) &&
+// ReleasedField: integers stay integers where the form keeps to the range of their type, and all else becomes text.
+func (m *Pseudonym) ReleasedField(f microdata.Field) (microdata.Field, bool) {
+	if f.Type.ID() == arrow.STRING || IsInteger(f.Type) &&
 		(m.Form == "like" || m.Form == "digits" && m.length() <= mostDigitsOf64 && coding.Width(f.Type) == 8) {
 		return f, false
 	}
@@ -113,7 +113,7 @@ func (m *Pseudonym) releasedField(f microdata.Field) (microdata.Field, bool) {
 	return f, true
 }
 
-func isInteger(t arrow.DataType) bool {
+func IsInteger(t arrow.DataType) bool {
 	d, fixed := microdata.Field{Type: t}.Decimals()
 	return fixed && d == 0 && !core.IsDecimal(t)
 }
@@ -126,19 +126,19 @@ type pseudonymStep struct {
 }
 
 func (m *Pseudonym) Compile(c *core.Chain, i int) (core.Step, error) {
-	s := &pseudonymStep{mask: i, of: m.under(c.Setup.Key)}
+	s := &pseudonymStep{mask: i, of: m.Under(c.Setup.Key)}
 	for _, name := range m.Columns {
 		col := c.Touch(name)
 		if col == nil {
 			continue
 		}
-		if problem := m.unfit(col.Field); problem != "" {
+		if problem := m.Unfit(col.Field); problem != "" {
 			return nil,
 				fmt.Errorf("%s.columns: column %s %s, got %s", c.At(i), strconv.Quote(name), problem,
 					microdata.TypeName(col.Field.Type))
 		}
 		c.AddToHistory(i, col, core.DigestOfTexts("pseudonym", m.form(), m.Scope)+core.Part("length", float64(m.length())))
-		after, _ := m.releasedField(col.Field)
+		after, _ := m.ReleasedField(col.Field)
 		col.Becomes(after)
 		s.columns = append(s.columns, col)
 	}
@@ -155,16 +155,16 @@ func (m *Pseudonym) Written() string {
 
 func (m *Pseudonym) form() string { return core.WordOr(m.Form, "hex") }
 
-// unfit says what the type of a column must be if it cannot have pseudonyms; "" if it can.
-func (m *Pseudonym) unfit(f microdata.Field) string {
+// Unfit says what the type of a column must be if it cannot have pseudonyms; "" if it can.
+func (m *Pseudonym) Unfit(f microdata.Field) string {
 	if f.Numeric() {
-		if m.Form == "like" && (!isInteger(f.Type) || coding.Width(f.Type) < 4) {
+		if m.Form == "like" && (!IsInteger(f.Type) || coding.Width(f.Type) < 4) {
 			return "must be text or an integer of 32 or 64 bits for form like"
 		}
 		return ""
 	}
 	if t, ok := f.Type.(*arrow.DictionaryType); ok {
-		return m.unfit(microdata.Field{Type: t.ValueType})
+		return m.Unfit(microdata.Field{Type: t.ValueType})
 	}
 	if !core.Textual(f.Type) || f.Type.ID() == arrow.BINARY {
 		return "must be text or a number"
@@ -213,7 +213,7 @@ func (s *pseudonymStep) array(b *microdata.Block, col *core.Column, from arrow.A
 		value, reason := text(i)
 		pseudonym, again := known[value]
 		if !again && reason == "" && value != "" {
-			if pseudonym, reason = s.of.pseudonym(value); reason == "" && len(known) < core.Batch {
+			if pseudonym, reason = s.of.Pseudonym(value); reason == "" && len(known) < core.Batch {
 				known[value] = pseudonym
 			}
 		}
@@ -240,15 +240,15 @@ type pseudonyms struct {
 	permute *keystream.Permutation
 }
 
-func (m *Pseudonym) under(key keystream.Key) pseudonyms {
+func (m *Pseudonym) Under(key keystream.Key) pseudonyms {
 	label := fmt.Sprintf("mask: %s %d ", m.form(), m.length()) + m.Scope
 	return pseudonyms{form: m.form(), length: m.length(), hash: key.Pseudonyms(label), permute: key.Permutation(label)}
 }
 
-// pseudonym returns the pseudonym of a text that is not empty; the reason says why it has none.
-func (p *pseudonyms) pseudonym(text string) (pseudonym, reason string) {
+// Pseudonym returns the pseudonym of a text that is not empty; the reason says why it has none.
+func (p *pseudonyms) Pseudonym(text string) (pseudonym, reason string) {
 	if p.form == "like" {
-		return p.like(text)
+		return p.Like(text)
 	}
 	sum := p.hash.Append(nil, []byte(text))
 	switch p.form {

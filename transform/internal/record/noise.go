@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"fmt"
@@ -58,7 +58,7 @@ func (m *Noise) Describe() core.Description {
 		// λ² in equal steps
 		Axis: core.Axis{Rank: 0, Field: "sd", From: core.Amount{Value: 0.05, Relative: true},
 			To: core.Amount{Value: 1, Relative: true}, Variance: true},
-		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.onColumn,
+		Parameters: m.parameters, Action: m.action, Published: m, OnColumn: m.OnColumn,
 		Among: m.checkAmong, Mechanism: m.mechanism, DrawsWithin: !m.Correlated && m.Where == "",
 	}
 }
@@ -73,11 +73,11 @@ func (m *Noise) checkAmong(masks []core.Spec, i int) check.Problems {
 // Reads implements Params.
 func (m *Noise) Reads() []string { return core.WhereReads(m.Where, m.Columns) }
 
-// noiseStep is a noise mask on the columns of a chain, together with the
+// NoiseStep is a noise mask on the columns of a chain, together with the
 // truncation of mode redraw that follows it on some of them.
-type noiseStep struct {
+type NoiseStep struct {
 	mask    int
-	columns []*noiseColumn
+	columns []*NoiseColumn
 	redraws []redrawStep
 }
 
@@ -85,23 +85,23 @@ type noiseStep struct {
 // truncation.
 type redrawStep struct {
 	truncate int // the mask
-	columns  []*noiseColumn
+	columns  []*NoiseColumn
 }
 
-type noiseColumn struct {
+type NoiseColumn struct {
 	*core.Column
-	grid   core.Grid
+	Grid   core.Grid
 	draw   core.Draw
-	scale  float64   // ε = scale × standard draw
+	Scale  float64   // ε = scale × standard draw
 	above  []float64 // bounds of the tiers, ascending
 	scales []float64 // and their scales
-	fast   float64   // indexes below it are rounded with magic (grid.go); 0 if ε may be too great for that
+	Fast   float64   // indexes below it are rounded with magic (grid.go); 0 if ε may be too great for that
 	stream int       // in work.streams
 
 	lower, upper float64 // redraw: grid indexes within which the result must land
 }
 
-func (m *Noise) draw() core.Draw {
+func (m *Noise) Draw() core.Draw {
 	switch m.Distribution {
 	case "laplace":
 		return core.Laplace
@@ -120,7 +120,7 @@ func (m *Noise) compileAll(c *core.Chain, i int) (core.Step, error) {
 	if m.Correlated {
 		return m.compileAmong(c, i, m.Columns)
 	}
-	s := &noiseStep{mask: i}
+	s := &NoiseStep{mask: i}
 	for _, name := range m.Columns {
 		col, err := c.Arithmetic(i, name)
 		if err != nil {
@@ -132,26 +132,26 @@ func (m *Noise) compileAll(c *core.Chain, i int) (core.Step, error) {
 				return nil, fmt.Errorf("%s.sd: the standard deviation of column %s is not known", c.At(i), strconv.Quote(name))
 			}
 		}
-		d := m.draw()
-		n := &noiseColumn{Column: col, grid: col.Grid(lambda), draw: d, scale: d.Scale(lambda)}
+		d := m.Draw()
+		n := &NoiseColumn{Column: col, Grid: col.Grid(lambda), draw: d, Scale: d.Scale(lambda)}
 		for _, t := range m.Tiers {
 			n.above = append(n.above, *t.Above)
 			n.scales = append(n.scales, d.Scale(float64(lambda*math.Sqrt(*t.VarianceFactor))))
 		}
 		// No standard draw is beyond 64: Laplace draws end at 53 ln 2 + ln 2.
-		if 64*float64(slices.Max(append(n.scales, n.scale))*n.grid.Mult) < core.Fast {
-			n.fast = core.Fast
+		if 64*float64(slices.Max(append(n.scales, n.Scale))*n.Grid.Mult) < core.Fast {
+			n.Fast = core.Fast
 		}
 		col.OnGrid = col.Digits >= 0
-		done := append([]float64{float64(d), lambda, n.grid.Mult, float64(len(n.above))}, n.above...)
+		done := append([]float64{float64(d), lambda, n.Grid.Mult, float64(len(n.above))}, n.above...)
 		done = append(done, n.scales...)
 		if j, within := core.RedrawOf(c.Masks, i, name); within == nil {
 			s.columns = append(s.columns, n)
 		} else {
-			if n.grid == (core.Grid{}) { // λ = 0: a redraw only limits values to its bounds
-				n.grid = core.Grid{Mult: 1 << 20}
+			if n.Grid == (core.Grid{}) { // λ = 0: a redraw only limits values to its bounds
+				n.Grid = core.Grid{Mult: 1 << 20}
 			}
-			n.lower, n.upper, err = within.Bounds(c, j, col, n.grid)
+			n.lower, n.upper, err = within.Bounds(c, j, col, n.Grid)
 			if err != nil {
 				return nil, err
 			}
@@ -169,12 +169,12 @@ func (m *Noise) compileAll(c *core.Chain, i int) (core.Step, error) {
 }
 
 // WritesAlone implements writingAlone.
-func (*noiseStep) WritesAlone() {}
+func (*NoiseStep) WritesAlone() {}
 
-func (s *noiseStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *NoiseStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for _, col := range s.columns {
-		if col.grid == (core.Grid{}) { // λ = 0
+		if col.Grid == (core.Grid{}) { // λ = 0
 			if _, err := col.Numbers(b); err != nil {
 				return err
 			}
@@ -187,10 +187,10 @@ func (s *noiseStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error
 		for from := 0; from < b.N; from += core.Batch {
 			end := min(from+core.Batch, b.N)
 			x := values[from:end]
-			e, on := w.Floats(len(x)), w.OnGrid(col.grid, x, len(col.above) > 0)
+			e, on := w.Floats(len(x)), w.OnGrid(col.Grid, x, len(col.above) > 0)
 			w.Fill(e, col.draw, col.stream, w.StretchOf(col.Shared, b, from, len(x), on))
 			scale := col.standard(on, e)
-			col.add(v.Values[from:end], x, e, scale, own[from>>6:])
+			col.Add(v.Values[from:end], x, e, scale, own[from>>6:])
 		}
 		core.Settle(v, own, changed)
 	}
@@ -203,7 +203,7 @@ func (s *noiseStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error
 			}
 			for from := 0; from < b.N; from += core.Batch {
 				x := v.Values[from:min(from+core.Batch, b.N)]
-				u, on := w.Floats(len(x)), w.OnGrid(col.grid, x, len(col.above) > 0)
+				u, on := w.Floats(len(x)), w.OnGrid(col.Grid, x, len(col.above) > 0)
 				w.Fill(u, core.Uniform, col.stream, w.StretchOf(col.Shared, b, from, len(x), on))
 				col.addWithin(x, on, u, own[from>>6:])
 			}
@@ -220,30 +220,30 @@ func (s *noiseStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error
 
 // standard brings the draws e for the values x, which are on the grid, into standard form. It
 // returns the factor that makes ε of them, in units of the grid.
-func (c *noiseColumn) standard(x, e []float64) (scale float64) {
+func (c *NoiseColumn) standard(x, e []float64) (scale float64) {
 	if c.draw == core.Uniform {
 		for i, u := range e {
 			e[i] = float64(2*u) - 1
 		}
 	}
 	if len(c.above) == 0 {
-		return float64(c.scale * c.grid.Mult)
+		return float64(c.Scale * c.Grid.Mult)
 	}
 	c.scaleTiered(x, e)
 	return 1
 }
 
-// add computes y = (k_x + k_ε)/mult for the values x, where ε is scale·e in units of the grid,
+// Add computes y = (k_x + k_ε)/mult for the values x, where ε is scale·e in units of the grid,
 // and marks those that changed: Duncan et al. (2004), section 4. y may be x.
-func (c *noiseColumn) add(y, x, e []float64, scale float64, changed microdata.Bitmap) {
+func (c *NoiseColumn) Add(y, x, e []float64, scale float64, changed microdata.Bitmap) {
 	for base := 0; base < len(x); base += 64 {
 		end := min(base+64, len(x))
 		xs, es, ys := x[base:end], e[base:end], y[base:end]
-		word, slow := c.grid.Add(ys, xs, es, scale, c.fast)
+		word, slow := c.Grid.Add(ys, xs, es, scale, c.Fast)
 		for ; slow != 0; slow &= slow - 1 {
 			i := bits.TrailingZeros64(slow)
 			old := xs[i] // if y is x, add has left it there
-			if ys[i] = c.sum(old, float64(es[i]*scale)); ys[i] != old {
+			if ys[i] = c.Sum(old, float64(es[i]*scale)); ys[i] != old {
 				word |= 1 << i
 			}
 		}
@@ -251,30 +251,30 @@ func (c *noiseColumn) add(y, x, e []float64, scale float64, changed microdata.Bi
 	}
 }
 
-// sum is x + ε for one value, ε in units of the grid. A value beyond the exact
+// Sum is x + ε for one value, ε in units of the grid. A value beyond the exact
 // integers of the grid stays as it is and only ε is rounded.
-func (c *noiseColumn) sum(x, ke float64) float64 {
-	k := c.grid.Index(x)
+func (c *NoiseColumn) Sum(x, ke float64) float64 {
+	k := c.Grid.Index(x)
 	ke = math.RoundToEven(ke)
 	if core.Exact(k) {
-		return core.Finite(c.grid.Value(k + ke))
+		return core.Finite(c.Grid.Value(k + ke))
 	}
-	return core.Finite(x + ke/c.grid.Mult)
+	return core.Finite(x + ke/c.Grid.Mult)
 }
 
 // scaleTiered turns the standard draws e into ε in units of the grid, with the scale of the
 // tier that each value of x lies in. x is on the grid.
-func (c *noiseColumn) scaleTiered(x, e []float64) {
+func (c *NoiseColumn) scaleTiered(x, e []float64) {
 	e = e[:len(x)]
 	for i, old := range x {
-		e[i] = float64(e[i]*c.scaleAt(old)) * c.grid.Mult
+		e[i] = float64(e[i]*c.scaleAt(old)) * c.Grid.Mult
 	}
 }
 
 // scaleAt returns the scale of ε for a value: that of the last tier whose bound
 // lies below it.
-func (c *noiseColumn) scaleAt(x float64) float64 {
-	scale := c.scale
+func (c *NoiseColumn) scaleAt(x float64) float64 {
+	scale := c.Scale
 	for t, bound := range c.above {
 		if x > bound {
 			scale = c.scales[t]
@@ -389,7 +389,7 @@ func (m *Noise) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("where") && named("sd") && (named("tiers") || !has("tiers"))
 }
 
-func (m *Noise) onColumn(column string) core.Params {
+func (m *Noise) OnColumn(column string) core.Params {
 	q := *m
 	q.Columns = []string{column}
 	if m.Correlated {

@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"fmt"
@@ -58,7 +58,7 @@ func (m *Sample) Check() check.Problems {
 	return ps
 }
 
-// checkAmong requires that the mask is the first one: other masks, and all measures, refer to
+// CheckAmong requires that the mask is the first one: other masks, and all measures, refer to
 // the records that are released.
 func (m *Sample) checkAmong(masks []core.Spec, i int) check.Problems {
 	var ps check.Problems

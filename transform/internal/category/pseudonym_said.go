@@ -1,8 +1,6 @@
-package transform
+package category
 
 import (
-	"slices"
-
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
@@ -10,16 +8,6 @@ import (
 type Renaming struct{}
 
 func (Renaming) IsAction() {}
-
-// Renames reports whether some mask replaces the identifiers of a column by pseudonyms.
-func Renames(masks []core.Spec, column string) bool {
-	for _, m := range masks {
-		if m.Params != nil && core.Declared(m.Params).Renames && slices.Contains(m.Params.Masks(), column) {
-			return true
-		}
-	}
-	return false
-}
 
 func (m *Pseudonym) parameters() []core.Parameter {
 	list := []core.Parameter{{Name: "scope", Value: m.Scope}, {Name: "form", Value: m.form()}}

@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"math"
@@ -6,7 +6,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
-func (s *noiseStep) Law(column string) []core.Stage {
+func (s *NoiseStep) Law(column string) []core.Stage {
 	for _, n := range s.columns {
 		if n.Name == column {
 			r := n.spread()
@@ -18,7 +18,7 @@ func (s *noiseStep) Law(column string) []core.Stage {
 			if n.Name == column {
 				r := n.spread()
 				// Results within half a step of a bound are rounded to it.
-				r.Lower, r.Upper = (n.lower-0.5)/n.grid.Mult, (n.upper+0.5)/n.grid.Mult
+				r.Lower, r.Upper = (n.lower-0.5)/n.Grid.Mult, (n.upper+0.5)/n.Grid.Mult
 				return []core.Stage{{Spread: &r}}
 			}
 		}
@@ -27,12 +27,12 @@ func (s *noiseStep) Law(column string) []core.Stage {
 }
 
 // spread returns the draw of the noise, without bounds.
-func (c *noiseColumn) spread() core.Spread {
-	return core.Spread{Draw: c.draw, Grid: c.grid, Scale: c.scaleAt, Above: c.above, Lower: math.Inf(-1),
+func (c *NoiseColumn) spread() core.Spread {
+	return core.Spread{Draw: c.draw, Grid: c.Grid, Scale: c.scaleAt, Above: c.above, Lower: math.Inf(-1),
 		Upper: math.Inf(1)}
 }
 
-func (s *noiseStep) Keeps(l *core.KeepingOf, i int) {
+func (s *NoiseStep) Keeps(l *core.KeepingOf, i int) {
 	for _, n := range s.columns {
 		if n.Name == l.Name {
 			l.Moves = append(l.Moves, n.moving(i, false))
@@ -49,17 +49,17 @@ func (s *noiseStep) Keeps(l *core.KeepingOf, i int) {
 
 // moving declares which values noise leaves: those with |ε| below half a step. For noise drawn
 // within bounds the probability is conditional on these.
-func (n *noiseColumn) moving(i int, redrawn bool) core.Moving {
+func (n *NoiseColumn) moving(i int, redrawn bool) core.Moving {
 	sd := func(x float64) float64 { return n.draw.Deviation(n.scaleAt(x)) }
 	return core.Moving{
 		Mask: i,
-		Lost: func(x, step float64) bool { return n.grid == (core.Grid{}) || sd(x) < max(step, n.grid.Value(1)) },
+		Lost: func(x, step float64) bool { return n.Grid == (core.Grid{}) || sd(x) < max(step, n.Grid.Value(1)) },
 		Share: func(x, step float64) float64 {
-			step = max(step, n.grid.Value(1))
+			step = max(step, n.Grid.Value(1))
 			scale := n.scaleAt(x)
 			p := n.draw.Within(-step/2, step/2, scale)
 			if redrawn {
-				inside := n.draw.Within(n.grid.Value(n.lower)-step/2-x, n.grid.Value(n.upper)+step/2-x, scale)
+				inside := n.draw.Within(n.Grid.Value(n.lower)-step/2-x, n.Grid.Value(n.upper)+step/2-x, scale)
 				p = min(1, p/max(inside, p))
 			}
 			return p

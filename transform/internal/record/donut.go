@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"encoding/binary"
@@ -125,7 +125,7 @@ func (m *Donut) needsPeople() *core.PeopleOf {
 	return &core.PeopleOf{Unit: m.Unit, A: m.Columns[0], B: m.Columns[1], Weight: m.Weight}
 }
 
-// checkAmong: the draw is bound to the true place, so that all records of a place are displaced alike; a mask that
+// CheckAmong: the draw is bound to the true place, so that all records of a place are displaced alike; a mask that
 // draws before it would make other places of each. Behind it only rounding keeps what is verified.
 func (m *Donut) checkAmong(masks []core.Spec, i int) (ps check.Problems) {
 	for k, name := range m.Columns {
@@ -151,7 +151,7 @@ func (m *Donut) perMetre() float64 { _, perMetre, _ := core.UnitOf(m.Unit); retu
 // places returns the pairs of columns, to be verified.
 func (m *Donut) places() (list []core.Place) {
 	for k := 0; k+1 < len(m.Columns); k += 2 {
-		p := core.Place{Columns: [2]string{m.Columns[k], m.Columns[k+1]}, Unit: m.Unit, Ring: m.ring}
+		p := core.Place{Columns: [2]string{m.Columns[k], m.Columns[k+1]}, Unit: m.Unit, Ring: m.Ring}
 		if of := m.needsPeople(); of != nil {
 			p.Of = of
 		}
@@ -164,8 +164,8 @@ func (m *Donut) places() (list []core.Place) {
 	return list
 }
 
-// ring returns the ring about a place; false if the place has none.
-func (m *Donut) ring(people *places.People, at places.Point) (inner, outer float64, ok bool) {
+// Ring returns the ring about a place; false if the place has none.
+func (m *Donut) Ring(people *places.People, at places.Point) (inner, outer float64, ok bool) {
 	inner, outer, reason := m.radii(people, at)
 	return inner, outer, reason == ""
 }
@@ -264,8 +264,8 @@ func (m *Donut) radii(people *places.People, at places.Point) (inner, outer floa
 
 // The reasons why a record is not masked.
 const (
-	halfPlace = "has one coordinate of a place without the other"
-	noPlace   = "is no coordinate of a place"
+	HalfPlace = "has one coordinate of a place without the other"
+	NoPlace   = "is no coordinate of a place"
 )
 
 func (s *donutStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
@@ -312,10 +312,10 @@ func (s *donutStep) displace(c *core.Chain, w *core.Work, b *microdata.Block, pa
 			if hasA {
 				missing = pair.columns[1]
 			}
-			b.Reject(i, missing.Name, halfPlace)
+			b.Reject(i, missing.Name, HalfPlace)
 			continue
 		case !unit.Valid(p):
-			b.Reject(i, pair.columns[0].Name, noPlace)
+			b.Reject(i, pair.columns[0].Name, NoPlace)
 			continue
 		}
 		to, again := known[p]
@@ -402,3 +402,6 @@ func (m *reading) Describe() core.Description {
 	}
 	return d
 }
+
+// Table returns the population that was read from File, nil for none, and the digest of the file.
+func (m *Donut) Table() (people *places.People, digest string) { return m.people, m.digest }

@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"bytes"
@@ -35,12 +35,9 @@ type Recode struct {
 	Levels []map[string]string `yaml:"-"` // of a file with a column for each level: the category of each level, by value
 }
 
-// mostFaults is the greatest number of faults of a table that are reported at once.
-const mostFaults = 20
-
-// readTable reads CSV with the header from,to. The error joins one for each
+// ReadTable reads CSV with the header from,to. The error joins one for each
 // line that is wrong, up to 20 of them.
-func (m *Recode) readTable(content []byte) error {
+func (m *Recode) ReadTable(content []byte) error {
 	content = bytes.TrimPrefix(content, []byte("\ufeff"))
 	if line, _, _ := bytes.Cut(content, []byte("\n")); bytes.ContainsRune(line, ';') &&
 		!bytes.HasPrefix(line, []byte("from,to")) {
@@ -54,7 +51,7 @@ func (m *Recode) readTable(content []byte) error {
 	}
 	table, lines := map[string]string{}, map[string]int{}
 	var faults []error
-	for len(faults) <= mostFaults {
+	for len(faults) <= core.MostFaults {
 		row, err := r.Read()
 		if err == io.EOF {
 			break
@@ -75,8 +72,8 @@ func (m *Recode) readTable(content []byte) error {
 			lines[row[0]], table[row[0]] = line, row[1]
 		}
 	}
-	if len(faults) > mostFaults {
-		faults[mostFaults] = fmt.Errorf("further lines are wrong: only the first %d are reported", mostFaults)
+	if len(faults) > core.MostFaults {
+		faults[core.MostFaults] = fmt.Errorf("further lines are wrong: only the first %d are reported", core.MostFaults)
 	}
 	if len(faults) > 0 {
 		return errors.Join(faults...)
@@ -279,7 +276,7 @@ func (m *Recode) interval(x float64) int32 {
 func (m *Recode) Describe() core.Description {
 	return core.Description{
 		Scope: core.ScopeRecord, OnCategories: m.Breaks == nil, LeavesAll: m.leavesAll, Retype: m.releasedField,
-		File: &core.TableFile{Field: "file", Path: m.File, Read: m.readTable}, Parameters: m.parameters,
+		File: &core.TableFile{Field: "file", Path: m.File, Read: m.ReadTable}, Parameters: m.parameters,
 		// values that are not listed
 		Action: m.action, Published: m, OnColumn: m.onColumn, Rejects: m.Other == nil && m.Prefix == nil,
 		KeepsCode: m.keepsCode, Mechanism: m.mechanism,
@@ -323,8 +320,8 @@ func (m *Recode) releasedField(f microdata.Field) (microdata.Field, bool) {
 	return core.CategoryField(f, to)
 }
 
-// recodeStep is a recode mask on the columns of a chain.
-type recodeStep struct {
+// RecodeStep is a recode mask on the columns of a chain.
+type RecodeStep struct {
 	mask    int
 	of      *Recode
 	other   int32 // place of Other; unlisted where there is none
@@ -340,7 +337,7 @@ func (m *Recode) Compile(c *core.Chain, i int) (core.Step, error) {
 		return nil, fmt.Errorf("%s.file: has not been read", c.At(i))
 	}
 	from, to := m.resolved()
-	s := &recodeStep{mask: i, of: m, other: core.Unlisted}
+	s := &RecodeStep{mask: i, of: m, other: core.Unlisted}
 	if m.Other != nil {
 		s.other = int32(len(to) - 1)
 	}
@@ -392,7 +389,7 @@ func (m *Recode) Compile(c *core.Chain, i int) (core.Step, error) {
 
 func hasNumber(of map[float64]int32, x float64) bool { _, ok := of[x]; return ok }
 
-func (s *recodeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *RecodeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed := w.NewChanged(b.N)
 	for k, col := range s.columns {
 		places := w.PlacesFor(b.N)
@@ -414,7 +411,7 @@ func (s *recodeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) erro
 }
 
 // look finds the categories of a column's records, or their intervals.
-func (s *recodeStep) look(dst []int32, col *core.CategoryColumn, b *microdata.Block) (bool, error) {
+func (s *RecodeStep) look(dst []int32, col *core.CategoryColumn, b *microdata.Block) (bool, error) {
 	if s.of.Breaks == nil {
 		return col.Look(dst, b)
 	}
@@ -451,7 +448,7 @@ func (s *recodeStep) look(dst []int32, col *core.CategoryColumn, b *microdata.Bl
 }
 
 // Keeps: a category that is recoded to itself stays.
-func (s *recodeStep) Keeps(l *core.KeepingOf, i int) {
+func (s *RecodeStep) Keeps(l *core.KeepingOf, i int) {
 	l.Changed(i)
 	for k, col := range s.columns {
 		if col.Name == l.Name {

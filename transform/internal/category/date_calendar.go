@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"fmt"
@@ -24,65 +24,65 @@ const mostDays = 3_000_000
 
 const (
 	notDate = "is no date"
-	partial = "is a date without a day or month, from which what is released does not follow"
-	unborn  = "is after the date at which the age is taken"
+	Partial = "is a date without a day or month, from which what is released does not follow"
+	Unborn  = "is after the date at which the age is taken"
 )
 
-// civil is a day of the proleptic Gregorian calendar. In a partial date month or day is 0.
-type civil struct{ year, month, day int }
+// Civil is a day of the proleptic Gregorian calendar. In a partial date month or day is 0.
+type Civil struct{ Year, Month, Day int }
 
-func civilOf(days int64) civil {
+func CivilOf(days int64) Civil {
 	t := time.Unix(days*86400, 0).UTC()
-	return civil{t.Year(), int(t.Month()), t.Day()}
+	return Civil{t.Year(), int(t.Month()), t.Day()}
 }
 
 // civilAt returns the day in a time zone so many days after 1970-01-01T00:00Z; without a moment, the day itself.
-func civilAt(days float64, zone *time.Location, moment bool) civil {
+func civilAt(days float64, zone *time.Location, moment bool) Civil {
 	if !moment {
-		return civilOf(int64(math.Floor(days)))
+		return CivilOf(int64(math.Floor(days)))
 	}
 	t := time.Unix(int64(math.Floor(days*86400)), 0).In(zone)
-	return civil{t.Year(), int(t.Month()), t.Day()}
+	return Civil{t.Year(), int(t.Month()), t.Day()}
 }
 
-// days returns the days since 1970-01-01; months beyond the year count on.
-func (c civil) days() int64 {
-	return time.Date(c.year, time.Month(c.month), c.day, 0, 0, 0, 0, time.UTC).Unix() / 86400
+// Days returns the days since 1970-01-01; months beyond the year count on.
+func (c Civil) Days() int64 {
+	return time.Date(c.Year, time.Month(c.Month), c.Day, 0, 0, 0, 0, time.UTC).Unix() / 86400
 }
 
 // instantOf returns the seconds since 1970-01-01T00:00Z of the beginning of a day in a time zone.
 func instantOf(days int64, zone *time.Location) float64 {
-	c := civilOf(days)
-	return float64(time.Date(c.year, time.Month(c.month), c.day, 0, 0, 0, 0, zone).Unix())
+	c := CivilOf(days)
+	return float64(time.Date(c.Year, time.Month(c.Month), c.Day, 0, 0, 0, 0, zone).Unix())
 }
 
-// interval returns the first day of the week, month, quarter or year, and that of the next.
-func (m *Date) interval(c civil) (from, to int64) {
+// Interval returns the first day of the week, month, quarter or year, and that of the next.
+func (m *Date) Interval(c Civil) (from, to int64) {
 	switch m.Round {
 	case "week":
-		days := c.days() + 3 // 1970-01-01 was a Thursday
+		days := c.Days() + 3 // 1970-01-01 was a Thursday
 		from = days - 3 - (days%7+7)%7
 		return from, from + 7
 	case "month":
-		return civil{c.year, c.month, 1}.days(), civil{c.year, c.month + 1, 1}.days()
+		return Civil{c.Year, c.Month, 1}.Days(), Civil{c.Year, c.Month + 1, 1}.Days()
 	case "quarter":
-		first := (c.month-1)/3*3 + 1
-		return civil{c.year, first, 1}.days(), civil{c.year, first + 3, 1}.days()
+		first := (c.Month-1)/3*3 + 1
+		return Civil{c.Year, first, 1}.Days(), Civil{c.Year, first + 3, 1}.Days()
 	}
-	return civil{c.year, 1, 1}.days(), civil{c.year + 1, 1, 1}.days()
+	return Civil{c.Year, 1, 1}.Days(), Civil{c.Year + 1, 1, 1}.Days()
 }
 
-// dateOf reads a full date as ISO 8601 writes it.
-func dateOf(text string) (civil, bool) {
+// DateOf reads a full date as ISO 8601 writes it.
+func DateOf(text string) (Civil, bool) {
 	c, ok := partialOf(text)
-	return c, ok && c.day > 0
+	return c, ok && c.Day > 0
 }
 
 // partialOf reads a date of which the day, or month and day, may be missing or 0: 1987-05-14, 1987-05, 1987-05-00,
 // 1987, 1987-00-00.
-func partialOf(text string) (c civil, ok bool) {
+func partialOf(text string) (c Civil, ok bool) {
 	parts := strings.Split(text, "-")
-	fields := []*int{&c.year, &c.month, &c.day}
+	fields := []*int{&c.Year, &c.Month, &c.Day}
 	if len(parts) > 3 {
 		return c, false
 	}
@@ -95,44 +95,44 @@ func partialOf(text string) (c civil, ok bool) {
 		}
 	}
 	switch {
-	case c.month > 12 || c.month == 0 && c.day > 0:
+	case c.Month > 12 || c.Month == 0 && c.Day > 0:
 		return c, false
-	case c.day > 0:
-		return c, civilOf(c.days()) == c
+	case c.Day > 0:
+		return c, CivilOf(c.Days()) == c
 	}
 	return c, true
 }
 
-func (c civil) String() string { return fmt.Sprintf("%04d-%02d-%02d", c.year, c.month, c.day) }
+func (c Civil) String() string { return fmt.Sprintf("%04d-%02d-%02d", c.Year, c.Month, c.Day) }
 
 // ends returns the first and the last day that a date can be.
-func (c civil) ends() (first, last civil) {
+func (c Civil) ends() (first, last Civil) {
 	first, last = c, c
-	if c.month == 0 {
-		first.month, last.month = 1, 12
+	if c.Month == 0 {
+		first.Month, last.Month = 1, 12
 	}
-	if c.day == 0 {
-		first.day = 1
-		last = civilOf(civil{last.year, last.month + 1, 1}.days() - 1)
+	if c.Day == 0 {
+		first.Day = 1
+		last = CivilOf(Civil{last.Year, last.Month + 1, 1}.Days() - 1)
 	}
 	return first, last
 }
 
 // ageAt returns the completed years at a day: who is born on 29 February completes them on 1 March of other years.
-func (c civil) ageAt(at civil) int {
-	years := at.year - c.year
-	if at.month < c.month || at.month == c.month && at.day < c.day {
+func (c Civil) ageAt(at Civil) int {
+	years := at.Year - c.Year
+	if at.Month < c.Month || at.Month == c.Month && at.Day < c.Day {
 		years--
 	}
 	return years
 }
 
 // ageText is the age at the mask's date as it is released.
-func (s *dateStep) ageText(c civil) (text, reason string) {
+func (s *dateStep) ageText(c Civil) (text, reason string) {
 	age := c.ageAt(s.at)
 	switch {
 	case age < 0:
-		return "", unborn
+		return "", Unborn
 	case s.of.Breaks != nil:
 		breaks := &Recode{Breaks: s.of.Breaks}
 		if k := breaks.interval(float64(age)); k >= 0 {
@@ -146,7 +146,7 @@ func (s *dateStep) ageText(c civil) (text, reason string) {
 }
 
 // ageCode is ageText as the number that stands for it.
-func (s *dateStep) ageCode(c civil) (float64, string) {
+func (s *dateStep) ageCode(c Civil) (float64, string) {
 	text, reason := s.ageText(c)
 	if reason != "" {
 		return 0, reason
@@ -170,7 +170,7 @@ func zoneOf(types ...arrow.DataType) *time.Location {
 // array masks a column that is held as an array: of ages, or of texts.
 func (s *dateStep) array(b *microdata.Block, col *dateColumn, changed microdata.Bitmap) error {
 	from := b.Columns[col.Index].OutArray()
-	value := func(i int) (civil, bool) {
+	value := func(i int) (Civil, bool) {
 		return civilAt(float64(microdata.UnitsAt(from, i))/col.perDay, col.zone, col.moment), true
 	}
 	same := func(i int, text string) bool { return false }
@@ -179,7 +179,7 @@ func (s *dateStep) array(b *microdata.Block, col *dateColumn, changed microdata.
 		if err != nil {
 			return err
 		}
-		value = func(i int) (civil, bool) {
+		value = func(i int) (Civil, bool) {
 			t, reason := text(i)
 			if col.perDay == 0 {
 				return partialOf(t)
@@ -229,7 +229,7 @@ func (s *dateStep) array(b *microdata.Block, col *dateColumn, changed microdata.
 const stays = "\x00"
 
 // text returns what becomes of a date that may be partial.
-func (s *dateStep) text(c civil) (text, reason string) {
+func (s *dateStep) text(c Civil) (text, reason string) {
 	first, last := c.ends()
 	if s.of.Age != nil {
 		a, reason := s.ageText(first)
@@ -238,13 +238,13 @@ func (s *dateStep) text(c civil) (text, reason string) {
 		case reason != "" || other != "":
 			return "", max(reason, other)
 		case a != z:
-			return "", partial
+			return "", Partial
 		}
 		return a, ""
 	}
-	from, to := s.of.interval(first)
-	if from2, _ := s.of.interval(last); from2 != from {
+	from, to := s.of.Interval(first)
+	if from2, _ := s.of.Interval(last); from2 != from {
 		return stays, ""
 	}
-	return civilOf((from + to - 1) >> 1).String(), ""
+	return CivilOf((from + to - 1) >> 1).String(), ""
 }

@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"fmt"
@@ -127,10 +127,6 @@ func (m *Topcode) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Topcode) Reads() []string { return core.WhereReads(m.Where, m.Columns) }
 
-// NeedsValues returns the first field of a mask that needs all original values of its
-// columns (Setup.Sorted); "" where none does.
-func NeedsValues(p core.Params) string { return core.Declared(p).NeedsValues }
-
 func (m *Topcode) needsValues() string {
 	switch {
 	case m.UpperPercentile != nil:
@@ -143,9 +139,9 @@ func (m *Topcode) needsValues() string {
 	return ""
 }
 
-// percentile returns the p-th percentile by linear interpolation between the order statistics
+// Percentile returns the p-th percentile by linear interpolation between the order statistics
 // next to h = (n−1)p/100 + 1: Hyndman and Fan (1996), definition 7, the default of R.
-func percentile(sorted []float64, p float64) float64 {
+func Percentile(sorted []float64, p float64) float64 {
 	h := float64(len(sorted)-1) * p / 100
 	i := int(h)
 	if i+1 >= len(sorted) {
@@ -166,12 +162,12 @@ func meanOf(values []float64, none float64) float64 {
 	return mean
 }
 
-// tail is what a column has beyond its bounds, infinite where there is none, and what
+// Tail is what a column has beyond its bounds, infinite where there is none, and what
 // takes its place.
-type tail struct {
+type Tail struct {
 	*core.Column
-	lower, upper float64 // bounds
-	low, high    float64 // released instead of values beyond the bounds: means, or the codes of the labels
+	Lower, Upper float64 // bounds
+	Low, High    float64 // released instead of values beyond the bounds: means, or the codes of the labels
 }
 
 // bounds returns the bounds of a column, from the values of the original where they are
@@ -194,7 +190,7 @@ func (m *Topcode) bounds(c *core.Chain, i int, col *core.Column) (lower, upper f
 		case side.bound != nil:
 			*side.to = *side.bound
 		case side.percentile != nil:
-			*side.to = percentile(sorted, *side.percentile)
+			*side.to = Percentile(sorted, *side.percentile)
 		}
 	}
 	return lower, upper, nil
@@ -206,8 +202,8 @@ func (m *Topcode) Compile(c *core.Chain, i int) (core.Step, error) {
 
 // compileAll makes the step for all records.
 func (m *Topcode) compileAll(c *core.Chain, i int) (core.Step, error) {
-	s := &tailStep{mask: i, of: m}
-	clip := &clipStep{mask: i}
+	s := &TailStep{mask: i, Of: m}
+	clip := &ClipStep{mask: i}
 	for _, name := range m.Columns {
 		if m.Replace == "label" && c.Lookup(name) == nil {
 			continue // replicates do not have columns that are released as text
@@ -220,10 +216,10 @@ func (m *Topcode) compileAll(c *core.Chain, i int) (core.Step, error) {
 		if err != nil {
 			return nil, err
 		}
-		t := tail{Column: col, lower: lower, upper: upper, low: lower, high: upper}
+		t := Tail{Column: col, Lower: lower, Upper: upper, Low: lower, High: upper}
 		switch m.Replace {
 		case "label":
-			t.low, t.high = m.label(m.LowerLabel), m.label(m.UpperLabel)
+			t.Low, t.High = m.label(m.LowerLabel), m.label(m.UpperLabel)
 			c.AddToHistory(i, col, core.Part("toplabel", lower, upper)+core.DigestOfTexts("labels", m.labels()...))
 			col.Becomes(microdata.Field{Name: col.Field.Name, Type: arrow.BinaryTypes.String, Nullable: col.Field.Nullable})
 		case "mean":
@@ -233,12 +229,12 @@ func (m *Topcode) compileAll(c *core.Chain, i int) (core.Step, error) {
 			if err := m.contributors(c, i, col, sorted[:below], sorted[above:], lower, upper); err != nil {
 				return nil, err
 			}
-			t.low, t.high = meanOf(sorted[:below], lower), meanOf(sorted[above:], upper)
+			t.Low, t.High = meanOf(sorted[:below], lower), meanOf(sorted[above:], upper)
 			if col.Digits >= 0 {
 				g := core.DecimalGrid(col.Digits)
-				t.low, t.high = g.Snap(t.low), g.Snap(t.high)
+				t.Low, t.High = g.Snap(t.Low), g.Snap(t.High)
 			}
-			c.AddToHistory(i, col, core.Part("topmean", lower, upper, t.low, t.high))
+			c.AddToHistory(i, col, core.Part("topmean", lower, upper, t.Low, t.High))
 		default:
 			sorted := c.Setup.Sorted[name]
 			below := sort.SearchFloat64s(sorted, lower)
@@ -251,7 +247,7 @@ func (m *Topcode) compileAll(c *core.Chain, i int) (core.Step, error) {
 			}
 			continue
 		}
-		s.columns = append(s.columns, t)
+		s.Columns = append(s.Columns, t)
 	}
 	if m.Replace == "mean" || m.Replace == "label" {
 		return s, nil
@@ -278,18 +274,18 @@ func (m *Topcode) labels() []string {
 	return list
 }
 
-// tailStep is a topcode mask that releases means or labels.
-type tailStep struct {
+// TailStep is a topcode mask that releases means or labels.
+type TailStep struct {
 	mask    int
-	of      *Topcode
-	columns []tail
+	Of      *Topcode
+	Columns []Tail
 }
 
-func (s *tailStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *TailStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
-	for k := range s.columns {
-		t := &s.columns[k]
-		if s.of.Replace == "label" {
+	for k := range s.Columns {
+		t := &s.Columns[k]
+		if s.Of.Replace == "label" {
 			if err := s.text(t, b, changed); err != nil {
 				return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(t.Name), err)
 			}
@@ -300,11 +296,11 @@ func (s *tailStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error 
 			return err
 		}
 		for i, x := range v.Values {
-			if x < t.lower {
-				v.Values[i] = t.low
+			if x < t.Lower {
+				v.Values[i] = t.Low
 				own.Set(i)
-			} else if x > t.upper {
-				v.Values[i] = t.high
+			} else if x > t.Upper {
+				v.Values[i] = t.High
 				own.Set(i)
 			}
 		}
@@ -316,9 +312,9 @@ func (s *tailStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error 
 
 // text releases numbers as texts, and those beyond the bounds as labels; in replicates, as the
 // codes of these texts.
-func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) error {
+func (s *TailStep) text(t *Tail, b *microdata.Block, changed microdata.Bitmap) error {
 	col := &b.Columns[t.Index]
-	labels := s.of.labels()
+	labels := s.Of.labels()
 	if col.Array == nil {
 		if col.Original.Values == nil {
 			return nil
@@ -327,10 +323,10 @@ func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) e
 		for i, x := range v.Values {
 			switch {
 			case !v.Valid.Has(i):
-			case x < t.lower:
-				v.Values[i] = t.low
-			case x > t.upper:
-				v.Values[i] = t.high
+			case x < t.Lower:
+				v.Values[i] = t.Low
+			case x > t.Upper:
+				v.Values[i] = t.High
 			default:
 				v.Values[i] = microdata.CategoryCode([]byte(core.NumberText(x)))
 			}
@@ -346,10 +342,10 @@ func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) e
 		case !v.Valid.Has(i):
 		case x-x != 0:
 			b.Reject(i, t.Name, "is not a finite number")
-		case x < t.lower:
+		case x < t.Lower:
 			out[i] = labels[0]
 			changed.Set(i)
-		case x > t.upper:
+		case x > t.Upper:
 			out[i] = labels[1]
 			changed.Set(i)
 		default:
@@ -370,12 +366,12 @@ func (s *tailStep) text(t *tail, b *microdata.Block, changed microdata.Bitmap) e
 }
 
 // Keeps: values within the bounds stay.
-func (s *tailStep) Keeps(l *core.KeepingOf, i int) {
+func (s *TailStep) Keeps(l *core.KeepingOf, i int) {
 	l.Changed(i)
-	for _, t := range s.columns {
+	for _, t := range s.Columns {
 		if t.Name == l.Name {
-			l.Lower, l.Upper = append(l.Lower, core.Bound{Mask: i, At: t.lower}), append(l.Upper, core.Bound{Mask: i,
-				At: t.upper})
+			l.Lower, l.Upper = append(l.Lower, core.Bound{Mask: i, At: t.Lower}), append(l.Upper, core.Bound{Mask: i,
+				At: t.Upper})
 		}
 	}
 }
@@ -491,13 +487,13 @@ func (m *Topcode) mechanism(string) core.Mechanism {
 
 // The mean of the values beyond a bound lies beyond it, so the map does not decrease; the bound of a
 // percentile need not be on the grid, and its rounded mean may then lie within.
-func (s *tailStep) Law(column string) []core.Stage {
-	for i := range s.columns {
-		t := &s.columns[i]
+func (s *TailStep) Law(column string) []core.Stage {
+	for i := range s.Columns {
+		t := &s.Columns[i]
 		if t.Name != column {
 			continue
 		}
-		if s.of.Replace != "mean" || t.low > t.lower || t.high < t.upper {
+		if s.Of.Replace != "mean" || t.Low > t.Lower || t.High < t.Upper {
 			return []core.Stage{{}}
 		}
 		f := t.level()
@@ -507,8 +503,8 @@ func (s *tailStep) Law(column string) []core.Stage {
 }
 
 // level is the map of values beyond the bounds to their means.
-func (t *tail) level() core.Level {
-	lower, upper, low, high := t.lower, t.upper, t.low, t.high
+func (t *Tail) level() core.Level {
+	lower, upper, low, high := t.Lower, t.Upper, t.Low, t.High
 	return core.Level{
 		Jumps: low < lower || high > upper,
 		Apply: func(v float64) float64 {

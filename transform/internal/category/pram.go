@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"fmt"
@@ -44,7 +44,7 @@ func (m *PRAM) Check() check.Problems {
 	m.checkMatrix(&ps)
 	m.checkFrequencies(&ps)
 	m.checkStrata(&ps)
-	if list := m.categories(); m.Other != nil && len(list) > 0 && !slices.Contains(list, *m.Other) {
+	if list := m.Listed(); m.Other != nil && len(list) > 0 && !slices.Contains(list, *m.Other) {
 		ps.Addf("other", "must be one of the categories, got %q%s", *m.Other, check.Suggest(*m.Other, list))
 	}
 	return ps
@@ -54,8 +54,8 @@ func (m *PRAM) checkCategories(ps *check.Problems) {
 	if m.Matrix != nil && m.Categories != nil {
 		ps.Addf("categories", "must be left out with matrix, whose rows are the categories")
 	}
-	if m.Keep != nil && m.Matrix == nil && len(m.categories()) < 2 {
-		ps.Addf("categories", "must list at least 2 categories for keep, got %d", len(m.categories()))
+	if m.Keep != nil && m.Matrix == nil && len(m.Listed()) < 2 {
+		ps.Addf("categories", "must list at least 2 categories for keep, got %d", len(m.Listed()))
 	}
 	for i, name := range m.Categories {
 		if slices.Contains(m.Categories[:i], name) {
@@ -98,7 +98,7 @@ func (m *PRAM) checkFrequencies(ps *check.Problems) {
 	case !m.Invariant && m.Frequencies != nil && (m.Categories != nil || m.Matrix != nil):
 		ps.Addf("frequencies", "must be left out without invariant")
 	}
-	list, total := m.categories(), 0.0
+	list, total := m.Listed(), 0.0
 	for _, name := range slices.Sorted(maps.Keys(m.Frequencies)) {
 		v := m.Frequencies[name]
 		if !(v >= 0) || math.IsInf(v, 1) {
@@ -121,8 +121,8 @@ func (m *PRAM) checkFrequencies(ps *check.Problems) {
 	}
 }
 
-// categories returns the categories of the matrix's rows in the order of their text.
-func (m *PRAM) categories() []string {
+// Listed returns the categories of the matrix's rows in the order of their text.
+func (m *PRAM) Listed() []string {
 	var list []string
 	switch {
 	case m.Matrix != nil:
@@ -136,11 +136,11 @@ func (m *PRAM) categories() []string {
 	return list
 }
 
-// matrix returns the transition matrix, row by row in the order of categories; each row sums
+// Transition returns the transition matrix, row by row in the order of categories; each row sums
 // to 1. If frequencies are counted in a first pass, it is the matrix from which the invariant
 // matrices are computed.
-func (m *PRAM) matrix() (categories []string, p [][]float64) {
-	categories = m.categories()
+func (m *PRAM) Transition() (categories []string, p [][]float64) {
+	categories = m.Listed()
 	k := len(categories)
 	for i, from := range categories {
 		row := make([]float64, k)
@@ -187,7 +187,7 @@ func InvariantMatrix(p [][]float64, frequencies []float64) [][]float64 {
 			totals[l] += f * p[i][l]
 		}
 	}
-	if a, b, even := evenMatrix(p); even && k > manyCategories {
+	if a, b, even := evenMatrix(p); even && k > ManyCategories {
 		invariantEven(r, a, b, totals, frequencies)
 		return r
 	}
@@ -207,9 +207,9 @@ func InvariantMatrix(p [][]float64, frequencies []float64) [][]float64 {
 	return r
 }
 
-// manyCategories is the number of categories above which the matrix of keep is neither listed nor multiplied by others
+// ManyCategories is the number of categories above which the matrix of keep is neither listed nor multiplied by others
 // cell by cell.
-const manyCategories = 100
+const ManyCategories = 100
 
 // evenMatrix reports whether a matrix is aI + bJ, as keep makes it, where J has 1 everywhere.
 func evenMatrix(p [][]float64) (a, b float64, even bool) {
@@ -253,8 +253,8 @@ func invariantEven(r [][]float64, a, b float64, totals, frequencies []float64) {
 func (m *PRAM) Describe() core.Description {
 	return core.Description{
 		Scope: core.ScopeRecord, Reads: m.readColumns(), OnCategories: true, LeavesAll: m.leavesAll, Retype: m.releasedField,
-		NeedsFrequencies: m.needsFrequencies(), Axis: m.mapAxis(), Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn, Among: m.checkAmong, Frequencies: m.newFrequencies,
+		NeedsFrequencies: m.needsFrequencies(), Axis: m.mapAxis(), Parameters: m.Parameters,
+		Action: m.action, Published: m, OnColumn: m.onColumn, Among: m.CheckAmong, Frequencies: m.newFrequencies,
 		KeepsCode: m.keepsCode, Mechanism: m.mechanism,
 		// a category that the matrix does not have, or that the first pass has not seen
 		Rejects: m.Other == nil || m.needsFrequencies() != "",
@@ -288,7 +288,7 @@ func (m *PRAM) readColumns() []core.ReadColumn {
 }
 
 func (m *PRAM) releasedField(f microdata.Field) (microdata.Field, bool) {
-	return core.CategoryField(f, m.categories())
+	return core.CategoryField(f, m.Listed())
 }
 
 // mapAxis: the probability that a category is kept, from .5 to .95.
@@ -299,13 +299,13 @@ func (m *PRAM) mapAxis() core.Axis {
 	return core.Axis{Rank: 3, Field: "keep", From: core.Amount{Value: 0.5}, To: core.Amount{Value: 0.95}}
 }
 
-// parameters: The matrix is the one that categories were drawn with. With
+// Parameters: The matrix is the one that categories were drawn with. With
 // frequencies of a first pass, the invariant matrices would disclose the original frequencies
 // and are left out. So is the matrix that keep makes of many categories.
-func (m *PRAM) parameters() []core.Parameter {
+func (m *PRAM) Parameters() []core.Parameter {
 	var list []core.Parameter
 	if !m.plain() && (m.Keep != nil || m.Matrix != nil) && m.needsFrequencies() == "" && len(m.Check()) == 0 {
-		categories, p := m.matrix()
+		categories, p := m.Transition()
 		rows := make(map[string]any, len(p))
 		for k, row := range p {
 			cells := make(map[string]any, len(row))
@@ -341,14 +341,14 @@ func (m *PRAM) parameters() []core.Parameter {
 
 // plain reports whether keep says of many categories all that the matrix would.
 func (m *PRAM) plain() bool {
-	return m.Keep != nil && m.Matrix == nil && !m.Invariant && len(m.categories()) > manyCategories
+	return m.Keep != nil && m.Matrix == nil && !m.Invariant && len(m.Listed()) > ManyCategories
 }
 
 func (m *PRAM) action(string, float64) core.Action {
 	if m.Keep == nil && m.Matrix == nil || len(m.Check()) > 0 {
 		return nil
 	}
-	categories, p := m.matrix()
+	categories, p := m.Transition()
 	a := core.Randomising{Categories: categories, Matrix: p, Other: m.Other}
 	if m.needsFrequencies() != "" {
 		a.Counted, a.By = true, m.By
@@ -362,10 +362,10 @@ func (m *PRAM) PublishedAction(p core.Published, _ string) core.Action {
 	v, _ := p.Parameters("matrix")
 	rows, _ := v.(map[string]any)
 	if keep, ok := p.Float("keep"); ok && !p.Has("matrix") && !p.Has("invariant") &&
-		len(p.List("categories")) > manyCategories {
+		len(p.List("categories")) > ManyCategories {
 		plain := &PRAM{Keep: &keep, Categories: p.List("categories")}
 		a := core.Randomising{}
-		a.Categories, a.Matrix = plain.matrix()
+		a.Categories, a.Matrix = plain.Transition()
 		return a
 	}
 	if len(rows) == 0 {
@@ -417,14 +417,14 @@ func (m *PRAM) mechanism(string) core.Mechanism {
 	case m.Invariant:
 		return core.Mechanism{Not: "the matrix is made of the frequencies of the data (invariant)"}
 	case m.plain():
-		k := float64(len(m.categories()))
+		k := float64(len(m.Listed()))
 		even := (1 - *m.Keep) / (k - 1)
 		return core.Mechanism{Kind: core.Responding, Categories: int(k), Matrix: [][]float64{{*m.Keep, even}, {even,
 			*m.Keep}}}
 	case len(m.Check()) > 0:
 		return core.Mechanism{Not: "its parameters are not valid"}
 	}
-	_, p := m.matrix()
+	_, p := m.Transition()
 	return core.Mechanism{Kind: core.Responding, Categories: len(p), Matrix: p}
 }
 

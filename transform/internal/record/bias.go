@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"fmt"
@@ -57,16 +57,16 @@ func (m *Bias) phi() float64 {
 	return *m.Range / 3
 }
 
-// biasStep is a bias mask on the columns of a chain.
-type biasStep struct {
+// BiasStep is a bias mask on the columns of a chain.
+type BiasStep struct {
 	mask    int
-	columns []biasColumn
+	columns []BiasColumn
 }
 
-type biasColumn struct {
+type BiasColumn struct {
 	*core.Column
-	grid   core.Grid
-	phi    float64
+	Grid   core.Grid
+	Phi    float64
 	stream int // in work.streams
 }
 
@@ -76,7 +76,7 @@ func (m *Bias) Compile(c *core.Chain, i int) (core.Step, error) {
 
 // compileAll makes the step for all records.
 func (m *Bias) compileAll(c *core.Chain, i int) (core.Step, error) {
-	s := &biasStep{mask: i}
+	s := &BiasStep{mask: i}
 	for _, name := range m.Columns {
 		col, err := c.Arithmetic(i, name)
 		if err != nil {
@@ -92,18 +92,18 @@ func (m *Bias) compileAll(c *core.Chain, i int) (core.Step, error) {
 		}
 		col.OnGrid = col.Digits >= 0
 		c.AddToHistory(i, col, core.Part("bias", phi, g.Mult))
-		s.columns = append(s.columns, biasColumn{col, g, phi, c.Stream(i, col)})
+		s.columns = append(s.columns, BiasColumn{col, g, phi, c.Stream(i, col)})
 	}
 	return s, nil
 }
 
 // WritesAlone implements writingAlone.
-func (*biasStep) WritesAlone() {}
+func (*BiasStep) WritesAlone() {}
 
-func (s *biasStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *BiasStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for _, col := range s.columns {
-		if col.grid == (core.Grid{}) { // φ or every value of the column is 0: nothing changes
+		if col.Grid == (core.Grid{}) { // φ or every value of the column is 0: nothing changes
 			if _, err := col.Numbers(b); err != nil {
 				return err
 			}
@@ -117,8 +117,8 @@ func (s *biasStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error 
 			end := min(from+core.Batch, b.N)
 			x := values[from:end]
 			z := w.Floats(len(x))
-			w.Fill(z, core.Normal, col.stream, w.StretchOf(col.Shared, b, from, len(x), w.OnGrid(col.grid, x, false)))
-			col.multiply(v.Values[from:end], x, z, own[from>>6:])
+			w.Fill(z, core.Normal, col.stream, w.StretchOf(col.Shared, b, from, len(x), w.OnGrid(col.Grid, x, false)))
+			col.Multiply(v.Values[from:end], x, z, own[from>>6:])
 		}
 		core.Settle(v, own, changed)
 	}
@@ -126,10 +126,10 @@ func (s *biasStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error 
 	return nil
 }
 
-// multiply computes y = k_x·θ, rounded to the grid, for the values x, where θ = 1 + φz, and
+// Multiply computes y = k_x·θ, rounded to the grid, for the values x, where θ = 1 + φz, and
 // marks those that changed: Trottini et al. (2004), A2.1. y may be x.
-func (c *biasColumn) multiply(y, x, z []float64, changed microdata.Bitmap) {
-	mult, phi := c.grid.Mult, c.phi
+func (c *BiasColumn) Multiply(y, x, z []float64, changed microdata.Bitmap) {
+	mult, phi := c.Grid.Mult, c.Phi
 	limit := core.Fast / (1 + float64(64*phi)) // no standard draw is beyond 64, so k·θ stays below fast
 	for base := 0; base < len(x); base += 64 {
 		end := min(base+64, len(x))
@@ -142,7 +142,7 @@ func (c *biasColumn) multiply(y, x, z []float64, changed microdata.Bitmap) {
 			ky := float64(k*theta) + core.Magic - core.Magic
 			y := ky / mult
 			if !(math.Abs(k) < limit) {
-				y = c.product(old, theta)
+				y = c.Product(old, theta)
 			}
 			ys[i] = y
 			if y != old {
@@ -153,11 +153,11 @@ func (c *biasColumn) multiply(y, x, z []float64, changed microdata.Bitmap) {
 	}
 }
 
-// product is x·θ for one value; a value beyond the exact integers of the grid is
+// Product is x·θ for one value; a value beyond the exact integers of the grid is
 // multiplied as it is.
-func (c *biasColumn) product(x, theta float64) float64 {
-	if k := c.grid.Index(x); core.Exact(k) {
-		return core.Finite(c.grid.Value(math.RoundToEven(float64(k * theta))))
+func (c *BiasColumn) Product(x, theta float64) float64 {
+	if k := c.Grid.Index(x); core.Exact(k) {
+		return core.Finite(c.Grid.Value(math.RoundToEven(float64(k * theta))))
 	}
 	return core.Finite(float64(x * theta))
 }
@@ -238,7 +238,7 @@ func (m *Bias) mechanism(string) core.Mechanism {
 	return core.Mechanism{Kind: core.OwnValue}
 }
 
-func (s *biasStep) Keeps(l *core.KeepingOf, i int) {
+func (s *BiasStep) Keeps(l *core.KeepingOf, i int) {
 	for _, b := range s.columns {
 		if b.Name != l.Name {
 			continue
@@ -246,25 +246,25 @@ func (s *biasStep) Keeps(l *core.KeepingOf, i int) {
 		l.Moves = append(l.Moves, core.Moving{
 			Mask: i,
 			Lost: func(x, step float64) bool {
-				return x != 0 && (b.grid == (core.Grid{}) || b.phi*max(math.Abs(x), l.Typical) < max(step, b.grid.Value(1)))
+				return x != 0 && (b.Grid == (core.Grid{}) || b.Phi*max(math.Abs(x), l.Typical) < max(step, b.Grid.Value(1)))
 			},
 			Share: func(x, step float64) float64 {
 				if x == 0 {
 					return 1
 				}
-				step = max(step, b.grid.Value(1))
-				return core.Normal.Within(-step/2, step/2, b.phi*math.Abs(x))
+				step = max(step, b.Grid.Value(1))
+				return core.Normal.Within(-step/2, step/2, b.Phi*math.Abs(x))
 			},
 		})
 	}
 }
 
-func (s *biasStep) Law(column string) []core.Stage {
+func (s *BiasStep) Law(column string) []core.Stage {
 	for i := range s.columns {
 		if c := &s.columns[i]; c.Name == column {
 			return []core.Stage{{Spread: &core.Spread{
-				Draw: core.Normal, Grid: c.grid, Phi: c.phi, Lower: math.Inf(-1), Upper: math.Inf(1),
-				Scale: func(v float64) float64 { return math.Abs(c.grid.Snap(v)) * c.phi },
+				Draw: core.Normal, Grid: c.Grid, Phi: c.Phi, Lower: math.Inf(-1), Upper: math.Inf(1),
+				Scale: func(v float64) float64 { return math.Abs(c.Grid.Snap(v)) * c.Phi },
 			}}}
 		}
 	}

@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"fmt"
@@ -33,8 +33,8 @@ func (m *Noise) checkCorrelated(ps *check.Problems) {
 	if !m.Correlated {
 		return
 	}
-	if len(m.Columns) == 1 || len(m.Columns) > greatestColumns {
-		ps.Addf("columns", "must be 2 to %d columns with correlated: true, got %d", greatestColumns, len(m.Columns))
+	if len(m.Columns) == 1 || len(m.Columns) > core.GreatestColumns {
+		ps.Addf("columns", "must be 2 to %d columns with correlated: true, got %d", core.GreatestColumns, len(m.Columns))
 	}
 	if m.SD != nil && !m.SD.Relative {
 		ps.Addf("sd",
@@ -70,15 +70,15 @@ func (m *noiseAmong) Compile(c *core.Chain, i int) (core.Step, error) {
 	return m.compileAmong(c, i, m.among)
 }
 
-// correlatedStep is correlated noise on the columns of a chain.
-type correlatedStep struct {
+// CorrelatedStep is correlated noise on the columns of a chain.
+type CorrelatedStep struct {
 	mask    int
 	columns []*correlatedColumn
 	streams []int // in work.streams, of z
 }
 
 type correlatedColumn struct {
-	*noiseColumn
+	*NoiseColumn
 	weights []float64 // row of L
 }
 
@@ -90,7 +90,7 @@ func (m *Noise) compileAmong(c *core.Chain, i int, among []string) (core.Step, e
 			fmt.Errorf(
 				"%s: must not have correlated: true beside identity columns: a value that a respondent keeps would have new noise wherever another one changed, and could be averaged", c.At(i))
 	}
-	s := &correlatedStep{mask: i}
+	s := &CorrelatedStep{mask: i}
 	before := c.DigestOf("columns", among...)
 	for _, name := range m.Columns {
 		col, err := c.Arithmetic(i, name)
@@ -101,13 +101,13 @@ func (m *Noise) compileAmong(c *core.Chain, i int, among []string) (core.Step, e
 			return nil, fmt.Errorf("%s.sd: the standard deviation of column %s is not known", c.At(i), strconv.Quote(name))
 		}
 		λ := float64(m.SD.Value * col.SD)
-		n := &noiseColumn{Column: col, grid: col.Grid(λ), draw: core.Normal, scale: λ}
+		n := &NoiseColumn{Column: col, Grid: col.Grid(λ), draw: core.Normal, Scale: λ}
 		// No normal draw is beyond 64, and no row of L has a sum beyond √p.
-		if 64*math.Sqrt(float64(len(among)))*λ*n.grid.Mult < core.Fast {
-			n.fast = core.Fast
+		if 64*math.Sqrt(float64(len(among)))*λ*n.Grid.Mult < core.Fast {
+			n.Fast = core.Fast
 		}
 		col.OnGrid = col.Digits >= 0
-		s.columns = append(s.columns, &correlatedColumn{noiseColumn: n})
+		s.columns = append(s.columns, &correlatedColumn{NoiseColumn: n})
 	}
 	if len(s.columns) == 0 {
 		return s, nil
@@ -123,7 +123,7 @@ func (m *Noise) compileAmong(c *core.Chain, i int, among []string) (core.Step, e
 		done = append(done, row...)
 	}
 	for _, col := range s.columns {
-		done = append(done, col.scale, col.grid.Mult)
+		done = append(done, col.Scale, col.Grid.Mult)
 	}
 	for _, col := range s.columns {
 		col.weights = factor[slices.Index(among, col.Name)]
@@ -152,7 +152,7 @@ func NoiseLeft(known core.Correlations, columns []string, column string) float64
 	return l[len(last)-1][len(last)-1]
 }
 
-func (s *correlatedStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *CorrelatedStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if len(s.columns) == 0 || b.N == 0 {
 		return nil
 	}
@@ -167,15 +167,15 @@ func (s *correlatedStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) 
 	}
 	z := s.draws(c, w, b, vectors)
 	for k, col := range s.columns {
-		if col.grid == (core.Grid{}) {
+		if col.Grid == (core.Grid{}) {
 			continue // λ = 0
 		}
-		scale := float64(col.scale * col.grid.Mult)
+		scale := float64(col.Scale * col.Grid.Mult)
 		for from := 0; from < b.N; from += core.Batch {
 			x := vectors[k].Values[from:min(from+core.Batch, b.N)]
 			e := w.Floats(len(x))
 			col.mix(e, z, from)
-			col.add(x, x, e, scale, own[from>>6:])
+			col.Add(x, x, e, scale, own[from>>6:])
 		}
 		core.Settle(vectors[k], own, changed)
 	}
@@ -187,7 +187,7 @@ func (s *correlatedStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) 
 // are bound to its values in all columns of the mask. If each were bound to its own column,
 // and another release changed one value of the record, that value would keep most of its
 // noise.
-func (s *correlatedStep) draws(c *core.Chain, w *core.Work, b *microdata.Block,
+func (s *CorrelatedStep) draws(c *core.Chain, w *core.Work, b *microdata.Block,
 	vectors []*microdata.Vector) [][]float64 {
 	var values []float64
 	if w.Leaves {
@@ -197,7 +197,7 @@ func (s *correlatedStep) draws(c *core.Chain, w *core.Work, b *microdata.Block,
 		w.Binding.Begin(b.N, len(vectors))
 		for k, v := range vectors {
 			on := v.Values[:b.N]
-			if g := s.columns[k].grid; g != (core.Grid{}) {
+			if g := s.columns[k].Grid; g != (core.Grid{}) {
 				on = w.OnGrid(g, on, false)
 			}
 			w.Binding.Numbers(on, v.Valid.Has)
@@ -237,7 +237,7 @@ func (c *correlatedColumn) mix(e []float64, z [][]float64, from int) {
 }
 
 // Law: for a column by itself it is the same as that of independent normal noise.
-func (s *correlatedStep) Law(column string) []core.Stage {
+func (s *CorrelatedStep) Law(column string) []core.Stage {
 	for _, col := range s.columns {
 		if col.Name == column {
 			r := col.spread()
@@ -247,7 +247,7 @@ func (s *correlatedStep) Law(column string) []core.Stage {
 	return nil
 }
 
-func (s *correlatedStep) Keeps(l *core.KeepingOf, i int) {
+func (s *CorrelatedStep) Keeps(l *core.KeepingOf, i int) {
 	for _, col := range s.columns {
 		if col.Name == l.Name {
 			l.Moves = append(l.Moves, col.moving(i, false))

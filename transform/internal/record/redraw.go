@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"math"
@@ -16,14 +16,14 @@ import (
 // distribution function, within the bounds widened by half a step of the grid.
 // Where the chance of landing inside is below 1e-300, or uniform noise cannot
 // reach, the nearer bound is released.
-func (c *noiseColumn) addWithin(x, on, u []float64, changed microdata.Bitmap) {
-	mult := c.grid.Mult
+func (c *NoiseColumn) addWithin(x, on, u []float64, changed microdata.Bitmap) {
+	mult := c.Grid.Mult
 	for i, old := range x {
 		kx := float64(old * mult)
 		if k := math.RoundToEven(kx); core.Exact(k) {
 			kx = k
 		}
-		scale := c.scale
+		scale := c.Scale
 		if len(c.above) > 0 {
 			scale = c.scaleAt(on[i])
 		}

@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"fmt"
@@ -77,7 +77,7 @@ func (m *Date) checkAge(ps *check.Problems) {
 		}
 		return
 	}
-	if _, ok := dateOf(*m.Age); !ok {
+	if _, ok := DateOf(*m.Age); !ok {
 		ps.Addf("age", "must be a date, such as 2024-12-31, got %q", *m.Age)
 	}
 	if m.Top != nil && (*m.Top < 1 || *m.Top > 150) {
@@ -134,7 +134,7 @@ func (m *Date) Reads() []string {
 	return []string{m.By}
 }
 
-// checkAmong refuses a shift behind other masks: intervals are kept between original dates.
+// CheckAmong refuses a shift behind other masks: intervals are kept between original dates.
 func (m *Date) checkAmong(masks []core.Spec, i int) (ps check.Problems) {
 	for k, name := range m.Columns {
 		if j := core.LastMaskOn(masks[:i], name); j >= 0 && m.Shift != nil {
@@ -146,7 +146,7 @@ func (m *Date) checkAmong(masks []core.Spec, i int) (ps check.Problems) {
 	return ps
 }
 
-// releasedField: an age is a whole number, and a class of ages text.
+// ReleasedField: an age is a whole number, and a class of ages text.
 func (m *Date) releasedField(f microdata.Field) (microdata.Field, bool) {
 	if m.Age == nil {
 		return f, false
@@ -163,7 +163,7 @@ func (m *Date) releasedField(f microdata.Field) (microdata.Field, bool) {
 type dateStep struct {
 	mask    int
 	of      *Date
-	at      civil // of age
+	at      Civil // of age
 	columns []dateColumn
 
 	shift  pseudonyms // of a shift: draws by identifier
@@ -195,12 +195,12 @@ func (m *Date) Compile(c *core.Chain, i int) (core.Step, error) {
 		s.stream = c.StreamNamed(i, "shift", done+core.DigestOfTexts("columns", append(core.Sorted(m.Columns), m.By,
 			m.Unit)...))
 	case m.Age != nil:
-		s.at, _ = dateOf(*m.Age)
+		s.at, _ = DateOf(*m.Age)
 		top := math.Inf(1)
 		if m.Top != nil {
 			top = float64(*m.Top)
 		}
-		done = core.Part("date age", float64(s.at.days()), top) + core.Part("breaks", m.Breaks...)
+		done = core.Part("date age", float64(s.at.Days()), top) + core.Part("breaks", m.Breaks...)
 	}
 	for _, name := range m.Columns {
 		col := c.Touch(name)
@@ -364,10 +364,10 @@ func (s *dateStep) number(col *dateColumn, x float64, shifts []float64, i int) (
 		return s.ageCode(civilAt(x/col.perDay, col.zone, col.moment))
 	}
 	if !col.moment {
-		from, to := s.of.interval(civilOf(int64(math.Floor(x / col.perDay))))
+		from, to := s.of.Interval(CivilOf(int64(math.Floor(x / col.perDay))))
 		return math.Floor(float64(from+to-1)/2) * col.perDay, ""
 	}
-	from, to := s.of.interval(civilAt(x/col.perDay, col.zone, true))
+	from, to := s.of.Interval(civilAt(x/col.perDay, col.zone, true))
 	middle := (instantOf(from, col.zone) + instantOf(to, col.zone)) / 2
 	if col.number && !col.Days {
 		return math.Floor(middle / 86400 * col.perDay), ""
