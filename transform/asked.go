@@ -209,8 +209,8 @@ func ByRecord(p core.Params, column string) bool {
 // OfHouseholds tells masks that households are known, for what they say of themselves.
 func OfHouseholds(masks []core.Spec) {
 	for _, m := range masks {
-		if p, ok := m.Params.(interface{ ofHouseholds() }); ok {
-			p.ofHouseholds()
+		if p, ok := m.Params.(interface{ OfHouseholds() }); ok {
+			p.OfHouseholds()
 		}
 	}
 }

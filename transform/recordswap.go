@@ -34,7 +34,7 @@ type RecordSwap struct {
 	household bool
 }
 
-func (m *RecordSwap) ofHouseholds() { m.household = true }
+func (m *RecordSwap) OfHouseholds() { m.household = true }
 
 // Check implements Params.
 func (m *RecordSwap) Check() check.Problems {

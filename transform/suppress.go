@@ -31,7 +31,7 @@ type Suppress struct {
 	household bool // k counts households
 }
 
-func (m *Suppress) ofHouseholds() { m.household = true }
+func (m *Suppress) OfHouseholds() { m.household = true }
 
 // greatestKeys bounds the keys of one mask: all of their subsets may have to be tried.
 const greatestKeys = 12

@@ -28,7 +28,8 @@ type Sample struct {
 	household bool // whole households are drawn
 }
 
-func (m *Sample) ofHouseholds() { m.household = true }
+// OfHouseholds says that households are known.
+func (m *Sample) OfHouseholds() { m.household = true }
 
 // Check implements Params.
 func (m *Sample) Check() check.Problems {
