@@ -31,6 +31,7 @@ const (
 // Civil is a day of the proleptic Gregorian calendar. In a partial date month or day is 0.
 type Civil struct{ Year, Month, Day int }
 
+// CivilOf returns the date that is some days after 1970-01-01.
 func CivilOf(days int64) Civil {
 	t := time.Unix(days*86400, 0).UTC()
 	return Civil{t.Year(), int(t.Month()), t.Day()}
@@ -103,6 +104,7 @@ func partialOf(text string) (c Civil, ok bool) {
 	return c, true
 }
 
+// String writes a date as in ISO 8601.
 func (c Civil) String() string { return fmt.Sprintf("%04d-%02d-%02d", c.Year, c.Month, c.Day) }
 
 // ends returns the first and the last day that a date can be.

@@ -113,6 +113,7 @@ func (m *Pseudonym) ReleasedField(f microdata.Field) (microdata.Field, bool) {
 	return f, true
 }
 
+// IsInteger reports whether a type holds integers.
 func IsInteger(t arrow.DataType) bool {
 	d, fixed := microdata.Field{Type: t}.Decimals()
 	return fixed && d == 0 && !core.IsDecimal(t)
@@ -240,6 +241,7 @@ type pseudonyms struct {
 	permute *keystream.Permutation
 }
 
+// Under returns the pseudonyms of the mask under a key.
 func (m *Pseudonym) Under(key keystream.Key) pseudonyms {
 	label := fmt.Sprintf("mask: %s %d ", m.form(), m.length()) + m.Scope
 	return pseudonyms{form: m.form(), length: m.length(), hash: key.Pseudonyms(label), permute: key.Permutation(label)}

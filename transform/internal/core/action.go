@@ -109,12 +109,14 @@ func (p Published) NumberOr(name string, other float64) float64 {
 	return other
 }
 
+// Word returns a published word; "" where it is not published.
 func (p Published) Word(name string) string {
 	v, _ := p.Parameters(name)
 	s, _ := v.(string)
 	return s
 }
 
+// List returns a published list of words; nil where it is not published.
 func (p Published) List(name string) []string {
 	v, _ := p.Parameters(name)
 	entries, _ := v.([]any)
@@ -156,6 +158,7 @@ func WordOr(word, byDefault string) string {
 	return word
 }
 
+// WithNumber adds a parameter that is a number, where it is given.
 func WithNumber(list []Parameter, name string, v *float64) []Parameter {
 	if v != nil {
 		list = append(list, Parameter{name, *v})

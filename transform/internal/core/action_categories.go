@@ -51,6 +51,7 @@ func (p Published) Floats(name string) []float64 {
 	return out
 }
 
+// Flag returns a published parameter that is true or false; false where it is not published.
 func (p Published) Flag(name string) bool {
 	v, _ := p.Parameters(name)
 	b, _ := v.(bool)

@@ -153,6 +153,7 @@ func (k *CategoryColumn) Look(dst []int32, b *microdata.Block) (bool, error) {
 	return false, nil
 }
 
+// Place returns the index of a number, or code, in the list; Missing or Unlisted where it has none.
 func (k *CategoryColumn) Place(x float64, there bool) int32 {
 	if !there {
 		return Missing
@@ -355,6 +356,7 @@ func NumberText(x float64) string {
 	return strconv.FormatFloat(x, 'g', -1, 64)
 }
 
+// TextField reports whether the values of a type are texts.
 func TextField(t arrow.DataType) bool {
 	if d, ok := t.(*arrow.DictionaryType); ok {
 		t = d.ValueType

@@ -135,6 +135,7 @@ func NewChain(masks []Spec, setup Setup) (*Chain, error) {
 	return CompileChain(masks, setup, 0, nil)
 }
 
+// CompileChain is NewChain for masks that have been checked: a release (replicate 0) or a replicate.
 func CompileChain(masks []Spec, setup Setup, replicate int, shared *sharedDraws) (*Chain, error) {
 	c := &Chain{
 		Masks: masks, Labels: labels(masks), Setup: setup, ReplicateNumber: replicate, shared: shared,
@@ -178,6 +179,7 @@ func (c *Chain) At(i int) string {
 	return fmt.Sprintf("masks[%d].%s", i, c.Masks[i].Kind())
 }
 
+// Info returns a column of the setup; nil if it is not there.
 func (c *Chain) Info(name string) *ColumnInfo {
 	for i := range c.Setup.Columns {
 		if c.Setup.Columns[i].Name == name {
@@ -468,6 +470,7 @@ func (c *Column) Rewritten(b *microdata.Block) (to *microdata.Vector, from []flo
 	return to, from, nil
 }
 
+// InNumbers returns an error if a block does not hold the column's numbers.
 func (c *Column) InNumbers(b *microdata.Block) error {
 	if len(b.Columns[c.Index].Original.Values) != b.N {
 		return fmt.Errorf("column %s: must be in Numbers form to be masked", strconv.Quote(c.Name))
@@ -529,6 +532,7 @@ func (w *Work) OnGrid(g Grid, x []float64, needed bool) []float64 {
 // NewChanged returns a bitmap of n clear bits.
 func (w *Work) NewChanged(n int) microdata.Bitmap { return cleared(&w.changed, n) }
 
+// NewWithin is NewChanged for a second bitmap.
 func (w *Work) NewWithin(n int) microdata.Bitmap { return cleared(&w.within, n) }
 
 // NewOwn returns a bitmap of n clear bits for the marks of one column, see settle.

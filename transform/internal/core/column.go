@@ -26,6 +26,7 @@ type Column struct {
 	Done     history        // the masks so far with their effective parameters
 }
 
+// NewColumn returns a column before any mask.
 func NewColumn(info ColumnInfo) *Column {
 	c := &Column{ColumnInfo: info, Digits: max(info.Decimals, -1)}
 	if info.Days {

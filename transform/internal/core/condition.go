@@ -96,6 +96,7 @@ func ParseCondition(text string) (Condition, error) {
 	}
 }
 
+// ParseComparison reads a comparison from the beginning of a text, and returns what follows it.
 func ParseComparison(text string) (c Comparison, rest string, err error) {
 	name, _, rest, ok := nextToken(text)
 	if !ok || name == "" {
@@ -149,6 +150,7 @@ func nextToken(text string) (value string, quoted bool, rest string, ok bool) {
 	return text[:end], false, strings.TrimLeftFunc(text[end:], unicode.IsSpace), end > 0
 }
 
+// KindOfValue says what a value is in a message.
 func KindOfValue(text bool) string {
 	if text {
 		return "a text in quotes, as it holds texts"

@@ -43,6 +43,7 @@ func CheckContributors(ps *check.Problems, least *int, share *float64) {
 	}
 }
 
+// WithContributors adds the parameters least and share, where they are given.
 func WithContributors(list []Parameter, least *int, share *float64) []Parameter {
 	if least != nil {
 		list = append(list, Parameter{"least", float64(*least)})

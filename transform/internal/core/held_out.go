@@ -49,10 +49,12 @@ type heldDraw struct {
 	streams map[string]*keystream.Stream // by scope
 }
 
+// NewHeldDraw returns the draws of a key that decide which records are set aside.
 func NewHeldDraw(key keystream.Key) *heldDraw {
 	return &heldDraw{key, map[string]*keystream.Stream{}}
 }
 
+// Uniforms writes draws on (0, 1) for records of a scope.
 func (d *heldDraw) Uniforms(dst []float64, scope string, r keystream.Records) {
 	s := d.streams[scope]
 	if s == nil {

@@ -25,6 +25,7 @@ type units struct {
 	places  []int64
 }
 
+// Known reports whether households are known.
 func (u *units) Known() bool { return u.Digests != nil }
 
 // group finds the households of a block's records. In a replicate of columns without that of the
@@ -118,6 +119,7 @@ func (u *units) stretch(w *Work, b *microdata.Block, from, n int, values []float
 // ByHousehold reports whether a mask decides about whole households where they are known.
 func ByHousehold(p Params) bool { return Declared(p).ByHousehold }
 
+// WithHousehold adds to parameters that a mask decides about whole households.
 func WithHousehold(list []Parameter, household bool) []Parameter {
 	if household {
 		list = append(list, Parameter{"household", true})

@@ -107,4 +107,5 @@ func (c *Column) rejectCodes(b *microdata.Block) {
 // PutValue is a value that a mask may release in place of others, and the field of its parameters.
 type PutValue struct{ Field, Text string }
 
+// FormatNumber writes a number in as few digits as tell it from others.
 func FormatNumber(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

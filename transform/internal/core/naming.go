@@ -171,4 +171,5 @@ func (c *Chain) StreamsOf(scope string) []*keystream.Stream {
 	return s.([]*keystream.Stream)
 }
 
+// Sorted returns the names in ascending order.
 func Sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }

@@ -16,6 +16,7 @@ type pattern struct {
 	place int32
 }
 
+// IsPattern reports whether a category stands for all texts that match it.
 func IsPattern(text string) bool { return strings.ContainsAny(text, "*?") }
 
 // literal is the number of characters of a pattern that stand for themselves.

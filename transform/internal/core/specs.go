@@ -32,6 +32,7 @@ func CheckSpecs(masks []Spec) check.Problems {
 	return ps
 }
 
+// Describe names mask i in a message; "no mask" for an index below 0.
 func Describe(masks []Spec, i int) string {
 	if i < 0 {
 		return "no mask"
@@ -125,6 +126,7 @@ func CheckStrata(ps *check.Problems, by, columns []string) {
 	}
 }
 
+// StrataRead returns the columns that strata are made of, for Description.Reads.
 func StrataRead(by []string) []ReadColumn {
 	var list []ReadColumn
 	for i, name := range by {

@@ -158,6 +158,7 @@ type SurveyError struct {
 	kind string
 }
 
+// Error implements error.
 func (e *SurveyError) Error() string {
 	at := fmt.Sprintf("masks[%d].%s", e.Mask, e.kind)
 	if e.Path != "" {

@@ -35,6 +35,7 @@ func (c *Chain) SurveysInParts() bool {
 
 var errNotInParts = errors.New("survey: a mask with scope dataset cannot process the records in parts")
 
+// InParts returns the steps whose survey can be merged from parts.
 func (c *Chain) InParts() (list []surveyingParts) {
 	for _, s := range c.Steps {
 		if s, ok := s.(surveyingParts); ok {
@@ -192,6 +193,7 @@ type RecordPlace struct {
 	Row    int64
 }
 
+// Compare orders places by scope, stream and row.
 func (p RecordPlace) Compare(q RecordPlace) int {
 	return cmp.Or(cmp.Compare(p.Scope, q.Scope), cmp.Compare(p.Stream, q.Stream), cmp.Compare(p.Row, q.Row))
 }

@@ -63,6 +63,7 @@ func AppendText(to array.Builder, text string) error {
 	return nil
 }
 
+// TextOfNumber writes a number as TextsOf does; the reason says why it has no text, as those from beyond on.
 func TextOfNumber(x, beyond float64) (text, reason string) {
 	switch {
 	case x-x != 0:
@@ -73,8 +74,10 @@ func TextOfNumber(x, beyond float64) (text, reason string) {
 	return NumberText(x + 0), ""
 }
 
+// AllDigits reports whether a text consists of digits.
 func AllDigits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
+// IsDecimal reports whether a type is one of decimal numbers.
 func IsDecimal(t arrow.DataType) bool { _, ok := t.(arrow.DecimalType); return ok }

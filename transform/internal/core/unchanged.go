@@ -83,6 +83,7 @@ type KeepingOf struct {
 	Rounds []Bound // multiples
 }
 
+// Bound is a bound of a mask, or the multiples to which one rounds.
 type Bound struct {
 	Mask int
 	At   float64

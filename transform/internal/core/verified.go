@@ -56,6 +56,7 @@ type Verified struct {
 // Squares is a sum of squares in units of 10⁻⁴ m², in 128 bits, so that it does not depend on an order.
 type Squares [2]uint64
 
+// Add adds the square of a distance in metres.
 func (s *Squares) Add(distance float64) {
 	s.plus(Squares{0, uint64(math.Round(distance * distance * 1e4))})
 }

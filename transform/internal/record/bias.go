@@ -63,6 +63,7 @@ type BiasStep struct {
 	columns []BiasColumn
 }
 
+// BiasColumn is a column of a BiasStep.
 type BiasColumn struct {
 	*core.Column
 	Grid   core.Grid

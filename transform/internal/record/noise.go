@@ -88,6 +88,7 @@ type redrawStep struct {
 	columns  []*NoiseColumn
 }
 
+// NoiseColumn is a column of a NoiseStep.
 type NoiseColumn struct {
 	*core.Column
 	Grid   core.Grid
@@ -101,6 +102,7 @@ type NoiseColumn struct {
 	lower, upper float64 // redraw: grid indexes within which the result must land
 }
 
+// Draw returns the distribution of the noise.
 func (m *Noise) Draw() core.Draw {
 	switch m.Distribution {
 	case "laplace":
@@ -389,6 +391,7 @@ func (m *Noise) EfficiencyFollows(has, named func(string) bool) bool {
 	return !has("where") && named("sd") && (named("tiers") || !has("tiers"))
 }
 
+// OnColumn returns the mask restricted to one of its columns.
 func (m *Noise) OnColumn(column string) core.Params {
 	q := *m
 	q.Columns = []string{column}
