@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // displacementData returns keys shared by many, few or no records, an attribute with uneven
@@ -303,7 +304,7 @@ func TestDisplacementOfWantedRecords(t *testing.T) {
 
 // The result for a record does not depend on the limits of the blocks.
 func TestDisplacementInPieces(t *testing.T) {
-	const n = 2*batch/4 + 37
+	const n = 2*core.Batch/4 + 37
 	columns := displacementData(n, 4, 0.5, true)
 	setup := testSetup(t, columns...)
 	results := func(size int) (all []microdata.Moved) {

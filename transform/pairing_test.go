@@ -2,9 +2,10 @@ package transform
 
 import (
 	"fmt"
-	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 	"math"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 )
 
 // The rates of a pairing are compared with releases: the chain swaps groups of given sizes many

@@ -176,7 +176,7 @@ func TestDeclaredCodesAreMissingValues(t *testing.T) {
 		"swap": TestDeclaredCodesTakeNoPartInSwaps, "recordswap": TestDeclaredCodesStayInTheirHouseholds,
 		"suppress": TestDeclaredCodesAreSuppressed, "calibrate": TestDeclaredCodesInCalibrations,
 	}
-	for _, k := range transform.Kinds {
+	for _, k := range transform.Kinds() {
 		if elsewhere[k.Name] != nil {
 			continue
 		}
