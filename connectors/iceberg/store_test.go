@@ -286,6 +286,7 @@ func TestTakenForDead(t *testing.T) {
 // The run that takes another one for dead dies itself, at each of its requests: the slow one releases nothing whose
 // files are gone.
 func TestTakenForDeadByOneThatDies(t *testing.T) {
+	racetest.Further(t)
 	given, released := 0, 0
 	for at := int64(1); ; at++ {
 		l := newLake(t, "s3")

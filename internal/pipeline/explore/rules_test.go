@@ -189,6 +189,7 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 
 // If no point can satisfy the rules, the map says so and recommends nothing.
 func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
+	racetest.Further(t)
 	fine := "{column: income, min_efficiency: 0.01}"
 	for name, c := range map[string]struct {
 		judgedBy
