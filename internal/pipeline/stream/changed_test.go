@@ -250,7 +250,7 @@ func TestStreamWithoutMeasures(t *testing.T) {
 	text := strings.Replace(fmt.Sprintf(standConfig, s.address, s.key), "wage: {role: sensitive, decimals: 2}",
 		"wage: {role: other}", 1)
 	text = strings.Replace(text, "masks:\n  - noise: {columns: [wage], sd: 50}\n", "masks: []\n", 1)
-	text = strings.Replace(text, "assess: {replicates: 20, targets: [max]}\n", "", 1)
+	text = strings.Replace(text, standAssess, "", 1)
 	for round := range 2 {
 		s.persons(200*round, 200*round+200)
 		s.produce(&kgo.Record{Topic: "in", Partition: 1, Value: []byte(`not JSON`)})
