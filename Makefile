@@ -48,7 +48,7 @@ test-figures: ## the papers' figures are what the program makes of the data
 
 .PHONY: test
 test: ## the tests that need nothing but Go, in their short form (lint has go vet)
-	GOGC=400 $(GO) test -short -p $(PACKAGES) -parallel $(PACKAGES) -timeout 30m ./...
+	GOGC=1000 $(GO) test -short -p $(PACKAGES) -parallel $(PACKAGES) -timeout 30m ./...
 	cd verify && $(GO) test -short ./bench ./longform ./mutate ./papers
 # Two packages for each core, and two tests that say they may run beside others: many of the tests wait, for patience to end or for a program that was killed.
 PACKAGES = $(shell echo $$((2 * $$(nproc 2>/dev/null || echo 2))))
@@ -112,7 +112,7 @@ test-arm64: ## the same bits on arm64, under qemu-user
 
 .PHONY: test-loops
 test-loops: ## what has assembly gives the same figures without it
-	$(GO) test -tags purego -short -run 'Figures|Grid|Snap|Shared|Centre|Extremes|Sums|Unchanged|Marked|Blocks|Bits' ./assess/... ./transform/... ./connectors/parquet
+	$(GO) test -tags purego,arrow_json_stdlib -short -run 'Figures|Grid|Snap|Shared|Centre|Extremes|Sums|Unchanged|Marked|Blocks|Bits' ./assess/... ./transform/... ./connectors/parquet
 
 .PHONY: test-image
 test-image: ## the container image, assembled from scratch and run
