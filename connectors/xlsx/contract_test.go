@@ -15,6 +15,6 @@ func TestContract(t *testing.T) {
 		Source: func(path string) connectors.SourceConfig { return &SourceConfig{Path: path} },
 		Sink:   func(path string) connectors.SinkConfig { return &SinkConfig{Path: path} },
 		Types:  append(connectortest.TextTypes, arrow.FixedWidthTypes.Date32, &arrow.TimestampType{Unit: arrow.Microsecond}),
-		Nulls:  true, DetectsTruncation: true, Few: testing.Short(),
+		Nulls:  true, DetectsTruncation: true,
 	})
 }
