@@ -58,7 +58,7 @@ func (e *Ending) Err() error {
 func Steps(yield func(n int) bool) {
 	part := 8
 	if racetest.Omits(true) {
-		part = 2
+		part = 4
 	}
 	for n := 1; n < 1<<20; n += 1 + n/part {
 		if !yield(n) {
