@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
@@ -58,6 +59,7 @@ func displacements(t *testing.T, c *Chain, size int, columns []testColumn) []mic
 // (mean − expectation)/SE must have the spread of a normal variable over the records, and the
 // overall mean must agree.
 func TestDisplacementIsThatOfReleases(t *testing.T) {
+	racetest.Alone(t)
 	chains := displacementChains()
 	for i, name := range slices.Sorted(maps.Keys(chains)) {
 		masks := chains[name]

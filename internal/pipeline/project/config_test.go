@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the schemas")
@@ -251,6 +252,7 @@ func TestProjectsThatAreRefused(t *testing.T) {
 
 // TestNamesOfReleases: reports and messages name a file of the folder, or a table as the configuration does.
 func TestNamesOfReleases(t *testing.T) {
+	racetest.Alone(t)
 	for sink, want := range map[string][2]string{
 		"csv: {path: DIR/out/release/NAME.csv}":                  {"DIR/out/release", "visits.csv"},
 		"postgres: {table: 'r.a/NAME', url: 'postgres://u@h/d'}": {"table r.a/visits table r.a/persons table r.a/households", "table r.a/visits"},

@@ -1,4 +1,4 @@
-package avro_test
+package run
 
 import (
 	"bytes"
@@ -18,7 +18,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
-	"github.com/sdlfilter/sdlfilter/internal/pipeline/run"
 )
 
 const (
@@ -28,7 +27,7 @@ const (
 
 // A topic of Avro messages that were written with two schemas is released as Avro, as JSON, and from
 // JSON as Avro again.
-func TestStream(t *testing.T) {
+func TestStreamOfAvro(t *testing.T) {
 	cluster,
 		err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "in", "out", "text", "back", "bad", "bad2", "bad3"))
 	if err != nil {
@@ -89,7 +88,7 @@ assess: {replicates: 20, targets: [max]}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		result, err := run.Pipeline(ctx, p, pipeline.Options{Version: "test", Log: zerolog.Nop()})
+		result, err := Pipeline(ctx, p, pipeline.Options{Version: "test", Log: zerolog.Nop()})
 		if err != nil {
 			t.Fatal(err)
 		}
