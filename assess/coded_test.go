@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -41,6 +42,7 @@ func codedAccumulator(t *testing.T, from, n int, null bool) *Accumulator {
 // Declared codes are counted by code in the records that are released; they are in no moment, and the sample tells the
 // kept ones apart. All of that is the same after a merge and after encoding.
 func TestDeclaredCodesAreCounted(t *testing.T) {
+	racetest.Further(t)
 	for _, null := range []bool{false, true} {
 		a := codedAccumulator(t, 0, 80, null)
 		if err := a.Merge(codedAccumulator(t, 100, 40, null)); err != nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/wire"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -46,6 +47,7 @@ func TestEncodingKeepsEverything(t *testing.T) {
 }
 
 func TestDecodingRefuses(t *testing.T) {
+	racetest.Alone(t)
 	o, data := encodedAccumulator(t)
 	for n := range len(data) {
 		if testing.Short() && n > 100 && n < len(data)-100 && n%19 != 0 {

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -267,6 +268,7 @@ func figureCases(tb testing.TB) map[string]func() (Options, *survey, *transform.
 // All results of Measure and MeasureQuick for small files, and those of the accumulator after
 // encoding and decoding. Other tests check that they are right; this test detects any change.
 func TestFiguresOfMeasures(t *testing.T) {
+	racetest.Further(t)
 	cases := figureCases(t)
 	for name, of := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -297,6 +299,7 @@ func TestFiguresOfMeasures(t *testing.T) {
 
 // The results of Explore for the masks that it tries.
 func TestFiguresOfExplorations(t *testing.T) {
+	racetest.Further(t)
 	key := testKey(t)
 	for name, c := range map[string]struct {
 		sample       int
@@ -354,6 +357,7 @@ func TestFiguresOfExplorations(t *testing.T) {
 
 // The contents of a profile.
 func TestFiguresOfProfiles(t *testing.T) {
+	racetest.Further(t)
 	var f pinned.Figures
 	for _, clean := range []bool{true, false} {
 		s := newSurvey(700, 8, clean)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -122,6 +123,7 @@ func TestOrderOfASortedFile(t *testing.T) {
 // If there is no order, none is reported: for shuffled files of any shape, with many ties, with
 // nulls left out, small and large.
 func TestShuffledFilesDoNotDepart(t *testing.T) {
+	racetest.Further(t)
 	most := 3000 // files of one record
 	if testing.Short() {
 		most = 300

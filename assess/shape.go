@@ -125,6 +125,13 @@ func (s Shape) permuted(now Shape) bool {
 	return moved > all/30+5*chance && sorted < moved/4
 }
 
+// OfNames returns the shape of values that only tell whether they are the same, such as pseudonyms: under another name
+// each is as good.
+func (s Shape) OfNames() Shape {
+	s.Magnitude, s.Spread, s.Shares, s.Codes = Float(math.NaN()), 0, nil, nil
+	return s
+}
+
 // Unlike says in what a column that had shape s is another one now; "" if it may be the same. A column that has lost
 // half of its values is another one, and so is one whose numbers have three times the magnitude, or a third. So is one
 // of which much fewer pairs differ: codes that a mask does not know any more may all have become one. Numbers that are

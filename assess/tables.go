@@ -24,28 +24,29 @@ type Beside struct {
 // controls is the number of ways in which columns are put to other records, where these do not tell as much.
 const controls = 3
 
-// WithTables returns columns that were measured by Measure with the risks, in the place of those by the whole record,
-// of an intruder who also has what other tables release of each record: he tries each of several lists of columns. No
-// risk is below that of the table by itself, since he can leave the others aside. The sample must hold all records.
-func (a *Accumulator) WithTables(columns []ColumnMeasures, lists []Beside) []ColumnMeasures {
+// WithTables returns columns that were measured by Measure with the risks, in the place of those by knowledge, of an
+// intruder who also has what other tables release of each record: he tries each of several lists of columns. knowledge
+// is KnowledgeRecord, or KnowledgeAllReleases where the lists are of what all releases have. No risk is below that of
+// the table by itself, since he can leave the others aside. The sample must hold all records.
+func (a *Accumulator) WithTables(columns []ColumnMeasures, lists []Beside, knowledge string) []ColumnMeasures {
 	all := slices.Clone(columns)
 	for c := range all {
 		all[c].Risk = slices.Clone(all[c].Risk)
 	}
 	for _, list := range lists {
-		with := a.withColumns(columns, list.Columns)
+		with := a.withColumns(columns, list.Columns, knowledge)
 		more := make([][]bool, len(all))
 		var chance [][][]Risk
 		for way := 0; ; way++ { // what columns tell by chance is not computed where they tell nothing
 			some := false
 			for c := range all {
-				more[c] = tellMore(&columns[c], list.Columns, with, chance, c)
+				more[c] = tellMore(&columns[c], list.Columns, with, chance, c, knowledge)
 				some = some || slices.Contains(more[c], true)
 			}
 			if !some || way == controls {
 				break
 			}
-			chance = append(chance, a.withColumns(columns, list.Control(way)))
+			chance = append(chance, a.withColumns(columns, list.Control(way), knowledge))
 		}
 		for c := range all {
 			for i, is := range more[c] {
@@ -58,8 +59,9 @@ func (a *Accumulator) WithTables(columns []ColumnMeasures, lists []Beside) []Col
 	return all
 }
 
-// tellMore reports of each risk of column c whether more columns tell more than such by chance.
-func tellMore(column *ColumnMeasures, columns []Seen, with [][]Risk, chance [][][]Risk, c int) []bool {
+// tellMore reports of each risk of column c by knowledge whether more columns tell more than such by chance.
+func tellMore(column *ColumnMeasures, columns []Seen, with [][]Risk, chance [][][]Risk, c int,
+	knowledge string) []bool {
 	if with[c] == nil {
 		return nil
 	}
@@ -81,32 +83,32 @@ func tellMore(column *ColumnMeasures, columns []Seen, with [][]Risk, chance [][]
 		}
 	}
 	for i, k := range column.Risk {
-		if k.Knowledge == KnowledgeRecord && k.Target == TargetTypical {
+		if k.Knowledge == knowledge && k.Target == TargetTypical {
 			add(&whole, i)
 		}
 	}
 	for i, k := range column.Risk {
 		one := tells{n: n, chance: whole.chance, least: whole.least + nearGain}
-		if add(&one, i); k.Knowledge == KnowledgeRecord {
+		if add(&one, i); k.Knowledge == knowledge {
 			more[i] = whole.more() || one.more()
 		}
 	}
 	return more
 }
 
-// withColumns returns the risks of masked columns with more columns, in the places of those by the whole record; nil
-// for others.
-func (a *Accumulator) withColumns(columns []ColumnMeasures, more []Seen) [][]Risk {
+// withColumns returns the risks of masked columns with more columns, in the places of those by knowledge; nil for
+// others, and where what tables of the ledger tell is not known.
+func (a *Accumulator) withColumns(columns []ColumnMeasures, more []Seen, knowledge string) [][]Risk {
 	list := make([][]Risk, len(columns))
-	f := a.reckon(false).recordFrame(nil, 0, false, more)
-	if f == nil {
+	f := a.reckon(false).recordFrame(nil, 0, knowledge == KnowledgeAllReleases, more)
+	if f == nil || f.not != "" {
 		return list
 	}
 	cores.Each(len(columns), func(c int) {
 		if !a.opts.Columns[c].Masked {
 			return
 		}
-		rows := slices.DeleteFunc(slices.Clone(columns[c].Risk), func(k Risk) bool { return k.Knowledge == KnowledgeRecord })
+		rows := slices.DeleteFunc(slices.Clone(columns[c].Risk), func(k Risk) bool { return k.Knowledge == knowledge })
 		f.add(c, &rows)
 		list[c] = slices.Clone(columns[c].Risk)
 		for i, k := range list[c] {
@@ -137,6 +139,29 @@ type tells struct {
 // more reports whether the columns tell more than twice as much as such by chance. What is not known counts as that.
 func (t *tells) more() bool {
 	return !(t.gain <= 2*t.chance+t.least+gainByRecords/t.n) || math.IsInf(t.chance, 1)
+}
+
+// NoLess returns columns whose risks by all releases are not below those by the whole record of others, which are the
+// same columns by what this release alone has.
+func NoLess(columns, alone []ColumnMeasures) []ColumnMeasures {
+	all := slices.Clone(columns)
+	for c := range all {
+		var rows []Risk
+		for i, k := range all[c].Risk {
+			switch one := alone[c].Risk[i]; k.Knowledge {
+			case KnowledgeRecord:
+				k = one
+			case KnowledgeAllReleases:
+				at := slices.IndexFunc(alone[c].Risk, func(o Risk) bool {
+					return o.Target == k.Target && o.Knowledge == KnowledgeRecord
+				})
+				k = atLeast(k, alone[c].Risk[at])
+			}
+			rows = append(rows, k)
+		}
+		all[c].Risk = rows
+	}
+	return all
 }
 
 // worse returns the greater of a risk with more columns and one with fewer; one that could not be measured counts as

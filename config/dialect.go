@@ -112,7 +112,7 @@ func maskMembers(d *form.Dialect) []form.Member {
 		},
 	}
 	members := []form.Member{name}
-	for _, k := range transform.Kinds {
+	for _, k := range transform.Kinds() {
 		params := reflect.TypeOf(k.New()).Elem()
 		within := name
 		within.Peek = func(reflect.Value) (reflect.Value, bool) { return reflect.Value{}, false } // written beside the kind

@@ -76,7 +76,7 @@ func (p *Pipeline) Before(at string, released []byte) (*Pipeline, error) {
 		e.Columns, e.Window, e.loaded
 	b.Assess, b.Gate, b.Quarantine, b.Report, b.Map, b.Profile, b.Unlisted = Assess{Privacy: p.Assess.Privacy}, Gate{},
 		Quarantine{}, Report{}, nil, "", "drop"
-	b.Ledger, b.Warnings, b.Loosened, b.Masks = "", nil, nil, nil
+	b.Ledger, b.Joins, b.Warnings, b.Loosened, b.Masks = "", nil, nil, nil, nil
 	for i, m := range e.Masks {
 		if !transform.LeavesOut(m.Params) {
 			b.Masks = append(b.Masks, transform.Spec{Name: transform.Label(e.Masks, i), Params: m.Params})

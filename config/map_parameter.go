@@ -34,8 +34,8 @@ func (p parameter) whole() bool { return p.form.Type.Kind() == reflect.Int }
 
 // leavesOut reports whether the parameter decides which records are released.
 func (p parameter) leavesOut() bool {
-	at := slices.IndexFunc(transform.Kinds, func(k transform.Kind) bool { return k.Name == p.kind })
-	return at >= 0 && transform.LeavesOut(transform.Kinds[at].New())
+	at := slices.IndexFunc(transform.Kinds(), func(k transform.Kind) bool { return k.Name == p.kind })
+	return at >= 0 && transform.LeavesOut(transform.Kinds()[at].New())
 }
 
 // maskForm is the form of one mask.

@@ -7,17 +7,16 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/mdav"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
-
-var nan = math.NaN()
 
 // aggregation is the arithmetic of Microaggregate.
 type aggregation struct {
 	k                  int
 	univariate, median bool
 	strata             bool // whether there are any
-	demand             contributors
+	demand             core.Contributors
 }
 
 // most implements allMasker.
@@ -29,7 +28,7 @@ func (a *aggregation) maskAll(g *gatheredData) *decision.Refusal {
 	if err := g.checkColumns(nil, digest{}); err != nil {
 		return err
 	}
-	// Strata that are too small are found before any value is changed.
+	// strata that are too small are found before any value is changed.
 	strata := g.rowsByStratum()
 	plans, refusals := make([]aggregationPlan, len(strata)), make([]*decision.Refusal, len(strata))
 	cores.Each(len(strata), func(i int) {
@@ -239,7 +238,7 @@ func (p *aggregationPlan) patterns() (patterns []uint64, byPattern map[uint64][]
 }
 
 func columnsOf(pattern uint64) (columns []int) {
-	for k := range greatestColumns {
+	for k := range core.GreatestColumns {
 		if pattern>>k&1 == 1 {
 			columns = append(columns, k)
 		}

@@ -7,6 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -29,7 +31,8 @@ func benchChain(tb testing.TB, columns int, p Params) *Chain {
 	for c := range columns {
 		name := fmt.Sprint("c", c)
 		setup.Columns = append(setup.Columns,
-			ColumnInfo{name, c, microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, 2, 2900, 5000, false})
+			ColumnInfo{Name: name, Index: c, Field: microdata.Field{Name: name, Type: arrow.PrimitiveTypes.Float64}, Decimals: 2,
+				SD: 2900, Mean: 5000, Days: false})
 	}
 	chain, err := NewChain([]Spec{{Params: p}}, setup)
 	if err != nil {
@@ -82,12 +85,12 @@ func BenchmarkNoise(b *testing.B) {
 
 // BenchmarkAdd measures the cost of noise without its draws.
 func BenchmarkAdd(b *testing.B) {
-	col := &noiseColumn{column: &column{}, grid: decimalGrid(2), scale: 35, fast: fast}
+	col := &record.NoiseColumn{Column: &core.Column{}, Grid: core.DecimalGrid(2), Scale: 35, Fast: core.Fast}
 	x := benchBlock(1).Columns[0].Original.Values
 	e := make([]float64, benchRecords)
 	changed := make(microdata.Bitmap, benchRecords/64)
 	for b.Loop() {
-		col.add(x, x, e, 3500, changed)
+		col.Add(x, x, e, 3500, changed)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRecords, "ns/value")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Calibrate multiplies sampling weights by factors near 1 so that the weighted totals of the released
@@ -32,7 +33,7 @@ type Calibrate struct {
 // Check implements Params.
 func (m *Calibrate) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
 	if len(m.Columns) > 1 {
 		ps.Addf("columns", "must be one column of weights, got %d", len(m.Columns))
 	}
@@ -83,12 +84,12 @@ func (m *Calibrate) Check() check.Problems {
 	if v := m.Upper; v != nil && !(*v > 1 && !math.IsInf(*v, 1)) {
 		ps.Addf("upper", "must be a number above 1, got %v", *v)
 	}
-	checkContributors(&ps, m.Least, m.Share)
+	core.CheckContributors(&ps, m.Least, m.Share)
 	return ps
 }
 
-// checkAmong: later masks must change neither the weights nor what they were calibrated to, nor which records leave.
-func (m *Calibrate) checkAmong(masks []Spec, i int) check.Problems {
+// CheckAmong: later masks must change neither the weights nor what they were calibrated to, nor which records leave.
+func (m *Calibrate) checkAmong(masks []core.Spec, i int) check.Problems {
 	ps := checkDataset(masks, i, "", "")
 	path := fmt.Sprintf("[%d].%s", i, masks[i].Kind())
 	for j, other := range masks {
@@ -104,7 +105,7 @@ func (m *Calibrate) checkAmong(masks []Spec, i int) check.Problems {
 					other.Kind(), name)
 			}
 		}
-		if j > i && declared(other.Params).rejects {
+		if j > i && core.Declared(other.Params).Rejects {
 			ps.Addf(path, "must come after mask [%d], a %s, which may send records to quarantine whose weights count here", j,
 				other.Kind())
 		}
@@ -113,11 +114,11 @@ func (m *Calibrate) checkAmong(masks []Spec, i int) check.Problems {
 }
 
 // Describe implements Params.
-func (m *Calibrate) Describe() Description {
-	return Description{
-		Scope: ScopeDataset, Reads: m.readColumns(), Weighs: true, Parameters: m.parameters,
+func (m *Calibrate) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeDataset, Reads: m.readColumns(), Weighs: true, Parameters: m.parameters,
 		Action: m.action, Published: m, Instead: "the weights as they are, or round, which takes each record by itself",
-		among: m.checkAmong, ofNumber: true,
+		Among: m.checkAmong, OfNumber: true,
 	}
 }
 
@@ -129,19 +130,19 @@ func (m *Calibrate) Reads() []string {
 	return slices.Concat(m.By, m.On, slices.Sorted(maps.Keys(m.Margins)), slices.Sorted(maps.Keys(m.Totals)))
 }
 
-func (m *Calibrate) readColumns() []ReadColumn {
-	var list []ReadColumn
+func (m *Calibrate) readColumns() []core.ReadColumn {
+	var list []core.ReadColumn
 	for i, name := range m.By {
-		list = append(list, ReadColumn{fmt.Sprintf("by[%d]", i), name, "a margin of weights"})
+		list = append(list, core.ReadColumn{Field: fmt.Sprintf("by[%d]", i), Name: name, As: "a margin of weights"})
 	}
 	for i, name := range m.On {
-		list = append(list, ReadColumn{fmt.Sprintf("on[%d]", i), name, "a margin of weights"})
+		list = append(list, core.ReadColumn{Field: fmt.Sprintf("on[%d]", i), Name: name, As: "a margin of weights"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Margins)) {
-		list = append(list, ReadColumn{"margins." + name, name, "a margin of weights"})
+		list = append(list, core.ReadColumn{Field: "margins." + name, Name: name, As: "a margin of weights"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Totals)) {
-		list = append(list, ReadColumn{"totals." + name, name, "a margin of weights"})
+		list = append(list, core.ReadColumn{Field: "totals." + name, Name: name, As: "a margin of weights"})
 	}
 	return list
 }
@@ -160,40 +161,40 @@ func (m *Calibrate) bounds() (lower, upper float64) {
 // description lists all parameters, for the names of draws behind this mask.
 func (m *Calibrate) description() string {
 	lower, upper := m.bounds()
-	demand := contributorsOf(m.Least, m.Share)
-	text := part("calibrate", lower, upper, float64(demand.least), demand.share) + digestOfTexts("by", m.By...) +
-		digestOfTexts("on", m.On...)
+	demand := core.ContributorsOf(m.Least, m.Share)
+	text := core.Part("calibrate", lower, upper, float64(demand.Least), demand.Share) + core.DigestOfTexts("by", m.By...) +
+		core.DigestOfTexts("on", m.On...)
 	for _, name := range slices.Sorted(maps.Keys(m.Margins)) {
 		for _, category := range slices.Sorted(maps.Keys(m.Margins[name])) {
-			text += digestOfTexts("margin", name, category) + part("total", m.Margins[name][category])
+			text += core.DigestOfTexts("margin", name, category) + core.Part("total", m.Margins[name][category])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Totals)) {
-		text += digestOfTexts("number", name) + part("total", m.Totals[name])
+		text += core.DigestOfTexts("number", name) + core.Part("total", m.Totals[name])
 	}
 	return text
 }
 
-func (m *Calibrate) parameters() []Parameter {
-	var list []Parameter
+func (m *Calibrate) parameters() []core.Parameter {
+	var list []core.Parameter
 	if len(m.By) > 0 {
-		list = append(list, Parameter{"by", jsonWords(m.By)})
+		list = append(list, core.Parameter{Name: "by", Value: core.JsonWords(m.By)})
 	}
 	if len(m.On) > 0 {
-		list = append(list, Parameter{"on", jsonWords(m.On)})
+		list = append(list, core.Parameter{Name: "on", Value: core.JsonWords(m.On)})
 	}
 	if m.Margins != nil {
 		table := make(map[string]any, len(m.Margins))
 		for name, margin := range m.Margins {
 			table[name] = numbersAny(margin)
 		}
-		list = append(list, Parameter{"margins", table})
+		list = append(list, core.Parameter{Name: "margins", Value: table})
 	}
 	if m.Totals != nil {
-		list = append(list, Parameter{"totals", numbersAny(m.Totals)})
+		list = append(list, core.Parameter{Name: "totals", Value: numbersAny(m.Totals)})
 	}
-	list = withNumber(list, "lower", m.Lower)
-	return withContributors(withNumber(list, "upper", m.Upper), m.Least, m.Share)
+	list = core.WithNumber(list, "lower", m.Lower)
+	return core.WithContributors(core.WithNumber(list, "upper", m.Upper), m.Least, m.Share)
 }
 
 func numbersAny(of map[string]float64) map[string]any {
@@ -204,22 +205,22 @@ func numbersAny(of map[string]float64) map[string]any {
 	return table
 }
 
-func (m *Calibrate) action(string, float64) Action {
+func (m *Calibrate) action(string, float64) core.Action {
 	if m.Columns == nil {
 		return nil
 	}
-	return Calibration{}
+	return core.Calibration{}
 }
 
 // PublishedAction implements Publishing.
-func (m *Calibrate) PublishedAction(Published, string) Action { return Calibration{} }
+func (m *Calibrate) PublishedAction(core.Published, string) core.Action { return core.Calibration{} }
 
 // Words implements Publishing.
-func (m *Calibrate) Words(p Published, _ string) string {
+func (m *Calibrate) Words(p core.Published, _ string) string {
 	s := "calibration: the weights were multiplied by factors so that weighted totals of released columns are given ones"
 	var of []string
 	for _, name := range []string{"by", "on"} {
-		of = append(of, p.list(name)...)
+		of = append(of, p.List(name)...)
 	}
 	for _, name := range []string{"margins", "totals"} {
 		v, _ := p.Parameters(name)
@@ -229,8 +230,8 @@ func (m *Calibrate) Words(p Published, _ string) string {
 	if len(of) > 0 {
 		s += ", those of " + strings.Join(of, ", ")
 	}
-	lower, low := p.number("lower")
-	upper, up := p.number("upper")
+	lower, low := p.Float("lower")
+	upper, up := p.Float("upper")
 	switch {
 	case low && up:
 		s += "; each factor lies between " + p.Number(lower) + " and " + p.Number(upper)
@@ -246,21 +247,21 @@ func (m *Calibrate) Words(p Published, _ string) string {
 func (m *Calibrate) EfficiencyFollows(_, _ func(string) bool) bool { return false }
 
 // Weighs reports whether a mask changes sampling weights, which no R and U is measured of.
-func Weighs(p Params) bool { return declared(p).Weighs }
+func Weighs(p core.Params) bool { return core.Declared(p).Weighs }
 
-// compile: in a replicate the mask does nothing, since weights are not measured there.
-func (m *Calibrate) compile(c *Chain, i int) (step, error) {
-	if c.replicate != 0 {
-		if col := c.touch(m.Columns[0]); col != nil {
-			c.addToHistory(i, col, m.description())
+// Compile: in a replicate the mask does nothing, since weights are not measured there.
+func (m *Calibrate) Compile(c *core.Chain, i int) (core.Step, error) {
+	if c.ReplicateNumber != 0 {
+		if col := c.Touch(m.Columns[0]); col != nil {
+			c.AddToHistory(i, col, m.description())
 		}
 		return idle{}, nil
 	}
 	s := &calibrateStep{mask: i, params: m}
 	if len(m.Columns) != 1 {
-		return nil, fmt.Errorf("%s.columns: must be one column", c.at(i))
+		return nil, fmt.Errorf("%s.columns: must be one column", c.At(i))
 	}
-	col, err := c.arithmetic(i, m.Columns[0])
+	col, err := c.Arithmetic(i, m.Columns[0])
 	if err != nil {
 		return nil, err
 	}
@@ -285,19 +286,19 @@ func (m *Calibrate) compile(c *Chain, i int) (step, error) {
 			return nil, err
 		}
 	}
-	c.addToHistory(i, col, m.description()+c.digestOf("columns", m.Columns...))
+	c.AddToHistory(i, col, m.description()+c.DigestOf("columns", m.Columns...))
 	return s, nil
 }
 
-func (s *calibrateStep) addCategories(c *Chain, path, name string, given map[string]float64) error {
-	col := c.lookup(name)
+func (s *calibrateStep) addCategories(c *core.Chain, path, name string, given map[string]float64) error {
+	col := c.Lookup(name)
 	if col == nil {
-		return fmt.Errorf("%s.%s: there is no column %s", c.at(s.mask), path, strconv.Quote(name))
+		return fmt.Errorf("%s.%s: there is no column %s", c.At(s.mask), path, strconv.Quote(name))
 	}
-	k := &categoryMargin{column: col, path: path}
+	k := &categoryMargin{Column: col, path: path}
 	if given != nil {
 		listed := slices.Sorted(maps.Keys(given))
-		of, err := c.categoriesOf(s.mask, col, path, path, listed)
+		of, err := c.CategoriesOf(s.mask, col, path, path, listed)
 		if err != nil {
 			return err
 		}
@@ -309,14 +310,15 @@ func (s *calibrateStep) addCategories(c *Chain, path, name string, given map[str
 		return nil
 	}
 	if !coding.Movable(col.Field.Type) {
-		return fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared", c.at(s.mask), path,
+		return fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared", c.At(s.mask), path,
 			strconv.Quote(name))
 	}
 	maps, moves := -1, -1
-	for j, other := range c.masks[:s.mask] {
+	for j, other := range c.Masks[:s.mask] {
 		switch p := other.Params; {
 		case !slices.Contains(p.Masks(), name):
-		case ScopeOf(p) == ScopeRecord && !slices.ContainsFunc(c.draws, func(d drawName) bool { return d.mask == j }):
+		case core.ScopeOf(p) == core.ScopeRecord && !slices.ContainsFunc(c.DrawNames,
+			func(d core.DrawName) bool { return d.Mask == j }):
 			maps = j
 		default:
 			moves = j
@@ -324,22 +326,22 @@ func (s *calibrateStep) addCategories(c *Chain, path, name string, given map[str
 	}
 	if maps >= 0 && moves >= 0 {
 		return fmt.Errorf(
-			"%s.%s: the totals of column %s cannot be taken from the original, whose categories masks[%d] maps to others before or after masks[%d] draws them: give the totals (margins)", c.at(s.mask), path, strconv.Quote(name), maps, moves)
+			"%s.%s: the totals of column %s cannot be taken from the original, whose categories masks[%d] maps to others before or after masks[%d] draws them: give the totals (margins)", c.At(s.mask), path, strconv.Quote(name), maps, moves)
 	}
 	k.drawn = moves >= 0
 	s.categories = append(s.categories, k)
 	return nil
 }
 
-func (s *calibrateStep) addNumbers(c *Chain, path, name string, given float64) error {
-	col := c.lookup(name)
+func (s *calibrateStep) addNumbers(c *core.Chain, path, name string, given float64) error {
+	col := c.Lookup(name)
 	if col == nil {
-		return fmt.Errorf("%s.%s: there is no column %s", c.at(s.mask), path, strconv.Quote(name))
+		return fmt.Errorf("%s.%s: there is no column %s", c.At(s.mask), path, strconv.Quote(name))
 	}
 	if !col.Field.Numeric() {
-		return fmt.Errorf("%s.%s: column %s must be numeric, as it is released", c.at(s.mask), path, strconv.Quote(name))
+		return fmt.Errorf("%s.%s: column %s must be numeric, as it is released", c.At(s.mask), path, strconv.Quote(name))
 	}
-	s.numbers = append(s.numbers, &numberMargin{column: col, path: path, total: given})
+	s.numbers = append(s.numbers, &numberMargin{Column: col, path: path, total: given})
 	return nil
 }
 

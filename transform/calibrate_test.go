@@ -32,7 +32,7 @@ func calibrated(t *testing.T, columns []testColumn, masks ...Spec) ([]float64, *
 	t.Helper()
 	c := surveyed(t, chain(t, testSetup(t, columns...), masks...), 97, columns...)
 	b := apply(t, c, block(0, len(columns[0].values), columns...))
-	return slices.Clone(b.Columns[0].Out().Values), c.Calibrated(len(masks) - 1), b
+	return slices.Clone(b.Columns[0].Out().Values), CalibratedBy(c, len(masks)-1), b
 }
 
 // plainRaking scales the weights to one margin after another, many times.
@@ -345,7 +345,7 @@ func TestRoundedWeights(t *testing.T) {
 		t.Errorf("gap %v, said %v", gap, said.Gap)
 	}
 	r := chain(t, testSetup(t, columns...), m).Replicate(1)
-	if r.NeedsSurvey() || r.Calibrated(0) != nil {
+	if r.NeedsSurvey() || CalibratedBy(r, 0) != nil {
 		t.Error("a replicate calibrates")
 	}
 }
@@ -559,7 +559,8 @@ func TestLimitsOfCalibration(t *testing.T) {
 	if _, said, _ := calibrated(t, columns,
 		mask(
 			&Calibrate{
-				Columns: a, Margins: map[string]map[string]float64{"b": {"0": 10000, "1": 12000, "2": 11000, "3": 12000}}})); said != nil && said.Alone != 2 {
+				Columns: a, Margins: map[string]map[string]float64{"b": {"0": 10000, "1": 12000, "2": 11000,
+					"3": 12000}}})); said != nil && said.Alone != 2 {
 		t.Errorf("%d weights are alone, want those of the last two", said.Alone)
 	}
 	// The search ends where no step helps, and nothing is released.

@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
@@ -17,7 +18,7 @@ import (
 type calibrateStep struct {
 	mask       int
 	params     *Calibrate
-	weight     *column
+	weight     *core.Column
 	categories []*categoryMargin
 	numbers    []*numberMargin
 
@@ -29,11 +30,11 @@ type calibrateStep struct {
 
 // categoryMargin is a categorical column whose categories have totals.
 type categoryMargin struct {
-	*column
+	*core.Column
 	path     string
-	listed   *categoryColumn // with given totals; nil: they come from the original
-	totals   []float64       // by category, see settle; of the listed ones from the start
-	drawn    bool            // masks draw released categories from original ones, or move them
+	listed   *core.CategoryColumn // with given totals; nil: they come from the original
+	totals   []float64            // by category, see settle; of the listed ones from the start
+	drawn    bool                 // masks draw released categories from original ones, or move them
 	coder    coding.Coder
 	codes    []int32 // by record, of its released category: 0 for none; −1 for one that is not listed
 	original []int32 // of its original category; nil where released categories stand for them
@@ -41,7 +42,7 @@ type categoryMargin struct {
 
 // numberMargin is a numeric column that has a total.
 type numberMargin struct {
-	*column
+	*core.Column
 	path     string
 	total    float64   // 0: it comes from the original
 	values   []float64 // by record, NaN for none
@@ -64,60 +65,40 @@ type Calibrated struct {
 	Alone                     int // records whose released weight no other has
 }
 
-func (idle) apply(*Chain, *work, *microdata.Block) error { return nil }
-func (idle) keeps(*keepingOf, int)                       {}
+func (idle) Apply(*core.Chain, *core.Work, *microdata.Block) error { return nil }
+func (idle) Keeps(*core.KeepingOf, int)                            {}
 
-// rejectWeights rejects the records whose sampling weight is none: negative, not finite or, unless those may be,
-// missing.
-func rejectWeights(b *microdata.Block, weight *ColumnInfo, missing bool) {
-	v := b.Columns[weight.Index].Original
-	for i, w := range v.Values {
-		if !v.Valid.Has(i) {
-			if !missing {
-				b.Reject(i, weight.Name, "is missing, and must be a sampling weight: a finite number of at least 0")
-			}
-		} else if !(w >= 0) || math.IsInf(w, 1) {
-			b.Reject(i, weight.Name, "must be a sampling weight: a finite number of at least 0")
-		}
-	}
-}
+func (s *calibrateStep) Weights() *core.ColumnInfo { return &s.weight.ColumnInfo }
 
-// weighing is a step that changes sampling weights.
-type weighing interface {
-	weights() *ColumnInfo
-}
+func (s *calibrateStep) Of() int { return s.mask }
 
-func (s *calibrateStep) weights() *ColumnInfo { return &s.weight.ColumnInfo }
-
-func (s *calibrateStep) of() int { return s.mask }
-
-// holds implements surveying.
-func (s *calibrateStep) holds(expected int64) int64 {
+// Holds implements surveying.
+func (s *calibrateStep) Holds(expected int64) int64 {
 	return max(expected, int64(s.data.n)) * int64(40+12*len(s.categories)+24*len(s.numbers))
 }
 
-// Calibrated returns how the calibration of mask i ended; nil for other masks.
-func (c *Chain) Calibrated(i int) *Calibrated {
-	if i >= len(c.steps) {
+// CalibratedBy returns how the calibration of mask i ended; nil for other masks.
+func CalibratedBy(c *core.Chain, i int) *Calibrated {
+	if i >= len(c.Steps) {
 		return nil // a chain of a part of the masks
 	}
-	if s, ok := c.steps[i].(*calibrateStep); ok {
+	if s, ok := c.Steps[i].(*calibrateStep); ok {
 		return s.result
 	}
 	return nil
 }
 
-func (s *calibrateStep) survey(c *Chain, w *work, b *microdata.Block) error {
+func (s *calibrateStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
 	g, from := &s.data, s.data.n
 	if (from+b.N)*(2+len(s.categories)+len(s.numbers)) > maxCells {
 		return s.error(c, "",
-			"must not be used on so many records: it holds a weight and the margin columns of each in memory, at most %d in all; name fewer margins, or use %s", maxCells, InsteadOf(s.params))
+			"must not be used on so many records: it holds a weight and the margin columns of each in memory, at most %d in all; name fewer margins, or use %s", maxCells, core.InsteadOf(s.params))
 	}
-	if err := s.weight.inNumbers(b); err != nil {
-		return fmt.Errorf("%s: %w", c.at(s.mask), err)
+	if err := s.weight.InNumbers(b); err != nil {
+		return fmt.Errorf("%s: %w", c.At(s.mask), err)
 	}
 	if g.values == nil {
 		g.values = make([][]float64, 1)
@@ -128,7 +109,7 @@ func (s *calibrateStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	g.values[0] = appendNumbers(g.values[0], &col, b.N)
 	for _, k := range s.categories {
 		if err := k.take(b); err != nil {
-			return fmt.Errorf("%s.%s: %w", c.at(s.mask), k.path, err)
+			return fmt.Errorf("%s.%s: %w", c.At(s.mask), k.path, err)
 		}
 	}
 	for _, k := range s.numbers {
@@ -151,7 +132,7 @@ func (s *calibrateStep) survey(c *Chain, w *work, b *microdata.Block) error {
 func (k *categoryMargin) take(b *microdata.Block) error {
 	codes := extended(&k.codes, b.N)
 	if k.listed != nil {
-		if there, err := k.listed.look(codes, b); err != nil || !there {
+		if there, err := k.listed.Look(codes, b); err != nil || !there {
 			return cmp.Or(err, coding.ErrNotHeld)
 		}
 		for i, j := range codes {
@@ -168,8 +149,8 @@ func (k *categoryMargin) take(b *microdata.Block) error {
 	return k.coder.Code(extended(&k.original, b.N), &microdata.Column{Array: col.Array, Original: col.Original}, 0)
 }
 
-func (s *calibrateStep) error(c *Chain, path, text string, args ...any) error {
-	return c.refused(s.mask, &decision.Refusal{Path: path, Text: fmt.Sprintf(text, args...)})
+func (s *calibrateStep) error(c *core.Chain, path, text string, args ...any) error {
+	return c.Refused(s.mask, &decision.Refusal{Path: path, Text: fmt.Sprintf(text, args...)})
 }
 
 // released reports whether record i leaves with a weight above 0, which takes part.
@@ -178,10 +159,10 @@ func (s *calibrateStep) released(i int) bool { return !s.dropped[i] && s.data.va
 // counts reports whether record i has a weight in the original, released or not.
 func (s *calibrateStep) counts(i int32) bool { return s.before[i] > 0 }
 
-func (s *calibrateStep) decide(c *Chain) error {
+func (s *calibrateStep) Decide(c *core.Chain) error {
 	g := &s.data
 	g.sortRuns()
-	g.stop = c.cancelled.Load
+	g.stop = c.Cancelled.Load
 	var rows []int32
 	for i := range g.n {
 		if s.released(i) {
@@ -208,11 +189,11 @@ func (s *calibrateStep) decide(c *Chain) error {
 		return err
 	}
 	if g.stop.Now() {
-		return ErrCancelled
+		return core.ErrCancelled
 	}
 	if !p.solve(g.stop) {
 		if g.stop.Now() {
-			return ErrCancelled
+			return core.ErrCancelled
 		}
 		return s.error(c, "",
 			"did not converge after %d iterations, and nothing is released: the greatest relative error of a margin is %.2g, and %d of %d factors are at their bounds; widen lower and upper, name fewer margins, or mask their columns less",
@@ -258,7 +239,7 @@ func (s *calibrateStep) compareMargins(a, b int32) int {
 }
 
 // settle finds the total of each category and numbers the categories from 0 in codes.
-func (s *calibrateStep) settle(c *Chain, k *categoryMargin, rows []int32) error {
+func (s *calibrateStep) settle(c *core.Chain, k *categoryMargin, rows []int32) error {
 	name := strconv.Quote(k.Name)
 	if k.listed != nil {
 		there := make([]bool, len(k.totals))
@@ -337,26 +318,29 @@ func (s *calibrateStep) settle(c *Chain, k *categoryMargin, rows []int32) error 
 
 // unmasked reports whether the released category of a record that is not released is known all the same: no mask
 // changes it.
-func (s *calibrateStep) unmasked(c *Chain, k *categoryMargin) bool {
-	return !slices.ContainsFunc(c.masks[:s.mask], func(m Spec) bool { return slices.Contains(m.Params.Masks(), k.Name) })
+func (s *calibrateStep) unmasked(c *core.Chain, k *categoryMargin) bool {
+	return !slices.ContainsFunc(c.Masks[:s.mask], func(m core.Spec) bool {
+		return slices.Contains(m.Params.Masks(),
+			k.Name)
+	})
 }
 
 // judge refuses a total of the original that few records make, or one does.
-func (s *calibrateStep) judge(c *Chain, values []float64, of string) error {
-	demand := contributorsOf(s.params.Least, s.params.Share)
+func (s *calibrateStep) judge(c *core.Chain, values []float64, of string) error {
+	demand := core.ContributorsOf(s.params.Least, s.params.Share)
 	switch {
-	case len(values) < demand.least:
-		return s.error(c, tooFewValues,
-			"must be at most the number of records of %s, which is less, got %d: the calibrated weights tell the total, which is about so few; recode the column, or leave it out", of, demand.least)
-	case demand.dominated(values, 0):
-		return s.error(c, oneRules,
-			"is exceeded: one record has more than %s %% of the weighted total of %s, which the calibrated weights tell; recode the column, or leave it out", shareText(demand.share), of)
+	case len(values) < demand.Least:
+		return s.error(c, core.TooFewValues,
+			"must be at most the number of records of %s, which is less, got %d: the calibrated weights tell the total, which is about so few; recode the column, or leave it out", of, demand.Least)
+	case demand.Dominated(values, 0):
+		return s.error(c, core.OneRules,
+			"is exceeded: one record has more than %s %% of the weighted total of %s, which the calibrated weights tell; recode the column, or leave it out", core.ShareText(demand.Share), of)
 	}
 	return nil
 }
 
 // settleNumbers finds the total of a numeric column.
-func (s *calibrateStep) settleNumbers(c *Chain, k *numberMargin) error {
+func (s *calibrateStep) settleNumbers(c *core.Chain, k *numberMargin) error {
 	if k.total != 0 {
 		return nil
 	}
@@ -387,7 +371,7 @@ func sumOf(values []float64) (sum float64) {
 const greatestGap = 0.01
 
 // finish rounds the weights as the column is and says how the calibration ended.
-func (s *calibrateStep) finish(c *Chain, p *calibration, rows []int32) error {
+func (s *calibrateStep) finish(c *core.Chain, p *calibration, rows []int32) error {
 	g, r := &s.data, s.result
 	before := make([]float64, len(rows))
 	for i, row := range rows {
@@ -405,7 +389,7 @@ func (s *calibrateStep) finish(c *Chain, p *calibration, rows []int32) error {
 				r.AtUpper++
 			}
 			g.values[0][row] = s.onGrid(g.values[0][row] * p.scale * f)
-			if v := g.values[0][row]; v < s.weight.lo || v > s.weight.hi {
+			if v := g.values[0][row]; v < s.weight.Lo || v > s.weight.Hi {
 				return s.error(c, "columns[0]", "must hold the calibrated weights, and the type of column %s does not",
 					strconv.Quote(s.weight.Name))
 			}
@@ -446,9 +430,9 @@ func (s *calibrateStep) finish(c *Chain, p *calibration, rows []int32) error {
 // onGrid rounds a weight to the column's decimals. Without any it keeps ten digits: the last bits of an
 // exponential differ between machines, and the release must not.
 func (s *calibrateStep) onGrid(v float64) float64 {
-	if s.weight.decimals >= 0 {
+	if s.weight.Digits >= 0 {
 		one := []float64{v}
-		decimalGrid(s.weight.decimals).snapAll(one)
+		core.DecimalGrid(s.weight.Digits).SnapAll(one)
 		return one[0]
 	}
 	x, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 9, 64), 64)
@@ -465,35 +449,35 @@ func kish(weights []float64) float64 {
 	return float64(len(weights)) * square / sum / sum
 }
 
-func (s *calibrateStep) apply(c *Chain, _ *work, b *microdata.Block) error {
+func (s *calibrateStep) Apply(c *core.Chain, _ *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
-	v, err := s.weight.numbers(b)
+	v, err := s.weight.Numbers(b)
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		return fmt.Errorf("%s: %w", c.At(s.mask), err)
 	}
 	changed := microdata.Bitmap(make([]uint64, (b.N+63)/64))
 	near := -1
 	for i := range b.N {
 		at := s.data.find(b.Scope, b.Stream, b.Place(i), &near)
 		if at < 0 {
-			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.at(s.mask))
+			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.mask))
 		}
 		if !v.Valid.Has(i) || b.Rejected(i) {
 			continue
 		}
 		switch y := s.data.values[0][at]; {
 		case y != y:
-			return fmt.Errorf("%s: a value that the first pass did not see is there now", c.at(s.mask))
+			return fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.mask))
 		case y != v.Values[i]:
 			v.Values[i] = y
 			changed.Set(i)
 		}
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
-// keeps: which factors are 1 is not known.
-func (s *calibrateStep) keeps(l *keepingOf, i int) { l.changed(i) }
+// Keeps: which factors are 1 is not known.
+func (s *calibrateStep) Keeps(l *core.KeepingOf, i int) { l.Changed(i) }

@@ -3,6 +3,7 @@ package transform
 import (
 	"math"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
@@ -31,7 +32,7 @@ type calibrationUnit struct {
 const mostMargins = 1000
 
 // problem makes the units of records in order.
-func (s *calibrateStep) problem(c *Chain, rows []int32) (*calibration, error) {
+func (s *calibrateStep) problem(c *core.Chain, rows []int32) (*calibration, error) {
 	p := &calibration{scale: 1}
 	p.lower, p.upper = s.params.bounds()
 	var first []int32 // margin of the first category
@@ -43,7 +44,7 @@ func (s *calibrateStep) problem(c *Chain, rows []int32) (*calibration, error) {
 		if whole == whole && math.Abs(sum-whole) > 1e-6*whole {
 			return nil,
 				s.error(c, k.path,
-					"must have the same total over all categories as the other margins, and that of column %s differs; records without release, or given totals, are the usual reason", c.lookup(k.Name).Name)
+					"must have the same total over all categories as the other margins, and that of column %s differs; records without release, or given totals, are the usual reason", c.Lookup(k.Name).Name)
 		}
 		if whole != whole {
 			whole = sum
@@ -93,7 +94,7 @@ func (s *calibrateStep) problem(c *Chain, rows []int32) (*calibration, error) {
 	for j, k := range s.numbers {
 		if amounts[j] == 0 {
 			return nil,
-				s.error(c, k.path, "must have released values other than 0, and column %s has none", c.lookup(k.Name).Name)
+				s.error(c, k.path, "must have released values other than 0, and column %s has none", c.Lookup(k.Name).Name)
 		}
 		amounts[j] /= sum * p.scale
 		p.totals = append(p.totals, k.total/amounts[j])

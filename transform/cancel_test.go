@@ -35,7 +35,7 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 		}
 		c := begun()
 		c.Cancel()
-		if err := c.EndSurvey(); !errors.Is(err, ErrCancelled) || c.surveyed {
+		if err := c.EndSurvey(); !errors.Is(err, ErrCancelled) || c.Surveyed {
 			t.Errorf("missing %s, cancelled before: %v", missing, err)
 		}
 		// The search itself stops at any call that asks whether to continue, and
@@ -43,7 +43,7 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 		checks := 0
 		for at := 1; ; at += onward(at, 4) {
 			c := begun()
-			s := c.steps[0].(*suppressStep)
+			s := c.Steps[0].(*suppressStep)
 			s.data.sortRuns()
 			checks = 0
 			s.suppress.Stop = func() bool { checks++; return checks >= at }
@@ -103,7 +103,7 @@ func TestDecisionsGiveUp(t *testing.T) {
 			if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
 				t.Fatal(err)
 			}
-			s := c.steps[0].(*wholeStep)
+			s := c.Steps[0].(*wholeStep)
 			s.data.sortRuns()
 			s.data.stop = stop
 			if f, ok := s.all.(fitting); ok {
@@ -153,9 +153,9 @@ func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 			if err := r.Survey(block(0, n, columns...)); err != nil {
 				t.Fatal(err)
 			}
-			s := r.steps[0].(*wholeStep)
+			s := r.Steps[0].(*wholeStep)
 			s.all = &cancelling{allMasker: s.all, r: r, at: int64(at)}
-			if err := r.EndSurvey(); !errors.Is(err, ErrCancelled) || r.surveyed {
+			if err := r.EndSurvey(); !errors.Is(err, ErrCancelled) || r.Surveyed {
 				t.Errorf("%s, cancelled when it asks the %dth time: %v", name, at, err)
 			}
 			if got := released(c.Replicate(2)); !slices.Equal(got, want) {
@@ -203,7 +203,7 @@ func TestSwapGivesUp(t *testing.T) {
 		if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
 			t.Fatal(err)
 		}
-		for _, s := range c.steps {
+		for _, s := range c.Steps {
 			if s, ok := s.(*datasetSwap); ok {
 				return c, s
 			}
@@ -212,12 +212,12 @@ func TestSwapGivesUp(t *testing.T) {
 		return nil, nil
 	}
 	c, s := begun()
-	if err := s.decide(c); err != nil || len(s.moves) == 0 {
+	if err := s.Decide(c); err != nil || len(s.moves) == 0 {
 		t.Fatalf("%d sources of moves, %v", len(s.moves), err)
 	}
 	c, s = begun()
 	c.Cancel()
-	if err := s.decide(c); !errors.Is(err, ErrCancelled) || s.moves != nil {
+	if err := s.Decide(c); !errors.Is(err, ErrCancelled) || s.moves != nil {
 		t.Errorf("cancelled: %v, %d sources of moves", err, len(s.moves))
 	}
 	// Within a group it asks once per fixed number of candidates.

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Numbers that are not finite, or outside the range of exact comparisons, belong to no interval and
@@ -262,7 +263,7 @@ func TestMasksOfAllRecords(t *testing.T) {
 		{[]Spec{swap, ranks}, true, false},
 		{[]Spec{groups, noise}, true, true}, {[]Spec{noise, groups}, true, true}, {[]Spec{ranks, groups}, true, true},
 	} {
-		if got := AnyComputesWithAll(c.masks); got != c.computes {
+		if got := core.AnyComputesWithAll(c.masks); got != c.computes {
 			t.Errorf("%v: computes with all: %v", c.masks, got)
 		}
 		if got := AnyDependsOnNumber(c.masks); got != c.byNumber {

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -58,7 +59,8 @@ func testSetup(tb testing.TB, columns ...testColumn) Setup {
 		c := columns[i]
 		mean, sd := meanSD(c.values)
 		s.Columns = append(s.Columns,
-			ColumnInfo{name, i, microdata.Field{Name: name, Type: c.typ, Nullable: true}, c.decimals, sd, mean, false})
+			ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: c.typ, Nullable: true},
+				Decimals: c.decimals, SD: sd, Mean: mean, Days: false})
 	}
 	s.Correlations = Correlations{}
 	for i, a := range s.Columns {
@@ -146,7 +148,8 @@ func incomes(n int, seed uint64) []float64 {
 func arithmeticMasks() []Spec {
 	return []Spec{
 		mask(&Bias{Columns: []string{"a"}, Range: ptr(0.05)}),
-		mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{0.35, true}, Tiers: []Tier{{ptr(1000.0), ptr(2.0)}}}),
+		mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{Value: 0.35, Relative: true}, Tiers: []Tier{{Above: ptr(1000.0),
+			VarianceFactor: ptr(2.0)}}}),
 		mask(&Truncate{Columns: []string{"b"}, Lower: ptr(50.0), Mode: "redraw"}),
 		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(50.0)}),
 		mask(&Round{Columns: []string{"a"}, Decimals: ptr(1)}),
@@ -204,8 +207,8 @@ func TestTouched(t *testing.T) {
 	columns[0].null = []int{3}
 	c := chain(t, testSetup(t, columns...),
 		mask(&Truncate{Columns: []string{"a"}, Upper: ptr(4.0)}),
-		Spec{"tens", &Round{Columns: []string{"a", "b"}, Base: ptr(10.0)}},
-		mask(&Noise{Columns: []string{"b"}, SD: &Amount{1e6, false}}))
+		Spec{Name: "tens", Params: &Round{Columns: []string{"a", "b"}, Base: ptr(10.0)}},
+		mask(&Noise{Columns: []string{"b"}, SD: &Amount{Value: 1e6, Relative: false}}))
 	apply(t, c, block(0, 5, columns...))
 	got := c.Touched()
 	for i, want := range []struct {
@@ -226,8 +229,8 @@ func TestTouchedWhereAnotherColumnIsMissing(t *testing.T) {
 	columns[0].null, columns[1].null = []int{1, 2, 3, 4}, []int{0, 2, 3, 4}
 	for _, names := range [][]string{{"a", "b"}, {"b", "a"}} {
 		for kind, masks := range map[string][]Spec{
-			"noise": {mask(&Noise{Columns: names, SD: &Amount{1e6, false}})},
-			"redraw": {mask(&Noise{Columns: names, SD: &Amount{1e6, false}}),
+			"noise": {mask(&Noise{Columns: names, SD: &Amount{Value: 1e6, Relative: false}})},
+			"redraw": {mask(&Noise{Columns: names, SD: &Amount{Value: 1e6, Relative: false}}),
 				mask(&Truncate{Columns: names, Lower: ptr(0.0), Upper: ptr(1e9), Mode: "redraw"})},
 			"bias":     {mask(&Bias{Columns: names, Phi: ptr(0.9)})},
 			"round":    {mask(&Round{Columns: names, Base: ptr(10.0)})},
@@ -254,7 +257,7 @@ func TestRejects(t *testing.T) {
 		floats(2, nan, nan, nan, nan, nan, nan, nan), // not masked
 	}
 	c := chain(t, Setup{Key: testKey(t, 1), Columns: testSetup(t, columns...).Columns},
-		mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{1, false}}))
+		mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{Value: 1, Relative: false}}))
 	b := apply(t, c, block(0, 7, columns...))
 	if len(b.Rejects) != 4 || b.Kept() != 3 {
 		t.Fatalf("got rejects %v", b.Rejects)
@@ -314,7 +317,7 @@ func TestTypesAreKept(t *testing.T) {
 			setup := testSetup(t, column)
 			b := apply(t, chain(t, setup,
 				mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.3)}),
-				mask(&Noise{Columns: []string{"a"}, SD: &Amount{0.5, true}})), block(0, n, column))
+				mask(&Noise{Columns: []string{"a"}, SD: &Amount{Value: 0.5, Relative: true}})), block(0, n, column))
 			y := b.Columns[0].Out()
 			lo, hi = field.Range()
 			changed := 0
@@ -369,7 +372,7 @@ func TestIdentity(t *testing.T) {
 	columns := []testColumn{floats(6, values...), floats(0, ids...)}
 	setup := testSetup(t, columns...)
 	setup.Identity = []int{1}
-	y := release(t, setup, columns, mask(&Noise{Columns: []string{"a"}, SD: &Amount{10, false}}))
+	y := release(t, setup, columns, mask(&Noise{Columns: []string{"a"}, SD: &Amount{Value: 10, Relative: false}}))
 	if y[0] != y[4] || y[2] != y[5] {
 		t.Errorf("the same value of the same respondent is released differently: %v", y)
 	}
@@ -380,7 +383,8 @@ func TestIdentity(t *testing.T) {
 		t.Error("two respondents carry the same noise")
 	}
 	setup.Identity = nil
-	if z := release(t, setup, columns, mask(&Noise{Columns: []string{"a"}, SD: &Amount{10, false}})); z[0] == z[4] {
+	if z := release(t, setup, columns, mask(&Noise{Columns: []string{"a"}, SD: &Amount{Value: 10,
+		Relative: false}})); z[0] == z[4] {
 		t.Error("with place as identity, two places carry the same noise")
 	}
 }
@@ -396,12 +400,12 @@ func TestDrawsAreUncorrelated(t *testing.T) {
 	zero := floats(9, make([]float64, n)...)
 	setup := testSetup(t, zero, zero)
 	noise := func(column string) Params {
-		return &Noise{Columns: []string{column}, SD: &Amount{1, false}}
+		return &Noise{Columns: []string{column}, SD: &Amount{Value: 1, Relative: false}}
 	}
-	both := chain(t, setup, mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{1, false}}))
+	both := chain(t, setup, mask(&Noise{Columns: []string{"a", "b"}, SD: &Amount{Value: 1, Relative: false}}))
 	b := apply(t, both, block(0, n, zero, zero))
 	draws := map[string][]float64{"a": b.Columns[0].Out().Values, "b": b.Columns[1].Out().Values}
-	draws["other mask"] = release(t, setup, []testColumn{zero, zero}, Spec{"second", noise("a")})
+	draws["other mask"] = release(t, setup, []testColumn{zero, zero}, Spec{Name: "second", Params: noise("a")})
 	for _, m := range []int{1, 2} {
 		r := both.Replicate(m)
 		draws[fmt.Sprint("replicate ", m)] = apply(t, r, block(0, n, zero, zero)).Columns[0].Out().Values
@@ -433,10 +437,10 @@ func correlation(x, y []float64) float64 {
 // A float32 column on a decimal grid gets other values than a column of doubles, even for integers,
 // so its draws have other names.
 func TestNamesOfSinglePrecision(t *testing.T) {
-	for decimals, want := range map[int]string{-1: "", 0: part("decimals", 0), 2: part("decimals", 2)} {
+	for decimals, want := range map[int]string{-1: "", 0: core.Part("decimals", 0), 2: core.Part("decimals", 2)} {
 		for _, of := range []arrow.DataType{arrow.PrimitiveTypes.Float32, arrow.PrimitiveTypes.Float64} {
-			c := newColumn(ColumnInfo{Name: "a", Field: microdata.Field{Name: "a", Type: of}, Decimals: decimals})
-			if got := c.done.text; of == arrow.PrimitiveTypes.Float32 && got != want || of == arrow.PrimitiveTypes.Float64 &&
+			c := core.NewColumn(ColumnInfo{Name: "a", Field: microdata.Field{Name: "a", Type: of}, Decimals: decimals})
+			if got := c.Done.Text; of == arrow.PrimitiveTypes.Float32 && got != want || of == arrow.PrimitiveTypes.Float64 &&
 				got != "" {
 				t.Errorf("%s of %d decimals: %q, want %q", of, decimals, got, want)
 			}

@@ -35,7 +35,7 @@ func TestCheck(t *testing.T) {
 		{&Noise{Columns: a, SD: amount(0)}, nil},
 		{
 			&Noise{Columns: a, SD: percent(35), Distribution: "laplace",
-				Tiers: []Tier{{ptr(1.0), ptr(0.0)}, {ptr(2.0), ptr(2.0)}}}, nil},
+				Tiers: []Tier{{Above: ptr(1.0), VarianceFactor: ptr(0.0)}, {Above: ptr(2.0), VarianceFactor: ptr(2.0)}}}, nil},
 		{&Noise{}, []string{"columns: must name at least one column", "sd: must be given"}},
 		{&Noise{Columns: a, SD: amount(-3)}, []string{"sd: must be at least 0, got -3"}},
 		{&Noise{Columns: a, SD: amount(nan)}, []string{"sd: must be at least 0, got NaN"}},
@@ -47,10 +47,11 @@ func TestCheck(t *testing.T) {
 			[]string{`distribution: must be one of normal, laplace, uniform, got "uniforme" (did you mean "uniform"?)`}},
 		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{}}},
 			[]string{"tiers[0].above: must be given", "tiers[0].variance_factor: must be given"}},
-		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{ptr(5.0), ptr(-1.0)}, {ptr(5.0), ptr(1.0)}}},
+		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{Above: ptr(5.0), VarianceFactor: ptr(-1.0)}, {Above: ptr(5.0),
+			VarianceFactor: ptr(1.0)}}},
 			[]string{"tiers[0].variance_factor: must be at least 0, got -1",
 				"tiers[1].above: must be greater than 5, the bound of the tier before it, got 5"}},
-		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{ptr(inf), ptr(1.0)}}},
+		{&Noise{Columns: a, SD: amount(1), Tiers: []Tier{{Above: ptr(inf), VarianceFactor: ptr(1.0)}}},
 			[]string{"tiers[0].above: must be a finite number, got +Inf"}},
 
 		{&PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y"}}, nil},
@@ -167,7 +168,7 @@ func TestCheckSpecs(t *testing.T) {
 func TestNeeds(t *testing.T) {
 	masks := []Spec{
 		mask(&Noise{Columns: []string{"a", "b"}, SD: percent(10)}),
-		{"late", &Noise{Columns: []string{"b", "c"}, SD: percent(10)}},
+		{Name: "late", Params: &Noise{Columns: []string{"b", "c"}, SD: percent(10)}},
 		mask(&Noise{Columns: []string{"d"}, SD: amount(10)}),
 		mask(&Swap{Scope: "dataset"}),
 	}
@@ -188,11 +189,16 @@ func TestNewChainErrors(t *testing.T) {
 	f64, utf8 := arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String
 	list := arrow.ListOf(f64)
 	setup := Setup{Key: testKey(t, 1), Window: 10, Columns: []ColumnInfo{
-		{"wage", 0, microdata.Field{Name: "wage", Type: f64}, 2, math.NaN(), math.NaN(), false},
-		{"region", 1, microdata.Field{Name: "region", Type: utf8}, -1, math.NaN(), math.NaN(), false},
-		{"list", 2, microdata.Field{Name: "list", Type: list}, -1, math.NaN(), math.NaN(), false},
-		{"free", 3, microdata.Field{Name: "free", Type: f64}, -1, math.NaN(), math.NaN(), false},
-		{"age", 4, microdata.Field{Name: "age", Type: arrow.PrimitiveTypes.Uint8}, 0, 10, 40, false},
+		{Name: "wage", Index: 0, Field: microdata.Field{Name: "wage", Type: f64}, Decimals: 2, SD: math.NaN(),
+			Mean: math.NaN(), Days: false},
+		{Name: "region", Index: 1, Field: microdata.Field{Name: "region", Type: utf8}, Decimals: -1, SD: math.NaN(),
+			Mean: math.NaN(), Days: false},
+		{Name: "list", Index: 2, Field: microdata.Field{Name: "list", Type: list}, Decimals: -1, SD: math.NaN(),
+			Mean: math.NaN(), Days: false},
+		{Name: "free", Index: 3, Field: microdata.Field{Name: "free", Type: f64}, Decimals: -1, SD: math.NaN(),
+			Mean: math.NaN(), Days: false},
+		{Name: "age", Index: 4, Field: microdata.Field{Name: "age", Type: arrow.PrimitiveTypes.Uint8}, Decimals: 0, SD: 10,
+			Mean: 40, Days: false},
 	}}
 	swap := func(key, attribute, column string) *Swap {
 		return &Swap{Keys: []string{key}, Attribute: attribute, Columns: []string{column}, Rate: ptr(0.5)}
@@ -243,8 +249,9 @@ func TestAmountText(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		want Amount
-	}{{"12.5", Amount{12.5, false}}, {" 35 % ", Amount{0.35, true}}, {"1e3", Amount{1000, false}},
-		{"0%", Amount{0, true}}} {
+	}{{"12.5", Amount{Value: 12.5, Relative: false}}, {" 35 % ", Amount{Value: 0.35, Relative: true}}, {"1e3",
+		Amount{Value: 1000, Relative: false}},
+		{"0%", Amount{Value: 0, Relative: true}}} {
 		var got Amount
 		if err := got.UnmarshalText([]byte(tt.text)); err != nil || got != tt.want {
 			t.Errorf("%q: got %v, %v", tt.text, got, err)

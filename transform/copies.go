@@ -6,25 +6,26 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Copies returns the number of copies of the data that the masks request; the columns of such
 // masks have different draws in each copy. It is 1 if no mask requests copies.
-func Copies(masks []Spec) int {
+func Copies(masks []core.Spec) int {
 	most := 1
 	for _, m := range masks {
-		most = max(most, declared(m.Params).copies)
+		most = max(most, core.Declared(m.Params).Copies)
 	}
 	return most
 }
 
 // OfCopy returns the masks of one copy; number is from 1 to Copies(masks). A mask that requests
 // copies has different draws in each copy; every other mask has the same draws in all.
-func OfCopy(masks []Spec, number int) []Spec {
+func OfCopy(masks []core.Spec, number int) []core.Spec {
 	list := slices.Clone(masks)
 	for i, m := range masks {
-		if d := declared(m.Params); d.copies > 1 {
-			list[i].Params = d.ofCopy(number)
+		if d := core.Declared(m.Params); d.Copies > 1 {
+			list[i].Params = d.OfCopy(number)
 		}
 	}
 	return list
@@ -32,9 +33,9 @@ func OfCopy(masks []Spec, number int) []Spec {
 
 // CopiesOf returns the number of copies in which a column has different draws; 1 if its values
 // are the same in all copies. An intruder who has all copies can average this number of values.
-func CopiesOf(masks []Spec, column string) int {
+func CopiesOf(masks []core.Spec, column string) int {
 	for _, m := range masks {
-		if n := declared(m.Params).copies; n > 1 && slices.Contains(m.Params.Masks(), column) {
+		if n := core.Declared(m.Params).Copies; n > 1 && slices.Contains(m.Params.Masks(), column) {
 			return n
 		}
 	}
@@ -42,21 +43,21 @@ func CopiesOf(masks []Spec, column string) int {
 }
 
 // IsSynthetic reports whether the masks replace all values of a column by draws from a model.
-func IsSynthetic(masks []Spec, column string) bool {
-	return slices.ContainsFunc(masks, func(m Spec) bool {
-		_, is := ActionOf(m.Params, column, math.NaN()).(Synthesis)
+func IsSynthetic(masks []core.Spec, column string) bool {
+	return slices.ContainsFunc(masks, func(m core.Spec) bool {
+		_, is := core.ActionOf(m.Params, column, math.NaN()).(core.Synthesis)
 		return is && slices.Contains(m.Params.Masks(), column)
 	})
 }
 
 // checkCopies reports an error if another mask before mask i asks for a different number of
 // copies.
-func checkCopies(masks []Spec, i, own int) (ps check.Problems) {
+func checkCopies(masks []core.Spec, i, own int) (ps check.Problems) {
 	if own < 2 {
 		return nil
 	}
 	for k, m := range masks[:i] {
-		if n := declared(m.Params).copies; n > 1 && n != own {
+		if n := core.Declared(m.Params).Copies; n > 1 && n != own {
 			ps.Addf(fmt.Sprintf("[%d].%s.copies", i, masks[i].Kind()),
 				"must be the same in each mask, got %d, and %d at mask [%d]", own, n, k)
 			break

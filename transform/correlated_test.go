@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // linkedData returns three skewed, correlated columns, and a fourth that is exactly the sum of the
@@ -106,7 +108,7 @@ func TestCorrelatedNoiseKeepsSums(t *testing.T) {
 		setup := testSetup(t, columns...)
 		e := noiseOf(t, chain(t, setup, mask(correlatedNoise(50, strings.Split(order, "")...))), columns, 500)
 		for i := range e[0] {
-			if d := math.Abs(e[3][i] - e[0][i] - e[1][i]); d > 0.015+6*math.Sqrt(pivotal)*0.5*setup.Columns[3].SD*2 {
+			if d := math.Abs(e[3][i] - e[0][i] - e[1][i]); d > 0.015+6*math.Sqrt(core.Pivotal)*0.5*setup.Columns[3].SD*2 {
 				t.Fatalf("order %s: record %d: the noise of the sum is off by %v", order, i, d)
 			}
 		}
@@ -208,7 +210,7 @@ func TestFactorOfCorrelations(t *testing.T) {
 		"opposite":                    {{1, -1}, {-1, 1}},
 		"equal, and not to the third": {{1, 1, 0.9}, {1, 1, 0.1}, {0.9, 0.1, 1}},
 	} {
-		l := factorOf(r)
+		l := core.FactorOf(r)
 		shrunk := 0.0
 		for i := range r {
 			length := 0.0
@@ -247,7 +249,7 @@ func TestCorrelatedNoiseIsRefused(t *testing.T) {
 		"distribution: must be normal with correlated: true: sums of laplace draws": {Columns: []string{"a", "b"},
 			SD: percent(3), Distribution: "laplace", Correlated: true},
 		"tiers: must be left out with correlated: true, whose noise has one covariance for all": {Columns: []string{"a", "b"},
-			SD: percent(3), Tiers: []Tier{{ptr(1.0), ptr(2.0)}}, Correlated: true},
+			SD: percent(3), Tiers: []Tier{{Above: ptr(1.0), VarianceFactor: ptr(2.0)}}, Correlated: true},
 	} {
 		ps := m.Check()
 		if len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {

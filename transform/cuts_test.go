@@ -11,12 +11,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // The release of a category depends neither on the limits of the blocks nor on the form of the
 // column.
 func TestCategoriesIndependentOfBlocks(t *testing.T) {
-	const n = 2*batch + 77
+	const n = 2*core.Batch + 77
 	list := []string{"0", "1", "2", "3"}
 	masks := []Spec{
 		mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.3), Categories: list}),
@@ -51,7 +52,7 @@ func TestCategoriesIndependentOfBlocks(t *testing.T) {
 			}
 			for i := range b.N {
 				if typ.ID() == arrow.FLOAT64 {
-					of = append(of, numberText(b.Columns[0].Out().Values[i]))
+					of = append(of, core.NumberText(b.Columns[0].Out().Values[i]))
 				} else {
 					of = append(of, b.Columns[0].OutArray().ValueStr(i))
 				}
@@ -59,7 +60,7 @@ func TestCategoriesIndependentOfBlocks(t *testing.T) {
 			return of
 		}
 		whole := released(0, n)
-		for _, size := range []int{63, 1000, batch - 1, batch, batch + 1, 2 * batch} {
+		for _, size := range []int{63, 1000, core.Batch - 1, core.Batch, core.Batch + 1, 2 * core.Batch} {
 			var cut []string
 			for from := 0; from < n; from += size {
 				cut = append(cut, released(from, min(from+size, n))...)
@@ -68,7 +69,7 @@ func TestCategoriesIndependentOfBlocks(t *testing.T) {
 				t.Errorf("%s: blocks of %d records change the released categories", typ, size)
 			}
 		}
-		for _, at := range []int{0, 1, batch - 1, batch, n - 1} {
+		for _, at := range []int{0, 1, core.Batch - 1, core.Batch, n - 1} {
 			if one := released(at, at+1); one[0] != whole[at] {
 				t.Errorf("%s: record %d by itself becomes %s, and in a larger block %s", typ, at, one[0], whole[at])
 			}
@@ -80,7 +81,7 @@ func TestCategoriesIndependentOfBlocks(t *testing.T) {
 // code of that text.
 func TestTextIsNoNumber(t *testing.T) {
 	code := microdata.CategoryCode([]byte("x"))
-	m := &Recode{Columns: []string{"a"}, Map: map[string]string{numberText(code): "x", "5": "5"}}
+	m := &Recode{Columns: []string{"a"}, Map: map[string]string{core.NumberText(code): "x", "5": "5"}}
 	released,
 		b := categories(t, []Spec{mask(m)}, arrow.PrimitiveTypes.Float64, "["+strconv.FormatFloat(code, 'f', -1, 64)+", 5]")
 	if !slices.Equal(released, []string{"x", "5"}) || len(b.Rejects) > 0 {
@@ -134,15 +135,15 @@ func TestGatheredAreToldApart(t *testing.T) {
 		}
 	}
 	// A remembered result of other values is not used.
-	one, two := &allOutcomes{}, &gatheredData{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
+	one, two := &maskOutcomes{}, &gatheredData{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
 	all := &aggregation{k: 2, univariate: true}
 	for range 2 {
 		for _, last := range []float64{9, 11} {
 			of := &gatheredData{values: [][]float64{slices.Clone(two.values[0]), slices.Clone(two.values[1])},
 				strata:  two.strata,
-				columns: []*column{{decimals: -1}, {decimals: -1}}}
+				columns: []*core.Column{{Digits: -1}, {Digits: -1}}}
 			of.values[1][3] = last
-			if err := one.of(0, of, all); err != nil {
+			if err := one.of(of, all); err != nil {
 				t.Fatal(err)
 			}
 			if got := of.values[1][3]; got != (7+last)/2 {
@@ -159,7 +160,7 @@ func TestRedrawByTiers(t *testing.T) {
 	const n = 4000
 	column := floats(3, slices.Concat(repeat(10, n), repeat(100, n), repeat(50, n))...)
 	got := release(t, testSetup(t, column), []testColumn{column},
-		mask(&Noise{Columns: []string{"a"}, SD: amount(2), Tiers: []Tier{{ptr(50.0), ptr(225.0)}}}),
+		mask(&Noise{Columns: []string{"a"}, SD: amount(2), Tiers: []Tier{{Above: ptr(50.0), VarianceFactor: ptr(225.0)}}}),
 		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(-5000.0), Upper: ptr(5000.0), Mode: "redraw"}))
 	for k, want := range []float64{2, 30, 2} {
 		_, sd := meanSD(got[k*n : (k+1)*n])
@@ -172,11 +173,11 @@ func TestRedrawByTiers(t *testing.T) {
 func TestMicroaggregateChecks(t *testing.T) {
 	for path, m := range map[string]*Microaggregate{
 		"k":         {K: ptr(1)},
-		"k ":        {K: ptr(greatestK + 1)},
+		"k ":        {K: ptr(core.GreatestK + 1)},
 		"k  ":       {},
 		"method":    {K: ptr(3), Method: "mean"},
 		"aggregate": {K: ptr(3), Aggregate: "mode"},
-		"columns":   {K: ptr(3), Columns: names(greatestColumns + 1)},
+		"columns":   {K: ptr(3), Columns: names(core.GreatestColumns + 1)},
 		"by[1]":     {K: ptr(3), By: []string{"r", "x"}},
 		"by[0]":     {K: ptr(3), By: []string{"x", "r"}},
 		"by[1] ":    {K: ptr(3), By: []string{"r", "r"}},
@@ -192,8 +193,8 @@ func TestMicroaggregateChecks(t *testing.T) {
 		}
 	}
 	for _, m := range []*Microaggregate{
-		{K: ptr(3)}, {K: ptr(greatestK)}, {K: ptr(3), Method: "univariate", Aggregate: "median", By: []string{"r", "s"}},
-		{K: ptr(3), Method: "mdav", Aggregate: "mean"}, {K: ptr(3), Columns: names(greatestColumns)},
+		{K: ptr(3)}, {K: ptr(core.GreatestK)}, {K: ptr(3), Method: "univariate", Aggregate: "median", By: []string{"r", "s"}},
+		{K: ptr(3), Method: "mdav", Aggregate: "mean"}, {K: ptr(3), Columns: names(core.GreatestColumns)},
 	} {
 		if m.Columns == nil {
 			m.Columns = []string{"w", "x"}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // checkDataset refuses mask i of scope dataset if it reads or changes a column that depends on
@@ -13,17 +14,17 @@ import (
 // later masks that read such a column, or move its values between records. field is the
 // parameter that the problem is reported at, "" for the mask as a whole; must is the beginning
 // of the message, before the reason.
-func checkDataset(masks []Spec, i int, field, must string) check.Problems {
+func checkDataset(masks []core.Spec, i int, field, must string) check.Problems {
 	var ps check.Problems
-	if ScopeOf(masks[i].Params) != ScopeDataset {
+	if core.ScopeOf(masks[i].Params) != core.ScopeDataset {
 		return nil
 	}
 	unknown := make(map[string]int) // column → the mask of scope dataset that it depends on
 	for k, before := range masks[:i] {
 		p := before.Params
-		from, depends := k, ScopeOf(p) == ScopeDataset
+		from, depends := k, core.ScopeOf(p) == core.ScopeDataset
 		sees := p.Reads()
-		if MixesRecords(p) {
+		if core.MixesRecords(p) {
 			sees = slices.Concat(sees, p.Masks())
 		}
 		for _, name := range sees {

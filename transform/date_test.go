@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 )
 
 // dated masks column a of dates (or others) as a run does; column b, where there is json of it, says whose they are.
@@ -142,7 +143,8 @@ func TestMiddleOfEveryInterval(t *testing.T) {
 			}
 		}
 		first, last := map[[2]int]int64{}, map[[2]int]int64{}
-		from, end := civil{1600, 1, 3}.days(), civil{2000, 12, 31}.days()
+		from, end := category.Civil{Year: 1600, Month: 1, Day: 3}.Days(), category.Civil{Year: 2000, Month: 12,
+			Day: 31}.Days()
 		for d := from; d <= end; d++ {
 			if _, known := first[name(d)]; !known {
 				first[name(d)] = d
@@ -150,7 +152,7 @@ func TestMiddleOfEveryInterval(t *testing.T) {
 			last[name(d)] = d
 		}
 		for d := from; d <= end; d++ {
-			a, z := m.interval(civilOf(d))
+			a, z := m.Interval(category.CivilOf(d))
 			if a != first[name(d)] && a >= from || z-1 != last[name(d)] && z <= end {
 				t.Fatalf("%s of day %d: from %d to %d, want %d to %d", to, d, a, z, first[name(d)], last[name(d)])
 			}
@@ -168,7 +170,7 @@ func TestAges(t *testing.T) {
 		in, want string
 	}{
 		"years": {young, day, `["2000-02-28", "2000-02-29", "2024-02-28", "1899-12-31", null, "2024-02-29"]`,
-			"24|23|0|124|null|" + unborn},
+			"24|23|0|124|null|" + category.Unborn},
 		"on 1 March":     {age("2023-03-01"), day, `["2000-02-29"]`, "23"},
 		"in a leap year": {age("2024-02-29"), day, `["2000-02-29"]`, "24"},
 		"top": {&Date{Columns: []string{"a"}, Age: young.Age, Top: &old}, day,
@@ -178,9 +180,9 @@ func TestAges(t *testing.T) {
 		"moments": {&Date{Columns: []string{"a"}, Age: young.Age, Zone: "Asia/Tokyo"},
 			&arrow.TimestampType{Unit: arrow.Nanosecond}, `["2000-02-28T14:59:59", "2000-02-28T15:00:00"]`, "24|23"},
 		"texts": {young, text64, `["2000-02-28", "2000-00-00", "1999-03-00", "", "x"]`,
-			"24|" + partial + "|24|null|is no date"},
+			"24|" + category.Partial + "|24|null|is no date"},
 		"texts in classes": {&Date{Columns: []string{"a"}, Age: young.Age, Breaks: []float64{0, 18, 65}}, text64,
-			`["2000-00-00", "2006-00-00"]`, "[18,65]|" + partial},
+			`["2000-00-00", "2006-00-00"]`, "[18,65]|" + category.Partial},
 		"days since 1970": {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "days"}, arrow.PrimitiveTypes.Int64,
 			`[0, 11015, -1]`, "54|24|54"},
 		"seconds since 1970": {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "seconds"}, arrow.PrimitiveTypes.Int64,
@@ -206,8 +208,8 @@ func TestShiftOfDates(t *testing.T) {
 	counts := make([]float64, 2*bound+1)
 	got := dated(t, of, arrow.FixedWidthTypes.Date32, in.String()+"]", by.String()+"]")
 	for _, text := range got {
-		day, _ := dateOf(text)
-		k := day.days() - civil{2024, 2, 28}.days() + bound
+		day, _ := category.DateOf(text)
+		k := day.Days() - category.Civil{Year: 2024, Month: 2, Day: 28}.Days() + bound
 		if k < 0 || k > 2*bound {
 			t.Fatalf("shifted to %s", text)
 		}
@@ -259,7 +261,7 @@ func TestShiftOfDates(t *testing.T) {
 	}
 	seconds := &Date{Columns: of.Columns, Shift: &b, By: "b", Scope: "person", Unit: "seconds"}
 	if x := dated(t, seconds, arrow.PrimitiveTypes.Int64, `[86399]`, `["p0"]`)[0]; x != fmt.Sprint(
-		86399+float64(86400*(daysOfText(got[0])-civil{2024, 2, 28}.days()))) {
+		86399+float64(86400*(daysOfText(got[0])-category.Civil{Year: 2024, Month: 2, Day: 28}.Days()))) {
 		t.Errorf("seconds: %s", x)
 	}
 }
@@ -272,12 +274,13 @@ func b2i(b bool) int {
 }
 func intOf(v int) *int { return &v }
 func daysOfText(text string) int64 {
-	c, _ := dateOf(text)
-	return c.days()
+	c, _ := category.DateOf(text)
+	return c.Days()
 }
 func shiftedBy(t *testing.T, shifted, text string) string {
 	t.Helper()
-	return civilOf(daysOfText(text) + daysOfText(shifted) - civil{2024, 2, 28}.days()).String()
+	return category.CivilOf(daysOfText(text) + daysOfText(shifted) - category.Civil{Year: 2024, Month: 2,
+		Day: 28}.Days()).String()
 }
 
 // Noise in days leaves whole days with the standard deviation asked for.

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // The properties that each kind of mask declares, with all its parameters. The program relies on
@@ -30,7 +31,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 		property func(p Params) bool
 		of       map[string]bool
 	}{
-		"computes with all": {func(p Params) bool { return AnyComputesWithAll([]Spec{mask(p)}) }, all},
+		"computes with all": {func(p Params) bool { return core.AnyComputesWithAll([]Spec{mask(p)}) }, all},
 		"not in parts": {func(p Params) bool {
 			return !InParts(p)
 		}, in("rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "calibrate", "recordswap")},
@@ -55,7 +56,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 			return InsteadOf(p) != InsteadOf(unnamed{})
 		}, in("donut", "rankswap", "synthesise", "shuffle", "microaggregate", "suppress", "swap", "calibrate", "recordswap")},
 	} {
-		for _, k := range Kinds {
+		for _, k := range Kinds() {
 			if got := c.property(filled[k.Name]); got != c.of[k.Name] {
 				t.Errorf("%s: %s is %v", k.Name, what, got)
 			}
@@ -84,7 +85,7 @@ func TestWhatMasksDeclare(t *testing.T) {
 		{&PRAM{}, true}, {&PRAM{Other: ptr("x")}, false}, {&PRAM{Other: ptr("x"), Invariant: true}, true},
 		{&PRAM{Other: ptr("x"), Invariant: true, Frequencies: map[string]float64{}}, false},
 	} {
-		if got := c.p.Describe().rejects; got != c.want {
+		if got := c.p.Describe().Rejects; got != c.want {
 			t.Errorf("%+v rejects: %v", c.p, got)
 		}
 	}
@@ -317,10 +318,11 @@ func TestParametersOfMasks(t *testing.T) {
 			t.Errorf("%+v: %s, want %s", c.p, got, c.want)
 		}
 	}
-	if got := ActionOf(&Round{Base: ptr(5.0)}, "a", 1); got != Action(Rounding{5}) {
+	if got := ActionOf(&Round{Base: ptr(5.0)}, "a", 1); got != Action(Rounding{Step: 5}) {
 		t.Errorf("to multiples of 5: %+v", got)
 	}
-	for _, tiers := range [][]Tier{{{Above: ptr(3.0)}}, {{VarianceFactor: ptr(3.0)}}, {{ptr(1.0), ptr(1.0)}, {}}} {
+	for _, tiers := range [][]Tier{{{Above: ptr(3.0)}}, {{VarianceFactor: ptr(3.0)}}, {{Above: ptr(1.0),
+		VarianceFactor: ptr(1.0)}, {}}} {
 		if got := ActionOf(&Noise{Columns: a, SD: amount(1), Tiers: tiers}, "a", 1); got != nil {
 			t.Errorf("with half a tier: %+v", got)
 		}
@@ -359,7 +361,7 @@ func TestStrataOfOneCategory(t *testing.T) {
 // missing here is declared by no mask, and one that a mask lacks is not published, or refused.
 func TestWhatIsDeclared(t *testing.T) {
 	got := map[string][]string{}
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		v := reflect.ValueOf(filled[k.Name].Describe())
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; !v.Field(i).IsZero() {
@@ -386,10 +388,10 @@ func words(text string) []string { return strings.Fields(text) }
 
 const everyKind = "sample bias noise truncate round recode topcode pram suppress pseudonym date donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"
 
-// Correlates, NeedsValues, NeedsFrequencies and rejects depend on parameters: TestWhatMasksDeclare has them.
+// Correlates, NeedsValues, NeedsFrequencies and Rejects depend on parameters: TestWhatMasksDeclare has them.
 var declaredBy = map[string][]string{
 	"Action":       words(everyKind),
-	"byHousehold":  words("sample suppress recordswap"),
+	"ByHousehold":  words("sample suppress recordswap"),
 	"Axis":         words("bias noise pram suppress swap recordswap microaggregate rankswap synthesise"),
 	"ColumnsField": words("suppress recordswap"),
 	"File":         words("recode donut"),
@@ -417,17 +419,17 @@ var declaredBy = map[string][]string{
 	"Retype":     words("recode topcode pram suppress pseudonym synthesise"),
 	"Scope":      words(everyKind),
 	"Weighs":     words("calibrate"),
-	"among": words(
+	"Among": words(
 		"sample bias noise truncate round topcode pram suppress pseudonym date donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"),
-	"copies":      words("synthesise"),
-	"drawsWithin": words("noise"),
-	"exchanges":   words("swap"),
-	"frequencies": words("pram"),
-	"heldOut":     words("synthesise"),
-	"inParts":     words("swap"),
-	"ofCopy":      words("synthesise"),
-	"ofNumber":    words("suppress recordswap microaggregate calibrate"),
-	"redraws":     words("truncate"),
-	"rejects":     words("pseudonym date donut"),
-	"texts":       words("synthesise"),
+	"Copies":      words("synthesise"),
+	"DrawsWithin": words("noise"),
+	"Exchanges":   words("swap"),
+	"Frequencies": words("pram"),
+	"HeldOut":     words("synthesise"),
+	"InParts":     words("swap"),
+	"OfCopy":      words("synthesise"),
+	"OfNumber":    words("suppress recordswap microaggregate calibrate"),
+	"Redraws":     words("truncate"),
+	"Rejects":     words("pseudonym date donut"),
+	"Texts":       words("synthesise"),
 }

@@ -11,6 +11,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/category"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // filled contains one mask of each kind with all its parameters.
@@ -18,7 +22,7 @@ var filled = map[string]Params{
 	"sample": &Sample{Rate: ptr(0.25), By: "k", Rates: map[string]float64{"x": 0.5}},
 	"bias":   &Bias{Columns: []string{"a"}, Range: ptr(0.3)},
 	"noise": &Noise{Columns: []string{"a"}, SD: percent(25), Distribution: "laplace",
-		Tiers: []Tier{{ptr(50.0), ptr(4.0)}}},
+		Tiers: []Tier{{Above: ptr(50.0), VarianceFactor: ptr(4.0)}}},
 	"truncate": &Truncate{Columns: []string{"a"}, Lower: ptr(10.0), Upper: ptr(90.0), Mode: "redraw"},
 	"round":    &Round{Columns: []string{"a"}, Decimals: ptr(-1)},
 	"swap": &Swap{Keys: []string{"k", "l"}, Attribute: "r", Columns: []string{"a", "b"}, Rate: ptr(0.3),
@@ -55,7 +59,7 @@ func TestEveryMaskSaysAllOfItself(t *testing.T) {
 	// a map varies these only on request
 	noAxis := []string{"sample", "truncate", "round", "recode", "topcode", "shuffle", "pseudonym", "date", "donut",
 		"calibrate"}
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		p := filled[k.Name]
 		if p == nil {
 			t.Errorf("%s: not in this test", k.Name)
@@ -109,7 +113,7 @@ func TestStrataOfPRAMAreSaid(t *testing.T) {
 				described = q.Value
 			}
 		}
-		if by == nil && described != nil || by != nil && !reflect.DeepEqual(described, jsonWords(by)) {
+		if by == nil && described != nil || by != nil && !reflect.DeepEqual(described, core.JsonWords(by)) {
 			t.Errorf("by %q: described as %v", by, described)
 		}
 	}
@@ -123,17 +127,22 @@ func TestColumnsReadAreSaidWithTheirPlace(t *testing.T) {
 		mask Params
 		want []ReadColumn
 	}{
-		{&PRAM{By: two}, []ReadColumn{{"by[0]", "k", "a stratum"}, {"by[1]", "l", "a stratum"}}},
-		{&Microaggregate{By: two}, []ReadColumn{{"by[0]", "k", "a stratum"}, {"by[1]", "l", "a stratum"}}},
-		{&Sample{By: "k"}, []ReadColumn{{"by", "k", "strata of a sample"}}},
+		{&PRAM{By: two}, []ReadColumn{{Field: "by[0]", Name: "k", As: "a stratum"}, {Field: "by[1]", Name: "l",
+			As: "a stratum"}}},
+		{&Microaggregate{By: two}, []ReadColumn{{Field: "by[0]", Name: "k", As: "a stratum"}, {Field: "by[1]", Name: "l",
+			As: "a stratum"}}},
+		{&Sample{By: "k"}, []ReadColumn{{Field: "by", Name: "k", As: "strata of a sample"}}},
 		{&Sample{}, nil},
-		{&Shuffle{On: two}, []ReadColumn{{"on[0]", "k", "what a shuffle goes by"}, {"on[1]", "l", "what a shuffle goes by"}}},
+		{&Shuffle{On: two}, []ReadColumn{{Field: "on[0]", Name: "k", As: "what a shuffle goes by"}, {Field: "on[1]",
+			Name: "l", As: "what a shuffle goes by"}}},
 		{&Swap{Keys: two, Attribute: "r"},
-			[]ReadColumn{{"keys[0]", "k", "a swapping key"}, {"keys[1]", "l", "a swapping key"},
-				{"attribute", "r", "a swapping attribute"}}},
+			[]ReadColumn{{Field: "keys[0]", Name: "k", As: "a swapping key"}, {Field: "keys[1]", Name: "l",
+				As: "a swapping key"},
+				{Field: "attribute", Name: "r", As: "a swapping attribute"}}},
 		{&Synthesise{On: two, By: []string{"r", "s"}},
-			[]ReadColumn{{"on[0]", "k", "what a model goes by"}, {"on[1]", "l", "what a model goes by"},
-				{"by[0]", "r", "a stratum"}, {"by[1]", "s", "a stratum"}}},
+			[]ReadColumn{{Field: "on[0]", Name: "k", As: "what a model goes by"}, {Field: "on[1]", Name: "l",
+				As: "what a model goes by"},
+				{Field: "by[0]", Name: "r", As: "a stratum"}, {Field: "by[1]", Name: "s", As: "a stratum"}}},
 		{&Noise{Columns: two}, nil},
 	} {
 		if got := ReadColumnsOf(m.mask); !slices.Equal(got, m.want) {
@@ -264,7 +273,7 @@ func TestEfficiencyFollows(t *testing.T) {
 // TestActionsWithoutParameters: a mask that Check refuses describes no action, rather than a wrong
 // one.
 func TestActionsWithoutParameters(t *testing.T) {
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		switch a := ActionOf(k.New(), "a", 1).(type) {
 		case nil:
 		case Bounding:
@@ -301,11 +310,12 @@ func TestBoundThatIsNotPublished(t *testing.T) {
 // No file of the program checks the type of a mask or a step; it uses the description instead.
 func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	masks := map[string]bool{}
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
 	}
-	for _, s := range []step{&biasStep{}, &noiseStep{}, &correlatedStep{}, &clipStep{}, &roundStep{}, &windowSwap{},
-		&datasetSwap{}, &recodeStep{}, &tailStep{}, &pramStep{}, &wholeStep{}} {
+	for _, s := range []core.Step{&record.BiasStep{}, &record.NoiseStep{}, &record.CorrelatedStep{}, &record.ClipStep{},
+		&record.RoundStep{}, &windowSwap{},
+		&datasetSwap{}, &category.RecodeStep{}, &record.TailStep{}, &category.PramStep{}, &wholeStep{}} {
 		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}
 	files, err := filepath.Glob("*.go")

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // displacementData returns keys shared by many, few or no records, an attribute with uneven
@@ -57,6 +59,7 @@ func displacements(t *testing.T, c *Chain, size int, columns []testColumn) []mic
 // (mean − expectation)/SE must have the spread of a normal variable over the records, and the
 // overall mean must agree.
 func TestDisplacementIsThatOfReleases(t *testing.T) {
+	racetest.Alone(t)
 	chains := displacementChains()
 	for i, name := range slices.Sorted(maps.Keys(chains)) {
 		masks := chains[name]
@@ -303,7 +306,7 @@ func TestDisplacementOfWantedRecords(t *testing.T) {
 
 // The result for a record does not depend on the limits of the blocks.
 func TestDisplacementInPieces(t *testing.T) {
-	const n = 2*batch/4 + 37
+	const n = 2*core.Batch/4 + 37
 	columns := displacementData(n, 4, 0.5, true)
 	setup := testSetup(t, columns...)
 	results := func(size int) (all []microdata.Moved) {

@@ -3,25 +3,29 @@
 // Keller-McNulty 2000). A chain of masks works on blocks of columns; it does no
 // I/O and knows no file format.
 //
-// A new mask is one file with a type that has Check, Masks, Reads and compile, and one line in
-// Kinds. Its compile must declare what it does to each column (Chain.addToHistory); otherwise NewChain
+// The masks that work record by record are below internal, a family a package: record and category. They know
+// internal/core, which has what masks share, and not one another; package transform has the masks of all records still,
+// and shows the rest of the program what it needs of all (face.go, asked.go).
+//
+// A new mask is one file with a type that has Check, Masks, Reads, Describe and Compile, and one line in the table of
+// kinds.go. Its Compile must declare what it does to each column (Chain.AddToHistory); otherwise NewChain
 // returns an error. Every mask follows these rules:
 //
 //   - A draw is a pure function of key, label of the mask, what was done to the column,
-//     identity of the record and value (naming.go, package keystream), so blocks,
+//     identity of the record and value (core/naming.go, package keystream), so blocks,
 //     workers and their order do not matter. A swap draws from the streams "order",
 //     "partner" and "coin" of its label. Draws of replicates, which are not released,
 //     depend on label, column, replicate and place alone.
-//   - Arithmetic results are multiples of the column's grid (grid.go), products are
+//   - Arithmetic results are multiples of the column's grid (core/grid.go), products are
 //     wrapped in float64() so that no fused multiply-add changes a bit, and the
-//     chain's last step fits them to the column's type (column.go): every sink
+//     chain's last step fits them to the column's type (core/column.go): every sink
 //     writes what is in Released. A swap changes no bit of a value.
 //   - A null stays null and counts for nothing. Records that cannot be masked are
 //     rejected before the first mask and take no part in swaps.
 //   - Errors and rejects name columns and places, never a value.
 //
 // A truncate of mode redraw is not a separate step: the noise mask before it draws within its
-// bounds (redraw.go). A swap reads its keys as the masks before it have left them.
+// bounds (record/redraw.go). A swap reads its keys as the masks before it have left them.
 //
 // What masks compute with and knows neither masks nor columns is below internal: codes of values, the searches of
 // suppress, swap and recordswap, and the models of synthesise.

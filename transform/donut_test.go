@@ -12,6 +12,8 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/places"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // displaced returns what a mask makes of points, as far as they are not rejected.
@@ -178,9 +180,9 @@ func TestDonutRejectsHalfPlaces(t *testing.T) {
 	p, q,
 		b := displaced(t, testSetup(t, lat, lon),
 		&Donut{Columns: []string{"a", "b"}, Unit: "degrees", Least: ptr(100.0), Most: ptr(500.0)}, lat, lon)
-	want := map[int]microdata.Reject{1: {Row: 1, Column: "a", Reason: halfPlace},
-		2: {Row: 2, Column: "b", Reason: halfPlace}, 4: {Row: 4, Column: "a", Reason: noPlace},
-		5: {Row: 5, Column: "a", Reason: noPlace}, 6: {Row: 6, Column: "a", Reason: noPlace}}
+	want := map[int]microdata.Reject{1: {Row: 1, Column: "a", Reason: record.HalfPlace},
+		2: {Row: 2, Column: "b", Reason: record.HalfPlace}, 4: {Row: 4, Column: "a", Reason: record.NoPlace},
+		5: {Row: 5, Column: "a", Reason: record.NoPlace}, 6: {Row: 6, Column: "a", Reason: record.NoPlace}}
 	for i := range 9 {
 		r, rejected := want[i]
 		if b.Rejected(i) != rejected {
@@ -232,8 +234,9 @@ func town(n int, seed uint64) (points []places.Point, people []float64, x, y tes
 func TestDonutByPeople(t *testing.T) {
 	points, people, x, y := town(400, 1)
 	setup := testSetup(t, x, y)
-	setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", "w"}: places.NewPeople(places.Metres, points, people),
-		{"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}
+	setup.People = map[PeopleOf]*places.People{{Unit: "metres", A: "a", B: "b",
+		Weight: "w"}: places.NewPeople(places.Metres, points, people),
+		{Unit: "metres", A: "a", B: "b", Weight: ""}: places.NewPeople(places.Metres, points, nil)}
 	for _, c := range []struct {
 		weight string
 		least  float64
@@ -283,7 +286,7 @@ func TestDonutByPeople(t *testing.T) {
 			t.Errorf("%+v: %d records are rejected", c, rejected)
 		}
 	}
-	setup.People[PeopleOf{"metres", "a", "b", ""}] = places.NewPeople(places.Metres, points[:39], nil)
+	setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: ""}] = places.NewPeople(places.Metres, points[:39], nil)
 	for n, want := range map[int]bool{39: true, 40: false} {
 		_,
 			err := NewChain(
@@ -294,7 +297,7 @@ func TestDonutByPeople(t *testing.T) {
 			t.Errorf("39 people and k_most %d: %v", n, err)
 		}
 	}
-	delete(setup.People, PeopleOf{"metres", "a", "b", ""})
+	delete(setup.People, PeopleOf{Unit: "metres", A: "a", B: "b", Weight: ""})
 	if _, err := NewChain(
 		[]Spec{
 			mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: ptr(2.0), Records: ptr(true)})},
@@ -499,22 +502,25 @@ func TestDonutReadsPeople(t *testing.T) {
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
-		if err != nil && m.people != nil && m.people.Total() > 0 || err != nil &&
+		people, _ := m.Table()
+		if err != nil && people != nil && people.Total() > 0 || err != nil &&
 			(strings.Contains(err.Error(), "x\"") || strings.Contains(err.Error(), "91")) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	m := &Donut{Columns: []string{"a", "b"}, Unit: "degrees", File: "f"}
-	if err := FileOf(m).Read([]byte("lat,lon,n\n48,16,3\n48.5, 16 ,2.5\n")); err != nil || m.people.Total() != 5.5 ||
-		m.people.Len() != 2 || m.people.AsNear(places.Point{A: 48, B: 16}, places.Point{A: 48.1, B: 16}) != 3 {
-		t.Errorf("%v: %+v", err, m.people)
+	err := FileOf(m).Read([]byte("lat,lon,n\n48,16,3\n48.5, 16 ,2.5\n"))
+	people, digest := m.Table()
+	if err != nil || people.Total() != 5.5 || people.Len() != 2 ||
+		people.AsNear(places.Point{A: 48, B: 16}, places.Point{A: 48.1, B: 16}) != 3 {
+		t.Errorf("%v: %+v", err, people)
 	}
-	digest := m.digest
-	if err := FileOf(m).Read([]byte("lat,lon,n\n48,16,3\n48.5, 16 ,2.6\n")); err != nil || m.digest == digest {
+	err = FileOf(m).Read([]byte("lat,lon,n\n48,16,3\n48.5, 16 ,2.6\n"))
+	if _, other := m.Table(); err != nil || other == digest {
 		t.Error("another population has the same name")
 	}
 	faults := "lat,lon\n" + strings.Repeat("x,y\n", 30)
-	if err := FileOf(m).Read([]byte(faults)); strings.Count(err.Error(), "\n") != mostFaults-1 {
+	if err := FileOf(m).Read([]byte(faults)); strings.Count(err.Error(), "\n") != core.MostFaults-1 {
 		t.Errorf("%d faults", strings.Count(err.Error(), "\n")+1)
 	}
 	of := Reading([]string{"a", "b"}, "metres", "f")
@@ -577,7 +583,8 @@ func TestDonutWithoutARing(t *testing.T) {
 		}
 		x.typ, y.typ, x.decimals, y.decimals = arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64, 2, 2
 		setup := testSetup(t, x, y)
-		setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}
+		setup.People = map[PeopleOf]*places.People{{Unit: "metres", A: "a", B: "b",
+			Weight: ""}: places.NewPeople(places.Metres, points, nil)}
 		_, _,
 			b := displaced(t, setup,
 			&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(1.0), Most: c.most, KLeast: ptr(2), KMost: ptr(3),

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/places"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // verifiedByLoop verifies points by loops over all people, for a mask with the rings of each place.
@@ -61,7 +62,8 @@ func TestVerifiedPlaces(t *testing.T) {
 		people[i] *= 7 // beyond three digits
 	}
 	setup := testSetup(t, x, y)
-	setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", "w"}: places.NewPeople(places.Metres, points, people)}
+	setup.People = map[PeopleOf]*places.People{{Unit: "metres", A: "a", B: "b",
+		Weight: "w"}: places.NewPeople(places.Metres, points, people)}
 	for name, m := range map[string]*Donut{
 		"ring": {Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(30.0), Most: ptr(150.0), Records: ptr(true),
 			Weight: "w"},
@@ -77,7 +79,7 @@ func TestVerifiedPlaces(t *testing.T) {
 			}
 		}
 		ring := func(p places.Point) (float64, float64) {
-			inner, outer, ok := m.ring(setup.People[PeopleOf{"metres", "a", "b", "w"}], p)
+			inner, outer, ok := m.Ring(setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: "w"}], p)
 			if !ok {
 				t.Fatal("no ring")
 			}
@@ -176,7 +178,8 @@ func TestVerifiedRounding(t *testing.T) {
 		t.Errorf("behind noise: %+v", list[0])
 	}
 	setup.Places = nil
-	setup.People = map[PeopleOf]*places.People{{"metres", "a", "b", ""}: places.NewPeople(places.Metres, points, nil)}
+	setup.People = map[PeopleOf]*places.People{{Unit: "metres", A: "a", B: "b",
+		Weight: ""}: places.NewPeople(places.Metres, points, nil)}
 	donut := &Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(30.0), Most: ptr(60.0), Records: ptr(true)}
 	c = chain(t, setup, mask(donut), round)
 	b = apply(t, c, block(0, 300, x, y))
@@ -204,7 +207,7 @@ func TestVerifiedRounding(t *testing.T) {
 		each[i] = 1
 	}
 	_, wide, _, _ := verifiedByLoop(points, to, points, each, func(p places.Point) (float64, float64) {
-		inner, outer, _ := byPeople.ring(setup.People[PeopleOf{"metres", "a", "b", ""}], p)
+		inner, outer, _ := byPeople.Ring(setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: ""}], p)
 		return inner, outer
 	}, 100*math.Sqrt2+0.001, 2)
 	wide = slices.DeleteFunc(wide, func(n float64) bool { return n == 0 })
@@ -230,13 +233,13 @@ func TestVerifiedNumbers(t *testing.T) {
 	}
 	for people, want := range map[float64]int64{0: 0, 2.9999999999: 3, 2.9: 2, 299.999: 299, 999: 999, 1000: 1000,
 		1009: 1000, 12399: 12300} {
-		if got := kept(people); got != want {
+		if got := core.Kept(people); got != want {
 			t.Errorf("%v people: %d, want %d", people, got, want)
 		}
 	}
 	var s Squares
 	for range 10_000 {
-		s.add(2e7) // 4e18 each: beyond 64 bits
+		s.Add(2e7) // 4e18 each: beyond 64 bits
 	}
 	if got := s.Mean(10_000); math.Abs(got/4e14-1) > 1e-12 {
 		t.Errorf("mean square %v", got)

@@ -77,8 +77,8 @@ func TestBlocksWithoutNumbers(t *testing.T) {
 		pair := []*Chain{chain(t, setup, masks...), chain(t, setup, append(slices.Clone(masks), other)...)}
 		for i, r := range Replicates(pair, 1) {
 			wants(t, name+" of replicates", r.Apply(blocks()), want)
-			if i == 0 && r.common != len(masks) {
-				t.Errorf("%s: %d masks are shared", name, r.common)
+			if i == 0 && r.Common != len(masks) {
+				t.Errorf("%s: %d masks are shared", name, r.Common)
 			}
 		}
 		// In the survey of a later swap that moves the column. If the swap does not use the column,

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/category"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
@@ -230,14 +232,14 @@ func TestEqualRowsAreInTheOrderOfTheirWords(t *testing.T) {
 // other matrices of many categories are multiplied.
 func TestInvariantMatrixOfManyCategories(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	n := manyCategories + 3
+	n := category.ManyCategories + 3
 	names, frequencies := make([]string, n), make([]float64, n)
 	for i := range n {
 		names[i], frequencies[i] = fmt.Sprintf("c%03d", i), float64(r.IntN(50))
 	}
 	frequencies[0], frequencies[n-1] = 0, 70
 	for _, keep := range []float64{0, 0.3, 0.8, 1} {
-		_, p := (&PRAM{Categories: names, Keep: &keep}).matrix()
+		_, p := (&PRAM{Categories: names, Keep: &keep}).Transition()
 		odd := make([][]float64, n)
 		for i, row := range p {
 			odd[i] = slices.Clone(row)
@@ -271,21 +273,21 @@ func TestInvariantMatrixOfManyCategories(t *testing.T) {
 // Of more than 100 categories keep stands for the matrix: the report does not list it, the note knows it, and the names
 // of draws are those of the matrix.
 func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
-	for _, n := range []int{manyCategories, manyCategories + 1} {
+	for _, n := range []int{category.ManyCategories, category.ManyCategories + 1} {
 		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7)}
 		for i := range n {
 			m.Categories = append(m.Categories, fmt.Sprint(i))
 		}
 		listed := false
 		has := map[string]any{}
-		for _, p := range m.parameters() {
+		for _, p := range m.Parameters() {
 			listed = listed || p.Name == "matrix"
 			has[p.Name] = p.Value
 		}
-		if listed != (n == manyCategories) {
+		if listed != (n == category.ManyCategories) {
 			t.Errorf("%d categories: the matrix is listed: %v", n, listed)
 		}
-		categories, p := m.matrix()
+		categories, p := m.Transition()
 		a, ok := m.PublishedAction(published(m, 1, "matrix", "keep", "categories"), "a").(Randomising)
 		if !ok || !slices.Equal(a.Categories, categories) || fmt.Sprint(a.Matrix) != fmt.Sprint(p) {
 			t.Errorf("%d categories: the published matrix is another", n)
@@ -300,18 +302,18 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 		if m.EfficiencyFollows(exists, named("keep")) || !m.EfficiencyFollows(exists, named("keep", "categories", "matrix")) {
 			t.Errorf("%d categories: what the efficiency follows from", n)
 		}
-		col := &pramColumn{}
-		want := digestOfTexts("pram", categories...)
+		col := &category.PramColumn{}
+		want := core.DigestOfTexts("pram", categories...)
 		for _, row := range p {
-			want += part("row", row...)
+			want += core.Part("row", row...)
 		}
-		if got := col.description(categories, p, 3); got != want+part("other", 3) {
+		if got := col.Description(categories, p, 3); got != want+core.Part("other", 3) {
 			t.Errorf("%d categories: draws have other names, %d bytes and not %d", n, len(got), len(want))
 		}
 	}
-	if got, want := strings.TrimSuffix(part("", 1, 1, 2, 2, math.Copysign(0, -1), 0), ";"), (func() string {
+	if got, want := strings.TrimSuffix(core.Part("", 1, 1, 2, 2, math.Copysign(0, -1), 0), ";"), (func() string {
 		var b strings.Builder
-		writeNumbers(&b, []float64{1, 1, 2, 2, math.Copysign(0, -1), 0})
+		category.WriteNumbers(&b, []float64{1, 1, 2, 2, math.Copysign(0, -1), 0})
 		return b.String()
 	})(); got != want {
 		t.Errorf("numbers are %q, want %q", got, want)

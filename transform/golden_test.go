@@ -40,7 +40,8 @@ func TestReleasedBits(t *testing.T) {
 		{"bias", []Spec{mask(&Bias{Columns: []string{"a", "b", "c"}, Range: ptr(0.05)})}, 0xd2d54fc086adab1b},
 		{
 			"normal",
-			[]Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: percent(35), Tiers: []Tier{{ptr(1000.0), ptr(2.0)}}})},
+			[]Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: percent(35), Tiers: []Tier{{Above: ptr(1000.0),
+				VarianceFactor: ptr(2.0)}}})},
 			0x741031d1d920471e},
 		{"laplace", []Spec{mask(&Noise{Columns: []string{"a", "b", "c"}, SD: amount(35), Distribution: "laplace"})},
 			0xa67d06942467c2d5},

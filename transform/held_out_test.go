@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Records set aside have no influence: if their values change, and their draws affect no other
@@ -25,7 +27,7 @@ func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 			}
 			one := m
 			one.HeldOut = share
-			set := HeldOut{Share: 0.25, draw: newHeldDraw(testSetup(t).Key)}
+			set := HeldOut{Share: 0.25, Draw: core.NewHeldDraw(testSetup(t).Key)}
 			for i := range n {
 				held = append(held, set.Of("", 0, int64(i)))
 				if other && held[i] {
@@ -115,7 +117,7 @@ func TestHeldOutOfPlaces(t *testing.T) {
 		n: 6,
 		runs: []recordRun{{scope: "t", stream: 2, first: 10, n: 3, from: 0},
 			{scope: "t", stream: 2, first: 20, places: []int64{20, 25, 31}, from: 3, n: 3}}}
-	set := HeldOut{Share: 0.5, draw: newHeldDraw(key)}
+	set := HeldOut{Share: 0.5, Draw: core.NewHeldDraw(key)}
 	held := g.heldOut(key, 0.5)
 	for i, place := range []int64{10, 11, 12, 20, 25, 31} {
 		if held[i] != set.Of("t", 2, place) {
@@ -123,7 +125,7 @@ func TestHeldOutOfPlaces(t *testing.T) {
 		}
 	}
 	// A run of more records than are drawn at a time.
-	const n = 2*batch + 7
+	const n = 2*core.Batch + 7
 	long := &gatheredData{n: n, runs: []recordRun{{scope: "t", stream: 2, first: 3, n: n}}}
 	for i, out := range long.heldOut(key, 0.5) {
 		if out != set.Of("t", 2, int64(3+i)) {

@@ -3,13 +3,15 @@ package transform
 import (
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // roomy returns a chain with so many bytes for what masks hold.
 func roomy(t *testing.T, room int64, expected int64, masks ...Spec) *Chain {
 	t.Helper()
 	c := chain(t, testSetup(t, swapData(400, 7, 2, 3)...), masks...)
-	c.room = func() int64 { return room }
+	c.Room = func() int64 { return room }
 	c.Expect(expected)
 	return c
 }
@@ -68,18 +70,18 @@ func TestWhatIsHeldGrows(t *testing.T) {
 	for _, m := range []Spec{mask(swapMask("random", "dataset", 1)), mask(&Suppress{Keys: names(2)[1:], K: &k}),
 		mask(&Shuffle{Columns: names(1), On: names(2)[1:]})} {
 		c := roomy(t, 1<<40, -1, m)
-		h := c.steps[0].(surveying)
-		none := h.holds(0)
+		h := c.Steps[0].(core.Surveying)
+		none := h.Holds(0)
 		if err := c.Survey(block(0, 400, columns...)); err != nil {
 			t.Fatal(err)
 		}
-		some := h.holds(0)
+		some := h.Holds(0)
 		_, kept := h.(*datasetSwap)
-		if none >= some || h.holds(400) != some || h.holds(401) > some == kept {
-			t.Errorf("%s: %d bytes of no record, %d of 400, %d of 401 expected", m.Kind(), none, some, h.holds(401))
+		if none >= some || h.Holds(400) != some || h.Holds(401) > some == kept {
+			t.Errorf("%s: %d bytes of no record, %d of 400, %d of 401 expected", m.Kind(), none, some, h.Holds(401))
 		}
-		c.room = func() int64 { return some - 1 }
-		if err := c.fits(); err == nil || !strings.Contains(err.Error(), m.Kind()) {
+		c.Room = func() int64 { return some - 1 }
+		if err := c.Fits(); err == nil || !strings.Contains(err.Error(), m.Kind()) {
 			t.Errorf("%s with a byte too few: %v", m.Kind(), err)
 		}
 	}

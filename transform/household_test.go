@@ -55,7 +55,7 @@ func TestMembersShareADraw(t *testing.T) {
 		"noise": {mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)})},
 		"laplace": {
 			mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50), Distribution: "laplace",
-				Tiers: []Tier{{ptr(1000.0), ptr(4.0)}}})},
+				Tiers: []Tier{{Above: ptr(1000.0), VarianceFactor: ptr(4.0)}}})},
 		"redraw": {mask(&Noise{Columns: []string{"a", "b"}, SD: amount(50)}),
 			mask(&Truncate{Columns: []string{"a", "b"}, Lower: ptr(0.0), Mode: "redraw"})},
 		"bias": {mask(&Bias{Columns: []string{"a", "b"}, Range: ptr(0.2)})},
@@ -396,4 +396,20 @@ func TestReplicatesOfRespondents(t *testing.T) {
 	}
 	// without the column
 	apply(t, chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(50)})).Replicate(1), block(0, 300, value))
+}
+
+// Of masks that decide about whole households the report says so where these are known, and of no others.
+func TestMasksSayThatHouseholdsAreKnown(t *testing.T) {
+	said := func(p Params) bool {
+		return slices.ContainsFunc(ParametersOf(p), func(q Parameter) bool { return q.Name == "household" })
+	}
+	for _, k := range Kinds() {
+		p := k.New()
+		if said(p) {
+			t.Errorf("%s: households are said that nobody knows", k.Name)
+		}
+		if OfHouseholds([]Spec{{Params: &Noise{}}, {Params: p}}); said(p) != ByHousehold(p) {
+			t.Errorf("%s: households are said: %v", k.Name, said(p))
+		}
+	}
 }

@@ -4,6 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // BelowEach has the same bits as Below, for draws that it handles together and for others, with
@@ -15,21 +17,21 @@ func TestBelowEachHasTheBitsOfBelow(t *testing.T) {
 		law      *Law
 		together bool
 	}{
-		"normal":          {free(normal, 3, 0.01), true},
-		"fine":            {free(normal, 1e-3, 0x1p-30), true},
-		"coarse":          {free(normal, 0.2, 1), true},
-		"nothing drawn":   {free(normal, 0, 1), false},
-		"laplace":         {free(laplace, 3, 0.01), false},
-		"uniform":         {free(uniform, 3, 0.01), false},
-		"within bounds":   {bounded(free(normal, 3, 0.01), -5, 20), false},
-		"above a bound":   {bounded(free(normal, 3, 0.01), 0, inf), false},
-		"no scale at all": {free(normal, inf, 0.01), false},
+		"normal":          {free(core.Normal, 3, 0.01), true},
+		"fine":            {free(core.Normal, 1e-3, 0x1p-30), true},
+		"coarse":          {free(core.Normal, 0.2, 1), true},
+		"nothing drawn":   {free(core.Normal, 0, 1), false},
+		"laplace":         {free(core.Laplace, 3, 0.01), false},
+		"uniform":         {free(core.Uniform, 3, 0.01), false},
+		"within bounds":   {bounded(free(core.Normal, 3, 0.01), -5, 20), false},
+		"above a bound":   {bounded(free(core.Normal, 3, 0.01), 0, inf), false},
+		"no scale at all": {free(core.Normal, inf, 0.01), false},
 	} {
 		x := []float64{0, math.Copysign(0, -1), 1e-300, 1, -1, 1e15, -1e18, 0.005, 0.015}
 		for range 700 {
 			x = append(x, 20*rng.NormFloat64())
 		}
-		if of := c.law.freeDraws(x); (of != nil) != c.together {
+		if of := c.law.FreeDraws(x); (of != nil) != c.together {
 			t.Errorf("%s: taken together is %v", name, of != nil)
 		}
 		at := []float64{inf, -inf, math.NaN(), 0, 1e15, -1e18, math.MaxFloat64, -math.MaxFloat64}
@@ -52,16 +54,17 @@ func TestBelowEachHasTheBitsOfBelow(t *testing.T) {
 }
 
 // free returns the law of one draw with a scale, around multiples of a step.
-func free(d draw, scale, step float64) *Law {
-	l := &Law{column: &column{}, random: []spread{{
-		draw: d, grid: grid{1 / step}, scale: func(float64) float64 { return scale }, lower: math.Inf(-1), upper: math.Inf(1),
+func free(d core.Draw, scale, step float64) *Law {
+	l := &Law{Column: &core.Column{}, Random: []core.Spread{{
+		Draw: d, Grid: core.Grid{Mult: 1 / step}, Scale: func(float64) float64 { return scale }, Lower: math.Inf(-1),
+		Upper: math.Inf(1),
 	}}}
-	l.settle()
+	l.Settle()
 	return l
 }
 
 // bounded returns a law with a draw that must lie within bounds.
 func bounded(l *Law, lower, upper float64) *Law {
-	l.random[0].lower, l.random[0].upper = lower, upper
+	l.Random[0].Lower, l.Random[0].Upper = lower, upper
 	return l
 }

@@ -58,7 +58,7 @@ func lawChains() map[string][]Spec {
 		"clip, noise, clip": {clip(95, 105, ""), noise(9, ""), clip(90, 110, "")},
 		"round, noise":      {base(50), noise(9, "")},
 	}
-	tiers := []Tier{{ptr(99.0), ptr(0.0)}, {ptr(101.0), ptr(9.0)}}
+	tiers := []Tier{{Above: ptr(99.0), VarianceFactor: ptr(0.0)}, {Above: ptr(101.0), VarianceFactor: ptr(9.0)}}
 	for name, chain := range map[string][]Spec{
 		"bias, tiers":               {bias(0.05), noise(4, "", tiers...)},
 		"bias, tiers, clip":         {bias(0.05), noise(4, "", tiers...), clip(90, 108, "")},
@@ -96,7 +96,7 @@ func lawChains() map[string][]Spec {
 			chains[at+", redraw, clip"] = with(clip(97, 108, "redraw"), clip(99, 105, ""))
 			chains[at+", round"] = with(base(10))
 			chains[at+", clip, round"] = with(clip(97, 128, ""), base(10))
-			chains[at+", tiers"] = []Spec{noise(sd, d, Tier{ptr(100.0), ptr(4.0)}), clip(90, 140, "")}
+			chains[at+", tiers"] = []Spec{noise(sd, d, Tier{Above: ptr(100.0), VarianceFactor: ptr(4.0)}), clip(90, 140, "")}
 		}
 	}
 	return chains
@@ -128,11 +128,11 @@ func checkLaw(t *testing.T, what string, law *Law, x float64, y []float64) {
 	v := max(0, square-shift*shift) // if little probability lies beyond a bound, the draws cannot estimate their own error
 	// Allowed are the error of the draws, and twenty draws that differ by one rounding step:
 	// Moments neglects the rounding of uniform noise, 0.2 % of a variance of 16² steps or more.
-	if e := 5*math.Sqrt(max(d2-d1*d1, v)/n) + 1e-9 + 1e-4*math.Sqrt(square) + 20*law.coarse/n; !(math.Abs(shift-d1) <= e) {
+	if e := 5*math.Sqrt(max(d2-d1*d1, v)/n) + 1e-9 + 1e-4*math.Sqrt(square) + 20*law.Coarse/n; !(math.Abs(shift-d1) <= e) {
 		t.Errorf("%s: E(y−x) is %v, of draws %v ± %v", what, shift, d1, e/5)
 	}
 	if e := 5*math.Sqrt(max(d4-d2*d2, 4*shift*shift*v)/n) + 1e-9 + 2e-3*square +
-		20*law.coarse*law.coarse/n; !(math.Abs(square-d2) <= e) {
+		20*law.Coarse*law.Coarse/n; !(math.Abs(square-d2) <= e) {
 		t.Errorf("%s: E(y−x)² is %v, of draws %v ± %v", what, square, d2, e/5)
 	}
 	low, high := law.Reach(x)
@@ -170,7 +170,7 @@ func TestChainsWithoutLaw(t *testing.T) {
 	bias := mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.1)})
 	clip := mask(&Truncate{Columns: []string{"a"}, Lower: ptr(1.0)})
 	swap := mask(&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.5)})
-	tier := Tier{ptr(5.0), ptr(2.0)}
+	tier := Tier{Above: ptr(5.0), VarianceFactor: ptr(2.0)}
 	top := mask(&Topcode{Columns: []string{"a"}, Upper: ptr(2.0), Replace: "mean", Share: ptr(1.0)})
 	for _, tt := range []struct {
 		masks []Spec

@@ -27,7 +27,8 @@ func TestOriginalsThatLieAlikeShareALaw(t *testing.T) {
 			mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
 		"laplace": {mask(&Noise{Columns: []string{"a"}, SD: amount(1), Distribution: "laplace"}),
 			mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
-		"tiers": {mask(&Noise{Columns: []string{"a"}, SD: amount(1), Tiers: []Tier{{ptr(3.0), &above}}}),
+		"tiers": {mask(&Noise{Columns: []string{"a"}, SD: amount(1), Tiers: []Tier{{Above: ptr(3.0),
+			VarianceFactor: &above}}}),
 			mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)})},
 		"bounds": {mask(&Noise{Columns: []string{"a"}, SD: amount(2)}), mask(&Round{Columns: []string{"a"}, Base: ptr(0.5)}),
 			mask(&Topcode{Columns: []string{"a"}, Upper: ptr(4.0)})},
@@ -46,7 +47,7 @@ func TestOriginalsThatLieAlikeShareALaw(t *testing.T) {
 		x = append(x, 1e5, 1e5+0.5, 1e5+2.3, -1e5-0.1, 4e5-0.1, 5e5, 1e9+0.4, 1e9+5.4, 1e12, 1e15)
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(x), func(i, k int) { x[i], x[k] = x[k], x[i] })
 		alone, _ := chain(t, setup, masks...).Law("a")
-		alone.first.alikes = nil
+		alone.First.Alikes = nil
 		each, p := shared.BelowEach(x), make([]float64, len(x))
 		for _, d := range []float64{-6, -1.3, -0.1, 0, 0.2, 2.5, 7} {
 			for _, about := range []float64{0, 1e5, 1e9} {
@@ -68,7 +69,7 @@ func TestOriginalsThatLieAlikeShareALaw(t *testing.T) {
 				t.Errorf("%s: moments of %v are %v and %v among others, %v and %v alone", name, v, a, b, c, d)
 			}
 		}
-		if kept := len(shared.first.alikes.of); (kept == 0) != (name == "bounds") {
+		if kept := len(shared.First.Alikes.Of); (kept == 0) != (name == "bounds") {
 			t.Errorf("%s: %d are shared", name, kept)
 		}
 	}

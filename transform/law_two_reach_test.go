@@ -17,7 +17,8 @@ func TestReachOfTwoDrawsIsThatOfTheirTiers(t *testing.T) {
 		low, high := law.Reach(x)
 		return [2]float64{low, high}
 	}
-	wider, narrower := Tier{ptr(100.0), ptr(25.0)}, Tier{ptr(100.0), ptr(0.04)}
+	wider, narrower := Tier{Above: ptr(100.0), VarianceFactor: ptr(25.0)}, Tier{Above: ptr(100.0),
+		VarianceFactor: ptr(0.04)}
 	for what, c := range map[string]struct{ got, want [2]float64 }{
 		"below a wider tier":     {reach(10, 2, wider), reach(10, 2)},
 		"within a wider tier":    {reach(1000, 2, wider), reach(1000, 10)},

@@ -57,7 +57,8 @@ func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 			return sd
 		}
 		return draw{"tiers", tiered, normalCDF, 9,
-			mask(&Noise{Columns: []string{"a"}, SD: amount(sd), Tiers: []Tier{{ptr(0.0), &below}, {&at, &above}}})}
+			mask(&Noise{Columns: []string{"a"}, SD: amount(sd), Tiers: []Tier{{Above: ptr(0.0), VarianceFactor: &below},
+				{Above: &at, VarianceFactor: &above}}})}
 	}
 	points := 60
 	if testing.Short() {

@@ -6,6 +6,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -48,7 +49,7 @@ func TestMatrixForm(t *testing.T) {
 	noises := func(before string, X mat.Matrix) {
 		E := mat.NewDense(n, 2, nil)
 		for j := range 2 {
-			E.SetCol(j, normals("noise#1", before+part("noise", 0, lambda, 1e9, 0), j, X))
+			E.SetCol(j, normals("noise#1", before+core.Part("noise", 0, lambda, 1e9, 0), j, X))
 		}
 		C.Scale(lambda, E)
 	}
@@ -65,7 +66,7 @@ func TestMatrixForm(t *testing.T) {
 	M.Zero()
 	for j := range 2 {
 		A := mat.NewDiagDense(n, nil)
-		for i, z := range normals("bias#1", part("bias", phi, 1e9), j, X) {
+		for i, z := range normals("bias#1", core.Part("bias", phi, 1e9), j, X) {
 			A.SetDiag(i, 1+phi*z)
 		}
 		B := mat.NewDiagDense(2, nil)
@@ -80,7 +81,7 @@ func TestMatrixForm(t *testing.T) {
 	}
 
 	// Bias then noise (Trottini et al. 2004, eq. 2): the sum of the two.
-	noises(part("bias", phi, 1e9)+"by 6:bias#1;", released(bias))
+	noises(core.Part("bias", phi, 1e9)+"by 6:bias#1;", released(bias))
 	M.Add(&M, &C)
 	if got := released(bias, noise); !mat.EqualApprox(got, &M, 2*tolerance) {
 		t.Errorf("bias and noise: got\n%v\nwant ΣA_j X B_j + C\n%v", mat.Formatted(got), mat.Formatted(&M))
@@ -91,18 +92,19 @@ func TestMatrixForm(t *testing.T) {
 	s := &Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a", "b"}, Rate: ptr(0.5), Policy: "random"}
 	exchanges := func(before ...Spec) *mat.Dense {
 		c := chain(t, setup, append(before, mask(s))...)
-		step := c.steps[len(before)].(*windowSwap)
+		step := c.Steps[len(before)].(*windowSwap)
 		b := block(0, n, columns...)
 		if len(before) > 0 {
 			b = apply(t, chain(t, setup, before...), b)
 		}
-		w := work{streams: c.streamsOf(""), leaves: true}
-		if err := w.swap.grouping.Find(b, step.keys, 0, n); err != nil {
+		w := core.Work{Streams: c.StreamsOf(""), Leaves: true}
+		sw := swapScratchOf(&w)
+		if err := sw.grouping.Find(b, step.keys, 0, n); err != nil {
 			t.Fatal(err)
 		}
 		step.words(c, &w, b, 0, n)
 		step.Rate = 1 // all K pairs, the exchanged ones and the others
-		all := w.swap.matcher.Match(nil, step.Policy, w.swap.grouping.Group, w.swap.grouping.Combo, &w.swap.Words, 0)
+		all := sw.matcher.Match(nil, step.Policy, sw.grouping.Group, sw.grouping.Combo, &sw.Words, 0)
 		if len(all) != 3 {
 			t.Fatalf("%d pairs, want 3", len(all))
 		}
@@ -111,7 +113,7 @@ func TestMatrixForm(t *testing.T) {
 		exchanged := 0
 		for _, p := range all {
 			// δ_k is the coin of the candidate, which is the first of the pair.
-			if step.Heads(w.swap.Coin[p.I]) {
+			if step.Heads(sw.Coin[p.I]) {
 				A.Mul(exchangeMatrix(n, p), mat.DenseCopyOf(A))
 				exchanged++
 			}

@@ -21,9 +21,10 @@ func TestMechanisms(t *testing.T) {
 		{&Noise{Columns: a, SD: percent(30)}, Mechanism{}, "depends on the data"},
 		{&Noise{Columns: a}, Mechanism{}, "no standard deviation"},
 		{&Noise{Columns: a, SD: amount(3), Where: "a > 1"}, Mechanism{}, "condition"},
-		{&Noise{Columns: a, SD: amount(3), Tiers: []Tier{{ptr(1.0), ptr(2.0)}}}, Mechanism{}, "depends on the value"},
+		{&Noise{Columns: a, SD: amount(3), Tiers: []Tier{{Above: ptr(1.0), VarianceFactor: ptr(2.0)}}}, Mechanism{},
+			"depends on the value"},
 		{&Noise{Columns: a, SD: amount(3), Correlated: true}, Mechanism{}, "correlations of the data"},
-		{(&Noise{Columns: []string{"a", "b"}, SD: percent(3), Correlated: true}).onColumn("a"), Mechanism{},
+		{(&Noise{Columns: []string{"a", "b"}, SD: percent(3), Correlated: true}).OnColumn("a"), Mechanism{},
 			"depends on the data"},
 		{&Truncate{Columns: a, Lower: ptr(1.0)}, Mechanism{Kind: Clipping, Lower: 1, Upper: math.Inf(1)}, ""},
 		{&Truncate{Columns: a, Upper: ptr(1.0)}, Mechanism{Kind: Clipping, Lower: math.Inf(-1), Upper: 1}, ""},
@@ -88,7 +89,7 @@ func TestMechanisms(t *testing.T) {
 		math.Abs(got.Matrix[0][1]-want) > 1e-15 || got.Matrix[1][0] != got.Matrix[0][1] || got.Matrix[1][1] != 0.9 {
 		t.Errorf("many categories: %v", got)
 	}
-	for _, k := range Kinds { // none is left out of thought: each declares one, or has a reason
+	for _, k := range Kinds() { // none is left out of thought: each declares one, or has a reason
 		if got := MechanismOf([]Spec{mask(filled[k.Name])}, 0, "a"); got.Not == "" &&
 			!slices.Contains(declaredBy["Mechanism"], k.Name) {
 			t.Errorf("%s: %v without being declared", k.Name, got)

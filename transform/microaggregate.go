@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Microaggregate replaces the values of each record by the mean or the median of a group
@@ -21,60 +22,40 @@ type Microaggregate struct {
 	Share     *float64 `yaml:"share" share:"whole" doc:"the greatest share that one of the greatest values, by amount, of a column or stratum may have in the sum of its group; not with median; default 0.8"`
 }
 
-// greatestK bounds k, so that a number of records given by mistake is refused.
-const greatestK = 1_000_000
-
 // Check implements Params.
 func (m *Microaggregate) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
-	if len(m.Columns) > greatestColumns {
-		ps.Addf("columns", "must be at most %d, got %d", greatestColumns, len(m.Columns))
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
+	if len(m.Columns) > core.GreatestColumns {
+		ps.Addf("columns", "must be at most %d, got %d", core.GreatestColumns, len(m.Columns))
 	}
 	switch {
 	case m.K == nil:
 		ps.Addf("k", "must be given: the least number of records in a group")
-	case *m.K < 2 || *m.K > greatestK:
-		ps.Addf("k", "must be at least 2 and at most %d, got %d: a group of one record is that record", greatestK, *m.K)
+	case *m.K < 2 || *m.K > core.GreatestK:
+		ps.Addf("k", "must be at least 2 and at most %d, got %d: a group of one record is that record", core.GreatestK, *m.K)
 	}
-	checkContributors(&ps, m.Least, m.Share)
-	if few := contributorsOf(m.Least, nil); m.K != nil && *m.K >= 2 && *m.K < few.least {
+	core.CheckContributors(&ps, m.Least, m.Share)
+	if few := core.ContributorsOf(m.Least, nil); m.K != nil && *m.K >= 2 && *m.K < few.Least {
 		ps.Addf("k",
-			"must be at least %d, which is least, got %d: who knows all values of a group but one knows this one by their mean; raise k", few.least, *m.K)
+			"must be at least %d, which is least, got %d: who knows all values of a group but one knows this one by their mean; raise k", few.Least, *m.K)
 	}
-	checkWord(&ps, "method", m.Method, "mdav", "univariate")
-	checkWord(&ps, "aggregate", m.Aggregate, "mean", "median")
-	checkStrata(&ps, m.By, m.Columns)
+	core.CheckWord(&ps, "method", m.Method, "mdav", "univariate")
+	core.CheckWord(&ps, "aggregate", m.Aggregate, "mean", "median")
+	core.CheckStrata(&ps, m.By, m.Columns)
 	return ps
 }
 
-// greatestColumns is the greatest number of columns that one mask may group records by: the
-// bits of one word mark which of them are missing.
-const greatestColumns = 64
-
-// checkStrata requires that the columns of by are distinct and not changed by the mask.
-func checkStrata(ps *check.Problems, by, columns []string) {
-	if len(by) > 0 {
-		checkColumns(ps, "by", by, "stratum")
-	}
-	for i, name := range by {
-		if k := slices.Index(columns, name); k >= 0 && name != "" {
-			ps.Addf(fmt.Sprintf("by[%d]", i), "must not be one of the columns that are masked, got %q, which is columns[%d]",
-				name, k)
-		}
-	}
-}
-
-func (m *Microaggregate) checkAmong(masks []Spec, i int) check.Problems {
+func (m *Microaggregate) checkAmong(masks []core.Spec, i int) check.Problems {
 	return checkDataset(masks, i, "columns", "")
 }
 
 // Describe implements Params.
-func (m *Microaggregate) Describe() Description {
-	return Description{
-		Scope: ScopeDataset, Reads: strataRead(m.By), FitsData: true, Axis: m.mapAxis(), Parameters: m.parameters,
+func (m *Microaggregate) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeDataset, Reads: core.StrataRead(m.By), FitsData: true, Axis: m.mapAxis(), Parameters: m.parameters,
 		Action: m.action, Published: m, Instead: "noise, bias or round, which take each record by itself",
-		among: m.checkAmong, ofNumber: true,
+		Among: m.checkAmong, OfNumber: true,
 	}
 }
 
@@ -88,11 +69,11 @@ func (m *Microaggregate) univariate() bool { return m.Method == "univariate" }
 
 func (m *Microaggregate) median() bool { return m.Aggregate == "median" }
 
-func (m *Microaggregate) compile(c *Chain, i int) (step, error) {
-	done := part("microaggregate "+wordOr(m.Method, "mdav")+" "+wordOr(m.Aggregate, "mean"), float64(*m.K))
+func (m *Microaggregate) Compile(c *core.Chain, i int) (core.Step, error) {
+	done := core.Part("microaggregate "+core.WordOr(m.Method, "mdav")+" "+core.WordOr(m.Aggregate, "mean"), float64(*m.K))
 	s,
-		err := c.newWhole(i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0,
-		demand: contributorsOf(m.Least, m.Share)}, done)
+		err := newWhole(c, i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0,
+		demand: core.ContributorsOf(m.Least, m.Share)}, done)
 	if err != nil {
 		return nil, err
 	}
@@ -100,61 +81,54 @@ func (m *Microaggregate) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-func strataRead(by []string) []ReadColumn {
-	var list []ReadColumn
-	for i, name := range by {
-		list = append(list, ReadColumn{fmt.Sprintf("by[%d]", i), name, "a stratum"})
-	}
-	return list
-}
-
 // mapAxis: k from least to 30.
-func (m *Microaggregate) mapAxis() Axis {
-	least := float64(contributorsOf(m.Least, nil).least)
-	return Axis{Rank: 3, Field: "k", From: Amount{Value: least}, To: Amount{Value: max(30, 2*least)}}
+func (m *Microaggregate) mapAxis() core.Axis {
+	least := float64(core.ContributorsOf(m.Least, nil).Least)
+	return core.Axis{Rank: 3, Field: "k", From: core.Amount{Value: least}, To: core.Amount{Value: max(30, 2*least)}}
 }
 
-func (m *Microaggregate) parameters() []Parameter {
-	var list []Parameter
+func (m *Microaggregate) parameters() []core.Parameter {
+	var list []core.Parameter
 	if m.K != nil {
-		list = append(list, Parameter{"k", float64(*m.K)})
+		list = append(list, core.Parameter{Name: "k", Value: float64(*m.K)})
 	}
-	list = append(list, Parameter{"method", wordOr(m.Method, "mdav")}, Parameter{"aggregate", wordOr(m.Aggregate, "mean")})
+	list = append(list, core.Parameter{Name: "method", Value: core.WordOr(m.Method, "mdav")},
+		core.Parameter{Name: "aggregate", Value: core.WordOr(m.Aggregate, "mean")})
 	if len(m.By) > 0 {
-		list = append(list, Parameter{"by", jsonWords(m.By)})
+		list = append(list, core.Parameter{Name: "by", Value: core.JsonWords(m.By)})
 	}
-	return withContributors(list, m.Least, m.Share)
+	return core.WithContributors(list, m.Least, m.Share)
 }
 
-func (m *Microaggregate) action(string, float64) Action {
+func (m *Microaggregate) action(string, float64) core.Action {
 	if m.K == nil {
 		return nil
 	}
-	return Aggregation{K: float64(*m.K), Aggregate: wordOr(m.Aggregate, "mean")}
+	return core.Aggregation{K: float64(*m.K), Aggregate: core.WordOr(m.Aggregate, "mean")}
 }
 
 // PublishedAction implements Publishing.
-func (m *Microaggregate) PublishedAction(p Published, _ string) Action {
-	return Aggregation{K: p.numberOr("k", nan), Aggregate: p.word("aggregate")}
+func (m *Microaggregate) PublishedAction(p core.Published, _ string) core.Action {
+	return core.Aggregation{K: p.NumberOr("k", core.NaN), Aggregate: p.Word("aggregate")}
 }
 
 // Words implements Publishing.
-func (m *Microaggregate) Words(p Published, _ string) string {
+func (m *Microaggregate) Words(p core.Published, _ string) string {
 	aggregate := "one value"
-	if w := p.word("aggregate"); w != "" {
+	if w := p.Word("aggregate"); w != "" {
 		aggregate = "the " + w
 	}
 	s := "microaggregation: values were replaced by " + aggregate + " of a group of records with similar values"
-	if k, ok := p.number("k"); ok {
+	if k, ok := p.Float("k"); ok {
 		s += fmt.Sprintf(", of at least k = %s records each", p.Number(k))
 	}
-	switch p.word("method") {
+	switch p.Word("method") {
 	case "mdav":
 		s += "; records were grouped by all columns of the mask together (MDAV)"
 	case "univariate":
 		s += "; each column was grouped by itself, in the order of its values"
 	}
-	if by := p.list("by"); by != nil {
+	if by := p.List("by"); by != nil {
 		s += "; groups agree in " + strings.Join(by, ", ")
 	}
 	return s

@@ -417,7 +417,7 @@ func TestMicroaggregatePlaces(t *testing.T) {
 func TestMicroaggregateMemory(t *testing.T) {
 	columns := microData(50, 1)
 	c := chain(t, testSetup(t, columns...), mask(micro(3, "a", "b")))
-	c.steps[0].(*wholeStep).all = little{}
+	c.Steps[0].(*wholeStep).all = little{}
 	err := c.Survey(block(0, 50, columns...))
 	if err == nil || !strings.Contains(err.Error(), "masks[0].microaggregate: must not be used on so many records") ||
 		!strings.Contains(err.Error(), "noise, bias or round") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // codedBlock returns a block of numbers, every seventh of which is the declared code −9, and their setup.
@@ -100,7 +101,7 @@ func TestCodesAreRejected(t *testing.T) {
 			t.Error("no value became a code: the test shows nothing")
 		}
 		for _, r := range b.Rejects {
-			if r.Reason != becomesCode || r.Column != "a" {
+			if r.Reason != core.BecomesCode || r.Column != "a" {
 				t.Errorf("rejected for %+v", r)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/internal/places"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // examples contain chains for each kind; the mask at the given place has every possible parameter.
@@ -39,7 +40,7 @@ var examples = map[string][]struct {
 	"noise": {{0, func() []Spec {
 		return []Spec{
 			mask(&Noise{Columns: []string{"a"}, SD: amount(200), Distribution: "laplace",
-				Tiers: []Tier{{ptr(300.0), ptr(2.0)}, {ptr(900.0), ptr(3.0)}}})}
+				Tiers: []Tier{{Above: ptr(300.0), VarianceFactor: ptr(2.0)}, {Above: ptr(900.0), VarianceFactor: ptr(3.0)}}})}
 	}}, {0, func() []Spec {
 		return []Spec{
 			mask(&Noise{Columns: []string{"a", "c", "d"}, SD: percent(20), Distribution: "normal", Correlated: true})}
@@ -221,8 +222,8 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 		add(ptr(*x + 1))
 		add(ptr(*x - 2))
 	case *Amount:
-		add(&Amount{x.Value * 1.01, false})
-		add(&Amount{0.35, true})
+		add(&Amount{Value: x.Value * 1.01, Relative: false})
+		add(&Amount{Value: 0.35, Relative: true})
 	case string:
 		if f.Name == "Where" {
 			add("a > 300")
@@ -312,7 +313,7 @@ func variants(t *testing.T, f reflect.StructField, v reflect.Value) (others []re
 // draw that follows.
 type probed struct {
 	values []float64
-	own    []drawName
+	own    []core.DrawName
 	next   string
 }
 
@@ -322,7 +323,7 @@ func probe(t *testing.T, setup Setup, columns []testColumn, masks []Spec) (p pro
 	if err != nil {
 		return p, false
 	}
-	p.own = c.draws
+	p.own = c.DrawNames
 	if c.NeedsSurvey() {
 		for from := 0; from < len(columns[0].values); from += setup.Window {
 			if err := c.Survey(block(from, min(from+setup.Window, len(columns[0].values)), columns...)); err != nil {
@@ -338,10 +339,10 @@ func probe(t *testing.T, setup Setup, columns []testColumn, masks []Spec) (p pro
 		err := NewChain(
 		append(slices.Clone(masks), Spec{Name: "probe", Params: &Noise{Columns: []string{"a"}, SD: amount(1)}}), setup)
 	if err != nil {
-		p.next = c.lookup("a").done.text // released as text, so no noise can be added
+		p.next = c.Lookup("a").Done.Text // released as text, so no noise can be added
 		return p, true
 	}
-	p.next = next.draws[len(next.draws)-1].done
+	p.next = next.DrawNames[len(next.DrawNames)-1].Done
 	return p, true
 }
 
@@ -371,13 +372,13 @@ func TestKindsNameTheirParameters(t *testing.T) {
 	}
 	setup.People = map[PeopleOf]*places.People{}
 	for _, weight := range []string{"", "c", "e"} {
-		setup.People[PeopleOf{"metres", "a", "b", weight}] = places.NewPeople(places.Metres, points,
+		setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: weight}] = places.NewPeople(places.Metres, points,
 			map[string][]float64{"c": columns[2].values, "e": columns[4].values}[weight])
 	}
 	for i := range setup.Columns {
 		setup.Sorted[setup.Columns[i].Name] = slices.Sorted(slices.Values(columns[i].values))
 	}
-	for _, kind := range Kinds {
+	for _, kind := range Kinds() {
 		if len(examples[kind.Name]) == 0 {
 			t.Errorf("%s: no example, so it is unknown whether its parameters are in the names of draws", kind.Name)
 		}

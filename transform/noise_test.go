@@ -8,6 +8,8 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -69,7 +71,8 @@ func TestNoiseDistribution(t *testing.T) {
 			if z := sum / root / lambda; !(math.Abs(z) <= 5) {
 				t.Errorf("%q: mean is off by %.1f standard errors", tt.distribution, z)
 			}
-			if z := (squares/float64(n) - lambda*lambda) / (lambda * lambda * math.Sqrt((tt.kurtosis-1)/float64(n))); !(math.Abs(z) <= 5) {
+			if z := (squares/float64(n) - lambda*lambda) / (lambda * lambda * math.Sqrt(
+				(tt.kurtosis-1)/float64(n))); !(math.Abs(z) <= 5) {
 				t.Errorf("%q: variance is off by %.1f standard errors", tt.distribution, z)
 			}
 			if d := kolmogorov(y, tt.cdf); d > 2.5 {
@@ -116,7 +119,8 @@ func TestTiers(t *testing.T) {
 	}
 	plain := replicate(&Noise{Columns: []string{"a"}, SD: amount(10)})
 	tiered := replicate(
-		&Noise{Columns: []string{"a"}, SD: amount(10), Tiers: []Tier{{ptr(1000.0), ptr(2.0)}, {ptr(2000.0), ptr(0.0)}}})
+		&Noise{Columns: []string{"a"}, SD: amount(10), Tiers: []Tier{{Above: ptr(1000.0), VarianceFactor: ptr(2.0)},
+			{Above: ptr(2000.0), VarianceFactor: ptr(0.0)}}})
 	for i, v := range x.values {
 		want := math.Sqrt(factors[i]) * (plain[i] - v)
 		if got := tiered[i] - v; !(math.Abs(got-want) <= 5e-9) {
@@ -203,15 +207,15 @@ func TestFastRounding(t *testing.T) {
 		}
 		e[i] = r.NormFloat64() * math.Exp2(20*r.Float64())
 	}
-	col := &noiseColumn{grid: decimalGrid(1), fast: fast}
+	col := &record.NoiseColumn{Grid: core.DecimalGrid(1), Fast: core.Fast}
 	got, inPlace := make([]float64, n), slices.Clone(x)
 	changed, again := make([]uint64, n/64), make([]uint64, n/64)
-	col.add(got, x, e, 3, changed)
-	if col.add(inPlace, inPlace, e, 3, again); !slices.Equal(inPlace, got) || !slices.Equal(again, changed) {
+	col.Add(got, x, e, 3, changed)
+	if col.Add(inPlace, inPlace, e, 3, again); !slices.Equal(inPlace, got) || !slices.Equal(again, changed) {
 		t.Fatal("added in place, the sums differ")
 	}
 	for i := range x {
-		want := col.sum(x[i], e[i]*3)
+		want := col.Sum(x[i], e[i]*3)
 		if got[i] != want || math.Signbit(got[i]) != math.Signbit(want) {
 			t.Fatalf("%v + %v: got %v, want %v", x[i], e[i]*3, got[i], want)
 		}
@@ -219,27 +223,27 @@ func TestFastRounding(t *testing.T) {
 			t.Fatalf("record %d: changed is wrong", i)
 		}
 	}
-	bias := &biasColumn{grid: decimalGrid(1), phi: 0.1}
+	bias := &record.BiasColumn{Grid: core.DecimalGrid(1), Phi: 0.1}
 	inPlace = slices.Clone(x)
-	bias.multiply(got, x, e, changed)
-	if bias.multiply(inPlace, inPlace, e, changed); !slices.Equal(inPlace, got) {
+	bias.Multiply(got, x, e, changed)
+	if bias.Multiply(inPlace, inPlace, e, changed); !slices.Equal(inPlace, got) {
 		t.Fatal("multiplied in place, the products differ")
 	}
 	for i := range x {
-		if want := bias.product(x[i], 1+float64(0.1*e[i])); math.Abs(e[i]) < 64 && got[i] != want {
+		if want := bias.Product(x[i], 1+float64(0.1*e[i])); math.Abs(e[i]) < 64 && got[i] != want {
 			t.Fatalf("%v·%v: got %v, want %v", x[i], 1+0.1*e[i], got[i], want)
 		}
 	}
 	// Indexes on both sides of the limit of fast rounding, times a factor near 1.
 	for _, phi := range []float64{0, 1e-9, 1e-3, 0.1} {
-		bias := &biasColumn{grid: decimalGrid(1), phi: phi}
+		bias := &record.BiasColumn{Grid: core.DecimalGrid(1), Phi: phi}
 		for i := range x {
-			x[i] = (fast + (r.Float64()-0.5)*(1<<40)) / 10 * float64(1+i%4)
+			x[i] = (core.Fast + (r.Float64()-0.5)*(1<<40)) / 10 * float64(1+i%4)
 			e[i] = r.NormFloat64()
 		}
-		bias.multiply(got, x, e, changed)
+		bias.Multiply(got, x, e, changed)
 		for i := range x {
-			if want := bias.product(x[i], 1+float64(phi*e[i])); got[i] != want {
+			if want := bias.Product(x[i], 1+float64(phi*e[i])); got[i] != want {
 				t.Fatalf("φ %v: %v·%v: got %v, want %v", phi, x[i], 1+phi*e[i], got[i], want)
 			}
 		}
@@ -263,10 +267,10 @@ func TestRedrawDistribution(t *testing.T) {
 	} {
 		for _, distribution := range []string{"normal", "laplace", "uniform"} {
 			m := &Noise{Columns: []string{"a"}, SD: amount(tt.lambda), Distribution: distribution}
-			d := m.draw()
-			s := d.scale(tt.lambda)
+			d := m.Draw()
+			s := d.Scale(tt.lambda)
 			a, b := (tt.lower-tt.x)/s, (tt.upper-tt.x)/s
-			if d == uniform && (a > 0.99 || b < -0.99) {
+			if d == core.Uniform && (a > 0.99 || b < -0.99) {
 				continue
 			}
 			trunc := &Truncate{Columns: []string{"a"}, Mode: "redraw"}
@@ -309,14 +313,14 @@ func TestRedrawDistribution(t *testing.T) {
 
 // upper returns the probability above z of the standard form of a distribution, computed with the
 // standard library.
-func upper(d draw, z float64) float64 {
+func upper(d core.Draw, z float64) float64 {
 	switch d {
-	case laplace:
+	case core.Laplace:
 		if z < 0 {
 			return 1 - math.Exp(z)/2
 		}
 		return math.Exp(-z) / 2
-	case uniform:
+	case core.Uniform:
 		return (1 - min(max(z, -1), 1)) / 2
 	}
 	return math.Erfc(z/math.Sqrt2) / 2
@@ -369,12 +373,12 @@ func TestRedrawOnCoarseGrid(t *testing.T) {
 // between keeps its relative accuracy far out in either tail: F at the returned point is the share
 // u.
 func TestBetweenTails(t *testing.T) {
-	for _, d := range []draw{normal, laplace} {
+	for _, d := range []core.Draw{core.Normal, core.Laplace} {
 		for _, a := range []float64{-36, -20, -5, -1, 0, 1, 5, 20, 36} {
 			for _, width := range []float64{1e-3, 0.1, 1, math.Inf(1)} {
 				b := a + width
 				for _, u := range []float64{1e-9, 0.1, 0.5, 0.9, 1 - 1e-9} {
-					z := d.between(a, b, u)
+					z := d.Between(a, b, u)
 					if z < a || z > b {
 						t.Fatalf("%v in [%v, %v]: got %v", u, a, b, z)
 					}
@@ -419,7 +423,7 @@ func TestOtherParametersOtherDraws(t *testing.T) {
 	}{
 		{"λ", values, []Spec{noise(10, nil)}, []Spec{noise(11, nil)}},
 		{"tiers", values, []Spec{noise(10, nil)},
-			[]Spec{noise(10, func(m *Noise) { m.Tiers = []Tier{{ptr(100.0), ptr(2.0)}} })}},
+			[]Spec{noise(10, func(m *Noise) { m.Tiers = []Tier{{Above: ptr(100.0), VarianceFactor: ptr(2.0)}} })}},
 		{"distribution", values, []Spec{noise(10, nil)}, []Spec{noise(10, func(m *Noise) { m.Distribution = "laplace" })}},
 		{"bounds of a redraw", values, []Spec{noise(10, nil), redraw(20)}, []Spec{noise(10, nil), redraw(21)}},
 		{"φ", ones, []Spec{bias(0.1)}, []Spec{bias(0.2)}},

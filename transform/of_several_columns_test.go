@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // The law of a mask of several columns for one column, and its unchanged values, equal those of the
@@ -42,7 +43,7 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 	describe := func(masks []Spec, column string, values []float64) string {
 		c := chain(t, setup, masks...)
 		for i := range masks {
-			c.touched[i].Store(1)
+			c.TouchedBy[i].Store(1)
 		}
 		law, ok := c.Law(column)
 		keeping := c.Keeping(column, 30, true)
@@ -141,10 +142,10 @@ func TestAdmitIsWhatApplyRejects(t *testing.T) {
 // A percentile of one value is that value; a percentile of two values lies between them.
 func TestPercentileOfFewValues(t *testing.T) {
 	for _, p := range []float64{0.5, 50, 99.5, 100} {
-		if got := percentile([]float64{7}, p); got != 7 {
+		if got := record.Percentile([]float64{7}, p); got != 7 {
 			t.Errorf("percentile %v of 7: %v", p, got)
 		}
-		if got := percentile([]float64{7, 17}, p); math.Abs(got-(7+p/10)) > 1e-12 {
+		if got := record.Percentile([]float64{7, 17}, p); math.Abs(got-(7+p/10)) > 1e-12 {
 			t.Errorf("percentile %v of 7 and 17: %v", p, got)
 		}
 	}
@@ -216,7 +217,8 @@ func TestSwapsAndKeysOfAnExtension(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, want)
 		}
 		if before := released(own,
-			&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.0), Policy: "random"}); fmt.Sprint(before) == fmt.Sprint(got) {
+			&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.0),
+				Policy: "random"}); fmt.Sprint(before) == fmt.Sprint(got) {
 			t.Errorf("%s: nothing is masked", name)
 		}
 	}

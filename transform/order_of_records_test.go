@@ -104,16 +104,16 @@ func TestSynthesisByIdentityHasDrawsOfItsOwn(t *testing.T) {
 	for _, method := range []string{"", "normal", "cart"} {
 		m := synthesise(Synthesise{Columns: []string{"a"}, On: []string{"b"}, Method: method})
 		plain, by := chain(t, setup, m), chain(t, identified, m)
-		if len(plain.draws) == 0 || len(plain.draws) != len(by.draws) {
-			t.Fatalf("method %q: %d and %d draws", method, len(plain.draws), len(by.draws))
+		if len(plain.DrawNames) == 0 || len(plain.DrawNames) != len(by.DrawNames) {
+			t.Fatalf("method %q: %d and %d draws", method, len(plain.DrawNames), len(by.DrawNames))
 		}
-		for _, name := range plain.draws {
-			if slices.Contains(by.draws, name) {
+		for _, name := range plain.DrawNames {
+			if slices.Contains(by.DrawNames, name) {
 				t.Errorf("method %q: both draw %+v", method, name)
 			}
 		}
 		for _, replicate := range []int{1, 2} {
-			if p, q := plain.Replicate(replicate).draws, by.Replicate(replicate).draws; !slices.Equal(p, q) {
+			if p, q := plain.Replicate(replicate).DrawNames, by.Replicate(replicate).DrawNames; !slices.Equal(p, q) {
 				t.Errorf("method %q: replicates draw %+v and %+v", method, p, q)
 			}
 		}

@@ -2,9 +2,11 @@ package transform
 
 import (
 	"fmt"
-	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 	"math"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 )
 
 // The rates of a pairing are compared with releases: the chain swaps groups of given sizes many
@@ -13,6 +15,7 @@ import (
 // most m/2/√R. The tolerance is five of those, plus five of the simulated rate's own standard
 // error, estimated from the batches.
 func TestPairingIsThatOfReleases(t *testing.T) {
+	racetest.Alone(t)
 	for _, sizes := range [][]int{
 		{1, 1}, {1, 1, 1}, {2, 1}, {3, 2}, {5, 1, 1}, {2, 2, 2}, {4, 3, 2, 1}, {9, 8, 7}, {20, 1, 1}, {30, 1},
 		{1, 1, 1, 1, 1, 1, 1}, {12, 6, 1, 1, 1, 1, 1, 1}, {3, 3, 3, 3, 2, 2, 1, 1, 1, 1}, {40, 2, 2, 1, 1, 1, 1, 1, 1, 1},

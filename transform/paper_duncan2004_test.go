@@ -41,7 +41,7 @@ type point struct {
 // of y = max(0, x + ε) with λ² = f·S_x² (equation 11).
 func replicateMap(t *testing.T, x testColumn, f float64, tiers []Tier, replicates int) point {
 	c := chain(t, testSetup(t, x),
-		mask(&Noise{Columns: []string{"a"}, SD: &Amount{math.Sqrt(f), true}, Tiers: tiers}),
+		mask(&Noise{Columns: []string{"a"}, SD: &Amount{Value: math.Sqrt(f), Relative: true}, Tiers: tiers}),
 		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(0.0)}))
 	n := len(x.values)
 	order := make([]int, n)
@@ -150,7 +150,7 @@ func TestDuncan2004UnequalVariance(t *testing.T) {
 		equal = append(equal, replicateMap(t, x, f, nil, replicates))
 	}
 	for _, f := range []float64{0.05, 0.12, 0.25, 0.4} {
-		p := replicateMap(t, x, f, []Tier{{ptr(35000.0), ptr(2.0)}}, replicates)
+		p := replicateMap(t, x, f, []Tier{{Above: ptr(35000.0), VarianceFactor: ptr(2.0)}}, replicates)
 		i := slices.IndexFunc(equal, func(q point) bool { return q.u < p.u })
 		if i < 1 {
 			t.Fatalf("f = %v: U = %.3g is outside the curve", f, p.u)

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Patterns in map and file: what is listed itself comes first, then the pattern with the most characters of its own.
@@ -91,7 +92,7 @@ func FuzzMatches(f *testing.F) {
 		if strings.ContainsAny(pattern+text, `[]\/`) || !utf8.ValidString(pattern) || !utf8.ValidString(text) {
 			return
 		}
-		if want, err := path.Match(pattern, text); err == nil && matches(pattern, text) != want {
+		if want, err := path.Match(pattern, text); err == nil && core.Matches(pattern, text) != want {
 			t.Errorf("%q and %q: %v", pattern, text, !want)
 		}
 	})
@@ -115,7 +116,8 @@ func TestPatternsInVain(t *testing.T) {
 		b.Columns[0].Array = textsIn([]string{text}, nil, 0, 1)
 		apply(t, c, b)
 	}
-	want := []Unmatched{{0, "a", "02*", true, false}, {0, "a", "04", false, false}}
+	want := []Unmatched{{Mask: 0, Column: "a", Category: "02*", Pattern: true, File: false}, {Mask: 0, Column: "a",
+		Category: "04", Pattern: false, File: false}}
 	if got := c.Unmatched(c.Listed()); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -126,7 +128,7 @@ func TestHierarchiesFromFiles(t *testing.T) {
 	for level, want := range map[int]string{1: "010** 010** 101** rejected", 2: "01*** 01*** 10*** rejected",
 		3: "* * * rejected"} {
 		m := &Recode{Columns: []string{"a"}, File: "f", Level: ptr(level)}
-		if err := m.readTable([]byte(file)); err != nil || len(m.Check()) != 0 {
+		if err := m.ReadTable([]byte(file)); err != nil || len(m.Check()) != 0 {
 			t.Fatal(err, m.Check())
 		}
 		got, _ := categories(t, []Spec{mask(m)}, text64, `["01067", "01097", "10115", "01999"]`)
@@ -135,7 +137,7 @@ func TestHierarchiesFromFiles(t *testing.T) {
 		}
 	}
 	m := &Recode{Columns: []string{"a"}, File: "f", Level: ptr(4)}
-	if err := m.readTable([]byte(file)); err != nil || len(m.Check()) != 1 ||
+	if err := m.ReadTable([]byte(file)); err != nil || len(m.Check()) != 1 ||
 		!strings.Contains(m.Check()[0].Text, "at most 3") {
 		t.Errorf("%v, %v", err, m.Check())
 	}
@@ -145,7 +147,7 @@ func TestHierarchiesFromFiles(t *testing.T) {
 		"a;b\na;c\n":     "line 2: \"a\" has another category of level 1",
 		"x,y\n":          "must begin with the line from,to, or be a hierarchy",
 	} {
-		if err := m.readTable([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if err := m.ReadTable([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // strataColumns are a category and two columns that form strata.
@@ -214,18 +215,18 @@ func TestStrataOfCodes(t *testing.T) {
 		}
 	}
 	for _, f := range counted(t, m, records, 50) {
-		w := new(work)
-		strata, err := f.find(w, arrays, []int{1, 2})
+		w := new(core.Work)
+		strata, err := f.Find(w, arrays, []int{1, 2})
 		if err != nil {
 			t.Fatal(err)
 		}
 		strata = slices.Clone(strata)
-		again, err := f.find(w, codes, []int{1, 2})
+		again, err := f.Find(w, codes, []int{1, 2})
 		if err != nil || !slices.Equal(strata, again) || slices.Max(strata) != 5 || slices.Min(strata) != 0 {
 			t.Errorf("%v\n%v, %v", strata, again, err)
 		}
 		codes.Columns[2].Original = microdata.Vector{}
-		if _, err := f.find(w, codes, []int{1, 2}); err != errNoStratum {
+		if _, err := f.Find(w, codes, []int{1, 2}); err != core.ErrNoStratum {
 			t.Errorf("a block without a column: %v", err)
 		}
 	}
@@ -291,7 +292,7 @@ func TestFrequenciesAreRefused(t *testing.T) {
 			"[1].pram: must have frequencies after sample ([0])"},
 	} {
 		at := slices.IndexFunc(c.masks, func(s Spec) bool { return s.Kind() == "pram" })
-		list := c.masks[at].Params.(*PRAM).checkAmong(c.masks, at)
+		list := c.masks[at].Params.(*PRAM).CheckAmong(c.masks, at)
 		if c.want == "" && len(list) > 0 || c.want != "" &&
 			(len(list) != 1 || !strings.HasPrefix(list[0].Path+": "+list[0].Text, c.want)) {
 			t.Errorf("%s: %v", name, list)
@@ -320,7 +321,7 @@ func TestFrequenciesAreRefused(t *testing.T) {
 	// limit.
 	many := invariant("t")
 	for i := range 2_000 {
-		many.Categories = append(many.Categories, "c"+numberText(float64(i)))
+		many.Categories = append(many.Categories, "c"+core.NumberText(float64(i)))
 	}
 	list, err := NewFrequencies(many, columns)
 	if err != nil {

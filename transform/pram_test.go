@@ -13,13 +13,14 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // releasedShares counts how often each category is released as each other, in a file of n records where
 // record i has category i mod k, in a column of the given form.
 func releasedShares(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 	t.Helper()
-	list := m.categories()
+	list := m.Listed()
 	k := len(list)
 	typ := arrow.DataType(arrow.BinaryTypes.String)
 	if numbers {
@@ -58,7 +59,7 @@ func releasedShares(t *testing.T, m *PRAM, n int, numbers bool) [][]float64 {
 		for i := range b.N {
 			var to string
 			if numbers {
-				to = numberText(b.Columns[0].Out().Values[i])
+				to = core.NumberText(b.Columns[0].Out().Values[i])
 			} else {
 				to = b.Columns[0].OutArray().ValueStr(i)
 			}
@@ -100,7 +101,7 @@ func TestPRAMDrawsTheMatrix(t *testing.T) {
 		}
 		for _, numbers := range []bool{false, true} {
 			counts := releasedShares(t, m, n, numbers)
-			_, p := m.matrix()
+			_, p := m.Transition()
 			for k, row := range counts {
 				total := 0.0
 				for _, v := range row {
@@ -135,7 +136,7 @@ func TestInvariantPRAM(t *testing.T) {
 		if ps := m.Check(); len(ps) > 0 {
 			t.Fatal(ps)
 		}
-		list, r := m.matrix()
+		list, r := m.Transition()
 		total := 0.0
 		for _, v := range m.Frequencies {
 			total += v

@@ -14,6 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/category"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 var (
@@ -53,25 +55,25 @@ func TestPseudonymIsThatOfTheValue(t *testing.T) {
 			&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.PrimitiveTypes.Int64},
 		} {
 			f := microdata.Field{Name: "a", Type: of}
-			if m.unfit(f) != "" {
-				if m.Form != "like" || isInteger(of) || textual(of) {
+			if m.Unfit(f) != "" {
+				if m.Form != "like" || category.IsInteger(of) || core.Textual(of) {
 					t.Errorf("%+v takes no %s", m, of)
 				}
 				continue
 			}
 			values := json
-			if d, ok := of.(*arrow.DictionaryType); ok && textual(d.ValueType) || textual(of) {
+			if d, ok := of.(*arrow.DictionaryType); ok && core.Textual(d.ValueType) || core.Textual(of) {
 				values = quoted
-			} else if isDecimal(of) {
+			} else if core.IsDecimal(of) {
 				values = `["7123456", null, "40"]`
 			}
 			got := pseudonymsOf(t, m, of, values)
 			if !slices.Equal(got, want) {
 				t.Errorf("%+v of %s: %v, want %v", m, of, got, want)
 			}
-			after, retyped := m.releasedField(f)
+			after, retyped := m.ReleasedField(f)
 			if integer := after.Type.ID() != arrow.STRING; integer != !retyped && of.ID() != arrow.STRING || integer &&
-				(!isInteger(of) || m.Form == "hex" || m.Form == "uuid" || *orNil(m.Length, 0) > 18) {
+				(!category.IsInteger(of) || m.Form == "hex" || m.Form == "uuid" || *orNil(m.Length, 0) > 18) {
 				t.Errorf("%+v makes %s of %s", m, after.Type, of)
 			}
 		}
@@ -128,7 +130,7 @@ func TestFormsOfPseudonyms(t *testing.T) {
 // Form like is a permutation of each class and each shape, which keeps to the types that hold the value: of 20,000
 // values below a million, a function that is no permutation gives 200 pairs.
 func TestLikeIsAPermutation(t *testing.T) {
-	of := person("like").under(testKey(t, 5))
+	of := person("like").Under(testKey(t, 5))
 	seen := map[string]bool{}
 	put := func(text, y string) {
 		t.Helper()
@@ -140,7 +142,7 @@ func TestLikeIsAPermutation(t *testing.T) {
 	for i := range 20_000 {
 		for _, text := range []string{strconv.Itoa(i), strconv.Itoa(-i - 1), fmt.Sprintf("0%06d", i),
 			fmt.Sprintf("A%06d", i)} {
-			y, reason := of.like(text)
+			y, reason := of.Like(text)
 			if reason != "" {
 				t.Fatal(text, reason)
 			}
@@ -155,7 +157,7 @@ func TestLikeIsAPermutation(t *testing.T) {
 		{math.MinInt64, -1_000_000_000_000_000_001},
 	} {
 		for _, x := range []int64{ends[0], ends[1], ends[0]/2 + ends[1]/2} {
-			y, _ := of.like(strconv.FormatInt(x, 10))
+			y, _ := of.Like(strconv.FormatInt(x, 10))
 			got, err := strconv.ParseInt(y, 10, 64)
 			if err != nil || got < ends[0] || got > ends[1] {
 				t.Errorf("%d becomes %s, which is not from %d to %d", x, y, ends[0], ends[1])
@@ -163,7 +165,7 @@ func TestLikeIsAPermutation(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"9223372036854775808", "18446744073709551615"} {
-		if y, _ := of.like(text); len(y) < 19 {
+		if y, _ := of.Like(text); len(y) < 19 {
 			t.Errorf("%s becomes %s", text, y)
 		} else if _, err := strconv.ParseUint(y, 10, 64); err != nil {
 			t.Errorf("%s becomes %s", text, y)
@@ -193,9 +195,9 @@ func TestWhatPseudonymsDependOn(t *testing.T) {
 		seen[got] = name
 	}
 	for _, form := range []string{"hex", "like"} {
-		a, b := person(form).under(testKey(t, 1)), person(form).under(testKey(t, 2))
-		x, _ := a.pseudonym("71234567")
-		y, _ := b.pseudonym("71234567")
+		a, b := person(form).Under(testKey(t, 1)), person(form).Under(testKey(t, 2))
+		x, _ := a.Pseudonym("71234567")
+		y, _ := b.Pseudonym("71234567")
 		if x == y {
 			t.Errorf("%s: two keys give the same", form)
 		}
@@ -232,7 +234,7 @@ func TestWhatHasNoPseudonym(t *testing.T) {
 		json   string
 		reason string
 	}{
-		{person("like"), text64, `["Q7"]`, tooShort}, {person("like"), text64, `["Åse0123456"]`, foreign},
+		{person("like"), text64, `["Q7"]`, category.TooShort}, {person("like"), text64, `["Åse0123456"]`, category.Foreign},
 		{person("hex"), arrow.PrimitiveTypes.Float64, `[9007199254740993]`,
 			"is beyond the whole numbers that its type tells apart"},
 		{person("hex"), arrow.PrimitiveTypes.Float32, `[16777217]`, "is beyond the whole numbers that its type tells apart"},
@@ -244,7 +246,7 @@ func TestWhatHasNoPseudonym(t *testing.T) {
 	}
 	builder := array.NewFloat64Builder(memory.DefaultAllocator)
 	builder.Append(math.NaN())
-	text, err := textsOf(builder.NewArray())
+	text, err := core.TextsOf(builder.NewArray())
 	if _, reason := text(0); err != nil || reason != "is not a finite number" {
 		t.Errorf("NaN: %q, %v", reason, err)
 	}

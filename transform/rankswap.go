@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
@@ -30,7 +31,7 @@ type RankSwap struct {
 // Check implements Params.
 func (m *RankSwap) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
 	if r := m.MinCorrelation; r != nil && !(*r > 0 && *r < 1) {
 		ps.Addf("min_correlation", "must be above 0 and below 1, got %v", *r)
 	}
@@ -40,7 +41,7 @@ func (m *RankSwap) Check() check.Problems {
 	} else if m.P != nil && !(*m.P > 0 && *m.P <= 1) {
 		ps.Addf("p", "must be above 0 and at most 1, a share of the records, got %v", *m.P)
 	}
-	checkContributors(&ps, m.Least, m.Share)
+	core.CheckContributors(&ps, m.Least, m.Share)
 	ends := 0.0
 	for _, end := range []struct {
 		path  string
@@ -61,16 +62,17 @@ func (m *RankSwap) Check() check.Problems {
 	return ps
 }
 
-func (m *RankSwap) checkAmong(masks []Spec, i int) check.Problems {
+func (m *RankSwap) checkAmong(masks []core.Spec, i int) check.Problems {
 	return checkDataset(masks, i, "columns", "")
 }
 
 // Describe implements Params.
-func (m *RankSwap) Describe() Description {
-	return Description{
-		Scope: ScopeDataset, Permutes: m.permutes(), FitsData: !m.permutes(), Axis: m.mapAxis(), Parameters: m.parameters,
-		Action: m.action, Published: m, OnColumn: m.onColumn,
-		Instead: "a swap of scope window, or noise, which takes each record by itself", among: m.checkAmong,
+func (m *RankSwap) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeDataset, Permutes: m.permutes(), FitsData: !m.permutes(), Axis: m.mapAxis(),
+		Parameters: m.parameters,
+		Action:     m.action, Published: m, OnColumn: m.onColumn,
+		Instead: "a swap of scope window, or noise, which takes each record by itself", Among: m.checkAmong,
 	}
 }
 
@@ -87,19 +89,19 @@ func orZero(v *float64) float64 {
 	return *v
 }
 
-func (m *RankSwap) compile(c *Chain, i int) (step, error) {
+func (m *RankSwap) Compile(c *core.Chain, i int) (core.Step, error) {
 	r := &rankExchange{p: m.share(), correlation: orZero(m.MinCorrelation), bottom: orZero(m.Bottom), top: orZero(m.Top),
-		demand: contributorsOf(m.Least, m.Share)}
-	done := part("rankswap", r.p, r.bottom, r.top)
+		demand: core.ContributorsOf(m.Least, m.Share)}
+	done := core.Part("rankswap", r.p, r.bottom, r.top)
 	if r.correlation > 0 {
-		done = part("rankswap", r.p, r.bottom, r.top, r.correlation)
+		done = core.Part("rankswap", r.p, r.bottom, r.top, r.correlation)
 	}
-	s, err := c.newWhole(i, r, done)
+	s, err := newWhole(c, i, r, done)
 	if err != nil {
 		return nil, err
 	}
 	for _, col := range s.columns {
-		s.drawsWords(c, col.Name, col.done.text)
+		s.drawsWords(c, col.Name, col.Done.Text)
 	}
 	return s, nil
 }
@@ -115,7 +117,7 @@ func (m *RankSwap) share() float64 {
 // rankExchange is the arithmetic of RankSwap. correlation is 0 if none is required.
 type rankExchange struct {
 	p, correlation, bottom, top float64
-	demand                      contributors
+	demand                      core.Contributors
 	fits                        *allFits
 }
 
@@ -426,27 +428,28 @@ var onesOfBytes = func() (of [256][8]uint8) {
 // permutes: records at an end get a mean.
 func (m *RankSwap) permutes() bool { return orZero(m.Bottom) == 0 && orZero(m.Top) == 0 }
 
-func (m *RankSwap) onColumn(column string) Params {
+func (m *RankSwap) onColumn(column string) core.Params {
 	only := *m
 	only.Columns = []string{column}
 	return &only
 }
 
 // mapAxis: p from .01 to .3, or the least correlation from .8 to .99.
-func (m *RankSwap) mapAxis() Axis {
+func (m *RankSwap) mapAxis() core.Axis {
 	if m.P == nil && m.MinCorrelation != nil {
-		return Axis{Rank: 4, Field: "min_correlation", From: Amount{Value: 0.8}, To: Amount{Value: 0.99}}
+		return core.Axis{Rank: 4, Field: "min_correlation", From: core.Amount{Value: 0.8}, To: core.Amount{Value: 0.99}}
 	}
-	return Axis{Rank: 4, Field: "p", From: Amount{Value: 0.01}, To: Amount{Value: 0.3}}
+	return core.Axis{Rank: 4, Field: "p", From: core.Amount{Value: 0.01}, To: core.Amount{Value: 0.3}}
 }
 
-func (m *RankSwap) parameters() []Parameter {
-	list := withNumber(withNumber(withNumber(withNumber(nil, "p", m.P), "min_correlation", m.MinCorrelation), "bottom",
+func (m *RankSwap) parameters() []core.Parameter {
+	list := core.WithNumber(core.WithNumber(core.WithNumber(core.WithNumber(nil, "p", m.P), "min_correlation",
+		m.MinCorrelation), "bottom",
 		m.Bottom), "top", m.Top)
-	return withContributors(list, m.Least, m.Share)
+	return core.WithContributors(list, m.Least, m.Share)
 }
 
-func (m *RankSwap) action(string, float64) Action {
+func (m *RankSwap) action(string, float64) core.Action {
 	if m.P == nil && m.MinCorrelation == nil {
 		return nil
 	}
@@ -454,36 +457,36 @@ func (m *RankSwap) action(string, float64) Action {
 }
 
 // PublishedAction implements Publishing.
-func (m *RankSwap) PublishedAction(p Published, _ string) Action {
+func (m *RankSwap) PublishedAction(p core.Published, _ string) core.Action {
 	end := func(name string) float64 {
-		if v, ok := p.number(name); ok {
+		if v, ok := p.Float(name); ok {
 			return v
 		}
 		if p.Named(name) && !p.Has(name) {
 			return 0
 		}
-		return nan
+		return core.NaN
 	}
-	share := p.numberOr("p", nan)
+	share := p.NumberOr("p", core.NaN)
 	if p.Named("p") && !p.Has("p") {
 		share = 1
 	}
-	return RankExchange{P: share, Correlation: p.numberOr("min_correlation", 0), Bottom: end("bottom"), Top: end("top")}
+	return RankExchange{P: share, Correlation: p.NumberOr("min_correlation", 0), Bottom: end("bottom"), Top: end("top")}
 }
 
 // Words implements Publishing.
-func (m *RankSwap) Words(p Published, _ string) string {
+func (m *RankSwap) Words(p core.Published, _ string) string {
 	s := "rank swapping: values were exchanged between records with values of similar rank"
-	if v, ok := p.number("p"); ok {
+	if v, ok := p.Float("p"); ok {
 		s += fmt.Sprintf(", at most %s %% of the records apart", p.Number(100*v))
 	}
-	if v, ok := p.number("min_correlation"); ok {
+	if v, ok := p.Float("min_correlation"); ok {
 		s += fmt.Sprintf(", as far as a correlation of %s with the original values allows, as expected", p.Number(v))
 	}
-	if v, ok := p.number("bottom"); ok && v > 0 {
+	if v, ok := p.Float("bottom"); ok && v > 0 {
 		s += fmt.Sprintf("; the lowest %s %% of values became their mean", p.Number(100*v))
 	}
-	if v, ok := p.number("top"); ok && v > 0 {
+	if v, ok := p.Float("top"); ok && v > 0 {
 		s += fmt.Sprintf("; the highest %s %% of values became their mean", p.Number(100*v))
 	}
 	return s

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // rankSwapped returns values after rank swapping with a reach; a seed gives the same draws each
@@ -251,7 +253,7 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 			words[i] = r.Uint64()
 		}
 		g := &gatheredData{n: n, values: [][]float64{slices.Clone(x)}, strata: make([]int32, n), words: [][]uint64{words},
-			columns: []*column{{decimals: -1}}}
+			columns: []*core.Column{{Digits: -1}}}
 		if err := m.maskAll(g); err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +279,7 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 		t.Errorf("without a least correlation it is %v", c)
 	}
 	far := &gatheredData{n: 3, values: [][]float64{{1, 1000, 2000}}, strata: make([]int32, 3),
-		words: [][]uint64{{1, 2, 3}}, columns: []*column{{decimals: -1}}}
+		words: [][]uint64{{1, 2, 3}}, columns: []*core.Column{{Digits: -1}}}
 	if err := (&rankExchange{p: 1, correlation: 0.99}).maskAll(far); err == nil || err.Path != "min_correlation" {
 		t.Errorf("three values that are far apart: error %v, want one of min_correlation", err)
 	}
@@ -287,7 +289,7 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 func TestRanksOfNothing(t *testing.T) {
 	for _, correlation := range []float64{0, 0.5} {
 		g := &gatheredData{n: 3, values: [][]float64{{1, 2, 4}}, strata: []int32{-1, -1, -1}, words: [][]uint64{{1, 2, 3}},
-			columns: []*column{{decimals: -1}}}
+			columns: []*core.Column{{Digits: -1}}}
 		if err := (&rankExchange{p: 0.5, correlation: correlation}).maskAll(g); err != nil ||
 			!slices.Equal(g.values[0], []float64{1, 2, 4}) {
 			t.Errorf("correlation %v: %v, %v", correlation, err, g.values[0])

@@ -215,7 +215,7 @@ func TestRecodeTable(t *testing.T) {
 		"\ufefffrom,to\r\nx,y\r\nx,y\n": "",
 	} {
 		m := &Recode{Columns: []string{"a"}, File: "f"}
-		err := m.readTable([]byte(text))
+		err := m.ReadTable([]byte(text))
 		if problem == "" && (err != nil || len(m.Table) != 1) || problem != "" &&
 			(err == nil || !strings.Contains(err.Error(), problem)) {
 			t.Errorf("%q: %v, want %q", text, err, problem)
@@ -225,7 +225,7 @@ func TestRecodeTable(t *testing.T) {
 	// first one.
 	for lines, want := range map[int]int{1: 1, 3: 3, 20: 20, 21: 21, 5000: 21} {
 		m := &Recode{Columns: []string{"a"}, File: "f"}
-		err := m.readTable([]byte("from,to\nx,y\n" + strings.Repeat("x,w\n", lines) + "z,y\n"))
+		err := m.ReadTable([]byte("from,to\nx,y\n" + strings.Repeat("x,w\n", lines) + "z,y\n"))
 		if err == nil || m.Table != nil {
 			t.Fatalf("%d wrong lines: %v, table %v", lines, err, m.Table)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/relocation"
 )
@@ -33,16 +34,16 @@ type RecordSwap struct {
 	household bool
 }
 
-func (m *RecordSwap) ofHouseholds() { m.household = true }
+func (m *RecordSwap) OfHouseholds() { m.household = true }
 
 // Check implements Params.
 func (m *RecordSwap) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "hierarchy", m.Hierarchy, "column of areas")
+	core.CheckColumns(&ps, "hierarchy", m.Hierarchy, "column of areas")
 	if len(m.Carry) > 0 {
-		checkColumns(&ps, "carry", m.Carry, "column")
+		core.CheckColumns(&ps, "carry", m.Carry, "column")
 	}
-	checkColumns(&ps, "risk", m.Risk, "key")
+	core.CheckColumns(&ps, "risk", m.Risk, "key")
 	apart := func(path, name string, from []string, what string) {
 		if slices.Contains(from, name) && name != "" {
 			ps.Addf(path, "must not be one of %s, got %q", what, name)
@@ -57,14 +58,14 @@ func (m *RecordSwap) Check() check.Problems {
 	for i, list := range m.Similar {
 		at := fmt.Sprintf("similar[%d]", i)
 		if len(list) > 0 {
-			checkColumns(&ps, at, list, "column")
+			core.CheckColumns(&ps, at, list, "column")
 		}
 		for j, name := range list {
 			apart(fmt.Sprintf("%s[%d]", at, j), name, m.Masks(), "the columns that are exchanged")
 		}
 	}
-	if m.K != nil && (*m.K < 1 || *m.K > greatestK) {
-		ps.Addf("k", "must be at least 1 and at most %d, got %d: with 1 no household is at risk", greatestK, *m.K)
+	if m.K != nil && (*m.K < 1 || *m.K > core.GreatestK) {
+		ps.Addf("k", "must be at least 1 and at most %d, got %d: with 1 no household is at risk", core.GreatestK, *m.K)
 	}
 	if m.Rate == nil {
 		ps.Addf("rate", "must be given: the share of households that are exchanged; 0 for those at risk alone")
@@ -78,15 +79,15 @@ func (m *RecordSwap) Check() check.Problems {
 }
 
 // Describe implements Params.
-func (m *RecordSwap) Describe() Description {
-	return Description{
-		Scope: ScopeDataset, ColumnsField: "hierarchy", Reads: m.readColumns(), MovesOnly: true, Permutes: true,
+func (m *RecordSwap) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeDataset, ColumnsField: "hierarchy", Reads: m.readColumns(), MovesOnly: true, Permutes: true,
 		OnCategories: true,
-		Axis:         Axis{Rank: 3, Field: "rate", From: Amount{Value: 0.01}, To: Amount{Value: 0.5}},
+		Axis:         core.Axis{Rank: 3, Field: "rate", From: core.Amount{Value: 0.01}, To: core.Amount{Value: 0.5}},
 		Parameters:   m.parameters, Action: m.action, Published: m,
 		Instead:   "pram or recode, which take each record by itself",
 		LeavesAll: func() bool { return m.least() == 1 && m.Rate != nil && *m.Rate == 0 },
-		among:     m.checkAmong, byHousehold: true, ofNumber: true, // households are rarer in a sample
+		Among:     m.checkAmong, ByHousehold: true, OfNumber: true, // households are rarer in a sample
 		KeepsCode: func(microdata.Code) bool { return true },
 	}
 }
@@ -107,26 +108,26 @@ func (m *RecordSwap) Reads() []string {
 	return list
 }
 
-func (m *RecordSwap) readColumns() (list []ReadColumn) {
+func (m *RecordSwap) readColumns() (list []core.ReadColumn) {
 	for i, name := range m.Risk {
-		list = append(list, ReadColumn{fmt.Sprintf("risk[%d]", i), name, "a key of a record swap"})
+		list = append(list, core.ReadColumn{Field: fmt.Sprintf("risk[%d]", i), Name: name, As: "a key of a record swap"})
 	}
 	for i, similar := range m.Similar {
 		for j, name := range similar {
-			if !slices.ContainsFunc(list, func(c ReadColumn) bool { return c.Name == name }) {
+			if !slices.ContainsFunc(list, func(c core.ReadColumn) bool { return c.Name == name }) {
 				list = append(list,
-					ReadColumn{fmt.Sprintf("similar[%d][%d]", i, j), name, "what partners of a record swap agree in"})
+					core.ReadColumn{Field: fmt.Sprintf("similar[%d][%d]", i, j), Name: name, As: "what partners of a record swap agree in"})
 			}
 		}
 	}
 	return list
 }
 
-// checkAmong: what a later mask sends to quarantine, or changes of the keys, was counted here.
-func (m *RecordSwap) checkAmong(masks []Spec, i int) check.Problems {
+// CheckAmong: what a later mask sends to quarantine, or changes of the keys, was counted here.
+func (m *RecordSwap) checkAmong(masks []core.Spec, i int) check.Problems {
 	ps := checkDataset(masks, i, "hierarchy", "")
 	for j := i + 1; j < len(masks); j++ {
-		if declared(masks[j].Params).rejects {
+		if core.Declared(masks[j].Params).Rejects {
 			ps.Addf(fmt.Sprintf("[%d].%s", i, masks[i].Kind()),
 				"must come after mask [%d], a %s, which may send records to quarantine that are counted here", j, masks[j].Kind())
 		}
@@ -170,26 +171,27 @@ type Relocation struct {
 	Rate float64
 }
 
-func (Relocation) action() {}
+func (Relocation) IsAction() {}
 
-func (m *RecordSwap) parameters() []Parameter {
-	list := []Parameter{{"hierarchy", jsonWords(m.Hierarchy)}}
+func (m *RecordSwap) parameters() []core.Parameter {
+	list := []core.Parameter{{Name: "hierarchy", Value: core.JsonWords(m.Hierarchy)}}
 	if len(m.Carry) > 0 {
-		list = append(list, Parameter{"carry", jsonWords(m.Carry)})
+		list = append(list, core.Parameter{Name: "carry", Value: core.JsonWords(m.Carry)})
 	}
-	list = append(list, Parameter{"risk", jsonWords(m.Risk)}, Parameter{"k", float64(m.least())})
-	list = withNumber(list, "rate", m.Rate)
+	list = append(list, core.Parameter{Name: "risk", Value: core.JsonWords(m.Risk)}, core.Parameter{Name: "k",
+		Value: float64(m.least())})
+	list = core.WithNumber(list, "rate", m.Rate)
 	if len(m.Similar) > 0 {
 		var similar []any
 		for _, names := range m.Similar {
-			similar = append(similar, jsonWords(names))
+			similar = append(similar, core.JsonWords(names))
 		}
-		list = append(list, Parameter{"similar", similar})
+		list = append(list, core.Parameter{Name: "similar", Value: similar})
 	}
-	return withHousehold(withNumber(list, "max_left", m.MaxLeft), m.household)
+	return core.WithHousehold(core.WithNumber(list, "max_left", m.MaxLeft), m.household)
 }
 
-func (m *RecordSwap) action(string, float64) Action {
+func (m *RecordSwap) action(string, float64) core.Action {
 	if m.Rate == nil {
 		return nil
 	}
@@ -197,7 +199,7 @@ func (m *RecordSwap) action(string, float64) Action {
 }
 
 // PublishedAction implements Publishing.
-func (m *RecordSwap) PublishedAction(p Published, _ string) Action {
+func (m *RecordSwap) PublishedAction(p core.Published, _ string) core.Action {
 	var similar [][]string
 	lists, _ := p.Parameters("similar")
 	entries, _ := lists.([]any)
@@ -210,27 +212,27 @@ func (m *RecordSwap) PublishedAction(p Published, _ string) Action {
 		}
 		similar = append(similar, list)
 	}
-	return Relocation{Keys: inAll(similar), Rate: p.numberOr("rate", nan)}
+	return Relocation{Keys: inAll(similar), Rate: p.NumberOr("rate", core.NaN)}
 }
 
 // Words implements Publishing.
-func (m *RecordSwap) Words(p Published, _ string) string {
+func (m *RecordSwap) Words(p core.Published, _ string) string {
 	what, whose := "records", "records"
 	if p.Has("household") {
 		what, whose = "households, with all their members,", "households"
 	}
 	s := "record swapping: the areas of some " + what +
 		" were exchanged, first of those whose keys are rare in their area; each area has as many as before"
-	if hierarchy := p.list("hierarchy"); hierarchy != nil {
+	if hierarchy := p.List("hierarchy"); hierarchy != nil {
 		s += "; the areas are " + strings.Join(hierarchy, ", ")
 	}
-	if keys := p.list("risk"); keys != nil {
+	if keys := p.List("risk"); keys != nil {
 		s += "; the keys are " + strings.Join(keys, ", ")
 	}
-	if k, ok := p.number("k"); ok {
+	if k, ok := p.Float("k"); ok {
 		s += "; rare are keys that fewer than " + p.Number(k) + " " + whose + " of an area have"
 	}
-	if rate, ok := p.number("rate"); ok {
+	if rate, ok := p.Float("rate"); ok {
 		s += "; a share of " + p.Number(rate) + " of each area was exchanged, or more where more were rare"
 	}
 	return s
@@ -243,12 +245,12 @@ func (m *RecordSwap) EfficiencyFollows(_, _ func(string) bool) bool { return tru
 type recordSwapStep struct {
 	mask     int
 	params   *RecordSwap
-	moved    []*column // of areas, then carried; those that the chain has
-	levels   int       // how many of moved are areas
-	bound    []int     // indexes of moved in Block.Columns
-	keys     []int     // likewise of Risk
-	similar  [][]int   // likewise of Similar, by list
-	draws    int       // in work.streams
+	moved    []*core.Column // of areas, then carried; those that the chain has
+	levels   int            // how many of moved are areas
+	bound    []int          // indexes of moved in Block.Columns
+	keys     []int          // likewise of Risk
+	similar  [][]int        // likewise of Similar, by list
+	draws    int            // in work.streams
 	coders   map[int]*coding.Coder
 	codes    map[int][]int32 // by index in Block.Columns, and record
 	data     gatheredData
@@ -268,26 +270,27 @@ type recordSwapStep struct {
 // Relocated says how a record swap ended.
 type Relocated = relocation.Result
 
-func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
+func (m *RecordSwap) Compile(c *core.Chain, i int) (core.Step, error) {
 	s := &recordSwapStep{mask: i, params: m, levels: len(m.Hierarchy), coders: map[int]*coding.Coder{},
 		codes: map[int][]int32{}}
 	word := "recordswap"
-	if len(c.setup.Households.Index) > 0 {
+	if len(c.Setup.Households.Index) > 0 {
 		word += " household"
 	}
-	done := part(word, float64(m.least()), *m.Rate, float64(len(m.Similar))) + c.digestOf("hierarchy", m.Hierarchy...) +
-		c.digestOf("carry", sorted(m.Carry)...) + c.digestOf("risk", sorted(m.Risk)...)
+	done := core.Part(word, float64(m.least()), *m.Rate, float64(len(m.Similar))) + c.DigestOf("hierarchy",
+		m.Hierarchy...) +
+		c.DigestOf("carry", core.Sorted(m.Carry)...) + c.DigestOf("risk", core.Sorted(m.Risk)...)
 	for _, similar := range m.Similar {
-		done += c.digestOf("similar", sorted(similar)...)
+		done += c.DigestOf("similar", core.Sorted(similar)...)
 	}
-	s.draws = c.streamNamed(i, "household", done)
+	s.draws = c.StreamNamed(i, "household", done)
 	index := func(at, name string) (int, error) {
-		info := c.info(name)
+		info := c.Info(name)
 		if info == nil {
-			return 0, fmt.Errorf("%s.%s: there is no column %s", c.at(i), at, strconv.Quote(name))
+			return 0, fmt.Errorf("%s.%s: there is no column %s", c.At(i), at, strconv.Quote(name))
 		}
 		if !coding.Movable(info.Field.Type) {
-			return 0, fmt.Errorf("%s.%s: column %s must have a scalar type to be compared, got %s", c.at(i), at,
+			return 0, fmt.Errorf("%s.%s: column %s must have a scalar type to be compared, got %s", c.At(i), at,
 				strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 		s.coders[info.Index] = new(coding.Coder)
@@ -302,8 +305,8 @@ func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
 		if err != nil {
 			return nil, err
 		}
-		col := c.touch(name)
-		c.addToHistory(i, col, done)
+		col := c.Touch(name)
+		c.AddToHistory(i, col, done)
 		s.moved, s.bound = append(s.moved, col), append(s.bound, k)
 	}
 	for j, name := range m.Risk {
@@ -328,36 +331,36 @@ func (m *RecordSwap) compile(c *Chain, i int) (step, error) {
 	return s, nil
 }
 
-func (s *recordSwapStep) of() int { return s.mask }
+func (s *recordSwapStep) Of() int { return s.mask }
 
-// holds implements surveying: codes of the columns, the values and draws of each household, and the lists of partners.
-func (s *recordSwapStep) holds(expected int64) int64 {
+// Holds implements surveying: codes of the columns, the values and draws of each household, and the lists of partners.
+func (s *recordSwapStep) Holds(expected int64) int64 {
 	return max(expected, int64(s.data.n)) * int64(60+9*len(s.coders)+30*len(s.moved)+16*len(s.similar)*s.levels+80)
 }
 
-func (s *recordSwapStep) survey(c *Chain, w *work, b *microdata.Block) error {
+func (s *recordSwapStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
 	from := s.data.n
 	if (from+b.N)*len(s.coders) > 2*maxCells {
-		return c.refused(s.mask,
+		return c.Refused(s.mask,
 			&decision.Refusal{
 				Text: fmt.Sprintf(
 					"must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*maxCells)})
 	}
 	for k, of := range s.coders {
-		undo, err := restore(&b.Columns[k]) // a code for a missing value is a category like any other
+		undo, err := core.RestoreIn(&b.Columns[k]) // a code for a missing value is a category like any other
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
 		err = of.Code(s.codes[k][from:], &b.Columns[k], 0)
 		if undo(); err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 	}
-	if w.units.known() {
+	if w.Units.Known() {
 		s.members.add(w, b)
 	} else {
 		for range b.N {
@@ -373,13 +376,13 @@ func (s *recordSwapStep) survey(c *Chain, w *work, b *microdata.Block) error {
 
 // draw draws for the households of a block, and notes where they live. Draws are those of the household, and bound to
 // what it has in the columns that are exchanged.
-func (s *recordSwapStep) draw(c *Chain, w *work, b *microdata.Block, from int) {
+func (s *recordSwapStep) draw(c *core.Chain, w *core.Work, b *microdata.Block, from int) {
 	var bound []float64
-	if w.leaves {
+	if w.Leaves {
 		bound = slices.Clone(bindTo(c, w, b, s.bound, 0, b.N))
 	}
 	drawn := make([]float64, b.N)
-	w.streams[s.draws].Laplaces(drawn, w.stretchOf(true, b, 0, b.N, bound))
+	w.Streams[s.draws].Laplaces(drawn, w.StretchOf(true, b, 0, b.N, bound))
 	for k, col := range s.moved {
 		s.values[k].read(&b.Columns[col.Index])
 	}
@@ -413,7 +416,7 @@ func (s *recordSwapStep) draw(c *Chain, w *work, b *microdata.Block, from int) {
 	}
 }
 
-func (s *recordSwapStep) decide(c *Chain) error {
+func (s *recordSwapStep) Decide(c *core.Chain) error {
 	s.data.sortRuns()
 	torn := 0
 	for _, t := range s.torn {
@@ -422,14 +425,14 @@ func (s *recordSwapStep) decide(c *Chain) error {
 		}
 	}
 	if torn > 0 {
-		return c.refused(s.mask,
+		return c.Refused(s.mask,
 			&decision.Refusal{
 				Path: "hierarchy",
 				Text: fmt.Sprintf(
 					"must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
 	}
 	r := relocation.Search{K: s.params.least(), Rate: *s.params.Rate, Households: len(s.seen), Of: s.members.of,
-		Rejected: s.rejected, Out: s.out, Drawn: s.drawn, Stop: c.cancelled.Load}
+		Rejected: s.rejected, Out: s.out, Drawn: s.drawn, Stop: c.Cancelled.Load}
 	r.Keys = s.tuples(s.keys)
 	for _, columns := range s.similar {
 		r.Tuples = append(r.Tuples, s.tuples(columns))
@@ -438,13 +441,13 @@ func (s *recordSwapStep) decide(c *Chain) error {
 		r.Places = append(r.Places, s.first[k])
 	}
 	partner, result := r.Decide()
-	if c.cancelled.Load() {
-		return ErrCancelled
+	if c.Cancelled.Load() {
+		return core.ErrCancelled
 	}
 	s.codes, s.coders, s.first, s.drawn, s.out, s.torn = nil, nil, nil, nil, nil, nil
 	s.partner, s.result = partner, &result
 	if left := float64(result.Left) / float64(max(result.AtRisk, 1)); left > orZero(s.params.MaxLeft) {
-		return c.refused(s.mask,
+		return c.Refused(s.mask,
 			&decision.Refusal{
 				Path: "similar",
 				Text: fmt.Sprintf(
@@ -464,30 +467,30 @@ func (s *recordSwapStep) tuples(columns []int) []int32 {
 	return list
 }
 
-// Relocated returns how the record swap of mask i ended; nil for other masks.
-func (c *Chain) Relocated(i int) *Relocated {
-	if i >= len(c.steps) {
+// RelocatedBy returns how the record swap of mask i ended; nil for other masks.
+func RelocatedBy(c *core.Chain, i int) *Relocated {
+	if i >= len(c.Steps) {
 		return nil // a chain of a part of the masks
 	}
-	if s, ok := c.steps[i].(*recordSwapStep); ok {
+	if s, ok := c.Steps[i].(*recordSwapStep); ok {
 		return s.result
 	}
 	return nil
 }
 
-// apply gives the members of each household of a pair what the other household has.
-func (s *recordSwapStep) apply(c *Chain, w *work, b *microdata.Block) error {
+// Apply gives the members of each household of a pair what the other household has.
+func (s *recordSwapStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
-	changed := w.newChanged(b.N)
+	changed := w.NewChanged(b.N)
 	var rows []int32
 	var from []uint32
 	near := -1
 	for i := range b.N {
 		at := s.data.find(b.Scope, b.Stream, b.Place(i), &near)
 		if at < 0 {
-			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.at(s.mask))
+			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.mask))
 		}
 		if other := s.partner[s.members.of[at]]; other >= 0 && !b.Rejected(i) {
 			rows, from = append(rows, int32(i)), append(from, uint32(other))
@@ -506,19 +509,19 @@ func (s *recordSwapStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		case at.Array != nil:
 			a, err := coding.Place(at.OutArray(), rows, cells)
 			if err != nil {
-				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+				return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(col.Name), err)
 			}
 			at.ReleasedArray = a
 		case at.Original.Values != nil:
 			placeNumbers(at.Mutable(), rows, cells)
 		}
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
-// keeps: the values of households that are not exchanged stay.
-func (s *recordSwapStep) keeps(l *keepingOf, i int) {
-	l.changed(i)
-	l.spares = true
+// Keeps: the values of households that are not exchanged stay.
+func (s *recordSwapStep) Keeps(l *core.KeepingOf, i int) {
+	l.Changed(i)
+	l.Spares = true
 }

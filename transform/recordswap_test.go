@@ -58,7 +58,7 @@ func recordSwap(t *testing.T, key int, m *RecordSwap, size int, columns []testCo
 	setup.Key = keytest.Key(key)
 	setup.Households = Households{Index: []int{ofHousehold}}
 	c := chain(t, setup, mask(m))
-	return whole(t, c, size, columns...), c.Relocated(0)
+	return whole(t, c, size, columns...), RelocatedBy(c, 0)
 }
 
 // family is a household as the test sees it.
@@ -456,7 +456,7 @@ func TestRecordSwapOfRejectedRecords(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Without the second record household 1 has one member, who alone has these keys in area 1.
-	if got := *c.Relocated(0); got !=
+	if got := *RelocatedBy(c, 0); got !=
 		(Relocated{Households: 4, AtRisk: 1, Swapped: 2, Found: 1 / 3.0, MostFound: 1 / 3.0}) {
 		t.Errorf("%+v", got)
 	}

@@ -14,7 +14,7 @@ import (
 // Every kind of mask refuses an empty list of columns, a column listed twice at any two places, and
 // a column without a name.
 func TestEveryKindRefusesWrongColumns(t *testing.T) {
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		if LeavesOut(k.New()) {
 			continue // it applies to whole records
 		}
@@ -92,8 +92,9 @@ func TestBiasNeedsAGrid(t *testing.T) {
 		{"no SD", -1, nan, 10, 0.1, true},
 		{"nothing, and no bias", -1, nan, nan, 0, false},
 	} {
-		column := ColumnInfo{"wage", 0, microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64}, c.decimals, c.sd,
-			c.mean, false}
+		column := ColumnInfo{Name: "wage", Index: 0, Field: microdata.Field{Name: "wage", Type: arrow.PrimitiveTypes.Float64},
+			Decimals: c.decimals, SD: c.sd,
+			Mean: c.mean, Days: false}
 		_,
 			err := NewChain([]Spec{mask(&Bias{Columns: []string{"wage"}, Phi: &c.phi})},
 			Setup{Key: testKey(t, 1), Columns: []ColumnInfo{column}})

@@ -40,7 +40,8 @@ func TestReplicatesShareDraws(t *testing.T) {
 		Params: &Swap{Keys: []string{"c"}, Attribute: "b", Columns: []string{"a"}, Rate: ptr(0.5), Policy: "random"}}
 	lists := [][]Spec{
 		{noise(5, "")}, {noise(50, "")}, {noise(50, "laplace")}, {noise(50, "uniform")},
-		{noise(50, "", Tier{ptr(0.0), ptr(2.0)})}, {noise(5, "uniform", Tier{ptr(0.0), ptr(2.0)})},
+		{noise(50, "", Tier{Above: ptr(0.0), VarianceFactor: ptr(2.0)})}, {noise(5, "uniform", Tier{Above: ptr(0.0),
+			VarianceFactor: ptr(2.0)})},
 		{bias, noise(5, "")}, {noise(50, ""), redraw}, {noise(5, "uniform"), redraw}, {swap, noise(5, "")}, {noise(0, "")},
 		{swap, bias, noise(5, "")}, {swap, bias, noise(50, "")}, {swap, bias, noise(50, ""), redraw},
 		{swap, noise(50, ""), redraw}, {swap, noise(50, ""), clip},
@@ -63,7 +64,7 @@ func TestReplicatesShareDraws(t *testing.T) {
 					}{{shared[i], &got}, {alone, &want}} {
 						b := block(0, 9000, columns...)
 						b.First, b.Stream = first, stream
-						if of.c.NeedsSurvey() && !of.c.surveyed {
+						if of.c.NeedsSurvey() && !of.c.Surveyed {
 							survey(t, of.c, block(0, 9000, columns...))
 						}
 						*of.to = apply(t, of.c, b)
@@ -78,8 +79,8 @@ func TestReplicatesShareDraws(t *testing.T) {
 			}
 		}
 	}
-	if shared := Replicates(chains, 1); shared[6].common != 0 || shared[11].common != 2 ||
-		shared[12].first != shared[11] || shared[12].first == shared[14].first {
+	if shared := Replicates(chains, 1); shared[6].Common != 0 || shared[11].Common != 2 ||
+		shared[12].First != shared[11] || shared[12].First == shared[14].First {
 		t.Error("the number of shared masks is not that of the leading masks in common")
 	}
 	if a, b := fmt.Sprint(released(t, Replicates(chains[:1], 1)[0], columns)), fmt.Sprint(

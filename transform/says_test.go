@@ -29,7 +29,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"a map", &Recode{Columns: a, Map: map[string]string{"x": "y"}, Level: ptr(2), Other: ptr("z")},
 			`[{"Name":"map","Value":{"x":"y"}},{"Name":"level","Value":2},{"Name":"other","Value":"z"}]`,
-			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false, From:[]string{"x"}, To:[]string{"y", "z"}, Other:given}`,
+			`Recoding{Breaks:[]float64(nil), Midpoints:false, From:[]string{"x"}, To:[]string{"y", "z"}, Other:given}`,
 			true,
 			map[string]string{"": "recoding: categories were joined to coarser ones",
 				"map,level": "recoding: categories were joined to coarser ones"},
@@ -37,12 +37,12 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"a file", &Recode{Columns: a, File: "f.csv", Table: map[string]string{"u": "v"}},
 			`[{"Name":"map","Value":{"u":"v"}},{"Name":"file","Value":"f.csv"}]`,
-			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false, From:[]string{"u"}, To:[]string{"v"}, Other:(*string)(nil)}`, true, nil,
+			`Recoding{Breaks:[]float64(nil), Midpoints:false, From:[]string{"u"}, To:[]string{"v"}, Other:(*string)(nil)}`, true, nil,
 		},
 		{
 			"labels", &Recode{Columns: a, Breaks: []float64{0, 2.5, 7}, Labels: []string{"low", "high"}},
 			`[{"Name":"breaks","Value":[0,2.5,7]},{"Name":"labels","Value":["low","high"]}]`,
-			"transform.Recoding{Breaks:[]float64{0, 2.5, 7}, Midpoints:false}", false,
+			"Recoding{Breaks:[]float64{0, 2.5, 7}, Midpoints:false}", false,
 			map[string]string{
 				"breaks": "recoding: a number was replaced by its interval; the bounds are 0, 2.5, 7",
 				"labels": "recoding: categories were joined to coarser ones",
@@ -51,7 +51,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"midpoints", &Recode{Columns: a, Breaks: []float64{0, 2, 6}, Midpoints: true},
 			`[{"Name":"breaks","Value":[0,2,6]},{"Name":"midpoints","Value":true}]`,
-			"transform.Recoding{Breaks:[]float64{0, 2, 6}, Midpoints:true}", false,
+			"Recoding{Breaks:[]float64{0, 2, 6}, Midpoints:true}", false,
 			map[string]string{
 				"breaks":           "recoding: a number was replaced by its interval; the bounds are 0, 2, 6",
 				"midpoints":        "recoding: categories were joined to coarser ones",
@@ -61,31 +61,31 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"months", &Date{Columns: a, Round: "month", Zone: "Asia/Tokyo"},
 			`[{"Name":"round","Value":"month"},{"Name":"zone","Value":"Asia/Tokyo"}]`,
-			"transform.Recoding{Breaks:[]float64(nil), Midpoints:true}", true,
+			"Recoding{Breaks:[]float64(nil), Midpoints:true}", true,
 			map[string]string{"": "rounding: a date was replaced by the middle of its interval",
 				"round": "rounding: a date was replaced by the middle of its month"},
 		},
 		{
 			"ages", &Date{Columns: a, Age: ptr("2024-01-01"), Breaks: []float64{0, 18}, Unit: "days"},
 			`[{"Name":"unit","Value":"days"},{"Name":"age","Value":"2024-01-01"},{"Name":"breaks","Value":[0,18]}]`,
-			"transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", true,
+			"Recoding{Breaks:[]float64(nil), Midpoints:false}", true,
 			map[string]string{"": "age: a date was replaced by the age in completed years, or its class"},
 		},
 		{
 			"oldest", &Date{Columns: a, Age: ptr("2024-01-01"), Top: ptr(80)},
 			`[{"Name":"age","Value":"2024-01-01"},{"Name":"top","Value":80}]`,
-			"transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", true, nil,
+			"Recoding{Breaks:[]float64(nil), Midpoints:false}", true, nil,
 		},
 		{
 			"a shift", &Date{Columns: a, Shift: ptr(1), By: "b", Scope: "p", Unit: "seconds"},
 			`[{"Name":"by","Value":"b"},{"Name":"scope","Value":"p"},{"Name":"unit","Value":"seconds"},{"Name":"shift","Value":1}]`,
-			`transform.Addition{SD:70545.30459215553, Distribution:"uniform", Tiers:[]transform.ActionTier(nil), Correlated:true}`, false,
+			`Addition{SD:70545.30459215553, Distribution:"uniform", Tiers:[]ActionTier(nil), Correlated:true}`, false,
 			map[string]string{
 				"": "shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original", "shift": "shift: all dates of a respondent were moved by the same number of days, so that intervals are those of the original; by at most 1 days"},
 		},
 		{
 			"pseudonyms", &Pseudonym{Columns: a, Scope: "person", Form: "like"},
-			`[{"Name":"scope","Value":"person"},{"Name":"form","Value":"like"}]`, "transform.Renaming{}", true,
+			`[{"Name":"scope","Value":"person"},{"Name":"form","Value":"like"}]`, "Renaming{}", true,
 			map[string]string{
 				"":     "pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones",
 				"form": "pseudonyms: pseudonymised, not anonymised; identifiers were replaced by keyed pseudonyms, equal ones by equal ones, each in the shape of the original",
@@ -94,7 +94,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"keep", &PRAM{Columns: a, Keep: ptr(0.5), Categories: []string{"x", "y", "z"}, Other: ptr("x")},
 			`[{"Name":"matrix","Value":{"x":{"x":0.5,"y":0.25,"z":0.25},"y":{"x":0.25,"y":0.5,"z":0.25},"z":{"x":0.25,"y":0.25,"z":0.5}}},{"Name":"keep","Value":0.5},{"Name":"categories","Value":["x","y","z"]},{"Name":"other","Value":"x"}]`,
-			`transform.Randomising{Categories:[]string{"x", "y", "z"}, Matrix:[][]float64{[]float64{0.5, 0.25, 0.25}, []float64{0.25, 0.5, 0.25}, []float64{0.25, 0.25, 0.5}}, Counted:false, By:[]string(nil), Other:given}`, true,
+			`Randomising{Categories:[]string{"x", "y", "z"}, Matrix:[][]float64{[]float64{0.5, 0.25, 0.25}, []float64{0.25, 0.5, 0.25}, []float64{0.25, 0.25, 0.5}}, Counted:false, By:[]string(nil), Other:given}`, true,
 			map[string]string{
 				"":       "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix",
 				"matrix": "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix",
@@ -104,7 +104,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"invariant", &PRAM{Columns: a, Keep: ptr(0.5), Invariant: true, Frequencies: map[string]float64{"x": 1, "y": 1}},
 			`[{"Name":"matrix","Value":{"x":{"x":0.5,"y":0.5},"y":{"x":0.5,"y":0.5}}},{"Name":"keep","Value":0.5},{"Name":"invariant","Value":true},{"Name":"frequencies","Value":{"x":1,"y":1}}]`,
-			`transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.5, 0.5}, []float64{0.5, 0.5}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`, true,
+			`Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.5, 0.5}, []float64{0.5, 0.5}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`, true,
 			map[string]string{
 				// The diagonal of an invariant matrix is not keep.
 				"keep":           "post-randomisation (PRAM): each category was replaced by one drawn from the row of a transition matrix",
@@ -114,7 +114,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"a matrix", &PRAM{Columns: a, Matrix: map[string]map[string]float64{"x": {"y": 1}, "y": {"x": 0.25, "y": 0.75}}},
 			`[{"Name":"matrix","Value":{"x":{"x":0,"y":1},"y":{"x":0.25,"y":0.75}}}]`,
-			`transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0, 1}, []float64{0.25, 0.75}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`, true, nil,
+			`Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0, 1}, []float64{0.25, 0.75}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`, true, nil,
 		},
 		{
 			"what is refused", &PRAM{Columns: a, Keep: ptr(2.0), Categories: []string{"x", "y"}},
@@ -123,7 +123,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"bounds", &Topcode{Columns: a, Lower: ptr(1.0), Upper: ptr(9.0)},
 			`[{"Name":"upper","Value":9},{"Name":"lower","Value":1},{"Name":"replace","Value":"bound"}]`,
-			`transform.Bounding{Lower:1, Upper:9, Mode:"clip"}`, false,
+			`Bounding{Lower:1, Upper:9, Mode:"clip"}`, false,
 			map[string]string{
 				"":                    "top and bottom coding: values beyond bounds that are not published were coded",
 				"replace":             "top and bottom coding: values beyond bounds that are not published were moved to the bound",
@@ -135,7 +135,7 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"percentiles", &Topcode{Columns: a, UpperPercentile: ptr(95.0), LowerPercentile: ptr(5.0), Replace: "mean"},
 			`[{"Name":"upper_percentile","Value":95},{"Name":"lower_percentile","Value":5},{"Name":"replace","Value":"mean"}]`,
-			"transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", false,
+			"Recoding{Breaks:[]float64(nil), Midpoints:false}", false,
 			map[string]string{
 				"upper_percentile":         "top and bottom coding: values above percentile 95 were coded",
 				"lower_percentile,replace": "top and bottom coding: values below percentile 5 were replaced by their mean, so that the column's mean and sum are kept",
@@ -144,18 +144,18 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"labels beyond", &Topcode{Columns: a, Upper: ptr(80.0), Replace: "label", UpperLabel: ptr("80+")},
 			`[{"Name":"upper","Value":80},{"Name":"replace","Value":"label"},{"Name":"upper_label","Value":"80+"}]`,
-			"transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", false,
+			"Recoding{Breaks:[]float64(nil), Midpoints:false}", false,
 			map[string]string{"upper,replace": "top and bottom coding: values above 80 were replaced by a label"},
 		},
 		{
 			"a label below", &Topcode{Columns: a, Lower: ptr(18.0), Replace: "label", LowerLabel: ptr("minor")},
 			`[{"Name":"lower","Value":18},{"Name":"replace","Value":"label"},{"Name":"lower_label","Value":"minor"}]`,
-			"transform.Recoding{Breaks:[]float64(nil), Midpoints:false}", false, nil,
+			"Recoding{Breaks:[]float64(nil), Midpoints:false}", false, nil,
 		},
 		{
 			"ranks", &RankSwap{Columns: a, P: ptr(0.05), Bottom: ptr(0.02), Top: ptr(0.03)},
 			`[{"Name":"p","Value":0.05},{"Name":"bottom","Value":0.02},{"Name":"top","Value":0.03}]`,
-			"transform.RankExchange{P:0.05, Correlation:0, Bottom:0.02, Top:0.03}", false,
+			"RankExchange{P:0.05, Correlation:0, Bottom:0.02, Top:0.03}", false,
 			map[string]string{
 				"":             "rank swapping: values were exchanged between records with values of similar rank",
 				"p":            "rank swapping: values were exchanged between records with values of similar rank, at most 5 % of the records apart",
@@ -166,13 +166,13 @@ func TestWhatMasksSay(t *testing.T) {
 		{
 			"no ends", &RankSwap{Columns: a, P: ptr(0.05), Bottom: ptr(0.0), Top: ptr(0.0)},
 			`[{"Name":"p","Value":0.05},{"Name":"bottom","Value":0},{"Name":"top","Value":0}]`,
-			"transform.RankExchange{P:0.05, Correlation:0, Bottom:0, Top:0}", false,
+			"RankExchange{P:0.05, Correlation:0, Bottom:0, Top:0}", false,
 			map[string]string{"bottom,top": "rank swapping: values were exchanged between records with values of similar rank"},
 		},
 		{
 			"groups", &Microaggregate{Columns: a, K: ptr(3)},
 			`[{"Name":"k","Value":3},{"Name":"method","Value":"mdav"},{"Name":"aggregate","Value":"mean"}]`,
-			`transform.Aggregation{K:3, Aggregate:"mean"}`, false,
+			`Aggregation{K:3, Aggregate:"mean"}`, false,
 			map[string]string{
 				"":                   "microaggregation: values were replaced by one value of a group of records with similar values",
 				"k":                  "microaggregation: values were replaced by one value of a group of records with similar values, of at least k = 3 records each",
@@ -183,7 +183,7 @@ func TestWhatMasksSay(t *testing.T) {
 			"groups in strata",
 			&Microaggregate{Columns: a, K: ptr(4), Method: "univariate", Aggregate: "median", By: []string{"r", "s"}},
 			`[{"Name":"k","Value":4},{"Name":"method","Value":"univariate"},{"Name":"aggregate","Value":"median"},{"Name":"by","Value":["r","s"]}]`,
-			`transform.Aggregation{K:4, Aggregate:"median"}`, false,
+			`Aggregation{K:4, Aggregate:"median"}`, false,
 			map[string]string{
 				"method,aggregate": "microaggregation: values were replaced by the median of a group of records with similar values; each column was grouped by itself, in the order of its values",
 				"by":               "microaggregation: values were replaced by one value of a group of records with similar values; groups agree in r, s",
@@ -231,39 +231,40 @@ func TestWhatIsKnownOfMasks(t *testing.T) {
 		named string
 		want  string
 	}{
-		{&Topcode{Upper: ptr(9.0)}, "upper,replace", `transform.Bounding{Lower:NaN, Upper:9, Mode:"clip"}`},
-		{&Topcode{Upper: ptr(9.0)}, "upper,lower,replace", `transform.Bounding{Lower:-Inf, Upper:9, Mode:"clip"}`},
-		{&Topcode{Lower: ptr(1.0)}, "upper,lower,replace", `transform.Bounding{Lower:1, Upper:+Inf, Mode:"clip"}`},
-		{&Topcode{Upper: ptr(9.0)}, "upper", `transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
+		{&Topcode{Upper: ptr(9.0)}, "upper,replace", `Bounding{Lower:NaN, Upper:9, Mode:"clip"}`},
+		{&Topcode{Upper: ptr(9.0)}, "upper,lower,replace", `Bounding{Lower:-Inf, Upper:9, Mode:"clip"}`},
+		{&Topcode{Lower: ptr(1.0)}, "upper,lower,replace", `Bounding{Lower:1, Upper:+Inf, Mode:"clip"}`},
+		{&Topcode{Upper: ptr(9.0)}, "upper", `Recoding{Breaks:[]float64(nil), Midpoints:false}`},
 		{&Topcode{Upper: ptr(9.0), LowerPercentile: ptr(2.0)}, "upper,lower,replace",
-			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
+			`Recoding{Breaks:[]float64(nil), Midpoints:false}`},
 		{&Topcode{UpperPercentile: ptr(98.0)}, "upper,lower,replace,upper_percentile",
-			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
+			`Recoding{Breaks:[]float64(nil), Midpoints:false}`},
 		{&Topcode{Upper: ptr(9.0), Replace: "mean"}, "upper,lower,replace",
-			`transform.Recoding{Breaks:[]float64(nil), Midpoints:false}`},
+			`Recoding{Breaks:[]float64(nil), Midpoints:false}`},
 		{&Recode{Breaks: []float64{1, 2}, Midpoints: true}, "midpoints",
-			`transform.Recoding{Breaks:[]float64(nil), Midpoints:true}`},
+			`Recoding{Breaks:[]float64(nil), Midpoints:true}`},
 		{&Recode{Breaks: []float64{1, 2}, Midpoints: true}, "breaks",
-			`transform.Recoding{Breaks:[]float64{1, 2}, Midpoints:false}`},
+			`Recoding{Breaks:[]float64{1, 2}, Midpoints:false}`},
 		{&PRAM{Keep: ptr(0.75), Categories: []string{"x", "y"}}, "keep",
-			`transform.Randomising{Categories:[]string(nil), Matrix:[][]float64(nil), Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
+			`Randomising{Categories:[]string(nil), Matrix:[][]float64(nil), Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
 		{&PRAM{Columns: []string{"a"}, Keep: ptr(0.75), Categories: []string{"x", "y"}}, "matrix",
-			`transform.Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.75, 0.25}, []float64{0.25, 0.75}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
-		{&RankSwap{P: ptr(0.1)}, "p", `transform.RankExchange{P:0.1, Correlation:0, Bottom:NaN, Top:NaN}`},
-		{&RankSwap{P: ptr(0.1)}, "bottom,top", `transform.RankExchange{P:NaN, Correlation:0, Bottom:0, Top:0}`},
+			`Randomising{Categories:[]string{"x", "y"}, Matrix:[][]float64{[]float64{0.75, 0.25}, []float64{0.25, 0.75}}, Counted:false, By:[]string(nil), Other:(*string)(nil)}`},
+		{&RankSwap{P: ptr(0.1)}, "p", `RankExchange{P:0.1, Correlation:0, Bottom:NaN, Top:NaN}`},
+		{&RankSwap{P: ptr(0.1)}, "bottom,top", `RankExchange{P:NaN, Correlation:0, Bottom:0, Top:0}`},
 		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom,top",
-			`transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0.2}`},
+			`RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0.2}`},
 		{&RankSwap{P: ptr(0.1), Top: ptr(0.2)}, "p,bottom",
-			`transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:NaN}`},
+			`RankExchange{P:0.1, Correlation:0, Bottom:0, Top:NaN}`},
 		{&RankSwap{MinCorrelation: ptr(0.9)}, "p,min_correlation,bottom,top",
-			`transform.RankExchange{P:1, Correlation:0.9, Bottom:0, Top:0}`},
+			`RankExchange{P:1, Correlation:0.9, Bottom:0, Top:0}`},
 		{&RankSwap{P: ptr(0.1), MinCorrelation: ptr(0.9)}, "p,bottom,top",
-			`transform.RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0}`},
-		{&Microaggregate{K: ptr(3)}, "aggregate", `transform.Aggregation{K:NaN, Aggregate:"mean"}`},
-		{&Microaggregate{K: ptr(3)}, "k", `transform.Aggregation{K:3, Aggregate:""}`},
+			`RankExchange{P:0.1, Correlation:0, Bottom:0, Top:0}`},
+		{&Microaggregate{K: ptr(3)}, "aggregate", `Aggregation{K:NaN, Aggregate:"mean"}`},
+		{&Microaggregate{K: ptr(3)}, "k", `Aggregation{K:3, Aggregate:""}`},
 	} {
 		if got := sayAction(
-			PublishingKind(Spec{Params: c.p}.Kind()).PublishedAction(published(c.p, 20, splitNames(c.named)...), "a")); got != c.want {
+			PublishingKind(Spec{Params: c.p}.Kind()).PublishedAction(published(c.p, 20, splitNames(c.named)...),
+				"a")); got != c.want {
 			t.Errorf("%T, published %s: %s, want %s", c.p, c.named, got, c.want)
 		}
 	}
@@ -416,6 +417,7 @@ func TestAxesOfMaps(t *testing.T) {
 // categories without them.
 func sayAction(a Action) string {
 	text := regexp.MustCompile(`\(\*string\)\(0x[0-9a-f]+\)`).ReplaceAllString(fmt.Sprintf("%#v", a), "given")
+	text = regexp.MustCompile(`\b[a-z]+\.([A-Z])`).ReplaceAllString(text, "$1") // in whichever package it is
 	if _, ok := a.(Recoding); ok {
 		text = strings.Replace(text, ", From:[]string(nil), To:[]string(nil), Other:(*string)(nil)", "", 1)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -30,12 +31,12 @@ type Shuffle struct {
 // Check implements Params.
 func (m *Shuffle) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
-	if n := len(m.Columns) + len(m.On); n > greatestColumns {
-		ps.Addf("on", "must leave at most %d columns together with those that are shuffled, got %d", greatestColumns, n)
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
+	if n := len(m.Columns) + len(m.On); n > core.GreatestColumns {
+		ps.Addf("on", "must leave at most %d columns together with those that are shuffled, got %d", core.GreatestColumns, n)
 	}
 	if len(m.On) > 0 {
-		checkColumns(&ps, "on", m.On, "column")
+		core.CheckColumns(&ps, "on", m.On, "column")
 	}
 	for i, name := range m.On {
 		if k := slices.Index(m.Columns, name); k >= 0 && name != "" {
@@ -46,17 +47,17 @@ func (m *Shuffle) Check() check.Problems {
 	return ps
 }
 
-func (m *Shuffle) checkAmong(masks []Spec, i int) check.Problems {
+func (m *Shuffle) checkAmong(masks []core.Spec, i int) check.Problems {
 	return checkDataset(masks, i, "columns", "")
 }
 
 // Describe implements Params.
-func (m *Shuffle) Describe() Description {
-	return Description{
-		Scope: ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, Permutes: true,
+func (m *Shuffle) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, Permutes: true,
 		Parameters: m.parameters,
 		Action:     m.action, Published: m, Instead: "a swap of scope window, or noise, which takes each record by itself",
-		among: m.checkAmong,
+		Among: m.checkAmong,
 	}
 }
 
@@ -66,46 +67,48 @@ func (m *Shuffle) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Shuffle) Reads() []string { return slices.Clone(m.On) }
 
-func (m *Shuffle) readColumns() []ReadColumn {
-	var list []ReadColumn
+func (m *Shuffle) readColumns() []core.ReadColumn {
+	var list []core.ReadColumn
 	for i, name := range m.On {
-		list = append(list, ReadColumn{fmt.Sprintf("on[%d]", i), name, "what a shuffle goes by"})
+		list = append(list, core.ReadColumn{Field: fmt.Sprintf("on[%d]", i), Name: name, As: "what a shuffle goes by"})
 	}
 	return list
 }
 
-func (m *Shuffle) compile(c *Chain, i int) (step, error) {
-	s, err := c.newWholeOn(i, &shuffling{}, part("shuffle")+c.digestOf("on", m.On...), m.On)
+func (m *Shuffle) Compile(c *core.Chain, i int) (core.Step, error) {
+	s, err := newWholeOn(c, i, &shuffling{}, core.Part("shuffle")+c.DigestOf("on", m.On...), m.On)
 	if err != nil {
 		return nil, err
 	}
 	for _, col := range s.columns {
-		s.drawsNormals(c, col.Name, col.done.text)
+		s.drawsNormals(c, col.Name, col.Done.Text)
 	}
 	return s, nil
 }
 
-func (m *Shuffle) parameters() []Parameter {
+func (m *Shuffle) parameters() []core.Parameter {
 	if len(m.On) == 0 {
 		return nil
 	}
-	return []Parameter{{"on", jsonWords(m.On)}}
+	return []core.Parameter{{Name: "on", Value: core.JsonWords(m.On)}}
 }
 
-func (m *Shuffle) action(string, float64) Action {
+func (m *Shuffle) action(string, float64) core.Action {
 	if m.Columns == nil {
 		return nil
 	}
-	return Shuffling{On: m.On}
+	return core.Shuffling{On: m.On}
 }
 
 // PublishedAction implements Publishing.
-func (m *Shuffle) PublishedAction(p Published, _ string) Action { return Shuffling{On: p.list("on")} }
+func (m *Shuffle) PublishedAction(p core.Published, _ string) core.Action {
+	return core.Shuffling{On: p.List("on")}
+}
 
 // Words implements Publishing.
-func (m *Shuffle) Words(p Published, _ string) string {
+func (m *Shuffle) Words(p core.Published, _ string) string {
 	s := "shuffling: the values of the mask's columns were given to other records, in the order of draws from a model"
-	if on := p.list("on"); on != nil {
+	if on := p.List("on"); on != nil {
 		s += " that goes by " + strings.Join(on, ", ")
 	}
 	return s
@@ -184,7 +187,7 @@ func fitShuffle(g *gatheredData) (fit shuffleFit) {
 	if g.stop.Now() {
 		return fit
 	}
-	l := factorOf(r)
+	l := core.FactorOf(r)
 	on := len(g.on)
 	fit.means = conditionalMeans(g, scores[:on], l)
 	for k := range g.values {

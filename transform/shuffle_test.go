@@ -11,6 +11,8 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // shuffleData returns two skewed columns to shuffle and two columns to condition on, one of them
@@ -139,10 +141,10 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 	again := chain(t, setup, shuffled("ab", "c"))
 	words := [2][]uint64{make([]uint64, n), make([]uint64, n)}
 	first := block(0, n, columns...)
-	if err := again.run(first, func(w *work) error {
-		s := again.steps[0].(*wholeStep)
+	if err := again.Run(first, func(w *core.Work) error {
+		s := again.Steps[0].(*wholeStep)
 		for k, stream := range s.normals {
-			w.streams[stream].Words(words[k], w.stretch(first, 0, n, bindTo(again, w, first, s.bound, 0, n)))
+			w.Streams[stream].Words(words[k], w.Stretch(first, 0, n, bindTo(again, w, first, s.bound, 0, n)))
 		}
 		return nil
 	}); err != nil {

@@ -58,7 +58,7 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 		"suppress": mask(&Suppress{Keys: []string{"e", "b"}, K: ptr(3)}),
 	} {
 		c := chain(t, testSetup(t, columns...), m)
-		c.touched[0].Store(1)
+		c.TouchedBy[0].Store(1)
 		if got := c.Keeping("b", 50, true).Changes; got != (kind == "truncate") {
 			t.Errorf("%s: must change every column: %v", kind, got)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/suppression"
 )
@@ -30,7 +31,7 @@ type Suppress struct {
 	household bool // k counts households
 }
 
-func (m *Suppress) ofHouseholds() { m.household = true }
+func (m *Suppress) OfHouseholds() { m.household = true }
 
 // greatestKeys bounds the keys of one mask: all of their subsets may have to be tried.
 const greatestKeys = 12
@@ -38,15 +39,15 @@ const greatestKeys = 12
 // Check implements Params.
 func (m *Suppress) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "keys", m.Keys, "key")
+	core.CheckColumns(&ps, "keys", m.Keys, "key")
 	if len(m.Keys) > greatestKeys {
 		ps.Addf("keys", "must be at most %d, got %d", greatestKeys, len(m.Keys))
 	}
 	switch {
 	case m.K == nil:
 		ps.Addf("k", "must be given: the least number of records that can be that of a respondent")
-	case *m.K < 2 || *m.K > greatestK:
-		ps.Addf("k", "must be at least 2 and at most %d, got %d: with 1 nothing is suppressed", greatestK, *m.K)
+	case *m.K < 2 || *m.K > core.GreatestK:
+		ps.Addf("k", "must be at least 2 and at most %d, got %d: with 1 nothing is suppressed", core.GreatestK, *m.K)
 	}
 	if c := m.Combinations; c != nil && (*c < 1 || *c > max(len(m.Keys), 1)) {
 		ps.Addf("combinations", "must be at least 1 and at most the number of keys, %d, got %d", len(m.Keys), *c)
@@ -59,16 +60,16 @@ func (m *Suppress) Check() check.Problems {
 			ps.Addf("importance."+name, "must be one of the keys, got %q%s", name, check.Suggest(name, m.Keys))
 		}
 	}
-	checkWord(&ps, "missing", m.Missing, "none", "any")
+	core.CheckWord(&ps, "missing", m.Missing, "none", "any")
 	if m.MaxShare != nil {
 		ps.Between("max_share", *m.MaxShare, 0, 1)
 	}
 	return ps
 }
 
-// checkAmong: later masks must change neither the combinations that were
+// CheckAmong: later masks must change neither the combinations that were
 // counted nor which records are released.
-func (m *Suppress) checkAmong(masks []Spec, i int) check.Problems {
+func (m *Suppress) checkAmong(masks []core.Spec, i int) check.Problems {
 	ps := checkDataset(masks, i, "keys", "")
 	path := fmt.Sprintf("[%d].%s", i, masks[i].Kind())
 	for j := i + 1; j < len(masks); j++ {
@@ -79,7 +80,7 @@ func (m *Suppress) checkAmong(masks []Spec, i int) check.Problems {
 					masks[j].Kind(), name)
 			}
 		}
-		if declared(masks[j].Params).rejects {
+		if core.Declared(masks[j].Params).Rejects {
 			ps.Addf(path, "must come after mask [%d], a %s, which may send records to quarantine that are counted here", j,
 				masks[j].Kind())
 		}
@@ -91,12 +92,12 @@ func (m *Suppress) checkAmong(masks []Spec, i int) check.Problems {
 const instead = "recode or pram, which take each record by itself"
 
 // Describe implements Params.
-func (m *Suppress) Describe() Description {
-	return Description{
-		Scope: ScopeDataset, ColumnsField: "keys", OnCategories: true, Retype: m.releasedField,
-		Axis:       Axis{Rank: 3, Field: "k", From: Amount{Value: 2}, To: Amount{Value: 10}},
+func (m *Suppress) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeDataset, ColumnsField: "keys", OnCategories: true, Retype: m.releasedField,
+		Axis:       core.Axis{Rank: 3, Field: "k", From: core.Amount{Value: 2}, To: core.Amount{Value: 10}},
 		Parameters: m.parameters, Action: m.action, Published: m, Instead: instead,
-		among: m.checkAmong, byHousehold: true, ofNumber: true, // a combination is rarer in a sample
+		Among: m.checkAmong, ByHousehold: true, OfNumber: true, // a combination is rarer in a sample
 		KeepsCode: func(microdata.Code) bool { return true },
 	}
 }
@@ -107,7 +108,7 @@ func (m *Suppress) Masks() []string { return m.Keys }
 // Reads implements Params.
 func (m *Suppress) Reads() []string { return nil }
 
-// releasedField: any key may have missing cells.
+// ReleasedField: any key may have missing cells.
 func (m *Suppress) releasedField(f microdata.Field) (microdata.Field, bool) {
 	f.Nullable = true
 	return f, false
@@ -128,7 +129,7 @@ func (m *Suppress) weight(key string) float64 {
 type suppressStep struct {
 	mask    int
 	params  *Suppress
-	columns []*column
+	columns []*core.Column
 	paths   []string // of the columns in the parameters
 	coders  []coding.Coder
 
@@ -140,9 +141,9 @@ type suppressStep struct {
 	members memberships // of households, if they are known
 }
 
-func (m *Suppress) compile(c *Chain, i int) (step, error) {
+func (m *Suppress) Compile(c *core.Chain, i int) (core.Step, error) {
 	s := &suppressStep{mask: i, params: m, suppress: suppression.Search{K: *m.K, Strict: m.strict()}}
-	word := "suppress " + wordOr(m.Missing, "none")
+	word := "suppress " + core.WordOr(m.Missing, "none")
 	if m.Combinations != nil {
 		s.suppress.Known = *m.Combinations
 		word += fmt.Sprintf(" of %d", *m.Combinations)
@@ -150,39 +151,39 @@ func (m *Suppress) compile(c *Chain, i int) (step, error) {
 	var weights []float64
 	for j, name := range m.Keys {
 		at := fmt.Sprintf("keys[%d]", j)
-		col := c.touch(name)
+		col := c.Touch(name)
 		if col == nil {
 			continue // as in the assessment's replicates, which have only the columns that are measured
 		}
 		if !coding.Movable(col.Field.Type) {
 			return nil, fmt.Errorf("%s.%s: column %s must have a scalar type so that its values can be compared, got %s",
-				c.at(i), at, strconv.Quote(name), microdata.TypeName(col.Field.Type))
+				c.At(i), at, strconv.Quote(name), microdata.TypeName(col.Field.Type))
 		}
 		s.columns, s.paths = append(s.columns, col), append(s.paths, at)
 		weights = append(weights, m.weight(name))
 	}
 	s.suppress.Weights = weights
-	if len(c.setup.Households.Index) > 0 {
+	if len(c.Setup.Households.Index) > 0 {
 		if s.suppress.Known > 0 {
 			return nil,
 				fmt.Errorf(
-					"%s.combinations: must not be given with household: each combination of all keys then is that of at least k households", c.at(i))
+					"%s.combinations: must not be given with household: each combination of all keys then is that of at least k households", c.At(i))
 		}
 		word += " household"
 	}
-	done := part(word, append([]float64{float64(*m.K)}, weights...)...) + c.digestOf("keys", m.Keys...)
+	done := core.Part(word, append([]float64{float64(*m.K)}, weights...)...) + c.DigestOf("keys", m.Keys...)
 	for _, col := range s.columns {
-		c.addToHistory(i, col, done)
+		c.AddToHistory(i, col, done)
 		col.Field.Nullable = true
 	}
 	s.coders, s.codes = make([]coding.Coder, len(s.columns)), make([][]int32, len(s.columns))
 	return s, nil
 }
 
-func (s *suppressStep) of() int { return s.mask }
+func (s *suppressStep) Of() int { return s.mask }
 
-// holds implements surveying: the codes of the keys, an order and what is hidden.
-func (s *suppressStep) holds(expected int64) int64 {
+// Holds implements surveying: the codes of the keys, an order and what is hidden.
+func (s *suppressStep) Holds(expected int64) int64 {
 	each := int64(5*len(s.columns) + 18)
 	if s.members.numbers != nil {
 		each += int64(8*len(s.columns) + 120)
@@ -190,13 +191,13 @@ func (s *suppressStep) holds(expected int64) int64 {
 	return max(expected, int64(s.data.n)) * each
 }
 
-func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
+func (s *suppressStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 || len(s.columns) == 0 {
 		return nil
 	}
 	from := s.data.n
 	if (from+b.N)*len(s.columns) > 2*maxCells {
-		return c.refused(s.mask,
+		return c.Refused(s.mask,
 			&decision.Refusal{
 				Text: fmt.Sprintf(
 					"must not be used on so many records: it holds a number for each cell of its keys in memory, at most %d; name fewer keys, or %s",
@@ -206,13 +207,13 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
 		// A kept code for a missing value is a category like any other: whoever knows that a respondent has
 		// none finds the records with the code.
-		undo, err := restore(&b.Columns[col.Index])
+		undo, err := core.RestoreIn(&b.Columns[col.Index])
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 		err = s.coders[k].Code(s.codes[k][from:], &b.Columns[col.Index], 0)
 		if undo(); err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 	}
 	for i := range b.N {
@@ -220,7 +221,7 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			s.codes[0][from+i] = -1
 		}
 	}
-	if w.units.known() {
+	if w.Units.Known() {
 		s.members.add(w, b)
 	}
 	s.data.n += b.N
@@ -229,7 +230,7 @@ func (s *suppressStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-func (s *suppressStep) decide(c *Chain) error {
+func (s *suppressStep) Decide(c *core.Chain) error {
 	s.data.sortRuns()
 	for k := range s.coders {
 		s.coders[k].InOrder(s.codes[k])
@@ -239,16 +240,16 @@ func (s *suppressStep) decide(c *Chain) error {
 		return nil
 	}
 	s.suppress.Ties, s.data.ties = s.data.ties, nil
-	s.suppress.Stop = c.cancelled.Load
+	s.suppress.Stop = c.Cancelled.Load
 	hidden, err := s.hide()
-	if c.cancelled.Load() {
-		return ErrCancelled
+	if c.Cancelled.Load() {
+		return core.ErrCancelled
 	}
 	if err != nil {
-		return c.refused(s.mask, err)
+		return c.Refused(s.mask, err)
 	}
 	if err := s.checkShare(hidden); err != nil {
-		return c.refused(s.mask, err)
+		return c.Refused(s.mask, err)
 	}
 	s.hidden, s.codes, s.suppress.Ties, s.members = hidden, nil, nil, memberships{}
 	return nil
@@ -261,10 +262,10 @@ func (s *suppressStep) hide() ([]uint16, *decision.Refusal) {
 	}
 	shared, personal := uint16(0), uint16(0)
 	for j, col := range s.columns {
-		if col.shared {
+		if col.Shared {
 			shared |= 1 << j
 		}
-		if col.personal {
+		if col.Personal {
 			personal |= 1 << j
 		}
 	}
@@ -279,11 +280,11 @@ type memberships struct {
 }
 
 // add notes the households of a block. A record without one is a household of its own.
-func (m *memberships) add(w *work, b *microdata.Block) {
+func (m *memberships) add(w *core.Work, b *microdata.Block) {
 	if m.numbers == nil {
 		m.numbers = map[microdata.Digest]int32{}
 	}
-	for _, d := range w.units.digests[:b.N] {
+	for _, d := range w.Units.Digests[:b.N] {
 		number, known := m.numbers[d]
 		if !known || d == (microdata.Digest{}) {
 			number = m.n
@@ -315,28 +316,25 @@ func (s *suppressStep) checkShare(hidden []uint16) *decision.Refusal {
 				Path: "max_share",
 				Text: fmt.Sprintf(
 					"is exceeded, and nothing is released: k = %d takes %s %% of the values of %s, at most %s %% may be set missing; "+
-						"recode the keys more coarsely in front of it, or ask for a smaller k", s.suppress.K, shareText(share),
-					strconv.Quote(col.Name), shareText(*s.params.MaxShare))}
+						"recode the keys more coarsely in front of it, or ask for a smaller k", s.suppress.K, core.ShareText(share),
+					strconv.Quote(col.Name), core.ShareText(*s.params.MaxShare))}
 		}
 	}
 	return nil
 }
 
-// shareText writes a share in percent, to three digits.
-func shareText(share float64) string { return strconv.FormatFloat(100*share, 'g', 3, 64) }
-
-// apply sets missing the cells that decide has chosen.
-func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
+// Apply sets missing the cells that decide has chosen.
+func (s *suppressStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 || len(s.columns) == 0 {
 		return nil
 	}
-	changed := w.newChanged(b.N)
+	changed := w.NewChanged(b.N)
 	rows := make([][]int32, len(s.columns))
 	near := -1
 	for i := range b.N {
 		at := s.data.find(b.Scope, b.Stream, b.Place(i), &near)
 		if at < 0 {
-			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.at(s.mask))
+			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.mask))
 		}
 		if s.hidden[at] == 0 || b.Rejected(i) {
 			continue
@@ -361,64 +359,64 @@ func (s *suppressStep) apply(c *Chain, w *work, b *microdata.Block) error {
 		case at.Array != nil:
 			a, err := coding.Place(at.OutArray(), rows[k], cells)
 			if err != nil {
-				return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(col.Name), err)
+				return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(col.Name), err)
 			}
 			at.ReleasedArray = a
 		case at.Original.Values != nil:
 			placeNumbers(at.Mutable(), rows[k], cells)
 		}
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
-// keeps: values that are not set missing are released unchanged.
-func (s *suppressStep) keeps(l *keepingOf, i int) {
-	l.changed(i)
-	l.spares = true // no cell of a key that is important enough is set missing
+// Keeps: values that are not set missing are released unchanged.
+func (s *suppressStep) Keeps(l *core.KeepingOf, i int) {
+	l.Changed(i)
+	l.Spares = true // no cell of a key that is important enough is set missing
 }
 
-func (m *Suppress) parameters() []Parameter {
-	list := []Parameter{{"keys", jsonWords(m.Keys)}}
+func (m *Suppress) parameters() []core.Parameter {
+	list := []core.Parameter{{Name: "keys", Value: core.JsonWords(m.Keys)}}
 	if m.K != nil {
-		list = append(list, Parameter{"k", float64(*m.K)})
+		list = append(list, core.Parameter{Name: "k", Value: float64(*m.K)})
 	}
 	if m.Combinations != nil {
-		list = append(list, Parameter{"combinations", float64(*m.Combinations)})
+		list = append(list, core.Parameter{Name: "combinations", Value: float64(*m.Combinations)})
 	}
 	if m.Importance != nil {
 		table := make(map[string]any, len(m.Importance))
 		for name, v := range m.Importance {
 			table[name] = v
 		}
-		list = append(list, Parameter{"importance", table})
+		list = append(list, core.Parameter{Name: "importance", Value: table})
 	}
-	list = append(list, Parameter{"missing", wordOr(m.Missing, "none")})
-	return withHousehold(withNumber(list, "max_share", m.MaxShare), m.household)
+	list = append(list, core.Parameter{Name: "missing", Value: core.WordOr(m.Missing, "none")})
+	return core.WithHousehold(core.WithNumber(list, "max_share", m.MaxShare), m.household)
 }
 
-func (m *Suppress) action(string, float64) Action {
+func (m *Suppress) action(string, float64) core.Action {
 	if m.K == nil {
 		return nil
 	}
-	return Suppression{K: float64(*m.K), Keys: slices.Clone(m.Keys)}
+	return core.Suppression{K: float64(*m.K), Keys: slices.Clone(m.Keys)}
 }
 
 // PublishedAction implements Publishing.
-func (m *Suppress) PublishedAction(p Published, _ string) Action {
-	return Suppression{K: p.numberOr("k", nan), Keys: p.list("keys")}
+func (m *Suppress) PublishedAction(p core.Published, _ string) core.Action {
+	return core.Suppression{K: p.NumberOr("k", core.NaN), Keys: p.List("keys")}
 }
 
 // Words implements Publishing.
-func (m *Suppress) Words(p Published, _ string) string {
+func (m *Suppress) Words(p core.Published, _ string) string {
 	s :=
 		"local suppression: cells of the keys were set missing where the combination of a record was rare, in that record or in others"
-	if keys := p.list("keys"); keys != nil {
+	if keys := p.List("keys"); keys != nil {
 		s += "; the keys are " + strings.Join(keys, ", ")
 	}
-	if k, ok := p.number("k"); ok {
+	if k, ok := p.Float("k"); ok {
 		of := "the keys"
-		if n, ok := p.number("combinations"); ok {
+		if n, ok := p.Float("combinations"); ok {
 			of = p.Number(n) + " of the keys"
 		}
 		if p.Has("household") {
@@ -428,7 +426,7 @@ func (m *Suppress) Words(p Published, _ string) string {
 		}
 		s += fmt.Sprintf("; for whoever knows %s of a respondent at least %s records can be the respondent's", of,
 			p.Number(k))
-		switch p.word("missing") {
+		switch p.Word("missing") {
 		case "any":
 			s += ", counting those whose missing cells may be the same"
 		case "none":

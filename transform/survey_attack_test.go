@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
@@ -23,7 +24,7 @@ func attackedSurvey(t *testing.T, setup Setup, swap Spec, columns []testColumn, 
 	if err := c.Survey(block(20, 60, columns...)); err != nil {
 		t.Fatal(err)
 	}
-	change(c.inParts()[0].(*datasetSwap))
+	change(c.InParts()[0].(*datasetSwap))
 	found, err := c.MarshalSurvey()
 	if err != nil {
 		t.Fatal(err)
@@ -69,19 +70,19 @@ func TestSurveysThatSayWhatCannotBe(t *testing.T) {
 			sampled(s).records[0].row = 60
 		}, want: decision.ErrOtherRecords},
 		"another file": {swap: all, change: func(s *datasetSwap) {
-			s.sources.list[0].stream = 7
+			s.sources.list[0].Stream = 7
 		}, want: decision.ErrOtherRecords},
 		"a scope": {swap: all, change: func(s *datasetSwap) {
-			s.sources.list[0].scope = "canary"
+			s.sources.list[0].Scope = "canary"
 		}, want: decision.ErrOtherRecords},
 		"a record twice": {swap: all, change: func(s *datasetSwap) {
 			m := any(s)
 			m.heads[1] = m.heads[0]
-		}, want: errRecordTwice},
+		}, want: core.ErrRecordTwice},
 		"a record in two places": {swap: half, change: func(s *datasetSwap) {
 			r := any(s).heads[0]
 			sampled(s).records[0].row = r.row
-		}, want: errRecordTwice},
+		}, want: core.ErrRecordTwice},
 		"more than are kept":  {swap: all, change: func(s *datasetSwap) { any(s).count++ }, want: decision.ErrDamaged},
 		"fewer than are kept": {swap: all, change: func(s *datasetSwap) { any(s).count = 1 }, want: decision.ErrDamaged},
 		"more than there are": {swap: unique, change: func(s *datasetSwap) {
@@ -114,7 +115,8 @@ func TestSurveysThatSayWhatCannotBe(t *testing.T) {
 		}, want: decision.ErrDamaged},
 	} {
 		whole := chain(t, setup, c.swap)
-		err := whole.MergeSurvey(attackedSurvey(t, setup, c.swap, columns, c.change), []Stretch{{1, 0, 7}, {0, 20, 40}})
+		err := whole.MergeSurvey(attackedSurvey(t, setup, c.swap, columns, c.change), []Stretch{{Stream: 1, First: 0, N: 7},
+			{Stream: 0, First: 20, N: 40}})
 		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
@@ -127,7 +129,7 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 	columns := swapData(60, 3, 2, 3)
 	setup := testSetup(t, columns...)
 	swap := mask(swapMask("random", "dataset", 1))
-	of := []Stretch{{0, 20, 40}}
+	of := []Stretch{{Stream: 0, First: 20, N: 40}}
 	for name, c := range map[string]struct {
 		change func(s *datasetSwap)
 		stream Stretch // the question
@@ -137,13 +139,13 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 		"nothing": {change: func(*datasetSwap) {}},
 		"a record behind": {change: func(s *datasetSwap) {
 			s.moves[0][len(s.moves[0])-1].row = 60
-		}, stream: Stretch{0, 0, 99}, want: decision.ErrOtherRecords},
+		}, stream: Stretch{Stream: 0, First: 0, N: 99}, want: decision.ErrOtherRecords},
 		"a record before": {change: func(s *datasetSwap) {
 			s.moves[0][0].row = 3
-		}, stream: Stretch{0, 0, 99}, want: decision.ErrOtherRecords},
+		}, stream: Stretch{Stream: 0, First: 0, N: 99}, want: decision.ErrOtherRecords},
 		"a record twice": {change: func(s *datasetSwap) {
 			s.moves[0][1].row = s.moves[0][0].row
-		}, want: errRecordTwice},
+		}, want: core.ErrRecordTwice},
 		"not in order": {change: func(s *datasetSwap) {
 			s.moves[0][2].row = s.moves[0][0].row
 		}, want: decision.ErrDamaged},
@@ -151,7 +153,7 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 			s.moves[0][len(s.moves[0])-1].row = s.moves[0][0].row
 		}, want: decision.ErrDamaged},
 		"a scope": {change: func(s *datasetSwap) {
-			s.sources.list[0].scope = "canary"
+			s.sources.list[0].Scope = "canary"
 		}, want: decision.ErrOtherRecords},
 		"a source twice": {change: func(s *datasetSwap) {
 			s.sources.list, s.moves = append(s.sources.list, s.sources.list[0]), append(s.moves, s.moves[0])
@@ -168,7 +170,7 @@ func TestDecisionsThatCannotBe(t *testing.T) {
 		if err := whole.EndSurvey(); err != nil {
 			t.Fatal(err)
 		}
-		s := whole.inParts()[0].(*datasetSwap)
+		s := whole.InParts()[0].(*datasetSwap)
 		if len(s.moves[0]) < 5 {
 			t.Fatal("nothing is exchanged, so this tests nothing")
 		}
@@ -220,7 +222,7 @@ func TestWhatIsPlausible(t *testing.T) {
 	}
 	s := newDatasetSwap(swapColumns{})
 	s.kept, s.values = 10, []swapColumn{{}, {starts: make([]uint64, 10), bytes: make([]byte, 70)}}
-	if got, want := s.holds(0), int64(bytesOfPasses+10*(bytesKept+bytesKeptNumber+bytesKeptText)+140); got != want {
+	if got, want := s.Holds(0), int64(bytesOfPasses+10*(bytesKept+bytesKeptNumber+bytesKeptText)+140); got != want {
 		t.Errorf("%d bytes are needed, want %d", got, want)
 	}
 }
@@ -279,7 +281,7 @@ func TestValuesOfAnotherForm(t *testing.T) {
 func FuzzSurveysInParts(f *testing.F) {
 	columns := displacementData(60, 2, 0.5, true)
 	setup := testSetup(f, columns...)
-	of := []Stretch{{0, 0, 30}}
+	of := []Stretch{{Stream: 0, First: 0, N: 30}}
 	masks := []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(3)}), mask(swapMask("random", "dataset", 0.7))}
 	whole := chain(f, setup, masks...)
 	d := whole.Displacer()
@@ -323,7 +325,7 @@ func FuzzSurveysInParts(f *testing.F) {
 			if c.UseDecisions(text, of) != nil {
 				return
 			}
-			for _, list := range c.inParts()[0].(*datasetSwap).moves {
+			for _, list := range c.InParts()[0].(*datasetSwap).moves {
 				for _, m := range list {
 					if m.row < 0 || m.row >= 30 {
 						t.Fatalf("record %d is to be exchanged", m.row)

@@ -24,7 +24,7 @@ func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, column
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := whole.MergeSurvey(found, []Stretch{{0, int64(from), int64(end - from)}}); err != nil {
+		if err := whole.MergeSurvey(found, []Stretch{{Stream: 0, First: int64(from), N: int64(end - from)}}); err != nil {
 			t.Fatal(err)
 		}
 		from = end
@@ -39,7 +39,8 @@ func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, column
 		half := int64(end-from) / 2
 		decided[i],
 			err = whole.MarshalDecisions(
-			[]Stretch{{0, int64(from), half}, {1, 0, int64(end)}, {0, int64(from) + half, int64(end-from) - half}})
+			[]Stretch{{Stream: 0, First: int64(from), N: half}, {Stream: 1, First: 0, N: int64(end)}, {Stream: 0,
+				First: int64(from) + half, N: int64(end-from) - half}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,7 @@ func TestSurveysInParts(t *testing.T) {
 			from, touched := 0, int64(0)
 			for i, end := range ends {
 				c := chain(t, setup, masks...)
-				if err := c.UseDecisions(decided[i], []Stretch{{0, int64(from), int64(end - from)}}); err != nil {
+				if err := c.UseDecisions(decided[i], []Stretch{{Stream: 0, First: int64(from), N: int64(end - from)}}); err != nil {
 					t.Fatal(err)
 				}
 				got := apply(t, c, block(from, end, columns...))
@@ -124,7 +125,7 @@ func TestSurveysInPartsThatAreNone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := []Stretch{{0, 0, 60}}
+	of := []Stretch{{Stream: 0, First: 0, N: 60}}
 	decided := surveyedInParts(t, setup, []Spec{swap}, []int{60}, columns...)[0]
 	for what, c := range map[string]struct {
 		text []byte
@@ -150,8 +151,8 @@ func TestSurveysInPartsThatAreNone(t *testing.T) {
 		}
 	}
 	whole := chain(t, setup, swap)
-	dataset := whole.inParts()[0].(*datasetSwap)
-	dataset.most = part.inParts()[0].(*datasetSwap).kept
+	dataset := whole.InParts()[0].(*datasetSwap)
+	dataset.most = part.InParts()[0].(*datasetSwap).kept
 	if err := whole.MergeSurvey(found, of); err != nil {
 		t.Errorf("as many as there may be: %v", err)
 	}

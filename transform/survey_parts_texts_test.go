@@ -116,7 +116,7 @@ func TestSurveysOfTextsInParts(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := whole.MergeSurvey(survey, []Stretch{{0, int64(from), int64(end - from)}}); err != nil {
+				if err := whole.MergeSurvey(survey, []Stretch{{Stream: 0, First: int64(from), N: int64(end - from)}}); err != nil {
 					t.Fatalf("%s, ends %v: %v", policy, ends, err)
 				}
 				found, from = append(found, survey), end
@@ -127,7 +127,7 @@ func TestSurveysOfTextsInParts(t *testing.T) {
 			var got []string
 			from = 0
 			for _, end := range ends {
-				of := []Stretch{{0, int64(from), int64(end - from)}}
+				of := []Stretch{{Stream: 0, First: int64(from), N: int64(end - from)}}
 				decided, err := whole.MarshalDecisions(of)
 				if err != nil {
 					t.Fatal(err)
@@ -143,7 +143,7 @@ func TestSurveysOfTextsInParts(t *testing.T) {
 			}
 			for _, survey := range found { // a truncated survey is refused, wherever it ends
 				for k := 0; k < len(survey); k += 1 + len(survey)/40 {
-					if chain(t, textSetup(t), masks...).MergeSurvey(survey[:k], []Stretch{{0, 0, n}}) == nil {
+					if chain(t, textSetup(t), masks...).MergeSurvey(survey[:k], []Stretch{{Stream: 0, First: 0, N: n}}) == nil {
 						t.Fatalf("%s: cut off after %d of %d bytes", policy, k, len(survey))
 					}
 				}

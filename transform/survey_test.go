@@ -122,7 +122,7 @@ func TestWhatASurveyNeedNotSee(t *testing.T) {
 		{[]Spec{noise("1", "e"), noise("2", "e", "a"), swap}, []bool{false, false, false}}, // all columns of one mask count
 		{[]Spec{noise("1", "e"), noise("2", "a")}, []bool{}},
 	} {
-		if got := chain(t, setup, c.masks...).unseen; !slices.Equal(got, c.want) {
+		if got := chain(t, setup, c.masks...).Unseen; !slices.Equal(got, c.want) {
 			t.Errorf("%d: %v, want %v", i, got, c.want)
 		}
 	}
@@ -137,7 +137,7 @@ func TestSwapsFitInMemory(t *testing.T) {
 	for room, fits := range map[int64]bool{need: true, need - 1: false} {
 		of := func() *Chain {
 			c := chain(t, testSetup(t, columns...), swap)
-			c.room = func() int64 { return room }
+			c.Room = func() int64 { return room }
 			return c
 		}
 		whole, first, second := of(), of(), of()
@@ -150,7 +150,8 @@ func TestSwapsFitInMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, err := range map[string]error{"one": one, "two": first.MergeSurvey(found, []Stretch{{0, 200, 200}})} {
+		for name, err := range map[string]error{"one": one, "two": first.MergeSurvey(found, []Stretch{{Stream: 0, First: 200,
+			N: 200}})} {
 			if fits && err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -173,7 +174,7 @@ func TestSwapKeepsWithinBounds(t *testing.T) {
 	}{{"random", 1, 400}, {"unique", 1, 18 * matching.Reserves}} {
 		for _, most := range []int{c.keeps, c.keeps - 1} {
 			swap := chain(t, testSetup(t, columns...), mask(swapMask(c.policy, "dataset", c.rate)))
-			swap.steps[0].(*datasetSwap).most = most
+			swap.Steps[0].(*datasetSwap).most = most
 			var err error
 			for from := 0; from < 400 && err == nil; from += 100 {
 				err = swap.Survey(block(from, from+100, columns...))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
@@ -102,11 +103,11 @@ func newDatasetSwap(s swapColumns) *datasetSwap {
 	return &datasetSwap{swapColumns: s, most: maxKept}
 }
 
-// prepare makes the draws of the swap for a block.
-func (s *datasetSwap) prepare(c *Chain, w *work, b *microdata.Block) error {
+// Prepare makes the draws of the swap for a block.
+func (s *datasetSwap) Prepare(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	for _, index := range s.keys {
 		if col := &b.Columns[index]; col.OutArray() == nil && len(col.Out().Values) < b.N {
-			return fmt.Errorf("%s: %w", c.at(s.mask), coding.ErrNotHeld)
+			return fmt.Errorf("%s: %w", c.At(s.mask), coding.ErrNotHeld)
 		}
 	}
 	if b.N > 0 {
@@ -115,13 +116,13 @@ func (s *datasetSwap) prepare(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// survey takes a block of the first pass, with the preceding masks applied and prepared.
-func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
+// Survey takes a block of the first pass, with the preceding masks applied and prepared.
+func (s *datasetSwap) Survey(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
 	if err := s.grouping.Find(b, s.keys, 0, b.N); err != nil {
-		return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		return fmt.Errorf("%s: %w", c.At(s.mask), err)
 	}
 	s.grouping.Exclude(b, 0, s.exchanged)
 	if s.values == nil {
@@ -131,12 +132,12 @@ func (s *datasetSwap) survey(c *Chain, w *work, b *microdata.Block) error {
 		s.values[k].read(&b.Columns[p.Index])
 	}
 	s.take(w, b)
-	return s.bounded(c)
+	return s.Bounded(c)
 }
 
 // take adds the records of a block to their combinations, which have been found.
-func (s *datasetSwap) take(w *work, b *microdata.Block) {
-	sw, source := &w.swap, s.sources.of(b)
+func (s *datasetSwap) take(w *core.Work, b *microdata.Block) {
+	sw, source := swapScratchOf(w), s.sources.of(b)
 	for i, g := range s.grouping.Group {
 		if g < 0 {
 			continue
@@ -211,8 +212,8 @@ func (s *datasetSwap) vacant() uint32 {
 	return uint32(s.kept - 1)
 }
 
-// apply puts the values that EndSurvey has decided on in their places.
-func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
+// Apply puts the values that EndSurvey has decided on in their places.
+func (s *datasetSwap) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
@@ -227,7 +228,7 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		moves = all[lo : lo+n]
 	}
-	sw := &w.swap
+	sw := swapScratchOf(w)
 	sw.Rows = sw.Rows[:0]
 	row := 0
 	for _, m := range moves {
@@ -236,7 +237,7 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 		} else {
 			further, there := slices.BinarySearch(b.Places[row:], m.row)
 			if row += further; !there {
-				return fmt.Errorf("%s: record %d of stream %d, which the first pass saw, is gone", c.at(s.mask), m.row, b.Stream)
+				return fmt.Errorf("%s: record %d of stream %d, which the first pass saw, is gone", c.At(s.mask), m.row, b.Stream)
 			}
 		}
 		sw.Rows = append(sw.Rows, int32(row))
@@ -244,7 +245,7 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 	for k, p := range s.protected {
 		col := &b.Columns[p.Index]
 		if err := s.values[k].fits(col, moves); err != nil {
-			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(p.Name), err)
+			return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(p.Name), err)
 		}
 		if col.Array == nil && col.Original.Values != nil {
 			s.values[k].putNumbers(col.Mutable(), sw.Rows, moves)
@@ -259,11 +260,11 @@ func (s *datasetSwap) apply(c *Chain, w *work, b *microdata.Block) error {
 		}
 		a, err := coding.Place(col.OutArray(), sw.Rows, sw.Cells)
 		if err != nil {
-			return fmt.Errorf("%s: column %s: %w", c.at(s.mask), strconv.Quote(p.Name), err)
+			return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(p.Name), err)
 		}
 		col.ReleasedArray = a
 	}
-	c.countIn(s.mask, b, len(moves))
+	c.CountIn(s.mask, b, len(moves))
 	return nil
 }
 
@@ -294,3 +295,8 @@ func (k *swapColumn) putNumbers(v *microdata.Vector, rows []int32, moves []move)
 		v.Values[row] = k.numbers[value]
 	}
 }
+
+// Keeps: as for a swap within windows.
+func (s *datasetSwap) Keeps(l *core.KeepingOf, i int) { l.Changed(i) }
+
+func (s *datasetSwap) Law(string) []core.Stage { return nil }

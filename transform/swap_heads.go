@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // seeker is a record whose coin falls heads, while its group is decided. It has no pointers, and only
@@ -80,12 +82,12 @@ func (s *datasetSwap) seekersOf(group []int32) []seeker {
 		if a.order != b.order {
 			return cmp.Compare(a.order, b.order)
 		}
-		return s.placeOf(a).compare(s.placeOf(b))
+		return s.placeOf(a).Compare(s.placeOf(b))
 	})
 }
 
 // placeOf returns the place of a seeker; it is valid before the seeker has received values.
-func (s *datasetSwap) placeOf(r seeker) place {
+func (s *datasetSwap) placeOf(r seeker) core.RecordPlace {
 	m := &s.received[r.value]
 	return s.sources.place(swapRecord{row: m.row, source: m.source})
 }

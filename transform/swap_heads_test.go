@@ -8,19 +8,20 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
 // keptRecord is a record in the reference implementation below.
 type keptRecord struct {
 	swapRecord
-	place place
+	place core.RecordPlace
 	combo int
 	heads bool
 }
 
 func (r *keptRecord) before(q *keptRecord) int {
-	return cmp.Or(cmp.Compare(r.order, q.order), r.place.compare(q.place))
+	return cmp.Or(cmp.Compare(r.order, q.order), r.place.Compare(q.place))
 }
 
 // scaled is ⌊word·n/2^64⌋.
@@ -121,10 +122,11 @@ func TestPairingOfHeads(t *testing.T) {
 			if skewed {
 				code = min(code, r.IntN(combos), r.IntN(combos))
 			}
-			k := &keptRecord{combo: code, heads: r.Float64() < share, place: place{stream: r.IntN(1 + round%3), row: int64(i)}}
+			k := &keptRecord{combo: code, heads: r.Float64() < share, place: core.RecordPlace{Stream: r.IntN(1 + round%3),
+				Row: int64(i)}}
 			k.swapRecord = swapRecord{order: r.Uint64N(words), partner: r.Uint64(), coin: r.Uint64(), row: int64(i),
 				value: uint32(s.kept)}
-			k.source = s.sources.numbered(place{stream: k.place.stream})
+			k.source = s.sources.numbered(core.RecordPlace{Stream: k.place.Stream})
 			m := &s.combos[code]
 			m.group = int32(code % groups)
 			m.count++
@@ -140,9 +142,9 @@ func TestPairingOfHeads(t *testing.T) {
 			}
 			byGroup[m.group] = append(byGroup[m.group], k)
 		}
-		want := map[place]uint32{}
+		want := map[core.RecordPlace]uint32{}
 		for _, records := range byGroup {
-			places := map[uint32]place{}
+			places := map[uint32]core.RecordPlace{}
 			for _, k := range records {
 				places[k.value] = k.place
 			}
@@ -162,7 +164,7 @@ func TestPairingOfHeads(t *testing.T) {
 		for i := range s.combos {
 			slices.SortFunc(s.combos[i].records, s.sources.compare)
 		}
-		if err := s.decide(new(Chain)); err != nil {
+		if err := s.Decide(new(Chain)); err != nil {
 			t.Fatal(err)
 		}
 		found := 0
@@ -172,7 +174,7 @@ func TestPairingOfHeads(t *testing.T) {
 					t.Fatalf("round %d: moves are not in the order of rows", round)
 				}
 				at := s.sources.list[source]
-				at.row = m.row
+				at.Row = m.row
 				if v, ok := want[at]; !ok || v != m.value {
 					t.Fatalf("round %d: record %v receives %d, want %d (%v)", round, at, m.value, v, ok)
 				}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // swapRecord is a record that may be exchanged. There may be one for every record of the data,
@@ -16,34 +17,23 @@ type swapRecord struct {
 	source, value        uint32
 }
 
-// place identifies a record: scope, stream and row.
-type place struct {
-	scope  string
-	stream int
-	row    int64
-}
-
-func (p place) compare(q place) int {
-	return cmp.Or(cmp.Compare(p.scope, q.scope), cmp.Compare(p.stream, q.stream), cmp.Compare(p.row, q.row))
-}
-
 // sources numbers the scopes and streams that blocks come from.
 type sources struct {
-	list   []place // without rows
-	number map[place]uint32
+	list   []core.RecordPlace // without rows
+	number map[core.RecordPlace]uint32
 }
 
 // of returns the number of a block's source; a new source gets the next number.
 func (s *sources) of(b *microdata.Block) uint32 {
-	return s.numbered(place{scope: b.Scope, stream: b.Stream})
+	return s.numbered(core.RecordPlace{Scope: b.Scope, Stream: b.Stream})
 }
 
 // numbered returns the number of a scope and stream; new ones get the next number.
-func (s *sources) numbered(p place) uint32 {
+func (s *sources) numbered(p core.RecordPlace) uint32 {
 	n, ok := s.number[p]
 	if !ok {
 		if s.number == nil {
-			s.number = make(map[place]uint32)
+			s.number = make(map[core.RecordPlace]uint32)
 		}
 		n = uint32(len(s.list))
 		s.number[p], s.list = n, append(s.list, p)
@@ -54,7 +44,7 @@ func (s *sources) numbered(p place) uint32 {
 // find returns the number of a block's source, if it has one. It may be called from
 // many goroutines.
 func (s *sources) find(b *microdata.Block) (uint32, bool) {
-	n, ok := s.number[place{scope: b.Scope, stream: b.Stream}]
+	n, ok := s.number[core.RecordPlace{Scope: b.Scope, Stream: b.Stream}]
 	return n, ok
 }
 
@@ -63,12 +53,12 @@ func (s *sources) compare(r, q swapRecord) int {
 	if r.order != q.order {
 		return cmp.Compare(r.order, q.order)
 	}
-	return s.place(r).compare(s.place(q))
+	return s.place(r).Compare(s.place(q))
 }
 
-func (s *sources) place(r swapRecord) place {
+func (s *sources) place(r swapRecord) core.RecordPlace {
 	p := s.list[r.source]
-	p.row = r.row
+	p.Row = r.row
 	return p
 }
 

@@ -8,14 +8,15 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
-// decide pairs the records and then keeps only the values that they receive. Groups are decided
+// Decide pairs the records and then keeps only the values that they receive. Groups are decided
 // on all cores, independently of one another.
-func (s *datasetSwap) decide(c *Chain) error {
-	s.stop = c.cancelled.Load
+func (s *datasetSwap) Decide(c *core.Chain) error {
+	s.stop = c.Cancelled.Load
 	byGroup := make([]int32, len(s.combos))
 	for i := range byGroup {
 		byGroup[i] = int32(i)
@@ -50,7 +51,7 @@ func (s *datasetSwap) decide(c *Chain) error {
 	wg.Wait()
 	if s.stop.Now() {
 		s.received = nil
-		return ErrCancelled
+		return core.ErrCancelled
 	}
 	s.combos, s.grouping, s.free = nil, coding.Grouping{}, nil
 	s.arrange(moves)

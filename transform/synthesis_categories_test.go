@@ -138,7 +138,7 @@ func TestModelsOfCategoriesAreFittedOnce(t *testing.T) {
 	c := chain(t, testSetup(t, columns...), m)
 	whole(t, c, 400, columns...)
 	models := func() (n int) {
-		for key := range c.outcomes.fits(0).models {
+		for key := range outcomesOf(c, 0).fits.models {
 			if key.what == fitCategories {
 				n++
 			}
@@ -245,7 +245,8 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 		t.Errorf("text that is no category: %v", err)
 	}
 	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"b"}, On: []string{"a"}})},
-		testSetup(t, text, floats(0, 1, 2, 3))); err == nil || !strings.Contains(err.Error(), "on[0]: column \"a\" must be numeric") {
+		testSetup(t, text, floats(0, 1, 2, 3))); err == nil || !strings.Contains(err.Error(),
+		"on[0]: column \"a\" must be numeric") {
 		t.Errorf("text that is no category, in on: %v", err)
 	}
 	setup = testSetup(t, testColumn{values: make([]float64, 3), typ: arrow.FixedWidthTypes.Boolean})
@@ -264,9 +265,9 @@ func TestColumnsOfASynthesis(t *testing.T) {
 	}}
 	c := chain(t, setup, synthesise(Synthesise{Columns: []string{"a", "b"}, Categories: []string{"a"}}))
 	for name, want := range map[string]int{"a": -1, "b": 2} {
-		col, categories, err := c.synthesisColumn(0, name)
-		if err != nil || col.decimals != want || categories != (want < 0) {
-			t.Errorf("%s: %d decimals, want %d; categories %v, %v", name, col.decimals, want, categories, err)
+		col, categories, err := synthesisColumn(c, 0, name)
+		if err != nil || col.Digits != want || categories != (want < 0) {
+			t.Errorf("%s: %d decimals, want %d; categories %v, %v", name, col.Digits, want, categories, err)
 		}
 	}
 }

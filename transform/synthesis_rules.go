@@ -8,13 +8,14 @@ import (
 	"strings"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // synthesisRule is a value that all records have which meet a condition.
 type synthesisRule struct {
 	column string
-	value  comparison // "=" and the value
-	when   condition
+	value  core.Comparison // "=" and the value
+	when   core.Condition
 	of     []comparedIn // where the columns of when are
 }
 
@@ -29,13 +30,13 @@ var errRule = errors.New(
 
 // parseRule reads "income = 0 if age < 16".
 func parseRule(text string) (r synthesisRule, err error) {
-	set, rest, err := parseComparison(text)
+	set, rest, err := core.ParseComparison(text)
 	word, when, _ := strings.Cut(rest, " ")
-	if err != nil || set.op != "=" || !strings.EqualFold(word, "if") {
+	if err != nil || set.Op != "=" || !strings.EqualFold(word, "if") {
 		return r, errRule
 	}
-	r.column, r.value = set.column, set
-	if r.when, err = parseCondition(when); err != nil {
+	r.column, r.value = set.Column, set
+	if r.when, err = core.ParseCondition(when); err != nil {
 		return r, fmt.Errorf("after if, %w", err)
 	}
 	return r, nil
@@ -43,7 +44,7 @@ func parseRule(text string) (r synthesisRule, err error) {
 
 // name describes a rule without ambiguity, for the names of draws.
 func (r *synthesisRule) name() string {
-	return r.value.name() + " if " + strings.Join(r.when.names(), " and ")
+	return r.value.Name() + " if " + strings.Join(r.when.Names(), " and ")
 }
 
 func (m *Synthesise) checkRules(ps *check.Problems) {
@@ -60,7 +61,7 @@ func (m *Synthesise) checkRules(ps *check.Problems) {
 				check.Suggest(r.column, m.Columns))
 			continue
 		}
-		for _, name := range r.when.columns() {
+		for _, name := range r.when.Columns() {
 			if !slices.Contains(m.On, name) && !slices.Contains(m.Columns[:k], name) {
 				ps.Addf(at, "must compare columns of on, or of columns before %q, got %q%s", r.column, name,
 					check.Suggest(name, slices.Concat(m.On, m.Columns[:k])))
@@ -77,10 +78,10 @@ func (m *Synthesise) rules() (list []synthesisRule) {
 			continue
 		}
 		for _, c := range r.when {
-			if k := slices.Index(m.On, c.column); k >= 0 {
+			if k := slices.Index(m.On, c.Column); k >= 0 {
 				r.of = append(r.of, comparedIn{true, k})
 			} else {
-				r.of = append(r.of, comparedIn{false, slices.Index(m.Columns, c.column)})
+				r.of = append(r.of, comparedIn{false, slices.Index(m.Columns, c.Column)})
 			}
 		}
 		list = append(list, r)
@@ -89,33 +90,27 @@ func (m *Synthesise) rules() (list []synthesisRule) {
 }
 
 // settleRules checks the types that rules need, and adds the texts that they set to those of the columns.
-func (s *wholeStep) settleRules(c *Chain, rules []synthesisRule) error {
+func (s *wholeStep) settleRules(c *core.Chain, rules []synthesisRule) error {
 	of := func(name string) bool {
-		info := c.info(name)
+		info := c.Info(name)
 		return info != nil && !info.Field.Numeric()
 	}
 	for i, r := range rules {
-		k := slices.IndexFunc(s.columns, func(col *column) bool { return col.Name == r.column })
-		if text := s.texts[k] != nil; text != r.value.ofText {
-			return fmt.Errorf("%s.rules[%d]: must set %s to %s", c.at(s.mask), i, strconv.Quote(r.column), kindOfValue(text))
+		k := slices.IndexFunc(s.columns, func(col *core.Column) bool { return col.Name == r.column })
+		if text := s.texts[k] != nil; text != r.value.OfText {
+			return fmt.Errorf("%s.rules[%d]: must set %s to %s", c.At(s.mask), i, strconv.Quote(r.column),
+				core.KindOfValue(text))
 		} else if text {
-			s.texts[k][r.value.number] = r.value.text
+			s.texts[k][r.value.Number] = r.value.Text
 		}
 		for _, one := range r.when {
-			if text := of(one.column); c.replicate == 0 && text != one.ofText {
-				return fmt.Errorf("%s.rules[%d]: must compare %s with %s", c.at(s.mask), i, strconv.Quote(one.column),
-					kindOfValue(text))
+			if text := of(one.Column); c.ReplicateNumber == 0 && text != one.OfText {
+				return fmt.Errorf("%s.rules[%d]: must compare %s with %s", c.At(s.mask), i, strconv.Quote(one.Column),
+					core.KindOfValue(text))
 			}
 		}
 	}
 	return nil
-}
-
-func kindOfValue(text bool) string {
-	if text {
-		return "a text in quotes, as it holds texts"
-	}
-	return "a number, as it holds numbers"
 }
 
 // ruleFor returns the first rule for column k whose condition record r meets; nil if there is none. drawn are the
@@ -136,7 +131,7 @@ func (r *synthesisRule) meets(g *gatheredData, drawn [][]float64, row int32) boo
 		if r.of[i].read {
 			values = g.on
 		}
-		if !r.when[i].holds(values[r.of[i].at][row]) {
+		if !r.when[i].Holds(values[r.of[i].at][row]) {
 			return false
 		}
 	}
@@ -153,7 +148,7 @@ func (s *synthesis) applyRules(g *gatheredData, original [][]float64, rows []int
 		if rule := s.ruleFor(g, g.values, k, r); rule == nil {
 			others = append(others, r)
 		} else if original[k][r] == original[k][r] {
-			g.values[k][r] = rule.value.number
+			g.values[k][r] = rule.value.Number
 		}
 	}
 	return others

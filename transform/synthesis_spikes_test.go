@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // zeroIncomes returns 3,000 incomes, of which 1,506 are 0, that grow with a second column, an age; the young have 0
@@ -379,20 +381,20 @@ func TestConditionsAreRead(t *testing.T) {
 		`kind = "and"  and wage = 0`: `4:kind="and" 4:wage=0x0p+00`,
 		"größe < 180 and 'and' = 1":  "7:größe<0x1.68p+07 3:and=0x1p+00",
 	} {
-		c, err := parseCondition(text)
-		if got := strings.Join(c.names(), " "); err != nil || got != want {
+		c, err := core.ParseCondition(text)
+		if got := strings.Join(c.Names(), " "); err != nil || got != want {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
 		}
 	}
 	for op, want := range map[string][3]bool{"<": {true, false, false}, "<=": {true, true, false},
 		">": {false, false, true}, ">=": {false, true, true}, "=": {false, true, false}, "==": {false, true, false},
 		"!=": {true, false, true}} {
-		c, err := parseCondition("a " + op + " 5")
+		c, err := core.ParseCondition("a " + op + " 5")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := [3]bool{c[0].holds(4), c[0].holds(5), c[0].holds(6)}; got != want || c[0].holds(math.NaN()) {
-			t.Errorf("%s: %v, want %v; of no value %v", op, got, want, c[0].holds(math.NaN()))
+		if got := [3]bool{c[0].Holds(4), c[0].Holds(5), c[0].Holds(6)}; got != want || c[0].Holds(math.NaN()) {
+			t.Errorf("%s: %v, want %v; of no value %v", op, got, want, c[0].Holds(math.NaN()))
 		}
 	}
 }
@@ -463,7 +465,7 @@ func TestShapeIsOfTheFittedRecords(t *testing.T) {
 	values := []float64{7, 0, 0, 0, 0, 0, 3, 5, 9, 11, 50}
 	g := &gatheredData{n: len(values), values: [][]float64{values, values},
 		on: [][]float64{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, strata: make([]int32, len(values)),
-		columns: []*column{{ColumnInfo: ColumnInfo{Name: "a"}}, {ColumnInfo: ColumnInfo{Name: "b"}}}}
+		columns: []*core.Column{{ColumnInfo: ColumnInfo{Name: "a"}}, {ColumnInfo: ColumnInfo{Name: "b"}}}}
 	s := &synthesis{categories: []bool{false, false}}
 	of := func() string { return fmt.Sprint(s.shapes(g)[0]) }
 	if got, want := of(), fmt.Sprint(shape{[]float64{0}, extent{0, 50}, extent{3, 50}}); got != want {

@@ -12,39 +12,29 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // TakesTexts reports whether a mask that computes with columns treats this one as categories, which
 // may be texts.
-func TakesTexts(p Params, column string) bool {
-	return slices.Contains(declared(p).texts, column)
-}
-
-// CanBeCategory reports whether the values of a field are texts that such a mask can use as
-// categories.
-func CanBeCategory(f microdata.Field) bool { return textField(f.Type) }
-
-func textField(t arrow.DataType) bool {
-	if d, ok := t.(*arrow.DictionaryType); ok {
-		t = d.ValueType
-	}
-	return textual(t) && t.ID() != arrow.BINARY
+func TakesTexts(p core.Params, column string) bool {
+	return slices.Contains(core.Declared(p).Texts, column)
 }
 
 // synthesisColumn returns the column that mask i models, and whether its values are texts that are
 // categories; otherwise they are numbers.
-func (c *Chain) synthesisColumn(i int, name string) (*column, bool, error) {
-	if info := c.info(name); info == nil || info.Field.Numeric() || !TakesTexts(c.masks[i].Params, name) {
-		col, err := c.arithmetic(i, name)
+func synthesisColumn(c *core.Chain, i int, name string) (*core.Column, bool, error) {
+	if info := c.Info(name); info == nil || info.Field.Numeric() || !TakesTexts(c.Masks[i].Params, name) {
+		col, err := c.Arithmetic(i, name)
 		return col, false, err
 	}
-	col := c.touch(name)
-	if col.Field.Type.ID() != arrow.STRING && !textField(col.Field.Type) {
+	col := c.Touch(name)
+	if col.Field.Type.ID() != arrow.STRING && !core.TextField(col.Field.Type) {
 		return nil, false,
-			fmt.Errorf("%s.columns: column %s must hold numbers or text, got type %s", c.at(i), strconv.Quote(name),
+			fmt.Errorf("%s.columns: column %s must hold numbers or text, got type %s", c.At(i), strconv.Quote(name),
 				microdata.TypeName(col.Field.Type))
 	}
-	col.decimals = -1
+	col.Digits = -1
 	return col, true, nil
 }
 

@@ -11,24 +11,25 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
-// category returns the text for a number in a test.
-func category(v float64) string { return fmt.Sprintf("kind %c", 'a'+rune(v)) }
+// categoryOf returns the text for a number in a test.
+func categoryOf(v float64) string { return fmt.Sprintf("kind %c", 'a'+rune(v)) }
 
 // worded returns a block of some columns. Columns of text are arrays of their type, and each value
 // is the category of a number.
 func worded(from, to int, columns ...testColumn) *microdata.Block {
 	b := block(from, to, columns...)
 	for k, c := range columns {
-		if !textField(c.typ) {
+		if !core.TextField(c.typ) {
 			continue
 		}
 		builder := array.NewBuilder(memory.DefaultAllocator, c.typ)
 		for i := from; i < to; i++ {
 			if slices.Contains(c.null, i) {
 				builder.AppendNull()
-			} else if err := builder.AppendValueFromString(category(c.values[i])); err != nil {
+			} else if err := builder.AppendValueFromString(categoryOf(c.values[i])); err != nil {
 				panic(err)
 			}
 		}
@@ -120,12 +121,12 @@ func TestSynthesiseTexts(t *testing.T) {
 					}
 				}
 				if !(math.Abs(was.n-is.n) <= 5*root/2*math.Sqrt2) {
-					t.Errorf("%v: %v records have %q, had %v", m.Columns, is.n, category(b), was.n)
+					t.Errorf("%v: %v records have %q, had %v", m.Columns, is.n, categoryOf(b), was.n)
 				}
 				// SDs of c and d within a category: below 2 and ½.
 				if tolerance := 5 * 2 * math.Sqrt2 / math.Sqrt(was.n); !(math.Abs(was.c/was.n-is.c/is.n) <= tolerance+0.05) ||
 					!(math.Abs(was.d/was.n-is.d/is.n) <= tolerance/4+0.03) {
-					t.Errorf("%v, %q: means %v and %v, were %v and %v", m.Columns, category(b), is.c/is.n, is.d/is.n, was.c/was.n,
+					t.Errorf("%v, %q: means %v and %v, were %v and %v", m.Columns, categoryOf(b), is.c/is.n, is.d/is.n, was.c/was.n,
 						was.d/was.n)
 				}
 			}
@@ -209,7 +210,7 @@ func TestSynthesiseTextsInReplicates(t *testing.T) {
 	for _, k := range []int{1, 3} {
 		coded[k].values = make([]float64, n)
 		for i, v := range columns[k].values {
-			coded[k].values[i] = microdata.CategoryCode([]byte(category(v)))
+			coded[k].values[i] = microdata.CategoryCode([]byte(categoryOf(v)))
 		}
 	}
 	codes := of(func() *microdata.Block { return block(0, n, coded...) })

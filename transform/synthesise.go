@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Synthesise replaces all values of its columns by draws from models of them, one column
@@ -44,12 +45,12 @@ const greatestCopy = 100
 // Check implements Params.
 func (m *Synthesise) Check() check.Problems {
 	var ps check.Problems
-	checkColumns(&ps, "columns", m.Columns, "column")
-	if n := len(m.Columns) + len(m.On); n > greatestColumns {
-		ps.Addf("on", "must leave at most %d columns together with those that are synthesised, got %d", greatestColumns, n)
+	core.CheckColumns(&ps, "columns", m.Columns, "column")
+	if n := len(m.Columns) + len(m.On); n > core.GreatestColumns {
+		ps.Addf("on", "must leave at most %d columns together with those that are synthesised, got %d", core.GreatestColumns, n)
 	}
 	if len(m.On) > 0 {
-		checkColumns(&ps, "on", m.On, "column")
+		core.CheckColumns(&ps, "on", m.On, "column")
 	}
 	for i, name := range m.On {
 		if k := slices.Index(m.Columns, name); k >= 0 && name != "" {
@@ -60,9 +61,9 @@ func (m *Synthesise) Check() check.Problems {
 			ps.Addf(fmt.Sprintf("on[%d]", i), "must not be a stratum too, got %q, which is by[%d]", name, k)
 		}
 	}
-	checkStrata(&ps, m.By, m.Columns)
+	core.CheckStrata(&ps, m.By, m.Columns)
 	if len(m.Categories) > 0 {
-		checkColumns(&ps, "categories", m.Categories, "column")
+		core.CheckColumns(&ps, "categories", m.Categories, "column")
 	}
 	for i, name := range m.Categories {
 		if name != "" && !slices.Contains(m.Columns, name) && !slices.Contains(m.On, name) {
@@ -70,16 +71,16 @@ func (m *Synthesise) Check() check.Problems {
 				check.Suggest(name, slices.Concat(m.Columns, m.On)))
 		}
 	}
-	checkWord(&ps, "method", m.Method, "parametric", "normal", "cart")
-	checkWord(&ps, "bounds", m.Bounds, "data", "none")
+	core.CheckWord(&ps, "method", m.Method, "parametric", "normal", "cart")
+	core.CheckWord(&ps, "bounds", m.Bounds, "data", "none")
 	m.checkRules(&ps)
 	switch {
 	case m.Leaf == nil:
 	case !m.trees():
 		ps.Addf("leaf", "must be given with method: cart only; regressions have no leaves")
-	case *m.Leaf < leastLeaf || *m.Leaf > greatestK:
+	case *m.Leaf < leastLeaf || *m.Leaf > core.GreatestK:
 		ps.Addf("leaf", "must be at least %d and at most %d, got %d: values drawn from fewer records disclose these records",
-			leastLeaf, greatestK, *m.Leaf)
+			leastLeaf, core.GreatestK, *m.Leaf)
 	}
 	if m.HeldOut != nil {
 		ps.Between("held_out", *m.HeldOut, 0.01, 0.5)
@@ -122,7 +123,7 @@ func (m *Synthesise) copies() int {
 	return *m.Copies
 }
 
-func (m *Synthesise) ofCopy(number int) Params {
+func (m *Synthesise) ofCopy(number int) core.Params {
 	one := *m
 	one.Copy, one.Copies = &number, nil
 	return &one
@@ -135,18 +136,18 @@ func (m *Synthesise) copyNumber() int {
 	return *m.Copy
 }
 
-func (m *Synthesise) checkAmong(masks []Spec, i int) check.Problems {
+func (m *Synthesise) checkAmong(masks []core.Spec, i int) check.Problems {
 	return append(checkDataset(masks, i, "columns", ""), checkCopies(masks, i, m.copies())...)
 }
 
 // Describe implements Params.
-func (m *Synthesise) Describe() Description {
-	return Description{
-		Scope: ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, FitsData: true,
+func (m *Synthesise) Describe() core.Description {
+	return core.Description{
+		Scope: core.ScopeDataset, Reads: m.readColumns(), NumbersRead: "on", Numbers: m.On, FitsData: true,
 		Retype: m.releasedField,
 		Axis:   m.mapAxis(), Parameters: m.parameters, Action: m.action, Published: m,
 		Instead: "noise, which takes each record by itself",
-		among:   m.checkAmong, copies: m.copies(), ofCopy: m.ofCopy, heldOut: m.heldOut(), texts: m.Categories,
+		Among:   m.checkAmong, Copies: m.copies(), OfCopy: m.ofCopy, HeldOut: m.heldOut(), Texts: m.Categories,
 	}
 }
 
@@ -156,39 +157,39 @@ func (m *Synthesise) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *Synthesise) Reads() []string { return slices.Concat(m.On, m.By) }
 
-func (m *Synthesise) readColumns() []ReadColumn {
-	var list []ReadColumn
+func (m *Synthesise) readColumns() []core.ReadColumn {
+	var list []core.ReadColumn
 	for i, name := range m.On {
-		list = append(list, ReadColumn{fmt.Sprintf("on[%d]", i), name, "what a model goes by"})
+		list = append(list, core.ReadColumn{Field: fmt.Sprintf("on[%d]", i), Name: name, As: "what a model goes by"})
 	}
-	return append(list, strataRead(m.By)...)
+	return append(list, core.StrataRead(m.By)...)
 }
 
-// releasedField: texts stay texts.
+// ReleasedField: texts stay texts.
 func (m *Synthesise) releasedField(f microdata.Field) (microdata.Field, bool) {
 	if f.Numeric() || !m.ofCategories(f.Name) {
 		return f, false
 	}
-	return categoryField(f, nil)
+	return core.CategoryField(f, nil)
 }
 
-func (m *Synthesise) compile(c *Chain, i int) (step, error) {
-	done := part("synthesise", float64(m.copyNumber()), float64(len(m.On))) + c.digestOf("on", m.On...) +
-		c.digestOf("by", m.By...)
+func (m *Synthesise) Compile(c *core.Chain, i int) (core.Step, error) {
+	done := core.Part("synthesise", float64(m.copyNumber()), float64(len(m.On))) + c.DigestOf("on", m.On...) +
+		c.DigestOf("by", m.By...)
 	if len(m.Categories) > 0 {
-		done += digestOfTexts("categories", sorted(m.Categories)...)
+		done += core.DigestOfTexts("categories", core.Sorted(m.Categories)...)
 	}
 	if m.trees() {
-		done += part("cart", float64(m.leaf()))
+		done += core.Part("cart", float64(m.leaf()))
 	}
 	if m.Method == "normal" {
-		done += part("normal")
+		done += core.Part("normal")
 	}
 	if h := m.heldOut(); h > 0 {
-		done += part("held out", h)
+		done += core.Part("held out", h)
 	}
 	if m.Bounds == "none" {
-		done += part("unbounded")
+		done += core.Part("unbounded")
 	}
 	arithmetic := m.synthesis()
 	if len(arithmetic.rules) > 0 {
@@ -196,13 +197,13 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 		for _, r := range arithmetic.rules {
 			names = append(names, r.name())
 		}
-		done += digestOfTexts("rules", names...)
+		done += core.DigestOfTexts("rules", names...)
 	}
-	if arithmetic.ordered = c.replicate == 0 && len(c.setup.Identity) > 0; arithmetic.ordered {
-		done += part("ordered")
+	if arithmetic.ordered = c.ReplicateNumber == 0 && len(c.Setup.Identity) > 0; arithmetic.ordered {
+		done += core.Part("ordered")
 	}
-	arithmetic.key = c.setup.Key
-	s, err := c.newWholeOn(i, arithmetic, done, m.On)
+	arithmetic.key = c.Setup.Key
+	s, err := newWholeOn(c, i, arithmetic, done, m.On)
 	if err != nil {
 		return nil, err
 	}
@@ -210,8 +211,8 @@ func (m *Synthesise) compile(c *Chain, i int) (step, error) {
 		return nil, err
 	}
 	for _, col := range s.columns {
-		s.drawsWords(c, col.Name, col.done.text) // the choice of a residual
-		s.drawsNormals(c, col.Name+"\x00smooth", col.done.text+"smooth;")
+		s.drawsWords(c, col.Name, col.Done.Text) // the choice of a residual
+		s.drawsNormals(c, col.Name+"\x00smooth", col.Done.Text+"smooth;")
 	}
 	return s, nil
 }
@@ -232,65 +233,65 @@ func (m *Synthesise) synthesis() *synthesis {
 
 // mapAxis: the least leaf of trees, from 5 to 50; regressions have no parameter to
 // vary.
-func (m *Synthesise) mapAxis() Axis {
+func (m *Synthesise) mapAxis() core.Axis {
 	if m.Method != "cart" {
-		return Axis{}
+		return core.Axis{}
 	}
-	return Axis{Rank: 4, Field: "leaf", From: Amount{Value: leastLeaf}, To: Amount{Value: 50}}
+	return core.Axis{Rank: 4, Field: "leaf", From: core.Amount{Value: leastLeaf}, To: core.Amount{Value: 50}}
 }
 
-func (m *Synthesise) parameters() []Parameter {
-	var list []Parameter
+func (m *Synthesise) parameters() []core.Parameter {
+	var list []core.Parameter
 	if len(m.On) > 0 {
-		list = append(list, Parameter{"on", jsonWords(m.On)})
+		list = append(list, core.Parameter{Name: "on", Value: core.JsonWords(m.On)})
 	}
 	if len(m.By) > 0 {
-		list = append(list, Parameter{"by", jsonWords(m.By)})
+		list = append(list, core.Parameter{Name: "by", Value: core.JsonWords(m.By)})
 	}
 	if len(m.Categories) > 0 {
-		list = append(list, Parameter{"categories", jsonWords(m.Categories)})
+		list = append(list, core.Parameter{Name: "categories", Value: core.JsonWords(m.Categories)})
 	}
-	list = append(list, Parameter{"method", wordOr(m.Method, "parametric")})
+	list = append(list, core.Parameter{Name: "method", Value: core.WordOr(m.Method, "parametric")})
 	if m.trees() {
-		list = append(list, Parameter{"leaf", float64(m.leaf())})
+		list = append(list, core.Parameter{Name: "leaf", Value: float64(m.leaf())})
 	}
 	if m.Bounds != "" {
-		list = append(list, Parameter{"bounds", m.Bounds})
+		list = append(list, core.Parameter{Name: "bounds", Value: m.Bounds})
 	}
 	if len(m.Rules) > 0 {
-		list = append(list, Parameter{"rules", jsonWords(m.Rules)})
+		list = append(list, core.Parameter{Name: "rules", Value: core.JsonWords(m.Rules)})
 	}
 	if h := m.heldOut(); h > 0 {
-		list = append(list, Parameter{"held_out", h})
+		list = append(list, core.Parameter{Name: "held_out", Value: h})
 	}
 	if m.copies() > 1 {
-		return append(list, Parameter{"copies", float64(m.copies())})
+		return append(list, core.Parameter{Name: "copies", Value: float64(m.copies())})
 	}
-	return append(list, Parameter{"copy", float64(m.copyNumber())})
+	return append(list, core.Parameter{Name: "copy", Value: float64(m.copyNumber())})
 }
 
-func (m *Synthesise) action(string, float64) Action {
+func (m *Synthesise) action(string, float64) core.Action {
 	if m.Columns == nil {
 		return nil
 	}
-	return Synthesis{On: m.On, By: m.By, Method: wordOr(m.Method, "parametric"), HeldOut: m.heldOut(),
+	return core.Synthesis{On: m.On, By: m.By, Method: core.WordOr(m.Method, "parametric"), HeldOut: m.heldOut(),
 		Bounded: m.Bounds != "none", Ruled: m.Rules != nil}
 }
 
 // PublishedAction implements Publishing.
-func (m *Synthesise) PublishedAction(p Published, _ string) Action {
-	s := Synthesis{On: p.list("on"), By: p.list("by"), Method: p.word("method"), Bounded: p.word("bounds") != "none",
+func (m *Synthesise) PublishedAction(p core.Published, _ string) core.Action {
+	s := core.Synthesis{On: p.List("on"), By: p.List("by"), Method: p.Word("method"), Bounded: p.Word("bounds") != "none",
 		Ruled: p.Has("rules")}
 	if p.Has("held_out") {
-		s.HeldOut = p.numberOr("held_out", math.NaN())
+		s.HeldOut = p.NumberOr("held_out", math.NaN())
 	}
 	return s
 }
 
 // Words implements Publishing.
-func (m *Synthesise) Words(p Published, _ string) string {
+func (m *Synthesise) Words(p core.Published, _ string) string {
 	s, ofCategories := "synthesis: all values were drawn from models of the data", ""
-	switch p.word("method") {
+	switch p.Word("method") {
 	case "parametric":
 		s += ", linear regressions with residuals like those of the data"
 		ofCategories = ", by logistic regression where they were drawn"
@@ -299,32 +300,32 @@ func (m *Synthesise) Words(p Published, _ string) string {
 		ofCategories = ", by logistic regression where they were drawn"
 	case "cart":
 		s += ", the leaves of trees, numbers with noise beside them"
-		if v, ok := p.number("leaf"); ok {
+		if v, ok := p.Float("leaf"); ok {
 			s += ", of at least " + p.Number(v) + " records a leaf"
 		}
 	}
-	if on := p.list("on"); on != nil {
+	if on := p.List("on"); on != nil {
 		s += ", given " + strings.Join(on, ", ")
 	}
-	if by := p.list("by"); by != nil {
+	if by := p.List("by"); by != nil {
 		s += ", a model for each value of " + strings.Join(by, ", ")
 	}
-	if categories := p.list("categories"); categories != nil {
+	if categories := p.List("categories"); categories != nil {
 		s += "; " + strings.Join(categories, ", ") + " as categories" + ofCategories
 	}
-	if p.Named("bounds") && p.word("bounds") != "none" {
+	if p.Named("bounds") && p.Word("bounds") != "none" {
 		s += "; no number lies beyond the least and greatest of the data"
 	}
-	if rules := p.list("rules"); rules != nil {
+	if rules := p.List("rules"); rules != nil {
 		s += "; by rule " + strings.Join(rules, ", ")
 	}
-	if v, ok := p.number("held_out"); ok {
+	if v, ok := p.Float("held_out"); ok {
 		s += "; models were fitted without " + p.Number(math.Round(1e4*v)/100) + " % of the records"
 	}
-	if v, ok := p.number("copy"); ok {
+	if v, ok := p.Float("copy"); ok {
 		s += fmt.Sprintf("; this is copy %s", p.Number(v))
 	}
-	if v, ok := p.number("copies"); ok {
+	if v, ok := p.Float("copies"); ok {
 		s += fmt.Sprintf("; in %s copies, each with draws of its own", p.Number(v))
 	}
 	return s

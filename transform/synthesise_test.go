@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 	"gonum.org/v1/gonum/mat"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
 // tiedData returns three columns, each depending on the previous ones, and a stratum in which the
@@ -275,7 +277,7 @@ func TestSynthesiseByNormalsFollowsTheDraws(t *testing.T) {
 	const n = 40
 	r := rand.New(rand.NewPCG(5, 15))
 	g := &gatheredData{n: n, values: [][]float64{make([]float64, n)}, words: [][]uint64{make([]uint64, n)},
-		normals: [][]float64{make([]float64, n)}, strata: make([]int32, n), columns: []*column{{}}}
+		normals: [][]float64{make([]float64, n)}, strata: make([]int32, n), columns: []*core.Column{{}}}
 	for i := range n {
 		g.values[0][i] = 50 + 7*r.NormFloat64()
 		g.words[0][i], g.normals[0][i] = r.Uint64(), r.NormFloat64()

@@ -78,7 +78,8 @@ func TestDifferenceOfTwoReleases(t *testing.T) {
 		{"noise of two standard deviations", []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(100)})}, []Spec{noise()},
 			nil, nil},
 		{"tiers", []Spec{noise()},
-			[]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200), Tiers: []Tier{{ptr(500.0), ptr(4.0)}}})}, nil, nil},
+			[]Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(200), Tiers: []Tier{{Above: ptr(500.0),
+				VarianceFactor: ptr(4.0)}}})}, nil, nil},
 		{"swaps over other keys", []Spec{swap("c", "d"), noise()}, []Spec{swap("d", "c"), truncate(nil, ptr(500.0)), noise()},
 			nil, func(x float64) (float64, bool) { return 500, x > 500 }},
 		{"a swap of the attribute", []Spec{swap("c", "d"), noise()},
@@ -268,7 +269,7 @@ func TestOneDecimalNumberOneDraw(t *testing.T) {
 	setup := testSetup(t, x)
 	for _, masks := range [][]Spec{
 		{mask(&Noise{Columns: []string{"a"}, SD: amount(5)})},
-		{mask(&Noise{Columns: []string{"a"}, SD: amount(5), Tiers: []Tier{{ptr(0.3), ptr(100.0)}}})},
+		{mask(&Noise{Columns: []string{"a"}, SD: amount(5), Tiers: []Tier{{Above: ptr(0.3), VarianceFactor: ptr(100.0)}}})},
 		{mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.5)})},
 		{mask(&Noise{Columns: []string{"a"}, SD: amount(5)}),
 			mask(&Truncate{Columns: []string{"a"}, Lower: ptr(0.0), Mode: "redraw"})},
@@ -304,7 +305,7 @@ func randomMask(r *rand.Rand, bounds *[]float64) Spec {
 	case 0, 1:
 		n := &Noise{Columns: []string{"a"}, SD: amount(*pick(50, 200)), Distribution: word("normal", "laplace", "uniform")}
 		if r.IntN(3) == 0 {
-			n.Tiers = []Tier{{pick(300, 800), pick(0.25, 4)}}
+			n.Tiers = []Tier{{Above: pick(300, 800), VarianceFactor: pick(0.25, 4)}}
 			*bounds = append(*bounds, *n.Tiers[0].Above)
 		}
 		return mask(n)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 func countSame(x, y []float64) (n float64) {
@@ -39,7 +41,7 @@ func TestKeepingGivesWhatStays(t *testing.T) {
 		"uniform": {testColumn{ages, nil, int64s, 0},
 			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Distribution: "uniform"})}},
 		"tiers": {testColumn{ages, nil, int64s, 0},
-			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Tiers: []Tier{{ptr(40.0), ptr(9.0)}}})}},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Tiers: []Tier{{Above: ptr(40.0), VarianceFactor: ptr(9.0)}}})}},
 		"rounded behind": {testColumn{ages, nil, int64s, 0},
 			[]Spec{mask(&Noise{Columns: a, SD: amount(2)}), mask(&Round{Columns: a, Base: ptr(1.0)})}},
 		"two": {testColumn{ages, nil, int64s, 0},
@@ -101,7 +103,7 @@ func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
 		"rounding to what is": {testColumn{ages, nil, i32, 0}, []Spec{mask(&Round{Columns: a, Decimals: ptr(0)})}},
 		"bounds of nothing":   {testColumn{ages, nil, i32, 0}, []Spec{mask(&Truncate{Columns: a, Upper: ptr(100.0)})}},
 		"tier without noise": {testColumn{ages, nil, i32, 0},
-			[]Spec{mask(&Noise{Columns: a, SD: amount(5), Tiers: []Tier{{ptr(0.0), ptr(0.0)}}})}},
+			[]Spec{mask(&Noise{Columns: a, SD: amount(5), Tiers: []Tier{{Above: ptr(0.0), VarianceFactor: ptr(0.0)}}})}},
 	} {
 		c := chain(t, testSetup(t, tt.column), tt.masks...)
 		y := apply(t, c, block(0, len(tt.column.values), tt.column)).Columns[0].Out().Values
@@ -121,13 +123,13 @@ func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
 // nothing, so that a new kind without a declaration is not treated as one that may leave everything
 // unchanged.
 func TestEveryKindSaysWhatItKeeps(t *testing.T) {
-	for _, k := range Kinds {
+	for _, k := range Kinds() {
 		for _, spec := range exampleSpecs(k.Name) {
 			column := testColumn{values: []float64{1, 2, 3, 4}, typ: arrow.PrimitiveTypes.Int64}
 			c := chain(t, testSetup(t, column, column, column), spec...)
-			for i := range c.steps {
-				if _, ok := c.steps[i].(keeper); !ok {
-					t.Errorf("%s: %T does not declare which values it leaves unchanged", k.Name, c.steps[i])
+			for i := range c.Steps {
+				if _, ok := c.Steps[i].(core.Keeper); !ok {
+					t.Errorf("%s: %T does not declare which values it leaves unchanged", k.Name, c.Steps[i])
 				}
 			}
 		}

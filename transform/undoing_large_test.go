@@ -2,10 +2,11 @@ package transform
 
 import (
 	"fmt"
-	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/displacement"
 )
 
 // Beyond the groups that are enumerated, the expected square of the mean is compared with releases of many groups of

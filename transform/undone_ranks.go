@@ -241,3 +241,12 @@ func rankPairs(n, reach int) [][]float64 {
 	}
 	return list
 }
+
+// RankExchange exchanges values between records whose ranks differ by at most the share P of
+// the number of records. Correlation is the least expected correlation with the original values,
+// which can lower that difference (see CorrelatedReach); 0: none is required, or it is not known.
+// The shares Bottom and Top of the least and greatest values are replaced by their means. A
+// parameter that is not known is NaN.
+type RankExchange struct{ P, Correlation, Bottom, Top float64 }
+
+func (RankExchange) IsAction() {}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // unnamed adds 1 without adding to the name; late adds to the name after its draws.
@@ -20,21 +21,21 @@ func (unnamed) Reads() []string { return nil }
 
 func (unnamed) Describe() Description { return Description{} }
 
-func (u unnamed) compile(c *Chain, i int) (step, error) {
-	col, err := c.arithmetic(i, "a")
+func (u unnamed) Compile(c *Chain, i int) (core.Step, error) {
+	col, err := c.Arithmetic(i, "a")
 	if err != nil {
 		return nil, err
 	}
 	if u.late {
-		c.stream(i, col)
-		c.addToHistory(i, col, part("plus", 1))
+		c.Stream(i, col)
+		c.AddToHistory(i, col, core.Part("plus", 1))
 	}
 	return addOne{}, nil
 }
 
 type addOne struct{}
 
-func (addOne) apply(*Chain, *work, *microdata.Block) error { return nil }
+func (addOne) Apply(*Chain, *core.Work, *microdata.Block) error { return nil }
 
 // TestUnnamedKindsDoNotRun: a kind of mask that does not add its effect to the name, or does so
 // only after its draws, cannot be part of a chain, at any place.
@@ -45,8 +46,8 @@ func TestUnnamedKindsDoNotRun(t *testing.T) {
 	for name, u := range map[string]unnamed{"nothing": {}, "late": {late: true}} {
 		for _, masks := range [][]Spec{{mask(u)}, {noise, mask(u)}, {mask(u), noise},
 			{mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)}), mask(u)}} {
-			c := &Chain{masks: masks, setup: setup}
-			if _, err := newChain(masks, setup, 0, nil); err == nil || !strings.Contains(err.Error(), "draws") {
+			c := &Chain{Masks: masks, Setup: setup}
+			if _, err := core.CompileChain(masks, setup, 0, nil); err == nil || !strings.Contains(err.Error(), "draws") {
 				t.Errorf("%s: %d masks: chain %v, error %v", name, len(masks), c, err)
 			}
 		}

@@ -343,7 +343,8 @@ func TestComparedColumnsAreRead(t *testing.T) {
 		if got := m.mask.Params.Reads(); !slices.Equal(got, []string{"b", "c"}) {
 			t.Errorf("%s: reads %v", name, got)
 		}
-		if got := ReadColumnsOf(m.mask.Params); len(got) != 2 || got[0] != (ReadColumn{"where", "b", "compared by a mask"}) {
+		if got := ReadColumnsOf(m.mask.Params); len(got) != 2 || got[0] != (ReadColumn{Field: "where", Name: "b",
+			As: "compared by a mask"}) {
 			t.Errorf("%s: reads %v", name, got)
 		}
 		if ActionOf(m.mask.Params, "a", 50) != nil || ScopeOf(m.mask.Params) != ScopeRecord {

@@ -8,34 +8,10 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
-
-// SurveyError reports that the data do not allow a parameter of a mask. Text contains no value of
-// the data.
-type SurveyError struct {
-	Mask int    // in the list of masks
-	Path string // of the parameter within the mask; "" for the mask as a whole
-	Text string
-	kind string
-}
-
-func (e *SurveyError) Error() string {
-	at := fmt.Sprintf("masks[%d].%s", e.Mask, e.kind)
-	if e.Path != "" {
-		at += "." + e.Path
-	}
-	return at + ": " + e.Text
-}
-
-// refused is the error of mask i whose decision the data do not allow.
-func (c *Chain) refused(i int, e *decision.Refusal) error {
-	return &SurveyError{Mask: i, Path: e.Path, Text: e.Text, kind: c.masks[i].Kind()}
-}
-
-// UnfitData marks the error as an assess.Unfit: the configuration may work with other data.
-func (e *SurveyError) UnfitData() {}
 
 // maxCells bounds the values that a mask of scope dataset gathers; with the memory for masking
 // them that is about 3 GiB.
@@ -46,7 +22,7 @@ const maxCells = 1 << 27
 // words that the mask draws; decide masks them; apply puts the results in their places.
 type wholeStep struct {
 	mask    int
-	columns []*column
+	columns []*core.Column
 	by      []int   // in Block.Columns
 	on      []int   // likewise, of numbers that are read
 	bound   []int   // what draws are bound to: by and columns
@@ -74,47 +50,47 @@ type allMasker interface {
 
 // newWhole makes the step of mask i on all columns that it names, in strata of those that
 // it reads.
-func (c *Chain) newWhole(i int, all allMasker, done string) (*wholeStep, error) {
-	return c.newWholeOn(i, all, done, nil)
+func newWhole(c *core.Chain, i int, all allMasker, done string) (*wholeStep, error) {
+	return newWholeOn(c, i, all, done, nil)
 }
 
 // newWholeOn is newWhole of a mask that reads the numbers of some columns, in strata of the
 // others that it reads.
-func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*wholeStep, error) {
+func newWholeOn(c *core.Chain, i int, all allMasker, done string, on []string) (*wholeStep, error) {
 	s := &wholeStep{mask: i, all: all}
-	p := c.masks[i].Params
+	p := c.Masks[i].Params
 	for _, name := range p.Reads() {
-		info := c.info(name)
+		info := c.Info(name)
 		if info == nil {
-			return nil, fmt.Errorf("%s: there is no column %s", c.at(i), strconv.Quote(name))
+			return nil, fmt.Errorf("%s: there is no column %s", c.At(i), strconv.Quote(name))
 		}
 		if !coding.Movable(info.Field.Type) {
-			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.at(i), strconv.Quote(name),
+			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.At(i), strconv.Quote(name),
 				microdata.TypeName(info.Field.Type))
 		}
 		s.bound = append(s.bound, info.Index)
 		if k := slices.Index(on, name); k < 0 {
 			s.by = append(s.by, info.Index)
-		} else if s.on = append(s.on, info.Index); c.replicate == 0 && !info.Field.Numeric() &&
-			!(TakesTexts(p, name) && textField(info.Field.Type)) {
+		} else if s.on = append(s.on, info.Index); c.ReplicateNumber == 0 && !info.Field.Numeric() &&
+			!(TakesTexts(p, name) && core.TextField(info.Field.Type)) {
 			return nil, fmt.Errorf("%s.on[%d]: column %s must be numeric, got type %s; recode it to numbers, or leave it out",
-				c.at(i), k, strconv.Quote(name), microdata.TypeName(info.Field.Type))
+				c.At(i), k, strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
 	}
 	// The result for one column depends on all of them.
-	done += c.digestOf("columns", p.Masks()...)
+	done += c.DigestOf("columns", p.Masks()...)
 	for _, name := range p.Masks() {
-		col, text, err := c.synthesisColumn(i, name)
+		col, text, err := synthesisColumn(c, i, name)
 		if err != nil {
 			return nil, err
 		}
-		c.addToHistory(i, col, done)
-		col.onGrid = true // see maskBy
+		c.AddToHistory(i, col, done)
+		col.OnGrid = true // see maskBy
 		s.texts = append(s.texts, nil)
 		if text {
 			s.texts[len(s.columns)] = texts{}
-			after, _ := categoryField(col.Field, nil)
-			col.becomes(after)
+			after, _ := core.CategoryField(col.Field, nil)
+			col.Becomes(after)
 		}
 		s.columns, s.bound = append(s.columns, col), append(s.bound, col.Index)
 	}
@@ -122,45 +98,45 @@ func (c *Chain) newWholeOn(i int, all allMasker, done string, on []string) (*who
 	return s, nil
 }
 
-func (s *wholeStep) of() int { return s.mask }
+func (s *wholeStep) Of() int { return s.mask }
 
-func (s *wholeStep) holds(expected int64) int64 {
+func (s *wholeStep) Holds(expected int64) int64 {
 	record, value := s.all.takes()
 	return max(expected, int64(s.data.n)) * (record + value*int64(len(s.columns)+len(s.on)))
 }
 
 // drawsWords adds a stream, from which a word is drawn for every record.
-func (s *wholeStep) drawsWords(c *Chain, name, done string) {
-	s.words = append(s.words, c.streamNamed(s.mask, name, done))
+func (s *wholeStep) drawsWords(c *core.Chain, name, done string) {
+	s.words = append(s.words, c.StreamNamed(s.mask, name, done))
 	s.data.words = append(s.data.words, nil)
 }
 
 // drawsNormals adds a stream, from which a normal draw is made for every record: in a release it is that of a word.
-func (s *wholeStep) drawsNormals(c *Chain, name, done string) {
-	s.normals = append(s.normals, c.streamNamed(s.mask, name, done))
+func (s *wholeStep) drawsNormals(c *core.Chain, name, done string) {
+	s.normals = append(s.normals, c.StreamNamed(s.mask, name, done))
 	s.data.normals = append(s.data.normals, nil)
 }
 
 // draws reports whether the mask draws anything.
 func (s *wholeStep) draws() bool { return len(s.words)+len(s.normals) > 0 }
 
-func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
+func (s *wholeStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
 	g := &s.data
 	if most := min(maxCells, s.all.most()); (g.n+b.N)*(len(s.columns)+len(s.on)) > most {
-		return c.refused(s.mask,
+		return c.Refused(s.mask,
 			&decision.Refusal{
 				Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
-					"mask fewer columns at a time, or %s", most, InsteadOf(c.masks[s.mask].Params))})
+					"mask fewer columns at a time, or %s", most, core.InsteadOf(c.Masks[s.mask].Params))})
 	}
 	from := g.n
-	if c.replicate != 0 && g.own == nil {
+	if c.ReplicateNumber != 0 && g.own == nil {
 		g.borrow()
 	}
-	if from > 0 && c.replicate == 0 { // with the first block there was memory for as many
-		g.reserve(int(min(c.expected, int64(min(maxCells, s.all.most())/(len(s.columns)+len(s.on))))))
+	if from > 0 && c.ReplicateNumber == 0 { // with the first block there was memory for as many
+		g.reserve(int(min(c.Expected, int64(min(maxCells, s.all.most())/(len(s.columns)+len(s.on))))))
 	}
 	if err := s.gatherColumns(c, b); err != nil {
 		return err
@@ -173,7 +149,7 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 		clear(extended(&g.strata, b.N))
 	} else {
 		if err := s.grouping.Find(b, s.by, 0, b.N); err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 		g.strata = append(g.strata, s.grouping.Combo...)
 	}
@@ -184,11 +160,11 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 			}
 		}
 	}
-	if c.replicate != 0 {
+	if c.ReplicateNumber != 0 {
 		s.draw(c, w, b, g.words, g.normals)
 	} else {
-		addAll(g.words, w.words)
-		addAll(g.normals, w.normals)
+		addAll(g.words, w.Words)
+		addAll(g.normals, w.Normals)
 	}
 	if s.ties {
 		g.identify(w, b)
@@ -197,17 +173,17 @@ func (s *wholeStep) survey(c *Chain, w *work, b *microdata.Block) error {
 	return nil
 }
 
-// prepare makes the draws for a block of a release. Those of replicates, of which each is on one core, go where they
+// Prepare makes the draws for a block of a release. Those of replicates, of which each is on one core, go where they
 // stay.
-func (s *wholeStep) prepare(c *Chain, w *work, b *microdata.Block) error {
-	if c.replicate != 0 || b.N == 0 {
+func (s *wholeStep) Prepare(c *core.Chain, w *core.Work, b *microdata.Block) error {
+	if c.ReplicateNumber != 0 || b.N == 0 {
 		return nil
 	}
 	if err := s.held(c, b); err != nil {
 		return err
 	}
-	w.words, w.normals = emptied(w.words, len(s.words)), emptied(w.normals, len(s.normals))
-	s.draw(c, w, b, w.words, w.normals)
+	w.Words, w.Normals = emptied(w.Words, len(s.words)), emptied(w.Normals, len(s.normals))
+	s.draw(c, w, b, w.Words, w.Normals)
 	return nil
 }
 
@@ -229,38 +205,38 @@ func addAll[T any](to, lists [][]T) {
 
 // draw appends the draws for the records of a block. Normal draws of replicates, which nobody keeps, are made the
 // faster way.
-func (s *wholeStep) draw(c *Chain, w *work, b *microdata.Block, toWords [][]uint64, toNormals [][]float64) {
+func (s *wholeStep) draw(c *core.Chain, w *core.Work, b *microdata.Block, toWords [][]uint64, toNormals [][]float64) {
 	if !s.draws() {
 		return
 	}
 	var values []float64
-	if w.leaves {
+	if w.Leaves {
 		values = bindTo(c, w, b, s.bound, 0, b.N)
 	}
-	records := w.stretch(b, 0, b.N, values)
+	records := w.Stretch(b, 0, b.N, values)
 	for k, stream := range s.words {
-		w.streams[stream].Words(extended(&toWords[k], b.N), records)
+		w.Streams[stream].Words(extended(&toWords[k], b.N), records)
 	}
 	for k, stream := range s.normals {
 		to := extended(&toNormals[k], b.N)
-		if !w.leaves {
-			w.streams[stream].Normals(to, records)
+		if !w.Leaves {
+			w.Streams[stream].Normals(to, records)
 			continue
 		}
 		words := make([]uint64, b.N)
-		w.streams[stream].Words(words, records)
+		w.Streams[stream].Words(words, records)
 		keystream.NormalsOfWords(to, words)
 	}
 }
 
 // held returns an error where the block does not hold what the mask takes.
-func (s *wholeStep) held(c *Chain, b *microdata.Block) error {
+func (s *wholeStep) held(c *core.Chain, b *microdata.Block) error {
 	for k, col := range s.columns {
 		if b.Columns[col.Index].OutArray() != nil && s.texts[k] != nil {
 			continue
 		}
-		if err := col.inNumbers(b); err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+		if err := col.InNumbers(b); err != nil {
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 	}
 	return nil
@@ -268,7 +244,7 @@ func (s *wholeStep) held(c *Chain, b *microdata.Block) error {
 
 // gatherColumns adds the values of a block in the masked columns; it does not yet raise the number
 // of records.
-func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
+func (s *wholeStep) gatherColumns(c *core.Chain, b *microdata.Block) error {
 	if err := s.held(c, b); err != nil {
 		return err
 	}
@@ -277,7 +253,7 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 		if a := b.Columns[col.Index].OutArray(); a != nil && s.texts[k] != nil {
 			var ok bool
 			if g.values[k], ok = s.texts[k].take(g.values[k], a, b.N); !ok {
-				return c.refused(s.mask, tooMany(fmt.Sprintf("columns[%d]", k)))
+				return c.Refused(s.mask, tooMany(fmt.Sprintf("columns[%d]", k)))
 			}
 			continue
 		}
@@ -295,19 +271,19 @@ func (s *wholeStep) gatherColumns(c *Chain, b *microdata.Block) error {
 	return nil
 }
 
-// decide masks the values. A replicate of a mask that draws nothing takes over the result of an
+// Decide masks the values. A replicate of a mask that draws nothing takes over the result of an
 // earlier replicate on the same values.
-func (s *wholeStep) decide(c *Chain) error {
+func (s *wholeStep) Decide(c *core.Chain) error {
 	g := &s.data
-	g.stop, g.trial = c.cancelled.Load, c.replicate != 0
+	g.stop, g.trial = c.Cancelled.Load, c.ReplicateNumber != 0
 	g.sortRuns()
 	s.grouping = coding.Grouping{}
 	if f, ok := s.all.(fitting); ok {
-		f.share(c.outcomes.fits(s.mask))
+		f.share(&outcomesOf(c, s.mask).fits)
 	}
 	var err *decision.Refusal
 	switch {
-	case c.replicate == 0:
+	case c.ReplicateNumber == 0:
 		var before [][]float64
 		if s.draws() { // without draws, values in groups of equal ones rightly stay
 			before = firstOf(g.values)
@@ -318,23 +294,23 @@ func (s *wholeStep) decide(c *Chain) error {
 	case s.draws():
 		err = g.maskBy(s.all)
 	default:
-		err = c.outcomes.of(s.mask, g, s.all)
+		err = outcomesOf(c, s.mask).of(g, s.all)
 	}
 	g.decided()
 	if g.stop.Now() {
-		return ErrCancelled
+		return core.ErrCancelled
 	}
 	if err != nil {
-		return c.refused(s.mask, err)
+		return c.Refused(s.mask, err)
 	}
 	return nil
 }
 
-func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
+func (s *wholeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
-	changed := w.newChanged(b.N)
+	changed := w.NewChanged(b.N)
 	if done, err := s.applyAll(c, b, changed); err != nil {
 		return err
 	} else if !done {
@@ -345,13 +321,13 @@ func (s *wholeStep) apply(c *Chain, w *work, b *microdata.Block) error {
 	if err := s.applyTexts(c, b, changed); err != nil {
 		return err
 	}
-	c.count(s.mask, b, changed)
+	c.Count(s.mask, b, changed)
 	return nil
 }
 
 // applyAll is apply to numbers where every record of the block is released with a value in each column, and the records
 // followed one another in the survey as they do here; false: something else must be done.
-func (s *wholeStep) applyAll(c *Chain, b *microdata.Block, changed microdata.Bitmap) (done bool, err error) {
+func (s *wholeStep) applyAll(c *core.Chain, b *microdata.Block, changed microdata.Bitmap) (done bool, err error) {
 	g, near := &s.data, -1
 	if b.Places != nil || !b.Whole() {
 		return false, nil
@@ -366,12 +342,12 @@ func (s *wholeStep) applyAll(c *Chain, b *microdata.Block, changed microdata.Bit
 		}
 	}
 	for k, col := range s.columns {
-		v, before, err := col.rewritten(b)
+		v, before, err := col.Rewritten(b)
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return false, fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 		if !rewrite(v.Values, before, g.values[k][from:from+b.N], changed) {
-			return false, fmt.Errorf("%s: a value that the first pass did not see is there now", c.at(s.mask))
+			return false, fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.mask))
 		}
 	}
 	return true, nil
@@ -398,16 +374,16 @@ func rewrite(to, before, after []float64, changed microdata.Bitmap) bool {
 }
 
 // applyEach is apply to numbers, one record after another.
-func (s *wholeStep) applyEach(c *Chain, b *microdata.Block, changed microdata.Bitmap) error {
+func (s *wholeStep) applyEach(c *core.Chain, b *microdata.Block, changed microdata.Bitmap) error {
 	g := &s.data
 	vectors := make([]*microdata.Vector, len(s.columns))
 	for k, col := range s.columns {
 		if b.Columns[col.Index].OutArray() != nil && s.texts[k] != nil {
 			continue
 		}
-		v, err := col.numbers(b)
+		v, err := col.Numbers(b)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.at(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 		vectors[k] = v
 	}
@@ -417,7 +393,7 @@ func (s *wholeStep) applyEach(c *Chain, b *microdata.Block, changed microdata.Bi
 			at = g.find(b.Scope, b.Stream, b.Place(i), &near)
 		}
 		if at < 0 {
-			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.at(s.mask))
+			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.mask))
 		}
 		for k, v := range vectors {
 			y := g.values[k][at]
@@ -427,7 +403,7 @@ func (s *wholeStep) applyEach(c *Chain, b *microdata.Block, changed microdata.Bi
 			switch {
 			case !v.Valid.Has(i) || b.Rejected(i):
 			case y != y:
-				return fmt.Errorf("%s: a value that the first pass did not see is there now", c.at(s.mask))
+				return fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.mask))
 			case v.Values[i] != y:
 				v.Values[i] = y
 				changed.Set(i)
@@ -438,7 +414,7 @@ func (s *wholeStep) applyEach(c *Chain, b *microdata.Block, changed microdata.Bi
 }
 
 // applyTexts is apply of the columns that hold texts.
-func (s *wholeStep) applyTexts(c *Chain, b *microdata.Block, changed microdata.Bitmap) error {
+func (s *wholeStep) applyTexts(c *core.Chain, b *microdata.Block, changed microdata.Bitmap) error {
 	for k, col := range s.columns {
 		a := b.Columns[col.Index].OutArray()
 		if a == nil || s.texts[k] == nil {
@@ -457,7 +433,7 @@ func (s *wholeStep) applyTexts(c *Chain, b *microdata.Block, changed microdata.B
 			}
 		}
 		if missed {
-			return fmt.Errorf("%s: a value that the first pass did not see is there now", c.at(s.mask))
+			return fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.mask))
 		}
 		b.Columns[col.Index].ReleasedArray = s.texts[k].put(b.N, func(i int) bool {
 			return !a.IsNull(i) && !b.Rejected(i)
@@ -466,13 +442,13 @@ func (s *wholeStep) applyTexts(c *Chain, b *microdata.Block, changed microdata.B
 	return nil
 }
 
-// keeps: values that the mask leaves unchanged are explained by its law, except in a column of
+// Keeps: values that the mask leaves unchanged are explained by its law, except in a column of
 // which it changes almost nothing.
-func (s *wholeStep) keeps(l *keepingOf, i int) {
-	l.changed(i)
+func (s *wholeStep) Keeps(l *core.KeepingOf, i int) {
+	l.Changed(i)
 	for k, col := range s.columns {
-		if col.Name == l.name && s.still != nil && s.still[k] {
-			l.silent = true
+		if col.Name == l.Name && s.still != nil && s.still[k] {
+			l.Silent = true
 		}
 	}
 }

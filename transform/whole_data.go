@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
@@ -23,7 +24,7 @@ type gatheredData struct {
 	words   [][]uint64  // by stream of words
 	normals [][]float64 // by stream of normal draws
 	ties    []uint64    // from each record's digest, if equal records are ordered by it; else nil
-	columns []*column
+	columns []*core.Column
 	runs    []recordRun
 	stop    decision.Stop
 	trial   bool // the values are those of a replicate, which is not released and may be of a sample
@@ -45,19 +46,19 @@ func (r *recordRun) compare(scope string, stream int, place int64) int {
 }
 
 // identify notes the digests by which equal records of a block are ordered, if there are any.
-func (g *gatheredData) identify(w *work, b *microdata.Block) {
-	if w.digests == nil {
+func (g *gatheredData) identify(w *core.Work, b *microdata.Block) {
+	if w.Digests == nil {
 		return
 	}
 	for i := range b.N {
-		g.ties = append(g.ties, binary.LittleEndian.Uint64(w.digests[i][:]))
+		g.ties = append(g.ties, binary.LittleEndian.Uint64(w.Digests[i][:]))
 	}
 }
 
 // appendNumbers appends the values of a column in a block as numbers, NaN where there is none.
 func appendNumbers(to []float64, col *microdata.Column, n int) []float64 {
 	v, bad := col.Out(), []int(nil)
-	if a := col.OutArray(); a != nil && textField(a.DataType()) {
+	if a := col.OutArray(); a != nil && core.TextField(a.DataType()) {
 		to, _ = texts{}.take(to, a, n)
 		return to
 	} else if a != nil {
@@ -149,11 +150,11 @@ func (g *gatheredData) maskBy(all allMasker) *decision.Refusal {
 		return err
 	}
 	for k, col := range g.columns {
-		if col.decimals < 0 {
+		if col.Digits < 0 {
 			continue
 		}
 		values := g.values[k]
-		cores.Parts(len(values), inPart, func(from, to int) { decimalGrid(col.decimals).snapAll(values[from:to]) })
+		cores.Parts(len(values), inPart, func(from, to int) { core.DecimalGrid(col.Digits).SnapAll(values[from:to]) })
 	}
 	return nil
 }

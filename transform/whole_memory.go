@@ -120,21 +120,4 @@ func (g *gatheredData) discard(shared bool) {
 	*g = gatheredData{}
 }
 
-// discarding is a step whose memory others may use after a replicate.
-type discarding interface{ discard() }
-
-func (s *wholeStep) discard() { s.data.discard(!s.draws()) }
-
-// Discard gives the memory that a replicate has gathered to others. The chain must not be used any more; masks of scope
-// dataset would refuse it.
-func (c *Chain) Discard() {
-	if c.replicate == 0 {
-		return
-	}
-	for _, s := range c.steps {
-		if s, ok := s.(discarding); ok {
-			s.discard()
-		}
-	}
-	c.surveyed = false
-}
+func (s *wholeStep) Discard() { s.data.discard(!s.draws()) }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Replicates that take turns in memory, many at a time, of other masks, numbers of records and blocks, are those of
@@ -88,7 +90,7 @@ func TestReplicatesTakeTurnsInMemory(t *testing.T) {
 					if !slices.EqualFunc(got[col], of.want[col], func(a, b float64) bool {
 						return math.Float64bits(a) == math.Float64bits(b)
 					}) {
-						t.Errorf("%s of %d records in blocks of %d: other values in column %d", of.of.labels, len(got[col]), of.size, col)
+						t.Errorf("%s of %d records in blocks of %d: other values in column %d", of.of.Labels, len(got[col]), of.size, col)
 						return
 					}
 				}
@@ -128,11 +130,11 @@ func TestBlocksAreReleasedAsRecordsAre(t *testing.T) {
 			want[k] = append(want[k], b.Columns[k].Out().Values[0])
 		}
 	}
-	s := c.steps[0].(*wholeStep)
+	s := c.Steps[0].(*wholeStep)
 	for _, at := range [][2]int{{0, n}, {0, 64}, {1, 66}, {100, 300}, {n - 65, n}} {
 		all, each := block(at[0], at[1], columns...), block(at[0], at[1], columns...)
 		each.Columns[0].Original.Valid = nil
-		if err := c.run(each, func(w *work) error { return s.applyEach(c, each, w.newChanged(each.N)) }); err != nil {
+		if err := c.Run(each, func(w *core.Work) error { return s.applyEach(c, each, w.NewChanged(each.N)) }); err != nil {
 			t.Fatal(err)
 		}
 		apply(t, c, all)

@@ -7,31 +7,23 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// allOutcomes caches the results of masks that draw nothing for all values, so that the
-// replicates of a chain compute them once.
-type allOutcomes struct {
-	mu     sync.Mutex
-	masks  map[int]*allOutcome
-	fitted map[int]*allFits
+// maskOutcomes caches what a mask finds for all values, so that the replicates of a chain compute it once.
+type maskOutcomes struct {
+	fits    allFits // models
+	outcome allOutcome
 }
 
-// fits returns the models of mask i.
-func (o *allOutcomes) fits(i int) *allFits {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.fitted == nil {
-		o.fitted = map[int]*allFits{}
-	}
-	if o.fitted[i] == nil {
-		o.fitted[i] = &allFits{}
-	}
-	return o.fitted[i]
+// outcomesOf returns those of mask i.
+func outcomesOf(c *core.Chain, i int) *maskOutcomes {
+	of, _ := c.Outcomes.LoadOrStore(i, new(maskOutcomes))
+	return of.(*maskOutcomes)
 }
 
-// allOutcome is the result of a mask for some values.
+// allOutcome is the result of a mask that draws nothing for some values.
 type allOutcome struct {
 	mu     sync.Mutex
 	of     digest // the values and strata
@@ -39,17 +31,8 @@ type allOutcome struct {
 	err    *decision.Refusal
 }
 
-func (o *allOutcomes) of(mask int, g *gatheredData, all allMasker) *decision.Refusal {
-	o.mu.Lock()
-	if o.masks == nil {
-		o.masks = map[int]*allOutcome{}
-	}
-	outcome := o.masks[mask]
-	if outcome == nil {
-		outcome = &allOutcome{}
-		o.masks[mask] = outcome
-	}
-	o.mu.Unlock()
+func (o *maskOutcomes) of(g *gatheredData, all allMasker) *decision.Refusal {
+	outcome := &o.outcome
 	of := g.sum()
 	outcome.mu.Lock()
 	defer outcome.mu.Unlock()

@@ -375,7 +375,7 @@ func (r *Report) maskViews() (list []maskView) {
 
 // does describes what a kind of mask does.
 func does(kind string) string {
-	for _, k := range transform.Kinds {
+	for _, k := range transform.Kinds() {
 		if k.Name == kind {
 			return k.Doc
 		}

@@ -20,7 +20,7 @@ func (*slip) Check() check.Problems { panic("canary 4711") }
 
 func init() {
 	if os.Getenv("SDLFILTER_TEST_SLIP") == "1" {
-		transform.Kinds = append(transform.Kinds, transform.Kind{Name: "slip", Doc: "panics", New: func() transform.Params {
+		transform.Register(transform.Kind{Name: "slip", Doc: "panics", New: func() transform.Params {
 			return new(slip)
 		}})
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // store is a folder with a key, and a server of objects that the program uses.
@@ -484,6 +485,7 @@ func TestObjectsInShards(t *testing.T) {
 // TestObjectsKilled kills a run while it uploads: no object is visible, and only an incomplete upload
 // remains.
 func TestObjectsKilled(t *testing.T) {
+	racetest.Alone(t)
 	for _, scheme := range []string{"s3", "gs"} {
 		t.Run(scheme, func(t *testing.T) {
 			t.Parallel()

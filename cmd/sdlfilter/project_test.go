@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
 )
 
 // projectOf writes a project of persons and events: identifiers and notes are canaries. change changes any of the
@@ -77,6 +78,10 @@ func TestProjectCanary(t *testing.T) {
 		status int
 	}{
 		{"released", nil, exitDone},
+		{"ledgers", func(files map[string]string) {
+			files["persons.yaml"] += "ledger: out/persons.sdl\n"
+			files["events.yaml"] += "ledger: out/events.sdl\n"
+		}, exitDone},
 		{"orphans", replaced("events.csv", "\n", "\n"+canaryName+"9999,x,1.00,a\n,x,1.00,a\n"), exitDone},
 		{"withheld", replaced("project.yaml", "max_linked: 100%", "min_k: 300"), exitRefused},
 		{"last table withheld", replaced("events.yaml", "report:", "gate: {rules: [{min_k: 5000}]}\nreport:"), exitRefused},
@@ -93,6 +98,10 @@ func TestProjectCanary(t *testing.T) {
 			dir := projectOf(t, 400, c.change)
 			printed, err := program(t, dir, "run", "--verbose", "--progress", "json", "project.yaml").CombinedOutput()
 			checkStatus(t, err, c.status, printed)
+			if c.name == "ledgers" { // judged with what is there
+				printed, err = program(t, dir, "run", "--verbose", "--progress", "json", "project.yaml").CombinedOutput()
+				checkStatus(t, err, c.status, printed)
+			}
 			if c.name != "not there" { // of which the path is said
 				checkCanaries(t, "what is printed", printed, true)
 			}
@@ -214,6 +223,64 @@ func TestProjectKilledAtAnyMoment(t *testing.T) {
 			if strings.Contains(e.Name(), "tmp") {
 				t.Errorf("there is %s", e.Name())
 			}
+		}
+	}
+}
+
+// TestProjectLedgersKilled kills runs of a project whose tables have ledgers: as many releases count as published, in
+// each ledger, as the folder has had, and the next run is judged with all of them.
+func TestProjectLedgersKilled(t *testing.T) {
+	kills := 16
+	if testing.Short() {
+		kills = 5
+	}
+	dir := projectOf(t, 300, func(files map[string]string) {
+		files["persons.yaml"] += "ledger: persons.sdl\n"
+		files["events.yaml"] += "ledger: events.sdl\n"
+	})
+	command := func(key string) *exec.Cmd {
+		cmd := program(t, dir, "run", "-q", "project.yaml", "--allow-loosening")
+		cmd.Env = append(cmd.Env, "SDLFILTER_KEY__FILE="+key)
+		return cmd
+	}
+	folder := func() fs.FileInfo { // a new one while the one before it is there
+		info, err := os.Stat(filepath.Join(dir, "out", "release"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	finished := func(key string) {
+		t.Helper()
+		if out, err := command(key).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	start := time.Now()
+	finished("k")
+	took, at, published := time.Since(start), folder(), 1
+	rng := rand.New(rand.NewPCG(7, 8))
+	for i := range kills {
+		cmd := command([]string{"k2", "k"}[i%2])
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.AfterFunc(time.Duration((0.6+0.6*rng.Float64())*float64(took)), func() { cmd.Process.Kill() })
+		_ = cmd.Wait() // killed, or not
+		timer.Stop()
+		if now := folder(); !os.SameFile(now, at) {
+			at, published = now, published+1
+		}
+	}
+	finished("k") // which settles what the others have left
+	published++
+	for _, name := range []string{"persons", "events"} {
+		l, err := ledger.Look(t.Context(), filepath.Join(dir, name+".sdl"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(l.Releases()); n != published || len(l.Unknown()) > 0 {
+			t.Errorf("%s: %d releases are published, %d not settled, and the folder had %d", name, n, len(l.Unknown()), published)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // swapJob plans a release in two shards with a swap of a number over all records.
@@ -195,6 +197,7 @@ func TestSurveysAndPairsKilled(t *testing.T) {
 // shards with a swap, for whole, broken and truncated inputs, and for damaged or exchanged files.
 // Only the owner can read the remaining files.
 func TestShardSwapCanary(t *testing.T) {
+	racetest.Alone(t)
 	for i, format := range []string{"csv", "jsonl", "parquet"} {
 		for k, input := range []string{"in.", "broken.", "truncated."} {
 			if !takesPart(k, i, 3) {

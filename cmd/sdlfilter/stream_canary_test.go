@@ -30,6 +30,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // Further canaries: the parts of a message other than its value, the names of members, and the
@@ -273,6 +274,7 @@ func (s *stand) checkOutput() {
 // TestStreamCanary runs a topic full of recognisable values through a stream with a live page, and
 // searches for them in all output.
 func TestStreamCanary(t *testing.T) {
+	racetest.Alone(t)
 	t.Parallel()
 	for name, format := range map[string]func(*testing.T, *stand) *canaryFormat{
 		"json": canaryJSON, "avro": canaryAvro, "protobuf": canaryProtobuf, "arrow": canaryArrow,
@@ -358,6 +360,7 @@ func fetch(t *testing.T, url string) []byte {
 // TestStreamCanaryEnds does the same for the other ways in which a run can end,
 // and for the other places that it writes to.
 func TestStreamCanaryEnds(t *testing.T) {
+	racetest.Alone(t)
 	t.Parallel()
 	const never = `gate: {on_fail: %s, rules: [{column: wage, target: max, knowledge: index, min_rmse: 1e9}]}`
 	const sink = `{kafka: {brokers: ["BROKER"], topic: out, key: hash}}`
@@ -429,6 +432,7 @@ func TestStreamCanaryEnds(t *testing.T) {
 
 // TestStreamCanaryFailures searches for canaries when something fails.
 func TestStreamCanaryFailures(t *testing.T) {
+	racetest.Alone(t)
 	t.Parallel()
 	fails := func(t *testing.T, s *stand, status int, args ...string) string {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // filed is a released record in a file.
@@ -238,6 +239,7 @@ func TestFileIntoTopic(t *testing.T) {
 
 // A stream into Parquet files is killed in the middle: each record occurs once.
 func TestStreamIntoFilesIsKilled(t *testing.T) {
+	racetest.Alone(t)
 	t.Parallel()
 	s := newStand(t)
 	s.config(endless, `sink: {parquet: {path: out, roll: {records: 300, interval: 500ms}}}`)

@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // livePage returns the address of the live page once the program serves it.
@@ -51,6 +52,7 @@ func liveStateAt(t *testing.T, address string) (s liveState) {
 // from it: in order, with every record counted once, and on an idle stream without waiting for a
 // record.
 func TestKilledStreamKeepsItsPage(t *testing.T) {
+	racetest.Alone(t)
 	t.Parallel()
 	s := newStand(t)
 	s.config(endless, `gate: {on_fail: alert, rules: [{column: wage, target: max, knowledge: index, max_risk: 1}]}`)

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 var kills = flag.Int("kills", 0, "how many runs TestKilled kills; 0: 12, and 60 in the long form")
@@ -30,6 +31,7 @@ const killedRecords = 200
 // records of the run or none of them, its metadata can be read, and the next run leaves nothing in the folder that is
 // not the table's.
 func TestKilled(t *testing.T) {
+	racetest.Alone(t)
 	if path := os.Getenv(killVariable); path != "" {
 		fmt.Println("begun") // what is before this costs the same each time
 		release(t, records(t, killedRecords), &SinkConfig{Place: at(path), Mode: os.Getenv(killVariable + "_MODE")})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 const oauthSecret = "a:s3cr3t/c1ient" // may hold a colon itself
@@ -121,6 +122,7 @@ func TestOAuthTellsNothing(t *testing.T) {
 
 // Fields of one kind of catalog do not stand with another's, and a secret does not leave the machine unencrypted.
 func TestPlaces(t *testing.T) {
+	racetest.Further(t)
 	given := connectors.Secret{Env: "X"}
 	for name, c := range map[string]struct {
 		place Place

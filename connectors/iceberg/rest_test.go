@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/iceberg/internal/meta"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // restServer is a catalog with one table, w/spring.survey.income, behind a prefix and a token.
@@ -306,6 +307,7 @@ func TestRESTRefused(t *testing.T) {
 // A run is killed when it has asked the catalog to commit, and the catalog does so when the next run has begun: nothing
 // of it is removed. What no catalog commits is removed by a run that has committed.
 func TestKilledWhileTheCatalogCommits(t *testing.T) {
+	racetest.Alone(t)
 	for _, lands := range []bool{true, false} {
 		server, place := newRESTServer(t)
 		release(t, records(t, 3), &SinkConfig{Place: place})

@@ -19,6 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/connectors/postgres"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // proxy stands before a database, and can cut connections when a statement about the catalog comes.
@@ -206,6 +207,7 @@ func TestSQL(t *testing.T) {
 // TestSQLKilled ends a run at each of its requests, to the storage and to the database, before the server has done what
 // it was asked and after: the table has all records of the run or none, and a later run leaves nothing else.
 func TestSQLKilled(t *testing.T) {
+	racetest.Alone(t)
 	for i, lose := range []bool{false, true, false} {
 		fresh, ends := i == 2, map[bool]int{}
 		for at := int64(1); ; at++ {

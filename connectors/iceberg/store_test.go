@@ -14,6 +14,7 @@ import (
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/az"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/gs"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // lake is a table in object storage, by a REST catalog.
@@ -153,6 +154,7 @@ func TestObjectsMayNotBeWritten(t *testing.T) {
 // what it was asked and after: the table has all records of the run or none. A run right after it removes nothing, as
 // the other one may live; one that comes later removes what is not the table's, and nothing else.
 func TestObjectsKilled(t *testing.T) {
+	racetest.Alone(t)
 	for _, fresh := range []bool{true, false} {
 		for _, lose := range []bool{false, true} {
 			if testing.Short() && fresh == lose {
@@ -284,6 +286,7 @@ func TestTakenForDead(t *testing.T) {
 // The run that takes another one for dead dies itself, at each of its requests: the slow one releases nothing whose
 // files are gone.
 func TestTakenForDeadByOneThatDies(t *testing.T) {
+	racetest.Further(t)
 	given, released := 0, 0
 	for at := int64(1); ; at++ {
 		l := newLake(t, "s3")

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // If the client's buffer is full, by records or by bytes, and the brokers accept nothing for the
@@ -76,6 +77,7 @@ func TestFullOutboxIsBounded(t *testing.T) {
 // Slow brokers that accept a little at a time do not exhaust the patience, however long the whole
 // release takes.
 func TestSlowBrokersAreNotGivenUp(t *testing.T) {
+	racetest.Further(t)
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "a"))
 	c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {

@@ -11,11 +11,14 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // If brokers are unreachable, or accept a connection and never answer, the program waits for the
 // time of the patience, logs one line and ends the run with an error.
 func TestPatienceEnds(t *testing.T) {
+	racetest.Further(t)
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

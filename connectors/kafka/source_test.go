@@ -19,6 +19,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors/arrowipc"
 	"github.com/sdlfilter/sdlfilter/connectors/jsonl"
 	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -394,6 +395,7 @@ func TestStreamNumber(t *testing.T) {
 
 // A topic can be released into files: one file for all partitions.
 func TestSourceIntoFiles(t *testing.T) {
+	racetest.Further(t)
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "a"))
 	cl := newClient(t, c)

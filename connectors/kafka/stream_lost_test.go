@@ -18,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // hold delays the answer to the next request of a kind for which one returns true, until release is
@@ -172,6 +173,7 @@ func TestStreamWithAStrangeTopic(t *testing.T) {
 // If a broker never answers, a failed transaction lasts no longer than its time: the client is
 // replaced, and the new client ends the transaction that the old one has left open.
 func TestStuckClientIsGivenUp(t *testing.T) {
+	racetest.Further(t)
 	t.Parallel()
 	c, cl := streamCluster(t)
 	fill(t, cl, "in", 0, 20, 5)

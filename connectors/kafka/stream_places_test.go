@@ -20,6 +20,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/message/arrow"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // asking returns a stream with a client that has joined no group, for tests that only ask
@@ -67,6 +68,7 @@ func groupAt(t *testing.T, cl *kgo.Client, p Partition) int64 {
 // offsets do not change. A partition that has none after the group's first start has appeared later:
 // `latest` is not for it.
 func TestPlacesToStartAtAreCommitted(t *testing.T) {
+	racetest.Further(t)
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in", "also"))
 	cl := newClient(t, c)
@@ -122,6 +124,7 @@ func TestPlacesToStartAtAreCommitted(t *testing.T) {
 
 // If the start offsets cannot be committed, the error says why and the partition is not read.
 func TestPlacesToStartAtAreRefused(t *testing.T) {
+	racetest.Further(t)
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(2, "in"))
 	s := asking(t, c)

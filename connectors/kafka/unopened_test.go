@@ -23,6 +23,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/message/avro"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry"
 	"github.com/sdlfilter/sdlfilter/internal/message/registry/registrytest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -364,6 +365,7 @@ func TestPartitionIsNotTakenUp(t *testing.T) {
 
 // If the start offsets cannot be committed because no broker answers, nothing is read from them.
 func TestPlacesToStartAtAreNotHeard(t *testing.T) {
+	racetest.Further(t)
 	t.Parallel()
 	c := newCluster(t, kfake.SeedTopics(1, "in"))
 	s := asking(t, c)

@@ -13,6 +13,7 @@ import (
 	pqgo "github.com/parquet-go/parquet-go"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -70,6 +71,7 @@ func TestTruncated(t *testing.T) {
 
 // A file with wrong bytes can be read, or gives an error that names it, and never a panic.
 func TestCorrupt(t *testing.T) {
+	racetest.Further(t)
 	rounds := 60
 	if testing.Short() {
 		rounds = 15

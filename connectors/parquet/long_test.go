@@ -13,6 +13,7 @@ import (
 	pqgo "github.com/parquet-go/parquet-go"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -61,6 +62,7 @@ func longFile(t *testing.T, column string, n int) []byte {
 // A long dictionary value that every record has must not expand to gigabytes: a block of such
 // values is refused before it is allocated, and the error names the limit.
 func TestLongValuesInABlock(t *testing.T) {
+	racetest.Further(t)
 	for column, n := range map[string]int{"text": 300, "list": 300, "fixed": 9200} {
 		file := longFile(t, column, n)
 		path := t.TempDir() + "/in.parquet"
@@ -109,6 +111,7 @@ func decodeColumn(path, column string, n int) error {
 
 // If a record of such a file is rejected, its columns are rewritten without expanding the values.
 func TestLongValuesRewritten(t *testing.T) {
+	racetest.Further(t)
 	for _, column := range []string{"text", "list"} {
 		file := longFile(t, column, 400)
 		r := release{layout: layoutOf([]string{"id"}, []string{"fixed"}), mask: func(b *microdata.Block) {

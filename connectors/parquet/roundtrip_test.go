@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -39,6 +40,7 @@ func decodeAll(numbers bool) func(*microdata.Schema) *microdata.Layout {
 // writes, keeps its values, whether it is copied, decoded as an array or decoded as a number. The
 // same holds without rejected records.
 func TestRoundTrip(t *testing.T) {
+	racetest.Further(t)
 	reject := func(b *microdata.Block) {
 		for i := range b.N {
 			if (b.First+int64(i))%9 == 4 {

@@ -14,11 +14,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/klauspost/compress/snappy"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // Pages of every type, encoding and version, with and without nulls, compressed and uncompressed,
 // return the stored value at each record's place, and no old content of a buffer.
 func TestPagesOfEveryKind(t *testing.T) {
+	racetest.Further(t)
 	r := rand.New(rand.NewPCG(32, 1))
 	for _, k := range kinds {
 		for _, enc := range k.encs {

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // bookOf writes a workbook with the given parts in place of those that a release has.
@@ -62,6 +64,7 @@ func repeat(w io.Writer, s string, n int) {
 // Small files whose parts grow beyond every bound when they are decompressed are errors, and take little memory until
 // then; just within the bounds they are read.
 func TestWhatHostileWorkbooksAskFor(t *testing.T) {
+	racetest.Alone(t)
 	sheet := func(rows func(w io.Writer)) map[string]func(w io.Writer) {
 		return map[string]func(w io.Writer){"xl/worksheets/sheet1.xml": func(w io.Writer) {
 			io.WriteString(w, `<worksheet><sheetData><row><c t="inlineStr"><is><t>a</t></is></c></row>`)

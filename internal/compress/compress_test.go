@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,6 +42,7 @@ func sample(n int) []byte {
 }
 
 func TestRoundTrip(t *testing.T) {
+	racetest.Further(t)
 	for _, c := range []Codec{None, Gzip, Zstd} {
 		for _, n := range []int{0, 1, 1000, pumpBuffer, 3*pumpBuffer*pumpDepth + 17} {
 			data := sample(n)

@@ -30,7 +30,24 @@ var formats = []string{
 
 var keystream = []string{"transform/keystream"}
 
+// rooms are what masks compute with; core is what they share.
+var (
+	rooms = []string{
+		"transform/keystream", "transform/internal/coding", "transform/internal/decision", "transform/internal/displacement",
+		"transform/internal/matching", "transform/internal/models", "transform/internal/relocation",
+		"transform/internal/suppression",
+	}
+	core = []string{"transform/internal/core"}
+)
+
 var design = map[string]never{
+	"the core of masks knows none": {packages: core, imports: []string{"transform"}, save: rooms},
+	"a family of masks knows the core and no other: record": {
+		packages: []string{"transform/internal/record"}, imports: []string{"transform"}, save: slices.Concat(core, rooms),
+	},
+	"a family of masks knows the core and no other: category": {
+		packages: []string{"transform/internal/category"}, imports: []string{"transform"}, save: slices.Concat(core, rooms),
+	},
 	"formats know no mask":              {packages: formats, imports: []string{"transform"}, save: keystream},
 	"masks and measures know no format": {packages: []string{"transform", "assess"}, imports: formats},
 	"measures know no mask": {

@@ -53,6 +53,18 @@ type Release struct {
 	Privacy  *assess.Privacy `json:"privacy,omitempty"` // of this release alone
 	Warnings []string        `json:"warnings,omitempty"`
 	Sketch   *Sketch         `json:"sketch,omitempty"` // of the identities
+	// Shuffled says that the records left in an order drawn at random.
+	Shuffled bool     `json:"shuffled,omitempty"`
+	Project  *Project `json:"project,omitempty"` // with which tables it was published; nil: by itself
+}
+
+// Project is the project that published a release of one table together with those of others, each of which has the
+// entry in the ledger of its table.
+type Project struct {
+	Name   string   `json:"name"`
+	ID     string   `json:"id"`     // of the releases that were published together, in hex
+	Table  string   `json:"table"`  // this one
+	Tables []string `json:"tables"` // all of them
 }
 
 // Tables is what is known of tables of the records that were published together.

@@ -35,7 +35,7 @@ func (*peek) Describe() transform.Description { return transform.Description{} }
 func (*peek) Reads() []string { return []string{"secret"} }
 
 func init() {
-	transform.Kinds = append(transform.Kinds,
+	transform.Register(
 		transform.Kind{Name: "blur", Doc: "says nothing", New: func() transform.Params { return new(blur) }},
 		transform.Kind{Name: "peek", Doc: "says nothing", New: func() transform.Params { return new(peek) }})
 }

@@ -123,11 +123,13 @@ func (pl *Plan) JudgesUnion() bool {
 	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, assess.Rule.OfUnion)
 }
 
-// judgesKeys reports whether a rule is about the keys of respondents as all releases have them.
+// judgesKeys reports whether a rule is about the keys of respondents as all releases have them: one of the pipeline,
+// or of the project that joins the records with those of other tables.
 func (pl *Plan) judgesKeys() bool {
-	return pl.judgesCounts() || slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool {
-		return r.LimitsLinks() || r.MaxCorrectLinks != nil
-	})
+	return pl.judgesCounts() || len(pl.Config.Joins) > 0 ||
+		slices.ContainsFunc(pl.Config.Gate.Rules, func(r assess.Rule) bool {
+			return r.LimitsLinks() || r.MaxCorrectLinks != nil
+		})
 }
 
 // infers reports whether a rule is about what all releases tell of the original category of a column, which this one

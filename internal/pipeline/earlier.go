@@ -29,6 +29,8 @@ type EarlierRelease struct {
 	// Repeats says that the draws are those of the earlier release, and that this one has the same masks: it is
 	// released once more.
 	Repeats bool
+	// Shuffled says that its records left in an order drawn at random.
+	Shuffled bool
 
 	plan  *Plan
 	chain *transform.Chain
@@ -41,6 +43,11 @@ type EarlierRelease struct {
 
 // NotTogether says of figures of a configuration with a ledger that they are of this release alone.
 const NotTogether = "the releases of the ledger are left out: the figures are of this release alone, and those who have the earlier ones know more (run, or ledger simulate, judges them together)"
+
+// Had reports whether the release had a column.
+func (e *EarlierRelease) Had(column string) bool {
+	return slices.ContainsFunc(e.Columns, func(c EarlierColumn) bool { return c.Name == column })
+}
 
 // At names the release in messages.
 func (e *EarlierRelease) At() string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // EarlierColumn is what the ledger says of a column that an earlier release had.
@@ -79,7 +80,11 @@ func (pl *Plan) CompareEarlier(p assess.Pairs, read, released, unidentified int6
 		if was == nil || was.Shape == nil || e.Before || e.Piece > 0 {
 			continue
 		}
-		if why := was.Shape.Unlike(earlier[i]); why != "" {
+		shape := *was.Shape
+		if transform.Renames(of.Config.Masks, e.Of) { // digits of pseudonyms under another key are others
+			shape = shape.OfNames()
+		}
+		if why := shape.Unlike(earlier[i]); why != "" {
 			pl.distrust(fmt.Sprintf("%s cannot be told from today's records: column %s: %s", of.At(), e.Of, why))
 		}
 	}

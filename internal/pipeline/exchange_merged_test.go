@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -117,6 +118,7 @@ func TestExchangesThatDoNotMerge(t *testing.T) {
 // The record with a target is found for any division into parts, with few ties and with many. If
 // one seeker gives up, seekers of parts give up too.
 func TestSeekersOfParts(t *testing.T) {
+	racetest.Further(t)
 	zeros := func(first, n int64) *microdata.Block { return movedBlock(first, make([]float64, n)...) }
 	const heap = keptInBracket
 	tiny := math.SmallestNonzeroFloat64

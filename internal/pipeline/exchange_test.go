@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -159,6 +160,7 @@ func (p *population) means(releases [][]int, size int) func(y []float64) []float
 // a rare exchange is skewed), plus two of the report's own, and what the error of the mean is lowered by in groups that
 // are not enumerated, at most 2/9.
 func TestSwapByIndexIsThatOfWholeFiles(t *testing.T) {
+	racetest.Further(t)
 	const n, window, replicates, rate = 3000, 500, 600, 0.4
 	targets := []string{"min", "p10", "p50", "p90", "max"}
 	for seed, c := range []struct {

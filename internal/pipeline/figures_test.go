@@ -13,12 +13,14 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 // The plan for a configuration and a source does not change unnoticed: which columns are decoded
 // and how, which are released, which data masks and the assessment need, and what is refused.
 func TestFiguresOfPlans(t *testing.T) {
+	racetest.Further(t)
 	const head = "columns: {id: {role: identifier}, wage: {role: sensitive, unmasked: true, unit: EUR}, debt: {role: sensitive, unmasked: true}, age: {role: key}, region: {role: key}, kind: {role: other}, same: {role: other}}\n"
 	const noise = "masks: [{noise: {columns: [wage], sd: 10%}}]\n"
 	cases := map[string]string{

@@ -94,6 +94,7 @@ type Release struct {
 	Chain    *transform.Chain
 	Options  assess.Options      // of what is measured, after Assess
 	Measured *assess.Accumulator // after Measure; nil if there is nothing to measure
+	Judged   *assess.Measures    // what the gate has judged, after that
 	Exchange *Exchange           // nil if no mask moves measured values between records
 
 	// Total gives Measured once all records are masked, where another than Add has added them; nil: Add has.

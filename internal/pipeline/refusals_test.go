@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -51,6 +52,7 @@ func TestMasksThatTheDataRefuse(t *testing.T) {
 // An error of a mask that names no place of the configuration is one of the data, with its text;
 // one of a survey without a parameter is at its mask, and masks of other places are named by these.
 func TestPlacesOfErrors(t *testing.T) {
+	racetest.Further(t)
 	p := people(t, columns+"masks: [{noise: {columns: [wage], sd: 3}}, {bias: {columns: [wage], phi: 0.1}}]\n")
 	pl := planFor(t, p, true)
 	var data *DataError

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 var errFault = fmt.Errorf("a fault: %w", syscall.EIO)
@@ -410,6 +412,7 @@ func TestEveryCallOfTheSystemFails(t *testing.T) {
 // If a run is killed at any system call of any kind of release, the name has either the complete
 // earlier release or the complete new one, and the next run succeeds and leaves only the release.
 func TestKilledAtEveryCallOfTheSystem(t *testing.T) {
+	racetest.Alone(t)
 	for _, way := range releases {
 		for _, earlier := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, earlier release %v", way.name, earlier), func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 const folder = "s3://bucket/out/release"
@@ -133,6 +134,7 @@ func TestDirOfObjects(t *testing.T) {
 // has carried it out, like a kill at that moment. A reader of the folder then sees the complete old
 // release or the complete new one, and the next run repairs everything.
 func TestDirOfObjectsKilled(t *testing.T) {
+	racetest.Alone(t)
 	t.Setenv("AWS_MAX_ATTEMPTS", "1") // a killed process does not retry
 	for _, earlier := range []bool{false, true} {
 		for _, lose := range []bool{false, true} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // kills is how often TestCompletionKilled kills a commit.
@@ -22,6 +23,7 @@ var kills = flag.Int("kills", 0, "how often a commit is killed; 0: 200 times, in
 // has done what it was asked, several times for each release: a reader sees the release before or the new one, whole,
 // and the commit that is not killed completes it.
 func TestCompletionKilled(t *testing.T) {
+	racetest.Alone(t)
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	server := serve(t)
 	n := *kills

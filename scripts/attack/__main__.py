@@ -21,13 +21,27 @@ for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
 
 import numpy as np
 
+import cases
 import judge
+import units
 from attackers import Release, Snooper, number
-from cases import draw
+
+
+def draw(seed):
+    return (units if seed >= units.FIRST else cases).draw(seed)
 
 
 def release(case, folder):
-    text = (folder / "out.csv").read_text()
+    """The last release, with the numbers of earlier ones beside it."""
+    last = released(case, folder / f"out{case.releases - 1}.csv")
+    for k in range(case.releases - 1):
+        earlier = released(case, folder / f"out{k}.csv")
+        last.numbers |= {f"{name}@{k}": v for name, v in earlier.numbers.items() if case.masked(name)}
+    return last
+
+
+def released(case, path):
+    text = path.read_text()
     rows = list(csv.reader(text.splitlines()))
     raw = {name: [row[j] for row in rows[1:]] for j, name in enumerate(rows[0])}
     numbers, texts = {}, {}
@@ -72,21 +86,26 @@ def play(job):
     began = time.time()
     try:
         case = draw(seed)
+        report = f"r{case.releases - 1}.json"
         with tempfile.TemporaryDirectory(prefix="attack-") as scratch:
             folder = Path(keep) if keep else Path(scratch)
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "k").touch(mode=0o600)
-            (folder / "k").write_text(base64.b64encode(hashlib.sha256(f"key of case {seed}".encode()).digest()).decode() + "\n")
-            case.write(folder)
-            status, said = run(program, folder)
+            for k in range(case.releases):
+                (folder / f"k{k}").touch(mode=0o600)
+                (folder / f"k{k}").write_text(base64.b64encode(hashlib.sha256((f"key {k} of case {seed}" if k else f"key of case {seed}").encode()).digest()).decode() + "\n")
+            for k in range(case.releases):
+                case.write(folder, k)
+                status, said = run(program, folder)
+                if k < case.releases - 1 and status not in (0, 3):
+                    return seed, "withheld" if status == 4 else "failed", [f"an earlier release, status {status}: {said}"], time.time() - began
             what = "held"
             # What the gate withholds is released under rules that hold, so that attacks can try the report.
             for _ in range(5):
                 if status != 4:
                     break
                 what = "held under looser rules"
-                loosen(case, json.loads((folder / "r.json").read_text()))
-                case.write(folder)
+                loosen(case, json.loads((folder / report).read_text()))
+                case.write(folder, case.releases - 1)
                 status, said = run(program, folder)
             if status == 4:
                 return seed, "withheld", [], time.time() - began
@@ -97,7 +116,7 @@ def play(job):
             out = release(case, folder)
             if len(next(iter(out.raw.values()))) != case.n:
                 return seed, "short", ["fewer records than were read"], time.time() - began
-            report = json.loads((folder / "r.json").read_text())
+            report = json.loads((folder / report).read_text())
             if doctor:
                 judge.doctor(case, report)
             finds = judge.judge(case, out, report, Snooper(case, out))

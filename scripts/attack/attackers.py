@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neighbors import NearestNeighbors
 
+import units
 from cases import parameters
 
 
@@ -50,7 +51,7 @@ class Snooper:
     def __init__(self, case, release):
         self.case, self.release = case, release
         # Who knows one of a household knows what they share without any release: halves keep them together.
-        together = case.texts.get("hh") or case.texts.get("couple") or range(case.n)
+        together = case.texts.get("pid") or case.texts.get("hh") or case.texts.get("couple") or range(case.n)
         _, group = np.unique(np.array(list(together), dtype=str), return_inverse=True)
         self.half = np.random.default_rng(case.seed + 1).random(group.max() + 1)[group] < 0.5
         self.features = self._features()
@@ -108,6 +109,8 @@ class Snooper:
         out["least squares, then trees"] = self._crossed(x, f[:, : self.linear], _squares_then_trees)
         out |= self._computed(column)
         out |= self._program(column, out["least squares, the record"])
+        if self.case.units:
+            out |= units.estimates(self, column, out)
         return out
 
     def _crossed(self, x, features, attack):

@@ -27,6 +27,12 @@ class Case:
     rules: list = field(default_factory=list)
     keys: list = field(default_factory=list)
     inversion: bool = True
+    identity: list = field(default_factory=lambda: ["id"])
+    person: list = field(default_factory=list)  # the columns that tell whose each record is
+    releases: int = 1  # under keys of their own, with a ledger
+    across: list = field(default_factory=list)  # columns that are computed across the records of units (units.py)
+    units: dict = field(default_factory=dict)  # by the column that numbers them: index arrays
+    along: str | None = None  # the column along which the records of a unit follow one another
     story: list = field(default_factory=list)  # in words, for who reads a find
 
     def add(self, name, values, role, decimals=2):
@@ -51,7 +57,7 @@ class Case:
         """The masks of a column, in order."""
         return [m for m in self.masks if column in _masks(m)]
 
-    def write(self, folder):
+    def write(self, folder, release=0):
         with open(folder / "in.csv", "w", newline="") as f:
             w = csv.writer(f)
             w.writerow(self.columns())
@@ -63,18 +69,23 @@ class Case:
                 listed[c]["unmasked"] = True
             if c in self.decimals and self.roles[c] == "sensitive":
                 listed[c]["decimals"] = self.decimals[c]
-        intruder = {"uniqueness": {}} if self.keys else {}
+        intruder = {"uniqueness": {"person": self.person} if self.person else {}} if self.keys else {}
         if not self.inversion:
             intruder["inversion"] = False
         if "age" in self.keys:
             intruder["categorical"] = ["age"]
         config = {
-            "version": 1, "name": f"case-{self.seed}", "key": {"file": "k"}, "identity": ["id"],
+            "version": 1, "name": f"case-{self.seed}", "key": {"file": f"k{release}"}, "identity": self.identity,
             "source": {"csv": {"path": "in.csv", "types": {"id": "string"} | {c: "string" for c in self.texts}}},
-            "columns": listed, "masks": self.masks, "sink": {"csv": {"path": "out.csv"}},
+            "columns": listed, "masks": self.masks, "sink": {"csv": {"path": f"out{release}.csv"}},
             "assess": {"sample": "all", "replicates": 20, **({"intruder": intruder} if intruder else {}), **({"keys": self.keys} if self.keys else {})},
-            "gate": {"rules": self.rules}, "report": {"json": "r.json"},
+            "gate": {"rules": self.rules}, "report": {"json": f"r{release}.json"},
         }
+        if self.releases > 1:
+            config["ledger"] = "l.sdl"
+            if release < self.releases - 1:  # an earlier one, judged by nothing
+                config["gate"] = {"rules": [{"column": "wage", "min_efficiency": 0.0001}]}
+                config["assess"]["intruder"] = {"inversion": False}
         (folder / "p.yaml").write_text(json.dumps(config, indent=1))  # JSON is YAML
 
 
@@ -294,7 +305,7 @@ def _rankswap(c, column):
 
 
 def _swap(c, column):
-    within = [k for k in ("couple", "hh", "region", "job") if k in c.texts]
+    within = [k for k in ("couple", "hh", "region", "job") if c.roles.get(k, "identifier") != "identifier"]
     keys = within[:1] if c.rng.random() < 0.7 else [str(c.rng.choice(within))]
     return {"swap": {"keys": keys, "attribute": "sex", "columns": [column], "rate": round(float(c.rng.choice([0.5, 0.9, 0.95, 1])), 2),
                      "policy": "random", "scope": "dataset"}}

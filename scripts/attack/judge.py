@@ -53,7 +53,7 @@ def stated(report, column):
     """The least RMSE that the report states of the typical record: of a snooper who has the record. Masks
     that exchange values are more or less lucky from release to release, which is stated as realised."""
     least = math.inf
-    for r in rows(report, column, "index", "record", "mean"):
+    for r in rows(report, column, "index", "record", "mean", "all_releases"):
         if r["R"] == "Infinity" or r["rmse"] == 0:
             return 0.0
         if r["rmse"] is not None:

@@ -43,7 +43,7 @@ class Program:
             text.append("masks:")
             text += [f"  - noise: {{columns: [{json.dumps(c)}], sd: {sd}}}" for c, (sd, _) in noise.items()]
         # That columns follow from one another here is not what is tested.
-        text.append("assess: {replicates: 2, intruder: {inversion: false}}")
+        text.append("assess: {replicates: 0, sample: 20, intruder: {inversion: false}}")
         if status == 3:
             text.append(f"quarantine: {{jsonl: {folder / 'quarantine.jsonl'}}}")
             text.append("gate: {max_quarantined: 100%}")

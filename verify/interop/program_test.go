@@ -45,7 +45,7 @@ func run(t *testing.T, j job) []byte {
 	}
 	var text bytes.Buffer
 	fmt.Fprintf(&text, "version: 1\nname: interop\nkey: {file: %q}\nsource: {%s}\nsink: {%s}\n", key, j.source, j.sink)
-	fmt.Fprintf(&text, "assess: {replicates: 2}\nreport: {json: %q}\ncolumns:\n  name: {role: identifier}\n",
+	fmt.Fprintf(&text, "assess: {replicates: 0, sample: 20, intruder: {inversion: false}}\nreport: {json: %q}\ncolumns:\n  name: {role: identifier}\n",
 		filepath.Join(dir, "report.json"))
 	role := map[string]string{}
 	for _, c := range j.masked {

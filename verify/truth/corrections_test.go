@@ -292,7 +292,7 @@ func TestCorrectionsOfPopulations(t *testing.T) {
 			}
 		})
 	}
-	for _, k := range transform.Kinds {
+	for _, k := range transform.Kinds() {
 		if k.Name == "calibrate" {
 			continue // it changes weights, of which a note says nothing
 		}

@@ -231,7 +231,7 @@ func TestCoverageOfEveryMask(t *testing.T) {
 	if of == small {
 		t.Skip("in make test-truth-short")
 	}
-	for _, k := range transform.Kinds {
+	for _, k := range transform.Kinds() {
 		if !slices.Contains(notNumbers, k.Name) && !slices.ContainsFunc(coveredKinds, func(c kind) bool {
 			return c.name == k.Name
 		}) {

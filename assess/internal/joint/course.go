@@ -42,7 +42,12 @@ type course struct {
 // units returns the groupings whose records may be those of one unit: of a column that identifies, and of one with a
 // category beside it, as a person in a household has; and, in the order of the release, stretches in which a column
 // grows, or falls: the years of a person whose number is withheld. Most records must be in groups of a few.
-func (f *Frame) units() (list []*grouping) {
+func (f *Frame) units() []*grouping {
+	f.uniting.Do(func() { f.united = f.findUnits() })
+	return f.united
+}
+
+func (f *Frame) findUnits() (list []*grouping) {
 	share := map[*grouping]float64{}
 	see := func(g *grouping) {
 		n := make([]int, g.groups)
@@ -308,27 +313,27 @@ func (c *course) ways(f *Frame, y []float64) (list []func() []float64) {
 }
 
 // besideOf returns beside for values by row.
-func (s *sought) besideOf() func(z []float64) float64 {
-	beside := s.beside()
+func (s *sought) besideOf(y []float64) func(z []float64) float64 {
+	beside := s.beside(y)
 	return func(z []float64) float64 { return beside(func(row int) float64 { return z[row] }) }
 }
 
-// alongCourses returns the features of courses that tell most of x beside y. Of each course the line and what the
-// neighbours have are tried, and of the best two all.
-func (s *sought) alongCourses() []feature {
+// alongCourses returns the features of courses of values, the released ones or estimates, that tell most of x beside
+// them. Of each course the line and what the neighbours have are tried, and of the best two all.
+func (s *sought) alongCourses(y []float64) []feature {
 	type candidate struct {
 		course *course
 		tells  float64
 	}
 	chance := beyondChance / float64(len(s.rows))
 	var list []candidate
-	courses, tell := s.courses(), s.besideOf()
+	courses, tell := s.courses(), s.besideOf(y)
 	for k := range courses {
 		c := &courses[k]
 		if c.column == s.own && s.own >= 0 || slices.Contains(c.unit.columns, s.own) {
 			continue
 		}
-		tells := max(tell(c.straight(s.Frame, s.y)), tell(c.beside(s.Frame, s.y)))
+		tells := max(tell(c.straight(s.Frame, y)), tell(c.beside(s.Frame, y)))
 		if tells >= chance {
 			list = append(list, candidate{c, tells})
 		}
@@ -337,7 +342,7 @@ func (s *sought) alongCourses() []feature {
 	var features []feature
 	for _, best := range list[:min(len(list), bestCourses)] {
 		from := append(slices.Clone(best.course.unit.columns), best.course.column)
-		for _, way := range best.course.ways(s.Frame, s.y) {
+		for _, way := range best.course.ways(s.Frame, y) {
 			features = append(features, feature{column: from[0], from: from, values: way(), others: true})
 		}
 	}
@@ -371,14 +376,8 @@ func (s *sought) inARow() (features []feature) {
 			anywhere[k].at[i] = float64(at)
 		}
 	}
-	var relative, n float64
-	for _, i := range s.rows {
-		if d := (s.x[i] - s.y[i]) / s.x[i]; d*d <= 1 {
-			relative, n = relative+d*d, n+1
-		}
-	}
-	tell := s.besideOf()
-	constant, share := apartAlike*math.Sqrt(s.index), apartAlike*math.Sqrt(relative/n)
+	tell := s.besideOf(s.y)
+	constant, share := apartAlike*math.Sqrt(s.index), apartAlike*s.relative()
 	for _, apart := range []func(v float64) float64{
 		func(float64) float64 { return constant }, func(v float64) float64 { return share * math.Abs(v) },
 	} {

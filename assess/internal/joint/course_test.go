@@ -137,7 +137,7 @@ func TestYearsOfAPersonWithoutNumber(t *testing.T) {
 }
 
 // Where the sample holds some of the records, what is reckoned for all of them is near what all of them tell, and
-// rather less than more: between 3/4 and 21/20 of the error.
+// rather less than more: between 7/10 and 21/20 of the error.
 func TestUnitsBeyondTheSample(t *testing.T) {
 	for _, share := range []float64{0.3, 0.5, 0.8} {
 		w := newWorld(2, 12_000)
@@ -158,7 +158,7 @@ func TestUnitsBeyondTheSample(t *testing.T) {
 		some.Share = share
 		got := some.Estimate(q.x, q.y, 0, nil)
 		ratio := math.Sqrt(got.Square / all.Square)
-		if !got.Beyond || ratio < 0.75 || ratio > 1.05 || !slices.Contains(got.Tells, "c2") {
+		if !got.Beyond || ratio < 0.7 || ratio > 1.05 || !slices.Contains(got.Tells, "c2") {
 			t.Errorf("share %v: error %v of that by all records (%v), told by %v", share, ratio, math.Sqrt(all.Square), got.Tells)
 		}
 	}

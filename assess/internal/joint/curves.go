@@ -19,18 +19,28 @@ func (s *sought) along() {
 		if s.columns[c].numbers == nil || c == s.own || !(dot(s.left, s.left) > 1e-18*s.total) {
 			continue
 		}
+		apart := s.numbersUnits(c)
 		for _, added := range []bool{false, true} {
 			of := value
 			if added {
 				left := s.left
 				of = func(k int) float64 { return left[k] }
 			}
-			if z := s.columns[c].numbers; s.nearer(s.curveOf(z, some, of), some, added) {
-				s.takeWhere(s.curveOf(z, all, of), added, c)
+			z := s.columns[c].numbers
+			if s.nearer(s.curveOf(z, apart, some, of), some, added) {
+				s.takeWhere(s.curveOf(z, apart, all, of), added, c)
 			}
 		}
 	}
 	s.alongTwo(all, some)
+}
+
+// numbersUnits reports whether a column numbers units of so few records that no snooper knows the originals of others
+// of the unit: a person's other years.
+func (s *sought) numbersUnits(column int) bool {
+	return slices.ContainsFunc(s.groups, func(g grouping) bool {
+		return g.columns[0] == column && g.ofFew(s.Frame.rows)
+	})
 }
 
 // What two columns make of which x may be a function, as a tax by brackets that is released in a sum with the rent.
@@ -67,8 +77,8 @@ func (s *sought) alongTwo(all, some []int) {
 					whole[row] = of(u[row], v[row])
 				}
 				value := func(k int) float64 { return s.x[s.rows[k]] }
-				if s.nearer(s.curveOf(whole, some, value), some, false) {
-					s.takeWhere(s.curveOf(whole, all, value), false, b, a)
+				if s.nearer(s.curveOf(whole, false, some, value), some, false) {
+					s.takeWhere(s.curveOf(whole, false, all, value), false, b, a)
 				}
 			}
 		}
@@ -128,8 +138,9 @@ func (s *sought) takeWhere(value func(row int) float64, added bool, tells ...int
 }
 
 // curveOf returns, as a function of a row, a value at places in rows as it is beside that row in the order of
-// numbers: the mean of the others with the same number, else between the next ones; NaN if it has no number.
-func (s *sought) curveOf(z []float64, places []int, value func(k int) float64) func(row int) float64 {
+// numbers: the mean of the others with the same number, else, and always if they are to be apart, between the next
+// ones; NaN if it has no number.
+func (s *sought) curveOf(z []float64, apart bool, places []int, value func(k int) float64) func(row int) float64 {
 	type point struct{ at, sum, n float64 }
 	var points []point
 	order := make([]int32, 0, len(places))
@@ -165,7 +176,7 @@ func (s *sought) curveOf(z []float64, places []int, value func(k int) float64) f
 			if x := own[row]; x == x {
 				p.sum, p.n = p.sum-x, p.n-1
 			}
-			if p.n > 0 {
+			if p.n > 0 && !apart {
 				return p.sum / p.n
 			}
 			next = at + 1

@@ -28,6 +28,9 @@ type grouping struct {
 	identifies bool
 }
 
+// ofFew reports whether the groups may be units of a few of so many records.
+func (g *grouping) ofFew(rows int) bool { return g.identifies && g.groups*leastPart > rows }
+
 // level is a value of a column, and how many records of the sample have it.
 type level struct {
 	value float64
@@ -190,7 +193,8 @@ func (f *Frame) crossings() []grouping {
 
 // cross returns the partition by the columns of two.
 func (f *Frame) cross(a, b *grouping) grouping {
-	g := grouping{columns: slices.Concat(a.columns, b.columns), of: make([]int32, f.all), groups: a.groups * b.groups}
+	g := grouping{columns: slices.Concat(a.columns, b.columns), of: make([]int32, f.all), groups: a.groups * b.groups,
+		identifies: a.identifies || b.identifies}
 	for row := range g.of {
 		if g.of[row] = -1; a.of[row] >= 0 && b.of[row] >= 0 {
 			g.of[row] = a.of[row]*int32(b.groups) + b.of[row]

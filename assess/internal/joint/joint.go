@@ -54,9 +54,10 @@ type Frame struct {
 	// Exchanges are those by which columns have moved between records.
 	Exchanges []Exchange
 
-	crossing, coursing sync.Once
-	crossed            []grouping // by several columns
-	coursed            []course
+	crossing, coursing, uniting sync.Once
+	crossed                     []grouping // by several columns
+	coursed                     []course
+	united                      []*grouping
 }
 
 // New prepares the released columns of n records. Columns may have further values behind, of
@@ -221,7 +222,9 @@ type sought struct {
 	estimate func(row int) float64
 	plain    func(row int) float64 // the linear estimate without products
 	rested   bool
-	rest     []rest                // of rests, once they are looked for
+	rest     []rest // of rests, once they are looked for
+	acrossed bool
+	crossing []rest                // of across, likewise
 	related  func(row int) float64 // the relation that gives the estimates of rows for which it is a number; nil: none
 	tellers  []int                 // columns that tell beside the fit
 	beta     []float64

@@ -162,12 +162,13 @@ func (s *sought) byGroups() {
 	list := slices.Concat(s.Frame.groups, s.crossings())
 	for g := range list {
 		at := &list[g]
-		if slices.Contains(at.columns, s.own) || s.columns[at.columns[0]].GroupOnly || at.groups > 4*len(rows) {
-			continue
+		if slices.Contains(at.columns, s.own) || s.columns[at.columns[0]].GroupOnly || at.groups > 4*len(rows) ||
+			at.ofFew(s.Frame.rows) {
+			continue // no snooper knows the mean of the originals of a unit
 		}
 		if square, used := screened(at, rows, screen); used <= len(rows)/4 {
 			chance := 4 * math.Sqrt(2/float64(len(rows)-used))
-			if square < least*(1-max(0.05, chance)) {
+			if square < least*(1-max(0.05, chance)) && !s.fewUnits(at) {
 				best, least = at, square
 			}
 		}
@@ -182,6 +183,33 @@ func (s *sought) byGroups() {
 		*s = before
 		s.estimate = s.predict
 	}
+}
+
+// fewUnits reports whether a grouping has units in its groups, each in one, and fewer than four to a group: the region,
+// the sex and the job of a person, which stay over the years, may be those of this person alone.
+func (s *sought) fewUnits(g *grouping) bool {
+	for k := range s.groups {
+		unit := &s.groups[k]
+		if !unit.ofFew(s.Frame.rows) || slices.Contains(g.columns, unit.columns[0]) {
+			continue
+		}
+		in := make([]int32, unit.groups) // the group of each, and 1 more
+		used, nested := map[int32]bool{}, true
+		for i, at := range unit.of[:s.Frame.rows] {
+			if at < 0 || g.of[i] < 0 {
+				continue
+			}
+			if in[at] == 0 {
+				in[at] = g.of[i] + 1
+			}
+			nested = nested && in[at] == g.of[i]+1
+			used[g.of[i]] = true
+		}
+		if nested && 4*len(used) > unit.groups && 2*unit.groups <= s.Frame.rows {
+			return true
+		}
+	}
+	return false
 }
 
 // groupsOf is the number of groups that rows have, with that of rows without one.

@@ -151,7 +151,7 @@ func (f *Frame) relations(s *sought, found func(r *relation) bool) {
 			}
 		}
 	}
-	for _, rest := range s.rests() { // by the column and the unit
+	for _, rest := range slices.Concat(s.rests(), s.across()) { // by the column and the unit
 		r := relation{n: 2, column: [3]int{rest.column, rest.unit.columns[0]},
 			z: [3][]float64{rest.values, rest.values}, k: [3]float64{1, 0}}
 		if found(&r) {

@@ -11,11 +11,10 @@ import (
 // of it.
 
 const (
-	mostTotals   = 12   // columns that may be totals of a unit
-	bestTotals   = 3    // features of totals in an estimator
-	sameInUnits  = 0.9  // share of the records of a unit in which a total is the same
-	leastEntire  = 0.05 // share of the units with several records in the sample that are entirely in it
-	leastInUnits = 0.1  // share of the records that have others in their unit
+	mostTotals   = 12  // columns that may be totals of a unit
+	bestTotals   = 3   // features of totals in an estimator
+	sameInUnits  = 0.9 // share of the records of a unit in which a total is the same
+	leastInUnits = 0.1 // share of the records that have others in their unit
 )
 
 // shares divide what is lacking of a total: evenly, by the size of the released values, or by their squares, as
@@ -49,7 +48,8 @@ func (s *sought) rests() []rest {
 }
 
 // totalled returns a column that is the total, or the mean, of x over the records of a unit, where the sample does not
-// hold all of them: how much it tells is not known then. In the units that it holds entirely, they agree.
+// hold all of them: how much it tells is not known then. In the units of several records that it holds entirely
+// they agree: in more than agree with the column of another unit, by five standard errors.
 func (s *sought) totalled() *exact {
 	if s.complete {
 		return nil
@@ -64,46 +64,88 @@ func (s *sought) totalled() *exact {
 				sums[at], n[at], of[at] = sums[at]+s.x[i], n[at]+1, z[i]
 			}
 		}
-		units, total, mean := 0.0, 0.0, 0.0
+		var total, mean, chance float64
+		before := math.NaN() // what the column has in another unit
 		for at, m := range n {
 			if m < 2 || sums[at] != sums[at] {
 				continue
 			}
-			units++
-			if fine := 1e-3 * math.Abs(of[at]); math.Abs(sums[at]-of[at]) < fine {
+			agrees := func(v, of float64) bool { return math.Abs(v-of) < 1e-3*math.Abs(of) }
+			switch {
+			case agrees(sums[at], of[at]):
 				total++
-			} else if math.Abs(sums[at]/m-of[at]) < fine {
+			case agrees(sums[at]/m, of[at]):
 				mean++
 			}
+			if agrees(sums[at], before) || agrees(sums[at]/m, before) {
+				chance++
+			}
+			before = of[at]
 		}
-		if most := max(total, mean); most >= leastRows && most >= leastEntire*units {
+		if max(total, mean) >= leastRows+chance+5*math.Sqrt(chance) {
 			found = &exact{tells: s.names(append(slices.Clone(unit.columns), column)), open: true}
 		}
 	})
 	return found
 }
 
-// sameInUnits visits the columns that have one value in each unit.
+// sameInUnits visits the columns that have one value in each unit: those that a column numbers, the parts of them in
+// which the column has one value (a household in one year), and the records with this value, whoever they are.
 func (s *sought) sameInUnits(visit func(unit *grouping, column int)) {
 	rows := s.tried()
+	same := func(unit *grouping, column int) bool {
+		share, _, judged := s.constant(unit, rows, s.columns[column].numbers)
+		if share >= sameInUnits && float64(judged) >= leastInUnits*float64(len(rows)) {
+			visit(unit, column)
+			return true
+		}
+		return false
+	}
+	columns := slices.DeleteFunc(s.Frame.others(s.own), func(c int) bool {
+		return !slices.ContainsFunc(s.groups, func(g grouping) bool { return g.columns[0] == c })
+	})
+	columns = columns[:min(len(columns), 2*mostTotals)]
 	for k := range s.groups {
 		unit := &s.groups[k]
 		if !unit.identifies || slices.Contains(unit.columns, s.own) {
 			continue
 		}
 		tried := 0
-		for _, f := range s.Frame.features {
-			if !f.whole || f.column == s.own || f.column == unit.columns[0] || tried == mostTotals {
-				continue
+		for _, c := range columns {
+			if tried == mostTotals {
+				break
 			}
-			z := s.columns[f.column].numbers
-			same, _, judged := s.constant(unit, rows, z)
-			if same >= sameInUnits && float64(judged) >= leastInUnits*float64(len(rows)) {
+			if c != unit.columns[0] && (same(unit, c) || same(s.withValue(unit, c), c)) {
 				tried++
-				visit(unit, f.column)
 			}
 		}
 	}
+	for k := range s.groups {
+		if unit := &s.groups[k]; slices.Contains(columns, unit.columns[0]) && unit.groups*leastPart > s.Frame.rows {
+			same(unit, unit.columns[0])
+		}
+	}
+}
+
+// withValue returns the parts of units in which a column has one value.
+func (s *sought) withValue(unit *grouping, column int) *grouping {
+	k := slices.IndexFunc(s.groups, func(g grouping) bool { return g.columns[0] == column })
+	of, at := s.groups[k].of, map[[2]int32]int32{}
+	g := &grouping{columns: []int{unit.columns[0], column}, of: make([]int32, s.all), identifies: true}
+	for i := range g.of {
+		if g.of[i] = -1; unit.of[i] < 0 || of[i] < 0 {
+			continue
+		}
+		key := [2]int32{unit.of[i], of[i]}
+		n, there := at[key]
+		if !there {
+			n = int32(len(at))
+			at[key] = n
+		}
+		g.of[i] = n
+	}
+	g.groups = len(at)
+	return g
 }
 
 // restOf returns the total z, or with mean as many times z as there are records, less the released values of the
@@ -150,7 +192,7 @@ func (s *sought) byTotals() []feature {
 		tells float64
 	}
 	var list []candidate
-	tell := s.besideOf()
+	tell := s.besideOf(s.y)
 	for _, r := range s.rests() {
 		for _, share := range shares {
 			lacking := s.lacking(r, share)

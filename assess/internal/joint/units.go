@@ -13,31 +13,47 @@ func (s *sought) byUnits() {
 	s.beyond = 1
 	switch {
 	case s.complete:
-		s.offer(s.alongCourses())
+		var plain []float64
+		if s.square() < toldBeside*s.ownSquare() {
+			plain = s.predicted()
+		}
+		s.offer(s.alongCourses(s.y))
+		s.acrossUnits()
 		s.offer(s.byTotals())
 		s.offer(s.inARow())
+		if plain != nil {
+			s.offer(s.alongCourses(plain))
+		}
 	case s.Share > 0:
 		before := s.square()
 		s.offer(s.averages())
-		s.offer(s.alongCourses())
+		s.offer(s.alongCourses(s.y))
 		s.beyond = s.beyondSample(before)
 	}
 }
 
+// toldBeside is the share of the mean square by the released value alone from which on what the other columns tell of
+// the others of a unit is used as well: where each year has two draws, the line goes through both.
+const toldBeside = 0.9
+
+// ownSquare is the mean square that a linear estimator from the released value alone leaves.
+func (s *sought) ownSquare() float64 { return s.leftByOwn() / float64(len(s.rows)) }
+
 // offer adds features if they explain more than as many do that are chosen by chance, which in small data is much, and
-// not in a few records alone.
-func (s *sought) offer(list []feature) {
+// not in a few records alone, and reports whether they do.
+func (s *sought) offer(list []feature) (taken bool) {
 	if len(list) == 0 {
-		return
+		return false
 	}
 	before, n := *s, float64(len(s.rows))
 	s.features = slices.Concat(s.features, list)
 	s.refit()
 	chance := (chosenBy*float64(len(list)) + beyondChance) / n
-	if !(s.square()*(1+chance) < before.square()) || !before.better(s.left) {
+	if taken = s.square()*(1+chance) < before.square() && before.better(s.left); !taken {
 		*s = before
 	}
 	s.base = len(s.features)
+	return taken
 }
 
 // chosenBy is how much more than one feature's share of chance each of those that are the best of many explains.
@@ -67,7 +83,7 @@ func (s *sought) averages() []feature {
 		tells float64
 	}
 	var list []candidate
-	beside := s.beside()
+	beside := s.beside(s.y)
 	add := func(means *groupMeans, least float64, of ...int) {
 		if tells := beside(means.at); tells >= least {
 			at := means.of.columns
@@ -139,10 +155,10 @@ func (s *sought) small() (list []*grouping) {
 const leastInFew = 0.05
 
 // beside returns a function that returns the squared partial correlation of x and z given y.
-func (s *sought) beside() func(z func(row int) float64) float64 {
+func (s *sought) beside(given []float64) func(z func(row int) float64) float64 {
 	var rows []int
 	for _, i := range s.rows {
-		if s.y[i] == s.y[i] {
+		if given[i] == given[i] {
 			rows = append(rows, i)
 		}
 	}
@@ -158,7 +174,7 @@ func (s *sought) beside() func(z func(row int) float64) float64 {
 	}
 	x, y, z := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
 	centred(func(i int) float64 { return s.x[i] }, x)
-	centred(func(i int) float64 { return s.y[i] }, y)
+	centred(func(i int) float64 { return given[i] }, y)
 	mxx, mxy, myy := dot(x, x), dot(x, y), dot(y, y)
 	return func(of func(row int) float64) float64 {
 		if !(myy > 0) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -74,6 +75,7 @@ func released(t *testing.T, key byte, identity bool, order []int, columns [2][]f
 // one record has a relative SD of √2, so that the mean of n = 4000 is within
 // 5·√(2/4000) = 11 %. With identity the mean gains nothing.
 func TestAveragingOfReleases(t *testing.T) {
+	racetest.Alone(t)
 	const n, k, lambda = 4000, 8, 30.0
 	random := rand.New(rand.NewPCG(13, 14))
 	var columns [2][]float64

@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 const name = "release"
@@ -80,6 +81,7 @@ func kind(r *http.Request) string {
 // TestFaults lets each kind of request fail once, with each temporary error, while an object of
 // several parts is written and read: the caller notices nothing.
 func TestFaults(t *testing.T) {
+	racetest.Further(t)
 	data := objecttest.Noise(17<<20 + 12345)
 	faults := map[string]objecttest.Fault{
 		"503": {Status: 503, Code: "backendError"}, "500": {Status: 500, Code: "internalError"},

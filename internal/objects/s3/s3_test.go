@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 const bucketName = "release"
@@ -146,6 +147,7 @@ func TestReaderEndsWithItsContext(t *testing.T) {
 // TestFaults lets each kind of request fail once, with each temporary error, while an object of
 // several parts is written and read: the caller notices nothing.
 func TestFaults(t *testing.T) {
+	racetest.Further(t)
 	data := objecttest.Noise(17 << 20)
 	faults := map[string]objecttest.Fault{
 		"503": {Status: 503, Code: "SlowDown"}, "500": {Status: 500, Code: "InternalError"}, "refused": {Cut: -1},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // calibration returns how mask i calibrated weights; nil if it does something else.
@@ -12,7 +13,7 @@ func (r *Reporter) calibration(i int) *report.Calibration {
 	if r.Chain == nil {
 		return nil
 	}
-	c := r.Chain.Calibrated(i)
+	c := transform.CalibratedBy(r.Chain, i)
 	if c == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/internal/places"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -90,6 +91,7 @@ func TestDistanceOfPlaces(t *testing.T) {
 // What a gate judges is the least of all places; where one is not counted, or other columns tell of it, there is no
 // spatial k.
 func TestPlacesThatAreJudged(t *testing.T) {
+	racetest.Further(t)
 	x := transform.Place{Columns: [2]string{"x", "y"}, Unit: "metres"}
 	far, near, alone := verifiedAt(6, 8, 0), verifiedAt(1, 7, 0), verifiedAt(1, 7, 0)
 	far.Lesser = map[int64]int64{11: 2}

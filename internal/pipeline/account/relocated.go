@@ -5,6 +5,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // relocated returns how many households mask i exchanged; nil if it is no record swap.
@@ -12,7 +13,7 @@ func (r *Reporter) relocated(i int) *report.Relocated {
 	if r.Chain == nil {
 		return nil
 	}
-	s := r.Chain.Relocated(i)
+	s := transform.RelocatedBy(r.Chain, i)
 	if s == nil {
 		return nil
 	}

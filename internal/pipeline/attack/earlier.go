@@ -139,9 +139,7 @@ func (u *union) categories() (list []attack.CategoricalColumn) {
 		if !u.pl.IsKey(u.release(k.before.Release), k.before.Of) {
 			continue
 		}
-		if c := u.category(k); !slices.ContainsFunc(list, func(o attack.CategoricalColumn) bool {
-			return slices.Equal(o.Released, c.Released) && slices.Equal(o.Original, c.Original)
-		}) {
+		if c := u.category(k); !counted(list, &c) {
 			list = append(list, c)
 		}
 	}
@@ -239,9 +237,8 @@ func (u *union) gone() string {
 				default:
 					continue
 				}
-				had := slices.ContainsFunc(e.Columns, func(c pipeline.EarlierColumn) bool { return c.Name == name })
 				has := slices.ContainsFunc(u.pl.Layout.Release, func(out microdata.Output) bool { return out.Field.Name == name })
-				if had && !has {
+				if e.Had(name) && !has {
 					return fmt.Sprintf("%s masked the categories of %s, which this one does not have", e.At(), name)
 				}
 			}

@@ -7,10 +7,12 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // The results of an attack do not change unnoticed, for all masks and for all knowledge about them.
 func TestFiguresOfAttacks(t *testing.T) {
+	racetest.Further(t)
 	var f pinned.Figures
 	cases := map[string]struct{ masks, extra string }{
 		"noise": {

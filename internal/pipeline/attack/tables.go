@@ -33,21 +33,44 @@ func (j *Joined) Masked() bool { return j.acc != nil }
 // and computed back of it.
 func (j *Joined) With(ctx context.Context, columns []assess.ColumnMeasures, by *assess.Identity,
 	lists [][]assess.Seen) (*assess.Measures, error) {
+	return j.with(ctx, columns, by, lists, assess.KnowledgeRecord)
+}
+
+// WithAll is With for a snooper who has all releases of all tables in their ledgers: by is what is stated of the table
+// by all of its releases, and the lists are of what all releases of the others have.
+func (j *Joined) WithAll(ctx context.Context, columns []assess.ColumnMeasures, by *assess.Identity,
+	lists [][]assess.Seen) (*assess.Measures, error) {
+	return j.with(ctx, columns, by, lists, assess.KnowledgeAllReleases)
+}
+
+func (j *Joined) with(ctx context.Context, columns []assess.ColumnMeasures, by *assess.Identity,
+	lists [][]assess.Seen, knowledge string) (*assess.Measures, error) {
 	m := &assess.Measures{Records: int64(j.Records), Gated: j.pl.Config.Gate.Judges(), Identity: by}
 	var all []assess.Beside
 	for _, list := range lists {
 		all = append(all, assess.Beside{Columns: list, Control: func(way int) []assess.Seen { return control(list, way) }})
 	}
-	m.Columns = j.acc.WithTables(columns, all)
+	m.Columns = j.acc.WithTables(columns, all, knowledge)
+	var own []assess.Seen
+	if knowledge == assess.KnowledgeAllReleases {
+		own = j.Earlier
+	}
 	for _, list := range all {
-		with, err := j.stated(ctx, list.Columns)
+		with, err := j.stated(ctx, list.Columns, own)
 		if err != nil || with == nil || by == nil {
 			return m, err
+		}
+		if knowledge == assess.KnowledgeAllReleases { // of the others a rule says that they are of this release alone
+			with.Exact = slices.DeleteFunc(with.Exact, func(e assess.ExactShare) bool {
+				return !slices.ContainsFunc(by.Exact, func(o assess.ExactShare) bool {
+					return o.Column == e.Column && o.Within == e.Within && (o.Limit == nil) == (e.Limit == nil)
+				})
+			})
 		}
 		if with = beyond(with, by, by, float64(j.Records)); !tellsMore(with, by) {
 			continue
 		}
-		chance, err := j.stated(ctx, list.Control(0))
+		chance, err := j.stated(ctx, list.Control(0), own)
 		if err != nil {
 			return nil, err
 		}
@@ -72,8 +95,10 @@ func control(list []assess.Seen, way int) (other []assess.Seen) {
 	return other
 }
 
-// stated returns what a snooper with more columns states and computes back; nil if nobody asks.
-func (j *Joined) stated(ctx context.Context, more []assess.Seen) (*assess.Identity, error) {
+// stated returns what a snooper with more columns, of other tables and of his own, states and computes back; nil if
+// nobody asks.
+func (j *Joined) stated(ctx context.Context, others, own []assess.Seen) (*assess.Identity, error) {
+	more := slices.Concat(others, own)
 	d := dataOf(j.pl, j.chain, j.acc.Pairs())
 	o, err := optionsOf(j.pl, &d)
 	if err != nil || o.Inversion == nil {

@@ -19,6 +19,15 @@ type Joined struct {
 	Alpha float64       // the weight with which a missing key matches
 	Shown []assess.Seen // what the release shows, by column
 	Whole bool          // whether these are all records
+	// All are the keys as all releases of the ledger have them. Without one, and where the earlier ones are this one
+	// draw by draw, they are Tuples.
+	All attack.Tuples
+	// Earlier is what earlier releases show, but for columns that this one shows with the same values.
+	Earlier []assess.Seen
+	// Releases are the earlier ones that are told from today's records.
+	Releases []*pipeline.EarlierRelease
+	// NotAll says why it is not known what all releases of the table tell beside others; "" if it is.
+	NotAll string
 	// Unseen names released columns of which nothing is held.
 	Unseen []string
 
@@ -52,12 +61,63 @@ func JoinedOf(pl *pipeline.Plan, chain *transform.Chain, acc *assess.Accumulator
 	case in != nil && in.Count == config.CountReleased:
 		j.Not = "assess.intruder.count: released does not count what a snooper knows"
 	}
+	j.All = j.Tuples
 	for _, index := range pl.Joins {
 		j.Joins = append(j.Joins, originalOf(pl, p, index))
 	}
 	j.Shown, j.Whole, j.Unseen = shownBy(pl, p), p.Complete, pl.Unseen
+	j.together(&union{pl: pl, chain: chain, p: p, d: d})
 	if invertible(pl) {
 		j.pl, j.chain, j.acc = pl, chain, acc
 	}
 	return j
+}
+
+// together adds what earlier releases of the ledger have of the records.
+func (j *Joined) together(u *union) {
+	pl := u.pl
+	switch ledger, not := pl.FromLedger(); {
+	case !ledger:
+		return
+	case not != "":
+		j.NotAll, j.All = not, attack.Tuples{Not: not}
+		return
+	case len(pl.Totals()) > 0:
+		j.NotAll = "what the tables of sums in the ledger tell beside the records of other tables is not computed"
+	}
+	j.Releases = pl.EarlierReleases()
+	for _, before := range u.p.Earlier {
+		if before.Before || before.Piece > 0 || slices.Contains(pl.Config.Joins, before.Of) {
+			continue
+		}
+		seen := assess.Seen{Name: before.Name, Values: assess.Known(before.Values)}
+		same := func(o assess.Seen) bool { return sameValues(o.Values, seen.Values) }
+		if !slices.ContainsFunc(j.Shown, func(o assess.Seen) bool { return o.Name == before.Of && same(o) }) &&
+			!slices.ContainsFunc(j.Earlier, same) {
+			j.Earlier = append(j.Earlier, seen)
+		}
+	}
+	if j.Not != "" {
+		return
+	}
+	if j.All.Not = u.besideTotals(); j.All.Not != "" {
+		return
+	}
+	d := u.shown()
+	d.Counted = slices.Clone(d.Counted)
+	for _, k := range u.keys() {
+		e := u.release(k.before.Release)
+		joins := slices.Contains(pl.Config.Joins, k.before.Of) && transform.Renames(e.Config.Masks, k.before.Of)
+		if c := u.category(k); !joins && pl.IsKey(e, k.before.Of) && !counted(d.Counted, &c) {
+			d.Counted = append(d.Counted, c)
+		}
+	}
+	j.All = d.Tuples()
+}
+
+// counted reports whether a key is among others, with the same categories.
+func counted(list []attack.CategoricalColumn, c *attack.CategoricalColumn) bool {
+	return slices.ContainsFunc(list, func(o attack.CategoricalColumn) bool {
+		return slices.Equal(o.Released, c.Released) && slices.Equal(o.Original, c.Original)
+	})
 }

@@ -9,11 +9,13 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors/csv"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // An identifier of persons that several records have is proposed as identity and person, and what is proposed is a
 // valid configuration; one of which each record has its own, or a classification, is not.
 func TestWavesAreProposed(t *testing.T) {
+	racetest.Further(t)
 	for name, c := range map[string]struct {
 		header string
 		id     func(i int) string

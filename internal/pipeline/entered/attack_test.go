@@ -15,6 +15,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // The property of a ledger: whatever was released, with whatever masks and keys, an attacker who has all the files
@@ -28,6 +29,7 @@ import (
 // the difference of the two has at most that of 1,500 Laplace errors, 5.8 %. Five of these are exceeded once in 10⁶
 // sequences.
 func TestNoAttackerOfAllReleasesDoesBetter(t *testing.T) {
+	racetest.Further(t)
 	sequences := 40
 	if testing.Short() {
 		sequences = 7

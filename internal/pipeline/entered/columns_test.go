@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // judgedColumns has the Bayesian intruder that a rule needs.
@@ -86,6 +87,7 @@ func randomColumn(rng *rand.Rand, name string) (r release, sd func(x float64) fl
 // which five are allowed; guesses that do not go by the record have at least the variance of the wages, but by neighbours
 // a mean square whose relative standard error is √(2/n).
 func TestNoAttackerOfAllReleasesLearnsMoreOfAColumn(t *testing.T) {
+	racetest.Further(t)
 	sequences, n := 30, 700
 	if testing.Short() {
 		sequences, n = 2, 300
@@ -250,6 +252,7 @@ func guessedBy(x []float64, files [][]float64) (typical, p90, order float64) {
 // 60 have a mean of SD 30, by which nearly twice as many are linked. Who knows the mean is wrong by the standard deviation
 // of the wages at least.
 func TestWhatAllReleasesTellOfAColumn(t *testing.T) {
+	racetest.Further(t)
 	of := func(name, masks string) release {
 		return release{name: name, masks: masks, columns: "age: {role: other}", rule: columnRules, rest: judgedColumns}
 	}

@@ -17,11 +17,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // A rule without a word on releases is judged by all of them, and a release that it refuses is not entered. Where the
 // rule says that this release is alone it passes.
 func TestWithheldReleasesAddNothing(t *testing.T) {
+	racetest.Further(t)
 	dir := records(t, 1000)
 	release{name: "a", masks: noise}.run(t, dir)
 	c := release{name: "c", masks: noise, key: "k2",
@@ -54,6 +56,7 @@ func TestWithheldReleasesAddNothing(t *testing.T) {
 // A run that was killed leaves a release without outcome. It counts as published, unless its complete file lies under
 // its temporary name.
 func TestKilledRuns(t *testing.T) {
+	racetest.Alone(t)
 	dir := records(t, 300)
 	release{name: "a", masks: noise}.run(t, dir)
 	path := filepath.Join(dir, "ledger")

@@ -51,6 +51,7 @@ type Ledger struct {
 	today    *pipeline.Plan             // after Tell
 	pending  *ledger.Tables             // that are about to be published, with which a release is judged once more
 	judged   map[int64]bool             // entries of tables that today's plan was told of
+	project  bool                       // whether a project has the ledger, and judges what several tables tell together
 	log      zerolog.Logger
 }
 
@@ -77,9 +78,12 @@ func Open(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolo
 	}
 	for _, r := range held.Unknown() {
 		// Where a ledger is not held for certain, the run may be about to give its file the name.
-		if held.Alone() && lies(ctx, r.Contents()) {
+		switch files := r.Contents(); {
+		case held.Alone() && lies(ctx, files):
 			err = held.Settle(r.Number, false)
-		} else {
+		case held.Alone() && stands(ctx, files): // now, while nothing has taken its place
+			err = held.Settle(r.Number, true)
+		default:
 			log.Warn().Int64("release", r.Number).Str("name",
 				r.Name()).Msg("a run was killed while it published this release, which counts as published")
 		}
@@ -183,6 +187,17 @@ func lies(ctx context.Context, files []ledger.Published) bool {
 	return len(files) > 0
 }
 
+// stands reports whether all files of a release are there under their names.
+func stands(ctx context.Context, files []ledger.Published) bool {
+	return len(files) > 0 && !slices.ContainsFunc(files, func(f ledger.Published) bool {
+		if f.Path == "" || objectpath.Is(f.Path) {
+			return true
+		}
+		c, err := publish.ContentOf(ctx, f.Path)
+		return err != nil || c.Folder != f.Folder || c.SHA256() != f.SHA256
+	})
+}
+
 // Tell tells a plan of the earlier releases.
 func (l *Ledger) Tell(pl *pipeline.Plan) {
 	if l == nil {
@@ -193,6 +208,9 @@ func (l *Ledger) Tell(pl *pipeline.Plan) {
 	for i := range l.releases {
 		r := &l.releases[i]
 		e, err := l.earlier(i)
+		if err == nil && !l.project && !e.Repeats {
+			err = ofProject(r.Release)
+		}
 		if err != nil && not == "" {
 			not = fmt.Sprintf("release %d of the ledger (%s) cannot be told from today's records: %s", r.Number, r.Release.Name,
 				oneLine(err))
@@ -215,7 +233,7 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 func (l *Ledger) earlier(index int) (*pipeline.EarlierRelease, error) {
 	of := &l.releases[index]
 	r := of.Release
-	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Columns: earlierColumns(r),
+	e := &pipeline.EarlierRelease{Number: of.Number, Name: r.Name, Columns: earlierColumns(r), Shuffled: r.Shuffled,
 		Key: l.key.Apart("ledger, release " + of.SHA256)}
 	for _, f := range r.Files {
 		if now, err := sumOf(f.Path); err != nil || now != f.SHA256 {
@@ -302,17 +320,32 @@ func (l *Ledger) Enter(rep *report.Report, pl *pipeline.Plan, content *publish.C
 	if l == nil || l.number != 0 {
 		return nil
 	}
+	r, err := l.entry(rep, pl)
+	if err != nil {
+		return err
+	}
+	return l.enter(r, content)
+}
+
+// entry is what the ledger is to have of the release of a report.
+func (l *Ledger) entry(rep *report.Report, pl *pipeline.Plan) (*ledger.Release, error) {
 	r := &ledger.Release{
 		Name: rep.Name, Plan: l.plan, Version: rep.Version, KeyID: rep.KeyID, Draws: keystream.Version,
 		ConfigSHA256: rep.ConfigSHA256,
 		Releasing:    l.config.Releasing(), Rules: l.config.Judging(), Paths: l.config.Sink.Config.Paths(),
 		Records: rep.Records.Released, Read: rep.Records.Read, ByPlace: rep.IdentifiedByPlace,
 		Privacy: pl.Privacy(), Warnings: rep.Warnings, Sketch: l.Sketch(), Columns: columnsOf(rep, pl),
+		Shuffled: l.config.Sink.Shuffled(),
 	}
 	var err error
 	if r.Files, err = filesOf(l.config); err != nil {
-		return fmt.Errorf("ledger: %w", err)
+		return nil, fmt.Errorf("ledger: %w", err)
 	}
+	return r, nil
+}
+
+// enter enters a release with its content, which is nil if it is no files.
+func (l *Ledger) enter(r *ledger.Release, content *publish.Content) error {
 	if content != nil {
 		r.Published = append(r.Published, publishedOf(content))
 	}

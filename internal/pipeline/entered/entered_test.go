@@ -21,6 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // records is a folder with a file of people: pid, region, age, tax, which is near a tenth of wage, and wage.
@@ -367,6 +368,7 @@ func TestUnguardedColumns(t *testing.T) {
 // Masks of every kind are applied again: what is released does not change by it, and nothing is unknown. Of masks
 // whose draws are those of the earlier release, or that draw nothing, all releases tell what one does.
 func TestMasksOfEveryKindAreAppliedAgain(t *testing.T) {
+	racetest.Further(t)
 	for name, c := range map[string]struct {
 		masks string
 		same  bool
@@ -443,6 +445,7 @@ func TestDrawsThatMayHaveMoved(t *testing.T) {
 // 0.36/(0.36 + 5·0.08²) = 0.92. The rule on that does not hold of two, unless they are the same one twice or it says
 // that it is of this one alone.
 func TestCategoriesDrawnTwice(t *testing.T) {
+	racetest.Further(t)
 	dir := records(t, 600)
 	of := func(key, rule string) *report.Report {
 		return release{

@@ -11,11 +11,13 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // Tables that are of the columns or masks of a release, but of more records than it has, of other codes than it shows,
 // or by another table of a mask, do not follow from it, whichever was first.
 func TestTablesOfMoreThanWasReleased(t *testing.T) {
+	racetest.Further(t)
 	const plain = "region: {role: key}, tax: {role: sensitive, decimals: 2}"
 	const asItIs = "wage: {role: sensitive, decimals: 2, unmasked: true}"
 	const rule = "{column: tax, target: typical, knowledge: all_releases, min_rmse: 1}, {column: tax, max_unchanged: 1}"

@@ -1,16 +1,17 @@
-package entered
+package entered_test
 
 import (
-	"encoding/json"
 	"errors"
 	"path/filepath"
 	"testing"
 
 	"github.com/rs/zerolog"
 
+	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objecttest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 )
 
@@ -18,6 +19,7 @@ import (
 // behind it, and so does one of which it is not known.
 func TestOutcomes(t *testing.T) {
 	objecttest.Serve(t, "s3", "data")
+	p := release{name: "a", masks: noise, noLedger: true}.parse(t, records(t, 1))
 	for name, c := range map[string]struct {
 		err              error
 		known, published bool
@@ -29,12 +31,12 @@ func TestOutcomes(t *testing.T) {
 		"partly published": {account.Partly([]string{"out.csv"}, errors.New("lost")), false, true},
 	} {
 		for _, at := range []string{filepath.Join(t.TempDir(), "ledger"), "s3://data/" + name} {
-			held, err := ledger.Open(t.Context(), at, nil)
+			p.Ledger = at
+			l, err := entered.Open(t.Context(), p, keytest.Key(1), zerolog.Nop())
 			if err != nil {
 				t.Fatal(err)
 			}
-			l := &Ledger{held: held, log: zerolog.Nop()}
-			if l.number, err = held.Enter(&ledger.Release{Name: "a", Releasing: json.RawMessage("{}")}); err != nil {
+			if err := l.EnterTables(&ledger.Tables{Name: "a"}, nil); err != nil {
 				t.Fatal(err)
 			}
 			l.Settle(c.err)
@@ -50,7 +52,7 @@ func TestOutcomes(t *testing.T) {
 			}
 		}
 	}
-	var none *Ledger
+	var none *entered.Ledger
 	none.Settle(nil)
 	none.Tell(nil)
 	none.Add(nil)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // cities rewrites the source: each region has five cities, few respondents are of the region r5, and ages are few. With
@@ -38,6 +40,7 @@ func cities(t *testing.T, dir string, n int, cases bool) {
 // are hidden, and values before they were recoded. k by the keys of all releases is then that of one release with both,
 // whichever was first.
 func TestKeysToldByAnotherRelease(t *testing.T) {
+	racetest.Further(t)
 	const few = "assess: {replicates: 2, targets: [p50], sample: all, intruder: {inversion: false}}\n"
 	const suppress = "{suppress: {keys: [region, age], k: 7, importance: {age: 5}}}, "
 	for name, mask := range map[string]string{

@@ -21,6 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/tabling"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
@@ -131,6 +132,7 @@ func TestTablesAreEntered(t *testing.T) {
 
 // Tables of which a run was killed count as published unless their complete file lies under its temporary name.
 func TestKilledTables(t *testing.T) {
+	racetest.Alone(t)
 	for _, c := range []struct {
 		temp bool
 		want int

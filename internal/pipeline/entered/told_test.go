@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 const toldRest = "assess: {replicates: 2, targets: [p50], sample: all, keys: [region], intruder: {inversion: true, uniqueness: {}}}\n"
@@ -77,6 +78,7 @@ func randomDrawn(rng *rand.Rand, name string) release {
 // a greater share than max_posterior finds, beyond four standard errors of the share of a group of at least 60 records.
 // The attacker shares no code with the program.
 func TestNoAttackerOfAllReleasesInfersMore(t *testing.T) {
+	racetest.Further(t)
 	sequences, n := 40, 3000
 	if testing.Short() {
 		sequences, n = 3, 1200
@@ -141,6 +143,7 @@ func TestNoAttackerOfAllReleasesInfersMore(t *testing.T) {
 // tells nothing new, a category that was released as it is is known, and of one that this release does not have nothing
 // is known.
 func TestPosteriorOfAllReleases(t *testing.T) {
+	racetest.Further(t)
 	const pram = ", {pram: {columns: [region], keep: 0.6, categories: [r0, r1, r2, r3, r4]}}"
 	const recode = ", {recode: {columns: [region], map: {r0: A, r1: B, r2: B, r3: A, r4: B}}}"
 	of := func(name, key, masks string) release {

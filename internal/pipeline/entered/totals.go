@@ -155,6 +155,8 @@ func (l *Ledger) Again(of *ledger.Listed, tables *ledger.Tables) (p *config.Pipe
 	switch {
 	case len(r.Rules) == 0:
 		return nil, nil, "the ledger does not have its rules"
+	case r.Project != nil:
+		return nil, nil, oneLine(ofProject(r))
 	case r.KeyID != l.key.ID():
 		return nil, nil, "it had another key"
 	case r.Records != tables.Records:

@@ -14,12 +14,14 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // Records after tables of sums are judged with them: of noise of SD 100 a total of three leaves 81.6 (beside the wages'
 // distribution of SD 500, 1/√(1/81.6² + 1/(500²·⅔)) = 80.0). Of 600 errors a root mean square has a relative standard
 // error of 2.9 %; three are allowed.
 func TestRecordsAfterTablesAreJudged(t *testing.T) {
+	racetest.Further(t)
 	dir := records(t, 600)
 	threes(t, dir)
 	tables(t, dir, "t", "", 3)
@@ -61,6 +63,7 @@ func TestRecordsAfterTablesAreJudged(t *testing.T) {
 
 // What cannot be computed is not judged, and says why.
 func TestTablesThatAreNotJudged(t *testing.T) {
+	racetest.Further(t)
 	const rule = "{column: wage, target: typical, min_rmse: 1}, {column: wage, max_unchanged: 1}"
 	for name, c := range map[string]struct {
 		release
@@ -112,6 +115,7 @@ func TestTablesThatAreNotJudged(t *testing.T) {
 // besides it tries the mean of the least published cell, means of both, and a regression on all of these, fitted on half
 // of the records. A mean of n squares e² has a standard error of √(Σe⁴)/n; five are allowed.
 func TestNoAttackerWithTotalsDoesBetter(t *testing.T) {
+	racetest.Further(t)
 	seeds := 24
 	if testing.Short() {
 		seeds = 6

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // judgedUnion has the intruders that the rules on all releases need.
@@ -80,6 +81,7 @@ func randomSought(rng *rand.Rand, name string) sought {
 // the stated share is of other draws than the attacker's, so that the difference of both has one of √(1/2n): four of
 // these are allowed.
 func TestNoAttackerOfAllReleasesStatesOrLinksMore(t *testing.T) {
+	racetest.Further(t)
 	sequences, n := 40, 800
 	if testing.Short() {
 		sequences, n = 2, 300
@@ -276,6 +278,7 @@ func nearestShare(known, keys [][]float64) float64 {
 // more, by what is known of wages). Two roundings, to 50 and to 120, leave the intersection. Of 600 records a share has
 // a standard error of at most 0.02; three are allowed.
 func TestWhatAllReleasesStateAndLink(t *testing.T) {
+	racetest.Further(t)
 	judged := strings.ReplaceAll(judgedUnion, "KEYS", "wage")
 	run := func(dir string, k int, masks string) *report.Report {
 		return release{name: fmt.Sprintf("r%d", k), masks: masks, noIdentity: true, columns: "age: {role: other}",
@@ -323,6 +326,7 @@ func withinStretches(x []float64, distance float64, bases ...float64) float64 {
 // it is, have no law of a single value, what all state is not known, and the rule does not hold unless it is of this
 // release alone.
 func TestUnknownLawsOfTheUnion(t *testing.T) {
+	racetest.Further(t)
 	const swapped, drawn = "{rankswap: {columns: [wage], p: 10%}}", "{noise: {columns: [wage], sd: 60}}"
 	const lawless = drawn +
 		", {round: {columns: [wage], base: 70}}, {noise: {columns: [wage], sd: 50}}, {round: {columns: [wage], base: 30}}, {noise: {columns: [wage], sd: 20}}"

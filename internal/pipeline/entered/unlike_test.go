@@ -16,6 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // edited replaces in the source what an expression matches.
@@ -39,6 +40,7 @@ func edited(t *testing.T, dir, expression, by string) {
 // cents as euros, empties a column or takes another part of the records would else be told that the earlier release
 // tells nothing. Each of them is tried before and after the other, and beside an unchanged release.
 func TestReleasesOfOtherRecordsAreNotToldFromTodays(t *testing.T) {
+	racetest.Further(t)
 	const areas = noise + ", {recode: {columns: [region], map: {r0: n, r1: n, r2: s, r3: s, r4: e, r5: e}, other: none}}"
 	const most = `(?s)\np(1\d\d|2[0-4]\d),.*?(\np460,)`
 	for name, c := range map[string]struct {
@@ -174,6 +176,7 @@ func TestUnreadableReleasesGuardTheirColumns(t *testing.T) {
 // identities: of two draws of SD 100 and today's, 1/√(2/100² + 1/500²) = 70.0 is known by two and 1/√(3/100² + 1/500²)
 // = 57.4 by three. The relative standard error of the root of a mean of 3,000 squares is 1.3 %.
 func TestRespondentsNumberedAnewUnderAnEarlierKey(t *testing.T) {
+	racetest.Further(t)
 	for _, c := range []struct {
 		anew bool
 		want float64

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // The results of maps do not change unnoticed: grids and searches, groups, several strategies, and
 // rules about other columns and about respondents.
 func TestFiguresOfMaps(t *testing.T) {
+	racetest.Further(t)
 	const few = "assess: {replicates: 6, sample: 150, targets: [p10, max]}"
 	const lots = "gate: {max_quarantined: 0.5, rules: [{column: income, target: p10, knowledge: index, min_rmse: 150}, {column: income, min_efficiency: 0.5}]}"
 	const two = "columns: {income: {role: sensitive, unit: EUR, decimals: 1}, kind: {role: sensitive, decimals: 0}, region: {role: other}}"

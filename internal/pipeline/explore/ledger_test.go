@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // Beside a ledger the recommended point is tried with the earlier releases, as a run is judged: without that, a point was
 // recommended whose run the gate withholds. A ledger that is not there yet, and one without releases, change nothing; one
 // that lacks what a report knows is said.
 func TestRecommendedPassesBesideEarlierReleases(t *testing.T) {
+	racetest.Further(t)
 	dir := t.TempDir()
 	const rule = "gate: {rules: [{column: income, target: typical, knowledge: index, min_rmse: 150}, {column: income, max_unchanged: 1}]}"
 	const few = "assess: {replicates: 8, targets: [p10]}"

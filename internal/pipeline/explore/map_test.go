@@ -21,6 +21,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
@@ -102,6 +103,7 @@ func mapOf(t *testing.T, p *config.Pipeline) *rumap.Map {
 // without quarantined records and missing values, for all masks. The recommended point passes the
 // gate.
 func TestMapSaysWhatARunFinds(t *testing.T) {
+	racetest.Further(t)
 	for name, masks := range map[string]string{
 		"noise and clip":   `[{noise: {columns: [income], sd: 22%}}, {truncate: {columns: [income], lower: 0}}]`,
 		"noise and redraw": `[{noise: {columns: [income], sd: 22%, distribution: laplace}}, {truncate: {columns: [income], lower: 0, mode: redraw}}]`,
@@ -154,6 +156,7 @@ func withoutRecord(risks []assess.Risk) []assess.Risk {
 // below it, with the columns that tell, and near that of a run. kind tells nothing; region tells of the
 // income. The recommended point passes the gate of a run.
 func TestMapJudgesByTheRecord(t *testing.T) {
+	racetest.Further(t)
 	for _, gate := range []string{"knowledge: index, target: typical", "target: typical", "knowledge: record"} {
 		dir := t.TempDir()
 		p := mapped(t, dir, "gate: {rules: [{column: income, "+gate+", min_rmse: 100}]}")

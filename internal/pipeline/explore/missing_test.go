@@ -10,12 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
 // On a map declared codes are missing values: its points, their verdicts and the recommendation are those of the same
 // data with nulls, for numbers and for categories, whatever becomes of the codes.
 func TestMapsOfDeclaredCodes(t *testing.T) {
+	racetest.Further(t)
 	g := rand.New(rand.NewPCG(5, 1))
 	var coded, nulled strings.Builder
 	for _, out := range []*strings.Builder{&coded, &nulled} {

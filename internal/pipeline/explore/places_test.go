@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -50,6 +51,7 @@ func readGrid(t *testing.T, p *config.Pipeline) (*grid, func(int) error) {
 // Invalid parameter values are refused by everything that tries, judges or rehearses a point, with
 // the mask's field, for every kind of map. Valid points are accepted.
 func TestPlacesWhereNoMaskCanBe(t *testing.T) {
+	racetest.Further(t)
 	for name, p := range endings(t) {
 		if name == "a search" {
 			continue // as a grid

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
@@ -108,6 +109,7 @@ const keys = ", keys: [income, age, region, kind]"
 // run with the recommended point passes the gate, and a run with a point of greater utility does
 // not.
 func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
+	racetest.Further(t)
 	other := "{column: income, min_efficiency: 0.05}"
 	last := "{column: income, target: p10, knowledge: index, min_rmse: 1}"
 	for i, c := range []struct {
@@ -187,6 +189,7 @@ func TestRecommendedPassesEveryKindOfRule(t *testing.T) {
 
 // If no point can satisfy the rules, the map says so and recommends nothing.
 func TestNothingIsRecommendedThatARunRefuses(t *testing.T) {
+	racetest.Further(t)
 	fine := "{column: income, min_efficiency: 0.01}"
 	for name, c := range map[string]struct {
 		judgedBy

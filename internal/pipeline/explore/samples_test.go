@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 )
 
@@ -23,6 +24,7 @@ const sampledNoise = "masks: [{sample: {rate: RATE}}, {noise: {columns: [income]
 // Efficiencies are shares of U₀ of the greatest sample. A run with the recommended point passes the
 // gate, with the number of records given by the map.
 func TestMapOverSamples(t *testing.T) {
+	racetest.Further(t)
 	const vary = "masks.0.sample.rate: {from: 0.3, to: 90%, steps: 3}"
 	const noise = "masks.1.noise.sd: {from: 10%, to: 40%, steps: 2}"
 	const all = "strategies: [{name: all, masks: [{noise: {columns: [income], sd: 30%}}], vary: {}}, {name: other, masks: [{sample: {rate: 0.6}}, {noise: {columns: [income], sd: 30%}}], vary: {}}]"

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // runFaulty is Run with a source and a sink that count their calls. The configuration's own source
@@ -54,6 +55,7 @@ func runCounted(ctx context.Context, c *faulty.Calls, p *config.Pipeline, show f
 // returned and no file with any name remains. A call that fails after the release has its name is
 // reported as well.
 func TestEveryCallFailsOnce(t *testing.T) {
+	racetest.Further(t)
 	var rows strings.Builder
 	rows.WriteString("id,income,debt,age,region\n")
 	for i := range 60 {

@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // fileFormats are the file formats for both sources and sinks.
@@ -91,6 +92,7 @@ masks:%s
 // Masks of categories and of all records give the same release for every combination of formats:
 // labels in place of numbers, and missing cells in columns that had none.
 func TestCategoriesInEveryFormat(t *testing.T) {
+	racetest.Further(t)
 	for name, masks := range map[string]string{
 		"labels of intervals": "\n  - recode: {columns: [age], breaks: [0, 30, 50, 100], labels: [young, middle, old]}\n",
 		"midpoints":           "\n  - recode: {columns: [age], breaks: [0, 30, 50, 100], midpoints: true}\n",

@@ -13,11 +13,13 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // The report, the snapshots, the quarantine and the release of a run do not change unnoticed, and
 // neither does the preview.
 func TestFiguresOfRuns(t *testing.T) {
+	racetest.Further(t)
 	const out = "report: {json: DIR/r.json, publish: [sd]}\nquarantine: {jsonl: DIR/q.jsonl}\n"
 	const loose = "gate: {max_quarantined: 0.5, allow_unchanged: 1}\n"
 	cases := map[string]struct{ masks, extra string }{

@@ -23,6 +23,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -235,6 +236,7 @@ func sameRows(t *testing.T, name string, got, want []string) {
 // TestResultIndependentOfFormat releases the same records from every source format into every sink
 // format.
 func TestResultIndependentOfFormat(t *testing.T) {
+	racetest.Further(t)
 	dir := t.TempDir()
 	rows := people(3000)
 	writeParquet(t, filepath.Join(dir, "in.parquet"), rows, 1000)

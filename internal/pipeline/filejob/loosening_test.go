@@ -16,6 +16,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // overrides are settings that are put over random configurations, of every section and in both
@@ -162,6 +163,7 @@ func releasedBy(t *testing.T, dir, text string, settings []string, loosen bool) 
 // was, or a release by a gate that is less strict. A mask or a role that settings make stricter may
 // bring a release through the file's own gate.
 func TestNoSettingLetsOutMore(t *testing.T) {
+	racetest.Further(t)
 	runs := 250
 	if testing.Short() {
 		runs = 60

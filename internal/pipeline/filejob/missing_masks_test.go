@@ -12,11 +12,13 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // A record with a declared code in a column that a swap exchanges takes no part: it keeps all its values, and the
 // others are exchanged, and measured, as in data without it. Draws by identity do not depend on the record's place.
 func TestDeclaredCodesTakeNoPartInSwaps(t *testing.T) {
+	racetest.Further(t)
 	rows, cells := codedPeople(700)
 	coded := map[string]bool{}
 	for _, c := range cells {
@@ -79,6 +81,7 @@ func TestDeclaredCodesTakeNoPartInSwaps(t *testing.T) {
 // Who has a declared code in what moves takes no part in a record swap; all others' areas are exchanged among
 // themselves. Elsewhere a code is a category like any other.
 func TestDeclaredCodesStayInTheirHouseholds(t *testing.T) {
+	racetest.Further(t)
 	rows, cells := codedPeople(700)
 	coded := map[int]bool{}
 	for _, c := range cells {
@@ -144,6 +147,7 @@ func riskOf(t *testing.T, r *report.Report, column, knowledge string) assess.Ris
 // other weights, the totals and the account of the calibration are the same. A weight with a code takes no part; it
 // leaves as it is, or as a missing value.
 func TestDeclaredCodesInCalibrations(t *testing.T) {
+	racetest.Further(t)
 	rows, cells := codedPeople(700)
 	columns := func(as string) string {
 		return "weight: debt\n" + strings.NewReplacer("role: key", "role: other", "debt: {role: sensitive, unmasked: true,",
@@ -222,6 +226,7 @@ func TestDeclaredCodesInCalibrations(t *testing.T) {
 // After a suppression each combination of the keys belongs to at least k records, and a kept code is a category in it
 // like any other; it may be set missing.
 func TestDeclaredCodesAreSuppressed(t *testing.T) {
+	racetest.Further(t)
 	rows, cells := codedPeople(700)
 	const k = 5
 	dir := t.TempDir()

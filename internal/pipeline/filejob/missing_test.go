@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -169,6 +170,7 @@ var codedMasks = map[string]string{
 // Declared codes are no values: for masks of every kind, the figures and the released values are those of the same data
 // with missing values in place of the codes. The codes leave as they are, or as missing values.
 func TestDeclaredCodesAreMissingValues(t *testing.T) {
+	racetest.Further(t)
 	rows, cells := codedPeople(700)
 	// Plain missing values move with a swap and are wildcards of a suppression, codes are neither; and of calibrated
 	// weights there are no figures. These tests hold the four masks with codes.
@@ -176,7 +178,7 @@ func TestDeclaredCodesAreMissingValues(t *testing.T) {
 		"swap": TestDeclaredCodesTakeNoPartInSwaps, "recordswap": TestDeclaredCodesStayInTheirHouseholds,
 		"suppress": TestDeclaredCodesAreSuppressed, "calibrate": TestDeclaredCodesInCalibrations,
 	}
-	for _, k := range transform.Kinds {
+	for _, k := range transform.Kinds() {
 		if elsewhere[k.Name] != nil {
 			continue
 		}
@@ -287,6 +289,7 @@ func apart(a, b string) string {
 // In the risk by keys a kept code is a category of its own, different from missing cells and from values, under every
 // mask of the key: k is that of a count by hand of the original records. As null it is a missing value.
 func TestDeclaredCodesAreCategoriesOfKeys(t *testing.T) {
+	racetest.Further(t)
 	rows, _ := codedPeople(700)
 	for _, masks := range []string{
 		"\n  - noise: {columns: [income], sd: 10%}",
@@ -391,6 +394,7 @@ func TestValuesDoNotBecomeCodes(t *testing.T) {
 
 // The release and its figures are the same from every format into every format.
 func TestDeclaredCodesInEveryFormat(t *testing.T) {
+	racetest.Further(t)
 	rows, cells := codedPeople(700)
 	dir := t.TempDir()
 	writeRows(t, filepath.Join(dir, "in.csv"), rows)

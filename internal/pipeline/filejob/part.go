@@ -4,12 +4,15 @@ import (
 	"context"
 	"time"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
@@ -20,6 +23,8 @@ import (
 type Part struct {
 	Report *report.Report // its own verdict
 	Joined *attack.Joined
+	Judged *assess.Measures // what its own verdict rests on
+	Entry  *ledger.Release  // what its ledger is to have of it; nil without one
 
 	run     *run
 	content *publish.Content
@@ -29,6 +34,7 @@ type Part struct {
 type PartOf struct {
 	Source connectors.Source     // the caller closes it
 	Sink   connectors.SinkConfig // where the release is written and synced; the caller gives it its name
+	Ledger *entered.Ledger       // the earlier releases with which it is judged, for this pass; nil: none
 	// Observe sees each masked block, in order, with the configuration's Joins, of which it reads the original values.
 	Observe func(joins []*microdata.Column, b *microdata.Block)
 }
@@ -39,7 +45,7 @@ func WritePart(ctx context.Context, p *config.Pipeline, o pipeline.Options, key 
 	moved := *p
 	moved.Sink.Config = of.Sink
 	r := &run{config: &moved, whole: p, options: o, key: key, source: of.Source, streams: of.Source.Streams(),
-		started: time.Now()}
+		started: time.Now(), ledger: of.Ledger}
 	part := &Part{run: r}
 	if err := part.write(ctx, of); err != nil {
 		return nil, account.AndAborted(err, r.abort)
@@ -66,6 +72,10 @@ func (t *Part) write(ctx context.Context, of PartOf) (err error) {
 		return err
 	}
 	t.Joined = attack.JoinedOf(r.masked.Plan, r.masked.Chain, r.masked.Measured)
+	t.Judged = r.masked.Judged
+	if t.Entry, err = r.ledger.Entry(t.Report, r.masked.Plan); err != nil {
+		return err
+	}
 	r.masked = nil // masks of all records hold their values
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // standing is a person with the record's place in the whole data set.
@@ -169,6 +170,7 @@ func sameMeasures(t *testing.T, path string, got, want any) {
 // TestPlaces: for any order and any division of the records into files, records with the places of
 // the whole data set are masked as in the whole, bit by bit, and measured as there.
 func TestPlaces(t *testing.T) {
+	racetest.Further(t)
 	rows := people(9000)
 	parts := [][]person{rows[:4000], rows[4000:4001], rows[4001:]}
 	whole := t.TempDir()
@@ -235,6 +237,7 @@ func TestPlaces(t *testing.T) {
 
 // TestPlacesKeepTheirOrder: if places are ascending, the release has the order of the source.
 func TestPlacesKeepTheirOrder(t *testing.T) {
+	racetest.Further(t)
 	dir := t.TempDir()
 	rows := standingIn([][]person{people(3000)})
 	for i := range rows { // with gaps

@@ -20,6 +20,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // table returns a run over a CSV file of some records with a report. The record in the middle
@@ -115,6 +116,7 @@ func TestPreviewIsTheBeginningOfTheRelease(t *testing.T) {
 // run that passed the gate, with the same configuration, key and source, and its release next to
 // it.
 func TestPreviewOfManyRowsNeedsARelease(t *testing.T) {
+	racetest.Further(t)
 	for _, c := range []struct {
 		name, cut string
 		gate      string

@@ -11,12 +11,14 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // Texts are synthesised from file to file: rare values are not released, missing values stay
 // missing, a number depends on its text, and guesses of texts are in the report. A rule about them
 // withholds the release if it fails.
 func TestTextsAreSynthesised(t *testing.T) {
+	racetest.Further(t)
 	const n = 1200
 	rng := rand.New(rand.NewPCG(10, 15))
 	var csv, jsonl strings.Builder

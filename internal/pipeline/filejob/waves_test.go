@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // wave is one file of a panel: its records by person, and its columns.
@@ -120,6 +121,7 @@ masks: [%[3]s]
 // changed the difference is not the original's. Masks whose released values depend on the other records of the file,
 // and amounts in per cent of their spread, make no such claim.
 func TestWavesInSeveralFiles(t *testing.T) {
+	racetest.Further(t)
 	first, second := twoWaves()
 	const wage, rent, region, visit, lat, lon, card = 2, 3, 4, 5, 6, 7, 8
 	for i, c := range []struct {
@@ -217,6 +219,7 @@ func amount(text string) float64 {
 // The second file may say both what was and what is: with same_as, what was leaves as in the first file, and what has
 // not changed since is twice the same.
 func TestWavesWithWhatWasBefore(t *testing.T) {
+	racetest.Further(t)
 	first, second := twoWaves()
 	second.header = strings.Replace(second.header, ",card", ",card,before", 1)
 	for id, row := range second.rows {

@@ -17,6 +17,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -238,6 +239,7 @@ func meddledWith(t *testing.T, p *config.Pipeline, calls *faulty.Calls, do func(
 // If anything happens to a file of a run or of its copies between its creation and its name, the
 // error says to which file. If nothing happens, all files exist.
 func TestFilesThatAreLostOnTheWay(t *testing.T) {
+	racetest.Further(t)
 	type lost func(dir, name string) error
 	folder := lost(func(dir, name string) error { return os.MkdirAll(filepath.Join(dir, name, "in the way"), 0o700) })
 	unnamed := lost(func(dir, name string) error { return os.Remove(publish.TempName(filepath.Join(dir, name))) })

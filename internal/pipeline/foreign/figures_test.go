@@ -7,11 +7,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // Measures and attacks of a foreign release do not change unnoticed: by position and by an
 // identifier, with records in one file only.
 func TestFiguresOfForeignReleases(t *testing.T) {
+	racetest.Further(t)
 	original := rows(150)
 	released := masked(original)
 	for i := range released {

@@ -44,6 +44,7 @@ func Judge(ctx context.Context, r *pipeline.Release, who account.Reporter, recor
 		return nil, err
 	}
 	rep := who.Judged(records, measures)
+	r.Judged = measures
 	account.Attacked(rep, found)
 	if r.Measured != nil {
 		rep.Weighted = r.Plan.Weighted(r.Measured.Pairs())

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -19,6 +20,8 @@ type Amount struct {
 	Unit   string        `json:"unit,omitempty"`
 	Risk   []AmountRisk  `json:"risk,omitempty" doc:"by target, of a snooper who uses all released columns of the record"`
 	Exact  []AmountExact `json:"exact,omitempty" doc:"shares of the values that the best snooper states within a distance"`
+	All    []AmountRisk  `json:"all_releases,omitempty" doc:"with ledgers: the risk by what all releases have, of the table (alone) and of all tables (joined)"`
+	NotAll string        `json:"not_all_releases,omitempty" doc:"why it is not known what all releases of all tables tell; no rule that rests on it holds"`
 	Not    string        `json:"not,omitempty" doc:"why it is not known what the other tables tell; no rule that rests on it holds"`
 }
 
@@ -67,33 +70,76 @@ func (r *run) amounts(ctx context.Context) (list []Amount, verdicts []assess.Rul
 // amountsOf is amounts of one table.
 func (r *run) amountsOf(ctx context.Context, m *member) (list []Amount, verdicts []assess.RuleVerdict, err error) {
 	rep := m.part.Report
-	alone := &assess.Measures{Records: rep.Records.Released, Gated: m.table.pipeline.Gate.Judges(), Columns: rep.Columns}
+	alone := &assess.Measures{Records: rep.Records.Released, Gated: m.table.pipeline.Gate.Judges(), Columns: rep.Columns,
+		Earlier: m.part.Judged.Earlier, Linked: m.part.Judged.Linked}
 	if rep.Attack != nil {
 		alone.Identity = rep.Attack.Identity()
 	}
 	not := r.unjoined()
 	var lists [][]assess.Seen
 	if not == "" {
-		if lists = r.lists(m); len(lists) == 0 {
+		if lists, not = r.lists(m, false); len(lists) == 0 && r.ledger == nil {
 			return nil, nil, nil // the others tell nothing but by their keys
 		}
-		if n := len(lists[0]) + len(m.part.Joined.Shown); n > mostBeside {
-			not = fmt.Sprintf("a record has %d columns with what the other tables tell of it, and at most %d are looked at", n,
-				mostBeside)
-		}
 	}
-	joined := unjoinedMeasures(alone)
+	joined := unjoinedMeasures(alone, assess.KnowledgeRecord)
 	if not == "" {
 		if joined, err = m.part.Joined.With(ctx, rep.Columns, alone.Identity, lists); err != nil {
 			return nil, nil, err
 		}
 	}
-	for i := range rep.Columns {
-		if c := &rep.Columns[i]; c.Masked {
-			list = append(list, amountOf(m.table.Name, c, &joined.Columns[i], alone.Identity, joined.Identity, not))
+	notAll := not
+	if joined.Earlier, joined.Linked = alone.Earlier, alone.Linked; r.ledger != nil {
+		if notAll, err = r.joinAll(ctx, m, alone, joined, not); err != nil {
+			return nil, nil, err
 		}
 	}
-	return list, r.judgeJoined(m, alone, joined, not), nil
+	for i := range rep.Columns {
+		if c := &rep.Columns[i]; c.Masked {
+			a := amountOf(m.table.Name, c, &joined.Columns[i], alone.Identity, joined.Identity, not)
+			if r.ledger != nil {
+				a.All, a.NotAll = risksOf(c, &joined.Columns[i], assess.KnowledgeAllReleases), notAll
+			}
+			list = append(list, a)
+		}
+	}
+	return list, r.judgeJoined(m, alone, joined, not, notAll), nil
+}
+
+// joinAll enters into what is known of a table by this release of all tables what is known by all releases of all of
+// them. not says why that is not known.
+func (r *run) joinAll(ctx context.Context, m *member, alone, joined *assess.Measures, not string) (string, error) {
+	not = cmp.Or(not, r.ledger.Not())
+	others := false
+	for _, o := range r.order {
+		if j := o.part.Joined; j.NotAll != "" {
+			not = cmp.Or(not, fmt.Sprintf("table %s: %s", strconv.Quote(o.table.Name), j.NotAll))
+		}
+		others = others || len(o.part.Joined.Earlier) > 0
+		o.every = true
+		defer func() { o.every = false }()
+	}
+	if not == "" && !others { // no earlier release tells more
+		joined.Columns = assess.NoLess(joined.Columns, joined.Columns)
+		if joined.Linked != nil {
+			joined.Linked = joined.Identity
+		}
+		return "", nil
+	}
+	var lists [][]assess.Seen
+	if not == "" {
+		lists, not = r.lists(m, true)
+	}
+	if not != "" {
+		joined.Columns, joined.Linked = unjoinedMeasures(joined, assess.KnowledgeAllReleases).Columns, nil
+		return not, nil
+	}
+	all, err := m.part.Joined.WithAll(ctx, alone.Columns, alone.Linked, lists)
+	if err != nil {
+		return "", err
+	}
+	joined.Columns, joined.Linked = assess.NoLess(all.Columns, joined.Columns), all.Identity
+	return "", nil
 }
 
 // unjoined says why the records of tables cannot be joined; "" if they can.
@@ -122,8 +168,9 @@ func (r *run) unseen() (list []string) {
 // fewRecords is the number of records up to which more columns may hide what few of them tell.
 const fewRecords = 5000
 
-// lists are the columns of the other tables, all of them first; of few records also those above and below alone.
-func (r *run) lists(m *member) (lists [][]assess.Seen) {
+// lists are the columns of the other tables, all of them first; of few records also those above and below alone. not
+// says that they are too many. all: also those of the table's own earlier releases count.
+func (r *run) lists(m *member, all bool) (lists [][]assess.Seen, not string) {
 	up, down := r.beside(m)
 	for _, columns := range [][]shown{slices.Concat(up, down), up, down} {
 		var list []assess.Seen
@@ -134,18 +181,26 @@ func (r *run) lists(m *member) (lists [][]assess.Seen) {
 			lists = append(lists, list)
 		}
 	}
-	return lists
+	own := len(m.part.Joined.Shown)
+	if all {
+		own += len(m.part.Joined.Earlier)
+	}
+	if len(lists) > 0 && len(lists[0])+own > mostBeside {
+		not = fmt.Sprintf("a record has %d columns with what the other tables tell of it, and at most %d are looked at",
+			len(lists[0])+own, mostBeside)
+	}
+	return lists, not
 }
 
-// unjoinedMeasures are those of a table of which it is not known what the others tell.
-func unjoinedMeasures(alone *assess.Measures) *assess.Measures {
+// unjoinedMeasures are those of a table of which it is not known what the others tell to whoever has some knowledge.
+func unjoinedMeasures(alone *assess.Measures, knowledge string) *assess.Measures {
 	none := assess.Float(math.NaN())
 	m := *alone
 	m.Columns, m.Identity = slices.Clone(alone.Columns), nil
 	for c := range m.Columns {
 		risks := slices.Clone(m.Columns[c].Risk)
 		for i := range risks {
-			if risks[i].Knowledge == assess.KnowledgeRecord {
+			if risks[i].Knowledge == knowledge {
 				risks[i].R, risks[i].SE, risks[i].RMSE, risks[i].Tells = none, none, none, nil
 			}
 		}
@@ -157,13 +212,7 @@ func unjoinedMeasures(alone *assess.Measures) *assess.Measures {
 // amountOf compares what is known of a column.
 func amountOf(table string, alone, joined *assess.ColumnMeasures, by, with *assess.Identity, not string) Amount {
 	a := Amount{Table: table, Column: alone.Name, Unit: alone.Unit, Not: not}
-	for i, k := range alone.Risk {
-		if k.Knowledge == assess.KnowledgeRecord {
-			o := joined.Risk[i]
-			a.Risk = append(a.Risk,
-				AmountRisk{k.Target, Known{k.R, k.SE, k.RMSE}, Known{o.R, o.SE, o.RMSE}, o.Tells})
-		}
-	}
+	a.Risk = risksOf(alone, joined, assess.KnowledgeRecord)
 	for _, e := range exactOf(by, alone.Name) {
 		x := AmountExact{assess.Float(e.Within), assess.Float(e.Found), assess.Float(math.NaN())}
 		for _, o := range exactOf(with, alone.Name) {
@@ -174,6 +223,17 @@ func amountOf(table string, alone, joined *assess.ColumnMeasures, by, with *asse
 		a.Exact = append(a.Exact, x)
 	}
 	return a
+}
+
+// risksOf compares the risks of a column by some knowledge.
+func risksOf(alone, joined *assess.ColumnMeasures, knowledge string) (list []AmountRisk) {
+	for i, k := range alone.Risk {
+		if k.Knowledge == knowledge {
+			o := joined.Risk[i]
+			list = append(list, AmountRisk{k.Target, Known{k.R, k.SE, k.RMSE}, Known{o.R, o.SE, o.RMSE}, o.Tells})
+		}
+	}
+	return list
 }
 
 func exactOf(id *assess.Identity, column string) (list []assess.ExactShare) {
@@ -188,8 +248,9 @@ func exactOf(id *assess.Identity, column string) (list []assess.ExactShare) {
 }
 
 // judgeJoined judges the rules of a table's gate that rest on what a snooper joins, and returns the verdicts on those
-// of which the other tables tell more than the table does by itself.
-func (r *run) judgeJoined(m *member, alone, joined *assess.Measures, not string) (list []assess.RuleVerdict) {
+// of which the other tables tell more than the table does by itself. not says why what they tell by this release is not
+// known, notAll by all releases.
+func (r *run) judgeJoined(m *member, alone, joined *assess.Measures, not, notAll string) (list []assess.RuleVerdict) {
 	rules := slices.DeleteFunc(slices.Clone(m.table.pipeline.Gate.Rules), func(rule assess.Rule) bool {
 		return rule.MaxExact == nil && !rule.LimitsPosterior() &&
 			(rule.MaxRisk == nil && rule.MinRMSE == nil || rule.OfOneRelease())
@@ -211,8 +272,12 @@ func (r *run) judgeJoined(m *member, alone, joined *assess.Measures, not string)
 			continue // the table's own gate refuses it, or nothing more is known
 		}
 		v.Rule = "table " + strconv.Quote(m.table.Name) + ", joined with the other tables: " + v.Rule
-		if not != "" && !v.Passed {
-			v.Advice = "what the other tables tell is not known: " + not
+		why := not
+		if why == "" && v.Found != v.Found {
+			why = notAll
+		}
+		if why != "" && !v.Passed {
+			v.Advice = "what the other tables tell is not known: " + why
 		} else if !v.Passed {
 			v.Advice = "another table tells of the column (amounts, in the project's report): withhold there what is a part, a sum or a copy of it, or mask it there too"
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // world is a project of 300 households whose amounts are parts and sums of one another. What the tables' gates would say
@@ -411,6 +413,7 @@ var joins = map[string]join{
 // project says. The error of n records is measured to 1/√(2n) of it; four of these are allowed, and 2 % for what is
 // fitted.
 func TestJoinedAmounts(t *testing.T) {
+	racetest.Further(t)
 	for name, j := range joins {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, 7)
@@ -450,6 +453,7 @@ func TestJoinedAmounts(t *testing.T) {
 // TestTablesWithoutRelation: where the other tables tell nothing of a column nothing is stated beyond its own table,
 // whatever these have.
 func TestTablesWithoutRelation(t *testing.T) {
+	racetest.Further(t)
 	for seed := range uint64(3) {
 		w := newWorld(t, 100+seed)
 		wages(w)

@@ -56,7 +56,11 @@ const mostByLevel = 60
 
 // own are the columns of a table that are no keys.
 func (m *member) own() (list []shown) {
-	for _, s := range m.part.Joined.Shown {
+	columns := m.part.Joined.Shown
+	if m.every {
+		columns = slices.Concat(columns, m.part.Joined.Earlier)
+	}
+	for _, s := range columns {
 		if !slices.Contains(m.joins, s.Name) {
 			list = append(list, shown{s, asItIs, m.table.Name})
 		}

@@ -31,7 +31,7 @@ func Check(ctx context.Context, c *Config, connect bool) (err error) {
 		return nil
 	}
 	ctx, o := pipeline.Options{AllowLoosening: true}.Ready(ctx)
-	r := &run{config: c, options: o, members: map[string]*member{}}
+	r := &run{config: c, options: o, checks: true, members: map[string]*member{}}
 	if err := r.open(ctx); err != nil {
 		return errors.Join(err, r.close())
 	}

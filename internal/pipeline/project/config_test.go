@@ -10,6 +10,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 var update = flag.Bool("update", false, "rewrite the schemas")
@@ -154,8 +155,13 @@ func TestProjectsThatAreRefused(t *testing.T) {
 			"key: in a project (table \"persons\") must be that of the other tables"},
 		"code for none": {table("persons", "hid: {role: other}", "hid: {role: other, missing: [H0]}"),
 			"columns.hid.missing: in a project"},
-		"ledger": {table("visits", "", "ledger: DIR/l.sdl"),
-			"ledger: in a project (table \"visits\") must be left out"},
+		"one ledger": {table("visits", "", "ledger: DIR/l.sdl"),
+			"ledger: in a project (table \"persons\") must be given for all tables or for none"},
+		"the same ledger": {func(c *care) {
+			for name := range c.tables {
+				c.tables[name] += "ledger: DIR/l.sdl\n"
+			}
+		}, "ledger: in a project (table \"persons\") must be another one than that of table \"visits\""},
 		"emit": {
 			table("persons", "", "assess: {every: {records: 10}, emit: [{jsonl: DIR/s.jsonl}]}"), "assess.emit: in a project"},
 		"count: released": {table("households", "", "assess: {intruder: {count: released}}"),
@@ -246,6 +252,7 @@ func TestProjectsThatAreRefused(t *testing.T) {
 
 // TestNamesOfReleases: reports and messages name a file of the folder, or a table as the configuration does.
 func TestNamesOfReleases(t *testing.T) {
+	racetest.Alone(t)
 	for sink, want := range map[string][2]string{
 		"csv: {path: DIR/out/release/NAME.csv}":                  {"DIR/out/release", "visits.csv"},
 		"postgres: {table: 'r.a/NAME', url: 'postgres://u@h/d'}": {"table r.a/visits table r.a/persons table r.a/households", "table r.a/visits"},

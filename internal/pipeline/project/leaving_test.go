@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -78,6 +79,7 @@ func TestRecordsLeaveWithTheirs(t *testing.T) {
 // TestLeavingIsAsIfNeverThere: the release of tables with orphans is that of tables without them, to the byte, whatever
 // masks decide by all records.
 func TestLeavingIsAsIfNeverThere(t *testing.T) {
+	racetest.Further(t)
 	masks := `  - noise: {columns: [cost], sd: 20%}
   - topcode: {columns: [fee], upper_percentile: 90}
   - microaggregate: {columns: [weight], k: 3}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/internal/intruder/asked"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
@@ -19,14 +21,17 @@ const none = 1 << 30
 type column struct{ known, released []int32 }
 
 // tuples returns the keys of a table's records together with those of the records to which they refer: of an event
-// those of its hospital.
-func (r *run) tuples(m *member) (list []column, not string) {
-	j := m.part.Joined
-	if j.Not != "" {
-		return nil, fmt.Sprintf("table %s: %s", strconv.Quote(m.table.Name), j.Not)
+// those of its hospital. all: as all releases of the ledgers have them.
+func (r *run) tuples(m *member, all bool) (list []column, not string) {
+	t := m.part.Joined.Tuples
+	if all {
+		t = m.part.Joined.All
 	}
-	for i := range j.Keys {
-		list = append(list, column{j.Known[i], j.Keys[i].Codes})
+	if t.Not != "" {
+		return nil, fmt.Sprintf("table %s: %s", strconv.Quote(m.table.Name), t.Not)
+	}
+	for i := range t.Keys {
+		list = append(list, column{t.Known[i], t.Keys[i].Codes})
 	}
 	for i := range r.config.Keys {
 		k := &r.config.Keys[i]
@@ -34,7 +39,7 @@ func (r *run) tuples(m *member) (list []column, not string) {
 			continue
 		}
 		other := r.members[k.Of]
-		theirs, not := r.tuples(other)
+		theirs, not := r.tuples(other, all)
 		if not != "" {
 			return nil, not
 		}
@@ -114,9 +119,21 @@ type part struct {
 	person  []int32 // −1: of nobody
 }
 
+// shown reports whether a release has the column of a key: this one or, with all, an earlier one.
+func (r *run) shown(k *Key, all bool) bool {
+	return r.config.shows(k) || all && slices.ContainsFunc(r.members[k.Table].part.Joined.Releases,
+		func(e *pipeline.EarlierRelease) bool { return e.Had(k.Column) })
+}
+
+// ordered reports whether a release shows the order of a table's records: this one or, with all, an earlier one.
+func (m *member) ordered(all bool) bool {
+	return !m.table.pipeline.Sink.Shuffled() || all && slices.ContainsFunc(m.part.Joined.Releases,
+		func(e *pipeline.EarlierRelease) bool { return !e.Shuffled })
+}
+
 // history puts the records of persons, and those that refer to them, below one another: the first column says of which
-// table each is.
-func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
+// table each is. all: as all releases of the ledgers have them.
+func (r *run) history(all bool) (data uniqueness.Data, alpha float64, not string) {
 	persons := r.members[r.config.Person]
 	own := make([]int32, persons.part.Joined.Records)
 	for i := range own {
@@ -126,7 +143,7 @@ func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
 	var parts []part
 	width := 0
 	add := func(m *member, person []int32, more ...column) {
-		columns, why := r.tuples(m)
+		columns, why := r.tuples(m, all)
 		if not == "" {
 			not = why
 		}
@@ -135,7 +152,7 @@ func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
 	}
 	var shared []column
 	for i := range r.config.Keys {
-		if k := &r.config.Keys[i]; k.Table == r.config.Person && r.config.shows(k) {
+		if k := &r.config.Keys[i]; k.Table == r.config.Person && r.shown(k, all) {
 			shared = append(shared, alike(persons.values(k.Column)))
 		}
 	}
@@ -152,10 +169,10 @@ func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
 				}
 				person = append(person, int32(who))
 			}
-			if m.table.pipeline.Sink.Shuffled() {
-				add(m, person)
-			} else {
+			if m.ordered(all) {
 				add(m, person, places(person))
+			} else {
+				add(m, person)
 			}
 		}
 	}
@@ -198,8 +215,12 @@ func (r *run) history() (data uniqueness.Data, alpha float64, not string) {
 }
 
 // persons counts the persons by all of their records in all tables; nil if that is not possible, for the reason why.
-func (r *run) persons(ctx context.Context) (p *uniqueness.Persons, not string, err error) {
-	data, alpha, not := r.history()
+// all: as all releases of the ledgers have them, who then is known to be the same in all of them.
+func (r *run) persons(ctx context.Context, all bool) (p *uniqueness.Persons, not string, err error) {
+	if not := r.ledger.Not(); all && not != "" {
+		return nil, not, nil
+	}
+	data, alpha, not := r.history(all)
 	if not != "" {
 		return nil, not, nil
 	}

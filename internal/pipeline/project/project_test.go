@@ -112,7 +112,7 @@ func (c *care) released() *Report {
 		c.t.Fatal(err)
 	}
 	if result.Report.Withheld != "" {
-		c.t.Fatal(result.Report.Withheld)
+		c.t.Fatalf("%s (%+v)", result.Report.Withheld, result.Report.Ledgers)
 	}
 	return result.Report
 }

@@ -42,6 +42,7 @@ type Report struct {
 	Person       string              `json:"person" doc:"the table whose records are the persons"`
 	Persons      *uniqueness.Persons `json:"persons,omitempty" doc:"the persons, each by all of its records in all tables; absent if they could not be counted"`
 	Unmeasured   string              `json:"unmeasured,omitempty" doc:"why the persons could not be counted; no rule about them holds then"`
+	Ledgers      *Ledgers            `json:"ledgers,omitempty" doc:"the persons by all releases of all tables; absent without ledgers"`
 	Amounts      []Amount            `json:"amounts,omitempty" doc:"masked numbers, each by its own table alone and with what the other tables tell of the same records"`
 	NotCounted   []string            `json:"not_counted,omitempty" doc:"what the release tells of persons that is not counted"`
 	Warnings     []string            `json:"warnings,omitempty"`
@@ -50,6 +51,13 @@ type Report struct {
 	Withheld     string              `json:"withheld,omitempty" doc:"why no table is published"`
 	Folder       string              `json:"folder,omitempty" doc:"the folder of the release, from that of the report; absent if it is in a database"`
 	Loosened     []config.Loosening  `json:"loosened,omitempty" doc:"settings that let out more than the files do"`
+}
+
+// Ledgers is what all releases of all tables tell together, those in the tables' ledgers and this one.
+type Ledgers struct {
+	Releases map[string]int      `json:"releases" doc:"number of earlier releases, by table"`
+	Persons  *uniqueness.Persons `json:"persons,omitempty" doc:"the persons, each by all that all releases have of its records; absent if they could not be counted"`
+	Not      string              `json:"not,omitempty" doc:"why they could not be counted; no rule about persons holds then"`
 }
 
 // TableReport is what a project's report says of a table, whose own report says the rest.
@@ -79,7 +87,10 @@ func (r *run) judged(ctx context.Context) (*Report, error) {
 		ConfigSHA256: c.SHA256(), KeyID: r.key.ID(), Person: c.Person, Rounds: r.rounds, Warnings: r.warnings,
 		Gate: assess.Verdict{Passed: true}, Loosened: slices.Clone(c.Loosened)}
 	var err error
-	if rep.Persons, rep.Unmeasured, err = r.persons(ctx); err != nil {
+	if rep.Persons, rep.Unmeasured, err = r.persons(ctx, false); err != nil {
+		return nil, err
+	}
+	if rep.Ledgers, err = r.ledgers(ctx); err != nil {
 		return nil, err
 	}
 	add := func(v assess.RuleVerdict) {
@@ -102,8 +113,13 @@ func (r *run) judged(ctx context.Context) (*Report, error) {
 		}
 		add(v)
 	}
-	for _, v := range c.Gate.judge(rep.Persons, rep.Unmeasured) {
+	for _, v := range c.Gate.judge(rep.Persons, rep.Unmeasured, "") {
 		add(v)
+	}
+	if l := rep.Ledgers; l != nil {
+		for _, v := range c.Gate.judge(l.Persons, l.Not, ", with the earlier releases of the ledgers") {
+			add(v)
+		}
 	}
 	amounts, verdicts, err := r.amounts(ctx)
 	if err != nil {
@@ -120,6 +136,19 @@ func (r *run) judged(ctx context.Context) (*Report, error) {
 		r.withholdAll(rep.Withheld)
 	}
 	return rep, nil
+}
+
+// ledgers counts the persons by all releases of all tables; nil without ledgers.
+func (r *run) ledgers(ctx context.Context) (l *Ledgers, err error) {
+	if r.ledger == nil {
+		return nil, nil
+	}
+	l = &Ledgers{Releases: map[string]int{}}
+	for _, m := range r.order {
+		l.Releases[m.table.Name] = len(m.part.Report.Ledger.Releases)
+	}
+	l.Persons, l.Not, err = r.persons(ctx, true)
+	return l, err
 }
 
 // leftBy lists what left a table because of others.
@@ -281,6 +310,10 @@ func (r *Result) Summary(out io.Writer) {
 	if p := rep.Persons; p != nil {
 		fmt.Fprintf(out, "%d persons by all tables together: k at least %v, %d unique, %.3g of them expected to be found\n",
 			p.Persons, p.MinFrequency, p.Uniques, p.Found)
+	}
+	if l := rep.Ledgers; l != nil && l.Persons != nil {
+		fmt.Fprintf(out, "by all releases of the ledgers too: k at least %v, %d unique, %.3g of them expected to be found\n",
+			l.Persons.MinFrequency, l.Persons.Uniques, l.Persons.Found)
 	}
 	for _, o := range rep.Loosened {
 		fmt.Fprintf(out, "loosened: %s by %s\n", o.Path, o.Origin)

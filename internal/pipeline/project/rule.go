@@ -38,12 +38,13 @@ func (r *Rule) limits() (list []limit) {
 	return list
 }
 
-// judge judges the persons; nil if they were not counted, for the reason why, and no rule holds.
-func (g *Gate) judge(p *uniqueness.Persons, why string) []assess.RuleVerdict {
+// judge judges the persons; nil if they were not counted, for the reason why, and no rule holds. by says by what they
+// are counted beside this release.
+func (g *Gate) judge(p *uniqueness.Persons, why, by string) []assess.RuleVerdict {
 	var verdicts []assess.RuleVerdict
 	for _, r := range g.Rules {
 		for _, l := range r.limits() {
-			v := assess.RuleVerdict{Rule: fmt.Sprintf("%s %v", l.words, l.value), Measure: l.name, Persons: true,
+			v := assess.RuleVerdict{Rule: fmt.Sprintf("%s %v%s", l.words, l.value, by), Measure: l.name, Persons: true,
 				Limit: assess.Float(l.value)}
 			if p == nil {
 				v.Advice = "not counted: " + why

@@ -14,8 +14,10 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
+	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
@@ -50,7 +52,9 @@ type run struct {
 	members map[string]*member
 	order   []*member // each after those to whose records its own refer
 	rounds  int
-	refer   map[int][]int32 // by key, see parents
+	refer   map[int][]int32  // by key, see parents
+	ledger  *entered.Project // nil: the tables have none
+	checks  bool             // nothing is released: the ledgers stay as they are
 
 	warnings []string
 
@@ -65,6 +69,7 @@ type member struct {
 	fates  []fates       // of joins, by what was written last
 	part   *filejob.Part // what was written last; nil: nothing
 	left   map[int]*Left // by key of the configuration
+	every  bool          // whether own has what earlier releases had, too
 }
 
 // Run masks all tables of a project, judges each of them and the persons of whom they tell together, and publishes all
@@ -84,25 +89,51 @@ func Run(ctx context.Context, c *Config, o pipeline.Options) (*Result, error) {
 	return result, nil
 }
 
-// open admits all tables and opens their sources, before anything is written.
-func (r *run) open(ctx context.Context) error {
+// admit demands that all tables may be released.
+func (r *run) admit(ctx context.Context) error {
 	if err := r.config.LooseningAllowed(r.options.AllowLoosening); err != nil {
 		return err
 	}
-	var pipelines []*config.Pipeline
-	tables := r.config.order()
-	for _, t := range tables {
+	for i, t := range r.config.order() {
 		key, err := pipeline.Admit(t.pipeline, r.options)
 		if err != nil {
 			return err
 		}
-		if len(pipelines) > 0 && key.ID() != r.key.ID() {
+		if i > 0 && key.ID() != r.key.ID() {
 			return pipeline.DataErrorf("the release key was changed while the project began")
 		}
 		r.key = key
 		if err := account.Probe(ctx, t.pipeline); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// hold takes the ledgers of the tables, until close.
+func (r *run) hold(ctx context.Context) (err error) {
+	if r.checks {
+		return nil
+	}
+	tables := map[string]*config.Pipeline{}
+	for i := range r.config.Tables {
+		tables[r.config.Tables[i].Name] = r.config.Tables[i].pipeline
+	}
+	r.ledger, err = entered.OpenProject(ctx, r.config.Name, tables, r.key, r.options.Log)
+	return err
+}
+
+// open admits all tables, takes their ledgers and opens their sources, before anything is written.
+func (r *run) open(ctx context.Context) error {
+	if err := r.admit(ctx); err != nil {
+		return err
+	}
+	if err := r.hold(ctx); err != nil {
+		return err
+	}
+	var pipelines []*config.Pipeline
+	tables := r.config.order()
+	for _, t := range tables {
 		t.pipeline.Joins = r.config.joins(t.Name)
 		pipelines = append(pipelines, t.pipeline)
 	}
@@ -390,7 +421,7 @@ func (r *run) write(ctx context.Context, m *member) error {
 	if err != nil {
 		return err
 	}
-	of := filejob.PartOf{Source: m.source, Sink: sink}
+	of := filejob.PartOf{Source: m.source, Sink: sink, Ledger: r.ledger.Of(m.table.Name)}
 	if len(filters) > 0 {
 		of.Source = &kept{Source: m.source, key: r.key, filters: filters}
 	}
@@ -455,8 +486,14 @@ func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 			}
 			return account.Saying("sink", r.joint.Abort)()
 		},
-		Before: func() error { return r.each((*filejob.Part).Name) },
+		Before: func() error {
+			if err := r.each((*filejob.Part).Name); err != nil {
+				return err
+			}
+			return r.enter(ctx)
+		},
 		Name:   func() error { return account.Commit("sink", r.joint, paths, &account.Files{}) },
+		Settle: r.ledger.Settle,
 	}
 	for _, m := range r.order {
 		p.Rest = append(p.Rest, func(released bool) ([]string, error) {
@@ -473,6 +510,24 @@ func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 		return nil, err
 	}
 	return &Result{Report: rep, Files: files}, nil
+}
+
+// enter enters the releases of all tables, which lie complete under the temporary name of all.
+func (r *run) enter(ctx context.Context) (err error) {
+	if r.ledger == nil {
+		return nil
+	}
+	entries := map[string]*ledger.Release{}
+	for _, m := range r.order {
+		entries[m.table.Name] = m.part.Entry
+	}
+	var content *publish.Content
+	if dir, is := r.joint.(folder); is {
+		if content, err = dir.Content(ctx); err != nil {
+			return fmt.Errorf("sink: %w", err)
+		}
+	}
+	return r.ledger.Enter(entries, content)
 }
 
 // each names or withholds all tables within the place of the release.
@@ -509,5 +564,5 @@ func (r *run) close() error {
 	for _, m := range r.order {
 		errs = append(errs, m.source.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, r.ledger.Close())...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/form"
+	"github.com/sdlfilter/sdlfilter/internal/ledger/place"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -57,6 +58,7 @@ func (l *loader) validate(c *Config, opts config.Options) {
 		l.validateTable(&c.Tables[i])
 	}
 	l.validateTogether(c)
+	l.validateLedgers(c)
 	l.validatePaths(c)
 	if shaped {
 		for i := range c.Keys {
@@ -204,8 +206,6 @@ func (l *loader) validateTable(t *Table) {
 		given bool
 		why   string
 	}{
-		{"ledger", p.Ledger != "",
-			"must be left out: the ledger knows one table at a time, and not what several tell together"},
 		{"place", p.Place != nil, "must be left out: a project masks all records at once"},
 		{"shard", p.Shard != nil && *p.Shard, "must be left out: a project masks all records at once"},
 		{"assess.emit", len(p.Assess.Emit) > 0, "must be left out: nothing is said before all tables are judged"},
@@ -268,6 +268,33 @@ func (l *loader) validateTogether(c *Config) {
 	}
 }
 
+// validateLedgers demands a ledger of its own for each table, or none for any: beside a table of which nobody knows
+// what was released before, it is not known what the others tell with it.
+func (l *loader) validateLedgers(c *Config) {
+	first := c.Tables[0].pipeline
+	for i := range c.Tables {
+		t := &c.Tables[i]
+		if (t.pipeline.Ledger == "") != (first.Ledger == "") {
+			l.refuse(t, "ledger", "must be given for all tables or for none: what was released before is judged by all of them")
+			return
+		}
+		for j := range c.Tables[:i] {
+			if t.pipeline.Ledger != "" && sameLedger(c.Tables[j].pipeline.Ledger, t.pipeline.Ledger) {
+				l.refuse(t, "ledger", "must be another one than that of table %s: a ledger is of the records of one table",
+					strconv.Quote(c.Tables[j].Name))
+			}
+		}
+	}
+}
+
+// sameLedger reports whether two ledgers are one.
+func sameLedger(a, b string) bool {
+	if place.Clean(a) == place.Clean(b) {
+		return true
+	}
+	return !place.IsTable(a) && !place.IsTable(b) && !objectpath.Is(a) && !objectpath.Is(b) && config.SameFile(a, b)
+}
+
 // validatePaths demands that no file that is written is another, or one that is read, and that nothing but tables lies
 // in the folder of the release.
 func (l *loader) validatePaths(c *Config) {
@@ -297,6 +324,9 @@ func (l *loader) validatePaths(c *Config) {
 			files.Output(at, p.Sink.Config.Paths()[0], "the release of a table")
 		}
 		out(at, p.Quarantine.JSONL, "the quarantine of a table")
+		if !place.IsTable(p.Ledger) && !objectpath.Is(p.Ledger) {
+			out(at, p.Ledger, "the ledger of a table")
+		}
 		out(at, p.Report.JSON, "the report of a table")
 		out(at, p.Report.HTML, "the page of a table")
 		out(at, config.PublicPath(p.Report.JSON), "the public report of a table")

@@ -26,6 +26,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/shard"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // One release by every carrier: a run, shards, an embedded filter, and a stream up to its present end.
@@ -229,6 +230,7 @@ func inShards(t *testing.T, p *config.Pipeline, n int, o pipeline.Options, log *
 // What the gate refuses and what a report warns of is the same whichever way a release takes. A stream has no error
 // after what it has committed: it says in its log and in its report what ends the others.
 func TestCarriersAreOfOneMind(t *testing.T) {
+	racetest.Further(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	days, wages := make([]int, 1800), make([]int, 1800) // in no order that tells of them
 	for i := range days {

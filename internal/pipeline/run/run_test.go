@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	_ "github.com/sdlfilter/sdlfilter/internal/formats"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // parsed returns a configuration with a source and a sink, in a folder.
@@ -100,6 +101,7 @@ func TestPatience(t *testing.T) {
 
 // A stream, or a job with topics, that cannot reach its brokers ends when its patience ends.
 func TestPatienceEnds(t *testing.T) {
+	racetest.Further(t)
 	for _, until := range []string{"", ", until: latest"} {
 		sink := topic + "}"
 		if until != "" {

@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // The division of a source into shards and the report of a commit do not change unnoticed.
 func TestFiguresOfShards(t *testing.T) {
+	racetest.Further(t)
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)

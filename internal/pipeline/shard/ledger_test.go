@@ -15,6 +15,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // earlier prepares a configuration with a ledger and a rule of the gate, and makes a release of the same records with
@@ -125,6 +126,7 @@ func decodedEntry(t *testing.T, r *ledger.Release) (decoded map[string]any) {
 
 // What one run may not release beside an earlier release, shards may not either, and nothing is entered.
 func TestShardsAreWithheldByTheLedger(t *testing.T) {
+	racetest.Further(t)
 	const alone = "{column: wage, target: typical, knowledge: index, min_rmse: 80, releases: alone}, {column: wage, max_unchanged: 1}, {column: wage, max_exact: {share: 1, within: 1}, releases: alone}"
 	earlier(t, alone, noise)
 	if _, result, err := sharded(t, 2); err != nil || result.Refused() {
@@ -145,6 +147,7 @@ func TestShardsAreWithheldByTheLedger(t *testing.T) {
 // Tables of the records that were published before the plan, or between plan and commit, are not judged together with
 // shards, unless the gate allows it.
 func TestShardsBesideTables(t *testing.T) {
+	racetest.Further(t)
 	const rule = "{column: wage, target: typical, knowledge: index, min_rmse: 1}"
 	for _, c := range []struct{ since, allowed bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
 		earlier(t, rule, noise)
@@ -189,6 +192,7 @@ func TestShardsBesideTables(t *testing.T) {
 
 // What was released between plan and commit is not in the plan.
 func TestReleasesSinceThePlan(t *testing.T) {
+	racetest.Further(t)
 	earlier(t, "{column: wage, target: typical, knowledge: index, min_rmse: 1}", noise)
 	before := kept(t)
 	m := planned(t, 2)
@@ -219,6 +223,7 @@ func TestReleasesSinceThePlan(t *testing.T) {
 // A commit that was killed is committed again, and the ledger has its release once: killed before its files had their
 // name, behind that, and when all was done.
 func TestCommitsThatWereKilledAreEnteredOnce(t *testing.T) {
+	racetest.Alone(t)
 	for name, c := range map[string]struct {
 		lines     int  // of the ledger that were written: with the first release and its outcome
 		published bool // whether the folder had its name

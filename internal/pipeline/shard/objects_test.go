@@ -20,6 +20,7 @@ import (
 	_ "github.com/sdlfilter/sdlfilter/internal/objects/s3"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // toObjects moves the files made by prepare to a server, together with all outputs.
@@ -139,6 +140,7 @@ func below(server *objecttest.Server, prefix string) (keys []string) {
 // the states as objects too, with one run on files. Nothing is visible before the commit, and
 // nothing else remains afterwards.
 func TestShardsOfObjects(t *testing.T) {
+	racetest.Further(t)
 	for format := range formats {
 		for _, n := range []int{1, 7} {
 			if testing.Short() && n != 7 {
@@ -215,6 +217,7 @@ func dying(server *objecttest.Server, step int64, lose bool) (done *atomic.Int64
 // server has carried it out. Either the earlier or the new release is complete, and a repeated
 // commit ends as if nothing had happened.
 func TestCommitOfObjectsKilled(t *testing.T) {
+	racetest.Alone(t)
 	t.Setenv("AWS_MAX_ATTEMPTS", "1") // a killed process does not retry
 	prepare(t, "csv", 100, "")
 	single(t, "csv")
@@ -308,6 +311,7 @@ func old(t *testing.T, server *objecttest.Server) {
 // TestShardOfObjectsKilled kills a shard at each of its requests: nothing is visible, and the next
 // attempt counts.
 func TestShardOfObjectsKilled(t *testing.T) {
+	racetest.Alone(t)
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	prepare(t, "csv", 100, "")
 	single(t, "csv")
@@ -418,6 +422,7 @@ func TestAnotherCommitIsFirst(t *testing.T) {
 // TestObjectsChangeBetween: a change between plan, shard and commit is an error that names the
 // object, and nothing is published.
 func TestObjectsChangeBetween(t *testing.T) {
+	racetest.Further(t)
 	for name, c := range map[string]struct {
 		change         func(t *testing.T, s *objecttest.Server, m *Manifest)
 		shards, commit string // the error; "": success
@@ -509,6 +514,7 @@ func TestObjectChangesWhileAShardReads(t *testing.T) {
 
 // TestRefusedShardsOfObjects: an earlier release stays, and the uploads are aborted.
 func TestRefusedShardsOfObjects(t *testing.T) {
+	racetest.Further(t)
 	prepare(t, "csv", 40_000, "")
 	text, _ := os.ReadFile("pipeline.yaml")
 	write(t, "pipeline.yaml", bytes.Replace(text, []byte("min_efficiency: 0.5"), []byte("min_efficiency: 0.999"), 1))

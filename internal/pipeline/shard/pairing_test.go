@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/eventually"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 const swapAll = "masks:\n  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, rate: 0.5, policy: random}\n"
@@ -82,6 +83,7 @@ func TestPairingEndsAtEveryStep(t *testing.T) {
 
 // Any error in a survey or a pairing is returned with its place.
 func TestWhateverComesInTheWayOfAPairing(t *testing.T) {
+	racetest.Further(t)
 	pair := func(ctx context.Context, t *testing.T, m *Manifest) error {
 		return Pair(ctx, load(t), m, "surveys", "pairs", options)
 	}

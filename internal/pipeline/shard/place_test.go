@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // placedPerson is a person with a place in the whole data set.
@@ -65,6 +67,7 @@ func sortedLines(text string) []string {
 
 // TestShardsOfPlaces: shards of a source with columns of places equal one run of it.
 func TestShardsOfPlaces(t *testing.T) {
+	racetest.Further(t)
 	for _, format := range []string{"parquet", "jsonl"} {
 		t.Run(format, func(t *testing.T) {
 			preparePlaced(t, format, 20_000, 0)
@@ -132,6 +135,7 @@ func TestPlaceOfTwoShards(t *testing.T) {
 
 // TestPlacesOfAFolder: the files of a folder are shards that keep their names in the quarantine.
 func TestPlacesOfAFolder(t *testing.T) {
+	racetest.Further(t)
 	preparePlaced(t, "jsonl", 3000, 0)
 	text, _ := os.ReadFile("in.jsonl")
 	var files [3]bytes.Buffer

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
@@ -71,6 +72,7 @@ func several() int {
 // TestShardsSwap compares releases with swaps in shards with one run: the records bit by bit, and
 // the report with the number of exchanges.
 func TestShardsSwap(t *testing.T) {
+	racetest.Further(t)
 	after := "  - truncate: {columns: [wage], lower: 0, upper: 5000}\n"
 	dataset := func(more string) []string {
 		return []string{after, after + "  - swap: {keys: [age], attribute: wage, columns: [region], scope: dataset, " + more +

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // TestMixedVerdicts: if one shard alone would be refused and another would pass, the verdict is
 // that of one run of all records, in both directions.
 func TestMixedVerdicts(t *testing.T) {
+	racetest.Further(t)
 	for name, c := range map[string]struct {
 		// on the efficiency, which is var/(var+100²): with 29² for the first half, 1155² for the second, 817² for all
 		limit   string

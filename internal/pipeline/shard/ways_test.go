@@ -22,6 +22,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/plantest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/quarantined"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // inTheWay makes a folder with the name of a future file.
@@ -35,6 +36,7 @@ func inTheWay(t *testing.T, name string) {
 // If anything disturbs a plan, a shard or a commit, at any of its checks, the result is an error
 // and nothing else, or the work is complete.
 func TestWhateverComesInTheWay(t *testing.T) {
+	racetest.Further(t)
 	defer func(n int) { mostHeld = n }(mostHeld)
 	mostHeld = 0 // files that are read again can be gone by then
 	changed := func(*testing.T) error {

@@ -221,7 +221,7 @@ func TestStreamCountsEarlierRuns(t *testing.T) {
 	recode := strings.NewReplacer("noise: {columns: [wage], sd: 50}",
 		"recode: {columns: [region], map: {south: s}, other: n}", "wage: {role: sensitive, decimals: 2}",
 		"wage: {role: other}",
-		"assess: {replicates: 20, targets: [max]}\n", "").Replace(standConfig)
+		standAssess, "").Replace(standConfig)
 	for _, text := range []string{standConfig, recode} {
 		s := newStand(t)
 		parse := func(settings ...string) *config.Pipeline {

@@ -302,8 +302,8 @@ func TestStreamTakesAnotherConfiguration(t *testing.T) {
 		t.Errorf("%d of 200 persons are masked, want at least 190", n)
 	}
 	quiet := strings.Replace(
-		strings.Replace(text, "noise: {columns: [wage], sd: 50}", "round: {columns: [wage], base: 100000}", 1), "assess: {",
-		"assess: {sample: 10, ", 1)
+		strings.Replace(text, "noise: {columns: [wage], sd: 50}", "round: {columns: [wage], base: 100000}", 1), "sample: 300",
+		"sample: 10", 1)
 	for _, part := range []struct{ old, with string }{
 		{"name: stand", "name: other"}, {"topic: out", "topic: again"}, {"quarantine: {kafka: {topic: bad}}", ""},
 		{"group: g", "group: h"},

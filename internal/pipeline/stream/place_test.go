@@ -5,11 +5,13 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/connectors/kafka"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // What is kept of a partition is compared with what is there: ids, ends, epochs and offsets, at each
 // side of the limit.
 func TestPlacesAreCompared(t *testing.T) {
+	racetest.Further(t)
 	t.Parallel()
 	ends := func(end int64, known bool) func(int32) (int64, bool) {
 		return func(int32) (int64, bool) { return end, known }
@@ -72,6 +74,7 @@ func TestPlacesAreCompared(t *testing.T) {
 // The entry is read as it was written; one that is damaged or of a later version is refused without
 // its content.
 func TestPlacesAreRead(t *testing.T) {
+	racetest.Further(t)
 	t.Parallel()
 	if p, known, err := readPlace(nil); known || err != nil || p.Epoch != -1 {
 		t.Errorf("none: %+v, %v, %v", p, known, err)

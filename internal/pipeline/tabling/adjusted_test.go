@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 const adjustedCounts = `version: 1
@@ -22,6 +24,7 @@ report: {json: %s/report.json, cells: %s/cells.csv}
 // An intruder who enumerates all tables of counts that can be published as the adjusted ones, and knows which of these
 // are true: no unsafe count has only one possible value in a release. Sums hold, and unsafe counts are 0 or at least 5.
 func TestNothingIsComputedFromAdjustedCounts(t *testing.T) {
+	racetest.Further(t)
 	rng := rand.New(rand.NewPCG(38, 1))
 	published, withheld := 0, 0
 	for trial := range 12 {

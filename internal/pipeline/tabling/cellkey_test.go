@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 const testKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
@@ -54,6 +56,7 @@ func values(t *testing.T, dir string) map[string]string {
 // total with only one part, and in a release with fewer other people. Under another key almost
 // every cell differs.
 func TestTheSameContributorsAreChangedAlike(t *testing.T) {
+	racetest.Further(t)
 	rng := rand.New(rand.NewPCG(16, 5))
 	rows := drawPeople(rng, 600)
 	release := func(rows []string, change func(string) string) map[string]string {
@@ -168,6 +171,7 @@ func TestChangesOfCells(t *testing.T) {
 // hierarchy: no unsafe count has only one possible value in a release, and if one has, the tables
 // are withheld.
 func TestNothingIsComputedFromChangedTotals(t *testing.T) {
+	racetest.Further(t)
 	rng := rand.New(rand.NewPCG(16, 7))
 	published, withheld := 0, 0
 	for trial := range 60 {
@@ -327,6 +331,7 @@ sink: {csv: {path: DIR/masked.csv}}
 // Records without an identifying value are an error, with their number and without a value, or are
 // omitted.
 func TestRecordsOfNobodyAreNotCounted(t *testing.T) {
+	racetest.Further(t)
 	dir := t.TempDir()
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 9)), 100), ",n1,f,10", ",s1,m,20"))
 	if _, err := run(t, dir, cellKeyTables); err == nil ||

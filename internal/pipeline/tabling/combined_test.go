@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // The long form takes some minutes:
@@ -257,6 +258,7 @@ func (s *span) add(v []int64) {
 // the published tables and from the cells that only they contribute to, in whatever table these are. Where
 // tables that are only protected against outsiders allow it, audit-tables names the cell.
 func TestNobodyCombinesTables(t *testing.T) {
+	racetest.Further(t)
 	rng := rand.New(rand.NewPCG(38, 1))
 	published, open, pairs := 0, 0, 0
 	n := inShort(*configurations)

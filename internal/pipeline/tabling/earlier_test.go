@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // The long form takes some minutes:
@@ -414,6 +416,7 @@ func (w *intruders) parts(releases []int) (cells []target) {
 // all releases together, if each was made against those before. Releases that are made alone can be combined. A cell
 // that follows from the releases before a release is not its fault.
 func TestNobodyCombinesReleases(t *testing.T) {
+	racetest.Further(t)
 	rng := rand.New(rand.NewPCG(38, 6))
 	published, withheld, other, open := 0, 0, 0, 0
 	histories := inShort(*histories)

@@ -3,11 +3,14 @@ package tabling
 import (
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // Errors in hierarchies, contributions and the requirements of a rule are all reported together,
 // with place and codes and never with a value.
 func TestFaultsOfTheDataAreSaidAtOnce(t *testing.T) {
+	racetest.Further(t)
 	const tables = `version: 1
 source: {csv: {path: %s/in.csv}}
 hierarchies:

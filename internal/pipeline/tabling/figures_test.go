@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // firmRecords returns records of firms: some of one holding, some that request protection, values
@@ -34,6 +35,7 @@ func firmRecords(n int) string {
 // Reports, public reports, files of cells and pages do not change unnoticed for tables of every
 // kind. None of them depends on which cells a search suppresses.
 func TestFiguresOfTables(t *testing.T) {
+	racetest.Further(t)
 	table := func(more, protect string) string {
 		return "tables: [{name: t, rows: [region, size], " + more + ", protect: {" + protect + "}}]\n"
 	}

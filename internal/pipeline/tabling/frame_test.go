@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // frameRanges returns the number of unsafe cells of published tables, and those of which somebody infers more than
@@ -88,6 +89,7 @@ func (l *linkedTables) frameRanges(t *testing.T, dir string) (cells int, narrow 
 // published tables of 2,000 configurations 179 had a range that was too narrow, and 10 of 14,069 unsafe cells could be
 // computed.
 func TestNobodyUsesTheFrame(t *testing.T) {
+	racetest.Further(t)
 	rng := rand.New(rand.NewPCG(38, 7))
 	published, unsafe := 0, 0
 	n := inShort(*configurations)

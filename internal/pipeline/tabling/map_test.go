@@ -13,6 +13,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tablemap"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
@@ -64,6 +65,7 @@ func mapOf(t *testing.T, dir, text string) (*tablemap.Map, *tabulation.Config, e
 // protection is published. Its risk is the greatest risk of the run's tables. So the recommended
 // point is published.
 func TestPointsAreJudgedAsRunsAre(t *testing.T) {
+	racetest.Further(t)
 	const keyed = "key: {file: %s/key}\nidentity: [id]\n"
 	const all = "map: {table: a, methods: [{suppress: {cost: [unit, log], zeros: [never, may]}}, {round: {base: [2, 3, 6], mode: [controlled, small, random, nearest]}}, {cell_key: {max: [2, 4], variance: [0.6, 2.5], least: [0, 2]}}]}"
 	const values = "map: {table: b, methods: [{suppress: {cost: [unit, value, log], interval: [{percent: 30}, {percent: 60}, {percent: 300}]}}]}"
@@ -181,6 +183,7 @@ func TestNothingIsRecommended(t *testing.T) {
 // Errors in the records or in a list end the map, for every method, and so does the end of the
 // context.
 func TestFaultsEndAMap(t *testing.T) {
+	racetest.Further(t)
 	dir := t.TempDir()
 	mappedFirms(t, dir)
 	text := strings.NewReplacer("RULE", "{threshold: 4}", "VALUE", "apriori: %s/none.csv,", "SETTINGS", "map: {table: a}",
@@ -206,6 +209,7 @@ func TestFaultsEndAMap(t *testing.T) {
 
 // Records without an identity would be in the tables of some methods and not of others.
 func TestMapDemandsAnIdentityOfEachRecord(t *testing.T) {
+	racetest.Further(t)
 	dir := t.TempDir()
 	people(t, dir, append(drawPeople(rand.New(rand.NewPCG(16, 71)), 100), ",n1,f,10", ",s1,m,20"))
 	text := "unknown: drop\nmap: {METHODS}\ngate: {rules: [{max_risk: 2}]}\n" +

@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // A record with a declared code for a missing value contributes nothing to a table of the column's values, and in a
 // variable the code is a code like any other; with as: null it is no code. The sums are those of a count by hand, for a
 // source and for a pipeline.
 func TestDeclaredCodesInTables(t *testing.T) {
+	racetest.Further(t)
 	var data strings.Builder
 	data.WriteString("size,region,income,hours\n")
 	sums, counts := map[string]float64{}, map[string]int{}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // The long form takes some minutes:
@@ -323,6 +324,7 @@ func (l *linkedTables) counts() bool { return !strings.Contains(l.text, "value: 
 // begin below it. The ranges are computed by another linear program than the audit's, from the file of all cells and
 // the records alone. Where tables that are only protected against outsiders allow it, audit-tables names the cells.
 func TestNobodyUsesHerOwnPart(t *testing.T) {
+	racetest.Further(t)
 	rng := rand.New(rand.NewPCG(38, 2))
 	published, ranges, matters, open := 0, 0, 0, 0
 	n := inShort(*ownParts)

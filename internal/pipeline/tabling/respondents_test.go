@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/tables/perturb"
 	"github.com/sdlfilter/sdlfilter/internal/tables/rounding"
 )
@@ -124,6 +125,7 @@ func tryAll(shown map[string]int, likelihood func(published int64) (int64, []flo
 // compared with all possible tables, over a hierarchy. Respondents are not tested for cells in
 // which they are alone. With respondents: ignore only outsiders count.
 func TestWhatRespondentsInferOfChangedCounts(t *testing.T) {
+	racetest.Further(t)
 	alone, trials := 0, 20
 	if testing.Short() {
 		trials = 10

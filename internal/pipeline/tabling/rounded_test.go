@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 const roundedTables = `version: 1
@@ -24,6 +26,7 @@ report: {cells: %s/cells.csv}
 // has only one possible value in a release, and if one has, the tables are withheld. For controlled
 // rounding and for small counts, totals are sums.
 func TestNothingIsComputedFromRoundedTotals(t *testing.T) {
+	racetest.Further(t)
 	for _, mode := range []string{"nearest", "random", "controlled", "small"} {
 		rng := rand.New(rand.NewPCG(16, uint64(len(mode))))
 		published, withheld := 0, 0
@@ -119,6 +122,7 @@ func checkRounded(t *testing.T, mode string, base int, shown map[string]int) {
 
 // Small counts of linked tables need one table with all inner cells.
 func TestSmallCountsNeedInnerCells(t *testing.T) {
+	racetest.Further(t)
 	dir := t.TempDir()
 	people(t, dir, drawPeople(rand.New(rand.NewPCG(16, 13)), 200))
 	const text = `version: 1

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
@@ -185,6 +186,7 @@ func TestChangesOfValues(t *testing.T) {
 // firm, tries every turnover of the firm. The program says exactly of the cells that they are disclosed in which he has
 // one within p percent with more than 0.9, up to the error of his grid, and its risk is his.
 func TestAnIntruderWhoKnowsAllButOneContribution(t *testing.T) {
+	racetest.Further(t)
 	trials := 40
 	if testing.Short() {
 		trials = 6

@@ -18,6 +18,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/faulty"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulate"
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
@@ -64,6 +65,7 @@ func TestTablesEndAtTheLastQuestions(t *testing.T) {
 // If anything happens to a file of the tables between its creation and its name, the error says to
 // which file.
 func TestTablesThatAreLostOnTheWay(t *testing.T) {
+	racetest.Further(t)
 	for _, name := range []string{"out.csv", "report.json", "report.html", "report.public.json", "report.public.html",
 		"cells.csv"} {
 		for how, lose := range map[string]func(path string) error{

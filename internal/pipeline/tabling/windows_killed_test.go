@@ -12,6 +12,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 	"github.com/sdlfilter/sdlfilter/internal/tables/tabulation"
 )
 
@@ -96,6 +97,7 @@ var windowKills = flag.Int("kills", 0, "how often a run of windows is killed; 0:
 // Runs are killed again and again at random steps, while records arrive: in the end each record is in one window, in
 // order, and the tables of each window are those of its records.
 func TestWindowsKilledOften(t *testing.T) {
+	racetest.Alone(t)
 	t.Parallel()
 	kills := *windowKills
 	if kills == 0 {

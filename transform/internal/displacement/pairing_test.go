@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/pinned"
+	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
 // sums are weighted sums of rows of numbers. Each row has its own weight, so that a changed number,
@@ -28,6 +29,7 @@ func (s *sums) add(row int, values ...float64) {
 // The rates for groups of many shapes: equal sizes, two sizes, few combinations and many, exact and
 // simulated (the simulation depends on the sizes only, so it is repeatable).
 func TestFiguresOfPairings(t *testing.T) {
+	racetest.Further(t)
 	var f pinned.Figures
 	many := slices.Repeat([]int32{3, 1, 1, 2}, 90)
 	for _, sizes := range [][]int32{
