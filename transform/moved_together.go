@@ -10,17 +10,13 @@ type MovedTogether struct {
 	Couples       bool     // whether two records have exchanged, so that each has the other's values
 }
 
-// MovesTogether returns what the masks move between records, unchanged. A column that is moved by itself has its own.
+// MovesTogether returns what the masks move between records, unchanged. Masks that move each column by itself, by its
+// ranks, are not among them.
 func MovesTogether(masks []Spec) (list []MovedTogether) {
 	kept := func(names ...string) []string {
 		return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 			return slices.ContainsFunc(masks, func(m Spec) bool { return slices.Contains(m.Params.Masks(), name) })
 		})
-	}
-	alone := func(columns []string, couples bool) {
-		for _, c := range columns {
-			list = append(list, MovedTogether{Moved: []string{c}, Couples: couples})
-		}
 	}
 	for _, m := range masks {
 		switch p := m.Params.(type) {
@@ -28,10 +24,6 @@ func MovesTogether(masks []Spec) (list []MovedTogether) {
 			list = append(list, MovedTogether{Moved: p.Columns, Within: kept(p.Keys...), Apart: kept(p.Attribute), Couples: true})
 		case *RecordSwap:
 			list = append(list, MovedTogether{Moved: p.Masks()})
-		case *RankSwap:
-			alone(p.Columns, true)
-		case *Shuffle:
-			alone(p.Columns, false)
 		}
 	}
 	return list

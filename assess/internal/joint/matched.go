@@ -27,16 +27,19 @@ type Matched struct {
 }
 
 const (
-	mostMoved   = 30          // numbers made of the columns that moved
-	mostStayed  = 60          // features made of those that stayed
-	leastModel  = 20          // rows for each of these features
-	matchWork   = 200_000_000 // records compared · numbers, at most
-	leastRivals = 30          // records with which each is compared, however many there are
+	mostMoved   = 30        // numbers made of the columns that moved
+	mostStayed  = 60        // features made of those that stayed
+	leastModel  = 20        // rows for each of these features
+	mostModel   = 5000      // rows to which a law is fitted
+	mostTrials  = 500       // rows in which scales are compared
+	matchWork   = 4_000_000 // records compared · numbers, at most
+	leastRivals = 30        // records with which each is compared, however many there are
 )
 
 // Matched returns for each column of e that has originals what a snooper takes for its own values, found by the normal
-// law of what moved given what stayed: of the numbers, of their logarithms, and of their normal scores, whichever tells
-// most. Each part of the rows goes by the law of the other parts. originals are by column, nil where they are not known.
+// law of what moved given what stayed: of the numbers, of their logarithms, or of their normal scores, whichever tells
+// most in some rows. Each part of the rows goes by the law of the other parts. originals are by column, nil where they
+// are not known.
 func (f *Frame) Matched(e Exchange, originals [][]float64) []*Matched {
 	originals = slices.Clone(originals)
 	for c, x := range originals {
@@ -44,38 +47,53 @@ func (f *Frame) Matched(e Exchange, originals [][]float64) []*Matched {
 			originals[c] = append(slices.Clone(x), slices.Repeat([]float64{math.NaN()}, f.all-len(x))...)
 		}
 	}
-	found := make([]*Matched, len(e.Moved))
-	ways := make([][]*Matched, len(scales))
-	cores.Each(len(scales), func(k int) {
-		if m := f.matching(e, originals, scales[k]); m != nil {
-			ways[k] = m.matched()
-		}
-	})
-	for c, column := range e.Moved {
-		x := originals[column]
-		if x == nil {
+	ways := make([]*matching, len(scales))
+	cores.Each(len(scales), func(k int) { ways[k] = f.matching(e, originals, scales[k]) })
+	few := f.some(mostTrials)
+	var best *matching
+	least := math.Inf(1)
+	for _, m := range ways {
+		if m == nil {
 			continue
 		}
-		square, hits := math.Inf(1), -1
-		for _, way := range ways {
-			if way == nil || way[c] == nil {
-				continue
-			}
-			if found[c] == nil {
-				found[c] = &Matched{}
-			}
-			if s := squareTo(x[:f.rows], way[c].Mean); s < square {
-				square, found[c].Mean = s, way[c].Mean
-			}
-			if n := equal(x[:f.rows], way[c].Likeliest); n > hits {
-				hits, found[c].Likeliest = n, way[c].Likeliest
-			}
-		}
-		if found[c] != nil && found[c].Mean == nil {
-			found[c] = nil
+		if left := m.left(few); left < least {
+			best, least = m, left
 		}
 	}
-	return found
+	if best == nil {
+		return make([]*Matched, len(e.Moved))
+	}
+	return best.matched(f.some(f.all))
+}
+
+// some returns up to n rows, evenly spread.
+func (f *Frame) some(n int) []int {
+	rows := make([]int, f.all)
+	for i := range rows {
+		rows[i] = i
+	}
+	return thinned(rows, n)
+}
+
+// left is how much of the variance of what moved the means leave, in rows.
+func (m *matching) left(rows []int) (left float64) {
+	for c, of := range m.matched(rows) {
+		if of != nil {
+			x := m.originals[m.e.Moved[c]]
+			left += squareTo(x, of.Mean) / squareTo(x, slices.Repeat([]float64{meanOf(x)}, len(x)))
+		}
+	}
+	return left
+}
+
+func meanOf(x []float64) float64 {
+	sum, n := 0.0, 0.0
+	for _, v := range x {
+		if v == v {
+			sum, n = sum+v, n+1
+		}
+	}
+	return sum / n
 }
 
 // Expected is the mean over all records as a column of a frame. What is likeliest is no column: it is right in many
@@ -125,25 +143,26 @@ func (f *Frame) cells(e Exchange) (cells [][]int32, of []int32) {
 	return cells, of
 }
 
-// matched compares the records of each cell with one another.
-func (m *matching) matched() []*Matched {
+// matched compares rows with the records of their cells; what is found of other rows is NaN.
+func (m *matching) matched(rows []int) []*Matched {
 	out := make([]*Matched, len(m.e.Moved))
 	for c, column := range m.e.Moved {
 		if m.originals[column] != nil {
-			out[c] = &Matched{make([]float64, m.f.all), make([]float64, m.f.all)}
+			none := slices.Repeat([]float64{math.NaN()}, m.f.all)
+			out[c] = &Matched{none, slices.Clone(none)}
 		}
 	}
 	cells, of := m.f.cells(m.e)
-	rivals := max(leastRivals, matchWork/max(1, m.f.rows*m.dims))
+	rivals := max(leastRivals, matchWork/max(1, len(rows)*m.dims))
 	for range 2 {
 		kept := 0.0
-		for row := range m.f.all {
+		for _, row := range rows {
 			kept += m.match(row, cells[of[row]], rivals, out)
 		}
 		if m.counted {
 			break
 		}
-		m.setStay(kept / float64(m.f.all)) // a further mask hides which values have stayed
+		m.setStay(kept / float64(len(rows))) // a further mask hides which values have stayed
 	}
 	return out
 }

@@ -163,7 +163,7 @@ func (m *matching) fit(x, y, stayed [][]float64) bool {
 				rows = append(rows, i)
 			}
 		}
-		law, whole, ok := lawOf(at, originals, released, rows)
+		law, whole, ok := lawOf(at, originals, released, thinned(rows, mostModel))
 		if !ok {
 			return false
 		}
