@@ -117,11 +117,11 @@ func recovering(base *joint.Frame, sought []joint.Sought, entirely bool) [][]*jo
 }
 
 // withMatched is recovering where columns were moved between records: the frame of each has what comparing the records
-// tells of it, which is also returned.
+// tells of it, if it tells more than its own released value; it is also returned.
 func withMatched(base *joint.Frame, sought []joint.Sought, entirely bool) ([][]*joint.Frame, []*joint.Matched) {
 	list, matched := recovering(base, sought, entirely), matchedOf(base, sought)
 	for c, m := range matched {
-		if m != nil {
+		if m != nil && m.Tells(sought[c]) {
 			list[c] = append([]*joint.Frame{list[c][0].With(m.Expected())}, list[c][1:]...)
 		}
 	}

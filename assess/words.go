@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/sdlfilter/sdlfilter/assess/internal/joint"
 )
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
@@ -57,6 +59,11 @@ func recordAdvice(w Risk, needed string) string {
 	if math.IsInf(float64(w.R), 1) {
 		return fmt.Sprintf(
 			": most values follow exactly from %s: mask these columns too, with noise that is correlated (noise: {correlated: true}), or do not release them", strings.Join(listed(w.Tells), ", "))
+	}
+	if slices.Contains(w.Tells, joint.ExchangedRecords) {
+		return fmt.Sprintf(
+			": what stayed in the record tells whose values it has, by %s: exchange what tells of these columns together with them, exchange within groups in which it is alike (keys), add noise, or do not release it (record: alone judges the column by itself)",
+			strings.Join(listed(w.Tells), ", "))
 	}
 	if slices.Contains(w.Tells, OrderOfRecords) {
 		return fmt.Sprintf(

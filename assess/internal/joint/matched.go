@@ -100,6 +100,24 @@ func meanOf(x []float64) float64 {
 // records and far off in the others, and would count as known in all of them.
 func (m *Matched) Expected() Column { return Column{Name: ExchangedRecords, Values: m.Mean} }
 
+// Tells reports whether the means leave less of the originals than a line through the row's own released values does.
+func (m *Matched) Tells(s Sought) bool {
+	n, x, y, xx, yy, xy := 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+	for i, v := range s.X {
+		if d := v - s.Y[i]; d == d {
+			n++
+			a, b := v-x, s.Y[i]-y
+			x, y = x+a/n, y+b/n
+			xx, yy, xy = xx+a*(v-x), yy+b*(s.Y[i]-y), xy+a*(s.Y[i]-y)
+		}
+	}
+	left := xx
+	if yy > 0 {
+		left -= xy * xy / yy
+	}
+	return squareTo(s.X, m.Mean)*n < (1-betterBy)*left
+}
+
 func squareTo(x, of []float64) float64 {
 	sum, n := 0.0, 0.0
 	for i, v := range x {
