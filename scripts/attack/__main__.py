@@ -23,12 +23,13 @@ import numpy as np
 
 import cases
 import judge
+import swaps
 import units
 from attackers import Release, Snooper, number
 
 
 def draw(seed):
-    return (units if seed >= units.FIRST else cases).draw(seed)
+    return (swaps if seed >= swaps.FIRST else units if seed >= units.FIRST else cases).draw(seed)
 
 
 def release(case, folder):

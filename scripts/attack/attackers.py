@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neighbors import NearestNeighbors
 
+import swaps
 import units
 from cases import parameters
 
@@ -98,6 +99,7 @@ class Snooper:
             own = _filled(y)[:, None]
             out["least squares, own column"] = self._crossed(x, own, _least_squares)
             out |= self._exchanged(column, y)
+            out |= swaps.estimates(self, column, y)
         f = self.features
         out["least squares, the record"] = self._crossed(x, f[:, : self.alone], _least_squares)
         out["least squares, its group too"] = self._crossed(x, f[:, : self.linear], _least_squares)
