@@ -493,7 +493,7 @@ func Claims(columns []Seen, sought []Sought, together []MovedTogether, complete 
 			claims[c] = append(claims[c], frame.Claims(originals[c], s.Released, s.Own, s.Distances)...)
 		}
 		if m := matched[c]; m != nil {
-			claims[c] = append(claims[c], m.Likeliest)
+			claims[c] = append(claims[c], m.Likeliest, m.Mean)
 		}
 	})
 	return claims

@@ -1,30 +1,53 @@
 package transform
 
-import "slices"
+import (
+	"math"
+	"slices"
 
-// MovedTogether says which columns a mask moves together from record to record, and between which records. Columns that
-// other masks change too are not among Within and Apart.
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+)
+
+// MovedTogether says which columns a mask moves together from record to record, and between which records, as it can be
+// seen in a release: a column that other masks draw anew is not among Within and Apart.
 type MovedTogether struct {
 	Moved         []string
 	Within, Apart []string // in which the records that exchange values agree, and in which they differ
 	Couples       bool     // whether two records have exchanged, so that each has the other's values
 }
 
-// MovesTogether returns what the masks move between records, unchanged. Masks that move each column by itself, by its
-// ranks, are not among them.
+// MovesTogether returns what the masks exchange between couples of records. Masks that move each column by itself, by
+// its ranks, are not among them.
 func MovesTogether(masks []Spec) (list []MovedTogether) {
-	kept := func(names ...string) []string {
-		return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-			return slices.ContainsFunc(masks, func(m Spec) bool { return slices.Contains(m.Params.Masks(), name) })
-		})
-	}
 	for _, m := range masks {
-		switch p := m.Params.(type) {
-		case *Swap:
-			list = append(list, MovedTogether{Moved: p.Columns, Within: kept(p.Keys...), Apart: kept(p.Attribute), Couples: true})
-		case *RecordSwap:
-			list = append(list, MovedTogether{Moved: p.Masks()})
+		if exchanges := core.Declared(m.Params).Exchanges; exchanges != nil {
+			e := exchanges()
+			last := len(e.Reads) - 1 // the attribute
+			list = append(list, MovedTogether{Moved: e.Columns, Within: seen(masks, e.Reads[:last], true),
+				Apart: seen(masks, e.Reads[last:], false), Couples: true})
 		}
 	}
 	return list
+}
+
+// seen returns the names of columns in which a release shows which records differ, apart from cells that are hidden.
+// With agree, which agree is enough: equal values stay equal in a coarser coding.
+func seen(masks []Spec, names []string, agree bool) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return slices.ContainsFunc(masks, func(m Spec) bool {
+			action := core.Declared(m.Params).Action
+			if !slices.Contains(m.Params.Masks(), name) {
+				return false
+			}
+			if action == nil {
+				return true
+			}
+			switch action(name, math.NaN()).(type) {
+			case Suppression:
+				return false
+			case Recoding, Rounding:
+				return !agree
+			}
+			return true
+		})
+	})
 }

@@ -28,7 +28,7 @@ func (pl *Plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess
 		Replicate: replicate, Persons: pl.persons, Repeated: repeated, Law: LawOf(chain),
 		Keeping: keepingOf(chain, !pl.Config.Streaming()),
 		Gated:   pl.Config.Gate.Judges(), AllowUnchanged: pl.Config.Gate.AllowUnchanged,
-		Shuffled: pl.Config.Sink.Shuffled(), Together: pl.Together(),
+		Shuffled: pl.Config.Sink.Shuffled(), Together: Together(pl.Config.Masks),
 	}
 	o.Draws = chain.DrawsFor
 	o.Earlier = pl.earlierOptions()
@@ -43,9 +43,9 @@ func (pl *Plan) assessOptions(key keystream.Key, chain *transform.Chain) (assess
 	return o, nil
 }
 
-// Together is what the masks move between records.
-func (pl *Plan) Together() (list []assess.MovedTogether) {
-	for _, e := range transform.MovesTogether(pl.Config.Masks) {
+// Together is what masks move between records.
+func Together(masks []transform.Spec) (list []assess.MovedTogether) {
+	for _, e := range transform.MovesTogether(masks) {
 		list = append(list, assess.MovedTogether(e))
 	}
 	return list

@@ -23,7 +23,7 @@ type matching struct {
 	counted  bool             // whether it was counted
 	moved    [parts][]float64 // released values as independent numbers of variance 1, by the law of each part, by row
 	expected []float64        // what stayed makes expect of them, by the law of the row's part, by row
-	any      [parts][]float64 // the logarithm of the density of released values of any record, by the law of each part, by row
+	any      [parts][]float64 // the logarithm of the density of any record's values, by the law of each part and row
 	known    []float64        // original below, by row
 	mixed    []float64        // the logarithm of the likelihood ratio of what a record has, if it may have kept it, by row
 	holders  map[uint64]int32
@@ -72,7 +72,8 @@ func numbersOf(values []float64, scaled func(v float64) float64) []float64 {
 }
 
 // matching fits the laws; nil if there is nothing to fit.
-func (f *Frame) matching(e Exchange, originals [][]float64, scaled func(values []float64) func(float64) float64) *matching {
+func (f *Frame) matching(e Exchange, originals [][]float64,
+	scaled func(values []float64) func(float64) float64) *matching {
 	m := &matching{f: f, e: e, originals: originals, couples: e.Couples}
 	var x, y [][]float64 // by number, of the originals and as released
 	for _, column := range e.Moved {

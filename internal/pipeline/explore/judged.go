@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/intruder/loss"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/rumap"
 	"github.com/sdlfilter/sdlfilter/transform"
 )
@@ -88,7 +89,7 @@ func (g *grid) wantPairs() (err error) {
 	g.pairs,
 		err = assess.New(assess.Options{Columns: g.plan.Assessed, Carry: g.carry(), Released: g.plan.Intruder.Released,
 		Key: g.key, Sample: g.sample(), Mixes: g.mixes,
-		Targets: g.config.Assess.Targets, Record: true, Beside: g.plan.Beside, Together: g.plan.Together()})
+		Targets: g.config.Assess.Targets, Record: true, Beside: g.plan.Beside, Together: pipeline.Together(g.config.Masks)})
 	return err
 }
 
