@@ -112,7 +112,7 @@ func (s *stand) messages(topic string, n int) []*kgo.Record {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchMaxWait(100*time.Millisecond))
 	defer c.Close()
 	var all []*kgo.Record
-	for wait := time.Minute; ; {
+	for wait := patience; ; {
 		if len(all) >= n {
 			wait = 250 * time.Millisecond
 		}

@@ -146,19 +146,19 @@ func TestStreamGateStops(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	s.config(endless, farFromMean, `report: {json: out/report.json, publish: [sd]}`)
-	s.persons(0, 500)
+	s.persons(0, 100)
 	p := s.start("run", "pipeline.yaml")
-	s.released("out", 500)
-	s.paid(500, 3500, nearMean)
+	s.released("out", 100)
+	s.paid(100, 700, nearMean)
 	printed, log := p.wait(exitRefused)
 	mustContain(t, log,
-		"the stream stops, and nothing of the open transaction is released; 500 records had been released before and stay released; ",
-		`"left":500`, "sdlfilter: the gate has stopped the stream: 500 records had been released before")
-	mustContain(t, printed, "Stopped", "500 released")
+		"the stream stops, and nothing of the open transaction is released; 100 records had been released before and stay released; ",
+		`"left":100`, "sdlfilter: the gate has stopped the stream: 100 records had been released before")
+	mustContain(t, printed, "Stopped", "100 released")
 	if strings.Contains(printed+log, "Nothing was published") || strings.Contains(printed, "withheld") {
 		t.Errorf("the output claims that nothing was published:\n%s\n%s", printed, log)
 	}
-	s.released("out", 500)
+	s.released("out", 100)
 	var rep struct {
 		Records struct{ Released int }
 		Gate    struct{ Passed bool }
@@ -167,17 +167,17 @@ func TestStreamGateStops(t *testing.T) {
 			NotLeft int `json:"not_left"`
 		}
 	}
-	if err := json.Unmarshal([]byte(s.read("out/report.json")), &rep); err != nil || rep.Records.Released != 500 ||
+	if err := json.Unmarshal([]byte(s.read("out/report.json")), &rep); err != nil || rep.Records.Released != 100 ||
 		rep.Gate.Passed ||
-		rep.Stopped.Left != 500 || rep.Stopped.NotLeft < 1 || rep.Stopped.NotLeft > 3000 {
-		t.Errorf("%v: the report contains %+v, want 500 released and a gate that has refused", err, rep)
+		rep.Stopped.Left != 100 || rep.Stopped.NotLeft < 1 || rep.Stopped.NotLeft > 600 {
+		t.Errorf("%v: the report contains %+v, want 100 released and a gate that has refused", err, rep)
 	}
 	// Refused records are not lost: they are judged again.
 	s.run(exitRefused, "run", "-q", "pipeline.yaml")
-	s.released("out", 500)
+	s.released("out", 100)
 	s.config(strings.Replace(bounded, "}}", ", instance: a}}", 1))
 	s.run(exitDone, "run", "-q", "pipeline.yaml")
-	s.released("out", 3500)
+	s.released("out", 700)
 }
 
 func TestStreamGateHolds(t *testing.T) {
@@ -185,23 +185,23 @@ func TestStreamGateHolds(t *testing.T) {
 	s := newStand(t)
 	s.config(endless, strings.Replace(farFromMean, "on_fail: stop", "on_fail: hold, hold: {topic: held}", 1),
 		`sink: {kafka: {brokers: ["BROKER"], topic: out, commit: {interval: 300ms}}}`)
-	s.persons(0, 500)
+	s.persons(0, 100)
 	p := s.start("run", "pipeline.yaml")
-	s.released("out", 500)
-	s.paid(500, 3500, nearMean)
+	s.released("out", 100)
+	s.paid(100, 700, nearMean)
 	p.until("masked records go to the restricted topic")
-	if n := len(s.messages("held", 3000)); n != 3000 {
-		t.Fatalf("%d records are held, want 3000", n)
+	if n := len(s.messages("held", 600)); n != 600 {
+		t.Fatalf("%d records are held, want 600", n)
 	}
-	s.paid(3500, 3502, func(int) float64 { return 5000 })
+	s.paid(700, 702, func(int) float64 { return 5000 })
 	p.until("the gate's rules hold again")
-	s.persons(3502, 3600)
-	out := s.messages("out", 598)
+	s.persons(702, 800)
+	out := s.messages("out", 198)
 	p.signal(syscall.SIGTERM)
 	p.wait(exitDone)
-	held := s.messages("held", 3002)
-	if len(out) != 598 || len(held) != 3002 {
-		t.Fatalf("%d records were released and %d held, want 598 and 3002", len(out), len(held))
+	held := s.messages("held", 602)
+	if len(out) != 198 || len(held) != 602 {
+		t.Fatalf("%d records were released and %d held, want 198 and 602", len(out), len(held))
 	}
 	seen := map[int]bool{}
 	for k, r := range append(held, out...) {
@@ -212,7 +212,7 @@ func TestStreamGateHolds(t *testing.T) {
 		if seen[*one.ID] {
 			t.Errorf("person %d is there twice", *one.ID)
 		}
-		if seen[*one.ID] = true; k < len(held) != (*one.ID >= 500 && *one.ID < 3502) {
+		if seen[*one.ID] = true; k < len(held) != (*one.ID >= 100 && *one.ID < 702) {
 			t.Errorf("person %d: held %v", *one.ID, k < len(held))
 		}
 		if *one.Wage == 990 || *one.Wage == 5000 {
@@ -225,11 +225,11 @@ func TestStreamGateAlerts(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	s.config(strings.Replace(farFromMean, "stop", "alert", 1))
-	s.persons(0, 500)
-	s.paid(500, 3500, nearMean)
+	s.persons(0, 100)
+	s.paid(100, 700, nearMean)
 	_, log := s.run(exitDone, "run", "pipeline.yaml")
 	mustContain(t, log, "records are released all the same")
-	s.released("out", 3500)
+	s.released("out", 700)
 }
 
 func TestStreamReload(t *testing.T) {

@@ -215,6 +215,88 @@ func TestRivalAtTheEnd(t *testing.T) {
 	}
 }
 
+// A transaction that takes longer than its timeout is ended by the brokers. The next membership has twice the
+// time, up to what a release has, and the last that the brokers allow.
+func TestLateTransactionsGetMoreTime(t *testing.T) {
+	t.Parallel()
+	c, cl := streamCluster(t)
+	fill(t, cl, "in", 0, 20, 5)
+	asked := make(chan time.Duration, 100)
+	c.ControlKey(int16(kmsg.InitProducerID), func(r kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if request := r.(*kmsg.InitProducerIDRequest); request.TransactionalID != nil {
+			asked <- time.Duration(request.TransactionTimeoutMillis) * time.Millisecond
+		}
+		return nil, nil, false
+	})
+	const shortest = 18 * time.Second // 15 s and three intervals
+	m := newMember(t, c, nil)
+	// ends ends a transaction by the brokers after so long, and returns the timeout that it had.
+	ends := func(took time.Duration, key kmsg.Key, err *kerr.Error) (timeout time.Duration) {
+		t.Helper()
+		if err := m.transaction(t, false); err != nil {
+			t.Fatal(err)
+		}
+		for len(asked) > 0 {
+			timeout = <-asked
+		}
+		m.begunAt.Add(-int64(took))
+		refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{key}, Err: err})
+		if committed, err := m.End(limited(t), true); committed || err == nil || Final(err) || refused.Hits() == 0 {
+			t.Errorf("after %v: committed %v, %v", took, committed, err)
+		}
+		m.Leave()
+		m.join(t)
+		return timeout
+	}
+	for _, step := range []struct {
+		took, want time.Duration
+		key        kmsg.Key
+		err        *kerr.Error
+	}{
+		{shortest - 5*time.Second, shortest, kmsg.EndTxn, kerr.ProducerFenced},
+		{shortest, shortest, kmsg.EndTxn, kerr.InvalidTxnState},
+		{shortest, shortest, kmsg.EndTxn, kerr.ProducerFenced},
+		{shortest, 2 * shortest, kmsg.EndTxn, kerr.ProducerFenced},
+		{2 * shortest, 2 * shortest, kmsg.EndTxn, kerr.InvalidProducerEpoch},
+	} {
+		if got := ends(step.took, step.key, step.err); got != step.want {
+			t.Errorf("a timeout of %v, want %v", got, step.want)
+		}
+	}
+	m.doubled.Store(6)
+	m.late.Store(true)
+	m.lengthen()
+	if got := m.transactionTimeout(); got != releaseTimeout || m.doubled.Load() != 6 {
+		t.Errorf("a timeout of %v after %d late transactions", got, m.doubled.Load())
+	}
+	// The brokers allow no longer one: the next membership has the last that they allowed.
+	m.doubled.Store(2)
+	refused := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.InvalidTransactionTimeout})
+	if err := m.Begin(limited(t)); !errors.Is(err, errShort) || Final(err) || refused.Hits() == 0 {
+		t.Errorf("too long a timeout: %v", err)
+	}
+	m.Leave()
+	m.join(t)
+	for len(asked) > 0 {
+		<-asked
+	}
+	if err := m.transaction(t, true); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-asked; got != 2*shortest {
+		t.Errorf("after the brokers have refused it: a timeout of %v", got)
+	}
+	// A timeout that the configuration asks for is refused for good.
+	m.Leave()
+	m.doubled.Store(0)
+	m.join(t)
+	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.InitProducerID}, Err: kerr.InvalidTransactionTimeout})
+	if err := m.Begin(limited(t)); !Final(err) {
+		t.Errorf("the configuration's timeout is too long: %v", err)
+	}
+}
+
 // Finish returns an error if the brokers have not acknowledged the release in time.
 func TestSinkIsNotFinished(t *testing.T) {
 	t.Parallel()

@@ -97,6 +97,9 @@ type Stream struct {
 	promise func(*kgo.Record, error) // of the client's messages: see onWritten
 	refused *refusals                // of the client's messages
 	begunAt atomic.Int64             // when the open transaction began, by elapsed
+	late    atomic.Bool              // a transaction of this membership has taken longer than its timeout
+	// how often the timeout has been doubled, as transactions took longer
+	doubled atomic.Int32
 	// when another process of the same instance has ended a transaction, the last few; under mu
 	rivalries []time.Time
 	draining  context.Context     // ends with Drain
@@ -159,6 +162,7 @@ func (s *Stream) Join(decoder message.Decoder, keepTombstones bool) error {
 		// membership left open, without a wait for its timeout.
 		s.transactional = c.transactionalID(s.config.Name)
 	}
+	s.lengthen()
 	options = append(options,
 		kgo.TransactionalID(s.transactional),
 		kgo.TransactionTimeout(s.transactionTimeout()),
@@ -201,8 +205,37 @@ func (s *Stream) interval() time.Duration {
 }
 
 // transactionTimeout is how long the broker waits for the end of a transaction whose owner has
-// died. Readers of the released topic wait as long.
-func (s *Stream) transactionTimeout() time.Duration { return 15*time.Second + 3*s.interval() }
+// died. Readers of the released topic wait as long, so that it is short until transactions are found to
+// take longer.
+func (s *Stream) transactionTimeout() time.Duration {
+	shortest := 15*time.Second + 3*s.interval()
+	return max(shortest, min(shortest<<s.doubled.Load(), releaseTimeout))
+}
+
+// lengthen doubles the timeout of transactions if the brokers have ended one that took longer: its
+// records are read again, take as long again, and nothing would ever be committed.
+func (s *Stream) lengthen() {
+	before := s.transactionTimeout()
+	if !s.late.Swap(false) || before >= releaseTimeout {
+		return
+	}
+	s.doubled.Add(1)
+	s.config.Log.Warn().Stringer("timeout", s.transactionTimeout()).Msg(
+		"a transaction took longer than the brokers wait for its end (" + before.String() + "); now they wait longer")
+}
+
+// errShort is returned where transactions take longer than the brokers allow.
+var errShort = errors.New("transactions take longer than the brokers allow (transaction.max.timeout.ms); " +
+	"fewer records in each (sink.commit.records) or a smaller assess.sample makes them shorter")
+
+// shorten takes the last doubling back if the brokers refuse so long a timeout.
+func (s *Stream) shorten(err error) error {
+	if !errors.Is(err, kerr.InvalidTransactionTimeout) || s.doubled.Load() == 0 {
+		return err
+	}
+	s.doubled.Add(-1)
+	return errShort
+}
 
 // Drain makes Next end the open transaction and none begin after it.
 func (s *Stream) Drain() {
@@ -235,10 +268,11 @@ func (s *Stream) Begin(ctx context.Context) error {
 		_, _, err := s.client.ProducerID(ctx)
 		return err
 	})
+	err = s.shorten(err)
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return context.Cause(ctx)
-	case errors.Is(err, errImpatient):
+	case errors.Is(err, errImpatient), errors.Is(err, errShort):
 		return err
 	case err != nil && !s.cleared:
 		// The session would begin all the same and ask again with its first message. Until then the
@@ -524,9 +558,14 @@ func (s *Stream) noteLost(topic string, err error, failed *atomic.Pointer[error]
 // broker's mistake; after so many times in a short while the two are taking turns,
 // and this one gives way.
 func (s *Stream) rival(err error) error {
-	if s.config.Source.Instance == "" || !errors.Is(err, kerr.InvalidProducerEpoch) &&
-		!errors.Is(err, kerr.ProducerFenced) ||
-		elapsed()-s.begunAt.Load() >= int64(s.transactionTimeout()) {
+	if !errors.Is(err, kerr.InvalidProducerEpoch) && !errors.Is(err, kerr.ProducerFenced) {
+		return nil
+	}
+	if elapsed()-s.begunAt.Load() >= int64(s.transactionTimeout()) {
+		s.late.Store(true)
+		return nil
+	}
+	if s.config.Source.Instance == "" {
 		return nil
 	}
 	s.mu.Lock()
