@@ -23,25 +23,25 @@ func (p *Pipeline) SourcePath() string { return pathOf(p.Source.Config) }
 // SinkPath is that of the sink; it may be "-".
 func (p *Pipeline) SinkPath() string { return pathOf(p.Sink.Config) }
 
+// ValidateLineage finds what is wrong with a section of another kind of configuration.
+func (l *Loader) ValidateLineage(to *Lineage) { l.validateLineage(to) }
+
 // validateLineage finds what is wrong with an address without repeating it, as it may hold a password.
-func (l *loader) validateLineage(p *Pipeline) {
-	if p.Lineage == nil || !l.Sound("lineage") {
+func (l *loader) validateLineage(to *Lineage) {
+	if to == nil || !l.Sound("lineage") {
 		return
 	}
-	switch {
-	case p.Lineage.File == "" && p.Lineage.URL == "":
+	if to.File == "" && to.URL == "" {
 		l.Wrong("lineage", "must have a file or a url")
-	case p.Streaming():
-		l.Wrong("lineage", "is of file jobs: a stream has no events (--listen serves its metrics)")
 	}
-	if d := time.Duration(p.Lineage.Patience); d <= 0 || d > time.Minute {
+	if d := time.Duration(to.Patience); d <= 0 || d > time.Minute {
 		l.Wrong("lineage.patience", "must be above 0 and at most 1m, got %s", d)
 	}
-	l.Within("lineage.token", p.Lineage.Token.Check())
-	u, err := url.Parse(p.Lineage.URL)
+	l.Within("lineage.token", to.Token.Check())
+	u, err := url.Parse(to.URL)
 	switch {
-	case p.Lineage.URL == "":
-		if p.Lineage.Token.Given() {
+	case to.URL == "":
+		if to.Token.Given() {
 			l.Wrong("lineage.token", "is for url, and there is none")
 		}
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
@@ -49,7 +49,7 @@ func (l *loader) validateLineage(p *Pipeline) {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		l.Wrong("lineage.url",
 			"must be of the form https://HOST/PATH, without user, password and parameters; a token has its place in token: {env: NAME}")
-	case p.Lineage.Token.Given() && u.Scheme != "https" && !loopback(u.Hostname()):
+	case to.Token.Given() && u.Scheme != "https" && !loopback(u.Hostname()):
 		l.Wrong("lineage.url", "must be of the form https://HOST/PATH where there is a token")
 	}
 }

@@ -39,7 +39,10 @@ func (l *loader) validate(p *Pipeline) {
 	l.validateLedger(p)
 	l.validateReport(p)
 	l.validateCopies(p)
-	l.validateLineage(p)
+	l.validateLineage(p.Lineage)
+	if p.Lineage != nil && p.Streaming() && l.Sound("lineage") {
+		l.Wrong("lineage", "is of file jobs: a stream has no events (--listen serves its metrics)")
+	}
 	l.validatePaths(p)
 	l.validateExtension(p.Sink)
 	if len(p.Masks) == 0 && l.Sound("masks") {

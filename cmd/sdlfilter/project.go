@@ -61,7 +61,7 @@ func (s *state) runProject(ctx context.Context, c *project.Config, o *runOptions
 	if err != nil {
 		return err
 	}
-	result, err := project.Run(ctx, c, options)
+	result, err := s.recordedProject(ctx, c, options)
 	stop()
 	if err != nil {
 		return err

@@ -28,6 +28,7 @@ type Part struct {
 
 	run     *run
 	content *publish.Content
+	schema  *microdata.Schema // of the release
 }
 
 // PartOf is what a file job does as a part of a whole.
@@ -76,6 +77,7 @@ func (t *Part) write(ctx context.Context, of PartOf) (err error) {
 	if t.Entry, err = r.ledger.Entry(t.Report, r.masked.Plan); err != nil {
 		return err
 	}
+	t.schema = r.masked.Plan.Layout.Released()
 	r.masked = nil // masks of all records hold their values
 	return nil
 }
@@ -90,6 +92,9 @@ func (t *Part) Name() error { return t.run.sink.Commit() }
 
 // Withhold removes the release.
 func (t *Part) Withhold() error { return t.run.sink.Abort() }
+
+// Result is what has become of the part, without the files, which are those of the whole.
+func (t *Part) Result() *account.Result { return &account.Result{Report: t.Report, Schema: t.schema} }
 
 // Appear gives the quarantine and the reports their names, and returns these; released says whether there is a release.
 func (t *Part) Appear(ctx context.Context, released bool) ([]string, error) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sdlfilter/sdlfilter/assess/report"
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/objects/objectpath"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/account"
@@ -32,25 +33,45 @@ const (
 
 func made(schema string) facet { return facet{Producer: producer, SchemaURL: schema} }
 
+// Job is what a run does: it releases one table, or several together.
+type Job struct {
+	Name     string
+	Lineage  *config.Lineage // nil: no events are wanted
+	Tables   []*config.Pipeline
+	Demanded bool // whether there are rules beside those of the tables' own gates
+}
+
 // Ending is how a run has ended.
 type Ending struct {
-	Result    *account.Result // nil where there is none
-	Signalled bool            // a signal ended the run, before anything was published
-	Published bool            // there is no result, but the release is published, or may be
+	Results   []*account.Result // of each table of the job; nil where there are none
+	Signalled bool              // a signal ended the run, before anything was published
+	Published bool              // there are no results, but the release is published, or may be
+}
+
+// withheld reports whether a gate kept the release; with several tables all are kept if one is.
+func (e Ending) withheld() bool {
+	return slices.ContainsFunc(e.Results, func(r *account.Result) bool { return r.Refused() || !r.Report.Gate.Passed })
 }
 
 // event is one of the run, without its outputs.
 func (r *Run) event(kind string, now time.Time) *Event {
-	p := r.pipeline
+	all := []dataset{}
+	for _, p := range r.job.Tables {
+		all = append(all, inputsOf(p)...)
+	}
 	return &Event{
 		Time: now.UTC().Format("2006-01-02T15:04:05.000Z07:00"), Type: kind, Producer: producer, SchemaURL: ofEvent,
 		Run: execution{ID: r.id, Facets: facets{"processing_engine": engine{made(ofEngine), "sdlfilter", r.version}}},
 		Job: job{
-			Namespace: p.Lineage.Namespace, Name: p.Name,
+			Namespace: r.job.Lineage.Namespace, Name: r.job.Name,
 			Facets: facets{"jobType": jobType{made(ofJobType), "BATCH", "SDLFILTER", "JOB"}},
 		},
-		Inputs: datasets(p.SourcePath(), p.Source.Abilities().ConfigAbilities), Outputs: []dataset{},
+		Inputs: all, Outputs: []dataset{},
 	}
+}
+
+func inputsOf(p *config.Pipeline) []dataset {
+	return datasets(p.SourcePath(), p.Source.Abilities().ConfigAbilities)
 }
 
 // ended is the event of the end. Only what was published, or may have been, is an output.
@@ -58,22 +79,27 @@ func (r *Run) ended(e Ending, now time.Time) *Event {
 	switch {
 	case e.Published:
 		out := r.failed(failed, "published, or perhaps published, but not its report", now)
-		out.Outputs = r.outputs()
+		for _, p := range r.job.Tables {
+			out.Outputs = append(out.Outputs, outputsOf(p)...)
+		}
 		return out
-	case e.Result == nil && e.Signalled:
+	case e.Results == nil && e.Signalled:
 		return r.failed(aborted, "ended by a signal", now)
-	case e.Result == nil:
+	case e.Results == nil:
 		return r.failed(failed, "the run failed; the job's own log says why", now)
-	case e.Result.Refused() || !e.Result.Report.Gate.Passed:
+	case e.withheld():
 		out := r.failed(failed, "the gate withheld the release", now)
-		out.Run.Facets["sdlfilter_gate"] = gateOf(e.Result.Report, "withheld")
+		out.Run.Facets["sdlfilter_gate"] = r.gateOf(e, "withheld")
 		return out
 	}
 	out := r.event(completed, now)
-	out.Run.Facets["sdlfilter_gate"] = gateOf(e.Result.Report, "released")
-	out.Outputs = r.outputs()
-	for i := range out.Outputs {
-		describe(&out.Outputs[i], i, len(out.Outputs), out.Inputs, e.Result)
+	out.Run.Facets["sdlfilter_gate"] = r.gateOf(e, "released")
+	for t, p := range r.job.Tables {
+		own := outputsOf(p)
+		for i := range own {
+			describe(&own[i], i, len(own), inputsOf(p), e.Results[t])
+		}
+		out.Outputs = append(out.Outputs, own...)
 	}
 	return out
 }
@@ -84,13 +110,13 @@ func (r *Run) failed(kind, why string, now time.Time) *Event {
 	return out
 }
 
-func gateOf(rep *report.Report, verdict string) gate {
-	return gate{made(ofGate), verdict, len(rep.Gate.Rules) > 0}
+func (r *Run) gateOf(e Ending, verdict string) gate {
+	return gate{made(ofGate), verdict, r.job.Demanded ||
+		slices.ContainsFunc(e.Results, func(r *account.Result) bool { return len(r.Report.Gate.Rules) > 0 })}
 }
 
-// outputs are the datasets of the release: one, or one for each copy.
-func (r *Run) outputs() (list []dataset) {
-	p := r.pipeline
+// outputsOf are the datasets of a table's release: one, or one for each copy.
+func outputsOf(p *config.Pipeline) (list []dataset) {
 	for number := 1; number <= p.Copies(); number++ {
 		one := p
 		if p.Copies() > 1 {

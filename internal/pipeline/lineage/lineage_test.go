@@ -30,15 +30,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// pipelineOf is a configuration whose lineage is as given, with a name, columns and files that must be escaped.
-func pipelineOf(t *testing.T, lineage string) *config.Pipeline {
+// pipelineOf is a configuration whose lineage is as given, with a name, columns and files that must be escaped; pairs
+// are texts in it and what replaces them.
+func pipelineOf(t *testing.T, lineage string, pairs ...string) *config.Pipeline {
 	t.Helper()
 	text := `{version: 1, name: "a \"b\"\nc", key: {env: K}, source: {csv: {path: "in \"x\".csv"}}, unlisted: drop,
 columns: {ssn: {role: identifier}, "wa\"ge\n": {role: sensitive}, age: {role: key}},
 masks: [{noise: {columns: ["wa\"ge\n"], sd: 1234567}}, {bias: {columns: ["wa\"ge\n"], range: 0.0625}}],
 sink: {csv: {path: /data/out.csv}}, gate: {rules: [{column: "wa\"ge\n", max_risk: 0.4321}]}, lineage: ` + lineage + `}`
 	p,
-		err := config.Parse("p.yaml", []byte(text), config.Options{LookupEnv: func(name string) (string, bool) {
+		err := config.Parse("p.yaml", []byte(strings.NewReplacer(pairs...).Replace(text)), config.Options{LookupEnv: func(name string) (string, bool) {
 		return "s3cr3t", name == "TOKEN"
 	}})
 	if err != nil {
@@ -71,12 +72,19 @@ func resultOf(passed bool) *account.Result {
 	}}}
 }
 
+// jobOf is the job of one table.
+func jobOf(p *config.Pipeline) Job {
+	return Job{Name: p.Name, Lineage: p.Lineage, Tables: []*config.Pipeline{p}}
+}
+
+func list(r ...*account.Result) []*account.Result { return r }
+
 // said are the events that a run with this ending leaves in a file, as text and as JSON.
 func said(t *testing.T, e Ending) (lines []string, events []map[string]any) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "new", "events.ndjson")
 	var log bytes.Buffer
-	r := Start(pipelineOf(t, "{file: "+path+"}"), "v1", zerolog.New(zerolog.SyncWriter(&log)))
+	r := Start(jobOf(pipelineOf(t, "{file: "+path+"}")), "v1", zerolog.New(zerolog.SyncWriter(&log)))
 	r.End(e)
 	if log.Len() > 0 {
 		t.Errorf("the log is %s", &log)
@@ -166,13 +174,13 @@ func TestEndings(t *testing.T) {
 		facets        int // of both events, with the events themselves
 		message, gate string
 	}{
-		"released":  {Ending{Result: resultOf(true)}, completed, 1, 2 + 2*2 + 1 + 5, "", "released"},
-		"refused":   {Ending{Result: resultOf(false)}, failed, 0, 2 + 2*2 + 2, "withheld", "withheld"},
-		"withheld":  {Ending{Result: withheld}, failed, 0, 2 + 2*2 + 2, "withheld", "withheld"},
-		"held back": {Ending{Result: held}, failed, 0, 2 + 2*2 + 2, "withheld", "withheld"},
+		"released":  {Ending{Results: list(resultOf(true))}, completed, 1, 2 + 2*2 + 1 + 5, "", "released"},
+		"refused":   {Ending{Results: list(resultOf(false))}, failed, 0, 2 + 2*2 + 2, "withheld", "withheld"},
+		"withheld":  {Ending{Results: list(withheld)}, failed, 0, 2 + 2*2 + 2, "withheld", "withheld"},
+		"held back": {Ending{Results: list(held)}, failed, 0, 2 + 2*2 + 2, "withheld", "withheld"},
 		"failed":    {Ending{}, failed, 0, 2 + 2*2 + 1, "the run failed", ""},
 		"signalled": {Ending{Signalled: true}, aborted, 0, 2 + 2*2 + 1, "signal", ""},
-		"too late":  {Ending{Result: resultOf(true), Signalled: true}, completed, 1, 2 + 2*2 + 1 + 5, "", "released"},
+		"too late":  {Ending{Results: list(resultOf(true)), Signalled: true}, completed, 1, 2 + 2*2 + 1 + 5, "", "released"},
 		"perhaps":   {Ending{Published: true, Signalled: true}, failed, 1, 2 + 2*2 + 1, "perhaps published", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -218,7 +226,7 @@ func TestEndings(t *testing.T) {
 
 // TestReleased: what the event says of a release.
 func TestReleased(t *testing.T) {
-	_, events := said(t, Ending{Result: resultOf(true)})
+	_, events := said(t, Ending{Results: list(resultOf(true))})
 	out := events[1]["outputs"].([]any)[0].(map[string]any)
 	facets := out["facets"].(map[string]any)
 	abs, _ := filepath.Abs(`in "x".csv`)
@@ -252,6 +260,80 @@ func TestReleased(t *testing.T) {
 		want, _ := json.Marshal(pair[1])
 		if string(got) != string(want) {
 			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+}
+
+// TestSeveralTables: the job of several tables has the inputs and the outputs of all, each output with what was said of
+// its own table and the columns of its own source. One that is withheld keeps all.
+func TestSeveralTables(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "events.ndjson")
+	persons := pipelineOf(t, "{file: "+path+"}")
+	visits := pipelineOf(t, "{file: "+path+"}", `in \"x\"`, "visits", "/data/out", "/data/visits")
+	end := func(e Ending, demanded bool) map[string]any {
+		r := Start(Job{Name: "care", Lineage: persons.Lineage, Tables: []*config.Pipeline{persons, visits},
+			Demanded: demanded}, "v1", zerolog.Nop())
+		r.End(e)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
+		var event map[string]any
+		if err := json.Unmarshal([]byte(lines[len(lines)-1]), &event); err != nil {
+			t.Fatal(err)
+		}
+		if event["job"].(map[string]any)["name"] != "care" || len(event["inputs"].([]any)) != 2 {
+			t.Errorf("%v", event)
+		}
+		checkSchemas(t, schemas(t), event)
+		return event
+	}
+	other := resultOf(true)
+	other.Report.Records.Released, other.Report.Release.SHA256 = 7, "cd34"
+	other.Schema = &microdata.Schema{Fields: []microdata.Field{{Name: "cost", Type: arrow.PrimitiveTypes.Int64}}}
+	event := end(Ending{Results: list(resultOf(true), other)}, false)
+	outs := event["outputs"].([]any)
+	if event["eventType"] != completed || len(outs) != 2 {
+		t.Fatalf("%v", event)
+	}
+	for i, want := range []struct {
+		name, column, version, from string
+		rows                        float64
+	}{{"/data/out.csv", "age", "ab12", `in "x".csv`, 100}, {"/data/visits.csv", "cost", "cd34", "visits.csv", 7}} {
+		out := outs[i].(map[string]any)
+		facets := out["facets"].(map[string]any)
+		fields := facets["columnLineage"].(map[string]any)["fields"].(map[string]any)
+		one, _ := fields[want.column].(map[string]any)
+		from, _ := one["inputFields"].([]any)
+		abs, _ := filepath.Abs(want.from)
+		if out["name"] != want.name || len(from) != 1 || from[0].(map[string]any)["name"] != abs ||
+			facets["version"].(map[string]any)["datasetVersion"] != want.version ||
+			out["outputFacets"].(map[string]any)["outputStatistics"].(map[string]any)["rowCount"] != want.rows {
+			t.Errorf("output %d: %v", i, out)
+		}
+	}
+	gateOf := func(event map[string]any) map[string]any {
+		return event["run"].(map[string]any)["facets"].(map[string]any)["sdlfilter_gate"].(map[string]any)
+	}
+	for _, results := range [][]*account.Result{list(resultOf(true), resultOf(false)), list(resultOf(false), resultOf(true))} {
+		if event := end(Ending{Results: results}, false); event["eventType"] != failed ||
+			len(event["outputs"].([]any)) != 0 || gateOf(event)["verdict"] != "withheld" {
+			t.Errorf("withheld: %v", event)
+		}
+	}
+	if outs := end(Ending{Published: true}, false)["outputs"].([]any); len(outs) != 2 {
+		t.Errorf("perhaps published: %v", outs)
+	}
+	// Rules of the whole are demanded as those of the tables are.
+	none := resultOf(true)
+	none.Report.Gate.Rules = nil
+	for _, c := range []struct {
+		results        []*account.Result
+		demanded, want bool
+	}{{list(none, none), false, false}, {list(none, none), true, true}, {list(none, other), false, true}} {
+		if got := gateOf(end(Ending{Results: c.results}, c.demanded))["demanded"]; got != c.want {
+			t.Errorf("demanded %v, want %v", got, c.want)
 		}
 	}
 }
@@ -299,10 +381,10 @@ func TestServer(t *testing.T) {
 				patience = "500ms"
 			}
 			var log bytes.Buffer
-			r := Start(pipelineOf(t, "{url: '"+s.URL+"/api/v1/lineage', token: {env: TOKEN}, patience: "+patience+"}"), "v1",
+			r := Start(jobOf(pipelineOf(t, "{url: '"+s.URL+"/api/v1/lineage', token: {env: TOKEN}, patience: "+patience+"}")), "v1",
 				zerolog.New(zerolog.SyncWriter(&log)))
 			began := time.Now()
-			r.End(Ending{Result: resultOf(true)})
+			r.End(Ending{Results: list(resultOf(true))})
 			if took := time.Since(began); took > 10*time.Second { // 1 s, on a machine with much to do
 				t.Errorf("the end took %s", took)
 			}
@@ -354,7 +436,7 @@ func TestStuck(t *testing.T) {
 	var log bytes.Buffer
 	p := pipelineOf(t, "{file: /none, patience: 50ms}")
 	s := stuck{make(chan struct{})}
-	r := &Run{pipeline: p, log: zerolog.New(zerolog.SyncWriter(&log)), patience: 50 * time.Millisecond, sinks: []sink{s},
+	r := &Run{job: jobOf(p), log: zerolog.New(zerolog.SyncWriter(&log)), patience: 50 * time.Millisecond, sinks: []sink{s},
 		queue: make(chan []byte, 2), done: make(chan struct{})}
 	go r.work()
 	r.queue <- nil
@@ -376,11 +458,11 @@ func TestMistakes(t *testing.T) {
 	var log bytes.Buffer
 	path := filepath.Join(t.TempDir(), "events")
 	p := pipelineOf(t, "{file: "+path+"}")
-	r := &Run{pipeline: p, log: zerolog.New(zerolog.SyncWriter(&log)), patience: time.Minute,
+	r := &Run{job: jobOf(p), log: zerolog.New(zerolog.SyncWriter(&log)), patience: time.Minute,
 		sinks: []sink{broken{}, file(path)}, queue: make(chan []byte, 2), done: make(chan struct{})}
 	go r.work()
 	r.say(func(now time.Time) *Event { return r.event(begun, now) })
-	r.End(Ending{Result: new(account.Result)}) // without a report
+	r.End(Ending{Results: list(new(account.Result))}) // without a report
 	text, err := os.ReadFile(path)
 	if err != nil || strings.Count(string(text), "\n") != 1 ||
 		strings.Count(log.String(), "the release is not affected") != 2 || strings.Contains(log.String(), "canary") {
@@ -405,7 +487,7 @@ func TestUnreachable(t *testing.T) {
 		}
 	}
 	var log bytes.Buffer
-	r := Start(pipelineOf(t, "{url: 'https://127.0.0.1:1/x', token: {env: MISSING}}"), "v1",
+	r := Start(jobOf(pipelineOf(t, "{url: 'https://127.0.0.1:1/x', token: {env: MISSING}}")), "v1",
 		zerolog.New(zerolog.SyncWriter(&log)))
 	r.End(Ending{})
 	if !strings.Contains(log.String(), "MISSING, which must hold a password, is not set") {
@@ -465,7 +547,7 @@ func TestNames(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		r := &Run{pipeline: p}
+		r := &Run{job: jobOf(p)}
 		names := func(list []dataset) string {
 			var s []string
 			for _, d := range list {
@@ -473,7 +555,7 @@ func TestNames(t *testing.T) {
 			}
 			return "[" + strings.Join(s, " ") + "]"
 		}
-		if got := names(r.event(begun, time.Now()).Inputs) + " " + names(r.outputs()); got != want {
+		if got := names(r.event(begun, time.Now()).Inputs) + " " + names(outputsOf(p)); got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
 		}
 	}

@@ -8,13 +8,12 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
-	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // Run sends the events of one run, one after another, beside it. A nil Run sends nothing.
 type Run struct {
-	pipeline *config.Pipeline
+	job      Job
 	id       string
 	version  string
 	log      zerolog.Logger
@@ -33,12 +32,12 @@ type sink interface {
 
 // Start sends the event that a run begins; it waits for nothing. The result is nil, and the run has no events, where
 // the configuration wants none.
-func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
-	if p.Lineage == nil {
+func Start(j Job, version string, log zerolog.Logger) *Run {
+	if j.Lineage == nil {
 		return nil
 	}
 	r := &Run{
-		pipeline: p, version: version, log: log, patience: time.Duration(p.Lineage.Patience),
+		job: j, version: version, log: log, patience: time.Duration(j.Lineage.Patience),
 		queue: make(chan []byte, 2), done: make(chan struct{}),
 	}
 	id, err := uuid.NewV7()
@@ -47,11 +46,11 @@ func Start(p *config.Pipeline, version string, log zerolog.Logger) *Run {
 		return nil
 	}
 	r.id = id.String()
-	if p.Lineage.File != "" {
-		r.sinks = append(r.sinks, file(p.Lineage.File))
+	if j.Lineage.File != "" {
+		r.sinks = append(r.sinks, file(j.Lineage.File))
 	}
-	if p.Lineage.URL != "" {
-		if s, err := newServer(*p.Lineage); err != nil {
+	if j.Lineage.URL != "" {
+		if s, err := newServer(*j.Lineage); err != nil {
 			r.warn(err)
 		} else {
 			r.sinks = append(r.sinks, s)

@@ -22,6 +22,8 @@ type Config struct {
 	Gate    Gate    `yaml:"gate" required:"true" doc:"what must hold of the persons for any table to be published, beside the gates of the tables"`
 	Report  Out     `yaml:"report" doc:"the report of the project"`
 
+	Lineage *config.Lineage `yaml:"lineage" doc:"OpenLineage events of the project: that it has begun, and how it has ended. They have the names of the tables' released columns, the kinds of the masks, and counts; no value, and no other column"`
+
 	// Warnings are messages for the user that are not errors.
 	Warnings []string `yaml:"-"`
 	// Loosened are the settings of the environment and the command line that let more out than the file does.
@@ -88,6 +90,9 @@ func Parse(file string, text []byte, opts config.Options) (*Config, error) {
 	r, err := kind.Read(file, text, c, opts)
 	if err != nil {
 		return nil, err
+	}
+	if c.Lineage != nil {
+		c.Lineage.Token.Lookup = r.Lookup
 	}
 	l := &loader{Loader: r}
 	c.loaded, c.Warnings, c.Name = l, r.Warnings(), r.Name(c.Name)

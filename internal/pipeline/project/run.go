@@ -29,6 +29,8 @@ import (
 type Result struct {
 	Report *Report
 	Files  []string // what has its final name, the release first
+	// Tables are the results of the tables, in the order of the configuration.
+	Tables []*account.Result
 }
 
 // Refused reports whether the tables were withheld.
@@ -509,7 +511,11 @@ func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Result{Report: rep, Files: files}, nil
+	result := &Result{Report: rep, Files: files}
+	for _, name := range r.config.names() {
+		result.Tables = append(result.Tables, r.members[name].part.Result())
+	}
+	return result, nil
 }
 
 // enter enters the releases of all tables, which lie complete under the temporary name of all.

@@ -42,6 +42,7 @@ func (l *loader) validate(c *Config, opts config.Options) {
 		l.Wrong("version", "must be 1, got %d", c.Version)
 	}
 	l.validateRules(c)
+	l.ValidateLineage(c.Lineage)
 	if len(c.Tables) < 2 && l.Sound("tables") {
 		l.Wrong("tables", "must be at least two, got %d: for one table `sdlfilter run` takes the pipeline itself",
 			len(c.Tables))
@@ -209,7 +210,7 @@ func (l *loader) validateTable(t *Table) {
 		{"place", p.Place != nil, "must be left out: a project masks all records at once"},
 		{"shard", p.Shard != nil && *p.Shard, "must be left out: a project masks all records at once"},
 		{"assess.emit", len(p.Assess.Emit) > 0, "must be left out: nothing is said before all tables are judged"},
-		{"lineage", p.Lineage != nil, "must be left out: it has the events of one table"},
+		{"lineage", p.Lineage != nil, "must be left out: it is the project's, which has the events of all tables"},
 		{"quarantine.kafka", p.Quarantine.Kafka != nil, "must be a file (jsonl)"},
 		{"masks", p.Copies() > 1, "must make one release, and not several copies"},
 		{"assess.intruder.count", p.Assess.Intruder != nil && p.Assess.Intruder.Count == config.CountReleased,
@@ -318,6 +319,9 @@ func (l *loader) validatePaths(c *Config) {
 	}
 	out("report.json", c.Report.JSON, "the report")
 	out("report.json", config.PublicPath(c.Report.JSON), "the public report")
+	if c.Lineage != nil {
+		out("lineage.file", c.Lineage.File, "the lineage events")
+	}
 	for i := range c.Tables {
 		p, at := c.Tables[i].pipeline, form.Join("tables", c.Tables[i].Name)+".config"
 		if c.folder() != "" {
