@@ -46,6 +46,19 @@ func page(name, text string) func() *template.Template {
 	return sync.OnceValue(func() *template.Template { return parsed(name, text) })
 }
 
+// Page is a page of another kind of report, text being a template that may use the parts that all pages have in
+// common: head, tiles (of Figure) and td.
+func Page(name, text string) func(view any) ([]byte, error) {
+	t := page(name, text)
+	return func(view any) ([]byte, error) { return render(t, name, view) }
+}
+
+// Figure is a number of a page: what is shown, and its place and value in the JSON.
+type Figure struct{ Label, Path, Value, Text, Note string }
+
+// Moment writes when something was, to the minute.
+func Moment(t time.Time) string { return moment(t) }
+
 func parsed(name, text string) *template.Template {
 	t := template.New(name).Funcs(template.FuncMap{
 		"count":    count,

@@ -27,7 +27,7 @@ tables: {persons: {config: persons.yaml}, events: {config: events.yaml}}
 keys: [{table: events, column: pid, of: persons}]
 person: persons
 gate: {rules: [{max_linked: 100%}]}
-report: {json: out/report.json}
+report: {json: out/report.json, html: out/report.html}
 lineage: {file: out/lineage.ndjson}
 `}
 	var rows, events strings.Builder
@@ -109,7 +109,7 @@ func TestProjectCanary(t *testing.T) {
 			}
 			n := checkProjectFiles(t, dir, c.status == exitDone || c.status == exitQuarantined)
 			// What fails leaves its events and no more.
-			if begun := c.status != exitUsage && c.status != exitFailed; begun && n < 9 || !begun && n > 1 {
+			if begun := c.status != exitUsage && c.status != exitFailed; begun && n < 10 || !begun && n > 1 {
 				t.Errorf("%d files", n)
 			}
 		})
@@ -138,7 +138,7 @@ func checkProjectFiles(t *testing.T, dir string, released bool) (n int) {
 		if where == "lineage.ndjson" && bytes.Contains(text, []byte("COMPLETE")) != released {
 			t.Errorf("released %v: the events are %s", released, text)
 		}
-		checkCanaries(t, where, text, where == "report.json" || where == "lineage.ndjson" || where == "report.public.json" ||
+		checkCanaries(t, where, text, where == "report.json" || where == "report.html" || where == "lineage.ndjson" || where == "report.public.json" ||
 			strings.Contains(where, "quarantine"))
 		if public && !released {
 			t.Errorf("there is %s", path)

@@ -65,6 +65,7 @@ type Rule struct {
 // Out names the files of the report.
 type Out struct {
 	JSON string `yaml:"json" doc:"the report for programs, readable by its owner only; a public report, .public.json, is written beside it"`
+	HTML string `yaml:"html" doc:"the report as a page, readable by its owner only; a public page, .public.html, is written beside it"`
 }
 
 var kind = config.NewKind[Config]("sdlfilter project",

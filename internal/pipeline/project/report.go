@@ -76,6 +76,11 @@ type LeftBy struct {
 	Left
 }
 
+func (l LeftBy) words() string {
+	return fmt.Sprintf("%s: %d refer to no record, %d leave with one of the other table, %d have no value", l.Key, l.Orphans,
+		l.With, l.Without)
+}
+
 // words writes a key as in TABLE.COLUMN = TABLE.COLUMN.
 func (k *Key) words() string { return k.Table + "." + k.Column + " = " + k.Of + "." + k.References }
 
@@ -202,30 +207,27 @@ func (r *run) withholdAll(why string) {
 
 // fill completes and syncs the project's reports under their temporary names.
 func (r *run) fill(rep *Report) error {
-	if r.json == nil {
-		return nil
+	for _, report := range r.reports {
+		if report.public && !rep.Gate.Passed {
+			continue
+		}
+		rep.Folder = ""
+		if folder, err := filepath.Rel(filepath.Dir(report.Path()), r.config.folder()); err == nil && rep.Gate.Passed &&
+			r.config.folder() != "" {
+			rep.Folder = filepath.ToSlash(folder)
+		}
+		text, err := report.text(rep)
+		if err == nil {
+			_, err = report.Write(text)
+		}
+		if err == nil {
+			err = report.Stage()
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if folder, err := filepath.Rel(filepath.Dir(r.json.Path()), r.config.folder()); err == nil && rep.Gate.Passed &&
-		r.config.folder() != "" {
-		rep.Folder = filepath.ToSlash(folder)
-	}
-	text, err := indented(rep)
-	if err == nil {
-		_, err = r.json.Write(text)
-	}
-	if err == nil {
-		err = r.json.Stage()
-	}
-	if err != nil || !rep.Gate.Passed {
-		return err
-	}
-	if text, err = indented(r.config.public(rep)); err == nil {
-		_, err = r.public.Write(text)
-	}
-	if err == nil {
-		err = r.public.Stage()
-	}
-	return err
+	return nil
 }
 
 func indented(v any) ([]byte, error) {
@@ -303,8 +305,7 @@ func (r *Result) Summary(out io.Writer) {
 		}
 		fmt.Fprintln(out)
 		for _, l := range t.Left {
-			fmt.Fprintf(out, "  %s: %d refer to no record, %d leave with one of the other table, %d have no value\n", l.Key,
-				l.Orphans, l.With, l.Without)
+			fmt.Fprintf(out, "  %s\n", l.words())
 		}
 	}
 	if p := rep.Persons; p != nil {

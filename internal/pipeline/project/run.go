@@ -60,7 +60,14 @@ type run struct {
 
 	warnings []string
 
-	json, public *publish.File // nil if no report is asked for
+	reports []projectReport // those that are asked for
+}
+
+// projectReport is a file that says how the project ended.
+type projectReport struct {
+	*publish.File
+	public bool // it is written where all tables are published
+	text   func(*Report) ([]byte, error)
 }
 
 // member is a table in a run.
@@ -324,13 +331,33 @@ func (r *run) create(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("sink: %w", err)
 	}
-	if path := r.config.Report.JSON; path != "" {
-		if r.json, err = publish.Create(path, publish.Confidential); err == nil {
-			r.public, err = publish.Create(config.PublicPath(path), publish.Public)
+	return r.createReports()
+}
+
+// createReports opens the project's reports. The JSON gets its name last: where it is, all is.
+func (r *run) createReports() error {
+	asked := r.config.Report
+	for _, one := range []struct {
+		path         string
+		public, text func(*Report) ([]byte, error)
+	}{
+		{asked.HTML, r.config.publicPage, r.config.page},
+		{asked.JSON, func(rep *Report) ([]byte, error) { return indented(r.config.public(rep)) },
+			func(rep *Report) ([]byte, error) { return indented(rep) }},
+	} {
+		if one.path == "" {
+			continue
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
+		public, err := publish.Create(config.PublicPath(one.path), publish.Public)
+		if err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		r.reports = append(r.reports, projectReport{public, true, one.public})
+		own, err := publish.Create(one.path, publish.Confidential)
+		if err != nil {
+			return fmt.Errorf("report: %w", err)
+		}
+		r.reports = append(r.reports, projectReport{own, false, one.text})
 	}
 	return nil
 }
@@ -506,7 +533,9 @@ func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 			return files, err
 		})
 	}
-	p.Rest = append(p.Rest, account.Appears("report", r.public, true), account.Appears("report", r.json, false))
+	for _, report := range r.reports {
+		p.Rest = append(p.Rest, account.Appears("report", report.File, report.public))
+	}
 	files, err := p.Publish(ctx)
 	if err != nil {
 		return nil, err
@@ -554,10 +583,8 @@ func (r *run) abort() error {
 			errs = append(errs, m.part.Abort())
 		}
 	}
-	for _, f := range []*publish.File{r.json, r.public} {
-		if f != nil {
-			errs = append(errs, f.Abort())
-		}
+	for _, report := range r.reports {
+		errs = append(errs, report.Abort())
 	}
 	if r.joint != nil {
 		errs = append(errs, r.joint.Abort())

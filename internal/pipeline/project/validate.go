@@ -319,6 +319,8 @@ func (l *loader) validatePaths(c *Config) {
 	}
 	out("report.json", c.Report.JSON, "the report")
 	out("report.json", config.PublicPath(c.Report.JSON), "the public report")
+	out("report.html", c.Report.HTML, "the page")
+	out("report.html", config.PublicPath(c.Report.HTML), "the public page")
 	if c.Lineage != nil {
 		out("lineage.file", c.Lineage.File, "the lineage events")
 	}
