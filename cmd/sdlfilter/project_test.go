@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,7 +159,14 @@ func TestProjectKilledAtAnyMoment(t *testing.T) {
 	if testing.Short() {
 		persons, kills, leastKilled, leastReplaced = 4000, 8, 1, 0
 	}
-	dir := projectOf(t, persons, nil)
+	// How well masked numbers are known would take most of the time.
+	dir := projectOf(t, persons, func(files map[string]string) {
+		for _, name := range []string{"persons.yaml", "events.yaml"} {
+			lines := slices.Collect(strings.Lines(files[name]))
+			files[name] = strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.Contains(l, "noise:") }), "")
+			files[name] = strings.Replace(files[name], "role: sensitive,", "role: sensitive, unmasked: true,", 1)
+		}
+	})
 	command := func(key string) *exec.Cmd {
 		cmd := program(t, dir, "run", "-q", "project.yaml", "--allow-loosening")
 		cmd.Env = append(cmd.Env, "SDLFILTER_KEY__FILE="+key)
