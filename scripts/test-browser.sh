@@ -46,6 +46,12 @@ else
     json["$work/pages/$name.html"]="$work/pages/${name%.board}.json"
   done
   (cd verify && go run ./mapexample "$work/pages")
+  go build -o "$work/sdlfilter" ./cmd/sdlfilter
+  cp -r examples "$work"
+  (cd "$work" && ./sdlfilter keygen --out out/release.key && ./sdlfilter run --quiet examples/project/project.yaml) 2>/dev/null
+  for name in report report.public; do
+    json["$work/out/project/$name.html"]="$work/out/project/$name.json"
+  done
   for name in noise strategies groups none hostile; do
     json["$work/pages/map-$name.html"]="$work/pages/map-$name.json"
   done

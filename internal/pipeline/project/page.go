@@ -118,8 +118,11 @@ func viewTable(t *TableReport, at string) tableView {
 		{"read", t.Records.Read}, {"released", t.Records.Released}, {"quarantined", t.Records.Quarantined},
 		{"left_out", t.Records.LeftOut},
 	} {
-		v.Counts = append(v.Counts, report.Figure{Path: at + "/" + n.name, Value: strconv.FormatInt(n.of, 10),
-			Text: figure.Count(n.of)})
+		one := report.Figure{Text: figure.Count(n.of)}
+		if n.of != 0 { // what is absent in the JSON is zero
+			one.Path, one.Value = at+"/"+n.name, strconv.FormatInt(n.of, 10)
+		}
+		v.Counts = append(v.Counts, one)
 	}
 	for _, l := range t.Left {
 		v.Left = append(v.Left, l.words())
