@@ -56,6 +56,14 @@ func Page(name, text string) func(view any) ([]byte, error) {
 // Figure is a number of a page: what is shown, and its place and value in the JSON.
 type Figure struct{ Label, Path, Value, Text, Note string }
 
+// Number is a number for people: a whole one with all digits, another with four.
+func Number(x float64) string {
+	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+		return count(int64(x))
+	}
+	return figure.Plain(x, digits)
+}
+
 // Moment writes when something was, to the minute.
 func Moment(t time.Time) string { return moment(t) }
 

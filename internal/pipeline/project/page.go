@@ -3,12 +3,10 @@ package project
 import (
 	_ "embed"
 	"fmt"
-	"math"
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/assess/report"
-	"github.com/sdlfilter/sdlfilter/internal/figure"
 	"github.com/sdlfilter/sdlfilter/internal/headline"
 	"github.com/sdlfilter/sdlfilter/internal/intruder/uniqueness"
 )
@@ -65,7 +63,7 @@ func (c *Config) page(rep *Report) ([]byte, error) {
 	for _, rule := range rep.Gate.Rules {
 		one := ruleView{Rule: rule.Rule, Advice: rule.Advice, Passed: rule.Passed}
 		if rule.Measure != "table" {
-			one.Found = said(float64(rule.Found))
+			one.Found = report.Number(float64(rule.Found))
 		}
 		v.Rules = append(v.Rules, one)
 	}
@@ -91,7 +89,7 @@ func personFigures(p *uniqueness.Persons, at string) []report.Figure {
 	}
 	number := func(label, name string, x float64) report.Figure {
 		return report.Figure{Label: label, Path: at + "/" + name, Value: strconv.FormatFloat(x, 'g', -1, 64),
-			Text: said(x)}
+			Text: report.Number(x)}
 	}
 	return []report.Figure{
 		number("persons", "persons", float64(p.Persons)), number("least k", "min_k", p.MinFrequency),
@@ -99,14 +97,6 @@ func personFigures(p *uniqueness.Persons, at string) []report.Figure {
 		number("share expected to be found", "found", p.Found),
 		number("greatest probability of one", "max_individual_risk", p.MaxIndividualRisk),
 	}
-}
-
-// said is a number for people: a whole one with all digits, another with four.
-func said(x float64) string {
-	if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-		return figure.Count(int64(x))
-	}
-	return figure.Plain(x, 4)
 }
 
 func viewTable(t *TableReport, at string) tableView {
@@ -118,7 +108,7 @@ func viewTable(t *TableReport, at string) tableView {
 		{"read", t.Records.Read}, {"released", t.Records.Released}, {"quarantined", t.Records.Quarantined},
 		{"left_out", t.Records.LeftOut},
 	} {
-		one := report.Figure{Text: figure.Count(n.of)}
+		one := report.Figure{Text: report.Number(float64(n.of))}
 		if n.of != 0 { // what is absent in the JSON is zero
 			one.Path, one.Value = at+"/"+n.name, strconv.FormatInt(n.of, 10)
 		}
@@ -147,7 +137,7 @@ func viewAmount(a *Amount, at string) amountView {
 	r := &a.Risk[best]
 	known := func(k Known, name string) report.Figure {
 		return report.Figure{Path: fmt.Sprintf("%s/risk/%d/%s/rmse", at, best, name), Value: textOf(k.RMSE),
-			Text: figure.Plain(float64(k.RMSE), 4)}
+			Text: report.Number(float64(k.RMSE))}
 	}
 	v.Target, v.Alone, v.Joined, v.Tells = r.Target, known(r.Alone, "alone"), known(r.Joined, "joined"), r.Tells
 	return v

@@ -94,13 +94,3 @@ func TestPages(t *testing.T) {
 		})
 	}
 }
-
-// Numbers for people: whole ones have all digits, others four.
-func TestShown(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 5: "5", 1864: "1,864", -3: "-3", 123456: "123,456", 0.0429184: "0.04292",
-		2.5: "2.500"} {
-		if got := said(x); got != want {
-			t.Errorf("%v is shown as %q, want %q", x, got, want)
-		}
-	}
-}
