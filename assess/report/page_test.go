@@ -218,7 +218,7 @@ func compare(t *testing.T, name string, page, text []byte, least int) {
 func TestNumber(t *testing.T) {
 	for x, want := range map[float64]string{0: "0", 5: "5", 1864: "1,864", -3: "-3", 123456: "123,456", 0.0429184: "0.04292",
 		2.5: "2.500"} {
-		if got := Number(x); got != want {
+		if got := report.Number(x); got != want {
 			t.Errorf("%v is shown as %q, want %q", x, got, want)
 		}
 	}
