@@ -90,7 +90,7 @@ func (m *Calibrate) Check() check.Problems {
 
 // CheckAmong: later masks must change neither the weights nor what they were calibrated to, nor which records leave.
 func (m *Calibrate) checkAmong(masks []core.Spec, i int) check.Problems {
-	ps := checkDataset(masks, i, "", "")
+	ps := core.CheckDataset(masks, i, "", "")
 	path := fmt.Sprintf("[%d].%s", i, masks[i].Kind())
 	for j, other := range masks {
 		if j == i || other.Params == nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // computingMasks returns masks of each kind that computes, for the given columns.
@@ -290,18 +291,18 @@ func TestWhatADisplacerSpeaksOf(t *testing.T) {
 // If a null is moved into numbers without nulls, a bitmap is created; otherwise there is none.
 func TestNullsThatComeIn(t *testing.T) {
 	numbers := &microdata.Vector{Values: []float64{1, 2, 3}}
-	placeNumbers(numbers, []int32{0}, []coding.Cell{{Number: 9}})
+	core.PlaceNumbers(numbers, []int32{0}, []coding.Cell{{Number: 9}})
 	if numbers.Valid != nil || !slices.Equal(numbers.Values, []float64{9, 2, 3}) {
 		t.Error(numbers)
 	}
-	placeNumbers(numbers, []int32{2}, []coding.Cell{{Null: true}})
-	placeNumbers(numbers, []int32{1}, []coding.Cell{{Number: 8}})
+	core.PlaceNumbers(numbers, []int32{2}, []coding.Cell{{Null: true}})
+	core.PlaceNumbers(numbers, []int32{1}, []coding.Cell{{Number: 8}})
 	for i := range 3 {
 		if numbers.Valid.Has(i) != (i < 2) {
 			t.Error(numbers)
 		}
 	}
-	placeNumbers(numbers, []int32{2}, []coding.Cell{{Number: 7}})
+	core.PlaceNumbers(numbers, []int32{2}, []coding.Cell{{Number: 7}})
 	if !numbers.Valid.Has(2) || !slices.Equal(numbers.Values, []float64{9, 8, 7}) {
 		t.Error(numbers)
 	}

@@ -27,12 +27,6 @@ const cachedCells = 1 << 22
 // fitting is the arithmetic of a mask whose fitted models are shared with replicates.
 type fitting interface{ share(*allFits) }
 
-func (s *synthesis) share(fits *allFits) { s.fits = fits }
-
-func (r *rankExchange) share(fits *allFits) { r.fits = fits }
-
-func (s *shuffling) share(fits *allFits) { s.fits = fits }
-
 type fitKey struct {
 	of     digest
 	column int

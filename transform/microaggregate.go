@@ -47,7 +47,7 @@ func (m *Microaggregate) Check() check.Problems {
 }
 
 func (m *Microaggregate) checkAmong(masks []core.Spec, i int) check.Problems {
-	return checkDataset(masks, i, "columns", "")
+	return core.CheckDataset(masks, i, "columns", "")
 }
 
 // Describe implements Params.

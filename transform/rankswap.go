@@ -63,7 +63,7 @@ func (m *RankSwap) Check() check.Problems {
 }
 
 func (m *RankSwap) checkAmong(masks []core.Spec, i int) check.Problems {
-	return checkDataset(masks, i, "columns", "")
+	return core.CheckDataset(masks, i, "columns", "")
 }
 
 // Describe implements Params.
@@ -82,15 +82,8 @@ func (m *RankSwap) Masks() []string { return m.Columns }
 // Reads implements Params.
 func (m *RankSwap) Reads() []string { return nil }
 
-func orZero(v *float64) float64 {
-	if v == nil {
-		return 0
-	}
-	return *v
-}
-
 func (m *RankSwap) Compile(c *core.Chain, i int) (core.Step, error) {
-	r := &rankExchange{p: m.share(), correlation: orZero(m.MinCorrelation), bottom: orZero(m.Bottom), top: orZero(m.Top),
+	r := &rankExchange{p: m.share(), correlation: core.OrZero(m.MinCorrelation), bottom: core.OrZero(m.Bottom), top: core.OrZero(m.Top),
 		demand: core.ContributorsOf(m.Least, m.Share)}
 	done := core.Part("rankswap", r.p, r.bottom, r.top)
 	if r.correlation > 0 {
@@ -426,7 +419,7 @@ var onesOfBytes = func() (of [256][8]uint8) {
 }()
 
 // permutes: records at an end get a mean.
-func (m *RankSwap) permutes() bool { return orZero(m.Bottom) == 0 && orZero(m.Top) == 0 }
+func (m *RankSwap) permutes() bool { return core.OrZero(m.Bottom) == 0 && core.OrZero(m.Top) == 0 }
 
 func (m *RankSwap) onColumn(column string) core.Params {
 	only := *m
@@ -453,7 +446,7 @@ func (m *RankSwap) action(string, float64) core.Action {
 	if m.P == nil && m.MinCorrelation == nil {
 		return nil
 	}
-	return RankExchange{P: m.share(), Correlation: orZero(m.MinCorrelation), Bottom: orZero(m.Bottom), Top: orZero(m.Top)}
+	return RankExchange{P: m.share(), Correlation: core.OrZero(m.MinCorrelation), Bottom: core.OrZero(m.Bottom), Top: core.OrZero(m.Top)}
 }
 
 // PublishedAction implements Publishing.
@@ -502,3 +495,5 @@ func (m *RankSwap) EfficiencyFollows(has, named func(string) bool) bool {
 	}
 	return true
 }
+
+func (r *rankExchange) share(fits *allFits) { r.fits = fits }

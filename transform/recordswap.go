@@ -125,7 +125,7 @@ func (m *RecordSwap) readColumns() (list []core.ReadColumn) {
 
 // CheckAmong: what a later mask sends to quarantine, or changes of the keys, was counted here.
 func (m *RecordSwap) checkAmong(masks []core.Spec, i int) check.Problems {
-	ps := checkDataset(masks, i, "hierarchy", "")
+	ps := core.CheckDataset(masks, i, "hierarchy", "")
 	for j := i + 1; j < len(masks); j++ {
 		if core.Declared(masks[j].Params).Rejects {
 			ps.Addf(fmt.Sprintf("[%d].%s", i, masks[i].Kind()),
@@ -254,7 +254,7 @@ type recordSwapStep struct {
 	coders   map[int]*coding.Coder
 	codes    map[int][]int32 // by index in Block.Columns, and record
 	data     gatheredData
-	members  memberships
+	members  core.Memberships
 	values   []swapColumn // by moved column: the values of each household
 	first    [][]int32    // by moved column and household: the code of the first member
 	seen     []bool       // by household: whether it has a record that is not rejected
@@ -361,11 +361,11 @@ func (s *recordSwapStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block)
 		}
 	}
 	if w.Units.Known() {
-		s.members.add(w, b)
+		s.members.Add(w, b)
 	} else {
 		for range b.N {
-			s.members.of = append(s.members.of, s.members.n)
-			s.members.n++
+			s.members.Of = append(s.members.Of, s.members.N)
+			s.members.N++
 		}
 	}
 	s.draw(c, w, b, from)
@@ -379,7 +379,7 @@ func (s *recordSwapStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block)
 func (s *recordSwapStep) draw(c *core.Chain, w *core.Work, b *microdata.Block, from int) {
 	var bound []float64
 	if w.Leaves {
-		bound = slices.Clone(bindTo(c, w, b, s.bound, 0, b.N))
+		bound = slices.Clone(core.BindTo(c, w, b, s.bound, 0, b.N))
 	}
 	drawn := make([]float64, b.N)
 	w.Streams[s.draws].Laplaces(drawn, w.StretchOf(true, b, 0, b.N, bound))
@@ -387,7 +387,7 @@ func (s *recordSwapStep) draw(c *core.Chain, w *core.Work, b *microdata.Block, f
 		s.values[k].read(&b.Columns[col.Index])
 	}
 	for i := range b.N {
-		h := int(s.members.of[from+i])
+		h := int(s.members.Of[from+i])
 		for len(s.seen) <= h { // households are numbered in the order of their first records
 			s.seen, s.torn, s.out, s.drawn = append(s.seen, false), append(s.torn, false), append(s.out, false),
 				append(s.drawn, 0)
@@ -431,7 +431,7 @@ func (s *recordSwapStep) Decide(c *core.Chain) error {
 				Text: fmt.Sprintf(
 					"must be the same for all members of a household, and so must the columns of carry: they differ within %d households; correct them, or take such columns out", torn)})
 	}
-	r := relocation.Search{K: s.params.least(), Rate: *s.params.Rate, Households: len(s.seen), Of: s.members.of,
+	r := relocation.Search{K: s.params.least(), Rate: *s.params.Rate, Households: len(s.seen), Of: s.members.Of,
 		Rejected: s.rejected, Out: s.out, Drawn: s.drawn, Stop: c.Cancelled.Load}
 	r.Keys = s.tuples(s.keys)
 	for _, columns := range s.similar {
@@ -446,7 +446,7 @@ func (s *recordSwapStep) Decide(c *core.Chain) error {
 	}
 	s.codes, s.coders, s.first, s.drawn, s.out, s.torn = nil, nil, nil, nil, nil, nil
 	s.partner, s.result = partner, &result
-	if left := float64(result.Left) / float64(max(result.AtRisk, 1)); left > orZero(s.params.MaxLeft) {
+	if left := float64(result.Left) / float64(max(result.AtRisk, 1)); left > core.OrZero(s.params.MaxLeft) {
 		return c.Refused(s.mask,
 			&decision.Refusal{
 				Path: "similar",
@@ -492,7 +492,7 @@ func (s *recordSwapStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) 
 		if at < 0 {
 			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.mask))
 		}
-		if other := s.partner[s.members.of[at]]; other >= 0 && !b.Rejected(i) {
+		if other := s.partner[s.members.Of[at]]; other >= 0 && !b.Rejected(i) {
 			rows, from = append(rows, int32(i)), append(from, uint32(other))
 			changed.Set(i)
 		}
@@ -513,7 +513,7 @@ func (s *recordSwapStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) 
 			}
 			at.ReleasedArray = a
 		case at.Original.Values != nil:
-			placeNumbers(at.Mutable(), rows, cells)
+			core.PlaceNumbers(at.Mutable(), rows, cells)
 		}
 	}
 	c.Count(s.mask, b, changed)

@@ -48,7 +48,7 @@ func (m *Shuffle) Check() check.Problems {
 }
 
 func (m *Shuffle) checkAmong(masks []core.Spec, i int) check.Problems {
-	return checkDataset(masks, i, "columns", "")
+	return core.CheckDataset(masks, i, "columns", "")
 }
 
 // Describe implements Params.
@@ -456,3 +456,5 @@ func alike(rows []int32, values []float64) iter.Seq[[]int32] {
 		}
 	}
 }
+
+func (s *shuffling) share(fits *allFits) { s.fits = fits }

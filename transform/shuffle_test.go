@@ -144,7 +144,7 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 	if err := again.Run(first, func(w *core.Work) error {
 		s := again.Steps[0].(*wholeStep)
 		for k, stream := range s.normals {
-			w.Streams[stream].Words(words[k], w.Stretch(first, 0, n, bindTo(again, w, first, s.bound, 0, n)))
+			w.Streams[stream].Words(words[k], w.Stretch(first, 0, n, core.BindTo(again, w, first, s.bound, 0, n)))
 		}
 		return nil
 	}); err != nil {

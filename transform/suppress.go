@@ -70,7 +70,7 @@ func (m *Suppress) Check() check.Problems {
 // CheckAmong: later masks must change neither the combinations that were
 // counted nor which records are released.
 func (m *Suppress) checkAmong(masks []core.Spec, i int) check.Problems {
-	ps := checkDataset(masks, i, "keys", "")
+	ps := core.CheckDataset(masks, i, "keys", "")
 	path := fmt.Sprintf("[%d].%s", i, masks[i].Kind())
 	for j := i + 1; j < len(masks); j++ {
 		for _, name := range masks[j].Params.Masks() {
@@ -138,7 +138,7 @@ type suppressStep struct {
 	hidden   []uint16     // after decide, by record: the columns that are set missing
 	suppress suppression.Search
 
-	members memberships // of households, if they are known
+	members core.Memberships // of households, if they are known
 }
 
 func (m *Suppress) Compile(c *core.Chain, i int) (core.Step, error) {
@@ -185,7 +185,7 @@ func (s *suppressStep) Of() int { return s.mask }
 // Holds implements surveying: the codes of the keys, an order and what is hidden.
 func (s *suppressStep) Holds(expected int64) int64 {
 	each := int64(5*len(s.columns) + 18)
-	if s.members.numbers != nil {
+	if len(s.members.Of) > 0 {
 		each += int64(8*len(s.columns) + 120)
 	}
 	return max(expected, int64(s.data.n)) * each
@@ -222,7 +222,7 @@ func (s *suppressStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) e
 		}
 	}
 	if w.Units.Known() {
-		s.members.add(w, b)
+		s.members.Add(w, b)
 	}
 	s.data.n += b.N
 	s.data.identify(w, b)
@@ -251,13 +251,13 @@ func (s *suppressStep) Decide(c *core.Chain) error {
 	if err := s.checkShare(hidden); err != nil {
 		return c.Refused(s.mask, err)
 	}
-	s.hidden, s.codes, s.suppress.Ties, s.members = hidden, nil, nil, memberships{}
+	s.hidden, s.codes, s.suppress.Ties, s.members = hidden, nil, nil, core.Memberships{}
 	return nil
 }
 
 // hide returns for each record the set of keys whose cells are to be set missing.
 func (s *suppressStep) hide() ([]uint16, *decision.Refusal) {
-	if len(s.members.of) == 0 {
+	if len(s.members.Of) == 0 {
 		return s.suppress.Hide(s.codes)
 	}
 	shared, personal := uint16(0), uint16(0)
@@ -269,30 +269,7 @@ func (s *suppressStep) hide() ([]uint16, *decision.Refusal) {
 			personal |= 1 << j
 		}
 	}
-	return s.suppress.HideByHousehold(s.codes, s.members.of, int(s.members.n), shared, personal)
-}
-
-// memberships numbers the households of the records of a survey.
-type memberships struct {
-	numbers map[microdata.Digest]int32
-	of      []int32 // by record
-	n       int32
-}
-
-// add notes the households of a block. A record without one is a household of its own.
-func (m *memberships) add(w *core.Work, b *microdata.Block) {
-	if m.numbers == nil {
-		m.numbers = map[microdata.Digest]int32{}
-	}
-	for _, d := range w.Units.Digests[:b.N] {
-		number, known := m.numbers[d]
-		if !known || d == (microdata.Digest{}) {
-			number = m.n
-			m.n++
-			m.numbers[d] = number
-		}
-		m.of = append(m.of, number)
-	}
+	return s.suppress.HideByHousehold(s.codes, s.members.Of, int(s.members.N), shared, personal)
 }
 
 // checkShare returns an error if more than the share MaxShare of a key's values are set missing.
@@ -363,7 +340,7 @@ func (s *suppressStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) er
 			}
 			at.ReleasedArray = a
 		case at.Original.Values != nil:
-			placeNumbers(at.Mutable(), rows[k], cells)
+			core.PlaceNumbers(at.Mutable(), rows[k], cells)
 		}
 	}
 	c.Count(s.mask, b, changed)

@@ -63,7 +63,7 @@ func (m *Swap) Reads() []string {
 }
 
 func (m *Swap) checkAmong(masks []core.Spec, i int) check.Problems {
-	return checkDataset(masks, i, "scope", "must be window, got \"dataset\": ")
+	return core.CheckDataset(masks, i, "scope", "must be window, got \"dataset\": ")
 }
 
 func (m *Swap) exchanges() core.ExchangeRule {
@@ -231,20 +231,12 @@ func exchange(col *microdata.Column, sw *swapScratch) error {
 			v.Values[p.I], v.Values[p.J] = v.Values[p.J], v.Values[p.I]
 			if v.Valid != nil {
 				i, j := v.Valid.Has(int(p.I)), v.Valid.Has(int(p.J))
-				setTo(v.Valid, int(p.I), j)
-				setTo(v.Valid, int(p.J), i)
+				core.SetTo(v.Valid, int(p.I), j)
+				core.SetTo(v.Valid, int(p.J), i)
 			}
 		}
 	}
 	return nil
-}
-
-func setTo(b microdata.Bitmap, i int, bit bool) {
-	if bit {
-		b.Set(i)
-	} else {
-		b.Clear(i)
-	}
 }
 
 func (m *Swap) reach() core.Scope {

@@ -268,19 +268,6 @@ func (s *datasetSwap) Apply(c *core.Chain, w *core.Work, b *microdata.Block) err
 	return nil
 }
 
-// placeNumbers puts cells at rows.
-func placeNumbers(v *microdata.Vector, rows []int32, cells []coding.Cell) {
-	for k, row := range rows {
-		if cells[k].Null && v.Valid == nil {
-			v.Valid = microdata.NewBitmap(len(v.Values), nil)
-		}
-		if v.Valid != nil {
-			setTo(v.Valid, int(row), !cells[k].Null)
-		}
-		v.Values[row] = cells[k].Number
-	}
-}
-
 // putNumbers puts the values of moves at rows.
 func (k *swapColumn) putNumbers(v *microdata.Vector, rows []int32, moves []move) {
 	for i, row := range rows {
@@ -290,7 +277,7 @@ func (k *swapColumn) putNumbers(v *microdata.Vector, rows []int32, moves []move)
 			v.Valid = microdata.NewBitmap(len(v.Values), nil)
 		}
 		if v.Valid != nil {
-			setTo(v.Valid, int(row), !null)
+			core.SetTo(v.Valid, int(row), !null)
 		}
 		v.Values[row] = k.numbers[value]
 	}

@@ -355,7 +355,4 @@ func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int
 	return by, err
 }
 
-func tooMany(path string) *decision.Refusal {
-	return &decision.Refusal{Path: path, Text: "must have at most " + strconv.Itoa(models.GreatestCategories) +
-		" categories in a stratum: recode it more coarsely, or do not name it in categories"}
-}
+func (s *synthesis) share(fits *allFits) { s.fits = fits }

@@ -81,3 +81,18 @@ type logisticFit struct {
 	model *models.Logistic
 	free  float64
 }
+
+// frequent returns the records whose category at least `least` of the records have.
+func frequent(values []float64, rows []int32, least int) []int32 {
+	count := map[float64]int{}
+	for _, r := range rows {
+		count[values[r]]++
+	}
+	var list []int32
+	for _, r := range rows {
+		if count[values[r]] >= least {
+			list = append(list, r)
+		}
+	}
+	return list
+}

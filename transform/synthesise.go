@@ -137,7 +137,7 @@ func (m *Synthesise) copyNumber() int {
 }
 
 func (m *Synthesise) checkAmong(masks []core.Spec, i int) check.Problems {
-	return append(checkDataset(masks, i, "columns", ""), checkCopies(masks, i, m.copies())...)
+	return append(core.CheckDataset(masks, i, "columns", ""), checkCopies(masks, i, m.copies())...)
 }
 
 // Describe implements Params.
@@ -334,3 +334,19 @@ func (m *Synthesise) Words(p core.Published, _ string) string {
 // EfficiencyFollows implements Publishing: the variance of the draws depends on the data, not on
 // a parameter.
 func (m *Synthesise) EfficiencyFollows(_, _ func(string) bool) bool { return true }
+
+// checkCopies reports an error if another mask before mask i asks for a different number of
+// copies.
+func checkCopies(masks []core.Spec, i, own int) (ps check.Problems) {
+	if own < 2 {
+		return nil
+	}
+	for k, m := range masks[:i] {
+		if n := core.Declared(m.Params).Copies; n > 1 && n != own {
+			ps.Addf(fmt.Sprintf("[%d].%s.copies", i, masks[i].Kind()),
+				"must be the same in each mask, got %d, and %d at mask [%d]", own, n, k)
+			break
+		}
+	}
+	return ps
+}

@@ -211,7 +211,7 @@ func (s *wholeStep) draw(c *core.Chain, w *core.Work, b *microdata.Block, toWord
 	}
 	var values []float64
 	if w.Leaves {
-		values = bindTo(c, w, b, s.bound, 0, b.N)
+		values = core.BindTo(c, w, b, s.bound, 0, b.N)
 	}
 	records := w.Stretch(b, 0, b.N, values)
 	for k, stream := range s.words {

@@ -13,6 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
 // TakesTexts reports whether a mask that computes with columns treats this one as categories, which
@@ -78,17 +80,7 @@ func (t texts) put(n int, there func(i int) bool, code func(i int) float64) arro
 	return b.NewArray()
 }
 
-// frequent returns the records whose category at least `least` of the records have.
-func frequent(values []float64, rows []int32, least int) []int32 {
-	count := map[float64]int{}
-	for _, r := range rows {
-		count[values[r]]++
-	}
-	var list []int32
-	for _, r := range rows {
-		if count[values[r]] >= least {
-			list = append(list, r)
-		}
-	}
-	return list
+func tooMany(path string) *decision.Refusal {
+	return &decision.Refusal{Path: path, Text: "must have at most " + strconv.Itoa(models.GreatestCategories) +
+		" categories in a stratum: recode it more coarsely, or do not name it in categories"}
 }

@@ -1,30 +1,29 @@
-package transform
+package core
 
 import (
 	"fmt"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/check"
-	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
-// checkDataset refuses mask i of scope dataset if it reads or changes a column that depends on
+// CheckDataset refuses mask i of scope dataset if it reads or changes a column that depends on
 // an earlier mask of that scope: both are decided in one survey of the data, in which the result
 // of the earlier one is not known yet. The columns that depend on it are its own, and those of
 // later masks that read such a column, or move its values between records. field is the
 // parameter that the problem is reported at, "" for the mask as a whole; must is the beginning
 // of the message, before the reason.
-func checkDataset(masks []core.Spec, i int, field, must string) check.Problems {
+func CheckDataset(masks []Spec, i int, field, must string) check.Problems {
 	var ps check.Problems
-	if core.ScopeOf(masks[i].Params) != core.ScopeDataset {
+	if ScopeOf(masks[i].Params) != ScopeDataset {
 		return nil
 	}
 	unknown := make(map[string]int) // column → the mask of scope dataset that it depends on
 	for k, before := range masks[:i] {
 		p := before.Params
-		from, depends := k, core.ScopeOf(p) == core.ScopeDataset
+		from, depends := k, ScopeOf(p) == ScopeDataset
 		sees := p.Reads()
-		if core.MixesRecords(p) {
+		if MixesRecords(p) {
 			sees = slices.Concat(sees, p.Masks())
 		}
 		for _, name := range sees {

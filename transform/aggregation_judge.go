@@ -10,45 +10,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// ends checks that the means of the least and of the greatest values of column k are of enough
-// records. order has the records in ascending order of their values.
-func (r *rankExchange) ends(g *gatheredData, k int, order []int32, bottom, top int) *decision.Refusal {
-	if g.trial {
-		return nil
-	}
-	values, at := g.values[k], func(i int) float64 { return g.values[k][order[i]] }
-	for _, end := range []struct {
-		rows  []int32
-		next  int // the nearest record that is not at this end
-		field string
-	}{{order[:bottom], bottom, "bottom"}, {order[len(order)-top:], len(order) - top - 1, "top"}} {
-		tail := make([]float64, len(end.rows))
-		for i, row := range end.rows {
-			tail[i] = values[row]
-		}
-		if len(tail) == 0 {
-			continue
-		}
-		missed := r.demand.OfTail(tail, at(min(max(end.next, 0), len(order)-1)))
-		of, cure := strconv.Quote(g.columns[k].Name), fmt.Sprintf("give a greater %s, or leave it out", end.field)
-		switch missed {
-		case core.TooFewValues:
-			return &decision.Refusal{
-				Path: missed,
-				Text: fmt.Sprintf(
-					"must be at most the number of records of %s, which is %d in column %s, got %d: a mean of so few discloses them; %s",
-					end.field, len(tail), of, r.demand.Least, cure)}
-		case core.OneRules:
-			return &decision.Refusal{
-				Path: missed,
-				Text: fmt.Sprintf(
-					"is exceeded by the records of %s: one has more than %s %% of the sum of %d values of column %s, so that their mean discloses it; %s",
-					end.field, core.ShareText(r.demand.Share), len(tail), of, cure)}
-		}
-	}
-	return nil
-}
-
 // judge checks that nobody who stands out rules a group: that of the records with the greatest
 // amounts of a column (the greatest of a stratum, and the first ones of all, as many as least), none
 // has more than the greatest share of its group. A snooper knows of these records that they are far
