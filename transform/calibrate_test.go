@@ -20,10 +20,10 @@ func weightsData(n int) []testColumn {
 		columns[k] = floats([]int{-1, 0, 0, 2, 0}[k], make([]float64, n)...)
 	}
 	for i := range n {
-		columns[0].values[i] = 10 + 90*r.Float64()
-		columns[1].values[i] = float64(r.IntN(4))
-		columns[2].values[i] = float64(r.IntN(3))
-		columns[3].values[i] = math.Round(100*math.Exp(3+r.NormFloat64())) / 100
+		columns[0].Values[i] = 10 + 90*r.Float64()
+		columns[1].Values[i] = float64(r.IntN(4))
+		columns[2].Values[i] = float64(r.IntN(3))
+		columns[3].Values[i] = math.Round(100*math.Exp(3+r.NormFloat64())) / 100
 	}
 	return columns
 }
@@ -31,7 +31,7 @@ func weightsData(n int) []testColumn {
 func calibrated(t *testing.T, columns []testColumn, masks ...Spec) ([]float64, *Calibrated, *microdata.Block) {
 	t.Helper()
 	c := surveyed(t, chain(t, testSetup(t, columns...), masks...), 97, columns...)
-	b := apply(t, c, block(0, len(columns[0].values), columns...))
+	b := apply(t, c, block(0, len(columns[0].Values), columns...))
 	return slices.Clone(b.Columns[0].Out().Values), CalibratedBy(c, len(masks)-1), b
 }
 
@@ -68,16 +68,16 @@ func TestRakingIsIterativeProportionalFitting(t *testing.T) {
 	columns := weightsData(400)
 	ofB, ofC := []float64{3000, 9000, 5000, 6000}, []float64{13000, 4000, 6000}
 	got, said, _ := calibrated(t, columns, mask(&Calibrate{Columns: []string{"a"}, Margins: margins(ofB, ofC)}))
-	want := plainRaking(columns[0].values, columns[1].values, columns[2].values, ofB, ofC)
+	want := plainRaking(columns[0].Values, columns[1].Values, columns[2].Values, ofB, ofC)
 	for i := range want {
 		if math.Abs(got[i]-want[i]) > 2e-9*want[i] {
 			t.Fatalf("record %d: %v, want %v", i, got[i], want[i])
 		}
 	}
-	scale := 23000 / sumOf(columns[0].values)
+	scale := 23000 / sumOf(columns[0].Values)
 	least, greatest := math.Inf(1), 0.0
 	for i, v := range want {
-		f := v / columns[0].values[i] / scale
+		f := v / columns[0].Values[i] / scale
 		least, greatest = min(least, f), max(greatest, f)
 	}
 	if said.Records != 400 || said.Gap > 1e-9 || math.Abs(said.Least-least) > 1e-7 ||
@@ -101,15 +101,15 @@ func TestCalibrationWithinBounds(t *testing.T) {
 	for _, bounds := range [][2]float64{{0.3, 3}, {0.5, 1.6}, {0, 1.35}} {
 		m := &Calibrate{Columns: []string{"a"}, Margins: margins(ofB, ofC), Lower: ptr(bounds[0]), Upper: ptr(bounds[1])}
 		got, said, _ := calibrated(t, columns, mask(m))
-		scale := 23000 / sumOf(columns[0].values)
+		scale := 23000 / sumOf(columns[0].Values)
 		sums := [2][4]float64{}
 		logit := [4][3]float64{}
 		for i, v := range got {
-			f := v / columns[0].values[i] / scale
+			f := v / columns[0].Values[i] / scale
 			if !(f > bounds[0] && f < bounds[1]) {
 				t.Fatalf("%v: a factor of %v", bounds, f)
 			}
-			b, c := int(columns[1].values[i]), int(columns[2].values[i])
+			b, c := int(columns[1].Values[i]), int(columns[2].Values[i])
 			sums[0][b] += v
 			sums[1][c] += v
 			logit[b][c] = math.Log((f - bounds[0]) / (bounds[1] - f))
@@ -151,7 +151,7 @@ func TestCalibrationWithinBounds(t *testing.T) {
 func TestCalibrationToTheOriginal(t *testing.T) {
 	columns := weightsData(4000)
 	for i := range 40 {
-		columns[0].null = append(columns[0].null, 100*i)
+		columns[0].Null = append(columns[0].Null, 100*i)
 	}
 	masks := []Spec{
 		mask(&Sample{Rate: ptr(0.25)}),
@@ -166,20 +166,20 @@ func TestCalibrationToTheOriginal(t *testing.T) {
 		if i%100 == 0 {
 			continue
 		}
-		w := columns[0].values[i]
-		want[0][int(columns[1].values[i])] += w
-		want[1][int(columns[2].values[i])] += w
-		wantD += w * columns[3].values[i]
+		w := columns[0].Values[i]
+		want[0][int(columns[1].Values[i])] += w
+		want[1][int(columns[2].Values[i])] += w
+		wantD += w * columns[3].Values[i]
 		if b.Rejected(i) {
 			continue
 		}
 		released++
 		rb := b.Columns[1].Out().Values[i]
-		if rb != columns[1].values[i] {
+		if rb != columns[1].Values[i] {
 			changed++
 		}
 		sums[0][int(rb)] += got[i]
-		sums[1][int(columns[2].values[i])] += got[i]
+		sums[1][int(columns[2].Values[i])] += got[i]
 		sumD += got[i] * b.Columns[3].Out().Values[i]
 	}
 	for k := range want {
@@ -199,10 +199,10 @@ func TestCalibrationRefuses(t *testing.T) {
 	rare := func(n int, weight float64) []testColumn {
 		columns := weightsData(400)
 		for i := range n {
-			columns[4].values[13*i] = 7
+			columns[4].Values[13*i] = 7
 		}
 		if weight != 0 {
-			columns[0].values[0] = weight
+			columns[0].Values[0] = weight
 		}
 		return columns
 	}
@@ -222,9 +222,9 @@ func TestCalibrationRefuses(t *testing.T) {
 		"one may": {rare(3, 3000), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}, Share: ptr(1.0)})}, ""},
 		"too coarse": {func() []testColumn {
 			columns := rare(0, 0)
-			columns[0].decimals = 0
-			for i := range columns[0].values {
-				columns[0].values[i] = 1 + float64(i%2)
+			columns[0].Decimals = 0
+			for i := range columns[0].Values {
+				columns[0].Values[i] = 1 + float64(i%2)
 			}
 			return columns
 		}(),
@@ -319,9 +319,9 @@ func TestCalibrationRefuses(t *testing.T) {
 // Weights that are rounded miss the margins by what is said, and a replicate leaves them alone.
 func TestRoundedWeights(t *testing.T) {
 	columns := weightsData(400)
-	columns[0].decimals = 0
-	for i := range columns[0].values {
-		columns[0].values[i] = math.Round(columns[0].values[i])
+	columns[0].Decimals = 0
+	for i := range columns[0].Values {
+		columns[0].Values[i] = math.Round(columns[0].Values[i])
 	}
 	ofB := []float64{3000.5, 9000, 5000, 6000}
 	m := mask(
@@ -335,7 +335,7 @@ func TestRoundedWeights(t *testing.T) {
 			if v != math.Trunc(v) {
 				t.Fatalf("%v is not rounded", v)
 			}
-			if int(columns[1].values[i]) == k {
+			if int(columns[1].Values[i]) == k {
 				sum += v
 			}
 		}
@@ -359,7 +359,7 @@ func TestCalibrationOfManyColumns(t *testing.T) {
 	got, said, _ := calibrated(t, columns, mask(m))
 	total := 0.0
 	for i, v := range got {
-		total += v * columns[3].values[i]
+		total += v * columns[3].Values[i]
 	}
 	if math.Abs(total-23000*33) > 1e-7*total || said.Gap > 1e-8 {
 		t.Errorf("total %v: %+v", total, said)
@@ -372,8 +372,8 @@ func TestCalibrationOfManyColumns(t *testing.T) {
 func TestCalibrationAboveALowerBound(t *testing.T) {
 	columns := weightsData(400)
 	total := 0.0
-	for i, w := range columns[0].values {
-		total += w * columns[3].values[i]
+	for i, w := range columns[0].Values {
+		total += w * columns[3].Values[i]
 	}
 	for _, lower := range []float64{0, 0.4, 0.9} {
 		for _, times := range []float64{0.97, 1.2, 2} {
@@ -382,9 +382,9 @@ func TestCalibrationAboveALowerBound(t *testing.T) {
 				mask(&Calibrate{Columns: []string{"a"}, Totals: map[string]float64{"d": times * total}, Lower: &lower}))
 			sum, λ := 0.0, math.NaN()
 			for i, w := range got {
-				d := columns[3].values[i]
+				d := columns[3].Values[i]
 				sum += w * d
-				u := (1 - lower) * math.Log((w/columns[0].values[i]-lower)/(1-lower)) / d
+				u := (1 - lower) * math.Log((w/columns[0].Values[i]-lower)/(1-lower)) / d
 				if λ != λ {
 					λ = u
 				}
@@ -410,14 +410,14 @@ func TestCalibrationAboveALowerBound(t *testing.T) {
 	const lower = 0.5
 	got, said,
 		_ := calibrated(t, columns, mask(&Calibrate{Columns: []string{"a"}, Margins: margins(ofB, ofC), Lower: ptr(lower)}))
-	scale := 23000 / sumOf(columns[0].values)
+	scale := 23000 / sumOf(columns[0].Values)
 	u := [4][3]float64{}
 	sums := [4]float64{}
 	low := 0
 	for i, v := range got {
-		f := v / columns[0].values[i] / scale
-		u[int(columns[1].values[i])][int(columns[2].values[i])] = math.Log((f - lower) / (1 - lower))
-		sums[int(columns[1].values[i])] += v
+		f := v / columns[0].Values[i] / scale
+		u[int(columns[1].Values[i])][int(columns[2].Values[i])] = math.Log((f - lower) / (1 - lower))
+		sums[int(columns[1].Values[i])] += v
 		if f-lower < 0.005 {
 			low++
 		}
@@ -475,8 +475,8 @@ func TestLimitsOfCalibration(t *testing.T) {
 	a := []string{"a"}
 	of := func(n int, change func(columns []testColumn)) []testColumn {
 		columns := weightsData(n)
-		for i := range columns[0].values {
-			columns[0].values[i] = 10
+		for i := range columns[0].Values {
+			columns[0].Values[i] = 10
 		}
 		change(columns)
 		return columns
@@ -484,18 +484,18 @@ func TestLimitsOfCalibration(t *testing.T) {
 	few := func(weights ...float64) func(columns []testColumn) {
 		return func(columns []testColumn) {
 			for i, w := range weights {
-				columns[0].values[i], columns[4].values[i] = w, 7
+				columns[0].Values[i], columns[4].Values[i] = w, 7
 			}
 		}
 	}
-	coarse := func(columns []testColumn) { few(10, 10, 10)(columns); columns[0].decimals = 0 }
+	coarse := func(columns []testColumn) { few(10, 10, 10)(columns); columns[0].Decimals = 0 }
 	margin := func(seven, rest float64) Spec {
 		return mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"7": seven, "0": rest}}})
 	}
 	many := func(n int) []testColumn {
 		return of(3*n, func(columns []testColumn) {
-			for i := range columns[4].values {
-				columns[4].values[i] = float64(i / 3)
+			for i := range columns[4].Values {
+				columns[4].Values[i] = float64(i / 3)
 			}
 		})
 	}
@@ -510,9 +510,9 @@ func TestLimitsOfCalibration(t *testing.T) {
 		"more":            {of(400, few(81, 10, 10)), by, "calibrate.share"},
 		"a miss of 0.7 %": {of(400, coarse), margin(30.2, 3970), ""},
 		"a miss of 3 %":   {of(400, coarse), margin(31, 3970), "they miss a margin by"},
-		"a total of 0": {of(400, func(c []testColumn) { copy(c[4].values, []float64{1, 1, 1, -1, -1, -1}) }), on,
+		"a total of 0": {of(400, func(c []testColumn) { copy(c[4].Values, []float64{1, 1, 1, -1, -1, -1}) }), on,
 			"must have a weighted total other than 0"},
-		"an endless total": {of(400, func(c []testColumn) { copy(c[4].values, []float64{1e307, 1e307, 1e307, 1e307}) }), on,
+		"an endless total": {of(400, func(c []testColumn) { copy(c[4].Values, []float64{1e307, 1e307, 1e307, 1e307}) }), on,
 			"must have a weighted total other than 0"},
 		"nothing": {of(400, func([]testColumn) {}), mask(&Calibrate{Columns: a, Totals: map[string]float64{"e": 5}}),
 			"must have released values other than 0"},
@@ -526,22 +526,22 @@ func TestLimitsOfCalibration(t *testing.T) {
 		"1000 categories": {many(1000), by, ""},
 		"1001":            {many(1001), by, "must have at most 1000 categories and numbers"},
 		"beyond its type": {of(400, func(c []testColumn) {
-			c[0].typ, c[0].decimals = arrow.PrimitiveTypes.Int8, 0
-			for i := range c[0].values {
-				c[0].values[i] = 100
+			c[0].Type, c[0].Decimals = arrow.PrimitiveTypes.Int8, 0
+			for i := range c[0].Values {
+				c[0].Values[i] = 100
 			}
 			few(100, 100, 100)(c)
 		}), margin(390, 39700), "must hold the calibrated weights"},
 		"within its type": {of(400, func(c []testColumn) {
-			c[0].typ, c[0].decimals = arrow.PrimitiveTypes.Int8, 0
-			for i := range c[0].values {
-				c[0].values[i] = 100
+			c[0].Type, c[0].Decimals = arrow.PrimitiveTypes.Int8, 0
+			for i := range c[0].Values {
+				c[0].Values[i] = 100
 			}
 			few(100, 100, 100)(c)
 		}), margin(381, 39700), ""},
 	} {
 		ch := chain(t, testSetup(t, c.columns...), c.mask)
-		if err := ch.Survey(block(0, len(c.columns[0].values), c.columns...)); err != nil {
+		if err := ch.Survey(block(0, len(c.columns[0].Values), c.columns...)); err != nil {
 			t.Fatal(err)
 		}
 		err := ch.EndSurvey()
@@ -551,10 +551,10 @@ func TestLimitsOfCalibration(t *testing.T) {
 	}
 	// Weights that two records have are not alone.
 	columns := of(400, func(c []testColumn) {
-		for i := range c[0].values {
-			c[0].values[i], c[1].values[i] = float64(5+i/2), float64(i/2%4)
+		for i := range c[0].Values {
+			c[0].Values[i], c[1].Values[i] = float64(5+i/2), float64(i/2%4)
 		}
-		c[0].values[399] = 7777
+		c[0].Values[399] = 7777
 	})
 	if _, said, _ := calibrated(t, columns,
 		mask(
@@ -566,8 +566,8 @@ func TestLimitsOfCalibration(t *testing.T) {
 	// The search ends where no step helps, and nothing is released.
 	columns = weightsData(400)
 	total := 0.0
-	for i, w := range columns[0].values {
-		total += w * columns[3].values[i]
+	for i, w := range columns[0].Values {
+		total += w * columns[3].Values[i]
 	}
 	for _, m := range []*Calibrate{
 		{Columns: a, Totals: map[string]float64{"d": 0.5 * total}, Lower: ptr(0.9)},

@@ -100,7 +100,7 @@ func TestDecisionsGiveUp(t *testing.T) {
 	for name, of := range cancellable() {
 		gather := func(stop decision.Stop) (*wholeStep, *gatheredData) {
 			c := chain(t, testSetup(t, columns...), of.mask)
-			if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
+			if err := c.Survey(block(0, len(columns[0].Values), columns...)); err != nil {
 				t.Fatal(err)
 			}
 			s := c.Steps[0].(*wholeStep)
@@ -135,7 +135,7 @@ func TestDecisionsGiveUp(t *testing.T) {
 // damage shared results: the next replicate is the same as without it.
 func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 	columns := cancelData()
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	released := func(c *Chain) []float64 {
 		if err := c.Survey(block(0, n, columns...)); err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestSwapGivesUp(t *testing.T) {
 		c := chain(t, testSetup(t, columns...),
 			mask(&Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(1.0), Policy: "random",
 				Scope: "dataset"}))
-		if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
+		if err := c.Survey(block(0, len(columns[0].Values), columns...)); err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range c.Steps {

@@ -11,9 +11,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-func amount(v float64) *Amount  { return &Amount{Value: v} }
-func percent(v float64) *Amount { return &Amount{Value: v / 100, Relative: true} }
-
 func TestCheck(t *testing.T) {
 	a := []string{"a"}
 	nan, inf := math.NaN(), math.Inf(1)

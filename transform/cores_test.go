@@ -20,12 +20,12 @@ func TestReleasesDoNotDependOnCores(t *testing.T) {
 	columns := []testColumn{floats(1), floats(1), floats(0), floats(-1)}
 	for i := range n {
 		z := r.NormFloat64()
-		columns[0].values = append(columns[0].values, math.Round(100+50*z)/10)
-		columns[1].values = append(columns[1].values, math.Round(max(0, 100*z+50*r.NormFloat64()))/10)
-		columns[2].values = append(columns[2].values, float64(i%3))
-		columns[3].values = append(columns[3].values, z+r.NormFloat64())
+		columns[0].Values = append(columns[0].Values, math.Round(100+50*z)/10)
+		columns[1].Values = append(columns[1].Values, math.Round(max(0, 100*z+50*r.NormFloat64()))/10)
+		columns[2].Values = append(columns[2].Values, float64(i%3))
+		columns[3].Values = append(columns[3].Values, z+r.NormFloat64())
 	}
-	columns[1].null = []int{1, n / 2, n - 1}
+	columns[1].Null = []int{1, n / 2, n - 1}
 	setup := testSetup(t, columns...)
 	for name, m := range map[string]Params{
 		"rankswap":           &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.2), Top: ptr(0.01)},
@@ -63,7 +63,7 @@ func TestReleasesDoNotDependOnCores(t *testing.T) {
 				}
 				for k := range columns {
 					v := b.Columns[k].Out()
-					changed = changed || !slices.Equal(v.Values, columns[k].values[of[0]:of[1]])
+					changed = changed || !slices.Equal(v.Values, columns[k].Values[of[0]:of[1]])
 					for i, x := range v.Values {
 						if v.Valid != nil && !v.Valid.Has(i) {
 							x = math.Inf(-1)

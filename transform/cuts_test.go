@@ -165,7 +165,7 @@ func TestRedrawByTiers(t *testing.T) {
 	for k, want := range []float64{2, 30, 2} {
 		_, sd := meanSD(got[k*n : (k+1)*n])
 		if !(math.Abs(sd/want-1) <= 0.066) {
-			t.Errorf("values of %v have noise of SD %v, want %v", column.values[k*n], sd, want)
+			t.Errorf("values of %v have noise of SD %v, want %v", column.Values[k*n], sd, want)
 		}
 	}
 }

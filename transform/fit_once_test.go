@@ -20,13 +20,13 @@ import (
 func TestReplicatesShareWhatWasFound(t *testing.T) {
 	data, other := codedData(400, 3), codedData(400, 4)
 	for _, of := range [][]testColumn{data, other} { // a spike in c, ties, and values that are missing
-		for i := range of[2].values {
-			of[2].values[i] = math.Round(of[2].values[i])
+		for i := range of[2].Values {
+			of[2].Values[i] = math.Round(of[2].Values[i])
 			if i%3 == 0 {
-				of[2].values[i] = 0
+				of[2].Values[i] = 0
 			}
 		}
-		of[2].null = []int{0, 7, 399}
+		of[2].Null = []int{0, 7, 399}
 	}
 	for name, m := range map[string]Spec{
 		"parametric": synthesise(Synthesise{Columns: []string{"c", "a"}, On: []string{"d"}, By: []string{"e"}}),

@@ -22,8 +22,8 @@ func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 		released := func(share *float64, other bool) (out [][]float64, held []bool) {
 			columns := tiedData(n, 6)
 			columns = append(columns, floats(0, make([]float64, n)...))
-			for i, v := range columns[0].values {
-				columns[4].values[i] = math.Round(min(v, 3))
+			for i, v := range columns[0].Values {
+				columns[4].Values[i] = math.Round(min(v, 3))
 			}
 			one := m
 			one.HeldOut = share
@@ -33,7 +33,7 @@ func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 				if other && held[i] {
 					for k, v := range map[int]float64{0: 900, 1: -700, 4: 7} {
 						if slices.Contains(m.Columns, string(rune('a'+k))) {
-							columns[k].values[i] = v + float64(i%3)
+							columns[k].Values[i] = v + float64(i%3)
 						}
 					}
 				}

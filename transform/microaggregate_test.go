@@ -23,28 +23,6 @@ func micro(k int, columns ...string) *Microaggregate {
 	return m
 }
 
-// whole masks columns after a survey, in blocks of a size, and returns the release of each column,
-// with NaN for missing values.
-func whole(t *testing.T, c *Chain, size int, columns ...testColumn) [][]float64 {
-	t.Helper()
-	surveyed(t, c, size, columns...)
-	n := len(columns[0].values)
-	out := make([][]float64, len(columns))
-	for from := 0; from < n; from += size {
-		b := apply(t, c, block(from, min(from+size, n), columns...))
-		for k := range columns {
-			v := b.Columns[k].Out()
-			for i, y := range v.Values {
-				if !v.Valid.Has(i) {
-					y = math.NaN()
-				}
-				out[k] = append(out[k], y)
-			}
-		}
-	}
-	return out
-}
-
 // Results of the established R package, to 1e-9: MDAV, and each column separately.
 func TestMicroaggregateGolden(t *testing.T) {
 	for _, tt := range []struct {
@@ -78,13 +56,13 @@ func microData(n int, seed uint64) []testColumn {
 	columns := []testColumn{floats(-1, make([]float64, n)...), floats(-1, make([]float64, n)...),
 		floats(-1, make([]float64, n)...), floats(0, make([]float64, n)...)}
 	for i := range n {
-		columns[0].values[i] = math.Exp(2 * r.NormFloat64())
-		columns[1].values[i] = columns[0].values[i] + r.NormFloat64()
-		columns[2].values[i] = 1e6 + r.Float64()
-		columns[3].values[i] = float64(r.IntN(2))
+		columns[0].Values[i] = math.Exp(2 * r.NormFloat64())
+		columns[1].Values[i] = columns[0].Values[i] + r.NormFloat64()
+		columns[2].Values[i] = 1e6 + r.Float64()
+		columns[3].Values[i] = float64(r.IntN(2))
 		for k := range 3 {
 			if r.IntN(12) == 0 {
-				columns[k].null = append(columns[k].null, i)
+				columns[k].Null = append(columns[k].Null, i)
 			}
 		}
 	}
@@ -104,7 +82,7 @@ func TestMicroaggregateInvariants(t *testing.T) {
 					got := whole(t, chain(t, testSetup(t, columns...), mask(m)), 64, columns...)
 					for c := range 3 {
 						missing := map[int]bool{}
-						for _, i := range columns[c].null {
+						for _, i := range columns[c].Null {
 							missing[i] = true
 						}
 						type key struct{ stratum, value float64 }
@@ -117,10 +95,10 @@ func TestMicroaggregateInvariants(t *testing.T) {
 							if y == y {
 								stratum := 0.0
 								if by != nil {
-									stratum = columns[3].values[i]
+									stratum = columns[3].Values[i]
 								}
 								held[key{stratum, y}]++
-								before, after, values = before+columns[c].values[i], after+y, values+1
+								before, after, values = before+columns[c].Values[i], after+y, values+1
 							}
 						}
 						for of, count := range held {
@@ -201,11 +179,11 @@ func TestMicroaggregateRefusals(t *testing.T) {
 	few := floats(0, 1234567, 2345678)
 	constant := floats(0, 7654321, 7654321, 7654321, 7654321)
 	missing := floats(0, 0, 0, 0, 0)
-	missing.null = []int{0, 1, 2, 3}
+	missing.Null = []int{0, 1, 2, 3}
 	plain := floats(0, 1000001, 2000002, 3000003, 4000004)
 	strata := floats(0, 0, 0, 0, 9)
 	alone, rest := floats(0, 1111111, 2222222, 3333333, 4444444), floats(0, 5555555, 6666666, 7777777, 8888888)
-	alone.null, rest.null = []int{0, 1}, []int{2, 3}
+	alone.Null, rest.Null = []int{0, 1}, []int{2, 3}
 	both := func(m *Microaggregate, method string, by ...string) *Microaggregate {
 		m.Method, m.By = method, by
 		return m
@@ -232,7 +210,7 @@ func TestMicroaggregateRefusals(t *testing.T) {
 			"masks[0].microaggregate.k: must be at most"},
 	} {
 		c := chain(t, testSetup(t, tt.columns...), mask(tt.m))
-		if err := c.Survey(block(0, len(tt.columns[0].values), tt.columns...)); err != nil {
+		if err := c.Survey(block(0, len(tt.columns[0].Values), tt.columns...)); err != nil {
 			t.Fatal(err)
 		}
 		err := c.EndSurvey()
@@ -242,13 +220,13 @@ func TestMicroaggregateRefusals(t *testing.T) {
 			continue
 		}
 		for _, column := range tt.columns {
-			for _, v := range column.values {
+			for _, v := range column.Values {
 				if v > 1000 && strings.Contains(err.Error(), strconv.FormatFloat(v, 'f', 0, 64)) {
 					t.Errorf("%s: shows a value: %v", tt.what, err)
 				}
 			}
 		}
-		if c.Apply(block(0, len(tt.columns[0].values), tt.columns...)) == nil {
+		if c.Apply(block(0, len(tt.columns[0].Values), tt.columns...)) == nil {
 			t.Errorf("%s: masks all the same", tt.what)
 		}
 	}
@@ -270,7 +248,7 @@ func TestMicroaggregateNothing(t *testing.T) {
 // as too small.
 func TestMicroaggregateOfJustEnough(t *testing.T) {
 	a := floats(-1, 1, 2, 6, 0, 0)
-	a.null = []int{3, 4}
+	a.Null = []int{3, 4}
 	by := floats(0, 1, 1, 1, 2, 2)
 	m := micro(3, "a")
 	m.By = []string{"b"}
@@ -285,7 +263,7 @@ func TestMicroaggregateOfJustEnough(t *testing.T) {
 func TestMicroaggregateRarePattern(t *testing.T) {
 	a := floats(-1, 1, 2, 3, 101, 102, 103, 100)
 	b := floats(-1, 1, 2, 3, 101, 102, 103, 0)
-	b.null = []int{6}
+	b.Null = []int{6}
 	got := whole(t, chain(t, testSetup(t, a, b), mask(micro(3, "a", "b"))), 7, a, b)
 	if want := []float64{2, 2, 2, 102, 102, 102, 102}; !slices.Equal(got[0], want) || got[1][6] == got[1][6] {
 		t.Errorf("got %v, want %v", got[0], want)
@@ -296,7 +274,7 @@ func TestMicroaggregateRarePattern(t *testing.T) {
 func TestMicroaggregateReplicates(t *testing.T) {
 	columns := microData(300, 4)
 	for i := range columns {
-		columns[i].null = nil
+		columns[i].Null = nil
 	}
 	c := chain(t, testSetup(t, columns...), mask(micro(4, "a", "b", "c")))
 	want := whole(t, c, 300, columns...)
@@ -306,7 +284,7 @@ func TestMicroaggregateReplicates(t *testing.T) {
 			t.Error("a replicate of a mask that draws nothing differs from the release")
 		}
 	}
-	columns[0].values[7]++
+	columns[0].Values[7]++
 	if got := whole(t, c.Replicate(4), 300, columns...); slices.Equal(got[0], want[0]) {
 		t.Error("a replicate on different values has the result for the first values")
 	}
@@ -321,7 +299,7 @@ func TestMicroaggregateReplicates(t *testing.T) {
 func TestMicroaggregateOtherRecords(t *testing.T) {
 	columns := microData(100, 6)
 	for i := range columns {
-		columns[i].null = nil
+		columns[i].Null = nil
 	}
 	c := chain(t, testSetup(t, columns...), mask(micro(4, "a", "b", "c")))
 	if err := c.Survey(block(0, 90, columns...)); err != nil {
@@ -381,7 +359,7 @@ func TestDatasetMasksInOrder(t *testing.T) {
 func TestMicroaggregatePlaces(t *testing.T) {
 	columns := microData(120, 8)
 	for i := range columns {
-		columns[i].null = nil
+		columns[i].Null = nil
 	}
 	of := func(stream int) *microdata.Block {
 		b := block(40*stream, 40*stream+40, columns...)

@@ -13,27 +13,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-func thin(n int) int {
-	if testing.Short() {
-		return n / 10
-	}
-	return n
-}
-
-// kolmogorov returns the greatest distance between the distribution of the sample and F, times √n.
-// It exceeds 2.5 with probability 2·exp(−2·2.5²) = 7e-6.
-func kolmogorov(sample []float64, F func(float64) float64) float64 {
-	s := slices.Sorted(slices.Values(sample))
-	d, n := 0.0, float64(len(s))
-	for i, x := range s {
-		p := F(x)
-		d = max(d, p-float64(i)/n, float64(i+1)/n-p)
-	}
-	return d * math.Sqrt(n)
-}
-
-func repeat(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
-
 // ε has mean 0, SD λ and the kurtosis and distribution function of its kind. Tolerances are 5
 // standard errors: λ/√n for ε, and λ²·√((κ−1)/n) for ε², with kurtosis κ = 3, 6 and 9/5. Five
 // standard errors are exceeded once in 1.7 million.
@@ -114,14 +93,14 @@ func TestTiers(t *testing.T) {
 	factors := []float64{1, 1, 1, 2, 2, 2, 0, 0}
 	setup := testSetup(t, x)
 	replicate := func(m *Noise) []float64 {
-		b := apply(t, chain(t, setup, mask(m)).Replicate(1), block(0, len(x.values), x))
+		b := apply(t, chain(t, setup, mask(m)).Replicate(1), block(0, len(x.Values), x))
 		return b.Columns[0].Out().Values
 	}
 	plain := replicate(&Noise{Columns: []string{"a"}, SD: amount(10)})
 	tiered := replicate(
 		&Noise{Columns: []string{"a"}, SD: amount(10), Tiers: []Tier{{Above: ptr(1000.0), VarianceFactor: ptr(2.0)},
 			{Above: ptr(2000.0), VarianceFactor: ptr(0.0)}}})
-	for i, v := range x.values {
+	for i, v := range x.Values {
 		want := math.Sqrt(factors[i]) * (plain[i] - v)
 		if got := tiered[i] - v; !(math.Abs(got-want) <= 5e-9) {
 			t.Errorf("value %v: noise %v, want %v", v, got, want)
@@ -151,8 +130,8 @@ func TestGrid(t *testing.T) {
 		on, off := floats(d, make([]float64, n)...), floats(d, make([]float64, n)...)
 		for i := range n {
 			k := math.Floor(r.Float64() * 1e10)
-			on.values[i] = k / mult
-			off.values[i] = (k + 0.98*(r.Float64()-0.5)) / mult
+			on.Values[i] = k / mult
+			off.Values[i] = (k + 0.98*(r.Float64()-0.5)) / mult
 		}
 		noise := mask(&Noise{Columns: []string{"a"}, SD: amount(123.456 / mult)})
 		setup := testSetup(t, on)
@@ -168,8 +147,8 @@ func TestGrid(t *testing.T) {
 	}
 	// Without decimals: multiples of the largest power of two at or below λ/2²⁰.
 	x := floats(-1, incomes(n, 9)...)
-	for i := range x.values {
-		x.values[i] *= math.Pi
+	for i := range x.Values {
+		x.Values[i] *= math.Pi
 	}
 	for _, lambda := range []float64{1, 0.75, 1000, 1e-3} {
 		g := math.Exp2(math.Floor(math.Log2(lambda)) - 20)
@@ -188,7 +167,7 @@ func TestNoNoise(t *testing.T) {
 		x := floats(decimals, incomes(1000, 6)...)
 		got := release(t, testSetup(t, x), []testColumn{x},
 			mask(&Noise{Columns: []string{"a"}, SD: amount(0)}), mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.0)}))
-		if !slices.Equal(got, x.values) {
+		if !slices.Equal(got, x.Values) {
 			t.Errorf("%d decimals: values moved", decimals)
 		}
 	}

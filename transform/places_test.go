@@ -138,7 +138,7 @@ func TestScopes(t *testing.T) {
 }
 
 func fresh(t *testing.T, c *Chain, scope string, columns []testColumn) []float64 {
-	b := block(0, len(columns[0].values), columns...)
+	b := block(0, len(columns[0].Values), columns...)
 	b.Scope = scope
 	return apply(t, c, b).Columns[0].Out().Values
 }

@@ -27,19 +27,19 @@ func TestRankSwapIsPairsWithinReach(t *testing.T) {
 		for _, p := range []float64{0.05, 0.3, 1} {
 			columns := []testColumn{floats(-1, incomes(n, uint64(n))...), floats(-1, incomes(n, 3)...)}
 			for i := range n { // all distinct
-				columns[0].values[i] += float64(i) * 1e-7
-				columns[1].values[i] += float64(i) * 1e-7
+				columns[0].Values[i] += float64(i) * 1e-7
+				columns[1].Values[i] += float64(i) * 1e-7
 			}
 			got := whole(t, chain(t, testSetup(t, columns...), mask(ranked(p, "a", "b"))), 300, columns...)
 			reach := int(math.Floor(p * float64(n)))
 			var partners [2][]int
 			for c := range 2 {
-				if !slices.Equal(slices.Sorted(slices.Values(got[c])), slices.Sorted(slices.Values(columns[c].values))) {
+				if !slices.Equal(slices.Sorted(slices.Values(got[c])), slices.Sorted(slices.Values(columns[c].Values))) {
 					t.Fatal("the values of the column are not the same any more")
 				}
-				ranks := ranksOf(columns[c].values)
+				ranks := ranksOf(columns[c].Values)
 				at := map[float64]int{}
-				for i, v := range columns[c].values {
+				for i, v := range columns[c].Values {
 					at[v] = i
 				}
 				last := -1 // rank of the last record that stays
@@ -47,7 +47,7 @@ func TestRankSwapIsPairsWithinReach(t *testing.T) {
 				for i, y := range got[c] {
 					j := at[y]
 					partners[c] = append(partners[c], j)
-					if stays[ranks[i]] = i == j; got[c][j] != columns[c].values[i] {
+					if stays[ranks[i]] = i == j; got[c][j] != columns[c].Values[i] {
 						t.Fatalf("record %d has the value of record %d, which does not have the value of the first", i, j)
 					}
 					if d := ranks[i] - ranks[j]; d > reach || -d > reach {
@@ -77,7 +77,7 @@ func TestRankSwapPartnersAreUniform(t *testing.T) {
 	var counts [reach + 1]float64
 	column := floats(0, make([]float64, n)...)
 	for i := range n {
-		column.values[i] = float64(i)
+		column.Values[i] = float64(i)
 	}
 	setup := testSetup(t, column)
 	c := chain(t, setup, mask(ranked(0.25, "a")))
@@ -102,7 +102,7 @@ func TestRankSwapEnds(t *testing.T) {
 	m.Bottom, m.Top, m.Least, m.Share = ptr(0.2), ptr(0.3), ptr(2), ptr(1.0)
 	got := whole(t, chain(t, testSetup(t, column), mask(m)), 10, column)[0]
 	for i, y := range got {
-		switch x := column.values[i]; {
+		switch x := column.Values[i]; {
 		case x <= 2 && y != 1.5, x >= 8 && y != 39:
 			t.Errorf("%v became %v", x, y)
 		case x > 2 && x < 8 && (y < 3 || y > 7 || math.Abs(y-x) > 2):
@@ -114,10 +114,10 @@ func TestRankSwapEnds(t *testing.T) {
 // Missing values stay in their places, and ties are broken independently of place.
 func TestRankSwapMissingAndTies(t *testing.T) {
 	column := floats(0, make([]float64, 600)...)
-	for i := range column.values {
-		column.values[i] = float64(i / 300)
+	for i := range column.Values {
+		column.Values[i] = float64(i / 300)
 		if i%7 == 0 {
-			column.null = append(column.null, i)
+			column.Null = append(column.Null, i)
 		}
 	}
 	got := whole(t, chain(t, testSetup(t, column), mask(ranked(0.1, "a"))), 100, column)[0]
@@ -126,7 +126,7 @@ func TestRankSwapMissingAndTies(t *testing.T) {
 		if (y != y) != (i%7 == 0) {
 			t.Fatalf("record %d: missing is %v", i, y != y)
 		}
-		if y == y && y != column.values[i] {
+		if y == y && y != column.Values[i] {
 			moved++
 		}
 	}

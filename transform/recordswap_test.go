@@ -46,7 +46,7 @@ func population(r *rand.Rand, n int) []testColumn {
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, row := range all {
 		for k := range columns {
-			columns[k].values = append(columns[k].values, row[k])
+			columns[k].Values = append(columns[k].Values, row[k])
 		}
 	}
 	return columns
@@ -76,12 +76,12 @@ type family struct {
 func familiesOf(t *testing.T, columns []testColumn, out [][]float64, k int) map[float64]*family {
 	t.Helper()
 	of := map[float64]*family{}
-	for i, h := range columns[ofHousehold].values {
+	for i, h := range columns[ofHousehold].Values {
 		f := of[h]
-		from := fmt.Sprint(columns[0].values[i], columns[1].values[i], columns[2].values[i])
+		from := fmt.Sprint(columns[0].Values[i], columns[1].Values[i], columns[2].Values[i])
 		to := fmt.Sprint(out[0][i], out[1][i], out[2][i])
 		if f == nil {
-			f = &family{from: from, to: to, areas: [2]float64{columns[0].values[i], columns[1].values[i]},
+			f = &family{from: from, to: to, areas: [2]float64{columns[0].Values[i], columns[1].Values[i]},
 				now: [2]float64{out[0][i], out[1][i]}}
 			of[h] = f
 		}
@@ -92,7 +92,7 @@ func familiesOf(t *testing.T, columns []testColumn, out [][]float64, k int) map[
 	}
 	has := func(f *family, i int) bool {
 		return slices.ContainsFunc(f.rows, func(j int) bool {
-			return columns[ofAge].values[i] == columns[ofAge].values[j] && columns[ofSex].values[i] == columns[ofSex].values[j]
+			return columns[ofAge].Values[i] == columns[ofAge].Values[j] && columns[ofSex].Values[i] == columns[ofSex].Values[j]
 		})
 	}
 	for _, f := range of {
@@ -124,7 +124,7 @@ func familiesOf(t *testing.T, columns []testColumn, out [][]float64, k int) map[
 
 // soughtBy compares each household at risk with all released ones that may be it.
 func soughtBy(of map[float64]*family, columns []testColumn, k int, moved float64) (found, most float64) {
-	key := func(i int) [2]float64 { return [2]float64{columns[ofAge].values[i], columns[ofSex].values[i]} }
+	key := func(i int) [2]float64 { return [2]float64{columns[ofAge].Values[i], columns[ofSex].Values[i]} }
 	has := func(f *family, of [2]float64) bool {
 		return slices.ContainsFunc(f.rows, func(j int) bool { return key(j) == of })
 	}
@@ -174,7 +174,7 @@ func profileOf(columns []testColumn, rows, which []int) string {
 	for _, i := range rows {
 		text := ""
 		for _, k := range which {
-			text += fmt.Sprint(columns[k].values[i], " ")
+			text += fmt.Sprint(columns[k].Values[i], " ")
 		}
 		list = append(list, text)
 	}
@@ -291,7 +291,7 @@ func TestRecordSwapInAnyOrder(t *testing.T) {
 	columns := population(rand.New(rand.NewPCG(3, 52)), 400)
 	m := &RecordSwap{Hierarchy: []string{"a", "b"}, Carry: []string{"c"}, Risk: []string{"d", "e"}, Rate: ptr(0.3),
 		Similar: [][]string{{"f"}, nil}}
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	order := make([]int, n)
 	for i := range order {
 		order[i] = n - 1 - i
@@ -324,10 +324,10 @@ func TestRecordSwapDrawsByRisk(t *testing.T) {
 		columns[k] = floats(0, make([]float64, n)...)
 	}
 	for i := range n {
-		columns[ofRegion].values[i], columns[ofHousehold].values[i] = float64(i%2), float64(i)
-		columns[ofAge].values[i] = float64(i)
+		columns[ofRegion].Values[i], columns[ofHousehold].Values[i] = float64(i%2), float64(i)
+		columns[ofAge].Values[i] = float64(i)
 		if i < n/2 {
-			columns[ofAge].values[i] = float64(-1 - i/8)
+			columns[ofAge].Values[i] = float64(-1 - i/8)
 		}
 	}
 	one, all := 0.0, 0.0
@@ -339,7 +339,7 @@ func TestRecordSwapDrawsByRisk(t *testing.T) {
 			t.Fatalf("%+v", *result)
 		}
 		for i, y := range out[ofRegion] {
-			if y != columns[ofRegion].values[i] {
+			if y != columns[ofRegion].Values[i] {
 				all++
 				if i >= n/2 {
 					one++
@@ -373,7 +373,7 @@ func TestRecordSwapMovesNoFurtherThanNeeded(t *testing.T) {
 		row(1, 11, 5, 3, 9), row(1, 11, 5, 3, 10),
 	} {
 		for k := range columns {
-			columns[k].values = append(columns[k].values, r[k])
+			columns[k].Values = append(columns[k].Values, r[k])
 		}
 	}
 	for key := range 20 {
@@ -442,7 +442,7 @@ func TestRecordSwapOfRejectedRecords(t *testing.T) {
 		columns[k] = floats(0, 1, 1, 2, 2, 2)
 	}
 	columns[ofHousehold] = floats(0, 1, 1, 0, 0, 3)
-	columns[ofHousehold].null = []int{2, 3}
+	columns[ofHousehold].Null = []int{2, 3}
 	columns[ofAge] = floats(0, 1, 2, 1, 1, 1)
 	setup := testSetup(t, columns...)
 	setup.Households = Households{Index: []int{ofHousehold}}
@@ -486,13 +486,13 @@ func TestRecordSwapMendsPairs(t *testing.T) {
 			columns[k] = floats(0, make([]float64, n)...)
 		}
 		for i := range n {
-			columns[ofRegion].values[i], columns[ofHousehold].values[i], columns[ofAge].values[i] = c.areas[i], float64(i),
+			columns[ofRegion].Values[i], columns[ofHousehold].Values[i], columns[ofAge].Values[i] = c.areas[i], float64(i),
 				float64(i)
 			if i >= n-c.shared {
-				columns[ofAge].values[i] = 99
+				columns[ofAge].Values[i] = 99
 			}
 			if c.tenures != nil {
-				columns[ofTenure].values[i] = c.tenures[i]
+				columns[ofTenure].Values[i] = c.tenures[i]
 			}
 		}
 		for key := range 30 {
@@ -522,7 +522,7 @@ func TestRecordSwapOfTheRarest(t *testing.T) {
 		}
 		for _, r := range rows {
 			for k := range columns {
-				columns[k].values = append(columns[k].values, r[k])
+				columns[k].Values = append(columns[k].Values, r[k])
 			}
 		}
 		return columns

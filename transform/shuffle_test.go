@@ -2,7 +2,6 @@ package transform
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sort"
 	"strings"
@@ -14,26 +13,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
-
-// shuffleData returns two skewed columns to shuffle and two columns to condition on, one of them
-// binary; all four are correlated.
-func shuffleData(n int, seed uint64) []testColumn {
-	r := rand.New(rand.NewPCG(seed, 4))
-	columns := make([]testColumn, 4)
-	for k := range columns {
-		columns[k] = floats(3, make([]float64, n)...)
-	}
-	for i := range n {
-		u, v, w := r.NormFloat64(), r.NormFloat64(), r.NormFloat64()
-		columns[0].values[i] = math.Round(1000*math.Exp(3+u)) / 1000
-		columns[1].values[i] = math.Round(1000*(-math.Exp(0.6*u+0.8*v))) / 1000
-		columns[2].values[i] = math.Round(1000*(0.7*u-0.3*v+0.6*w)) / 1000
-		if 0.6*v+0.8*r.NormFloat64() > 0.4 {
-			columns[3].values[i] = 1
-		}
-	}
-	return columns
-}
 
 func shuffled(columns string, on ...string) Spec {
 	return mask(&Shuffle{Columns: strings.Split(columns, ""), On: on})
@@ -61,11 +40,11 @@ func TestShuffleKeepsMarginalsAndRankCorrelations(t *testing.T) {
 	columns := shuffleData(n, 1)
 	out := whole(t, chain(t, testSetup(t, columns...), shuffled("ab", "c", "d")), 1000, columns...)
 	for k := range 2 {
-		if !slices.Equal(slices.Sorted(slices.Values(out[k])), slices.Sorted(slices.Values(columns[k].values))) {
+		if !slices.Equal(slices.Sorted(slices.Values(out[k])), slices.Sorted(slices.Values(columns[k].Values))) {
 			t.Fatalf("column %d: the set of values has changed", k)
 		}
 	}
-	x := func(k int) []float64 { return columns[k].values }
+	x := func(k int) []float64 { return columns[k].Values }
 	// A rank correlation of n records has an SE of at most 1.1/√n, before and after shuffling.
 	tolerance := 5 * 1.1 * math.Sqrt2 / math.Sqrt(float64(n))
 	for _, pair := range [][2]int{{0, 1}, {0, 2}, {1, 2}} {
@@ -152,7 +131,7 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 	}
 	b := apply(t, c, block(0, n, columns...))
 
-	v := [][]float64{columns[0].values, columns[1].values, columns[2].values}
+	v := [][]float64{columns[0].Values, columns[1].Values, columns[2].Values}
 	ρ := func(i, k int) float64 {
 		if i == k {
 			return 1
@@ -220,17 +199,17 @@ func TestRankCorrelationIsOfRecordsWithBothValues(t *testing.T) {
 // not used.
 func TestShuffleOfMissingValues(t *testing.T) {
 	columns := shuffleData(500, 3)
-	columns[0].null = []int{0, 17, 499}
-	columns[2].null = []int{1, 17, 250}
-	columns[0].values[30] = math.Inf(1)
+	columns[0].Null = []int{0, 17, 499}
+	columns[2].Null = []int{1, 17, 250}
+	columns[0].Values[30] = math.Inf(1)
 	out := whole(t, chain(t, testSetup(t, columns...), shuffled("ab", "c", "d")), 120, columns...)
 	var before, after []float64
 	for i := range out[0] {
-		if (out[0][i] != out[0][i]) != slices.Contains(columns[0].null, i) {
+		if (out[0][i] != out[0][i]) != slices.Contains(columns[0].Null, i) {
 			t.Fatalf("record %d: value %v", i, out[0][i])
 		}
-		if i != 30 && !slices.Contains(columns[0].null, i) {
-			before, after = append(before, columns[0].values[i]), append(after, out[0][i])
+		if i != 30 && !slices.Contains(columns[0].Null, i) {
+			before, after = append(before, columns[0].Values[i]), append(after, out[0][i])
 		}
 	}
 	slices.Sort(before)
@@ -253,7 +232,7 @@ func TestShuffleIsRefused(t *testing.T) {
 		}
 	}
 	columns := shuffleData(50, 3)
-	columns[2].values = repeat(5, 50)
+	columns[2].Values = repeat(5, 50)
 	c := chain(t, testSetup(t, columns...), shuffled("ab", "d", "c"))
 	if err := c.Survey(block(0, 50, columns...)); err != nil {
 		t.Fatal(err)

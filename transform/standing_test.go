@@ -15,12 +15,12 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 	columns := []testColumn{floats(2, incomes(n, 3)...), floats(2, make([]float64, n)...),
 		floats(2, make([]float64, n)...), floats(4, make([]float64, n)...), floats(0, make([]float64, n)...),
 		floats(2, make([]float64, n)...)}
-	for i, x := range columns[0].values {
-		columns[1].values[i] = math.Round(100*(50+9*r.NormFloat64())) / 100
-		columns[2].values[i] = 2*x + 1                                                      // c: determined by a
-		columns[3].values[i] = math.Round(1e4*x*(1+1e-7*r.NormFloat64())) / 1e4             // d: almost determined by a
-		columns[4].values[i] = float64(r.IntN(2))                                           // e: two values
-		columns[5].values[i] = math.Round(100*(columns[1].values[i]+r.NormFloat64())) / 100 // f: follows b
+	for i, x := range columns[0].Values {
+		columns[1].Values[i] = math.Round(100*(50+9*r.NormFloat64())) / 100
+		columns[2].Values[i] = 2*x + 1                                                      // c: determined by a
+		columns[3].Values[i] = math.Round(1e4*x*(1+1e-7*r.NormFloat64())) / 1e4             // d: almost determined by a
+		columns[4].Values[i] = float64(r.IntN(2))                                           // e: two values
+		columns[5].Values[i] = math.Round(100*(columns[1].Values[i]+r.NormFloat64())) / 100 // f: follows b
 	}
 	for name, tt := range map[string]struct {
 		masks   []Spec
@@ -35,7 +35,7 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 		"by a predictor":        {[]Spec{shuffled("b", "f")}, "b", true},
 		"few values":            {[]Spec{shuffled("e", "f")}, "e", true},
 		"then bounded": {
-			[]Spec{shuffled("ab", "c"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(columns[0].values[0])})}, "a", false},
+			[]Spec{shuffled("ab", "c"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(columns[0].Values[0])})}, "a", false},
 		"bounded before": {
 			[]Spec{mask(&Truncate{Columns: []string{"b"}, Upper: ptr(50.0)}), mask(micro(2, "a", "b"))}, "b", true},
 		"groups of equal values": {

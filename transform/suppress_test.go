@@ -86,11 +86,11 @@ func categoriesAt(r *rand.Rand, n int, cards []int, missing float64) rows {
 func (r rows) columns(typ arrow.DataType) []testColumn {
 	columns := make([]testColumn, len(r[0]))
 	for c := range columns {
-		columns[c] = testColumn{typ: typ}
+		columns[c] = testColumn{Type: typ}
 		for i := range r {
-			columns[c].values = append(columns[c].values, float64(r[i][c]))
+			columns[c].Values = append(columns[c].Values, float64(r[i][c]))
 			if r[i][c] == 0 {
-				columns[c].null = append(columns[c].null, i)
+				columns[c].Null = append(columns[c].Null, i)
 			}
 		}
 	}
@@ -342,7 +342,7 @@ func TestSuppressAtTheEdges(t *testing.T) {
 			t.Errorf("%s: a rejected record counts", word)
 		}
 	}
-	empty := chain(t, testSetup(t, testColumn{typ: arrow.PrimitiveTypes.Int64}),
+	empty := chain(t, testSetup(t, testColumn{Type: arrow.PrimitiveTypes.Int64}),
 		mask(&Suppress{Keys: []string{"a"}, K: &k}))
 	if err := empty.EndSurvey(); err != nil {
 		t.Error(err)

@@ -54,8 +54,8 @@ func surveyedInParts(t *testing.T, setup Setup, masks []Spec, ends []int, column
 func TestSurveysInParts(t *testing.T) {
 	const n = 3000
 	columns := append(swapData(n, 7, 20, 3), floats(0, slices.Repeat([]float64{4}, n)...), floats(2, incomes(n, 3)...))
-	columns[0].null = []int{5, 77, 1500}
-	columns[3].null = []int{9, 10, 2999} // of the attribute
+	columns[0].Null = []int{5, 77, 1500}
+	columns[3].Null = []int{9, 10, 2999} // of the attribute
 	setup := testSetup(t, columns...)
 	noise := mask(&Noise{Columns: []string{"f"}, SD: &Amount{Value: 2}})
 	other := mask(&Swap{Keys: []string{"e"}, Attribute: "b", Columns: []string{"f"}, Rate: ptr(0.2), Policy: "random",

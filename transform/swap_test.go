@@ -2,7 +2,6 @@ package transform
 
 import (
 	"math"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
@@ -12,48 +11,18 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// swapData returns random data for swaps: a protected column of distinct values, two keys and an
-// attribute.
-func swapData(n int, seed uint64, keys, regions int) []testColumn {
-	r := rand.New(rand.NewPCG(seed, 2))
-	columns := []testColumn{floats(0, make([]float64, n)...), floats(0, make([]float64, n)...),
-		floats(0, make([]float64, n)...), floats(0, make([]float64, n)...)}
-	for i := range n {
-		columns[0].values[i] = float64(i + 1)
-		columns[1].values[i] = float64(r.IntN(keys))
-		columns[2].values[i] = float64(r.IntN(3))
-		columns[3].values[i] = float64(r.IntN(regions))
-	}
-	return columns
-}
-
 func swapMask(policy, scope string, rate float64) *Swap {
 	return &Swap{Keys: []string{"b", "c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: policy,
 		Scope: scope}
 }
 
-// surveyed returns the chain after a first pass over the columns in blocks.
-func surveyed(t *testing.T, c *Chain, size int, columns ...testColumn) *Chain {
-	t.Helper()
-	n := len(columns[0].values)
-	for from := 0; from < n; from += size {
-		if err := c.Survey(block(from, min(from+size, n), columns...)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.EndSurvey(); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // keyOf returns a record's keys, comboOf the keys and the attribute.
 func keyOf(columns []testColumn, i int) [2]float64 {
-	return [2]float64{columns[1].values[i], columns[2].values[i]}
+	return [2]float64{columns[1].Values[i], columns[2].Values[i]}
 }
 
 func comboOf(columns []testColumn, i int) [3]float64 {
-	return [3]float64{columns[1].values[i], columns[2].values[i], columns[3].values[i]}
+	return [3]float64{columns[1].Values[i], columns[2].Values[i], columns[3].Values[i]}
 }
 
 // checkExchanges checks that y is x with disjoint pairs exchanged. The two records of a pair must
@@ -83,7 +52,7 @@ func checkExchanges(t *testing.T, columns []testColumn, y []float64, window int,
 		if i/window != j/window {
 			t.Fatalf("records %d and %d are not in one window of %d", i, j, window)
 		}
-		if keyOf(columns, i) != keyOf(columns, j) || columns[3].values[i] == columns[3].values[j] {
+		if keyOf(columns, i) != keyOf(columns, j) || columns[3].Values[i] == columns[3].Values[j] {
 			t.Fatalf("records %d and %d are no partners", i, j)
 		}
 		if unique && count[at(i)] != 1 && count[at(j)] != 1 {
@@ -112,7 +81,7 @@ func TestSwapIsPermutationWithinWindow(t *testing.T) {
 				if y[3] != 4 || y[n-1] != float64(n) {
 					t.Fatal("a rejected record was exchanged")
 				}
-				if !slices.Equal(slices.Sorted(slices.Values(y)), columns[0].values) {
+				if !slices.Equal(slices.Sorted(slices.Values(y)), columns[0].Values) {
 					t.Fatal("the values of the column are not the same any more")
 				}
 			}
@@ -160,16 +129,16 @@ func TestSwapRateOneIsExhaustive(t *testing.T) {
 		left := map[[2]float64]map[float64]bool{} // for each key, the attribute values of unchanged records
 		for i := range y {
 			count[comboOf(columns, i)]++
-			if y[i] == columns[0].values[i] {
+			if y[i] == columns[0].Values[i] {
 				if left[keyOf(columns, i)] == nil {
 					left[keyOf(columns, i)] = map[float64]bool{}
 				}
-				left[keyOf(columns, i)][columns[3].values[i]] = true
+				left[keyOf(columns, i)][columns[3].Values[i]] = true
 			}
 		}
 		for i := range y {
 			candidate := tt.policy == "random" || count[comboOf(columns, i)] == 1
-			if candidate && y[i] == columns[0].values[i] && len(left[keyOf(columns, i)]) > 1 {
+			if candidate && y[i] == columns[0].Values[i] && len(left[keyOf(columns, i)]) > 1 {
 				t.Errorf("%v: record %d stayed although a partner was free", tt, i)
 				break
 			}
@@ -183,7 +152,7 @@ func TestSwapRate(t *testing.T) {
 	const n = 40000
 	columns := swapData(n, 8, 5, 2)
 	for i := range n { // pairs of two unique records: keys i/2, regions 0 and 1
-		columns[1].values[i], columns[2].values[i], columns[3].values[i] = float64(i/2), 0, float64(i%2)
+		columns[1].Values[i], columns[2].Values[i], columns[3].Values[i] = float64(i/2), 0, float64(i%2)
 	}
 	for _, policy := range []string{"unique", "random"} {
 		for _, scope := range []string{"window", "dataset"} {
@@ -212,8 +181,8 @@ func TestSwapPartnersAreUniform(t *testing.T) {
 	n := groups * size
 	columns := swapData(n, 1, 1, 1)
 	for i := range n {
-		columns[1].values[i], columns[2].values[i] = float64(i/size), 0
-		columns[3].values[i] = []float64{0, 1, 1, 2, 2, 2}[i%size]
+		columns[1].Values[i], columns[2].Values[i] = float64(i/size), 0
+		columns[3].Values[i] = []float64{0, 1, 1, 2, 2, 2}[i%size]
 	}
 	for _, scope := range []string{"window", "dataset"} {
 		c := chain(t, testSetup(t, columns...), mask(swapMask("unique", scope, 1)))
@@ -240,7 +209,7 @@ func TestSwapPartnersAreUniform(t *testing.T) {
 func TestSwapDataset(t *testing.T) {
 	const n = 6000
 	columns := swapData(n, 2, 500, 4)
-	columns[0].null = []int{11, 500, 501, 502, 1000}
+	columns[0].Null = []int{11, 500, 501, 502, 1000}
 	for _, policy := range []string{"unique", "random"} {
 		var first []float64
 		for _, size := range []int{n, 1000, 77} {
@@ -259,8 +228,8 @@ func TestSwapDataset(t *testing.T) {
 				y = append(y, b.Columns[0].Out().Values...)
 				nulls += 600 - b.Columns[0].Out().Valid.Count(600)
 			}
-			if nulls != len(columns[0].null) {
-				t.Errorf("%d nulls after, %d before", nulls, len(columns[0].null))
+			if nulls != len(columns[0].Null) {
+				t.Errorf("%d nulls after, %d before", nulls, len(columns[0].Null))
 			}
 			if first == nil {
 				first = y
@@ -270,7 +239,7 @@ func TestSwapDataset(t *testing.T) {
 		}
 		across, moved := 0, 0
 		for i, v := range first {
-			if v != 0 && v != columns[0].values[i] {
+			if v != 0 && v != columns[0].Values[i] {
 				moved++
 				if int(v-1)/600 != i/600 {
 					across++
@@ -291,7 +260,7 @@ func TestSwapDatasetOnOneCore(t *testing.T) {
 		return whole(t, chain(t, testSetup(t, columns...), mask(swapMask("random", "dataset", 0.7))), 2000, columns...)[0]
 	}
 	one := on(1)
-	if slices.Equal(one, columns[0].values) || !slices.Equal(one, on(4)) {
+	if slices.Equal(one, columns[0].Values) || !slices.Equal(one, on(4)) {
 		t.Error("the exchange on one core differs from that on four, or nothing was exchanged")
 	}
 }
@@ -327,7 +296,7 @@ func TestSwapReplicates(t *testing.T) {
 		c := chain(t, setup, mask(m))
 		var releases [][]float64
 		for _, r := range []*Chain{c.Replicate(1), c.Replicate(2), c.Replicate(1)} {
-			wide := append(slices.Clone(columns), testColumn{values: make([]float64, n), typ: arrow.PrimitiveTypes.Float64})
+			wide := append(slices.Clone(columns), testColumn{Values: make([]float64, n), Type: arrow.PrimitiveTypes.Float64})
 			empty := func() *microdata.Block {
 				b := block(0, n, wide...)
 				b.Columns[4].Original = microdata.Vector{}

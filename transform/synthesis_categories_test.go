@@ -29,9 +29,9 @@ func codedData(n int, seed uint64) []testColumn {
 			b++
 		}
 		c := 3*float64(b%2) + 0.5*a + r.NormFloat64()
-		columns[0].values[i], columns[1].values[i], columns[2].values[i], columns[4].values[i] = a, float64(b+1), c, s
+		columns[0].Values[i], columns[1].Values[i], columns[2].Values[i], columns[4].Values[i] = a, float64(b+1), c, s
 		if r.Float64() < 1/(1+math.Exp(-(c-1)-2*float64(b/2))) {
-			columns[3].values[i] = 1
+			columns[3].Values[i] = 1
 		}
 	}
 	return columns
@@ -59,7 +59,7 @@ func TestSynthesisedCategoriesHaveTheLaw(t *testing.T) {
 		out := whole(t, chain(t, testSetup(t, columns...), synthesise(m)), 5000, columns...)
 		in := make([][]float64, 5)
 		for k := range columns {
-			in[k] = columns[k].values
+			in[k] = columns[k].Values
 		}
 		share := func(of [][]float64, k int, v float64, where func(i int) bool) (p, count float64) {
 			for i := range n {
@@ -169,17 +169,17 @@ func TestModelsOfCategoriesAreFittedOnce(t *testing.T) {
 // occur in the stratum.
 func TestSynthesisedCategoriesOfFewAndMissing(t *testing.T) {
 	columns := codedData(600, 5)
-	columns[0].null = []int{2, 599}
-	columns[1].null = []int{0, 2, 77}
-	for i := range columns[1].values {
-		columns[1].values[i] += 10 * float64(i%2) // strata with other categories
+	columns[0].Null = []int{2, 599}
+	columns[1].Null = []int{0, 2, 77}
+	for i := range columns[1].Values {
+		columns[1].Values[i] += 10 * float64(i%2) // strata with other categories
 	}
 	out := whole(t,
 		chain(t, testSetup(t, columns...),
 			synthesise(Synthesise{Columns: []string{"b", "c"}, Categories: []string{"b", "d"}, On: []string{"d", "a"},
 				By: []string{"e"}})), 100, columns...)
 	for i, v := range out[1] {
-		if missing := slices.Contains(columns[1].null, i); (v != v) != missing {
+		if missing := slices.Contains(columns[1].Null, i); (v != v) != missing {
 			t.Fatalf("record %d: %v", i, v)
 		} else if !missing && !slices.Contains([]float64{1, 2, 3}, v-10*float64(i%2)) {
 			t.Errorf("record %d: category %v is of another stratum", i, v)
@@ -204,8 +204,8 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 	n := 600
 	columns := codedData(n, 6)
 	for i := range n {
-		columns[2].values[i] = float64(i % 60)            // many categories
-		columns[3].values[i] = 3 - 2*columns[4].values[i] // determined by e
+		columns[2].Values[i] = float64(i % 60)            // many categories
+		columns[3].Values[i] = 3 - 2*columns[4].Values[i] // determined by e
 	}
 	for want, m := range map[string]Synthesise{
 		"columns[0]: must have at most 50 categories": {Columns: []string{"c"},
@@ -228,7 +228,7 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 		columns := slices.Clone(columns)
 		if len(m.By) == 2 { // strata in which d has only one value
 			m.By = []string{"e"}
-			columns[4].values = columns[3].values
+			columns[4].Values = columns[3].Values
 		}
 		c := chain(t, testSetup(t, columns...), synthesise(m))
 		if err := c.Survey(block(0, n, columns...)); err != nil {
@@ -238,7 +238,7 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 			t.Errorf("%+v: got %v, want %s", m, err, want)
 		}
 	}
-	text := testColumn{values: make([]float64, 3), typ: arrow.BinaryTypes.String}
+	text := testColumn{Values: make([]float64, 3), Type: arrow.BinaryTypes.String}
 	setup := testSetup(t, text)
 	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}})}, setup); err == nil ||
 		!strings.Contains(err.Error(), "must be numeric") {
@@ -249,7 +249,7 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 		"on[0]: column \"a\" must be numeric") {
 		t.Errorf("text that is no category, in on: %v", err)
 	}
-	setup = testSetup(t, testColumn{values: make([]float64, 3), typ: arrow.FixedWidthTypes.Boolean})
+	setup = testSetup(t, testColumn{Values: make([]float64, 3), Type: arrow.FixedWidthTypes.Boolean})
 	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}})}, setup); err ==
 		nil || !strings.Contains(err.Error(), "must hold numbers or text") {
 		t.Errorf("neither: %v", err)

@@ -50,7 +50,7 @@ func zeroIncomes(seed uint64) []testColumn {
 func TestSpikesAreKept(t *testing.T) {
 	const keys, zeros = 20, 1506
 	columns := zeroIncomes(1)
-	income := columns[0].values
+	income := columns[0].Values
 	var rest []float64
 	for _, v := range income {
 		if v != 0 {
@@ -106,7 +106,7 @@ func TestSpikesAreKept(t *testing.T) {
 // blocks are cut.
 func TestSpikesInAnyOrder(t *testing.T) {
 	columns := zeroIncomes(5)
-	id := make([]float64, len(columns[0].values))
+	id := make([]float64, len(columns[0].Values))
 	for i := range id {
 		id[i] = float64(1000 + i)
 	}
@@ -275,7 +275,7 @@ func TestRulesOfASynthesis(t *testing.T) {
 		}
 	}
 	columns := []testColumn{floats(0, age...), floats(0, work...), floats(2, income...)}
-	columns[2].null = []int{0, 17, n - 1}
+	columns[2].Null = []int{0, 17, n - 1}
 	for _, method := range []string{"parametric", "normal", "cart"} {
 		out := whole(t, chain(t, testSetup(t, columns...), synthesise(Synthesise{
 			Columns: []string{"b", "c"}, On: []string{"a"}, Categories: []string{"b"}, Method: method,
@@ -284,7 +284,7 @@ func TestRulesOfASynthesis(t *testing.T) {
 		var values []float64
 		for i := range n {
 			b, c := out[1][i], out[2][i]
-			switch missing := slices.Contains(columns[2].null, i); {
+			switch missing := slices.Contains(columns[2].Null, i); {
 			case age[i] < 16 && b != 0:
 				t.Fatalf("%s, record %d: work %v at %v", method, i, b, age[i])
 			case missing != (c != c):
@@ -315,7 +315,7 @@ func TestRulesOfTexts(t *testing.T) {
 		Rules: []string{`d = "kind q" if b = "kind b"`, `c = 5 if d = 'kind q'`},
 	})), 300, columns...)
 	set := 0
-	for i, b := range columns[1].values {
+	for i, b := range columns[1].Values {
 		met := b == 1
 		if met {
 			set++
@@ -403,16 +403,16 @@ func TestConditionsAreRead(t *testing.T) {
 // cure.
 func TestSpikesThatOnDeterminesAreRefused(t *testing.T) {
 	columns := zeroIncomes(3)
-	for i, v := range columns[0].values {
-		columns[1].values[i] = 1
+	for i, v := range columns[0].Values {
+		columns[1].Values[i] = 1
 		if v == 0 {
-			columns[1].values[i] = 2
+			columns[1].Values[i] = 2
 		}
 	}
 	of := func(m Synthesise) error {
 		m.Columns, m.On = []string{"a"}, []string{"b"}
 		c := chain(t, testSetup(t, columns...), synthesise(m))
-		if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
+		if err := c.Survey(block(0, len(columns[0].Values), columns...)); err != nil {
 			t.Fatal(err)
 		}
 		return c.EndSurvey()

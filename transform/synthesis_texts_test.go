@@ -22,14 +22,14 @@ func categoryOf(v float64) string { return fmt.Sprintf("kind %c", 'a'+rune(v)) }
 func worded(from, to int, columns ...testColumn) *microdata.Block {
 	b := block(from, to, columns...)
 	for k, c := range columns {
-		if !core.TextField(c.typ) {
+		if !core.TextField(c.Type) {
 			continue
 		}
-		builder := array.NewBuilder(memory.DefaultAllocator, c.typ)
+		builder := array.NewBuilder(memory.DefaultAllocator, c.Type)
 		for i := from; i < to; i++ {
-			if slices.Contains(c.null, i) {
+			if slices.Contains(c.Null, i) {
 				builder.AppendNull()
-			} else if err := builder.AppendValueFromString(categoryOf(c.values[i])); err != nil {
+			} else if err := builder.AppendValueFromString(categoryOf(c.Values[i])); err != nil {
 				panic(err)
 			}
 		}
@@ -42,7 +42,7 @@ func worded(from, to int, columns ...testColumn) *microdata.Block {
 // numbers, and NaN for missing values.
 func wordedRelease(t *testing.T, c *Chain, size int, columns ...testColumn) [][]float64 {
 	t.Helper()
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	for from := 0; from < n; from += size {
 		if err := c.Survey(worded(from, min(from+size, n), columns...)); err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func wordedRelease(t *testing.T, c *Chain, size int, columns ...testColumn) [][]
 // wordedData is codedData with b and d as texts.
 func wordedData(n int, seed uint64, typ arrow.DataType) []testColumn {
 	columns := codedData(n, seed)
-	columns[1].typ, columns[3].typ = typ, typ
+	columns[1].Type, columns[3].Type = typ, typ
 	return columns
 }
 
@@ -96,7 +96,7 @@ func TestSynthesiseTexts(t *testing.T) {
 			{Columns: []string{"b", "d", "c"}, By: []string{"e"}, Categories: []string{"b", "d"}, Method: "cart", Leaf: ptr(50)},
 		} {
 			columns := wordedData(n, 2, typ)
-			columns[1].null = []int{5, 17}
+			columns[1].Null = []int{5, 17}
 			setup := testSetup(t, columns...)
 			out := wordedRelease(t, chain(t, setup, mask(&m)), 5000, columns...)
 			again := wordedRelease(t, chain(t, setup, mask(&m)), 7000, columns...)
@@ -113,8 +113,8 @@ func TestSynthesiseTexts(t *testing.T) {
 			for _, b := range []float64{1, 2, 3} {
 				var was, is struct{ n, c, d float64 }
 				for i := range n {
-					if columns[1].values[i] == b && !slices.Contains(columns[1].null, i) {
-						was.n, was.c, was.d = was.n+1, was.c+columns[2].values[i], was.d+columns[3].values[i]
+					if columns[1].Values[i] == b && !slices.Contains(columns[1].Null, i) {
+						was.n, was.c, was.d = was.n+1, was.c+columns[2].Values[i], was.d+columns[3].Values[i]
 					}
 					if out[1][i] == b {
 						is.n, is.c, is.d = is.n+1, is.c+out[2][i], is.d+out[3][i]
@@ -133,8 +133,8 @@ func TestSynthesiseTexts(t *testing.T) {
 			if len(m.On) == 0 {
 				same, chance, count := 0.0, 0.0, map[float64]float64{}
 				for i := range n {
-					count[columns[1].values[i]+10*columns[4].values[i]]++
-					if out[1][i] == columns[1].values[i] {
+					count[columns[1].Values[i]+10*columns[4].Values[i]]++
+					if out[1][i] == columns[1].Values[i] {
 						same++
 					}
 				}
@@ -164,15 +164,15 @@ func TestSynthesiseHidesRareCategories(t *testing.T) {
 		}
 		for _, typ := range []arrow.DataType{arrow.PrimitiveTypes.Float64, arrow.BinaryTypes.String} {
 			columns := codedData(n, 3)
-			columns[1].typ = typ
+			columns[1].Type = typ
 			for i := range least - 1 {
-				columns[1].values[40*i] = 7 // one too few
+				columns[1].Values[40*i] = 7 // one too few
 			}
 			for i := range least {
-				columns[1].values[40*i+3] = 8
+				columns[1].Values[40*i+3] = 8
 			}
 			for i := range 10 * least {
-				columns[1].values[11*i+5] = 9
+				columns[1].Values[11*i+5] = 9
 			}
 			out := wordedRelease(t, chain(t, testSetup(t, columns...), mask(&m)), 200, columns...)[1]
 			count := map[float64]int{}
@@ -208,9 +208,9 @@ func TestSynthesiseTextsInReplicates(t *testing.T) {
 	words := of(func() *microdata.Block { return worded(0, n, columns...) })
 	coded := slices.Clone(columns)
 	for _, k := range []int{1, 3} {
-		coded[k].values = make([]float64, n)
-		for i, v := range columns[k].values {
-			coded[k].values[i] = microdata.CategoryCode([]byte(categoryOf(v)))
+		coded[k].Values = make([]float64, n)
+		for i, v := range columns[k].Values {
+			coded[k].Values[i] = microdata.CategoryCode([]byte(categoryOf(v)))
 		}
 	}
 	codes := of(func() *microdata.Block { return block(0, n, coded...) })

@@ -43,11 +43,11 @@ func bentData(n int, seed uint64) []testColumn {
 	for i := range n {
 		s := float64(i % 2)
 		a := 2*r.Float64() - 1
-		columns[0].values[i], columns[3].values[i] = a, s
-		columns[1].values[i] = (1 - 2*s) * (3*a*a + (0.1+0.3*math.Abs(a))*r.NormFloat64())
-		columns[2].values[i] = 2
+		columns[0].Values[i], columns[3].Values[i] = a, s
+		columns[1].Values[i] = (1 - 2*s) * (3*a*a + (0.1+0.3*math.Abs(a))*r.NormFloat64())
+		columns[2].Values[i] = 2
 		if r.Float64() < 0.9 && math.Abs(a) < 0.4 {
-			columns[2].values[i] = 1
+			columns[2].Values[i] = 1
 		}
 	}
 	return columns
@@ -91,7 +91,7 @@ func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
 				continue
 			}
 			there := map[float64]bool{}
-			for _, v := range columns[k].values {
+			for _, v := range columns[k].Values {
 				there[v] = true
 			}
 			for i, v := range out[k] {
@@ -99,7 +99,7 @@ func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
 					t.Fatalf("%v: column %d, record %d: an original value", m.Columns, k, i)
 				}
 			}
-			mean, sd := meanSD(columns[k].values)
+			mean, sd := meanSD(columns[k].Values)
 			got, gotSD := meanSD(out[k])
 			// In addition to the draw's own error, which is at least as large: the number of
 			// records in each leaf.
@@ -110,7 +110,7 @@ func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
 		for s := range 2 {
 			var x, y, u, v []float64
 			for i := s; i < n; i += 2 {
-				x, y = append(x, columns[0].values[i]*columns[0].values[i]), append(y, columns[1].values[i])
+				x, y = append(x, columns[0].Values[i]*columns[0].Values[i]), append(y, columns[1].Values[i])
 				u, v = append(u, out[0][i]*out[0][i]), append(v, out[1][i])
 			}
 			if before, after := correlation(x, y), correlation(u, v); math.Abs(before-after) > 0.03+5/root {
@@ -122,7 +122,7 @@ func TestSynthesiseByTreesFollowsWhatBends(t *testing.T) {
 				}
 			}
 		}
-		in, far := share(columns[0].values, columns[2].values)
+		in, far := share(columns[0].Values, columns[2].Values)
 		nowIn, nowFar := share(out[0], out[2])
 		// Leaves outside contain a few records from inside, because no leaf has only one category.
 		if math.Abs(in-nowIn) > 0.06 || nowFar > 0.06 || far != 0 {
@@ -180,7 +180,7 @@ func TestSynthesiseByTreesIsRefused(t *testing.T) {
 	}
 	columns := bentData(200, 6)
 	for i := range 100 { // one value in the second stratum, with a rounded mean
-		columns[1].values[2*i+1], columns[2].values[2*i+1] = 0.1, 2
+		columns[1].Values[2*i+1], columns[2].Values[2*i+1] = 0.1, 2
 	}
 	for want, m := range map[string]Synthesise{
 		"masks[0].synthesise.columns[0]: must not be determined by on, nor be one value alone": {Columns: []string{"b"},

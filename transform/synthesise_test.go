@@ -13,25 +13,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
-// tiedData returns three columns, each depending on the previous ones, and a stratum in which the
-// third has another slope.
-func tiedData(n int, seed uint64) []testColumn {
-	r := rand.New(rand.NewPCG(seed, 15))
-	columns := make([]testColumn, 4)
-	for k := range columns {
-		columns[k] = floats(-1, make([]float64, n)...)
-	}
-	for i := range n {
-		s := float64(i % 2)
-		a := math.Exp(0.5 * r.NormFloat64())
-		b := 5 - 2*a + r.ExpFloat64()
-		columns[0].values[i], columns[1].values[i] = a, b
-		columns[2].values[i] = (1+2*s)*a + 0.5*b + 0.7*r.NormFloat64()
-		columns[3].values[i] = s
-	}
-	return columns
-}
-
 func synthesise(m Synthesise) Spec { return mask(&m) }
 
 // slopesOf returns the least squares coefficients of a constant and columns, by another library.
@@ -62,7 +43,7 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 	} {
 		out := whole(t, chain(t, testSetup(t, columns...), synthesise(m)), 5000, columns...)
 		for k := range 3 {
-			x, y := columns[k].values, out[k]
+			x, y := columns[k].Values, out[k]
 			if !slices.Contains(m.Columns, string(rune('a'+k))) {
 				if !slices.Equal(x, y) {
 					t.Errorf("%v: column %d has changed", m.Columns, k)
@@ -100,7 +81,7 @@ func TestSynthesiseKeepsTheModel(t *testing.T) {
 			var x, y [3][]float64
 			for i := s; i < n; i += 2 {
 				for k := range 3 {
-					x[k], y[k] = append(x[k], columns[k].values[i]), append(y[k], out[k][i])
+					x[k], y[k] = append(x[k], columns[k].Values[i]), append(y[k], out[k][i])
 				}
 			}
 			before, after := slopesOf(x[2], x[0], x[1]), slopesOf(y[2], y[0], y[1])
@@ -124,7 +105,7 @@ func TestSynthesiseHasTheClosedFormsOfThePaper(t *testing.T) {
 	const n, replicates = 400, 300
 	columns := tiedData(n, 3)[:1]
 	c := chain(t, testSetup(t, columns...), synthesise(Synthesise{Columns: []string{"a"}}))
-	x := columns[0].values
+	x := columns[0].Values
 	mean, sd := meanSD(x)
 	σ2 := sd * sd * (n - 1) / n
 	var between, index float64
@@ -151,7 +132,7 @@ func TestSynthesiseHasTheClosedFormsOfThePaper(t *testing.T) {
 func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
 	const n, replicates, copies = 100, 300, 4
 	columns := tiedData(n, 3)[:1]
-	x := columns[0].values
+	x := columns[0].Values
 	mean, sd := meanSD(x)
 	σ2 := sd * sd * (n - 1) / n
 	α2 := σ2 / n
@@ -200,8 +181,8 @@ func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
 // is drawn all the same.
 func TestSynthesiseCopiesAndMissingValues(t *testing.T) {
 	columns := tiedData(2000, 4)
-	columns[0].null = []int{3, 900}
-	columns[2].null = []int{3, 77, 1999}
+	columns[0].Null = []int{3, 900}
+	columns[2].Null = []int{3, 77, 1999}
 	of := func(number int) [][]float64 {
 		return whole(t,
 			chain(t, testSetup(t, columns...),
@@ -210,7 +191,7 @@ func TestSynthesiseCopiesAndMissingValues(t *testing.T) {
 	first, again, second := of(1), of(1), of(2)
 	for k := 1; k < 3; k++ {
 		for i := range first[k] {
-			if missing := slices.Contains(columns[k].null, i); (first[k][i] != first[k][i]) != missing {
+			if missing := slices.Contains(columns[k].Null, i); (first[k][i] != first[k][i]) != missing {
 				t.Fatalf("column %d, record %d: %v", k, i, first[k][i])
 			} else if !missing && (first[k][i] != again[k][i] || first[k][i] == second[k][i]) {
 				t.Fatalf("column %d, record %d: copies 1, 1 and 2 have %v, %v, %v", k, i, first[k][i], again[k][i], second[k][i])
@@ -219,10 +200,10 @@ func TestSynthesiseCopiesAndMissingValues(t *testing.T) {
 	}
 	var u, v []float64
 	for i := range first[1] {
-		fit := 5 - 2*columns[0].values[i] + 1
+		fit := 5 - 2*columns[0].Values[i] + 1
 		u, v = append(u, first[1][i]-fit), append(v, second[1][i]-fit)
 	}
-	for _, i := range columns[0].null {
+	for _, i := range columns[0].Null {
 		u[i], v[i] = 0, 0 // drawn at the mean of the missing predictor
 	}
 	if r := correlation(u, v); !(math.Abs(r) <= 5/math.Sqrt(2000)) {
@@ -244,12 +225,12 @@ func TestSynthesiseIsRefused(t *testing.T) {
 		}
 	}
 	columns := tiedData(200, 5)
-	for i := range columns[1].values { // determined by the column that stays
-		columns[1].values[i] = 7 - 3*columns[0].values[i]
+	for i := range columns[1].Values { // determined by the column that stays
+		columns[1].Values[i] = 7 - 3*columns[0].Values[i]
 	}
-	for i := range columns[2].values { // one value in the second stratum
+	for i := range columns[2].Values { // one value in the second stratum
 		if i%2 == 1 {
-			columns[2].values[i] = 4
+			columns[2].Values[i] = 4
 		}
 	}
 	for want, m := range map[string]Synthesise{

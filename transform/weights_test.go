@@ -20,7 +20,7 @@ func TestWeightsThatAreNone(t *testing.T) {
 	}
 	rejected := func(c *Chain) (rows []int) {
 		weights := floats(2, values...)
-		weights.null = []int{null}
+		weights.Null = []int{null}
 		b := block(0, len(values), weights, floats(0, make([]float64, len(values))...))
 		if err := c.Admit(b); err != nil {
 			t.Fatal(err)

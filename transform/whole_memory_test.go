@@ -24,7 +24,7 @@ func TestReplicatesTakeTurnsInMemory(t *testing.T) {
 		m       int
 	}
 	run := func(c *Chain, columns []testColumn, size int) (values [][]float64) {
-		n := len(columns[0].values)
+		n := len(columns[0].Values)
 		for from := 0; from < n; from += size {
 			if err := c.Survey(block(from, min(from+size, n), columns...)); err != nil {
 				t.Error(err)
@@ -53,12 +53,12 @@ func TestReplicatesTakeTurnsInMemory(t *testing.T) {
 		columns := []testColumn{floats(1), floats(1), floats(0), floats(-1)}
 		for i := range n {
 			z := r.NormFloat64()
-			columns[0].values = append(columns[0].values, math.Round(100+50*z)/10)
-			columns[1].values = append(columns[1].values, math.Round(max(0, 100*z+50*r.NormFloat64()))/10)
-			columns[2].values = append(columns[2].values, float64(i%3))
-			columns[3].values = append(columns[3].values, z+r.NormFloat64())
+			columns[0].Values = append(columns[0].Values, math.Round(100+50*z)/10)
+			columns[1].Values = append(columns[1].Values, math.Round(max(0, 100*z+50*r.NormFloat64()))/10)
+			columns[2].Values = append(columns[2].Values, float64(i%3))
+			columns[3].Values = append(columns[3].Values, z+r.NormFloat64())
 		}
-		columns[1].null = []int{1, n / 2, n - 1}
+		columns[1].Null = []int{1, n / 2, n - 1}
 		setup := testSetup(t, columns...)
 		for _, masks := range [][]Spec{
 			{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.2)})},
