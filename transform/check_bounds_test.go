@@ -177,10 +177,10 @@ func TestParametersAtTheirBounds(t *testing.T) {
 
 // If only a correlation is asked for, the reach is that of all records.
 func TestReachOfACorrelation(t *testing.T) {
-	if share := (&RankSwap{MinCorrelation: ptr(0.9)}).share(); share != 1 {
+	if share := (&RankSwap{MinCorrelation: ptr(0.9)}).within(); share != 1 {
 		t.Errorf("all ranks are %v", share)
 	}
-	if share := (&RankSwap{P: ptr(0.25), MinCorrelation: ptr(0.9)}).share(); share != 0.25 {
+	if share := (&RankSwap{P: ptr(0.25), MinCorrelation: ptr(0.9)}).within(); share != 0.25 {
 		t.Errorf("a quarter is %v", share)
 	}
 }

@@ -38,17 +38,8 @@ type fitKey struct {
 type fitWhat uint8
 
 const (
-	fitCategories fitWhat = iota
-	fitSpikes             // which records have a spike
-	fitLearnt             // the records that models may learn from
-	fitRecords            // those that a model is fitted to
-	fitNumbers
-	fitTree
-	fitShapes // of all columns
-	fitRanks
-	fitDraws   // what the draws of a shuffle go by
-	fitChecked // whether columns can be masked
-	fitStrata  // the records of each stratum
+	fitChecked fitWhat = iota // whether columns can be masked
+	fitOwn                    // the first of what a mask finds itself
 )
 
 type oneFit struct {

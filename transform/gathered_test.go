@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
 // A gathered record is retrieved from its place, in whichever blocks it arrived and whichever
@@ -71,5 +73,87 @@ func TestGatheredRecordsAreFound(t *testing.T) {
 		}
 	}); !slices.Equal(n, []int{9, 3}) {
 		t.Errorf("runs of %v records, want one of 9 and one of 3", n)
+	}
+}
+
+// Runs are ordered by scope, then stream, then place, and only identical ones are equal.
+func TestRunsAreInOrder(t *testing.T) {
+	var runs []recordRun
+	for _, scope := range []string{"", "a", "b"} {
+		for _, stream := range []int{0, 1, 7} {
+			for _, first := range []int64{0, 3, 1 << 40} {
+				runs = append(runs, recordRun{scope: scope, stream: stream, first: first})
+			}
+		}
+	}
+	for i, p := range runs {
+		for j, q := range runs {
+			if got, want := p.compare(q.scope, q.stream, q.first), min(1, max(-1, i-j)); got != want {
+				t.Errorf("comparison of a run at %v with %v: %d, want %d", p, q, got, want)
+			}
+		}
+	}
+}
+
+// doubling doubles values.
+type doubling struct{}
+
+func (doubling) maskAll(g *gatheredData) *decision.Refusal {
+	for _, values := range g.values {
+		for i := range values {
+			values[i] *= 2
+		}
+	}
+	return nil
+}
+
+func (doubling) most() int { return 99 }
+
+func (doubling) takes() (record, value int64) { return 0, 0 }
+
+// Gathered values differ if any value of any column or stratum differs.
+func TestGatheredAreToldApart(t *testing.T) {
+	const n = 1<<13 + 3 // more than a part
+	g := &gatheredData{values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)},
+		strata: make([]int32, n)}
+	seen := map[any]bool{g.sum(): true}
+	for _, at := range []int{0, 1, n/2 + 1, 1<<13 - 1, 1 << 13, n - 1} {
+		for k := range g.values {
+			g.values[k][at] = 1
+			sum := g.sum()
+			if again := g.sum(); again != sum {
+				t.Fatal("the same data have two different sums")
+			}
+			if seen[sum] {
+				t.Errorf("the sum does not depend on value %d of column %d", at, k)
+			}
+			seen[sum] = true
+			g.values[k][at] = 0
+		}
+		for _, stratum := range []int32{-1, 1, 1 << 20} {
+			g.strata[at] = stratum
+			if sum := g.sum(); seen[sum] {
+				t.Errorf("the sum does not depend on stratum %d of record %d", stratum, at)
+			} else {
+				seen[sum] = true
+			}
+			g.strata[at] = 0
+		}
+	}
+	// A remembered result of other values is not used.
+	one, two := &maskOutcomes{}, &gatheredData{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
+	for range 2 {
+		for _, last := range []float64{9, 11} {
+			of := &gatheredData{values: [][]float64{slices.Clone(two.values[0]), slices.Clone(two.values[1])},
+				strata:  two.strata,
+				columns: []*core.Column{{Digits: -1}, {Digits: -1}}}
+			of.values[1][3] = last
+			if err := one.of(of, doubling{}); err != nil {
+				t.Fatal(err)
+			}
+			if got := of.values[1][3]; got != 2*last {
+				t.Errorf("the last value %v became %v", last, got)
+			}
+		}
 	}
 }

@@ -83,7 +83,7 @@ func (m *RankSwap) Masks() []string { return m.Columns }
 func (m *RankSwap) Reads() []string { return nil }
 
 func (m *RankSwap) Compile(c *core.Chain, i int) (core.Step, error) {
-	r := &rankExchange{p: m.share(), correlation: core.OrZero(m.MinCorrelation), bottom: core.OrZero(m.Bottom), top: core.OrZero(m.Top),
+	r := &rankExchange{p: m.within(), correlation: core.OrZero(m.MinCorrelation), bottom: core.OrZero(m.Bottom), top: core.OrZero(m.Top),
 		demand: core.ContributorsOf(m.Least, m.Share)}
 	done := core.Part("rankswap", r.p, r.bottom, r.top)
 	if r.correlation > 0 {
@@ -100,12 +100,17 @@ func (m *RankSwap) Compile(c *core.Chain, i int) (core.Step, error) {
 }
 
 // share returns the greatest difference of ranks, as a share of the number of records.
-func (m *RankSwap) share() float64 {
+func (m *RankSwap) within() float64 {
 	if m.P == nil {
 		return 1
 	}
 	return *m.P
 }
+
+const (
+	fitRanks = fitOwn + iota
+	fitDraws // what the draws of a shuffle go by
+)
 
 // rankExchange is the arithmetic of RankSwap. correlation is 0 if none is required.
 type rankExchange struct {
@@ -446,7 +451,7 @@ func (m *RankSwap) action(string, float64) core.Action {
 	if m.P == nil && m.MinCorrelation == nil {
 		return nil
 	}
-	return RankExchange{P: m.share(), Correlation: core.OrZero(m.MinCorrelation), Bottom: core.OrZero(m.Bottom), Top: core.OrZero(m.Top)}
+	return RankExchange{P: m.within(), Correlation: core.OrZero(m.MinCorrelation), Bottom: core.OrZero(m.Bottom), Top: core.OrZero(m.Top)}
 }
 
 // PublishedAction implements Publishing.

@@ -13,6 +13,17 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
+const (
+	fitCategories = fitOwn + iota
+	fitSpikes     // which records have a spike
+	fitLearnt     // the records that models may learn from
+	fitRecords    // those that a model is fitted to
+	fitNumbers
+	fitTree
+	fitShapes // of all columns
+	fitStrata // the records of each stratum
+)
+
 // synthesis is the arithmetic of Synthesise.
 type synthesis struct {
 	onCategories, categories []bool        // which columns of on, and which of those to be drawn, are categories

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-
-	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // Replicates that take turns in memory, many at a time, of other masks, numbers of records and blocks, are those of
@@ -133,10 +131,10 @@ func TestBlocksAreReleasedAsRecordsAre(t *testing.T) {
 	s := c.Steps[0].(*wholeStep)
 	for _, at := range [][2]int{{0, n}, {0, 64}, {1, 66}, {100, 300}, {n - 65, n}} {
 		all, each := block(at[0], at[1], columns...), block(at[0], at[1], columns...)
-		each.Columns[0].Original.Valid = nil
-		if err := c.Run(each, func(w *core.Work) error { return s.applyEach(c, each, w.NewChanged(each.N)) }); err != nil {
-			t.Fatal(err)
+		for i := range each.N { // with places of their own
+			each.Places = append(each.Places, each.First+int64(i))
 		}
+		apply(t, c, each)
 		apply(t, c, all)
 		for k := range want {
 			got, plain := all.Columns[k].Out().Values, each.Columns[k].Out().Values
