@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/masktest"
 )
 
 // In a topic with gaps, records are set aside by their places, as without gaps.
 func TestHeldOutOfPlaces(t *testing.T) {
-	key := testSetup(t).Key
+	key := masktest.Setup(t).Key
 	g := &gatheredData{
 		n: 6,
 		runs: []recordRun{{scope: "t", stream: 2, first: 10, n: 3, from: 0},
