@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/mdav"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // aggregation is the arithmetic of Microaggregate.
@@ -19,36 +20,36 @@ type aggregation struct {
 	demand             core.Contributors
 }
 
-// most implements allMasker.
-func (a *aggregation) most() int { return maxCells }
+// Most implements Masker.
+func (a *aggregation) Most() int { return gathered.MaxCells }
 
-func (a *aggregation) takes() (record, value int64) { return 50, 32 }
+func (a *aggregation) Takes() (record, value int64) { return 50, 32 }
 
-func (a *aggregation) maskAll(g *gatheredData) *decision.Refusal {
-	if err := g.checkColumns(nil, digest{}); err != nil {
+func (a *aggregation) MaskAll(g *gathered.Data) *decision.Refusal {
+	if err := g.CheckColumns(nil, gathered.Digest{}); err != nil {
 		return err
 	}
 	// strata that are too small are found before any value is changed.
-	strata := g.rowsByStratum()
+	strata := g.RowsByStratum()
 	plans, refusals := make([]aggregationPlan, len(strata)), make([]*decision.Refusal, len(strata))
 	cores.Each(len(strata), func(i int) {
-		if g.stop.Now() {
+		if g.Stop.Now() {
 			return
 		}
 		plan := aggregationPlan{aggregation: a, g: g, rows: strata[i]}
 		if a.univariate {
-			g.byTies(plan.rows) // among equal values, the order decides which comes into the lower group
+			g.ByTies(plan.rows) // among equal values, the order decides which comes into the lower group
 			refusals[i] = plan.byColumn()
 		} else {
-			g.inOrder(plan.rows) // among records at equal distance the first is taken, which must not depend on the file's order
+			g.InOrder(plan.rows) // among records at equal distance the first is taken, which must not depend on the file's order
 			refusals[i] = plan.together()
 		}
 		plans[i] = plan
 	})
-	if g.stop.Now() {
+	if g.Stop.Now() {
 		return nil
 	}
-	if err := firstRefusal(refusals); err != nil {
+	if err := gathered.FirstRefusal(refusals); err != nil {
 		return err
 	}
 	if err := a.judge(g, plans); err != nil {
@@ -62,7 +63,7 @@ func (a *aggregation) maskAll(g *gatheredData) *decision.Refusal {
 // records.
 type aggregationPlan struct {
 	*aggregation
-	g      *gatheredData
+	g      *gathered.Data
 	rows   []int32 // indexes in g of the stratum's records
 	groups []aggregateGroup
 	joins  []joining
@@ -97,7 +98,7 @@ func (p *aggregationPlan) tooFew(n int, column string) *decision.Refusal {
 
 // byColumn groups each column by itself.
 func (p *aggregationPlan) byColumn() *decision.Refusal {
-	for k, values := range p.g.values {
+	for k, values := range p.g.Values {
 		var rows []int32
 		var x []float64
 		for _, r := range p.rows {
@@ -111,8 +112,8 @@ func (p *aggregationPlan) byColumn() *decision.Refusal {
 		case len(rows) < p.k:
 			return p.tooFew(len(rows), fmt.Sprintf(" in columns[%d]", k))
 		}
-		group, n := mdav.Sorted(x, p.k, p.g.stop)
-		if p.g.stop.Now() {
+		group, n := mdav.Sorted(x, p.k, p.g.Stop)
+		if p.g.Stop.Now() {
 			return nil
 		}
 		p.add(rows, []int{k}, group, n)
@@ -146,7 +147,7 @@ func (p *aggregationPlan) add(rows []int32, columns []int, group []int32, n int)
 		for j, k := range columns {
 			buf = buf[:0]
 			for _, r := range to.rows {
-				buf = append(buf, p.g.values[k][r])
+				buf = append(buf, p.g.Values[k][r])
 			}
 			to.values[j] = p.aggregate(buf)
 		}
@@ -189,11 +190,11 @@ func (p *aggregationPlan) together() *decision.Refusal {
 		points := make([]float64, 0, len(rows)*len(columns))
 		for _, r := range rows {
 			for _, k := range columns {
-				points = append(points, (p.g.values[k][r]-centre[k])*scale[k])
+				points = append(points, (p.g.Values[k][r]-centre[k])*scale[k])
 			}
 		}
-		group, n := mdav.Groups(points, len(columns), p.k, p.g.stop)
-		if p.g.stop.Now() {
+		group, n := mdav.Groups(points, len(columns), p.k, p.g.Stop)
+		if p.g.Stop.Now() {
 			return nil
 		}
 		p.add(rows, columns, group, n)
@@ -205,7 +206,7 @@ func (p *aggregationPlan) together() *decision.Refusal {
 	for _, pattern := range patterns {
 		if rows := byPattern[pattern]; len(rows) < p.k {
 			for _, r := range rows {
-				if p.g.stop.Now() {
+				if p.g.Stop.Now() {
 					return nil
 				}
 				if err := p.join(r, columnsOf(pattern), p.groups[:formed], scale); err != nil {
@@ -224,7 +225,7 @@ func (p *aggregationPlan) patterns() (patterns []uint64, byPattern map[uint64][]
 	byPattern = map[uint64][]int32{}
 	for _, r := range p.rows {
 		var pattern uint64
-		for k, values := range p.g.values {
+		for k, values := range p.g.Values {
 			if v := values[r]; v == v {
 				pattern |= 1 << k
 			}
@@ -249,7 +250,7 @@ func columnsOf(pattern uint64) (columns []int) {
 // standard returns for each column its mean in the stratum and 1/SD; the latter is 0 for a
 // column of equal values.
 func (p *aggregationPlan) standard() (centre, scale []float64) {
-	for _, values := range p.g.values {
+	for _, values := range p.g.Values {
 		var n, mean, squares float64
 		for _, r := range p.rows {
 			if v := values[r]; v == v {
@@ -280,7 +281,7 @@ func (p *aggregationPlan) join(row int32, columns []int, groups []aggregateGroup
 			if has = at >= 0; !has {
 				break
 			}
-			d := (of.values[at] - p.g.values[k][row]) * scale[k]
+			d := (of.values[at] - p.g.Values[k][row]) * scale[k]
 			s += float64(d * d)
 		}
 		if has && s < least {
@@ -304,14 +305,14 @@ func (p *aggregationPlan) write() {
 		of := &p.groups[i]
 		for j, k := range of.columns {
 			for _, r := range of.rows {
-				p.g.values[k][r] = of.values[j]
+				p.g.Values[k][r] = of.values[j]
 			}
 		}
 	}
 	for _, j := range p.joins {
 		of := &p.groups[j.group]
 		for _, k := range j.columns {
-			p.g.values[k][j.row] = of.values[slices.Index(of.columns, k)]
+			p.g.Values[k][j.row] = of.values[slices.Index(of.columns, k)]
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // judge checks that nobody who stands out rules a group: that of the records with the greatest
@@ -16,40 +17,40 @@ import (
 // above the others of any group, and so takes the mean times the size of the group for the value. Of
 // other records he cannot know that: next to zeros any value is more than the greatest share. One
 // record does not rule a median.
-func (a *aggregation) judge(g *gatheredData, plans []aggregationPlan) *decision.Refusal {
-	if a.median || g.trial || a.demand.Share == 0 {
+func (a *aggregation) judge(g *gathered.Data, plans []aggregationPlan) *decision.Refusal {
+	if a.median || g.Trial || a.demand.Share == 0 {
 		return nil
 	}
-	first := make([]float64, len(g.values)) // the least amount that counts among the first of all
-	for k := range g.values {
-		amounts := amountsOf(g.values[k], g.strata)
+	first := make([]float64, len(g.Values)) // the least amount that counts among the first of all
+	for k := range g.Values {
+		amounts := amountsOf(g.Values[k], g.Strata)
 		first[k] = math.Inf(1)
 		if n := len(amounts); n > 0 {
 			slices.Sort(amounts)
 			first[k] = amounts[max(0, n-a.demand.Least)]
 		}
 	}
-	greatest, buf := make([]float64, len(g.values)), []float64(nil)
+	greatest, buf := make([]float64, len(g.Values)), []float64(nil)
 	for i := range plans {
 		p := &plans[i]
 		clear(greatest)
 		for _, r := range p.rows {
-			for k, values := range g.values {
+			for k, values := range g.Values {
 				greatest[k] = max(greatest[k], sizeOfValue(values[r]))
 			}
 		}
 		for j := range p.groups {
-			if g.stop.At(j) {
+			if g.Stop.At(j) {
 				return nil
 			}
 			for _, k := range p.groups[j].columns {
 				most := 0.0
 				buf = buf[:0]
 				for _, r := range p.groups[j].rows {
-					buf, most = append(buf, g.values[k][r]), max(most, sizeOfValue(g.values[k][r]))
+					buf, most = append(buf, g.Values[k][r]), max(most, sizeOfValue(g.Values[k][r]))
 				}
 				if most >= min(first[k], greatest[k]) && a.demand.Dominated(buf, 0) {
-					return a.ruled(g.columns[k].Name)
+					return a.ruled(g.Columns[k].Name)
 				}
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // calibrateStep gathers weights and margin columns in the survey, and multiplies the weights by the factors.
@@ -22,9 +23,9 @@ type calibrateStep struct {
 	categories []*categoryMargin
 	numbers    []*numberMargin
 
-	data    gatheredData // the places of the records; values[0] has the weights
-	before  []float64    // by record: its weight in the original, NaN where it has none
-	dropped []bool       // by record: it is not released
+	data    gathered.Data // the places of the records; values[0] has the weights
+	before  []float64     // by record: its weight in the original, NaN where it has none
+	dropped []bool        // by record: it is not released
 	result  *Calibrated
 }
 
@@ -74,7 +75,7 @@ func (s *calibrateStep) Of() int { return s.mask }
 
 // Holds implements surveying.
 func (s *calibrateStep) Holds(expected int64) int64 {
-	return max(expected, int64(s.data.n)) * int64(40+12*len(s.categories)+24*len(s.numbers))
+	return max(expected, int64(s.data.N)) * int64(40+12*len(s.categories)+24*len(s.numbers))
 }
 
 // CalibratedBy returns how the calibration of mask i ended; nil for other masks.
@@ -92,21 +93,21 @@ func (s *calibrateStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) 
 	if b.N == 0 {
 		return nil
 	}
-	g, from := &s.data, s.data.n
-	if (from+b.N)*(2+len(s.categories)+len(s.numbers)) > maxCells {
+	g, from := &s.data, s.data.N
+	if (from+b.N)*(2+len(s.categories)+len(s.numbers)) > gathered.MaxCells {
 		return s.error(c, "",
-			"must not be used on so many records: it holds a weight and the margin columns of each in memory, at most %d in all; name fewer margins, or use %s", maxCells, core.InsteadOf(s.params))
+			"must not be used on so many records: it holds a weight and the margin columns of each in memory, at most %d in all; name fewer margins, or use %s", gathered.MaxCells, core.InsteadOf(s.params))
 	}
 	if err := s.weight.InNumbers(b); err != nil {
 		return fmt.Errorf("%s: %w", c.At(s.mask), err)
 	}
-	if g.values == nil {
-		g.values = make([][]float64, 1)
+	if g.Values == nil {
+		g.Values = make([][]float64, 1)
 	}
 	col := b.Columns[s.weight.Index]
 	original := microdata.Column{Original: col.Original}
-	s.before = appendNumbers(s.before, &original, b.N)
-	g.values[0] = appendNumbers(g.values[0], &col, b.N)
+	s.before = gathered.AppendNumbers(s.before, &original, b.N)
+	g.Values[0] = gathered.AppendNumbers(g.Values[0], &col, b.N)
 	for _, k := range s.categories {
 		if err := k.take(b); err != nil {
 			return fmt.Errorf("%s.%s: %w", c.At(s.mask), k.path, err)
@@ -114,23 +115,23 @@ func (s *calibrateStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) 
 	}
 	for _, k := range s.numbers {
 		col := b.Columns[k.Index]
-		k.values = appendNumbers(k.values, &col, b.N)
+		k.values = gathered.AppendNumbers(k.values, &col, b.N)
 		if k.total == 0 {
-			k.original = appendNumbers(k.original, &microdata.Column{Array: col.Array, Original: col.Original}, b.N)
+			k.original = gathered.AppendNumbers(k.original, &microdata.Column{Array: col.Array, Original: col.Original}, b.N)
 		}
 	}
 	for i := range b.N {
 		s.dropped = append(s.dropped, b.Rejected(i))
 	}
-	g.n += b.N
-	g.identify(w, b)
-	g.follow(b, from)
+	g.N += b.N
+	g.Identify(w, b)
+	g.Follow(b, from)
 	return nil
 }
 
 // take adds the categories of a block.
 func (k *categoryMargin) take(b *microdata.Block) error {
-	codes := extended(&k.codes, b.N)
+	codes := gathered.Extended(&k.codes, b.N)
 	if k.listed != nil {
 		if there, err := k.listed.Look(codes, b); err != nil || !there {
 			return cmp.Or(err, coding.ErrNotHeld)
@@ -146,7 +147,8 @@ func (k *categoryMargin) take(b *microdata.Block) error {
 	if err := k.coder.Code(codes, &col, 0); err != nil || !k.drawn {
 		return err
 	}
-	return k.coder.Code(extended(&k.original, b.N), &microdata.Column{Array: col.Array, Original: col.Original}, 0)
+	original := microdata.Column{Array: col.Array, Original: col.Original}
+	return k.coder.Code(gathered.Extended(&k.original, b.N), &original, 0)
 }
 
 func (s *calibrateStep) error(c *core.Chain, path, text string, args ...any) error {
@@ -154,17 +156,17 @@ func (s *calibrateStep) error(c *core.Chain, path, text string, args ...any) err
 }
 
 // released reports whether record i leaves with a weight above 0, which takes part.
-func (s *calibrateStep) released(i int) bool { return !s.dropped[i] && s.data.values[0][i] > 0 }
+func (s *calibrateStep) released(i int) bool { return !s.dropped[i] && s.data.Values[0][i] > 0 }
 
 // counts reports whether record i has a weight in the original, released or not.
 func (s *calibrateStep) counts(i int32) bool { return s.before[i] > 0 }
 
 func (s *calibrateStep) Decide(c *core.Chain) error {
 	g := &s.data
-	g.sortRuns()
-	g.stop = c.Cancelled.Load
+	g.SortRuns()
+	g.Stop = c.Cancelled.Load
 	var rows []int32
-	for i := range g.n {
+	for i := range g.N {
 		if s.released(i) {
 			rows = append(rows, int32(i))
 		}
@@ -188,11 +190,11 @@ func (s *calibrateStep) Decide(c *core.Chain) error {
 	if err != nil {
 		return err
 	}
-	if g.stop.Now() {
+	if g.Stop.Now() {
 		return core.ErrCancelled
 	}
-	if !p.solve(g.stop) {
-		if g.stop.Now() {
+	if !p.solve(g.Stop) {
+		if g.Stop.Now() {
 			return core.ErrCancelled
 		}
 		return s.error(c, "",
@@ -213,14 +215,14 @@ func (s *calibrateStep) atBounds(factors []float64, p *calibration) int {
 	return n
 }
 
-// inOrder puts records in an order that does not depend on that of the source: by their margins and weights.
+// InOrder puts records in an order that does not depend on that of the source: by their margins and weights.
 func (s *calibrateStep) inOrder(rows []int32) {
 	rank.OrderFunc(rows, func(a, b int32) int {
 		if v := s.compareMargins(a, b); v != 0 {
 			return v
 		}
-		return cmp.Or(cmp.Compare(s.data.values[0][a], s.data.values[0][b]), s.data.compareTies(a, b), cmp.Compare(a, b))
-	}, s.data.stop)
+		return cmp.Or(cmp.Compare(s.data.Values[0][a], s.data.Values[0][b]), s.data.CompareTies(a, b), cmp.Compare(a, b))
+	}, s.data.Stop)
 }
 
 // compareMargins compares all that the factor of a record depends on.
@@ -288,7 +290,7 @@ func (s *calibrateStep) settle(c *core.Chain, k *categoryMargin, rows []int32) e
 	}
 	rank.OrderFunc(counted, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(origin[a], origin[b]), cmp.Compare(s.before[a], s.before[b]), cmp.Compare(a, b))
-	}, s.data.stop)
+	}, s.data.Stop)
 	k.totals = make([]float64, n)
 	for from := 0; from < len(counted); {
 		to, weights := from, []float64(nil)
@@ -375,7 +377,7 @@ func (s *calibrateStep) finish(c *core.Chain, p *calibration, rows []int32) erro
 	g, r := &s.data, s.result
 	before := make([]float64, len(rows))
 	for i, row := range rows {
-		before[i] = g.values[0][row]
+		before[i] = g.Values[0][row]
 	}
 	r.Iterations, r.Least, r.Greatest = p.iterations, math.Inf(1), math.Inf(-1)
 	for i := range p.units {
@@ -388,8 +390,8 @@ func (s *calibrateStep) finish(c *core.Chain, p *calibration, rows []int32) erro
 			} else if high {
 				r.AtUpper++
 			}
-			g.values[0][row] = s.onGrid(g.values[0][row] * p.scale * f)
-			if v := g.values[0][row]; v < s.weight.Lo || v > s.weight.Hi {
+			g.Values[0][row] = s.onGrid(g.Values[0][row] * p.scale * f)
+			if v := g.Values[0][row]; v < s.weight.Lo || v > s.weight.Hi {
 				return s.error(c, "columns[0]", "must hold the calibrated weights, and the type of column %s does not",
 					strconv.Quote(s.weight.Name))
 			}
@@ -397,7 +399,7 @@ func (s *calibrateStep) finish(c *core.Chain, p *calibration, rows []int32) erro
 	}
 	after, seen := make([]float64, len(rows)), map[float64]int{}
 	for i, row := range rows {
-		after[i] = g.values[0][row]
+		after[i] = g.Values[0][row]
 		seen[after[i]]++
 	}
 	for _, n := range seen {
@@ -409,7 +411,7 @@ func (s *calibrateStep) finish(c *core.Chain, p *calibration, rows []int32) erro
 	r.Gap = p.gapOf(func(u *calibrationUnit) float64 {
 		sum := 0.0
 		for _, row := range u.rows {
-			sum += g.values[0][row]
+			sum += g.Values[0][row]
 		}
 		return sum
 	})
@@ -460,14 +462,14 @@ func (s *calibrateStep) Apply(c *core.Chain, _ *core.Work, b *microdata.Block) e
 	changed := microdata.Bitmap(make([]uint64, (b.N+63)/64))
 	near := -1
 	for i := range b.N {
-		at := s.data.find(b.Scope, b.Stream, b.Place(i), &near)
+		at := s.data.Find(b.Scope, b.Stream, b.Place(i), &near)
 		if at < 0 {
 			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.mask))
 		}
 		if !v.Valid.Has(i) || b.Rejected(i) {
 			continue
 		}
-		switch y := s.data.values[0][at]; {
+		switch y := s.data.Values[0][at]; {
 		case y != y:
 			return fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.mask))
 		case y != v.Values[i]:

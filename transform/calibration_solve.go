@@ -57,7 +57,7 @@ func (s *calibrateStep) problem(c *core.Chain, rows []int32) (*calibration, erro
 	}
 	sum := 0.0
 	for _, i := range rows {
-		sum += s.data.values[0][i]
+		sum += s.data.Values[0][i]
 	}
 	if whole == whole {
 		p.scale = whole / sum
@@ -66,7 +66,7 @@ func (s *calibrateStep) problem(c *core.Chain, rows []int32) (*calibration, erro
 		to := from
 		u := calibrationUnit{}
 		for ; to < len(rows) && s.compareMargins(rows[from], rows[to]) == 0; to++ {
-			u.weight += s.data.values[0][rows[to]]
+			u.weight += s.data.Values[0][rows[to]]
 		}
 		u.weight *= p.scale
 		u.rows = rows[from:to]

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // onward is the number of checks from one that cancels to the next: a share of those so far, in the short form as many.
@@ -44,7 +45,7 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 		for at := 1; ; at += onward(at, 4) {
 			c := begun()
 			s := c.Steps[0].(*suppressStep)
-			s.data.sortRuns()
+			s.data.SortRuns()
 			checks = 0
 			s.suppress.Stop = func() bool { checks++; return checks >= at }
 			if _, err := s.suppress.Hide(s.codes); err != nil {
@@ -98,22 +99,22 @@ func cancelData() []testColumn { return tiedData(3*decision.Every+700, 4) }
 func TestDecisionsGiveUp(t *testing.T) {
 	columns := cancelData()
 	for name, of := range cancellable() {
-		gather := func(stop decision.Stop) (*wholeStep, *gatheredData) {
+		gather := func(stop decision.Stop) (*gathered.Step, *gathered.Data) {
 			c := chain(t, testSetup(t, columns...), of.mask)
 			if err := c.Survey(block(0, len(columns[0].Values), columns...)); err != nil {
 				t.Fatal(err)
 			}
-			s := c.Steps[0].(*wholeStep)
-			s.data.sortRuns()
-			s.data.stop = stop
-			if f, ok := s.all.(fitting); ok {
-				f.share(&allFits{})
+			s := c.Steps[0].(*gathered.Step)
+			s.Data.SortRuns()
+			s.Data.Stop = stop
+			if f, ok := s.All.(gathered.Fitting); ok {
+				f.Share(&gathered.Fits{})
 			}
-			return s, &s.data
+			return s, &s.Data
 		}
 		checks := 0
 		s, g := gather(func() bool { checks++; return false })
-		if err := g.maskBy(s.all); err != nil {
+		if err := g.MaskBy(s.All); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		all := checks
@@ -123,7 +124,7 @@ func TestDecisionsGiveUp(t *testing.T) {
 		for at := 1; at <= all; at += onward(at, 7) {
 			checks = 0
 			s, g := gather(func() bool { checks++; return checks >= at })
-			_ = g.maskBy(s.all) // the result is not used
+			_ = g.MaskBy(s.All) // the result is not used
 			if checks > at+12 {
 				t.Errorf("%s: checks %d times more after it was cancelled at check %d of %d", name, checks-at, at, all)
 			}
@@ -153,8 +154,8 @@ func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 			if err := r.Survey(block(0, n, columns...)); err != nil {
 				t.Fatal(err)
 			}
-			s := r.Steps[0].(*wholeStep)
-			s.all = &cancelling{allMasker: s.all, r: r, at: int64(at)}
+			s := r.Steps[0].(*gathered.Step)
+			s.All = &cancelling{Masker: s.All, r: r, at: int64(at)}
 			if err := r.EndSurvey(); !errors.Is(err, ErrCancelled) || r.Surveyed {
 				t.Errorf("%s, cancelled when it asks the %dth time: %v", name, at, err)
 			}
@@ -167,28 +168,28 @@ func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 
 // cancelling cancels its chain at the at-th question whether to continue.
 type cancelling struct {
-	allMasker
+	gathered.Masker
 	r     *Chain
 	at    int64
 	asked atomic.Int64
 }
 
-func (m *cancelling) maskAll(g *gatheredData) *decision.Refusal {
-	stop := g.stop
-	g.stop = func() bool {
+func (m *cancelling) MaskAll(g *gathered.Data) *decision.Refusal {
+	stop := g.Stop
+	g.Stop = func() bool {
 		if m.asked.Add(1) == m.at {
 			m.r.Cancel()
 		}
 		return stop()
 	}
-	err := m.allMasker.maskAll(g)
-	g.stop = stop
+	err := m.Masker.MaskAll(g)
+	g.Stop = stop
 	return err
 }
 
-func (m *cancelling) share(fits *allFits) {
-	if f, ok := m.allMasker.(fitting); ok {
-		f.share(fits)
+func (m *cancelling) Share(fits *gathered.Fits) {
+	if f, ok := m.Masker.(gathered.Fitting); ok {
+		f.Share(fits)
 	}
 }
 

@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -13,9 +14,9 @@ import (
 func TestReleasesDoNotDependOnCores(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	parts := inPart
-	defer func() { inPart = parts }()
-	n := 2*inPart + 77
+	parts := gathered.InPart
+	defer func() { gathered.InPart = parts }()
+	n := 2*gathered.InPart + 77
 	r := rand.New(rand.NewPCG(8, 15))
 	columns := []testColumn{floats(1), floats(1), floats(0), floats(-1)}
 	for i := range n {
@@ -42,8 +43,8 @@ func TestReleasesDoNotDependOnCores(t *testing.T) {
 		var want [][]float64
 		for _, cores := range []int{1, 2, 3, 16} {
 			runtime.GOMAXPROCS(cores)
-			if inPart = parts; cores == 1 {
-				inPart = n // all at once
+			if gathered.InPart = parts; cores == 1 {
+				gathered.InPart = n // all at once
 			}
 			c := chain(t, setup, mask(m))
 			blocks, out := [][2]int{{0, n / 3}, {n / 3, n}}, make([][]float64, len(columns))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
@@ -315,7 +316,7 @@ func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	}
 	for _, s := range []core.Step{&record.BiasStep{}, &record.NoiseStep{}, &record.CorrelatedStep{}, &record.ClipStep{},
 		&record.RoundStep{}, &windowSwap{},
-		&datasetSwap{}, &category.RecodeStep{}, &record.TailStep{}, &category.PramStep{}, &wholeStep{}} {
+		&datasetSwap{}, &category.RecodeStep{}, &record.TailStep{}, &category.PramStep{}, &gathered.Step{}} {
 		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}
 	files, err := filepath.Glob("*.go")

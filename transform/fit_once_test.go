@@ -11,6 +11,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
@@ -332,11 +333,11 @@ func TestSortedValuesAreExchangedAsThoseOfRecords(t *testing.T) {
 			"one":   func() float64 { return 1e300 },
 			"any":   r.NormFloat64,
 		} {
-			g := &gatheredData{n: n, values: [][]float64{nil}, words: [][]uint64{nil}, strata: make([]int32, n)}
+			g := &gathered.Data{N: n, Values: [][]float64{nil}, Words: [][]uint64{nil}, Strata: make([]int32, n)}
 			for range n {
-				g.values[0], g.words[0] = append(g.values[0], value()), append(g.words[0], r.Uint64())
+				g.Values[0], g.Words[0] = append(g.Values[0], value()), append(g.Words[0], r.Uint64())
 			}
-			values, words := slices.Clone(g.values[0]), g.words[0]
+			values, words := slices.Clone(g.Values[0]), g.Words[0]
 			mask := &rankExchange{p: 0.5}
 			ranks := mask.ranks(g, 0)
 			if ranks.err != nil {
@@ -350,8 +351,8 @@ func TestSortedValuesAreExchangedAsThoseOfRecords(t *testing.T) {
 				return cmp.Or(cmp.Compare(values[a]+0, values[b]+0), cmp.Compare(words[a]*mixing, words[b]*mixing))
 			})
 			exchangeRanks(values, order, words, n/2)
-			new(exchanger).exchange(g.values[0], words, &ranks, nil)
-			for i, v := range g.values[0] {
+			new(exchanger).exchange(g.Values[0], words, &ranks, nil)
+			for i, v := range g.Values[0] {
 				if math.Float64bits(v) != math.Float64bits(values[i]) {
 					t.Fatalf("%s: record %d of %d has %v, want %v", kind, i, n, v, values[i])
 				}

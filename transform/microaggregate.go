@@ -7,6 +7,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // Microaggregate replaces the values of each record by the mean or the median of a group
@@ -72,12 +73,12 @@ func (m *Microaggregate) median() bool { return m.Aggregate == "median" }
 func (m *Microaggregate) Compile(c *core.Chain, i int) (core.Step, error) {
 	done := core.Part("microaggregate "+core.WordOr(m.Method, "mdav")+" "+core.WordOr(m.Aggregate, "mean"), float64(*m.K))
 	s,
-		err := newWhole(c, i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0,
+		err := gathered.New(c, i, &aggregation{k: *m.K, univariate: m.univariate(), median: m.median(), strata: len(m.By) > 0,
 		demand: core.ContributorsOf(m.Least, m.Share)}, done)
 	if err != nil {
 		return nil, err
 	}
-	s.ties = true
+	s.Ties = true
 	return s, nil
 }
 

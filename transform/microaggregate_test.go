@@ -12,6 +12,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/golden"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // micro groups k records; groups of two have to be asked for.
@@ -395,7 +396,7 @@ func TestMicroaggregatePlaces(t *testing.T) {
 func TestMicroaggregateMemory(t *testing.T) {
 	columns := microData(50, 1)
 	c := chain(t, testSetup(t, columns...), mask(micro(3, "a", "b")))
-	c.Steps[0].(*wholeStep).all = little{}
+	c.Steps[0].(*gathered.Step).All = little{}
 	err := c.Survey(block(0, 50, columns...))
 	if err == nil || !strings.Contains(err.Error(), "masks[0].microaggregate: must not be used on so many records") ||
 		!strings.Contains(err.Error(), "noise, bias or round") {
@@ -405,6 +406,6 @@ func TestMicroaggregateMemory(t *testing.T) {
 
 type little struct{}
 
-func (little) maskAll(*gatheredData) *decision.Refusal { return nil }
-func (little) most() int                               { return 99 }
-func (little) takes() (record, value int64)            { return 0, 0 }
+func (little) MaskAll(*gathered.Data) *decision.Refusal { return nil }
+func (little) Most() int                                { return 99 }
+func (little) Takes() (record, value int64)             { return 0, 0 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 )
 
@@ -83,18 +84,19 @@ func (m *RankSwap) Masks() []string { return m.Columns }
 func (m *RankSwap) Reads() []string { return nil }
 
 func (m *RankSwap) Compile(c *core.Chain, i int) (core.Step, error) {
-	r := &rankExchange{p: m.within(), correlation: core.OrZero(m.MinCorrelation), bottom: core.OrZero(m.Bottom), top: core.OrZero(m.Top),
+	r := &rankExchange{p: m.within(), correlation: core.OrZero(m.MinCorrelation),
+		bottom: core.OrZero(m.Bottom), top: core.OrZero(m.Top),
 		demand: core.ContributorsOf(m.Least, m.Share)}
 	done := core.Part("rankswap", r.p, r.bottom, r.top)
 	if r.correlation > 0 {
 		done = core.Part("rankswap", r.p, r.bottom, r.top, r.correlation)
 	}
-	s, err := newWhole(c, i, r, done)
+	s, err := gathered.New(c, i, r, done)
 	if err != nil {
 		return nil, err
 	}
-	for _, col := range s.columns {
-		s.drawsWords(c, col.Name, col.Done.Text)
+	for _, col := range s.Columns {
+		s.DrawsWords(c, col.Name, col.Done.Text)
 	}
 	return s, nil
 }
@@ -108,7 +110,7 @@ func (m *RankSwap) within() float64 {
 }
 
 const (
-	fitRanks = fitOwn + iota
+	fitRanks = gathered.FitOwn + iota
 	fitDraws // what the draws of a shuffle go by
 )
 
@@ -116,46 +118,47 @@ const (
 type rankExchange struct {
 	p, correlation, bottom, top float64
 	demand                      core.Contributors
-	fits                        *allFits
+	fits                        *gathered.Fits
 }
 
-// most implements allMasker: besides each value a word is held.
-func (r *rankExchange) most() int { return maxCells / 2 }
+// Most implements Masker: besides each value a word is held.
+func (r *rankExchange) Most() int { return gathered.MaxCells / 2 }
 
-func (r *rankExchange) takes() (record, value int64) { return 18, 36 }
+func (r *rankExchange) Takes() (record, value int64) { return 18, 36 }
 
-func (r *rankExchange) maskAll(g *gatheredData) *decision.Refusal {
-	of := digest{}
-	if g.trial {
-		of = g.sum()
-		r.fits.begin(of, g.n*len(g.values))
+func (r *rankExchange) MaskAll(g *gathered.Data) *decision.Refusal {
+	of := gathered.Digest{}
+	if g.Trial {
+		of = g.Sum()
+		r.fits.Begin(of, g.N*len(g.Values))
 	}
-	if err := g.checkColumns(r.fits, of); err != nil {
+	if err := g.CheckColumns(r.fits, of); err != nil {
 		return err
 	}
 	// Columns do not depend on one another. Replicates, which have fewer records, are themselves on all cores.
-	refusals := make([]*decision.Refusal, len(g.values))
-	cores.Each(len(g.values), func(k int) { refusals[k] = r.maskColumn(g, of, k) })
-	return firstRefusal(refusals)
+	refusals := make([]*decision.Refusal, len(g.Values))
+	cores.Each(len(g.Values), func(k int) { refusals[k] = r.maskColumn(g, of, k) })
+	return gathered.FirstRefusal(refusals)
 }
 
-func (r *rankExchange) maskColumn(g *gatheredData, of digest, k int) *decision.Refusal {
-	ranks := fitOnce(g.trials(r.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() columnRanks {
+func (r *rankExchange) maskColumn(g *gathered.Data, of gathered.Digest, k int) *decision.Refusal {
+	at := gathered.FitKey{Of: of, Column: k, What: fitRanks}
+	ranks := gathered.Once(g.Trials(r.fits), at, g.Stop, func() columnRanks {
 		return r.ranks(g, k)
 	})
-	if g.stop.Now() {
+	if g.Stop.Now() {
 		return nil
 	}
 	if ranks.err != nil {
 		return ranks.err
 	}
-	if g.trial {
+	if g.Trial {
 		own := trialScratch.Get().(*trialExchanger)
-		own.exchange(g.values[k], g.words[k], &ranks, g.stop)
+		own.exchange(g.Values[k], g.Words[k], &ranks, g.Stop)
 		trialScratch.Put(own)
 		return nil
 	}
-	new(exchanger).exchange(g.values[k], g.words[k], &ranks, g.stop)
+	new(exchanger).exchange(g.Values[k], g.Words[k], &ranks, g.Stop)
 	return nil
 }
 
@@ -172,11 +175,11 @@ type columnRanks struct {
 // span is a part of a list, from..to−1.
 type span struct{ from, to int }
 
-func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
-	values := g.values[k]
+func (r *rankExchange) ranks(g *gathered.Data, k int) (of columnRanks) {
+	values := g.Values[k]
 	order := make([]int32, 0, len(values))
 	for i, v := range values {
-		if v == v && g.strata[i] >= 0 {
+		if v == v && g.Strata[i] >= 0 {
 			order = append(order, int32(i))
 		}
 	}
@@ -190,7 +193,7 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 				r.p, len(order))}
 		return of
 	}
-	if rank.Order(order, values, g.stop); g.stop.Now() {
+	if rank.Order(order, values, g.Stop); g.Stop.Now() {
 		return of
 	}
 	at := 0
@@ -202,7 +205,7 @@ func (r *rankExchange) ranks(g *gatheredData, k int) (of columnRanks) {
 	}
 	of.order, of.sorted, of.bottom, of.top = order, make([]float64, len(order)), int(math.Floor(r.bottom*n)),
 		int(math.Floor(r.top*n))
-	cores.Parts(len(order), inPart, func(from, to int) {
+	cores.Parts(len(order), gathered.InPart, func(from, to int) {
 		for i, row := range order[from:to] {
 			of.sorted[from+i] = values[row]
 		}
@@ -250,7 +253,7 @@ type exchanger struct {
 // exchange exchanges the values of a column between the records of its ranks, which it uses up.
 func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRanks, stop decision.Stop) {
 	e.order, e.y, e.drawn = ranks.order, ranks.sorted, make([]uint64, len(ranks.order))
-	cores.Parts(len(e.order), inPart, func(from, to int) {
+	cores.Parts(len(e.order), gathered.InPart, func(from, to int) {
 		for rank, i := range e.order[from:to] {
 			e.drawn[from+rank] = words[i]
 		}
@@ -271,7 +274,7 @@ func (e *exchanger) exchange(values []float64, words []uint64, ranks *columnRank
 	y := e.y[from:to]
 	e.ranks(y, e.drawn[from:to], ranks.reach, stop)
 	order := e.order[from:to]
-	cores.Parts(len(order), inPart, func(from, to int) {
+	cores.Parts(len(order), gathered.InPart, func(from, to int) {
 		for rank, i := range order[from:to] {
 			values[i] = y[from+rank]
 		}
@@ -361,7 +364,7 @@ func (f *freeRanks) take(rank int) {
 	f.large[rank>>largePart]--
 }
 
-// find returns the k-th free rank, from 0, where none is free up to `from` and it is none behind `last`. Small parts
+// Find returns the k-th free rank, from 0, where none is free up to `from` and it is none behind `last`. Small parts
 // and words are counted to the end of the reach: the processor would guess wrong at which one to leave a loop.
 func (f *freeRanks) find(from, last, k int) int {
 	large, k := countedPart(f.large, from>>largePart, k)
@@ -451,7 +454,8 @@ func (m *RankSwap) action(string, float64) core.Action {
 	if m.P == nil && m.MinCorrelation == nil {
 		return nil
 	}
-	return RankExchange{P: m.within(), Correlation: core.OrZero(m.MinCorrelation), Bottom: core.OrZero(m.Bottom), Top: core.OrZero(m.Top)}
+	return RankExchange{P: m.within(), Correlation: core.OrZero(m.MinCorrelation),
+		Bottom: core.OrZero(m.Bottom), Top: core.OrZero(m.Top)}
 }
 
 // PublishedAction implements Publishing.
@@ -501,4 +505,4 @@ func (m *RankSwap) EfficiencyFollows(has, named func(string) bool) bool {
 	return true
 }
 
-func (r *rankExchange) share(fits *allFits) { r.fits = fits }
+func (r *rankExchange) Share(fits *gathered.Fits) { r.fits = fits }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // rankSwapped returns values after rank swapping with a reach; a seed gives the same draws each
@@ -252,9 +253,9 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 		for i := range words {
 			words[i] = r.Uint64()
 		}
-		g := &gatheredData{n: n, values: [][]float64{slices.Clone(x)}, strata: make([]int32, n), words: [][]uint64{words},
-			columns: []*core.Column{{Digits: -1}}}
-		if err := m.maskAll(g); err != nil {
+		g := &gathered.Data{N: n, Values: [][]float64{slices.Clone(x)}, Strata: make([]int32, n), Words: [][]uint64{words},
+			Columns: []*core.Column{{Digits: -1}}}
+		if err := m.MaskAll(g); err != nil {
 			t.Fatal(err)
 		}
 		var xx, xy, mean float64
@@ -263,7 +264,7 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 		}
 		for i, v := range x {
 			xx += (v - mean) * (v - mean)
-			xy += (v - mean) * (g.values[0][i] - mean)
+			xy += (v - mean) * (g.Values[0][i] - mean)
 		}
 		return xy / xx
 	}
@@ -278,9 +279,9 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 	if c := swapped(&rankExchange{p: 1}); c > 0.3 {
 		t.Errorf("without a least correlation it is %v", c)
 	}
-	far := &gatheredData{n: 3, values: [][]float64{{1, 1000, 2000}}, strata: make([]int32, 3),
-		words: [][]uint64{{1, 2, 3}}, columns: []*core.Column{{Digits: -1}}}
-	if err := (&rankExchange{p: 1, correlation: 0.99}).maskAll(far); err == nil || err.Path != "min_correlation" {
+	far := &gathered.Data{N: 3, Values: [][]float64{{1, 1000, 2000}}, Strata: make([]int32, 3),
+		Words: [][]uint64{{1, 2, 3}}, Columns: []*core.Column{{Digits: -1}}}
+	if err := (&rankExchange{p: 1, correlation: 0.99}).MaskAll(far); err == nil || err.Path != "min_correlation" {
 		t.Errorf("three values that are far apart: error %v, want one of min_correlation", err)
 	}
 }
@@ -288,11 +289,11 @@ func TestRankSwapKeepsItsCorrelation(t *testing.T) {
 // If every record is rejected, nothing is exchanged, whatever correlation is requested.
 func TestRanksOfNothing(t *testing.T) {
 	for _, correlation := range []float64{0, 0.5} {
-		g := &gatheredData{n: 3, values: [][]float64{{1, 2, 4}}, strata: []int32{-1, -1, -1}, words: [][]uint64{{1, 2, 3}},
-			columns: []*core.Column{{Digits: -1}}}
-		if err := (&rankExchange{p: 0.5, correlation: correlation}).maskAll(g); err != nil ||
-			!slices.Equal(g.values[0], []float64{1, 2, 4}) {
-			t.Errorf("correlation %v: %v, %v", correlation, err, g.values[0])
+		g := &gathered.Data{N: 3, Values: [][]float64{{1, 2, 4}}, Strata: []int32{-1, -1, -1}, Words: [][]uint64{{1, 2, 3}},
+			Columns: []*core.Column{{Digits: -1}}}
+		if err := (&rankExchange{p: 0.5, correlation: correlation}).MaskAll(g); err != nil ||
+			!slices.Equal(g.Values[0], []float64{1, 2, 4}) {
+			t.Errorf("correlation %v: %v, %v", correlation, err, g.Values[0])
 		}
 	}
 }

@@ -6,15 +6,16 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // ends checks that the means of the least and of the greatest values of column k are of enough
 // records. order has the records in ascending order of their values.
-func (r *rankExchange) ends(g *gatheredData, k int, order []int32, bottom, top int) *decision.Refusal {
-	if g.trial {
+func (r *rankExchange) ends(g *gathered.Data, k int, order []int32, bottom, top int) *decision.Refusal {
+	if g.Trial {
 		return nil
 	}
-	values, at := g.values[k], func(i int) float64 { return g.values[k][order[i]] }
+	values, at := g.Values[k], func(i int) float64 { return g.Values[k][order[i]] }
 	for _, end := range []struct {
 		rows  []int32
 		next  int // the nearest record that is not at this end
@@ -28,7 +29,7 @@ func (r *rankExchange) ends(g *gatheredData, k int, order []int32, bottom, top i
 			continue
 		}
 		missed := r.demand.OfTail(tail, at(min(max(end.next, 0), len(order)-1)))
-		of, cure := strconv.Quote(g.columns[k].Name), fmt.Sprintf("give a greater %s, or leave it out", end.field)
+		of, cure := strconv.Quote(g.Columns[k].Name), fmt.Sprintf("give a greater %s, or leave it out", end.field)
 		switch missed {
 		case core.TooFewValues:
 			return &decision.Refusal{

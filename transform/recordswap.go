@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/relocation"
 )
 
@@ -253,7 +254,7 @@ type recordSwapStep struct {
 	draws    int            // in work.streams
 	coders   map[int]*coding.Coder
 	codes    map[int][]int32 // by index in Block.Columns, and record
-	data     gatheredData
+	data     gathered.Data
 	members  core.Memberships
 	values   []swapColumn // by moved column: the values of each household
 	first    [][]int32    // by moved column and household: the code of the first member
@@ -335,19 +336,19 @@ func (s *recordSwapStep) Of() int { return s.mask }
 
 // Holds implements surveying: codes of the columns, the values and draws of each household, and the lists of partners.
 func (s *recordSwapStep) Holds(expected int64) int64 {
-	return max(expected, int64(s.data.n)) * int64(60+9*len(s.coders)+30*len(s.moved)+16*len(s.similar)*s.levels+80)
+	return max(expected, int64(s.data.N)) * int64(60+9*len(s.coders)+30*len(s.moved)+16*len(s.similar)*s.levels+80)
 }
 
 func (s *recordSwapStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
-	from := s.data.n
-	if (from+b.N)*len(s.coders) > 2*maxCells {
+	from := s.data.N
+	if (from+b.N)*len(s.coders) > 2*gathered.MaxCells {
 		return c.Refused(s.mask,
 			&decision.Refusal{
 				Text: fmt.Sprintf(
-					"must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*maxCells)})
+					"must not be used on so many records: it holds a number for each cell of its columns in memory, at most %d; name fewer columns", 2*gathered.MaxCells)})
 	}
 	for k, of := range s.coders {
 		undo, err := core.RestoreIn(&b.Columns[k]) // a code for a missing value is a category like any other
@@ -369,8 +370,8 @@ func (s *recordSwapStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block)
 		}
 	}
 	s.draw(c, w, b, from)
-	s.data.n += b.N
-	s.data.follow(b, from)
+	s.data.N += b.N
+	s.data.Follow(b, from)
 	return nil
 }
 
@@ -417,7 +418,7 @@ func (s *recordSwapStep) draw(c *core.Chain, w *core.Work, b *microdata.Block, f
 }
 
 func (s *recordSwapStep) Decide(c *core.Chain) error {
-	s.data.sortRuns()
+	s.data.SortRuns()
 	torn := 0
 	for _, t := range s.torn {
 		if t {
@@ -460,7 +461,7 @@ func (s *recordSwapStep) Decide(c *core.Chain) error {
 
 // tuples numbers the combinations of codes of columns, by record.
 func (s *recordSwapStep) tuples(columns []int) []int32 {
-	list := make([]int32, s.data.n)
+	list := make([]int32, s.data.N)
 	for _, k := range columns {
 		list = relocation.Numbered(list, s.codes[k])
 	}
@@ -488,7 +489,7 @@ func (s *recordSwapStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) 
 	var from []uint32
 	near := -1
 	for i := range b.N {
-		at := s.data.find(b.Scope, b.Stream, b.Place(i), &near)
+		at := s.data.Find(b.Scope, b.Stream, b.Place(i), &near)
 		if at < 0 {
 			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.mask))
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -76,12 +77,12 @@ func (m *Shuffle) readColumns() []core.ReadColumn {
 }
 
 func (m *Shuffle) Compile(c *core.Chain, i int) (core.Step, error) {
-	s, err := newWholeOn(c, i, &shuffling{}, core.Part("shuffle")+c.DigestOf("on", m.On...), m.On)
+	s, err := gathered.NewOn(c, i, &shuffling{}, core.Part("shuffle")+c.DigestOf("on", m.On...), m.On)
 	if err != nil {
 		return nil, err
 	}
-	for _, col := range s.columns {
-		s.drawsNormals(c, col.Name, col.Done.Text)
+	for _, col := range s.Columns {
+		s.DrawsNormals(c, col.Name, col.Done.Text)
 	}
 	return s, nil
 }
@@ -118,46 +119,48 @@ func (m *Shuffle) Words(p core.Published, _ string) string {
 func (m *Shuffle) EfficiencyFollows(_, _ func(string) bool) bool { return true }
 
 // shuffling is the arithmetic of Shuffle.
-type shuffling struct{ fits *allFits }
+type shuffling struct{ fits *gathered.Fits }
 
-// most implements allMasker: besides each value there are a word, a score and a rank.
-func (*shuffling) most() int { return maxCells / 4 }
+// Most implements Masker: besides each value there are a word, a score and a rank.
+func (*shuffling) Most() int { return gathered.MaxCells / 4 }
 
-func (*shuffling) takes() (record, value int64) { return 0, 52 }
+func (*shuffling) Takes() (record, value int64) { return 0, 52 }
 
-func (s *shuffling) maskAll(g *gatheredData) *decision.Refusal {
-	if !slices.ContainsFunc(g.strata, func(s int32) bool { return s >= 0 }) {
+func (s *shuffling) MaskAll(g *gathered.Data) *decision.Refusal {
+	if !slices.ContainsFunc(g.Strata, func(s int32) bool { return s >= 0 }) {
 		return nil // every record was rejected
 	}
-	of := digest{}
-	if g.trial {
-		of = g.sum()
-		s.fits.begin(of, g.n*(len(g.values)+len(g.on)))
+	of := gathered.Digest{}
+	if g.Trial {
+		of = g.Sum()
+		s.fits.Begin(of, g.N*(len(g.Values)+len(g.On)))
 	}
-	if err := g.checkColumns(s.fits, of); err != nil {
+	if err := g.CheckColumns(s.fits, of); err != nil {
 		return err
 	}
-	found := fitOnce(g.trials(s.fits), fitKey{of: of, what: fitDraws}, g.stop, func() shuffleFit { return fitShuffle(g) })
-	if g.stop.Now() {
+	found := gathered.Once(g.Trials(s.fits), gathered.FitKey{Of: of, What: fitDraws}, g.Stop,
+		func() shuffleFit { return fitShuffle(g) })
+	if g.Stop.Now() {
 		return nil
 	}
 	if found.err != nil {
 		return found.err
 	}
 	own := &shuffler{}
-	if g.trial {
+	if g.Trial {
 		own = shuffleScratch.Get().(*shuffler)
 		defer shuffleScratch.Put(own)
 	}
 	draws := own.draw(g, &found)
-	for k, values := range g.values {
-		if g.stop.Now() {
+	for k, values := range g.Values {
+		if g.Stop.Now() {
 			return nil
 		}
-		order := fitOnce(g.trials(s.fits), fitKey{of: of, column: k, what: fitRanks}, g.stop, func() valuesInOrder {
-			return byValueOf(values, g.strata, g.stop)
+		at := gathered.FitKey{Of: of, Column: k, What: fitRanks}
+		order := gathered.Once(g.Trials(s.fits), at, g.Stop, func() valuesInOrder {
+			return byValueOf(values, g.Strata, g.Stop)
 		})
-		own.give(&order, values, draws[k], g.stop)
+		own.give(&order, values, draws[k], g.Stop)
 	}
 	return nil
 }
@@ -169,28 +172,28 @@ type shuffleFit struct {
 	err    *decision.Refusal
 }
 
-func fitShuffle(g *gatheredData) (fit shuffleFit) {
-	columns := slices.Concat(g.on, g.values)
+func fitShuffle(g *gathered.Data) (fit shuffleFit) {
+	columns := slices.Concat(g.On, g.Values)
 	scores := make([]rankScores, len(columns))
-	cores.Each(len(columns), func(k int) { scores[k] = normalScores(columns[k], g.strata, g.stop) })
-	if g.stop.Now() {
+	cores.Each(len(columns), func(k int) { scores[k] = normalScores(columns[k], g.Strata, g.Stop) })
+	if g.Stop.Now() {
 		return fit
 	}
-	for k := range g.on {
+	for k := range g.On {
 		if scores[k].scores == nil {
 			fit.err = &decision.Refusal{Path: "on[" + strconv.Itoa(k) + "]",
 				Text: "must have different values: a column of which all are the same, or missing, says nothing of others; leave it out"}
 			return fit
 		}
 	}
-	r := copula(scores, g.stop)
-	if g.stop.Now() {
+	r := copula(scores, g.Stop)
+	if g.Stop.Now() {
 		return fit
 	}
 	l := core.FactorOf(r)
-	on := len(g.on)
+	on := len(g.On)
 	fit.means = conditionalMeans(g, scores[:on], l)
-	for k := range g.values {
+	for k := range g.Values {
 		fit.factor = append(fit.factor, l[on+k][on:on+k+1])
 	}
 	return fit
@@ -238,7 +241,7 @@ func normalScores(values []float64, strata []int32, stop decision.Stop) rankScor
 		return rankScores{ranks: ranks, n: n}
 	}
 	scores := make([]float64, len(ranks))
-	cores.Parts(len(ranks), inPart, func(from, to int) {
+	cores.Parts(len(ranks), gathered.InPart, func(from, to int) {
 		if stop.Now() {
 			return
 		}
@@ -255,7 +258,7 @@ func normalScores(values []float64, strata []int32, stop decision.Stop) rankScor
 		}
 	}
 	sd := math.Sqrt(square / float64(n)) // the mean is taken as 0: ranks are symmetric about their middle
-	cores.Parts(len(scores), inPart, func(from, to int) {
+	cores.Parts(len(scores), gathered.InPart, func(from, to int) {
 		for i := from; i < to; i++ {
 			scores[i] /= sd
 		}
@@ -336,13 +339,13 @@ func rankCorrelation(x, y rankScores, stop decision.Stop) float64 {
 // conditionalMeans returns for each record the means of the normal variables underlying the columns, given those
 // underlying on. With the blocks A, B and C of the factor L = (A 0; B C) of on and the columns
 // together, it is Bu, where u = A⁻¹s and s are the scores of on. A missing score counts as the mean.
-func conditionalMeans(g *gatheredData, on []rankScores, l [][]float64) [][]float64 {
-	means := make([][]float64, len(g.values))
+func conditionalMeans(g *gathered.Data, on []rankScores, l [][]float64) [][]float64 {
+	means := make([][]float64, len(g.Values))
 	for k := range means {
-		means[k] = make([]float64, g.n)
+		means[k] = make([]float64, g.N)
 	}
-	cores.Parts(g.n, inPart, func(from, to int) {
-		if g.stop.Now() {
+	cores.Parts(g.N, gathered.InPart, func(from, to int) {
+		if g.Stop.Now() {
 			return
 		}
 		u := make([]float64, len(on))
@@ -359,7 +362,7 @@ func conditionalMeans(g *gatheredData, on []rankScores, l [][]float64) [][]float
 					u[k] = s / l[k][k]
 				}
 			}
-			for k := range g.values {
+			for k := range g.Values {
 				for m, v := range u {
 					means[k][i] += float64(l[len(on)+k][m] * v)
 				}
@@ -379,19 +382,19 @@ var shuffleScratch = sync.Pool{New: func() any { return new(shuffler) }}
 
 // draw draws for each record the normal variables underlying the columns, given those underlying on: Bu + Cz with
 // standard normal z, see conditionalMeans.
-func (s *shuffler) draw(g *gatheredData, f *shuffleFit) [][]float64 {
-	for len(s.draws) < len(g.values) {
+func (s *shuffler) draw(g *gathered.Data, f *shuffleFit) [][]float64 {
+	for len(s.draws) < len(g.Values) {
 		s.draws = append(s.draws, nil)
 	}
-	for k := range g.values {
-		if g.stop.Now() {
+	for k := range g.Values {
+		if g.Stop.Now() {
 			return s.draws
 		}
-		draws, means := slices.Grow(s.draws[k][:0], g.n)[:g.n], f.means[k]
-		cores.Parts(g.n, inPart, func(from, to int) {
+		draws, means := slices.Grow(s.draws[k][:0], g.N)[:g.N], f.means[k]
+		cores.Parts(g.N, gathered.InPart, func(from, to int) {
 			means := means
 			for m, c := range f.factor[k] { // of at least one column, itself
-				for i, v := range g.normals[m][from:to] {
+				for i, v := range g.Normals[m][from:to] {
 					draws[from+i] = means[from+i] + float64(c*v)
 				}
 				means = draws
@@ -419,7 +422,7 @@ func byValueOf(values []float64, strata []int32, stop decision.Stop) (of valuesI
 		return of
 	}
 	of.sorted = make([]float64, len(byValue))
-	cores.Parts(len(byValue), inPart, func(from, to int) {
+	cores.Parts(len(byValue), gathered.InPart, func(from, to int) {
 		for at, i := range byValue[from:to] {
 			of.sorted[from+at] = values[i]
 		}
@@ -434,7 +437,7 @@ func (s *shuffler) give(of *valuesInOrder, values, draws []float64, stop decisio
 	if rank.Order(s.order, draws, stop); stop.Now() {
 		return
 	}
-	cores.Parts(len(s.order), inPart, func(from, to int) {
+	cores.Parts(len(s.order), gathered.InPart, func(from, to int) {
 		for at, i := range s.order[from:to] {
 			values[i] = of.sorted[from+at]
 		}
@@ -457,4 +460,4 @@ func alike(rows []int32, values []float64) iter.Seq[[]int32] {
 	}
 }
 
-func (s *shuffling) share(fits *allFits) { s.fits = fits }
+func (s *shuffling) Share(fits *gathered.Fits) { s.fits = fits }

@@ -12,6 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 func shuffled(columns string, on ...string) Spec {
@@ -121,9 +122,9 @@ func TestShuffleIsThatOfThePaper(t *testing.T) {
 	words := [2][]uint64{make([]uint64, n), make([]uint64, n)}
 	first := block(0, n, columns...)
 	if err := again.Run(first, func(w *core.Work) error {
-		s := again.Steps[0].(*wholeStep)
-		for k, stream := range s.normals {
-			w.Streams[stream].Words(words[k], w.Stretch(first, 0, n, core.BindTo(again, w, first, s.bound, 0, n)))
+		s := again.Steps[0].(*gathered.Step)
+		for k, stream := range s.Normals {
+			w.Streams[stream].Words(words[k], w.Stretch(first, 0, n, core.BindTo(again, w, first, s.Bound, 0, n)))
 		}
 		return nil
 	}); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/suppression"
 )
 
@@ -133,9 +134,9 @@ type suppressStep struct {
 	paths   []string // of the columns in the parameters
 	coders  []coding.Coder
 
-	data     gatheredData // the places of the records
-	codes    [][]int32    // by column and record: 0 where the value is missing; of rejected records −1
-	hidden   []uint16     // after decide, by record: the columns that are set missing
+	data     gathered.Data // the places of the records
+	codes    [][]int32     // by column and record: 0 where the value is missing; of rejected records −1
+	hidden   []uint16      // after decide, by record: the columns that are set missing
 	suppress suppression.Search
 
 	members core.Memberships // of households, if they are known
@@ -188,20 +189,20 @@ func (s *suppressStep) Holds(expected int64) int64 {
 	if len(s.members.Of) > 0 {
 		each += int64(8*len(s.columns) + 120)
 	}
-	return max(expected, int64(s.data.n)) * each
+	return max(expected, int64(s.data.N)) * each
 }
 
 func (s *suppressStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 || len(s.columns) == 0 {
 		return nil
 	}
-	from := s.data.n
-	if (from+b.N)*len(s.columns) > 2*maxCells {
+	from := s.data.N
+	if (from+b.N)*len(s.columns) > 2*gathered.MaxCells {
 		return c.Refused(s.mask,
 			&decision.Refusal{
 				Text: fmt.Sprintf(
 					"must not be used on so many records: it holds a number for each cell of its keys in memory, at most %d; name fewer keys, or %s",
-					2*maxCells, instead)})
+					2*gathered.MaxCells, instead)})
 	}
 	for k, col := range s.columns {
 		s.codes[k] = slices.Grow(s.codes[k], b.N)[:from+b.N]
@@ -224,14 +225,14 @@ func (s *suppressStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) e
 	if w.Units.Known() {
 		s.members.Add(w, b)
 	}
-	s.data.n += b.N
-	s.data.identify(w, b)
-	s.data.follow(b, from)
+	s.data.N += b.N
+	s.data.Identify(w, b)
+	s.data.Follow(b, from)
 	return nil
 }
 
 func (s *suppressStep) Decide(c *core.Chain) error {
-	s.data.sortRuns()
+	s.data.SortRuns()
 	for k := range s.coders {
 		s.coders[k].InOrder(s.codes[k])
 	}
@@ -239,7 +240,7 @@ func (s *suppressStep) Decide(c *core.Chain) error {
 	if len(s.columns) == 0 {
 		return nil
 	}
-	s.suppress.Ties, s.data.ties = s.data.ties, nil
+	s.suppress.Ties, s.data.Ties = s.data.Ties, nil
 	s.suppress.Stop = c.Cancelled.Load
 	hidden, err := s.hide()
 	if c.Cancelled.Load() {
@@ -309,7 +310,7 @@ func (s *suppressStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) er
 	rows := make([][]int32, len(s.columns))
 	near := -1
 	for i := range b.N {
-		at := s.data.find(b.Scope, b.Stream, b.Place(i), &near)
+		at := s.data.Find(b.Scope, b.Stream, b.Place(i), &near)
 		if at < 0 {
 			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.mask))
 		}

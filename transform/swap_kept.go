@@ -41,7 +41,7 @@ func (s *sources) numbered(p core.RecordPlace) uint32 {
 	return n
 }
 
-// find returns the number of a block's source, if it has one. It may be called from
+// Find returns the number of a block's source, if it has one. It may be called from
 // many goroutines.
 func (s *sources) find(b *microdata.Block) (uint32, bool) {
 	n, ok := s.number[core.RecordPlace{Scope: b.Scope, Stream: b.Stream}]

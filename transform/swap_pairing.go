@@ -90,7 +90,7 @@ func (s *datasetSwap) decideGroup(moves []move, group []int32) []move {
 	return pairUp(moves, candidates, &sample, s.Heads, s.stop)
 }
 
-// inOrder sorts combinations by their least record, so that the partners do not depend on the order
+// InOrder sorts combinations by their least record, so that the partners do not depend on the order
 // in which combinations were first seen.
 func (s *datasetSwap) inOrder(group []int32, least func(m *combo) swapRecord) []int32 {
 	slices.SortFunc(group, func(i, j int32) int { return s.sources.compare(least(&s.combos[i]), least(&s.combos[j])) })

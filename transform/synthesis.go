@@ -8,13 +8,14 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
 const (
-	fitCategories = fitOwn + iota
+	fitCategories = gathered.FitOwn + iota
 	fitSpikes     // which records have a spike
 	fitLearnt     // the records that models may learn from
 	fitRecords    // those that a model is fitted to
@@ -37,47 +38,47 @@ type synthesis struct {
 	rules                    []synthesisRule
 	shape                    []shape   // by column
 	class                    []float64 // by record, of the stratum at hand
-	fits                     *allFits
-	of                       digest // digest of the data and of which records are held out
+	fits                     *gathered.Fits
+	of                       gathered.Digest // digest of the data and of which records are held out
 }
 
-// most implements allMasker: besides each value there are two words, a residual and the value
+// Most implements Masker: besides each value there are two words, a residual and the value
 // that replaces it.
-func (*synthesis) most() int { return maxCells / 8 }
+func (*synthesis) Most() int { return gathered.MaxCells / 8 }
 
-func (*synthesis) takes() (record, value int64) { return 12, 76 }
+func (*synthesis) Takes() (record, value int64) { return 12, 76 }
 
 // leastResiduals is the number of records that a model needs in addition to that of its
 // coefficients.
 const leastResiduals = 10
 
-func (s *synthesis) maskAll(g *gatheredData) *decision.Refusal {
-	s.held = g.heldOut(s.key, s.heldOut)
+func (s *synthesis) MaskAll(g *gathered.Data) *decision.Refusal {
+	s.held = g.HeldOut(s.key, s.heldOut)
 	defer func() { s.held, s.class = nil, nil }()
-	if g.trial {
+	if g.Trial {
 		s.identify(g)
 	}
-	if err := g.checkColumns(s.fits, s.of); err != nil {
+	if err := g.CheckColumns(s.fits, s.of); err != nil {
 		return err
 	}
-	s.shape = fitOnce(g.trials(s.fits), fitKey{of: s.of, what: fitShapes}, g.stop, func() []shape { return s.shapes(g) })
-	if !g.trial && s.leaf == 0 &&
+	s.shape = gathered.Once(g.Trials(s.fits), s.found(0, 0, fitShapes), g.Stop, func() []shape { return s.shapes(g) })
+	if !g.Trial && s.leaf == 0 &&
 		(slices.Contains(s.categories, true) || slices.ContainsFunc(s.shape, func(of shape) bool {
 			return of.spikes != nil
 		})) {
 		s.identify(g) // models of categories are cached
 	}
-	original := make([][]float64, len(g.values))
-	for k, values := range g.values {
-		original[k] = append(g.own.number(), values...)
+	original := make([][]float64, len(g.Values))
+	for k, values := range g.Values {
+		original[k] = append(g.Own.Number(), values...)
 	}
-	defer g.own.again(original...)
-	for _, rows := range fitOnce(g.trials(s.fits), fitKey{of: s.of, what: fitStrata}, g.stop, g.rowsByStratum) {
+	defer g.Own.Again(original...)
+	for _, rows := range gathered.Once(g.Trials(s.fits), s.found(0, 0, fitStrata), g.Stop, g.RowsByStratum) {
 		if s.ordered {
-			g.inOrder(rows)
+			g.InOrder(rows)
 		}
-		for k := range g.values {
-			if g.stop.Now() {
+		for k := range g.Values {
+			if g.Stop.Now() {
 				return nil
 			}
 			if err := s.column(g, original, rows, k); err != nil {
@@ -88,23 +89,23 @@ func (s *synthesis) maskAll(g *gatheredData) *decision.Refusal {
 	return nil
 }
 
-// identify takes the digest of the data, by which what is found of them is cached.
-func (s *synthesis) identify(g *gatheredData) {
-	s.of = sumWith(g.sum(), s.held)
-	s.fits.begin(s.of, g.n*(len(g.values)+len(g.on)))
+// Identify takes the digest of the data, by which what is found of them is cached.
+func (s *synthesis) identify(g *gathered.Data) {
+	s.of = gathered.SumWith(g.Sum(), s.held)
+	s.fits.Begin(s.of, g.N*(len(g.Values)+len(g.On)))
 }
 
 // column draws column k for the records of a stratum. A missing value stays missing. The model
 // is fitted to the original values of the records that are not held out, meet no rule for the column, and have values
 // in all columns of on, the columns before k, and k. It is applied to on and to the released values of the columns
 // before k, in which a missing value counts as the mean.
-func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, k int) *decision.Refusal {
+func (s *synthesis) column(g *gathered.Data, original [][]float64, rows []int32, k int) *decision.Refusal {
 	if len(rows) == 0 {
 		return nil
 	}
 	first := rows[0]
-	learnt := fitOnce(g.trials(s.fits), fitKey{s.of, k, first, fitLearnt}, g.stop, func() []int32 {
-		return s.withoutRules(g, original, learntFrom(rows, s.held), k)
+	learnt := gathered.Once(g.Trials(s.fits), s.found(k, first, fitLearnt), g.Stop, func() []int32 {
+		return s.withoutRules(g, original, gathered.LearntFrom(rows, s.held), k)
 	})
 	by, err := s.predictors(g, original, learnt, k)
 	if err != nil {
@@ -115,7 +116,7 @@ func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, 
 	if !slices.ContainsFunc(rows, func(r int32) bool { return original[k][r] == original[k][r] }) {
 		return nil
 	}
-	fitted := fitOnce(g.trials(s.fits), fitKey{s.of, k, first, fitRecords}, g.stop, func() []int32 {
+	fitted := gathered.Once(g.Trials(s.fits), s.found(k, first, fitRecords), g.Stop, func() []int32 {
 		return completeOf(learnt, original[k], by.before)
 	})
 	switch {
@@ -128,26 +129,26 @@ func (s *synthesis) column(g *gatheredData, original [][]float64, rows []int32, 
 }
 
 // drawNumbers draws a column of numbers: which records have a spike, and then the values of the others.
-func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fitted []int32, k int,
+func (s *synthesis) drawNumbers(g *gathered.Data, original [][]float64, rows, fitted []int32, k int,
 	by modelled) *decision.Refusal {
-	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
+	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.Columns[k].Name)
 	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
 	}
 	// The posterior of the mean with a flat prior, in SDs of the residuals: one draw for all of the stratum,
 	// by the word of its first record that would choose a residual.
-	shift := normalOf(g.words[k][rows[0]])
+	shift := normalOf(g.Words[k][rows[0]])
 	rows, fitted, bounds, err := s.drawSpikes(g, original, rows, fitted, k, by)
-	if err != nil || g.stop.Now() {
+	if err != nil || g.Stop.Now() {
 		return err
 	}
 	if s.leaf > 0 {
 		return s.drawFromTree(g, original, rows, fitted, k, by, bounds)
 	}
-	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitNumbers}, g.stop, func() numbersFit {
-		return s.fitNumbers(original[k], fitted, by, bounds, g.stop)
+	fit := gathered.Once(g.Trials(s.fits), s.found(k, by.first, fitNumbers), g.Stop, func() numbersFit {
+		return s.fitNumbers(original[k], fitted, by, bounds, g.Stop)
 	})
-	if g.stop.Now() {
+	if g.Stop.Now() {
 		return nil
 	}
 	if fit.determined {
@@ -155,16 +156,16 @@ func (s *synthesis) drawNumbers(g *gatheredData, original [][]float64, rows, fit
 	}
 	shift /= math.Sqrt(float64(len(fitted)))
 	draws := s.residuals(fit.model, fit.spread)
-	predicted := g.own.number()
-	extended(&predicted, len(rows))
-	defer g.own.again(predicted)
-	words, normals, y, to := g.words[k], g.normals[k], original[k], g.values[k]
-	cores.Parts(len(rows), inPart, func(from, end int) {
-		if g.stop.Now() {
+	predicted := g.Own.Number()
+	gathered.Extended(&predicted, len(rows))
+	defer g.Own.Again(predicted)
+	words, normals, y, to := g.Words[k], g.Normals[k], original[k], g.Values[k]
+	cores.Parts(len(rows), gathered.InPart, func(from, end int) {
+		if g.Stop.Now() {
 			return
 		}
 		rows, predicted := rows[from:end], predicted[from:end]
-		fit.model.Predict(by.now, rows, predicted, g.stop)
+		fit.model.Predict(by.now, rows, predicted, g.Stop)
 		for i, r := range rows {
 			if y[r] != y[r] {
 				continue
@@ -334,7 +335,7 @@ type modelled struct {
 // predictors returns the predictors of the model of column k in a stratum. A column of categories has one
 // indicator for each category except the first, and a column of
 // numbers that is drawn has one for each of its spikes too.
-func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int32, k int) (by modelled,
+func (s *synthesis) predictors(g *gathered.Data, original [][]float64, rows []int32, k int) (by modelled,
 	err *decision.Refusal) {
 	add := func(path string, was, is []float64, categories bool) {
 		if !categories {
@@ -343,7 +344,7 @@ func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int
 		}
 		list := models.CategoriesIn(was, rows)
 		if len(list) > models.GreatestCategories {
-			err = tooMany(path)
+			err = gathered.TooMany(path)
 			return
 		}
 		for i := 1; i < len(list); i++ {
@@ -351,19 +352,24 @@ func (s *synthesis) predictors(g *gatheredData, original [][]float64, rows []int
 				append(by.now, models.Predictor{Values: is, Of: &list[i]})
 		}
 	}
-	for i, values := range g.on {
+	for i, values := range g.On {
 		add(fmt.Sprintf("on[%d]", i), values, values, s.onCategories[i])
 	}
 	by.on = len(by.before)
 	for i := range k {
-		add(fmt.Sprintf("columns[%d]", i), original[i], g.values[i], s.categories[i])
+		add(fmt.Sprintf("columns[%d]", i), original[i], g.Values[i], s.categories[i])
 		for j := range s.shape[i].spikes {
 			of := &s.shape[i].spikes[j]
 			by.before, by.now = append(by.before, models.Predictor{Values: original[i], Of: of}),
-				append(by.now, models.Predictor{Values: g.values[i], Of: of})
+				append(by.now, models.Predictor{Values: g.Values[i], Of: of})
 		}
 	}
 	return by, err
 }
 
-func (s *synthesis) share(fits *allFits) { s.fits = fits }
+func (s *synthesis) Share(fits *gathered.Fits) { s.fits = fits }
+
+// found names what is found of column k in the stratum that begins with a record.
+func (s *synthesis) found(k int, first int32, what gathered.FitWhat) gathered.FitKey {
+	return gathered.FitKey{Of: s.of, Column: k, First: first, What: what}
+}

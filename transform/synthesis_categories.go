@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
@@ -16,12 +17,12 @@ const greatestCoefficients = 200
 // regression. It is fitted to those of them that have all predictors, without categories of fewer
 // than leastLeaf records, which are not released. A column without predictors is drawn from the
 // frequencies of the categories.
-func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, fitted []int32, k int,
+func (s *synthesis) drawCategories(g *gathered.Data, original [][]float64, rows, fitted []int32, k int,
 	by modelled) *decision.Refusal {
-	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
+	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.Columns[k].Name)
 	categories := models.CategoriesIn(original[k], fitted)
 	if len(categories) > models.GreatestCategories {
-		return tooMany(at)
+		return gathered.TooMany(at)
 	}
 	if need := (len(categories)-1)*(len(by.before)+1) + leastResiduals; len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
@@ -37,8 +38,8 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 				"must have a model of at most %d coefficients, one less than its categories times one more than what it goes by: that of %s has %d; "+
 					"recode categories more coarsely, or name fewer columns", greatestCoefficients, name, n)}
 	}
-	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitCategories}, g.stop, original[k], categories, fitted, by)
-	if g.stop.Now() {
+	model, free := s.logisticFor(s.found(k, by.first, fitCategories), g.Stop, original[k], categories, fitted, by)
+	if g.Stop.Now() {
 		return nil
 	}
 	if !(free > models.LeastFree) {
@@ -46,7 +47,7 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 	}
 	u, share := make([]float64, len(by.now)+1), make([]float64, len(categories))
 	for i, r := range rows {
-		if g.stop.At(i) {
+		if g.Stop.At(i) {
 			return nil
 		}
 		if y := original[k][r]; y != y {
@@ -54,17 +55,17 @@ func (s *synthesis) drawCategories(g *gatheredData, original [][]float64, rows, 
 		}
 		model.Standard(u, by.now, r)
 		model.Shares(share, u)
-		c, _ := chosen(share, g.words[k][r])
-		g.values[k][r] = categories[c]
+		c, _ := chosen(share, g.Words[k][r])
+		g.Values[k][r] = categories[c]
 	}
 	return nil
 }
 
 // logisticFor returns the model of the categories y, fitted or taken over, and how free its draws are
 // given on alone.
-func (s *synthesis) logisticFor(key fitKey, stop decision.Stop, y, categories []float64, fitted []int32,
+func (s *synthesis) logisticFor(key gathered.FitKey, stop decision.Stop, y, categories []float64, fitted []int32,
 	by modelled) (*models.Logistic, float64) {
-	of := fitOnce(s.fits, key, stop, func() (of logisticFit) {
+	of := gathered.Once(s.fits, key, stop, func() (of logisticFit) {
 		of.model = models.FitLogistic(by.before, y, categories, fitted, stop)
 		alone := of.model
 		if by.on < len(by.before) {

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // codedData returns a number a, categories b (1, 2, 3) that depend on a, a number c that depends on
@@ -138,8 +139,8 @@ func TestModelsOfCategoriesAreFittedOnce(t *testing.T) {
 	c := chain(t, testSetup(t, columns...), m)
 	whole(t, c, 400, columns...)
 	models := func() (n int) {
-		for key := range outcomesOf(c, 0).fits.models {
-			if key.what == fitCategories {
+		for key := range gathered.OutcomesOf(c, 0).Fits.Models {
+			if key.What == fitCategories {
 				n++
 			}
 		}
@@ -265,7 +266,7 @@ func TestColumnsOfASynthesis(t *testing.T) {
 	}}
 	c := chain(t, setup, synthesise(Synthesise{Columns: []string{"a", "b"}, Categories: []string{"a"}}))
 	for name, want := range map[string]int{"a": -1, "b": 2} {
-		col, categories, err := synthesisColumn(c, 0, name)
+		col, categories, err := gathered.SynthesisColumn(c, 0, name)
 		if err != nil || col.Digits != want || categories != (want < 0) {
 			t.Errorf("%s: %d decimals, want %d; categories %v, %v", name, col.Digits, want, categories, err)
 		}

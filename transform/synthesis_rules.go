@@ -9,6 +9,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // synthesisRule is a value that all records have which meet a condition.
@@ -90,22 +91,22 @@ func (m *Synthesise) rules() (list []synthesisRule) {
 }
 
 // settleRules checks the types that rules need, and adds the texts that they set to those of the columns.
-func (s *wholeStep) settleRules(c *core.Chain, rules []synthesisRule) error {
+func settleRules(s *gathered.Step, c *core.Chain, rules []synthesisRule) error {
 	of := func(name string) bool {
 		info := c.Info(name)
 		return info != nil && !info.Field.Numeric()
 	}
 	for i, r := range rules {
-		k := slices.IndexFunc(s.columns, func(col *core.Column) bool { return col.Name == r.column })
-		if text := s.texts[k] != nil; text != r.value.OfText {
-			return fmt.Errorf("%s.rules[%d]: must set %s to %s", c.At(s.mask), i, strconv.Quote(r.column),
+		k := slices.IndexFunc(s.Columns, func(col *core.Column) bool { return col.Name == r.column })
+		if text := s.Texts[k] != nil; text != r.value.OfText {
+			return fmt.Errorf("%s.rules[%d]: must set %s to %s", c.At(s.Mask), i, strconv.Quote(r.column),
 				core.KindOfValue(text))
 		} else if text {
-			s.texts[k][r.value.Number] = r.value.Text
+			s.Texts[k][r.value.Number] = r.value.Text
 		}
 		for _, one := range r.when {
 			if text := of(one.Column); c.ReplicateNumber == 0 && text != one.OfText {
-				return fmt.Errorf("%s.rules[%d]: must compare %s with %s", c.At(s.mask), i, strconv.Quote(one.Column),
+				return fmt.Errorf("%s.rules[%d]: must compare %s with %s", c.At(s.Mask), i, strconv.Quote(one.Column),
 					core.KindOfValue(text))
 			}
 		}
@@ -115,21 +116,21 @@ func (s *wholeStep) settleRules(c *core.Chain, rules []synthesisRule) error {
 
 // ruleFor returns the first rule for column k whose condition record r meets; nil if there is none. drawn are the
 // values of the columns that are drawn.
-func (s *synthesis) ruleFor(g *gatheredData, drawn [][]float64, k int, r int32) *synthesisRule {
+func (s *synthesis) ruleFor(g *gathered.Data, drawn [][]float64, k int, r int32) *synthesisRule {
 	for i := range s.rules {
 		rule := &s.rules[i]
-		if rule.column == g.columns[k].Name && rule.meets(g, drawn, r) {
+		if rule.column == g.Columns[k].Name && rule.meets(g, drawn, r) {
 			return rule
 		}
 	}
 	return nil
 }
 
-func (r *synthesisRule) meets(g *gatheredData, drawn [][]float64, row int32) bool {
+func (r *synthesisRule) meets(g *gathered.Data, drawn [][]float64, row int32) bool {
 	for i := range r.when {
 		values := drawn
 		if r.of[i].read {
-			values = g.on
+			values = g.On
 		}
 		if !r.when[i].Holds(values[r.of[i].at][row]) {
 			return false
@@ -139,23 +140,23 @@ func (r *synthesisRule) meets(g *gatheredData, drawn [][]float64, row int32) boo
 }
 
 // applyRules gives the records whose released values before column k meet a rule its value, and returns the others.
-func (s *synthesis) applyRules(g *gatheredData, original [][]float64, rows []int32, k int) []int32 {
+func (s *synthesis) applyRules(g *gathered.Data, original [][]float64, rows []int32, k int) []int32 {
 	if len(s.rules) == 0 {
 		return rows
 	}
 	var others []int32
 	for _, r := range rows {
-		if rule := s.ruleFor(g, g.values, k, r); rule == nil {
+		if rule := s.ruleFor(g, g.Values, k, r); rule == nil {
 			others = append(others, r)
 		} else if original[k][r] == original[k][r] {
-			g.values[k][r] = rule.value.Number
+			g.Values[k][r] = rule.value.Number
 		}
 	}
 	return others
 }
 
 // withoutRules returns the records that meet no rule for column k by their original values: its model is of these.
-func (s *synthesis) withoutRules(g *gatheredData, original [][]float64, rows []int32, k int) []int32 {
+func (s *synthesis) withoutRules(g *gathered.Data, original [][]float64, rows []int32, k int) []int32 {
 	if len(s.rules) == 0 {
 		return rows
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
@@ -111,27 +112,27 @@ var everywhere = extent{math.Inf(-1), math.Inf(1)}
 
 // shapes finds the spikes and bounds of the columns of numbers among the records that models are fitted
 // to, of all strata together.
-func (s *synthesis) shapes(g *gatheredData) []shape {
-	list := make([]shape, len(g.values))
+func (s *synthesis) shapes(g *gathered.Data) []shape {
+	list := make([]shape, len(g.Values))
 	least := max(s.leaf, leastLeaf)
-	cores.Each(len(g.values), func(k int) { list[k] = s.shapeOf(g, k, least) })
+	cores.Each(len(g.Values), func(k int) { list[k] = s.shapeOf(g, k, least) })
 	return list
 }
 
 // shapeOf is shapes of one column.
-func (s *synthesis) shapeOf(g *gatheredData, k, least int) shape {
+func (s *synthesis) shapeOf(g *gathered.Data, k, least int) shape {
 	of := shape{all: everywhere, rest: everywhere}
 	if s.categories[k] {
 		return of
 	}
 	var sorted []float64
-	for i, v := range g.values[k] {
-		if v == v && g.strata[i] >= 0 && (s.held == nil || !s.held[i]) && s.ruleFor(g, g.values, k, int32(i)) == nil {
+	for i, v := range g.Values[k] {
+		if v == v && g.Strata[i] >= 0 && (s.held == nil || !s.held[i]) && s.ruleFor(g, g.Values, k, int32(i)) == nil {
 			sorted = append(sorted, v)
 		}
 	}
 	rank.Sort(sorted)
-	if len(sorted) == 0 || g.stop.Now() {
+	if len(sorted) == 0 || g.Stop.Now() {
 		return of
 	}
 	of.spikes = spikesIn(sorted, least)
@@ -153,7 +154,7 @@ func (s *shape) has(v float64) bool { return slices.Contains(s.spikes, v) }
 // for which the first words are made anew from what the draw has left of them, the records that
 // the model of their values is fitted to, and the bounds of it. If these are too few, or all of one value, or no spike
 // has enough records, all are modelled together.
-func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled) (left,
+func (s *synthesis) drawSpikes(g *gathered.Data, original [][]float64, rows, fitted []int32, k int, by modelled) (left,
 	rest []int32, bounds extent, err *decision.Refusal) {
 	of := &s.shape[k]
 	if len(of.spikes) == 0 {
@@ -164,8 +165,8 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 	if len(rest) < s.need(by) || oneValue(y, rest) {
 		return rows, fitted, of.all, nil
 	}
-	if len(s.class) < g.n {
-		s.class = make([]float64, g.n)
+	if len(s.class) < g.N {
+		s.class = make([]float64, g.N)
 	}
 	class := s.class // 0: no spike; else 1 more than its place among the spikes
 	for _, r := range fitted {
@@ -177,22 +178,22 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 		return rows, rest, of.rest, nil
 	}
 	pick, err := s.picker(g, class, classes, fitted, k, by)
-	if err != nil || g.stop.Now() {
+	if err != nil || g.Stop.Now() {
 		return nil, nil, of.rest, err
 	}
 	for i, r := range rows {
-		if g.stop.At(i) {
+		if g.Stop.At(i) {
 			return nil, nil, of.rest, nil
 		}
 		if y[r] != y[r] {
 			continue
 		}
-		c, word := pick(r, g.words[k][r])
+		c, word := pick(r, g.Words[k][r])
 		if c > 0 {
-			g.values[k][r] = of.spikes[int(c)-1]
+			g.Values[k][r] = of.spikes[int(c)-1]
 			continue
 		}
-		g.words[k][r] = word
+		g.Words[k][r] = word
 		left = append(left, r)
 	}
 	return left, rest, of.rest, nil
@@ -200,12 +201,12 @@ func (s *synthesis) drawSpikes(g *gatheredData, original [][]float64, rows, fitt
 
 // picker returns a function that draws the class of a record by a word, and the word that is left, which
 // is as good as a new one.
-func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []int32, k int,
+func (s *synthesis) picker(g *gathered.Data, class, classes []float64, fitted []int32, k int,
 	by modelled) (func(r int32, word uint64) (float64, uint64), *decision.Refusal) {
-	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
+	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.Columns[k].Name)
 	if s.leaf > 0 {
-		t := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitSpikes}, g.stop, func() *models.Tree {
-			return models.Grow(by.before, models.Categories(class, classes, fitted), fitted, s.leaf, g.stop)
+		t := gathered.Once(g.Trials(s.fits), s.found(k, by.first, fitSpikes), g.Stop, func() *models.Tree {
+			return models.Grow(by.before, models.Categories(class, classes, fitted), fitted, s.leaf, g.Stop)
 		})
 		return func(r int32, word uint64) (float64, uint64) {
 			leaf := t.LeafOf(by.now, r)
@@ -223,8 +224,8 @@ func (s *synthesis) picker(g *gatheredData, class, classes []float64, fitted []i
 				Text: fmt.Sprintf(
 					"must have a model of at most %d coefficients for the values that many records of %s share, got %d; name fewer columns", greatestCoefficients, name, n)}
 	}
-	model, free := s.logisticFor(fitKey{s.of, k, by.first, fitSpikes}, g.stop, class, classes, fitted, by)
-	if !g.stop.Now() && !(free > models.LeastFree) {
+	model, free := s.logisticFor(s.found(k, by.first, fitSpikes), g.Stop, class, classes, fitted, by)
+	if !g.Stop.Now() && !(free > models.LeastFree) {
 		return nil,
 			&decision.Refusal{
 				Path: at,

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // zeroIncomes returns 3,000 incomes, of which 1,506 are 0, that grow with a second column, an age; the young have 0
@@ -463,9 +464,9 @@ func TestLaterColumnsFollowSpikes(t *testing.T) {
 // Spikes and bounds are those of the records that models are fitted to. Bounds can be lifted.
 func TestShapeIsOfTheFittedRecords(t *testing.T) {
 	values := []float64{7, 0, 0, 0, 0, 0, 3, 5, 9, 11, 50}
-	g := &gatheredData{n: len(values), values: [][]float64{values, values},
-		on: [][]float64{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, strata: make([]int32, len(values)),
-		columns: []*core.Column{{ColumnInfo: ColumnInfo{Name: "a"}}, {ColumnInfo: ColumnInfo{Name: "b"}}}}
+	g := &gathered.Data{N: len(values), Values: [][]float64{values, values},
+		On: [][]float64{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, Strata: make([]int32, len(values)),
+		Columns: []*core.Column{{ColumnInfo: ColumnInfo{Name: "a"}}, {ColumnInfo: ColumnInfo{Name: "b"}}}}
 	s := &synthesis{categories: []bool{false, false}}
 	of := func() string { return fmt.Sprint(s.shapes(g)[0]) }
 	if got, want := of(), fmt.Sprint(shape{[]float64{0}, extent{0, 50}, extent{3, 50}}); got != want {
@@ -484,10 +485,10 @@ func TestShapeIsOfTheFittedRecords(t *testing.T) {
 	if got, want := of(), fmt.Sprint(shape{nil, extent{0, 9}, extent{0, 9}}); got != want {
 		t.Errorf("held out: %s, want %s", got, want)
 	}
-	g.strata[6] = -1
-	g.values[0] = slices.Clone(values)
-	g.values[0][2] = -4
-	g.strata[2] = -1
+	g.Strata[6] = -1
+	g.Values[0] = slices.Clone(values)
+	g.Values[0][2] = -4
+	g.Strata[2] = -1
 	s.held = nil
 	if got, want := of(), fmt.Sprint(shape{nil, extent{0, 11}, extent{0, 11}}); got != want {
 		t.Errorf("rejected: %s, want %s", got, want)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/matching"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
@@ -24,26 +25,26 @@ const (
 // normal noise, so that mean and variance of the leaf stay and no original value is released. A
 // category is that of a random record of the leaf; categories of fewer records than a leaf must have
 // are not released.
-func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fitted []int32, k int, by modelled,
+func (s *synthesis) drawFromTree(g *gathered.Data, original [][]float64, rows, fitted []int32, k int, by modelled,
 	bounds extent) *decision.Refusal {
-	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.columns[k].Name)
+	at, name := fmt.Sprintf("columns[%d]", k), strconv.Quote(g.Columns[k].Name)
 	if need := s.need(by); len(fitted) < need {
 		return tooFewFor(at, name, need, len(fitted))
 	}
 	y := original[k]
-	fit := fitOnce(g.trials(s.fits), fitKey{s.of, k, by.first, fitTree}, g.stop, func() treeFit {
-		return s.fitTree(y, fitted, k, by, g.stop)
+	fit := gathered.Once(g.Trials(s.fits), s.found(k, by.first, fitTree), g.Stop, func() treeFit {
+		return s.fitTree(y, fitted, k, by, g.Stop)
 	})
 	switch {
-	case g.stop.Now():
+	case g.Stop.Now():
 		return nil
 	case fit.many:
-		return tooMany(at)
+		return gathered.TooMany(at)
 	case fit.of == nil:
 		return determined(at, name)
 	}
 	cores.Parts(len(rows), decision.Every, func(start, end int) {
-		if g.stop.Now() {
+		if g.Stop.Now() {
 			return
 		}
 		for _, r := range rows[start:end] {
@@ -52,11 +53,11 @@ func (s *synthesis) drawFromTree(g *gatheredData, original [][]float64, rows, fi
 			}
 			node := fit.leafOf(by.now, r)
 			from, to := fit.of.Nodes[node].From, fit.of.Nodes[node].To
-			v := fit.y[from+int(matching.Below(g.words[k][r], int64(to-from)))]
+			v := fit.y[from+int(matching.Below(g.Words[k][r], int64(to-from)))]
 			if !s.categories[k] {
-				v = fit.smooth[node].smoothed(v, g.normals[k][r], bounds)
+				v = fit.smooth[node].smoothed(v, g.Normals[k][r], bounds)
 			}
-			g.values[k][r] = v
+			g.Values[k][r] = v
 		}
 	})
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // Synthesise replaces all values of its columns by draws from models of them, one column
@@ -203,16 +204,16 @@ func (m *Synthesise) Compile(c *core.Chain, i int) (core.Step, error) {
 		done += core.Part("ordered")
 	}
 	arithmetic.key = c.Setup.Key
-	s, err := newWholeOn(c, i, arithmetic, done, m.On)
+	s, err := gathered.NewOn(c, i, arithmetic, done, m.On)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.settleRules(c, arithmetic.rules); err != nil {
+	if err := settleRules(s, c, arithmetic.rules); err != nil {
 		return nil, err
 	}
-	for _, col := range s.columns {
-		s.drawsWords(c, col.Name, col.Done.Text) // the choice of a residual
-		s.drawsNormals(c, col.Name+"\x00smooth", col.Done.Text+"smooth;")
+	for _, col := range s.Columns {
+		s.DrawsWords(c, col.Name, col.Done.Text) // the choice of a residual
+		s.DrawsNormals(c, col.Name+"\x00smooth", col.Done.Text+"smooth;")
 	}
 	return s, nil
 }

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
@@ -257,13 +258,13 @@ func TestSynthesiseIsRefused(t *testing.T) {
 func TestSynthesiseByNormalsFollowsTheDraws(t *testing.T) {
 	const n = 40
 	r := rand.New(rand.NewPCG(5, 15))
-	g := &gatheredData{n: n, values: [][]float64{make([]float64, n)}, words: [][]uint64{make([]uint64, n)},
-		normals: [][]float64{make([]float64, n)}, strata: make([]int32, n), columns: []*core.Column{{}}}
+	g := &gathered.Data{N: n, Values: [][]float64{make([]float64, n)}, Words: [][]uint64{make([]uint64, n)},
+		Normals: [][]float64{make([]float64, n)}, Strata: make([]int32, n), Columns: []*core.Column{{}}}
 	for i := range n {
-		g.values[0][i] = 50 + 7*r.NormFloat64()
-		g.words[0][i], g.normals[0][i] = r.Uint64(), r.NormFloat64()
+		g.Values[0][i] = 50 + 7*r.NormFloat64()
+		g.Words[0][i], g.Normals[0][i] = r.Uint64(), r.NormFloat64()
 	}
-	original := [][]float64{slices.Clone(g.values[0])}
+	original := [][]float64{slices.Clone(g.Values[0])}
 	mean, sd := 0.0, models.Deviation(original[0])
 	for _, x := range original[0] {
 		mean += x / n
@@ -272,9 +273,9 @@ func TestSynthesiseByNormalsFollowsTheDraws(t *testing.T) {
 	if err := s.column(g, original, rowsUpTo(n), 0); err != nil {
 		t.Fatal(err)
 	}
-	shift := normalOf(g.words[0][0]) / math.Sqrt(n)
-	for i, got := range g.values[0] {
-		if want := mean + sd*(shift+g.normals[0][i]); !(math.Abs(got-want) <= 1e-9) {
+	shift := normalOf(g.Words[0][0]) / math.Sqrt(n)
+	for i, got := range g.Values[0] {
+		if want := mean + sd*(shift+g.Normals[0][i]); !(math.Abs(got-want) <= 1e-9) {
 			t.Fatalf("record %d: %v, want %v", i, got, want)
 		}
 	}

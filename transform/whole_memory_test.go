@@ -1,6 +1,7 @@
 package transform
 
 import (
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -128,7 +129,7 @@ func TestBlocksAreReleasedAsRecordsAre(t *testing.T) {
 			want[k] = append(want[k], b.Columns[k].Out().Values[0])
 		}
 	}
-	s := c.Steps[0].(*wholeStep)
+	s := c.Steps[0].(*gathered.Step)
 	for _, at := range [][2]int{{0, n}, {0, 64}, {1, 66}, {100, 300}, {n - 65, n}} {
 		all, each := block(at[0], at[1], columns...), block(at[0], at[1], columns...)
 		for i := range each.N { // with places of their own
@@ -155,7 +156,7 @@ func TestBlocksAreReleasedAsRecordsAre(t *testing.T) {
 	if err := c.Apply(block(0, 10, floats(1, make([]float64, 10)...), floats(-1, make([]float64, 10)...))); err != nil {
 		t.Error(err) // other values, but as many
 	}
-	s.data.values[1][40] = math.NaN()
+	s.Data.Values[1][40] = math.NaN()
 	if err := c.Apply(block(0, n, columns...)); err == nil ||
 		!strings.Contains(err.Error(), "a value that the first pass did not see") {
 		t.Errorf("a value that was missing in the survey: %v", err)

@@ -245,7 +245,9 @@ func Kolmogorov(sample []float64, F func(float64) float64) float64 {
 }
 
 // Categories returns a block with one column a in Array form, and the result of a chain for it.
-func Categories(t *testing.T, masks []core.Spec, of arrow.DataType, json string) (released []string, b *microdata.Block) {
+func Categories(t *testing.T, masks []core.Spec, of arrow.DataType, json string) (
+	released []string, b *microdata.Block,
+) {
 	t.Helper()
 	a, _, err := array.FromJSON(memory.DefaultAllocator, of, strings.NewReader(json))
 	if err != nil {

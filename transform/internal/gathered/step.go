@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"fmt"
@@ -13,51 +13,51 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// maxCells bounds the values that a mask of scope dataset gathers; with the memory for masking
+// MaxCells bounds the values that a mask of scope dataset gathers; with the memory for masking
 // them that is about 3 GiB.
-const maxCells = 1 << 27
+const MaxCells = 1 << 27
 
-// wholeStep is the step of a mask that computes with all values of its numeric columns at
+// Step is the step of a mask that computes with all values of its numeric columns at
 // once. The survey gathers them, 8 bytes a value, with the stratum of each record and the
 // words that the mask draws; decide masks them; apply puts the results in their places.
-type wholeStep struct {
-	mask    int
-	columns []*core.Column
+type Step struct {
+	Mask    int
+	Columns []*core.Column
 	by      []int   // in Block.Columns
 	on      []int   // likewise, of numbers that are read
-	bound   []int   // what draws are bound to: by and columns
+	Bound   []int   // what draws are bound to: by and columns
 	words   []int   // in work.streams; of each a word is drawn for every record
-	normals []int   // likewise of a normal draw; −1: none for this column
-	texts   []texts // by column: its categories, where it holds texts
-	all     allMasker
+	Normals []int   // likewise of a normal draw; −1: none for this column
+	Texts   []texts // by column: its categories, where it holds texts
+	All     Masker
 
 	grouping coding.Grouping
-	data     gatheredData
+	Data     Data
 	still    []bool // by column: most values are unchanged, see standing
-	ties     bool   // equal records are ordered by their identities, not by their places
+	Ties     bool   // equal records are ordered by their identities, not by their places
 }
 
-// allMasker is the arithmetic of a mask on all values at once.
-type allMasker interface {
-	// maskAll overwrites the values of g with those to be released. In an error it sets Path
+// Masker is the arithmetic of a mask on all values at once.
+type Masker interface {
+	// MaskAll overwrites the values of g with those to be released. In an error it sets Path
 	// and Text. If g.stop is true it gives up: values and error must not be used then.
-	maskAll(g *gatheredData) *decision.Refusal
-	most() int // the greatest number of values that may be gathered
-	// takes returns the bytes of memory at the peak, of a record and of each of its values; measured
+	MaskAll(g *Data) *decision.Refusal
+	Most() int // the greatest number of values that may be gathered
+	// Takes returns the bytes of memory at the peak, of a record and of each of its values; measured
 	// (docs/reliability.md).
-	takes() (record, value int64)
+	Takes() (record, value int64)
 }
 
-// newWhole makes the step of mask i on all columns that it names, in strata of those that
+// New makes the step of mask i on all columns that it names, in strata of those that
 // it reads.
-func newWhole(c *core.Chain, i int, all allMasker, done string) (*wholeStep, error) {
-	return newWholeOn(c, i, all, done, nil)
+func New(c *core.Chain, i int, all Masker, done string) (*Step, error) {
+	return NewOn(c, i, all, done, nil)
 }
 
-// newWholeOn is newWhole of a mask that reads the numbers of some columns, in strata of the
+// NewOn is New of a mask that reads the numbers of some columns, in strata of the
 // others that it reads.
-func newWholeOn(c *core.Chain, i int, all allMasker, done string, on []string) (*wholeStep, error) {
-	s := &wholeStep{mask: i, all: all}
+func NewOn(c *core.Chain, i int, all Masker, done string, on []string) (*Step, error) {
+	s := &Step{Mask: i, All: all}
 	p := c.Masks[i].Params
 	for _, name := range p.Reads() {
 		info := c.Info(name)
@@ -68,7 +68,7 @@ func newWholeOn(c *core.Chain, i int, all allMasker, done string, on []string) (
 			return nil, fmt.Errorf("%s: column %s must have a scalar type to be compared, got %s", c.At(i), strconv.Quote(name),
 				microdata.TypeName(info.Field.Type))
 		}
-		s.bound = append(s.bound, info.Index)
+		s.Bound = append(s.Bound, info.Index)
 		if k := slices.Index(on, name); k < 0 {
 			s.by = append(s.by, info.Index)
 		} else if s.on = append(s.on, info.Index); c.ReplicateNumber == 0 && !info.Field.Numeric() &&
@@ -80,109 +80,112 @@ func newWholeOn(c *core.Chain, i int, all allMasker, done string, on []string) (
 	// The result for one column depends on all of them.
 	done += c.DigestOf("columns", p.Masks()...)
 	for _, name := range p.Masks() {
-		col, text, err := synthesisColumn(c, i, name)
+		col, text, err := SynthesisColumn(c, i, name)
 		if err != nil {
 			return nil, err
 		}
 		c.AddToHistory(i, col, done)
-		col.OnGrid = true // see maskBy
-		s.texts = append(s.texts, nil)
+		col.OnGrid = true // see MaskBy
+		s.Texts = append(s.Texts, nil)
 		if text {
-			s.texts[len(s.columns)] = texts{}
+			s.Texts[len(s.Columns)] = texts{}
 			after, _ := core.CategoryField(col.Field, nil)
 			col.Becomes(after)
 		}
-		s.columns, s.bound = append(s.columns, col), append(s.bound, col.Index)
+		s.Columns, s.Bound = append(s.Columns, col), append(s.Bound, col.Index)
 	}
-	s.data = gatheredData{columns: s.columns, values: make([][]float64, len(s.columns)), on: make([][]float64, len(s.on))}
+	s.Data = Data{Columns: s.Columns, Values: make([][]float64, len(s.Columns)), On: make([][]float64, len(s.on))}
 	return s, nil
 }
 
-func (s *wholeStep) Of() int { return s.mask }
+// Of implements core.Step.
+func (s *Step) Of() int { return s.Mask }
 
-func (s *wholeStep) Holds(expected int64) int64 {
-	record, value := s.all.takes()
-	return max(expected, int64(s.data.n)) * (record + value*int64(len(s.columns)+len(s.on)))
+// Holds is the memory that it takes of so many records.
+func (s *Step) Holds(expected int64) int64 {
+	record, value := s.All.Takes()
+	return max(expected, int64(s.Data.N)) * (record + value*int64(len(s.Columns)+len(s.on)))
 }
 
-// drawsWords adds a stream, from which a word is drawn for every record.
-func (s *wholeStep) drawsWords(c *core.Chain, name, done string) {
-	s.words = append(s.words, c.StreamNamed(s.mask, name, done))
-	s.data.words = append(s.data.words, nil)
+// DrawsWords adds a stream, from which a word is drawn for every record.
+func (s *Step) DrawsWords(c *core.Chain, name, done string) {
+	s.words = append(s.words, c.StreamNamed(s.Mask, name, done))
+	s.Data.Words = append(s.Data.Words, nil)
 }
 
-// drawsNormals adds a stream, from which a normal draw is made for every record: in a release it is that of a word.
-func (s *wholeStep) drawsNormals(c *core.Chain, name, done string) {
-	s.normals = append(s.normals, c.StreamNamed(s.mask, name, done))
-	s.data.normals = append(s.data.normals, nil)
+// DrawsNormals adds a stream, from which a normal draw is made for every record: in a release it is that of a word.
+func (s *Step) DrawsNormals(c *core.Chain, name, done string) {
+	s.Normals = append(s.Normals, c.StreamNamed(s.Mask, name, done))
+	s.Data.Normals = append(s.Data.Normals, nil)
 }
 
 // draws reports whether the mask draws anything.
-func (s *wholeStep) draws() bool { return len(s.words)+len(s.normals) > 0 }
+func (s *Step) draws() bool { return len(s.words)+len(s.Normals) > 0 }
 
-func (s *wholeStep) Survey(c *core.Chain, w *core.Work, b *microdata.Block) error {
+// Survey gathers the values of a block, and what the mask draws for its records.
+func (s *Step) Survey(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
-	g := &s.data
-	if most := min(maxCells, s.all.most()); (g.n+b.N)*(len(s.columns)+len(s.on)) > most {
-		return c.Refused(s.mask,
+	g := &s.Data
+	if most := min(MaxCells, s.All.Most()); (g.N+b.N)*(len(s.Columns)+len(s.on)) > most {
+		return c.Refused(s.Mask,
 			&decision.Refusal{
 				Text: fmt.Sprintf("must not be used on so many records: it holds all values of its columns in memory, at most %d; "+
-					"mask fewer columns at a time, or %s", most, core.InsteadOf(c.Masks[s.mask].Params))})
+					"mask fewer columns at a time, or %s", most, core.InsteadOf(c.Masks[s.Mask].Params))})
 	}
-	from := g.n
-	if c.ReplicateNumber != 0 && g.own == nil {
+	from := g.N
+	if c.ReplicateNumber != 0 && g.Own == nil {
 		g.borrow()
 	}
 	if from > 0 && c.ReplicateNumber == 0 { // with the first block there was memory for as many
-		g.reserve(int(min(c.Expected, int64(min(maxCells, s.all.most())/(len(s.columns)+len(s.on))))))
+		g.reserve(int(min(c.Expected, int64(min(MaxCells, s.All.Most())/(len(s.Columns)+len(s.on))))))
 	}
 	if err := s.gatherColumns(c, b); err != nil {
 		return err
 	}
 	for k, index := range s.on {
-		g.on[k] = appendNumbers(g.on[k], &b.Columns[index], b.N)
+		g.On[k] = AppendNumbers(g.On[k], &b.Columns[index], b.N)
 	}
-	g.n += b.N
+	g.N += b.N
 	if len(s.by) == 0 {
-		clear(extended(&g.strata, b.N))
+		clear(Extended(&g.Strata, b.N))
 	} else {
 		if err := s.grouping.Find(b, s.by, 0, b.N); err != nil {
-			return fmt.Errorf("%s: %w", c.At(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.Mask), err)
 		}
-		g.strata = append(g.strata, s.grouping.Combo...)
+		g.Strata = append(g.Strata, s.grouping.Combo...)
 	}
 	if !b.Whole() {
 		for i := range b.N {
 			if b.Rejected(i) {
-				g.strata[from+i] = -1
+				g.Strata[from+i] = -1
 			}
 		}
 	}
 	if c.ReplicateNumber != 0 {
-		s.draw(c, w, b, g.words, g.normals)
+		s.draw(c, w, b, g.Words, g.Normals)
 	} else {
-		addAll(g.words, w.Words)
-		addAll(g.normals, w.Normals)
+		addAll(g.Words, w.Words)
+		addAll(g.Normals, w.Normals)
 	}
-	if s.ties {
-		g.identify(w, b)
+	if s.Ties {
+		g.Identify(w, b)
 	}
-	g.follow(b, from)
+	g.Follow(b, from)
 	return nil
 }
 
 // Prepare makes the draws for a block of a release. Those of replicates, of which each is on one core, go where they
 // stay.
-func (s *wholeStep) Prepare(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *Step) Prepare(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if c.ReplicateNumber != 0 || b.N == 0 {
 		return nil
 	}
 	if err := s.held(c, b); err != nil {
 		return err
 	}
-	w.Words, w.Normals = emptied(w.Words, len(s.words)), emptied(w.Normals, len(s.normals))
+	w.Words, w.Normals = emptied(w.Words, len(s.words)), emptied(w.Normals, len(s.Normals))
 	s.draw(c, w, b, w.Words, w.Normals)
 	return nil
 }
@@ -205,20 +208,20 @@ func addAll[T any](to, lists [][]T) {
 
 // draw appends the draws for the records of a block. Normal draws of replicates, which nobody keeps, are made the
 // faster way.
-func (s *wholeStep) draw(c *core.Chain, w *core.Work, b *microdata.Block, toWords [][]uint64, toNormals [][]float64) {
+func (s *Step) draw(c *core.Chain, w *core.Work, b *microdata.Block, toWords [][]uint64, toNormals [][]float64) {
 	if !s.draws() {
 		return
 	}
 	var values []float64
 	if w.Leaves {
-		values = core.BindTo(c, w, b, s.bound, 0, b.N)
+		values = core.BindTo(c, w, b, s.Bound, 0, b.N)
 	}
 	records := w.Stretch(b, 0, b.N, values)
 	for k, stream := range s.words {
-		w.Streams[stream].Words(extended(&toWords[k], b.N), records)
+		w.Streams[stream].Words(Extended(&toWords[k], b.N), records)
 	}
-	for k, stream := range s.normals {
-		to := extended(&toNormals[k], b.N)
+	for k, stream := range s.Normals {
+		to := Extended(&toNormals[k], b.N)
 		if !w.Leaves {
 			w.Streams[stream].Normals(to, records)
 			continue
@@ -230,13 +233,13 @@ func (s *wholeStep) draw(c *core.Chain, w *core.Work, b *microdata.Block, toWord
 }
 
 // held returns an error where the block does not hold what the mask takes.
-func (s *wholeStep) held(c *core.Chain, b *microdata.Block) error {
-	for k, col := range s.columns {
-		if b.Columns[col.Index].OutArray() != nil && s.texts[k] != nil {
+func (s *Step) held(c *core.Chain, b *microdata.Block) error {
+	for k, col := range s.Columns {
+		if b.Columns[col.Index].OutArray() != nil && s.Texts[k] != nil {
 			continue
 		}
 		if err := col.InNumbers(b); err != nil {
-			return fmt.Errorf("%s: %w", c.At(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.Mask), err)
 		}
 	}
 	return nil
@@ -244,27 +247,27 @@ func (s *wholeStep) held(c *core.Chain, b *microdata.Block) error {
 
 // gatherColumns adds the values of a block in the masked columns; it does not yet raise the number
 // of records.
-func (s *wholeStep) gatherColumns(c *core.Chain, b *microdata.Block) error {
+func (s *Step) gatherColumns(c *core.Chain, b *microdata.Block) error {
 	if err := s.held(c, b); err != nil {
 		return err
 	}
-	g := &s.data
-	for k, col := range s.columns {
-		if a := b.Columns[col.Index].OutArray(); a != nil && s.texts[k] != nil {
+	g := &s.Data
+	for k, col := range s.Columns {
+		if a := b.Columns[col.Index].OutArray(); a != nil && s.Texts[k] != nil {
 			var ok bool
-			if g.values[k], ok = s.texts[k].take(g.values[k], a, b.N); !ok {
-				return c.Refused(s.mask, tooMany(fmt.Sprintf("columns[%d]", k)))
+			if g.Values[k], ok = s.Texts[k].take(g.Values[k], a, b.N); !ok {
+				return c.Refused(s.Mask, TooMany(fmt.Sprintf("columns[%d]", k)))
 			}
 			continue
 		}
 		v := b.Columns[col.Index].Out()
-		g.values[k] = append(g.values[k], v.Values[:b.N]...)
+		g.Values[k] = append(g.Values[k], v.Values[:b.N]...)
 		if v.Valid == nil {
 			continue
 		}
 		for i := range b.N {
 			if !v.Valid.Has(i) {
-				g.values[k][g.n+i] = math.NaN()
+				g.Values[k][g.N+i] = math.NaN()
 			}
 		}
 	}
@@ -273,40 +276,41 @@ func (s *wholeStep) gatherColumns(c *core.Chain, b *microdata.Block) error {
 
 // Decide masks the values. A replicate of a mask that draws nothing takes over the result of an
 // earlier replicate on the same values.
-func (s *wholeStep) Decide(c *core.Chain) error {
-	g := &s.data
-	g.stop, g.trial = c.Cancelled.Load, c.ReplicateNumber != 0
-	g.sortRuns()
+func (s *Step) Decide(c *core.Chain) error {
+	g := &s.Data
+	g.Stop, g.Trial = c.Cancelled.Load, c.ReplicateNumber != 0
+	g.SortRuns()
 	s.grouping = coding.Grouping{}
-	if f, ok := s.all.(fitting); ok {
-		f.share(&outcomesOf(c, s.mask).fits)
+	if f, ok := s.All.(Fitting); ok {
+		f.Share(&OutcomesOf(c, s.Mask).Fits)
 	}
 	var err *decision.Refusal
 	switch {
 	case c.ReplicateNumber == 0:
 		var before [][]float64
 		if s.draws() { // without draws, values in groups of equal ones rightly stay
-			before = firstOf(g.values)
+			before = firstOf(g.Values)
 		}
-		if err = g.maskBy(s.all); err == nil && before != nil {
-			s.still = standing(before, g.values, g.strata)
+		if err = g.MaskBy(s.All); err == nil && before != nil {
+			s.still = standing(before, g.Values, g.Strata)
 		}
 	case s.draws():
-		err = g.maskBy(s.all)
+		err = g.MaskBy(s.All)
 	default:
-		err = outcomesOf(c, s.mask).of(g, s.all)
+		err = OutcomesOf(c, s.Mask).of(g, s.All)
 	}
 	g.decided()
-	if g.stop.Now() {
+	if g.Stop.Now() {
 		return core.ErrCancelled
 	}
 	if err != nil {
-		return c.Refused(s.mask, err)
+		return c.Refused(s.Mask, err)
 	}
 	return nil
 }
 
-func (s *wholeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+// Apply puts what was decided for the records of a block in their places.
+func (s *Step) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if b.N == 0 {
 		return nil
 	}
@@ -321,33 +325,33 @@ func (s *wholeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error
 	if err := s.applyTexts(c, b, changed); err != nil {
 		return err
 	}
-	c.Count(s.mask, b, changed)
+	c.Count(s.Mask, b, changed)
 	return nil
 }
 
 // applyAll is apply to numbers where every record of the block is released with a value in each column, and the records
 // followed one another in the survey as they do here; false: something else must be done.
-func (s *wholeStep) applyAll(c *core.Chain, b *microdata.Block, changed microdata.Bitmap) (done bool, err error) {
-	g, near := &s.data, -1
+func (s *Step) applyAll(c *core.Chain, b *microdata.Block, changed microdata.Bitmap) (done bool, err error) {
+	g, near := &s.Data, -1
 	if b.Places != nil || !b.Whole() {
 		return false, nil
 	}
-	from := g.find(b.Scope, b.Stream, b.Place(0), &near)
+	from := g.Find(b.Scope, b.Stream, b.Place(0), &near)
 	if from < 0 || g.runs[near].places != nil || from+b.N > g.runs[near].from+g.runs[near].n {
 		return false, nil
 	}
-	for k, col := range s.columns {
-		if s.texts[k] != nil && b.Columns[col.Index].OutArray() != nil || b.Columns[col.Index].Out().Valid != nil {
+	for k, col := range s.Columns {
+		if s.Texts[k] != nil && b.Columns[col.Index].OutArray() != nil || b.Columns[col.Index].Out().Valid != nil {
 			return false, nil
 		}
 	}
-	for k, col := range s.columns {
+	for k, col := range s.Columns {
 		v, before, err := col.Rewritten(b)
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", c.At(s.mask), err)
+			return false, fmt.Errorf("%s: %w", c.At(s.Mask), err)
 		}
-		if !rewrite(v.Values, before, g.values[k][from:from+b.N], changed) {
-			return false, fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.mask))
+		if !rewrite(v.Values, before, g.Values[k][from:from+b.N], changed) {
+			return false, fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.Mask))
 		}
 	}
 	return true, nil
@@ -374,36 +378,36 @@ func rewrite(to, before, after []float64, changed microdata.Bitmap) bool {
 }
 
 // applyEach is apply to numbers, one record after another.
-func (s *wholeStep) applyEach(c *core.Chain, b *microdata.Block, changed microdata.Bitmap) error {
-	g := &s.data
-	vectors := make([]*microdata.Vector, len(s.columns))
-	for k, col := range s.columns {
-		if b.Columns[col.Index].OutArray() != nil && s.texts[k] != nil {
+func (s *Step) applyEach(c *core.Chain, b *microdata.Block, changed microdata.Bitmap) error {
+	g := &s.Data
+	vectors := make([]*microdata.Vector, len(s.Columns))
+	for k, col := range s.Columns {
+		if b.Columns[col.Index].OutArray() != nil && s.Texts[k] != nil {
 			continue
 		}
 		v, err := col.Numbers(b)
 		if err != nil {
-			return fmt.Errorf("%s: %w", c.At(s.mask), err)
+			return fmt.Errorf("%s: %w", c.At(s.Mask), err)
 		}
 		vectors[k] = v
 	}
 	near, at := -1, -1
 	for i := range b.N {
 		if at = g.follows(at, near, b, i); at < 0 {
-			at = g.find(b.Scope, b.Stream, b.Place(i), &near)
+			at = g.Find(b.Scope, b.Stream, b.Place(i), &near)
 		}
 		if at < 0 {
-			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.mask))
+			return fmt.Errorf("%s: a record that the first pass did not see is there now", c.At(s.Mask))
 		}
 		for k, v := range vectors {
-			y := g.values[k][at]
+			y := g.Values[k][at]
 			if v == nil {
 				continue
 			}
 			switch {
 			case !v.Valid.Has(i) || b.Rejected(i):
 			case y != y:
-				return fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.mask))
+				return fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.Mask))
 			case v.Values[i] != y:
 				v.Values[i] = y
 				changed.Set(i)
@@ -414,28 +418,28 @@ func (s *wholeStep) applyEach(c *core.Chain, b *microdata.Block, changed microda
 }
 
 // applyTexts is apply of the columns that hold texts.
-func (s *wholeStep) applyTexts(c *core.Chain, b *microdata.Block, changed microdata.Bitmap) error {
-	for k, col := range s.columns {
+func (s *Step) applyTexts(c *core.Chain, b *microdata.Block, changed microdata.Bitmap) error {
+	for k, col := range s.Columns {
 		a := b.Columns[col.Index].OutArray()
-		if a == nil || s.texts[k] == nil {
+		if a == nil || s.Texts[k] == nil {
 			continue
 		}
 		near, values, missed := -1, make([]float64, b.N), false
 		bytes, _ := coding.BytesOf(a)
 		for i := range b.N {
-			values[i] = s.data.values[k][s.data.find(b.Scope, b.Stream, b.Place(i), &near)]
+			values[i] = s.Data.Values[k][s.Data.Find(b.Scope, b.Stream, b.Place(i), &near)]
 			switch {
 			case a.IsNull(i) || b.Rejected(i):
 			case values[i] != values[i]:
 				missed = true
-			case s.texts[k][values[i]] != string(bytes(i)):
+			case s.Texts[k][values[i]] != string(bytes(i)):
 				changed.Set(i)
 			}
 		}
 		if missed {
-			return fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.mask))
+			return fmt.Errorf("%s: a value that the first pass did not see is there now", c.At(s.Mask))
 		}
-		b.Columns[col.Index].ReleasedArray = s.texts[k].put(b.N, func(i int) bool {
+		b.Columns[col.Index].ReleasedArray = s.Texts[k].put(b.N, func(i int) bool {
 			return !a.IsNull(i) && !b.Rejected(i)
 		}, func(i int) float64 { return values[i] })
 	}
@@ -444,9 +448,9 @@ func (s *wholeStep) applyTexts(c *core.Chain, b *microdata.Block, changed microd
 
 // Keeps: values that the mask leaves unchanged are explained by its law, except in a column of
 // which it changes almost nothing.
-func (s *wholeStep) Keeps(l *core.KeepingOf, i int) {
+func (s *Step) Keeps(l *core.KeepingOf, i int) {
 	l.Changed(i)
-	for k, col := range s.columns {
+	for k, col := range s.Columns {
 		if col.Name == l.Name && s.still != nil && s.still[k] {
 			l.Silent = true
 		}

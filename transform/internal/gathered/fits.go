@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"sync"
@@ -6,17 +6,17 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// allFits caches what a mask of all records finds in their values before it draws: models, trees, ranks. A chain and
+// Fits caches what a mask of all records finds in their values before it draws: models, trees, ranks. A chain and
 // its replicates share it, since it depends on the data alone. Nobody writes to what is in it.
-type allFits struct {
+type Fits struct {
 	mu     sync.Mutex
-	models map[fitKey]*oneFit
+	Models map[FitKey]*oneFit
 	sets   []fittedSet // in the order in which they came
 }
 
 // fittedSet is a set of records of which something is cached, and how many values it has.
 type fittedSet struct {
-	of    digest
+	of    Digest
 	cells int
 }
 
@@ -24,22 +24,23 @@ type fittedSet struct {
 // parts of a sample in turn, while those of another sample (a later snapshot) do not come back.
 const cachedCells = 1 << 22
 
-// fitting is the arithmetic of a mask whose fitted models are shared with replicates.
-type fitting interface{ share(*allFits) }
+// Fitting is the arithmetic of a mask whose fitted models are shared with replicates.
+type Fitting interface{ Share(*Fits) }
 
-type fitKey struct {
-	of     digest
-	column int
-	first  int32 // record of the stratum
-	what   fitWhat
+// FitKey names what was found of a set of records.
+type FitKey struct {
+	Of     Digest
+	Column int
+	First  int32 // record of the stratum
+	What   FitWhat
 }
 
-// fitWhat is what was found of a column.
-type fitWhat uint8
+// FitWhat is what was found of a column.
+type FitWhat uint8
 
 const (
-	fitChecked fitWhat = iota // whether columns can be masked
-	fitOwn                    // the first of what a mask finds itself
+	fitChecked FitWhat = iota // whether columns can be masked
+	FitOwn                    // the first of what a mask finds itself
 )
 
 type oneFit struct {
@@ -48,8 +49,8 @@ type oneFit struct {
 	value any
 }
 
-// begin notes that a set of records comes next, and forgets those that came long before it.
-func (f *allFits) begin(of digest, cells int) {
+// Begin notes that a set of records comes next, and forgets those that came long before it.
+func (f *Fits) Begin(of Digest, cells int) {
 	if f == nil {
 		return
 	}
@@ -63,10 +64,10 @@ func (f *allFits) begin(of digest, cells int) {
 		if kept += f.sets[i].cells; kept <= cachedCells {
 			continue
 		}
-		for key := range f.models {
+		for key := range f.Models {
 			for _, set := range f.sets[:i+1] {
-				if key.of == set.of {
-					delete(f.models, key)
+				if key.Of == set.of {
+					delete(f.Models, key)
 				}
 			}
 		}
@@ -76,20 +77,20 @@ func (f *allFits) begin(of digest, cells int) {
 	f.sets = append(f.sets, fittedSet{of, cells})
 }
 
-// fitOnce returns what find finds, found or taken over. Without a cache (nil) it is found. What is found after stop
+// Once returns what find finds, found or taken over. Without a cache (nil) it is found. What is found after stop
 // says so is unfinished and is not kept.
-func fitOnce[T any](f *allFits, key fitKey, stop decision.Stop, find func() T) T {
+func Once[T any](f *Fits, key FitKey, stop decision.Stop, find func() T) T {
 	if f == nil {
 		return find()
 	}
 	f.mu.Lock()
-	if f.models == nil {
-		f.models = map[fitKey]*oneFit{}
+	if f.Models == nil {
+		f.Models = map[FitKey]*oneFit{}
 	}
-	entry := f.models[key]
+	entry := f.Models[key]
 	if entry == nil {
 		entry = &oneFit{}
-		f.models[key] = entry
+		f.Models[key] = entry
 	}
 	f.mu.Unlock()
 	entry.mu.Lock()
@@ -104,9 +105,9 @@ func fitOnce[T any](f *allFits, key fitKey, stop decision.Stop, find func() T) T
 	return value
 }
 
-// trials returns the cache, for what is as large as the data: of replicates alone, since a release comes once.
-func (g *gatheredData) trials(f *allFits) *allFits {
-	if !g.trial {
+// Trials returns the cache, for what is as large as the data: of replicates alone, since a release comes once.
+func (g *Data) Trials(f *Fits) *Fits {
+	if !g.Trial {
 		return nil
 	}
 	return f

@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"slices"
@@ -7,12 +7,12 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
-// heldOut returns for each gathered record whether it is set aside; nil if none is.
-func (g *gatheredData) heldOut(key keystream.Key, share float64) []bool {
+// HeldOut returns for each gathered record whether it is set aside; nil if none is.
+func (g *Data) HeldOut(key keystream.Key, share float64) []bool {
 	if share == 0 {
 		return nil
 	}
-	held, draw := make([]bool, g.n), core.NewHeldDraw(key)
+	held, draw := make([]bool, g.N), core.NewHeldDraw(key)
 	u := make([]float64, core.Batch)
 	for _, run := range g.runs {
 		for from := 0; from < run.n; from += core.Batch {
@@ -30,16 +30,16 @@ func (g *gatheredData) heldOut(key keystream.Key, share float64) []bool {
 	return held
 }
 
-// learntFrom returns the records of rows that are not set aside.
-func learntFrom(rows []int32, held []bool) []int32 {
+// LearntFrom returns the records of rows that are not set aside.
+func LearntFrom(rows []int32, held []bool) []int32 {
 	if held == nil {
 		return rows
 	}
 	return slices.DeleteFunc(slices.Clone(rows), func(r int32) bool { return held[r] })
 }
 
-// sumWith returns a digest of the sum of the gathered data and of which records are set aside.
-func sumWith(sum digest, held []bool) digest {
+// SumWith returns a digest of the sum of the gathered data and of which records are set aside.
+func SumWith(sum Digest, held []bool) Digest {
 	if held == nil {
 		return sum
 	}

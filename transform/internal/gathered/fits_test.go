@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"testing"
@@ -6,11 +6,11 @@ import (
 
 // Sets of records are forgotten, the oldest first, when those beside the last one have more values than are kept.
 func TestOldSetsAreForgotten(t *testing.T) {
-	f, found := &allFits{}, 0
+	f, found := &Fits{}, 0
 	of := func(set byte, cells int) {
-		key := fitKey{of: digest{set}}
-		f.begin(key.of, cells)
-		if got := fitOnce(f, key, nil, func() byte { found++; return set }); got != set {
+		key := FitKey{Of: Digest{set}}
+		f.Begin(key.Of, cells)
+		if got := Once(f, key, nil, func() byte { found++; return set }); got != set {
 			t.Fatalf("set %d has what was found of %d", set, got)
 		}
 	}
@@ -24,9 +24,9 @@ func TestOldSetsAreForgotten(t *testing.T) {
 			t.Errorf("after set %d %d sets were looked at, want %d", turn.set, found, turn.found)
 		}
 	}
-	stopped := fitKey{of: digest{9}}
+	stopped := FitKey{Of: Digest{9}}
 	for range 2 {
-		fitOnce(f, stopped, func() bool { return true }, func() byte { found++; return 9 })
+		Once(f, stopped, func() bool { return true }, func() byte { found++; return 9 })
 	}
 	if found != 7 {
 		t.Errorf("an unfinished result is kept")

@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"encoding/binary"
@@ -11,49 +11,49 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// maskOutcomes caches what a mask finds for all values, so that the replicates of a chain compute it once.
-type maskOutcomes struct {
-	fits    allFits // models
+// Outcomes caches what a mask finds for all values, so that the replicates of a chain compute it once.
+type Outcomes struct {
+	Fits    Fits // models
 	outcome allOutcome
 }
 
-// outcomesOf returns those of mask i.
-func outcomesOf(c *core.Chain, i int) *maskOutcomes {
-	of, _ := c.Outcomes.LoadOrStore(i, new(maskOutcomes))
-	return of.(*maskOutcomes)
+// OutcomesOf returns those of mask i.
+func OutcomesOf(c *core.Chain, i int) *Outcomes {
+	of, _ := c.Outcomes.LoadOrStore(i, new(Outcomes))
+	return of.(*Outcomes)
 }
 
 // allOutcome is the result of a mask that draws nothing for some values.
 type allOutcome struct {
 	mu     sync.Mutex
-	of     digest // the values and strata
+	of     Digest // the values and strata
 	values [][]float64
 	err    *decision.Refusal
 }
 
-func (o *maskOutcomes) of(g *gatheredData, all allMasker) *decision.Refusal {
+func (o *Outcomes) of(g *Data, all Masker) *decision.Refusal {
 	outcome := &o.outcome
-	of := g.sum()
+	of := g.Sum()
 	outcome.mu.Lock()
 	defer outcome.mu.Unlock()
 	if outcome.values == nil || outcome.of != of {
-		if outcome.err = g.maskBy(all); g.stop.Now() {
+		if outcome.err = g.MaskBy(all); g.Stop.Now() {
 			outcome.values = nil // a later replicate, which is not cancelled, must not use unfinished values
 			return outcome.err
 		}
-		outcome.of, outcome.values = of, slices.Clone(g.values)
+		outcome.of, outcome.values = of, slices.Clone(g.Values)
 	}
-	copy(g.values, outcome.values) // nobody writes to them any more
+	copy(g.Values, outcome.values) // nobody writes to them any more
 	return outcome.err
 }
 
-// digest identifies gathered data within the process: 128 bits, of two functions that are drawn when it begins.
-type digest [16]byte
+// Digest identifies gathered data within the process: 128 bits, of two functions that are drawn when it begins.
+type Digest [16]byte
 
 var digestSeeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
 // with returns the digest of what d is of, followed by bytes.
-func (d digest) with(buf []byte) (of digest) {
+func (d Digest) with(buf []byte) (of Digest) {
 	both := append(make([]byte, 0, 2*len(d)), d[:]...)
 	for _, seed := range digestSeeds {
 		both = binary.LittleEndian.AppendUint64(both, maphash.Bytes(seed, buf))
@@ -64,12 +64,12 @@ func (d digest) with(buf []byte) (of digest) {
 	return of
 }
 
-// sum returns a digest of the gathered data.
-func (g *gatheredData) sum() (sum digest) {
-	for _, values := range slices.Concat(g.values, g.on) {
+// Sum returns a digest of the gathered data.
+func (g *Data) Sum() (sum Digest) {
+	for _, values := range slices.Concat(g.Values, g.On) {
 		sum = sum.with(bytesIn(values))
 	}
-	return sum.with(bytesIn(g.strata))
+	return sum.with(bytesIn(g.Strata))
 }
 
 // bytesIn returns the bytes of numbers, as they lie in memory.

@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func TestGatheredRecordsAreFound(t *testing.T) {
 			stream int
 			place  int64
 		}
-		var g gatheredData
+		var g Data
 		want, last := map[key]int{}, map[string]int64{}
 		for range 1 + rng.IntN(8) {
 			scope, stream, n := string("ab"[rng.IntN(2)]), rng.IntN(2), 1+rng.IntN(3)
@@ -37,13 +37,13 @@ func TestGatheredRecordsAreFound(t *testing.T) {
 				}
 			}
 			for i := range n {
-				want[key{scope, stream, b.Place(i)}] = g.n + i
+				want[key{scope, stream, b.Place(i)}] = g.N + i
 				last[at] = b.Place(i) + 1
 			}
-			g.follow(b, g.n)
-			g.n += n
+			g.Follow(b, g.N)
+			g.N += n
 		}
-		g.sortRuns()
+		g.SortRuns()
 		near := rng.IntN(12) - 2
 		for range 60 {
 			k := key{string("abc"[rng.IntN(3)]), rng.IntN(3), int64(rng.IntN(40) - 1)}
@@ -51,21 +51,21 @@ func TestGatheredRecordsAreFound(t *testing.T) {
 			if !there {
 				at = -1
 			}
-			if got := g.find(k.scope, k.stream, k.place, &near); got != at {
+			if got := g.Find(k.scope, k.stream, k.place, &near); got != at {
 				t.Fatalf("round %d: %+v is at %d, want %d, of runs %+v", round, k, got, at, g.runs)
 			}
 		}
 		for k, at := range want {
-			if got := g.find(k.scope, k.stream, k.place, &near); got != at {
+			if got := g.Find(k.scope, k.stream, k.place, &near); got != at {
 				t.Fatalf("round %d: %+v is at %d, want %d, of runs %+v", round, k, got, at, g.runs)
 			}
 		}
 	}
-	var g gatheredData
+	var g Data
 	for i, first := range []int64{5, 8, 11, 15} {
 		b := new(microdata.Block)
 		b.Reset(0, first, 3, 0)
-		g.follow(b, 3*i)
+		g.Follow(b, 3*i)
 	}
 	if n := slices.Collect(func(yield func(int) bool) {
 		for _, r := range g.runs {
@@ -98,8 +98,8 @@ func TestRunsAreInOrder(t *testing.T) {
 // doubling doubles values.
 type doubling struct{}
 
-func (doubling) maskAll(g *gatheredData) *decision.Refusal {
-	for _, values := range g.values {
+func (doubling) MaskAll(g *Data) *decision.Refusal {
+	for _, values := range g.Values {
 		for i := range values {
 			values[i] *= 2
 		}
@@ -107,51 +107,51 @@ func (doubling) maskAll(g *gatheredData) *decision.Refusal {
 	return nil
 }
 
-func (doubling) most() int { return 99 }
+func (doubling) Most() int { return 99 }
 
-func (doubling) takes() (record, value int64) { return 0, 0 }
+func (doubling) Takes() (record, value int64) { return 0, 0 }
 
 // Gathered values differ if any value of any column or stratum differs.
 func TestGatheredAreToldApart(t *testing.T) {
 	const n = 1<<13 + 3 // more than a part
-	g := &gatheredData{values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)},
-		strata: make([]int32, n)}
-	seen := map[any]bool{g.sum(): true}
+	g := &Data{Values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)},
+		Strata: make([]int32, n)}
+	seen := map[any]bool{g.Sum(): true}
 	for _, at := range []int{0, 1, n/2 + 1, 1<<13 - 1, 1 << 13, n - 1} {
-		for k := range g.values {
-			g.values[k][at] = 1
-			sum := g.sum()
-			if again := g.sum(); again != sum {
+		for k := range g.Values {
+			g.Values[k][at] = 1
+			sum := g.Sum()
+			if again := g.Sum(); again != sum {
 				t.Fatal("the same data have two different sums")
 			}
 			if seen[sum] {
 				t.Errorf("the sum does not depend on value %d of column %d", at, k)
 			}
 			seen[sum] = true
-			g.values[k][at] = 0
+			g.Values[k][at] = 0
 		}
 		for _, stratum := range []int32{-1, 1, 1 << 20} {
-			g.strata[at] = stratum
-			if sum := g.sum(); seen[sum] {
+			g.Strata[at] = stratum
+			if sum := g.Sum(); seen[sum] {
 				t.Errorf("the sum does not depend on stratum %d of record %d", stratum, at)
 			} else {
 				seen[sum] = true
 			}
-			g.strata[at] = 0
+			g.Strata[at] = 0
 		}
 	}
 	// A remembered result of other values is not used.
-	one, two := &maskOutcomes{}, &gatheredData{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
+	one, two := &Outcomes{}, &Data{Values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, Strata: make([]int32, 4)}
 	for range 2 {
 		for _, last := range []float64{9, 11} {
-			of := &gatheredData{values: [][]float64{slices.Clone(two.values[0]), slices.Clone(two.values[1])},
-				strata:  two.strata,
-				columns: []*core.Column{{Digits: -1}, {Digits: -1}}}
-			of.values[1][3] = last
+			of := &Data{Values: [][]float64{slices.Clone(two.Values[0]), slices.Clone(two.Values[1])},
+				Strata:  two.Strata,
+				Columns: []*core.Column{{Digits: -1}, {Digits: -1}}}
+			of.Values[1][3] = last
 			if err := one.of(of, doubling{}); err != nil {
 				t.Fatal(err)
 			}
-			if got := of.values[1][3]; got != 2*last {
+			if got := of.Values[1][3]; got != 2*last {
 				t.Errorf("the last value %v became %v", last, got)
 			}
 		}

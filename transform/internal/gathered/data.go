@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"cmp"
@@ -15,29 +15,29 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// gatheredData holds the data of all records of a survey, in its order.
-type gatheredData struct {
-	n       int
-	values  [][]float64 // by column, NaN where there is none
-	on      [][]float64 // by column that is read, NaN where there is no number
-	strata  []int32     // codes, dense from 0; −1: the record is rejected and not used
-	words   [][]uint64  // by stream of words
-	normals [][]float64 // by stream of normal draws
-	ties    []uint64    // from each record's digest, if equal records are ordered by it; else nil
-	columns []*core.Column
+// Data holds the data of all records of a survey, in its order.
+type Data struct {
+	N       int
+	Values  [][]float64 // by column, NaN where there is none
+	On      [][]float64 // by column that is read, NaN where there is no number
+	Strata  []int32     // codes, dense from 0; −1: the record is rejected and not used
+	Words   [][]uint64  // by stream of words
+	Normals [][]float64 // by stream of normal draws
+	Ties    []uint64    // from each record's digest, if equal records are ordered by it; else nil
+	Columns []*core.Column
 	runs    []recordRun
-	stop    decision.Stop
-	trial   bool // the values are those of a replicate, which is not released and may be of a sample
-	own     *lists
+	Stop    decision.Stop
+	Trial   bool // the values are those of a replicate, which is not released and may be of a sample
+	Own     *lists
 }
 
-// recordRun is a run of records of one stream that are consecutive in gatheredData.
+// recordRun is a run of records of one stream that are consecutive in Data.
 type recordRun struct {
 	scope  string
 	stream int
 	first  int64   // place of the first
 	places []int64 // of all, ascending; nil: they follow one another
-	from   int     // the first in gatheredData
+	from   int     // the first in Data
 	n      int
 }
 
@@ -45,18 +45,18 @@ func (r *recordRun) compare(scope string, stream int, place int64) int {
 	return cmp.Or(cmp.Compare(r.scope, scope), cmp.Compare(r.stream, stream), cmp.Compare(r.first, place))
 }
 
-// identify notes the digests by which equal records of a block are ordered, if there are any.
-func (g *gatheredData) identify(w *core.Work, b *microdata.Block) {
+// Identify notes the digests by which equal records of a block are ordered, if there are any.
+func (g *Data) Identify(w *core.Work, b *microdata.Block) {
 	if w.Digests == nil {
 		return
 	}
 	for i := range b.N {
-		g.ties = append(g.ties, binary.LittleEndian.Uint64(w.Digests[i][:]))
+		g.Ties = append(g.Ties, binary.LittleEndian.Uint64(w.Digests[i][:]))
 	}
 }
 
-// appendNumbers appends the values of a column in a block as numbers, NaN where there is none.
-func appendNumbers(to []float64, col *microdata.Column, n int) []float64 {
+// AppendNumbers appends the values of a column in a block as numbers, NaN where there is none.
+func AppendNumbers(to []float64, col *microdata.Column, n int) []float64 {
 	v, bad := col.Out(), []int(nil)
 	if a := col.OutArray(); a != nil && core.TextField(a.DataType()) {
 		to, _ = texts{}.take(to, a, n)
@@ -79,8 +79,8 @@ func appendNumbers(to []float64, col *microdata.Column, n int) []float64 {
 	return to
 }
 
-// follow notes the places of the records of a block.
-func (g *gatheredData) follow(b *microdata.Block, from int) {
+// Follow notes the places of the records of a block.
+func (g *Data) Follow(b *microdata.Block, from int) {
 	if b.Places == nil && len(g.runs) > 0 {
 		last := &g.runs[len(g.runs)-1]
 		if last.places == nil && last.scope == b.Scope && last.stream == b.Stream && last.first+int64(last.n) == b.First {
@@ -91,14 +91,14 @@ func (g *gatheredData) follow(b *microdata.Block, from int) {
 	g.runs = append(g.runs, recordRun{b.Scope, b.Stream, b.Place(0), slices.Clone(b.Places), from, b.N})
 }
 
-// sortRuns prepares find, after the last follow.
-func (g *gatheredData) sortRuns() {
+// SortRuns prepares find, after the last follow.
+func (g *Data) SortRuns() {
 	slices.SortFunc(g.runs, func(a, b recordRun) int { return a.compare(b.scope, b.stream, b.first) })
 }
 
-// find returns the index of a record in g; −1 if it is not there. The search begins at
+// Find returns the index of a record in g; −1 if it is not there. The search begins at
 // the run near, which is set to the run where the record was found.
-func (g *gatheredData) find(scope string, stream int, place int64, near *int) int {
+func (g *Data) Find(scope string, stream int, place int64, near *int) int {
 	for {
 		if *near >= 0 && *near < len(g.runs) {
 			r := &g.runs[*near]
@@ -126,7 +126,7 @@ func (g *gatheredData) find(scope string, stream int, place int64, near *int) in
 
 // follows returns the index of record i of a block, where the one before it is the at-th in g and in the run near, if
 // that of i is the next one there; −1 if it must be sought.
-func (g *gatheredData) follows(at, near int, b *microdata.Block, i int) int {
+func (g *Data) follows(at, near int, b *microdata.Block, i int) int {
 	if at < 0 {
 		return -1
 	}
@@ -141,26 +141,26 @@ func (g *gatheredData) follows(at, near int, b *microdata.Block, i int) int {
 	return at + 1
 }
 
-// inPart is how many records of a data set one core takes at a time; a test changes it.
-var inPart = 1 << 14
+// InPart is how many records of a data set one core takes at a time; a test changes it.
+var InPart = 1 << 14
 
-// maskBy masks the values and rounds the results to the columns' decimals.
-func (g *gatheredData) maskBy(all allMasker) *decision.Refusal {
-	if err := all.maskAll(g); err != nil || g.stop.Now() {
+// MaskBy masks the values and rounds the results to the columns' decimals.
+func (g *Data) MaskBy(all Masker) *decision.Refusal {
+	if err := all.MaskAll(g); err != nil || g.Stop.Now() {
 		return err
 	}
-	for k, col := range g.columns {
+	for k, col := range g.Columns {
 		if col.Digits < 0 {
 			continue
 		}
-		values := g.values[k]
-		cores.Parts(len(values), inPart, func(from, to int) { core.DecimalGrid(col.Digits).SnapAll(values[from:to]) })
+		values := g.Values[k]
+		cores.Parts(len(values), InPart, func(from, to int) { core.DecimalGrid(col.Digits).SnapAll(values[from:to]) })
 	}
 	return nil
 }
 
-// firstRefusal returns the refusal of the first of some parts that were decided side by side.
-func firstRefusal(of []*decision.Refusal) *decision.Refusal {
+// FirstRefusal returns the refusal of the first of some parts that were decided side by side.
+func FirstRefusal(of []*decision.Refusal) *decision.Refusal {
 	for _, r := range of {
 		if r != nil {
 			return r
@@ -169,10 +169,10 @@ func firstRefusal(of []*decision.Refusal) *decision.Refusal {
 	return nil
 }
 
-// rowsByStratum returns the records that are not rejected, by stratum, in their order.
-func (g *gatheredData) rowsByStratum() [][]int32 {
+// RowsByStratum returns the records that are not rejected, by stratum, in their order.
+func (g *Data) RowsByStratum() [][]int32 {
 	var strata [][]int32
-	for i, s := range g.strata {
+	for i, s := range g.Strata {
 		if s < 0 {
 			continue
 		}
@@ -184,44 +184,44 @@ func (g *gatheredData) rowsByStratum() [][]int32 {
 	return strata
 }
 
-// inOrder sorts rows by their values, the numbers read, their words and their identities, so that
+// InOrder sorts rows by their values, the numbers read, their words and their identities, so that
 // the result does not depend on the order of the records.
-func (g *gatheredData) inOrder(rows []int32) {
+func (g *Data) InOrder(rows []int32) {
 	rank.OrderFunc(rows, func(a, b int32) int {
-		for _, columns := range [][][]float64{g.values, g.on} {
+		for _, columns := range [][][]float64{g.Values, g.On} {
 			for _, values := range columns {
 				if c := cmp.Compare(values[a], values[b]); c != 0 {
 					return c
 				}
 			}
 		}
-		for _, words := range g.words {
+		for _, words := range g.Words {
 			if c := cmp.Compare(words[a], words[b]); c != 0 {
 				return c
 			}
 		}
-		return cmp.Or(g.compareTies(a, b), cmp.Compare(a, b))
-	}, g.stop)
+		return cmp.Or(g.CompareTies(a, b), cmp.Compare(a, b))
+	}, g.Stop)
 }
 
-// compareTies compares rows by their identities; all are equal where these are not gathered.
-func (g *gatheredData) compareTies(a, b int32) int {
-	if g.ties == nil {
+// CompareTies compares rows by their identities; all are equal where these are not gathered.
+func (g *Data) CompareTies(a, b int32) int {
+	if g.Ties == nil {
 		return 0
 	}
-	return cmp.Compare(g.ties[a], g.ties[b])
+	return cmp.Compare(g.Ties[a], g.Ties[b])
 }
 
-// checkColumns returns an error for a column that cannot be masked. Replicates on the same data check it once.
-func (g *gatheredData) checkColumns(fits *allFits, of digest) *decision.Refusal {
-	return fitOnce(g.trials(fits), fitKey{of: of, what: fitChecked}, g.stop, g.checkedColumns)
+// CheckColumns returns an error for a column that cannot be masked. Replicates on the same data check it once.
+func (g *Data) CheckColumns(fits *Fits, of Digest) *decision.Refusal {
+	return Once(g.Trials(fits), FitKey{Of: of, What: fitChecked}, g.Stop, g.checkedColumns)
 }
 
-func (g *gatheredData) checkedColumns() *decision.Refusal {
-	for k, values := range g.values {
+func (g *Data) checkedColumns() *decision.Refusal {
+	for k, values := range g.Values {
 		low, high, records := math.Inf(1), math.Inf(-1), 0
 		for i, v := range values {
-			if g.strata[i] < 0 {
+			if g.Strata[i] < 0 {
 				continue
 			}
 			records++
@@ -233,7 +233,7 @@ func (g *gatheredData) checkedColumns() *decision.Refusal {
 			}
 		}
 		at := fmt.Sprintf("columns[%d]", k)
-		switch name := strconv.Quote(g.columns[k].Name); {
+		switch name := strconv.Quote(g.Columns[k].Name); {
 		case records == 0:
 			return nil
 		case low > high:
@@ -249,11 +249,11 @@ func (g *gatheredData) checkedColumns() *decision.Refusal {
 	return nil
 }
 
-// byTies sorts rows by their identities. Rows whose identities are equal or not gathered keep their
+// ByTies sorts rows by their identities. Rows whose identities are equal or not gathered keep their
 // order.
-func (g *gatheredData) byTies(rows []int32) {
-	if g.ties == nil {
+func (g *Data) ByTies(rows []int32) {
+	if g.Ties == nil {
 		return
 	}
-	rank.OrderFunc(rows, func(a, b int32) int { return cmp.Or(g.compareTies(a, b), cmp.Compare(a, b)) }, g.stop)
+	rank.OrderFunc(rows, func(a, b int32) int { return cmp.Or(g.CompareTies(a, b), cmp.Compare(a, b)) }, g.Stop)
 }

@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"fmt"
@@ -23,9 +23,9 @@ func TakesTexts(p core.Params, column string) bool {
 	return slices.Contains(core.Declared(p).Texts, column)
 }
 
-// synthesisColumn returns the column that mask i models, and whether its values are texts that are
+// SynthesisColumn returns the column that mask i models, and whether its values are texts that are
 // categories; otherwise they are numbers.
-func synthesisColumn(c *core.Chain, i int, name string) (*core.Column, bool, error) {
+func SynthesisColumn(c *core.Chain, i int, name string) (*core.Column, bool, error) {
 	if info := c.Info(name); info == nil || info.Field.Numeric() || !TakesTexts(c.Masks[i].Params, name) {
 		col, err := c.Arithmetic(i, name)
 		return col, false, err
@@ -80,7 +80,8 @@ func (t texts) put(n int, there func(i int) bool, code func(i int) float64) arro
 	return b.NewArray()
 }
 
-func tooMany(path string) *decision.Refusal {
+// TooMany is the refusal of too many categories.
+func TooMany(path string) *decision.Refusal {
 	return &decision.Refusal{Path: path, Text: "must have at most " + strconv.Itoa(models.GreatestCategories) +
 		" categories in a stratum: recode it more coarsely, or do not name it in categories"}
 }

@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"testing"
@@ -10,12 +10,12 @@ import (
 // In a topic with gaps, records are set aside by their places, as without gaps.
 func TestHeldOutOfPlaces(t *testing.T) {
 	key := masktest.Setup(t).Key
-	g := &gatheredData{
-		n: 6,
+	g := &Data{
+		N: 6,
 		runs: []recordRun{{scope: "t", stream: 2, first: 10, n: 3, from: 0},
 			{scope: "t", stream: 2, first: 20, places: []int64{20, 25, 31}, from: 3, n: 3}}}
-	set := HeldOut{Share: 0.5, Draw: core.NewHeldDraw(key)}
-	held := g.heldOut(key, 0.5)
+	set := core.HeldOut{Share: 0.5, Draw: core.NewHeldDraw(key)}
+	held := g.HeldOut(key, 0.5)
 	for i, place := range []int64{10, 11, 12, 20, 25, 31} {
 		if held[i] != set.Of("t", 2, place) {
 			t.Errorf("place %d: %v", place, held[i])
@@ -23,13 +23,13 @@ func TestHeldOutOfPlaces(t *testing.T) {
 	}
 	// A run of more records than are drawn at a time.
 	const n = 2*core.Batch + 7
-	long := &gatheredData{n: n, runs: []recordRun{{scope: "t", stream: 2, first: 3, n: n}}}
-	for i, out := range long.heldOut(key, 0.5) {
+	long := &Data{N: n, runs: []recordRun{{scope: "t", stream: 2, first: 3, n: n}}}
+	for i, out := range long.HeldOut(key, 0.5) {
 		if out != set.Of("t", 2, int64(3+i)) {
 			t.Fatalf("record %d of a long run: set aside is %v", i, out)
 		}
 	}
-	if g.heldOut(key, 0) != nil {
+	if g.HeldOut(key, 0) != nil {
 		t.Error("none is to be set aside")
 	}
 }
@@ -37,11 +37,11 @@ func TestHeldOutOfPlaces(t *testing.T) {
 // The name of a fitted model contains a checksum of the records and of the set aside. Each
 // different set gives another checksum, and with no record set aside it is that of the records.
 func TestSumsOfWhoIsSetAside(t *testing.T) {
-	records := digest{}.with([]byte("records"))
-	if got := sumWith(records, nil); got != records {
+	records := Digest{}.with([]byte("records"))
+	if got := SumWith(records, nil); got != records {
 		t.Errorf("where none is set aside: %x", got)
 	}
-	sums := map[digest][]bool{records: nil}
+	sums := map[Digest][]bool{records: nil}
 	for n := range 4 {
 		for bits := range 1 << n {
 			held := make([]bool, n)
@@ -51,7 +51,7 @@ func TestSumsOfWhoIsSetAside(t *testing.T) {
 			if n == 0 {
 				continue
 			}
-			sum := sumWith(records, held)
+			sum := SumWith(records, held)
 			if other, there := sums[sum]; there {
 				t.Errorf("%v and %v have the same sum", held, other)
 			}

@@ -1,4 +1,4 @@
-package transform
+package gathered
 
 import (
 	"slices"
@@ -15,8 +15,8 @@ type lists struct {
 
 var spare = sync.Pool{New: func() any { return new(lists) }}
 
-// number returns an empty list of numbers, with the memory of an earlier one if there is one.
-func (l *lists) number() []float64 {
+// Number returns an empty list of numbers, with the memory of an earlier one if there is one.
+func (l *lists) Number() []float64 {
 	if l == nil {
 		return nil
 	}
@@ -56,68 +56,69 @@ func back[T any](to *[][]T, of ...[]T) {
 	}
 }
 
-// again gives numbers back that nobody uses any more.
-func (l *lists) again(of ...[]float64) {
+// Again gives numbers back that nobody uses any more.
+func (l *lists) Again(of ...[]float64) {
 	if l != nil {
 		back(&l.floats, of...)
 	}
 }
 
-// extended makes a list longer by n elements of undefined content, and returns these.
-func extended[T any](list *[]T, n int) []T {
+// Extended makes a list longer by n elements of undefined content, and returns these.
+func Extended[T any](list *[]T, n int) []T {
 	from := len(*list)
 	*list = slices.Grow(*list, n)[:from+n]
 	return (*list)[from:]
 }
 
 // reserve makes room for n records in all, in place of more and more of it.
-func (g *gatheredData) reserve(n int) {
-	for _, columns := range [][][]float64{g.values, g.on, g.normals} {
+func (g *Data) reserve(n int) {
+	for _, columns := range [][][]float64{g.Values, g.On, g.Normals} {
 		for k := range columns {
-			columns[k] = slices.Grow(columns[k], max(0, n-g.n))
+			columns[k] = slices.Grow(columns[k], max(0, n-g.N))
 		}
 	}
-	for k := range g.words {
-		g.words[k] = slices.Grow(g.words[k], max(0, n-g.n))
+	for k := range g.Words {
+		g.Words[k] = slices.Grow(g.Words[k], max(0, n-g.N))
 	}
-	g.strata = slices.Grow(g.strata, max(0, n-g.n))
+	g.Strata = slices.Grow(g.Strata, max(0, n-g.N))
 }
 
 // borrow gives an empty replicate its memory.
-func (g *gatheredData) borrow() {
-	g.own = spare.Get().(*lists)
-	for _, columns := range [][][]float64{g.values, g.on, g.normals} {
+func (g *Data) borrow() {
+	g.Own = spare.Get().(*lists)
+	for _, columns := range [][][]float64{g.Values, g.On, g.Normals} {
 		for k := range columns {
-			columns[k] = g.own.number()
+			columns[k] = g.Own.Number()
 		}
 	}
-	for k := range g.words {
-		g.words[k] = g.own.word()
+	for k := range g.Words {
+		g.Words[k] = g.Own.word()
 	}
-	g.strata = g.own.row()
+	g.Strata = g.Own.row()
 }
 
 // decided gives up what only decisions need.
-func (g *gatheredData) decided() {
-	if g.own != nil {
-		back(&g.own.floats, g.on...)
-		back(&g.own.floats, g.normals...)
-		back(&g.own.words, g.words...)
-		back(&g.own.rows, g.strata)
+func (g *Data) decided() {
+	if g.Own != nil {
+		back(&g.Own.floats, g.On...)
+		back(&g.Own.floats, g.Normals...)
+		back(&g.Own.words, g.Words...)
+		back(&g.Own.rows, g.Strata)
 	}
-	g.strata, g.words, g.normals, g.ties, g.on = nil, nil, nil, nil, nil
+	g.Strata, g.Words, g.Normals, g.Ties, g.On = nil, nil, nil, nil, nil
 }
 
 // discard gives the memory of a replicate to others; shared says that its values are kept for others too.
-func (g *gatheredData) discard(shared bool) {
-	if g.own == nil {
+func (g *Data) discard(shared bool) {
+	if g.Own == nil {
 		return
 	}
 	if !shared {
-		back(&g.own.floats, g.values...)
+		back(&g.Own.floats, g.Values...)
 	}
-	spare.Put(g.own)
-	*g = gatheredData{}
+	spare.Put(g.Own)
+	*g = Data{}
 }
 
-func (s *wholeStep) Discard() { s.data.discard(!s.draws()) }
+// Discard gives the memory of a replicate to others.
+func (s *Step) Discard() { s.Data.discard(!s.draws()) }
