@@ -2,67 +2,13 @@ package transform
 
 import (
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
-
-// onward is the number of checks from one that cancels to the next: a share of those so far, in the short form as many.
-func onward(at, share int) int {
-	if testing.Short() {
-		return 1 + at
-	}
-	return 1 + at/share
-}
-
-// A cancelled chain makes no more decisions: neither before the decision nor in the middle of it,
-// with both ways to count missing cells.
-func TestEndSurveyIsCancelled(t *testing.T) {
-	r := categoriesAt(rand.New(rand.NewPCG(5, 6)), 3*decision.Every, []int{40, 40, 40}, 0.01)
-	columns := r.columns(arrow.PrimitiveTypes.Int64)
-	for _, missing := range []string{"any", "none"} {
-		begun := func() *Chain {
-			c := chain(t, testSetup(t, columns...), mask(&Suppress{Keys: names(3), K: ptr(3), Missing: missing}))
-			if err := c.Survey(block(0, len(r), columns...)); err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}
-		c := begun()
-		c.Cancel()
-		if err := c.EndSurvey(); !errors.Is(err, ErrCancelled) || c.Surveyed {
-			t.Errorf("missing %s, cancelled before: %v", missing, err)
-		}
-		// The search itself stops at any call that asks whether to continue, and
-		// it asks several times.
-		checks := 0
-		for at := 1; ; at += onward(at, 4) {
-			c := begun()
-			s := c.Steps[0].(*suppressStep)
-			s.data.SortRuns()
-			checks = 0
-			s.suppress.Stop = func() bool { checks++; return checks >= at }
-			if _, err := s.suppress.Hide(s.codes); err != nil {
-				t.Fatal(err)
-			}
-			if checks < at {
-				break // the search is complete
-			}
-			if most := at + 1; checks > most { // the loop after the interrupted one asks once
-				t.Errorf("missing %s: continues after it was cancelled %d times", missing, checks-at)
-			}
-		}
-		if checks < 4 {
-			t.Errorf("missing %s: asks %d times whether to go on", missing, checks)
-		}
-	}
-}
 
 // cancellable are the masks that decide on all values, with the minimum number of times that they
 // ask whether to continue: about 13,000 records in two strata, with two or three columns.

@@ -15,8 +15,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 // arithmeticMasks are all masks that work record by record.
 func arithmeticMasks() []Spec {
 	return []Spec{

@@ -1,12 +1,13 @@
 package transform
 
 import (
-	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"math"
 	"math/rand/v2"
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // A release is the same whatever the number of cores, of each mask that computes with all values: of more records than

@@ -1,8 +1,12 @@
 package transform
 
-import "github.com/sdlfilter/sdlfilter/transform/internal/masktest"
+import (
+	"github.com/sdlfilter/sdlfilter/transform/internal/masktest"
+)
 
 type testColumn = masktest.Column
+
+type rows = masktest.Rows
 
 var (
 	testKey, testSetup, floats, names  = masktest.Key, masktest.Setup, masktest.Floats, masktest.Names
@@ -10,6 +14,19 @@ var (
 	surveyed, whole, categories, wants = masktest.Surveyed, masktest.Whole, masktest.Categories, masktest.Wants
 	amount, percent, thin, repeat      = masktest.Amount, masktest.Percent, masktest.Thin, masktest.Repeat
 	meanSD, correlation, kolmogorov    = masktest.MeanSD, masktest.Correlation, masktest.Kolmogorov
+	onward                             = masktest.Onward
 	incomes, reordered, typed          = masktest.Incomes, masktest.Reordered, masktest.Typed
+	categoriesAt, missingCells         = masktest.CategoriesAt, masktest.MissingCells
 	swapData, tiedData, shuffleData    = masktest.SwapData, masktest.TiedData, masktest.ShuffleData
 )
+
+func ptr[T any](v T) *T { return &v }
+
+// micro groups k records; groups of two have to be asked for.
+func micro(k int, columns ...string) *Microaggregate {
+	m := &Microaggregate{Columns: columns, K: &k}
+	if k == 2 {
+		m.Least = &k
+	}
+	return m
+}

@@ -283,7 +283,7 @@ func TestSuppressByHousehold(t *testing.T) {
 // households, which the mask must find.
 func suppressedBy(t *testing.T, in rows, of []int, persons, k, size int, order []int) rows {
 	t.Helper()
-	columns := in.columns(arrow.PrimitiveTypes.Int64)
+	columns := in.Columns(arrow.PrimitiveTypes.Int64)
 	household := floats(0)
 	for _, h := range of {
 		household.Values = append(household.Values, float64(h))

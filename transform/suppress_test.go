@@ -15,10 +15,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
-
-// rows are records of categories, numbered from 1; 0 is a missing value.
-type rows [][]int
 
 // candidates counts the released records that can be that of respondent i for a snooper who knows
 // the keys of a set that the source has, comparing all pairs. If missing cells are no value, only those
@@ -67,40 +65,10 @@ func without(record []int, set int) []int {
 	return out
 }
 
-// categoriesAt draws n records of keys with the given numbers of categories, the first category
-// much more frequent, and a share of the cells missing.
-func categoriesAt(r *rand.Rand, n int, cards []int, missing float64) rows {
-	out := make(rows, n)
-	for i := range out {
-		for _, card := range cards {
-			v := 1 + min(r.IntN(card), r.IntN(card))
-			if r.Float64() < missing {
-				v = 0
-			}
-			out[i] = append(out[i], v)
-		}
-	}
-	return out
-}
-
-func (r rows) columns(typ arrow.DataType) []testColumn {
-	columns := make([]testColumn, len(r[0]))
-	for c := range columns {
-		columns[c] = testColumn{Type: typ}
-		for i := range r {
-			columns[c].Values = append(columns[c].Values, float64(r[i][c]))
-			if r[i][c] == 0 {
-				columns[c].Null = append(columns[c].Null, i)
-			}
-		}
-	}
-	return columns
-}
-
 // suppressed releases records masked by m, in blocks of a size.
 func suppressed(t *testing.T, r rows, size int, m *Suppress) (rows, *Chain) {
 	t.Helper()
-	columns := r.columns(arrow.PrimitiveTypes.Int64)
+	columns := r.Columns(arrow.PrimitiveTypes.Int64)
 	m.Keys = names(len(columns))
 	c := surveyed(t, chain(t, testSetup(t, columns...), mask(m)), size, columns...)
 	var out rows
@@ -120,20 +88,6 @@ func suppressed(t *testing.T, r rows, size int, m *Suppress) (rows, *Chain) {
 		}
 	}
 	return out, c
-}
-
-// missingCells returns the set of cells made missing. A cell with another value fails the test.
-func missingCells(t *testing.T, x, y []int) (set int) {
-	t.Helper()
-	for c := range x {
-		if x[c] != y[c] {
-			if y[c] != 0 {
-				t.Fatalf("cell %d got another value", c)
-			}
-			set |= 1 << c
-		}
-	}
-	return set
 }
 
 // Every respondent has k candidates, by counting pairs. The release does not depend on the limits of the
@@ -250,7 +204,7 @@ func TestSuppressByImportance(t *testing.T) {
 
 func TestSuppressRefusals(t *testing.T) {
 	in := rows{{1, 1}, {1, 1}, {1, 1}, {1, 2}, {2, 1}}
-	columns := in.columns(arrow.PrimitiveTypes.Int64)
+	columns := in.Columns(arrow.PrimitiveTypes.Int64)
 	for _, tt := range []struct {
 		m    *Suppress
 		want string
@@ -324,7 +278,7 @@ func TestSuppressAtTheEdges(t *testing.T) {
 		if word == "none" && !slices.Equal(slices.Concat(out...), []int{0, 0, 0, 0}) {
 			t.Errorf("two records without anything in common: %v", out)
 		}
-		columns := rows{{1, 1}, {1, 1}, {1, 2}}.columns(arrow.PrimitiveTypes.Int64)
+		columns := rows{{1, 1}, {1, 1}, {1, 2}}.Columns(arrow.PrimitiveTypes.Int64)
 		c := chain(t, testSetup(t, columns...), mask(&Suppress{Keys: []string{"a", "b"}, K: &k, Missing: word}))
 		in := func() *microdata.Block {
 			b := block(0, 3, columns...)
@@ -382,13 +336,13 @@ func TestSuppressOfEveryType(t *testing.T) {
 			setup.Columns = append(setup.Columns,
 				ColumnInfo{Name: name, Index: c, Field: microdata.Field{Name: name, Type: typ}, Decimals: -1})
 		}
-		in.arrays(t, typ, put, setup, k)
+		arraysOf(t, in, typ, put, setup, k)
 	}
 }
 
-// arrays suppresses columns of a type whose arrays are slices, so their values do not begin at the
+// arraysOf suppresses columns of a type whose arrays are slices, so their values do not begin at the
 // start of the buffers.
-func (r rows) arrays(t *testing.T, typ arrow.DataType, put func(b array.Builder, i int), setup Setup, k int) {
+func arraysOf(t *testing.T, r rows, typ arrow.DataType, put func(b array.Builder, i int), setup Setup, k int) {
 	t.Helper()
 	n := len(r)
 	at := func(c int) arrow.Array {
@@ -441,5 +395,48 @@ func (r rows) arrays(t *testing.T, typ arrow.DataType, put func(b array.Builder,
 	}
 	if missing == 0 && !binary {
 		t.Errorf("%s: no cell is missing, so the case tests nothing", typ)
+	}
+}
+
+// A cancelled chain makes no more decisions: neither before the decision nor in the middle of it,
+// with both ways to count missing cells.
+func TestEndSurveyIsCancelled(t *testing.T) {
+	r := categoriesAt(rand.New(rand.NewPCG(5, 6)), 3*decision.Every, []int{40, 40, 40}, 0.01)
+	columns := r.Columns(arrow.PrimitiveTypes.Int64)
+	for _, missing := range []string{"any", "none"} {
+		begun := func() *Chain {
+			c := chain(t, testSetup(t, columns...), mask(&Suppress{Keys: names(3), K: ptr(3), Missing: missing}))
+			if err := c.Survey(block(0, len(r), columns...)); err != nil {
+				t.Fatal(err)
+			}
+			return c
+		}
+		c := begun()
+		c.Cancel()
+		if err := c.EndSurvey(); !errors.Is(err, ErrCancelled) || c.Surveyed {
+			t.Errorf("missing %s, cancelled before: %v", missing, err)
+		}
+		// The search itself stops at any call that asks whether to continue, and
+		// it asks several times.
+		checks := 0
+		for at := 1; ; at += onward(at, 4) {
+			c := begun()
+			s := c.Steps[0].(*suppressStep)
+			s.data.SortRuns()
+			checks = 0
+			s.suppress.Stop = func() bool { checks++; return checks >= at }
+			if _, err := s.suppress.Hide(s.codes); err != nil {
+				t.Fatal(err)
+			}
+			if checks < at {
+				break // the search is complete
+			}
+			if most := at + 1; checks > most { // the loop after the interrupted one asks once
+				t.Errorf("missing %s: continues after it was cancelled %d times", missing, checks-at)
+			}
+		}
+		if checks < 4 {
+			t.Errorf("missing %s: asks %d times whether to go on", missing, checks)
+		}
 	}
 }

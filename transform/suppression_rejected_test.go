@@ -16,7 +16,7 @@ func TestSuppressCountsNoRejectedRecord(t *testing.T) {
 		for at := range 4 {
 			in := rows{{1, 2}, {1, 2}, {1, 2}, {1, 2}}
 			in[at], in[(at+1)%4] = []int{1, 1}, []int{1, 1} // the first of them is rejected
-			columns := in.columns(arrow.PrimitiveTypes.Int64)
+			columns := in.Columns(arrow.PrimitiveTypes.Int64)
 			records := func() *microdata.Block {
 				b := block(0, len(in), columns...)
 				b.Reject(at, "a", "is broken")

@@ -1,13 +1,14 @@
 package transform
 
 import (
-	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // Replicates that take turns in memory, many at a time, of other masks, numbers of records and blocks, are those of

@@ -344,3 +344,11 @@ func ShuffleData(n int, seed uint64) []Column {
 	}
 	return columns
 }
+
+// Onward is the number of checks from one that cancels to the next: a share of those so far, in the short form as many.
+func Onward(at, share int) int {
+	if testing.Short() {
+		return 1 + at
+	}
+	return 1 + at/share
+}
