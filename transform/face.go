@@ -6,6 +6,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/group"
 	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
@@ -69,6 +70,11 @@ type (
 	Pseudonym = category.Pseudonym
 	Recode    = category.Recode
 	Renaming  = category.Renaming
+)
+
+type (
+	Microaggregate = group.Microaggregate
+	Suppress       = group.Suppress
 )
 
 type (

@@ -1,4 +1,4 @@
-package transform
+package group
 
 import (
 	"errors"
@@ -11,9 +11,20 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/golden"
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
+
+// micro groups k records; groups of two have to be asked for.
+func micro(k int, columns ...string) *Microaggregate {
+	m := &Microaggregate{Columns: columns, K: &k}
+	if k == 2 {
+		m.Least = &k
+	}
+	return m
+}
 
 // Results of the established R package, to 1e-9: MDAV, and each column separately.
 func TestMicroaggregateGolden(t *testing.T) {
@@ -206,7 +217,7 @@ func TestMicroaggregateRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := c.EndSurvey()
-		var of *SurveyError
+		var of *core.SurveyError
 		if !errors.As(err, &of) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("%s: got %v, want %s", tt.what, err, tt.want)
 			continue
@@ -280,7 +291,7 @@ func TestMicroaggregateReplicates(t *testing.T) {
 	if got := whole(t, c.Replicate(4), 300, columns...); slices.Equal(got[0], want[0]) {
 		t.Error("a replicate on different values has the result for the first values")
 	}
-	noisy := chain(t, testSetup(t, columns...), mask(&Noise{Columns: []string{"a"}, SD: amount(5)}),
+	noisy := chain(t, testSetup(t, columns...), mask(&record.Noise{Columns: []string{"a"}, SD: amount(5)}),
 		mask(micro(4, "a", "b", "c")))
 	if slices.Equal(whole(t, noisy.Replicate(1), 300, columns...)[0], whole(t, noisy.Replicate(2), 300, columns...)[0]) {
 		t.Error("replicates of noise in front of groups are all the same")

@@ -1,4 +1,4 @@
-package transform
+package group
 
 import (
 	"errors"
@@ -15,7 +15,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/category"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // candidates counts the released records that can be that of respondent i for a snooper who knows
@@ -66,7 +69,7 @@ func without(record []int, set int) []int {
 }
 
 // suppressed releases records masked by m, in blocks of a size.
-func suppressed(t *testing.T, r rows, size int, m *Suppress) (rows, *Chain) {
+func suppressed(t *testing.T, r rows, size int, m *Suppress) (rows, *core.Chain) {
 	t.Helper()
 	columns := r.Columns(arrow.PrimitiveTypes.Int64)
 	m.Keys = names(len(columns))
@@ -219,7 +222,7 @@ func TestSuppressRefusals(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := c.EndSurvey()
-		var of *SurveyError
+		var of *core.SurveyError
 		if !errors.As(err, &of) || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
@@ -241,21 +244,21 @@ func TestSuppressRefusals(t *testing.T) {
 		}
 	}
 	k2 := &Suppress{Keys: []string{"a"}, K: ptr(2)}
-	for want, masks := range map[string][]Spec{
+	for want, masks := range map[string][]core.Spec{
 		"[0].suppress.keys: must not be changed after this mask": {
-			mask(k2), mask(&Noise{Columns: []string{"a"}, SD: amount(1)})},
+			mask(k2), mask(&record.Noise{Columns: []string{"a"}, SD: amount(1)})},
 		"[0].suppress: must come after mask [2], a pram": {
-			mask(k2), mask(&Noise{Columns: []string{"b"}, SD: amount(1)}),
-			mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})},
+			mask(k2), mask(&record.Noise{Columns: []string{"b"}, SD: amount(1)}),
+			mask(&category.PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})},
 		"[1].suppress.keys: \"a\" depends on mask [0]": {mask(micro(2, "a", "b")), mask(k2)},
 	} {
-		if ps := CheckSpecs(masks); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
+		if ps := core.CheckSpecs(masks); len(ps) != 1 || !strings.HasPrefix(ps[0].Error(), want) {
 			t.Errorf("%v, want %s", ps, want)
 		}
 	}
-	for _, before := range []Spec{mask(&Noise{Columns: []string{"a"}, SD: amount(1)}),
-		mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})} {
-		if ps := CheckSpecs([]Spec{before, mask(k2)}); len(ps) != 0 {
+	for _, before := range []core.Spec{mask(&record.Noise{Columns: []string{"a"}, SD: amount(1)}),
+		mask(&category.PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"1", "2"}})} {
+		if ps := core.CheckSpecs([]core.Spec{before, mask(k2)}); len(ps) != 0 {
 			t.Errorf("in front of it: %v", ps)
 		}
 	}
@@ -331,10 +334,10 @@ func TestSuppressOfEveryType(t *testing.T) {
 	for typ, put := range build {
 		in := categoriesAt(rand.New(rand.NewPCG(5, 6)), n, []int{2, 2}, 0)
 		in[n-1][0], in[64][1] = 3, 3 // rare ones, in the last place and across a word of bits
-		setup := Setup{Key: testKey(t, 1), Window: 1}
+		setup := core.Setup{Key: testKey(t, 1), Window: 1}
 		for c, name := range names(2) {
 			setup.Columns = append(setup.Columns,
-				ColumnInfo{Name: name, Index: c, Field: microdata.Field{Name: name, Type: typ}, Decimals: -1})
+				core.ColumnInfo{Name: name, Index: c, Field: microdata.Field{Name: name, Type: typ}, Decimals: -1})
 		}
 		arraysOf(t, in, typ, put, setup, k)
 	}
@@ -342,7 +345,7 @@ func TestSuppressOfEveryType(t *testing.T) {
 
 // arraysOf suppresses columns of a type whose arrays are slices, so their values do not begin at the
 // start of the buffers.
-func arraysOf(t *testing.T, r rows, typ arrow.DataType, put func(b array.Builder, i int), setup Setup, k int) {
+func arraysOf(t *testing.T, r rows, typ arrow.DataType, put func(b array.Builder, i int), setup core.Setup, k int) {
 	t.Helper()
 	n := len(r)
 	at := func(c int) arrow.Array {
@@ -404,7 +407,7 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 	r := categoriesAt(rand.New(rand.NewPCG(5, 6)), 3*decision.Every, []int{40, 40, 40}, 0.01)
 	columns := r.Columns(arrow.PrimitiveTypes.Int64)
 	for _, missing := range []string{"any", "none"} {
-		begun := func() *Chain {
+		begun := func() *core.Chain {
 			c := chain(t, testSetup(t, columns...), mask(&Suppress{Keys: names(3), K: ptr(3), Missing: missing}))
 			if err := c.Survey(block(0, len(r), columns...)); err != nil {
 				t.Fatal(err)
@@ -413,7 +416,7 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 		}
 		c := begun()
 		c.Cancel()
-		if err := c.EndSurvey(); !errors.Is(err, ErrCancelled) || c.Surveyed {
+		if err := c.EndSurvey(); !errors.Is(err, core.ErrCancelled) || c.Surveyed {
 			t.Errorf("missing %s, cancelled before: %v", missing, err)
 		}
 		// The search itself stops at any call that asks whether to continue, and
