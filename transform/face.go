@@ -205,6 +205,9 @@ func ByHousehold(p Params) bool { return core.ByHousehold(p) }
 // DependsOn returns the columns on which it depends what becomes of a value, beside the value itself.
 func DependsOn(p Params) []string { return core.DependsOn(p) }
 
+// TakesTexts reports whether a mask that computes with columns treats this one as categories, which may be texts.
+func TakesTexts(p Params, column string) bool { return core.TakesTexts(p, column) }
+
 // SameValues returns a function that reports whether two arrays have the same value at i; if their
 // types cannot be compared, it always returns false.
 func SameValues(x, y arrow.Array) func(i int) bool { return core.SameValues(x, y) }

@@ -14,6 +14,7 @@ var (
 	surveyed, whole, categories, wants = masktest.Surveyed, masktest.Whole, masktest.Categories, masktest.Wants
 	amount, percent, thin, repeat      = masktest.Amount, masktest.Percent, masktest.Thin, masktest.Repeat
 	meanSD, correlation, kolmogorov    = masktest.MeanSD, masktest.Correlation, masktest.Kolmogorov
+	codedData                          = masktest.CodedData
 	onward                             = masktest.Onward
 	incomes, reordered, typed          = masktest.Incomes, masktest.Reordered, masktest.Typed
 	categoriesAt, missingCells         = masktest.CategoriesAt, masktest.MissingCells
@@ -30,3 +31,5 @@ func micro(k int, columns ...string) *Microaggregate {
 	}
 	return m
 }
+
+func synthesise(m Synthesise) Spec { return mask(&m) }

@@ -2,7 +2,6 @@ package transform
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -12,31 +11,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
-
-// codedData returns a number a, categories b (1, 2, 3) that depend on a, a number c that depends on
-// both, coded c with two values, d, and strata e in which all dependencies are reversed.
-func codedData(n int, seed uint64) []testColumn {
-	r := rand.New(rand.NewPCG(seed, 16))
-	columns := make([]testColumn, 5)
-	for k, decimals := range []int{-1, 0, -1, 0, 0} {
-		columns[k] = floats(decimals, make([]float64, n)...)
-	}
-	for i := range n {
-		s := float64(i % 2)
-		a := r.NormFloat64() + 0.5*r.ExpFloat64()
-		w := []float64{1, math.Exp(0.3 + (1-2*s)*a), math.Exp(-1 + 0.5*a)}
-		u, b := r.Float64()*(w[0]+w[1]+w[2]), 0
-		for u -= w[0]; u >= 0 && b < 2; u -= w[b] {
-			b++
-		}
-		c := 3*float64(b%2) + 0.5*a + r.NormFloat64()
-		columns[0].Values[i], columns[1].Values[i], columns[2].Values[i], columns[4].Values[i] = a, float64(b+1), c, s
-		if r.Float64() < 1/(1+math.Exp(-(c-1)-2*float64(b/2))) {
-			columns[3].Values[i] = 1
-		}
-	}
-	return columns
-}
 
 func rowsUpTo(n int) []int32 {
 	rows := make([]int32, n)
@@ -265,10 +239,10 @@ func TestColumnsOfASynthesis(t *testing.T) {
 		{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}, Decimals: 2},
 	}}
 	c := chain(t, setup, synthesise(Synthesise{Columns: []string{"a", "b"}, Categories: []string{"a"}}))
-	for name, want := range map[string]int{"a": -1, "b": 2} {
-		col, categories, err := gathered.SynthesisColumn(c, 0, name)
-		if err != nil || col.Digits != want || categories != (want < 0) {
-			t.Errorf("%s: %d decimals, want %d; categories %v, %v", name, col.Digits, want, categories, err)
+	step := c.Steps[0].(*gathered.Step)
+	for k, want := range []int{-1, 2} {
+		if col, texts := step.Columns[k], step.Texts[k] != nil; col.Digits != want || texts != (want < 0) {
+			t.Errorf("%s: %d decimals, want %d; texts %v", col.Name, col.Digits, want, texts)
 		}
 	}
 }

@@ -14,8 +14,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
-func synthesise(m Synthesise) Spec { return mask(&m) }
-
 // slopesOf returns the least squares coefficients of a constant and columns, by another library.
 func slopesOf(y []float64, x ...[]float64) []float64 {
 	design := mat.NewDense(len(y), len(x)+1, nil)

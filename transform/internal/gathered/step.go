@@ -72,7 +72,7 @@ func NewOn(c *core.Chain, i int, all Masker, done string, on []string) (*Step, e
 		if k := slices.Index(on, name); k < 0 {
 			s.by = append(s.by, info.Index)
 		} else if s.on = append(s.on, info.Index); c.ReplicateNumber == 0 && !info.Field.Numeric() &&
-			!(TakesTexts(p, name) && core.TextField(info.Field.Type)) {
+			!(core.TakesTexts(p, name) && core.TextField(info.Field.Type)) {
 			return nil, fmt.Errorf("%s.on[%d]: column %s must be numeric, got type %s; recode it to numbers, or leave it out",
 				c.At(i), k, strconv.Quote(name), microdata.TypeName(info.Field.Type))
 		}
@@ -80,7 +80,7 @@ func NewOn(c *core.Chain, i int, all Masker, done string, on []string) (*Step, e
 	// The result for one column depends on all of them.
 	done += c.DigestOf("columns", p.Masks()...)
 	for _, name := range p.Masks() {
-		col, text, err := SynthesisColumn(c, i, name)
+		col, text, err := columnOf(c, i, name)
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package gathered
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,16 +16,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
-// TakesTexts reports whether a mask that computes with columns treats this one as categories, which
-// may be texts.
-func TakesTexts(p core.Params, column string) bool {
-	return slices.Contains(core.Declared(p).Texts, column)
-}
-
-// SynthesisColumn returns the column that mask i models, and whether its values are texts that are
+// columnOf returns the column that mask i models, and whether its values are texts that are
 // categories; otherwise they are numbers.
-func SynthesisColumn(c *core.Chain, i int, name string) (*core.Column, bool, error) {
-	if info := c.Info(name); info == nil || info.Field.Numeric() || !TakesTexts(c.Masks[i].Params, name) {
+func columnOf(c *core.Chain, i int, name string) (*core.Column, bool, error) {
+	if info := c.Info(name); info == nil || info.Field.Numeric() || !core.TakesTexts(c.Masks[i].Params, name) {
 		col, err := c.Arithmetic(i, name)
 		return col, false, err
 	}

@@ -352,3 +352,28 @@ func Onward(at, share int) int {
 	}
 	return 1 + at/share
 }
+
+// CodedData returns a number a, categories b (1, 2, 3) that depend on a, a number c that depends on
+// both, coded c with two values, d, and strata e in which all dependencies are reversed.
+func CodedData(n int, seed uint64) []Column {
+	r := rand.New(rand.NewPCG(seed, 16))
+	columns := make([]Column, 5)
+	for k, decimals := range []int{-1, 0, -1, 0, 0} {
+		columns[k] = Floats(decimals, make([]float64, n)...)
+	}
+	for i := range n {
+		s := float64(i % 2)
+		a := r.NormFloat64() + 0.5*r.ExpFloat64()
+		w := []float64{1, math.Exp(0.3 + (1-2*s)*a), math.Exp(-1 + 0.5*a)}
+		u, b := r.Float64()*(w[0]+w[1]+w[2]), 0
+		for u -= w[0]; u >= 0 && b < 2; u -= w[b] {
+			b++
+		}
+		c := 3*float64(b%2) + 0.5*a + r.NormFloat64()
+		columns[0].Values[i], columns[1].Values[i], columns[2].Values[i], columns[4].Values[i] = a, float64(b+1), c, s
+		if r.Float64() < 1/(1+math.Exp(-(c-1)-2*float64(b/2))) {
+			columns[3].Values[i] = 1
+		}
+	}
+	return columns
+}
