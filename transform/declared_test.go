@@ -421,7 +421,7 @@ var declaredBy = map[string][]string{
 	"Scope":      words(everyKind),
 	"Weighs":     words("calibrate"),
 	"Among": words(
-		"sample bias noise truncate round topcode donut pram pseudonym date suppress microaggregate "+
+		"sample bias noise truncate round topcode donut pram pseudonym date suppress microaggregate " +
 			"swap recordswap rankswap shuffle synthesise calibrate"),
 	"Copies":      words("synthesise"),
 	"DrawsWithin": words("noise"),

@@ -8,6 +8,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/group"
 	"github.com/sdlfilter/sdlfilter/transform/internal/record"
+	"github.com/sdlfilter/sdlfilter/transform/internal/synthesis"
 )
 
 // What masks share.
@@ -75,6 +76,10 @@ type (
 type (
 	Microaggregate = group.Microaggregate
 	Suppress       = group.Suppress
+)
+
+type (
+	Synthesise = synthesis.Synthesise
 )
 
 type (

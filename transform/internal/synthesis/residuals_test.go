@@ -1,4 +1,4 @@
-package transform
+package synthesis
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package transform
+package synthesis
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func worded(from, to int, columns ...testColumn) *microdata.Block {
 
 // wordedRelease returns the release of columns by a chain, with categories converted back to
 // numbers, and NaN for missing values.
-func wordedRelease(t *testing.T, c *Chain, size int, columns ...testColumn) [][]float64 {
+func wordedRelease(t *testing.T, c *core.Chain, size int, columns ...testColumn) [][]float64 {
 	t.Helper()
 	n := len(columns[0].Values)
 	for from := 0; from < n; from += size {

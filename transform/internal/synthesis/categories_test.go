@@ -1,4 +1,4 @@
-package transform
+package synthesis
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
@@ -215,17 +216,17 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 	}
 	text := testColumn{Values: make([]float64, 3), Type: arrow.BinaryTypes.String}
 	setup := testSetup(t, text)
-	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}})}, setup); err == nil ||
+	if _, err := core.NewChain([]core.Spec{synthesise(Synthesise{Columns: []string{"a"}})}, setup); err == nil ||
 		!strings.Contains(err.Error(), "must be numeric") {
 		t.Errorf("text that is no category: %v", err)
 	}
-	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"b"}, On: []string{"a"}})},
+	if _, err := core.NewChain([]core.Spec{synthesise(Synthesise{Columns: []string{"b"}, On: []string{"a"}})},
 		testSetup(t, text, floats(0, 1, 2, 3))); err == nil || !strings.Contains(err.Error(),
 		"on[0]: column \"a\" must be numeric") {
 		t.Errorf("text that is no category, in on: %v", err)
 	}
 	setup = testSetup(t, testColumn{Values: make([]float64, 3), Type: arrow.FixedWidthTypes.Boolean})
-	if _, err := NewChain([]Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}})}, setup); err ==
+	if _, err := core.NewChain([]core.Spec{synthesise(Synthesise{Columns: []string{"a"}, Categories: []string{"a"}})}, setup); err ==
 		nil || !strings.Contains(err.Error(), "must hold numbers or text") {
 		t.Errorf("neither: %v", err)
 	}
@@ -234,7 +235,7 @@ func TestSynthesisOfCategoriesIsRefused(t *testing.T) {
 // A modelled column of texts has no decimals, whatever is declared for it; a column of numbers
 // keeps its own.
 func TestColumnsOfASynthesis(t *testing.T) {
-	setup := Setup{Key: testKey(t, 1), Window: 1 << 20, Columns: []ColumnInfo{
+	setup := core.Setup{Key: testKey(t, 1), Window: 1 << 20, Columns: []core.ColumnInfo{
 		{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: arrow.BinaryTypes.String}, Decimals: 2},
 		{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Float64}, Decimals: 2},
 	}}

@@ -1,4 +1,4 @@
-package transform
+package synthesis
 
 import (
 	"math"
@@ -13,6 +13,8 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
+
+func synthesise(m Synthesise) core.Spec { return mask(&m) }
 
 // slopesOf returns the least squares coefficients of a constant and columns, by another library.
 func slopesOf(y []float64, x ...[]float64) []float64 {
@@ -136,7 +138,7 @@ func TestSynthesiseByNormalsHasTheClosedFormsOfThePaper(t *testing.T) {
 	σ2 := sd * sd * (n - 1) / n
 	α2 := σ2 / n
 	var one, grand, index, spread, third float64
-	var chains []*Chain
+	var chains []*core.Chain
 	for number := 1; number <= copies; number++ {
 		chains = append(chains,
 			chain(t, testSetup(t, columns...),

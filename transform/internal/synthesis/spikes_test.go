@@ -1,4 +1,4 @@
-package transform
+package synthesis
 
 import (
 	"fmt"
@@ -361,8 +361,8 @@ func TestRulesAreRefused(t *testing.T) {
 		`c = 1 if b = "kind b" and a="1"`: `rules[0]: must compare "a" with a number`,
 	} {
 		_,
-			err := NewChain(
-			[]Spec{
+			err := core.NewChain(
+			[]core.Spec{
 				synthesise(Synthesise{Columns: []string{"d", "c"}, On: []string{"a", "b"}, Categories: []string{"b", "d"},
 					Rules: []string{rule}})}, testSetup(t, columns...))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -466,7 +466,7 @@ func TestShapeIsOfTheFittedRecords(t *testing.T) {
 	values := []float64{7, 0, 0, 0, 0, 0, 3, 5, 9, 11, 50}
 	g := &gathered.Data{N: len(values), Values: [][]float64{values, values},
 		On: [][]float64{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}}, Strata: make([]int32, len(values)),
-		Columns: []*core.Column{{ColumnInfo: ColumnInfo{Name: "a"}}, {ColumnInfo: ColumnInfo{Name: "b"}}}}
+		Columns: []*core.Column{{ColumnInfo: core.ColumnInfo{Name: "a"}}, {ColumnInfo: core.ColumnInfo{Name: "b"}}}}
 	s := &synthesis{categories: []bool{false, false}}
 	of := func() string { return fmt.Sprint(s.shapes(g)[0]) }
 	if got, want := of(), fmt.Sprint(shape{[]float64{0}, extent{0, 50}, extent{3, 50}}); got != want {
