@@ -175,16 +175,6 @@ func TestParametersAtTheirBounds(t *testing.T) {
 	}
 }
 
-// If only a correlation is asked for, the reach is that of all records.
-func TestReachOfACorrelation(t *testing.T) {
-	if share := (&RankSwap{MinCorrelation: ptr(0.9)}).within(); share != 1 {
-		t.Errorf("all ranks are %v", share)
-	}
-	if share := (&RankSwap{P: ptr(0.25), MinCorrelation: ptr(0.9)}).within(); share != 0.25 {
-		t.Errorf("a quarter is %v", share)
-	}
-}
-
 // A mask that counts the original categories must come before all masks that change or omit them.
 func TestCountsAreOfTheOriginal(t *testing.T) {
 	counts := mask(&PRAM{Columns: []string{"a"}, Keep: ptr(0.5), Categories: []string{"x", "y"}, Invariant: true,

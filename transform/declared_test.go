@@ -253,7 +253,7 @@ func TestWordsOfMasks(t *testing.T) {
 		{filled["recordswap"], "hierarchy,risk,k,rate,similar",
 			moved +
 				"; the areas are a, b; the keys are k, l; rare are keys that fewer than 4 records of an area have; a share of 0.1 of each area was exchanged, or more where more were rare"},
-		{&RecordSwap{Hierarchy: a, Risk: a, Rate: ptr(0.1), household: true}, "k",
+		{inHouseholds(&RecordSwap{Hierarchy: a, Risk: a, Rate: ptr(0.1)}), "k",
 			"record swapping: the areas of some households, with all their members, were exchanged, first of those whose keys are rare in their area; each area has as many as before; rare are keys that fewer than 3 households of an area have"},
 		{filled["calibrate"], "", calibration},
 		{filled["calibrate"], "by,on,margins,totals,lower,upper",
@@ -434,4 +434,10 @@ var declaredBy = map[string][]string{
 	"Redraws":     words("truncate"),
 	"Rejects":     words("donut pseudonym date"),
 	"Texts":       words("synthesise"),
+}
+
+// inHouseholds tells a mask that households are known.
+func inHouseholds(p Params) Params {
+	OfHouseholds([]Spec{mask(p)})
+	return p
 }

@@ -315,8 +315,7 @@ func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
 	}
 	for _, s := range []core.Step{&record.BiasStep{}, &record.NoiseStep{}, &record.CorrelatedStep{}, &record.ClipStep{},
-		&record.RoundStep{}, &windowSwap{},
-		&datasetSwap{}, &category.RecodeStep{}, &record.TailStep{}, &category.PramStep{}, &gathered.Step{}} {
+		&record.RoundStep{}, &category.RecodeStep{}, &record.TailStep{}, &category.PramStep{}, &gathered.Step{}} {
 		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}
 	files, err := filepath.Glob("*.go")

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -12,26 +11,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
-
-// displacementData returns keys shared by many, few or no records, an attribute with uneven
-// frequencies, and a skewed protected column with nulls.
-func displacementData(n int, seed uint64, sigma float64, nulls bool) []testColumn {
-	r := rand.New(rand.NewPCG(seed, 77))
-	columns := swapData(n, seed, max(2, n/12), 3)
-	for i := range n {
-		columns[0].Values[i] = math.Round(math.Exp(8 + sigma*r.NormFloat64()))
-		columns[3].Values[i] = float64(min(r.IntN(5), r.IntN(5), 3))
-		columns[2].Values[i] = float64(r.IntN(2))
-		if r.IntN(3) == 0 { // a few groups have many records
-			columns[1].Values[i] = float64(r.IntN(3))
-		}
-		if nulls && r.IntN(6) == 0 {
-			columns[0].Null = append(columns[0].Null, i)
-			columns[0].Values[i] = 0
-		}
-	}
-	return columns
-}
 
 // displacements applies the Displacer of a chain to columns in blocks.
 func displacements(t *testing.T, c *Chain, size int, columns []testColumn) []microdata.Moved {

@@ -15,6 +15,9 @@ var (
 	amount, percent, thin, repeat      = masktest.Amount, masktest.Percent, masktest.Thin, masktest.Repeat
 	meanSD, correlation, kolmogorov    = masktest.MeanSD, masktest.Correlation, masktest.Kolmogorov
 	codedData                          = masktest.CodedData
+	gappy                              = masktest.Gappy
+	streamBlock                        = masktest.StreamBlock
+	displacementData                   = masktest.DisplacementData
 	onward                             = masktest.Onward
 	incomes, reordered, typed          = masktest.Incomes, masktest.Reordered, masktest.Typed
 	categoriesAt, missingCells         = masktest.CategoriesAt, masktest.MissingCells
@@ -33,3 +36,10 @@ func micro(k int, columns ...string) *Microaggregate {
 }
 
 func synthesise(m Synthesise) Spec { return mask(&m) }
+
+func swapMask(policy, scope string, rate float64) *Swap {
+	return &Swap{Keys: []string{"b", "c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: policy,
+		Scope: scope}
+}
+
+func ranked(p float64, columns ...string) *RankSwap { return &RankSwap{Columns: columns, P: &p} }

@@ -8,8 +8,6 @@ import (
 	"testing"
 )
 
-func ranked(p float64, columns ...string) *RankSwap { return &RankSwap{Columns: columns, P: &p} }
-
 // ranksOf returns the ranks of distinct values.
 func ranksOf(values []float64) []int {
 	sorted := slices.Sorted(slices.Values(values))
@@ -159,5 +157,15 @@ func TestRankSwapRefusals(t *testing.T) {
 	}
 	if ps := (&RankSwap{Columns: []string{"a"}}).Check(); len(ps) != 1 || ps[0].Path != "p" {
 		t.Errorf("without p: %v", ps)
+	}
+}
+
+// If only a correlation is asked for, the reach is that of all records.
+func TestReachOfACorrelation(t *testing.T) {
+	if share := (&RankSwap{MinCorrelation: ptr(0.9)}).within(); share != 1 {
+		t.Errorf("all ranks are %v", share)
+	}
+	if share := (&RankSwap{P: ptr(0.25), MinCorrelation: ptr(0.9)}).within(); share != 0.25 {
+		t.Errorf("a quarter is %v", share)
 	}
 }

@@ -3,6 +3,7 @@ package transform
 import (
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -26,15 +27,15 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 		column  string
 		explain bool
 	}{
-		"goes by itself":        {[]Spec{shuffled("a", "c")}, "a", false},
-		"beside one that moves": {[]Spec{shuffled("ab", "c")}, "a", false},
-		"before one that moves": {[]Spec{shuffled("ba", "c")}, "a", false},
-		"the one that moves":    {[]Spec{shuffled("ab", "c")}, "b", true},
-		"nearly by itself":      {[]Spec{shuffled("ab", "d")}, "a", false},
-		"by a predictor":        {[]Spec{shuffled("b", "f")}, "b", true},
-		"few values":            {[]Spec{shuffled("e", "f")}, "e", true},
+		"goes by itself":        {[]Spec{shuffledOn("a", "c")}, "a", false},
+		"beside one that moves": {[]Spec{shuffledOn("ab", "c")}, "a", false},
+		"before one that moves": {[]Spec{shuffledOn("ba", "c")}, "a", false},
+		"the one that moves":    {[]Spec{shuffledOn("ab", "c")}, "b", true},
+		"nearly by itself":      {[]Spec{shuffledOn("ab", "d")}, "a", false},
+		"by a predictor":        {[]Spec{shuffledOn("b", "f")}, "b", true},
+		"few values":            {[]Spec{shuffledOn("e", "f")}, "e", true},
 		"then bounded": {
-			[]Spec{shuffled("ab", "c"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(columns[0].Values[0])})}, "a", false},
+			[]Spec{shuffledOn("ab", "c"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(columns[0].Values[0])})}, "a", false},
 		"bounded before": {
 			[]Spec{mask(&Truncate{Columns: []string{"b"}, Upper: ptr(50.0)}), mask(micro(2, "a", "b"))}, "b", true},
 		"groups of equal values": {
@@ -65,4 +66,8 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 			t.Errorf("%s: Changes must be false before all records have been masked", kind)
 		}
 	}
+}
+
+func shuffledOn(columns string, on ...string) Spec {
+	return mask(&Shuffle{Columns: strings.Split(columns, ""), On: on})
 }

@@ -10,7 +10,7 @@ import (
 // A swap over all records also stops: it decides about no further group or candidate, and moves
 // nothing.
 func TestSwapGivesUp(t *testing.T) {
-	columns := cancelData()
+	columns := tiedData(3*decision.Every+700, 4)
 	begun := func() (*Chain, *datasetSwap) {
 		c := chain(t, testSetup(t, columns...),
 			mask(&Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(1.0), Policy: "random",

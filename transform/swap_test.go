@@ -11,11 +11,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-func swapMask(policy, scope string, rate float64) *Swap {
-	return &Swap{Keys: []string{"b", "c"}, Attribute: "d", Columns: []string{"a"}, Rate: &rate, Policy: policy,
-		Scope: scope}
-}
-
 // keyOf returns a record's keys, comboOf the keys and the attribute.
 func keyOf(columns []testColumn, i int) [2]float64 {
 	return [2]float64{columns[1].Values[i], columns[2].Values[i]}
@@ -23,43 +18,6 @@ func keyOf(columns []testColumn, i int) [2]float64 {
 
 func comboOf(columns []testColumn, i int) [3]float64 {
 	return [3]float64{columns[1].Values[i], columns[2].Values[i], columns[3].Values[i]}
-}
-
-// checkExchanges checks that y is x with disjoint pairs exchanged. The two records of a pair must
-// lie in one window, have equal keys and different attributes, and under policy unique one of them
-// must be unique. It returns the number of exchanged records.
-func checkExchanges(t *testing.T, columns []testColumn, y []float64, window int, unique bool) int {
-	t.Helper()
-	n := len(y)
-	count := map[[4]float64]int{}
-	at := func(i int) [4]float64 {
-		c := comboOf(columns, i)
-		return [4]float64{float64(i / window), c[0], c[1], c[2]}
-	}
-	for i := range n {
-		count[at(i)]++
-	}
-	moved := 0
-	for i := range n {
-		j := int(y[i]) - 1 // values are places + 1
-		if j == i {
-			continue
-		}
-		moved++
-		if int(y[j])-1 != i {
-			t.Fatalf("record %d has the value of record %d, which has the value of record %v instead", i, j, y[j]-1)
-		}
-		if i/window != j/window {
-			t.Fatalf("records %d and %d are not in one window of %d", i, j, window)
-		}
-		if keyOf(columns, i) != keyOf(columns, j) || columns[3].Values[i] == columns[3].Values[j] {
-			t.Fatalf("records %d and %d are no partners", i, j)
-		}
-		if unique && count[at(i)] != 1 && count[at(j)] != 1 {
-			t.Fatalf("neither %d nor %d is unique", i, j)
-		}
-	}
-	return moved
 }
 
 // A swap permutes values within its window by exchanging pairs of partners, and each column keeps
@@ -316,4 +274,41 @@ func TestSwapReplicates(t *testing.T) {
 			t.Errorf("%s: replicates must differ and be reproducible", scope)
 		}
 	}
+}
+
+// checkExchanges checks that y is x with disjoint pairs exchanged. The two records of a pair must
+// lie in one window, have equal keys and different attributes, and under policy unique one of them
+// must be unique. It returns the number of exchanged records.
+func checkExchanges(t *testing.T, columns []testColumn, y []float64, window int, unique bool) int {
+	t.Helper()
+	n := len(y)
+	count := map[[4]float64]int{}
+	at := func(i int) [4]float64 {
+		c := comboOf(columns, i)
+		return [4]float64{float64(i / window), c[0], c[1], c[2]}
+	}
+	for i := range n {
+		count[at(i)]++
+	}
+	moved := 0
+	for i := range n {
+		j := int(y[i]) - 1 // values are places + 1
+		if j == i {
+			continue
+		}
+		moved++
+		if int(y[j])-1 != i {
+			t.Fatalf("record %d has the value of record %d, which has the value of record %v instead", i, j, y[j]-1)
+		}
+		if i/window != j/window {
+			t.Fatalf("records %d and %d are not in one window of %d", i, j, window)
+		}
+		if keyOf(columns, i) != keyOf(columns, j) || columns[3].Values[i] == columns[3].Values[j] {
+			t.Fatalf("records %d and %d are no partners", i, j)
+		}
+		if unique && count[at(i)] != 1 && count[at(j)] != 1 {
+			t.Fatalf("neither %d nor %d is unique", i, j)
+		}
+	}
+	return moved
 }

@@ -377,3 +377,45 @@ func CodedData(n int, seed uint64) []Column {
 	}
 	return columns
 }
+
+// Gappy returns n ascending places: mostly consecutive, some with gaps.
+func Gappy(n int, first int64, seed uint64) []int64 {
+	r := rand.New(rand.NewPCG(seed, 9))
+	places := make([]int64, n)
+	for i := range places {
+		places[i] = first
+		if first++; r.IntN(20) == 0 || i > n/2 && i < n/2+50 {
+			first += 1 + r.Int64N(1000)
+		}
+	}
+	return places
+}
+
+// StreamBlock makes a block of a topic with the records [from, to) of the columns.
+func StreamBlock(scope string, stream int, places []int64, from, to int, columns ...Column) *microdata.Block {
+	b := Block(from, to, columns...)
+	b.Stream, b.Scope = stream, scope
+	b.Places = places[from:to]
+	b.First = places[from]
+	return b
+}
+
+// DisplacementData returns keys shared by many, few or no records, an attribute with uneven
+// frequencies, and a skewed protected column with nulls.
+func DisplacementData(n int, seed uint64, sigma float64, nulls bool) []Column {
+	r := rand.New(rand.NewPCG(seed, 77))
+	columns := SwapData(n, seed, max(2, n/12), 3)
+	for i := range n {
+		columns[0].Values[i] = math.Round(math.Exp(8 + sigma*r.NormFloat64()))
+		columns[3].Values[i] = float64(min(r.IntN(5), r.IntN(5), 3))
+		columns[2].Values[i] = float64(r.IntN(2))
+		if r.IntN(3) == 0 { // a few groups have many records
+			columns[1].Values[i] = float64(r.IntN(3))
+		}
+		if nulls && r.IntN(6) == 0 {
+			columns[0].Null = append(columns[0].Null, i)
+			columns[0].Values[i] = 0
+		}
+	}
+	return columns
+}
