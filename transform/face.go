@@ -6,6 +6,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/exchange"
 	"github.com/sdlfilter/sdlfilter/transform/internal/group"
 	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 	"github.com/sdlfilter/sdlfilter/transform/internal/synthesis"
@@ -80,6 +81,17 @@ type (
 
 type (
 	Synthesise = synthesis.Synthesise
+)
+
+type (
+	RankExchange = exchange.RankExchange
+	RankOrigins  = exchange.RankOrigins
+	Relocation   = exchange.Relocation
+	Relocated    = exchange.Relocated
+	Swap         = exchange.Swap
+	RecordSwap   = exchange.RecordSwap
+	RankSwap     = exchange.RankSwap
+	Shuffle      = exchange.Shuffle
 )
 
 type (
@@ -248,3 +260,19 @@ func NoiseLeft(known Correlations, columns []string, column string) float64 {
 // Reading returns the parameters whose table is a file with the places of a population, for points that another mask
 // changes.
 func Reading(columns []string, unit, file string) Params { return record.Reading(columns, unit, file) }
+
+// NewRankOrigins returns the origins for a reach of at most 8 (exactReach) ranks; nil for a greater one. Values within
+// tolerance of one another count as equal.
+func NewRankOrigins(ascending []float64, reach int, tolerance float64) *RankOrigins {
+	return exchange.NewRankOrigins(ascending, reach, tolerance)
+}
+
+// CorrelatedReach returns the greatest reach, at most most, at which the expected correlation of a column with its
+// values before the exchange is at least r; 0 if there is none. The values ascend; the first bottom and the last top
+// of them get their means.
+func CorrelatedReach(values []float64, bottom, top, most int, r float64) int {
+	return exchange.CorrelatedReach(values, bottom, top, most, r)
+}
+
+// RelocatedBy returns how the record swap of mask i ended; nil for other masks.
+func RelocatedBy(c *Chain, i int) *Relocated { return exchange.RelocatedBy(c, i) }
