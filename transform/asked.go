@@ -350,3 +350,6 @@ func Renames(masks []core.Spec, column string) bool {
 // NeedsValues returns the first field of a mask that needs all original values of its
 // columns (Setup.Sorted); "" where none does.
 func NeedsValues(p core.Params) string { return core.Declared(p).NeedsValues }
+
+// Weighs reports whether a mask changes sampling weights, which no R and U is measured of.
+func Weighs(p core.Params) bool { return core.Declared(p).Weighs }

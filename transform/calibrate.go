@@ -246,9 +246,6 @@ func (m *Calibrate) Words(p core.Published, _ string) string {
 // EfficiencyFollows implements Publishing: weights are not measured as values of respondents are.
 func (m *Calibrate) EfficiencyFollows(_, _ func(string) bool) bool { return false }
 
-// Weighs reports whether a mask changes sampling weights, which no R and U is measured of.
-func Weighs(p core.Params) bool { return core.Declared(p).Weighs }
-
 // Compile: in a replicate the mask does nothing, since weights are not measured there.
 func (m *Calibrate) Compile(c *core.Chain, i int) (core.Step, error) {
 	if c.ReplicateNumber != 0 {
