@@ -10,6 +10,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/group"
 	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 	"github.com/sdlfilter/sdlfilter/transform/internal/synthesis"
+	"github.com/sdlfilter/sdlfilter/transform/internal/weights"
 )
 
 // What masks share.
@@ -92,6 +93,11 @@ type (
 	RecordSwap   = exchange.RecordSwap
 	RankSwap     = exchange.RankSwap
 	Shuffle      = exchange.Shuffle
+)
+
+type (
+	Calibrate  = weights.Calibrate
+	Calibrated = weights.Calibrated
 )
 
 type (
@@ -276,3 +282,6 @@ func CorrelatedReach(values []float64, bottom, top, most int, r float64) int {
 
 // RelocatedBy returns how the record swap of mask i ended; nil for other masks.
 func RelocatedBy(c *Chain, i int) *Relocated { return exchange.RelocatedBy(c, i) }
+
+// CalibratedBy returns how the calibration of mask i ended; nil for other masks.
+func CalibratedBy(c *Chain, i int) *Calibrated { return weights.CalibratedBy(c, i) }

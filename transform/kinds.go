@@ -7,6 +7,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/group"
 	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 	"github.com/sdlfilter/sdlfilter/transform/internal/synthesis"
+	"github.com/sdlfilter/sdlfilter/transform/internal/weights"
 )
 
 // The families of masks, in the order in which their masks are listed.
@@ -14,9 +15,7 @@ func init() {
 	core.Register(record.Masks()...)
 	core.Register(category.Masks()...)
 	core.Register(group.Masks()...)
-	core.Register(synthesis.Masks()...)
 	core.Register(exchange.Masks()...)
-	core.Register(
-		core.KindOf[Calibrate]("calibrate", "multiply sampling weights so that weighted totals are those of margins"),
-	)
+	core.Register(synthesis.Masks()...)
+	core.Register(weights.Masks()...)
 }

@@ -40,7 +40,7 @@ var (
 	core = []string{"transform/internal/core"}
 	// gathered is what masks of all records share beside.
 	gathered = []string{"transform/internal/gathered"}
-	families = []string{"record", "category", "group", "synthesis", "exchange"}
+	families = []string{"record", "category", "group", "synthesis", "exchange", "weights"}
 )
 
 // withFamilies adds the rules about families of masks: none imports another.

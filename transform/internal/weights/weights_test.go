@@ -1,6 +1,8 @@
-package transform
+package weights
 
 import (
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 	"math"
 	"slices"
 	"strings"
@@ -13,12 +15,12 @@ import (
 func TestWeightsThatAreNone(t *testing.T) {
 	values := []float64{-1, 2, 0, math.Inf(1), math.NaN(), 5, math.Inf(-1), -1e-300, 3}
 	null := 5
-	made := func(masks []Spec, weights ...ColumnInfo) *Chain {
+	made := func(masks []core.Spec, weights ...core.ColumnInfo) *core.Chain {
 		setup := testSetup(t, floats(2, values...), floats(0, 1, 2, 3))
 		setup.Weights = weights
 		return chain(t, setup, masks...)
 	}
-	rejected := func(c *Chain) (rows []int) {
+	rejected := func(c *core.Chain) (rows []int) {
 		weights := floats(2, values...)
 		weights.Null = []int{null}
 		b := block(0, len(values), weights, floats(0, make([]float64, len(values))...))
@@ -34,15 +36,15 @@ func TestWeightsThatAreNone(t *testing.T) {
 		slices.Sort(rows)
 		return rows
 	}
-	other := []Spec{mask(&Round{Columns: []string{"b"}, Base: ptr(5.0)})}
-	weight := ColumnInfo{Name: "a", Index: 0}
+	other := []core.Spec{mask(&record.Round{Columns: []string{"b"}, Base: ptr(5.0)})}
+	weight := core.ColumnInfo{Name: "a", Index: 0}
 	if got := rejected(made(other, weight)); !slices.Equal(got, []int{0, 3, 4, 5, 6, 7}) {
 		t.Errorf("by a measure: records %v are rejected", got)
 	}
 	if got := rejected(made(other)); got != nil {
 		t.Errorf("without weights: records %v are rejected", got)
 	}
-	calibrated := []Spec{mask(&Calibrate{Columns: []string{"a"}, By: []string{"b"}})}
+	calibrated := []core.Spec{mask(&Calibrate{Columns: []string{"a"}, By: []string{"b"}})}
 	if got := rejected(made(calibrated)); !slices.Equal(got, []int{0, 3, 4, 6, 7}) {
 		t.Errorf("calibrated: records %v are rejected", got)
 	}

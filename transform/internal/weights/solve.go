@@ -1,4 +1,4 @@
-package transform
+package weights
 
 import (
 	"math"

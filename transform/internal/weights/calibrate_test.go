@@ -1,4 +1,4 @@
-package transform
+package weights
 
 import (
 	"math"
@@ -10,6 +10,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
+	"github.com/sdlfilter/sdlfilter/transform/internal/category"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // weightsData: weights a, categories b (4) and c (3), a number d and a category e of five records of 400.
@@ -28,7 +31,7 @@ func weightsData(n int) []testColumn {
 	return columns
 }
 
-func calibrated(t *testing.T, columns []testColumn, masks ...Spec) ([]float64, *Calibrated, *microdata.Block) {
+func calibrated(t *testing.T, columns []testColumn, masks ...core.Spec) ([]float64, *Calibrated, *microdata.Block) {
 	t.Helper()
 	c := surveyed(t, chain(t, testSetup(t, columns...), masks...), 97, columns...)
 	b := apply(t, c, block(0, len(columns[0].Values), columns...))
@@ -153,10 +156,10 @@ func TestCalibrationToTheOriginal(t *testing.T) {
 	for i := range 40 {
 		columns[0].Null = append(columns[0].Null, 100*i)
 	}
-	masks := []Spec{
-		mask(&Sample{Rate: ptr(0.25)}),
-		mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.6), Categories: []string{"0", "1", "2", "3"}}),
-		mask(&Noise{Columns: []string{"d"}, SD: amount(10)}),
+	masks := []core.Spec{
+		mask(&record.Sample{Rate: ptr(0.25)}),
+		mask(&category.PRAM{Columns: []string{"b"}, Keep: ptr(0.6), Categories: []string{"0", "1", "2", "3"}}),
+		mask(&record.Noise{Columns: []string{"d"}, SD: amount(10)}),
 		mask(&Calibrate{Columns: []string{"a"}, By: []string{"b", "c"}, On: []string{"d"}}),
 	}
 	got, said, b := calibrated(t, columns, masks...)
@@ -209,17 +212,17 @@ func TestCalibrationRefuses(t *testing.T) {
 	a := []string{"a"}
 	for name, c := range map[string]struct {
 		columns []testColumn
-		masks   []Spec
+		masks   []core.Spec
 		want    string
 	}{
-		"two records": {rare(2, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})},
+		"two records": {rare(2, 0), []core.Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})},
 			"calibrate.least: must be at most the number of records of a category of column \"e\""},
-		"three": {rare(3, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})}, ""},
-		"four are asked": {rare(3, 0), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}, Least: ptr(4)})},
+		"three": {rare(3, 0), []core.Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})}, ""},
+		"four are asked": {rare(3, 0), []core.Spec{mask(&Calibrate{Columns: a, By: []string{"e"}, Least: ptr(4)})},
 			"calibrate.least"},
-		"one rules": {rare(3, 3000), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})},
+		"one rules": {rare(3, 3000), []core.Spec{mask(&Calibrate{Columns: a, By: []string{"e"}})},
 			"calibrate.share: is exceeded"},
-		"one may": {rare(3, 3000), []Spec{mask(&Calibrate{Columns: a, By: []string{"e"}, Share: ptr(1.0)})}, ""},
+		"one may": {rare(3, 3000), []core.Spec{mask(&Calibrate{Columns: a, By: []string{"e"}, Share: ptr(1.0)})}, ""},
 		"too coarse": {func() []testColumn {
 			columns := rare(0, 0)
 			columns[0].Decimals = 0
@@ -228,32 +231,32 @@ func TestCalibrationRefuses(t *testing.T) {
 			}
 			return columns
 		}(),
-			[]Spec{
+			[]core.Spec{
 				mask(
 					&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 100, "1": 110, "2": 120, "3": 130}}})},
 			"they miss a margin by"},
-		"a number": {rare(2, 0), []Spec{mask(&Calibrate{Columns: a, On: []string{"e"}})}, "calibrate.least"},
-		"negative": {rare(3, -5), []Spec{mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""}, // in quarantine
-		"zero":     {rare(3, 0.0), []Spec{mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""},
+		"a number": {rare(2, 0), []core.Spec{mask(&Calibrate{Columns: a, On: []string{"e"}})}, "calibrate.least"},
+		"negative": {rare(3, -5), []core.Spec{mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""}, // in quarantine
+		"zero":     {rare(3, 0.0), []core.Spec{mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""},
 		"not listed": {
-			rare(3, 0), []Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"0": 9}}})},
+			rare(3, 0), []core.Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"0": 9}}})},
 			"must have a total for each released category"},
 		"nobody": {
 			rare(3, 0),
-			[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"0": 9, "7": 1, "8": 1}}})},
+			[]core.Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"0": 9, "7": 1, "8": 1}}})},
 			"must have no total for a category that no released record"},
 		"unlike totals": {
 			rare(3, 0),
-			[]Spec{
+			[]core.Spec{
 				mask(&Calibrate{Columns: a, By: []string{"b"}, Margins: map[string]map[string]float64{"e": {"0": 9, "7": 1}}})},
 			"must have the same total over all categories"},
 		"mapped, left out": {
 			rare(30, 0),
-			[]Spec{mask(&Sample{Rate: ptr(0.5)}),
-				mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
+			[]core.Spec{mask(&record.Sample{Rate: ptr(0.5)}),
+				mask(&category.Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
 				mask(&Calibrate{Columns: a, By: []string{"b"}})}, "must have totals that are given (margins)"},
 		"mapped": {
-			rare(30, 0), []Spec{mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
+			rare(30, 0), []core.Spec{mask(&category.Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
 				mask(&Calibrate{Columns: a, By: []string{"b"}})}, ""},
 	} {
 		ch := chain(t, testSetup(t, c.columns...), c.masks...)
@@ -267,50 +270,50 @@ func TestCalibrationRefuses(t *testing.T) {
 	}
 	columns := weightsData(400)
 	for name, c := range map[string]struct {
-		masks []Spec
+		masks []core.Spec
 		want  string
 	}{
-		"nothing": {[]Spec{mask(&Calibrate{Columns: a})}, "there is nothing to calibrate to"},
-		"two weights": {[]Spec{mask(&Calibrate{Columns: []string{"a", "d"}, By: []string{"b"}})},
+		"nothing": {[]core.Spec{mask(&Calibrate{Columns: a})}, "there is nothing to calibrate to"},
+		"two weights": {[]core.Spec{mask(&Calibrate{Columns: []string{"a", "d"}, By: []string{"b"}})},
 			"must be one column of weights"},
-		"itself": {[]Spec{mask(&Calibrate{Columns: a, By: a})}, "must not be a column that columns names"},
-		"twice": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Totals: map[string]float64{"b": 1}})},
+		"itself": {[]core.Spec{mask(&Calibrate{Columns: a, By: a})}, "must not be a column that columns names"},
+		"twice": {[]core.Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Totals: map[string]float64{"b": 1}})},
 			"must not be a column that by names"},
-		"lower": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(1.0)})},
+		"lower": {[]core.Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(1.0)})},
 			"lower: must be at least 0 and below 1"},
 		"endless margin": {
-			[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": math.Inf(1)}}})},
+			[]core.Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": math.Inf(1)}}})},
 			"margins.b.0: must be a number above 0"},
-		"endless total": {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.Inf(-1)}})},
+		"endless total": {[]core.Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.Inf(-1)}})},
 			"totals.d: must be a number other than 0"},
-		"no number": {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.NaN()}})},
+		"no number": {[]core.Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": math.NaN()}})},
 			"totals.d: must be a number other than 0"},
-		"below 0": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(-0.1)})},
+		"below 0": {[]core.Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Lower: ptr(-0.1)})},
 			"lower: must be at least 0 and below 1"},
-		"no bound": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(math.Inf(1))})},
+		"no bound": {[]core.Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(math.Inf(1))})},
 			"upper: must be a number above 1"},
-		"upper": {[]Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(1.0)})},
+		"upper": {[]core.Spec{mask(&Calibrate{Columns: a, By: []string{"b"}, Upper: ptr(1.0)})},
 			"upper: must be a number above 1"},
-		"no total": {[]Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": 0}})},
+		"no total": {[]core.Spec{mask(&Calibrate{Columns: a, Totals: map[string]float64{"d": 0}})},
 			"totals.d: must be a number other than 0"},
-		"margin of 0": {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 0}}})},
+		"margin of 0": {[]core.Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {"0": 0}}})},
 			"margins.b.0: must be a number above 0"},
-		"empty margin": {[]Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {}}})},
+		"empty margin": {[]core.Spec{mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"b": {}}})},
 			"at least one category"},
-		"noise on it": {[]Spec{mask(&Noise{Columns: a, SD: amount(1)}), mask(&Calibrate{Columns: a, By: []string{"b"}})},
+		"noise on it": {[]core.Spec{mask(&record.Noise{Columns: a, SD: amount(1)}), mask(&Calibrate{Columns: a, By: []string{"b"}})},
 			"must be changed by no other mask"},
 		"mask after": {
-			[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&Noise{Columns: []string{"d"}, SD: amount(1)})},
+			[]core.Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}), mask(&record.Noise{Columns: []string{"d"}, SD: amount(1)})},
 			"must come after mask [1]"},
 		"rejects after": {
-			[]Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}),
-				mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}})}, "which may send records to quarantine"},
+			[]core.Spec{mask(&Calibrate{Columns: a, On: []string{"d"}}),
+				mask(&category.Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}})}, "which may send records to quarantine"},
 		"mapped and drawn": {
-			[]Spec{mask(&Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
-				mask(&PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}}),
+			[]core.Spec{mask(&category.Recode{Columns: []string{"b"}, Map: map[string]string{"0": "1"}, Other: ptr("2")}),
+				mask(&category.PRAM{Columns: []string{"b"}, Keep: ptr(0.5), Categories: []string{"1", "2"}}),
 				mask(&Calibrate{Columns: a, By: []string{"b"}})}, "cannot be taken from the original"},
 	} {
-		if _, err := NewChain(c.masks, testSetup(t, columns...)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := core.NewChain(c.masks, testSetup(t, columns...)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
 		}
 	}
@@ -489,7 +492,7 @@ func TestLimitsOfCalibration(t *testing.T) {
 		}
 	}
 	coarse := func(columns []testColumn) { few(10, 10, 10)(columns); columns[0].Decimals = 0 }
-	margin := func(seven, rest float64) Spec {
+	margin := func(seven, rest float64) core.Spec {
 		return mask(&Calibrate{Columns: a, Margins: map[string]map[string]float64{"e": {"7": seven, "0": rest}}})
 	}
 	many := func(n int) []testColumn {
@@ -503,7 +506,7 @@ func TestLimitsOfCalibration(t *testing.T) {
 	on := mask(&Calibrate{Columns: a, On: []string{"e"}})
 	for name, c := range map[string]struct {
 		columns []testColumn
-		mask    Spec
+		mask    core.Spec
 		want    string
 	}{
 		"the share":       {of(400, few(80, 10, 10)), by, ""},
