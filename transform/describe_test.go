@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -149,30 +148,6 @@ func TestColumnsReadAreSaidWithTheirPlace(t *testing.T) {
 		if got := ReadColumnsOf(m.mask); !slices.Equal(got, m.want) {
 			t.Errorf("%+v: %v, want %v", m.mask, got, m.want)
 		}
-	}
-}
-
-// published returns the published part of a mask's parameters.
-func published(p Params, sd float64, names ...string) Published {
-	list := ParametersOf(p)
-	has := func(name string) bool {
-		return slices.ContainsFunc(list, func(q Parameter) bool { return q.Name == name })
-	}
-	named := func(name string) bool { return slices.Contains(names, name) }
-	return Published{
-		Parameters: func(name string) (any, bool) {
-			for _, q := range list {
-				if q.Name == name && named(name) {
-					return q.Value, true
-				}
-			}
-			return nil, false
-		},
-		SD: func(column string) (float64, bool) {
-			a, ok := ActionOf(p, column, sd).(Addition)
-			return a.SD, ok && named("sd")
-		},
-		Named: named, Has: has, Number: func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
 	}
 }
 

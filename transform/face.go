@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/exchange"
@@ -234,6 +235,9 @@ func TakesTexts(p Params, column string) bool { return core.TakesTexts(p, column
 // SameValues returns a function that reports whether two arrays have the same value at i; if their
 // types cannot be compared, it always returns false.
 func SameValues(x, y arrow.Array) func(i int) bool { return core.SameValues(x, y) }
+
+// InDays reports whether masks compute with a column of dates or moments in days: all masks on it do.
+func InDays(masks []Spec, f microdata.Field) bool { return core.InDays(masks, f) }
 
 // DecimalsOfDays returns the decimals of days of a type: dates are whole days, moments have no grid.
 func DecimalsOfDays(t arrow.DataType) int { return core.DecimalsOfDays(t) }

@@ -18,6 +18,8 @@ var (
 	gappy                              = masktest.Gappy
 	streamBlock                        = masktest.StreamBlock
 	displacementData                   = masktest.DisplacementData
+	text64, coded64                    = masktest.Text64, masktest.Coded64
+	published                          = masktest.Published
 	onward                             = masktest.Onward
 	incomes, reordered, typed          = masktest.Incomes, masktest.Reordered, masktest.Typed
 	categoriesAt, missingCells         = masktest.CategoriesAt, masktest.MissingCells
@@ -43,3 +45,5 @@ func swapMask(policy, scope string, rate float64) *Swap {
 }
 
 func ranked(p float64, columns ...string) *RankSwap { return &RankSwap{Columns: columns, P: &p} }
+
+func toMiddle(to string) *Date { return &Date{Columns: []string{"a"}, Round: to} }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
-	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // The law of a mask of several columns for one column, and its unchanged values, equal those of the
@@ -135,18 +134,6 @@ func TestAdmitIsWhatApplyRejects(t *testing.T) {
 			b.Columns[0].Original.Values = b.Columns[0].Original.Values[:of]
 			wants(t, name, chain(t, testSetup(t, columns...), masks...).Admit(b),
 				fmt.Sprintf("column a: block of %d records has %d numbers", n, of))
-		}
-	}
-}
-
-// A percentile of one value is that value; a percentile of two values lies between them.
-func TestPercentileOfFewValues(t *testing.T) {
-	for _, p := range []float64{0.5, 50, 99.5, 100} {
-		if got := record.Percentile([]float64{7}, p); got != 7 {
-			t.Errorf("percentile %v of 7: %v", p, got)
-		}
-		if got := record.Percentile([]float64{7, 17}, p); math.Abs(got-(7+p/10)) > 1e-12 {
-			t.Errorf("percentile %v of 7 and 17: %v", p, got)
 		}
 	}
 }

@@ -18,11 +18,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
-var (
-	text64  = arrow.BinaryTypes.String
-	coded64 = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: text64}
-)
-
 func person(form string, length ...int) *Pseudonym {
 	m := &Pseudonym{Columns: []string{"a"}, Scope: "person", Form: form}
 	if length != nil {

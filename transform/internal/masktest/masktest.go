@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,6 +30,12 @@ func Key(tb testing.TB, seed byte) keystream.Key {
 	}
 	return k
 }
+
+// Text64 and Coded64 are types of texts, the second with codes for them.
+var (
+	Text64  = arrow.BinaryTypes.String
+	Coded64 = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: Text64}
+)
 
 // Column describes a column of a test. The columns have the names "a", "b", … in order.
 type Column struct {
@@ -418,4 +425,28 @@ func DisplacementData(n int, seed uint64, sigma float64, nulls bool) []Column {
 		}
 	}
 	return columns
+}
+
+// Published returns the published part of a mask's parameters.
+func Published(p core.Params, sd float64, names ...string) core.Published {
+	list := core.ParametersOf(p)
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(q core.Parameter) bool { return q.Name == name })
+	}
+	named := func(name string) bool { return slices.Contains(names, name) }
+	return core.Published{
+		Parameters: func(name string) (any, bool) {
+			for _, q := range list {
+				if q.Name == name && named(name) {
+					return q.Value, true
+				}
+			}
+			return nil, false
+		},
+		SD: func(column string) (float64, bool) {
+			a, ok := core.ActionOf(p, column, sd).(core.Addition)
+			return a.SD, ok && named("sd")
+		},
+		Named: named, Has: has, Number: func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
+	}
 }
