@@ -1,4 +1,4 @@
-package transform
+package record
 
 import (
 	"math"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
-	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // Fast rounding gives the same result as exact rounding, also for values near the limit between the
@@ -23,7 +22,7 @@ func TestFastRounding(t *testing.T) {
 		}
 		e[i] = r.NormFloat64() * math.Exp2(20*r.Float64())
 	}
-	col := &record.NoiseColumn{Grid: core.DecimalGrid(1), Fast: core.Fast}
+	col := &NoiseColumn{Grid: core.DecimalGrid(1), Fast: core.Fast}
 	got, inPlace := make([]float64, n), slices.Clone(x)
 	changed, again := make([]uint64, n/64), make([]uint64, n/64)
 	col.Add(got, x, e, 3, changed)
@@ -39,7 +38,7 @@ func TestFastRounding(t *testing.T) {
 			t.Fatalf("record %d: changed is wrong", i)
 		}
 	}
-	bias := &record.BiasColumn{Grid: core.DecimalGrid(1), Phi: 0.1}
+	bias := &BiasColumn{Grid: core.DecimalGrid(1), Phi: 0.1}
 	inPlace = slices.Clone(x)
 	bias.Multiply(got, x, e, changed)
 	if bias.Multiply(inPlace, inPlace, e, changed); !slices.Equal(inPlace, got) {
@@ -52,7 +51,7 @@ func TestFastRounding(t *testing.T) {
 	}
 	// Indexes on both sides of the limit of fast rounding, times a factor near 1.
 	for _, phi := range []float64{0, 1e-9, 1e-3, 0.1} {
-		bias := &record.BiasColumn{Grid: core.DecimalGrid(1), Phi: phi}
+		bias := &BiasColumn{Grid: core.DecimalGrid(1), Phi: phi}
 		for i := range x {
 			x[i] = (core.Fast + (r.Float64()-0.5)*(1<<40)) / 10 * float64(1+i%4)
 			e[i] = r.NormFloat64()

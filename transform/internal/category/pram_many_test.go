@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"fmt"
@@ -8,15 +8,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // The invariant matrix of many categories that keep makes is the product of two matrices, and keeps the frequencies;
 // other matrices of many categories are multiplied.
 func TestInvariantMatrixOfManyCategories(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	n := category.ManyCategories + 3
+	n := ManyCategories + 3
 	names, frequencies := make([]string, n), make([]float64, n)
 	for i := range n {
 		names[i], frequencies[i] = fmt.Sprintf("c%03d", i), float64(r.IntN(50))
@@ -57,7 +57,7 @@ func TestInvariantMatrixOfManyCategories(t *testing.T) {
 // Of more than 100 categories keep stands for the matrix: the report does not list it, the note knows it, and the names
 // of draws are those of the matrix.
 func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
-	for _, n := range []int{category.ManyCategories, category.ManyCategories + 1} {
+	for _, n := range []int{ManyCategories, ManyCategories + 1} {
 		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7)}
 		for i := range n {
 			m.Categories = append(m.Categories, fmt.Sprint(i))
@@ -68,15 +68,15 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 			listed = listed || p.Name == "matrix"
 			has[p.Name] = p.Value
 		}
-		if listed != (n == category.ManyCategories) {
+		if listed != (n == ManyCategories) {
 			t.Errorf("%d categories: the matrix is listed: %v", n, listed)
 		}
 		categories, p := m.Transition()
-		a, ok := m.PublishedAction(published(m, 1, "matrix", "keep", "categories"), "a").(Randomising)
+		a, ok := m.PublishedAction(published(m, 1, "matrix", "keep", "categories"), "a").(core.Randomising)
 		if !ok || !slices.Equal(a.Categories, categories) || fmt.Sprint(a.Matrix) != fmt.Sprint(p) {
 			t.Errorf("%d categories: the published matrix is another", n)
 		}
-		if a := m.PublishedAction(published(m, 1, "keep"), "a").(Randomising); a.Matrix != nil {
+		if a := m.PublishedAction(published(m, 1, "keep"), "a").(core.Randomising); a.Matrix != nil {
 			t.Errorf("%d categories: the matrix follows from keep alone", n)
 		}
 		named := func(names ...string) func(string) bool {
@@ -86,7 +86,7 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 		if m.EfficiencyFollows(exists, named("keep")) || !m.EfficiencyFollows(exists, named("keep", "categories", "matrix")) {
 			t.Errorf("%d categories: what the efficiency follows from", n)
 		}
-		col := &category.PramColumn{}
+		col := &PramColumn{}
 		want := core.DigestOfTexts("pram", categories...)
 		for _, row := range p {
 			want += core.Part("row", row...)
@@ -97,7 +97,7 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 	}
 	if got, want := strings.TrimSuffix(core.Part("", 1, 1, 2, 2, math.Copysign(0, -1), 0), ";"), (func() string {
 		var b strings.Builder
-		category.WriteNumbers(&b, []float64{1, 1, 2, 2, math.Copysign(0, -1), 0})
+		WriteNumbers(&b, []float64{1, 1, 2, 2, math.Copysign(0, -1), 0})
 		return b.String()
 	})(); got != want {
 		t.Errorf("numbers are %q, want %q", got, want)
@@ -108,10 +108,10 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 func TestCountedCellsAreTheSame(t *testing.T) {
 	c := floats(1, 100, 112.5, 250)
 	l,
-		ok := chain(t, testSetup(t, c), mask(&Noise{Columns: []string{"a"}, SD: amount(20)}),
-		mask(&Round{Columns: []string{"a"}, Base: ptr(5.0)}),
-		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(90.0)}),
-		Spec{Name: "second", Params: &Noise{Columns: []string{"a"}, SD: amount(10), Distribution: "laplace"}}).Law("a")
+		ok := chain(t, testSetup(t, c), mask(&record.Noise{Columns: []string{"a"}, SD: amount(20)}),
+		mask(&record.Round{Columns: []string{"a"}, Base: ptr(5.0)}),
+		mask(&record.Truncate{Columns: []string{"a"}, Lower: ptr(90.0)}),
+		core.Spec{Name: "second", Params: &record.Noise{Columns: []string{"a"}, SD: amount(10), Distribution: "laplace"}}).Law("a")
 	if !ok {
 		t.Fatal("no law")
 	}

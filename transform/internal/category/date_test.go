@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"fmt"
@@ -13,23 +13,26 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/internal/category"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
+func toMiddle(to string) *Date { return &Date{Columns: []string{"a"}, Round: to} }
+
 // dated masks column a of dates (or others) as a run does; column b, where there is json of it, says whose they are.
-func dated(t *testing.T, m Params, of arrow.DataType, json, by string) []string {
+func dated(t *testing.T, m core.Params, of arrow.DataType, json, by string) []string {
 	t.Helper()
-	masks := []Spec{mask(m)}
+	masks := []core.Spec{mask(m)}
 	f := microdata.Field{Name: "a", Type: of, Nullable: true}
-	days := InDays(masks, f)
-	setup := Setup{
+	days := core.InDays(masks, f)
+	setup := core.Setup{
 		Key: testKey(t, 5),
-		Columns: []ColumnInfo{{Name: "a", Field: f, Decimals: -1, Days: days},
+		Columns: []core.ColumnInfo{{Name: "a", Field: f, Decimals: -1, Days: days},
 			{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: text64}}}}
 	if days {
-		setup.Columns[0].Decimals = DecimalsOfDays(of)
+		setup.Columns[0].Decimals = core.DecimalsOfDays(of)
 	}
-	c, err := NewChain(masks, setup)
+	c, err := core.NewChain(masks, setup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +144,7 @@ func TestMiddleOfEveryInterval(t *testing.T) {
 			}
 		}
 		first, last := map[[2]int]int64{}, map[[2]int]int64{}
-		from, end := category.Civil{Year: 1600, Month: 1, Day: 3}.Days(), category.Civil{Year: 2000, Month: 12,
+		from, end := Civil{Year: 1600, Month: 1, Day: 3}.Days(), Civil{Year: 2000, Month: 12,
 			Day: 31}.Days()
 		for d := from; d <= end; d++ {
 			if _, known := first[name(d)]; !known {
@@ -150,7 +153,7 @@ func TestMiddleOfEveryInterval(t *testing.T) {
 			last[name(d)] = d
 		}
 		for d := from; d <= end; d++ {
-			a, z := m.Interval(category.CivilOf(d))
+			a, z := m.Interval(CivilOf(d))
 			if a != first[name(d)] && a >= from || z-1 != last[name(d)] && z <= end {
 				t.Fatalf("%s of day %d: from %d to %d, want %d to %d", to, d, a, z, first[name(d)], last[name(d)])
 			}
@@ -168,7 +171,7 @@ func TestAges(t *testing.T) {
 		in, want string
 	}{
 		"years": {young, day, `["2000-02-28", "2000-02-29", "2024-02-28", "1899-12-31", null, "2024-02-29"]`,
-			"24|23|0|124|null|" + category.Unborn},
+			"24|23|0|124|null|" + Unborn},
 		"on 1 March":     {age("2023-03-01"), day, `["2000-02-29"]`, "23"},
 		"in a leap year": {age("2024-02-29"), day, `["2000-02-29"]`, "24"},
 		"top": {&Date{Columns: []string{"a"}, Age: young.Age, Top: &old}, day,
@@ -178,9 +181,9 @@ func TestAges(t *testing.T) {
 		"moments": {&Date{Columns: []string{"a"}, Age: young.Age, Zone: "Asia/Tokyo"},
 			&arrow.TimestampType{Unit: arrow.Nanosecond}, `["2000-02-28T14:59:59", "2000-02-28T15:00:00"]`, "24|23"},
 		"texts": {young, text64, `["2000-02-28", "2000-00-00", "1999-03-00", "", "x"]`,
-			"24|" + category.Partial + "|24|null|is no date"},
+			"24|" + Partial + "|24|null|is no date"},
 		"texts in classes": {&Date{Columns: []string{"a"}, Age: young.Age, Breaks: []float64{0, 18, 65}}, text64,
-			`["2000-00-00", "2006-00-00"]`, "[18,65]|" + category.Partial},
+			`["2000-00-00", "2006-00-00"]`, "[18,65]|" + Partial},
 		"days since 1970": {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "days"}, arrow.PrimitiveTypes.Int64,
 			`[0, 11015, -1]`, "54|24|54"},
 		"seconds since 1970": {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "seconds"}, arrow.PrimitiveTypes.Int64,
@@ -206,8 +209,8 @@ func TestShiftOfDates(t *testing.T) {
 	counts := make([]float64, 2*bound+1)
 	got := dated(t, of, arrow.FixedWidthTypes.Date32, in.String()+"]", by.String()+"]")
 	for _, text := range got {
-		day, _ := category.DateOf(text)
-		k := day.Days() - category.Civil{Year: 2024, Month: 2, Day: 28}.Days() + bound
+		day, _ := DateOf(text)
+		k := day.Days() - Civil{Year: 2024, Month: 2, Day: 28}.Days() + bound
 		if k < 0 || k > 2*bound {
 			t.Fatalf("shifted to %s", text)
 		}
@@ -259,7 +262,7 @@ func TestShiftOfDates(t *testing.T) {
 	}
 	seconds := &Date{Columns: of.Columns, Shift: &b, By: "b", Scope: "person", Unit: "seconds"}
 	if x := dated(t, seconds, arrow.PrimitiveTypes.Int64, `[86399]`, `["p0"]`)[0]; x != fmt.Sprint(
-		86399+float64(86400*(daysOfText(got[0])-category.Civil{Year: 2024, Month: 2, Day: 28}.Days()))) {
+		86399+float64(86400*(daysOfText(got[0])-Civil{Year: 2024, Month: 2, Day: 28}.Days()))) {
 		t.Errorf("seconds: %s", x)
 	}
 }
@@ -271,12 +274,12 @@ func b2i(b bool) int {
 	return 0
 }
 func daysOfText(text string) int64 {
-	c, _ := category.DateOf(text)
+	c, _ := DateOf(text)
 	return c.Days()
 }
 func shiftedBy(t *testing.T, shifted, text string) string {
 	t.Helper()
-	return category.CivilOf(daysOfText(text) + daysOfText(shifted) - category.Civil{Year: 2024, Month: 2,
+	return CivilOf(daysOfText(text) + daysOfText(shifted) - Civil{Year: 2024, Month: 2,
 		Day: 28}.Days()).String()
 }
 
@@ -284,7 +287,7 @@ func shiftedBy(t *testing.T, shifted, text string) string {
 func TestNoiseInDays(t *testing.T) {
 	in := "[" + strings.Repeat(`"2020-02-28",`, 9999) + `null]`
 	sum, n := 0.0, 0.0
-	for _, text := range dated(t, &Noise{Columns: []string{"a"}, SD: amount(14)}, arrow.FixedWidthTypes.Date32, in, "") {
+	for _, text := range dated(t, &record.Noise{Columns: []string{"a"}, SD: amount(14)}, arrow.FixedWidthTypes.Date32, in, "") {
 		if text == "null" {
 			continue
 		}

@@ -1,4 +1,4 @@
-package transform
+package category
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 func person(form string, length ...int) *Pseudonym {
@@ -28,7 +28,7 @@ func person(form string, length ...int) *Pseudonym {
 
 func pseudonymsOf(t *testing.T, m *Pseudonym, of arrow.DataType, json string) []string {
 	t.Helper()
-	got, _ := categories(t, []Spec{mask(m)}, of, json)
+	got, _ := categories(t, []core.Spec{mask(m)}, of, json)
 	return got
 }
 
@@ -51,7 +51,7 @@ func TestPseudonymIsThatOfTheValue(t *testing.T) {
 		} {
 			f := microdata.Field{Name: "a", Type: of}
 			if m.Unfit(f) != "" {
-				if m.Form != "like" || category.IsInteger(of) || core.Textual(of) {
+				if m.Form != "like" || IsInteger(of) || core.Textual(of) {
 					t.Errorf("%+v takes no %s", m, of)
 				}
 				continue
@@ -68,7 +68,7 @@ func TestPseudonymIsThatOfTheValue(t *testing.T) {
 			}
 			after, retyped := m.ReleasedField(f)
 			if integer := after.Type.ID() != arrow.STRING; integer != !retyped && of.ID() != arrow.STRING || integer &&
-				(!category.IsInteger(of) || m.Form == "hex" || m.Form == "uuid" || *orNil(m.Length, 0) > 18) {
+				(!IsInteger(of) || m.Form == "hex" || m.Form == "uuid" || *orNil(m.Length, 0) > 18) {
 				t.Errorf("%+v makes %s of %s", m, after.Type, of)
 			}
 		}
@@ -199,9 +199,9 @@ func TestWhatPseudonymsDependOn(t *testing.T) {
 	}
 	two := &Pseudonym{Columns: []string{"a", "b"}, Scope: "person"}
 	c,
-		err := NewChain([]Spec{mask(two)},
-		Setup{
-			Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: text64}},
+		err := core.NewChain([]core.Spec{mask(two)},
+		core.Setup{
+			Key: testKey(t, 5), Columns: []core.ColumnInfo{{Name: "a", Index: 0, Field: microdata.Field{Name: "a", Type: text64}},
 				{Name: "b", Index: 1, Field: microdata.Field{Name: "b", Type: arrow.PrimitiveTypes.Int64}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -229,12 +229,12 @@ func TestWhatHasNoPseudonym(t *testing.T) {
 		json   string
 		reason string
 	}{
-		{person("like"), text64, `["Q7"]`, category.TooShort}, {person("like"), text64, `["Åse0123456"]`, category.Foreign},
+		{person("like"), text64, `["Q7"]`, TooShort}, {person("like"), text64, `["Åse0123456"]`, Foreign},
 		{person("hex"), arrow.PrimitiveTypes.Float64, `[9007199254740993]`,
 			"is beyond the whole numbers that its type tells apart"},
 		{person("hex"), arrow.PrimitiveTypes.Float32, `[16777217]`, "is beyond the whole numbers that its type tells apart"},
 	} {
-		got, b := categories(t, []Spec{mask(c.m)}, c.of, c.json)
+		got, b := categories(t, []core.Spec{mask(c.m)}, c.of, c.json)
 		if got[0] != "rejected" || b.Rejects[0].Reason != c.reason {
 			t.Errorf("%s: %v, %+v", c.json, got, b.Rejects)
 		}
@@ -261,8 +261,8 @@ func TestColumnsWithoutPseudonyms(t *testing.T) {
 		{person("hex"), arrow.BinaryTypes.Binary, "must be text or a number"},
 	} {
 		_,
-			err := NewChain([]Spec{mask(c.m)},
-			Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: c.of}}}})
+			err := core.NewChain([]core.Spec{mask(c.m)},
+			core.Setup{Key: testKey(t, 5), Columns: []core.ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: c.of}}}})
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s of %s: %v", c.m.Form, c.of, err)
 		}
@@ -280,9 +280,9 @@ func TestColumnsWithoutPseudonyms(t *testing.T) {
 			t.Errorf("%+v: %v", c.m, ps)
 		}
 	}
-	for _, masks := range [][]Spec{{mask(person("hex")), mask(&Noise{Columns: []string{"a"}, SD: amount(1)})},
+	for _, masks := range [][]core.Spec{{mask(person("hex")), mask(&record.Noise{Columns: []string{"a"}, SD: amount(1)})},
 		{mask(&Recode{Columns: []string{"a"}, Map: map[string]string{"x": "y"}}), mask(person("hex"))}} {
-		if ps := CheckSpecs(masks); len(ps) != 1 || !strings.Contains(ps[0].Text, "must not be changed by another mask") {
+		if ps := core.CheckSpecs(masks); len(ps) != 1 || !strings.Contains(ps[0].Text, "must not be changed by another mask") {
 			t.Errorf("%v: %v", masks, ps)
 		}
 	}
@@ -291,8 +291,8 @@ func TestColumnsWithoutPseudonyms(t *testing.T) {
 // In replicates a column of pseudonyms has the codes of its originals.
 func TestPseudonymsInReplicates(t *testing.T) {
 	c,
-		err := NewChain([]Spec{mask(person("hex"))},
-		Setup{Key: testKey(t, 5), Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: text64}}}})
+		err := core.NewChain([]core.Spec{mask(person("hex"))},
+		core.Setup{Key: testKey(t, 5), Columns: []core.ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: text64}}}})
 	if err != nil {
 		t.Fatal(err)
 	}
