@@ -144,7 +144,7 @@ func TestMiddleOfEveryInterval(t *testing.T) {
 			}
 		}
 		first, last := map[[2]int]int64{}, map[[2]int]int64{}
-		from, end := Civil{Year: 1600, Month: 1, Day: 3}.Days(), Civil{Year: 2000, Month: 12,
+		from, end := civil{Year: 1600, Month: 1, Day: 3}.Days(), civil{Year: 2000, Month: 12,
 			Day: 31}.Days()
 		for d := from; d <= end; d++ {
 			if _, known := first[name(d)]; !known {
@@ -153,7 +153,7 @@ func TestMiddleOfEveryInterval(t *testing.T) {
 			last[name(d)] = d
 		}
 		for d := from; d <= end; d++ {
-			a, z := m.Interval(CivilOf(d))
+			a, z := m.Interval(civilOf(d))
 			if a != first[name(d)] && a >= from || z-1 != last[name(d)] && z <= end {
 				t.Fatalf("%s of day %d: from %d to %d, want %d to %d", to, d, a, z, first[name(d)], last[name(d)])
 			}
@@ -171,7 +171,7 @@ func TestAges(t *testing.T) {
 		in, want string
 	}{
 		"years": {young, day, `["2000-02-28", "2000-02-29", "2024-02-28", "1899-12-31", null, "2024-02-29"]`,
-			"24|23|0|124|null|" + Unborn},
+			"24|23|0|124|null|" + unborn},
 		"on 1 March":     {age("2023-03-01"), day, `["2000-02-29"]`, "23"},
 		"in a leap year": {age("2024-02-29"), day, `["2000-02-29"]`, "24"},
 		"top": {&Date{Columns: []string{"a"}, Age: young.Age, Top: &old}, day,
@@ -181,9 +181,9 @@ func TestAges(t *testing.T) {
 		"moments": {&Date{Columns: []string{"a"}, Age: young.Age, Zone: "Asia/Tokyo"},
 			&arrow.TimestampType{Unit: arrow.Nanosecond}, `["2000-02-28T14:59:59", "2000-02-28T15:00:00"]`, "24|23"},
 		"texts": {young, text64, `["2000-02-28", "2000-00-00", "1999-03-00", "", "x"]`,
-			"24|" + Partial + "|24|null|is no date"},
+			"24|" + partial + "|24|null|is no date"},
 		"texts in classes": {&Date{Columns: []string{"a"}, Age: young.Age, Breaks: []float64{0, 18, 65}}, text64,
-			`["2000-00-00", "2006-00-00"]`, "[18,65]|" + Partial},
+			`["2000-00-00", "2006-00-00"]`, "[18,65]|" + partial},
 		"days since 1970": {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "days"}, arrow.PrimitiveTypes.Int64,
 			`[0, 11015, -1]`, "54|24|54"},
 		"seconds since 1970": {&Date{Columns: []string{"a"}, Age: young.Age, Unit: "seconds"}, arrow.PrimitiveTypes.Int64,
@@ -209,8 +209,8 @@ func TestShiftOfDates(t *testing.T) {
 	counts := make([]float64, 2*bound+1)
 	got := dated(t, of, arrow.FixedWidthTypes.Date32, in.String()+"]", by.String()+"]")
 	for _, text := range got {
-		day, _ := DateOf(text)
-		k := day.Days() - Civil{Year: 2024, Month: 2, Day: 28}.Days() + bound
+		day, _ := dateOf(text)
+		k := day.Days() - civil{Year: 2024, Month: 2, Day: 28}.Days() + bound
 		if k < 0 || k > 2*bound {
 			t.Fatalf("shifted to %s", text)
 		}
@@ -262,7 +262,7 @@ func TestShiftOfDates(t *testing.T) {
 	}
 	seconds := &Date{Columns: of.Columns, Shift: &b, By: "b", Scope: "person", Unit: "seconds"}
 	if x := dated(t, seconds, arrow.PrimitiveTypes.Int64, `[86399]`, `["p0"]`)[0]; x != fmt.Sprint(
-		86399+float64(86400*(daysOfText(got[0])-Civil{Year: 2024, Month: 2, Day: 28}.Days()))) {
+		86399+float64(86400*(daysOfText(got[0])-civil{Year: 2024, Month: 2, Day: 28}.Days()))) {
 		t.Errorf("seconds: %s", x)
 	}
 }
@@ -274,12 +274,12 @@ func b2i(b bool) int {
 	return 0
 }
 func daysOfText(text string) int64 {
-	c, _ := DateOf(text)
+	c, _ := dateOf(text)
 	return c.Days()
 }
 func shiftedBy(t *testing.T, shifted, text string) string {
 	t.Helper()
-	return CivilOf(daysOfText(text) + daysOfText(shifted) - Civil{Year: 2024, Month: 2,
+	return civilOf(daysOfText(text) + daysOfText(shifted) - civil{Year: 2024, Month: 2,
 		Day: 28}.Days()).String()
 }
 

@@ -16,7 +16,7 @@ import (
 // other matrices of many categories are multiplied.
 func TestInvariantMatrixOfManyCategories(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	n := ManyCategories + 3
+	n := manyCategories + 3
 	names, frequencies := make([]string, n), make([]float64, n)
 	for i := range n {
 		names[i], frequencies[i] = fmt.Sprintf("c%03d", i), float64(r.IntN(50))
@@ -57,7 +57,7 @@ func TestInvariantMatrixOfManyCategories(t *testing.T) {
 // Of more than 100 categories keep stands for the matrix: the report does not list it, the note knows it, and the names
 // of draws are those of the matrix.
 func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
-	for _, n := range []int{ManyCategories, ManyCategories + 1} {
+	for _, n := range []int{manyCategories, manyCategories + 1} {
 		m := &PRAM{Columns: []string{"a"}, Keep: ptr(0.7)}
 		for i := range n {
 			m.Categories = append(m.Categories, fmt.Sprint(i))
@@ -68,7 +68,7 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 			listed = listed || p.Name == "matrix"
 			has[p.Name] = p.Value
 		}
-		if listed != (n == ManyCategories) {
+		if listed != (n == manyCategories) {
 			t.Errorf("%d categories: the matrix is listed: %v", n, listed)
 		}
 		categories, p := m.Transition()
@@ -86,7 +86,7 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 		if m.EfficiencyFollows(exists, named("keep")) || !m.EfficiencyFollows(exists, named("keep", "categories", "matrix")) {
 			t.Errorf("%d categories: what the efficiency follows from", n)
 		}
-		col := &PramColumn{}
+		col := &pramColumn{}
 		want := core.DigestOfTexts("pram", categories...)
 		for _, row := range p {
 			want += core.Part("row", row...)
@@ -97,7 +97,7 @@ func TestKeepStandsForTheMatrixOfManyCategories(t *testing.T) {
 	}
 	if got, want := strings.TrimSuffix(core.Part("", 1, 1, 2, 2, math.Copysign(0, -1), 0), ";"), (func() string {
 		var b strings.Builder
-		WriteNumbers(&b, []float64{1, 1, 2, 2, math.Copysign(0, -1), 0})
+		writeNumbers(&b, []float64{1, 1, 2, 2, math.Copysign(0, -1), 0})
 		return b.String()
 	})(); got != want {
 		t.Errorf("numbers are %q, want %q", got, want)

@@ -51,7 +51,7 @@ func TestPseudonymIsThatOfTheValue(t *testing.T) {
 		} {
 			f := microdata.Field{Name: "a", Type: of}
 			if m.Unfit(f) != "" {
-				if m.Form != "like" || IsInteger(of) || core.Textual(of) {
+				if m.Form != "like" || isInteger(of) || core.Textual(of) {
 					t.Errorf("%+v takes no %s", m, of)
 				}
 				continue
@@ -68,7 +68,7 @@ func TestPseudonymIsThatOfTheValue(t *testing.T) {
 			}
 			after, retyped := m.ReleasedField(f)
 			if integer := after.Type.ID() != arrow.STRING; integer != !retyped && of.ID() != arrow.STRING || integer &&
-				(!IsInteger(of) || m.Form == "hex" || m.Form == "uuid" || *orNil(m.Length, 0) > 18) {
+				(!isInteger(of) || m.Form == "hex" || m.Form == "uuid" || *orNil(m.Length, 0) > 18) {
 				t.Errorf("%+v makes %s of %s", m, after.Type, of)
 			}
 		}
@@ -229,7 +229,7 @@ func TestWhatHasNoPseudonym(t *testing.T) {
 		json   string
 		reason string
 	}{
-		{person("like"), text64, `["Q7"]`, TooShort}, {person("like"), text64, `["Åse0123456"]`, Foreign},
+		{person("like"), text64, `["Q7"]`, tooShort}, {person("like"), text64, `["Åse0123456"]`, foreign},
 		{person("hex"), arrow.PrimitiveTypes.Float64, `[9007199254740993]`,
 			"is beyond the whole numbers that its type tells apart"},
 		{person("hex"), arrow.PrimitiveTypes.Float32, `[16777217]`, "is beyond the whole numbers that its type tells apart"},

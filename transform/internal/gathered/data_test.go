@@ -141,7 +141,7 @@ func TestGatheredAreToldApart(t *testing.T) {
 		}
 	}
 	// A remembered result of other values is not used.
-	one, two := &Outcomes{}, &Data{Values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, Strata: make([]int32, 4)}
+	one, two := &outcomes{}, &Data{Values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, Strata: make([]int32, 4)}
 	for range 2 {
 		for _, last := range []float64{9, 11} {
 			of := &Data{Values: [][]float64{slices.Clone(two.Values[0]), slices.Clone(two.Values[1])},

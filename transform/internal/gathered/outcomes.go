@@ -11,16 +11,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
 )
 
-// Outcomes caches what a mask finds for all values, so that the replicates of a chain compute it once.
-type Outcomes struct {
+// outcomes caches what a mask finds for all values, so that the replicates of a chain compute it once.
+type outcomes struct {
 	Fits    Fits // models
 	outcome allOutcome
 }
 
 // OutcomesOf returns those of mask i.
-func OutcomesOf(c *core.Chain, i int) *Outcomes {
-	of, _ := c.Outcomes.LoadOrStore(i, new(Outcomes))
-	return of.(*Outcomes)
+func OutcomesOf(c *core.Chain, i int) *outcomes {
+	of, _ := c.Outcomes.LoadOrStore(i, new(outcomes))
+	return of.(*outcomes)
 }
 
 // allOutcome is the result of a mask that draws nothing for some values.
@@ -31,7 +31,7 @@ type allOutcome struct {
 	err    *decision.Refusal
 }
 
-func (o *Outcomes) of(g *Data, all Masker) *decision.Refusal {
+func (o *outcomes) of(g *Data, all Masker) *decision.Refusal {
 	outcome := &o.outcome
 	of := g.Sum()
 	outcome.mu.Lock()

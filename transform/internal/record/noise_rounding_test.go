@@ -38,7 +38,7 @@ func TestFastRounding(t *testing.T) {
 			t.Fatalf("record %d: changed is wrong", i)
 		}
 	}
-	bias := &BiasColumn{Grid: core.DecimalGrid(1), Phi: 0.1}
+	bias := &biasColumn{Grid: core.DecimalGrid(1), Phi: 0.1}
 	inPlace = slices.Clone(x)
 	bias.Multiply(got, x, e, changed)
 	if bias.Multiply(inPlace, inPlace, e, changed); !slices.Equal(inPlace, got) {
@@ -51,7 +51,7 @@ func TestFastRounding(t *testing.T) {
 	}
 	// Indexes on both sides of the limit of fast rounding, times a factor near 1.
 	for _, phi := range []float64{0, 1e-9, 1e-3, 0.1} {
-		bias := &BiasColumn{Grid: core.DecimalGrid(1), Phi: phi}
+		bias := &biasColumn{Grid: core.DecimalGrid(1), Phi: phi}
 		for i := range x {
 			x[i] = (core.Fast + (r.Float64()-0.5)*(1<<40)) / 10 * float64(1+i%4)
 			e[i] = r.NormFloat64()
