@@ -85,7 +85,8 @@ test-race: ## the tests of what goroutines share, with the race detector (needs 
 	RACE=short GOGC=400 CGO_ENABLED=1 $(GO) test -race -short -timeout 30m ./assess ./assess/internal/replicate ./connectors/... ./internal/compress \
 		./internal/intruder/linkage ./internal/intruder/loss ./internal/intruder/uniqueness ./internal/monitor ./internal/objects/... ./internal/pipeline/... \
 		./internal/placed ./internal/publish ./internal/rolling ./internal/text ./transform/internal/displacement
-	RACE=short GOGC=400 CGO_ENABLED=1 $(GO) test -race -short -timeout 30m -run 'Stream|Topic|Objects|Swap|Displacement|Pairing' ./cmd/sdlfilter ./transform
+	RACE=short GOGC=400 CGO_ENABLED=1 $(GO) test -race -short -timeout 30m -run 'Stream|Topic|Objects|Swap|Displacement|Pairing' ./cmd/sdlfilter \
+		./transform ./transform/internal/exchange
 # RACE=short leaves out what tells the race detector nothing more: internal/racetest.
 
 .PHONY: test-race-long

@@ -26,7 +26,7 @@ func TestSwapOfArrays(t *testing.T) {
 				c := chain(t, setup, mask(m))
 				var before []string
 				cut := func(from int) *microdata.Block {
-					b := block(from, from+200, append(slices.Clone(columns), testColumn{values: make([]float64, n)})...)
+					b := block(from, from+200, append(slices.Clone(columns), testColumn{Values: make([]float64, n)})...)
 					b.Columns[4].Original = microdata.Vector{}
 					b.Columns[4].Array = arraytest.Random(t, typ, 200, uint64(from)) // each block has its own dictionary
 					return b

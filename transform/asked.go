@@ -215,24 +215,6 @@ func OfHouseholds(masks []core.Spec) {
 	}
 }
 
-// InDays reports whether masks compute with a column of dates or moments in days: all masks on it do.
-func InDays(masks []core.Spec, f microdata.Field) bool {
-	if _, ok := microdata.PerDay(f.Type); !ok {
-		return false
-	}
-	on := false
-	for _, m := range masks {
-		if m.Params == nil || !slices.Contains(m.Params.Masks(), f.Name) {
-			continue
-		}
-		if !core.Declared(m.Params).OnDays {
-			return false
-		}
-		on = true
-	}
-	return on
-}
-
 // Warnings returns what masks say that a snooper may know of a column beyond what is measured.
 func Warnings(masks []core.Spec, column string) (list []string) {
 	for _, m := range masks {
@@ -350,3 +332,6 @@ func Renames(masks []core.Spec, column string) bool {
 // NeedsValues returns the first field of a mask that needs all original values of its
 // columns (Setup.Sorted); "" where none does.
 func NeedsValues(p core.Params) string { return core.Declared(p).NeedsValues }
+
+// Weighs reports whether a mask changes sampling weights, which no R and U is measured of.
+func Weighs(p core.Params) bool { return core.Declared(p).Weighs }

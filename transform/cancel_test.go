@@ -2,66 +2,13 @@ package transform
 
 import (
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
-
-// onward is the number of checks from one that cancels to the next: a share of those so far, in the short form as many.
-func onward(at, share int) int {
-	if testing.Short() {
-		return 1 + at
-	}
-	return 1 + at/share
-}
-
-// A cancelled chain makes no more decisions: neither before the decision nor in the middle of it,
-// with both ways to count missing cells.
-func TestEndSurveyIsCancelled(t *testing.T) {
-	r := categoriesAt(rand.New(rand.NewPCG(5, 6)), 3*decision.Every, []int{40, 40, 40}, 0.01)
-	columns := r.columns(arrow.PrimitiveTypes.Int64)
-	for _, missing := range []string{"any", "none"} {
-		begun := func() *Chain {
-			c := chain(t, testSetup(t, columns...), mask(&Suppress{Keys: names(3), K: ptr(3), Missing: missing}))
-			if err := c.Survey(block(0, len(r), columns...)); err != nil {
-				t.Fatal(err)
-			}
-			return c
-		}
-		c := begun()
-		c.Cancel()
-		if err := c.EndSurvey(); !errors.Is(err, ErrCancelled) || c.Surveyed {
-			t.Errorf("missing %s, cancelled before: %v", missing, err)
-		}
-		// The search itself stops at any call that asks whether to continue, and
-		// it asks several times.
-		checks := 0
-		for at := 1; ; at += onward(at, 4) {
-			c := begun()
-			s := c.Steps[0].(*suppressStep)
-			s.data.sortRuns()
-			checks = 0
-			s.suppress.Stop = func() bool { checks++; return checks >= at }
-			if _, err := s.suppress.Hide(s.codes); err != nil {
-				t.Fatal(err)
-			}
-			if checks < at {
-				break // the search is complete
-			}
-			if most := at + 1; checks > most { // the loop after the interrupted one asks once
-				t.Errorf("missing %s: continues after it was cancelled %d times", missing, checks-at)
-			}
-		}
-		if checks < 4 {
-			t.Errorf("missing %s: asks %d times whether to go on", missing, checks)
-		}
-	}
-}
 
 // cancellable are the masks that decide on all values, with the minimum number of times that they
 // ask whether to continue: about 13,000 records in two strata, with two or three columns.
@@ -98,22 +45,22 @@ func cancelData() []testColumn { return tiedData(3*decision.Every+700, 4) }
 func TestDecisionsGiveUp(t *testing.T) {
 	columns := cancelData()
 	for name, of := range cancellable() {
-		gather := func(stop decision.Stop) (*wholeStep, *gatheredData) {
+		gather := func(stop decision.Stop) (*gathered.Step, *gathered.Data) {
 			c := chain(t, testSetup(t, columns...), of.mask)
-			if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
+			if err := c.Survey(block(0, len(columns[0].Values), columns...)); err != nil {
 				t.Fatal(err)
 			}
-			s := c.Steps[0].(*wholeStep)
-			s.data.sortRuns()
-			s.data.stop = stop
-			if f, ok := s.all.(fitting); ok {
-				f.share(&allFits{})
+			s := c.Steps[0].(*gathered.Step)
+			s.Data.SortRuns()
+			s.Data.Stop = stop
+			if f, ok := s.All.(gathered.Fitting); ok {
+				f.Share(&gathered.Fits{})
 			}
-			return s, &s.data
+			return s, &s.Data
 		}
 		checks := 0
 		s, g := gather(func() bool { checks++; return false })
-		if err := g.maskBy(s.all); err != nil {
+		if err := g.MaskBy(s.All); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		all := checks
@@ -123,7 +70,7 @@ func TestDecisionsGiveUp(t *testing.T) {
 		for at := 1; at <= all; at += onward(at, 7) {
 			checks = 0
 			s, g := gather(func() bool { checks++; return checks >= at })
-			_ = g.maskBy(s.all) // the result is not used
+			_ = g.MaskBy(s.All) // the result is not used
 			if checks > at+12 {
 				t.Errorf("%s: checks %d times more after it was cancelled at check %d of %d", name, checks-at, at, all)
 			}
@@ -135,7 +82,7 @@ func TestDecisionsGiveUp(t *testing.T) {
 // damage shared results: the next replicate is the same as without it.
 func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 	columns := cancelData()
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	released := func(c *Chain) []float64 {
 		if err := c.Survey(block(0, n, columns...)); err != nil {
 			t.Fatal(err)
@@ -153,8 +100,8 @@ func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 			if err := r.Survey(block(0, n, columns...)); err != nil {
 				t.Fatal(err)
 			}
-			s := r.Steps[0].(*wholeStep)
-			s.all = &cancelling{allMasker: s.all, r: r, at: int64(at)}
+			s := r.Steps[0].(*gathered.Step)
+			s.All = &cancelling{Masker: s.All, r: r, at: int64(at)}
 			if err := r.EndSurvey(); !errors.Is(err, ErrCancelled) || r.Surveyed {
 				t.Errorf("%s, cancelled when it asks the %dth time: %v", name, at, err)
 			}
@@ -167,75 +114,27 @@ func TestCancelledReplicatesSpoilNothing(t *testing.T) {
 
 // cancelling cancels its chain at the at-th question whether to continue.
 type cancelling struct {
-	allMasker
+	gathered.Masker
 	r     *Chain
 	at    int64
 	asked atomic.Int64
 }
 
-func (m *cancelling) maskAll(g *gatheredData) *decision.Refusal {
-	stop := g.stop
-	g.stop = func() bool {
+func (m *cancelling) MaskAll(g *gathered.Data) *decision.Refusal {
+	stop := g.Stop
+	g.Stop = func() bool {
 		if m.asked.Add(1) == m.at {
 			m.r.Cancel()
 		}
 		return stop()
 	}
-	err := m.allMasker.maskAll(g)
-	g.stop = stop
+	err := m.Masker.MaskAll(g)
+	g.Stop = stop
 	return err
 }
 
-func (m *cancelling) share(fits *allFits) {
-	if f, ok := m.allMasker.(fitting); ok {
-		f.share(fits)
-	}
-}
-
-// A swap over all records also stops: it decides about no further group or candidate, and moves
-// nothing.
-func TestSwapGivesUp(t *testing.T) {
-	columns := cancelData()
-	begun := func() (*Chain, *datasetSwap) {
-		c := chain(t, testSetup(t, columns...),
-			mask(&Swap{Keys: []string{"d"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(1.0), Policy: "random",
-				Scope: "dataset"}))
-		if err := c.Survey(block(0, len(columns[0].values), columns...)); err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range c.Steps {
-			if s, ok := s.(*datasetSwap); ok {
-				return c, s
-			}
-		}
-		t.Fatal("no swap")
-		return nil, nil
-	}
-	c, s := begun()
-	if err := s.Decide(c); err != nil || len(s.moves) == 0 {
-		t.Fatalf("%d sources of moves, %v", len(s.moves), err)
-	}
-	c, s = begun()
-	c.Cancel()
-	if err := s.Decide(c); !errors.Is(err, ErrCancelled) || s.moves != nil {
-		t.Errorf("cancelled: %v, %d sources of moves", err, len(s.moves))
-	}
-	// Within a group it asks once per fixed number of candidates.
-	_, s = begun()
-	all := make([]int32, len(s.combos))
-	for i := range all {
-		all[i] = int32(i)
-	}
-	checks := 0
-	s.stop = func() bool { checks++; return checks > 1 }
-	s.expect()
-	moves := len(s.decideGroup(nil, all))
-	for _, m := range s.received {
-		if m.value != nothing {
-			moves++
-		}
-	}
-	if moves > 2*decision.Every || checks < 2 {
-		t.Errorf("%d moves, asked %d times", moves, checks)
+func (m *cancelling) Share(fits *gathered.Fits) {
+	if f, ok := m.Masker.(gathered.Fitting); ok {
+		f.Share(fits)
 	}
 }

@@ -85,8 +85,8 @@ func TestMasksThatCannotBeMade(t *testing.T) {
 		Key: testKey(t, 5),
 		Columns: []ColumnInfo{
 			{Name: "a", Field: microdata.Field{Name: "a", Type: arrow.ListOf(arrow.BinaryTypes.String)}, Decimals: -1}}}
-	number := testSetup(t, testColumn{[]float64{1, 2}, nil, arrow.PrimitiveTypes.Int16, 0})
-	single := testSetup(t, testColumn{[]float64{1, 2}, nil, arrow.PrimitiveTypes.Float32, -1})
+	number := testSetup(t, typed([]float64{1, 2}, nil, arrow.PrimitiveTypes.Int16, 0))
+	single := testSetup(t, typed([]float64{1, 2}, nil, arrow.PrimitiveTypes.Float32, -1))
 	a := []string{"a"}
 	for _, c := range []struct {
 		m     Params
@@ -170,17 +170,17 @@ func TestTailsAndGroupsWithoutNumbers(t *testing.T) {
 // The law of unchanged values for masks of categories and tails: values that a list leaves
 // unchanged, the diagonal of a matrix, and values within the bounds.
 func TestKeepingOfCategories(t *testing.T) {
-	of := testColumn{[]float64{0, 1, 2, 3, 4, 9}, nil, arrow.PrimitiveTypes.Float64, 0}
+	of := typed([]float64{0, 1, 2, 3, 4, 9}, nil, arrow.PrimitiveTypes.Float64, 0)
 	share := func(t *testing.T, sorted bool, masks ...Spec) []float64 {
 		setup := testSetup(t, of)
 		if sorted {
-			setup.Sorted = map[string][]float64{"a": of.values}
+			setup.Sorted = map[string][]float64{"a": of.Values}
 		}
 		c := chain(t, setup, masks...)
-		apply(t, c, block(0, len(of.values), of))
+		apply(t, c, block(0, len(of.Values), of))
 		k := c.Keeping("a", 5, true)
 		var list []float64
-		for _, x := range append(slices.Clone(of.values), 7) {
+		for _, x := range append(slices.Clone(of.Values), 7) {
 			list = append(list, k.Share(x))
 		}
 		return list
@@ -215,7 +215,7 @@ func TestKeepingOfCategories(t *testing.T) {
 // The law explains no unchanged values for a column of text, a column without a mask, a missing
 // column, and a mask that does not describe what it keeps.
 func TestKeepingThatExplainsNothing(t *testing.T) {
-	of := testColumn{[]float64{0, 1, 2}, nil, arrow.PrimitiveTypes.Float64, 0}
+	of := typed([]float64{0, 1, 2}, nil, arrow.PrimitiveTypes.Float64, 0)
 	setup := testSetup(t, of, of)
 	setup.Columns = append(setup.Columns,
 		ColumnInfo{Name: "text", Index: 2, Field: microdata.Field{Name: "text", Type: arrow.BinaryTypes.String},
@@ -234,7 +234,7 @@ func TestKeepingThatExplainsNothing(t *testing.T) {
 
 // After noise, values beyond a bound are moved, and half of the values at the bound return to it.
 func TestKeepingOfTailsBehindNoise(t *testing.T) {
-	of := testColumn{[]float64{0, 1, 2, 3, 4, 9}, nil, arrow.PrimitiveTypes.Float64, 0}
+	of := typed([]float64{0, 1, 2, 3, 4, 9}, nil, arrow.PrimitiveTypes.Float64, 0)
 	setup := testSetup(t, of)
 	setup.Sorted = map[string][]float64{"a": {-2, -1, 0, 1, 2, 3, 4, 5, 9}}
 	for _, replace := range []string{"bound", "mean"} {

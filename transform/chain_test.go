@@ -13,136 +13,7 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
-	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
-
-func ptr[T any](v T) *T { return &v }
-
-// testKey returns a fixed key; different seeds give unrelated keys.
-func testKey(tb testing.TB, seed byte) keystream.Key {
-	tb.Helper()
-	secret := make([]byte, 32)
-	for i := range secret {
-		secret[i] = seed + byte(i)*7
-	}
-	k, err := keystream.NewKey(secret)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return k
-}
-
-// testColumn describes a column of a test. The columns have the names "a", "b", … in order.
-type testColumn struct {
-	values   []float64
-	null     []int // records without a value
-	typ      arrow.DataType
-	decimals int
-}
-
-func floats(decimals int, values ...float64) testColumn {
-	return testColumn{values: values, typ: arrow.PrimitiveTypes.Float64, decimals: decimals}
-}
-
-func names(n int) []string {
-	s := make([]string, n)
-	for i := range s {
-		s[i] = string(rune('a' + i))
-	}
-	return s
-}
-
-// testSetup computes mean and SD from the data.
-func testSetup(tb testing.TB, columns ...testColumn) Setup {
-	s := Setup{Key: testKey(tb, 1), Window: 1 << 20}
-	for i, name := range names(len(columns)) {
-		c := columns[i]
-		mean, sd := meanSD(c.values)
-		s.Columns = append(s.Columns,
-			ColumnInfo{Name: name, Index: i, Field: microdata.Field{Name: name, Type: c.typ, Nullable: true},
-				Decimals: c.decimals, SD: sd, Mean: mean, Days: false})
-	}
-	s.Correlations = Correlations{}
-	for i, a := range s.Columns {
-		for k, b := range s.Columns[:i] {
-			if x, y := columns[k].values, columns[i].values; len(x) == len(y) {
-				s.Correlations[[2]string{b.Name, a.Name}] = correlation(x, y)
-			}
-		}
-	}
-	return s
-}
-
-func meanSD(v []float64) (mean, sd float64) {
-	for _, x := range v {
-		mean += x / float64(len(v))
-	}
-	for _, x := range v {
-		sd += (x - mean) * (x - mean)
-	}
-	return mean, math.Sqrt(sd / float64(len(v)-1))
-}
-
-// block makes a block of records [from, to) of the columns.
-func block(from, to int, columns ...testColumn) *microdata.Block {
-	b := new(microdata.Block)
-	b.Reset(0, int64(from), to-from, len(columns))
-	for i, c := range columns {
-		v := b.Columns[i].Alloc(to-from, len(c.null) > 0)
-		copy(v.Values, c.values[from:to])
-		for _, row := range c.null {
-			if row >= from && row < to {
-				v.Valid.Clear(row - from)
-				v.Values[row-from] = 0
-			}
-		}
-	}
-	return b
-}
-
-func chain(tb testing.TB, setup Setup, masks ...Spec) *Chain {
-	tb.Helper()
-	c, err := NewChain(masks, setup)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return c
-}
-
-// What the chain counts for the block must be what the block says of it.
-func apply(tb testing.TB, c *Chain, b *microdata.Block) *microdata.Block {
-	tb.Helper()
-	before := c.Touched()
-	if err := c.Apply(b); err != nil {
-		tb.Fatal(err)
-	}
-	for i, touch := range c.Touched() {
-		if n := touch.Records - before[i].Records; len(b.Touched) != len(before) || n != b.Touched[i] {
-			tb.Errorf("%s has changed %d records; those of the block: %v", touch.Label, n, b.Touched)
-		}
-	}
-	return b
-}
-
-// release masks the columns in one block and returns the released numbers of
-// the first.
-func release(tb testing.TB, setup Setup, columns []testColumn, masks ...Spec) []float64 {
-	tb.Helper()
-	b := apply(tb, chain(tb, setup, masks...), block(0, len(columns[0].values), columns...))
-	return slices.Clone(b.Columns[0].Out().Values)
-}
-
-func mask(p Params) Spec { return Spec{Params: p} }
-
-// incomes returns n numbers with two decimals, long-tailed as incomes are.
-func incomes(n int, seed uint64) []float64 {
-	r := rand.New(rand.NewPCG(seed, 1))
-	v := make([]float64, n)
-	for i := range v {
-		v[i] = math.RoundToEven(100*math.Exp(6+r.NormFloat64())) / 100
-	}
-	return v
-}
 
 // arithmeticMasks are all masks that work record by record.
 func arithmeticMasks() []Spec {
@@ -162,7 +33,7 @@ func TestIndependentOfBlocksAndWorkers(t *testing.T) {
 	const n = 20000
 	columns := []testColumn{floats(2, incomes(n, 1)...), floats(2, incomes(n, 2)...),
 		floats(0, slices.Repeat([]float64{1, 2, 3, 4, 5}, n/5)...)}
-	columns[0].null = []int{0, 17, 4096, n - 1}
+	columns[0].Null = []int{0, 17, 4096, n - 1}
 	for _, identity := range [][]int{nil, {2}} {
 		setup := testSetup(t, columns...)
 		setup.Identity = identity
@@ -204,7 +75,7 @@ func TestIndependentOfBlocksAndWorkers(t *testing.T) {
 func TestTouched(t *testing.T) {
 	// The last record is rejected and does not count.
 	columns := []testColumn{floats(0, 1, 5, 100, 200, math.NaN()), floats(0, 7, 7, 7, 7, 7)}
-	columns[0].null = []int{3}
+	columns[0].Null = []int{3}
 	c := chain(t, testSetup(t, columns...),
 		mask(&Truncate{Columns: []string{"a"}, Upper: ptr(4.0)}),
 		Spec{Name: "tens", Params: &Round{Columns: []string{"a", "b"}, Base: ptr(10.0)}},
@@ -226,7 +97,7 @@ func TestTouched(t *testing.T) {
 // a value of b.
 func TestTouchedWhereAnotherColumnIsMissing(t *testing.T) {
 	columns := []testColumn{floats(1, 51.7, 52.7, 53.7, 54.7, 55.7, 56.7), floats(1, 61.7, 62.7, 63.7, 64.7, 65.7, 66.7)}
-	columns[0].null, columns[1].null = []int{1, 2, 3, 4}, []int{0, 2, 3, 4}
+	columns[0].Null, columns[1].Null = []int{1, 2, 3, 4}, []int{0, 2, 3, 4}
 	for _, names := range [][]string{{"a", "b"}, {"b", "a"}} {
 		for kind, masks := range map[string][]Spec{
 			"noise": {mask(&Noise{Columns: names, SD: &Amount{Value: 1e6, Relative: false}})},
@@ -253,7 +124,7 @@ func TestRejects(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	columns := []testColumn{
 		floats(2, 1, nan, 3, inf, -inf, 6, 1e300),
-		{values: []float64{1, 2, 1 << 54, 4, 5, -(1 << 53), 7}, typ: arrow.PrimitiveTypes.Int64},
+		{Values: []float64{1, 2, 1 << 54, 4, 5, -(1 << 53), 7}, Type: arrow.PrimitiveTypes.Int64},
 		floats(2, nan, nan, nan, nan, nan, nan, nan), // not masked
 	}
 	c := chain(t, Setup{Key: testKey(t, 1), Columns: testSetup(t, columns...).Columns},
@@ -300,19 +171,19 @@ func TestTypesAreKept(t *testing.T) {
 			if !fixed {
 				step = 0.01
 			}
-			column := testColumn{values: make([]float64, n), null: []int{5, 77}, typ: typ, decimals: max(d, 0)}
-			for i := range column.values {
+			column := testColumn{Values: make([]float64, n), Null: []int{5, 77}, Type: typ, Decimals: max(d, 0)}
+			for i := range column.Values {
 				k := math.RoundToEven((lo + (hi-lo)*r.Float64()) / step)
-				column.values[i] = k / math.Round(1/step)
+				column.Values[i] = k / math.Round(1/step)
 				if step >= 1 {
-					column.values[i] = k * step
+					column.Values[i] = k * step
 				}
 				if typ.ID() == arrow.FLOAT32 {
-					column.values[i] = float64(float32(column.values[i]))
+					column.Values[i] = float64(float32(column.Values[i]))
 				}
 			}
 			if !fixed {
-				column.decimals = 2
+				column.Decimals = 2
 			}
 			setup := testSetup(t, column)
 			b := apply(t, chain(t, setup,
@@ -328,7 +199,7 @@ func TestTypesAreKept(t *testing.T) {
 					}
 					continue
 				}
-				if v != column.values[i] {
+				if v != column.Values[i] {
 					changed++
 				}
 				if !(v >= lo && v <= hi) {
@@ -345,7 +216,7 @@ func TestTypesAreKept(t *testing.T) {
 					}
 				default:
 					// Above 2^51 the product with 10^d does not always round to k.
-					mult := math.Pow10(column.decimals)
+					mult := math.Pow10(column.Decimals)
 					if k := math.RoundToEven(v * mult); k/mult != v && math.Abs(k) < 1<<51 {
 						t.Fatalf("record %d: %v is not nearest to a number of the scale", i, v)
 					}
@@ -422,16 +293,6 @@ func TestDrawsAreUncorrelated(t *testing.T) {
 	if !slices.Equal(apply(t, both.Replicate(1), block(0, n, zero, zero)).Columns[0].Out().Values, draws["replicate 1"]) {
 		t.Error("a replicate is not reproducible")
 	}
-}
-
-func correlation(x, y []float64) float64 {
-	mx, sx := meanSD(x)
-	my, sy := meanSD(y)
-	sum := 0.0
-	for i := range x {
-		sum += (x[i] - mx) * (y[i] - my)
-	}
-	return sum / (float64(len(x)-1) * sx * sy)
 }
 
 // A float32 column on a decimal grid gets other values than a column of doubles, even for integers,

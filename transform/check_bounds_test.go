@@ -111,8 +111,8 @@ func TestParametersAtTheirBounds(t *testing.T) {
 		"no number of correlation":       {rank(nan, 0, 0), "min_correlation"},
 		"all ranks":                      {ranked(1, "a"), "-"},
 		"more than all ranks":            {ranked(1.01, "a"), "p"},
-		"leaves of one less":             {trees(leastLeaf - 1), "leaf"},
-		"leaves as small as may be":      {trees(leastLeaf), "-"},
+		"leaves of one less":             {trees(4), "leaf"},
+		"leaves as small as may be":      {trees(5), "-"},
 		"leaves of a million":            {trees(1_000_000), "-"},
 		"leaves of more":                 {trees(1_000_001), "leaf"},
 		"the first copy":                 {&Synthesise{Columns: a, Copy: ptr(1)}, "-"},
@@ -172,16 +172,6 @@ func TestParametersAtTheirBounds(t *testing.T) {
 		if (len(ps) == 0) != (c.path == "-") || len(ps) > 0 && ps[0].Path != c.path {
 			t.Errorf("%s: %v, want the first at %q", what, ps, c.path)
 		}
-	}
-}
-
-// If only a correlation is asked for, the reach is that of all records.
-func TestReachOfACorrelation(t *testing.T) {
-	if share := (&RankSwap{MinCorrelation: ptr(0.9)}).share(); share != 1 {
-		t.Errorf("all ranks are %v", share)
-	}
-	if share := (&RankSwap{P: ptr(0.25), MinCorrelation: ptr(0.9)}).share(); share != 0.25 {
-		t.Errorf("a quarter is %v", share)
 	}
 }
 

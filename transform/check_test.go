@@ -11,9 +11,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-func amount(v float64) *Amount  { return &Amount{Value: v} }
-func percent(v float64) *Amount { return &Amount{Value: v / 100, Relative: true} }
-
 func TestCheck(t *testing.T) {
 	a := []string{"a"}
 	nan, inf := math.NaN(), math.Inf(1)
@@ -285,4 +282,38 @@ func FuzzAmount(f *testing.F) {
 			t.Fatalf("%q: %v became %v", text, a, b)
 		}
 	})
+}
+
+// Two masks of scope dataset in either order do not see each other's columns.
+func TestDatasetMasksInOrder(t *testing.T) {
+	swap := swapMask("unique", "dataset", 0.5)
+	of := func(columns ...string) *Microaggregate { return micro(3, columns...) }
+	window := swapMask("unique", "", 0.5)
+	by := of("x")
+	by.By = []string{"a"}
+	for _, tt := range []struct {
+		masks []Spec
+		want  string
+	}{
+		{[]Spec{mask(of("a")), mask(of("b"))}, ""},
+		{[]Spec{mask(swap), mask(of("e"))}, ""},
+		{[]Spec{mask(of("e")), mask(swap)}, ""},
+		{[]Spec{mask(of("a")), mask(window)}, ""},
+		{[]Spec{mask(swap), mask(of("a"))},
+			`[1].microaggregate.columns: "a" depends on mask [0], a swap, which looks at all records in the same pass`},
+		{[]Spec{mask(of("b")), mask(swap)},
+			`[1].swap.scope: must be window, got "dataset": "b" depends on mask [0], a microaggregate`},
+		{[]Spec{mask(of("a")), mask(by)},
+			`[1].microaggregate.columns: "a" depends on mask [0], a microaggregate of the same scope`},
+		{[]Spec{mask(of("d")), mask(window), mask(of("a"))},
+			`[2].microaggregate.columns: "a" depends on mask [0], a microaggregate of the same scope`},
+	} {
+		ps := CheckSpecs(tt.masks)
+		switch {
+		case tt.want == "" && len(ps) > 0:
+			t.Errorf("%v", ps)
+		case tt.want != "" && (len(ps) == 0 || !strings.HasPrefix(ps[0].Error(), tt.want)):
+			t.Errorf("got %v, want %s", ps, tt.want)
+		}
+	}
 }

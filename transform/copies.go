@@ -1,11 +1,9 @@
 package transform
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
-	"github.com/sdlfilter/sdlfilter/check"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
@@ -48,20 +46,4 @@ func IsSynthetic(masks []core.Spec, column string) bool {
 		_, is := core.ActionOf(m.Params, column, math.NaN()).(core.Synthesis)
 		return is && slices.Contains(m.Params.Masks(), column)
 	})
-}
-
-// checkCopies reports an error if another mask before mask i asks for a different number of
-// copies.
-func checkCopies(masks []core.Spec, i, own int) (ps check.Problems) {
-	if own < 2 {
-		return nil
-	}
-	for k, m := range masks[:i] {
-		if n := core.Declared(m.Params).Copies; n > 1 && n != own {
-			ps.Addf(fmt.Sprintf("[%d].%s.copies", i, masks[i].Kind()),
-				"must be the same in each mask, got %d, and %d at mask [%d]", own, n, k)
-			break
-		}
-	}
-	return ps
 }

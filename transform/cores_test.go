@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // A release is the same whatever the number of cores, of each mask that computes with all values: of more records than
@@ -13,19 +15,19 @@ import (
 func TestReleasesDoNotDependOnCores(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
-	parts := inPart
-	defer func() { inPart = parts }()
-	n := 2*inPart + 77
+	parts := gathered.InPart
+	defer func() { gathered.InPart = parts }()
+	n := 2*gathered.InPart + 77
 	r := rand.New(rand.NewPCG(8, 15))
 	columns := []testColumn{floats(1), floats(1), floats(0), floats(-1)}
 	for i := range n {
 		z := r.NormFloat64()
-		columns[0].values = append(columns[0].values, math.Round(100+50*z)/10)
-		columns[1].values = append(columns[1].values, math.Round(max(0, 100*z+50*r.NormFloat64()))/10)
-		columns[2].values = append(columns[2].values, float64(i%3))
-		columns[3].values = append(columns[3].values, z+r.NormFloat64())
+		columns[0].Values = append(columns[0].Values, math.Round(100+50*z)/10)
+		columns[1].Values = append(columns[1].Values, math.Round(max(0, 100*z+50*r.NormFloat64()))/10)
+		columns[2].Values = append(columns[2].Values, float64(i%3))
+		columns[3].Values = append(columns[3].Values, z+r.NormFloat64())
 	}
-	columns[1].null = []int{1, n / 2, n - 1}
+	columns[1].Null = []int{1, n / 2, n - 1}
 	setup := testSetup(t, columns...)
 	for name, m := range map[string]Params{
 		"rankswap":           &RankSwap{Columns: []string{"a", "b"}, P: ptr(0.2), Top: ptr(0.01)},
@@ -42,8 +44,8 @@ func TestReleasesDoNotDependOnCores(t *testing.T) {
 		var want [][]float64
 		for _, cores := range []int{1, 2, 3, 16} {
 			runtime.GOMAXPROCS(cores)
-			if inPart = parts; cores == 1 {
-				inPart = n // all at once
+			if gathered.InPart = parts; cores == 1 {
+				gathered.InPart = n // all at once
 			}
 			c := chain(t, setup, mask(m))
 			blocks, out := [][2]int{{0, n / 3}, {n / 3, n}}, make([][]float64, len(columns))
@@ -63,7 +65,7 @@ func TestReleasesDoNotDependOnCores(t *testing.T) {
 				}
 				for k := range columns {
 					v := b.Columns[k].Out()
-					changed = changed || !slices.Equal(v.Values, columns[k].values[of[0]:of[1]])
+					changed = changed || !slices.Equal(v.Values, columns[k].Values[of[0]:of[1]])
 					for i, x := range v.Values {
 						if v.Valid != nil && !v.Valid.Has(i) {
 							x = math.Inf(-1)

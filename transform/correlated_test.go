@@ -24,9 +24,9 @@ func linkedData(n int) []testColumn {
 		u := r.NormFloat64()
 		a := math.Round(100*math.Exp(5+0.8*u)) / 100
 		b := math.Round(100*(3*math.Exp(2+0.6*(0.8*u+0.6*r.NormFloat64()))))/100 + 7
-		columns[0].values[i], columns[1].values[i] = a, b
-		columns[2].values[i] = math.Round(100*(500-0.7*a+90*r.NormFloat64())) / 100
-		columns[3].values[i] = a + b
+		columns[0].Values[i], columns[1].Values[i] = a, b
+		columns[2].Values[i] = math.Round(100*(500-0.7*a+90*r.NormFloat64())) / 100
+		columns[3].Values[i] = a + b
 	}
 	return columns
 }
@@ -39,7 +39,7 @@ func correlatedNoise(sd float64, columns ...string) *Noise {
 func noiseOf(t *testing.T, c *Chain, columns []testColumn, size int) [][]float64 {
 	t.Helper()
 	out := make([][]float64, len(columns))
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	for from := 0; from < n; from += size {
 		b := apply(t, c, block(from, min(n, from+size), columns...))
 		for k := range columns {
@@ -49,7 +49,7 @@ func noiseOf(t *testing.T, c *Chain, columns []testColumn, size int) [][]float64
 					out[k] = append(out[k], math.NaN())
 					continue
 				}
-				out[k] = append(out[k], y-columns[k].values[from+i])
+				out[k] = append(out[k], y-columns[k].Values[from+i])
 			}
 		}
 	}
@@ -72,7 +72,7 @@ func TestCorrelatedNoiseHasTheCovarianceOfTheData(t *testing.T) {
 		for k := range i + 1 {
 			r := 1.0
 			if k < i {
-				r = correlation(columns[i].values, columns[k].values)
+				r = correlation(columns[i].Values, columns[k].Values)
 			}
 			scale := 0.09 * setup.Columns[i].SD * setup.Columns[k].SD
 			want, got := r*scale, stat.Covariance(e[i], e[k], nil)
@@ -85,14 +85,14 @@ func TestCorrelatedNoiseHasTheCovarianceOfTheData(t *testing.T) {
 	for i := range 3 {
 		for k := range i {
 			y := func(k int) []float64 {
-				v := slices.Clone(columns[k].values)
+				v := slices.Clone(columns[k].Values)
 				for j := range v {
 					v[j] += e[k][j]
 				}
 				return v
 			}
 			// The SE of a correlation due to the random noise is at most (f² + 2f)/√n.
-			want, got := correlation(columns[i].values, columns[k].values), correlation(y(i), y(k))
+			want, got := correlation(columns[i].Values, columns[k].Values), correlation(y(i), y(k))
 			if !(math.Abs(got-want) <= 5*(0.09+0.6)/math.Sqrt(float64(n))) {
 				t.Errorf("correlation of %d and %d: %v released, %v before", i, k, got, want)
 			}
@@ -137,10 +137,10 @@ func TestCorrelatedNoiseOfARecord(t *testing.T) {
 
 	// A missing value gets no noise and does not change the noise of the others.
 	missing := slices.Clone(columns)
-	missing[1].null = []int{0, 64, 2999}
+	missing[1].Null = []int{0, 64, 2999}
 	got := noiseOf(t, chain(t, setup, noise), missing, 1000)
 	for i := range got[0] {
-		gone := slices.Contains(missing[1].null, i)
+		gone := slices.Contains(missing[1].Null, i)
 		if (got[1][i] != got[1][i]) != gone {
 			t.Fatalf("record %d: noise %v where a value is missing: %v", i, got[1][i], gone)
 		}
@@ -183,9 +183,9 @@ func TestCorrelatedNoiseIsBoundToAllValues(t *testing.T) {
 	before := noiseOf(t, chain(t, setup, noise), columns, 2000)
 	for changed := range 3 {
 		other := slices.Clone(columns)
-		other[changed].values = slices.Clone(columns[changed].values)
+		other[changed].Values = slices.Clone(columns[changed].Values)
 		for i := range 1000 {
-			other[changed].values[i] += 1
+			other[changed].Values[i] += 1
 		}
 		after := noiseOf(t, chain(t, setup, noise), other, 2000)
 		for k := range 3 {
@@ -282,9 +282,9 @@ func TestCorrelatedNoiseOfGreatScale(t *testing.T) {
 	n := 4000
 	columns := linkedData(n)[:2]
 	for k := range columns {
-		columns[k] = floats(0, columns[k].values...)
-		for i, v := range columns[k].values {
-			columns[k].values[i] = math.Round(v)
+		columns[k] = floats(0, columns[k].Values...)
+		for i, v := range columns[k].Values {
+			columns[k].Values[i] = math.Round(v)
 		}
 	}
 	released := func(sd float64) [][]float64 {
@@ -319,7 +319,7 @@ func TestCorrelatedNoiseOfGreatScale(t *testing.T) {
 // releasedOf returns what a chain releases of the columns of one block.
 func releasedOf(t *testing.T, c *Chain, columns []testColumn) (out [][]float64) {
 	t.Helper()
-	b := apply(t, c, block(0, len(columns[0].values), columns...))
+	b := apply(t, c, block(0, len(columns[0].Values), columns...))
 	for k := range columns {
 		out = append(out, slices.Clone(b.Columns[k].Out().Values))
 	}

@@ -105,54 +105,6 @@ func TestTextIsNoNumber(t *testing.T) {
 	}
 }
 
-// Gathered values differ if any value of any column or stratum differs.
-func TestGatheredAreToldApart(t *testing.T) {
-	const n = 1<<13 + 3 // more than a part
-	g := &gatheredData{values: [][]float64{make([]float64, n), make([]float64, n), make([]float64, n)},
-		strata: make([]int32, n)}
-	seen := map[any]bool{g.sum(): true}
-	for _, at := range []int{0, 1, n/2 + 1, 1<<13 - 1, 1 << 13, n - 1} {
-		for k := range g.values {
-			g.values[k][at] = 1
-			sum := g.sum()
-			if again := g.sum(); again != sum {
-				t.Fatal("the same data have two different sums")
-			}
-			if seen[sum] {
-				t.Errorf("the sum does not depend on value %d of column %d", at, k)
-			}
-			seen[sum] = true
-			g.values[k][at] = 0
-		}
-		for _, stratum := range []int32{-1, 1, 1 << 20} {
-			g.strata[at] = stratum
-			if sum := g.sum(); seen[sum] {
-				t.Errorf("the sum does not depend on stratum %d of record %d", stratum, at)
-			} else {
-				seen[sum] = true
-			}
-			g.strata[at] = 0
-		}
-	}
-	// A remembered result of other values is not used.
-	one, two := &maskOutcomes{}, &gatheredData{values: [][]float64{{1, 2, 3, 4}, {5, 6, 7, 9}}, strata: make([]int32, 4)}
-	all := &aggregation{k: 2, univariate: true}
-	for range 2 {
-		for _, last := range []float64{9, 11} {
-			of := &gatheredData{values: [][]float64{slices.Clone(two.values[0]), slices.Clone(two.values[1])},
-				strata:  two.strata,
-				columns: []*core.Column{{Digits: -1}, {Digits: -1}}}
-			of.values[1][3] = last
-			if err := one.of(of, all); err != nil {
-				t.Fatal(err)
-			}
-			if got := of.values[1][3]; got != (7+last)/2 {
-				t.Errorf("the last value %v became %v", last, got)
-			}
-		}
-	}
-}
-
 // Noise by tiers that is drawn again within bounds has the SD of the value's tier. With bounds far
 // away it equals the noise without bounds. The relative standard error of an SD of n draws is
 // 1/√(2n) = 1.1 %; the tolerance is 6 of them.
@@ -165,7 +117,7 @@ func TestRedrawByTiers(t *testing.T) {
 	for k, want := range []float64{2, 30, 2} {
 		_, sd := meanSD(got[k*n : (k+1)*n])
 		if !(math.Abs(sd/want-1) <= 0.066) {
-			t.Errorf("values of %v have noise of SD %v, want %v", column.values[k*n], sd, want)
+			t.Errorf("values of %v have noise of SD %v, want %v", column.Values[k*n], sd, want)
 		}
 	}
 }

@@ -253,7 +253,7 @@ func TestWordsOfMasks(t *testing.T) {
 		{filled["recordswap"], "hierarchy,risk,k,rate,similar",
 			moved +
 				"; the areas are a, b; the keys are k, l; rare are keys that fewer than 4 records of an area have; a share of 0.1 of each area was exchanged, or more where more were rare"},
-		{&RecordSwap{Hierarchy: a, Risk: a, Rate: ptr(0.1), household: true}, "k",
+		{inHouseholds(&RecordSwap{Hierarchy: a, Risk: a, Rate: ptr(0.1)}), "k",
 			"record swapping: the areas of some households, with all their members, were exchanged, first of those whose keys are rare in their area; each area has as many as before; rare are keys that fewer than 3 households of an area have"},
 		{filled["calibrate"], "", calibration},
 		{filled["calibrate"], "by,on,margins,totals,lower,upper",
@@ -386,41 +386,43 @@ func TestWhatIsDeclared(t *testing.T) {
 
 func words(text string) []string { return strings.Fields(text) }
 
-const everyKind = "sample bias noise truncate round recode topcode pram suppress pseudonym date donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"
+const everyKind = "sample bias noise truncate round topcode donut recode pram pseudonym date suppress microaggregate " +
+	"swap recordswap rankswap shuffle synthesise calibrate"
 
 // Correlates, NeedsValues, NeedsFrequencies and Rejects depend on parameters: TestWhatMasksDeclare has them.
 var declaredBy = map[string][]string{
 	"Action":       words(everyKind),
 	"ByHousehold":  words("sample suppress recordswap"),
-	"Axis":         words("bias noise pram suppress swap recordswap microaggregate rankswap synthesise"),
+	"Axis":         words("bias noise pram suppress microaggregate swap recordswap rankswap synthesise"),
 	"ColumnsField": words("suppress recordswap"),
-	"File":         words("recode donut"),
+	"File":         words("donut recode"),
 	"FitsData":     words("microaggregate rankswap synthesise"),
-	"Instead":      words("suppress donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"),
-	"KeepsCode":    words("recode topcode pram suppress recordswap"),
+	"Instead":      words("donut suppress microaggregate swap recordswap rankswap shuffle synthesise calibrate"),
+	"KeepsCode":    words("topcode recode pram suppress recordswap"),
 	"LeavesAll":    words("recode pram swap recordswap"),
 	"LeavesOut":    words("sample"),
-	"Mechanism":    words("sample bias noise truncate round recode topcode pram"),
+	"Mechanism":    words("sample bias noise truncate round topcode recode pram"),
 	"MovesOnly":    words("swap recordswap"),
 	"Numbers":      words("shuffle synthesise"),
 	"NumbersRead":  words("shuffle synthesise"),
-	"OnCategories": words("sample pram suppress pseudonym date recordswap"),
+	"OnCategories": words("sample pram pseudonym date suppress recordswap"),
 
-	"OnColumn":   words("bias noise truncate round recode topcode pram pseudonym date rankswap"),
+	"OnColumn":   words("bias noise truncate round topcode recode pram pseudonym date rankswap"),
 	"OnDays":     words("date"),
 	"Parameters": words(everyKind),
 	"Permutes":   words("recordswap shuffle"),
 	"Places":     words("donut"),
 	"Published":  words(everyKind),
 	"Puts":       words("topcode"),
-	"Reads":      words("sample swap recordswap microaggregate shuffle synthesise calibrate"),
+	"Reads":      words("sample microaggregate swap recordswap shuffle synthesise calibrate"),
 	"Relative":   words("noise"),
 	"Renames":    words("pseudonym"),
-	"Retype":     words("recode topcode pram suppress pseudonym synthesise"),
+	"Retype":     words("topcode recode pram pseudonym suppress synthesise"),
 	"Scope":      words(everyKind),
 	"Weighs":     words("calibrate"),
 	"Among": words(
-		"sample bias noise truncate round topcode pram suppress pseudonym date donut swap recordswap microaggregate rankswap shuffle synthesise calibrate"),
+		"sample bias noise truncate round topcode donut pram pseudonym date suppress microaggregate " +
+			"swap recordswap rankswap shuffle synthesise calibrate"),
 	"Copies":      words("synthesise"),
 	"DrawsWithin": words("noise"),
 	"Exchanges":   words("swap"),
@@ -428,8 +430,14 @@ var declaredBy = map[string][]string{
 	"HeldOut":     words("synthesise"),
 	"InParts":     words("swap"),
 	"OfCopy":      words("synthesise"),
-	"OfNumber":    words("suppress recordswap microaggregate calibrate"),
+	"OfNumber":    words("suppress microaggregate recordswap calibrate"),
 	"Redraws":     words("truncate"),
-	"Rejects":     words("pseudonym date donut"),
+	"Rejects":     words("donut pseudonym date"),
 	"Texts":       words("synthesise"),
+}
+
+// inHouseholds tells a mask that households are known.
+func inHouseholds(p Params) Params {
+	OfHouseholds([]Spec{mask(p)})
+	return p
 }

@@ -8,13 +8,10 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
-	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // filled contains one mask of each kind with all its parameters.
@@ -148,30 +145,6 @@ func TestColumnsReadAreSaidWithTheirPlace(t *testing.T) {
 		if got := ReadColumnsOf(m.mask); !slices.Equal(got, m.want) {
 			t.Errorf("%+v: %v, want %v", m.mask, got, m.want)
 		}
-	}
-}
-
-// published returns the published part of a mask's parameters.
-func published(p Params, sd float64, names ...string) Published {
-	list := ParametersOf(p)
-	has := func(name string) bool {
-		return slices.ContainsFunc(list, func(q Parameter) bool { return q.Name == name })
-	}
-	named := func(name string) bool { return slices.Contains(names, name) }
-	return Published{
-		Parameters: func(name string) (any, bool) {
-			for _, q := range list {
-				if q.Name == name && named(name) {
-					return q.Value, true
-				}
-			}
-			return nil, false
-		},
-		SD: func(column string) (float64, bool) {
-			a, ok := ActionOf(p, column, sd).(Addition)
-			return a.SD, ok && named("sd")
-		},
-		Named: named, Has: has, Number: func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) },
 	}
 }
 
@@ -312,11 +285,6 @@ func TestNothingLooksAtTheTypeOfAMask(t *testing.T) {
 	masks := map[string]bool{}
 	for _, k := range Kinds() {
 		masks[reflect.TypeOf(k.New()).Elem().Name()] = true
-	}
-	for _, s := range []core.Step{&record.BiasStep{}, &record.NoiseStep{}, &record.CorrelatedStep{}, &record.ClipStep{},
-		&record.RoundStep{}, &windowSwap{},
-		&datasetSwap{}, &category.RecodeStep{}, &record.TailStep{}, &category.PramStep{}, &wholeStep{}} {
-		masks[reflect.TypeOf(s).Elem().Name()] = true
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {

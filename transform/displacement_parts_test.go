@@ -26,7 +26,7 @@ func displacedInParts(t *testing.T, of func() *displacement.Displacer, ends []in
 			}
 		}
 		found[i], from = part.MarshalSurvey(), end
-		if err := whole.MergeSurvey(found[i], int64(len(columns[0].values))); err != nil {
+		if err := whole.MergeSurvey(found[i], int64(len(columns[0].Values))); err != nil {
 			t.Fatal(err)
 		}
 	}

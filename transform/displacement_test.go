@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -13,30 +12,10 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
-// displacementData returns keys shared by many, few or no records, an attribute with uneven
-// frequencies, and a skewed protected column with nulls.
-func displacementData(n int, seed uint64, sigma float64, nulls bool) []testColumn {
-	r := rand.New(rand.NewPCG(seed, 77))
-	columns := swapData(n, seed, max(2, n/12), 3)
-	for i := range n {
-		columns[0].values[i] = math.Round(math.Exp(8 + sigma*r.NormFloat64()))
-		columns[3].values[i] = float64(min(r.IntN(5), r.IntN(5), 3))
-		columns[2].values[i] = float64(r.IntN(2))
-		if r.IntN(3) == 0 { // a few groups have many records
-			columns[1].values[i] = float64(r.IntN(3))
-		}
-		if nulls && r.IntN(6) == 0 {
-			columns[0].null = append(columns[0].null, i)
-			columns[0].values[i] = 0
-		}
-	}
-	return columns
-}
-
 // displacements applies the Displacer of a chain to columns in blocks.
 func displacements(t *testing.T, c *Chain, size int, columns []testColumn) []microdata.Moved {
 	t.Helper()
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	d := c.Displacer()
 	for from := 0; d.NeedsSurvey() && from < n; from += size {
 		if err := d.Survey(block(from, min(from+size, n), columns...)); err != nil {
@@ -157,7 +136,7 @@ func compareDisplacement(t *testing.T, masks []Spec, nulls bool) {
 
 // displacementOwn estimates E(x − y)² of the masks that move nothing, from 500 replicates.
 func displacementOwn(t *testing.T, setup Setup, masks []Spec, columns []testColumn) []float64 {
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	own := make([]float64, n)
 	rest := Unmixed(masks)
 	if len(rest) == 0 {
@@ -167,7 +146,7 @@ func displacementOwn(t *testing.T, setup Setup, masks []Spec, columns []testColu
 	for m := 5001; m <= 5500; m++ {
 		b := apply(t, c.Replicate(m), block(0, n, columns...))
 		for i, y := range b.Columns[0].Out().Values {
-			own[i] += (y - columns[0].values[i]) * (y - columns[0].values[i]) / 500
+			own[i] += (y - columns[0].Values[i]) * (y - columns[0].Values[i]) / 500
 		}
 	}
 	return own
@@ -179,17 +158,17 @@ func TestDisplacementOfRejectedRecordsAndFurtherColumns(t *testing.T) {
 	const n = 400
 	columns := displacementData(n, 9, 1, true)
 	rejected := 150
-	for slices.Contains(columns[0].null, rejected) {
+	for slices.Contains(columns[0].Null, rejected) {
 		rejected++
 	}
-	columns = append(columns, floats(0, columns[0].values...))
+	columns = append(columns, floats(0, columns[0].Values...))
 	fewer := make([]testColumn, len(columns))
 	for k, c := range columns {
-		fewer[k] = testColumn{values: append(append([]float64{}, c.values[:rejected]...), c.values[rejected+1:]...),
-			typ: c.typ}
-		for _, i := range c.null {
+		fewer[k] = testColumn{Values: append(append([]float64{}, c.Values[:rejected]...), c.Values[rejected+1:]...),
+			Type: c.Type}
+		for _, i := range c.Null {
 			if i != rejected {
-				fewer[k].null = append(fewer[k].null, i-btoi(i > rejected))
+				fewer[k].Null = append(fewer[k].Null, i-btoi(i > rejected))
 			}
 		}
 	}
@@ -199,7 +178,7 @@ func TestDisplacementOfRejectedRecordsAndFurtherColumns(t *testing.T) {
 				m := swapMask(policy, scope, 0.5)
 				m.Columns = swapped
 				d := chain(t, testSetup(t, columns...), mask(m)).Displacer()
-				b := block(0, len(columns[0].values), columns...)
+				b := block(0, len(columns[0].Values), columns...)
 				if reject {
 					b.Reject(rejected, "d", "test")
 				}

@@ -1,14 +1,14 @@
-// Package transform holds the masks: one a file, with its parameters, their
-// validation and its arithmetic. All are matrix masks M = AXB + C (Duncan and
+// Package transform is the face of the masks. All are matrix masks M = AXB + C (Duncan and
 // Keller-McNulty 2000). A chain of masks works on blocks of columns; it does no
 // I/O and knows no file format.
 //
-// The masks that work record by record are below internal, a family a package: record and category. They know
-// internal/core, which has what masks share, and not one another; package transform has the masks of all records still,
-// and shows the rest of the program what it needs of all (face.go, asked.go).
+// The masks are below internal, one a file, with its parameters, their validation and its arithmetic; a family is a
+// package: record, category, group, exchange, synthesis and weights. Families know internal/core, which has what masks
+// share, and internal/gathered, which has what masks of all records share, and not one another. Package transform lists
+// the families (kinds.go) and shows the rest of the program what it needs of all (face.go, asked.go).
 //
-// A new mask is one file with a type that has Check, Masks, Reads, Describe and Compile, and one line in the table of
-// kinds.go. Its Compile must declare what it does to each column (Chain.AddToHistory); otherwise NewChain
+// A new mask is one file with a type that has Check, Masks, Reads, Describe and Compile, and one line in its family's
+// table. Its Compile must declare what it does to each column (Chain.AddToHistory); otherwise NewChain
 // returns an error. Every mask follows these rules:
 //
 //   - A draw is a pure function of key, label of the mask, what was done to the column,

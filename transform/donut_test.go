@@ -19,7 +19,7 @@ import (
 // displaced returns what a mask makes of points, as far as they are not rejected.
 func displaced(t *testing.T, setup Setup, m *Donut, columns ...testColumn) (x, y []float64, b *microdata.Block) {
 	t.Helper()
-	b = apply(t, chain(t, setup, mask(m)), block(0, len(columns[0].values), columns...))
+	b = apply(t, chain(t, setup, mask(m)), block(0, len(columns[0].Values), columns...))
 	return b.Columns[0].Out().Values, b.Columns[1].Out().Values, b
 }
 
@@ -56,10 +56,10 @@ func TestDonutIsUniformInArea(t *testing.T) {
 	} {
 		x, y := floats(9, make([]float64, n)...), floats(9, make([]float64, n)...)
 		for i := range n { // some 0.1 mm apart
-			x.values[i], y.values[i] = c.lat+float64(i)*1e-9, c.lon
+			x.Values[i], y.Values[i] = c.lat+float64(i)*1e-9, c.lon
 			if c.unit == "metres" {
-				x.values[i], y.values[i] = c.a+float64(i)*1e-4, c.b
-				x.decimals, y.decimals = 4, 4
+				x.Values[i], y.Values[i] = c.a+float64(i)*1e-4, c.b
+				x.Decimals, y.Decimals = 4, 4
 			}
 		}
 		p, q,
@@ -71,9 +71,9 @@ func TestDonutIsUniformInArea(t *testing.T) {
 		var shares, turns []float64
 		cells, square := make([]float64, 100), 0.0
 		for i := range n {
-			d, turn := math.Hypot(p[i]-x.values[i], q[i]-y.values[i]), math.Atan2(q[i]-y.values[i], p[i]-x.values[i])/(2*math.Pi)
+			d, turn := math.Hypot(p[i]-x.Values[i], q[i]-y.Values[i]), math.Atan2(q[i]-y.Values[i], p[i]-x.Values[i])/(2*math.Pi)
 			if c.unit == "degrees" {
-				d, turn = sphere(x.values[i], y.values[i], p[i], q[i])
+				d, turn = sphere(x.Values[i], y.Values[i], p[i], q[i])
 				if q[i] <= -180 || q[i] > 180 {
 					t.Fatalf("%s: longitude %v", name, q[i])
 				}
@@ -176,7 +176,7 @@ func TestDonutBindsThePlace(t *testing.T) {
 // Half a place and what is no place are not released; both coordinates missing stay so.
 func TestDonutRejectsHalfPlaces(t *testing.T) {
 	lat, lon := floats(6, 48.1, 0, 48.1, 0, 91, 48.1, -90.5, 90, -90), floats(6, 16.1, 16.1, 0, 0, 16.1, 361, 3, 360, -180)
-	lat.null, lon.null = []int{1, 3}, []int{2, 3}
+	lat.Null, lon.Null = []int{1, 3}, []int{2, 3}
 	p, q,
 		b := displaced(t, testSetup(t, lat, lon),
 		&Donut{Columns: []string{"a", "b"}, Unit: "degrees", Least: ptr(100.0), Most: ptr(500.0)}, lat, lon)
@@ -223,9 +223,9 @@ func town(n int, seed uint64) (points []places.Point, people []float64, x, y tes
 		spread := 50 * math.Exp(3*r.Float64())
 		p := places.Point{A: math.Round(r.NormFloat64() * spread), B: math.Round(r.NormFloat64() * spread)}
 		points, people = append(points, p), append(people, float64(1+r.IntN(3)))
-		x.values, y.values = append(x.values, p.A), append(y.values, p.B)
+		x.Values, y.Values = append(x.Values, p.A), append(y.Values, p.B)
 	}
-	x.typ, y.typ, x.decimals, y.decimals = arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64, 3, 3
+	x.Type, y.Type, x.Decimals, y.Decimals = arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64, 3, 3
 	return points, people, x, y
 }
 
@@ -312,7 +312,7 @@ func TestDonutReplicates(t *testing.T) {
 	n := thin(20_000)
 	x, y := floats(3, make([]float64, n)...), floats(3, make([]float64, n)...)
 	for i := range n {
-		x.values[i], y.values[i] = float64(i/2*10), -float64(i/2) // two records at each place
+		x.Values[i], y.Values[i] = float64(i/2*10), -float64(i/2) // two records at each place
 	}
 	c := chain(t, testSetup(t, x, y),
 		mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(100.0), Most: ptr(300.0)}))
@@ -326,14 +326,14 @@ func TestDonutReplicates(t *testing.T) {
 		square, corners := 0.0, [2][2]float64{}
 		for i := range n {
 			far, back := 0, 0
-			if a, b := p[i]-x.values[i], q[i]-y.values[i]; a*a+b*b > 5e4 {
+			if a, b := p[i]-x.Values[i], q[i]-y.Values[i]; a*a+b*b > 5e4 {
 				far = 1
 			}
-			if q[i] < y.values[i] {
+			if q[i] < y.Values[i] {
 				back = 1
 			}
 			corners[far][back]++
-			square += ((p[i]-x.values[i])*(p[i]-x.values[i]) + (q[i]-y.values[i])*(q[i]-y.values[i])) / float64(n)
+			square += ((p[i]-x.Values[i])*(p[i]-x.Values[i]) + (q[i]-y.Values[i])*(q[i]-y.Values[i])) / float64(n)
 			if i%2 == 1 && (p[i] != p[i-1] || q[i] != q[i-1]) {
 				t.Fatalf("replicate %d: records of one place differ", m)
 			}
@@ -356,7 +356,7 @@ func TestDonutReplicates(t *testing.T) {
 	}
 	b := block(0, 10, x, y)
 	b.Columns[1].Original.Values = nil
-	if err := c.Replicate(1).Apply(b); err != nil || b.Columns[0].Out().Values[3] != x.values[3] {
+	if err := c.Replicate(1).Apply(b); err != nil || b.Columns[0].Out().Values[3] != x.Values[3] {
 		t.Errorf("half a block: %v", err)
 	}
 	list, _ := c.Replicate(1).Verified()
@@ -370,13 +370,13 @@ func TestDonutKeeps(t *testing.T) {
 	n := thin(50_000)
 	x, y := floats(0, make([]float64, n)...), floats(0, make([]float64, n)...)
 	for i := range n {
-		x.values[i] = float64(i)
+		x.Values[i] = float64(i)
 	}
 	c := chain(t, testSetup(t, x, y),
 		mask(&Donut{Columns: []string{"a", "b"}, Unit: "metres", Least: ptr(5.0), Most: ptr(7.0)}))
 	b := apply(t, c, block(0, n, x, y))
 	for k, of := range []testColumn{x, y} {
-		same, share := countSame(of.values, b.Columns[k].Out().Values), c.Keeping(names(2)[k], 1, true).Share(3)
+		same, share := countSame(of.Values, b.Columns[k].Out().Values), c.Keeping(names(2)[k], 1, true).Share(3)
 		// Of a ring from 5 to 7 the mean of (2/π) asin(½/r) is between that at 7 and that at 5.
 		if got, low := same/float64(n), 2/math.Pi*math.Asin(0.5/7); got > share+5*math.Sqrt(share/float64(n)) ||
 			got < low-5*math.Sqrt(low/float64(n)) || share > 0.0638 {
@@ -579,9 +579,9 @@ func TestDonutWithoutARing(t *testing.T) {
 		var x, y testColumn
 		for i := range 3 { // on a line
 			points = append(points, places.Point{A: float64(i) * c.apart})
-			x.values, y.values = append(x.values, points[i].A), append(y.values, 0)
+			x.Values, y.Values = append(x.Values, points[i].A), append(y.Values, 0)
 		}
-		x.typ, y.typ, x.decimals, y.decimals = arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64, 2, 2
+		x.Type, y.Type, x.Decimals, y.Decimals = arrow.PrimitiveTypes.Float64, arrow.PrimitiveTypes.Float64, 2, 2
 		setup := testSetup(t, x, y)
 		setup.People = map[PeopleOf]*places.People{{Unit: "metres", A: "a", B: "b",
 			Weight: ""}: places.NewPeople(places.Metres, points, nil)}

@@ -4,9 +4,14 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/check"
+	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/category"
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/exchange"
+	"github.com/sdlfilter/sdlfilter/transform/internal/group"
 	"github.com/sdlfilter/sdlfilter/transform/internal/record"
+	"github.com/sdlfilter/sdlfilter/transform/internal/synthesis"
+	"github.com/sdlfilter/sdlfilter/transform/internal/weights"
 )
 
 // What masks share.
@@ -69,6 +74,31 @@ type (
 	Pseudonym = category.Pseudonym
 	Recode    = category.Recode
 	Renaming  = category.Renaming
+)
+
+type (
+	Microaggregate = group.Microaggregate
+	Suppress       = group.Suppress
+)
+
+type (
+	Synthesise = synthesis.Synthesise
+)
+
+type (
+	RankExchange = exchange.RankExchange
+	RankOrigins  = exchange.RankOrigins
+	Relocation   = exchange.Relocation
+	Relocated    = exchange.Relocated
+	Swap         = exchange.Swap
+	RecordSwap   = exchange.RecordSwap
+	RankSwap     = exchange.RankSwap
+	Shuffle      = exchange.Shuffle
+)
+
+type (
+	Calibrate  = weights.Calibrate
+	Calibrated = weights.Calibrated
 )
 
 type (
@@ -199,9 +229,15 @@ func ByHousehold(p Params) bool { return core.ByHousehold(p) }
 // DependsOn returns the columns on which it depends what becomes of a value, beside the value itself.
 func DependsOn(p Params) []string { return core.DependsOn(p) }
 
+// TakesTexts reports whether a mask that computes with columns treats this one as categories, which may be texts.
+func TakesTexts(p Params, column string) bool { return core.TakesTexts(p, column) }
+
 // SameValues returns a function that reports whether two arrays have the same value at i; if their
 // types cannot be compared, it always returns false.
 func SameValues(x, y arrow.Array) func(i int) bool { return core.SameValues(x, y) }
+
+// InDays reports whether masks compute with a column of dates or moments in days: all masks on it do.
+func InDays(masks []Spec, f microdata.Field) bool { return core.InDays(masks, f) }
 
 // DecimalsOfDays returns the decimals of days of a type: dates are whole days, moments have no grid.
 func DecimalsOfDays(t arrow.DataType) int { return core.DecimalsOfDays(t) }
@@ -234,3 +270,22 @@ func NoiseLeft(known Correlations, columns []string, column string) float64 {
 // Reading returns the parameters whose table is a file with the places of a population, for points that another mask
 // changes.
 func Reading(columns []string, unit, file string) Params { return record.Reading(columns, unit, file) }
+
+// NewRankOrigins returns the origins for a reach of at most 8 (exactReach) ranks; nil for a greater one. Values within
+// tolerance of one another count as equal.
+func NewRankOrigins(ascending []float64, reach int, tolerance float64) *RankOrigins {
+	return exchange.NewRankOrigins(ascending, reach, tolerance)
+}
+
+// CorrelatedReach returns the greatest reach, at most most, at which the expected correlation of a column with its
+// values before the exchange is at least r; 0 if there is none. The values ascend; the first bottom and the last top
+// of them get their means.
+func CorrelatedReach(values []float64, bottom, top, most int, r float64) int {
+	return exchange.CorrelatedReach(values, bottom, top, most, r)
+}
+
+// RelocatedBy returns how the record swap of mask i ended; nil for other masks.
+func RelocatedBy(c *Chain, i int) *Relocated { return exchange.RelocatedBy(c, i) }
+
+// CalibratedBy returns how the calibration of mask i ended; nil for other masks.
+func CalibratedBy(c *Chain, i int) *Calibrated { return weights.CalibratedBy(c, i) }

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/coding"
+	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
 // computingMasks returns masks of each kind that computes, for the given columns.
@@ -22,14 +22,6 @@ func computingMasks(columns ...string) map[string][]Spec {
 		"clip":   {mask(&Truncate{Columns: columns, Lower: ptr(0.0)})},
 		"round":  {mask(&Round{Columns: columns, Base: ptr(5.0)})},
 		"bias":   {mask(&Bias{Columns: columns, Phi: ptr(0.1)})},
-	}
-}
-
-// wants checks that an error contains a text.
-func wants(t *testing.T, what string, err error, text string) {
-	t.Helper()
-	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("%s: got %v, want %q", what, err, text)
 	}
 }
 
@@ -123,7 +115,7 @@ func TestSurveysOutOfPlace(t *testing.T) {
 	// A record of the survey was exchanged with another and is missing in the second pass.
 	released := apply(t, c, block(0, 40, columns...)).Columns[0].Out().Values
 	for row := 1; row < 40; row++ {
-		if released[row] == columns[0].values[row] {
+		if released[row] == columns[0].Values[row] {
 			continue
 		}
 		b := block(0, 40, columns...)
@@ -148,7 +140,7 @@ func TestSurveysOutOfPlace(t *testing.T) {
 	}
 	for _, row := range []int{0, 39} {
 		other := swapData(40, 4, 2, 3)
-		other[1].values[row] = 77
+		other[1].Values[row] = 77
 		if err := d.Apply(block(0, 40, other...)); err == nil {
 			t.Errorf("record %d with other keys passes", row)
 		}
@@ -290,18 +282,18 @@ func TestWhatADisplacerSpeaksOf(t *testing.T) {
 // If a null is moved into numbers without nulls, a bitmap is created; otherwise there is none.
 func TestNullsThatComeIn(t *testing.T) {
 	numbers := &microdata.Vector{Values: []float64{1, 2, 3}}
-	placeNumbers(numbers, []int32{0}, []coding.Cell{{Number: 9}})
+	core.PlaceNumbers(numbers, []int32{0}, []coding.Cell{{Number: 9}})
 	if numbers.Valid != nil || !slices.Equal(numbers.Values, []float64{9, 2, 3}) {
 		t.Error(numbers)
 	}
-	placeNumbers(numbers, []int32{2}, []coding.Cell{{Null: true}})
-	placeNumbers(numbers, []int32{1}, []coding.Cell{{Number: 8}})
+	core.PlaceNumbers(numbers, []int32{2}, []coding.Cell{{Null: true}})
+	core.PlaceNumbers(numbers, []int32{1}, []coding.Cell{{Number: 8}})
 	for i := range 3 {
 		if numbers.Valid.Has(i) != (i < 2) {
 			t.Error(numbers)
 		}
 	}
-	placeNumbers(numbers, []int32{2}, []coding.Cell{{Number: 7}})
+	core.PlaceNumbers(numbers, []int32{2}, []coding.Cell{{Number: 7}})
 	if !numbers.Valid.Has(2) || !slices.Equal(numbers.Values, []float64{9, 8, 7}) {
 		t.Error(numbers)
 	}

@@ -17,8 +17,8 @@ func refusalOf(t *testing.T, m Params, columns ...testColumn) error {
 	setup.Sorted = map[string][]float64{}
 	for i := range columns {
 		var present []float64
-		for row, v := range columns[i].values {
-			if !slices.Contains(columns[i].null, row) {
+		for row, v := range columns[i].Values {
+			if !slices.Contains(columns[i].Null, row) {
 				present = append(present, v)
 			}
 		}
@@ -26,7 +26,7 @@ func refusalOf(t *testing.T, m Params, columns ...testColumn) error {
 	}
 	c, err := NewChain([]Spec{mask(m)}, setup)
 	if err == nil && c.NeedsSurvey() {
-		if err = c.Survey(block(0, len(columns[0].values), columns...)); err == nil {
+		if err = c.Survey(block(0, len(columns[0].Values), columns...)); err == nil {
 			err = c.EndSurvey()
 		}
 	}
@@ -38,7 +38,7 @@ func refusalOf(t *testing.T, m Params, columns ...testColumn) error {
 		t.Fatalf("%v: not an error of the data", err)
 	}
 	for _, c := range columns {
-		for _, v := range c.values {
+		for _, v := range c.Values {
 			if math.Abs(v) >= 1000 && strings.Contains(err.Error(), strconv.FormatFloat(v, 'f', -1, 64)) {
 				t.Errorf("shows a value: %v", err)
 			}
@@ -237,17 +237,17 @@ func TestGroupsThatOneRules(t *testing.T) {
 	}
 	gains := floats(2, make([]float64, 60)...)
 	for i := range 10 {
-		gains.values[6*i] = float64(1100 + 100*i)
+		gains.Values[6*i] = float64(1100 + 100*i)
 	}
 	regions := floats(0, make([]float64, 60)...)
-	for i := range regions.values {
-		regions.values[i] = float64(i / 20)
+	for i := range regions.Values {
+		regions.Values[i] = float64(i / 20)
 	}
 	rich := wages(-1, 0)
 	for i := 40; i < 60; i++ {
-		rich.values[i] *= 1000
+		rich.Values[i] *= 1000
 	}
-	rich.values[7] = 2_000_000 // above all of its region, and below others
+	rich.Values[7] = 2_000_000 // above all of its region, and below others
 	for what, c := range map[string]struct {
 		columns []testColumn
 		m       *Microaggregate

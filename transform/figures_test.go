@@ -41,7 +41,7 @@ func TestFiguresOfLaws(t *testing.T) {
 	chains := lawChains()
 	for _, typ := range figureTypes() {
 		for _, name := range slices.Sorted(maps.Keys(chains)) {
-			column := testColumn{values: []float64{80, 120}, typ: typ.of, decimals: typ.decimals}
+			column := testColumn{Values: []float64{80, 120}, Type: typ.of, Decimals: typ.decimals}
 			setup := testSetup(t, column)
 			setup.Columns[0].SD, setup.Columns[0].Mean = 20, 100
 			law, ok := chain(t, setup, chains[name]...).Law("a")
@@ -149,17 +149,17 @@ func TestFiguresOfKeeping(t *testing.T) {
 	chains := lawChains()
 	for _, typ := range figureTypes() {
 		for _, name := range slices.Sorted(maps.Keys(chains)) {
-			column := testColumn{values: []float64{0, 3, 90, 95, 97, 99, 100, 101, 108, 110, 250}, typ: typ.of,
-				decimals: typ.decimals}
+			column := testColumn{Values: []float64{0, 3, 90, 95, 97, 99, 100, 101, 108, 110, 250}, Type: typ.of,
+				Decimals: typ.decimals}
 			setup := testSetup(t, column)
 			setup.Columns[0].SD, setup.Columns[0].Mean = 20, 100
 			c := chain(t, setup, chains[name]...)
-			apply(t, c, block(0, len(column.values), column))
+			apply(t, c, block(0, len(column.Values), column))
 			var all sums
 			for k, typical := range []float64{0.5, 100, 3000} {
 				for w, whole := range []bool{false, true} {
 					keeping := c.Keeping("a", typical, whole)
-					for i, x := range column.values {
+					for i, x := range column.Values {
 						all.add(100*k+50*w+i, keeping.Share(x), keeping.Most)
 					}
 				}
@@ -181,11 +181,11 @@ func TestFiguresOfReleases(t *testing.T) {
 	}
 	columns := displacementData(n, 9, 0.5, true)
 	for _, i := range []int{7, 100, 239} {
-		columns[0].values[i] = math.NaN()
+		columns[0].Values[i] = math.NaN()
 	}
 	for i := 0; i < n; i += 5 {
-		if columns[0].values[i] == columns[0].values[i] {
-			columns[0].values[i] = float64(90 + i%17)
+		if columns[0].Values[i] == columns[0].Values[i] {
+			columns[0].Values[i] = float64(90 + i%17)
 		}
 	}
 	sum := func(c *Chain) sums {

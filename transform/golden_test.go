@@ -15,16 +15,16 @@ func TestReleasedBits(t *testing.T) {
 	const n = 5000
 	columns := []testColumn{
 		floats(2, make([]float64, n)...), floats(-1, make([]float64, n)...),
-		{values: make([]float64, n), typ: arrow.PrimitiveTypes.Float32, decimals: 1}, floats(0, make([]float64, n)...),
+		{Values: make([]float64, n), Type: arrow.PrimitiveTypes.Float32, Decimals: 1}, floats(0, make([]float64, n)...),
 		floats(0, make([]float64, n)...),
 	}
 	for i := range n {
-		columns[0].values[i] = float64(i*7919%1000003) / 100
-		columns[1].values[i] = float64(i*104729%1000003) / 3
-		columns[2].values[i] = float64(float32(i%997) / 10)
-		columns[3].values[i], columns[4].values[i] = float64(i%211), float64(i/400%3)
+		columns[0].Values[i] = float64(i*7919%1000003) / 100
+		columns[1].Values[i] = float64(i*104729%1000003) / 3
+		columns[2].Values[i] = float64(float32(i%997) / 10)
+		columns[3].Values[i], columns[4].Values[i] = float64(i%211), float64(i/400%3)
 		if i%97 == 0 {
-			columns[4].values[i] = 7 // unique in the data set
+			columns[4].Values[i] = 7 // unique in the data set
 		}
 	}
 	setup := testSetup(t, columns...)

@@ -22,8 +22,8 @@ func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 		released := func(share *float64, other bool) (out [][]float64, held []bool) {
 			columns := tiedData(n, 6)
 			columns = append(columns, floats(0, make([]float64, n)...))
-			for i, v := range columns[0].values {
-				columns[4].values[i] = math.Round(min(v, 3))
+			for i, v := range columns[0].Values {
+				columns[4].Values[i] = math.Round(min(v, 3))
 			}
 			one := m
 			one.HeldOut = share
@@ -33,7 +33,7 @@ func TestHeldOutRecordsAreNotLearntFrom(t *testing.T) {
 				if other && held[i] {
 					for k, v := range map[int]float64{0: 900, 1: -700, 4: 7} {
 						if slices.Contains(m.Columns, string(rune('a'+k))) {
-							columns[k].values[i] = v + float64(i%3)
+							columns[k].Values[i] = v + float64(i%3)
 						}
 					}
 				}
@@ -110,33 +110,6 @@ func TestHeldOutIsADrawByPlace(t *testing.T) {
 	}
 }
 
-// In a topic with gaps, records are set aside by their places, as without gaps.
-func TestHeldOutOfPlaces(t *testing.T) {
-	key := testSetup(t).Key
-	g := &gatheredData{
-		n: 6,
-		runs: []recordRun{{scope: "t", stream: 2, first: 10, n: 3, from: 0},
-			{scope: "t", stream: 2, first: 20, places: []int64{20, 25, 31}, from: 3, n: 3}}}
-	set := HeldOut{Share: 0.5, Draw: core.NewHeldDraw(key)}
-	held := g.heldOut(key, 0.5)
-	for i, place := range []int64{10, 11, 12, 20, 25, 31} {
-		if held[i] != set.Of("t", 2, place) {
-			t.Errorf("place %d: %v", place, held[i])
-		}
-	}
-	// A run of more records than are drawn at a time.
-	const n = 2*core.Batch + 7
-	long := &gatheredData{n: n, runs: []recordRun{{scope: "t", stream: 2, first: 3, n: n}}}
-	for i, out := range long.heldOut(key, 0.5) {
-		if out != set.Of("t", 2, int64(3+i)) {
-			t.Fatalf("record %d of a long run: set aside is %v", i, out)
-		}
-	}
-	if g.heldOut(key, 0) != nil {
-		t.Error("none is to be set aside")
-	}
-}
-
 func TestHeldOutIsRefused(t *testing.T) {
 	for _, share := range []float64{0, 0.009, 0.51, math.NaN()} {
 		ps := (&Synthesise{Columns: []string{"a"}, HeldOut: &share}).Check()
@@ -155,32 +128,6 @@ func TestHeldOutIsRefused(t *testing.T) {
 		}
 		if err := c.EndSurvey(); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v: %v", share, err)
-		}
-	}
-}
-
-// The name of a fitted model contains a checksum of the records and of the set aside. Each
-// different set gives another checksum, and with no record set aside it is that of the records.
-func TestSumsOfWhoIsSetAside(t *testing.T) {
-	records := digest{}.with([]byte("records"))
-	if got := sumWith(records, nil); got != records {
-		t.Errorf("where none is set aside: %x", got)
-	}
-	sums := map[digest][]bool{records: nil}
-	for n := range 4 {
-		for bits := range 1 << n {
-			held := make([]bool, n)
-			for i := range held {
-				held[i] = bits>>i&1 == 1
-			}
-			if n == 0 {
-				continue
-			}
-			sum := sumWith(records, held)
-			if other, there := sums[sum]; there {
-				t.Errorf("%v and %v have the same sum", held, other)
-			}
-			sums[sum] = held
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 func households(n int, seed uint64) []testColumn {
 	r := rand.New(rand.NewPCG(seed, 41))
 	household, value, own := floats(0), floats(2), floats(2)
-	category := testColumn{typ: arrow.PrimitiveTypes.Int64}
+	category := testColumn{Type: arrow.PrimitiveTypes.Int64}
 	type person struct{ h, v, own, c float64 }
 	var all []person
 	for h := 1; h <= n; h++ {
@@ -29,10 +29,10 @@ func households(n int, seed uint64) []testColumn {
 	}
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for i, p := range all {
-		household.values, value.values = append(household.values, p.h), append(value.values, p.v)
-		own.values, category.values = append(own.values, p.own), append(category.values, p.c)
+		household.Values, value.Values = append(household.Values, p.h), append(value.Values, p.v)
+		own.Values, category.Values = append(own.Values, p.own), append(category.Values, p.c)
 		if p.h == 0 {
-			household.null = append(household.null, i)
+			household.Null = append(household.Null, i)
 		}
 	}
 	return []testColumn{value, own, household, category}
@@ -68,13 +68,13 @@ func TestMembersShareADraw(t *testing.T) {
 			columns := households(900, 5)
 			byHousehold := map[float64][2]float64{}
 			var first [][]float64
-			for _, size := range []int{len(columns[0].values), 977} {
+			for _, size := range []int{len(columns[0].Values), 977} {
 				out := whole(t, chain(t, householdSetup(t, columns, false), masks...), size, columns...)
 				if first == nil {
 					first = out
 				}
 				own, alone := map[float64]bool{}, map[float64]bool{}
-				for i, h := range columns[2].values {
+				for i, h := range columns[2].Values {
 					own[out[1][i]] = true
 					if h == 0 {
 						alone[out[0][i]] = true
@@ -95,13 +95,13 @@ func TestMembersShareADraw(t *testing.T) {
 				}
 			}
 			// In the opposite order, under new places.
-			order := make([]int, len(columns[0].values))
+			order := make([]int, len(columns[0].Values))
 			for i := range order {
 				order[i] = len(order) - 1 - i
 			}
 			out := whole(t, chain(t, householdSetup(t, columns, false), masks...), 500, reordered(columns, order)...)
 			for i, from := range order {
-				if columns[2].values[from] != 0 && out[0][i] != first[0][from] {
+				if columns[2].Values[from] != 0 && out[0][i] != first[0][from] {
 					t.Fatalf("record %d has another value in the opposite order", from)
 				}
 			}
@@ -113,13 +113,13 @@ func TestMembersShareADraw(t *testing.T) {
 // households at the rate of the mask.
 func TestHouseholdsHaveTheirOwnDraws(t *testing.T) {
 	columns := households(3000, 6)
-	for i := range columns[0].values {
-		columns[0].values[i], columns[3].values[i] = 1000, 2
+	for i := range columns[0].Values {
+		columns[0].Values[i], columns[3].Values[i] = 1000, 2
 	}
 	out := whole(t, chain(t, householdSetup(t, columns, true), mask(&Noise{Columns: []string{"a"}, SD: amount(50)}),
 		mask(&PRAM{Columns: []string{"d"}, Keep: ptr(0.7), Categories: []string{"1", "2", "3"}})), 4000, columns...)
 	noise, kept := map[float64]float64{}, map[float64]bool{}
-	for i, h := range columns[2].values {
+	for i, h := range columns[2].Values {
 		if h != 0 {
 			noise[h], kept[h] = out[0][i]-1000, out[3][i] == 2
 		}
@@ -147,8 +147,8 @@ func TestReplicatesShareADraw(t *testing.T) {
 	for m := 1; m < 3; m++ {
 		out := whole(t, c.Replicate(m), 700, columns...)
 		by, noise, own := map[float64]float64{}, map[float64]bool{}, map[float64]bool{}
-		for i, h := range columns[2].values {
-			e := math.Round(100 * (out[0][i] - columns[0].values[i]))
+		for i, h := range columns[2].Values {
+			e := math.Round(100 * (out[0][i] - columns[0].Values[i]))
 			own[out[1][i]] = true
 			if h == 0 {
 				continue
@@ -166,7 +166,7 @@ func TestReplicatesShareADraw(t *testing.T) {
 	without := c.Replicate(1)
 	b := block(0, 300, columns[0], columns[1])
 	apply(t, without, b)
-	if b.Columns[0].Out().Values[0] == columns[0].values[0] {
+	if b.Columns[0].Out().Values[0] == columns[0].Values[0] {
 		t.Error("a replicate without the households masks nothing")
 	}
 }
@@ -175,7 +175,7 @@ func TestReplicatesShareADraw(t *testing.T) {
 // greater one; records without a household are drawn by themselves.
 func TestSampleDrawsHouseholds(t *testing.T) {
 	columns := households(4000, 8)
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	order := make([]int, n)
 	for i := range order {
 		order[i] = n - 1 - i
@@ -184,7 +184,7 @@ func TestSampleDrawsHouseholds(t *testing.T) {
 	for _, rate := range []float64{0.2, 0.6} {
 		kept := drawnBy(t, householdSetup(t, columns, false), &Sample{Rate: ptr(rate)}, 1000, columns...)
 		by, alone := map[float64]bool{}, 0
-		for i, h := range columns[2].values {
+		for i, h := range columns[2].Values {
 			if h == 0 {
 				if kept[i] {
 					alone++
@@ -209,7 +209,7 @@ func TestSampleDrawsHouseholds(t *testing.T) {
 		}
 		back := drawnBy(t, householdSetup(t, columns, false), &Sample{Rate: ptr(rate)}, 333, reordered(columns, order)...)
 		for i, from := range order {
-			if columns[2].values[from] != 0 && back[i] != kept[from] {
+			if columns[2].Values[from] != 0 && back[i] != kept[from] {
 				t.Fatalf("rate %v: record %d is drawn in one order only", rate, from)
 			}
 		}
@@ -283,10 +283,10 @@ func TestSuppressByHousehold(t *testing.T) {
 // households, which the mask must find.
 func suppressedBy(t *testing.T, in rows, of []int, persons, k, size int, order []int) rows {
 	t.Helper()
-	columns := in.columns(arrow.PrimitiveTypes.Int64)
+	columns := in.Columns(arrow.PrimitiveTypes.Int64)
 	household := floats(0)
 	for _, h := range of {
-		household.values = append(household.values, float64(h))
+		household.Values = append(household.Values, float64(h))
 	}
 	keys := names(len(columns))
 	columns = append(columns, household)
@@ -342,10 +342,10 @@ func TestSuppressCountsHouseholds(t *testing.T) {
 // A record without a household is masked by its identity: alike in any order.
 func TestRecordsWithoutAHouseholdKeepTheirIdentity(t *testing.T) {
 	columns := households(100, 9)
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	order := make([]int, n)
 	for i := range order {
-		columns[1].values[i], order[i] = float64(i), n-1-i
+		columns[1].Values[i], order[i] = float64(i), n-1-i
 	}
 	masks := []Spec{mask(&Sample{Rate: ptr(0.5)}), mask(&Noise{Columns: []string{"a"}, SD: amount(50)})}
 	out := whole(t, chain(t, householdSetup(t, columns, true), masks...), 64, columns...)
@@ -365,12 +365,12 @@ func TestReplicatesOfRespondents(t *testing.T) {
 	value, person := floats(0), floats(0)
 	for p := range 400 {
 		for range 3 {
-			value.values, person.values = append(value.values, 1000), append(person.values, float64(p))
+			value.Values, person.Values = append(value.Values, 1000), append(person.Values, float64(p))
 		}
-		value.values, person.values = append(value.values, 1001), append(person.values, float64(p))
+		value.Values, person.Values = append(value.Values, 1001), append(person.Values, float64(p))
 	}
-	n := len(person.values)
-	person.null = []int{0, 1, 2}
+	n := len(person.Values)
+	person.Null = []int{0, 1, 2}
 	setup := testSetup(t, value, person)
 	for _, known := range []bool{false, true} {
 		if known {
@@ -380,7 +380,7 @@ func TestReplicatesOfRespondents(t *testing.T) {
 		out := whole(t, c.Replicate(1), 77, value, person)
 		draws := map[float64]int{}
 		for i := range n {
-			draws[out[0][i]-value.values[i]]++
+			draws[out[0][i]-value.Values[i]]++
 		}
 		want := n
 		if known {

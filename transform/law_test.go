@@ -23,7 +23,7 @@ func TestLawIsThatOfTheChain(t *testing.T) {
 				if testing.Short() && (i+j+k)%3 > 0 {
 					continue // each chain of each type at two values, at each value two or more types of a chain
 				}
-				values := testColumn{values: repeat(x, n), typ: typ.of, decimals: typ.decimals}
+				values := testColumn{Values: repeat(x, n), Type: typ.of, Decimals: typ.decimals}
 				setup := testSetup(t, values)
 				setup.Columns[0].SD, setup.Columns[0].Mean = 20, 100
 				c := chain(t, setup, specs...)
@@ -32,7 +32,7 @@ func TestLawIsThatOfTheChain(t *testing.T) {
 					t.Fatalf("%s: has no law", name)
 				}
 				what := fmt.Sprintf("%s of %s at %v", name, typ.name, x)
-				y := apply(t, c, block(0, len(values.values), values)).Columns[0].Out().Values
+				y := apply(t, c, block(0, len(values.Values), values)).Columns[0].Out().Values
 				checkLaw(t, what, law, x, y)
 			}
 		}

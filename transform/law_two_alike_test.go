@@ -34,7 +34,7 @@ func TestOriginalsThatLieAlikeShareALaw(t *testing.T) {
 			mask(&Topcode{Columns: []string{"a"}, Upper: ptr(4.0)})},
 	} {
 		masks = append(masks, mask(&Noise{Columns: []string{"a"}, SD: amount(1), Distribution: "laplace"}))
-		setup := testSetup(t, testColumn{values: []float64{0}, typ: arrow.PrimitiveTypes.Float64, decimals: 1})
+		setup := testSetup(t, testColumn{Values: []float64{0}, Type: arrow.PrimitiveTypes.Float64, Decimals: 1})
 		setup.Columns[0].SD, setup.Columns[0].Mean = 1, 0
 		shared, ok := chain(t, setup, masks...).Law("a")
 		if !ok {
@@ -78,7 +78,7 @@ func TestOriginalsThatLieAlikeShareALaw(t *testing.T) {
 // The moments after noise, rounding and Laplace noise are the sums over all results of the first draw: of v on the grid
 // of 0.1, rounded to multiples of 5, a half to the even one, and of the second draw on the same grid.
 func TestMomentsAfterRoundingAreTheSum(t *testing.T) {
-	setup := testSetup(t, testColumn{values: []float64{0}, typ: arrow.PrimitiveTypes.Float64, decimals: 1})
+	setup := testSetup(t, testColumn{Values: []float64{0}, Type: arrow.PrimitiveTypes.Float64, Decimals: 1})
 	setup.Columns[0].SD, setup.Columns[0].Mean = 1, 0
 	law,
 		_ := chain(t, setup, mask(&Noise{Columns: []string{"a"}, SD: amount(20)}),

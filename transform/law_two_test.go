@@ -87,7 +87,7 @@ func TestLawOfTwoDrawsIsTheSum(t *testing.T) {
 		{other("uniform", 2), other("uniform", 3), 100, 1e-5},
 		{other("laplace", 2), tiers(3, 100, 1, 9), 99, 1e-6},
 	} {
-		setup := testSetup(t, testColumn{values: []float64{tt.x}, typ: arrow.PrimitiveTypes.Float64, decimals: 2})
+		setup := testSetup(t, testColumn{Values: []float64{tt.x}, Type: arrow.PrimitiveTypes.Float64, Decimals: 2})
 		setup.Columns[0].SD, setup.Columns[0].Mean = 20, 100
 		law, ok := chain(t, setup, tt.first.mask, tt.second.mask).Law("a")
 		if !ok {

@@ -25,7 +25,7 @@ func codedBlock(t *testing.T, n int, m *microdata.Missing) (Setup, *microdata.Bl
 		}
 	}
 	column := floats(0, values...)
-	column.null = []int{5}
+	column.Null = []int{5}
 	setup := testSetup(t, column)
 	setup.Columns[0].Field.Missing = m
 	b := block(0, n, column)

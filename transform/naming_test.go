@@ -325,8 +325,8 @@ func probe(t *testing.T, setup Setup, columns []testColumn, masks []Spec) (p pro
 	}
 	p.own = c.DrawNames
 	if c.NeedsSurvey() {
-		for from := 0; from < len(columns[0].values); from += setup.Window {
-			if err := c.Survey(block(from, min(from+setup.Window, len(columns[0].values)), columns...)); err != nil {
+		for from := 0; from < len(columns[0].Values); from += setup.Window {
+			if err := c.Survey(block(from, min(from+setup.Window, len(columns[0].Values)), columns...)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -334,7 +334,7 @@ func probe(t *testing.T, setup Setup, columns []testColumn, masks []Spec) (p pro
 			return p, false // the data do not allow it
 		}
 	}
-	p.values = slices.Clone(apply(t, c, block(0, len(columns[0].values), columns...)).Columns[0].Out().Values)
+	p.values = slices.Clone(apply(t, c, block(0, len(columns[0].Values), columns...)).Columns[0].Out().Values)
 	next,
 		err := NewChain(
 		append(slices.Clone(masks), Spec{Name: "probe", Params: &Noise{Columns: []string{"a"}, SD: amount(1)}}), setup)
@@ -351,8 +351,8 @@ func namingData(n int) []testColumn {
 	columns := []testColumn{floats(2, incomes(n, 7)...), floats(2, incomes(n, 8)...)}
 	for _, k := range []float64{6, 4, 3} {
 		c := floats(0, make([]float64, n)...)
-		for i := range c.values {
-			c.values[i] = math.Floor(r.Float64() * k)
+		for i := range c.Values {
+			c.Values[i] = math.Floor(r.Float64() * k)
 		}
 		columns = append(columns, c)
 	}
@@ -367,16 +367,16 @@ func TestKindsNameTheirParameters(t *testing.T) {
 	setup.Window = 100
 	setup.Sorted = map[string][]float64{}
 	var points []places.Point
-	for i := range columns[0].values {
-		points = append(points, places.Point{A: columns[0].values[i], B: columns[1].values[i]})
+	for i := range columns[0].Values {
+		points = append(points, places.Point{A: columns[0].Values[i], B: columns[1].Values[i]})
 	}
 	setup.People = map[PeopleOf]*places.People{}
 	for _, weight := range []string{"", "c", "e"} {
 		setup.People[PeopleOf{Unit: "metres", A: "a", B: "b", Weight: weight}] = places.NewPeople(places.Metres, points,
-			map[string][]float64{"c": columns[2].values, "e": columns[4].values}[weight])
+			map[string][]float64{"c": columns[2].Values, "e": columns[4].Values}[weight])
 	}
 	for i := range setup.Columns {
-		setup.Sorted[setup.Columns[i].Name] = slices.Sorted(slices.Values(columns[i].values))
+		setup.Sorted[setup.Columns[i].Name] = slices.Sorted(slices.Values(columns[i].Values))
 	}
 	for _, kind := range Kinds() {
 		if len(examples[kind.Name]) == 0 {

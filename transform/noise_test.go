@@ -9,30 +9,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
-	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
-
-func thin(n int) int {
-	if testing.Short() {
-		return n / 10
-	}
-	return n
-}
-
-// kolmogorov returns the greatest distance between the distribution of the sample and F, times √n.
-// It exceeds 2.5 with probability 2·exp(−2·2.5²) = 7e-6.
-func kolmogorov(sample []float64, F func(float64) float64) float64 {
-	s := slices.Sorted(slices.Values(sample))
-	d, n := 0.0, float64(len(s))
-	for i, x := range s {
-		p := F(x)
-		d = max(d, p-float64(i)/n, float64(i+1)/n-p)
-	}
-	return d * math.Sqrt(n)
-}
-
-func repeat(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
 
 // ε has mean 0, SD λ and the kurtosis and distribution function of its kind. Tolerances are 5
 // standard errors: λ/√n for ε, and λ²·√((κ−1)/n) for ε², with kurtosis κ = 3, 6 and 9/5. Five
@@ -114,14 +92,14 @@ func TestTiers(t *testing.T) {
 	factors := []float64{1, 1, 1, 2, 2, 2, 0, 0}
 	setup := testSetup(t, x)
 	replicate := func(m *Noise) []float64 {
-		b := apply(t, chain(t, setup, mask(m)).Replicate(1), block(0, len(x.values), x))
+		b := apply(t, chain(t, setup, mask(m)).Replicate(1), block(0, len(x.Values), x))
 		return b.Columns[0].Out().Values
 	}
 	plain := replicate(&Noise{Columns: []string{"a"}, SD: amount(10)})
 	tiered := replicate(
 		&Noise{Columns: []string{"a"}, SD: amount(10), Tiers: []Tier{{Above: ptr(1000.0), VarianceFactor: ptr(2.0)},
 			{Above: ptr(2000.0), VarianceFactor: ptr(0.0)}}})
-	for i, v := range x.values {
+	for i, v := range x.Values {
 		want := math.Sqrt(factors[i]) * (plain[i] - v)
 		if got := tiered[i] - v; !(math.Abs(got-want) <= 5e-9) {
 			t.Errorf("value %v: noise %v, want %v", v, got, want)
@@ -151,8 +129,8 @@ func TestGrid(t *testing.T) {
 		on, off := floats(d, make([]float64, n)...), floats(d, make([]float64, n)...)
 		for i := range n {
 			k := math.Floor(r.Float64() * 1e10)
-			on.values[i] = k / mult
-			off.values[i] = (k + 0.98*(r.Float64()-0.5)) / mult
+			on.Values[i] = k / mult
+			off.Values[i] = (k + 0.98*(r.Float64()-0.5)) / mult
 		}
 		noise := mask(&Noise{Columns: []string{"a"}, SD: amount(123.456 / mult)})
 		setup := testSetup(t, on)
@@ -168,8 +146,8 @@ func TestGrid(t *testing.T) {
 	}
 	// Without decimals: multiples of the largest power of two at or below λ/2²⁰.
 	x := floats(-1, incomes(n, 9)...)
-	for i := range x.values {
-		x.values[i] *= math.Pi
+	for i := range x.Values {
+		x.Values[i] *= math.Pi
 	}
 	for _, lambda := range []float64{1, 0.75, 1000, 1e-3} {
 		g := math.Exp2(math.Floor(math.Log2(lambda)) - 20)
@@ -188,64 +166,8 @@ func TestNoNoise(t *testing.T) {
 		x := floats(decimals, incomes(1000, 6)...)
 		got := release(t, testSetup(t, x), []testColumn{x},
 			mask(&Noise{Columns: []string{"a"}, SD: amount(0)}), mask(&Bias{Columns: []string{"a"}, Phi: ptr(0.0)}))
-		if !slices.Equal(got, x.values) {
+		if !slices.Equal(got, x.Values) {
 			t.Errorf("%d decimals: values moved", decimals)
-		}
-	}
-}
-
-// Fast rounding gives the same result as exact rounding, also for values near the limit between the
-// two.
-func TestFastRounding(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	n := 64 * 500
-	x, e := make([]float64, n), make([]float64, n)
-	for i := range x {
-		x[i] = (r.Float64() - 0.5) * math.Exp2(60*r.Float64())
-		if i%7 == 0 {
-			x[i] = math.Trunc(x[i]) + 0.5
-		}
-		e[i] = r.NormFloat64() * math.Exp2(20*r.Float64())
-	}
-	col := &record.NoiseColumn{Grid: core.DecimalGrid(1), Fast: core.Fast}
-	got, inPlace := make([]float64, n), slices.Clone(x)
-	changed, again := make([]uint64, n/64), make([]uint64, n/64)
-	col.Add(got, x, e, 3, changed)
-	if col.Add(inPlace, inPlace, e, 3, again); !slices.Equal(inPlace, got) || !slices.Equal(again, changed) {
-		t.Fatal("added in place, the sums differ")
-	}
-	for i := range x {
-		want := col.Sum(x[i], e[i]*3)
-		if got[i] != want || math.Signbit(got[i]) != math.Signbit(want) {
-			t.Fatalf("%v + %v: got %v, want %v", x[i], e[i]*3, got[i], want)
-		}
-		if changed[i/64]>>(i%64)&1 == 1 != (got[i] != x[i]) {
-			t.Fatalf("record %d: changed is wrong", i)
-		}
-	}
-	bias := &record.BiasColumn{Grid: core.DecimalGrid(1), Phi: 0.1}
-	inPlace = slices.Clone(x)
-	bias.Multiply(got, x, e, changed)
-	if bias.Multiply(inPlace, inPlace, e, changed); !slices.Equal(inPlace, got) {
-		t.Fatal("multiplied in place, the products differ")
-	}
-	for i := range x {
-		if want := bias.Product(x[i], 1+float64(0.1*e[i])); math.Abs(e[i]) < 64 && got[i] != want {
-			t.Fatalf("%v·%v: got %v, want %v", x[i], 1+0.1*e[i], got[i], want)
-		}
-	}
-	// Indexes on both sides of the limit of fast rounding, times a factor near 1.
-	for _, phi := range []float64{0, 1e-9, 1e-3, 0.1} {
-		bias := &record.BiasColumn{Grid: core.DecimalGrid(1), Phi: phi}
-		for i := range x {
-			x[i] = (core.Fast + (r.Float64()-0.5)*(1<<40)) / 10 * float64(1+i%4)
-			e[i] = r.NormFloat64()
-		}
-		bias.Multiply(got, x, e, changed)
-		for i := range x {
-			if want := bias.Product(x[i], 1+float64(phi*e[i])); got[i] != want {
-				t.Fatalf("φ %v: %v·%v: got %v, want %v", phi, x[i], 1+phi*e[i], got[i], want)
-			}
 		}
 	}
 }

@@ -13,16 +13,15 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 	"github.com/sdlfilter/sdlfilter/transform/internal/arraytest"
-	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
 // The law of a mask of several columns for one column, and its unchanged values, equal those of the
 // same mask on that column alone, for each column. A mask of another column changes neither.
 func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 	columns := []testColumn{
-		{values: []float64{12, 15, 31, 47, 50}, typ: arrow.PrimitiveTypes.Int32},
-		{values: []float64{2, 4, 5.5, 7.25, 90}, typ: arrow.PrimitiveTypes.Float64, decimals: 2},
-		{values: []float64{100, 300, 900, 1100, 1300}, typ: arrow.PrimitiveTypes.Float64, decimals: -1},
+		{Values: []float64{12, 15, 31, 47, 50}, Type: arrow.PrimitiveTypes.Int32},
+		{Values: []float64{2, 4, 5.5, 7.25, 90}, Type: arrow.PrimitiveTypes.Float64, Decimals: 2},
+		{Values: []float64{100, 300, 900, 1100, 1300}, Type: arrow.PrimitiveTypes.Float64, Decimals: -1},
 	}
 	setup := testSetup(t, columns...)
 	kinds := map[string]func(columns []string) []Spec{
@@ -59,7 +58,7 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 	}
 	compare := func(kind string, of func([]string) []Spec, several ...string) {
 		for i, name := range several {
-			values := columns[strings.Index("abc", name)].values
+			values := columns[strings.Index("abc", name)].Values
 			want := describe(of([]string{name}), name, values)
 			if got := describe(of(several), name, values); got != want {
 				t.Errorf("%s of %v, of %s: %s, want %s", kind, several, name, got, want)
@@ -92,11 +91,11 @@ func TestLawsOfOneColumnOfSeveral(t *testing.T) {
 func TestAdmitIsWhatApplyRejects(t *testing.T) {
 	n := 300
 	columns := []testColumn{floats(2, incomes(n, 5)...), floats(0, make([]float64, n)...)}
-	for i := range columns[1].values {
-		columns[1].values[i] = float64(i % 4)
+	for i := range columns[1].Values {
+		columns[1].Values[i] = float64(i % 4)
 	}
-	columns[0].values[3], columns[0].values[77], columns[0].values[299] = math.NaN(), math.NaN(), math.Inf(-1)
-	columns[0].null = []int{77}
+	columns[0].Values[3], columns[0].Values[77], columns[0].Values[299] = math.NaN(), math.NaN(), math.Inf(-1)
+	columns[0].Null = []int{77}
 	noise := mask(&Noise{Columns: []string{"a"}, SD: amount(40)})
 	sample := mask(&Sample{By: "b", Rates: map[string]float64{"0": 0.5, "1": 1, "2": 0.1}})
 	for name, masks := range map[string][]Spec{"no sample": {noise}, "a sample": {sample, noise}} {
@@ -122,7 +121,7 @@ func TestAdmitIsWhatApplyRejects(t *testing.T) {
 					t.Errorf("%s: record %d is admitted: %v", name, i, !admitted.Rejected(i))
 				}
 			}
-			if masked := admitted.Columns[0].Out(); masked.Values[5] != columns[0].values[5] {
+			if masked := admitted.Columns[0].Out(); masked.Values[5] != columns[0].Values[5] {
 				t.Errorf("%s: Admit masks", name)
 			}
 		}
@@ -135,18 +134,6 @@ func TestAdmitIsWhatApplyRejects(t *testing.T) {
 			b.Columns[0].Original.Values = b.Columns[0].Original.Values[:of]
 			wants(t, name, chain(t, testSetup(t, columns...), masks...).Admit(b),
 				fmt.Sprintf("column a: block of %d records has %d numbers", n, of))
-		}
-	}
-}
-
-// A percentile of one value is that value; a percentile of two values lies between them.
-func TestPercentileOfFewValues(t *testing.T) {
-	for _, p := range []float64{0.5, 50, 99.5, 100} {
-		if got := record.Percentile([]float64{7}, p); got != 7 {
-			t.Errorf("percentile %v of 7: %v", p, got)
-		}
-		if got := record.Percentile([]float64{7, 17}, p); math.Abs(got-(7+p/10)) > 1e-12 {
-			t.Errorf("percentile %v of 7 and 17: %v", p, got)
 		}
 	}
 }

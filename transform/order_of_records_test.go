@@ -7,24 +7,6 @@ import (
 	"testing"
 )
 
-// reordered returns the columns with their records in another order.
-func reordered(columns []testColumn, order []int) []testColumn {
-	to := make([]testColumn, len(columns))
-	for k, c := range columns {
-		null := make(map[int]bool, len(c.null))
-		for _, i := range c.null {
-			null[i] = true
-		}
-		to[k] = testColumn{values: make([]float64, len(order)), typ: c.typ, decimals: c.decimals}
-		for at, i := range order {
-			if to[k].values[at] = c.values[i]; null[i] {
-				to[k].null = append(to[k].null, at)
-			}
-		}
-	}
-	return to
-}
-
 // With identity, every respondent has the same released values in every order of the records.
 // Otherwise two releases of a file sorted differently would reveal which values are exchanged, or
 // would mask one value twice. Microaggregation draws nothing, but if a mean changed with the order,
@@ -39,12 +21,12 @@ func TestOrderOfRecordsChangesNothing(t *testing.T) {
 	}
 	for i := range n {
 		for k, most := range []int{90, 60, 40, 3, 5} {
-			columns[k].values[i] = float64(1 + draw.IntN(most))
+			columns[k].Values[i] = float64(1 + draw.IntN(most))
 		}
-		columns[0].values[i] += columns[1].values[i]
-		columns[5].values[i] = float64(i)
+		columns[0].Values[i] += columns[1].Values[i]
+		columns[5].Values[i] = float64(i)
 	}
-	columns[0].null = []int{3, 77, 500}
+	columns[0].Null = []int{3, 77, 500}
 	setup := testSetup(t, columns...)
 	setup.Identity = []int{5}
 	some := []string{"a", "b"}
@@ -76,7 +58,7 @@ func TestOrderOfRecordsChangesNothing(t *testing.T) {
 			for at, i := range order {
 				var was, is [10]float64
 				for k := range 5 {
-					was[k], is[k] = columns[k].values[i], columns[k].values[i]
+					was[k], is[k] = columns[k].Values[i], columns[k].Values[i]
 					was[5+k], is[5+k] = want[k][i], got[k][at]
 				}
 				if !slices.Equal(was[:5], was[5:]) {

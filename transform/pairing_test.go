@@ -50,7 +50,7 @@ func comparePairing(t *testing.T, policy, scope string, rate float64, sizes []in
 		}
 	}
 	for i := range n {
-		columns[1].values[i], columns[2].values[i], columns[3].values[i] = float64(i/size), 0, float64(combo[i%size])
+		columns[1].Values[i], columns[2].Values[i], columns[3].Values[i] = float64(i/size), 0, float64(combo[i%size])
 	}
 	setup := testSetup(t, columns...)
 	setup.Window = n

@@ -22,9 +22,9 @@ func TestDuncan2000Swap(t *testing.T) {
 	income, age, area := floats(-1, make([]float64, n)...), floats(0, make([]float64, n)...),
 		floats(0, make([]float64, n)...)
 	for i := range n {
-		age.values[i] = []float64{37, 43, 43, 37, 37}[i%5]
-		area.values[i] = []float64{11, 11, 11, 12, 12}[i%5]
-		income.values[i] = []float64{mu1, mu1, mu1, mu2, mu2}[i%5] + sigma*r.NormFloat64()
+		age.Values[i] = []float64{37, 43, 43, 37, 37}[i%5]
+		area.Values[i] = []float64{11, 11, 11, 12, 12}[i%5]
+		income.Values[i] = []float64{mu1, mu1, mu1, mu2, mu2}[i%5] + sigma*r.NormFloat64()
 	}
 	columns := []testColumn{income, age, area}
 	setup := testSetup(t, columns...)
@@ -34,7 +34,7 @@ func TestDuncan2000Swap(t *testing.T) {
 		y := release(t, setup, columns, mask(&Swap{Keys: []string{"b"}, Attribute: "c", Columns: []string{"a"}, Rate: &pi}))
 		var loss, identified, mse, estimate statistic
 		for s := range sets {
-			x, y := income.values[5*s:5*s+5], y[5*s:5*s+5]
+			x, y := income.Values[5*s:5*s+5], y[5*s:5*s+5]
 			loss.add((x[0] - y[0]) * (x[0] - y[0]))
 			if x[0] == y[0] {
 				identified.add(1)

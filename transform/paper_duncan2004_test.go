@@ -43,32 +43,32 @@ func replicateMap(t *testing.T, x testColumn, f float64, tiers []Tier, replicate
 	c := chain(t, testSetup(t, x),
 		mask(&Noise{Columns: []string{"a"}, SD: &Amount{Value: math.Sqrt(f), Relative: true}, Tiers: tiers}),
 		mask(&Truncate{Columns: []string{"a"}, Lower: ptr(0.0)}))
-	n := len(x.values)
+	n := len(x.Values)
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(i, j int) int { return int(x.values[i] - x.values[j]) })
+	slices.SortStableFunc(order, func(i, j int) int { return int(x.Values[i] - x.Values[j]) })
 	k99 := int(math.Ceil(0.99 * float64(n)))
 	top, second := order[n-1], order[k99-1]
-	mean, _ := meanSD(x.values)
+	mean, _ := meanSD(x.Values)
 	var loss point
 	var means, variance float64
 	square := func(a, b float64) float64 { return (a - b) * (a - b) / float64(replicates) }
 	b := block(0, n, x)
 	for m := 1; m <= replicates; m++ {
 		b.Reset(0, 0, n, 1)
-		copy(b.Columns[0].Alloc(n, false).Values, x.values)
+		copy(b.Columns[0].Alloc(n, false).Values, x.Values)
 		y := apply(t, c.Replicate(m), b).Columns[0].Out().Values
 		my, sy := meanSD(y)
 		means += my / float64(replicates)
 		variance += sy * sy / float64(n) / float64(replicates)
-		loss.maxIndex += square(x.values[top], y[top])
-		loss.p99Index += square(x.values[second], y[second])
+		loss.maxIndex += square(x.Values[top], y[top])
+		loss.p99Index += square(x.Values[second], y[second])
 		s := slices.Sorted(slices.Values(y))
-		loss.maxPosition += square(x.values[top], s[n-1])
-		loss.p99Position += square(x.values[second], s[k99-1])
-		loss.minimum += square(x.values[order[0]], s[0])
+		loss.maxPosition += square(x.Values[top], s[n-1])
+		loss.p99Position += square(x.Values[second], s[k99-1])
+		loss.minimum += square(x.Values[order[0]], s[0])
 	}
 	return point{
 		u:        1 / (variance + (means-mean)*(means-mean)),
@@ -81,7 +81,7 @@ func replicateMap(t *testing.T, x testColumn, f float64, tiers []Tier, replicate
 // that the paper reads from figures 5 and 6.
 func TestDuncan2004Table(t *testing.T) {
 	x := tfs376(t)
-	_, sd := meanSD(x.values)
+	_, sd := meanSD(x.Values)
 	replicates := 4000
 	if testing.Short() {
 		replicates = 2000

@@ -17,9 +17,9 @@ func TestSwapMovesCellsToTheBit(t *testing.T) {
 		columns := append(swapData(n, seed, 30, 3), floats(-1, make([]float64, n)...))
 		special := []float64{math.Copysign(0, -1), 0, 5e-324, math.MaxFloat64, -1.5, 0.1}
 		for i := range n {
-			if columns[4].values[i] = special[r.IntN(len(special))]; r.IntN(3) == 0 {
-				columns[4].null = append(columns[4].null, i)
-				columns[4].values[i] = 0
+			if columns[4].Values[i] = special[r.IntN(len(special))]; r.IntN(3) == 0 {
+				columns[4].Null = append(columns[4].Null, i)
+				columns[4].Values[i] = 0
 			}
 		}
 		for _, policy := range []string{"unique", "random"} {
@@ -49,7 +49,7 @@ func TestSwapMovesCellsToTheBit(t *testing.T) {
 						moved++
 					}
 				}
-				if !slices.Equal(slices.Sorted(slices.Values(order)), columns[0].values) || moved == 0 {
+				if !slices.Equal(slices.Sorted(slices.Values(order)), columns[0].Values) || moved == 0 {
 					t.Errorf("%s, %s: no permutation, or of no null", policy, scope)
 				}
 			}

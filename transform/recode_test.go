@@ -7,45 +7,9 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
-
-// categories returns a block with one column a in Array form, and the result of a chain for it.
-func categories(t *testing.T, masks []Spec, of arrow.DataType, json string) (released []string, b *microdata.Block) {
-	t.Helper()
-	a, _, err := array.FromJSON(memory.DefaultAllocator, of, strings.NewReader(json))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c,
-		err := NewChain(masks,
-		Setup{Key: testKey(t, 5),
-			Columns: []ColumnInfo{{Name: "a", Field: microdata.Field{Name: "a", Type: of, Nullable: true}, Decimals: -1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b = &microdata.Block{}
-	b.Reset(0, 0, a.Len(), 1)
-	b.Columns[0].Array = a
-	if err := c.Apply(b); err != nil {
-		t.Fatal(err)
-	}
-	out := b.Columns[0].OutArray()
-	for i := range out.Len() {
-		switch {
-		case b.Rejected(i):
-			released = append(released, "rejected")
-		case out.IsNull(i):
-			released = append(released, "null")
-		default:
-			released = append(released, out.ValueStr(i))
-		}
-	}
-	return released, b
-}
 
 func TestRecode(t *testing.T) {
 	a := []string{"a"}
@@ -120,7 +84,7 @@ func TestRecodeNumbers(t *testing.T) {
 			[]float64{0, 1, 0, 2, -1, 3, -1, -1}},
 	} {
 		c.m.Columns = []string{"a"}
-		of := testColumn{[]float64{0, 9, 7, 10, 29, 30, 31, -1}, []int{2}, arrow.PrimitiveTypes.Int32, 0}
+		of := typed([]float64{0, 9, 7, 10, 29, 30, 31, -1}, []int{2}, arrow.PrimitiveTypes.Int32, 0)
 		b := apply(t, chain(t, testSetup(t, of), mask(c.m)), block(0, 8, of))
 		v := b.Columns[0].Out()
 		if !slices.Equal(v.Values, c.want) || v.Valid.Has(2) || !v.Valid.Has(3) || len(b.Rejects) > 0 {
@@ -135,7 +99,7 @@ func TestRecodeNumbers(t *testing.T) {
 		{Breaks: []float64{0, 4}, Midpoints: true, Other: ptr("0.5")},
 	} {
 		m.Columns = []string{"a"}
-		of := testColumn{[]float64{1}, nil, arrow.PrimitiveTypes.Int16, 0}
+		of := typed([]float64{1}, nil, arrow.PrimitiveTypes.Int16, 0)
 		if _, err := NewChain([]Spec{mask(m)}, testSetup(t, of)); err == nil ||
 			!strings.Contains(err.Error(), "masks[0].recode.") {
 			t.Errorf("%+v: %v", m, err)

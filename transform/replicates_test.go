@@ -23,7 +23,7 @@ func TestReplicatesShareDraws(t *testing.T) {
 		kind[i] = float64(i % 7)
 	}
 	columns := []testColumn{floats(1, x...), floats(1, slices.Clone(x)...), floats(0, kind...)}
-	columns[0].null = []int{3, 4000, 8999}
+	columns[0].Null = []int{3, 4000, 8999}
 	setup := testSetup(t, columns...)
 	setup.Window = 9000
 	noise := func(sd float64, distribution string, tiers ...Tier) Spec {
@@ -122,7 +122,7 @@ func TestAlone(t *testing.T) {
 	columns := []testColumn{floats(0, incomes(500, 1)...), floats(0, incomes(500, 2)...)}
 	among := release(t, testSetup(t, columns...), columns, masks...)
 	by := release(t, testSetup(t, columns[:1]...), columns[:1], alone...)
-	if !slices.Equal(among, by) || slices.Equal(by, columns[0].values) {
+	if !slices.Equal(among, by) || slices.Equal(by, columns[0].Values) {
 		t.Error("a column is masked differently alone and with other columns")
 	}
 	swap := Spec{Params: &Swap{Keys: []string{"k"}, Attribute: "c", Columns: []string{"a"}, Rate: ptr(0.5)}}

@@ -57,10 +57,10 @@ func TestClip(t *testing.T) {
 		{"bounds move inward to the grid", ptr(0.05), ptr(0.97), floats(1, 0, 0.5, 1), []float64{0.1, 0.5, 0.9}},
 		{"a bound on the grid stays", ptr(0.29), ptr(0.57), floats(2, 0.28, 0.29, 0.57, 0.58),
 			[]float64{0.29, 0.29, 0.57, 0.57}},
-		{"integers", ptr(1.5), ptr(3.5), testColumn{values: []float64{0, 1, 2, 3, 4}, typ: arrow.PrimitiveTypes.Int8},
+		{"integers", ptr(1.5), ptr(3.5), testColumn{Values: []float64{0, 1, 2, 3, 4}, Type: arrow.PrimitiveTypes.Int8},
 			[]float64{2, 2, 2, 3, 3}},
 		{"no grid", ptr(math.Pi), nil, floats(-1, 3, 4), []float64{math.Pi, 4}},
-		{"null", ptr(1.0), nil, testColumn{values: []float64{0, 0}, null: []int{1}, typ: arrow.PrimitiveTypes.Float64},
+		{"null", ptr(1.0), nil, testColumn{Values: []float64{0, 0}, Null: []int{1}, Type: arrow.PrimitiveTypes.Float64},
 			[]float64{1, 0}},
 	} {
 		got := release(t, testSetup(t, tt.column), []testColumn{tt.column},

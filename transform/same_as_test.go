@@ -17,9 +17,9 @@ func changes(n int, seed uint64) []testColumn {
 	income := make([]float64, n)
 	add := func(c *testColumn, v float64, there bool) {
 		if !there {
-			c.null, v = append(c.null, len(c.values)), 0
+			c.Null, v = append(c.Null, len(c.Values)), 0
 		}
-		c.values = append(c.values, v)
+		c.Values = append(c.Values, v)
 	}
 	for left := 5 * n; left > 0; {
 		p := r.IntN(n)
@@ -45,7 +45,7 @@ func changes(n int, seed uint64) []testColumn {
 // another person, and another value of the same person, have others.
 func TestBeforeDrawsAsAfter(t *testing.T) {
 	columns := changes(400, 3)
-	ends := len(columns[0].values)
+	ends := len(columns[0].Values)
 	for name, tt := range map[string]struct {
 		identity, instead []int
 		households        Households
@@ -72,11 +72,11 @@ func TestBeforeDrawsAsAfter(t *testing.T) {
 			all := map[float64]bool{}
 			for i := range ends {
 				for k := range 2 {
-					y, x := out[k][i], columns[k].values[i]
-					if slices.Contains(columns[k].null, i) {
+					y, x := out[k][i], columns[k].Values[i]
+					if slices.Contains(columns[k].Null, i) {
 						continue
 					}
-					person := max(columns[2].values[i], columns[3].values[i])
+					person := max(columns[2].Values[i], columns[3].Values[i])
 					if z, known := draws[of{person, x}]; known && z != y {
 						t.Fatalf("change %d: %v of person %v leaves as %v and %v", i, x, person, z, y)
 					} else if known {
@@ -93,7 +93,7 @@ func TestBeforeDrawsAsAfter(t *testing.T) {
 			if copies < 1500 || len(all) < len(draws)-150 {
 				t.Errorf("%d copies, %d noises of %d values", copies, len(all), len(draws))
 			}
-			if y := whole(t, chain(t, setup, masks...).Replicate(2), ends, columns...); y[0][0] == columns[0].values[0] {
+			if y := whole(t, chain(t, setup, masks...).Replicate(2), ends, columns...); y[0][0] == columns[0].Values[0] {
 				t.Error("a replicate masks nothing")
 			}
 		})
@@ -104,7 +104,7 @@ func TestBeforeDrawsAsAfter(t *testing.T) {
 	out := whole(t, chain(t, setup, mask(&Noise{Columns: []string{"a", "b"}, SD: amount(100)})), 4096, columns...)
 	same := 0
 	for i := range ends {
-		if columns[0].values[i] == columns[1].values[i] && out[0][i] == out[1][i] {
+		if columns[0].Values[i] == columns[1].Values[i] && out[0][i] == out[1][i] {
 			same++
 		}
 	}
@@ -174,7 +174,7 @@ func TestWavesShareDraws(t *testing.T) {
 		columns := []testColumn{floats(2), floats(2), floats(0), floats(0)}
 		for _, p := range list {
 			for k, v := range []float64{p.wage, p.rent, p.id, p.household} {
-				columns[k].values = append(columns[k].values, v)
+				columns[k].Values = append(columns[k].Values, v)
 			}
 		}
 		setup := testSetup(t, columns...)

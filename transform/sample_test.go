@@ -18,7 +18,7 @@ import (
 func drawnBy(t *testing.T, setup Setup, m *Sample, size int, columns ...testColumn) []bool {
 	t.Helper()
 	c := chain(t, setup, mask(m))
-	n := len(columns[0].values)
+	n := len(columns[0].Values)
 	kept := make([]bool, n)
 	left := 0
 	for from := 0; from < n; from += size {
@@ -55,8 +55,8 @@ func far(drawn, n, p float64) bool { return math.Abs(drawn-n*p) > 5*math.Sqrt(n*
 func TestSampleDrawsTheRates(t *testing.T) {
 	const n = 60_000
 	strata, other := floats(0, make([]float64, n)...), floats(2, incomes(n, 3)...)
-	for i := range strata.values {
-		strata.values[i] = float64(i % 3)
+	for i := range strata.Values {
+		strata.Values[i] = float64(i % 3)
 	}
 	setup := testSetup(t, other, strata)
 	m := &Sample{Rate: ptr(0.1), By: "b", Rates: map[string]float64{"1": 0.5, "2": 1}}
@@ -78,8 +78,8 @@ func TestSampleDrawsTheRates(t *testing.T) {
 	}
 	for _, size := range []int{1, 777, 4096, 50_000} {
 		if size == 1 {
-			if got := drawnBy(t, setup, m, size, floats(2, other.values[:300]...),
-				floats(0, strata.values[:300]...)); !slices.Equal(got, kept[:300]) {
+			if got := drawnBy(t, setup, m, size, floats(2, other.Values[:300]...),
+				floats(0, strata.Values[:300]...)); !slices.Equal(got, kept[:300]) {
 				t.Error("single records: another sample")
 			}
 		} else if got := drawnBy(t, setup, m, size, other, strata); !slices.Equal(got, kept) {
@@ -124,15 +124,15 @@ func TestSamplesAreNested(t *testing.T) {
 func TestSampleOfIdentities(t *testing.T) {
 	const n = 3000
 	a, ids := floats(2, incomes(n, 3)...), floats(0, make([]float64, n)...)
-	for i := range ids.values {
-		ids.values[i] = float64(i / 2)
+	for i := range ids.Values {
+		ids.Values[i] = float64(i / 2)
 	}
 	setup := testSetup(t, a, ids)
 	setup.Identity = []int{1}
 	m := &Sample{Rate: ptr(0.3)}
 	kept := drawnBy(t, setup, m, n, a, ids)
 	in := map[float64]bool{}
-	for i, id := range ids.values {
+	for i, id := range ids.Values {
 		if was, known := in[id]; known && was != kept[i] {
 			t.Fatalf("respondent %v: one record is drawn and another is not", id)
 		}
@@ -150,7 +150,7 @@ func TestSampleOfIdentities(t *testing.T) {
 	order := rand.New(rand.NewPCG(1, 2)).Perm(n)
 	x, y := floats(2, make([]float64, n)...), floats(0, make([]float64, n)...)
 	for i, j := range order {
-		x.values[i], y.values[i] = a.values[j], ids.values[j]
+		x.Values[i], y.Values[i] = a.Values[j], ids.Values[j]
 	}
 	for i, k := range drawnBy(t, setup, m, 512, x, y) {
 		if k != kept[order[i]] {
@@ -198,7 +198,7 @@ func TestSampleBeforeMasksOfAllRecords(t *testing.T) {
 	a, b := floats(0, make([]float64, n)...), floats(0, make([]float64, n)...)
 	r := rand.New(rand.NewPCG(9, 9))
 	for i := range n {
-		a.values[i], b.values[i] = math.Floor(r.Float64()*8), math.Floor(r.Float64()*8)
+		a.Values[i], b.Values[i] = math.Floor(r.Float64()*8), math.Floor(r.Float64()*8)
 	}
 	setup := testSetup(t, a, b)
 	for name, last := range map[string]Params{

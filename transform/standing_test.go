@@ -3,7 +3,7 @@ package transform
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
+	"strings"
 	"testing"
 )
 
@@ -15,27 +15,27 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 	columns := []testColumn{floats(2, incomes(n, 3)...), floats(2, make([]float64, n)...),
 		floats(2, make([]float64, n)...), floats(4, make([]float64, n)...), floats(0, make([]float64, n)...),
 		floats(2, make([]float64, n)...)}
-	for i, x := range columns[0].values {
-		columns[1].values[i] = math.Round(100*(50+9*r.NormFloat64())) / 100
-		columns[2].values[i] = 2*x + 1                                                      // c: determined by a
-		columns[3].values[i] = math.Round(1e4*x*(1+1e-7*r.NormFloat64())) / 1e4             // d: almost determined by a
-		columns[4].values[i] = float64(r.IntN(2))                                           // e: two values
-		columns[5].values[i] = math.Round(100*(columns[1].values[i]+r.NormFloat64())) / 100 // f: follows b
+	for i, x := range columns[0].Values {
+		columns[1].Values[i] = math.Round(100*(50+9*r.NormFloat64())) / 100
+		columns[2].Values[i] = 2*x + 1                                                      // c: determined by a
+		columns[3].Values[i] = math.Round(1e4*x*(1+1e-7*r.NormFloat64())) / 1e4             // d: almost determined by a
+		columns[4].Values[i] = float64(r.IntN(2))                                           // e: two values
+		columns[5].Values[i] = math.Round(100*(columns[1].Values[i]+r.NormFloat64())) / 100 // f: follows b
 	}
 	for name, tt := range map[string]struct {
 		masks   []Spec
 		column  string
 		explain bool
 	}{
-		"goes by itself":        {[]Spec{shuffled("a", "c")}, "a", false},
-		"beside one that moves": {[]Spec{shuffled("ab", "c")}, "a", false},
-		"before one that moves": {[]Spec{shuffled("ba", "c")}, "a", false},
-		"the one that moves":    {[]Spec{shuffled("ab", "c")}, "b", true},
-		"nearly by itself":      {[]Spec{shuffled("ab", "d")}, "a", false},
-		"by a predictor":        {[]Spec{shuffled("b", "f")}, "b", true},
-		"few values":            {[]Spec{shuffled("e", "f")}, "e", true},
+		"goes by itself":        {[]Spec{shuffledOn("a", "c")}, "a", false},
+		"beside one that moves": {[]Spec{shuffledOn("ab", "c")}, "a", false},
+		"before one that moves": {[]Spec{shuffledOn("ba", "c")}, "a", false},
+		"the one that moves":    {[]Spec{shuffledOn("ab", "c")}, "b", true},
+		"nearly by itself":      {[]Spec{shuffledOn("ab", "d")}, "a", false},
+		"by a predictor":        {[]Spec{shuffledOn("b", "f")}, "b", true},
+		"few values":            {[]Spec{shuffledOn("e", "f")}, "e", true},
 		"then bounded": {
-			[]Spec{shuffled("ab", "c"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(columns[0].values[0])})}, "a", false},
+			[]Spec{shuffledOn("ab", "c"), mask(&Truncate{Columns: []string{"a"}, Upper: ptr(columns[0].Values[0])})}, "a", false},
 		"bounded before": {
 			[]Spec{mask(&Truncate{Columns: []string{"b"}, Upper: ptr(50.0)}), mask(micro(2, "a", "b"))}, "b", true},
 		"groups of equal values": {
@@ -68,72 +68,6 @@ func TestKeepingOfColumnsThatStay(t *testing.T) {
 	}
 }
 
-// More than half unchanged, and a mean distance below half a rank, by counting for each value.
-func TestStandingByDefinition(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 1))
-	found := map[bool]int{}
-	for range 4000 {
-		n := 1 + r.IntN(12)
-		before, after, strata := make([]float64, n), make([]float64, n), make([]int32, n)
-		for i := range before {
-			before[i] = float64(r.IntN(1 + r.IntN(8)))
-			after[i] = before[i]
-			switch r.IntN(8) {
-			case 0:
-				after[i] = float64(r.IntN(16)) / 2
-			case 1:
-				before[i], after[i] = math.NaN(), math.NaN()
-			case 2:
-				strata[i] = -1
-				after[i] += 100
-			}
-		}
-		same, distance, records := 0, 0.0, 0
-		for i := range before {
-			if before[i] != before[i] || strata[i] < 0 {
-				continue
-			}
-			records++
-			if before[i] == after[i] {
-				same++
-			}
-			rank := func(x float64) (sum float64) {
-				for k, v := range before {
-					switch {
-					case strata[k] < 0 || v != v:
-					case v < x:
-						sum++
-					case v == x:
-						sum += 0.5
-					}
-				}
-				return sum
-			}
-			distance += math.Abs(rank(before[i]) - rank(after[i]))
-		}
-		want := 2*same > records && distance/float64(records) < 0.5
-		if got := standing([][]float64{after, before}, [][]float64{before, after}, strata); got[1] != want {
-			t.Fatalf("%v became %v (%v): %v, want %v", before, after, strata, got, want)
-		}
-		found[want]++
-	}
-	if found[true] < 100 || found[false] < 100 {
-		t.Errorf("the cases show little: %v", found)
-	}
-	// With many records, only the first ones are examined; their ranks are correspondingly closer
-	// together.
-	n := 4 * greatestStanding
-	before, strata := make([]float64, n), make([]int32, n)
-	for i := range before {
-		before[i] = float64(i * 7919 % n) // 7919 is prime: each rank occurs once
-	}
-	for by, want := range map[float64]bool{0.3: true, 0.4: true, 0.6: false, 2: false} {
-		after := slices.Clone(before)
-		for i := 0; i < greatestStanding; i += 50 {
-			after[i] += 50 * by // the mean over all is given by
-		}
-		if got := standing(firstOf([][]float64{before}), [][]float64{after}, strata)[0]; got != want {
-			t.Errorf("of many, a mean of %v ranks: %v, want %v", by, got, want)
-		}
-	}
+func shuffledOn(columns string, on ...string) Spec {
+	return mask(&Shuffle{Columns: strings.Split(columns, ""), On: on})
 }

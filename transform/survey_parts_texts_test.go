@@ -22,7 +22,7 @@ type textRecords [][4]string
 // attributes.
 func textsToSwap(n int) textRecords {
 	list := make(textRecords, n)
-	for i, r := range swapData(n, 21, 60, 3)[1].values {
+	for i, r := range swapData(n, 21, 60, 3)[1].Values {
 		own := fmt.Sprint("value ", i)
 		if i%11 == 3 {
 			own = ""
@@ -35,7 +35,7 @@ func textsToSwap(n int) textRecords {
 	return list
 }
 
-// block makes a block of the records [from, to). Records with odd(i) are rejected.
+// Block makes a block of the records [from, to). Records with odd(i) are rejected.
 func (list textRecords) block(from, to int, odd func(i int) bool) *microdata.Block {
 	b := new(microdata.Block)
 	b.Reset(0, int64(from), to-from, 4)

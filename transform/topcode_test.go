@@ -18,13 +18,13 @@ func coded(t *testing.T, m *Topcode, of testColumn) []float64 {
 	m.Columns = []string{"a"}
 	setup := testSetup(t, of)
 	setup.Sorted = map[string][]float64{"a": {}}
-	for i, x := range of.values {
-		if !slices.Contains(of.null, i) {
+	for i, x := range of.Values {
+		if !slices.Contains(of.Null, i) {
 			setup.Sorted["a"] = append(setup.Sorted["a"], x)
 		}
 	}
 	slices.Sort(setup.Sorted["a"])
-	b := apply(t, chain(t, setup, mask(m)), block(0, len(of.values), of))
+	b := apply(t, chain(t, setup, mask(m)), block(0, len(of.Values), of))
 	v := b.Columns[0].Out()
 	out := slices.Clone(v.Values)
 	for i := range out {
@@ -36,7 +36,7 @@ func coded(t *testing.T, m *Topcode, of testColumn) []float64 {
 }
 
 func TestTopcode(t *testing.T) {
-	of := testColumn{[]float64{5, 0, 10, 20, 0, 100, 60}, []int{4}, arrow.PrimitiveTypes.Float64, 1}
+	of := typed([]float64{5, 0, 10, 20, 0, 100, 60}, []int{4}, arrow.PrimitiveTypes.Float64, 1)
 	pairs, all := ptr(2), ptr(1.0) // so few values can only be shown with these
 	null := math.NaN()
 	for name, c := range map[string]struct {
@@ -68,7 +68,7 @@ func TestTopcode(t *testing.T) {
 		testSetup(t, of)); err == nil || !strings.Contains(err.Error(), "masks[0].topcode.upper_percentile") {
 		t.Errorf("a percentile of unknown values: %v", err)
 	}
-	empty := testColumn{[]float64{0}, []int{0}, arrow.PrimitiveTypes.Float64, 1}
+	empty := typed([]float64{0}, []int{0}, arrow.PrimitiveTypes.Float64, 1)
 	if got := coded(t, &Topcode{UpperPercentile: ptr(90.0), Replace: "mean"}, empty); got[0] == got[0] {
 		t.Errorf("a column without values: %v", got)
 	}
@@ -76,14 +76,14 @@ func TestTopcode(t *testing.T) {
 
 // The mean beyond a bound keeps the column's mean, exactly up to the decimals.
 func TestTopcodeMeanKeepsTheMean(t *testing.T) {
-	of := testColumn{incomes(4001, 3), nil, arrow.PrimitiveTypes.Float64, 2}
+	of := typed(incomes(4001, 3), nil, arrow.PrimitiveTypes.Float64, 2)
 	got := coded(t, &Topcode{LowerPercentile: ptr(5.0), UpperPercentile: ptr(97.0), Replace: "mean"}, of)
 	x, y := 0.0, 0.0
 	for i := range got {
-		x += of.values[i] / 4001
+		x += of.Values[i] / 4001
 		y += got[i] / 4001
 	}
-	if !(math.Abs(x-y) <= 0.005) || slices.Equal(got, of.values) {
+	if !(math.Abs(x-y) <= 0.005) || slices.Equal(got, of.Values) {
 		t.Errorf("the mean is %v, was %v", y, x)
 	}
 }
@@ -156,7 +156,7 @@ func TestTopcodeGolden(t *testing.T) {
 	_, masked := golden.Columns(t, "golden", "p13_testdata_topbottom_masked.csv")
 	for name, m := range map[string]*Topcode{"income": {UpperPercentile: ptr(99.0)},
 		"savings": {LowerPercentile: ptr(5.0)}} {
-		got := coded(t, m, testColumn{original[slices.Index(names, name)], nil, arrow.PrimitiveTypes.Float64, -1})
+		got := coded(t, m, typed(original[slices.Index(names, name)], nil, arrow.PrimitiveTypes.Float64, -1))
 		for i, want := range masked[slices.Index(names, name)] {
 			if !(math.Abs(got[i]-want) <= 1e-9*math.Abs(want)) {
 				t.Fatalf("%s of record %d: %v, want %v", name, i, got[i], want)

@@ -20,7 +20,7 @@ func releaseOf(t *testing.T, setup Setup, columns []testColumn, masks []Spec) []
 	if c.NeedsSurvey() {
 		surveyed(t, c, setup.Window, columns...)
 	}
-	return slices.Clone(apply(t, c, block(0, len(columns[0].values), columns...)).Columns[0].Out().Values)
+	return slices.Clone(apply(t, c, block(0, len(columns[0].Values), columns...)).Columns[0].Out().Values)
 }
 
 // releaseData returns income, another amount, two keys, an attribute and a number of the
@@ -28,8 +28,8 @@ func releaseOf(t *testing.T, setup Setup, columns []testColumn, masks []Spec) []
 func releaseData(n int) []testColumn {
 	columns := namingData(n)
 	id := floats(0, make([]float64, n)...)
-	for i := range id.values {
-		id.values[i] = float64(i)
+	for i := range id.Values {
+		id.Values[i] = float64(i)
 	}
 	return append(columns, id)
 }
@@ -42,7 +42,7 @@ func TestDifferenceOfTwoReleases(t *testing.T) {
 	columns := releaseData(3000)
 	setup := testSetup(t, columns...)
 	setup.Window = 500
-	x := columns[0].values
+	x := columns[0].Values
 	noise := func() Spec { return mask(&Noise{Columns: []string{"a"}, SD: amount(200)}) }
 	truncate := func(lower, upper *float64) Spec {
 		return mask(&Truncate{Columns: []string{"a"}, Lower: lower, Upper: upper})
@@ -127,9 +127,9 @@ func TestTwoFilesByPlace(t *testing.T) {
 	setup := testSetup(t, columns...)
 	setup.Window = n
 	other := slices.Clone(columns)
-	other[0].values = incomes(n, 99)
+	other[0].Values = incomes(n, 99)
 	for i := 0; i < n; i += 10 {
-		other[0].values[i] = columns[0].values[i]
+		other[0].Values[i] = columns[0].Values[i]
 	}
 	for name, m := range map[string]Spec{
 		"noise":   mask(&Noise{Columns: []string{"a"}, SD: amount(200)}),
@@ -139,11 +139,11 @@ func TestTwoFilesByPlace(t *testing.T) {
 		y, z := releaseOf(t, setup, columns, []Spec{m}), releaseOf(t, setup, other, []Spec{m})
 		exact := 0
 		for i := range y {
-			same := columns[0].values[i] == other[0].values[i]
+			same := columns[0].Values[i] == other[0].Values[i]
 			if same && y[i] != z[i] {
 				t.Fatalf("%s: an unchanged record at its place gets a different release", name)
 			}
-			if !same && math.Abs(y[i]-z[i]-(columns[0].values[i]-other[0].values[i])) < 0.02 {
+			if !same && math.Abs(y[i]-z[i]-(columns[0].Values[i]-other[0].Values[i])) < 0.02 {
 				exact++
 			}
 		}
@@ -156,16 +156,16 @@ func TestTwoFilesByPlace(t *testing.T) {
 	// Exchanged records: a coin of 1/2 each. If the files share keys but no values, the two sets
 	// are independent: among the records exchanged in one file, the share exchanged in the other
 	// equals the overall share, within 5 SE of √(0.25/700).
-	other[0].values = incomes(n, 99)
+	other[0].Values = incomes(n, 99)
 	for _, policy := range []string{"unique", "random"} {
 		for _, scope := range []string{"window", "dataset"} {
 			// A key with 400 values, so that some records are unique in key and attribute.
 			wide := func(columns []testColumn) []testColumn {
 				columns = slices.Clone(columns)
-				columns[2] = floats(0, columns[5].values...)
-				columns[2].values = slices.Clone(columns[2].values)
-				for i := range columns[2].values {
-					columns[2].values[i] = float64(i * 7919 % 700)
+				columns[2] = floats(0, columns[5].Values...)
+				columns[2].Values = slices.Clone(columns[2].Values)
+				for i := range columns[2].Values {
+					columns[2].Values[i] = float64(i * 7919 % 700)
 				}
 				return columns
 			}
@@ -176,7 +176,7 @@ func TestTwoFilesByPlace(t *testing.T) {
 			y, z := releaseOf(t, setup, one, swap), releaseOf(t, setup, two, swap)
 			var first, second, both float64
 			for i := range y {
-				a, b := y[i] != one[0].values[i], z[i] != two[0].values[i]
+				a, b := y[i] != one[0].Values[i], z[i] != two[0].Values[i]
 				if a {
 					first++
 				}
@@ -206,10 +206,10 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 	const n = 3000
 	columns := []testColumn{floats(2, make([]float64, n)...), floats(0, make([]float64, n)...)}
 	for i := range n {
-		columns[0].values[i] = float64(100 * (i % 16))
-		columns[1].values[i] = float64(i)
+		columns[0].Values[i] = float64(100 * (i % 16))
+		columns[1].Values[i] = float64(i)
 		if i%3 == 0 {
-			columns[1].null = append(columns[1].null, i)
+			columns[1].Null = append(columns[1].Null, i)
 		}
 	}
 	setup := testSetup(t, columns...)
@@ -219,7 +219,7 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 	whole := apply(t, c, block(0, n, columns...)).Columns[0].Out().Values
 	draws := map[float64]int{}
 	for i := 0; i < n; i += 3 {
-		draws[whole[i]-columns[0].values[i]]++
+		draws[whole[i]-columns[0].Values[i]]++
 	}
 	// 1,000 normal draws on a grid of 0.01 with SD 200: about 9 pairs coincide.
 	if len(draws) < 950 {
@@ -250,7 +250,7 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 		t.Errorf("%d of 1,000 records without identity have the same draw in another topic", same)
 	}
 	// Rejected records are not released, so they do not count. A survey counts once.
-	columns[0].values[0] = math.NaN()
+	columns[0].Values[0] = math.NaN()
 	again := chain(t, setup, noise)
 	apply(t, again, block(0, n, columns...))
 	if got := again.Unidentified(); got != n/3-1 {
@@ -263,7 +263,7 @@ func TestNobodyIsKnownByPlace(t *testing.T) {
 func TestOneDecimalNumberOneDraw(t *testing.T) {
 	tenth, fifth := 0.1, 0.2
 	x, y := floats(1, 0.3, 1.1, 7), floats(1, tenth+fifth, 1.1+1e-12, 7)
-	if x.values[0] == y.values[0] {
+	if x.Values[0] == y.Values[0] {
 		t.Fatal("the float64s must differ")
 	}
 	setup := testSetup(t, x)
@@ -391,8 +391,8 @@ func TestNoCombinationIsNearer(t *testing.T) {
 			y, z := twice(t, setup, columns, a, b)
 			slices.Sort(bounds)
 			bounds = slices.Compact(bounds)
-			for _, cell := range cellsOf(columns[0].values, bounds, 400) {
-				if found := nearer(columns[0].values, y, z, bounds, cell); found != "" {
+			for _, cell := range cellsOf(columns[0].Values, bounds, 400) {
+				if found := nearer(columns[0].Values, y, z, bounds, cell); found != "" {
 					t.Errorf("identity %v: %s\nA %s\nB %s", identity, found, describeMasks(a), describeMasks(b))
 				}
 			}

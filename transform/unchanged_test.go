@@ -35,25 +35,25 @@ func TestKeepingGivesWhatStays(t *testing.T) {
 		column testColumn
 		masks  []Spec
 	}{
-		"one step": {testColumn{ages, nil, int64s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
-		"laplace": {testColumn{ages, nil, int64s, 0},
+		"one step": {typed(ages, nil, int64s, 0), []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
+		"laplace": {typed(ages, nil, int64s, 0),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(3), Distribution: "laplace"})}},
-		"uniform": {testColumn{ages, nil, int64s, 0},
+		"uniform": {typed(ages, nil, int64s, 0),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Distribution: "uniform"})}},
-		"tiers": {testColumn{ages, nil, int64s, 0},
+		"tiers": {typed(ages, nil, int64s, 0),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(2), Tiers: []Tier{{Above: ptr(40.0), VarianceFactor: ptr(9.0)}}})}},
-		"rounded behind": {testColumn{ages, nil, int64s, 0},
+		"rounded behind": {typed(ages, nil, int64s, 0),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(2)}), mask(&Round{Columns: a, Base: ptr(1.0)})}},
-		"two": {testColumn{ages, nil, int64s, 0},
+		"two": {typed(ages, nil, int64s, 0),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(40)}), mask(&Truncate{Columns: a, Lower: ptr(30.0)})}},
-		"redraw": {testColumn{ages, nil, int64s, 0},
+		"redraw": {typed(ages, nil, int64s, 0),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(15)}),
 				mask(&Truncate{Columns: a, Lower: ptr(18.0), Upper: ptr(80.0), Mode: "redraw"})}},
-		"ends of the type": {testColumn{bytes, nil, uint8s, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(9)})}},
-		"bias": {testColumn{wages, nil, arrow.PrimitiveTypes.Float64, 2},
+		"ends of the type": {typed(bytes, nil, uint8s, 0), []Spec{mask(&Noise{Columns: a, SD: amount(9)})}},
+		"bias": {typed(wages, nil, arrow.PrimitiveTypes.Float64, 2),
 			[]Spec{mask(&Bias{Columns: a, Phi: ptr(0.001)})}},
-		"bias with zeros": {testColumn{bytes, nil, int64s, 0}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.1)})}},
-		"continuous values": {testColumn{wages, nil, arrow.PrimitiveTypes.Float64, -1},
+		"bias with zeros": {typed(bytes, nil, int64s, 0), []Spec{mask(&Bias{Columns: a, Phi: ptr(0.1)})}},
+		"continuous values": {typed(wages, nil, arrow.PrimitiveTypes.Float64, -1),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(0.5)})}},
 	} {
 		setup := testSetup(t, tt.column)
@@ -61,15 +61,15 @@ func TestKeepingGivesWhatStays(t *testing.T) {
 		y := apply(t, c, block(0, n, tt.column)).Columns[0].Out().Values
 		law := c.Keeping("a", math.Hypot(setup.Columns[0].Mean, setup.Columns[0].SD), true)
 		var mean, variance float64
-		for _, x := range tt.column.values {
+		for _, x := range tt.column.Values {
 			p := law.Share(x)
 			mean, variance = mean+p, variance+p*(1-p)
 		}
-		got := countSame(tt.column.values, y)
+		got := countSame(tt.column.Values, y)
 		if !(math.Abs(got-mean) <= 6*math.Sqrt(variance)+1) {
 			t.Errorf("%s: %v values stay, the law expects %.1f ± %.1f", name, got, mean, math.Sqrt(variance))
 		}
-		if tt.column.decimals >= 0 && mean == 0 {
+		if tt.column.Decimals >= 0 && mean == 0 {
 			t.Errorf("%s: the law must explain the unchanged values", name)
 		}
 	}
@@ -85,35 +85,35 @@ func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
 		column testColumn
 		masks  []Spec
 	}{
-		"sd 0":         {testColumn{ages, nil, f64, 2}, []Spec{idle}},
-		"sd 1e-300":    {testColumn{ages, nil, f64, 2}, []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
-		"no decimals":  {testColumn{ages, nil, f64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
-		"integers":     {testColumn{ages, nil, i32, 0}, []Spec{mask(&Noise{Columns: a, SD: amount(0.1)})}},
-		"great values": {testColumn{repeat(1e20, 5), nil, f64, -1}, []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
-		"ends of float32": {testColumn{[]float64{math.MaxFloat32, -math.MaxFloat32}, nil, f32, -1},
+		"sd 0":         {typed(ages, nil, f64, 2), []Spec{idle}},
+		"sd 1e-300":    {typed(ages, nil, f64, 2), []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
+		"no decimals":  {typed(ages, nil, f64, -1), []Spec{mask(&Noise{Columns: a, SD: amount(1e-300)})}},
+		"integers":     {typed(ages, nil, i32, 0), []Spec{mask(&Noise{Columns: a, SD: amount(0.1)})}},
+		"great values": {typed(repeat(1e20, 5), nil, f64, -1), []Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
+		"ends of float32": {typed([]float64{math.MaxFloat32, -math.MaxFloat32}, nil, f32, -1),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(1)})}},
-		"laplace": {testColumn{ages, nil, i32, 0},
+		"laplace": {typed(ages, nil, i32, 0),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(0.1), Distribution: "laplace"})}},
-		"rounded away": {testColumn{[]float64{100, 200, 300}, nil, i32, 0},
+		"rounded away": {typed([]float64{100, 200, 300}, nil, i32, 0),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(5)}), mask(&Round{Columns: a, Base: ptr(100.0)})}},
-		"behind a truncation": {testColumn{ages, nil, i32, 0}, []Spec{mask(&Truncate{Columns: a, Upper: ptr(60.0)}), idle}},
-		"before one":          {testColumn{ages, nil, i32, 0}, []Spec{idle, mask(&Truncate{Columns: a, Upper: ptr(60.0)})}},
-		"bias 0":              {testColumn{ages, nil, f64, 2}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.0)})}},
-		"bias of integers":    {testColumn{ages, nil, i32, 0}, []Spec{mask(&Bias{Columns: a, Phi: ptr(0.001)})}},
-		"rounding to what is": {testColumn{ages, nil, i32, 0}, []Spec{mask(&Round{Columns: a, Decimals: ptr(0)})}},
-		"bounds of nothing":   {testColumn{ages, nil, i32, 0}, []Spec{mask(&Truncate{Columns: a, Upper: ptr(100.0)})}},
-		"tier without noise": {testColumn{ages, nil, i32, 0},
+		"behind a truncation": {typed(ages, nil, i32, 0), []Spec{mask(&Truncate{Columns: a, Upper: ptr(60.0)}), idle}},
+		"before one":          {typed(ages, nil, i32, 0), []Spec{idle, mask(&Truncate{Columns: a, Upper: ptr(60.0)})}},
+		"bias 0":              {typed(ages, nil, f64, 2), []Spec{mask(&Bias{Columns: a, Phi: ptr(0.0)})}},
+		"bias of integers":    {typed(ages, nil, i32, 0), []Spec{mask(&Bias{Columns: a, Phi: ptr(0.001)})}},
+		"rounding to what is": {typed(ages, nil, i32, 0), []Spec{mask(&Round{Columns: a, Decimals: ptr(0)})}},
+		"bounds of nothing":   {typed(ages, nil, i32, 0), []Spec{mask(&Truncate{Columns: a, Upper: ptr(100.0)})}},
+		"tier without noise": {typed(ages, nil, i32, 0),
 			[]Spec{mask(&Noise{Columns: a, SD: amount(5), Tiers: []Tier{{Above: ptr(0.0), VarianceFactor: ptr(0.0)}}})}},
 	} {
 		c := chain(t, testSetup(t, tt.column), tt.masks...)
-		y := apply(t, c, block(0, len(tt.column.values), tt.column)).Columns[0].Out().Values
-		law := c.Keeping("a", math.Abs(tt.column.values[0]), true)
-		for i, x := range tt.column.values {
+		y := apply(t, c, block(0, len(tt.column.Values), tt.column)).Columns[0].Out().Values
+		law := c.Keeping("a", math.Abs(tt.column.Values[0]), true)
+		for i, x := range tt.column.Values {
 			if x == y[i] && law.Share(x) != 0 {
 				t.Errorf("%s: the law explains %v of %v", name, law.Share(x), x)
 			}
 		}
-		if countSame(tt.column.values, y) == 0 {
+		if countSame(tt.column.Values, y) == 0 {
 			t.Errorf("%s: no value is unchanged, so the case tests nothing", name)
 		}
 	}
@@ -125,7 +125,7 @@ func TestKeepingExplainsNothingWhereNothingIsMasked(t *testing.T) {
 func TestEveryKindSaysWhatItKeeps(t *testing.T) {
 	for _, k := range Kinds() {
 		for _, spec := range exampleSpecs(k.Name) {
-			column := testColumn{values: []float64{1, 2, 3, 4}, typ: arrow.PrimitiveTypes.Int64}
+			column := testColumn{Values: []float64{1, 2, 3, 4}, Type: arrow.PrimitiveTypes.Int64}
 			c := chain(t, testSetup(t, column, column, column), spec...)
 			for i := range c.Steps {
 				if _, ok := c.Steps[i].(core.Keeper); !ok {

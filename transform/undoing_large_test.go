@@ -51,8 +51,8 @@ func compareLargeUndoing(t *testing.T, policy, scope string, rate float64, sizes
 	n := groups * size
 	columns := swapData(n, 1, 1, 1)
 	for i := range n {
-		columns[0].values[i] = x[i%size]
-		columns[1].values[i], columns[2].values[i], columns[3].values[i] = float64(i/size), 0, float64(combo[i%size])
+		columns[0].Values[i] = x[i%size]
+		columns[1].Values[i], columns[2].Values[i], columns[3].Values[i] = float64(i/size), 0, float64(combo[i%size])
 	}
 	setup := testSetup(t, columns...)
 	setup.Window = n

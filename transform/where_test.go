@@ -44,11 +44,11 @@ func conditionalData(n int) testColumn {
 	c := floats(1, make([]float64, n)...)
 	for i := range n {
 		if r.IntN(2) == 0 {
-			c.values[i] = math.Round(1000+200*r.NormFloat64()) / 10
+			c.Values[i] = math.Round(1000+200*r.NormFloat64()) / 10
 		}
 	}
-	c.values[2] = 40.04 // between the steps of the grid: its decimals are those of the release
-	c.null = []int{0, 7, n - 1}
+	c.Values[2] = 40.04 // between the steps of the grid: its decimals are those of the release
+	c.Null = []int{0, 7, n - 1}
 	return c
 }
 
@@ -68,20 +68,20 @@ func TestConditionsChooseTheRecords(t *testing.T) {
 					for from := 0; from < n; from += size {
 						v := apply(t, chain, block(from, min(from+size, n), c)).Columns[0].Out()
 						for i, y := range v.Values {
-							x := c.values[from+i]
+							x := c.Values[from+i]
 							if len(masks) > 1 {
 								x = min(x, 59)
 							}
 							x = math.RoundToEven(10*x) / 10
 							switch {
-							case slices.Contains(c.null, from+i):
+							case slices.Contains(c.Null, from+i):
 								if v.Valid.Has(i) {
 									t.Fatalf("%s, %s: record %d has a value", name, which, from+i)
 								}
 								continue
-							case !met(c.values[from+i]) && y != x:
+							case !met(c.Values[from+i]) && y != x:
 								t.Fatalf("%s, %s: record %d does not meet the condition and is %v, want %v", name, which, from+i, y, x)
-							case met(c.values[from+i]) && m.fixed != nil && y != m.fixed(x):
+							case met(c.Values[from+i]) && m.fixed != nil && y != m.fixed(x):
 								t.Fatalf("%s, %s: record %d meets the condition and is %v, want %v", name, which, from+i, y, m.fixed(x))
 							}
 							if y != x {
@@ -102,9 +102,9 @@ func TestConditionsChooseTheRecords(t *testing.T) {
 func TestConditionalNoiseIsTheNoise(t *testing.T) {
 	c := conditionalData(20_000)
 	v := apply(t, chain(t, testSetup(t, c), conditional("a > 0")["noise"].mask),
-		block(0, len(c.values), c)).Columns[0].Out()
+		block(0, len(c.Values), c)).Columns[0].Out()
 	var e []float64
-	for i, x := range c.values {
+	for i, x := range c.Values {
 		if x > 0 && v.Valid.Has(i) {
 			e = append(e, v.Values[i]-x)
 		}
@@ -209,14 +209,14 @@ func TestConditionsAreRefused(t *testing.T) {
 // elsewhere are columns that conditions compare: b holds numbers and c texts, some missing.
 func elsewhere(n int) (b, c testColumn, texts []string) {
 	r := rand.New(rand.NewPCG(8, 1))
-	b, c, texts = floats(0, make([]float64, n)...), testColumn{typ: arrow.BinaryTypes.String, decimals: -1},
+	b, c, texts = floats(0, make([]float64, n)...), testColumn{Type: arrow.BinaryTypes.String, Decimals: -1},
 		make([]string, n)
 	for i := range n {
-		b.values[i] = float64(r.IntN(30))
+		b.Values[i] = float64(r.IntN(30))
 		texts[i] = []string{"employed", "looks for work", "16", ""}[r.IntN(4)]
-		c.values = append(c.values, microdata.CategoryCode([]byte(texts[i])))
+		c.Values = append(c.Values, microdata.CategoryCode([]byte(texts[i])))
 	}
-	b.null, c.null = []int{1, 5, n - 1}, []int{2, 5, n - 2}
+	b.Null, c.Null = []int{1, 5, n - 1}, []int{2, 5, n - 2}
 	return b, c, texts
 }
 
@@ -263,18 +263,18 @@ func TestConditionsOnOtherColumns(t *testing.T) {
 						to := min(from+size, n)
 						of := block(from, to, a, b, c)
 						if which == "release" {
-							of.Columns[2].Original, of.Columns[2].Array = microdata.Vector{}, textsIn(texts, c.null, from, to)
+							of.Columns[2].Original, of.Columns[2].Array = microdata.Vector{}, textsIn(texts, c.Null, from, to)
 						}
 						v := apply(t, chain, of).Columns[0].Out()
 						for i := from; i < to; i++ {
-							if slices.Contains(a.null, i) {
+							if slices.Contains(a.Null, i) {
 								continue
 							}
-							other, text, x := b.values[i], texts[i], a.values[i]
-							if slices.Contains(b.null, i) {
+							other, text, x := b.Values[i], texts[i], a.Values[i]
+							if slices.Contains(b.Null, i) {
 								other = math.NaN()
 							}
-							if slices.Contains(c.null, i) {
+							if slices.Contains(c.Null, i) {
 								text = "none"
 							}
 							switch y := v.Values[i-from]; {
@@ -304,16 +304,16 @@ func TestConditionsDoNotMoveDraws(t *testing.T) {
 	const n = 500
 	a := conditionalData(n)
 	b, _, _ := elsewhere(n)
-	b.null = nil
+	b.Null = nil
 	of := func(b testColumn, where string) []float64 {
 		m := conditional(where)["noise"].mask
 		return apply(t, chain(t, testSetup(t, a, b), m), block(0, n, a, b)).Columns[0].Out().Values
 	}
 	others := b
-	others.values = slices.Clone(b.values)
+	others.Values = slices.Clone(b.Values)
 	for i := range n {
 		if i%2 == 0 {
-			others.values[i] = 29 - others.values[i]
+			others.Values[i] = 29 - others.Values[i]
 		}
 	}
 	one, two, same, next := of(b, "b >= 16"), of(others, "b >= 16"), of(b, `"b">=16.0`), of(b, "b >= 15")
@@ -325,7 +325,7 @@ func TestConditionsDoNotMoveDraws(t *testing.T) {
 		if y != same[i] {
 			t.Errorf("record %d depends on how the condition is written", i)
 		}
-		if b.values[i] >= 16 && y != a.values[i] && y == next[i] {
+		if b.Values[i] >= 16 && y != a.Values[i] && y == next[i] {
 			moved++
 		}
 	}
@@ -367,7 +367,7 @@ func TestComparedColumnsAreRead(t *testing.T) {
 		}
 	}
 	date := b
-	date.typ = arrow.FixedWidthTypes.Date32
+	date.Type = arrow.FixedWidthTypes.Date32
 	for where, want := range map[string]string{
 		"b = x": `where: must compare "b" with a number`,
 		"c > 3": `where: must compare "c" with a text`,

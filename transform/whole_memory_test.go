@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sdlfilter/sdlfilter/transform/internal/core"
+	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 )
 
 // Replicates that take turns in memory, many at a time, of other masks, numbers of records and blocks, are those of
@@ -24,7 +24,7 @@ func TestReplicatesTakeTurnsInMemory(t *testing.T) {
 		m       int
 	}
 	run := func(c *Chain, columns []testColumn, size int) (values [][]float64) {
-		n := len(columns[0].values)
+		n := len(columns[0].Values)
 		for from := 0; from < n; from += size {
 			if err := c.Survey(block(from, min(from+size, n), columns...)); err != nil {
 				t.Error(err)
@@ -53,12 +53,12 @@ func TestReplicatesTakeTurnsInMemory(t *testing.T) {
 		columns := []testColumn{floats(1), floats(1), floats(0), floats(-1)}
 		for i := range n {
 			z := r.NormFloat64()
-			columns[0].values = append(columns[0].values, math.Round(100+50*z)/10)
-			columns[1].values = append(columns[1].values, math.Round(max(0, 100*z+50*r.NormFloat64()))/10)
-			columns[2].values = append(columns[2].values, float64(i%3))
-			columns[3].values = append(columns[3].values, z+r.NormFloat64())
+			columns[0].Values = append(columns[0].Values, math.Round(100+50*z)/10)
+			columns[1].Values = append(columns[1].Values, math.Round(max(0, 100*z+50*r.NormFloat64()))/10)
+			columns[2].Values = append(columns[2].Values, float64(i%3))
+			columns[3].Values = append(columns[3].Values, z+r.NormFloat64())
 		}
-		columns[1].null = []int{1, n / 2, n - 1}
+		columns[1].Null = []int{1, n / 2, n - 1}
 		setup := testSetup(t, columns...)
 		for _, masks := range [][]Spec{
 			{mask(&RankSwap{Columns: []string{"a", "b"}, P: ptr(0.2)})},
@@ -130,13 +130,13 @@ func TestBlocksAreReleasedAsRecordsAre(t *testing.T) {
 			want[k] = append(want[k], b.Columns[k].Out().Values[0])
 		}
 	}
-	s := c.Steps[0].(*wholeStep)
+	s := c.Steps[0].(*gathered.Step)
 	for _, at := range [][2]int{{0, n}, {0, 64}, {1, 66}, {100, 300}, {n - 65, n}} {
 		all, each := block(at[0], at[1], columns...), block(at[0], at[1], columns...)
-		each.Columns[0].Original.Valid = nil
-		if err := c.Run(each, func(w *core.Work) error { return s.applyEach(c, each, w.NewChanged(each.N)) }); err != nil {
-			t.Fatal(err)
+		for i := range each.N { // with places of their own
+			each.Places = append(each.Places, each.First+int64(i))
 		}
+		apply(t, c, each)
 		apply(t, c, all)
 		for k := range want {
 			got, plain := all.Columns[k].Out().Values, each.Columns[k].Out().Values
@@ -157,7 +157,7 @@ func TestBlocksAreReleasedAsRecordsAre(t *testing.T) {
 	if err := c.Apply(block(0, 10, floats(1, make([]float64, 10)...), floats(-1, make([]float64, 10)...))); err != nil {
 		t.Error(err) // other values, but as many
 	}
-	s.data.values[1][40] = math.NaN()
+	s.Data.Values[1][40] = math.NaN()
 	if err := c.Apply(block(0, n, columns...)); err == nil ||
 		!strings.Contains(err.Error(), "a value that the first pass did not see") {
 		t.Errorf("a value that was missing in the survey: %v", err)

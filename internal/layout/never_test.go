@@ -38,15 +38,26 @@ var (
 		"transform/internal/suppression",
 	}
 	core = []string{"transform/internal/core"}
+	// gathered is what masks of all records share beside.
+	gathered = []string{"transform/internal/gathered"}
+	families = []string{"record", "category", "group", "synthesis", "exchange", "weights"}
 )
 
-var design = map[string]never{
+// withFamilies adds the rules about families of masks: none imports another.
+func withFamilies(rules map[string]never) map[string]never {
+	for _, name := range families {
+		rules["a family of masks knows the core and no other: "+name] = never{
+			packages: []string{"transform/internal/" + name}, imports: []string{"transform"},
+			save: slices.Concat(core, gathered, rooms),
+		}
+	}
+	return rules
+}
+
+var design = withFamilies(map[string]never{
 	"the core of masks knows none": {packages: core, imports: []string{"transform"}, save: rooms},
-	"a family of masks knows the core and no other: record": {
-		packages: []string{"transform/internal/record"}, imports: []string{"transform"}, save: slices.Concat(core, rooms),
-	},
-	"a family of masks knows the core and no other: category": {
-		packages: []string{"transform/internal/category"}, imports: []string{"transform"}, save: slices.Concat(core, rooms),
+	"what masks of all records share knows none": {
+		packages: gathered, imports: []string{"transform"}, save: slices.Concat(core, rooms),
 	},
 	"formats know no mask":              {packages: formats, imports: []string{"transform"}, save: keystream},
 	"masks and measures know no format": {packages: []string{"transform", "assess"}, imports: formats},
@@ -87,7 +98,7 @@ var design = map[string]never{
 	"only the program opens it": {
 		packages: []string{"."}, but: []string{"cmd/sdlfilter"}, imports: []string{"internal/pipeline/tabling"},
 	},
-}
+})
 
 // below reports whether a package is one of a list, or lies below one.
 func below(p string, list []string) bool {

@@ -77,7 +77,7 @@ func (m *Date) checkAge(ps *check.Problems) {
 		}
 		return
 	}
-	if _, ok := DateOf(*m.Age); !ok {
+	if _, ok := dateOf(*m.Age); !ok {
 		ps.Addf("age", "must be a date, such as 2024-12-31, got %q", *m.Age)
 	}
 	if m.Top != nil && (*m.Top < 1 || *m.Top > 150) {
@@ -163,7 +163,7 @@ func (m *Date) releasedField(f microdata.Field) (microdata.Field, bool) {
 type dateStep struct {
 	mask    int
 	of      *Date
-	at      Civil // of age
+	at      civil // of age
 	columns []dateColumn
 
 	shift  pseudonyms // of a shift: draws by identifier
@@ -195,7 +195,7 @@ func (m *Date) Compile(c *core.Chain, i int) (core.Step, error) {
 		s.stream = c.StreamNamed(i, "shift", done+core.DigestOfTexts("columns", append(core.Sorted(m.Columns), m.By,
 			m.Unit)...))
 	case m.Age != nil:
-		s.at, _ = DateOf(*m.Age)
+		s.at, _ = dateOf(*m.Age)
 		top := math.Inf(1)
 		if m.Top != nil {
 			top = float64(*m.Top)
@@ -364,7 +364,7 @@ func (s *dateStep) number(col *dateColumn, x float64, shifts []float64, i int) (
 		return s.ageCode(civilAt(x/col.perDay, col.zone, col.moment))
 	}
 	if !col.moment {
-		from, to := s.of.Interval(CivilOf(int64(math.Floor(x / col.perDay))))
+		from, to := s.of.Interval(civilOf(int64(math.Floor(x / col.perDay))))
 		return math.Floor(float64(from+to-1)/2) * col.perDay, ""
 	}
 	from, to := s.of.Interval(civilAt(x/col.perDay, col.zone, true))

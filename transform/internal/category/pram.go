@@ -187,7 +187,7 @@ func InvariantMatrix(p [][]float64, frequencies []float64) [][]float64 {
 			totals[l] += f * p[i][l]
 		}
 	}
-	if a, b, even := evenMatrix(p); even && k > ManyCategories {
+	if a, b, even := evenMatrix(p); even && k > manyCategories {
 		invariantEven(r, a, b, totals, frequencies)
 		return r
 	}
@@ -207,9 +207,9 @@ func InvariantMatrix(p [][]float64, frequencies []float64) [][]float64 {
 	return r
 }
 
-// ManyCategories is the number of categories above which the matrix of keep is neither listed nor multiplied by others
+// manyCategories is the number of categories above which the matrix of keep is neither listed nor multiplied by others
 // cell by cell.
-const ManyCategories = 100
+const manyCategories = 100
 
 // evenMatrix reports whether a matrix is aI + bJ, as keep makes it, where J has 1 everywhere.
 func evenMatrix(p [][]float64) (a, b float64, even bool) {
@@ -341,7 +341,7 @@ func (m *PRAM) Parameters() []core.Parameter {
 
 // plain reports whether keep says of many categories all that the matrix would.
 func (m *PRAM) plain() bool {
-	return m.Keep != nil && m.Matrix == nil && !m.Invariant && len(m.Listed()) > ManyCategories
+	return m.Keep != nil && m.Matrix == nil && !m.Invariant && len(m.Listed()) > manyCategories
 }
 
 func (m *PRAM) action(string, float64) core.Action {
@@ -362,7 +362,7 @@ func (m *PRAM) PublishedAction(p core.Published, _ string) core.Action {
 	v, _ := p.Parameters("matrix")
 	rows, _ := v.(map[string]any)
 	if keep, ok := p.Float("keep"); ok && !p.Has("matrix") && !p.Has("invariant") &&
-		len(p.List("categories")) > ManyCategories {
+		len(p.List("categories")) > manyCategories {
 		plain := &PRAM{Keep: &keep, Categories: p.List("categories")}
 		a := core.Randomising{}
 		a.Categories, a.Matrix = plain.Transition()

@@ -12,16 +12,16 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
-// PramStep is a PRAM mask on the columns of a chain.
-type PramStep struct {
+// pramStep is a PRAM mask on the columns of a chain.
+type pramStep struct {
 	mask    int
 	other   int32 // unlisted where there is none
-	columns []PramColumn
+	columns []pramColumn
 }
 
-// PramColumn is a column with the transition matrices with which its categories are drawn: one,
+// pramColumn is a column with the transition matrices with which its categories are drawn: one,
 // or one for each stratum of frequencies.
-type PramColumn struct {
+type pramColumn struct {
 	*core.CategoryColumn
 	stream      int
 	laws        []pramLaw
@@ -64,7 +64,7 @@ func newPRAMLaw(p [][]float64) pramLaw {
 
 func (m *PRAM) Compile(c *core.Chain, i int) (core.Step, error) {
 	categories, p := m.Transition()
-	s := &PramStep{mask: i, other: core.Unlisted}
+	s := &pramStep{mask: i, other: core.Unlisted}
 	if m.Other != nil {
 		s.other = int32(slices.Index(categories, *m.Other))
 	}
@@ -84,7 +84,7 @@ func (m *PRAM) Compile(c *core.Chain, i int) (core.Step, error) {
 		if col == nil {
 			continue
 		}
-		own := PramColumn{CategoryColumn: col}
+		own := pramColumn{CategoryColumn: col}
 		if err := own.settle(c, i, m, p); err != nil {
 			return nil, err
 		}
@@ -97,7 +97,7 @@ func (m *PRAM) Compile(c *core.Chain, i int) (core.Step, error) {
 }
 
 // settle computes the laws of the column.
-func (col *PramColumn) settle(c *core.Chain, i int, m *PRAM, p [][]float64) error {
+func (col *pramColumn) settle(c *core.Chain, i int, m *PRAM, p [][]float64) error {
 	if m.needsFrequencies() == "" {
 		col.laws = []pramLaw{newPRAMLaw(p)}
 		return nil
@@ -121,13 +121,13 @@ func (col *PramColumn) settle(c *core.Chain, i int, m *PRAM, p [][]float64) erro
 }
 
 // Description lists all that the laws depend on, for the name of the draws.
-func (col *PramColumn) Description(categories []string, p [][]float64, other int32) string {
+func (col *pramColumn) Description(categories []string, p [][]float64, other int32) string {
 	var text strings.Builder
 	text.WriteString(core.DigestOfTexts("pram", categories...))
 	for k, row := range p {
 		from := text.Len()
 		text.WriteString("row")
-		WriteNumbers(&text, row)
+		writeNumbers(&text, row)
 		text.WriteString(";")
 		if k == 0 {
 			text.Grow((len(p) - 1) * (text.Len() - from + 16)) // most rows are about as long
@@ -142,8 +142,8 @@ func (col *PramColumn) Description(categories []string, p [][]float64, other int
 	return text.String()
 }
 
-// WriteNumbers writes numbers as part has them; most of a row are the same.
-func WriteNumbers(to *strings.Builder, numbers []float64) {
+// writeNumbers writes numbers as part has them; most of a row are the same.
+func writeNumbers(to *strings.Builder, numbers []float64) {
 	var text []byte
 	for i, v := range numbers {
 		if i == 0 || math.Float64bits(v) != math.Float64bits(numbers[i-1]) {
@@ -155,7 +155,7 @@ func WriteNumbers(to *strings.Builder, numbers []float64) {
 
 // Apply releases category l of a record with category k where its draw lies in the part of
 // (0, 1) that row k gives l. In a release the draw is bound to the category.
-func (s *PramStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *pramStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed := w.NewChanged(b.N)
 	for k := range s.columns {
 		col := &s.columns[k]
@@ -182,7 +182,7 @@ func (s *PramStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error 
 
 // strata returns the index of the law of each record; nil if all have the first one. A record
 // whose category the first pass has not seen in its stratum has no law: it is rejected.
-func (col *PramColumn) strata(w *core.Work, b *microdata.Block, places []int32) ([]int32, error) {
+func (col *pramColumn) strata(w *core.Work, b *microdata.Block, places []int32) ([]int32, error) {
 	if col.frequencies == nil {
 		return nil, nil
 	}
@@ -201,7 +201,7 @@ func (col *PramColumn) strata(w *core.Work, b *microdata.Block, places []int32) 
 }
 
 // draw moves the places and marks those that it has moved.
-func (s *PramStep) draw(w *core.Work, b *microdata.Block, col *PramColumn, places, strata []int32,
+func (s *pramStep) draw(w *core.Work, b *microdata.Block, col *pramColumn, places, strata []int32,
 	moved microdata.Bitmap) {
 	u := w.Floats(min(core.Batch, b.N))
 	var rows []pramRow
@@ -244,7 +244,7 @@ func bindPlaces(w *core.Work, places []int32) []float64 {
 
 // Keeps: a category stays with the probability on the matrix's diagonal; with strata, with the
 // mean of theirs.
-func (s *PramStep) Keeps(l *core.KeepingOf, i int) {
+func (s *pramStep) Keeps(l *core.KeepingOf, i int) {
 	for k := range s.columns {
 		col := &s.columns[k]
 		if col.Name != l.Name {
@@ -264,7 +264,7 @@ func (s *PramStep) Keeps(l *core.KeepingOf, i int) {
 }
 
 // stays returns the probability that a category stays.
-func (col *PramColumn) stays(k int32) float64 {
+func (col *pramColumn) stays(k int32) float64 {
 	if col.frequencies == nil {
 		return col.laws[0].matrix[k][k]
 	}

@@ -105,7 +105,7 @@ func (m *Pseudonym) length() int {
 
 // ReleasedField: integers stay integers where the form keeps to the range of their type, and all else becomes text.
 func (m *Pseudonym) ReleasedField(f microdata.Field) (microdata.Field, bool) {
-	if f.Type.ID() == arrow.STRING || IsInteger(f.Type) &&
+	if f.Type.ID() == arrow.STRING || isInteger(f.Type) &&
 		(m.Form == "like" || m.Form == "digits" && m.length() <= mostDigitsOf64 && coding.Width(f.Type) == 8) {
 		return f, false
 	}
@@ -113,8 +113,8 @@ func (m *Pseudonym) ReleasedField(f microdata.Field) (microdata.Field, bool) {
 	return f, true
 }
 
-// IsInteger reports whether a type holds integers.
-func IsInteger(t arrow.DataType) bool {
+// isInteger reports whether a type holds integers.
+func isInteger(t arrow.DataType) bool {
 	d, fixed := microdata.Field{Type: t}.Decimals()
 	return fixed && d == 0 && !core.IsDecimal(t)
 }
@@ -159,7 +159,7 @@ func (m *Pseudonym) form() string { return core.WordOr(m.Form, "hex") }
 // Unfit says what the type of a column must be if it cannot have pseudonyms; "" if it can.
 func (m *Pseudonym) Unfit(f microdata.Field) string {
 	if f.Numeric() {
-		if m.Form == "like" && (!IsInteger(f.Type) || coding.Width(f.Type) < 4) {
+		if m.Form == "like" && (!isInteger(f.Type) || coding.Width(f.Type) < 4) {
 			return "must be text or an integer of 32 or 64 bits for form like"
 		}
 		return ""

@@ -16,8 +16,8 @@ import (
 
 // noShape is why a text has no pseudonym of form like.
 const (
-	TooShort = "has too few letters and digits for a pseudonym of form like: fewer than a million values have its shape"
-	Foreign  = "has letters or digits for which there is no pseudonym of form like: those from a to z, A to Z and 0 to 9 have one"
+	tooShort = "has too few letters and digits for a pseudonym of form like: fewer than a million values have its shape"
+	foreign  = "has letters or digits for which there is no pseudonym of form like: those from a to z, A to Z and 0 to 9 have one"
 )
 
 // Like returns the pseudonym of a text; the reason says why it has none.
@@ -106,11 +106,11 @@ func (p *pseudonyms) likeShape(text string) (pseudonym, reason string) {
 			x.Add(x.Mul(x, big.NewInt(size)), big.NewInt(int64(r-first)))
 			n.Mul(n, big.NewInt(size))
 		} else if unicode.IsLetter(r) || unicode.IsDigit(r) && i != fixed || r == unicode.ReplacementChar {
-			return "", Foreign
+			return "", foreign
 		}
 	}
 	if n.Cmp(big.NewInt(keystream.LeastDomain)) < 0 {
-		return "", TooShort
+		return "", tooShort
 	}
 	y := p.permute.Of(x, n, []byte("shape "+string(kinds)))
 	rest := new(big.Int)

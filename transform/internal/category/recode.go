@@ -320,8 +320,8 @@ func (m *Recode) releasedField(f microdata.Field) (microdata.Field, bool) {
 	return core.CategoryField(f, to)
 }
 
-// RecodeStep is a recode mask on the columns of a chain.
-type RecodeStep struct {
+// recodeStep is a recode mask on the columns of a chain.
+type recodeStep struct {
 	mask    int
 	of      *Recode
 	other   int32 // place of Other; unlisted where there is none
@@ -337,7 +337,7 @@ func (m *Recode) Compile(c *core.Chain, i int) (core.Step, error) {
 		return nil, fmt.Errorf("%s.file: has not been read", c.At(i))
 	}
 	from, to := m.resolved()
-	s := &RecodeStep{mask: i, of: m, other: core.Unlisted}
+	s := &recodeStep{mask: i, of: m, other: core.Unlisted}
 	if m.Other != nil {
 		s.other = int32(len(to) - 1)
 	}
@@ -389,7 +389,7 @@ func (m *Recode) Compile(c *core.Chain, i int) (core.Step, error) {
 
 func hasNumber(of map[float64]int32, x float64) bool { _, ok := of[x]; return ok }
 
-func (s *RecodeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *recodeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed := w.NewChanged(b.N)
 	for k, col := range s.columns {
 		places := w.PlacesFor(b.N)
@@ -411,7 +411,7 @@ func (s *RecodeStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) erro
 }
 
 // look finds the categories of a column's records, or their intervals.
-func (s *RecodeStep) look(dst []int32, col *core.CategoryColumn, b *microdata.Block) (bool, error) {
+func (s *recodeStep) look(dst []int32, col *core.CategoryColumn, b *microdata.Block) (bool, error) {
 	if s.of.Breaks == nil {
 		return col.Look(dst, b)
 	}
@@ -448,7 +448,7 @@ func (s *RecodeStep) look(dst []int32, col *core.CategoryColumn, b *microdata.Bl
 }
 
 // Keeps: a category that is recoded to itself stays.
-func (s *RecodeStep) Keeps(l *core.KeepingOf, i int) {
+func (s *recodeStep) Keeps(l *core.KeepingOf, i int) {
 	l.Changed(i)
 	for k, col := range s.columns {
 		if col.Name == l.Name {

@@ -61,7 +61,7 @@ func (m *Recode) readLevels(content []byte) error {
 	return nil
 }
 
-func (s *RecodeStep) Unmatched(has func(bit int32) bool) (list []core.Unmatched) {
+func (s *recodeStep) Unmatched(has func(bit int32) bool) (list []core.Unmatched) {
 	for _, col := range s.columns {
 		if col.Listed == nil || !has(col.Any) {
 			continue

@@ -363,3 +363,9 @@ func TextField(t arrow.DataType) bool {
 	}
 	return Textual(t) && t.ID() != arrow.BINARY
 }
+
+// TakesTexts reports whether a mask that computes with columns treats this one as categories, which
+// may be texts.
+func TakesTexts(p Params, column string) bool {
+	return slices.Contains(Declared(p).Texts, column)
+}

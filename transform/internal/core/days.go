@@ -1,7 +1,10 @@
 package core
 
 import (
+	"slices"
+
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
 // Dates and moments are arrays, and masks that say so (Description.OnDays) compute with them as with numbers: days
@@ -21,4 +24,22 @@ func typeOfDays(t arrow.DataType) arrow.DataType {
 		return arrow.PrimitiveTypes.Int32
 	}
 	return arrow.PrimitiveTypes.Float64
+}
+
+// InDays reports whether masks compute with a column of dates or moments in days: all masks on it do.
+func InDays(masks []Spec, f microdata.Field) bool {
+	if _, ok := microdata.PerDay(f.Type); !ok {
+		return false
+	}
+	on := false
+	for _, m := range masks {
+		if m.Params == nil || !slices.Contains(m.Params.Masks(), f.Name) {
+			continue
+		}
+		if !Declared(m.Params).OnDays {
+			return false
+		}
+		on = true
+	}
+	return on
 }

@@ -131,3 +131,26 @@ func WithHousehold(list []Parameter, household bool) []Parameter {
 func DependsOn(p Params) []string {
 	return slices.Concat(p.Reads(), NeedsCorrelations(p))
 }
+
+// Memberships numbers the households of the records of a survey.
+type Memberships struct {
+	numbers map[microdata.Digest]int32
+	Of      []int32 // by record
+	N       int32
+}
+
+// Add notes the households of a block. A record without one is a household of its own.
+func (m *Memberships) Add(w *Work, b *microdata.Block) {
+	if m.numbers == nil {
+		m.numbers = map[microdata.Digest]int32{}
+	}
+	for _, d := range w.Units.Digests[:b.N] {
+		number, known := m.numbers[d]
+		if !known || d == (microdata.Digest{}) {
+			number = m.N
+			m.N++
+			m.numbers[d] = number
+		}
+		m.Of = append(m.Of, number)
+	}
+}

@@ -89,3 +89,11 @@ func Register(list ...Kind) { kinds = append(kinds, list...) }
 
 // Kinds returns the masks that a configuration can name, in the order in which they were registered.
 func Kinds() []Kind { return kinds }
+
+// OrZero returns a number that may not be given, 0 if it is not.
+func OrZero(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
+}

@@ -57,14 +57,14 @@ func (m *Bias) phi() float64 {
 	return *m.Range / 3
 }
 
-// BiasStep is a bias mask on the columns of a chain.
-type BiasStep struct {
+// biasStep is a bias mask on the columns of a chain.
+type biasStep struct {
 	mask    int
-	columns []BiasColumn
+	columns []biasColumn
 }
 
-// BiasColumn is a column of a BiasStep.
-type BiasColumn struct {
+// biasColumn is a column of a biasStep.
+type biasColumn struct {
 	*core.Column
 	Grid   core.Grid
 	Phi    float64
@@ -77,7 +77,7 @@ func (m *Bias) Compile(c *core.Chain, i int) (core.Step, error) {
 
 // compileAll makes the step for all records.
 func (m *Bias) compileAll(c *core.Chain, i int) (core.Step, error) {
-	s := &BiasStep{mask: i}
+	s := &biasStep{mask: i}
 	for _, name := range m.Columns {
 		col, err := c.Arithmetic(i, name)
 		if err != nil {
@@ -93,15 +93,15 @@ func (m *Bias) compileAll(c *core.Chain, i int) (core.Step, error) {
 		}
 		col.OnGrid = col.Digits >= 0
 		c.AddToHistory(i, col, core.Part("bias", phi, g.Mult))
-		s.columns = append(s.columns, BiasColumn{col, g, phi, c.Stream(i, col)})
+		s.columns = append(s.columns, biasColumn{col, g, phi, c.Stream(i, col)})
 	}
 	return s, nil
 }
 
 // WritesAlone implements writingAlone.
-func (*BiasStep) WritesAlone() {}
+func (*biasStep) WritesAlone() {}
 
-func (s *BiasStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *biasStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for _, col := range s.columns {
 		if col.Grid == (core.Grid{}) { // φ or every value of the column is 0: nothing changes
@@ -129,7 +129,7 @@ func (s *BiasStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error 
 
 // Multiply computes y = k_x·θ, rounded to the grid, for the values x, where θ = 1 + φz, and
 // marks those that changed: Trottini et al. (2004), A2.1. y may be x.
-func (c *BiasColumn) Multiply(y, x, z []float64, changed microdata.Bitmap) {
+func (c *biasColumn) Multiply(y, x, z []float64, changed microdata.Bitmap) {
 	mult, phi := c.Grid.Mult, c.Phi
 	limit := core.Fast / (1 + float64(64*phi)) // no standard draw is beyond 64, so k·θ stays below fast
 	for base := 0; base < len(x); base += 64 {
@@ -156,7 +156,7 @@ func (c *BiasColumn) Multiply(y, x, z []float64, changed microdata.Bitmap) {
 
 // Product is x·θ for one value; a value beyond the exact integers of the grid is
 // multiplied as it is.
-func (c *BiasColumn) Product(x, theta float64) float64 {
+func (c *biasColumn) Product(x, theta float64) float64 {
 	if k := c.Grid.Index(x); core.Exact(k) {
 		return core.Finite(c.Grid.Value(math.RoundToEven(float64(k * theta))))
 	}
@@ -239,7 +239,7 @@ func (m *Bias) mechanism(string) core.Mechanism {
 	return core.Mechanism{Kind: core.OwnValue}
 }
 
-func (s *BiasStep) Keeps(l *core.KeepingOf, i int) {
+func (s *biasStep) Keeps(l *core.KeepingOf, i int) {
 	for _, b := range s.columns {
 		if b.Name != l.Name {
 			continue
@@ -260,7 +260,7 @@ func (s *BiasStep) Keeps(l *core.KeepingOf, i int) {
 	}
 }
 
-func (s *BiasStep) Law(column string) []core.Stage {
+func (s *biasStep) Law(column string) []core.Stage {
 	for i := range s.columns {
 		if c := &s.columns[i]; c.Name == column {
 			return []core.Stage{{Spread: &core.Spread{

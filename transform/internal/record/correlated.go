@@ -70,8 +70,8 @@ func (m *noiseAmong) Compile(c *core.Chain, i int) (core.Step, error) {
 	return m.compileAmong(c, i, m.among)
 }
 
-// CorrelatedStep is correlated noise on the columns of a chain.
-type CorrelatedStep struct {
+// correlatedStep is correlated noise on the columns of a chain.
+type correlatedStep struct {
 	mask    int
 	columns []*correlatedColumn
 	streams []int // in work.streams, of z
@@ -90,7 +90,7 @@ func (m *Noise) compileAmong(c *core.Chain, i int, among []string) (core.Step, e
 			fmt.Errorf(
 				"%s: must not have correlated: true beside identity columns: a value that a respondent keeps would have new noise wherever another one changed, and could be averaged", c.At(i))
 	}
-	s := &CorrelatedStep{mask: i}
+	s := &correlatedStep{mask: i}
 	before := c.DigestOf("columns", among...)
 	for _, name := range m.Columns {
 		col, err := c.Arithmetic(i, name)
@@ -152,7 +152,7 @@ func NoiseLeft(known core.Correlations, columns []string, column string) float64
 	return l[len(last)-1][len(last)-1]
 }
 
-func (s *CorrelatedStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *correlatedStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	if len(s.columns) == 0 || b.N == 0 {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (s *CorrelatedStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) 
 // are bound to its values in all columns of the mask. If each were bound to its own column,
 // and another release changed one value of the record, that value would keep most of its
 // noise.
-func (s *CorrelatedStep) draws(c *core.Chain, w *core.Work, b *microdata.Block,
+func (s *correlatedStep) draws(c *core.Chain, w *core.Work, b *microdata.Block,
 	vectors []*microdata.Vector) [][]float64 {
 	var values []float64
 	if w.Leaves {
@@ -237,7 +237,7 @@ func (c *correlatedColumn) mix(e []float64, z [][]float64, from int) {
 }
 
 // Law: for a column by itself it is the same as that of independent normal noise.
-func (s *CorrelatedStep) Law(column string) []core.Stage {
+func (s *correlatedStep) Law(column string) []core.Stage {
 	for _, col := range s.columns {
 		if col.Name == column {
 			r := col.spread()
@@ -247,7 +247,7 @@ func (s *CorrelatedStep) Law(column string) []core.Stage {
 	return nil
 }
 
-func (s *CorrelatedStep) Keeps(l *core.KeepingOf, i int) {
+func (s *correlatedStep) Keeps(l *core.KeepingOf, i int) {
 	for _, col := range s.columns {
 		if col.Name == l.Name {
 			l.Moves = append(l.Moves, col.moving(i, false))

@@ -73,9 +73,9 @@ func (m *Noise) checkAmong(masks []core.Spec, i int) check.Problems {
 // Reads implements Params.
 func (m *Noise) Reads() []string { return core.WhereReads(m.Where, m.Columns) }
 
-// NoiseStep is a noise mask on the columns of a chain, together with the
+// noiseStep is a noise mask on the columns of a chain, together with the
 // truncation of mode redraw that follows it on some of them.
-type NoiseStep struct {
+type noiseStep struct {
 	mask    int
 	columns []*NoiseColumn
 	redraws []redrawStep
@@ -88,7 +88,7 @@ type redrawStep struct {
 	columns  []*NoiseColumn
 }
 
-// NoiseColumn is a column of a NoiseStep.
+// NoiseColumn is a column of a noiseStep.
 type NoiseColumn struct {
 	*core.Column
 	Grid   core.Grid
@@ -122,7 +122,7 @@ func (m *Noise) compileAll(c *core.Chain, i int) (core.Step, error) {
 	if m.Correlated {
 		return m.compileAmong(c, i, m.Columns)
 	}
-	s := &NoiseStep{mask: i}
+	s := &noiseStep{mask: i}
 	for _, name := range m.Columns {
 		col, err := c.Arithmetic(i, name)
 		if err != nil {
@@ -171,9 +171,9 @@ func (m *Noise) compileAll(c *core.Chain, i int) (core.Step, error) {
 }
 
 // WritesAlone implements writingAlone.
-func (*NoiseStep) WritesAlone() {}
+func (*noiseStep) WritesAlone() {}
 
-func (s *NoiseStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *noiseStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for _, col := range s.columns {
 		if col.Grid == (core.Grid{}) { // λ = 0

@@ -6,7 +6,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 )
 
-func (s *NoiseStep) Law(column string) []core.Stage {
+func (s *noiseStep) Law(column string) []core.Stage {
 	for _, n := range s.columns {
 		if n.Name == column {
 			r := n.spread()
@@ -32,7 +32,7 @@ func (c *NoiseColumn) spread() core.Spread {
 		Upper: math.Inf(1)}
 }
 
-func (s *NoiseStep) Keeps(l *core.KeepingOf, i int) {
+func (s *noiseStep) Keeps(l *core.KeepingOf, i int) {
 	for _, n := range s.columns {
 		if n.Name == l.Name {
 			l.Moves = append(l.Moves, n.moving(i, false))

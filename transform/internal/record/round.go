@@ -48,8 +48,8 @@ func (m *Round) checkAmong(masks []core.Spec, i int) check.Problems {
 // Reads implements Params.
 func (m *Round) Reads() []string { return core.WhereReads(m.Where, m.Columns) }
 
-// RoundStep is a round mask on the columns of a chain.
-type RoundStep struct {
+// roundStep is a round mask on the columns of a chain.
+type roundStep struct {
 	mask    int
 	columns []roundColumn
 }
@@ -70,7 +70,7 @@ func (m *Round) Compile(c *core.Chain, i int) (core.Step, error) {
 
 // compileAll makes the step for all records.
 func (m *Round) compileAll(c *core.Chain, i int) (core.Step, error) {
-	s := &RoundStep{mask: i}
+	s := &roundStep{mask: i}
 	for _, name := range m.Columns {
 		col, err := c.Arithmetic(i, name)
 		if err != nil {
@@ -104,9 +104,9 @@ func (m *Round) compileAll(c *core.Chain, i int) (core.Step, error) {
 }
 
 // WritesAlone implements writingAlone.
-func (*RoundStep) WritesAlone() {}
+func (*roundStep) WritesAlone() {}
 
-func (s *RoundStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *roundStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for _, col := range s.columns {
 		v, err := col.Numbers(b)
@@ -219,7 +219,7 @@ func (m *Round) mechanism(string) core.Mechanism {
 	return a
 }
 
-func (s *RoundStep) Keeps(l *core.KeepingOf, i int) {
+func (s *roundStep) Keeps(l *core.KeepingOf, i int) {
 	l.Changed(i)
 	l.Most = min(l.Most, 0.5)
 	for _, r := range s.columns {
@@ -238,7 +238,7 @@ func (s *RoundStep) Keeps(l *core.KeepingOf, i int) {
 	}
 }
 
-func (s *RoundStep) Law(column string) []core.Stage {
+func (s *roundStep) Law(column string) []core.Stage {
 	for i := range s.columns {
 		if c := &s.columns[i]; c.Name == column {
 			step := c.step

@@ -139,9 +139,9 @@ func (m *Topcode) needsValues() string {
 	return ""
 }
 
-// Percentile returns the p-th percentile by linear interpolation between the order statistics
+// percentile returns the p-th percentile by linear interpolation between the order statistics
 // next to h = (n−1)p/100 + 1: Hyndman and Fan (1996), definition 7, the default of R.
-func Percentile(sorted []float64, p float64) float64 {
+func percentile(sorted []float64, p float64) float64 {
 	h := float64(len(sorted)-1) * p / 100
 	i := int(h)
 	if i+1 >= len(sorted) {
@@ -190,7 +190,7 @@ func (m *Topcode) bounds(c *core.Chain, i int, col *core.Column) (lower, upper f
 		case side.bound != nil:
 			*side.to = *side.bound
 		case side.percentile != nil:
-			*side.to = Percentile(sorted, *side.percentile)
+			*side.to = percentile(sorted, *side.percentile)
 		}
 	}
 	return lower, upper, nil
@@ -203,7 +203,7 @@ func (m *Topcode) Compile(c *core.Chain, i int) (core.Step, error) {
 // compileAll makes the step for all records.
 func (m *Topcode) compileAll(c *core.Chain, i int) (core.Step, error) {
 	s := &TailStep{mask: i, Of: m}
-	clip := &ClipStep{mask: i}
+	clip := &clipStep{mask: i}
 	for _, name := range m.Columns {
 		if m.Replace == "label" && c.Lookup(name) == nil {
 			continue // replicates do not have columns that are released as text

@@ -114,8 +114,8 @@ func (m *Truncate) Bounds(c *core.Chain, i int, col *core.Column, g core.Grid) (
 	return lo, hi, nil
 }
 
-// ClipStep is a truncate mask of mode clip on the columns of a chain.
-type ClipStep struct {
+// clipStep is a truncate mask of mode clip on the columns of a chain.
+type clipStep struct {
 	mask    int
 	columns []clipColumn
 }
@@ -131,7 +131,7 @@ func (m *Truncate) Compile(c *core.Chain, i int) (core.Step, error) {
 
 // compileAll makes the step for all records.
 func (m *Truncate) compileAll(c *core.Chain, i int) (core.Step, error) {
-	s := &ClipStep{mask: i}
+	s := &clipStep{mask: i}
 	if m.redraws() {
 		for _, name := range m.Columns {
 			if col := c.Lookup(name); col != nil {
@@ -154,7 +154,7 @@ func (m *Truncate) compileAll(c *core.Chain, i int) (core.Step, error) {
 }
 
 // take adds a column that is clipped at its bounds.
-func (s *ClipStep) take(c *core.Chain, i int, col *core.Column, lower, upper float64) error {
+func (s *clipStep) take(c *core.Chain, i int, col *core.Column, lower, upper float64) error {
 	t := clipColumn{Column: col, lower: lower, upper: upper}
 	if col.Digits >= 0 {
 		// Bounds are moved inwards to the grid; an estimated one, such as a percentile,
@@ -177,10 +177,10 @@ func (s *ClipStep) take(c *core.Chain, i int, col *core.Column, lower, upper flo
 }
 
 // WritesAlone implements writingAlone.
-func (*ClipStep) WritesAlone() {}
+func (*clipStep) WritesAlone() {}
 
 // Apply makes y = max(lower, min(upper, x)): Duncan et al. (2004), equation 11.
-func (s *ClipStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
+func (s *clipStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed, own := w.NewChanged(b.N), w.NewOwn(b.N)
 	for _, col := range s.columns {
 		v, err := col.Numbers(b)
@@ -282,7 +282,7 @@ func (m *Truncate) mechanism(string) core.Mechanism {
 	return core.Mechanism{Kind: core.Clipping, Lower: lower, Upper: upper}
 }
 
-func (s *ClipStep) Keeps(l *core.KeepingOf, i int) {
+func (s *clipStep) Keeps(l *core.KeepingOf, i int) {
 	l.Changed(i)
 	for _, t := range s.columns {
 		if t.Name == l.Name {
@@ -292,7 +292,7 @@ func (s *ClipStep) Keeps(l *core.KeepingOf, i int) {
 	}
 }
 
-func (s *ClipStep) Law(column string) []core.Stage {
+func (s *clipStep) Law(column string) []core.Stage {
 	for _, c := range s.columns {
 		if c.Name == column {
 			f := core.ClippingLevel(c.lower, c.upper)
