@@ -3,9 +3,13 @@ package project
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/attack"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
@@ -158,5 +162,65 @@ func TestJoinedFigures(t *testing.T) {
 	racetest.Further(t)
 	for name, j := range figures {
 		t.Run(name, j.holds)
+	}
+}
+
+// TestSetApart: equal numbers of a group become different ones, by less than anybody reads, and others stay.
+func TestSetApart(t *testing.T) {
+	values := []float64{5, 7, 5, 7, math.NaN(), 5, 5, 5}
+	group := []int32{0, 0, 0, 1, 0, 1, -1, 0}
+	was := slices.Clone(values)
+	setApart(values, group)
+	seen := map[[2]float64]bool{}
+	for i, v := range values {
+		if !(math.Abs(v-was[i]) < 1e-12) && was[i] == was[i] {
+			t.Errorf("record %d: %v was %v", i, v, was[i])
+		}
+		if at := [2]float64{float64(group[i]), v}; group[i] >= 0 && v == v {
+			if seen[at] {
+				t.Errorf("record %d: %v stands in its group twice", i, v)
+			}
+			seen[at] = true
+		}
+	}
+	if values[6] != 5 {
+		t.Errorf("a record of no group has %v", values[6])
+	}
+}
+
+// TestPlaces: the first, the last and the middle record of a group have the number above, the others their own; without
+// an order only the middle one is told.
+func TestPlaces(t *testing.T) {
+	c := newCare(t)
+	for _, order := range []string{"", "sink: {csv: {path: DIR/out/release/visits.csv}, order: shuffled}\n"} {
+		c.tables["visits"] += order
+		p, err := c.parse()
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &member{table: p.named("visits")}
+		m.part = &filejob.Part{Joined: &attack.Joined{}}
+		cost := &shown{assess.Seen{Name: "cost", Values: []float64{3, 9, 4, 8}}, asItIs, "visits"}
+		above := &shown{assess.Seen{Name: "first", Values: []float64{100, 200}}, asItIs, "persons"}
+		want := map[string][]float64{"first": {100, 9, 4, 200}, "last": {3, 9, 100, 200}, "middle": {3, 9, 100, 8}}
+		if order != "" {
+			want = map[string][]float64{"middle": {3, 9, 100, 8}}
+		}
+		list := byPlace(m, cost, above, "persons.first", []int32{0, 0, 0, 1})
+		if len(list) != len(want) {
+			t.Errorf("%q: %d places, want %d", order, len(list), len(want))
+		}
+		for _, pair := range list {
+			for word, values := range want {
+				if !strings.Contains(pair.name, " "+word+" ") {
+					continue
+				}
+				for i, v := range values {
+					if found := pair.value(i, []int32{0, 0, 0, 1}[i]); found != v {
+						t.Errorf("the %s, record %d: %v, want %v", word, i, found, v)
+					}
+				}
+			}
+		}
 	}
 }
