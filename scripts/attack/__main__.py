@@ -139,7 +139,7 @@ def main():
     p = argparse.ArgumentParser(prog="attack")
     p.add_argument("--program", required=True)
     p.add_argument("--cases", type=int, default=40)
-    p.add_argument("--from", dest="first", type=int, default=41)
+    p.add_argument("--from", dest="first", type=int, help="the first seed; without it those from 41 on, and four projects")
     p.add_argument("--hours", type=float, help="go on for so long, whatever --cases says")
     p.add_argument("--replay", type=int, help="one seed, and all that is known of it")
     p.add_argument("--keep", help="a folder for the files of --replay")
@@ -158,10 +158,13 @@ def main():
     counts, beaten = {}, []
 
     def jobs():
-        seed = a.first
-        while (time.time() < until) if until else seed < a.first + a.cases:
+        first = 41 if a.first is None else a.first
+        seed = first
+        while (time.time() < until) if until else seed < first + a.cases:
             yield program, seed, None, a.doctor
             seed += 1
+        for seed in projects.USUAL if a.first is None and not until else ():
+            yield program, seed, None, a.doctor
 
     with multiprocessing.Pool(a.workers) as pool:
         for seed, outcome, finds, seconds in pool.imap(play, jobs()) if not until else _bounded(pool, jobs(), a.workers):
