@@ -6,7 +6,7 @@ import csv
 import itertools
 import json
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -550,6 +550,7 @@ def judged(p, folder, released, doctor):
             judge.doctor(c, own)
         snooper = Snooper(p, name, releases)
         finds += [f"{name}.{f}" for f in judge.judge(c, releases[name], own, snooper)]
+        finds += _stated(c, [a for a in report.get("amounts", []) if a["table"] == name], snooper)
     k = least_k(p)
     persons = report.get("persons")
     if persons:
@@ -558,6 +559,19 @@ def judged(p, folder, released, doctor):
             finds.append(f"persons: k is at least {said}, as is said, and {k.min()} is reached")
         if (1 / k).mean() > persons["found"] + 1e-9:
             finds.append(f"persons: {persons['found']:.4g} are found, as is said, and {(1 / k).mean():.4g} are")
+    return finds
+
+
+def _stated(c, amounts, snooper):
+    """Of how many more values than the project's report says a snooper states what they are."""
+    finds = []
+    for a in amounts:
+        column = a["column"]
+        rules = [{"column": column, "max_exact": {"share": (1 + judge.MODEL) * e["joined"], "within": e["within"]}}
+                 for e in a.get("exact") or [] if isinstance(e["joined"], float)]
+        if rules and column in snooper.release.numbers:
+            found = judge._exact(replace(c, rules=rules), {}, column, c.numbers[column], snooper.estimates(column), snooper)
+            finds += [f"{a['table']}.{f.replace('a rule allows', 'the report states, with a tenth,')}" for f in found]
     return finds
 
 
