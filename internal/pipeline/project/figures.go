@@ -87,31 +87,88 @@ func byPlace(m *member, c, a *shown, above string, group []int32) (list []pair) 
 	return list
 }
 
-// byPart takes a number a above for the sum of c over those of a group that have one value of a column with few.
-func byPart(m *member, c, a *shown, above string, group []int32) (list []pair) {
+// fewOf says which records have one value of a column with few.
+type fewOf struct {
+	by, words string
+	has       []bool
+}
+
+// partsOf returns the parts of a table's records, by columns in their order.
+func partsOf(m *member) (list []fewOf) {
 	for _, by := range m.own() {
-		if by.Name == c.Name {
-			continue
-		}
 		for l, level := range levelsOf(by.Values) {
-			within := slices.Clone(group)
-			ones := make([]float64, len(group))
+			f := fewOf{by.Name, fmt.Sprintf("%d of %s", l+1, by.Name), make([]bool, len(by.Values))}
 			for i, v := range by.Values {
-				if ones[i] = 1; v != level {
-					within[i] = -1
-				}
+				f.has[i] = v == level
 			}
-			n, sum := sums(ones, within, len(a.Values)), sums(c.Values, within, len(a.Values))
-			list = append(list, pair{fmt.Sprintf("%s less %s (%d of %s), by head", above, c.named("").Name, l+1, by.Name),
-				correlated(a.Values, sum), func(i int, p int32) float64 {
-					if within[i] < 0 {
-						return 0
-					}
-					return (a.Values[p] - sum[p]) / n[p]
-				}})
+			if len(list) < mostByLevel {
+				list = append(list, f)
+			}
 		}
 	}
 	return list
+}
+
+// byPart takes a number a above for the sum of c over those of a group that are of one part of the records.
+func byPart(parts []fewOf, c, a *shown, above string, group []int32) (list []pair) {
+	for _, part := range parts {
+		if part.by == c.Name {
+			continue
+		}
+		within, ones := slices.Clone(group), make([]float64, len(group))
+		for i, has := range part.has {
+			if ones[i] = 1; !has {
+				within[i] = -1
+			}
+		}
+		n, sum := sums(ones, within, len(a.Values)), sums(c.Values, within, len(a.Values))
+		list = append(list, pair{fmt.Sprintf("%s less %s (%s), by head", above, c.named("").Name, part.words),
+			correlated(a.Values, sum), func(i int, p int32) float64 {
+				if within[i] < 0 {
+					return 0
+				}
+				return (a.Values[p] - sum[p]) / n[p]
+			}})
+	}
+	return list
+}
+
+// two numbers: of a table and of the one to which its records refer, or of another one that refers to the same.
+type two struct {
+	c, a *shown
+	sum  []float64 // of c, by group
+	near float64
+}
+
+// mostTwos is the number of pairs of numbers of which figures are made: of those whose sums go most together.
+const mostTwos = 64
+
+// together returns the numbers of a table with those of the one above; or, if theirs are the groups of its records, with
+// those of another table.
+func together(m, other *member, group, theirs []int32) (list []two) {
+	n := 0
+	for _, p := range slices.Concat(group, theirs) {
+		n = max(n, int(p)+1)
+	}
+	for _, a := range other.own() {
+		if !a.numbers() {
+			continue
+		}
+		values := a.Values
+		if theirs != nil {
+			values = sums(a.Values, theirs, n)
+		} else {
+			n = len(values)
+		}
+		for _, c := range m.own() {
+			if c.numbers() {
+				sum := sums(c.Values, group, n)
+				list = append(list, two{&c, &a, sum, correlated(values, sum)})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b two) int { return cmp.Compare(b.near, a.near) })
+	return list[:min(len(list), mostTwos)]
 }
 
 // byHowMany takes a number a above for the sum of c times a factor of its own for each size of a group, as that of an
@@ -160,18 +217,12 @@ func (r *run) placed(m *member, key int) []shown {
 		return nil
 	}
 	var pairs []pair
-	for _, c := range m.own() {
-		if !c.numbers() {
-			continue
-		}
-		sum := sums(c.Values, group, len(n))
-		for _, a := range parent.own() {
-			if a.numbers() {
-				above := parent.table.Name + "." + a.Name
-				pairs = slices.Concat(pairs, byPlace(m, &c, &a, above, group), byPart(m, &c, &a, above, group),
-					byHowMany(&c, &a, above, group, n, sum))
-			}
-		}
+	parts := partsOf(m)
+	for _, two := range together(m, parent, group, nil) {
+		c, a := two.c, two.a
+		above := parent.table.Name + "." + a.Name
+		pairs = slices.Concat(pairs, byPlace(m, c, a, above, group), byPart(parts, c, a, above, group),
+			byHowMany(c, a, above, group, n, two.sum))
 	}
 	list := nearest(pairs, group)
 	for i := range list {
@@ -221,17 +272,13 @@ func (r *run) matched(m *member, key int) []shown {
 				pairs = append(pairs, pair{d.named(w.word).Name, near, func(i int, _ int32) float64 { return values[i] }})
 			}
 		}
-		for _, c := range m.own() {
-			for _, d := range numbers {
-				if !c.numbers() {
-					continue
-				}
-				values := taken(d.Values, alongside(members(group, n), members(theirs, n), len(group), func(rows []int32) []int32 {
-					return bySize(rows, c.Values)
-				}, func(rows []int32) []int32 { return bySize(rows, d.Values) }))
-				pairs = append(pairs, pair{d.named("by size with " + c.Name).Name, correlated(c.Values, values),
-					func(i int, _ int32) float64 { return values[i] }})
-			}
+		for _, two := range together(m, other, group, theirs) {
+			c, d := two.c, two.a
+			values := taken(d.Values, alongside(members(group, n), members(theirs, n), len(group), func(rows []int32) []int32 {
+				return bySize(rows, c.Values)
+			}, func(rows []int32) []int32 { return bySize(rows, d.Values) }))
+			pairs = append(pairs, pair{d.named("by size with " + c.Name).Name, correlated(c.Values, values),
+				func(i int, _ int32) float64 { return values[i] }})
 		}
 	}
 	return nearest(pairs, group)
