@@ -143,8 +143,8 @@ type two struct {
 // mostTwos is the number of pairs of numbers of which figures are made: of those whose sums go most together.
 const mostTwos = 64
 
-// together returns the numbers of a table with those of the one above; or, if theirs are the groups of its records, with
-// those of another table.
+// together returns the numbers of a table with those of the one above; or, if theirs are the groups of its records,
+// with those of another table.
 func together(m, other *member, group, theirs []int32) (list []two) {
 	n := 0
 	for _, p := range slices.Concat(group, theirs) {
