@@ -23,13 +23,14 @@ import numpy as np
 
 import cases
 import judge
+import projects
 import swaps
 import units
 from attackers import Release, Snooper, number
 
 
 def draw(seed):
-    return (swaps if seed >= swaps.FIRST else units if seed >= units.FIRST else cases).draw(seed)
+    return (projects if seed >= projects.FIRST else swaps if seed >= swaps.FIRST else units if seed >= units.FIRST else cases).draw(seed)
 
 
 def release(case, folder):
@@ -78,7 +79,8 @@ def loosen(case, report):
     if not case.inversion:
         case.rules = [r for r in case.rules if "max_exact" not in r and "max_posterior" not in r]
     if not any("column" in r for r in case.rules):
-        case.rules.append({"column": "wage", "min_efficiency": 0.01})
+        masked = next((c for c in case.numbers if c == "wage" or case.masked(c)), None)
+        case.rules.append({"column": masked, "min_efficiency": 0.01})
 
 
 def play(job):
@@ -100,12 +102,16 @@ def play(job):
                 if k < case.releases - 1 and status not in (0, 3):
                     return seed, "withheld" if status == 4 else "failed", [f"an earlier release, status {status}: {said}"], time.time() - began
             what = "held"
+            project = isinstance(case, projects.Project)
             # What the gate withholds is released under rules that hold, so that attacks can try the report.
             for _ in range(5):
                 if status != 4:
                     break
                 what = "held under looser rules"
-                loosen(case, json.loads((folder / report).read_text()))
+                if project:
+                    projects.loosen(case, folder, loosen)
+                else:
+                    loosen(case, json.loads((folder / report).read_text()))
                 case.write(folder, case.releases - 1)
                 status, said = run(program, folder)
             if status == 4:
@@ -114,6 +120,9 @@ def play(job):
                 return seed, "refused", [said], time.time() - began
             if status not in (0, 3):
                 return seed, "failed", [f"status {status}: {said}"], time.time() - began
+            if project:
+                finds = projects.judged(case, folder, released, doctor)
+                return seed, "beaten" if finds else what, finds, time.time() - began
             out = release(case, folder)
             if len(next(iter(out.raw.values()))) != case.n:
                 return seed, "short", ["fewer records than were read"], time.time() - began
@@ -130,7 +139,7 @@ def main():
     p = argparse.ArgumentParser(prog="attack")
     p.add_argument("--program", required=True)
     p.add_argument("--cases", type=int, default=40)
-    p.add_argument("--from", dest="first", type=int, default=41)
+    p.add_argument("--from", dest="first", type=int, help="the first seed; without it those from 41 on, and four projects")
     p.add_argument("--hours", type=float, help="go on for so long, whatever --cases says")
     p.add_argument("--replay", type=int, help="one seed, and all that is known of it")
     p.add_argument("--keep", help="a folder for the files of --replay")
@@ -140,7 +149,8 @@ def main():
     program = str(Path(a.program).resolve())
     if a.replay is not None:
         case = draw(a.replay)
-        print("\n".join(case.story), json.dumps(case.masks), json.dumps(case.rules), sep="\n")
+        tables = case.tables.values() if isinstance(case, projects.Project) else [case]
+        print("\n".join(case.story), *(json.dumps(x) for c in tables for x in (c.masks, c.rules)), sep="\n")
         outcome = play((program, a.replay, a.keep, a.doctor))
         print(outcome[1], *outcome[2], sep="\n  ")
         return outcome[1] in ("beaten", "failed")
@@ -148,10 +158,13 @@ def main():
     counts, beaten = {}, []
 
     def jobs():
-        seed = a.first
-        while (time.time() < until) if until else seed < a.first + a.cases:
+        first = 41 if a.first is None else a.first
+        seed = first
+        while (time.time() < until) if until else seed < first + a.cases:
             yield program, seed, None, a.doctor
             seed += 1
+        for seed in projects.USUAL if a.first is None and not until else ():
+            yield program, seed, None, a.doctor
 
     with multiprocessing.Pool(a.workers) as pool:
         for seed, outcome, finds, seconds in pool.imap(play, jobs()) if not until else _bounded(pool, jobs(), a.workers):

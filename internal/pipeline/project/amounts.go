@@ -168,22 +168,27 @@ func (r *run) unseen() (list []string) {
 // fewRecords is the number of records up to which more columns may hide what few of them tell.
 const fewRecords = 5000
 
-// lists are the columns of the other tables, all of them first; of few records also those above and below alone. not
-// says that they are too many. all: also those of the table's own earlier releases count.
+// lists are the columns of the other tables, all of them first; of few records also those without further figures, and
+// those above and below alone. not says that they are too many. all: also those of the table's own earlier releases
+// count.
 func (r *run) lists(m *member, all bool) (lists [][]assess.Seen, not string) {
+	own := len(m.part.Joined.Shown)
+	if all {
+		own += len(m.part.Joined.Earlier)
+	}
 	up, down := r.beside(m)
-	for _, columns := range [][]shown{slices.Concat(up, down), up, down} {
+	both := slices.Concat(up, down)
+	further := r.further(m)
+	further = further[:min(len(further), max(0, mostBeside-own-len(both)))]
+	for _, columns := range [][]shown{slices.Concat(both, further), both, up, down} {
 		var list []assess.Seen
 		for _, c := range columns {
 			list = append(list, c.Seen)
 		}
-		if len(list) > 0 && (len(lists) == 0 || len(list) < len(lists[0]) && m.part.Joined.Records <= fewRecords) {
+		if len(list) > 0 && (len(lists) == 0 ||
+			len(list) < len(lists[len(lists)-1]) && m.part.Joined.Records <= fewRecords) {
 			lists = append(lists, list)
 		}
-	}
-	own := len(m.part.Joined.Shown)
-	if all {
-		own += len(m.part.Joined.Earlier)
 	}
 	if len(lists) > 0 && len(lists[0])+own > mostBeside {
 		not = fmt.Sprintf("a record has %d columns with what the other tables tell of it, and at most %d are looked at",

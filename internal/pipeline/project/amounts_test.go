@@ -415,38 +415,41 @@ var joins = map[string]join{
 func TestJoinedAmounts(t *testing.T) {
 	racetest.Further(t)
 	for name, j := range joins {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 7)
-			j.make(w)
-			rep := w.released()
-			stated := j.attack(w)
-			rows := rowsOf(w, j.table)
-			square := 0.0
-			for i, row := range rows {
-				d := stated[i] - row[j.column]
-				square += d * d / float64(len(rows))
+		t.Run(name, j.holds)
+	}
+}
+
+// holds fails where a snooper comes nearer than the project says.
+func (j join) holds(t *testing.T) {
+	w := newWorld(t, 7)
+	j.make(w)
+	rep := w.released()
+	stated := j.attack(w)
+	rows := rowsOf(w, j.table)
+	square := 0.0
+	for i, row := range rows {
+		d := stated[i] - row[j.column]
+		square += d * d / float64(len(rows))
+	}
+	found := math.Sqrt(square)
+	var typical *AmountRisk
+	for _, a := range rep.Amounts {
+		for i := range a.Risk {
+			if a.Table == j.table && a.Column == j.column && a.Risk[i].Target == "typical" {
+				typical = &a.Risk[i]
 			}
-			found := math.Sqrt(square)
-			var typical *AmountRisk
-			for _, a := range rep.Amounts {
-				for i := range a.Risk {
-					if a.Table == j.table && a.Column == j.column && a.Risk[i].Target == "typical" {
-						typical = &a.Risk[i]
-					}
-				}
-			}
-			if typical == nil {
-				t.Fatalf("nothing is said: %+v", rep.Amounts)
-			}
-			t.Logf("alone %.4g, joined %.4g, found %.4g, by %v", typical.Alone.RMSE, typical.Joined.RMSE, found, typical.Tells)
-			if !(float64(typical.Alone.RMSE) > 1.1*found) {
-				t.Errorf("by the table alone ± %v, and ± %v is found: the test checks nothing", typical.Alone.RMSE, found)
-			}
-			allowed := 1.02 + 4/math.Sqrt(2*float64(len(rows)))
-			if found > 1e-6 && float64(typical.Joined.RMSE) > allowed*found || found <= 1e-6 && typical.Joined.RMSE > 1 {
-				t.Errorf("joined ± %v (by %v), and ± %v is found", typical.Joined.RMSE, typical.Tells, found)
-			}
-		})
+		}
+	}
+	if typical == nil {
+		t.Fatalf("nothing is said: %+v", rep.Amounts)
+	}
+	t.Logf("alone %.4g, joined %.4g, found %.4g, by %v", typical.Alone.RMSE, typical.Joined.RMSE, found, typical.Tells)
+	if !(float64(typical.Alone.RMSE) > 1.1*found) {
+		t.Errorf("by the table alone ± %v, and ± %v is found: the test checks nothing", typical.Alone.RMSE, found)
+	}
+	allowed := 1.02 + 4/math.Sqrt(2*float64(len(rows)))
+	if found > 1e-6 && float64(typical.Joined.RMSE) > allowed*found || found <= 1e-6 && typical.Joined.RMSE > 1 {
+		t.Errorf("joined ± %v (by %v), and ± %v is found", typical.Joined.RMSE, typical.Tells, found)
 	}
 }
 

@@ -182,16 +182,21 @@ func (s *shown) identifies() (many, category bool) {
 	return 2*len(different) > n, category
 }
 
-// setApart makes the numbers of a group different ones, by as little as numbers can differ: what they give of another
+// setApart makes equal numbers of a group different ones, by as little as numbers can differ: what they give of another
 // number is the same, and no others have the same.
 func setApart(values []float64, group []int32) {
-	next := map[int32]float64{}
+	type number struct {
+		group int32
+		value float64
+	}
+	last := map[number]float64{}
 	for i, p := range group {
 		if v := values[i]; p >= 0 && v == v {
-			if last, again := next[p]; again {
-				values[i] = math.Nextafter(last, math.Inf(1))
+			at := number{p, v}
+			if before, again := last[at]; again {
+				values[i] = math.Nextafter(before, math.Inf(1))
 			}
-			next[p] = values[i]
+			last[at] = values[i]
 		}
 	}
 }

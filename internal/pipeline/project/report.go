@@ -186,7 +186,7 @@ func (c *Config) notCounted() (list []string) {
 		}
 	}
 	return append(list,
-		"amounts: what the other tables tell of a masked number is sought in their columns, and in counts, sums, means, least and greatest values of the records that refer to one (of columns with few values also by these); not in other figures, in letters of texts, and where it is less than what as many columns tell by chance")
+		"amounts: what the other tables tell of a masked number is sought in their columns, and in counts, sums, means, least and greatest values of the records that refer to one (of columns with few values also by these), in the first, the last and the middle one, and in those of other tables at the same place; not in other figures, in letters of texts, and where it is less than what as many columns tell by chance")
 }
 
 // withholdAll says in the reports of tables that would pass by themselves that they are withheld.
