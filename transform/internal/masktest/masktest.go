@@ -228,14 +228,6 @@ func Whole(t *testing.T, c *core.Chain, size int, columns ...Column) [][]float64
 	return out
 }
 
-// Thin is a tenth of n in the short form of tests.
-func Thin(n int) int {
-	if testing.Short() {
-		return n / 10
-	}
-	return n
-}
-
 // Repeat is x, n times.
 func Repeat(x float64, n int) []float64 { return slices.Repeat([]float64{x}, n) }
 
