@@ -138,9 +138,11 @@ func matchedOf(f *joint.Frame, sought []joint.Sought) []*joint.Matched {
 			originals[s.Own] = s.X
 		}
 	}
-	for _, e := range f.Exchanges {
-		for k, m := range f.Matched(e, originals) {
-			if c := slices.IndexFunc(sought, func(s joint.Sought) bool { return s.Own == e.Moved[k] }); m != nil {
+	found := make([][]*joint.Matched, len(f.Exchanges))
+	cores.Each(len(found), func(k int) { found[k] = f.Matched(f.Exchanges[k], originals) })
+	for k, e := range f.Exchanges {
+		for at, m := range found[k] {
+			if c := slices.IndexFunc(sought, func(s joint.Sought) bool { return s.Own == e.Moved[at] }); m != nil {
 				matched[c] = m
 			}
 		}
@@ -159,7 +161,8 @@ func exchangesOf(together []MovedTogether, list []joint.Column) (of []joint.Exch
 		return places
 	}
 	for _, e := range together {
-		of = append(of, joint.Exchange{Moved: at(e.Moved), Within: at(e.Within), Apart: at(e.Apart), Couples: e.Couples})
+		of = append(of, joint.Exchange{Moved: at(e.Moved), Within: at(e.Within), Apart: at(e.Apart), Couples: e.Couples,
+			Ranks: e.Ranks})
 	}
 	return of
 }

@@ -18,6 +18,7 @@ type Exchange struct {
 	Within  []int // of columns in which the records that exchange agree
 	Apart   []int // and of those in which they differ
 	Couples bool  // two records have exchanged, each has the other's values
+	Ranks   bool  // the values of one column, each with one of similar rank
 }
 
 // Matched is what a snooper takes for a row's own values of a column that moved.
@@ -170,12 +171,16 @@ func (m *matching) matched(rows []int) []*Matched {
 			out[c] = &Matched{none, slices.Clone(none)}
 		}
 	}
-	cells, of := m.f.cells(m.e)
+	match := m.matchByRank
+	if m.byRank == nil {
+		cells, of := m.f.cells(m.e)
+		match = func(row, most int, out []*Matched) float64 { return m.match(row, cells[of[row]], most, out) }
+	}
 	rivals := max(leastRivals, matchWork/max(1, len(rows)*m.dims))
 	for range 2 {
 		kept := 0.0
 		for _, row := range rows {
-			kept += m.match(row, cells[of[row]], rivals, out)
+			kept += match(row, rivals, out)
 		}
 		if m.counted {
 			break

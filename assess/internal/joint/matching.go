@@ -29,6 +29,9 @@ type matching struct {
 	holders  map[uint64]int32
 	others   []float64 // what having the other's values adds, of the couples of which both are in the sample
 
+	byRank *byRank // nil: values have not moved by their ranks
+	seldom float64 // the logarithm of the share of the records that the sample is
+
 	logs []float64 // of the records that are compared, and which they are
 	near []int32
 }
@@ -92,6 +95,14 @@ func (f *Frame) matching(e Exchange, originals [][]float64,
 		return nil
 	}
 	m.count()
+	if e.Ranks {
+		if m.byRank = m.ranked(); m.byRank == nil {
+			return nil
+		}
+		if !f.complete {
+			m.seldom = math.Log(cmp.Or(f.Share, 1))
+		}
+	}
 	return m
 }
 
