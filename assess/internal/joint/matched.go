@@ -28,13 +28,15 @@ type Matched struct {
 }
 
 const (
-	mostMoved   = 30        // numbers made of the columns that moved
-	mostStayed  = 60        // features made of those that stayed
-	leastModel  = 20        // rows for each of these features
-	mostModel   = 5000      // rows to which a law is fitted
-	mostTrials  = 500       // rows in which scales are compared
-	matchWork   = 4_000_000 // records compared · numbers, at most
-	leastRivals = 30        // records with which each is compared, however many there are
+	mostMoved   = 30         // numbers made of the columns that moved
+	mostStayed  = 60         // features made of those that stayed
+	leastModel  = 20         // rows for each of these features
+	mostModel   = 5000       // rows to which a law is fitted
+	mostTrials  = 500        // rows in which scales are compared
+	leastChosen = 500        // rows in which features are chosen, at least
+	chooseWork  = 40_000_000 // rows · features · (numbers + 1) · features chosen, at most
+	matchWork   = 4_000_000  // records compared · numbers, at most
+	leastRivals = 30         // records with which each is compared, however many there are
 )
 
 // Matched returns for each column of e that has originals what a snooper takes for its own values, found by the normal

@@ -106,13 +106,10 @@ func (f *Frame) matching(e Exchange, originals [][]float64,
 	return m
 }
 
-// stayed are the features of what stayed that tell most of what moved.
-func (m *matching) stayed(x [][]float64, scaled func(values []float64) func(float64) float64) [][]float64 {
-	type told struct {
-		values []float64
-		tells  float64
-	}
-	var list []told
+// stayed are the features of what stayed that tell most of what moved, each beside those before it: what is left of a
+// sum tells nothing of a part by itself, and much beside the sum.
+func (m *matching) stayed(x [][]float64, scaled func(values []float64) func(float64) float64) (list [][]float64) {
+	var all [][]float64
 	for _, feature := range m.f.features {
 		if slices.Contains(m.e.Moved, feature.column) {
 			continue
@@ -121,28 +118,63 @@ func (m *matching) stayed(x [][]float64, scaled func(values []float64) func(floa
 		if feature.whole {
 			values = numbersOf(values, scaled(cell.Present(values[:m.f.rows])))
 		}
-		of := told{values: numbersOf(values, func(v float64) float64 { return v })}
-		for _, of2 := range x {
-			of.tells = max(of.tells, math.Abs(correlation(of.values[:m.f.rows], of2[:m.f.rows])))
-		}
-		if of.tells > 0 {
-			list = append(list, of)
-		}
+		all = append(all, numbersOf(values, func(v float64) float64 { return v }))
 	}
-	slices.SortStableFunc(list, func(a, b told) int { return cmp.Compare(b.tells, a.tells) })
-	list = list[:min(len(list), mostStayed, m.f.rows/2/leastModel)]
-	features := make([][]float64, len(list))
-	for k := range list {
-		features[k] = list[k].values
+	most := min(len(all), mostStayed, m.f.rows/2/leastModel)
+	rows := m.f.some(max(leastChosen, min(mostModel, chooseWork/max(1, len(all)*(len(x)+1)*most))))
+	at := func(of [][]float64) [][]float64 {
+		out := make([][]float64, len(of))
+		for k := range of {
+			for _, i := range rows {
+				if i < m.f.rows {
+					out[k] = append(out[k], of[k][i])
+				}
+			}
+		}
+		return out
 	}
-	return features
+	for _, j := range forward(at(x), at(all), most) {
+		list = append(list, all[j])
+	}
+	return list
 }
 
-func correlation(a, b []float64) float64 {
-	if d := dot(a, a) * dot(b, b); d > 0 {
-		return dot(a, b) / math.Sqrt(d)
+// forward returns up to most features in the order in which each tells most of what those before it leave of one of x,
+// by Gram-Schmidt; after the first those alone that tell more than two standard errors of chance do.
+func forward(x, z [][]float64, most int) (chosen []int) {
+	size := make([]float64, len(z))
+	for j := range z {
+		size[j] = dot(z[j], z[j])
 	}
-	return 0
+	for len(chosen) < most {
+		best, tells := -1, 0.0
+		for j := range z {
+			zz := dot(z[j], z[j])
+			if slices.Contains(chosen, j) || zz <= 1e-9*size[j] {
+				continue
+			}
+			for k := range x {
+				if c, xx := dot(z[j], x[k]), dot(x[k], x[k]); xx > 0 && c*c/zz/xx > tells {
+					best, tells = j, c*c/zz/xx
+				}
+			}
+		}
+		if best < 0 || len(chosen) > 0 && tells*float64(len(z[best])) < 4 {
+			break
+		}
+		chosen = append(chosen, best)
+		q := slices.Clone(z[best])
+		length := math.Sqrt(dot(q, q))
+		for i := range q {
+			q[i] /= length
+		}
+		for _, of := range [2][][]float64{x, z} {
+			for k := range of {
+				reduced(of[k], q, q, dot(q, of[k]))
+			}
+		}
+	}
+	return chosen
 }
 
 // parts is the number of parts of the rows: each goes by the law of the others, since a law that is fitted to a record
