@@ -200,6 +200,7 @@ func (m *matching) fit(x, y, stayed [][]float64) bool {
 	}
 	originals, released := matrix(x), matrix(y)
 	m.expected, m.known = make([]float64, n*d), make([]float64, n)
+	added := m.added(x, y)
 	for part := range parts {
 		var rows []int
 		for i := range m.f.rows {
@@ -207,7 +208,7 @@ func (m *matching) fit(x, y, stayed [][]float64) bool {
 				rows = append(rows, i)
 			}
 		}
-		law, whole, ok := lawOf(at, originals, released, thinned(rows, mostModel))
+		law, whole, ok := lawOf(at, originals, thinned(rows, mostModel), added)
 		if !ok {
 			return false
 		}
@@ -247,16 +248,35 @@ func densities(of *mat.Dense, given, whole law) []float64 {
 	return out
 }
 
+// added is what further masks add to the variance of each released value. All records have the values of all; in a sample
+// of few that came from afar it may be chance, which is not told apart, and where they came from nearby it is.
+func (m *matching) added(x, y [][]float64) []float64 {
+	added, n := make([]float64, len(x)), float64(m.f.rows)
+	for k := range x {
+		var mean, q, square float64
+		for i := range m.f.rows {
+			d := y[k][i]*y[k][i] - x[k][i]*x[k][i]
+			of := d - mean
+			mean += of / float64(i+1)
+			q += of * (d - mean)
+			square += x[k][i] * x[k][i] / n
+		}
+		if mean > 1e-7*square && (m.f.complete || !m.e.Ranks || mean > 3*math.Sqrt(q)/n) {
+			added[k] = mean
+		}
+	}
+	return added
+}
+
 // lawOf fits the law of originals given what stayed in the rows, and that of the values of any record. What
 // further masks add to the variance of a released value is added to both.
-func lawOf(stayed, originals, released *mat.Dense, rows []int) (given, whole law, ok bool) {
+func lawOf(stayed, originals *mat.Dense, rows []int, added []float64) (given, whole law, ok bool) {
 	_, p := stayed.Dims()
 	_, d := originals.Dims()
 	if len(rows) <= 2*p {
 		return law{}, law{}, false
 	}
 	a, b := rowsOf(stayed, rows), rowsOf(originals, rows)
-	y := rowsOf(released, rows)
 	var gram, with mat.SymDense
 	var both, off mat.Dense
 	gram.SymOuterK(1, a.T())
@@ -277,12 +297,10 @@ func lawOf(stayed, originals, released *mat.Dense, rows []int) (given, whole law
 	off.Sub(b, &expected)
 	with.SymOuterK(1/float64(len(rows)-p), off.T())
 	var all, of, moves mat.SymDense
-	all.SymOuterK(1/float64(len(rows)), y.T())
 	moves.SymOuterK(1/float64(len(rows)), expected.T())
 	of.SymOuterK(1/float64(len(rows)), b.T())
 	for k := range d {
-		added := max(0, all.At(k, k)-of.At(k, k)*1.0000001)
-		with.SetSym(k, k, with.At(k, k)+added+1e-9*of.At(k, k)+1e-300)
+		with.SetSym(k, k, with.At(k, k)+added[k]+1e-9*of.At(k, k)+1e-300)
 	}
 	all.AddSym(&with, &moves) // so that what nothing tells of cancels
 	given.spread, whole.spread = new(mat.Cholesky), new(mat.Cholesky)

@@ -24,6 +24,7 @@ type byRank struct {
 	reach  int         // the greatest difference of places
 	sorted []float64   // what is released, in order
 	shares []float64   // the probability of each difference in a band, by band
+	upTo   []float64   // that of all differences to one side up to one
 	scaled [][]float64 // by part, the numbers of the law in order
 }
 
@@ -94,6 +95,10 @@ func (r *byRank) count(moved []int) {
 			r.shares[b] /= sizes[b]
 		}
 	}
+	r.upTo = make([]float64, 1+r.reach)
+	for d := 1; d <= r.reach; d++ {
+		r.upTo[d] = r.upTo[d-1] + r.shares[r.band(d)]
+	}
 }
 
 func (r *byRank) band(d int) int {
@@ -126,17 +131,7 @@ func (m *matching) chance(row, place int) float64 {
 
 // open is the logarithm of the share of differences that the ends of the order leave at a place.
 func (r *byRank) open(at, n int) float64 {
-	if at >= r.reach && at+r.reach < n {
-		return 0
-	}
-	sum := 0.0
-	for b := range bands { // the differences of a band, as far as there are places
-		from, to := b*r.reach/bands, (b+1)*r.reach/bands
-		for _, side := range [2]int{at, n - 1 - at} {
-			sum += r.shares[b] * float64(max(0, min(to, side)-from))
-		}
-	}
-	return math.Log(max(sum, 1e-9))
+	return math.Log(max(r.upTo[min(at, r.reach)]+r.upTo[min(n-1-at, r.reach)], 1e-9))
 }
 
 // matchByRank is match for a rank swap.
