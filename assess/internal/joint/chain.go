@@ -250,12 +250,13 @@ func (s *sought) nearestIn(share float64, in func(row int) bool) (nearest func(r
 	return nearest
 }
 
-// closely fits a linear estimator and uses relations beside it. It returns the mean square that the first leaves.
+// closely fits a linear estimator and uses relations beside it. It returns the mean square that the first leaves without
+// products: of a square of one column, less another one, the other's own estimator may have no room for the square.
 func (s *sought) closely() (linear float64) {
 	s.fit()
 	s.middles()
-	s.enrich()
 	linear = s.square()
+	s.enrich()
 	s.settle()
 	s.byRelations()
 	return linear
