@@ -196,3 +196,19 @@ func TestBandsOfRanks(t *testing.T) {
 		}
 	}
 }
+
+// What a sum less a part tells of the rest comes to light beside the sum alone: of features that tell by themselves, and
+// of what tells nothing new, two are taken, and then what tells beside them.
+func TestForward(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	const n = 400
+	x, sum, part, again, none := make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)
+	for i := range n {
+		x[i], part[i], none[i] = r.NormFloat64(), 3*r.NormFloat64(), r.NormFloat64()
+		sum[i] = x[i] + part[i]
+		again[i] = 2 * sum[i]
+	}
+	if got := forward([][]float64{x}, [][]float64{none, part, again, sum}, 3); !slices.Equal(got[:2], []int{2, 1}) {
+		t.Errorf("chosen %v, want the sum and then the part", got)
+	}
+}
