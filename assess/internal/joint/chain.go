@@ -250,13 +250,12 @@ func (s *sought) nearestIn(share float64, in func(row int) bool) (nearest func(r
 	return nearest
 }
 
-// closely fits a linear estimator and uses relations beside it. It returns the mean square that the first leaves without
-// products: of a square of one column, less another one, the other's own estimator may have no room for the square.
+// closely fits a linear estimator and uses relations beside it. It returns the mean square that the first leaves.
 func (s *sought) closely() (linear float64) {
 	s.fit()
 	s.middles()
-	linear = s.square()
 	s.enrich()
+	linear = s.square()
 	s.settle()
 	s.byRelations()
 	return linear

@@ -206,23 +206,3 @@ func TestNearInManyRecords(t *testing.T) {
 		}
 	}
 }
-
-// A wage that its root gives to two digits is known closely, though a product tells it as well: of a rest of it, another
-// column's estimator may have no room for the square. With the root to two digits, 2·√w times its rounding is left.
-func TestCloselyByProducts(t *testing.T) {
-	w := newWorld(57, 300)
-	p := w.pay()
-	root := w.of(func(i int) float64 { return math.Round(100*math.Sqrt(p.wage[i])) / 100 })
-	wage := w.noisy(p.wage, 90)
-	known, _ := New(columns(wage, root), w.n, true).Closely(Sought{X: p.wage, Y: wage}, true)
-	want := 0.0
-	for _, v := range p.wage {
-		want += 4 * v * 0.01 * 0.01 / 12 / float64(w.n)
-	}
-	if known.Values == nil {
-		t.Fatal("it is not known")
-	}
-	if got := squareTo(p.wage, known.Values); got > 1.5*want { // rounding is uniform: √(0.8/300) of the mean, 5 %
-		t.Errorf("mean square %v, by the rounding %v", got, want)
-	}
-}
