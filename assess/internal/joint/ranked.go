@@ -24,6 +24,7 @@ type byRank struct {
 	reach  int         // the greatest difference of places
 	sorted []float64   // what is released, in order
 	shares []float64   // the probability of each difference in a band, by band
+	logs   []float64   // its logarithm
 	upTo   []float64   // that of all differences to one side up to one
 	scaled [][]float64 // by part, the numbers of the law in order
 }
@@ -95,6 +96,9 @@ func (r *byRank) count(moved []int) {
 			r.shares[b] /= sizes[b]
 		}
 	}
+	for _, share := range r.shares {
+		r.logs = append(r.logs, math.Log(share))
+	}
 	r.upTo = make([]float64, 1+r.reach)
 	for d := 1; d <= r.reach; d++ {
 		r.upTo[d] = r.upTo[d-1] + r.shares[r.band(d)]
@@ -121,14 +125,6 @@ func (m *matching) within(row int) (from, to int) {
 	return low + a, low + b
 }
 
-// chance is the logarithm of the probability with which a row has its own value at a place in the order, if it has not
-// kept it.
-func (m *matching) chance(row, place int) float64 {
-	r := m.byRank
-	at := int(r.place[row])
-	return math.Log(r.shares[r.band(place-at)]) - r.open(at, len(r.order))
-}
-
 // open is the logarithm of the share of differences that the ends of the order leave at a place.
 func (r *byRank) open(at, n int) float64 {
 	return math.Log(max(r.upTo[min(at, r.reach)]+r.upTo[min(n-1-at, r.reach)], 1e-9))
@@ -141,9 +137,10 @@ func (m *matching) matchByRank(row, most int, out []*Matched) float64 {
 		return 0
 	}
 	m.logs, m.near = append(m.logs, math.Log(m.stay)+m.ratio(row, row)), append(m.near, int32(row))
-	r, gone := m.byRank, math.Log(1-m.stay)
+	r, at := m.byRank, int(m.byRank.place[row])
+	gone := math.Log(1-m.stay) - r.open(at, len(r.order))
 	add := func(of, place int, more float64) {
-		log := gone + m.chance(row, place) + more
+		log := gone + r.logs[r.band(place-at)] + more
 		switch {
 		case of < 0:
 			if log += m.original(row); m.couples {
@@ -160,17 +157,17 @@ func (m *matching) matchByRank(row, most int, out []*Matched) float64 {
 	there = there && holder != row
 	from, to := m.within(row)
 	looked := min(to-from, most)
+	each := math.Log(float64(to-from) / float64(max(1, looked)))
 	for k := range looked {
 		place := from + k*(to-from)/looked
 		if of := int(r.order[place]); of != row && !(there && of == holder) {
-			add(of, place, math.Log(float64(to-from)/float64(looked)))
+			add(of, place, each)
 		}
 	}
 	switch {
 	case there:
 		add(holder, int(r.place[holder]), m.seldom)
 	case !m.f.complete && !m.holds(row): // the record that has the row's own value may be outside the sample
-		at := int(r.place[row])
 		add(-1, r.nearest(m.originals[m.e.Moved[0]][row], at), m.seldom)
 	}
 	return m.take(row, out)
