@@ -173,12 +173,14 @@ func (m *matching) matched(rows []int) []*Matched {
 			out[c] = &Matched{none, slices.Clone(none)}
 		}
 	}
+	rivals := max(leastRivals, matchWork/max(1, len(rows)*m.dims))
 	match := m.matchByRank
-	if m.byRank == nil {
+	if m.byRank != nil {
+		rivals = min(rivals, mostRivals)
+	} else {
 		cells, of := m.f.cells(m.e)
 		match = func(row, most int, out []*Matched) float64 { return m.match(row, cells[of[row]], most, out) }
 	}
-	rivals := max(leastRivals, matchWork/max(1, len(rows)*m.dims))
 	for range 2 {
 		kept := 0.0
 		for _, row := range rows {

@@ -13,6 +13,8 @@ import (
 // released one then is.
 
 const (
+	mostRivals = 2000 // values with which each record's own is compared
+
 	bands    = 16 // of differences of rank, as parts of the reach, whose shares are counted
 	likelyBy = 5  // standard deviations about what the other columns make expect within which values are compared
 )
