@@ -8,7 +8,8 @@ import (
 )
 
 // MovedTogether says which columns a mask moves together from record to record, or one that it moves by itself, and
-// between which records, as it can be seen in a release: a column that other masks draw anew is not among Within and Apart.
+// between which records, as it can be seen in a release: a column that other masks draw anew is not among Within and
+// Apart.
 type MovedTogether struct {
 	Moved         []string
 	Within, Apart []string // in which the records that exchange values agree, and in which they differ
