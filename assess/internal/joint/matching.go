@@ -248,8 +248,8 @@ func densities(of *mat.Dense, given, whole law) []float64 {
 	return out
 }
 
-// added is what further masks add to the variance of each released value. All records have the values of all; in a sample
-// of few that came from afar it may be chance, which is not told apart, and where they came from nearby it is.
+// added is what further masks add to the variance of each released value. All records have the values of all. In a
+// sample it may be chance: of values that came from afar that is not told apart, of those from nearby it is.
 func (m *matching) added(x, y [][]float64) []float64 {
 	added, n := make([]float64, len(x)), float64(m.f.rows)
 	for k := range x {
