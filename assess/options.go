@@ -83,11 +83,13 @@ type BesideColumn struct {
 // Pieces is the number of pieces of a text: its first eight characters, the next eight, and the last eight from behind.
 const Pieces = cell.Pieces
 
-// MovedTogether says which columns a mask moves together from record to record, by name.
+// MovedTogether says which columns a mask moves together from record to record, by name, or one that it moves by
+// itself.
 type MovedTogether struct {
 	Moved         []string
 	Within, Apart []string // in which the records that exchange values agree, and in which they differ
 	Couples       bool     // whether two records have exchanged, so that each has the other's values
+	Ranks         bool     // whether it is one column, whose values are exchanged between records of similar rank
 }
 
 // Options say what an Accumulator measures. Accumulators that are merged must have

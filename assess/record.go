@@ -138,9 +138,11 @@ func matchedOf(f *joint.Frame, sought []joint.Sought) []*joint.Matched {
 			originals[s.Own] = s.X
 		}
 	}
-	for _, e := range f.Exchanges {
-		for k, m := range f.Matched(e, originals) {
-			if c := slices.IndexFunc(sought, func(s joint.Sought) bool { return s.Own == e.Moved[k] }); m != nil {
+	found := make([][]*joint.Matched, len(f.Exchanges))
+	cores.Each(len(found), func(k int) { found[k] = f.Matched(f.Exchanges[k], originals) })
+	for k, e := range f.Exchanges {
+		for at, m := range found[k] {
+			if c := slices.IndexFunc(sought, func(s joint.Sought) bool { return s.Own == e.Moved[at] }); m != nil {
 				matched[c] = m
 			}
 		}
@@ -159,7 +161,8 @@ func exchangesOf(together []MovedTogether, list []joint.Column) (of []joint.Exch
 		return places
 	}
 	for _, e := range together {
-		of = append(of, joint.Exchange{Moved: at(e.Moved), Within: at(e.Within), Apart: at(e.Apart), Couples: e.Couples})
+		of = append(of, joint.Exchange{Moved: at(e.Moved), Within: at(e.Within), Apart: at(e.Apart), Couples: e.Couples,
+			Ranks: e.Ranks})
 	}
 	return of
 }
@@ -387,7 +390,8 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 		if k.Target != TargetTypical {
 			of = found.Of[slices.IndexFunc(f.targets[c], func(t located) bool { return t.target.Name == k.Target })]
 		}
-		row := f.risk(k, of, &found)
+		moved := k.Target == TargetTypical && (f.a.opts.Columns[c].Undoing.moves() || f.exchanged(c))
+		row := f.risk(k, of, &found, moved)
 		if k.Target == TargetTypical && found.Square < found.Refined {
 			gain := Float(1 - found.Square/found.Refined)
 			row.TreeGain = &gain
@@ -403,8 +407,9 @@ func (f *recordFrame) add(c int, list *[]Risk) {
 
 // risk returns the risk by the whole record of a target whose risk by index is k. The records near
 // the target give the share of the squared error by index that remains; the draws' effect on both
-// is the same, and that by index is known better.
-func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
+// is the same, and that by index is known better. Where values are moved between records that by index is of a snooper
+// who has undone what he can already, as the one who has the record has: of the two the better counts.
+func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result, moved bool) Risk {
 	row := k
 	row.Knowledge, row.Tells = f.states(), found.Tells
 	square, noise := 1/float64(k.R), 0.0
@@ -415,6 +420,8 @@ func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
 		if of.Square != of.Square && of.Realised != of.Realised {
 			of.Realised = 1 / float64(k.RealisedR)
 		}
+	case ratio == ratio && square == square && moved:
+		square = min(square, of.Square)
 	case ratio == ratio && square == square:
 		square *= ratio
 	default: // no released value
@@ -425,7 +432,7 @@ func (f *recordFrame) risk(k Risk, of joint.Found, found *joint.Result) Risk {
 		relative := se / float64(k.R)
 		noise = square * square * relative * relative
 	}
-	if !f.complete || noise == 0 {
+	if !f.complete || noise == 0 || moved {
 		if relative := found.Noise / (found.Square * found.Square); relative == relative && square > 0 {
 			noise += square * square * relative
 		}

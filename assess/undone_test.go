@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/comoment"
+	"github.com/sdlfilter/sdlfilter/assess/internal/joint"
 	"github.com/sdlfilter/sdlfilter/assess/internal/orderstat"
 	"github.com/sdlfilter/sdlfilter/assess/internal/replicate"
 	"github.com/sdlfilter/sdlfilter/assess/internal/sample"
@@ -84,6 +85,30 @@ func TestUndoingLowersTheSquare(t *testing.T) {
 		}
 		if want := math.Sqrt(got); !(math.Abs(float64(row.RMSE)-want) <= 1e-9*(1+want)) {
 			t.Errorf("%s: RMSE %v, want %v", name, row.RMSE, want)
+		}
+	}
+}
+
+// What a snooper has undone by index counts once: with a square of 200 of what is released, of which 100 is left by
+// index, one who has the record and errs by 90 in square leaves 90, and not as many parts of what is left by index as of
+// what is released; one who errs by more leaves what is left by index. Where nothing is moved, parts are what is stated.
+func TestRecordUndoesOnce(t *testing.T) {
+	f := &recordFrame{reckoning: &reckoning{a: &Accumulator{}}, complete: true}
+	k := Risk{Target: TargetTypical, Knowledge: KnowledgeIndex}
+	k.set(100, 0)
+	for _, c := range []struct {
+		square float64
+		moved  bool
+		want   float64
+	}{{90, true, 90}, {150, true, 100}, {90, false, 45}, {0, true, 0}} {
+		found := joint.Result{Square: c.square, Index: 200, Noise: 4}
+		row := f.risk(k, joint.Found{Square: c.square, Index: 200, Realised: c.square}, &found, c.moved)
+		if got := 1 / float64(row.R); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: %v", c, got)
+		}
+		if want := float64(row.R) * 2 / c.square; c.moved && c.want == c.square && c.square > 0 &&
+			math.Abs(float64(row.SE)-want) > 1e-9 {
+			t.Errorf("%+v: standard error %v, want %v", c, row.SE, want)
 		}
 	}
 }

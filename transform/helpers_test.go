@@ -1,6 +1,8 @@
 package transform
 
 import (
+	"testing"
+
 	"github.com/sdlfilter/sdlfilter/transform/internal/masktest"
 )
 
@@ -12,7 +14,7 @@ var (
 	testKey, testSetup, floats, names  = masktest.Key, masktest.Setup, masktest.Floats, masktest.Names
 	block, chain, apply, release, mask = masktest.Block, masktest.Chain, masktest.Apply, masktest.Release, masktest.Mask
 	surveyed, whole, categories, wants = masktest.Surveyed, masktest.Whole, masktest.Categories, masktest.Wants
-	amount, percent, thin, repeat      = masktest.Amount, masktest.Percent, masktest.Thin, masktest.Repeat
+	amount, percent, repeat            = masktest.Amount, masktest.Percent, masktest.Repeat
 	meanSD, correlation, kolmogorov    = masktest.MeanSD, masktest.Correlation, masktest.Kolmogorov
 	codedData                          = masktest.CodedData
 	gappy                              = masktest.Gappy
@@ -47,3 +49,11 @@ func swapMask(policy, scope string, rate float64) *Swap {
 func ranked(p float64, columns ...string) *RankSwap { return &RankSwap{Columns: columns, P: &p} }
 
 func toMiddle(to string) *Date { return &Date{Columns: []string{"a"}, Round: to} }
+
+// thin is a tenth of n in the short form.
+func thin(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}

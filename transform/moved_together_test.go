@@ -21,11 +21,13 @@ func TestMovesTogether(t *testing.T) {
 		masks []Spec
 		want  []MovedTogether
 	}{
-		"alone":            {[]Spec{swap}, []MovedTogether{{[]string{"wage", "rent"}, all, []string{"sex"}, true}}},
-		"hidden":           {[]Spec{suppress, swap}, []MovedTogether{{[]string{"wage", "rent"}, all, []string{"sex"}, true}}},
-		"coarser":          {[]Spec{swap, recode}, []MovedTogether{{[]string{"wage", "rent"}, all, []string{}, true}}},
-		"drawn anew":       {[]Spec{swap, pram}, []MovedTogether{{[]string{"wage", "rent"}, all[1:], []string{"sex"}, true}}},
-		"not an exchange":  {[]Spec{suppress, pram}, nil},
+		"alone":           {[]Spec{swap}, []MovedTogether{{[]string{"wage", "rent"}, all, []string{"sex"}, true, false}}},
+		"hidden":          {[]Spec{suppress, swap}, []MovedTogether{{[]string{"wage", "rent"}, all, []string{"sex"}, true, false}}},
+		"coarser":         {[]Spec{swap, recode}, []MovedTogether{{[]string{"wage", "rent"}, all, []string{}, true, false}}},
+		"drawn anew":      {[]Spec{swap, pram}, []MovedTogether{{[]string{"wage", "rent"}, all[1:], []string{"sex"}, true, false}}},
+		"not an exchange": {[]Spec{suppress, pram}, nil},
+		"by ranks": {[]Spec{pram, {Params: &RankSwap{Columns: []string{"wage", "rent"}, P: &rate}}}, []MovedTogether{
+			{Moved: []string{"wage"}, Couples: true, Ranks: true}, {Moved: []string{"rent"}, Couples: true, Ranks: true}}},
 		"moved by another": {[]Spec{{Params: &Swap{Attribute: "wage", Columns: []string{"age"}, Rate: &rate}}, swap}, nil},
 	} {
 		got := MovesTogether(of.masks)

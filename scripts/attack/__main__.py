@@ -24,13 +24,15 @@ import numpy as np
 import cases
 import judge
 import projects
+import ranks
 import swaps
 import units
 from attackers import Release, Snooper, number
 
 
 def draw(seed):
-    return (projects if seed >= projects.FIRST else swaps if seed >= swaps.FIRST else units if seed >= units.FIRST else cases).draw(seed)
+    sources = [(projects.FIRST, projects), (ranks.FIRST, ranks), (swaps.FIRST, swaps), (units.FIRST, units), (0, cases)]
+    return next(of for first, of in sources if seed >= first).draw(seed)
 
 
 def release(case, folder):

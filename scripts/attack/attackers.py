@@ -12,6 +12,7 @@ from scipy.optimize import linprog
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.neighbors import NearestNeighbors
 
+import ranks
 import swaps
 import units
 from cases import parameters
@@ -100,6 +101,8 @@ class Snooper:
             out["least squares, own column"] = self._crossed(x, own, _least_squares)
             out |= self._exchanged(column, y)
             out |= swaps.estimates(self, column, y)
+            if self.case.seed >= ranks.FIRST:
+                out |= ranks.estimates(self, column, y)
         f = self.features
         out["least squares, the record"] = self._crossed(x, f[:, : self.alone], _least_squares)
         out["least squares, its group too"] = self._crossed(x, f[:, : self.linear], _least_squares)

@@ -413,7 +413,11 @@ func (s *sought) enrich() {
 	if len(sample) < 30 {
 		return
 	}
-	basis := s.directions(whole, sample)
+	var list [][]float64
+	for _, j := range whole {
+		list = append(list, s.features[j].values)
+	}
+	basis := s.directions(nil, list, sample)
 	for range mostMade {
 		best, most := feature{}, 0.0
 		left := make([]float64, len(sample))
@@ -447,24 +451,19 @@ func (s *sought) enrich() {
 			*s = before
 			return
 		}
+		basis = s.directions(basis, [][]float64{best.values}, sample) // what another one says in other words tells no more
 	}
 }
 
-// directions returns orthonormal vectors, by place in a sample of the rows, that span a constant and features.
-func (s *sought) directions(features, sample []int) (basis [][]float64) {
-	one := make([]float64, len(sample))
-	for at := range one {
-		one[at] = 1
-	}
-	list := [][]float64{one}
-	for _, j := range features {
+// directions adds orthonormal vectors to a basis, by place in a sample of the rows, so that it spans a constant and the
+// values by row of a list.
+func (s *sought) directions(basis, list [][]float64, sample []int) [][]float64 {
+	one := slices.Repeat([]float64{1}, s.all)
+	for _, values := range slices.Concat([][]float64{one}, list) {
 		v := make([]float64, len(sample))
 		for at, k := range sample {
-			v[at] = s.features[j].values[s.rows[k]]
+			v[at] = values[s.rows[k]]
 		}
-		list = append(list, v)
-	}
-	for _, v := range list {
 		size := dot(v, v)
 		v = without(without(v, basis), basis)
 		if left := dot(v, v); left > 1e-12*size {

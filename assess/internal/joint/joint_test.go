@@ -387,3 +387,17 @@ func TestLittleData(t *testing.T) {
 		t.Errorf("without released values: %+v", r)
 	}
 }
+
+// Two products that say nearly the same tell what each alone does not: a·(b + 5d) is 5·a·(b + d) − 4·a·b. The second
+// explains little of what the columns leave, and all of what the first leaves.
+func TestSecondProduct(t *testing.T) {
+	w := newWorld(58, 1000)
+	a, b := w.of(func(int) float64 { return w.r.NormFloat64() }), w.of(func(int) float64 { return w.r.NormFloat64() })
+	d := w.of(func(int) float64 { return 0.05 * w.r.NormFloat64() })
+	x := w.of(func(i int) float64 { return a[i] * (b[i] + 5*d[i]) })
+	y := w.of(func(i int) float64 { return x[i] + w.r.NormFloat64() })
+	c := w.of(func(i int) float64 { return b[i] + d[i] })
+	if got := New(columns(y, a, b, c), w.n, true).Estimate(x, y, 0, nil); got.Linear > 1e-9 {
+		t.Errorf("mean square %v", got.Linear)
+	}
+}

@@ -18,6 +18,7 @@ type Exchange struct {
 	Within  []int // of columns in which the records that exchange agree
 	Apart   []int // and of those in which they differ
 	Couples bool  // two records have exchanged, each has the other's values
+	Ranks   bool  // the values of one column, each with one of similar rank
 }
 
 // Matched is what a snooper takes for a row's own values of a column that moved.
@@ -27,13 +28,15 @@ type Matched struct {
 }
 
 const (
-	mostMoved   = 30        // numbers made of the columns that moved
-	mostStayed  = 60        // features made of those that stayed
-	leastModel  = 20        // rows for each of these features
-	mostModel   = 5000      // rows to which a law is fitted
-	mostTrials  = 500       // rows in which scales are compared
-	matchWork   = 4_000_000 // records compared · numbers, at most
-	leastRivals = 30        // records with which each is compared, however many there are
+	mostMoved   = 30         // numbers made of the columns that moved
+	mostStayed  = 60         // features made of those that stayed
+	leastModel  = 20         // rows for each of these features
+	mostModel   = 5000       // rows to which a law is fitted
+	mostTrials  = 500        // rows in which scales are compared
+	leastChosen = 500        // rows in which features are chosen, at least
+	chooseWork  = 40_000_000 // rows · features · (numbers + 1) · features chosen, at most
+	matchWork   = 4_000_000  // records compared · numbers, at most
+	leastRivals = 30         // records with which each is compared, however many there are
 )
 
 // Matched returns for each column of e that has originals what a snooper takes for its own values, found by the normal
@@ -170,12 +173,18 @@ func (m *matching) matched(rows []int) []*Matched {
 			out[c] = &Matched{none, slices.Clone(none)}
 		}
 	}
-	cells, of := m.f.cells(m.e)
 	rivals := max(leastRivals, matchWork/max(1, len(rows)*m.dims))
+	match := m.matchByRank
+	if m.byRank != nil {
+		rivals = min(rivals, mostRivals)
+	} else {
+		cells, of := m.f.cells(m.e)
+		match = func(row, most int, out []*Matched) float64 { return m.match(row, cells[of[row]], most, out) }
+	}
 	for range 2 {
 		kept := 0.0
 		for _, row := range rows {
-			kept += m.match(row, cells[of[row]], rivals, out)
+			kept += match(row, rivals, out)
 		}
 		if m.counted {
 			break

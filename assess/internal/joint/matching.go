@@ -29,6 +29,9 @@ type matching struct {
 	holders  map[uint64]int32
 	others   []float64 // what having the other's values adds, of the couples of which both are in the sample
 
+	byRank *byRank // nil: values have not moved by their ranks
+	seldom float64 // the logarithm of the share of the records that the sample is
+
 	logs []float64 // of the records that are compared, and which they are
 	near []int32
 }
@@ -92,16 +95,21 @@ func (f *Frame) matching(e Exchange, originals [][]float64,
 		return nil
 	}
 	m.count()
+	if e.Ranks {
+		if m.byRank = m.ranked(); m.byRank == nil {
+			return nil
+		}
+		if !f.complete {
+			m.seldom = math.Log(cmp.Or(f.Share, 1))
+		}
+	}
 	return m
 }
 
-// stayed are the features of what stayed that tell most of what moved.
-func (m *matching) stayed(x [][]float64, scaled func(values []float64) func(float64) float64) [][]float64 {
-	type told struct {
-		values []float64
-		tells  float64
-	}
-	var list []told
+// stayed are the features of what stayed that tell most of what moved, each beside those before it: what is left of a
+// sum tells nothing of a part by itself, and much beside the sum.
+func (m *matching) stayed(x [][]float64, scaled func(values []float64) func(float64) float64) (list [][]float64) {
+	var all [][]float64
 	for _, feature := range m.f.features {
 		if slices.Contains(m.e.Moved, feature.column) {
 			continue
@@ -110,28 +118,63 @@ func (m *matching) stayed(x [][]float64, scaled func(values []float64) func(floa
 		if feature.whole {
 			values = numbersOf(values, scaled(cell.Present(values[:m.f.rows])))
 		}
-		of := told{values: numbersOf(values, func(v float64) float64 { return v })}
-		for _, of2 := range x {
-			of.tells = max(of.tells, math.Abs(correlation(of.values[:m.f.rows], of2[:m.f.rows])))
-		}
-		if of.tells > 0 {
-			list = append(list, of)
-		}
+		all = append(all, numbersOf(values, func(v float64) float64 { return v }))
 	}
-	slices.SortStableFunc(list, func(a, b told) int { return cmp.Compare(b.tells, a.tells) })
-	list = list[:min(len(list), mostStayed, m.f.rows/2/leastModel)]
-	features := make([][]float64, len(list))
-	for k := range list {
-		features[k] = list[k].values
+	most := min(len(all), mostStayed, m.f.rows/2/leastModel)
+	rows := m.f.some(max(leastChosen, min(mostModel, chooseWork/max(1, len(all)*(len(x)+1)*most))))
+	at := func(of [][]float64) [][]float64 {
+		out := make([][]float64, len(of))
+		for k := range of {
+			for _, i := range rows {
+				if i < m.f.rows {
+					out[k] = append(out[k], of[k][i])
+				}
+			}
+		}
+		return out
 	}
-	return features
+	for _, j := range forward(at(x), at(all), most) {
+		list = append(list, all[j])
+	}
+	return list
 }
 
-func correlation(a, b []float64) float64 {
-	if d := dot(a, a) * dot(b, b); d > 0 {
-		return dot(a, b) / math.Sqrt(d)
+// forward returns up to most features in the order in which each tells most of what those before it leave of one of x,
+// by Gram-Schmidt; after the first those alone that tell more than two standard errors of chance do.
+func forward(x, z [][]float64, most int) (chosen []int) {
+	size := make([]float64, len(z))
+	for j := range z {
+		size[j] = dot(z[j], z[j])
 	}
-	return 0
+	for len(chosen) < most {
+		best, tells := -1, 0.0
+		for j := range z {
+			zz := dot(z[j], z[j])
+			if slices.Contains(chosen, j) || zz <= 1e-9*size[j] {
+				continue
+			}
+			for k := range x {
+				if c, xx := dot(z[j], x[k]), dot(x[k], x[k]); xx > 0 && c*c/zz/xx > tells {
+					best, tells = j, c*c/zz/xx
+				}
+			}
+		}
+		if best < 0 || len(chosen) > 0 && tells*float64(len(z[best])) < 4 {
+			break
+		}
+		chosen = append(chosen, best)
+		q := slices.Clone(z[best])
+		length := math.Sqrt(dot(q, q))
+		for i := range q {
+			q[i] /= length
+		}
+		for _, of := range [2][][]float64{x, z} {
+			for k := range of {
+				reduced(of[k], q, q, dot(q, of[k]))
+			}
+		}
+	}
+	return chosen
 }
 
 // parts is the number of parts of the rows: each goes by the law of the others, since a law that is fitted to a record
@@ -157,6 +200,7 @@ func (m *matching) fit(x, y, stayed [][]float64) bool {
 	}
 	originals, released := matrix(x), matrix(y)
 	m.expected, m.known = make([]float64, n*d), make([]float64, n)
+	added := m.added(x, y)
 	for part := range parts {
 		var rows []int
 		for i := range m.f.rows {
@@ -164,7 +208,7 @@ func (m *matching) fit(x, y, stayed [][]float64) bool {
 				rows = append(rows, i)
 			}
 		}
-		law, whole, ok := lawOf(at, originals, released, thinned(rows, mostModel))
+		law, whole, ok := lawOf(at, originals, thinned(rows, mostModel), added)
 		if !ok {
 			return false
 		}
@@ -204,16 +248,35 @@ func densities(of *mat.Dense, given, whole law) []float64 {
 	return out
 }
 
+// added is what further masks add to the variance of each released value. All records have the values of all. In a
+// sample it may be chance: of values that came from afar that is not told apart, of those from nearby it is.
+func (m *matching) added(x, y [][]float64) []float64 {
+	added, n := make([]float64, len(x)), float64(m.f.rows)
+	for k := range x {
+		var mean, q, square float64
+		for i := range m.f.rows {
+			d := y[k][i]*y[k][i] - x[k][i]*x[k][i]
+			of := d - mean
+			mean += of / float64(i+1)
+			q += of * (d - mean)
+			square += x[k][i] * x[k][i] / n
+		}
+		if mean > 1e-7*square && (m.f.complete || !m.e.Ranks || mean > 3*math.Sqrt(q)/n) {
+			added[k] = mean
+		}
+	}
+	return added
+}
+
 // lawOf fits the law of originals given what stayed in the rows, and that of the values of any record. What
 // further masks add to the variance of a released value is added to both.
-func lawOf(stayed, originals, released *mat.Dense, rows []int) (given, whole law, ok bool) {
+func lawOf(stayed, originals *mat.Dense, rows []int, added []float64) (given, whole law, ok bool) {
 	_, p := stayed.Dims()
 	_, d := originals.Dims()
 	if len(rows) <= 2*p {
 		return law{}, law{}, false
 	}
 	a, b := rowsOf(stayed, rows), rowsOf(originals, rows)
-	y := rowsOf(released, rows)
 	var gram, with mat.SymDense
 	var both, off mat.Dense
 	gram.SymOuterK(1, a.T())
@@ -234,12 +297,10 @@ func lawOf(stayed, originals, released *mat.Dense, rows []int) (given, whole law
 	off.Sub(b, &expected)
 	with.SymOuterK(1/float64(len(rows)-p), off.T())
 	var all, of, moves mat.SymDense
-	all.SymOuterK(1/float64(len(rows)), y.T())
 	moves.SymOuterK(1/float64(len(rows)), expected.T())
 	of.SymOuterK(1/float64(len(rows)), b.T())
 	for k := range d {
-		added := max(0, all.At(k, k)-of.At(k, k)*1.0000001)
-		with.SetSym(k, k, with.At(k, k)+added+1e-9*of.At(k, k)+1e-300)
+		with.SetSym(k, k, with.At(k, k)+added[k]+1e-9*of.At(k, k)+1e-300)
 	}
 	all.AddSym(&with, &moves) // so that what nothing tells of cancels
 	given.spread, whole.spread = new(mat.Cholesky), new(mat.Cholesky)
