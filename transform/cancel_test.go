@@ -67,7 +67,7 @@ func TestDecisionsGiveUp(t *testing.T) {
 		if all < of.checks {
 			t.Errorf("%s: asks %d times whether to go on, want %d at least", name, all, of.checks)
 		}
-		for at := 1; at <= all; at += onward(at, 7) {
+		for at := 1; at <= all; at += onward(testing.Short(), at, 7) {
 			checks = 0
 			s, g := gather(func() bool { checks++; return checks >= at })
 			_ = g.MaskBy(s.All) // the result is not used

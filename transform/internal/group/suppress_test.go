@@ -422,7 +422,7 @@ func TestEndSurveyIsCancelled(t *testing.T) {
 		// The search itself stops at any call that asks whether to continue, and
 		// it asks several times.
 		checks := 0
-		for at := 1; ; at += onward(at, 4) {
+		for at := 1; ; at += onward(testing.Short(), at, 4) {
 			c := begun()
 			s := c.Steps[0].(*suppressStep)
 			s.data.SortRuns()

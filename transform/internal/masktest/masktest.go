@@ -344,9 +344,9 @@ func ShuffleData(n int, seed uint64) []Column {
 	return columns
 }
 
-// Onward is the number of checks from one that cancels to the next: a share of those so far, in the short form as many.
-func Onward(at, share int) int {
-	if testing.Short() {
+// Onward is the number of checks from one that cancels to the next: a share of those so far, if short as many.
+func Onward(short bool, at, share int) int {
+	if short {
 		return 1 + at
 	}
 	return 1 + at/share
