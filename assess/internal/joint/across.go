@@ -106,10 +106,15 @@ func (s *sought) across() []rest {
 	columns = columns[:min(len(columns), mostAcross)]
 	for _, b := range s.bundles() {
 		few := b.some()
-		tells := s.inSome(few.rows)
+		tells, same := s.inSome(few.rows), s.sameIn(few.each, columns)
+		outermost := s.outerOf(few.each, same)
 		for _, c := range columns {
-			if !slices.Contains(b.unit.columns, c) && tells(func(see adder) { s.inUnit(&few, c, see) }) {
-				s.inUnit(&b, c, add)
+			try := func(b *bundle, see adder) { s.inUnit(b, c, outermost, see) }
+			if slices.Contains(same, c) {
+				try = func(b *bundle, see adder) { s.extremes(b, c, see) }
+			}
+			if !slices.Contains(b.unit.columns, c) && tells(func(see adder) { try(&few, see) }) {
+				try(&b, add)
 			}
 		}
 	}
@@ -127,11 +132,12 @@ func (s *sought) across() []rest {
 		few := c.some()
 		var rows [][]int32
 		few.each(func(unit []int32) { rows = append(rows, unit) })
-		tells := s.inSome(rows)
+		tells, same := s.inSome(rows), s.sameIn(few.each, columns)
+		outermost := s.outerOf(few.each, same)
 		for _, column := range columns {
-			if column != c.column && !slices.Contains(c.unit.columns, column) &&
-				tells(func(see adder) { s.inOrder(few, column, see) }) {
-				s.inOrder(c, column, add)
+			if column != c.column && !slices.Contains(c.unit.columns, column) && !slices.Contains(same, column) &&
+				tells(func(see adder) { s.inOrder(few, column, outermost, see) }) {
+				s.inOrder(c, column, outermost, add)
 			}
 		}
 	}
@@ -225,37 +231,14 @@ func (s *sought) nothing() []float64 { return slices.Repeat([]float64{math.NaN()
 
 // inUnit tries a column as a multiple of x by unit (a share, an index), as x less a constant of the unit, as one that
 // puts the unit's values in order, as what their running sum, in its own order, is, and as the greatest or the least.
-func (s *sought) inUnit(b *bundle, column int, add adder) {
+func (s *sought) inUnit(b *bundle, column int, outermost []outer, add adder) {
 	z := s.columns[column].numbers
-	scaled, shifted, placed, steps := s.nothing(), s.nothing(), s.nothing(), s.nothing()
-	same, several, goes := 0, 0, 0.0
+	placed, steps := s.nothing(), s.nothing()
+	goes := 0.0
 	for _, rows := range b.rows {
-		if rows = s.withBoth(rows, z); len(rows) < 2 {
-			continue
+		if rows = s.withBoth(rows, z); len(rows) >= 2 {
+			goes += s.productWith(rows, z)
 		}
-		var sy, sz float64
-		low, high := math.Inf(1), math.Inf(-1)
-		for _, i := range rows {
-			sy, sz, low, high = sy+s.y[i], sz+z[i], min(low, z[i]), max(high, z[i])
-		}
-		if several++; low == high {
-			same++
-			continue
-		}
-		n := float64(len(rows))
-		for _, i := range rows {
-			if scaled[i] = z[i] * sy / sz; math.IsInf(scaled[i], 0) {
-				scaled[i] = math.NaN()
-			}
-			shifted[i] = z[i] + (sy-sz)/n
-			goes += (s.y[i] - sy/n) * (z[i] - sz/n)
-		}
-	}
-	if float64(same) >= sameInUnits*float64(several) {
-		if several >= leastRows {
-			s.extremes(b, column, add)
-		}
-		return
 	}
 	values := make([]float64, 0, 16)
 	for _, rows := range b.rows {
@@ -286,9 +269,37 @@ func (s *sought) inUnit(b *bundle, column int, add adder) {
 			from = to
 		}
 	}
-	for _, values := range [][]float64{scaled, shifted, placed, steps} {
-		add(b.unit, column, values)
+	add(b.unit, column, placed)
+	add(b.unit, column, steps)
+	for _, at := range s.heights(outermost) {
+		for _, multiplied := range []bool{true, false} {
+			values, course := s.nothing(), []float64(nil)
+			for _, rows := range b.rows {
+				if rows = s.withBoth(rows, z); len(rows) < 2 || !math.IsNaN(s.sameOf(rows, z)) {
+					continue
+				}
+				course = course[:0]
+				for _, i := range rows {
+					course = append(course, z[i])
+				}
+				raised(values, rows, course, at, multiplied)
+			}
+			add(b.unit, column, values)
+		}
 	}
+}
+
+// productWith is the sum of products of what the released values and a column are from their means.
+func (s *sought) productWith(rows []int32, z []float64) (sum float64) {
+	var sy, sz float64
+	for _, i := range rows {
+		sy, sz = sy+s.y[i], sz+z[i]
+	}
+	n := float64(len(rows))
+	for _, i := range rows {
+		sum += (s.y[i] - sy/n) * (z[i] - sz/n)
+	}
+	return sum
 }
 
 // withBoth returns a new list of the rows with a released value and a number.
@@ -387,7 +398,7 @@ func (s *sought) orders() (list []*course) {
 
 // inOrder tries a column as the sum of x up to a record of the unit, as the change since the one before, and as x in
 // parts, or percent, of the one before.
-func (s *sought) inOrder(c *course, column int, add adder) {
+func (s *sought) inOrder(c *course, column int, outermost []outer, add adder) {
 	z := s.columns[column].numbers
 	steps := s.nothing()
 	c.each(func(rows []int32) {
@@ -397,32 +408,13 @@ func (s *sought) inOrder(c *course, column int, add adder) {
 		}
 	})
 	add(c.unit, column, steps)
-	add(c.unit, column, s.addedUp(c, z))
-	if values := s.multipliedUp(c, z); values != nil {
-		add(c.unit, column, values)
+	way := s.wayOfLast(c, z)
+	for _, at := range s.heights(outermost) {
+		add(c.unit, column, s.builtUp(c, z, nil, at))
+		if way != nil {
+			add(c.unit, column, s.builtUp(c, z, way, at))
+		}
 	}
-}
-
-// addedUp returns the sums of the changes z by unit, moved to the released values of the unit.
-func (s *sought) addedUp(c *course, z []float64) []float64 {
-	out := s.nothing()
-	c.each(func(rows []int32) {
-		s.stretches(rows, z, func(part []int32) {
-			sum, off, n := 0.0, 0.0, 0.0
-			for k, i := range part {
-				if k > 0 {
-					sum += z[i]
-				}
-				if out[i] = sum; s.y[i] == s.y[i] {
-					off, n = off+s.y[i]-sum, n+1
-				}
-			}
-			for _, i := range part {
-				out[i] += off / n
-			}
-		})
-	})
-	return out
 }
 
 // stretches visits the parts of a unit's records in which all but the first have a number; each of at least two.
@@ -447,9 +439,8 @@ var partOfLast = []func(z float64) float64{
 	math.Exp,
 }
 
-// multipliedUp returns the products of z, in the way that is nearest to the released values, by unit, in parts of their
-// sum; nil if there is no such way.
-func (s *sought) multipliedUp(c *course, z []float64) []float64 {
+// wayOfLast returns the way that is nearest to the released values; nil if there is none.
+func (s *sought) wayOfLast(c *course, z []float64) func(z float64) float64 {
 	squares, n := make([]float64, len(partOfLast)), 0
 	c.each(func(rows []int32) {
 		s.stretches(rows, z, func(part []int32) {
@@ -476,26 +467,7 @@ func (s *sought) multipliedUp(c *course, z []float64) []float64 {
 			best = w
 		}
 	}
-	out := s.nothing()
-	c.each(func(rows []int32) {
-		s.stretches(rows, z, func(part []int32) {
-			product, sy, sp := 1.0, 0.0, 0.0
-			for k, i := range part {
-				if k > 0 {
-					product *= partOfLast[best](z[i])
-				}
-				if out[i] = product; s.y[i] == s.y[i] {
-					sy, sp = sy+s.y[i], sp+product
-				}
-			}
-			for _, i := range part {
-				if out[i] *= sy / sp; math.IsInf(out[i], 0) {
-					out[i] = math.NaN()
-				}
-			}
-		})
-	})
-	return out
+	return partOfLast[best]
 }
 
 // acrossUnits offers estimates by columns that are computed across the records of a unit, the best first, and then
