@@ -7,22 +7,22 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// What is known of a unit's values but for a constant, or a factor, is a course: the changes since last year, the shares
-// of the unit's total. Its height is known where one value of the unit is, such as one that a mask did not cut, or the
-// greatest, which stands in a column of its own.
+// What is known of the values of a unit but for a constant, or a factor, is a course: changes since last
+// year, shares of the unit's total. Its height is known where one value of the unit is, such as one that a
+// mask did not cut, or the greatest, which stands in a column of its own.
 
 // mostOutermost is the number of columns that are looked at as the greatest or the least value of units.
 const mostOutermost = 3
 
-// goesWithOuter is the least square of the correlation of a column with the greatest or the least released values of units
-// of which it may be the greatest or the least.
+// goesWithOuter is the least square of the correlation of a column with the greatest or the least released
+// values of units of which it may be the greatest or the least.
 const goesWithOuter = 0.1
 
 // fewLeft is the share of values that a mask may leave as they are by chance.
 const fewLeft = 0.1
 
-// height returns how far, or multiplied in what proportion, the values of some of a unit's rows are from a course that
-// they follow; NaN if that is not known.
+// height returns how far, or multiplied in what proportion, the values of some of a unit's rows are from a
+// course that they follow; NaN if that is not known.
 type height func(rows []int32, course []float64, multiplied bool) float64
 
 // from is how far, or in what proportion, a value is from the course.
@@ -33,9 +33,9 @@ func from(value, course float64, multiplied bool) float64 {
 	return value - course
 }
 
-// heights are the ways to find a height: by all released values together; by the greatest or the least of what each says,
-// which is right where a mask cuts values from above, or from below, and leaves one of the unit; and by columns that are
-// the greatest or the least value of the unit.
+// heights are the ways to find a height: by all released values together; by the greatest or the least of
+// what each says, which is right where a mask cuts values from above, or from below, and leaves one of the
+// unit; and by columns that are the greatest or the least value of the unit.
 func (s *sought) heights(outermost []outer) []height {
 	list := []height{s.together}
 	if s.leavesSome() {
@@ -102,7 +102,8 @@ func raised(out []float64, rows []int32, course []float64, at height, multiplied
 	}
 }
 
-// builtUp returns the sums of the changes z by unit, or with a way the products of what it makes of them, at a height.
+// builtUp returns the sums of the changes z by unit, or with a way the products of what it makes of them, at
+// a height.
 func (s *sought) builtUp(c *course, z []float64, way func(float64) float64, at height) []float64 {
 	out, course := s.nothing(), []float64(nil)
 	c.each(func(rows []int32) {
@@ -130,8 +131,8 @@ type outer struct {
 	of     func([]float64) float64
 }
 
-// outerOf returns those of the columns that are the same in units which go with the greatest or the least released value
-// of the unit.
+// outerOf returns those of the columns that are the same in units which go with the greatest or the least
+// released value of the unit.
 func (s *sought) outerOf(each func(visit func(rows []int32)), same []int) (list []outer) {
 	for _, column := range same[:min(len(same), mostOutermost)] {
 		z := s.columns[column].numbers
@@ -154,8 +155,8 @@ func (s *sought) outerOf(each func(visit func(rows []int32)), same []int) (list 
 	return list
 }
 
-// sameIn returns the columns that are the same in the records of nearly every unit of two or more, such as its greatest
-// value.
+// sameIn returns the columns that are the same in the records of nearly every unit of two or more, such as
+// its greatest value.
 func (s *sought) sameIn(each func(visit func(rows []int32)), columns []int) (list []int) {
 	for _, column := range columns {
 		z, same, several := s.columns[column].numbers, 0, 0
