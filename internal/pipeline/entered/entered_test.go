@@ -418,7 +418,7 @@ func TestMasksOfEveryKindAreAppliedAgain(t *testing.T) {
 }
 
 // Draws are taken to be the same only where they cannot have moved: not those of masks that decide by other records,
-// and not if some record draws by its place because it has no identity.
+// and not if some record draws by its place because it has no identity. Of two independent ones the mean has 0.71 of the error of one.
 func TestDrawsThatMayHaveMoved(t *testing.T) {
 	for name, masks := range map[string]string{"by other records": "{rankswap: {columns: [wage], p: 10%}}",
 		"no identity": noise} {
@@ -435,7 +435,8 @@ func TestDrawsThatMayHaveMoved(t *testing.T) {
 		}
 		one := release{name: "a", masks: masks}.run(t, dir)
 		two := release{name: "b", masks: masks}.run(t, dir)
-		if now, all := rmse(t, one, assess.KnowledgeRecord), rmse(t, two, assess.KnowledgeAllReleases); !(all.RMSE < 0.85*now.RMSE) || two.Ledger.Releases[0].Same {
+		now, all := rmse(t, one, assess.KnowledgeIndex), rmse(t, two, assess.KnowledgeAllReleases)
+		if !(all.RMSE < 0.85*now.RMSE) || two.Ledger.Releases[0].Same {
 			t.Errorf("%s: known to ± %v by one release, ± %v by two", name, now.RMSE, all.RMSE)
 		}
 	}

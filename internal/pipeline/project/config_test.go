@@ -127,7 +127,7 @@ func TestProjectsThatAreRefused(t *testing.T) {
 			"keys[0].table: must be one of the tables"},
 		"key of the last": {project("of: households", "of: homes"), "keys[1].of: must be one of the tables"},
 		"key's column": {project("column: pid", "column: patient"),
-			`keys[0].column: must be a listed column of "visits", got "patient"`},
+			`keys[0].column: must be a listed column of "visits", got "patient"; there are vid, pid, kind (project.yaml:8:29)`},
 		"references": {project("of: households", "of: households, references: home"),
 			`keys[1].references: must be a listed column of "households"`},
 		"two ways": {
@@ -253,6 +253,8 @@ func TestProjectsThatAreRefused(t *testing.T) {
 		switch {
 		case x.want == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
+		case name == "key's column" && strings.Contains(err.Error(), "no key joins it"):
+			t.Errorf("%s: what follows from it is said, too: %v", name, err)
 		case x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)):
 			t.Errorf("%s: %v, want %q", name, err, x.want)
 		case err == nil && p.SHA256() == "":

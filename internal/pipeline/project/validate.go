@@ -62,11 +62,14 @@ func (l *loader) validate(c *Config, opts config.Options) {
 	l.validateLedgers(c)
 	l.validatePaths(c)
 	if shaped {
+		sound := true
 		for i := range c.Keys {
-			l.validateKey(c, i)
+			sound = l.validateKey(c, i) && sound
 		}
 		l.validateShifts(c)
-		l.validatePseudonyms(c)
+		if sound { // else the key that is missing may be the one that has a mistake
+			l.validatePseudonyms(c)
+		}
 		l.validatePerson(c)
 	}
 }
@@ -370,7 +373,7 @@ func within(folder, file string) bool {
 }
 
 // validateKey demands that what joins two tables in the source joins them in the release.
-func (l *loader) validateKey(c *Config, i int) {
+func (l *loader) validateKey(c *Config, i int) bool {
 	k, at := &c.Keys[i], fmt.Sprintf("keys[%d]", i)
 	if k.References == "" {
 		k.References = k.Column
@@ -386,22 +389,26 @@ func (l *loader) validateKey(c *Config, i int) {
 		listed := p.Columns.Named(side.column)
 		switch {
 		case listed == nil:
-			l.WrongAt(at, field, "must be a listed column of %s, got %q%s", strconv.Quote(side.table.Name), side.column,
+			place := at // where the reference has the column's own name
+			if l.Given(field) {
+				place = field
+			}
+			l.WrongAt(place, field, "must be a listed column of %s, got %q%s", strconv.Quote(side.table.Name), side.column,
 				form.Instead(side.column, p.Columns.Names()))
-			return
+			return false
 		case len(listed.Missing.Codes) > 0:
 			l.refuse(side.table, form.Join("columns", side.column)+".missing",
 				"must be left out of a key: a code that means that there is none would join records")
-			return
+			return false
 		case listed.SameAs != "":
 			l.refuse(side.table, form.Join("columns", side.column)+".same_as", "must be left out of a key")
-			return
+			return false
 		}
 		law, other := lawOf(p, side.column)
 		if other != "" {
 			l.refuse(side.table, "masks", "must not change a key but by pseudonym, and %s changes %s, which joins tables (%s)",
 				other, strconv.Quote(side.column), at)
-			return
+			return false
 		}
 		laws[s] = law
 	}
@@ -410,7 +417,9 @@ func (l *loader) validateKey(c *Config, i int) {
 			"joins %s of %s, which is %s, with %s of %s, which is %s: the tables of the release would not join; mask both alike",
 			strconv.Quote(k.Column), strconv.Quote(k.Table), laws[0],
 			strconv.Quote(k.References), strconv.Quote(k.Of), laws[1])
+		return false
 	}
+	return true
 }
 
 // validatePseudonyms refuses pseudonyms that join two tables and are in no key: what they join is counted by nobody.
