@@ -49,7 +49,7 @@ func (m *matching) ranked() *byRank {
 	}
 	for i := m.f.rows; i < m.f.all; i++ {
 		at, _ := slices.BinarySearch(r.sorted, y[i])
-		r.place[i] = int32(at)
+		r.place[i] = int32(min(at, len(r.order)-1)) // it may be beyond all of the sample
 	}
 	moved := make([]int, 0, len(r.order))
 	for _, i := range r.order {

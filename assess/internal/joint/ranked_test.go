@@ -231,3 +231,24 @@ func TestAddedByFurtherMasks(t *testing.T) {
 		}
 	}
 }
+
+// The records with the least and the greatest values are kept beside a sample, and lie beyond all that it has.
+func TestMatchedByRanksBeyondTheSample(t *testing.T) {
+	s := byRanks(rand.New(rand.NewPCG(8, 3)), 1000, 100, 0.98)
+	for _, ends := range [][]float64{{-50, 50}, {50, 60}, {-50, -60}} {
+		_, originals, e := s.frame(400, 0.4)
+		f := New([]Column{
+			{Name: "stayed", Values: append(slices.Clone(s.stayed[:400]), 0, 0)},
+			{Name: "moved", Values: append(slices.Clone(s.y[:400]), ends...)},
+		}, 400, false)
+		found := f.Matched(e, originals)[0]
+		if found == nil || len(found.Mean) != 402 {
+			t.Fatalf("ends %v: %v", ends, found)
+		}
+		for _, v := range found.Mean {
+			if math.IsInf(v, 0) {
+				t.Errorf("ends %v: a mean of %v", ends, v)
+			}
+		}
+	}
+}
