@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -203,31 +202,6 @@ func (r *run) withholdAll(why string) {
 		})
 		rep.Withheld = account.WithheldBecause(rep.Gate)
 	}
-}
-
-// fill completes and syncs the project's reports under their temporary names.
-func (r *run) fill(rep *Report) error {
-	for _, report := range r.reports {
-		if report.public && !rep.Gate.Passed {
-			continue
-		}
-		rep.Folder = ""
-		if folder, err := filepath.Rel(filepath.Dir(report.Path()), r.config.folder()); err == nil && rep.Gate.Passed &&
-			r.config.folder() != "" {
-			rep.Folder = filepath.ToSlash(folder)
-		}
-		text, err := report.text(rep)
-		if err == nil {
-			_, err = report.Write(text)
-		}
-		if err == nil {
-			err = report.Stage()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func indented(v any) ([]byte, error) {

@@ -63,13 +63,6 @@ type run struct {
 	reports []projectReport // those that are asked for
 }
 
-// projectReport is a file that says how the project ended.
-type projectReport struct {
-	*publish.File
-	public bool // it is written where all tables are published
-	text   func(*Report) ([]byte, error)
-}
-
 // member is a table in a run.
 type member struct {
 	table  *Table
@@ -273,19 +266,6 @@ func (r *run) release(ctx context.Context) (*Result, error) {
 	return r.publish(ctx, rep)
 }
 
-// complete completes all reports, that of the project last.
-func (r *run) complete(rep *Report) error {
-	for _, m := range r.order {
-		if err := m.part.Reports(); err != nil {
-			return fmt.Errorf("table %s: report: %w", strconv.Quote(m.table.Name), err)
-		}
-	}
-	if err := r.fill(rep); err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return nil
-}
-
 // unchanged demands that no table has changed since the project began, up to this moment.
 func (r *run) unchanged() error {
 	for _, m := range r.order {
@@ -332,34 +312,6 @@ func (r *run) create(ctx context.Context) (err error) {
 		return fmt.Errorf("sink: %w", err)
 	}
 	return r.createReports()
-}
-
-// createReports opens the project's reports. The JSON gets its name last: where it is, all is.
-func (r *run) createReports() error {
-	asked := r.config.Report
-	for _, one := range []struct {
-		path         string
-		public, text func(*Report) ([]byte, error)
-	}{
-		{asked.HTML, r.config.publicPage, r.config.page},
-		{asked.JSON, func(rep *Report) ([]byte, error) { return indented(r.config.public(rep)) },
-			func(rep *Report) ([]byte, error) { return indented(rep) }},
-	} {
-		if one.path == "" {
-			continue
-		}
-		public, err := publish.Create(config.PublicPath(one.path), publish.Public)
-		if err != nil {
-			return fmt.Errorf("report: %w", err)
-		}
-		r.reports = append(r.reports, projectReport{public, true, one.public})
-		own, err := publish.Create(one.path, publish.Confidential)
-		if err != nil {
-			return fmt.Errorf("report: %w", err)
-		}
-		r.reports = append(r.reports, projectReport{own, false, one.text})
-	}
-	return nil
 }
 
 // most is how often a table is written at most. A second time is usual where persons leave of whom another table has a

@@ -21,53 +21,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform/internal/record"
 )
 
-// candidates counts the released records that can be that of respondent i for a snooper who knows
-// the keys of a set that the source has, comparing all pairs. If missing cells are no value, only those
-// count that lack no key that the snooper knows, or the same as the respondent's own record.
-func candidates(in, out rows, i, known int, strict bool) (n int) {
-	for j := range out {
-		can, complete, same := true, true, true
-		for c := range in[i] {
-			if known>>c&1 == 0 {
-				continue
-			}
-			x, y := in[i][c], out[j][c]
-			can = can && (x == 0 || y == 0 || x == y)
-			complete = complete && (x == 0 || y != 0)
-			same = same && y == out[i][c]
-		}
-		if can && (!strict || complete || same) {
-			n++
-		}
-	}
-	return n
-}
-
-// fewest returns the least number of candidates of any respondent by any set of so many keys.
-func fewest(in, out rows, keys int, strict bool) int {
-	least := len(in)
-	for known := range 1 << len(in[0]) {
-		if bits.OnesCount(uint(known)) != keys {
-			continue
-		}
-		for i := range in {
-			least = min(least, candidates(in, out, i, known, strict))
-		}
-	}
-	return least
-}
-
-// without returns a record with a set of cells made missing.
-func without(record []int, set int) []int {
-	out := slices.Clone(record)
-	for c := range out {
-		if set>>c&1 == 1 {
-			out[c] = 0
-		}
-	}
-	return out
-}
-
 // suppressed releases records masked by m, in blocks of a size.
 func suppressed(t *testing.T, r rows, size int, m *Suppress) (rows, *core.Chain) {
 	t.Helper()

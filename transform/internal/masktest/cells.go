@@ -1,7 +1,9 @@
 package masktest
 
 import (
+	"math/bits"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -53,4 +55,51 @@ func MissingCells(t *testing.T, x, y []int) (set int) {
 		}
 	}
 	return set
+}
+
+// Candidates counts the released records that can be that of respondent i for a snooper who knows
+// the keys of a set that the source has, comparing all pairs. If missing cells are no value, only those
+// count that lack no key that the snooper knows, or the same as the respondent's own record.
+func Candidates(in, out [][]int, i, known int, strict bool) (n int) {
+	for j := range out {
+		can, complete, same := true, true, true
+		for c := range in[i] {
+			if known>>c&1 == 0 {
+				continue
+			}
+			x, y := in[i][c], out[j][c]
+			can = can && (x == 0 || y == 0 || x == y)
+			complete = complete && (x == 0 || y != 0)
+			same = same && y == out[i][c]
+		}
+		if can && (!strict || complete || same) {
+			n++
+		}
+	}
+	return n
+}
+
+// Fewest returns the least number of candidates of any respondent by any set of so many keys.
+func Fewest(in, out [][]int, keys int, strict bool) int {
+	least := len(in)
+	for known := range 1 << len(in[0]) {
+		if bits.OnesCount(uint(known)) != keys {
+			continue
+		}
+		for i := range in {
+			least = min(least, Candidates(in, out, i, known, strict))
+		}
+	}
+	return least
+}
+
+// Without returns a record with a set of cells made missing.
+func Without(record []int, set int) []int {
+	out := slices.Clone(record)
+	for c := range out {
+		if set>>c&1 == 1 {
+			out[c] = 0
+		}
+	}
+	return out
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
+	"github.com/sdlfilter/sdlfilter/transform/internal/masktest"
 )
 
 // codedData returns a number a, categories b (1, 2, 3) that depend on a, a number c that depends on
@@ -271,22 +271,6 @@ func TestSolvePositive(t *testing.T) {
 	}
 }
 
-// slopesOf returns the least squares coefficients of a constant and columns, by another library.
-func slopesOf(y []float64, x ...[]float64) []float64 {
-	design := mat.NewDense(len(y), len(x)+1, nil)
-	for i := range y {
-		design.Set(i, 0, 1)
-		for k := range x {
-			design.Set(i, k+1, x[k][i])
-		}
-	}
-	var beta mat.Dense
-	if err := beta.Solve(design, mat.NewDense(len(y), 1, slices.Clone(y))); err != nil {
-		panic(err)
-	}
-	return mat.Col(nil, 0, &beta)
-}
-
 func TestRegressIsLeastSquares(t *testing.T) {
 	columns := codedData(300, 1)
 	x := [][]float64{columns[0], columns[1]}
@@ -295,7 +279,7 @@ func TestRegressIsLeastSquares(t *testing.T) {
 		rows[i] = int32(i)
 	}
 	m := Regress(numbers(x), columns[2], rows, nil)
-	want := slopesOf(columns[2], x...)
+	want := masktest.SlopesOf(columns[2], x...)
 	for i := range 300 {
 		if fit := want[0] + want[1]*x[0][i] + want[2]*x[1][i]; !(math.Abs(columns[2][i]-m.Residuals[i]-fit) <= 1e-9) {
 			t.Fatalf("record %d: fitted %v, want %v", i, columns[2][i]-m.Residuals[i], fit)

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/sdlfilter/sdlfilter/transform/internal/masktest"
 )
 
 // referenceTree is a tree that both R's rpart and scikit-learn compute for columns of the example:
@@ -140,12 +142,12 @@ func (want *referenceTree) compare(t *testing.T, at string, got *Tree, y []float
 			continue
 		}
 		spread := func(k int) float64 {
-			return impurity(y, got.Rows[got.Nodes[k].From:got.Nodes[k].To], want.Categories)
+			return masktest.Impurity(y, got.Rows[got.Nodes[k].From:got.Nodes[k].To], want.Categories)
 		}
 		// A sum of 28,155 squares has a relative error below 28155 · 2^-53 = 3e-12 in either
 		// program. The gain is the difference of such sums, and in these trees more than 1e-5 of
 		// them: the error is at most 6e-7 of the gain.
-		gain := impurity(y, got.Rows[n.From:n.To], want.Categories) - spread(n.left) - spread(n.Right)
+		gain := masktest.Impurity(y, got.Rows[n.From:n.To], want.Categories) - spread(n.left) - spread(n.Right)
 		// A cut is the midpoint of two numbers, which both programs have as doubles.
 		if n.Predictor != *w.Predictor || !(math.Abs(n.cut-w.Cut) <= 1e-12*math.Abs(w.Cut)) ||
 			!(math.Abs(gain-w.Gain) <= 1e-6*w.Gain) {

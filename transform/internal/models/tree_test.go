@@ -10,31 +10,8 @@ import (
 	"testing"
 
 	"github.com/sdlfilter/sdlfilter/internal/cores"
+	"github.com/sdlfilter/sdlfilter/transform/internal/masktest"
 )
-
-// impurity is n times the variance of numbers, or Gini's index of categories, by definition.
-func impurity(y []float64, rows []int32, categories bool) float64 {
-	n := float64(len(rows))
-	if categories {
-		count := map[float64]float64{}
-		for _, r := range rows {
-			count[y[r]]++
-		}
-		sum := n
-		for _, c := range count {
-			sum -= c * c / n
-		}
-		return sum
-	}
-	mean, square := 0.0, 0.0
-	for _, r := range rows {
-		mean += y[r] / n
-	}
-	for _, r := range rows {
-		square += (y[r] - mean) * (y[r] - mean)
-	}
-	return square
-}
 
 // splitByForce tries every value of every predictor as a cut, and returns the leaves of the tree.
 func splitByForce(x []Predictor, y []float64, rows []int32, leaf int, least, root float64, categories bool) [][]int32 {
@@ -54,13 +31,13 @@ func splitByForce(x []Predictor, y []float64, rows []int32, leaf int, least, roo
 			if len(left) < leaf || len(right) < leaf {
 				continue
 			}
-			a, b := impurity(y, left, categories), impurity(y, right, categories)
+			a, b := masktest.Impurity(y, left, categories), masktest.Impurity(y, right, categories)
 			if a/float64(len(left)) <= least || b/float64(len(right)) <= least {
 				continue
 			}
 			// Slightly more: equal gains go to the first predictor, and here they are rounded
 			// differently.
-			if gain := impurity(y, rows, categories) - a - b; gain > most*(1+1e-9) {
+			if gain := masktest.Impurity(y, rows, categories) - a - b; gain > most*(1+1e-9) {
 				most, bestLeft, bestRight = gain, left, right
 			}
 		}
@@ -105,7 +82,7 @@ func TestTreeHasTheBestSplits(t *testing.T) {
 			y, share = Categories(of.y, of.categories, rows), leastGini
 		}
 		got := Grow(of.x, y, rows, leaf, nil)
-		root := impurity(of.y, rows, of.categories != nil)
+		root := masktest.Impurity(of.y, rows, of.categories != nil)
 		want := splitByForce(of.x, of.y, rows, leaf, share*root/n, root, of.categories != nil)
 		leaves := 0
 		for _, node := range got.Nodes {

@@ -12,72 +12,17 @@ import (
 
 	"github.com/sdlfilter/sdlfilter/internal/golden"
 	"github.com/sdlfilter/sdlfilter/transform/internal/decision"
+	"github.com/sdlfilter/sdlfilter/transform/internal/masktest"
 )
 
 // rows are records of categories, numbered from 1; 0 is a missing value.
 type rows [][]int
 
-// candidates counts the released records that can be that of respondent i for a snooper who knows
-// the keys of a set that the source has, comparing all pairs. If missing cells are no value, only those
-// count that lack no key that the snooper knows, or the same as the respondent's own record.
-func candidates(in, out rows, i, known int, strict bool) (n int) {
-	for j := range out {
-		can, complete, same := true, true, true
-		for c := range in[i] {
-			if known>>c&1 == 0 {
-				continue
-			}
-			x, y := in[i][c], out[j][c]
-			can = can && (x == 0 || y == 0 || x == y)
-			complete = complete && (x == 0 || y != 0)
-			same = same && y == out[i][c]
-		}
-		if can && (!strict || complete || same) {
-			n++
-		}
-	}
-	return n
-}
+var candidates, fewest, without = masktest.Candidates, masktest.Fewest, masktest.Without
 
-// fewest returns the least number of candidates of any respondent by any set of so many keys.
-func fewest(in, out rows, keys int, strict bool) int {
-	least := len(in)
-	for known := range 1 << len(in[0]) {
-		if bits.OnesCount(uint(known)) != keys {
-			continue
-		}
-		for i := range in {
-			least = min(least, candidates(in, out, i, known, strict))
-		}
-	}
-	return least
-}
-
-// without returns a record with a set of cells made missing.
-func without(record []int, set int) []int {
-	out := slices.Clone(record)
-	for c := range out {
-		if set>>c&1 == 1 {
-			out[c] = 0
-		}
-	}
-	return out
-}
-
-// categoriesAt draws n records of keys with the given numbers of categories, the first category
-// much more frequent, and a share of the cells missing.
+// categoriesAt are masktest.CategoriesAt.
 func categoriesAt(r *rand.Rand, n int, cards []int, missing float64) rows {
-	out := make(rows, n)
-	for i := range out {
-		for _, card := range cards {
-			v := 1 + min(r.IntN(card), r.IntN(card))
-			if r.Float64() < missing {
-				v = 0
-			}
-			out[i] = append(out[i], v)
-		}
-	}
-	return out
+	return rows(masktest.CategoriesAt(r, n, cards, missing))
 }
 
 // codes returns records by key.

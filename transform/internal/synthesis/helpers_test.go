@@ -14,6 +14,7 @@ var (
 	block, chain, apply, mask             = masktest.Block, masktest.Chain, masktest.Apply, masktest.Mask
 	whole, meanSD, correlation            = masktest.Whole, masktest.MeanSD, masktest.Correlation
 	reordered, tiedData                   = masktest.Reordered, masktest.TiedData
+	impurity, slopesOf                    = masktest.Impurity, masktest.SlopesOf
 )
 
 func ptr[T any](v T) *T { return &v }

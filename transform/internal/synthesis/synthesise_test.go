@@ -7,30 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"gonum.org/v1/gonum/mat"
-
 	"github.com/sdlfilter/sdlfilter/transform/internal/core"
 	"github.com/sdlfilter/sdlfilter/transform/internal/gathered"
 	"github.com/sdlfilter/sdlfilter/transform/internal/models"
 )
 
 func synthesise(m Synthesise) core.Spec { return mask(&m) }
-
-// slopesOf returns the least squares coefficients of a constant and columns, by another library.
-func slopesOf(y []float64, x ...[]float64) []float64 {
-	design := mat.NewDense(len(y), len(x)+1, nil)
-	for i := range y {
-		design.Set(i, 0, 1)
-		for k := range x {
-			design.Set(i, k+1, x[k][i])
-		}
-	}
-	var beta mat.Dense
-	if err := beta.Solve(design, mat.NewDense(len(y), 1, slices.Clone(y))); err != nil {
-		panic(err)
-	}
-	return mat.Col(nil, 0, &beta)
-}
 
 // Means, SDs and slopes of the draws equal those of the data within five standard errors. No
 // original value is among the draws, and they do not depend on the record's own value.

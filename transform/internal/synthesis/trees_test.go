@@ -8,30 +8,6 @@ import (
 	"testing"
 )
 
-// impurity is n times the variance of numbers, or Gini's index of categories, by definition.
-func impurity(y []float64, rows []int32, categories bool) float64 {
-	n := float64(len(rows))
-	if categories {
-		count := map[float64]float64{}
-		for _, r := range rows {
-			count[y[r]]++
-		}
-		sum := n
-		for _, c := range count {
-			sum -= c * c / n
-		}
-		return sum
-	}
-	mean, square := 0.0, 0.0
-	for _, r := range rows {
-		mean += y[r] / n
-	}
-	for _, r := range rows {
-		square += (y[r] - mean) * (y[r] - mean)
-	}
-	return square
-}
-
 // bentData returns a number a, a number b near 3a² with a spread that grows with |a|, a category c
 // that is 1 near a = 0 and 2 elsewhere, and strata d in which b has the opposite sign.
 func bentData(n int, seed uint64) []testColumn {
