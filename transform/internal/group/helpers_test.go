@@ -14,7 +14,7 @@ var (
 	names, block, chain, apply         = masktest.Names, masktest.Block, masktest.Chain, masktest.Apply
 	mask, surveyed, whole, amount      = masktest.Mask, masktest.Surveyed, masktest.Whole, masktest.Amount
 	categoriesAt, missingCells         = masktest.CategoriesAt, masktest.MissingCells
-	candidates, fewest, without        = masktest.Candidates, masktest.Fewest, masktest.Without
+	fewest, without                    = masktest.Fewest, masktest.Without
 )
 
 func ptr[T any](v T) *T { return &v }

@@ -18,7 +18,7 @@ import (
 // rows are records of categories, numbered from 1; 0 is a missing value.
 type rows [][]int
 
-var candidates, fewest, without = masktest.Candidates, masktest.Fewest, masktest.Without
+var fewest, without = masktest.Fewest, masktest.Without
 
 // categoriesAt are masktest.CategoriesAt.
 func categoriesAt(r *rand.Rand, n int, cards []int, missing float64) rows {
