@@ -173,7 +173,7 @@ func FuzzDelta(f *testing.F) {
 		if len(b) <= 64 {
 			everyBitCounts(t, b, 0, readDelta(min(n, 1000)))
 		}
-		_, _, _ = decodeDeltaLengths(nil, min(n, 1000), b)
-		_, _, _ = decodeDeltaByteArrays(nil, min(n, 1000), b)
+		_, _, _ = decodeDeltaLengths(min(n, 1000), b)
+		_, _, _ = decodeDeltaByteArrays(min(n, 1000), b)
 	})
 }

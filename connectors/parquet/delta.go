@@ -95,7 +95,7 @@ func unpack64(dst []int64, src []byte, width int) {
 
 // decodeDeltaLengths reads DELTA_LENGTH_BYTE_ARRAY: all lengths, then all bytes.
 // Offsets refer to the data returned, which is part of src.
-func decodeDeltaLengths(offsets []uint32, n int, src []byte) ([]uint32, []byte, error) {
+func decodeDeltaLengths(n int, src []byte) ([]uint32, []byte, error) {
 	lengths := make([]int64, n)
 	got, rest, err := decodeDelta(lengths, src)
 	if err != nil {
@@ -105,7 +105,7 @@ func decodeDeltaLengths(offsets []uint32, n int, src []byte) ([]uint32, []byte, 
 		return nil, nil, errShort
 	}
 	at := uint64(0)
-	offsets = append(offsets[:0], 0)
+	offsets := append(make([]uint32, 0, n+1), 0)
 	for _, l := range lengths {
 		if l < 0 || uint64(l) > uint64(len(rest))-at {
 			return nil, nil, errShort
@@ -118,7 +118,7 @@ func decodeDeltaLengths(offsets []uint32, n int, src []byte) ([]uint32, []byte, 
 
 // decodeDeltaByteArrays reads DELTA_BYTE_ARRAY: each value shares a prefix with
 // the one before.
-func decodeDeltaByteArrays(offsets []uint32, n int, src []byte) ([]uint32, []byte, error) {
+func decodeDeltaByteArrays(n int, src []byte) ([]uint32, []byte, error) {
 	prefixes := make([]int64, n)
 	got, rest, err := decodeDelta(prefixes, src)
 	if err != nil {
@@ -127,11 +127,11 @@ func decodeDeltaByteArrays(offsets []uint32, n int, src []byte) ([]uint32, []byt
 	if got != n {
 		return nil, nil, errShort
 	}
-	suffixes, bytes, err := decodeDeltaLengths(nil, n, rest)
+	suffixes, bytes, err := decodeDeltaLengths(n, rest)
 	if err != nil {
 		return nil, nil, err
 	}
-	offsets = append(offsets[:0], 0)
+	offsets := append(make([]uint32, 0, n+1), 0)
 	var data, previous []byte
 	for i, p := range prefixes {
 		if p < 0 || p > int64(len(previous)) {

@@ -143,7 +143,7 @@ func TestExactDeltaLengths(t *testing.T) {
 			t.Errorf("%s: %v", what, got)
 		}
 	}
-	offsets, rest, err := decodeDeltaLengths(nil, 40, append(src[:len(src):len(src)], "behind"...))
+	offsets, rest, err := decodeDeltaLengths(40, append(src[:len(src):len(src)], "behind"...))
 	if err != nil || string(rest) != text || len(offsets) != 41 || offsets[0] != 0 || offsets[4] != 6 ||
 		int(offsets[40]) != len(text) {
 		t.Errorf("%v, %q, %v", offsets, rest, err)
@@ -157,7 +157,7 @@ func TestExactDeltaLengths(t *testing.T) {
 		n   int
 	}{"one length less than values": {src, 41}, "a text that ends too early": {src[:len(src)-1], 40},
 		"a length below 0": {append(negative, "xxx"...), 2}, "nothing": {nil, 1}} {
-		if _, _, err := decodeDeltaLengths(nil, c.n, c.src); err == nil {
+		if _, _, err := decodeDeltaLengths(c.n, c.src); err == nil {
 			t.Errorf("%s is read", what)
 		}
 	}

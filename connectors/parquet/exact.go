@@ -203,7 +203,7 @@ func exactDeltaLengths(src []byte, n int) bool {
 	if !ok {
 		return false
 	}
-	offsets, _, err := decodeDeltaLengths(nil, n, src)
+	offsets, _, err := decodeDeltaLengths(n, src)
 	return err == nil && len(rest) == int(offsets[n])
 }
 

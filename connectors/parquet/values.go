@@ -317,14 +317,14 @@ func (v *values) decodeData(c *chunk, enc format.Encoding, data []byte) error {
 		return v.delta(l, data)
 	case enc == format.DeltaLengthByteArray && l.phys == format.ByteArray:
 		var err error
-		v.offsets, v.data, err = decodeDeltaLengths(nil, v.n, data)
+		v.offsets, v.data, err = decodeDeltaLengths(v.n, data)
 		return err
 	case enc == format.DeltaByteArray && l.phys == format.ByteArray:
 		var err error
-		v.offsets, v.data, err = decodeDeltaByteArrays(nil, v.n, data)
+		v.offsets, v.data, err = decodeDeltaByteArrays(v.n, data)
 		return err
 	case enc == format.DeltaByteArray && l.phys == format.FixedLenByteArray:
-		offsets, out, err := decodeDeltaByteArrays(nil, v.n, data)
+		offsets, out, err := decodeDeltaByteArrays(v.n, data)
 		if err != nil {
 			return err
 		}

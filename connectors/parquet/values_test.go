@@ -352,7 +352,7 @@ func TestPrefixes(t *testing.T) {
 		{[]int64{0, 1}, []int64{2, 2}, "abcd", true, false}, {[]int64{0, 0}, []int64{2, 3}, "abcd", false, false},
 	} {
 		src := slices.Concat(deltaOf(c.prefixes...), deltaOf(c.suffixes...), []byte(c.text))
-		if _, _, err := decodeDeltaByteArrays(nil, 2, src); (err == nil) != c.ok {
+		if _, _, err := decodeDeltaByteArrays(2, src); (err == nil) != c.ok {
 			t.Errorf("%v %v: %v", c.prefixes, c.suffixes, err)
 		}
 		v := values{n: 2}
@@ -361,7 +361,7 @@ func TestPrefixes(t *testing.T) {
 		}
 	}
 	for _, n := range []int{1, 3} {
-		if _, _, err := decodeDeltaByteArrays(nil, n, slices.Concat(deltaOf(0, 0), deltaOf(1, 1), []byte("ab"))); err == nil {
+		if _, _, err := decodeDeltaByteArrays(n, slices.Concat(deltaOf(0, 0), deltaOf(1, 1), []byte("ab"))); err == nil {
 			t.Errorf("2 values are taken for %d", n)
 		}
 	}

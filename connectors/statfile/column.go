@@ -78,7 +78,7 @@ var (
 )
 
 // fieldType is the type of a column's values.
-func fieldType(program string, v readstat.Variable, c clock) arrow.DataType {
+func fieldType(v readstat.Variable, c clock) arrow.DataType {
 	switch {
 	case v.Type.Text():
 		return arrow.BinaryTypes.String

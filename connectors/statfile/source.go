@@ -97,7 +97,7 @@ func (f *format) columnsOf(said *readstat.File) ([]column, error) {
 		if total += len(labels); total > maxLabels {
 			return nil, fmt.Errorf("has columns with more than %d labels together", maxLabels)
 		}
-		c.field = microdata.Field{Name: v.Name, Type: fieldType(program, v, c.clock), Nullable: true}
+		c.field = microdata.Field{Name: v.Name, Type: fieldType(v, c.clock), Nullable: true}
 		c.field.Described = describe(program, v, labels, v.Index == said.Weight)
 		if c.clock.unit == 0 {
 			c.field.Missing = missing(c.field.Described)
@@ -154,7 +154,7 @@ func (c *column) join(d column) error {
 	slices.SortFunc(both.Values, func(a, b microdata.ValueLabel) int { return a.Value.Compare(b.Value) })
 	c.Type = wider(c.Type, d.Type)
 	both.Stored = int(c.Type)
-	c.field.Type = fieldType(was.Program, c.Variable, c.clock)
+	c.field.Type = fieldType(c.Variable, c.clock)
 	c.field.Described = &both
 	return nil
 }

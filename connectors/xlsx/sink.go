@@ -129,7 +129,7 @@ func cellsOf(o microdata.Output, from *microdata.Column, n int) func(dst []byte,
 	if a == nil {
 		a = microdata.ToArray(from.Out(), n, o.Field, nil)
 	}
-	return orEmpty(a, valuesOf(a, o))
+	return orEmpty(a, valuesOf(a))
 }
 
 func orEmpty(a arrow.Array, f func(dst []byte, row int) ([]byte, error)) func(dst []byte, row int) ([]byte, error) {
@@ -141,10 +141,10 @@ func orEmpty(a arrow.Array, f func(dst []byte, row int) ([]byte, error)) func(ds
 	}
 }
 
-func valuesOf(a arrow.Array, o microdata.Output) func(dst []byte, row int) ([]byte, error) {
+func valuesOf(a arrow.Array) func(dst []byte, row int) ([]byte, error) {
 	switch a := a.(type) {
 	case *array.Dictionary:
-		of := valuesOf(a.Dictionary(), o)
+		of := valuesOf(a.Dictionary())
 		return func(dst []byte, row int) ([]byte, error) { return of(dst, a.GetValueIndex(row)) }
 	case *array.Boolean:
 		return func(dst []byte, row int) ([]byte, error) {

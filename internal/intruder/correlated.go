@@ -143,7 +143,7 @@ func (l *correlated) batch(targets []int) (batch, error) {
 			for i, j := range t.keys {
 				wide.e[i] = l.columns[j].mean - t.x[i]
 			}
-			t.outside = wide.logDensity(t)
+			t.outside = wide.logDensity()
 		}
 		b.targets = append(b.targets, t)
 	}
@@ -213,7 +213,7 @@ func (l *correlated) gaussian(t *correlatedTarget, pattern uint64, wider [][]flo
 
 // logDensity returns the log density at the differences z − x in e, without the
 // constant ½ log 2π of each key.
-func (g *gaussian) logDensity(t *correlatedTarget) float64 {
+func (g *gaussian) logDensity() float64 {
 	k := len(g.e)
 	q, certain := 0.0, true
 	for a := range k {
@@ -288,6 +288,6 @@ func (b *correlatedBatch) fill(a, lo, hi int, q, m []float64) {
 		for j, key := range g.keys {
 			g.e[j] = t.columns[key][i] - t.x[key]
 		}
-		q[i-lo] -= g.logDensity(t)
+		q[i-lo] -= g.logDensity()
 	}
 }

@@ -67,7 +67,7 @@ func NewWriter(ctx context.Context, out io.Writer, target Target) (_ *Writer, er
 	}
 	places := make([]uint64, len(target.Columns))
 	for k, c := range target.Columns {
-		if places[k], err = w.column(ctx, k, c); err != nil {
+		if places[k], err = w.column(ctx, c); err != nil {
 			return nil, &ColumnError{c.Name, err}
 		}
 	}
@@ -90,8 +90,8 @@ func NewWriter(ctx context.Context, out io.Writer, target Target) (_ *Writer, er
 	return w, nil
 }
 
-// column declares column k.
-func (w *Writer) column(ctx context.Context, k int, c Out) (at uint64, err error) {
+// column declares a column.
+func (w *Writer) column(ctx context.Context, c Out) (at uint64, err error) {
 	put := func(s string) uint64 { // for the life of the instance: the library keeps what it gets of some texts
 		p, e := w.putText(ctx, s)
 		err = errors.Join(err, e)

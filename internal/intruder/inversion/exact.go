@@ -334,17 +334,13 @@ func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 	bel := newBeliever(b.prior, b.law)
 	order := a.ordered()
 	list, all := a.looks(order, a.affordable(bel, order))
-	lattice := &claims{file: file{0, OnLattice}, certainty: 1, deterministic: true}
-	told := &claims{file: file{0, ToldApart}, certainty: 1, deterministic: true}
-	type hit struct {
-		claim   float64
-		records []int32
+	sure := [...]*sureOf{
+		{claims: claims{file: file{0, OnLattice}, certainty: 1, deterministic: true}},
+		{claims: claims{file: file{0, ToldApart}, certainty: 1, deterministic: true}},
 	}
-	var certain [2][]hit
 	expected, realised := make([]float64, len(found)), make([]float64, len(found))
 	before, steps := make([]float64, len(found)), make([]float64, len(found))
 	n := 0
-	near := a.grid / 2
 	for _, l := range list {
 		bel.at(l.y)
 		for k := range found {
@@ -363,30 +359,7 @@ func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 			}
 		}
 		n += len(l.records)
-		for g, group := range []*claims{lattice, told} {
-			least, sums := a.confidence, bel.even
-			if g == 1 {
-				least, sums = nearlySure, bel.full
-			}
-			if bel.most[1-g] < least {
-				continue
-			}
-			claim, p := bel.best(sums, near, false)
-			if g == 1 {
-				prior := b.frequency(claim, near)
-				least = max(least, strongEvidence*prior/(strongEvidence*prior+1-prior))
-			}
-			var kept []int32
-			for _, i := range l.records {
-				if q := p * b.stays(i); q >= least {
-					group.add(a.near(claim, a.column.Original[i]), q, 0)
-					kept = append(kept, i)
-				}
-			}
-			if len(kept) > 0 {
-				certain[g] = append(certain[g], hit{claim, kept})
-			}
-		}
+		a.certain(b, bel, l, sure)
 	}
 	m := float64(max(n, 1))
 	present := float64(len(order)) / float64(len(b.sorted)) // others are guessed
@@ -394,15 +367,15 @@ func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 		e := &found[k]
 		p := present*expected[k]/m + (1-present)*e.Guess
 		r := present * realised[k] / m
-		sure := max(lessChance(r, m), lessChance(e.Realised, float64(len(b.sorted)))) // others are counted in all records
+		least := max(lessChance(r, m), lessChance(e.Realised, float64(len(b.sorted)))) // others are counted in all records
 		e.Expected, e.Realised = &p, max(e.Realised, r)
 		e.SE = a.ofSample(p, len(b.sorted))
 		if !all { // values in their order: the error is that of neighbours (Wolter 2007, section 8.2)
 			e.SE = math.Hypot(e.SE, math.Sqrt(steps[k]/2)/m)
 		}
-		e.Found = min(1, max(p+2*e.SE, sure))
+		e.Found = min(1, max(p+2*e.SE, least))
 	}
-	for g, group := range []*claims{lattice, told} {
+	for g, group := range sure {
 		few := fewClaims
 		if g == 1 {
 			few = fewTold
@@ -410,12 +383,53 @@ func (a *attacker) posteriors(c *ColumnResult, b *believed, found []Exact) {
 		if float64(group.recovered) <= max(2, few*float64(n)) {
 			continue
 		}
-		if a.judge(c, group); group.fails {
-			for _, h := range certain[g] {
+		if a.judge(c, &group.claims); group.fails {
+			for _, h := range group.hits {
 				for _, i := range h.records {
 					a.disclosed[i] = a.disclosed[i] || a.near(h.claim, a.column.Original[i])
 				}
 			}
+		}
+	}
+}
+
+// sureOf are the claims of one kind that are all but certain, and the records that they are about.
+type sureOf struct {
+	claims
+	hits []hit
+}
+
+// A hit is one claim about the records of one released value.
+type hit struct {
+	claim   float64
+	records []int32
+}
+
+// certain adds what is all but certain of the records of a released value: by the law alone, and with the prior.
+func (a *attacker) certain(b *believed, bel *believer, l looked, sure [2]*sureOf) {
+	near := a.grid / 2
+	for g, group := range sure {
+		least, sums := a.confidence, bel.even
+		if g == 1 {
+			least, sums = nearlySure, bel.full
+		}
+		if bel.most[1-g] < least {
+			continue
+		}
+		claim, p := bel.best(sums, near, false)
+		if g == 1 {
+			prior := b.frequency(claim, near)
+			least = max(least, strongEvidence*prior/(strongEvidence*prior+1-prior))
+		}
+		var kept []int32
+		for _, i := range l.records {
+			if q := p * b.stays(i); q >= least {
+				group.add(a.near(claim, a.column.Original[i]), q, 0)
+				kept = append(kept, i)
+			}
+		}
+		if len(kept) > 0 {
+			group.hits = append(group.hits, hit{claim, kept})
 		}
 	}
 }

@@ -134,7 +134,7 @@ func (s *snooper) subsets(ctx context.Context, o *Options, names []string, sets 
 		wanted := setsOf(len(s.laws), min(size, len(s.laws)))
 		w := Subset{Size: size, Sets: len(wanted)}
 		at := slices.IndexFunc(sets, func(set []int) bool { return len(set) == len(wanted[0]) })
-		table := done
+		var table []bySet
 		if at >= 0 && len(sets)-at >= len(wanted) && len(sets[at+len(wanted)-1]) == len(wanted[0]) {
 			table = done[at : at+len(wanted)] // the sets of one size stand together, in the same order
 		} else if table, err = s.bySets(ctx, wanted, o.Estimator); err != nil {

@@ -146,40 +146,9 @@ func (s *snooper) minimal(ctx context.Context, keys []int, maxSize int) (list []
 	smaller := map[uint64][]uint64{} // by set, the respondents who are unique by it, as bits
 	for size := 1; size <= maxSize; size++ {
 		sets := setsOf(len(keys), size)
-		unique := make([][]uint64, len(sets))
-		errs := make([]error, workers())
-		var next atomic.Int64
-		var wait sync.WaitGroup
-		for w := range errs {
-			wait.Go(func() {
-				defer bug.Guard()
-				g := &grouper{workers: 1}
-				for errs[w] == nil {
-					i := int(next.Add(1)) - 1
-					if i >= len(sets) {
-						return
-					}
-					set := make([]int, size)
-					for at, place := range sets[i] {
-						set[at] = keys[place]
-					}
-					var f []float64
-					if f, _, errs[w] = s.counts(ctx, g, set); errs[w] == nil {
-						unique[i] = make([]uint64, (n+63)/64)
-						for k := range f {
-							if f[k] < 2 {
-								unique[i][k>>6] |= 1 << (k & 63)
-							}
-						}
-					}
-				}
-			})
-		}
-		wait.Wait()
-		for _, err := range errs {
-			if err != nil {
-				return nil, err
-			}
+		unique, err := s.uniqueBy(ctx, keys, sets)
+		if err != nil {
+			return nil, err
 		}
 		larger := make(map[uint64][]uint64, len(sets))
 		for i, set := range sets {
@@ -189,28 +158,65 @@ func (s *snooper) minimal(ctx context.Context, keys []int, maxSize int) (list []
 			}
 			larger[bitsOf] = unique[i]
 			for k := range n {
-				if unique[i][k>>6]>>(k&63)&1 == 0 {
+				if !hasBit(unique[i], k) || slices.ContainsFunc(set, func(place int) bool {
+					return hasBit(smaller[bitsOf&^(1<<place)], k)
+				}) {
 					continue
 				}
-				minimal := true
-				for _, place := range set {
-					if without := smaller[bitsOf&^(1<<place)]; without != nil && without[k>>6]>>(k&63)&1 == 1 {
-						minimal = false
-						break
-					}
-				}
-				if minimal {
-					found := make([]int, size)
-					for at, place := range set {
-						found[at] = keys[place]
-					}
-					list = append(list, minimalUnique{int32(k), found})
-				}
+				list = append(list, minimalUnique{int32(k), at(keys, set)})
 			}
 		}
 		smaller = larger
 	}
 	return list, nil
+}
+
+// uniqueBy returns for each set of keys the respondents who are unique by it, as bits.
+func (s *snooper) uniqueBy(ctx context.Context, keys []int, sets [][]int) ([][]uint64, error) {
+	unique, errs := make([][]uint64, len(sets)), make([]error, workers())
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for w := range errs {
+		wait.Go(func() {
+			defer bug.Guard()
+			g := &grouper{workers: 1}
+			for errs[w] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(sets) {
+					return
+				}
+				var f []float64
+				if f, _, errs[w] = s.counts(ctx, g, at(keys, sets[i])); errs[w] != nil {
+					return
+				}
+				unique[i] = make([]uint64, (len(f)+63)/64)
+				for k := range f {
+					if f[k] < 2 {
+						unique[i][k>>6] |= 1 << (k & 63)
+					}
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return unique, nil
+}
+
+// hasBit reports whether bit k is set; of no bits at all none is.
+func hasBit(bits []uint64, k int) bool { return bits != nil && bits[k>>6]>>(k&63)&1 == 1 }
+
+// at returns the keys at the places of a set.
+func at(keys, set []int) []int {
+	out := make([]int, len(set))
+	for i, place := range set {
+		out[i] = keys[place]
+	}
+	return out
 }
 
 // setsUpTo returns the number of sets of 1 to size of n keys, at most about maxSets.

@@ -195,7 +195,7 @@ func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) 
 	switch s.Type {
 	case "record", "error":
 		n.kind = kindRecord
-		err = c.fields(n, s, c.define(n, s, namespace))
+		err = c.fields(n, s, c.define(n, s))
 	case "enum":
 		n.kind, n.symbols = kindEnum, s.Symbols
 		n.ordinals = make(map[string]int64, len(s.Symbols))
@@ -203,10 +203,10 @@ func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) 
 			n.ordinals[symbol] = int64(i)
 			n.texts = append(n.texts, []byte(symbol))
 		}
-		c.define(n, s, namespace)
+		c.define(n, s)
 	case "fixed":
 		n.kind, n.size = kindFixed, s.Size
-		c.define(n, s, namespace)
+		c.define(n, s)
 	case "array":
 		n.kind = kindArray
 		n.elem, err = c.compile(s.Items, namespace)
@@ -233,7 +233,7 @@ func (c *compiler) compile(s *avro.SchemaNode, namespace string) (*node, error) 
 
 // define registers the name of a type before its parts are compiled, because these may
 // refer to it. It returns the namespace of the type's parts.
-func (c *compiler) define(n *node, s *avro.SchemaNode, namespace string) string {
+func (c *compiler) define(n *node, s *avro.SchemaNode) string {
 	name := s.Name
 	if name != "" && !strings.Contains(name, ".") && s.Namespace != "" {
 		name = s.Namespace + "." + name

@@ -40,9 +40,10 @@ func newReader(r message.Request) (*reader, error) {
 
 // add adds the member of a dotted path as the next column.
 func (d *reader) add(path string, text bool) error {
-	in, rest, inside := members.Root, path, true
+	in, rest := members.Root, path
 	for {
 		var name string
+		var inside bool
 		name, rest, inside = strings.Cut(rest, ".")
 		id, object, ok := d.tree.Find(in, name)
 		switch {

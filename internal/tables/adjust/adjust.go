@@ -157,14 +157,14 @@ func (s *search) root() (float64, error) {
 	return a.cost, nil
 }
 
-// direct lets unsafe cell i change in one direction only. It reports whether it can.
-func (s *search) direct(i int, up bool) (bool, error) {
+// direct lets unsafe cell i change in one direction only.
+func (s *search) direct(i int, up bool) error {
 	k := s.unsafe[i]
 	c := s.cells[k]
 	if up {
-		return s.Most[c] >= s.Up[c], s.bound(k, span{min(s.Up[c], s.Most[c]), s.Most[c]})
+		return s.bound(k, span{min(s.Up[c], s.Most[c]), s.Most[c]})
 	}
-	return s.Least[c] <= -s.Down[c], s.bound(k, span{s.Least[c], max(-s.Down[c], s.Least[c])})
+	return s.bound(k, span{s.Least[c], max(-s.Down[c], s.Least[c])})
 }
 
 // possible reports whether unsafe cell i can change in a direction as far as it must.
@@ -223,7 +223,7 @@ func (s *search) balanced() []bool {
 func (s *search) local() error {
 	up := s.balanced()
 	for i, d := range up {
-		if _, err := s.direct(i, d); err != nil {
+		if err := s.direct(i, d); err != nil {
 			return err
 		}
 	}
@@ -251,7 +251,7 @@ func (s *search) local() error {
 				continue
 			}
 			up[i] = !up[i]
-			if _, err := s.direct(i, up[i]); err != nil {
+			if err := s.direct(i, up[i]); err != nil {
 				return err
 			}
 			v, err := value()
@@ -263,7 +263,7 @@ func (s *search) local() error {
 				continue
 			}
 			up[i] = !up[i]
-			if _, err := s.direct(i, up[i]); err != nil {
+			if err := s.direct(i, up[i]); err != nil {
 				return err
 			}
 		}
@@ -347,11 +347,11 @@ func (s *search) part(up []bool) (*answer, error) {
 		var err error
 		switch {
 		case i < len(up):
-			_, err = s.direct(i, up[i])
+			err = s.direct(i, up[i])
 		case !s.possible(i, true):
-			_, err = s.direct(i, false)
+			err = s.direct(i, false)
 		case !s.possible(i, false):
-			_, err = s.direct(i, true)
+			err = s.direct(i, true)
 		default:
 			err = s.bound(k, span{s.Least[c], s.Most[c]})
 		}
@@ -383,7 +383,7 @@ func (s *search) integers(up []bool, until int64) (z []float64, cost float64, er
 			}
 		}
 		for i, d := range up {
-			if _, err := s.direct(i, d); err != nil {
+			if err := s.direct(i, d); err != nil {
 				return nil, 0, err
 			}
 		}

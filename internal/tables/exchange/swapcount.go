@@ -155,18 +155,8 @@ func (c *SwappedCount) Respondents(prior Prior, add func(first int64, belief []f
 // records that are published in her columns, summed over these records.
 func (c *SwappedCount) known(p *part, prior Prior, add func(first int64, belief []float64)) {
 	before, after := c.table.matrices[0], c.table.matrices[len(c.table.matrices)-1]
+	p.prepare()
 	ways := &p.ways
-	for side := range ways {
-		if ways[side] != nil {
-			continue
-		}
-		ways[side] = map[int]map[int][]float64{}
-		for q := max(0, p.from-1); q <= min(len(p.rows)-1, p.to+1); q++ {
-			if n := p.published[q]; side == 1 && n > 0 || side == 0 && n < p.size[q] {
-				ways[side][q] = p.walk(q, side == 1)
-			}
-		}
-	}
 	seen := map[string]bool{}
 	var code []byte
 	var weights []int64
@@ -214,6 +204,21 @@ func (c *SwappedCount) known(p *part, prior Prior, add func(first int64, belief 
 				}
 			}
 			add(p.posterior(total, prior, place(p.in[i], p.inside[k])))
+		}
+	}
+}
+
+// prepare makes the ways to the sums of a part that are not made yet.
+func (p *part) prepare() {
+	for side := range p.ways {
+		if p.ways[side] != nil {
+			continue
+		}
+		p.ways[side] = map[int]map[int][]float64{}
+		for q := max(0, p.from-1); q <= min(len(p.rows)-1, p.to+1); q++ {
+			if n := p.published[q]; side == 1 && n > 0 || side == 0 && n < p.size[q] {
+				p.ways[side][q] = p.walk(q, side == 1)
+			}
 		}
 	}
 }

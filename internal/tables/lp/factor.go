@@ -161,7 +161,7 @@ func (f *factors) peel(a *Matrix, basis []int32) (pinned []int32) {
 	queue := f.singleColumns(a, basis, takenRow, takenPlace, take)
 	queue = f.singleRows(a, basis, queue, takenRow, takenPlace, take)
 	f.stack = queue[:0]
-	f.nucleus(a, basis, takenPlace)
+	f.nucleus(takenPlace)
 	return pinned
 }
 
@@ -238,7 +238,7 @@ func (f *factors) singleRows(a *Matrix, basis, queue []int32, takenRow, takenPla
 
 // nucleus appends the remaining columns to the order, by their number of entries, with
 // a counting sort, so that the order is the same on every machine.
-func (f *factors) nucleus(a *Matrix, basis []int32, taken []bool) {
+func (f *factors) nucleus(taken []bool) {
 	most := 0
 	for place := range f.m {
 		if !taken[place] {

@@ -80,7 +80,7 @@ func (s *classes) correction(of []int32) (sum float64) {
 func (j *Joint) corrections(keep []int32, states [][]int64) []float64 {
 	factors := make([]float64, len(states))
 	value := make([]int64, len(j.cells))
-	sums, _ := j.slots()
+	sums := j.release.Set.Sums()
 	all := make([]int32, len(j.cells))
 	for c := range all {
 		all[c] = int32(c)

@@ -34,7 +34,7 @@ type check struct {
 	low, high int64
 }
 
-// A partial table has slots. Of every sum: the difference between its known parts and its total if
+// A partial table has slots, numbered in this order: differences of sums, parts of sums, values of cells. Of every sum: the difference between its known parts and its total if
 // known, and how many of its known parts are not 0: 0, 1 and published as the total is, 1 and not so,
 // or more. Of every cell: its count.
 const (
@@ -95,16 +95,10 @@ func widest(plan []layer) (n int) {
 	return n
 }
 
-// slots are numbered: differences of sums, then parts of sums, then values of cells.
-func (j *Joint) slots() (sums, all int) {
-	sums = j.release.Set.Sums()
-	return sums, 2*sums + len(j.cells)
-}
-
 // plan orders the steps. Only inner cells are free; totals follow.
 func (j *Joint) plan(order []int32) (plan []layer) {
 	set := j.release.Set
-	sums, _ := j.slots()
+	sums := j.release.Set.Sums()
 	open := make([]int, sums)
 	for i := range open {
 		open[i] = len(set.Sum(i).Parts) + 1
@@ -162,7 +156,7 @@ func (j *Joint) plan(order []int32) (plan []layer) {
 // openOf returns the slots of what is open between two steps, and what open sums must satisfy.
 func (j *Joint) openOf(known []bool, open, waits []int) (keep []int32, checks []check) {
 	set := j.release.Set
-	sums, _ := j.slots()
+	sums := j.release.Set.Sums()
 	for i := range open {
 		s := set.Sum(i)
 		if open[i] == len(s.Parts)+1 {
@@ -279,7 +273,7 @@ func (e *elimination) forward() bool {
 		return false
 	}
 	j := e.j
-	sums, _ := j.slots()
+	sums := j.release.Set.Sums()
 	p := &partial{j: j, difference: make([]int64, sums), parts: make([]int64, sums), value: make([]int64, len(j.cells))}
 	states := [][]int64{nil}
 	keep := []int32(nil)

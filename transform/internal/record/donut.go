@@ -271,7 +271,7 @@ const (
 func (s *donutStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error {
 	changed := w.NewChanged(b.N)
 	for k := range s.pairs {
-		if err := s.displace(c, w, b, &s.pairs[k], changed); err != nil {
+		if err := s.displace(w, b, &s.pairs[k], changed); err != nil {
 			return fmt.Errorf("%s: %w", c.At(s.mask), err)
 		}
 	}
@@ -279,7 +279,7 @@ func (s *donutStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error
 	return nil
 }
 
-func (s *donutStep) displace(c *core.Chain, w *core.Work, b *microdata.Block, pair *donutPair,
+func (s *donutStep) displace(w *core.Work, b *microdata.Block, pair *donutPair,
 	changed microdata.Bitmap) error {
 	var v [2]*microdata.Vector
 	for j, col := range pair.columns {

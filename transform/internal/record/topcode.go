@@ -286,9 +286,7 @@ func (s *TailStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error 
 	for k := range s.Columns {
 		t := &s.Columns[k]
 		if s.Of.Replace == "label" {
-			if err := s.text(t, b, changed); err != nil {
-				return fmt.Errorf("%s: column %s: %w", c.At(s.mask), strconv.Quote(t.Name), err)
-			}
+			s.text(t, b, changed)
 			continue
 		}
 		v, err := t.Numbers(b)
@@ -312,12 +310,12 @@ func (s *TailStep) Apply(c *core.Chain, w *core.Work, b *microdata.Block) error 
 
 // text releases numbers as texts, and those beyond the bounds as labels; in replicates, as the
 // codes of these texts.
-func (s *TailStep) text(t *Tail, b *microdata.Block, changed microdata.Bitmap) error {
+func (s *TailStep) text(t *Tail, b *microdata.Block, changed microdata.Bitmap) {
 	col := &b.Columns[t.Index]
 	labels := s.Of.labels()
 	if col.Array == nil {
 		if col.Original.Values == nil {
-			return nil
+			return
 		}
 		v := col.Mutable()
 		for i, x := range v.Values {
@@ -331,7 +329,7 @@ func (s *TailStep) text(t *Tail, b *microdata.Block, changed microdata.Bitmap) e
 				v.Values[i] = microdata.CategoryCode([]byte(core.NumberText(x)))
 			}
 		}
-		return nil
+		return
 	}
 	var numbers microdata.Column
 	beyond := microdata.NumbersOf(col.OutArray(), &numbers)
@@ -362,7 +360,6 @@ func (s *TailStep) text(t *Tail, b *microdata.Block, changed microdata.Bitmap) e
 		}
 	}
 	col.ReleasedArray = (&core.CategoryColumn{Out: out}).Array(places)
-	return nil
 }
 
 // Keeps: values within the bounds stay.
