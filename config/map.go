@@ -102,7 +102,11 @@ func (p *Pipeline) MapStrategies() ([]MapStrategy, error) {
 	strategies := make([]MapStrategy, len(variants))
 	for i, v := range variants {
 		strategies[i] = MapStrategy{Name: v.name, Path: v.path, Masks: func(values []float64) ([]transform.Spec, error) {
-			return v.place(p, values)
+			masks, wrong := v.place(p, values)
+			if wrong != nil {
+				return nil, Errors{*wrong}
+			}
+			return masks, nil
 		}}
 		for _, a := range v.axes {
 			strategies[i].Axes = append(strategies[i].Axes, MapAxis{
@@ -196,11 +200,12 @@ func (a axis) fitsNone(p *Pipeline) string {
 	return text
 }
 
-// place returns the masks with values for the axes.
-func (v variant) place(p *Pipeline, values []float64) ([]transform.Spec, error) {
+// place returns the masks with values for the axes, or what is wrong with them.
+func (v variant) place(p *Pipeline, values []float64) ([]transform.Spec, *Error) {
 	if len(values) != len(v.axes) {
-		return nil, p.Errorf(v.path, "must be given one value for each of %s, got %s", count(len(v.axes), "parameter"),
+		wrong := p.Errorf(v.path, "must be given one value for each of %s, got %s", count(len(v.axes), "parameter"),
 			count(len(values), "value"))
+		return nil, &wrong
 	}
 	masks := slices.Clone(v.masks)
 	for i, a := range v.axes {
@@ -213,7 +218,8 @@ func (v variant) place(p *Pipeline, values []float64) ([]transform.Spec, error) 
 		if problems := masks[a.mask].Params.Check(); len(problems) > 0 {
 			to := v.blame(a, problems[0].Path)
 			where := strings.TrimSuffix(fmt.Sprintf("%s[%d].%s.%s", v.path, a.mask, a.kind, problems[0].Path), ".")
-			return nil, p.Errorf(to.field, "makes the masks of %q impossible: %s %s", v.name, where, problems[0].Text)
+			wrong := p.Errorf(to.field, "makes the masks of %q impossible: %s %s", v.name, where, problems[0].Text)
+			return nil, &wrong
 		}
 	}
 	return masks, nil

@@ -115,9 +115,12 @@ func (r *rewriting) choose(values map[string]float64) error {
 		read[i] = amount.Value
 		r.texts = append(r.texts, text)
 	}
-	var err error
-	r.masks, err = r.place(r.p, read)
-	return err
+	masks, wrong := r.place(r.p, read)
+	if wrong != nil {
+		return *wrong
+	}
+	r.masks = masks
+	return nil
 }
 
 // text is the new text of the file.

@@ -303,9 +303,8 @@ func (v variant) corners(p *Pipeline) *Error {
 				values[i] = a.To.Value
 			}
 		}
-		if _, err := v.place(p, values); err != nil {
-			wrong := err.(Error)
-			return &wrong
+		if _, wrong := v.place(p, values); wrong != nil {
+			return wrong
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ func PerDay(t arrow.DataType) (units int64, ok bool) {
 	case *arrow.Date64Type:
 		return 24 * 60 * 60 * 1000, true
 	case *arrow.TimestampType:
-		return 24 * 60 * 60 * int64(1e9/t.Unit.Multiplier().Nanoseconds()), true
+		return 24 * 60 * 60 * (1e9 / t.Unit.Multiplier().Nanoseconds()), true
 	}
 	return 0, false
 }

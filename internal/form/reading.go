@@ -88,9 +88,9 @@ func (r *Reading) settings(document *yaml.Node) {
 		}
 	}
 	for _, flag := range r.options.Set {
-		s, err := flagSetting(flag)
-		if err != nil {
-			r.errs = append(r.errs, err.(Error))
+		s, unfit := flagSetting(flag)
+		if unfit != nil {
+			r.errs = append(r.errs, *unfit)
 		} else if wrong := r.set(document, s); wrong != "" {
 			r.errs = append(r.errs, Error{Text: wrong, File: s.origin})
 		}

@@ -20,20 +20,20 @@ type setting struct {
 }
 
 // flagSetting reads the PATH=VALUE of a --set.
-func flagSetting(text string) (setting, error) {
+func flagSetting(text string) (setting, *Error) {
 	path, value, found := strings.Cut(text, "=")
 	path = strings.TrimSpace(path)
 	s := setting{value: value, origin: "--set " + path, path: strings.Split(Dotted(path), ".")}
 	if !found || path == "" {
-		return s, Error{Text: "must be path.to.field=value", File: "--set " + text}
+		return s, &Error{Text: "must be path.to.field=value", File: "--set " + text}
 	}
 	return s, nil
 }
 
 // FlagPath is the path, with dots only, that a --set sets; ok is false if it is not a path.
 func FlagPath(flag string) (path string, ok bool) {
-	s, err := flagSetting(flag)
-	return strings.Join(s.path, "."), err == nil
+	s, wrong := flagSetting(flag)
+	return strings.Join(s.path, "."), wrong == nil
 }
 
 // environment reads settings from variables: the dialect's prefix and the path in

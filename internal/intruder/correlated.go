@@ -1,6 +1,7 @@
 package intruder
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -191,7 +192,7 @@ func (l *correlated) gaussian(t *correlatedTarget, pattern uint64, wider [][]flo
 	}
 	var inverse mat.SymDense
 	if err := chol.InverseTo(&inverse); err != nil {
-		if _, poor := err.(mat.Condition); !poor {
+		if _, poor := errors.AsType[mat.Condition](err); !poor {
 			return nil, fmt.Errorf("intruder: covariance: %w", err)
 		}
 	}

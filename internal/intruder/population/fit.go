@@ -2,6 +2,7 @@ package population
 
 import (
 	"context"
+	"errors"
 	"math"
 	"slices"
 
@@ -205,7 +206,7 @@ func (f *fit) solved(with []float64) (*mat.VecDense, error) {
 	}
 	x := mat.NewVecDense(len(f.keep), nil)
 	if err := c.SolveVecTo(x, b); err != nil {
-		if _, inexact := err.(mat.Condition); !inexact {
+		if _, inexact := errors.AsType[mat.Condition](err); !inexact {
 			return nil, err
 		}
 	}

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -102,6 +103,6 @@ func (f *flights[K, V]) all() map[K]V {
 // isAnswer reports whether err is an answer of the registry, or its silence until the
 // patience had passed, and not the end of a caller's context.
 func isAnswer(err error) bool {
-	_, ok := err.(*Error)
+	_, ok := errors.AsType[*Error](err)
 	return ok
 }

@@ -115,7 +115,7 @@ func (g *grid) exploreCategories(ctx context.Context, places []place, from, n in
 func (g *grid) categoriesAt(ctx context.Context, at place, from, n int) (*categoryPoint, error) {
 	masks, err := g.strategies[at.strategy].Masks(at.values)
 	if err != nil {
-		return nil, config.Errors{err.(config.Error)}
+		return nil, err
 	}
 	chain, err := g.chainOf(at, masks, false)
 	if err != nil {

@@ -101,7 +101,7 @@ func (g *grid) judgePairs(ctx context.Context, at place, p *rumap.Point, replica
 	}
 	masks, err := g.strategies[at.strategy].Masks(at.values)
 	if err != nil {
-		return config.Errors{err.(config.Error)}
+		return err
 	}
 	chain, err := g.chainOf(at, masks, false)
 	if err != nil {
@@ -242,7 +242,7 @@ func (g *grid) takePrivacy(at place, p *rumap.Point) error {
 	}
 	masks, err := g.strategies[at.strategy].Masks(at.values)
 	if err != nil {
-		return config.Errors{err.(config.Error)}
+		return err
 	}
 	stated := g.plan.PrivacyOf(masks)
 	if c := stated.Of(g.column); c != nil {
@@ -305,7 +305,7 @@ func (g *grid) rehearse(ctx context.Context, by *filejob.Rehearsals, point int) 
 	strategy := g.strategies[at.strategy]
 	masks, err := strategy.Masks(at.values)
 	if err != nil {
-		return assess.Verdict{}, config.Errors{err.(config.Error)}
+		return assess.Verdict{}, err
 	}
 	trial := *g.whole
 	trial.Masks = masks

@@ -247,7 +247,7 @@ func newGrid(p *config.Pipeline, key keystream.Key, of sampled) (*grid, error) {
 	for _, s := range g.strategies {
 		masks, err := s.Masks(firsts(s))
 		if err != nil {
-			return nil, config.Errors{err.(config.Error)}
+			return nil, err
 		}
 		all.Masks = append(all.Masks, masks...)
 		for i, m := range masks {
@@ -369,7 +369,7 @@ func (g *grid) firstChains() (admit []*transform.Chain, err error) {
 		at := place{s, firsts(strategy)}
 		masks, err := strategy.Masks(at.values)
 		if err != nil {
-			return nil, config.Errors{err.(config.Error)}
+			return nil, err
 		}
 		if _, alone := transform.Alone(masks, g.column); !alone || g.limitsOthers() {
 			g.alone = false
@@ -497,7 +497,7 @@ func (g *grid) label(b *microdata.Block) {
 func (g *grid) chain(at place, alone bool) (*transform.Chain, error) {
 	masks, err := g.strategies[at.strategy].Masks(at.values)
 	if err != nil {
-		return nil, config.Errors{err.(config.Error)}
+		return nil, err
 	}
 	if g.mixes {
 		masks = transform.Unmixed(masks)

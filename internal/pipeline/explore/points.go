@@ -97,7 +97,7 @@ func (g *grid) exchanges(places []place) ([]assess.Exchange, error) {
 	for i, at := range places {
 		masks, err := g.strategies[at.strategy].Masks(at.values)
 		if err != nil {
-			return nil, config.Errors{err.(config.Error)}
+			return nil, err
 		}
 		chain, err := g.chainOf(at, masks, false)
 		if err != nil {

@@ -34,7 +34,7 @@ func bySample(strategies []config.MapStrategy) (list []sampled, err error) {
 			one.Axes = axes
 			masks, err := one.Masks(firsts(one))
 			if err != nil {
-				return nil, config.Errors{err.(config.Error)}
+				return nil, err
 			}
 			sample := transform.SampleOf(masks)
 			at := slices.IndexFunc(list, func(o sampled) bool { return reflect.DeepEqual(o.sample, sample) })

@@ -90,7 +90,7 @@ func (f *treeFit) findLeaves(y []float64, fitted []int32, by modelled, stop deci
 		}
 	})
 	drawn := slices.ContainsFunc(f.of.Nodes, func(n models.TreeNode) bool {
-		return n.Right != 0 && int(n.Predictor) >= by.on
+		return n.Right != 0 && n.Predictor >= by.on
 	})
 	if drawn || 2*len(fitted) < len(y) {
 		return
