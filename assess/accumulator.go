@@ -95,7 +95,7 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 	p.Draw(b, a.keyedWords)
 	a.sample.Take(b, origin, p, keep)
 	sums := a.begin(b, origin, keep)
-	parts := sums.parts()
+	var parts []func() // the long ones first
 	if len(a.opts.Coded)+len(a.opts.Watched) > 0 {
 		parts = append(parts, func() { a.countCodes(b); a.watch(b) })
 	}
@@ -106,9 +106,12 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 		parts = append(parts, func() { a.sample.Extend(i, b, a.layout) })
 	}
 	for c := range a.columns {
-		if s := &a.columns[c]; s.order != nil || s.counts != nil {
-			col := &b.Columns[a.opts.Columns[c].Index]
-			parts = append(parts, func() { s.count(b, col, origin, keep) })
+		s, col := &a.columns[c], &b.Columns[a.opts.Columns[c].Index]
+		if s.order != nil {
+			parts = append(parts, func() { s.order.Add(origin, b, col.Original, col.Out(), keep) })
+		}
+		if s.counts != nil {
+			parts = append(parts, func() { s.counts.Add(b, col.Original, col.Out(), keep) })
 		}
 	}
 	do := func(parts []func()) {
@@ -120,8 +123,8 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 			cores.Each(len(parts), func(i int) { parts[i]() })
 		}
 	}
-	do(parts)
-	for sums.fold(); sums.from < b.N; sums.fold() {
+	do(append(parts, sums.parts()...))
+	for do(sums.fold()); sums.from < b.N; do(sums.fold()) {
 		do(sums.parts())
 	}
 	sums.end()
@@ -143,16 +146,6 @@ func (a *Accumulator) notRejected(b *microdata.Block) microdata.Bitmap {
 		}
 	}
 	return a.keep
-}
-
-// count adds what a column has by itself: the order and the counts of its values.
-func (s *columnSums) count(b *microdata.Block, col *microdata.Column, origin *place.Origin, keep microdata.Bitmap) {
-	if s.order != nil {
-		s.order.Add(origin, b, col.Original, col.Out(), keep)
-	}
-	if s.counts != nil {
-		s.counts.Add(b, col.Original, col.Out(), keep)
-	}
 }
 
 // keyedWords draws from the sample's keystream. Its name has the scope in place of the column in

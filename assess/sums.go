@@ -12,8 +12,8 @@ import (
 )
 
 // blockSums adds what depends on all columns of a record together, and the ends of the columns, of one block, by windows:
-// parts sum the runs of a window beside one another, and fold then adds their sums, and their ends, in the order of the
-// runs. So every sum is rounded in one order, however many cores there are.
+// parts sum the runs of a window beside one another, and fold then adds their sums in the order of the runs, so that every
+// sum is rounded in one order, however many cores there are.
 type blockSums struct {
 	a      *Accumulator
 	b      *microdata.Block
@@ -123,17 +123,12 @@ func (s *blockSums) sum(first, last int) {
 	defer w.kernels.Put(k)
 	for i := first; i < last; i++ {
 		r := &w.runs[i]
-		from, n := s.place(i)
+		from := s.from + i*cell.Run
+		n := min(cell.Run, s.b.N-from)
 		if r.clean = s.sumClean(k, r, from, n); !r.clean {
 			s.sumPart(k, r, from, n)
 		}
 	}
-}
-
-// place returns the first record of a run of the window, and how many it has.
-func (s *blockSums) place(run int) (from, n int) {
-	from = s.from + run*cell.Run
-	return from, min(cell.Run, s.b.N-from)
 }
 
 func (s *blockSums) column(c int) *microdata.Column { return &s.b.Columns[s.a.opts.Columns[c].Index] }
@@ -189,31 +184,32 @@ func (s *blockSums) sumPart(k *kernel, r *run, from, n int) {
 	r.released.Part(n, k.v, k.hasOut, k.inY)
 }
 
-// fold adds the sums of the window's runs in their order, and ends the window.
-func (s *blockSums) fold() {
-	a := s.a
-	for i := range s.runs {
-		r := &a.work.runs[i]
-		for c := range r.columns {
-			t, d := &a.columns[c], &r.columns[c]
+// fold adds the sums of the window's runs in their order, ends the window, and returns what adds the ends of its columns:
+// calls that do not depend on one another.
+func (s *blockSums) fold() (ends []func()) {
+	a, from, runs := s.a, s.from, s.a.work.runs[:s.runs]
+	for c := range a.columns {
+		t, beyond := &a.columns[c], false
+		for i := range runs {
+			d := &runs[i].columns[c]
 			t.pairs += int64(d.pairs)
 			t.diff -= d.sd
 			t.squareDiff += d.sdd
 			if a.opts.Columns[c].Masked {
 				t.unchanged += int64(d.same)
 			}
-			switch {
-			case !d.beyond:
-			case r.clean:
-				s.addEnds(i, c, d.pieces)
-			default:
-				s.addPartEnds(i, c)
-			}
+			beyond = beyond || d.beyond
 		}
-		a.original.Add(&r.original)
-		a.released.Add(&r.released)
+		if beyond {
+			ends = append(ends, func() { s.addEnds(c, from, runs) })
+		}
+	}
+	for i := range runs {
+		a.original.Add(&runs[i].original)
+		a.released.Add(&runs[i].released)
 	}
 	s.from += s.runs * cell.Run
+	return ends
 }
 
 // end ends the block.
@@ -222,11 +218,25 @@ func (s *blockSums) end() {
 	s.a.released.Fold()
 }
 
-// addEnds adds the extreme values of a clean run of one column. pieces marks the pieces of the run that may have any: those
-// that have values beyond what was most extreme before the window.
-func (s *blockSums) addEnds(run, c int, pieces uint64) {
+// addEnds adds the extreme values of a column in runs, the first of which begins at a record. Only those that have values
+// beyond what was most extreme before the window may have any.
+func (s *blockSums) addEnds(c, from int, runs []run) {
+	for i := range runs {
+		r, at := &runs[i], from+i*cell.Run
+		n := min(cell.Run, s.b.N-at)
+		switch {
+		case !r.columns[c].beyond:
+		case r.clean:
+			s.addCleanEnds(c, at, n, r.columns[c].pieces)
+		default:
+			s.addPartEnds(c, at, n)
+		}
+	}
+}
+
+// addCleanEnds is addEnds of one run that is clean. pieces marks the pieces of the run that may have any.
+func (s *blockSums) addCleanEnds(c, from, n int, pieces uint64) {
 	t, w := &s.a.columns[c], s.a.work
-	from, n := s.place(run)
 	col := s.column(c)
 	x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
 	beyond := false
@@ -246,10 +256,9 @@ func (s *blockSums) addEnds(run, c int, pieces uint64) {
 	}
 }
 
-// addPartEnds is addEnds of a run that is not clean.
-func (s *blockSums) addPartEnds(run, c int) {
+// addPartEnds is addEnds of one run that is not clean.
+func (s *blockSums) addPartEnds(c, from, n int) {
 	t, w := &s.a.columns[c], s.a.work
-	from, n := s.place(run)
 	col := s.column(c)
 	x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
 	if t.counts != nil {
