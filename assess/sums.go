@@ -11,9 +11,9 @@ import (
 	"github.com/sdlfilter/sdlfilter/microdata"
 )
 
-// blockSums adds what depends on all columns of a record together, and the ends of the columns, of one block, by windows:
-// parts sum the runs of a window beside one another, and fold then adds their sums in the order of the runs, so that every
-// sum is rounded in one order, however many cores there are.
+// blockSums adds what depends on all columns of a record together, and the ends of the columns, of one block, by
+// windows: parts sum the runs of a window beside one another, and fold then adds their sums in the order of the runs,
+// so that every sum is rounded in one order, however many cores there are.
 type blockSums struct {
 	a      *Accumulator
 	b      *microdata.Block
@@ -55,8 +55,8 @@ type kernel struct {
 	inX, inY    []cell.Bits // the same as bits, by column
 }
 
-// The sums of the runs of a window take about so many bytes, and those of a part some microseconds at least; a window has
-// runs for as many cores as this all the same.
+// The sums of the runs of a window take about so many bytes, and those of a part some microseconds at least; a window
+// has runs for as many cores as this all the same.
 const (
 	windowBytes = 2 << 20
 	windowLeast = 16
@@ -66,7 +66,8 @@ const (
 
 func newWork(columns int) *work {
 	pairs := max(1, columns*(columns+1)/2)
-	w := &work{columns: columns, window: max(windowLeast, windowBytes/(2*7*8*pairs)), group: max(1, min(partMost, partPairs/pairs))}
+	w := &work{columns: columns, window: max(windowLeast, windowBytes/(2*7*8*pairs)),
+		group: max(1, min(partMost, partPairs/pairs))}
 	w.limits = make([]limits, columns)
 	w.lowBound, w.topBound = make([]float64, columns), make([]float64, columns)
 	w.kernels.New = func() any {
@@ -184,8 +185,8 @@ func (s *blockSums) sumPart(k *kernel, r *run, from, n int) {
 	r.released.Part(n, k.v, k.hasOut, k.inY)
 }
 
-// fold adds the sums of the window's runs in their order, ends the window, and returns what adds the ends of its columns:
-// calls that do not depend on one another.
+// fold adds the sums of the window's runs in their order, ends the window, and returns what adds the ends of its
+// columns: calls that do not depend on one another.
 func (s *blockSums) fold() (ends []func()) {
 	a, from, runs := s.a, s.from, s.a.work.runs[:s.runs]
 	for c := range a.columns {
@@ -218,8 +219,8 @@ func (s *blockSums) end() {
 	s.a.released.Fold()
 }
 
-// addEnds adds the extreme values of a column in runs, the first of which begins at a record. Only those that have values
-// beyond what was most extreme before the window may have any.
+// addEnds adds the extreme values of a column in runs, the first of which begins at a record. Only those that have
+// values beyond what was most extreme before the window may have any.
 func (s *blockSums) addEnds(c, from int, runs []run) {
 	for i := range runs {
 		r, at := &runs[i], from+i*cell.Run

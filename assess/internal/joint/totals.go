@@ -127,8 +127,8 @@ func (s *sought) sameInUnits(visit func(unit *grouping, column int)) {
 	}
 }
 
-// withValue returns the parts of units in which a column has one value, in the order of their first records. It sorts the
-// records by unit, so that the values of each are told apart in a table by value, which needs no hashes.
+// withValue returns the parts of units in which a column has one value, in the order of their first records. It sorts
+// the records by unit, so that the values of each are told apart in a table by value, which needs no hashes.
 func (s *sought) withValue(unit *grouping, column int) *grouping {
 	k := slices.IndexFunc(s.groups, func(g grouping) bool { return g.columns[0] == column })
 	by := &s.groups[k]
@@ -149,8 +149,9 @@ func (s *sought) withValue(unit *grouping, column int) *grouping {
 			next[u]++
 		}
 	}
-	leader := make([]int32, s.all)                                 // by row: the first record of its part
-	seen, at := make([]int32, by.groups), make([]int32, by.groups) // by value: the last unit with it, from 1, and its first record there
+	leader := make([]int32, s.all) // by row: the first record of its part
+	// By value: the last unit with it, from 1, and its first record there.
+	seen, at := make([]int32, by.groups), make([]int32, by.groups)
 	for u := range unit.groups {
 		for _, i := range rows[first[u]:first[u+1]] {
 			if v := by.of[i]; seen[v] != int32(u)+1 {

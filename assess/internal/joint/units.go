@@ -155,8 +155,8 @@ func (s *sought) small() (list []*grouping) {
 // leastInFew is the share of records with a few others in their groups from which a grouping is looked at.
 const leastInFew = 0.05
 
-// beside returns a function that returns the squared partial correlation of x and z given y. It may be called from several
-// goroutines.
+// beside returns a function that returns the squared partial correlation of x and z given y. It may be called from
+// several goroutines.
 func (s *sought) beside(given []float64) func(z func(row int) float64) float64 {
 	var rows []int
 	for _, i := range s.rows {
