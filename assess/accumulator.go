@@ -3,7 +3,6 @@ package assess
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess/internal/cell"
@@ -36,20 +35,9 @@ type Accumulator struct {
 	watched            []residue                // by column of Options.Watched
 	apart              []*place.Origin          // by number, for AddPiece
 
-	work       kernel
+	work       *work            // scratch
 	keep       microdata.Bitmap // scratch: records not rejected
 	priorities place.Priorities // scratch
-}
-
-// kernel is scratch for one run of records.
-type kernel struct {
-	u, v               [][]float64 // centred original and released of the run
-	bufU, bufV         [][]float64
-	sums               []runSums
-	su, sv             []float64
-	has, hasOut        [][]float64 // runs with nulls only
-	inX, inY           []cell.Bits // the same as bits, by column
-	lowBound, topBound []float64   // bounds beyond which an original value can be an extreme
 }
 
 // New returns an empty accumulator.
@@ -84,11 +72,7 @@ func New(o Options) (*Accumulator, error) {
 			a.columns[i].order = fileorder.New(o.OrderBins)
 		}
 	}
-	w := &a.work
-	w.bufU, w.bufV = comoment.Rows(k), comoment.Rows(k)
-	w.u, w.v = make([][]float64, k), make([][]float64, k)
-	w.sums, w.su, w.sv = make([]runSums, k), make([]float64, k), make([]float64, k)
-	w.lowBound, w.topBound = make([]float64, k), make([]float64, k)
+	a.work = newWork(k)
 	return a, nil
 }
 
@@ -110,7 +94,11 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 	p := &a.priorities
 	p.Draw(b, a.keyedWords)
 	a.sample.Take(b, origin, p, keep)
-	parts := []func(){func() { a.addSums(b, origin, keep) }}
+	sums := a.begin(b, origin, keep)
+	var parts []func() // the long ones first
+	if len(a.opts.Coded)+len(a.opts.Watched) > 0 {
+		parts = append(parts, func() { a.countCodes(b); a.watch(b) })
+	}
 	if also != nil {
 		parts = append(parts, func() { also.Offer(b, origin, p, keep, a.layout) })
 	}
@@ -118,18 +106,28 @@ func (a *Accumulator) add(b *microdata.Block, also *sample.Sample) {
 		parts = append(parts, func() { a.sample.Extend(i, b, a.layout) })
 	}
 	for c := range a.columns {
-		if s := &a.columns[c]; s.order != nil || s.counts != nil {
-			col := &b.Columns[a.opts.Columns[c].Index]
-			parts = append(parts, func() { s.count(b, col, origin, keep) })
+		s, col := &a.columns[c], &b.Columns[a.opts.Columns[c].Index]
+		if s.order != nil {
+			parts = append(parts, func() { s.order.Add(origin, b, col.Original, col.Out(), keep) })
+		}
+		if s.counts != nil {
+			parts = append(parts, func() { s.counts.Add(b, col.Original, col.Out(), keep) })
 		}
 	}
-	if b.N < fewRecords {
-		for _, part := range parts {
-			part()
+	do := func(parts []func()) {
+		if b.N < fewRecords {
+			for _, part := range parts {
+				part()
+			}
+		} else {
+			cores.Each(len(parts), func(i int) { parts[i]() })
 		}
-	} else {
-		cores.Each(len(parts), func(i int) { parts[i]() })
 	}
+	do(append(parts, sums.parts()...))
+	for do(sums.fold()); sums.from < b.N; do(sums.fold()) {
+		do(sums.parts())
+	}
+	sums.end()
 	a.sample.Bound()
 }
 
@@ -148,196 +146,6 @@ func (a *Accumulator) notRejected(b *microdata.Block) microdata.Bitmap {
 		}
 	}
 	return a.keep
-}
-
-// count adds what a column has by itself: the order and the counts of its values.
-func (s *columnSums) count(b *microdata.Block, col *microdata.Column, origin *place.Origin, keep microdata.Bitmap) {
-	if s.order != nil {
-		s.order.Add(origin, b, col.Original, col.Out(), keep)
-	}
-	if s.counts != nil {
-		s.counts.Add(b, col.Original, col.Out(), keep)
-	}
-}
-
-// addSums adds what depends on all columns of a record together, and the ends of the columns.
-func (a *Accumulator) addSums(b *microdata.Block, origin *place.Origin, keep microdata.Bitmap) {
-	a.records += int64(b.Kept())
-	a.countCodes(b)
-	a.watch(b)
-	w := &a.work
-	for c := range a.columns {
-		col := &b.Columns[a.opts.Columns[c].Index]
-		a.original.Recentre(c, col.Original, keep)
-		a.released.Recentre(c, col.Out(), keep)
-		w.lowBound[c] = a.columns[c].bottom.Threshold(origin, b.First)
-		w.topBound[c] = a.columns[c].top.Threshold(origin, b.First)
-	}
-	for from := 0; from < b.N; from += cell.Run {
-		n := min(cell.Run, b.N-from)
-		if !a.addClean(b, origin, from, n, keep) {
-			a.addPart(b, origin, from, n, keep)
-		}
-	}
-	a.original.Fold()
-	a.released.Fold()
-}
-
-// addClean adds a run if every record in it is kept and has every value; otherwise it changes
-// nothing and returns false.
-func (a *Accumulator) addClean(b *microdata.Block, origin *place.Origin, from, n int, keep microdata.Bitmap) bool {
-	if !cell.AllSet(keep, from, n) {
-		return false
-	}
-	for c := range a.columns {
-		col := &b.Columns[a.opts.Columns[c].Index]
-		if !cell.AllSet(col.Original.Valid, from, n) || !cell.AllSet(col.Out().Valid, from, n) {
-			return false
-		}
-	}
-	w := &a.work
-	for c := range a.columns {
-		s := &a.columns[c]
-		col := &b.Columns[a.opts.Columns[c].Index]
-		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
-		var d runSums
-		kx, ky := a.original.Centre[c], a.released.Centre[c]
-		lo, hi := s.bounds(w.lowBound[c], w.topBound[c])
-		if kx == 0 && ky == 0 {
-			d = plain(x, y, lo, hi, s.low, s.high)
-			w.u[c], w.v[c] = x, y
-		} else {
-			w.u[c], w.v[c] = w.bufU[c][:n], w.bufV[c][:n]
-			d = centred(w.u[c], w.v[c], x, y, kx, ky, lo, hi, s.low, s.high)
-		}
-		if !cell.Finite(d.su + d.sv + d.sd) {
-			return false
-		}
-		w.sums[c], w.su[c], w.sv[c] = d, d.su, d.sv
-	}
-	for c := range a.columns {
-		s, d := &a.columns[c], &w.sums[c]
-		s.pairs += int64(n)
-		s.diff -= d.sd
-		s.squareDiff += d.sdd
-		if a.opts.Columns[c].Masked {
-			s.unchanged += int64(d.same)
-		}
-		if d.beyond {
-			a.addEnds(b, origin, c, from, n, d.pieces, keep)
-		}
-	}
-	a.original.AddClean(n, w.u, w.su)
-	a.released.AddClean(n, w.v, w.sv)
-	return true
-}
-
-// bounds returns the bounds beyond which an original value is kept: lo and hi, beyond which its record
-// is kept, or narrower bounds if the value alone is.
-func (s *columnSums) bounds(lo, hi float64) (low, high float64) {
-	if s.counts == nil {
-		return lo, hi
-	}
-	least, most := s.counts.Bounds()
-	return max(lo, least), min(hi, most)
-}
-
-// addEnds adds the extreme values of a clean run of one column. pieces marks the pieces of the run
-// that have any.
-func (a *Accumulator) addEnds(b *microdata.Block, origin *place.Origin, c, from, n int, pieces uint64,
-	keep microdata.Bitmap) {
-	s := &a.columns[c]
-	col := &b.Columns[a.opts.Columns[c].Index]
-	x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
-	lo, hi := a.work.lowBound[c], a.work.topBound[c]
-	beyond := false
-	for ; pieces != 0; pieces &= pieces - 1 {
-		at := bits.TrailingZeros64(pieces) * pieceLength
-		end := min(at+pieceLength, n)
-		if s.counts != nil {
-			s.counts.AddEnds(x[at:end])
-		}
-		beyond = beyond || s.extreme(x[at:end], y[at:end], lo, hi)
-	}
-	if s.counts != nil {
-		s.counts.BoundEnds()
-	}
-	if beyond {
-		a.scanEnds(b, origin, c, from, n, keep)
-	}
-}
-
-// extreme reports whether an original value is beyond [lo, hi], or a released one beyond those seen so
-// far.
-func (s *columnSums) extreme(x, y []float64, lo, hi float64) bool {
-	for i, v := range x {
-		if v < lo || v > hi || y[i] < s.low || y[i] > s.high {
-			return true
-		}
-	}
-	return false
-}
-
-// scanEnds adds the run's extremes of one column. Values that are null, not
-// finite or of rejected records are ignored.
-func (a *Accumulator) scanEnds(b *microdata.Block, origin *place.Origin, c, from, n int, keep microdata.Bitmap) {
-	s, w := &a.columns[c], &a.work
-	col := &b.Columns[a.opts.Columns[c].Index]
-	x, y := col.Original, col.Out()
-	row := 0
-	fill := func(dst []float64) { a.layout.Fill(dst, b, row) }
-	for i, v := range y.Values[from : from+n] {
-		// −0 is less than 0 here.
-		if (v <= s.low || v >= s.high) && cell.Finite(v) && keep.Has(from+i) && y.Valid.Has(from+i) {
-			s.low, s.high = math.Min(s.low, v), math.Max(s.high, v)
-		}
-	}
-	lo, hi := w.lowBound[c], w.topBound[c]
-	for i, v := range x.Values[from : from+n] {
-		if !(v < lo || v > hi) || !cell.Finite(v) || !keep.Has(from+i) || !x.Valid.Has(from+i) {
-			continue
-		}
-		row = from + i
-		if v < lo && s.bottom.Add(v, origin, b.Place(row), a.layout.Width(), fill) {
-			lo = s.bottom.Threshold(origin, b.Place(row)+1)
-		}
-		if v > hi && s.top.Add(v, origin, b.Place(row), a.layout.Width(), fill) {
-			hi = s.top.Threshold(origin, b.Place(row)+1)
-		}
-	}
-	w.lowBound[c], w.topBound[c] = lo, hi
-}
-
-// addPart adds a run in which some values are null, not finite, or of rejected
-// records.
-func (a *Accumulator) addPart(b *microdata.Block, origin *place.Origin, from, n int, keep microdata.Bitmap) {
-	w := &a.work
-	if w.has == nil {
-		k := len(a.columns)
-		w.has, w.hasOut = comoment.Rows(k), comoment.Rows(k)
-		w.inX, w.inY = make([]cell.Bits, k), make([]cell.Bits, k)
-	}
-	for c := range a.columns {
-		s := &a.columns[c]
-		col := &b.Columns[a.opts.Columns[c].Index]
-		w.u[c], w.v[c] = w.bufU[c], w.bufV[c]
-		comoment.Centre(col.Original, from, n, keep, a.original.Centre[c], w.u[c], w.has[c], &w.inX[c])
-		comoment.Centre(col.Out(), from, n, keep, a.released.Centre[c], w.v[c], w.hasOut[c], &w.inY[c])
-		x, y := col.Original.Values[from:from+n], col.Out().Values[from:from+n]
-		lo, hi := s.bounds(w.lowBound[c], w.topBound[c])
-		same, beyond := s.addPairs(x, y, &w.inX[c], &w.inY[c], lo, hi)
-		if a.opts.Columns[c].Masked {
-			s.unchanged += same
-		}
-		if s.counts != nil && beyond {
-			s.counts.AddMarkedEnds(x, &w.inX[c])
-		}
-		if beyond && s.extreme(x, y, w.lowBound[c], w.topBound[c]) {
-			a.scanEnds(b, origin, c, from, n, keep)
-		}
-	}
-	a.original.AddPart(n, w.u, w.has, w.inX)
-	a.released.AddPart(n, w.v, w.hasOut, w.inY)
 }
 
 // keyedWords draws from the sample's keystream. Its name has the scope in place of the column in

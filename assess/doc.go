@@ -9,7 +9,7 @@
 // knows no file format.
 //
 // Map of the files, each of which calls only those named before it: measures.go, rule.go,
-// law.go, options.go (inputs and results); columns.go, kernels.go,
+// law.go, options.go (inputs and results); columns.go, kernels.go, sums.go,
 // accumulator.go, encode.go, delta.go, pairs.go, bracket.go (the accumulated data);
 // reckoning.go, exchange.go, expect_rows.go, bias.go, copies.go, risk.go, utility.go,
 // questions.go, groups.go (one evaluation); histogram.go, unchanged.go, order_measure.go, measure.go,

@@ -10,12 +10,11 @@ import (
 
 // plain is centred for centres of 0: the values need not be copied.
 func plain(x, y []float64, lo, hi, low, high float64) runSums {
-	n := len(x)
-	y = y[:n]
+	y = y[:len(x)]
 	var squares [2]float64
 	pieces, same := plainPairs(x, y, lo, hi, low, high, &squares)
 	su, sv := floats.Sum(x), floats.Sum(y)
-	return runSums{su, sv, su - sv, squares[0] + squares[1], pieces != 0, pieces, same}
+	return runSums{su, sv, su - sv, squares[0] + squares[1], pieces != 0, pieces, same, len(x)}
 }
 
 // plainPairs sums the squares of x−y at even and at odd places. It returns the pieces of the run in
@@ -94,7 +93,7 @@ func centred(u, v, x, y []float64, kx, ky, lo, hi, low, high float64) runSums {
 		sd0 += x0 - y0
 		sq0 += (x0 - y0) * (x0 - y0)
 	}
-	return runSums{su0 + su1, sv0 + sv1, sd0 + sd1, sq0 + sq1, pieces != 0, pieces, same}
+	return runSums{su0 + su1, sv0 + sv1, sd0 + sd1, sq0 + sq1, pieces != 0, pieces, same, n}
 }
 
 // none returns 1 for a difference of 0, of either sign, and else 0.
@@ -110,28 +109,26 @@ type runSums struct {
 	beyond  bool    // some original value is beyond [lo, hi] or some released one beyond [low, high]
 	pieces  uint64  // bit i: one of those is in the i-th piece of the run
 	same    int     // x = y
+	pairs   int     // records with both values
 }
 
 // pieceLength is the number of records in one of the 64 pieces of a run.
 const pieceLength = cell.Run / 64
 
-// addPairs adds the pairs of a run that are marked on both sides. It returns how many of them are
-// unchanged, and whether a marked original value is beyond [lo, hi] or a marked released one
-// beyond those seen so far.
-func (s *columnSums) addPairs(x, y []float64, inX, inY *cell.Bits, lo, hi float64) (same int64, beyond bool) {
+// sumPairs sums the pairs of a run that are marked on both sides, without what pieces have and Σ(x−kx), Σ(y−ky).
+func sumPairs(x, y []float64, inX, inY *cell.Bits, lo, hi, low, high float64) (r runSums) {
 	var sums pairSums
 	for at := 0; at < len(x); at += 64 {
 		markX, markY := inX[at/64], inY[at/64]
-		s.pairs += int64(bits.OnesCount64(markX & markY))
+		r.pairs += bits.OnesCount64(markX & markY)
 		end := min(at+64, len(x))
-		xs, ys := x[at:end], y[at:end]
-		unchanged, out := sums.add(xs, ys, markX, markY, lo, hi, s.low, s.high)
-		same += int64(bits.OnesCount64(unchanged))
-		beyond = beyond || out
+		unchanged, out := sums.add(x[at:end], y[at:end], markX, markY, lo, hi, low, high)
+		r.same += bits.OnesCount64(unchanged)
+		r.beyond = r.beyond || out
 	}
-	s.diff -= (sums.diff[0] + sums.diff[2]) + (sums.diff[1] + sums.diff[3])
-	s.squareDiff += (sums.square[0] + sums.square[2]) + (sums.square[1] + sums.square[3])
-	return same, beyond
+	r.sd = (sums.diff[0] + sums.diff[2]) + (sums.diff[1] + sums.diff[3])
+	r.sdd = (sums.square[0] + sums.square[2]) + (sums.square[1] + sums.square[3])
+	return r
 }
 
 // pairSums has four sums each of x−y and (x−y)², of every fourth pair: the additions do not depend

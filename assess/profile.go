@@ -140,6 +140,7 @@ type Profiler struct {
 	has        [][]float64
 	present    []cell.Bits // by column, as has
 	keep       microdata.Bitmap
+	run        comoment.Run
 }
 
 // valueRange is the part of a column's profile other than its co-moments.
@@ -219,7 +220,8 @@ func (p *Profiler) addClean(b *microdata.Block, from, n int, keep microdata.Bitm
 		e := &p.ends[c]
 		e.add(b.Columns[column.Index].Original.Values[from : from+n])
 	}
-	p.gram.AddClean(n, p.u, p.s)
+	p.run.Clean(n, p.u, p.s)
+	p.gram.Add(&p.run)
 	return true
 }
 
@@ -257,7 +259,8 @@ func (p *Profiler) addPart(b *microdata.Block, from, n int, keep microdata.Bitma
 			}
 		}
 	}
-	p.gram.AddPart(n, p.u, p.has, p.present)
+	p.run.Part(n, p.u, p.has, p.present)
+	p.gram.Add(&p.run)
 }
 
 // offer offers the block to the sample. Priorities are a fixed function of the

@@ -280,15 +280,28 @@ func (r *reckoning) recordFrame(released [][]float64, limit int, earlier bool, m
 		f.own = append(f.own, len(list))
 		list = append(list, joint.Column{Name: column.Name, Values: cell.KnownValues(f.released[c])})
 	}
+	left := func(c BesideColumn) bool { return c.Member || c.Release > 0 && (!earlier || c.Before) }
+	beside := func(i int) []float64 {
+		at := r.a.layout.BesideAt(i)
+		return gather(r.data.Values[at], at)
+	}
+	whole, unlike := make([][]float64, len(r.a.opts.Beside)), make([]bool, len(r.a.opts.Beside))
+	cores.Each(len(whole), func(i int) {
+		if c := r.a.opts.Beside[i]; c.Piece == 0 && !left(c) {
+			whole[i] = beside(i)
+			unlike[i] = cell.Apart(whole[i])
+		}
+	})
 	apart := map[string]bool{} // the columns whose values nearly all occur once
 	for i, column := range r.a.opts.Beside {
-		if column.Member || column.Piece > 0 && !apart[column.Name] || column.Release > 0 && (!earlier || column.Before) {
+		if left(column) || column.Piece > 0 && !apart[column.Name] {
 			continue
 		}
-		at := r.a.layout.BesideAt(i)
-		values := gather(r.data.Values[at], at)
+		values := whole[i]
 		if column.Piece == 0 {
-			apart[column.Name] = cell.Apart(values)
+			apart[column.Name] = unlike[i]
+		} else {
+			values = beside(i)
 		}
 		if column.Release > 0 {
 			values = cell.KnownValues(values)

@@ -79,6 +79,10 @@ func (c *Pair) Variance() float64 {
 // sums are uncorrected sums about the columns' centres over part of a block.
 type sums struct{ n, si, sj, sii, sjj, sij float64 }
 
+func (a sums) plus(b sums) sums {
+	return sums{a.n + b.n, a.si + b.si, a.sj + b.sj, a.sii + b.sii, a.sjj + b.sjj, a.sij + b.sij}
+}
+
 // Gram holds the co-moments of all pairs of k columns of one side (original or
 // released), row by row of the lower triangle.
 //
@@ -143,52 +147,66 @@ func (g *Gram) Recentre(i int, v microdata.Vector, keep microdata.Bitmap) {
 	}
 }
 
-// AddClean adds a run of n records without nulls: u holds the centred columns,
-// s the sum of each.
-func (g *Gram) AddClean(n int, u [][]float64, s []float64) {
-	g.n += float64(n)
-	p := 0
-	for i := range g.K {
-		g.s[i] += s[i]
+// Run has the sums of one run of a block, for Add: those of several runs may be computed beside one another, each about
+// the Centre of the same Gram.
+type Run struct {
+	n      float64   // records of a clean run
+	s      []float64 // per column, of a clean run
+	q      []float64 // per pair, of a clean run
+	part   []sums    // per pair, of a run with nulls
+	parted bool
+}
+
+// Clean sums a run of n records without nulls: u holds the centred columns, s the sum of each.
+func (r *Run) Clean(n int, u [][]float64, s []float64) {
+	r.n, r.parted = float64(n), false
+	r.s, r.q = append(r.s[:0], s...), r.q[:0]
+	for i := range u {
 		ui := u[i][:n]
 		for j := range i + 1 {
-			g.q[p] += floats.Dot(ui, u[j][:n])
-			p++
+			r.q = append(r.q, floats.Dot(ui, u[j][:n]))
 		}
 	}
 }
 
-// AddPart adds a run of n records some of which have no value: u is 0 there; has is 1 where there
+// Part sums a run of n records some of which have no value: u is 0 there; has is 1 where there
 // is a value and 0 elsewhere, and present has the same as bits.
-func (g *Gram) AddPart(n int, u, has [][]float64, present []cell.Bits) {
-	g.parted = true
-	p := 0
-	for i := range g.K {
+func (r *Run) Part(n int, u, has [][]float64, present []cell.Bits) {
+	r.parted, r.part = true, r.part[:0]
+	for i := range u {
 		ui, hi := u[i][:n], has[i][:n]
 		for j := range i {
-			a := &g.part[p]
-			p++
+			s := sharedSums(ui, u[j][:n], hi, has[j][:n])
+			a := sums{si: s.i, sj: s.j, sii: s.ii, sjj: s.jj, sij: s.ij}
 			for w, word := range present[i] {
 				a.n += float64(bits.OnesCount64(word & present[j][w]))
 			}
-			s := sharedSums(ui, u[j][:n], hi, has[j][:n])
-			a.si += s.i
-			a.sj += s.j
-			a.sii += s.ii
-			a.sjj += s.jj
-			a.sij += s.ij
+			r.part = append(r.part, a)
 		}
-		a := &g.part[p]
-		p++
+		sum, square := floats.Dot(ui, hi), floats.Dot(ui, ui)
+		a := sums{si: sum, sj: sum, sii: square, sjj: square, sij: square}
 		for _, word := range present[i] {
 			a.n += float64(bits.OnesCount64(word))
 		}
-		sum, square := floats.Dot(ui, hi), floats.Dot(ui, ui)
-		a.si += sum
-		a.sj += sum
-		a.sii += square
-		a.sjj += square
-		a.sij += square
+		r.part = append(r.part, a)
+	}
+}
+
+// Add adds a run to the block. The sums are rounded in the order of the calls.
+func (g *Gram) Add(r *Run) {
+	if r.parted {
+		g.parted = true
+		for p, a := range r.part {
+			g.part[p] = g.part[p].plus(a)
+		}
+		return
+	}
+	g.n += r.n
+	for i, s := range r.s {
+		g.s[i] += s
+	}
+	for p, q := range r.q {
+		g.q[p] += q
 	}
 }
 
@@ -237,8 +255,7 @@ func (g *Gram) Fold() {
 		for j := range i + 1 {
 			a := sums{n: g.n, si: g.s[i], sj: g.s[j], sii: g.q[i*(i+1)/2+i], sjj: g.q[j*(j+1)/2+j], sij: g.q[p]}
 			if g.parted {
-				b := g.part[p]
-				a.n, a.si, a.sj, a.sii, a.sjj, a.sij = a.n+b.n, a.si+b.si, a.sj+b.sj, a.sii+b.sii, a.sjj+b.sjj, a.sij+b.sij
+				a = a.plus(g.part[p])
 			}
 			if a.n > 0 {
 				mi, mj := a.si/a.n, a.sj/a.n

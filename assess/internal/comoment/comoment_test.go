@@ -57,11 +57,13 @@ func (t table) add(g *Gram, from, to int) {
 				sums[c] += x
 			}
 		}
+		var r Run
 		if clean {
-			g.AddClean(m, u, sums)
+			r.Clean(m, u, sums)
 		} else {
-			g.AddPart(m, u, has, present)
+			r.Part(m, u, has, present)
 		}
+		g.Add(&r)
 	}
 	g.Fold()
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
@@ -125,27 +126,35 @@ func (f *Frame) courses() []course {
 		for i := range places {
 			places[i] = float64(i)
 		}
+		var list []course
 		for _, unit := range f.units() {
 			if f.InOrder {
-				f.course(unit, byOrder, places)
+				list = append(list, course{unit: unit, column: byOrder, at: places})
 			}
 			n := 0
 			for _, feature := range f.features {
 				if c := feature.column; feature.whole && n < mostAlong && !slices.Contains(unit.columns, c) {
 					n++
-					f.course(unit, c, f.columns[c].numbers)
+					list = append(list, course{unit: unit, column: c, at: f.columns[c].numbers})
 				}
+			}
+		}
+		differs := make([]bool, len(list))
+		cores.Each(len(list), func(k int) { differs[k] = f.order(&list[k]) })
+		for k, c := range list {
+			if differs[k] {
+				f.coursed = append(f.coursed, c)
 			}
 		}
 	})
 	return f.coursed
 }
 
-// course adds a course if most neighbours in it differ in its column.
-func (f *Frame) course(unit *grouping, column int, at []float64) {
-	c := course{unit: unit, column: column, at: at}
+// order finds the records of a course, and reports whether enough neighbours in it differ in its column.
+func (f *Frame) order(c *course) bool {
+	unit := c.unit
 	for i := range f.rows {
-		if unit.of[i] >= 0 && at[i] == at[i] {
+		if unit.of[i] >= 0 && c.at[i] == c.at[i] {
 			c.rows = append(c.rows, int32(i))
 		}
 	}
@@ -173,9 +182,7 @@ func (f *Frame) course(unit *grouping, column int, at []float64) {
 			}
 		}
 	})
-	if float64(differ) >= leastCourse/2*float64(f.rows) {
-		f.coursed = append(f.coursed, c)
-	}
+	return float64(differ) >= leastCourse/2*float64(f.rows)
 }
 
 // each visits the records of each unit, in the order of the course.
@@ -329,21 +336,24 @@ func (s *sought) alongCourses(y []float64) []feature {
 	var list []candidate
 	courses, tell := s.courses(), s.besideOf(y)
 	for k := range courses {
-		c := &courses[k]
-		if c.column == s.own && s.own >= 0 || slices.Contains(c.unit.columns, s.own) {
-			continue
-		}
-		tells := max(tell(c.straight(s.Frame, y)), tell(c.beside(s.Frame, y)))
-		if tells >= chance {
-			list = append(list, candidate{c, tells})
+		if c := &courses[k]; (c.column != s.own || s.own < 0) && !slices.Contains(c.unit.columns, s.own) {
+			list = append(list, candidate{course: c})
 		}
 	}
+	cores.Each(len(list), func(k int) {
+		c := list[k].course
+		list[k].tells = max(tell(c.straight(s.Frame, y)), tell(c.beside(s.Frame, y)))
+	})
+	list = slices.DeleteFunc(list, func(c candidate) bool { return !(c.tells >= chance) })
 	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) })
 	var features []feature
 	for _, best := range list[:min(len(list), bestCourses)] {
 		from := append(slices.Clone(best.course.unit.columns), best.course.column)
-		for _, way := range best.course.ways(s.Frame, y) {
-			features = append(features, feature{column: from[0], from: from, values: way(), others: true})
+		ways := best.course.ways(s.Frame, y)
+		values := make([][]float64, len(ways))
+		cores.Each(len(ways), func(k int) { values[k] = ways[k]() })
+		for _, v := range values {
+			features = append(features, feature{column: from[0], from: from, values: v, others: true})
 		}
 	}
 	return features

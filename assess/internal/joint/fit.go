@@ -3,6 +3,8 @@ package joint
 import (
 	"math"
 	"slices"
+
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 )
 
 // A linear estimator is fitted by modified Gram–Schmidt: features are taken one after another, the
@@ -30,30 +32,37 @@ func (s *sought) fit() {
 // parameters is the number of features that the records suffice for.
 func (s *sought) parameters() int { return min(mostFit, max(1, (len(s.rows)-s.used+1)/10)) }
 
+// leastDivided is the number of values of features from which on all cores fit.
+const leastDivided = 1 << 18
+
 // refit fits the estimator with the present features.
 func (s *sought) refit() {
 	n := len(s.rows)
 	s.centred()
 	p := len(s.features)
 	z, centre, size := make([][]float64, p), make([][]float64, p), make([]float64, p)
-	for j := range s.features {
+	open, along := make([]bool, p), make([]float64, p)
+	each := func(do func(j int)) { // features, which do not depend on one another
+		if n*p >= leastDivided {
+			cores.Each(p, do)
+			return
+		}
+		for j := range p {
+			do(j)
+		}
+	}
+	each(func(j int) {
 		z[j] = make([]float64, n)
 		v := s.features[j].values
 		centre[j] = s.means(v)
 		for k, i := range s.rows {
 			z[j][k] = v[i] - s.centreOf(centre[j], i)
 		}
-		size[j] = dot(z[j], z[j])
-	}
-	s.chosen, s.beta, s.gains, s.steps = nil, nil, nil, steps{}
-	open := make([]bool, p)
-	for j := range open {
+		size[j], along[j] = dot(z[j], z[j]), dot(z[j], s.left)
 		open[j] = size[j] > 0 && !s.collinear(z[j], centre[j])
-	}
-	square, along := slices.Clone(size), make([]float64, p)
-	for j := range z {
-		along[j] = dot(z[j], s.left)
-	}
+	})
+	s.chosen, s.beta, s.gains, s.steps = nil, nil, nil, steps{}
+	square := slices.Clone(size)
 	for len(s.chosen) < s.parameters() {
 		best, most := -1, -1.0
 		for j := range z {
@@ -80,12 +89,12 @@ func (s *sought) refit() {
 		row := make([]float64, p)
 		s.towards(best, z[best], square[best], row)
 		direction := z[best]
-		for j := range z {
+		each(func(j int) {
 			if open[j] {
 				row[j] = dot(direction, z[j])
 				square[j], along[j] = reduced(z[j], direction, s.left, row[j])
 			}
-		}
+		})
 	}
 	s.solve()
 	s.centre = centre

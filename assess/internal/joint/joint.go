@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sdlfilter/sdlfilter/internal/cores"
 	"github.com/sdlfilter/sdlfilter/internal/rank"
 )
 
@@ -68,8 +69,13 @@ func New(columns []Column, n int, complete bool) *Frame {
 	if len(columns) > 0 {
 		f.all = len(columns[0].Values)
 	}
-	for i := range columns {
-		f.prepare(i)
+	parts := make([]*Frame, len(columns))
+	cores.Each(len(columns), func(i int) {
+		parts[i] = &Frame{rows: n, all: f.all, columns: f.columns, complete: complete}
+		parts[i].prepare(i)
+	})
+	for _, p := range parts {
+		f.features, f.groups = append(f.features, p.features...), append(f.groups, p.groups...)
 	}
 	return f
 }

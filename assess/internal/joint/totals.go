@@ -127,24 +127,50 @@ func (s *sought) sameInUnits(visit func(unit *grouping, column int)) {
 	}
 }
 
-// withValue returns the parts of units in which a column has one value.
+// withValue returns the parts of units in which a column has one value, in the order of their first records. It sorts
+// the records by unit, so that the values of each are told apart in a table by value, which needs no hashes.
 func (s *sought) withValue(unit *grouping, column int) *grouping {
 	k := slices.IndexFunc(s.groups, func(g grouping) bool { return g.columns[0] == column })
-	of, at := s.groups[k].of, map[[2]int32]int32{}
+	by := &s.groups[k]
 	g := &grouping{columns: []int{unit.columns[0], column}, of: make([]int32, s.all), identifies: true}
+	first := make([]int32, unit.groups+1)
 	for i := range g.of {
-		if g.of[i] = -1; unit.of[i] < 0 || of[i] < 0 {
+		if g.of[i] = -1; unit.of[i] >= 0 && by.of[i] >= 0 {
+			first[unit.of[i]+1]++
+		}
+	}
+	for u := range unit.groups {
+		first[u+1] += first[u]
+	}
+	rows, next := make([]int32, first[unit.groups]), slices.Clone(first)
+	for i, u := range unit.of {
+		if u >= 0 && by.of[i] >= 0 {
+			rows[next[u]] = int32(i)
+			next[u]++
+		}
+	}
+	leader := make([]int32, s.all) // by row: the first record of its part
+	// By value: the last unit with it, from 1, and its first record there.
+	seen, at := make([]int32, by.groups), make([]int32, by.groups)
+	for u := range unit.groups {
+		for _, i := range rows[first[u]:first[u+1]] {
+			if v := by.of[i]; seen[v] != int32(u)+1 {
+				seen[v], at[v] = int32(u)+1, i
+			}
+			leader[i] = at[by.of[i]]
+		}
+	}
+	for i := range g.of {
+		if unit.of[i] < 0 || by.of[i] < 0 {
 			continue
 		}
-		key := [2]int32{unit.of[i], of[i]}
-		n, there := at[key]
-		if !there {
-			n = int32(len(at))
-			at[key] = n
+		if l := leader[i]; l < int32(i) {
+			g.of[i] = g.of[l]
+		} else {
+			g.of[i] = int32(g.groups)
+			g.groups++
 		}
-		g.of[i] = n
 	}
-	g.groups = len(at)
 	return g
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"sync"
 )
 
 // What the records of one group or unit tell of each other, as features of the linear estimator.
@@ -154,7 +155,8 @@ func (s *sought) small() (list []*grouping) {
 // leastInFew is the share of records with a few others in their groups from which a grouping is looked at.
 const leastInFew = 0.05
 
-// beside returns a function that returns the squared partial correlation of x and z given y.
+// beside returns a function that returns the squared partial correlation of x and z given y. It may be called from
+// several goroutines.
 func (s *sought) beside(given []float64) func(z func(row int) float64) float64 {
 	var rows []int
 	for _, i := range s.rows {
@@ -172,14 +174,18 @@ func (s *sought) beside(given []float64) func(z func(row int) float64) float64 {
 			to[k] -= mean
 		}
 	}
-	x, y, z := make([]float64, len(rows)), make([]float64, len(rows)), make([]float64, len(rows))
+	x, y := make([]float64, len(rows)), make([]float64, len(rows))
 	centred(func(i int) float64 { return s.x[i] }, x)
 	centred(func(i int) float64 { return given[i] }, y)
 	mxx, mxy, myy := dot(x, x), dot(x, y), dot(y, y)
+	scratch := sync.Pool{New: func() any { return new(make([]float64, len(rows))) }}
 	return func(of func(row int) float64) float64 {
 		if !(myy > 0) {
 			return 0
 		}
+		buf := scratch.Get().(*[]float64)
+		defer scratch.Put(buf)
+		z := *buf
 		centred(of, z)
 		mxz, myz, mzz := dot(x, z), dot(y, z), dot(z, z)
 		xz := mxz - mxy*myz/myy
