@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -57,6 +58,7 @@ type run struct {
 	refer   map[int][]int32  // by key, see parents
 	ledger  *entered.Project // nil: the tables have none
 	checks  bool             // nothing is released: the ledgers stay as they are
+	silent  bool             // nothing is written, and the ledgers are only read
 
 	warnings []string
 
@@ -91,6 +93,29 @@ func Run(ctx context.Context, c *Config, o pipeline.Options) (*Result, error) {
 	return result, nil
 }
 
+// Simulate masks and judges as Run does, together with the releases of the tables' ledgers. It writes nothing, and
+// enters nothing into the ledgers.
+func Simulate(ctx context.Context, c *Config, o pipeline.Options) (result *Result, err error) {
+	ctx, o = o.Ready(ctx)
+	if t := &c.Tables[0]; t.pipeline.Ledger == "" { // then none has one
+		return nil, config.Errors{t.pipeline.Errorf("ledger",
+			"must be given for each table: the releases with which the next ones are judged")}
+	}
+	r := &run{config: c, options: o, started: time.Now(), silent: true, members: map[string]*member{}}
+	if err := r.open(ctx); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	defer func() { err = errors.Join(err, r.abort(), r.close()) }()
+	if err := r.settle(ctx); err != nil {
+		return nil, err
+	}
+	rep, err := r.judged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.result(rep, nil), r.unchanged()
+}
+
 // admit demands that all tables may be released.
 func (r *run) admit(ctx context.Context) error {
 	if err := r.config.LooseningAllowed(r.options.AllowLoosening); err != nil {
@@ -104,7 +129,9 @@ func (r *run) admit(ctx context.Context) error {
 		if i > 0 && key.ID() != r.key.ID() {
 			return pipeline.DataErrorf("the release key was changed while the project began")
 		}
-		r.key = key
+		if r.key = key; r.silent {
+			continue
+		}
 		if err := account.Probe(ctx, t.pipeline); err != nil {
 			return err
 		}
@@ -121,7 +148,14 @@ func (r *run) hold(ctx context.Context) (err error) {
 	for i := range r.config.Tables {
 		tables[r.config.Tables[i].Name] = r.config.Tables[i].pipeline
 	}
-	r.ledger, err = entered.OpenProject(ctx, r.config.Name, tables, r.key, r.options.Log)
+	if !r.silent {
+		r.ledger, err = entered.OpenProject(ctx, r.config.Name, tables, r.key, r.options.Log)
+		return err
+	}
+	if r.ledger, err = entered.LookProject(ctx, r.config.Name, tables, r.key, r.options.Log); errors.Is(err, fs.ErrNotExist) {
+		return config.Errors{r.config.Tables[0].pipeline.Errorf("ledger",
+			"is not there, nor is that of any other table: no release was entered in them")}
+	}
 	return err
 }
 
@@ -398,11 +432,13 @@ func (r *run) write(ctx context.Context, m *member) error {
 	for i := range m.fates {
 		m.fates[i] = fates{}
 	}
-	sink, err := r.joint.Sink(m.table.pipeline.Sink.Config)
-	if err != nil {
-		return err
+	of := filejob.PartOf{Source: m.source, Silent: r.silent, Ledger: r.ledger.Of(m.table.Name)}
+	var err error
+	if !r.silent {
+		if of.Sink, err = r.joint.Sink(m.table.pipeline.Sink.Config); err != nil {
+			return err
+		}
 	}
-	of := filejob.PartOf{Source: m.source, Sink: sink, Ledger: r.ledger.Of(m.table.Name)}
 	if len(filters) > 0 {
 		of.Source = &kept{Source: m.source, key: r.key, filters: filters}
 	}
@@ -492,11 +528,16 @@ func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.result(rep, files), nil
+}
+
+// result is how a run ended.
+func (r *run) result(rep *Report, files []string) *Result {
 	result := &Result{Report: rep, Files: files}
 	for _, name := range r.config.names() {
 		result.Tables = append(result.Tables, r.members[name].part.Result())
 	}
-	return result, nil
+	return result
 }
 
 // enter enters the releases of all tables, which lie complete under the temporary name of all.
