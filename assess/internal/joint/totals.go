@@ -130,13 +130,13 @@ func (s *sought) sameInUnits(visit func(unit *grouping, column int)) {
 // withValue returns the parts of units in which a column has one value.
 func (s *sought) withValue(unit *grouping, column int) *grouping {
 	k := slices.IndexFunc(s.groups, func(g grouping) bool { return g.columns[0] == column })
-	of, at := s.groups[k].of, map[[2]int32]int32{}
+	of, at := s.groups[k].of, map[uint64]int32{}
 	g := &grouping{columns: []int{unit.columns[0], column}, of: make([]int32, s.all), identifies: true}
 	for i := range g.of {
 		if g.of[i] = -1; unit.of[i] < 0 || of[i] < 0 {
 			continue
 		}
-		key := [2]int32{unit.of[i], of[i]}
+		key := uint64(unit.of[i])<<32 | uint64(of[i])
 		n, there := at[key]
 		if !there {
 			n = int32(len(at))
@@ -199,6 +199,8 @@ func (s *sought) byTotals() []feature {
 			if tells := tell(lacking); tells >= beyondChance/float64(len(s.rows)) {
 				from := append(slices.Clone(r.unit.columns), r.column)
 				list = append(list, candidate{feature{column: r.column, from: from, values: lacking, others: true}, tells})
+			} else {
+				s.spare = append(s.spare, lacking)
 			}
 		}
 	}
@@ -218,7 +220,8 @@ func (s *sought) lacking(r rest, share func(y float64) float64) []float64 {
 			sums[at] += share(v)
 		}
 	}
-	out := make([]float64, s.all)
+	out := s.blank()
+	clear(out)
 	for i, v := range r.values {
 		if d := (v - s.y[i]) * share(s.y[i]); d == d && sums[r.unit.of[i]] > 0 {
 			out[i] = d / sums[r.unit.of[i]]
