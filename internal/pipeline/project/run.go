@@ -13,6 +13,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
@@ -61,6 +62,7 @@ type run struct {
 	silent  bool             // nothing is written, and the ledgers are only read
 
 	warnings []string
+	dates    []assess.RuleVerdict // on dates beside shifted ones
 
 	reports []projectReport // those that are asked for
 }
@@ -184,7 +186,9 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.checkTypes(); err != nil {
 		return err
 	}
-	r.warnings = slices.Concat(r.apart(), r.unshifted(), r.config.repeated())
+	var beside []string
+	beside, r.dates = r.unshifted()
+	r.warnings = slices.Concat(r.apart(), beside, r.config.repeated())
 	for _, w := range r.warnings {
 		r.options.Log.Warn().Msg(w)
 	}
@@ -209,8 +213,9 @@ func (r *run) apart() []string {
 		" are not read in one state, as those of one database are: what others change while the sources are opened is perhaps in some tables only, and a record that refers to none leaves"}
 }
 
-// unshifted warns of dates that leave as they are beside dates of the same persons that are shifted.
-func (r *run) unshifted() (list []string) {
+// unshifted warns of dates that leave as they are beside dates of the same persons that are shifted. What nobody has said
+// may leave so (unmasked) is refused: one date that both know tells all dates of a person.
+func (r *run) unshifted() (list []string, refused []assess.RuleVerdict) {
 	shifted := ""
 	for _, m := range r.order {
 		for _, spec := range m.table.pipeline.Masks {
@@ -220,7 +225,7 @@ func (r *run) unshifted() (list []string) {
 		}
 	}
 	if shifted == "" {
-		return nil
+		return nil, nil
 	}
 	for _, m := range r.order {
 		p := m.table.pipeline
@@ -234,13 +239,19 @@ func (r *run) unshifted() (list []string) {
 			if c != nil && c.Role != microdata.Identifier && !slices.ContainsFunc(p.Masks, func(s transform.Spec) bool {
 				return slices.Contains(s.Params.Masks(), f.Name)
 			}) {
-				list = append(list,
-					fmt.Sprintf(
-						"%s of table %s leaves as it is, and %s is shifted: a date that both know of a person tells the shift, and with it all of that person's dates", strconv.Quote(f.Name), strconv.Quote(m.table.Name), shifted))
+				date := strconv.Quote(f.Name) + " of table " + strconv.Quote(m.table.Name)
+				list = append(list, fmt.Sprintf("%s leaves as it is, and %s is shifted: a date that both know of a person tells "+
+					"the shift, and with it all of that person's dates", date, shifted))
+				if !c.Unmasked {
+					refused = append(refused, assess.RuleVerdict{Rule: date + " does not tell by how much dates are shifted",
+						Measure: "shift", Found: 1, Limit: 0,
+						Advice: "it leaves as it is beside shifted dates: withhold it or mask it; if it is no date of what the shifted " +
+							"ones are of, say that it may be known (role: sensitive, unmasked: true)"})
+				}
 			}
 		}
 	}
-	return list
+	return list, refused
 }
 
 // checkTypes demands that columns that join tables are there, and have one type: a number and its text do not identify
