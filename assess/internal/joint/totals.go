@@ -130,21 +130,46 @@ func (s *sought) sameInUnits(visit func(unit *grouping, column int)) {
 // withValue returns the parts of units in which a column has one value.
 func (s *sought) withValue(unit *grouping, column int) *grouping {
 	k := slices.IndexFunc(s.groups, func(g grouping) bool { return g.columns[0] == column })
-	of, at := s.groups[k].of, map[uint64]int32{}
+	of, levels := s.groups[k].of, s.groups[k].groups
 	g := &grouping{columns: []int{unit.columns[0], column}, of: make([]int32, s.all), identifies: true}
-	for i := range g.of {
-		if g.of[i] = -1; unit.of[i] < 0 || of[i] < 0 {
+	// Rows by unit, in their order; then a number for each level of each unit, and at last in the order of the rows.
+	ends := make([]int32, unit.groups+1)
+	for i, at := range unit.of {
+		if g.of[i] = -1; at >= 0 && of[i] >= 0 {
+			ends[at+1]++
+		}
+	}
+	for at := range unit.groups {
+		ends[at+1] += ends[at]
+	}
+	rows, next := make([]int32, ends[unit.groups]), ends
+	for i, at := range unit.of {
+		if at >= 0 && of[i] >= 0 {
+			rows[next[at]] = int32(i)
+			next[at]++
+		}
+	}
+	seen, number, n := make([]int32, levels), make([]int32, levels), int32(0)
+	for _, i := range rows {
+		at, level := unit.of[i]+1, of[i]
+		if seen[level] != at {
+			seen[level], number[level] = at, n
+			n++
+		}
+		g.of[i] = number[level]
+	}
+	inOrder, first := slices.Repeat([]int32{-1}, int(n)), int32(0)
+	for i, at := range g.of {
+		if at < 0 {
 			continue
 		}
-		key := uint64(unit.of[i])<<32 | uint64(of[i])
-		n, there := at[key]
-		if !there {
-			n = int32(len(at))
-			at[key] = n
+		if inOrder[at] < 0 {
+			inOrder[at] = first
+			first++
 		}
-		g.of[i] = n
+		g.of[i] = inOrder[at]
 	}
-	g.groups = len(at)
+	g.groups = int(n)
 	return g
 }
 
@@ -193,9 +218,17 @@ func (s *sought) byTotals() []feature {
 	}
 	var list []candidate
 	tell := s.besideOf(s.y)
-	for _, r := range s.rests() {
-		for _, share := range shares {
-			lacking := s.lacking(r, share)
+	rests, parts := s.rests(), make([][]float64, len(shares))
+	for k, share := range shares {
+		if parts[k] = make([]float64, s.all); len(rests) > 0 {
+			for i, v := range s.y[:s.all] {
+				parts[k][i] = share(v)
+			}
+		}
+	}
+	for _, r := range rests {
+		for _, part := range parts {
+			lacking := s.lacking(r, part)
 			if tells := tell(lacking); tells >= beyondChance/float64(len(s.rows)) {
 				from := append(slices.Clone(r.unit.columns), r.column)
 				list = append(list, candidate{feature{column: r.column, from: from, values: lacking, others: true}, tells})
@@ -212,18 +245,19 @@ func (s *sought) byTotals() []feature {
 	return features
 }
 
-// lacking returns, by row, its share of what the released values of its unit lack; 0 where that is not known.
-func (s *sought) lacking(r rest, share func(y float64) float64) []float64 {
+// lacking returns, by row, its share of what the released values of its unit lack; 0 where that is not known. parts are
+// what shares make of the released values.
+func (s *sought) lacking(r rest, parts []float64) []float64 {
 	sums := make([]float64, r.unit.groups)
 	for i, at := range r.unit.of[:s.Frame.rows] {
 		if v := s.y[i]; at >= 0 && v == v {
-			sums[at] += share(v)
+			sums[at] += parts[i]
 		}
 	}
 	out := s.blank()
 	clear(out)
 	for i, v := range r.values {
-		if d := (v - s.y[i]) * share(s.y[i]); d == d && sums[r.unit.of[i]] > 0 {
+		if d := (v - s.y[i]) * parts[i]; d == d && sums[r.unit.of[i]] > 0 {
 			out[i] = d / sums[r.unit.of[i]]
 		}
 	}
