@@ -150,8 +150,8 @@ func (s *sought) across() []rest {
 	return s.crossing
 }
 
-// adder takes an estimate by row, of a column and the units across whose records it was computed, and reports whether it
-// keeps the values.
+// adder takes an estimate by row, of a column and the units across whose records it was computed, and reports whether
+// it keeps the values.
 type adder func(unit *grouping, column int, values []float64) (kept bool)
 
 // give gives an estimate to an adder. What that does not keep is used again.

@@ -216,9 +216,10 @@ type shiftBy struct {
 	of   func(p int32) float64
 }
 
-// lessShift returns shifted dates less the shift that other dates of the same person tell: some of them have another date
-// beside them that is not shifted alike, and all are moved by as much. What such a date is from its own is of one person
-// the shift but for an error: on average, in the middle of the least and the greatest, or for one of them, as the first.
+// lessShift returns shifted dates less the shift that other dates of the same person tell: some of them have another
+// date beside them that is not shifted alike, and all are moved by as much. What such a date is from its own is of one
+// person the shift but for an error: on average, in the middle of the least and the greatest, or for one of them, as
+// the first.
 func (r *run) lessShift(m *member, key int) []shown {
 	k := &r.config.Keys[key]
 	shifted := map[string]bool{}

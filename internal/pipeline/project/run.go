@@ -154,7 +154,8 @@ func (r *run) hold(ctx context.Context) (err error) {
 		r.ledger, err = entered.OpenProject(ctx, r.config.Name, tables, r.key, r.options.Log)
 		return err
 	}
-	if r.ledger, err = entered.LookProject(ctx, r.config.Name, tables, r.key, r.options.Log); errors.Is(err, fs.ErrNotExist) {
+	r.ledger, err = entered.LookProject(ctx, r.config.Name, tables, r.key, r.options.Log)
+	if errors.Is(err, fs.ErrNotExist) {
 		return config.Errors{r.config.Tables[0].pipeline.Errorf("ledger",
 			"is not there, nor is that of any other table: no release was entered in them")}
 	}
@@ -213,8 +214,8 @@ func (r *run) apart() []string {
 		" are not read in one state, as those of one database are: what others change while the sources are opened is perhaps in some tables only, and a record that refers to none leaves"}
 }
 
-// unshifted warns of dates that leave as they are beside dates of the same persons that are shifted. What nobody has said
-// may leave so (unmasked) is refused: one date that both know tells all dates of a person.
+// unshifted warns of dates that leave as they are beside dates of the same persons that are shifted. What nobody has
+// said may leave so (unmasked) is refused: one date that both know tells all dates of a person.
 func (r *run) unshifted() (list []string, refused []assess.RuleVerdict) {
 	shifted := ""
 	for _, m := range r.order {
