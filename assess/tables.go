@@ -37,10 +37,13 @@ func (a *Accumulator) WithTables(columns []ColumnMeasures, lists []Beside, knowl
 		with := a.withColumns(columns, list.Columns, knowledge)
 		more := make([][]bool, len(all))
 		var chance [][][]Risk
-		for way := 0; ; way++ { // what columns tell by chance is not computed where they tell nothing
+		for way := 0; ; way++ { // chance matters only where they tell something, and more than an earlier list
 			some := false
 			for c := range all {
 				more[c] = tellMore(&columns[c], list.Columns, with, chance, c, knowledge)
+				for i := range more[c] {
+					more[c][i] = more[c][i] && isGreater(with[c][i], all[c].Risk[i])
+				}
 				some = some || slices.Contains(more[c], true)
 			}
 			if !some || way == controls {
@@ -50,8 +53,8 @@ func (a *Accumulator) WithTables(columns []ColumnMeasures, lists []Beside, knowl
 		}
 		for c := range all {
 			for i, is := range more[c] {
-				if row := &all[c].Risk[i]; is {
-					*row = worse(with[c][i], *row)
+				if is {
+					all[c].Risk[i] = with[c][i]
 				}
 			}
 		}
@@ -164,16 +167,10 @@ func NoLess(columns, alone []ColumnMeasures) []ColumnMeasures {
 	return all
 }
 
-// worse returns the greater of a risk with more columns and one with fewer; one that could not be measured counts as
-// greater.
-func worse(more, fewer Risk) Risk {
-	switch {
-	case fewer.R != fewer.R:
-		return fewer
-	case more.R != more.R, more.R > fewer.R && more.Upper() >= fewer.Upper():
-		return more
-	}
-	return fewer
+// isGreater reports whether a risk with more columns is greater than one with fewer; one that could not be measured
+// counts as greater.
+func isGreater(more, fewer Risk) bool {
+	return fewer.R == fewer.R && (more.R != more.R || more.R > fewer.R && more.Upper() >= fewer.Upper())
 }
 
 // further returns columns of other tables for the rows of the frame, of which those that hold targets stand behind.

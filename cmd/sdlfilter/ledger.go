@@ -9,10 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/entered"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline/project"
 )
 
 func (s *state) ledgerCommand() *cobra.Command {
@@ -93,13 +95,14 @@ func (s *state) ledgerSimulate() *cobra.Command {
 		Use:   "simulate CONFIG",
 		Short: "Judge a release together with those of its ledger, without publishing it",
 		Long: `simulate masks, measures and judges the records as run would, with all releases of
-the ledger, and prints the summary of the report. It writes nothing.
+the ledger (of a project: of the ledgers of all tables), and prints the summary of the
+report. It writes nothing.
 
 Exit status: 0 the gate would let the release pass; 4 it would withhold it; 2 the
 configuration is wrong, or there is no ledger.`,
 		Args: oneArg("the configuration"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, err := s.load(args[0])
+			p, c, err := s.loadAny(args[0])
 			if err != nil {
 				return err
 			}
@@ -108,20 +111,38 @@ configuration is wrong, or there is no ledger.`,
 			if err != nil {
 				return err
 			}
-			rep, err := filejob.Simulate(cmd.Context(), p, o)
+			passed, summary, err := simulated(cmd.Context(), p, c, o)
 			stop()
 			if err != nil {
 				return err
 			}
-			if !rep.Gate.Passed {
+			if !passed {
 				s.status = exitRefused
 			}
 			if !s.quiet {
-				rep.Summary(os.Stdout, colored(os.Stdout), width(os.Stdout), nil)
+				summary()
 			}
 			return nil
 		},
 	}
 	s.releaseFlags(cmd)
 	return cmd
+}
+
+// simulated judges the next release of a pipeline or, if c is not nil, of a project, and returns what prints its
+// summary.
+func simulated(ctx context.Context, p *config.Pipeline, c *project.Config, o pipeline.Options) (passed bool,
+	summary func(), err error) {
+	if c != nil {
+		result, err := project.Simulate(ctx, c, o)
+		if err != nil {
+			return false, nil, err
+		}
+		return !result.Refused(), func() { result.Summary(os.Stdout) }, nil
+	}
+	rep, err := filejob.Simulate(ctx, p, o)
+	if err != nil {
+		return false, nil, err
+	}
+	return rep.Gate.Passed, func() { rep.Summary(os.Stdout, colored(os.Stdout), width(os.Stdout), nil) }, nil
 }

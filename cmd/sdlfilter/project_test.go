@@ -102,6 +102,9 @@ func TestProjectCanary(t *testing.T) {
 			printed, err := program(t, dir, "run", "--verbose", "--progress", "json", "project.yaml").CombinedOutput()
 			checkStatus(t, err, c.status, printed)
 			if c.name == "ledgers" { // judged with what is there
+				said, err := program(t, dir, "ledger", "simulate", "--verbose", "--progress", "json", "project.yaml").CombinedOutput()
+				checkStatus(t, err, c.status, said)
+				checkCanaries(t, "what a simulation prints", said, true)
 				printed, err = program(t, dir, "run", "--verbose", "--progress", "json", "project.yaml").CombinedOutput()
 				checkStatus(t, err, c.status, printed)
 			}

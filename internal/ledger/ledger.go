@@ -220,6 +220,17 @@ func Look(ctx context.Context, at string) (*Ledger, error) {
 	return l, nil
 }
 
+// Unmade is what Look returns, for a ledger that is not there yet: it has no lines.
+func Unmade(ctx context.Context, at string) (*Ledger, error) {
+	s, err := storeAt(at)
+	if err != nil {
+		return nil, err
+	}
+	l := &Ledger{store: s, ctx: ctx, now: time.Now}
+	l.content, err = parse(l.Path(), nil)
+	return l, err
+}
+
 // Probe demands that a run could enter releases, and leaves nothing behind.
 func Probe(ctx context.Context, at string) error {
 	s, err := storeAt(at)

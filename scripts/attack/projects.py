@@ -16,6 +16,7 @@ import judge
 from cases import Case, parameters
 
 FIRST = 992000  # seeds from here on draw projects
+DATED = 992100  # and from here on with dates that are shifted by person
 USUAL = (992002, 992008, 992009, 992011)  # what is tried where no seeds are named
 
 
@@ -30,6 +31,7 @@ class Project:
     computed: list = field(default_factory=list)  # (table, column, function of {table: which records are there})
     orphans: dict = field(default_factory=dict)  # of a table: how many records refer to nobody
     shuffled: set = field(default_factory=set)
+    days: dict = field(default_factory=dict)  # by table and column: the mask of a date, a whole number of days
     rules: list = field(default_factory=list)
     releases: int = 1
     story: list = field(default_factory=list)
@@ -90,7 +92,8 @@ class Project:
             intruder["inversion"] = False
         config = {
             "version": 1, "name": name, "key": {"file": f"k{k}"}, "identity": ["id"],
-            "source": {"csv": {"path": f"{name}.csv", "types": {"id": "string"} | {t: "string" for t in c.texts}}},
+            "source": {"csv": {"path": f"{name}.csv", "types": {"id": "string"} | {t: "string" for t in c.texts} | {
+                column: "int64" for table, column in _days_of(self, name)}}},
             "columns": listed, "masks": masks + c.masks, "sink": {"csv": {"path": f"out{k}/{name}.csv"}} | (
                 {"order": "shuffled"} if name in self.shuffled else {}),
             "assess": {"sample": "all", "replicates": 10, **({"intruder": intruder} if intruder else {})},
@@ -101,6 +104,10 @@ class Project:
         if self.releases > 1:
             config["ledger"] = f"{name}.sdl"
         (folder / f"{name}.yaml").write_text(json.dumps(config, indent=1))
+
+
+def _days_of(p, table):
+    return [at for at in p.days if at[0] == table]
 
 
 def draw(seed):
@@ -124,6 +131,8 @@ def draw(seed):
     if visits:
         _visits(p)
     forms = (DOWN if visits else []) + (HOME if homes else [])
+    if seed >= DATED and visits:
+        days(p)
     for form in r.choice(forms, size=r.integers(1, 4), replace=False):
         form(p)
     if visits and r.random() < 0.3:
@@ -138,8 +147,13 @@ def draw(seed):
         if c.masks:
             cases._rule(c)
             c.rules = [r for r in c.rules if r.get("column", "wage") in c.numbers]
+        for _, column in _days_of(p, name):
+            if p.days[name, column]:
+                c.masks.append({"date": {"columns": [column], "unit": "days"} | p.days[name, column]})
         if name in ("persons", "visits", "bills") and r.random() < 0.15 and p.of(name)[1]:
             p.orphans[name] = int(r.integers(1, 5))
+    if any(mask is None for mask in p.days.values()):  # a number of days that leaves as it is: no rule sees it
+        p.story.append("a date as it is beside shifted ones")
     p.rules = [{"min_k": 2}, {"max_linked": round(float(r.choice([0.02, 0.05, 0.2])), 2)}, {"max_unique": 1}]
     return p
 
@@ -185,6 +199,28 @@ def _add(p, table, column, of, function, role=None, digits=None):
 def _of_visits(p, name, function, **more):
     _add(p, "persons", name, "visits", lambda rows: function(p.tables["visits"].numbers["cost"][rows], rows), **more)
     p.story.append(f"persons.{name} is the {name} of the visits' costs")
+
+
+def days(p):
+    """Days of visits, shifted by person; and another date of the person, as it is, rounded, or with another shift."""
+    r, v = p.rng, p.tables["visits"]
+    spread = int(r.choice([40, 400, 4000]))
+    of = 20000 + r.integers(0, 2000, p.tables["persons"].n)[p.at["visits"]] * (r.random() < 0.5)
+    v.add("day", (of + r.integers(0, spread, v.n)).astype(float), "sensitive", 0)
+    p.days["visits", "day"] = {"shift": int(r.choice([15, 60, 365])), "by": "pid", "scope": "persons"}
+    lag, some = int(r.choice([1, 5, 30])), r.random() < 0.3
+    name, which = [("first", lambda d: d[0]), ("last", lambda d: d[-1]), ("least", min), ("greatest", max), ("middle", np.median)][r.integers(5)]
+    late = r.integers(0, lag, p.tables["persons"].n)
+    there = r.random(p.tables["persons"].n) < (0.4 if some else 1)
+
+    def seen(rows):
+        who = p.at["visits"][rows[0]]
+        return float(int(which(v.numbers["day"][rows])) + late[who]) if there[who] else None
+    way = str(r.choice(["as it is", "rounded", "other shift"] if "households" in p.tables else ["as it is", "rounded"]))
+    _add(p, "persons", "seen", "visits", seen, role="other", digits=0)
+    p.days["persons", "seen"] = {"as it is": None, "rounded": {"round": str(r.choice(["week", "month"]))},
+                                 "other shift": {"shift": 30, "by": "hid", "scope": "households"}}[way]
+    p.story.append(f"persons.seen is up to {lag} days after the {name} of the visits{', of some persons' if some else ''}, {way}")
 
 
 def _in_kind(p, rows):
@@ -301,7 +337,7 @@ HOME = [income, equivalent, top, rent]
 
 def _mask(c):
     r = c.rng
-    for column in [x for x in c.numbers if c.roles[x] == "sensitive"]:
+    for column in [x for x in c.numbers if c.roles[x] == "sensitive" and x != "day"]:
         if r.random() < 0.1 and column not in ("wage", "cost"):
             c.unmasked.add(column)
             continue
@@ -365,6 +401,9 @@ def _siblings(p, releases, table, at, above):
                 m = np.bincount(at, use.astype(float))[at]
                 out[f"{x}: rest of {name} {level}"] = np.where(use, v + (a - part) / np.maximum(m, 1), v)
                 out[f"{x}: rest of {name} by its share {level}"] = np.where(use, v * a / np.where(part == 0, np.nan, part), v)
+            if (table, x) in p.days:
+                out |= _unshifted(x, v, name, a, at, earliest, latest, ordered)
+                continue
             out[f"{x}: rest of mean {name}"] = v + a - sums / n
             out[f"{x}: rest of {name} by heads"] = v + a * (1 + 0.5 * (n - 1)) / n - sums / n
             if ordered:
@@ -385,6 +424,22 @@ def _siblings(p, releases, table, at, above):
                 gain = np.where(np.isnan(before), 0, before)
                 out[f"{x}: gain of {name}"] = np.where((new > 0) & (m == 1), a - gain, v)
     out |= _matched(p, releases, table, at)
+    return out
+
+
+def _unshifted(x, v, name, a, at, earliest, latest, ordered):
+    """A shifted date less what another date of the person says that the shift is."""
+    out, off = {}, v - a
+    mean = np.bincount(at, np.nan_to_num(off)) / np.maximum(np.bincount(at, (~np.isnan(off)).astype(float)), 1)
+    least, most = np.full(at.max() + 1, np.inf), np.full(at.max() + 1, -np.inf)
+    np.fmin.at(least, at, off)
+    np.fmax.at(most, at, off)
+    ways = {"mean": mean, "least": least, "greatest": most, "middle": (least + most) / 2}
+    if ordered:
+        ways |= {"first": off[np.minimum(earliest, len(at) - 1)], "last": off[np.maximum(latest, 0)]}
+    for way, shift in ways.items():
+        e = v - shift[at]
+        out[f"{x}: less its {way} shift from {name}"] = np.where(np.isfinite(e) & ~np.isnan(off), e, np.nan)
     return out
 
 

@@ -93,14 +93,16 @@ func (s *sought) across() []rest {
 	var list []candidate
 	byTells := func(a, b candidate) int { return cmp.Compare(b.tells, a.tells) }
 	tell := s.besideReleased()
-	add := func(unit *grouping, column int, values []float64) {
-		if tells := tell(values); tells >= beyondChance/float64(len(s.rows)) {
+	add := func(unit *grouping, column int, values []float64) (kept bool) {
+		tells := tell(values)
+		if kept = tells >= beyondChance/float64(len(s.rows)); kept {
 			list = append(list, candidate{rest{unit, column, values}, tells})
 			if len(list) > 4*keptAcross {
 				slices.SortStableFunc(list, byTells)
 				list = list[:keptAcross]
 			}
 		}
+		return kept
 	}
 	columns := s.Frame.others(s.own)
 	columns = columns[:min(len(columns), mostAcross)]
@@ -148,8 +150,16 @@ func (s *sought) across() []rest {
 	return s.crossing
 }
 
-// adder takes an estimate by row, of a column and the units across whose records it was computed.
-type adder func(unit *grouping, column int, values []float64)
+// adder takes an estimate by row, of a column and the units across whose records it was computed, and reports whether
+// it keeps the values.
+type adder func(unit *grouping, column int, values []float64) (kept bool)
+
+// give gives an estimate to an adder. What that does not keep is used again.
+func (s *sought) give(add adder, unit *grouping, column int, values []float64) {
+	if !add(unit, column, values) {
+		s.spare = append(s.spare, values)
+	}
+}
 
 // some returns every so many-th unit, with about someRows records.
 func (b *bundle) some() bundle {
@@ -193,8 +203,9 @@ func (s *sought) inSome(units [][]int32) func(of func(see adder)) bool {
 	}
 	tell := few.besideReleased()
 	return func(of func(see adder)) (is bool) {
-		of(func(_ *grouping, _ int, values []float64) {
+		of(func(_ *grouping, _ int, values []float64) bool {
 			is = is || tell(values) >= beyondChance/float64(len(few.rows))
+			return false
 		})
 		return is
 	}
@@ -227,7 +238,23 @@ func (s *sought) filled(values []float64) []float64 {
 }
 
 // nothing returns a value for each row, NaN.
-func (s *sought) nothing() []float64 { return slices.Repeat([]float64{math.NaN()}, s.all) }
+func (s *sought) nothing() []float64 {
+	values := s.blank()
+	for i := range values {
+		values[i] = math.NaN()
+	}
+	return values
+}
+
+// blank returns a value for each row, any.
+func (s *sought) blank() (values []float64) {
+	last := len(s.spare) - 1
+	if last < 0 {
+		return make([]float64, s.all)
+	}
+	values, s.spare = s.spare[last], s.spare[:last]
+	return values
+}
 
 // inUnit tries a column as a multiple of x by unit (a share, an index), as x less a constant of the unit, as one that
 // puts the unit's values in order, as what their running sum, in its own order, is, and as the greatest or the least.
@@ -269,8 +296,8 @@ func (s *sought) inUnit(b *bundle, column int, outermost []outer, add adder) {
 			from = to
 		}
 	}
-	add(b.unit, column, placed)
-	add(b.unit, column, steps)
+	s.give(add, b.unit, column, placed)
+	s.give(add, b.unit, column, steps)
 	for _, at := range s.heights(outermost) {
 		for _, multiplied := range []bool{true, false} {
 			values, course := s.nothing(), []float64(nil)
@@ -284,7 +311,7 @@ func (s *sought) inUnit(b *bundle, column int, outermost []outer, add adder) {
 				}
 				raised(values, rows, course, at, multiplied)
 			}
-			add(b.unit, column, values)
+			s.give(add, b.unit, column, values)
 		}
 	}
 }
@@ -302,13 +329,19 @@ func (s *sought) productWith(rows []int32, z []float64) (sum float64) {
 	return sum
 }
 
-// withBoth returns a new list of the rows with a released value and a number.
-func (s *sought) withBoth(rows []int32, z []float64) (list []int32) {
+// withBoth returns those of the rows of a unit with a released value and a number, until it is called again; nil of one
+// row, which tells of no other.
+func (s *sought) withBoth(rows []int32, z []float64) []int32 {
+	if len(rows) < 2 {
+		return nil
+	}
+	list := s.both[:0]
 	for _, i := range rows {
 		if s.y[i] == s.y[i] && z[i] == z[i] {
 			list = append(list, i)
 		}
 	}
+	s.both = list
 	return list
 }
 
@@ -335,7 +368,7 @@ func (s *sought) extremes(b *bundle, column int, add adder) {
 			s.whoseExtreme(rows, z, sign, func(y float64) float64 { return relative * math.Abs(y) }, percent)
 		}
 		for _, values := range [][]float64{picked, even, percent} {
-			add(b.unit, column, values)
+			s.give(add, b.unit, column, values)
 		}
 	}
 }
@@ -407,12 +440,12 @@ func (s *sought) inOrder(c *course, column int, outermost []outer, add adder) {
 			steps[i] = z[i] - z[rows[k]]
 		}
 	})
-	add(c.unit, column, steps)
+	s.give(add, c.unit, column, steps)
 	way := s.wayOfLast(c, z)
 	for _, at := range s.heights(outermost) {
-		add(c.unit, column, s.builtUp(c, z, nil, at))
+		s.give(add, c.unit, column, s.builtUp(c, z, nil, at))
 		if way != nil {
-			add(c.unit, column, s.builtUp(c, z, way, at))
+			s.give(add, c.unit, column, s.builtUp(c, z, way, at))
 		}
 	}
 }

@@ -234,13 +234,15 @@ type sought struct {
 	related  func(row int) float64 // the relation that gives the estimates of rows for which it is a number; nil: none
 	tellers  []int                 // columns that tell beside the fit
 	beta     []float64
-	steps    steps     // of the fit, until it is settled
-	gains    []float64 // by feature chosen: how much less the sum of squares was when it was chosen
-	beyond   float64   // of the mean square, what would be left with all records of each unit
-	drop     []float64 // by feature chosen: how much the sum of squares grows without it
-	left     []float64 // x − x̂ by place in rows
-	total    float64   // Σ (x − x̄)²
-	alone    float64   // what y alone leaves of total
+	steps    steps       // of the fit, until it is settled
+	gains    []float64   // by feature chosen: how much less the sum of squares was when it was chosen
+	beyond   float64     // of the mean square, what would be left with all records of each unit
+	drop     []float64   // by feature chosen: how much the sum of squares grows without it
+	left     []float64   // x − x̂ by place in rows
+	spare    [][]float64 // values by row that nobody needs any more
+	both     []int32     // memory of withBoth
+	total    float64     // Σ (x − x̄)²
+	alone    float64     // what y alone leaves of total
 }
 
 func (f *Frame) seek(x, y []float64, own int) *sought {

@@ -313,11 +313,13 @@ func weighted(z [][]float64, weight []float64, x func(k int) float64) []float64 
 		a[i] = make([]float64, p)
 	}
 	for k, row := range z {
-		for i := range p {
-			w := weight[k] * row[i]
-			b[i] += w * x(k)
-			for j := range i + 1 {
-				a[i][j] += w * row[j]
+		of := x(k)
+		for i, v := range row {
+			w := weight[k] * v
+			b[i] += w * of
+			to := a[i][:i+1]
+			for j, u := range row[:len(to)] {
+				to[j] += w * u
 			}
 		}
 	}

@@ -219,12 +219,22 @@ func (s *sought) byTotals() []feature {
 	}
 	var list []candidate
 	tell := s.besideOf(s.y)
-	for _, r := range s.rests() {
-		for _, share := range shares {
-			lacking := s.lacking(r, share)
+	rests, parts := s.rests(), make([][]float64, len(shares))
+	for k, share := range shares {
+		if parts[k] = make([]float64, s.all); len(rests) > 0 {
+			for i, v := range s.y[:s.all] {
+				parts[k][i] = share(v)
+			}
+		}
+	}
+	for _, r := range rests {
+		for _, part := range parts {
+			lacking := s.lacking(r, part)
 			if tells := tell(lacking); tells >= beyondChance/float64(len(s.rows)) {
 				from := append(slices.Clone(r.unit.columns), r.column)
 				list = append(list, candidate{feature{column: r.column, from: from, values: lacking, others: true}, tells})
+			} else {
+				s.spare = append(s.spare, lacking)
 			}
 		}
 	}
@@ -236,17 +246,19 @@ func (s *sought) byTotals() []feature {
 	return features
 }
 
-// lacking returns, by row, its share of what the released values of its unit lack; 0 where that is not known.
-func (s *sought) lacking(r rest, share func(y float64) float64) []float64 {
+// lacking returns, by row, its share of what the released values of its unit lack; 0 where that is not known. parts are
+// what shares make of the released values.
+func (s *sought) lacking(r rest, parts []float64) []float64 {
 	sums := make([]float64, r.unit.groups)
 	for i, at := range r.unit.of[:s.Frame.rows] {
 		if v := s.y[i]; at >= 0 && v == v {
-			sums[at] += share(v)
+			sums[at] += parts[i]
 		}
 	}
-	out := make([]float64, s.all)
+	out := s.blank()
+	clear(out)
 	for i, v := range r.values {
-		if d := (v - s.y[i]) * share(s.y[i]); d == d && sums[r.unit.of[i]] > 0 {
+		if d := (v - s.y[i]) * parts[i]; d == d && sums[r.unit.of[i]] > 0 {
 			out[i] = d / sums[r.unit.of[i]]
 		}
 	}

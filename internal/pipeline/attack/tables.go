@@ -67,8 +67,8 @@ func (j *Joined) with(ctx context.Context, columns []assess.ColumnMeasures, by *
 				})
 			})
 		}
-		if with = beyond(with, by, by, float64(j.Records)); !tellsMore(with, by) {
-			continue
+		if with = beyond(with, by, by, float64(j.Records)); !tellsMore(with, m.Identity) {
+			continue // the table alone tells as much, or an earlier list: whatever they tell by chance
 		}
 		chance, err := j.stated(ctx, list.Control(0), own)
 		if err != nil {

@@ -129,7 +129,13 @@ func (l *Ledger) whole(ctx context.Context) error {
 // Look reads the ledger of a configuration without holding it, to judge a release that is not published: nothing is
 // entered.
 func Look(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolog.Logger) (*Ledger, error) {
-	held, err := ledger.Look(ctx, p.Ledger)
+	return look(ctx, p, key, log, ledger.Look)
+}
+
+// look is Look by a function that reads a ledger.
+func look(ctx context.Context, p *config.Pipeline, key keystream.Key, log zerolog.Logger,
+	read func(ctx context.Context, at string) (*ledger.Ledger, error)) (*Ledger, error) {
+	held, err := read(ctx, p.Ledger)
 	if err != nil {
 		return nil, fmt.Errorf("ledger: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -51,6 +52,31 @@ type projectTable struct {
 // has taken them in the order of their places, so that no two runs wait for each other. nil if the tables have none.
 func OpenProject(ctx context.Context, name string, tables map[string]*config.Pipeline, key keystream.Key,
 	log zerolog.Logger) (*Project, error) {
+	return projectOf(name, tables, func(c *config.Pipeline) (*Ledger, error) { return Open(ctx, c, key, log) })
+}
+
+// LookProject reads the ledgers of all tables of a project without holding them, as Look does. One that is not there
+// has no releases; if none is there, the error is fs.ErrNotExist.
+func LookProject(ctx context.Context, name string, tables map[string]*config.Pipeline, key keystream.Key,
+	log zerolog.Logger) (*Project, error) {
+	there := false
+	p, err := projectOf(name, tables, func(c *config.Pipeline) (*Ledger, error) {
+		l, err := Look(ctx, c, key, log)
+		if errors.Is(err, fs.ErrNotExist) {
+			return look(ctx, c, key, log, ledger.Unmade)
+		}
+		there = true
+		return l, err
+	})
+	if err == nil && p != nil && !there {
+		return nil, fs.ErrNotExist
+	}
+	return p, err
+}
+
+// projectOf takes the ledgers of all tables in the order of their places.
+func projectOf(name string, tables map[string]*config.Pipeline,
+	take func(c *config.Pipeline) (*Ledger, error)) (*Project, error) {
 	p := &Project{name: name}
 	at := map[string]string{}
 	for table, c := range tables {
@@ -64,7 +90,7 @@ func OpenProject(ctx context.Context, name string, tables map[string]*config.Pip
 	for i := range p.tables {
 		t := &p.tables[i]
 		var err error
-		if t.ledger, err = Open(ctx, tables[t.name], key, log); err != nil {
+		if t.ledger, err = take(tables[t.name]); err != nil {
 			return nil, errors.Join(fmt.Errorf("table %s: %w", strconv.Quote(t.name), err), p.Close())
 		}
 		t.ledger.project = true

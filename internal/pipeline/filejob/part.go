@@ -35,6 +35,7 @@ type Part struct {
 type PartOf struct {
 	Source connectors.Source     // the caller closes it
 	Sink   connectors.SinkConfig // where the release is written and synced; the caller gives it its name
+	Silent bool                  // nothing is written, and Sink not used: the release is judged and no more
 	Ledger *entered.Ledger       // the earlier releases with which it is judged, for this pass; nil: none
 	// Observe sees each masked block, in order, with the configuration's Joins, of which it reads the original values.
 	Observe func(joins []*microdata.Column, b *microdata.Block)
@@ -44,7 +45,9 @@ type PartOf struct {
 func WritePart(ctx context.Context, p *config.Pipeline, o pipeline.Options, key keystream.Key, of PartOf) (*Part,
 	error) {
 	moved := *p
-	moved.Sink.Config = of.Sink
+	if moved.Sink.Config = of.Sink; of.Silent {
+		moved = *silent(p)
+	}
 	r := &run{config: &moved, whole: p, options: o, key: key, source: of.Source, streams: of.Source.Streams(),
 		started: time.Now(), ledger: of.Ledger}
 	part := &Part{run: r}
@@ -69,7 +72,12 @@ func (t *Part) write(ctx context.Context, of PartOf) (err error) {
 		}
 		of.Observe(joins, b)
 	}
-	if t.Report, t.content, err = r.written(ctx); err != nil {
+	if of.Silent {
+		t.Report, err = r.rehearsed(ctx)
+	} else {
+		t.Report, t.content, err = r.written(ctx)
+	}
+	if err != nil {
 		return err
 	}
 	t.Joined = attack.JoinedOf(r.masked.Plan, r.masked.Chain, r.masked.Measured)

@@ -90,10 +90,8 @@ func Simulate(ctx context.Context, p *config.Pipeline, o pipeline.Options) (*rep
 // rehearse does what Rehearse and Simulate say; book may be nil. With outputs it looks at them.
 func rehearse(ctx context.Context, p *config.Pipeline, paths []string, src connectors.Source, key keystream.Key,
 	o pipeline.Options, book *entered.Ledger, outputs bool) (*report.Report, error) {
-	silent := *p
-	silent.Assess.Emit, silent.Quarantine = nil, config.Quarantine{}
 	r := &run{
-		config: &silent, whole: p, options: o, key: key, ledger: book,
+		config: silent(p), whole: p, options: o, key: key, ledger: book,
 		source: src, streams: src.Streams(), started: time.Now(),
 	}
 	job := r.job()
@@ -104,13 +102,25 @@ func rehearse(ctx context.Context, p *config.Pipeline, paths []string, src conne
 	if r.masked, err = job.Open(ctx); err != nil {
 		return nil, err
 	}
-	o.Progress.Start("rehearse", src.Records())
+	return r.rehearsed(ctx)
+}
+
+// silent is a configuration that writes nothing beside its release.
+func silent(p *config.Pipeline) *config.Pipeline {
+	s := *p
+	s.Assess.Emit, s.Quarantine = nil, config.Quarantine{}
+	return &s
+}
+
+// rehearsed masks, measures and judges the records, and writes nothing.
+func (r *run) rehearsed(ctx context.Context) (*report.Report, error) {
+	r.options.Progress.Start("rehearse", r.source.Records())
 	pass := pipeline.Flow{
-		Source: src, Layout: r.masked.Plan.SurveyLayout(), Cut: r.masked.Plan.Cut,
+		Source: r.source, Layout: r.masked.Plan.SurveyLayout(), Cut: r.masked.Plan.Cut,
 		Work: func(p *pipeline.Parcel) error { return r.masked.Mask(p.Block) },
 		Stages: []func(*pipeline.Parcel) error{func(p *pipeline.Parcel) error {
 			account.Count(&r.records, p.Block)
-			o.Progress.Add(p.Block.N)
+			r.options.Progress.Add(p.Block.N)
 			return nil
 		}, r.assess(ctx)},
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/sdlfilter/sdlfilter/assess"
+	"github.com/sdlfilter/sdlfilter/transform"
 )
 
 // A number above may be that of one record of its group, in the order of the file or by size, may be of a part of the
@@ -199,6 +200,7 @@ func (r *run) further(m *member) (list []shown) {
 	for key := range r.config.Keys {
 		switch k := &r.config.Keys[key]; m.table.Name {
 		case k.Table:
+			list = append(list, r.lessShift(m, key)...)
 			list = append(list, r.placed(m, key)...)
 			list = append(list, r.matched(m, key)...)
 		case k.Of:
@@ -206,6 +208,82 @@ func (r *run) further(m *member) (list []shown) {
 		}
 	}
 	return list
+}
+
+// shiftBy is by how much the dates of a person are shifted, as another date tells.
+type shiftBy struct {
+	word string
+	of   func(p int32) float64
+}
+
+// lessShift returns shifted dates less the shift that other dates of the same person tell: some of them have another
+// date beside them that is not shifted alike, and all are moved by as much. What such a date is from its own is of one
+// person the shift but for an error: on average, in the middle of the least and the greatest, or for one of them, as
+// the first.
+func (r *run) lessShift(m *member, key int) []shown {
+	k := &r.config.Keys[key]
+	shifted := map[string]bool{}
+	for _, spec := range m.table.pipeline.Masks {
+		if d, ok := spec.Params.(*transform.Date); ok && d.Shift != nil && d.By == k.Column {
+			for _, name := range d.Columns {
+				shifted[name] = true
+			}
+		}
+	}
+	if len(shifted) == 0 {
+		return nil
+	}
+	group, n := r.parents(key), r.members[k.Of].part.Joined.Records
+	beside := slices.Concat(lifted(r.view(r.members[k.Of], key, true), group), r.matched(m, key))
+	for _, c := range m.own() {
+		if !shifted[c.Name] {
+			beside = append(beside, c)
+		}
+	}
+	var pairs []pair
+	for _, c := range m.own() {
+		if !shifted[c.Name] || !c.numbers() {
+			continue
+		}
+		for _, d := range beside {
+			if !d.numbers() {
+				continue
+			}
+			off := make([]float64, len(group))
+			for i, v := range c.Values {
+				off[i] = v - d.Values[i]
+			}
+			sum, there := sums(off, group, n), make([]float64, len(group))
+			for i, v := range off {
+				if v == v {
+					there[i] = 1
+				}
+			}
+			of, least, most := sums(there, group, n), extremes(off, group, n, -1), extremes(off, group, n, 1)
+			ways := []shiftBy{
+				{"mean", func(p int32) float64 { return sum[p] / of[p] }},
+				{"middle", func(p int32) float64 { return (least[p] + most[p]) / 2 }},
+				{"least", func(p int32) float64 { return least[p] }},
+				{"greatest", func(p int32) float64 { return most[p] }},
+			}
+			for _, pick := range m.picks(&c, group, n) {
+				at := taken(off, pick.row)
+				ways = append(ways, shiftBy{pick.word, func(p int32) float64 { return at[p] }})
+			}
+			for _, way := range ways {
+				value := func(i int, p int32) float64 { return c.Values[i] - way.of(p) }
+				values := make([]float64, len(group))
+				for i, p := range group {
+					if values[i] = math.NaN(); p >= 0 {
+						values[i] = value(i, p)
+					}
+				}
+				pairs = append(pairs, pair{c.named("").Name + " less the " + way.word + " shift from " + d.named("").Name,
+					correlated(c.Values, values), value})
+			}
+		}
+	}
+	return nearest(pairs, group)
 }
 
 // placed returns what the numbers of the record above are for one if they are those of its place in its group, of its

@@ -156,6 +156,78 @@ var figures = map[string]join{
 	}},
 }
 
+// shiftedDays gives visits days, which are shifted by person, and the persons another number.
+func (w *world) shiftedDays(other string) {
+	w.masked("households", nil, nil)
+	w.masked("persons", []string{other}, nil)
+	w.masked("visits", []string{"day"}, nil)
+	w.tables["visits"] = strings.Replace(w.tables["visits"], "day: {role: other, decimals: 6}", "day: {role: sensitive}", 1)
+	w.tables["visits"] = strings.Replace(w.tables["visits"], "assess:",
+		"  - date: {columns: [day], shift: 60, by: pid, scope: person, unit: days}\nsource: {csv: {path: DIR/visits.csv, types: {day: int64}}}\nassess:", 1)
+	text := "pid,day\n"
+	for _, v := range w.visits {
+		text += fmt.Sprintf("P%v,%v\n", v["pid"], v["day"])
+	}
+	w.write("visits.csv", text)
+}
+
+// shifts are ways in which another date of some tells by how much all dates of a person are shifted.
+var shifts = map[string]join{
+	"a day after the first visit": {table: "visits", column: "day", make: func(w *world) {
+		for p, visits := range w.came() {
+			for k, i := range visits {
+				w.visits[i]["day"] = float64(20000 + w.rng.IntN(400))
+				if k == 0 {
+					w.persons[p]["seen"] = w.visits[i]["day"] + float64(w.rng.IntN(5))
+				}
+			}
+		}
+		w.shiftedDays("seen")
+	}, attack: func(w *world) []float64 {
+		day, seen := w.values("visits", 1), w.values("persons", 2)
+		for p, visits := range w.came() {
+			if len(visits) > 0 {
+				by := day[visits[0]] - seen[p] + 2
+				for _, i := range visits {
+					day[i] -= by
+				}
+			}
+		}
+		return day
+	}},
+	"a day within 30 of each visit": {table: "visits", column: "day", make: func(w *world) {
+		for p, visits := range w.came() {
+			about := float64(20000 + w.rng.IntN(4000))
+			for _, i := range visits {
+				w.visits[i]["day"] = about + float64(w.rng.IntN(31)-15)
+			}
+			w.persons[p]["about"] = about
+		}
+		w.shiftedDays("about")
+	}, attack: func(w *world) []float64 {
+		day, about := w.values("visits", 1), w.values("persons", 2)
+		for p, visits := range w.came() {
+			by := 0.0
+			for _, i := range visits {
+				by += (day[i] - about[p]) / float64(len(visits))
+			}
+			for _, i := range visits {
+				day[i] -= by
+			}
+		}
+		return day
+	}},
+}
+
+// TestShiftsThatOtherDatesTell: whoever computes from another date of a person by how much all are shifted comes no
+// nearer than the project says.
+func TestShiftsThatOtherDatesTell(t *testing.T) {
+	racetest.Further(t)
+	for name, j := range shifts {
+		t.Run(name, j.holds)
+	}
+}
+
 // TestJoinedFigures is TestJoinedAmounts of numbers that are those of one record, of a part of a group, by how many
 // there are, or of another table.
 func TestJoinedFigures(t *testing.T) {

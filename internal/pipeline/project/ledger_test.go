@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -411,5 +412,97 @@ func TestAmountsOfTwoReleases(t *testing.T) {
 	}
 	if text, _ := json.Marshal(result.Report.Gate); !strings.Contains(string(text), "joined with the other tables") {
 		t.Errorf("%s", text)
+	}
+}
+
+// ledgers returns the lines of the ledgers of tables that have one.
+func (c *care) ledgers() map[string]string {
+	lines := map[string]string{}
+	for name := range c.tables {
+		if text, err := os.ReadFile(filepath.Join(c.dir, name+".sdl")); err == nil {
+			lines[name] = string(text)
+		}
+	}
+	return lines
+}
+
+// TestSimulation: a simulation states of the next release, and of all together, what a run then states, whether that is
+// published or withheld; and it leaves every file as it was.
+func TestSimulation(t *testing.T) {
+	for _, rule := range []string{"{max_unique: 1}", "{min_k: 1000}"} {
+		c := newCare(t)
+		c.some(rand.New(rand.NewPCG(6, 26)))
+		c.project = strings.Replace(c.project, "{min_k: 2}", rule, 1)
+		c.withLedgers()
+		simulate := func() (*Result, error) {
+			p, err := c.parse()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return Simulate(t.Context(), p, pipeline.Options{})
+		}
+		var wrong config.Errors
+		if _, err := simulate(); !errors.As(err, &wrong) || !strings.Contains(wrong[0].Text, "no release was entered") {
+			t.Errorf("without ledgers: %v", err)
+		}
+		first := strings.Replace(c.project, rule, "{max_unique: 1}", 1)
+		c.project, first = first, c.project
+		c.released()
+		c.project = first
+		c.tables["persons"] = strings.Replace(c.tables["persons"], "[0, 40, 200]", "[0, 60, 200]", 1)
+		for _, missing := range []string{"", "households"} { // the ledger of a table that is in no release yet
+			if missing != "" {
+				for _, name := range []string{missing + ".sdl", "out/" + missing + ".json"} {
+					if err := os.Remove(filepath.Join(c.dir, name)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if _, err := c.parse(); err != nil { // which writes the files of the configuration
+				t.Fatal(err)
+			}
+			before, ledgers := c.tree(), c.ledgers()
+			said, err := simulate()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !maps.Equal(c.tree(), before) || !maps.Equal(c.ledgers(), ledgers) || len(said.Files) > 0 {
+				t.Errorf("%s: a simulation writes %v", missing, said.Files)
+			}
+			copied := t.TempDir()
+			if err := os.CopyFS(copied, os.DirFS(c.dir)); err != nil {
+				t.Fatal(err)
+			}
+			for name := range c.ledgers() {
+				if err := os.Chmod(filepath.Join(copied, name+".sdl"), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			kept := c.dir
+			c.dir = copied
+			done, err := c.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.dir = kept
+			stated := func(r *Result) string {
+				text, err := json.Marshal([]any{r.Report.Persons, r.Report.Ledgers, r.Report.Amounts, r.Report.Gate,
+					r.Report.Withheld, r.Report.Rounds, r.Report.NotCounted})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(text)
+			}
+			if a, b := stated(said), stated(done); a != b || said.Report.Ledgers.Releases["persons"] != 1 ||
+				said.Refused() != (rule != "{max_unique: 1}" || missing != "") {
+				t.Errorf("%s: the simulation states\n%s\nand the run\n%s", missing, a, b)
+			}
+		}
+		for name := range c.tables {
+			c.tables[name] = strings.Replace(c.tables[name], "ledger:", "# ledger:", 1)
+		}
+		if _, err := simulate(); !errors.As(err, &wrong) || wrong[0].Path != "ledger" {
+			t.Errorf("tables that have none: %v", err)
+		}
 	}
 }

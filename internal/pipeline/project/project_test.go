@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/internal/keytest"
 	"github.com/sdlfilter/sdlfilter/internal/pipeline"
@@ -405,10 +406,11 @@ func TestTypesOfKeys(t *testing.T) {
 	}
 }
 
-// TestDatesBesideShiftedOnes: a date that leaves as it is beside shifted ones is said, whichever table has it.
+// TestDatesBesideShiftedOnes: a date that leaves as it is beside shifted ones is said, whichever table has it, and
+// refused unless the table's configuration says that it may.
 func TestDatesBesideShiftedOnes(t *testing.T) {
 	for _, name := range []string{"persons", "households"} {
-		for role, warns := range map[string]bool{"other": true, "identifier": false} {
+		for role, warns := range map[string]bool{"other": true, "key": true, "identifier": false, "sensitive, unmasked: true": true} {
 			c := newCare(t)
 			c.pair()
 			for _, table := range []string{"visits", "persons", "households"} {
@@ -427,7 +429,17 @@ func TestDatesBesideShiftedOnes(t *testing.T) {
 				strings.Replace(c.tables["visits"], "columns: {", "columns: {day: {role: other}, ", 1), "scope: person}}]",
 				"scope: person}}, {date: {columns: [day], shift: 9, by: pid, scope: person}}]", 1)
 			c.tables[name] = strings.Replace(c.tables[name], "columns: {", "columns: {date: {role: "+role+"}, ", 1)
-			rep := c.released()
+			result, err := c.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			rep := result.Report
+			refused := slices.ContainsFunc(rep.Gate.Rules, func(v assess.RuleVerdict) bool {
+				return v.Measure == "shift" && !v.Passed && strings.HasPrefix(v.Rule, `"date" of table "`+name+`"`)
+			})
+			if want := role == "other" || role == "key"; refused != want || result.Refused() != want {
+				t.Errorf("%s, %s: %+v", name, role, rep.Gate)
+			}
 			if got := len(rep.Warnings) == 1 &&
 				strings.Contains(rep.Warnings[0], `"date" of table "`+name+`" leaves as it is`); got != warns || !warns && len(rep.Warnings) > 0 {
 				t.Errorf("%s, %s: %q", name, role, rep.Warnings)

@@ -117,7 +117,7 @@ func (r *run) judged(ctx context.Context) (*Report, error) {
 		}
 		add(v)
 	}
-	for _, v := range c.Gate.judge(rep.Persons, rep.Unmeasured, "") {
+	for _, v := range slices.Concat(r.dates, c.Gate.judge(rep.Persons, rep.Unmeasured, "")) {
 		add(v)
 	}
 	if l := rep.Ledgers; l != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/sdlfilter/sdlfilter/assess"
 	"github.com/sdlfilter/sdlfilter/config"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
@@ -57,8 +59,10 @@ type run struct {
 	refer   map[int][]int32  // by key, see parents
 	ledger  *entered.Project // nil: the tables have none
 	checks  bool             // nothing is released: the ledgers stay as they are
+	silent  bool             // nothing is written, and the ledgers are only read
 
 	warnings []string
+	dates    []assess.RuleVerdict // on dates beside shifted ones
 
 	reports []projectReport // those that are asked for
 }
@@ -91,6 +95,29 @@ func Run(ctx context.Context, c *Config, o pipeline.Options) (*Result, error) {
 	return result, nil
 }
 
+// Simulate masks and judges as Run does, together with the releases of the tables' ledgers. It writes nothing, and
+// enters nothing into the ledgers.
+func Simulate(ctx context.Context, c *Config, o pipeline.Options) (result *Result, err error) {
+	ctx, o = o.Ready(ctx)
+	if t := &c.Tables[0]; t.pipeline.Ledger == "" { // then none has one
+		return nil, config.Errors{t.pipeline.Errorf("ledger",
+			"must be given for each table: the releases with which the next ones are judged")}
+	}
+	r := &run{config: c, options: o, started: time.Now(), silent: true, members: map[string]*member{}}
+	if err := r.open(ctx); err != nil {
+		return nil, errors.Join(err, r.close())
+	}
+	defer func() { err = errors.Join(err, r.abort(), r.close()) }()
+	if err := r.settle(ctx); err != nil {
+		return nil, err
+	}
+	rep, err := r.judged(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return r.result(rep, nil), r.unchanged()
+}
+
 // admit demands that all tables may be released.
 func (r *run) admit(ctx context.Context) error {
 	if err := r.config.LooseningAllowed(r.options.AllowLoosening); err != nil {
@@ -104,7 +131,9 @@ func (r *run) admit(ctx context.Context) error {
 		if i > 0 && key.ID() != r.key.ID() {
 			return pipeline.DataErrorf("the release key was changed while the project began")
 		}
-		r.key = key
+		if r.key = key; r.silent {
+			continue
+		}
 		if err := account.Probe(ctx, t.pipeline); err != nil {
 			return err
 		}
@@ -121,7 +150,15 @@ func (r *run) hold(ctx context.Context) (err error) {
 	for i := range r.config.Tables {
 		tables[r.config.Tables[i].Name] = r.config.Tables[i].pipeline
 	}
-	r.ledger, err = entered.OpenProject(ctx, r.config.Name, tables, r.key, r.options.Log)
+	if !r.silent {
+		r.ledger, err = entered.OpenProject(ctx, r.config.Name, tables, r.key, r.options.Log)
+		return err
+	}
+	r.ledger, err = entered.LookProject(ctx, r.config.Name, tables, r.key, r.options.Log)
+	if errors.Is(err, fs.ErrNotExist) {
+		return config.Errors{r.config.Tables[0].pipeline.Errorf("ledger",
+			"is not there, nor is that of any other table: no release was entered in them")}
+	}
 	return err
 }
 
@@ -150,7 +187,9 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.checkTypes(); err != nil {
 		return err
 	}
-	r.warnings = slices.Concat(r.apart(), r.unshifted(), r.config.repeated())
+	var beside []string
+	beside, r.dates = r.unshifted()
+	r.warnings = slices.Concat(r.apart(), beside, r.config.repeated())
 	for _, w := range r.warnings {
 		r.options.Log.Warn().Msg(w)
 	}
@@ -175,8 +214,9 @@ func (r *run) apart() []string {
 		" are not read in one state, as those of one database are: what others change while the sources are opened is perhaps in some tables only, and a record that refers to none leaves"}
 }
 
-// unshifted warns of dates that leave as they are beside dates of the same persons that are shifted.
-func (r *run) unshifted() (list []string) {
+// unshifted warns of dates that leave as they are beside dates of the same persons that are shifted. What nobody has
+// said may leave so (unmasked) is refused: one date that both know tells all dates of a person.
+func (r *run) unshifted() (list []string, refused []assess.RuleVerdict) {
 	shifted := ""
 	for _, m := range r.order {
 		for _, spec := range m.table.pipeline.Masks {
@@ -186,7 +226,7 @@ func (r *run) unshifted() (list []string) {
 		}
 	}
 	if shifted == "" {
-		return nil
+		return nil, nil
 	}
 	for _, m := range r.order {
 		p := m.table.pipeline
@@ -200,13 +240,19 @@ func (r *run) unshifted() (list []string) {
 			if c != nil && c.Role != microdata.Identifier && !slices.ContainsFunc(p.Masks, func(s transform.Spec) bool {
 				return slices.Contains(s.Params.Masks(), f.Name)
 			}) {
-				list = append(list,
-					fmt.Sprintf(
-						"%s of table %s leaves as it is, and %s is shifted: a date that both know of a person tells the shift, and with it all of that person's dates", strconv.Quote(f.Name), strconv.Quote(m.table.Name), shifted))
+				date := strconv.Quote(f.Name) + " of table " + strconv.Quote(m.table.Name)
+				list = append(list, fmt.Sprintf("%s leaves as it is, and %s is shifted: a date that both know of a person tells "+
+					"the shift, and with it all of that person's dates", date, shifted))
+				if !c.Unmasked {
+					refused = append(refused, assess.RuleVerdict{Rule: date + " does not tell by how much dates are shifted",
+						Measure: "shift", Found: 1, Limit: 0,
+						Advice: "it leaves as it is beside shifted dates: withhold it or mask it; if it is no date of what the shifted " +
+							"ones are of, say that it may be known (role: sensitive, unmasked: true)"})
+				}
 			}
 		}
 	}
-	return list
+	return list, refused
 }
 
 // checkTypes demands that columns that join tables are there, and have one type: a number and its text do not identify
@@ -398,11 +444,13 @@ func (r *run) write(ctx context.Context, m *member) error {
 	for i := range m.fates {
 		m.fates[i] = fates{}
 	}
-	sink, err := r.joint.Sink(m.table.pipeline.Sink.Config)
-	if err != nil {
-		return err
+	of := filejob.PartOf{Source: m.source, Silent: r.silent, Ledger: r.ledger.Of(m.table.Name)}
+	var err error
+	if !r.silent {
+		if of.Sink, err = r.joint.Sink(m.table.pipeline.Sink.Config); err != nil {
+			return err
+		}
 	}
-	of := filejob.PartOf{Source: m.source, Sink: sink, Ledger: r.ledger.Of(m.table.Name)}
 	if len(filters) > 0 {
 		of.Source = &kept{Source: m.source, key: r.key, filters: filters}
 	}
@@ -492,11 +540,16 @@ func (r *run) publish(ctx context.Context, rep *Report) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.result(rep, files), nil
+}
+
+// result is how a run ended.
+func (r *run) result(rep *Report, files []string) *Result {
 	result := &Result{Report: rep, Files: files}
 	for _, name := range r.config.names() {
 		result.Tables = append(result.Tables, r.members[name].part.Result())
 	}
-	return result, nil
+	return result
 }
 
 // enter enters the releases of all tables, which lie complete under the temporary name of all.
