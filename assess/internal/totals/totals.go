@@ -153,10 +153,9 @@ func (s *System) Tell(x, y, estimates, variances []float64) (*Told, error) {
 	return told, nil
 }
 
-// Within returns, of one record of each group, the standard deviation of the error of Tell's observation for somebody who
-// also knows the value of one other record of each group, that of which estimates tell least; NaN where the sums tell
-// nothing. of has the records; those of no group are left out. That is no less than what any one respondent knows, who
-// is in one group.
+// Within returns, of some records, at most one of a group, the standard deviation of the error of Tell's observation
+// for somebody who also knows the value of one other record of each group, that of which estimates tell least; NaN
+// where the sums tell nothing. That is no less than what any one respondent knows, who is in one group.
 func (s *System) Within(x, y, estimates, variances []float64, of []int) ([]float64, error) {
 	p := s.gather(x, y, estimates, variances)
 	least := make([]float64, p.groups) // what a group's variance is less
