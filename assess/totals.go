@@ -3,6 +3,7 @@ package assess
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -46,6 +47,8 @@ type told struct {
 	held    []Held
 	// by record, the standard deviations of what is left of its value by the records, and with the totals
 	before, after []float64
+	// within is after, of some records, for respondents (totals.System.Within)
+	within func(of []int) ([]float64, error)
 }
 
 // summed is a masked column of which totals were published, and what else is known of it.
@@ -185,6 +188,21 @@ func (c *summed) tellingBy(s *totals.System, list []joint.Column, n int) (*told,
 			if sd := found.SD[i]; sd == sd && v > 0 {
 				t.after[i] = math.Sqrt(v * sd * sd / (v + sd*sd))
 			}
+		}
+		t.within = func(of []int) ([]float64, error) {
+			sds, err := s.Within(x, y, estimates, variances, of)
+			if err != nil {
+				return nil, fmt.Errorf("the tables of %s: %w", c.name, err)
+			}
+			for k, i := range of {
+				v := variances[i]
+				if sd := sds[k]; sd == sd && v > 0 {
+					sds[k] = math.Sqrt(v * sd * sd / (v + sd*sd))
+				} else {
+					sds[k] = math.Sqrt(v)
+				}
+			}
+			return sds, nil
 		}
 		t.held = heldBy(x, found)
 		all := slices.Clone(seen)
@@ -365,7 +383,11 @@ func (f *recordFrame) withTotals(list []joint.Column, own []int) ([]joint.Column
 		}
 		for _, of := range e.Totals {
 			if of.Column == column.Name && of.Percent > 0 {
-				f.known = append(f.known, KnownTotals{Totals: of, Values: of.known(one.x[:n], t, members)})
+				values, err := of.known(one.x[:n], t, members)
+				if err != nil {
+					return nil, err
+				}
+				f.known = append(f.known, KnownTotals{Totals: of, Values: values})
 			}
 		}
 		f.behind(t.columns)
@@ -375,9 +397,9 @@ func (f *recordFrame) withTotals(list []joint.Column, own []int) ([]joint.Column
 	return list, nil
 }
 
-// known counts the largest values of inner cells that become known more closely than the rules of the table allow.
-// What the records alone tell as closely, the rules about records judge.
-func (t *Totals) known(x []float64, of *told, members map[string][]float64) (count int) {
+// known counts the largest values of inner cells that become known more closely than the rules of the table allow, to
+// anybody or to a respondent, who knows her own. What the records alone tell as closely, the rules about records judge.
+func (t *Totals) known(x []float64, of *told, members map[string][]float64) (count int, err error) {
 	largest := map[string]int{}
 	var codes [][]int32
 	for _, by := range t.By {
@@ -393,12 +415,17 @@ func (t *Totals) known(x []float64, of *told, members map[string][]float64) (cou
 			largest[string(key)] = i
 		}
 	}
-	for _, i := range largest {
-		if least := t.Percent / 100 * math.Abs(x[i]); of.after[i] < least && of.before[i] >= least {
+	tops := slices.Sorted(maps.Values(largest))
+	within, err := of.within(tops)
+	if err != nil {
+		return 0, err
+	}
+	for k, i := range tops {
+		if least := t.Percent / 100 * math.Abs(x[i]); min(of.after[i], within[k]) < least && of.before[i] >= least {
 			count++
 		}
 	}
-	return count
+	return count, nil
 }
 
 // judgeTotals requires that no largest value of a cell becomes known more closely, by records and tables together,

@@ -77,6 +77,7 @@ type Tables struct {
 	Releasing    json.RawMessage `json:"configuration"`     // config.Pipeline.Releasing of the pipeline
 	Files        []File          `json:"files,omitempty"`   // of tables of masks
 	Records      int64           `json:"records,omitempty"` // that could be read; 0: not known
+	Holding      string          `json:"holding,omitempty"` // the column of the contributors; "": records
 	Tables       []Table         `json:"tables"`
 	Published    []Published     `json:"published,omitempty"`
 	Paths        []string        `json:"paths"`

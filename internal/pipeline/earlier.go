@@ -84,6 +84,7 @@ func (pl *Plan) settleEarlier(settle func(*EarlierRelease) error) {
 	}
 	if pl.earlierNot == "" {
 		pl.showMembers()
+		pl.showCounted()
 		pl.showEarlier()
 	}
 }

@@ -68,6 +68,7 @@ type Plan struct {
 
 	earlier    []*EarlierRelease // of the records, by the ledger
 	totals     []assess.Totals   // tables of sums of the records, by the ledger
+	byCounts   []Counted         // columns by which records were counted, by the ledger
 	tables     int               // releases of tables that are judged with this one
 	earlierNot string            // why it cannot be computed what they tell; "" if it can
 	amounts    *assess.Profile   // in the place of the profile's file: those of an earlier release; nil: none

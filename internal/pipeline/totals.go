@@ -9,16 +9,31 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// WithTotals says which tables of sums of today's records were published, as WithLedger does of releases. not says
-// why what a table tells beside this release is not computed, which list[at] is; "" if it is, and then all are judged
-// with it. entries is how many releases of tables there are, also of those that are no sums.
-func (pl *Plan) WithTotals(list []assess.Totals, entries int) (at int, not string) {
+// Counted is a column that no release has, by which records were counted together with columns that a release has.
+type Counted struct {
+	Entry  int64 // of the ledger: the tables
+	Column string
+}
+
+// WithTotals says which tables of sums of today's records were published, and by which columns that are not released
+// they were counted, as WithLedger does of releases. not says why what the tables of an entry of the ledger tell beside
+// this release is not computed; "" if it is, and then all are judged with it. entries is how many releases of tables
+// there are, also of those that are neither.
+//
+// Of those who look alike, counts tell how many have which code. The snooper is given the code of each record, which is
+// as much where all have the same one, and more where they have not.
+func (pl *Plan) WithTotals(list []assess.Totals, counts []Counted, entries int) (entry int64, not string) {
 	for at := range list {
 		if not := pl.noTotals(&list[at]); not != "" {
-			return at, not
+			return list[at].Entry, not
 		}
 	}
-	pl.totals, pl.tables = list, entries
+	for _, c := range counts {
+		if not := pl.noMember(c.Column); not != "" {
+			return c.Entry, not
+		}
+	}
+	pl.totals, pl.byCounts, pl.tables = list, counts, entries
 	return 0, ""
 }
 
@@ -60,8 +75,28 @@ func (pl *Plan) noMember(name string) string {
 	return ""
 }
 
+// Counts are the columns that no release has and that counts tell of.
+func (pl *Plan) Counts() []Counted { return pl.byCounts }
+
 // Totals are the tables of sums that are judged with this release.
 func (pl *Plan) Totals() []assess.Totals { return pl.totals }
+
+// showCounted adds to the sample the columns by which records were counted, as releases of their own.
+func (pl *Plan) showCounted() {
+	for _, c := range pl.byCounts {
+		if slices.ContainsFunc(pl.Beside, func(o assess.BesideColumn) bool { return o.Release > 0 && o.Of == c.Column }) {
+			continue
+		}
+		field := pl.Source.Schema().Index(c.Column)
+		form := microdata.Array
+		if pl.Source.Schema().Fields[field].Numeric() {
+			form = microdata.Numbers
+		}
+		pl.Beside = append(pl.Beside, assess.BesideColumn{
+			Name: fmt.Sprintf("%s (counts of entry %d)", c.Column, c.Entry), Of: c.Column, Release: int(c.Entry),
+			Index: pl.wantAlso(microdata.Want{Field: field, As: form})})
+	}
+}
 
 // showMembers has the sample hold which cells of tables a record is in.
 func (pl *Plan) showMembers() {

@@ -26,12 +26,13 @@ import judge
 import projects
 import ranks
 import swaps
+import tables
 import units
 from attackers import Release, Snooper, number
 
 
 def draw(seed):
-    sources = [(projects.FIRST, projects), (ranks.FIRST, ranks), (swaps.FIRST, swaps), (units.FIRST, units), (0, cases)]
+    sources = [(tables.FIRST, tables), (projects.FIRST, projects), (ranks.FIRST, ranks), (swaps.FIRST, swaps), (units.FIRST, units), (0, cases)]
     return next(of for first, of in sources if seed >= first).draw(seed)
 
 
@@ -98,6 +99,12 @@ def play(job):
             for k in range(case.releases):
                 (folder / f"k{k}").touch(mode=0o600)
                 (folder / f"k{k}").write_text(base64.b64encode(hashlib.sha256((f"key {k} of case {seed}" if k else f"key of case {seed}").encode()).digest()).decode() + "\n")
+            if isinstance(case, tables.Beside):
+                what, finds = tables.played(case, program, folder, run, loosen)
+                if finds is None:
+                    finds = tables.judged(case, folder, doctor)
+                    what = "beaten" if finds else what
+                return seed, what, finds, time.time() - began
             for k in range(case.releases):
                 case.write(folder, k)
                 status, said = run(program, folder)
@@ -141,7 +148,7 @@ def main():
     p = argparse.ArgumentParser(prog="attack")
     p.add_argument("--program", required=True)
     p.add_argument("--cases", type=int, default=40)
-    p.add_argument("--from", dest="first", type=int, help="the first seed; without it those from 41 on, and four projects")
+    p.add_argument("--from", dest="first", type=int, help="the first seed; without it those from 41 on, four projects and three of tables")
     p.add_argument("--hours", type=float, help="go on for so long, whatever --cases says")
     p.add_argument("--replay", type=int, help="one seed, and all that is known of it")
     p.add_argument("--keep", help="a folder for the files of --replay")
@@ -151,8 +158,8 @@ def main():
     program = str(Path(a.program).resolve())
     if a.replay is not None:
         case = draw(a.replay)
-        tables = case.tables.values() if isinstance(case, projects.Project) else [case]
-        print("\n".join(case.story), *(json.dumps(x) for c in tables for x in (c.masks, c.rules)), sep="\n")
+        of = case.tables.values() if isinstance(case, projects.Project) else [case]
+        print("\n".join(case.story), *(json.dumps(x) for c in of for x in (c.masks, c.rules)), sep="\n")
         outcome = play((program, a.replay, a.keep, a.doctor))
         print(outcome[1], *outcome[2], sep="\n  ")
         return outcome[1] in ("beaten", "failed")
@@ -165,7 +172,7 @@ def main():
         while (time.time() < until) if until else seed < first + a.cases:
             yield program, seed, None, a.doctor
             seed += 1
-        for seed in projects.USUAL if a.first is None and not until else ():
+        for seed in projects.USUAL + tables.USUAL if a.first is None and not until else ():
             yield program, seed, None, a.doctor
 
     with multiprocessing.Pool(a.workers) as pool:

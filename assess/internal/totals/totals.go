@@ -153,6 +153,49 @@ func (s *System) Tell(x, y, estimates, variances []float64) (*Told, error) {
 	return told, nil
 }
 
+// Within returns, of some records, at most one of a group, the standard deviation of the error of Tell's observation
+// for somebody who also knows the value of one other record of each group, that of which estimates tell least; NaN
+// where the sums tell nothing. That is no less than what any one respondent knows, who is in one group.
+func (s *System) Within(x, y, estimates, variances []float64, of []int) ([]float64, error) {
+	p := s.gather(x, y, estimates, variances)
+	least := make([]float64, p.groups) // what a group's variance is less
+	own := make([]unit, p.groups)
+	for _, i := range of {
+		own[s.of[i]] = unitOf(s.of[i], i, x, y)
+	}
+	for i, g := range s.of {
+		if x[i] != x[i] || estimates[i] != estimates[i] {
+			continue
+		}
+		if u := unitOf(g, i, x, y); u != own[g] {
+			least[g] = max(least[g], p.alike[u]*p.alike[u]*variances[i])
+		}
+	}
+	for g := range p.variance {
+		if left := p.variance[g] - least[g]; left > 1e-12*p.variance[g] {
+			p.variance[g] = left
+		} else {
+			p.variance[g] = 0
+		}
+	}
+	if err := p.solve(); err != nil {
+		return nil, err
+	}
+	sds := make([]float64, len(of))
+	for k, i := range of {
+		g := s.of[i]
+		sds[k] = math.NaN()
+		if p.information[g] > 0 && x[i] == x[i] && estimates[i] == estimates[i] {
+			alike := p.alike[own[g]]
+			left := 1/(p.information[g]*alike*alike) - variances[i]
+			if sds[k] = math.Sqrt(max(left, 0)); left <= 1e-9*variances[i] {
+				sds[k] = 0
+			}
+		}
+	}
+	return sds, nil
+}
+
 // unit are the records of a group that have the same value and released value, and so the same error.
 type unit struct {
 	group           int32

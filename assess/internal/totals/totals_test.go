@@ -226,6 +226,67 @@ func TestCellsOfThree(t *testing.T) {
 	}
 }
 
+// Somebody who knows a value of each group, of which estimates tell least, is told of another one what the sums tell
+// beside records of which these have no error: by dense matrices, for one record of each group.
+func TestWithin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 8))
+	tried := 0
+	for range 60 {
+		n := 4 + rng.IntN(20)
+		list := random(rng, n)
+		s, err := New(n, list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, b, v := make([]float64, n), make([]float64, n), make([]float64, n)
+		for i := range n {
+			v[i] = 0.2 + 3*rng.Float64()
+			x[i] = 20 * rng.NormFloat64() // also below 0, so that no range counts
+			b[i] = x[i] + math.Sqrt(v[i])*rng.NormFloat64()
+		}
+		first, most := map[int32]int{}, map[int32]int{}
+		var of []int
+		for i, g := range s.of {
+			if _, there := first[g]; !there {
+				first[g], of = i, append(of, i)
+			} else if j, there := most[g]; !there || v[i] > v[j] {
+				most[g] = i
+			}
+		}
+		sds, err := s.Within(x, b, b, v, of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows [][]float64
+		for _, table := range list {
+			rows = append(rows, cellsOf(n, table)...)
+		}
+		known := slices.Clone(v)
+		for _, j := range most {
+			known[j] = 0
+		}
+		left := known
+		if len(rows) > 0 {
+			_, left = dense(rows, x, b, known)
+		}
+		for k, i := range of {
+			got := v[i]
+			if sd := sds[k]; sd == sd {
+				got = v[i] * sd * sd / (v[i] + sd*sd)
+			}
+			if math.Abs(got-left[i]) > 1e-6*v[i] {
+				t.Errorf("%d records: a variance of %v is left of record %d, want %v of %v", n, got, i, left[i], v[i])
+			}
+			if left[i] < 0.9*v[i] && left[i] > 1e-6 {
+				tried++
+			}
+		}
+	}
+	if tried < 50 {
+		t.Errorf("only %d variances are told something of", tried)
+	}
+}
+
 // Two by two cells, all held back, whose margins are published: that none is below 0 leaves the first between
 // max(0, R + C − N) and min(R, C). Where that is narrow beside what least squares leave, the totals count as given.
 func TestNarrowRanges(t *testing.T) {

@@ -69,14 +69,14 @@ func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p 
 	return id, nil
 }
 
-// besideTotals says why it is not known what tables of sums tell of keys and categories; "" if they tell nothing: no
-// mask changes these.
+// besideTotals says why it is not known what tables of the ledger tell of keys and categories; "" if they tell nothing:
+// no mask changes these.
 func (u *union) besideTotals() string {
-	if len(u.pl.Totals()) == 0 {
+	if len(u.pl.Totals())+len(u.pl.Counts()) == 0 {
 		return ""
 	}
 	if name := u.pl.MasksCategories(); name != "" {
-		return fmt.Sprintf("what tables in the ledger tell of %s by sums beside it is not computed", name)
+		return fmt.Sprintf("what tables in the ledger tell of %s beside it is not computed", name)
 	}
 	return ""
 }

@@ -82,8 +82,8 @@ func (j *Joined) together(u *union) {
 	case not != "":
 		j.NotAll, j.All = not, attack.Tuples{Not: not}
 		return
-	case len(pl.Totals()) > 0:
-		j.NotAll = "what the tables of sums in the ledger tell beside the records of other tables is not computed"
+	case len(pl.Totals())+len(pl.Counts()) > 0:
+		j.NotAll = "what the tables in the ledger tell beside the records of other tables is not computed"
 	}
 	j.Releases = pl.EarlierReleases()
 	for _, before := range u.p.Earlier {

@@ -9,6 +9,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/assess/report"
 	"github.com/sdlfilter/sdlfilter/connectors"
 	"github.com/sdlfilter/sdlfilter/internal/ledger"
+	"github.com/sdlfilter/sdlfilter/internal/pipeline"
 	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
@@ -75,6 +76,29 @@ func (l *Ledger) BesideRecords(t *ledger.Tables) []ledger.Listed {
 	return l.releases
 }
 
+// Opened says of which cells that tables hold back whoever has the released records computes the values: those of
+// tables of columns that they have as they are. Of them the tables' audit is of somebody without the records.
+func (l *Ledger) Opened(t *ledger.Tables) []string {
+	if l == nil {
+		return nil
+	}
+	return l.opened(nil, t)
+}
+
+// opened is Opened beside the records of a plan of today too, if there is one.
+func (l *Ledger) opened(pl *pipeline.Plan, of *ledger.Tables) (list []string) {
+	for i := range of.Tables {
+		t := &of.Tables[i]
+		if len(t.Hidden) == 0 || len(t.Columns) == 0 || len(l.unseen(pl, of, t)) > 0 {
+			continue
+		}
+		list = append(list, fmt.Sprintf("ledger: the %d cells that table %s (%s) holds back are counted, or summed up, in "+
+			"released records, which have its columns as they are: ranges and risks in the report of the tables are of "+
+			"somebody without these records", len(t.Hidden), t.Name, of.Name))
+	}
+	return list
+}
+
 // Tables returns the tables of the ledger that count as published; none without a ledger.
 func (l *Ledger) Tables() []ledger.Listed {
 	if l == nil {
@@ -131,6 +155,9 @@ func (l *Ledger) describeTables(rep *report.Report) {
 			of.Tables = append(of.Tables, describedTable(t))
 		}
 		of.Judged = l.judged[r.Number] && rep.Ledger.Not == ""
+		if today := l.today; rep.Records.Released == r.Tables.Records {
+			rep.Warnings = append(rep.Warnings, l.opened(today, r.Tables)...)
+		}
 		rep.Ledger.Tables = append(rep.Ledger.Tables, of)
 		if of.Judged || l.follow(r.Tables, rep.Records.Released, rep.IdentifiedByPlace) {
 			continue

@@ -20,25 +20,24 @@ func (l *Ledger) judgeTables(pl *pipeline.Plan) (not string) {
 		return ""
 	}
 	var list []assess.Totals
+	var counts []pipeline.Counted
 	l.judged = map[int64]bool{}
 	for _, r := range l.tables() {
 		if slices.Contains(l.config.Gate.AllowTables, r.Name()) || l.follow(r.Tables, notYet, 0) {
 			continue
 		}
-		totals, why := l.totalsOf(pl, &r)
+		totals, counted, why := l.totalsOf(pl, &r)
 		if why != "" {
 			l.judged = nil
 			return l.unjudged(&r, why)
 		}
-		list = append(list, totals...)
+		list, counts = append(list, totals...), append(counts, counted...)
 		l.judged[r.Number] = true
 	}
-	if at, why := pl.WithTotals(list, len(l.judged)); why != "" {
+	if entry, why := pl.WithTotals(list, counts, len(l.judged)); why != "" {
 		l.judged = nil
 		tables := l.tables()
-		return l.unjudged(&tables[slices.IndexFunc(tables, func(r ledger.Listed) bool {
-			return r.Number == list[at].Entry
-		})], why)
+		return l.unjudged(&tables[slices.IndexFunc(tables, func(r ledger.Listed) bool { return r.Number == entry })], why)
 	}
 	return ""
 }
@@ -50,29 +49,31 @@ func (l *Ledger) unjudged(r *ledger.Listed, why string) string {
 		r.Name())
 }
 
-// totalsOf returns the sums of an entry of tables. Those of counts tell nothing of values, nor of keys that leave as
-// they are; they need none. why says what keeps it from being computed what they tell beside records.
-func (l *Ledger) totalsOf(pl *pipeline.Plan, r *ledger.Listed) (list []assess.Totals, why string) {
+// totalsOf returns the sums of an entry of tables, and what its counts tell of columns that no release has. Counts by
+// columns that leave as they are tell nothing more. why says what keeps it from being computed what they tell beside
+// records.
+func (l *Ledger) totalsOf(pl *pipeline.Plan, r *ledger.Listed) (list []assess.Totals, counts []pipeline.Counted,
+	why string) {
 	of := r.Tables
 	before, err := l.config.Before(fmt.Sprintf("entry %d of the ledger", r.Number), of.Releasing)
 	if err != nil {
-		return nil, oneLine(err)
+		return nil, nil, oneLine(err)
 	}
 	if of.Records == 0 {
-		return nil, "it is not known of how many records they were made"
+		return nil, nil, "it is not known of how many records they were made"
 	}
 	for i := range of.Tables {
 		t := &of.Tables[i]
 		if len(t.Columns) == 0 || len(t.Variables) != len(t.Rows) {
-			return nil, fmt.Sprintf("of table %s it is not known how its cells add up", t.Name)
+			return nil, nil, fmt.Sprintf("of table %s it is not known how its cells add up", t.Name)
 		}
 		if t.Weight != "" {
-			return nil, fmt.Sprintf("table %s is weighted", t.Name)
+			return nil, nil, fmt.Sprintf("table %s is weighted", t.Name)
 		}
 		for _, m := range before.Masks {
 			for _, name := range m.Params.Masks() {
 				if slices.Contains(t.Columns, name) {
-					return nil, fmt.Sprintf("table %s is made of masked values of %s", t.Name, name)
+					return nil, nil, fmt.Sprintf("table %s is made of masked values of %s", t.Name, name)
 				}
 			}
 		}
@@ -81,18 +82,27 @@ func (l *Ledger) totalsOf(pl *pipeline.Plan, r *ledger.Listed) (list []assess.To
 				continue
 			}
 			if why := l.hidesMember(pl, name); why != "" {
-				return nil, why
+				return nil, nil, why
 			}
 			// Sums by what is not released tell of that, where they are of values that are.
 			if t.Value != "" && !l.releasedPlain(pl, name, of.Records) {
-				return nil, fmt.Sprintf("no release has %s, by which table %s has sums", name, t.Name)
+				return nil, nil, fmt.Sprintf("no release has %s, by which table %s has sums", name, t.Name)
 			}
 		}
 		if t.Value == "" {
+			counted, why := l.countsOf(pl, r, t)
+			if why != "" {
+				return nil, nil, why
+			}
+			counts = append(counts, counted...)
 			continue
 		}
+		if of.Holding != "" && t.Percent > 0 {
+			return nil, nil, fmt.Sprintf("contributors to table %s are holdings (%s), of whose records together the masks hide "+
+				"less than of each", t.Name, of.Holding)
+		}
 		if t.Protect != "suppress" && t.Protect != "none" {
-			return nil, fmt.Sprintf("the sums of table %s were changed (%s)", t.Name, t.Protect)
+			return nil, nil, fmt.Sprintf("the sums of table %s were changed (%s)", t.Name, t.Protect)
 		}
 		if l.hidesMember(pl, t.Value) == "" && l.releasedPlain(pl, t.Value, of.Records) {
 			continue // sums of what is released
@@ -104,7 +114,85 @@ func (l *Ledger) totalsOf(pl *pipeline.Plan, r *ledger.Listed) (list []assess.To
 		}
 		list = append(list, totals)
 	}
+	return list, counts, ""
+}
+
+// countsOf returns what a table of counts tells of columns that no release has, for those who look alike in the columns
+// that a release has as they are. why says what keeps it from being computed, or what the records tell of the table:
+// how many are alike in the columns that leave as they are, everybody counts, and its audit does not know.
+func (l *Ledger) countsOf(pl *pipeline.Plan, r *ledger.Listed, t *ledger.Table) (list []pipeline.Counted, why string) {
+	unseen := l.unseen(pl, r.Tables, t)
+	if len(unseen) == 0 {
+		return nil, ""
+	}
+	if t.Protect != "suppress" && t.Protect != "none" {
+		return nil, fmt.Sprintf("the counts of table %s were changed (%s), and the records tell how many they are", t.Name,
+			t.Protect)
+	}
+	if len(unseen) == len(t.Columns) {
+		return nil, ""
+	}
+	for _, at := range t.Hidden {
+		if countedByAnyone(t, unseen, at) || !leaves(t) {
+			return nil, fmt.Sprintf("table %s holds counts back which whoever has the records counts in them", t.Name)
+		}
+	}
+	for _, o := range l.tables() {
+		for i := range o.Tables.Tables {
+			other := &o.Tables.Tables[i]
+			if len(t.Hidden)+len(other.Hidden) > 0 && other.Value == "" && l.joinsCounts(pl, o.Tables, t, other, unseen) {
+				return nil, fmt.Sprintf("what the counts that tables %s and %s hold back are beside those of the records is "+
+					"not audited", t.Name, other.Name)
+			}
+		}
+	}
+	for _, name := range unseen {
+		list = append(list, pipeline.Counted{Entry: r.Number, Column: name})
+	}
 	return list, ""
+}
+
+// leaves reports whether a table is made of the columns of its codes alone, and of none with those above them.
+func leaves(t *ledger.Table) bool {
+	return !slices.ContainsFunc(t.Columns, func(name string) bool {
+		return name != t.Value && !slices.ContainsFunc(t.Variables, func(v ledger.Variable) bool { return v.Column == name })
+	})
+}
+
+// unseen names the columns of a table that no release of as many records has as they are.
+func (l *Ledger) unseen(pl *pipeline.Plan, of *ledger.Tables, t *ledger.Table) (names []string) {
+	for _, name := range t.Columns {
+		if !l.releasedPlain(pl, name, of.Records) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// countedByAnyone reports whether a cell has the total of all variables that are unseen, so that its records are
+// counted by the others.
+func countedByAnyone(t *ledger.Table, unseen []string, at int64) bool {
+	for i := len(t.Variables) - 1; i >= 0; i-- {
+		v := &t.Variables[i]
+		node := at % int64(len(v.Nodes))
+		at /= int64(len(v.Nodes))
+		if slices.Contains(unseen, v.Column) && len(v.Nodes[node]) < len(v.Leaves) {
+			return false
+		}
+	}
+	return true
+}
+
+// joinsCounts reports whether another table has an unseen column of a table together with a seen one that this has not:
+// the counts of the seen ones of both, which the records tell, then join what both hold back.
+func (l *Ledger) joinsCounts(pl *pipeline.Plan, of *ledger.Tables, t, other *ledger.Table, unseen []string) bool {
+	if !slices.ContainsFunc(other.Columns, func(name string) bool { return slices.Contains(unseen, name) }) {
+		return false
+	}
+	hidden := l.unseen(pl, of, other)
+	return slices.ContainsFunc(other.Columns, func(name string) bool {
+		return !slices.Contains(hidden, name) && !slices.Contains(t.Columns, name)
+	})
 }
 
 // hidesMember says that a release masks a column by which tables are made; "" if none does.
@@ -122,9 +210,10 @@ func (l *Ledger) hidesMember(pl *pipeline.Plan, name string) string {
 	return ""
 }
 
-// releasedPlain reports whether this release has a column as it is, or an earlier one of as many records.
+// releasedPlain reports whether this release has a column as it is, or an earlier one of as many records. pl is nil if
+// there is none today.
 func (l *Ledger) releasedPlain(pl *pipeline.Plan, name string, records int64) bool {
-	return slices.ContainsFunc(pl.Layout.Release, func(out microdata.Output) bool {
+	return pl != nil && slices.ContainsFunc(pl.Layout.Release, func(out microdata.Output) bool {
 		return out.Field.Name == name && !out.Masked
 	}) || slices.ContainsFunc(l.releases, func(r ledger.Listed) bool {
 		return r.Release.Records == records && slices.ContainsFunc(r.Release.Columns, func(c ledger.Column) bool {

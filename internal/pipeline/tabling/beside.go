@@ -74,6 +74,7 @@ func (r *records) judgeRecords(ctx context.Context, rep *Report, list []*protect
 		return nil // withheld anyway
 	}
 	tables := r.entry(list, rep)
+	rep.Warnings = append(rep.Warnings, r.ledger.Opened(tables)...)
 	for _, e := range r.ledger.BesideRecords(tables) {
 		if slices.Contains(r.config.Gate.AllowRecords, e.Name()) {
 			continue

@@ -343,7 +343,7 @@ func (o *outputs) enter() error {
 // entry is what a ledger says of the tables.
 func (r *records) entry(list []*protected, rep *Report) *ledger.Tables {
 	t := r.config
-	of := &ledger.Tables{Name: t.Name, Paths: t.Sink.Config.Paths(),
+	of := &ledger.Tables{Name: t.Name, Paths: t.Sink.Config.Paths(), Holding: t.Holding,
 		Records: rep.Records.Read - rep.Records.Malformed}
 	for i := range t.Tables {
 		p, at := tableOf(list, i)

@@ -34,9 +34,9 @@ type check struct {
 	low, high int64
 }
 
-// A partial table has slots, numbered in this order: differences of sums, parts of sums, values of cells. Of every sum: the difference between its known parts and its total if
-// known, and how many of its known parts are not 0: 0, 1 and published as the total is, 1 and not so,
-// or more. Of every cell: its count.
+// A partial table has slots, numbered in this order: differences of sums, parts of sums, values of
+// cells. Of every sum: the difference between its known parts and its total if known, and how many of its known parts
+// are not 0: 0, 1 and published as the total is, 1 and not so, or more. Of every cell: its count.
 const (
 	noPart = iota
 	onePart
