@@ -4,10 +4,17 @@
 
 GO      ?= go
 export CGO_ENABLED = 0
+# What is called once for a request, a start or a workbook, and never for a record, is compiled without inlining: clients
+# of clouds and of tracing, Kafka's requests without its records, and libraries that are there for another one alone.
+COLD := github.com/aws/... github.com/Azure/... github.com/AzureAD/... cloud.google.com/... google.golang.org/grpc/... \
+	google.golang.org/api/... github.com/googleapis/... go.opentelemetry.io/... github.com/twmb/franz-go/pkg/kmsg \
+	github.com/twmb/franz-go/pkg/kadm github.com/twmb/franz-go/pkg/kfake github.com/jackc/pgx/v5/pgtype github.com/xuri/... \
+	github.com/bufbuild/...
 # All targets compile alike, so that nothing is compiled twice, and for a short wait on a new machine: without the
 # debugger's tables, by a compiler that collects no garbage below 700 MiB, and arrow-go with the library's own JSON.
 # go test has no vet of its own: make lint has all of it.
-COMPILE := -trimpath -tags=arrow_json_stdlib -gcflags=all=-dwarf=false -ldflags=-w '-toolexec=env GOGC=off GOMEMLIMIT=700MiB' -vet=off
+COMPILE := -trimpath -tags=arrow_json_stdlib -gcflags=all=-dwarf=false $(COLD:%='-gcflags=%=-dwarf=false -l') -ldflags=-w \
+	'-toolexec=env GOGC=off GOMEMLIMIT=700MiB' -vet=off
 GIVEN := $(shell $(GO) env GOFLAGS)
 export GOFLAGS := $(if $(findstring $(COMPILE),$(GIVEN)),$(GIVEN),$(GIVEN) $(COMPILE))
 
