@@ -74,7 +74,7 @@ test-long: ## the long form of the tests that have one (minutes); `go test ./...
 
 .PHONY: test-truth-short
 test-truth-short: ## R, U and the map against brute force, a choice of masks, shapes and sizes (minutes)
-	cd verify && $(GO) test -count=1 -timeout 30m ./truth -form short
+	cd verify && GOGC=400 $(GO) test -count=1 -timeout 30m ./truth -form short
 
 .PHONY: test-truth
 test-truth: ## the same of all of them; writes the table of docs/assessment.md (hours)
@@ -120,7 +120,7 @@ test-arm64: ## the same bits on arm64, under qemu-user
 
 .PHONY: test-loops
 test-loops: ## what has assembly gives the same figures without it
-	$(GO) test -tags purego,arrow_json_stdlib -short -run 'Figures|Grid|Snap|Shared|Centre|Extremes|Sums|Unchanged|Marked|Blocks|Bits' ./assess/... ./transform/... ./connectors/parquet
+	GOGC=1000 $(GO) test -tags purego,arrow_json_stdlib -short -run 'Figures|Grid|Snap|Shared|Centre|Extremes|Sums|Unchanged|Marked|Blocks|Bits' ./assess/... ./transform/... ./connectors/parquet
 
 .PHONY: test-image
 test-image: ## the container image, assembled from scratch and run
