@@ -13,12 +13,12 @@ import (
 // whatever these have.
 func TestTablesWithoutRelation(t *testing.T) {
 	racetest.Further(t)
-	worlds := uint64(3)
+	seed := uint64(0)
 	if testing.Short() {
-		worlds = 1
+		seed = 2 // where chance comes nearest to telling something
 	}
-	for seed := range worlds {
-		w := newWorld(t, 100+seed, several())
+	for ; seed < 3; seed++ {
+		w := newWorld(t, 100+seed, 300)
 		wages(w)
 		costs(w)
 		for _, h := range w.households {
