@@ -4,10 +4,17 @@
 
 GO      ?= go
 export CGO_ENABLED = 0
+# What is called once for a request, a start or a workbook, and never for a record, is compiled without inlining: clients
+# of clouds and of tracing, Kafka's requests without its records, and libraries that are there for another one alone.
+COLD := github.com/aws/... github.com/Azure/... github.com/AzureAD/... cloud.google.com/... google.golang.org/grpc/... \
+	google.golang.org/api/... github.com/googleapis/... go.opentelemetry.io/... github.com/twmb/franz-go/pkg/kmsg \
+	github.com/twmb/franz-go/pkg/kadm github.com/twmb/franz-go/pkg/kfake github.com/jackc/pgx/v5/pgtype github.com/xuri/... \
+	github.com/bufbuild/...
 # All targets compile alike, so that nothing is compiled twice, and for a short wait on a new machine: without the
 # debugger's tables, by a compiler that collects no garbage below 700 MiB, and arrow-go with the library's own JSON.
 # go test has no vet of its own: make lint has all of it.
-COMPILE := -trimpath -tags=arrow_json_stdlib -gcflags=all=-dwarf=false -ldflags=-w '-toolexec=env GOGC=off GOMEMLIMIT=700MiB' -vet=off
+COMPILE := -trimpath -tags=arrow_json_stdlib -gcflags=all=-dwarf=false $(COLD:%='-gcflags=%=-dwarf=false -l') -ldflags=-w \
+	'-toolexec=env GOGC=off GOMEMLIMIT=700MiB' -vet=off
 GIVEN := $(shell $(GO) env GOFLAGS)
 export GOFLAGS := $(if $(findstring $(COMPILE),$(GIVEN)),$(GIVEN),$(GIVEN) $(COMPILE))
 
@@ -67,7 +74,7 @@ test-long: ## the long form of the tests that have one (minutes); `go test ./...
 
 .PHONY: test-truth-short
 test-truth-short: ## R, U and the map against brute force, a choice of masks, shapes and sizes (minutes)
-	cd verify && $(GO) test -count=1 -timeout 30m ./truth -form short
+	cd verify && GOGC=400 $(GO) test -count=1 -timeout 30m ./truth -form short
 
 .PHONY: test-truth
 test-truth: ## the same of all of them; writes the table of docs/assessment.md (hours)
@@ -113,7 +120,7 @@ test-arm64: ## the same bits on arm64, under qemu-user
 
 .PHONY: test-loops
 test-loops: ## what has assembly gives the same figures without it
-	$(GO) test -tags purego,arrow_json_stdlib -short -run 'Figures|Grid|Snap|Shared|Centre|Extremes|Sums|Unchanged|Marked|Blocks|Bits' ./assess/... ./transform/... ./connectors/parquet
+	GOGC=1000 $(GO) test -tags purego,arrow_json_stdlib -short -run 'Figures|Grid|Snap|Shared|Centre|Extremes|Sums|Unchanged|Marked|Blocks|Bits' ./assess/... ./transform/... ./connectors/parquet
 
 .PHONY: test-image
 test-image: ## the container image, assembled from scratch and run

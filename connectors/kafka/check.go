@@ -42,9 +42,11 @@ const (
 	placeholder = "{topic}" // in a sink's topic: the source's
 )
 
-var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]{1,249}$`)
+var topicName = regexp.MustCompile(`^[a-zA-Z0-9._-]+$`)
 
-func validTopic(name string) bool { return topicName.MatchString(name) && name != "." && name != ".." }
+func validTopic(name string) bool {
+	return len(name) <= 249 && topicName.MatchString(name) && name != "." && name != ".."
+}
 
 // Check reports what is wrong with the parameters, without the network and
 // without opening a file.

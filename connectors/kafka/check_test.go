@@ -185,3 +185,13 @@ func TestExplainError(t *testing.T) {
 		t.Error("nil is an error")
 	}
 }
+
+// TestTopicNames: the names that Kafka takes: 1 to 249 letters, digits, dots, underscores and hyphens.
+func TestTopicNames(t *testing.T) {
+	for name, want := range map[string]bool{"a.B_c-9": true, "": false, ".": false, "..": false, "...": true, "a b": false,
+		"a\n": false, strings.Repeat("x", 249): true, strings.Repeat("x", 250): false} {
+		if validTopic(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}

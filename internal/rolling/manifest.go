@@ -40,14 +40,16 @@ func (m Manifest) ByPartition() map[Partition]Manifest {
 }
 
 var (
-	topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,249}$`)
+	topicName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 	tempName  = regexp.MustCompile(`^\.part-([0-9]{5,10})-[0-9]{19}-[0-9a-f]{16}\.parquet\.sdlfilter-tmp$`)
 	finalName = regexp.MustCompile(`^date=[0-9]{4}-[0-9]{2}-[0-9]{2}/part-([0-9]{5,10})-[0-9]{19}-[0-9]{19}\.parquet$`)
 	// markTemp is a mark that was being written when its writer died.
 	markTemp = regexp.MustCompile(`^\.published-([0-9]{5,10})-[0-9a-f]{16}\.json\.sdlfilter-tmp$`)
 )
 
-func validTopic(name string) bool { return topicName.MatchString(name) && name != "." && name != ".." }
+func validTopic(name string) bool {
+	return len(name) <= 249 && topicName.MatchString(name) && name != "." && name != ".."
+}
 
 // check refuses a manifest that this package did not make: its names decide which
 // files are renamed.

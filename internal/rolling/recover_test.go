@@ -340,3 +340,13 @@ func TestWithoutANameFilesAreConfidential(t *testing.T) {
 		t.Errorf("mode %v", info.Mode())
 	}
 }
+
+// TestTopicsOfManifests: no other names are topics than those that Kafka takes.
+func TestTopicsOfManifests(t *testing.T) {
+	for name, want := range map[string]bool{"a.B_c-9": true, "": false, ".": false, "..": false, "...": true, "a/b": false,
+		"a\n": false, strings.Repeat("x", 249): true, strings.Repeat("x", 250): false} {
+		if validTopic(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}

@@ -25,7 +25,7 @@ func Is(path string) bool { return scheme.MatchString(path) }
 
 var (
 	scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
-	bucket = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]$`)
+	bucket = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]+[A-Za-z0-9]$`) // of up to 255 characters
 )
 
 // Variables of the environment that say how a release is encrypted where it lies, by S3.
@@ -68,7 +68,7 @@ func Parse(path string) (Name, error) {
 		return Name{}, fmt.Errorf("must name a bucket: %s://BUCKET/KEY", s)
 	case strings.Contains(b, "@"):
 		return Name{}, fmt.Errorf("must hold no credentials: they come from the environment. Write %s://BUCKET/KEY", s)
-	case !bucket.MatchString(b):
+	case len(b) > 255 || !bucket.MatchString(b):
 		return Name{}, fmt.Errorf("must name a bucket of letters, digits, points, underscores and hyphens: %s://BUCKET/KEY",
 			s)
 	}

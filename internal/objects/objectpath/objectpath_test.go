@@ -44,6 +44,11 @@ func TestProblems(t *testing.T) {
 			t.Errorf("%q: %v", path, ps)
 		}
 	}
+	for n, want := range map[int]string{3: "", 255: "", 256: "must name a bucket of letters"} {
+		if got := Problem("s3://" + strings.Repeat("b", n) + "/k"); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("a bucket of %d characters: %q, want %q", n, got, want)
+		}
+	}
 	if _, err := Parse("a/b"); err == nil {
 		t.Error("a path of a file is parsed")
 	}

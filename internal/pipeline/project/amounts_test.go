@@ -11,7 +11,7 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/racetest"
 )
 
-// world is a project of 300 households whose amounts are parts and sums of one another. What the tables' gates would say
+// world is a project of households whose amounts are parts and sums of one another. What the tables' gates would say
 // of single values does not matter here.
 type world struct {
 	*care
@@ -20,11 +20,19 @@ type world struct {
 	households, persons, visits []map[string]float64 // by column of numbers, hid and pid among them
 }
 
+// several is a number of households of which a snooper learns how their amounts go together.
+func several() int {
+	if testing.Short() {
+		return 200
+	}
+	return 300
+}
+
 // newWorld draws households of 1 to 4 persons, each with 0 to 4 visits.
-func newWorld(t *testing.T, seed uint64) *world {
+func newWorld(t *testing.T, seed uint64, households int) *world {
 	w := &world{care: newCare(t), rng: rand.New(rand.NewPCG(seed, 43))}
 	w.project = strings.Replace(w.project, "{min_k: 2}", "{max_unique: 1}", 1)
-	for h := range 300 {
+	for h := range households {
 		w.households = append(w.households, map[string]float64{"hid": float64(h)})
 		for range 1 + w.rng.IntN(4) {
 			p := len(w.persons)
@@ -421,7 +429,7 @@ func TestJoinedAmounts(t *testing.T) {
 
 // holds fails where a snooper comes nearer than the project says.
 func (j join) holds(t *testing.T) {
-	w := newWorld(t, 7)
+	w := newWorld(t, 7, several())
 	j.make(w)
 	rep := w.released()
 	stated := j.attack(w)
