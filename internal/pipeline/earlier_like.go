@@ -88,6 +88,7 @@ func (pl *Plan) CompareEarlier(p assess.Pairs, read, released, unidentified int6
 			pl.distrust(fmt.Sprintf("%s cannot be told from today's records: column %s: %s", of.At(), e.Of, why))
 		}
 	}
+	pl.distrust(pl.toldCounts(&p))
 	if pl.doubts != nil {
 		pl.distrust(pl.doubts(read, released, unidentified))
 	}

@@ -9,10 +9,13 @@ import (
 	"github.com/sdlfilter/sdlfilter/transform"
 )
 
-// Counted is a column that no release has, by which records were counted together with columns that a release has.
+// Counted is a column that no release has, by which records were counted.
 type Counted struct {
 	Entry  int64 // of the ledger: the tables
+	Table  string
 	Column string
+	Joined bool // whether together with columns that a release has, so that the counts tell of its records
+	Held   bool // whether some of these counts are held back, so that records are not to tell them
 }
 
 // WithTotals says which tables of sums of today's records were published, and by which columns that are not released
@@ -81,10 +84,16 @@ func (pl *Plan) Counts() []Counted { return pl.byCounts }
 // Totals are the tables of sums that are judged with this release.
 func (pl *Plan) Totals() []assess.Totals { return pl.totals }
 
-// showCounted adds to the sample the columns by which records were counted, as releases of their own.
+// showCounted adds to the sample the columns by which records were counted together with released ones, as releases of
+// their own, and those by which counts are held back.
 func (pl *Plan) showCounted() {
 	for _, c := range pl.byCounts {
-		if slices.ContainsFunc(pl.Beside, func(o assess.BesideColumn) bool { return o.Release > 0 && o.Of == c.Column }) {
+		if c.Held {
+			pl.showMember(c.Column)
+		}
+		if !c.Joined || slices.ContainsFunc(pl.Beside, func(o assess.BesideColumn) bool {
+			return o.Release > 0 && o.Of == c.Column
+		}) {
 			continue
 		}
 		field := pl.Source.Schema().Index(c.Column)
@@ -102,14 +111,17 @@ func (pl *Plan) showCounted() {
 func (pl *Plan) showMembers() {
 	for _, t := range pl.totals {
 		for _, by := range t.By {
-			if slices.ContainsFunc(pl.Beside, func(c assess.BesideColumn) bool { return c.Member && c.Name == by.Column }) {
-				continue
-			}
-			field := pl.Source.Schema().Index(by.Column)
-			index := pl.wantAlso(microdata.Want{Field: field, As: microdata.Array})
-			pl.Beside = append(pl.Beside, assess.BesideColumn{Name: by.Column, Index: index, Member: true})
+			pl.showMember(by.Column)
 		}
 	}
+}
+
+func (pl *Plan) showMember(name string) {
+	if slices.ContainsFunc(pl.Beside, func(c assess.BesideColumn) bool { return c.Member && c.Name == name }) {
+		return
+	}
+	index := pl.wantAlso(microdata.Want{Field: pl.Source.Schema().Index(name), As: microdata.Array})
+	pl.Beside = append(pl.Beside, assess.BesideColumn{Name: name, Index: index, Member: true})
 }
 
 // MasksCategories names a key, or a column of categories, that this release or an earlier one masks; "" if there is

@@ -129,8 +129,15 @@ func (l *Ledger) countsOf(pl *pipeline.Plan, r *ledger.Listed, t *ledger.Table) 
 		return nil, fmt.Sprintf("the counts of table %s were changed (%s), and the records tell how many they are", t.Name,
 			t.Protect)
 	}
+	for _, name := range unseen {
+		c := pipeline.Counted{Entry: r.Number, Table: t.Name, Column: name, Joined: len(unseen) < len(t.Columns),
+			Held: len(t.Hidden) > 0}
+		if c.Joined || c.Held {
+			list = append(list, c)
+		}
+	}
 	if len(unseen) == len(t.Columns) {
-		return nil, ""
+		return list, ""
 	}
 	for _, at := range t.Hidden {
 		if countedByAnyone(t, unseen, at) || !leaves(t) {
@@ -145,9 +152,6 @@ func (l *Ledger) countsOf(pl *pipeline.Plan, r *ledger.Listed, t *ledger.Table) 
 					"not audited", t.Name, other.Name)
 			}
 		}
-	}
-	for _, name := range unseen {
-		list = append(list, pipeline.Counted{Entry: r.Number, Column: name})
 	}
 	return list, ""
 }
