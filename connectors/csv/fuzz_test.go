@@ -31,7 +31,7 @@ func records(t *testing.T, d *dialect, p []byte) [][]string {
 			if len(raw) > 0 && raw[0] == d.quote && (len(raw) < 2 || raw[len(raw)-1] != d.quote) {
 				t.Fatalf("record %d, field %d: quotes that do not match", r, f)
 			}
-			content, _ := d.bare(raw, nil)
+			content, _ := d.bare(raw)
 			out[r] = append(out[r], string(content))
 		}
 	}

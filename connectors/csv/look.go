@@ -113,7 +113,7 @@ func (s *source) kind(field, buf []byte) text.Kinds {
 	if s.nulls.has(field) {
 		return text.SeenNull
 	}
-	content, _ := s.dialect.bare(field, nil)
+	content, _ := s.dialect.bare(field)
 	if len(content) == 0 && s.nulls.empty {
 		return text.SeenNull // "" does not determine the type
 	}

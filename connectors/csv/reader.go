@@ -152,7 +152,6 @@ func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, wan
 	whole := field.Type.ID() == arrow.INT64
 	plain := (whole || field.Type.ID() == arrow.FLOAT64) && w.readsPlain()
 	fields := c.column(data, f)
-	var buf []byte
 	var scratch [64]byte
 	for r := 0; r < len(values); r++ {
 		if plain {
@@ -173,7 +172,7 @@ func (w *raw) numbers(b *microdata.Block, col *microdata.Column, c *carried, wan
 			v.Valid.Clear(r)
 			continue
 		}
-		content, _ := w.dialect.bare(p, buf)
+		content, _ := w.dialect.bare(p)
 		content = w.source.numbers.content(content, scratch[:0], field.Type)
 		x, reason := text.ParseNumber(content, field.Type)
 		if reason == text.TooWide && want.Measured {
@@ -198,7 +197,6 @@ func (w *raw) array(b *microdata.Block, col *microdata.Column, c *carried, f int
 		}
 	}
 	build := text.NewBuilder(field.Type, b.N, size)
-	var buf []byte
 	var scratch [64]byte
 	quotedNull := w.nulls.empty && field.Type.ID() != arrow.STRING
 	for r := range b.N {
@@ -208,7 +206,7 @@ func (w *raw) array(b *microdata.Block, col *microdata.Column, c *carried, f int
 			build.Null()
 			continue
 		}
-		content, _ := w.dialect.bare(p, buf)
+		content, _ := w.dialect.bare(p)
 		content = w.source.numbers.content(content, scratch[:0], field.Type)
 		if reason := build.Append(content); reason != "" {
 			b.Reject(r, field.Name, reason)

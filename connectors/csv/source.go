@@ -226,7 +226,7 @@ func (d *dialect) decodeNames(fields [][]byte) ([]string, error) {
 	names := make([]string, len(fields))
 	seen := map[string]int{}
 	for i, f := range fields {
-		content, _ := d.bare(f, nil)
+		content, _ := d.bare(f)
 		if !utf8.Valid(content) {
 			return nil,
 				fmt.Errorf(

@@ -257,8 +257,8 @@ func (d *dialect) fieldEnd(p []byte, i int) int {
 }
 
 // bare returns the content of a field: without its quotes, and with doubled quotes
-// replaced by single ones, for which it uses buf.
-func (d *dialect) bare(field, buf []byte) (content []byte, quoted bool) {
+// replaced by single ones.
+func (d *dialect) bare(field []byte) (content []byte, quoted bool) {
 	if len(field) == 0 || field[0] != d.quote {
 		return field, false
 	}
@@ -267,7 +267,7 @@ func (d *dialect) bare(field, buf []byte) (content []byte, quoted bool) {
 	if q < 0 {
 		return inner, true
 	}
-	buf = buf[:0]
+	buf := make([]byte, 0, len(inner))
 	for q >= 0 {
 		buf = append(buf, inner[:q+1]...)
 		inner = inner[q+2:]

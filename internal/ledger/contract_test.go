@@ -418,7 +418,7 @@ func TestLinesOfOthersMeanwhile(t *testing.T) {
 				t.Error(err)
 				return nil
 			}
-			line, _, err := sealed(Entry{Schema: Schema, Number: 7, Previous: c.head, Release: release("other")})
+			line, err := sealed(Entry{Schema: Schema, Number: 7, Previous: c.head, Release: release("other")})
 			if err != nil {
 				t.Error(err)
 			}

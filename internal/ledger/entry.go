@@ -157,16 +157,15 @@ func (e *Entry) one() bool {
 // first is what stands before the first line.
 var first = hex.EncodeToString(make([]byte, sha256.Size))
 
-// sealed returns an entry as a line, without its end, and the digest that closes it.
-func sealed(e Entry) (line []byte, sha string, err error) {
+// sealed returns an entry as a line, without its end, closed by the digest of what is before it.
+func sealed(e Entry) (line []byte, err error) {
 	e.SHA256 = ""
 	if line, err = json.Marshal(e); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	line = bytes.TrimSuffix(line, []byte("}"))
 	sum := sha256.Sum256(line)
-	sha = hex.EncodeToString(sum[:])
-	return append(line, seal+sha+"\"}"...), sha, nil
+	return append(line, seal+hex.EncodeToString(sum[:])+"\"}"...), nil
 }
 
 const seal = `,"sha256":"`

@@ -164,7 +164,7 @@ func (l *Ledger) add(e Entry) (int64, error) {
 		return 0, fmt.Errorf("%s: an earlier line could not be written", l.Path())
 	}
 	e.Schema, e.Number, e.Previous, e.Time = Schema, int64(len(l.content.entries))+1, l.content.head, l.now().UTC()
-	line, _, err := sealed(e)
+	line, err := sealed(e)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", l.Path(), err)
 	}

@@ -441,8 +441,7 @@ func TestSketches(t *testing.T) {
 
 // No content of a file makes the reader panic, and what it accepts has a whole chain.
 func FuzzParse(f *testing.F) {
-	line, _,
-		err := sealed(Entry{Schema: Schema, Number: 1, Previous: first, Time: time.Unix(0, 0).UTC(), Release: release("a")})
+	line, err := sealed(Entry{Schema: Schema, Number: 1, Previous: first, Time: time.Unix(0, 0).UTC(), Release: release("a")})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -531,7 +530,7 @@ func TestLinesOfOneThing(t *testing.T) {
 		"all":                 {Entry{Release: r, Tables: tables, Outcome: &Outcome{Of: 1}}, false},
 	} {
 		c.entry.Schema, c.entry.Number, c.entry.Previous = Schema, 1, first
-		line, _, err := sealed(c.entry)
+		line, err := sealed(c.entry)
 		if err != nil {
 			t.Fatal(err)
 		}

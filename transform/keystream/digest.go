@@ -120,7 +120,7 @@ func (m message) number(v float64) message {
 
 func (m message) text(tag byte, v string) message { return append(m.head(tag, len(v)), v...) }
 
-func (m message) bytes(tag byte, v []byte) message { return append(m.head(tag, len(v)), v...) }
+func (m message) binary(v []byte) message { return append(m.head(tagBinary, len(v)), v...) }
 
 func (m message) boolean(v bool) message {
 	m = m.head(tagBool, 1)

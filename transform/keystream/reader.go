@@ -126,13 +126,13 @@ func textOrTime(a arrow.Array) reader {
 	case *array.StringView:
 		return func(m message, i int) message { return m.text(tagString, a.Value(i)) }
 	case *array.Binary:
-		return func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
+		return func(m message, i int) message { return m.binary(a.Value(i)) }
 	case *array.LargeBinary:
-		return func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
+		return func(m message, i int) message { return m.binary(a.Value(i)) }
 	case *array.BinaryView:
-		return func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
+		return func(m message, i int) message { return m.binary(a.Value(i)) }
 	case *array.FixedSizeBinary:
-		return func(m message, i int) message { return m.bytes(tagBinary, a.Value(i)) }
+		return func(m message, i int) message { return m.binary(a.Value(i)) }
 	}
 	return timeOrDecimal(a)
 }
@@ -170,7 +170,7 @@ func timeOrDecimal(a arrow.Array) reader {
 		width := a.DataType().(arrow.FixedWidthDataType).Bytes()
 		from := a.Data().Offset() * width
 		return func(m message, i int) message {
-			return m.bytes(tagBinary, a.Data().Buffers()[1].Bytes()[from+i*width:from+(i+1)*width])
+			return m.binary(a.Data().Buffers()[1].Bytes()[from+i*width : from+(i+1)*width])
 		}
 	case *array.Decimal256:
 		scale := a.DataType().(arrow.DecimalType).GetScale()

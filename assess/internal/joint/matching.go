@@ -2,6 +2,7 @@ package joint
 
 import (
 	"cmp"
+	"errors"
 	"math"
 	"slices"
 
@@ -309,7 +310,7 @@ func lawOf(stayed, originals *mat.Dense, rows []int, added []float64) (given, wh
 
 // wellEnough reports whether an error only says that a matrix is nearly singular.
 func wellEnough(err error) bool {
-	_, condition := err.(mat.Condition)
+	_, condition := errors.AsType[mat.Condition](err)
 	return condition
 }
 
@@ -365,9 +366,9 @@ func (m *matching) count() {
 	m.holders = map[uint64]int32{}
 	kept, n := 0, 0
 	for i := range m.f.rows {
-		has, _ := m.bundle(i, func(column int) float64 { return m.f.columns[column].Values[i] })
+		has, _ := m.bundle(func(column int) float64 { return m.f.columns[column].Values[i] })
 		m.holders[has] = int32(i)
-		had, there := m.bundle(i, func(column int) float64 { return m.originals[column][i] })
+		had, there := m.bundle(func(column int) float64 { return m.originals[column][i] })
 		if there {
 			if n++; had == has {
 				kept++
@@ -404,8 +405,8 @@ func (m *matching) setStay(stay float64) {
 	}
 }
 
-// bundle is a number made of a row's values that moved together.
-func (m *matching) bundle(row int, value func(column int) float64) (hash uint64, there bool) {
+// bundle is a number made of values of a row that moved together.
+func (m *matching) bundle(value func(column int) float64) (hash uint64, there bool) {
 	hash = 14695981039346656037
 	for _, column := range m.e.Moved {
 		if m.originals[column] == nil {
@@ -421,7 +422,7 @@ func (m *matching) bundle(row int, value func(column int) float64) (hash uint64,
 
 // holderOf returns the record that has a row's own values.
 func (m *matching) holderOf(row int) (of int, there bool) {
-	had, there := m.bundle(row, func(column int) float64 { return m.originals[column][row] })
+	had, there := m.bundle(func(column int) float64 { return m.originals[column][row] })
 	at, is := m.holders[had]
 	return int(at), is && there
 }

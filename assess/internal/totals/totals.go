@@ -2,6 +2,7 @@
 package totals
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -34,68 +35,19 @@ type System struct {
 // New finds the groups and equations of n records.
 func New(n int, tables []Table) (*System, error) {
 	s := &System{of: make([]int32, n)}
-	var first []int32 // of a group: its first record
-	known := map[string]int32{}
-	for i := range n {
-		var key []byte
-		for _, t := range tables {
-			for _, codes := range t.Codes {
-				key = append(key, byte(codes[i]), byte(codes[i]>>8), byte(codes[i]>>16), byte(codes[i]>>24))
-			}
-		}
-		g, there := known[string(key)]
-		if !there {
-			g = int32(len(first))
-			known[string(key)], first = g, append(first, int32(i))
-		}
-		s.of[i] = g
-	}
+	first := s.group(tables)
 	s.groups = len(first)
 	seen, work := map[string]bool{}, 0
-	for _, t := range tables {
-		above := make([][][]int64, len(t.Nodes)) // by variable and leaf: the nodes that have it
-		for v, nodes := range t.Nodes {
-			for node, leaves := range nodes {
-				for _, leaf := range leaves {
-					for int(leaf) >= len(above[v]) {
-						above[v] = append(above[v], nil)
-					}
-					above[v][leaf] = append(above[v][leaf], int64(node))
-				}
-			}
+	for k := range tables {
+		cells, places := tables[k].cells(first, mostPlaces-work)
+		if cells == nil {
+			return nil, ErrTooMany
 		}
-		cells := map[int64][]int32{}
-		for _, i := range first {
-			places := 1
-			for v := range t.Nodes {
-				places *= len(above[v][t.Codes[v][i]])
-			}
-			if work += places; work > mostPlaces {
-				return nil, ErrTooMany
-			}
-		}
-		for g, i := range first {
-			places := []int64{0}
-			for v := range t.Nodes {
-				var next []int64
-				for _, at := range places {
-					for _, node := range above[v][t.Codes[v][i]] {
-						next = append(next, at*int64(len(t.Nodes[v]))+node)
-					}
-				}
-				places = next
-			}
-			for _, at := range places {
-				cells[at] = append(cells[at], int32(g))
-			}
-		}
-		for _, at := range t.Hidden {
-			delete(cells, at)
-		}
+		work += places
 		for _, groups := range cells {
 			key := make([]byte, 0, 4*len(groups))
 			for _, g := range groups {
-				key = append(key, byte(g), byte(g>>8), byte(g>>16), byte(g>>24))
+				key = binary.LittleEndian.AppendUint32(key, uint32(g))
 			}
 			if !seen[string(key)] {
 				seen[string(key)], s.equations = true, append(s.equations, groups)
@@ -109,6 +61,71 @@ func New(n int, tables []Table) (*System, error) {
 		return slices.Compare(a, b)
 	})
 	return s, nil
+}
+
+// group finds the group of each record, and returns the first record of each.
+func (s *System) group(tables []Table) (first []int32) {
+	known := map[string]int32{}
+	for i := range s.of {
+		var key []byte
+		for _, t := range tables {
+			for _, codes := range t.Codes {
+				key = binary.LittleEndian.AppendUint32(key, uint32(codes[i]))
+			}
+		}
+		g, there := known[string(key)]
+		if !there {
+			g = int32(len(first))
+			known[string(key)], first = g, append(first, int32(i))
+		}
+		s.of[i] = g
+	}
+	return first
+}
+
+// cells returns the groups of each cell that is published, and how many places these have in all cells; nil if they
+// have more than most. first has a record of each group.
+func (t *Table) cells(first []int32, most int) (cells map[int64][]int32, places int) {
+	above := make([][][]int64, len(t.Nodes)) // by variable and leaf: the nodes that have it
+	for v, nodes := range t.Nodes {
+		for node, leaves := range nodes {
+			for _, leaf := range leaves {
+				for int(leaf) >= len(above[v]) {
+					above[v] = append(above[v], nil)
+				}
+				above[v][leaf] = append(above[v][leaf], int64(node))
+			}
+		}
+	}
+	for _, i := range first {
+		of := 1
+		for v := range t.Nodes {
+			of *= len(above[v][t.Codes[v][i]])
+		}
+		if places += of; places > most {
+			return nil, places
+		}
+	}
+	cells = map[int64][]int32{}
+	for g, i := range first {
+		list := []int64{0}
+		for v := range t.Nodes {
+			var next []int64
+			for _, at := range list {
+				for _, node := range above[v][t.Codes[v][i]] {
+					next = append(next, at*int64(len(t.Nodes[v]))+node)
+				}
+			}
+			list = next
+		}
+		for _, at := range list {
+			cells[at] = append(cells[at], int32(g))
+		}
+	}
+	for _, at := range t.Hidden {
+		delete(cells, at)
+	}
+	return cells, places
 }
 
 // Told is what the sums tell of each record, beside its estimate: a further observation of its value with an error of

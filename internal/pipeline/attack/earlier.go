@@ -52,7 +52,7 @@ func together(ctx context.Context, pl *pipeline.Plan, chain *transform.Chain, p 
 		return id, nil
 	}
 	if err == nil {
-		err = u.linked(ctx, id)
+		u.linked(ctx, id)
 	}
 	if err == nil {
 		err = u.matched(ctx, id)
@@ -361,34 +361,31 @@ func sameValues(a, b []float64) bool {
 // have of the keys: in this release and in each earlier one alone, in all of them side by side, in the combination of a
 // key's values with the least error, and in the mean of its posterior. Draws of earlier releases under another key are
 // made anew, so that two standard errors of the share are added.
-func (u *union) linked(ctx context.Context, id *assess.Identity) error {
+func (u *union) linked(ctx context.Context, id *assess.Identity) {
 	if !slices.ContainsFunc(u.pl.Config.Gate.Rules, func(r assess.Rule) bool { return r.LimitsLinks() && r.OfUnion() }) ||
 		u.o.Linkage == nil {
-		return nil
+		return
 	}
 	if u.alone == nil || u.alone.Linked != u.alone.Linked {
-		return nil
+		return
 	}
 	tries, why := u.tries()
 	if why != "" {
 		id.Unlinked = why
-		return nil
+		return
 	}
 	found := float64(u.alone.Linked)
 	for _, d := range tries {
-		r,
-			err := attack.Run(ctx, d,
-			attack.Options{Targets: u.o.Targets,
-				Linkage: &attack.Linkage{Distance: u.o.Linkage.Distance, Covariance: u.o.Linkage.Covariance}})
+		r, err := attack.Run(ctx, d, attack.Options{Targets: u.o.Targets,
+			Linkage: &attack.Linkage{Distance: u.o.Linkage.Distance, Covariance: u.o.Linkage.Covariance}})
 		if err != nil {
 			id.Unlinked = err.Error()
-			return nil
+			return
 		}
 		share := float64(r.Identity().Linked)
 		found = max(found, min(1, share+2*math.Sqrt(share*(1-share)/float64(r.Targets))))
 	}
 	id.Linked = assess.Float(found)
-	return nil
 }
 
 // shown is a key of numbers as one release has it.

@@ -174,7 +174,7 @@ func together(m, other *member, group, theirs []int32) (list []two) {
 
 // byHowMany takes a number a above for the sum of c times a factor of its own for each size of a group, as that of an
 // income by equivalent heads, if the two go together more than without.
-func byHowMany(c, a *shown, above string, group []int32, n, sum []float64) []pair {
+func byHowMany(c, a *shown, above string, n, sum []float64) []pair {
 	as, cs := map[float64]float64{}, map[float64]float64{}
 	for g, v := range a.Values {
 		if v == v && n[g] > 0 {
@@ -300,7 +300,7 @@ func (r *run) placed(m *member, key int) []shown {
 		c, a := two.c, two.a
 		above := parent.table.Name + "." + a.Name
 		pairs = slices.Concat(pairs, byPlace(m, c, a, above, group), byPart(parts, c, a, above, group),
-			byHowMany(c, a, above, group, n, two.sum))
+			byHowMany(c, a, above, n, two.sum))
 	}
 	list := nearest(pairs, group)
 	for i := range list {
