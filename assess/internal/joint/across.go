@@ -110,10 +110,17 @@ func (s *sought) across() []rest {
 		few := b.some()
 		tells, same := s.inSome(few.rows), s.sameIn(few.each, columns)
 		outermost := s.outerOf(few.each, same)
+		moved := s.movedAlike(few.each)
 		for _, c := range columns {
-			try := func(b *bundle, see adder) { s.inUnit(b, c, outermost, see) }
-			if slices.Contains(same, c) {
-				try = func(b *bundle, see adder) { s.extremes(b, c, see) }
+			try := func(b *bundle, see adder) {
+				if slices.Contains(same, c) {
+					s.extremes(b, c, see)
+				} else {
+					s.inUnit(b, c, outermost, see)
+				}
+				for _, multiplied := range moved {
+					s.follow(b, c, multiplied, see)
+				}
 			}
 			if !slices.Contains(b.unit.columns, c) && tells(func(see adder) { try(&few, see) }) {
 				try(&b, add)

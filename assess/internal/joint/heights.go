@@ -102,6 +102,72 @@ func raised(out []float64, rows []int32, course []float64, at height, multiplied
 	}
 }
 
+// ownMoves is the greatest part of the variance of what a mask does to values that may differ within units where they
+// are moved alike: by a day that is cut off a shifted date, or noise beside a shift.
+const ownMoves = 0.25
+
+// movedAlike says whether the mask moved the values of each unit by nearly as much, as dates that are shifted by
+// person, and whether it multiplied them by nearly one factor: multiplied, or not.
+func (s *sought) movedAlike(each func(visit func(rows []int32))) (list []bool) {
+	for _, multiplied := range []bool{false, true} {
+		var all, own, of []float64
+		each(func(rows []int32) {
+			of = of[:0]
+			for _, i := range s.withBoth(rows, s.x) {
+				if by := from(s.x[i], s.y[i], multiplied); by-by == 0 {
+					of = append(of, by)
+				}
+			}
+			if len(of) >= 2 {
+				all = append(all, of[0])
+				own = append(own, stat.Variance(of, nil))
+			}
+		})
+		if v := stat.Variance(all, nil); len(all) >= leastRows && v > 0 && stat.Mean(own, nil) <= ownMoves*v {
+			list = append(list, multiplied)
+		}
+	}
+	return list
+}
+
+// follow tries the released values of each unit, which were moved alike, at the height of another column: by what it is
+// from them on average, at the least, and at the most, as where it is the first date of each person; the middle of both
+// is a linear function of them.
+func (s *sought) follow(b *bundle, column int, multiplied bool, add adder) {
+	z := s.columns[column].numbers
+	mean, least, greatest := s.nothing(), s.nothing(), s.nothing()
+	for _, rows := range b.rows {
+		of := s.withBoth(rows, z)
+		if len(rows) == 1 { // of one record, what the other column says
+			of = rows
+		}
+		if rows = of; len(rows) == 0 {
+			continue
+		}
+		sum, low, high := 0.0, math.Inf(1), math.Inf(-1)
+		for _, i := range rows {
+			by := from(z[i], s.y[i], multiplied)
+			sum, low, high = sum+by, min(low, by), max(high, by)
+		}
+		for _, way := range []struct {
+			values []float64
+			by     float64
+		}{{mean, sum / float64(len(rows))}, {least, low}, {greatest, high}} {
+			for _, i := range rows {
+				if way.values[i] = s.y[i] + way.by; multiplied {
+					way.values[i] = s.y[i] * way.by
+				}
+				if math.IsInf(way.values[i], 0) {
+					way.values[i] = math.NaN()
+				}
+			}
+		}
+	}
+	for _, values := range [][]float64{mean, least, greatest} {
+		s.give(add, b.unit, column, values)
+	}
+}
+
 // builtUp returns the sums of the changes z by unit, or with a way the products of what it makes of them, at
 // a height.
 func (s *sought) builtUp(c *course, z []float64, way func(float64) float64, at height) []float64 {
