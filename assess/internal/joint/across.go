@@ -119,7 +119,8 @@ func (s *sought) across() []rest {
 					s.inUnit(b, c, outermost, see)
 				}
 				for _, multiplied := range moved {
-					s.follow(b, c, multiplied, see)
+					s.follow(b, c, s.y, multiplied, see)
+					s.followOthers(b, c, columns, multiplied, see)
 				}
 			}
 			if !slices.Contains(b.unit.columns, c) && tells(func(see adder) { try(&few, see) }) {

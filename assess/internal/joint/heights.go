@@ -130,10 +130,23 @@ func (s *sought) movedAlike(each func(visit func(rows []int32))) (list []bool) {
 	return list
 }
 
-// follow tries the released values of each unit, which were moved alike, at the height of another column: by what it is
-// from them on average, at the least, and at the most, as where it is the first date of each person; the middle of both
-// is a linear function of them.
-func (s *sought) follow(b *bundle, column int, multiplied bool, add adder) {
+// mostFollowed is the number of columns of which two are looked at for a shift that one of them has, too.
+const mostFollowed = 8
+
+// followOthers tries the released values of each unit, which were moved alike, by what a column is from another one
+// that may have been moved with them, as the end of a stay with its beginning.
+func (s *sought) followOthers(b *bundle, column int, columns []int, multiplied bool, add adder) {
+	for _, c := range columns[:min(len(columns), mostFollowed)] {
+		if c != column && !slices.Contains(b.unit.columns, c) {
+			s.follow(b, column, s.columns[c].numbers, multiplied, add)
+		}
+	}
+}
+
+// follow tries the released values of each unit, which were moved alike, at the height of another column: by what it
+// is from those that moved, they or others, on average, at the least, and at the most, as where it is the first date of
+// each person; the middle of both is a linear function of them.
+func (s *sought) follow(b *bundle, column int, moved []float64, multiplied bool, add adder) {
 	z := s.columns[column].numbers
 	mean, least, greatest := s.nothing(), s.nothing(), s.nothing()
 	for _, rows := range b.rows {
@@ -144,15 +157,19 @@ func (s *sought) follow(b *bundle, column int, multiplied bool, add adder) {
 		if rows = of; len(rows) == 0 {
 			continue
 		}
-		sum, low, high := 0.0, math.Inf(1), math.Inf(-1)
+		sum, n, low, high := 0.0, 0.0, math.Inf(1), math.Inf(-1)
 		for _, i := range rows {
-			by := from(z[i], s.y[i], multiplied)
+			by := from(z[i], moved[i], multiplied)
+			if by != by {
+				continue
+			}
+			n++
 			sum, low, high = sum+by, min(low, by), max(high, by)
 		}
 		for _, way := range []struct {
 			values []float64
 			by     float64
-		}{{mean, sum / float64(len(rows))}, {least, low}, {greatest, high}} {
+		}{{mean, sum / n}, {least, low}, {greatest, high}} {
 			for _, i := range rows {
 				if way.values[i] = s.y[i] + way.by; multiplied {
 					way.values[i] = s.y[i] * way.by

@@ -87,13 +87,29 @@ func TestValuesOfUnitsThatMoveAlike(t *testing.T) {
 				}
 			}
 		}
-		f := New(append(columns(y, z), Column{Name: "person", Values: person}), w.n, true)
-		got := f.Estimate(x, y, 0, nil)
-		if error, best := math.Sqrt(got.Square), math.Sqrt(squareOf(x, v)); error > 1.05*best {
-			t.Errorf("%s: error %v, the snooper's %v, the release's %v; told by %v", c.name, error, best,
-				math.Sqrt(squareOf(x, y)), slices.Compact(got.Tells))
-		} else {
-			t.Logf("%s: error %v, the snooper's %v", c.name, error, best)
+		follow := func(f *Frame, x, y []float64, of string) {
+			got := f.Estimate(x, y, 0, nil)
+			if error, best := math.Sqrt(got.Square), math.Sqrt(squareOf(x, v)); error > 1.05*best {
+				t.Errorf("%s%s: error %v, the snooper's %v, the release's %v; told by %v", c.name, of, error, best,
+					math.Sqrt(squareOf(x, y)), slices.Compact(got.Tells))
+			}
 		}
+		f := New(append(columns(y, z), Column{Name: "person", Values: person}), w.n, true)
+		follow(f, x, y, "")
+		// Another column that moved with it, some way before, goes by the same shift.
+		before, moved := make([]float64, w.n), make([]float64, w.n)
+		for i := range before {
+			off := float64(100 + w.r.IntN(300))
+			before[i], moved[i] = x[i]-off, y[i]-off
+			if c.multiplied {
+				before[i], moved[i] = x[i]*off, c.grid*math.Round(y[i]*off/c.grid)
+			}
+			v[i] += before[i] - x[i]
+			if c.multiplied {
+				v[i] = (v[i] - before[i] + x[i]) * off
+			}
+		}
+		f = New(append(columns(moved, y, z), Column{Name: "person", Values: person}), w.n, true)
+		follow(f, before, moved, ", of another")
 	}
 }
