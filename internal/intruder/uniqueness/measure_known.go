@@ -83,31 +83,46 @@ type bySet struct {
 // bySets counts by each of several sets of keys. Its only errors are that of ctx and ErrPairs.
 func (s *snooper) bySets(ctx context.Context, sets [][]int, e Estimator) ([]bySet, error) {
 	table := make([]bySet, len(sets))
+	err := eachOf(len(sets), func(g *grouper, n int) func(i int) error {
+		own := *s // with a count of pairs of its own
+		own.pairs /= int64(n)
+		return func(i int) (err error) {
+			table[i], err = own.bySet(ctx, g, sets[i], e)
+			return err
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return table, nil
+}
+
+// eachOf calls, for each of so many things, the function that worker returns for one of n that work beside one another,
+// each with a grouper of its own. The error is the first of one of them, which ends then.
+func eachOf(things int, worker func(g *grouper, n int) func(i int) error) error {
 	errs := make([]error, workers())
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	for w := range errs {
 		wait.Go(func() {
 			defer bug.Guard()
-			g := &grouper{workers: 1}
-			own := *s // with a count of pairs of its own
-			own.pairs /= int64(len(errs))
+			do := worker(&grouper{workers: 1}, len(errs))
 			for errs[w] == nil {
 				i := int(next.Add(1)) - 1
-				if i >= len(sets) {
+				if i >= things {
 					return
 				}
-				table[i], errs[w] = own.bySet(ctx, g, sets[i], e)
+				errs[w] = do(i)
 			}
 		})
 	}
 	wait.Wait()
 	for _, err := range errs {
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return table, nil
+	return nil
 }
 
 func (s *snooper) bySet(ctx context.Context, g *grouper, set []int, e Estimator) (bySet, error) {

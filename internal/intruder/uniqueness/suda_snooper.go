@@ -3,10 +3,6 @@ package uniqueness
 import (
 	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
-
-	"github.com/sdlfilter/sdlfilter/internal/bug"
 )
 
 // A minimal unique of a respondent, from the snooper's side, is a set of keys by whose original
@@ -173,36 +169,24 @@ func (s *snooper) minimal(ctx context.Context, keys []int, maxSize int) (list []
 
 // uniqueBy returns for each set of keys the respondents who are unique by it, as bits.
 func (s *snooper) uniqueBy(ctx context.Context, keys []int, sets [][]int) ([][]uint64, error) {
-	unique, errs := make([][]uint64, len(sets)), make([]error, workers())
-	var next atomic.Int64
-	var wait sync.WaitGroup
-	for w := range errs {
-		wait.Go(func() {
-			defer bug.Guard()
-			g := &grouper{workers: 1}
-			for errs[w] == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(sets) {
-					return
-				}
-				var f []float64
-				if f, _, errs[w] = s.counts(ctx, g, at(keys, sets[i])); errs[w] != nil {
-					return
-				}
-				unique[i] = make([]uint64, (len(f)+63)/64)
-				for k := range f {
-					if f[k] < 2 {
-						unique[i][k>>6] |= 1 << (k & 63)
-					}
+	unique := make([][]uint64, len(sets))
+	err := eachOf(len(sets), func(g *grouper, _ int) func(i int) error {
+		return func(i int) error {
+			f, _, err := s.counts(ctx, g, at(keys, sets[i]))
+			if err != nil {
+				return err
+			}
+			unique[i] = make([]uint64, (len(f)+63)/64)
+			for k := range f {
+				if f[k] < 2 {
+					unique[i][k>>6] |= 1 << (k & 63)
 				}
 			}
-		})
-	}
-	wait.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
+			return nil
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	return unique, nil
 }

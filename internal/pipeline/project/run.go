@@ -23,7 +23,6 @@ import (
 	"github.com/sdlfilter/sdlfilter/internal/pipeline/filejob"
 	"github.com/sdlfilter/sdlfilter/internal/publish"
 	"github.com/sdlfilter/sdlfilter/microdata"
-	"github.com/sdlfilter/sdlfilter/transform"
 	"github.com/sdlfilter/sdlfilter/transform/keystream"
 )
 
@@ -93,29 +92,6 @@ func Run(ctx context.Context, c *Config, o pipeline.Options) (*Result, error) {
 		return nil, account.AndAborted(err, r.abort)
 	}
 	return result, nil
-}
-
-// Simulate masks and judges as Run does, together with the releases of the tables' ledgers. It writes nothing, and
-// enters nothing into the ledgers.
-func Simulate(ctx context.Context, c *Config, o pipeline.Options) (result *Result, err error) {
-	ctx, o = o.Ready(ctx)
-	if t := &c.Tables[0]; t.pipeline.Ledger == "" { // then none has one
-		return nil, config.Errors{t.pipeline.Errorf("ledger",
-			"must be given for each table: the releases with which the next ones are judged")}
-	}
-	r := &run{config: c, options: o, started: time.Now(), silent: true, members: map[string]*member{}}
-	if err := r.open(ctx); err != nil {
-		return nil, errors.Join(err, r.close())
-	}
-	defer func() { err = errors.Join(err, r.abort(), r.close()) }()
-	if err := r.settle(ctx); err != nil {
-		return nil, err
-	}
-	rep, err := r.judged(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return r.result(rep, nil), r.unchanged()
 }
 
 // admit demands that all tables may be released.
@@ -212,47 +188,6 @@ func (r *run) apart() []string {
 	}
 	return []string{"the tables " + strings.Join(words, ", ") +
 		" are not read in one state, as those of one database are: what others change while the sources are opened is perhaps in some tables only, and a record that refers to none leaves"}
-}
-
-// unshifted warns of dates that leave as they are beside dates of the same persons that are shifted. What nobody has
-// said may leave so (unmasked) is refused: one date that both know tells all dates of a person.
-func (r *run) unshifted() (list []string, refused []assess.RuleVerdict) {
-	shifted := ""
-	for _, m := range r.order {
-		for _, spec := range m.table.pipeline.Masks {
-			if d, ok := spec.Params.(*transform.Date); ok && d.Shift != nil && shifted == "" {
-				shifted = strconv.Quote(d.Columns[0]) + " of table " + strconv.Quote(m.table.Name)
-			}
-		}
-	}
-	if shifted == "" {
-		return nil, nil
-	}
-	for _, m := range r.order {
-		p := m.table.pipeline
-		for _, f := range m.source.Schema().Fields {
-			c := p.Columns.Named(f.Name)
-			switch f.Type.(type) {
-			case *arrow.Date32Type, *arrow.Date64Type, *arrow.TimestampType:
-			default:
-				continue
-			}
-			if c != nil && c.Role != microdata.Identifier && !slices.ContainsFunc(p.Masks, func(s transform.Spec) bool {
-				return slices.Contains(s.Params.Masks(), f.Name)
-			}) {
-				date := strconv.Quote(f.Name) + " of table " + strconv.Quote(m.table.Name)
-				list = append(list, fmt.Sprintf("%s leaves as it is, and %s is shifted: a date that both know of a person tells "+
-					"the shift, and with it all of that person's dates", date, shifted))
-				if !c.Unmasked {
-					refused = append(refused, assess.RuleVerdict{Rule: date + " does not tell by how much dates are shifted",
-						Measure: "shift", Found: 1, Limit: 0,
-						Advice: "it leaves as it is beside shifted dates: withhold it or mask it; if it is no date of what the shifted " +
-							"ones are of, say that it may be known (role: sensitive, unmasked: true)"})
-				}
-			}
-		}
-	}
-	return list, refused
 }
 
 // checkTypes demands that columns that join tables are there, and have one type: a number and its text do not identify
